@@ -1,0 +1,37 @@
+#include "base/error.h"
+
+#include <cstring>
+
+namespace lra {
+namespace {
+
+std::string one_line(const ErrorParts& parts) {
+  std::string text;
+  if (!parts.where.empty()) text += parts.where + ": ";
+  text += parts.what;
+  if (!parts.expected.empty()) text += "; expected " + parts.expected;
+  if (!parts.advice.empty()) text += "; " + parts.advice;
+  // Names and file contents can carry control characters; a terminal must not act on them.
+  for (char& c : text) {
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = ' ';
+  }
+  return text;
+}
+
+}  // namespace
+
+Error::Error(const ErrorParts& parts) : std::runtime_error(one_line(parts)), code_(parts.code) {}
+
+Error io_error(const std::string& where, const std::string& what, int errno_value) {
+  return Error({.where = where,
+                .what = what + ": " + std::strerror(errno_value),
+                .expected = "",
+                .advice = "",
+                .code = ExitCode::kIoError});
+}
+
+void check_failed(const char* file, int line, const std::string& message) {
+  throw CheckFailure(std::string(file) + ":" + std::to_string(line) + ": check failed: " + message);
+}
+
+}  // namespace lra
