@@ -1,8 +1,8 @@
 // Errors and exit codes of the whole program.
 //
-// The user's mistakes (a bad file, flag, config, a full disk) are lra::Error: one line that says where, what,
-// what was expected and what to do. Only main catches it. Our own mistakes are failed LRA_CHECKs: they
-// stay on in release builds, print both values and end with exit code 70.
+// The user's mistakes (a bad file, flag, config, a full disk) are lra::Error: one line that says
+// where, what, what was expected and what to do. Only main catches it. Our own mistakes are failed
+// LRA_CHECKs: they stay on in release builds, print both values and end with exit code 70.
 #pragma once
 
 #include <sstream>
@@ -50,7 +50,8 @@ Error io_error(const std::string& where, const std::string& what, int errno_valu
 [[noreturn]] void check_failed(const char* file, int line, const std::string& message);
 
 template <typename A, typename B>
-[[noreturn]] void check_op_failed(const char* file, int line, const char* text, const A& a, const B& b) {
+[[noreturn]] void check_op_failed(const char* file, int line, const char* text, const A& a,
+                                  const B& b) {
   std::ostringstream out;
   out << text << " (" << a << " vs " << b << ")";
   check_failed(file, line, out.str());
@@ -58,16 +59,16 @@ template <typename A, typename B>
 
 }  // namespace lra
 
-#define LRA_CHECK(condition)                                          \
-  do {                                                                \
+#define LRA_CHECK(condition)                                               \
+  do {                                                                     \
     if (!(condition)) ::lra::check_failed(__FILE__, __LINE__, #condition); \
   } while (false)
 
-#define LRA_CHECK_OP(a, op, b)                                                              \
-  do {                                                                                      \
-    const auto& lra_check_a = (a);                                                          \
-    const auto& lra_check_b = (b);                                                          \
-    if (!(lra_check_a op lra_check_b))                                                      \
+#define LRA_CHECK_OP(a, op, b)                                                                 \
+  do {                                                                                         \
+    const auto& lra_check_a = (a);                                                             \
+    const auto& lra_check_b = (b);                                                             \
+    if (!(lra_check_a op lra_check_b))                                                         \
       ::lra::check_op_failed(__FILE__, __LINE__, #a " " #op " " #b, lra_check_a, lra_check_b); \
   } while (false)
 

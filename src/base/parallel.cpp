@@ -47,7 +47,8 @@ void parallel_for_each(int64_t count, const std::function<void(int64_t)>& body) 
   failure.rethrow();
 }
 
-void parallel_ranges(int64_t count, int64_t grain, const std::function<void(int64_t, int64_t)>& body) {
+void parallel_ranges(int64_t count, int64_t grain,
+                     const std::function<void(int64_t, int64_t)>& body) {
   const int64_t most = std::max<int64_t>(1, count / std::max<int64_t>(1, grain));
   const int64_t ranges = omp_in_parallel() ? 1 : std::min<int64_t>(num_threads(), most);
   if (ranges <= 1) {

@@ -10,12 +10,14 @@ namespace lra {
 int num_threads();
 void set_num_threads(int count);
 
-// Calls body(i) for every i in [0, count), each exactly once, handed out one at a time to whichever thread is
-// free. `body` must not depend on order or thread. The first exception thrown is thrown again here.
+// Calls body(i) for every i in [0, count), each exactly once, handed out one at a time to whichever
+// thread is free. `body` must not depend on order or thread. The first exception thrown is thrown
+// again here.
 void parallel_for_each(int64_t count, const std::function<void(int64_t)>& body);
 
-// Calls body(begin, end) on at most num_threads() contiguous ranges that cover [0, count); a range has at
-// least `grain` elements unless it is the only one.
-void parallel_ranges(int64_t count, int64_t grain, const std::function<void(int64_t, int64_t)>& body);
+// Calls body(begin, end) on at most num_threads() contiguous ranges that cover [0, count); a range
+// has at least `grain` elements unless it is the only one.
+void parallel_ranges(int64_t count, int64_t grain,
+                     const std::function<void(int64_t, int64_t)>& body);
 
 }  // namespace lra

@@ -1,8 +1,9 @@
 // Philox 4x32-10: the one random number generator of the program.
 //
-// Counter-based (Salmon, Moraes, Dror, Shaw: Parallel Random Numbers: As Easy as 1, 2, 3; SC 2011): a
-// block of four words is a pure function of a 64-bit key and a 128-bit counter. So sample i of a split, a
-// dropout mask and a weight are functions of (seed, what, i), whatever the number of threads.
+// Counter-based (Salmon, Moraes, Dror, Shaw: Parallel Random Numbers: As Easy as 1, 2, 3; SC 2011):
+// a block of four words is a pure function of a 64-bit key and a 128-bit counter. So sample i of a
+// split, a dropout mask and a weight are functions of (seed, what, i), whatever the number of
+// threads.
 #pragma once
 
 #include <array>
@@ -34,17 +35,18 @@ constexpr PhiloxBlock philox4x32(PhiloxBlock counter, uint64_t key) {
 
 // What a stream of numbers is for. Part of the counter, so streams of one seed never overlap.
 enum class RandomUse : uint32_t {
-  kSample = 1,      // drawing a generated example
-  kShuffle = 2,     // order of examples in an epoch
-  kSplit = 3,       // held-out examples
-  kWeights = 4,     // initial weights
-  kDropout = 5,     // dropout keys
-  kMixer = 6,       // random structure of a mixer (blocks, hashes, features)
-  kAnalysis = 7,    // samples taken by an analysis
+  kSample = 1,    // drawing a generated example
+  kShuffle = 2,   // order of examples in an epoch
+  kSplit = 3,     // held-out examples
+  kWeights = 4,   // initial weights
+  kDropout = 5,   // dropout keys
+  kMixer = 6,     // random structure of a mixer (blocks, hashes, features)
+  kAnalysis = 7,  // samples taken by an analysis
 };
 
 // A key for a sub-stream: a function of (seed, use, a, b, c) that is as good as random.
-constexpr uint64_t derive_key(uint64_t seed, RandomUse use, uint32_t a = 0, uint32_t b = 0, uint32_t c = 0) {
+constexpr uint64_t derive_key(uint64_t seed, RandomUse use, uint32_t a = 0, uint32_t b = 0,
+                              uint32_t c = 0) {
   const PhiloxBlock block = philox4x32({static_cast<uint32_t>(use), a, b, c}, seed);
   return uint64_t{block[1]} << 32 | block[0];
 }
@@ -57,7 +59,9 @@ class RandomStream {
 
   constexpr uint32_t next_u32() {
     if (position_ == 4) {
-      block_ = philox4x32({static_cast<uint32_t>(index_), static_cast<uint32_t>(index_ >> 32), high0_, high1_}, key_);
+      block_ = philox4x32(
+          {static_cast<uint32_t>(index_), static_cast<uint32_t>(index_ >> 32), high0_, high1_},
+          key_);
       ++index_;
       position_ = 0;
     }
@@ -97,15 +101,17 @@ class RandomStream {
 
 // One keep-or-drop decision in 16 bits: drop when the 16-bit value is below `dropout_threshold`.
 // The rate that results is exact to 2^-17; `dropout_scale` is the inverse of the true keep rate.
-constexpr uint32_t dropout_threshold(double rate) { return static_cast<uint32_t>(rate * 65536.0 + 0.5); }
+constexpr uint32_t dropout_threshold(double rate) {
+  return static_cast<uint32_t>(rate * 65536.0 + 0.5);
+}
 constexpr float dropout_scale(double rate) {
   return static_cast<float>(65536.0 / (65536.0 - dropout_threshold(rate)));
 }
 
 // The 16-bit value that decides element `column` of row (row, plane): one Philox block with counter
-// {column / 128 * 16 + column % 16, row, plane, 0} serves eight columns, and the sixteen counters of a group
-// of 128 columns are neighbours: one vector register each. Word (column % 128) / 32, low half when
-// column % 32 < 16.
+// {column / 128 * 16 + column % 16, row, plane, 0} serves eight columns, and the sixteen counters
+// of a group of 128 columns are neighbours: one vector register each. Word (column % 128) / 32, low
+// half when column % 32 < 16.
 constexpr uint32_t dropout_value(uint64_t key, uint32_t plane, uint32_t row, uint32_t column) {
   const PhiloxBlock block = philox4x32({column / 128 * 16 + column % 16, row, plane, 0}, key);
   const uint32_t word = block[column % 128 / 32];

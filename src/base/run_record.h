@@ -1,0 +1,101 @@
+// What one run leaves behind: result, settings and provenance, as `record.json` in its folder.
+//
+// The report reads nothing else. The file is written atomically and carries a schema version; a record of
+// an unknown schema is refused with a clear message.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/config.h"
+
+namespace lra {
+
+inline constexpr int kRecordSchema = 1;
+
+// Where a result comes from: enough to say whether two runs may be compared, and to run one again.
+struct Provenance {
+  std::string lra_version;    // "0.1.0"
+  std::string git_revision;   // 40 hex digits, or "unknown"
+  std::string git_dirty;      // hash of the uncommitted changes, empty when clean
+  std::string compiler;       // "g++ 12.2.0"
+  std::string torch_version;  // "2.13.0", empty for torch-free commands
+  std::string processor;      // "AMD EPYC ..."
+  std::string isa;            // "avx512"
+  std::string device;         // "cpu"
+  int64_t threads = 0;
+  std::map<std::string, std::string> kernels;  // operator -> chosen implementation
+  std::string host_os;
+  std::string started_utc;   // ISO 8601
+  std::string finished_utc;
+  std::vector<std::string> command;  // argv
+};
+
+enum class RunStatus { kRunning, kDone, kStopped, kDiverged, kFailed };
+std::string to_string(RunStatus status);
+
+// One pass over a split.
+struct Evaluation {
+  int64_t step = 0;
+  double loss = 0;
+  double accuracy = 0;  // 0..1
+  int64_t num_examples = 0;
+};
+
+// One efficiency measurement (a child process of its own).
+struct Measurement {
+  std::string mode;  // "train" or "infer"
+  std::string dtype;
+  int64_t length = 0, batch = 0;
+  double steps_per_s = 0;   // median of the timed windows
+  double tokens_per_s = 0;  // padding included
+  double slowest_steps_per_s = 0, fastest_steps_per_s = 0;
+  int64_t windows = 0;
+  int64_t peak_resident_bytes = 0;
+};
+
+struct RunRecord {
+  int schema = kRecordSchema;
+  std::string kind = "train";  // or "bench"
+  RunStatus status = RunStatus::kRunning;
+  std::string failure;  // one line, when status is failed or diverged
+
+  std::string task, task_title;
+  int64_t task_version = 0;
+  std::string model, model_title;
+  std::string preset;
+  uint64_t seed = 0;
+  std::string validation;   // "own", "test" (validation set is the test set), "heldout"
+  std::string checkpoint;   // which weights the test figure belongs to: "best" or "last"
+  std::string data_source;  // "generated", "imported"
+  std::string data_hash, config_hash, weights_hash;
+  std::string fingerprint;  // of everything that decides the result: config, data, task version, seed
+
+  int64_t num_parameters = 0, base_parameters = 0;
+  std::string division, division_reason;  // "apples-to-apples" or "free-for-all"
+
+  int64_t steps = 0, planned_steps = 0, examples = 0, tokens = 0;
+  double train_seconds = 0;        // training steps alone
+  double total_seconds = 0;        // with evaluation and saving
+  double train_tokens_per_s = 0;   // over all training steps of this run
+  int64_t peak_resident_bytes = 0;
+  std::optional<Evaluation> train, val, test, best_val;
+  std::vector<Evaluation> val_curve;
+  std::vector<Measurement> measurements;
+  std::map<std::string, double> baselines;  // "majority" -> 0.173
+
+  ConfigTable config;  // resolved
+  Provenance provenance;
+};
+
+std::string to_json(const RunRecord& record);
+// Throws lra::Error for text that is not JSON, an unknown schema, a missing or ill-typed field.
+RunRecord parse_record(const std::string& json_text, const std::string& name);
+
+void write_record(const RunRecord& record, const std::string& path);
+RunRecord read_record(const std::string& path);
+
+}  // namespace lra

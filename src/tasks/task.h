@@ -1,0 +1,70 @@
+// A task: where its examples come from and what shape they have. Adding one = one .cpp, one TOML under
+// configs/tasks, its name in all.h.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/config.h"
+#include "base/task_shape.h"
+#include "tasks/dataset.h"
+
+namespace lra { class Progress; }
+
+namespace lra::tasks {
+
+struct MakeOptions {
+  std::string out;
+  uint64_t seed = 0;
+  std::optional<int64_t> num_train, num_val, num_test;  // the task's own sizes when absent
+};
+
+// One row of `lra data check`: a fact, and whether it is as it must be.
+struct Fact {
+  std::string name, value;
+  bool ok = true;
+  std::string detail;  // "basic_train.tsv:17: target is 3, the expression evaluates to 5"
+};
+
+// A trivial classifier that a model has to beat.
+struct Baseline {
+  std::string name;      // "majority"
+  double accuracy = 0;   // on the test split, 0..1
+};
+
+class Task {
+ public:
+  virtual ~Task() = default;
+  virtual TaskShape shape() const = 0;
+  // How validation is done, for the record: "own", "test" or "heldout".
+  virtual std::string validation() const { return "own"; }
+  // The three splits as this configuration wants them (a held-out tenth is cut here).
+  virtual Split split(const Dataset& dataset, const std::string& name) const { return dataset.split(name); }
+  virtual bool can_generate() const { return false; }
+  virtual void make(const MakeOptions& options, Progress& progress) const;
+  // Reads an official layout into a prepared folder.
+  virtual void import(const std::vector<std::string>& sources, const std::string& out, Progress& progress) const;
+  // Raw official data under a data root, as arguments for import; empty when there is none.
+  virtual std::vector<std::string> find_sources(const std::string& root) const { (void)root; return {}; }
+  virtual void export_official(const Dataset& dataset, const std::string& out) const;
+  virtual std::vector<Fact> check(const Dataset& dataset) const;
+  // For people: the text, the expression tree, the picture.
+  virtual std::string render(const Split& split, int64_t example) const = 0;
+  virtual std::vector<Baseline> baselines(const Dataset& dataset) const = 0;
+};
+
+struct TaskSpec {
+  std::string_view name;     // "listops"
+  std::string_view title;    // "Long ListOps"
+  std::string_view summary;  // one line for `lra list tasks`
+  std::string_view paper;    // where it is defined
+  int64_t version;           // raised whenever scores could move
+  std::vector<FieldInfo> (*describe)();
+  std::unique_ptr<Task> (*make)(const ConfigTable& config);  // reads [task]
+};
+
+}  // namespace lra::tasks
