@@ -1,0 +1,34 @@
+// Which implementation of each kernel runs: an ordered list per op, best first, reference last.
+//
+// The environment variable LRA_KERNELS (ref or avx512) forces one for every op that has it; it is
+// read at each call, so there is no hidden state.
+#pragma once
+
+#include <initializer_list>
+#include <string>
+#include <vector>
+
+namespace lra::kernels {
+
+enum class Isa { kRef, kAvx512 };
+
+// "ref" or "avx512".
+const char* isa_name(Isa isa);
+
+// Whether this processor (and this build) can run the implementation.
+bool isa_available(Isa isa);
+
+// The first of `ordered` that is available, or the forced one. lra::Error when LRA_KERNELS is not
+// a known name, or names one that this processor cannot run. `ordered` ends with kRef.
+Isa choose(std::initializer_list<Isa> ordered);
+
+struct KernelChoice {
+  std::string op;              // "attention_forward"
+  std::string implementation;  // "avx512"
+};
+
+// The choice for float32 of every op in the room, for `lra info` and run records. (float64 always
+// runs the reference.)
+std::vector<KernelChoice> kernel_choices();
+
+}  // namespace lra::kernels
