@@ -1,0 +1,45 @@
+// Writer of TensorBoard event files.
+//
+// A file is a sequence of TFRecords: length (8 bytes) | masked CRC-32C of the length | data |
+// masked CRC-32C of the data, little-endian. The data are tensorflow.Event protocol buffers
+// (tensorflow/core/util/event.proto, framework/summary.proto), encoded here by hand: five messages
+// do not justify a dependency.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace lra {
+
+class EventFile {
+ public:
+  // Starts a new file events.out.tfevents.<time>.<host>.<pid> in `folder`, which must exist. After
+  // a resume, `purge_step` is the first step that will be written again: TensorBoard drops what
+  // earlier files hold from that step on. Throws lra::Error (exit code 74).
+  explicit EventFile(const std::string& folder, std::optional<int64_t> purge_step = {});
+  ~EventFile();
+  EventFile(const EventFile&) = delete;
+  EventFile& operator=(const EventFile&) = delete;
+
+  void scalar(std::string_view tag, float value, int64_t step);
+  void text(std::string_view tag, std::string_view value, int64_t step);
+  // Hands what was buffered to the system; done by itself every 64 KiB and at the end.
+  void flush();
+  const std::string& path() const { return path_; }
+
+ private:
+  void append_event(int64_t step, std::string_view payload);
+
+  std::string path_;
+  std::string buffer_;
+  int fd_ = -1;
+};
+
+// CRC-32C (Castagnoli, RFC 3720 appendix B.4) and the mask TFRecord puts on it.
+uint32_t crc32c(std::span<const std::byte> data);
+uint32_t masked_crc32c(std::span<const std::byte> data);
+
+}  // namespace lra

@@ -1,0 +1,96 @@
+// A progress bar with the look of tqdm.
+//
+//   train:  45%|████▌     | 450/1000 [00:12<00:15, 36.21it/s, loss=0.69]
+//
+// On a terminal it redraws one line of standard error; elsewhere it prints a plain line at most
+// every 10 seconds and one at the end. TQDM_DISABLE, TQDM_MININTERVAL (seconds), TQDM_NCOLS and
+// TQDM_ASCII (1, or the fill characters from empty to full) are honoured.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace lra {
+
+struct ProgressOptions {
+  std::string description;
+  int64_t total = 0;  // 0: unknown, no bar
+  std::string unit = "it";
+  bool unit_scale = false;  // 12.3k, 4.56M
+  bool quiet = false;       // print nothing at all
+};
+
+// Where and how to draw.
+struct ProgressTarget {
+  int fd = 2;
+  bool terminal = false;
+  bool disabled = false;
+  int columns = 80;                                // 0: ask the terminal at each redraw
+  double min_interval_s = 0.1;                     // between two redraws
+  std::vector<std::string> fill = unicode_fill();  // symbols of one cell, from empty to full
+
+  static std::vector<std::string> unicode_fill();
+  static std::vector<std::string> ascii_fill();
+  // Standard error, with the TQDM_ variables of the environment.
+  static ProgressTarget standard_error();
+};
+
+// One line of the bar, for a state that is given in full: what Progress draws.
+struct ProgressState {
+  std::string_view description, unit, postfix;
+  int64_t count = 0, total = 0;
+  double elapsed_s = 0;
+  double rate = 0;  // per second; 0: not known yet
+  bool unit_scale = false;
+};
+std::string progress_line(const ProgressState& state, int columns,
+                          const std::vector<std::string>& fill);
+
+// Thread safe. update() costs two relaxed atomics and a coarse clock (a few nanoseconds) unless a
+// redraw is due.
+class Progress {
+ public:
+  explicit Progress(ProgressOptions options,
+                    ProgressTarget target = ProgressTarget::standard_error());
+  // Finishes without the last line when finish() was not called: the work was cut short.
+  ~Progress();
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+
+  void update(int64_t count = 1);
+  // Shown from the next redraw on: "loss=0.69, acc=0.55".
+  void set_postfix(std::string text);
+  // Prints a line above the bar. Nothing when quiet.
+  void message(std::string_view text);
+  // Draws the last state, with the mean rate over the whole time. Further calls do nothing.
+  void finish();
+
+ private:
+  void draw(double now, bool last);
+  void draw_line(const std::string& line, bool last);
+  void observe_rate(double now, int64_t count);
+  int columns() const;
+  void write(std::string_view text) const;
+
+  const ProgressOptions options_;
+  const ProgressTarget target_;
+  const double start_;
+  std::atomic<int64_t> count_{0};
+  std::atomic<double> next_draw_;
+
+  std::mutex mutex_;  // guards what follows
+  std::string postfix_;
+  bool finished_ = false;
+  int drawn_width_ = 0;  // columns of the line on the screen
+  // Exponential means of counts and seconds per redraw, weight 0.3 as in tqdm, corrected for their
+  // start at zero by the same factor, which cancels in the quotient.
+  double mean_count_ = 0, mean_seconds_ = 0;
+  double last_time_;
+  int64_t last_count_ = 0;
+};
+
+}  // namespace lra

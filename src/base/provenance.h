@@ -1,0 +1,24 @@
+// Fills the Provenance of a run record with what this program and machine know of themselves.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/run_record.h"
+
+namespace lra {
+
+// Version, git revision and dirty state (baked in at build time), compiler, processor, ISA, system,
+// threads, start time and `command` (argv). The caller sets torch_version, device and kernels, and
+// finished_utc at the end.
+Provenance make_provenance(const std::vector<std::string>& command);
+
+// "0.1.0".
+std::string lra_version();
+// The best instruction set this processor has of those we have kernels for: "avx512" (F, BW, DQ,
+// VL, BF16 and VNNI), "avx2" (with FMA and F16C) or "baseline".
+std::string processor_isa();
+// "AMD EPYC 7763 64-Core Processor", or "unknown".
+std::string processor_name();
+
+}  // namespace lra

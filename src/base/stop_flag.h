@@ -1,0 +1,25 @@
+// The one stop flag of the program: signals set it, loops poll it.
+//
+// SIGINT and SIGTERM ask to stop with everything saved; a second one of them ends the process at
+// once by the default action. SIGUSR1 and SIGUSR2 (batch systems send them before a time limit) ask
+// to save and go on. The flag is the one piece of global state that signal handlers force on us.
+#pragma once
+
+namespace lra {
+
+// Routes SIGINT, SIGTERM, SIGUSR1 and SIGUSR2 to the flag. System calls are restarted.
+void install_stop_handlers();
+
+// The SIGINT or SIGTERM that asked to stop, or 0. Costs one relaxed load.
+int stop_signal();
+inline bool stop_requested() { return stop_signal() != 0; }
+
+// The last SIGUSR1 or SIGUSR2 since the last call, or 0; the request is taken, so it is answered
+// once.
+int take_save_request();
+
+// For tests: as if `signal` (one of the four) had arrived, and as if none had.
+void raise_stop_flag(int signal);
+void clear_stop_flag();
+
+}  // namespace lra
