@@ -1,0 +1,198 @@
+#include "base/atomic_file.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <filesystem>
+#include <utility>
+
+#include "base/error.h"
+#include "base/text_format.h"
+
+namespace lra {
+namespace {
+
+std::string folder_of(const std::string& path) {
+  const size_t slash = path.rfind('/');
+  if (slash == std::string::npos) return ".";
+  return slash == 0 ? "/" : path.substr(0, slash);
+}
+
+// A leading dot and the process id: hidden from globs, and two processes never meet.
+std::string temporary_name(const std::string& path, int attempt) {
+  const size_t slash = path.rfind('/');
+  const size_t begin = slash == std::string::npos ? 0 : slash + 1;
+  return path.substr(0, begin) + "." + path.substr(begin) + ".tmp." + std::to_string(::getpid()) +
+         "." + std::to_string(attempt);
+}
+
+// fsync, past interruptions. Some file systems have no such operation for folders.
+int sync(int fd) {
+  while (::fsync(fd) != 0) {
+    if (errno == EINVAL || errno == EROFS) return 0;
+    if (errno != EINTR) return errno;
+  }
+  return 0;
+}
+
+int sync_folder(const std::string& folder) {
+  const int fd = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  // A folder that may be written but not listed cannot be opened; the file itself is safe.
+  if (fd < 0) return errno == EACCES ? 0 : errno;
+  const int problem = sync(fd);
+  ::close(fd);
+  return problem;
+}
+
+}  // namespace
+
+int write_all(int fd, std::span<const std::byte> data) {
+  while (!data.empty()) {
+    const ssize_t written = ::write(fd, data.data(), data.size());
+    if (written < 0) {
+      if (errno == EINTR) continue;
+      return errno;
+    }
+    data = data.subspan(static_cast<size_t>(written));
+  }
+  return 0;
+}
+
+AtomicFile::AtomicFile(const std::string& path) : path_(path) {
+  for (int attempt = 0; fd_ < 0; ++attempt) {
+    temporary_ = temporary_name(path_, attempt);
+    fd_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (fd_ < 0 && errno != EEXIST && errno != EINTR) {
+      throw io_error(path_, "cannot be written", errno);
+    }
+  }
+}
+
+AtomicFile::~AtomicFile() { discard(); }
+
+void AtomicFile::discard() {
+  if (fd_ >= 0) ::close(fd_);
+  fd_ = -1;
+  if (!temporary_.empty()) ::unlink(temporary_.c_str());
+  temporary_.clear();
+}
+
+void AtomicFile::fail(const std::string& what, int errno_value) {
+  discard();
+  throw io_error(path_, what, errno_value);
+}
+
+void AtomicFile::append(std::span<const std::byte> data) {
+  LRA_CHECK_GE(fd_, 0);
+  if (const int problem = write_all(fd_, data)) fail("cannot be written", problem);
+  size_ += data.size();
+}
+
+void AtomicFile::append(std::string_view data) {
+  append(std::as_bytes(std::span(data.data(), data.size())));
+}
+
+void AtomicFile::commit() {
+  LRA_CHECK_GE(fd_, 0);
+  if (const int problem = sync(fd_)) fail("cannot be flushed", problem);
+  // Network file systems report a full disk only here.
+  const int closed = ::close(std::exchange(fd_, -1));
+  if (closed != 0 && errno != EINTR) fail("cannot be closed", errno);
+  if (::rename(temporary_.c_str(), path_.c_str()) != 0) fail("cannot be replaced", errno);
+  temporary_.clear();
+  if (const int problem = sync_folder(folder_of(path_))) {
+    throw io_error(folder_of(path_), "cannot be flushed", problem);
+  }
+}
+
+void write_file_atomically(const std::string& path, std::string_view content) {
+  AtomicFile file(path);
+  file.append(content);
+  file.commit();
+}
+
+std::string read_file(const std::string& path, uint64_t max_bytes) {
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) {
+    if (errno != ENOENT && errno != ENOTDIR) throw io_error(path, "cannot be opened", errno);
+    throw Error({.where = path, .what = "there is no such file", .expected = "", .advice = ""});
+  }
+  struct stat status {};
+  const bool known = ::fstat(fd, &status) == 0 && S_ISREG(status.st_mode);
+  std::string content;
+  // The size is a hint only: files below /proc say 0, and a file may grow.
+  size_t chunk = known ? static_cast<size_t>(std::max<off_t>(status.st_size, 0)) + 1 : 1 << 16;
+  chunk = static_cast<size_t>(std::min<uint64_t>(std::max<size_t>(chunk, 1 << 12), 1 << 26));
+  size_t filled = 0;
+  int problem = 0;
+  while (filled <= max_bytes) {
+    content.resize(filled + chunk);
+    const ssize_t got = ::read(fd, content.data() + filled, chunk);
+    if (got == 0) break;
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) {
+      problem = errno;
+      break;
+    }
+    filled += static_cast<size_t>(got);
+  }
+  ::close(fd);
+  if (problem) throw io_error(path, "cannot be read", problem);
+  if (filled > max_bytes) {
+    throw Error({.where = path,
+                 .what = "the file is larger than " + human_bytes(max_bytes),
+                 .expected = "",
+                 .advice = ""});
+  }
+  content.resize(filled);
+  return content;
+}
+
+uint64_t free_bytes(const std::string& folder) {
+  struct statvfs status {};
+  if (::statvfs(folder.c_str(), &status) != 0) {
+    throw io_error(folder, "its free space cannot be read", errno);
+  }
+  return static_cast<uint64_t>(status.f_bavail) * status.f_frsize;
+}
+
+void make_folder(const std::string& path) {
+  std::error_code problem;
+  std::filesystem::create_directories(path, problem);
+  if (problem) throw io_error(path, "the folder cannot be made", problem.value());
+  if (!std::filesystem::is_directory(path, problem)) {
+    throw io_error(path, "the folder cannot be made", ENOTDIR);
+  }
+}
+
+FileLock::FileLock(const std::string& path, const std::string& what)
+    : fd_(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666)) {
+  if (fd_ < 0) throw io_error(path, "the lock file cannot be opened", errno);
+  int result;
+  do result = ::flock(fd_, LOCK_EX | LOCK_NB);
+  while (result != 0 && errno == EINTR);
+  if (result != 0) {
+    const int problem = errno;
+    char owner[32] = {};
+    const ssize_t length = ::read(fd_, owner, sizeof owner - 1);
+    ::close(fd_);
+    if (problem != EWOULDBLOCK) throw io_error(path, "cannot be locked", problem);
+    const std::string process = length > 0 ? " (process " + std::string(owner) + ")" : "";
+    throw Error({.where = path,
+                 .what = what + " is in use by another process" + process,
+                 .expected = "",
+                 .advice = "wait until it has ended, or choose another place"});
+  }
+  // For the message above only, so a full disk does not matter.
+  const std::string owner = std::to_string(::getpid());
+  if (::ftruncate(fd_, 0) == 0) write_all(fd_, std::as_bytes(std::span(owner)));
+}
+
+FileLock::~FileLock() { ::close(fd_); }
+
+}  // namespace lra
