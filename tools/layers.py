@@ -1,0 +1,113 @@
+#!/usr/bin/env python3
+"""Checks who includes whom under src/.
+
+    tools/layers.py [ROOT]
+
+Each folder of src/ is a room, and a room may include only itself and the rooms named below. Rooms
+without LibTorch include none of its headers, CUDA headers belong to src/kernels/*_cuda.cu alone,
+quoted includes are written from src/ ("base/error.h"), and no header includes itself through
+others. Prints file:line for each breach; the exit code is 1 when there is one.
+"""
+import pathlib
+import re
+import sys
+
+EVERYTHING = "base tasks kernels ops mixers models training analysis report cli"
+ALLOWED = {
+    "base": "",
+    "tasks": "base",
+    "kernels": "base",
+    "ops": "kernels base",
+    "mixers": "ops base",
+    "models": "mixers ops base",
+    "training": "tasks models mixers ops base",
+    "analysis": "training tasks models mixers ops base",
+    "report": "base",
+    "cli": EVERYTHING,
+}
+TORCH_FREE = {"base", "tasks", "kernels", "report"}
+TORCH_HEADER = re.compile(r"(torch|ATen|c10|caffe2)/")
+CUDA_HEADER = re.compile(r"(cuda|cublas|curand|cub/|cooperative_groups|mma\.h|nv/)")
+INCLUDE = re.compile(r'\s*#\s*include\s*([<"])([^>"]+)[>"]')
+SUFFIXES = {".h", ".cpp", ".cu", ".cuh", ".inc"}
+
+
+def includes_of(path):
+    """Yields (line number, is quoted, what) for each include of a file."""
+    text = path.read_text(encoding="utf-8")
+    for number, line in enumerate(text.splitlines(), start=1):
+        match = INCLUDE.match(line)
+        if match:
+            yield number, match.group(1) == '"', match.group(2)
+
+
+def breach_of(name, room, quoted, target):
+    """What is wrong with one include of file `name`, or None."""
+    if TORCH_HEADER.match(target):
+        return f"room {room} is free of LibTorch" if room in TORCH_FREE else None
+    if CUDA_HEADER.match(target):
+        is_cuda_file = room == "kernels" and name.endswith("_cuda.cu")
+        return None if is_cuda_file else "CUDA headers belong to src/kernels/*_cuda.cu"
+    if not quoted:
+        return "files of ours are included with quotes" if target.split("/")[0] in ALLOWED else None
+    other = target.split("/")[0]
+    if other not in ALLOWED or "/" not in target:
+        return 'a quoted include is written from src/, as "base/error.h"'
+    if other != room and other not in ALLOWED[room].split():
+        return f"room {room} may include only: {ALLOWED[room] or 'itself'}"
+    return None
+
+
+def find_cycles(graph):
+    """Cycles of {file: [(line, file)]}, one list of (file, line of the include) each."""
+    done, cycles = set(), []
+
+    def visit(name, trail):
+        names = [entry[0] for entry in trail]
+        if name in names:
+            cycles.append(trail[names.index(name):])
+            return
+        if name in done:
+            return
+        for line, target in graph.get(name, []):
+            visit(target, trail + [(name, line)])
+        done.add(name)
+
+    for name in sorted(graph):
+        visit(name, [])
+    return cycles
+
+
+def check(root):
+    """All breaches under root/src, as lines of text."""
+    source, breaches, graph = pathlib.Path(root) / "src", [], {}
+    for path in sorted(p for p in source.rglob("*") if p.suffix in SUFFIXES):
+        name = path.relative_to(source).as_posix()
+        room = name.split("/")[0] if "/" in name else ""
+        if room not in ALLOWED:
+            breaches.append(f"src/{name}:1: not in a room; rooms are: {' '.join(ALLOWED)}")
+            continue
+        graph[name] = []
+        for line, quoted, target in includes_of(path):
+            wrong = breach_of(name, room, quoted, target)
+            if wrong:
+                breaches.append(f"src/{name}:{line}: includes {target}: {wrong}")
+            if quoted:
+                graph[name].append((line, target))
+    for cycle in find_cycles(graph):
+        chain = " -> ".join(name for name, _ in cycle + cycle[:1])
+        breaches.append(f"src/{cycle[0][0]}:{cycle[0][1]}: includes itself: {chain}")
+    if not graph and not breaches:
+        breaches.append(f"{source}:1: no sources found")
+    return breaches
+
+
+def main():
+    root = sys.argv[1] if len(sys.argv) > 1 else pathlib.Path(__file__).resolve().parent.parent
+    breaches = check(root)
+    print("\n".join(breaches) if breaches else "include rules: kept")
+    return 1 if breaches else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
