@@ -130,7 +130,7 @@ std::string human_duration(double seconds) {
 std::string thousands(int64_t value) {
   std::string digits = std::to_string(value);
   const size_t first = value < 0 ? 1 : 0;
-  for (size_t i = digits.size(); i > first + 3;) digits.insert(i -= 3, ",");
+  for (size_t i = digits.size(); i > first + 3;) digits.insert(i -= 3, 1, ',');
   return digits;
 }
 
