@@ -21,7 +21,8 @@ constexpr size_t kMaxQuoted = 200;  // characters of foreign text in a message
 // would cost 5e9 comparisons.
 class DocumentBuilder : public nlohmann::json_sax<Json> {
  public:
-  DocumentBuilder(const std::string& name, int max_depth) : name_(name), max_depth_(max_depth) {}
+  DocumentBuilder(const std::string& name, const JsonLimits& limits)
+      : name_(name), limits_(limits) {}
 
   bool null() override { return put(nullptr); }
   bool boolean(bool value) override { return put(value); }
@@ -39,6 +40,9 @@ class DocumentBuilder : public nlohmann::json_sax<Json> {
     Level& level = levels_.back();
     if (!level.keys.insert(value).second) {
       refuse("key '" + printable(value.substr(0, kMaxQuoted)) + "' appears twice in one object");
+    }
+    if (level.keys.size() > limits_.max_keys) {
+      refuse("more than " + std::to_string(limits_.max_keys) + " keys in one object");
     }
     level.key = std::move(value);
     return true;
@@ -85,8 +89,8 @@ class DocumentBuilder : public nlohmann::json_sax<Json> {
   }
 
   bool open(Json container) {
-    if (static_cast<int>(levels_.size()) >= max_depth_) {
-      refuse("nested deeper than " + std::to_string(max_depth_) + " levels");
+    if (static_cast<int>(levels_.size()) >= limits_.max_depth) {
+      refuse("nested deeper than " + std::to_string(limits_.max_depth) + " levels");
     }
     levels_.push_back({place(std::move(container)), "", {}});
     return true;
@@ -98,7 +102,7 @@ class DocumentBuilder : public nlohmann::json_sax<Json> {
   }
 
   const std::string& name_;
-  const int max_depth_;
+  const JsonLimits& limits_;
   Json root_;
   std::vector<Level> levels_;
 };
@@ -170,7 +174,7 @@ Json parse_json(std::string_view text, const std::string& name, const JsonLimits
                  .expected = "at most " + human_bytes(limits.max_bytes),
                  .advice = ""});
   }
-  DocumentBuilder builder(name, limits.max_depth);
+  DocumentBuilder builder(name, limits);
   Json::sax_parse(text, &builder);
   return builder.take();
 }

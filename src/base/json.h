@@ -20,11 +20,12 @@ using Json = nlohmann::ordered_json;
 
 struct JsonLimits {
   size_t max_bytes = size_t{256} << 20;
-  int max_depth = 64;  // nesting of arrays and objects
+  int max_depth = 64;          // nesting of arrays and objects
+  size_t max_keys = SIZE_MAX;  // of one object; looking fields up is linear in it
 };
 
 // The document in `text`, called `name` in messages. Throws lra::Error for text that is not JSON,
-// is not UTF-8, nests too deep, is too large or repeats a key within one object.
+// is not UTF-8, nests too deep, is too large, has too many keys or repeats one within an object.
 Json parse_json(std::string_view text, const std::string& name, const JsonLimits& limits = {});
 Json read_json_file(const std::string& path, const JsonLimits& limits = {});
 
@@ -59,6 +60,7 @@ class JsonFields {
   void finish() const;
 
   const Json& json() const { return object_; }
+  const std::string& name() const { return name_; }
   std::string path_of(const std::string& key) const;
   // Throws lra::Error naming the document and the field.
   [[noreturn]] void fail(const std::string& key, const std::string& what,

@@ -39,7 +39,7 @@ struct ProgressTarget {
   static ProgressTarget standard_error();
 };
 
-// One line of the bar, for a state that is given in full: what Progress draws.
+// All that a line shows.
 struct ProgressState {
   std::string_view description, unit, postfix;
   int64_t count = 0, total = 0;
@@ -47,6 +47,7 @@ struct ProgressState {
   double rate = 0;  // per second; 0: not known yet
   bool unit_scale = false;
 };
+// One line of the bar: what Progress draws. `columns` 0: a bar of ten columns, and no limit.
 std::string progress_line(const ProgressState& state, int columns,
                           const std::vector<std::string>& fill);
 
