@@ -1,9 +1,12 @@
 // A prepared dataset on disk: what the trainer reads, whatever the task.
 //
-// A folder holds manifest.json and, per split, one or more shards, read through mmap. A shard is a 64-byte
-// header, labels (int32), token offsets (uint64, num_sequences + 1, in tokens) and tokens (uint8 or uint16,
-// one example after another, without padding). An example has num_towers consecutive sequences.
-// Every shard's XXH3-128 stands in the manifest and is checked at open unless told not to.
+// A folder holds manifest.json and, per split, shards that are read through mmap. A shard, all
+// numbers little-endian: a 64-byte header (shard_format.h); labels (int32, one per example, padded
+// with zeros to a multiple of 8 bytes); offsets (uint64, num_sequences + 1, in tokens, the first
+// 0); tokens (uint8 or uint16, one sequence after another, without padding). An example has
+// num_towers consecutive sequences. Every shard's XXH3-128 stands in the manifest and is checked at
+// open unless told not to; counts, sizes and offsets are checked always, so a damaged file is an
+// lra::Error.
 #pragma once
 
 #include <cstdint>
@@ -13,9 +16,11 @@
 #include <string>
 #include <vector>
 
+#include "tasks/manifest.h"
+
 namespace lra::tasks {
 
-// One split. Cheap to copy; the mapped files live as long as any copy.
+// One split. Cheap to copy; the mapped files live as long as any copy. Thread safe.
 class Split {
  public:
   struct Shards;  // the mapped files
@@ -26,65 +31,65 @@ class Split {
 
   int64_t size() const;
   int32_t label(int64_t example) const;
-  // Tokens of one sequence as stored; token_offset of the manifest is already added to each id.
-  // Writes at most out.size() ids and returns how many the stored sequence has.
+  // Tokens of one sequence as ids: token_offset of the manifest is already added to each. Writes at
+  // most out.size() ids and returns how many the stored sequence has.
   int64_t read_tokens(int64_t example, int64_t tower, std::span<int32_t> out) const;
   int64_t sequence_length(int64_t example, int64_t tower) const;
+  // The stored values of one sequence, not copied, token_offset not added; token_bytes must be 1.
+  std::span<const uint8_t> stored_bytes(int64_t example, int64_t tower = 0) const;
 
  private:
+  int64_t base_index(int64_t example) const;
+
   std::shared_ptr<const Shards> shards_;
   std::shared_ptr<const std::vector<int64_t>> indices_;  // null: all of them
-};
-
-struct ShardInfo {
-  std::string file;
-  int64_t num_examples = 0, num_tokens = 0, num_bytes = 0;
-  std::string xxh3;  // 32 hex digits
-};
-
-struct Manifest {
-  int schema = 1;
-  std::string task;
-  int64_t task_version = 0;
-  std::string source;        // "generated" or "imported"
-  std::string source_hash;   // of the generator settings, or of the files read
-  int64_t num_towers = 1;
-  int64_t token_bytes = 1;   // 1 or 2
-  int64_t token_offset = 0;  // added to every stored value to get the id
-  std::map<std::string, std::string> settings;             // generator or import settings, as text
-  std::map<std::string, std::vector<ShardInfo>> splits;    // "train", "val", "test"
-  std::vector<std::string> notes;                          // "sample 17 of train redrawn once: duplicate"
 };
 
 class Dataset {
  public:
   // Throws lra::Error when the folder, the manifest or a shard is missing or wrong.
   static Dataset open(const std::string& folder, bool verify = true);
+  const std::string& folder() const { return folder_; }
   const Manifest& manifest() const { return manifest_; }
   bool has(const std::string& split) const { return splits_.contains(split); }
+  // Throws lra::Error when there is no such split.
   Split split(const std::string& name) const;
   // One hash over the hashes of all shards and the task version: the data's name in run records.
+  // 32 hex digits.
   std::string hash() const;
+  // The content of a side file, hash checked. Throws lra::Error when there is none.
+  std::string read_side_file(const std::string& name) const;
 
  private:
+  std::string folder_;
   Manifest manifest_;
   std::map<std::string, Split> splits_;
 };
 
-// Writes a prepared dataset: into "<folder>.partial", renamed when complete, so that a folder is whole or absent.
-// Locked against a second process; refuses a folder that exists.
+// Writes a prepared dataset: into "<folder>.partial", renamed when complete, so that a folder is
+// whole or absent. What an interrupted run left in "<folder>.partial" is removed first.
+// "<folder>.lock" keeps a second process out while writing. The same calls give the same bytes.
 class DatasetWriter {
  public:
-  // `expected_bytes` (0 = unknown) is compared with the free space first.
-  DatasetWriter(std::string folder, Manifest manifest, int64_t expected_bytes);
+  // `expected_bytes` (0 = unknown) is compared with the free space first. Throws lra::Error when
+  // the folder exists, another process writes it, or the space does not suffice.
+  DatasetWriter(const std::string& folder, Manifest manifest, int64_t expected_bytes);
+  // Removes the partial folder unless finish() was called.
   ~DatasetWriter();
   DatasetWriter(const DatasetWriter&) = delete;
   DatasetWriter& operator=(const DatasetWriter&) = delete;
 
   void begin_split(const std::string& name);
-  // One example: num_towers sequences of stored values (ids less token_offset).
+  // One example: num_towers sequences of stored values (ids less token_offset), of token_bytes
+  // each.
   void add(int32_t label, std::span<const std::span<const uint8_t>> sequences);
+  void add(int32_t label, std::span<const std::span<const uint16_t>> sequences);
+  // The same for one tower.
+  void add(int32_t label, std::span<const uint8_t> sequence);
+  void add_side_file(const std::string& name, std::string_view content);
   void add_note(std::string note);
+  // Hash of what was read or of the settings, when it is known only at the end.
+  void set_source_hash(std::string hash);
   // Writes the manifest, syncs, renames. Returns the manifest as written.
   Manifest finish();
 

@@ -1,5 +1,5 @@
-// A task: where its examples come from and what shape they have. Adding one = one .cpp, one TOML under
-// configs/tasks, its name in all.h.
+// A task: where its examples come from and what shape they have. Adding one = one .cpp, one TOML
+// under configs/tasks, its name in all.h.
 #pragma once
 
 #include <map>
@@ -13,7 +13,9 @@
 #include "base/task_shape.h"
 #include "tasks/dataset.h"
 
-namespace lra { class Progress; }
+namespace lra {
+class Progress;
+}
 
 namespace lra::tasks {
 
@@ -32,8 +34,8 @@ struct Fact {
 
 // A trivial classifier that a model has to beat.
 struct Baseline {
-  std::string name;      // "majority"
-  double accuracy = 0;   // on the test split, 0..1
+  std::string name;     // "majority"
+  double accuracy = 0;  // on the test split, 0..1
 };
 
 class Task {
@@ -43,13 +45,19 @@ class Task {
   // How validation is done, for the record: "own", "test" or "heldout".
   virtual std::string validation() const { return "own"; }
   // The three splits as this configuration wants them (a held-out tenth is cut here).
-  virtual Split split(const Dataset& dataset, const std::string& name) const { return dataset.split(name); }
+  virtual Split split(const Dataset& dataset, const std::string& name) const {
+    return dataset.split(name);
+  }
   virtual bool can_generate() const { return false; }
   virtual void make(const MakeOptions& options, Progress& progress) const;
   // Reads an official layout into a prepared folder.
-  virtual void import(const std::vector<std::string>& sources, const std::string& out, Progress& progress) const;
+  virtual void import(const std::vector<std::string>& sources, const std::string& out,
+                      Progress& progress) const;
   // Raw official data under a data root, as arguments for import; empty when there is none.
-  virtual std::vector<std::string> find_sources(const std::string& root) const { (void)root; return {}; }
+  virtual std::vector<std::string> find_sources(const std::string& root) const {
+    (void)root;
+    return {};
+  }
   virtual void export_official(const Dataset& dataset, const std::string& out) const;
   virtual std::vector<Fact> check(const Dataset& dataset) const;
   // For people: the text, the expression tree, the picture.

@@ -1,0 +1,276 @@
+#include "tasks/dataset.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <numeric>
+#include <optional>
+
+#include "base/atomic_file.h"
+#include "base/byte_reader.h"
+#include "base/error.h"
+#include "base/hash.h"
+#include "base/mapped_file.h"
+#include "base/parallel.h"
+#include "tasks/shard_format.h"
+
+namespace lra::tasks {
+namespace {
+
+constexpr uint64_t kMaxManifestBytes = uint64_t{64} << 20;
+constexpr uint64_t kMaxSideFileBytes = uint64_t{1} << 30;
+
+// One mapped shard whose sizes and offsets have been checked.
+struct Shard {
+  MappedFile file;
+  ShardHeader header;
+  int64_t first_example = 0;  // index of its first example in the split
+  const int32_t* labels = nullptr;
+  const uint64_t* offsets = nullptr;
+  const std::byte* tokens = nullptr;
+};
+
+[[noreturn]] void damaged(const std::string& path, const std::string& what,
+                          const std::string& expected) {
+  throw Error({.where = path,
+               .what = what,
+               .expected = expected,
+               .advice = "the file is damaged: prepare the dataset again"});
+}
+
+void expect_number(const std::string& path, const char* what, uint64_t found, uint64_t expected) {
+  if (found == expected) return;
+  damaged(path, std::string(what) + " is " + std::to_string(found), std::to_string(expected));
+}
+
+ShardHeader read_header(const MappedFile& file) {
+  ByteReader reader(file.bytes(), file.path());
+  ShardHeader header;
+  header.magic = reader.u64("magic number");
+  header.version = reader.u32("format version");
+  header.token_bytes = reader.u32("bytes per token");
+  header.num_examples = reader.u64("number of examples");
+  header.num_sequences = reader.u64("number of sequences");
+  header.num_tokens = reader.u64("number of tokens");
+  for (uint64_t& word : header.reserved) word = reader.u64("reserved word");
+  return header;
+}
+
+void check_header(const ShardHeader& header, const MappedFile& file, const ShardInfo& info,
+                  const Manifest& manifest) {
+  const std::string& path = file.path();
+  if (header.magic != kShardMagic) damaged(path, "does not start with LRASHARD", "a shard");
+  expect_number(path, "format version", header.version, kShardVersion);
+  expect_number(path, "bytes per token", header.token_bytes,
+                static_cast<uint64_t>(manifest.token_bytes));
+  expect_number(path, "number of examples", header.num_examples,
+                static_cast<uint64_t>(info.num_examples));
+  expect_number(path, "number of tokens", header.num_tokens,
+                static_cast<uint64_t>(info.num_tokens));
+  for (const uint64_t word : header.reserved) expect_number(path, "reserved word", word, 0);
+  // Each count is compared with the size before it is multiplied, so nothing overflows.
+  const uint64_t size = file.bytes().size();
+  for (const uint64_t count : {header.num_examples, header.num_sequences, header.num_tokens}) {
+    if (count > size) damaged(path, "count " + std::to_string(count), "at most the file's size");
+  }
+  expect_number(path, "number of sequences", header.num_sequences,
+                header.num_examples * static_cast<uint64_t>(manifest.num_towers));
+  expect_number(path, "size in bytes", size, shard_bytes(header));
+}
+
+void check_content(const Shard& shard) {
+  const std::string& path = shard.file.path();
+  const uint64_t num_sequences = shard.header.num_sequences;
+  expect_number(path, "first offset", shard.offsets[0], 0);
+  expect_number(path, "last offset", shard.offsets[num_sequences], shard.header.num_tokens);
+  for (uint64_t i = 0; i < num_sequences; ++i) {
+    if (shard.offsets[i] > shard.offsets[i + 1]) {
+      damaged(path, "offset of sequence " + std::to_string(i + 1) + " goes back",
+              "offsets in rising order");
+    }
+  }
+  for (uint64_t i = 0; i < shard.header.num_examples; ++i) {
+    if (shard.labels[i] < 0) {
+      damaged(path, "label of example " + std::to_string(i) + " is negative", "0 or more");
+    }
+  }
+}
+
+Shard open_shard(const std::string& folder, const ShardInfo& info, const Manifest& manifest,
+                 bool verify) {
+  Shard shard{.file = MappedFile(folder + "/" + info.file), .header = {}};
+  const std::span<const std::byte> bytes = shard.file.bytes();
+  expect_number(shard.file.path(), "size in bytes", bytes.size(),
+                static_cast<uint64_t>(info.num_bytes));
+  shard.header = read_header(shard.file);
+  check_header(shard.header, shard.file, info, manifest);
+  if (verify) {
+    const std::string hash = to_hex(hash128(bytes));
+    if (hash != info.xxh3) damaged(shard.file.path(), "content hash is " + hash, info.xxh3);
+  }
+  const std::byte* position = bytes.data() + sizeof(ShardHeader);
+  shard.labels = reinterpret_cast<const int32_t*>(position);
+  position += shard_label_bytes(shard.header.num_examples);
+  shard.offsets = reinterpret_cast<const uint64_t*>(position);
+  shard.tokens = position + (shard.header.num_sequences + 1) * 8;
+  check_content(shard);
+  return shard;
+}
+
+}  // namespace
+
+struct Split::Shards {
+  std::vector<Shard> shards;  // in the order of the manifest
+  int64_t num_examples = 0, num_towers = 1, token_bytes = 1;
+  int32_t token_offset = 0;
+
+  struct Place {
+    const Shard* shard;
+    uint64_t example;  // within the shard
+  };
+  Place find(int64_t example) const {
+    const auto after = std::upper_bound(
+        shards.begin(), shards.end(), example,
+        [](int64_t index, const Shard& shard) { return index < shard.first_example; });
+    const Shard& shard = *(after - 1);
+    return {&shard, static_cast<uint64_t>(example - shard.first_example)};
+  }
+
+  struct Sequence {
+    const std::byte* data;
+    uint64_t length;  // in tokens
+  };
+  Sequence sequence(int64_t example, int64_t tower) const {
+    LRA_CHECK_GE(tower, 0);
+    LRA_CHECK_LT(tower, num_towers);
+    const Place place = find(example);
+    const uint64_t index =
+        place.example * static_cast<uint64_t>(num_towers) + static_cast<uint64_t>(tower);
+    const uint64_t begin = place.shard->offsets[index];
+    return {place.shard->tokens + begin * static_cast<uint64_t>(token_bytes),
+            place.shard->offsets[index + 1] - begin};
+  }
+};
+
+Split::Split(std::shared_ptr<const Shards> shards) : shards_(std::move(shards)) {}
+
+Split Split::subset(std::vector<int64_t> indices) const {
+  for (int64_t& index : indices) index = base_index(index);
+  Split part = *this;
+  part.indices_ = std::make_shared<const std::vector<int64_t>>(std::move(indices));
+  return part;
+}
+
+int64_t Split::base_index(int64_t example) const {
+  LRA_CHECK_GE(example, 0);
+  LRA_CHECK_LT(example, size());
+  return indices_ ? (*indices_)[static_cast<size_t>(example)] : example;
+}
+
+int64_t Split::size() const {
+  if (indices_) return static_cast<int64_t>(indices_->size());
+  return shards_ ? shards_->num_examples : 0;
+}
+
+int32_t Split::label(int64_t example) const {
+  const Shards::Place place = shards_->find(base_index(example));
+  return place.shard->labels[place.example];
+}
+
+int64_t Split::read_tokens(int64_t example, int64_t tower, std::span<int32_t> out) const {
+  const Shards::Sequence sequence = shards_->sequence(base_index(example), tower);
+  const size_t count = std::min<size_t>(out.size(), sequence.length);
+  const int32_t offset = shards_->token_offset;
+  if (shards_->token_bytes == 1) {
+    const auto* values = reinterpret_cast<const uint8_t*>(sequence.data);
+    for (size_t i = 0; i < count; ++i) out[i] = values[i] + offset;
+  } else {
+    const auto* values = reinterpret_cast<const uint16_t*>(sequence.data);
+    for (size_t i = 0; i < count; ++i) out[i] = values[i] + offset;
+  }
+  return static_cast<int64_t>(sequence.length);
+}
+
+int64_t Split::sequence_length(int64_t example, int64_t tower) const {
+  return static_cast<int64_t>(shards_->sequence(base_index(example), tower).length);
+}
+
+std::span<const uint8_t> Split::stored_bytes(int64_t example, int64_t tower) const {
+  LRA_CHECK_EQ(shards_->token_bytes, 1);
+  const Shards::Sequence sequence = shards_->sequence(base_index(example), tower);
+  return {reinterpret_cast<const uint8_t*>(sequence.data), sequence.length};
+}
+
+Dataset Dataset::open(const std::string& folder, bool verify) {
+  const std::string manifest_path = folder + "/" + kManifestFile;
+  if (!std::filesystem::exists(manifest_path)) {
+    throw Error({.where = folder,
+                 .what = "is not a prepared dataset",
+                 .expected = std::string("a folder with ") + kManifestFile,
+                 .advice = "make one with lra data make or lra data import"});
+  }
+  Dataset dataset;
+  dataset.folder_ = folder;
+  dataset.manifest_ = parse_manifest(read_file(manifest_path, kMaxManifestBytes), manifest_path);
+  const Manifest& manifest = dataset.manifest_;
+  for (const auto& [name, infos] : manifest.splits) {
+    std::vector<std::optional<Shard>> opened(infos.size());
+    parallel_for_each(static_cast<int64_t>(infos.size()), [&](int64_t i) {
+      const auto index = static_cast<size_t>(i);
+      opened[index].emplace(open_shard(folder, infos[index], manifest, verify));
+    });
+    auto shards = std::make_shared<Split::Shards>();
+    shards->num_towers = manifest.num_towers;
+    shards->token_bytes = manifest.token_bytes;
+    shards->token_offset = static_cast<int32_t>(manifest.token_offset);
+    for (std::optional<Shard>& shard : opened) {
+      shard->first_example = shards->num_examples;
+      shards->num_examples += static_cast<int64_t>(shard->header.num_examples);
+      shards->shards.push_back(std::move(*shard));
+    }
+    dataset.splits_.emplace(name, Split(std::move(shards)));
+  }
+  return dataset;
+}
+
+Split Dataset::split(const std::string& name) const {
+  const auto found = splits_.find(name);
+  if (found != splits_.end()) return found->second;
+  std::string known;
+  for (const auto& [split, unused] : splits_) known += (known.empty() ? "" : ", ") + split;
+  throw Error({.where = folder_,
+               .what = "has no split '" + name + "'",
+               .expected = "one of: " + known,
+               .advice = ""});
+}
+
+std::string Dataset::hash() const {
+  Hasher hasher;
+  const auto add = [&](const std::string& text) { hasher.append(text + "\n"); };
+  add(manifest_.task);
+  for (const int64_t number : {manifest_.task_version, manifest_.num_towers, manifest_.token_bytes,
+                               manifest_.token_offset}) {
+    add(std::to_string(number));
+  }
+  for (const auto& [name, shards] : manifest_.splits) {
+    add(name);
+    for (const ShardInfo& shard : shards) add(shard.xxh3);
+  }
+  return to_hex(hasher.digest());
+}
+
+std::string Dataset::read_side_file(const std::string& name) const {
+  const auto found = manifest_.side_files.find(name);
+  const std::string path = folder_ + "/" + name;
+  if (found == manifest_.side_files.end()) {
+    throw Error({.where = path,
+                 .what = "the dataset has no such file",
+                 .expected = "",
+                 .advice = "prepare the dataset again"});
+  }
+  std::string content = read_file(path, kMaxSideFileBytes);
+  const std::string hash = to_hex(hash128(content));
+  if (hash != found->second.xxh3) damaged(path, "content hash is " + hash, found->second.xxh3);
+  return content;
+}
+
+}  // namespace lra::tasks

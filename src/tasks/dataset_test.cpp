@@ -1,0 +1,304 @@
+#include "tasks/dataset.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+
+#include "base/atomic_file.h"
+#include "base/error.h"
+#include "tasks/shard_format.h"
+#include "tasks/test_folder.h"
+
+namespace lra::tasks {
+namespace {
+
+namespace fs = std::filesystem;
+
+using Bytes = std::vector<uint8_t>;
+
+std::string slurp(const std::string& path) { return read_file(path, 1 << 24); }
+
+void spill(const std::string& path, const std::string& content) {
+  std::ofstream(path, std::ios::binary) << content;
+}
+
+Manifest small_manifest() {
+  Manifest manifest;
+  manifest.task = "toy";
+  manifest.task_version = 3;
+  manifest.source = "generated";
+  manifest.source_hash = "none";
+  manifest.num_towers = 2;
+  manifest.token_offset = 1;
+  manifest.settings = {{"seed", "7"}};
+  return manifest;
+}
+
+// Five examples of two towers in train, one in test.
+Manifest write_small(const std::string& folder) {
+  DatasetWriter writer(folder, small_manifest(), 1000);
+  writer.begin_split("train");
+  for (int32_t i = 0; i < 5; ++i) {
+    const Bytes first(static_cast<size_t>(i), static_cast<uint8_t>(i));
+    const Bytes second{200, 255};
+    const std::vector<std::span<const uint8_t>> towers{first, second};
+    writer.add(i % 2, towers);
+  }
+  writer.begin_split("test");
+  const Bytes only{9};
+  const std::vector<std::span<const uint8_t>> towers{only, only};
+  writer.add(1, towers);
+  writer.add_side_file("names.tsv", "a\nb\n");
+  writer.add_note("a note");
+  return writer.finish();
+}
+
+std::string open_error(const std::string& folder, bool verify = true) {
+  try {
+    Dataset::open(folder, verify);
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(Dataset, GivesBackWhatWasWritten) {
+  const TestFolder root;
+  const std::string folder = root.path("data");
+  write_small(folder);
+  const Dataset dataset = Dataset::open(folder);
+  EXPECT_EQ(dataset.manifest().task, "toy");
+  EXPECT_EQ(dataset.manifest().settings.at("seed"), "7");
+  EXPECT_EQ(dataset.manifest().notes, std::vector<std::string>{"a note"});
+  EXPECT_EQ(dataset.read_side_file("names.tsv"), "a\nb\n");
+  EXPECT_FALSE(dataset.has("val"));
+  const Split train = dataset.split("train");
+  ASSERT_EQ(train.size(), 5);
+  EXPECT_EQ(train.label(3), 1);
+  EXPECT_EQ(train.sequence_length(4, 0), 4);
+  EXPECT_EQ(train.sequence_length(0, 0), 0);
+  std::vector<int32_t> ids(3, -1);
+  EXPECT_EQ(train.read_tokens(2, 1, ids), 2);
+  EXPECT_EQ(ids, (std::vector<int32_t>{201, 256, -1}));
+  EXPECT_EQ(train.read_tokens(4, 0, std::span(ids).first(2)), 4);
+  EXPECT_EQ(ids[0], 5);
+  const std::span<const uint8_t> stored = train.stored_bytes(4, 0);
+  EXPECT_EQ(Bytes(stored.begin(), stored.end()), (Bytes{4, 4, 4, 4}));
+}
+
+TEST(Dataset, SubsetsOfSubsetsKeepTheirOrder) {
+  const TestFolder root;
+  write_small(root.path("data"));
+  Split part;
+  {
+    const Dataset dataset = Dataset::open(root.path("data"));
+    part = dataset.split("train").subset({4, 2, 0}).subset({1, 0});
+  }
+  ASSERT_EQ(part.size(), 2);
+  EXPECT_EQ(part.sequence_length(0, 0), 2);
+  EXPECT_EQ(part.sequence_length(1, 0), 4);
+  EXPECT_THROW(part.label(2), CheckFailure);
+  EXPECT_THROW(part.label(-1), CheckFailure);
+  EXPECT_THROW(part.read_tokens(0, 2, {}), CheckFailure);
+}
+
+TEST(Dataset, SixteenBitTokensSurvive) {
+  const TestFolder root;
+  Manifest manifest = small_manifest();
+  manifest.num_towers = 1;
+  manifest.token_bytes = 2;
+  manifest.token_offset = 0;
+  DatasetWriter writer(root.path("data"), manifest, 0);
+  writer.begin_split("train");
+  const std::vector<uint16_t> tokens{1, 300, 65535};
+  const std::vector<std::span<const uint16_t>> towers{tokens};
+  writer.add(0, towers);
+  writer.finish();
+  const Split train = Dataset::open(root.path("data")).split("train");
+  std::vector<int32_t> ids(3);
+  EXPECT_EQ(train.read_tokens(0, 0, ids), 3);
+  EXPECT_EQ(ids, (std::vector<int32_t>{1, 300, 65535}));
+}
+
+TEST(Dataset, ManyShardsReadAsOneSplit) {
+  const TestFolder root;
+  Manifest manifest = small_manifest();
+  manifest.num_towers = 1;
+  DatasetWriter writer(root.path("data"), manifest, 0);
+  writer.begin_split("train");
+  Bytes big(size_t{40} << 20);
+  for (int32_t i = 0; i < 5; ++i) {
+    big[0] = static_cast<uint8_t>(i);
+    writer.add(i, big);
+  }
+  EXPECT_EQ(writer.finish().splits.at("train").size(), 3U);
+  const Split train = Dataset::open(root.path("data")).split("train");
+  ASSERT_EQ(train.size(), 5);
+  for (int32_t i = 0; i < 5; ++i) {
+    EXPECT_EQ(train.label(i), i);
+    EXPECT_EQ(train.stored_bytes(i)[0], i);
+  }
+}
+
+TEST(Dataset, HashIsThatOfTheContent) {
+  const TestFolder root;
+  write_small(root.path("a"));
+  write_small(root.path("b"));
+  EXPECT_EQ(Dataset::open(root.path("a")).hash(), Dataset::open(root.path("b")).hash());
+  EXPECT_EQ(Dataset::open(root.path("a")).hash().size(), 32U);
+  DatasetWriter writer(root.path("c"), small_manifest(), 0);
+  writer.begin_split("train");
+  writer.finish();
+  EXPECT_NE(Dataset::open(root.path("c")).hash(), Dataset::open(root.path("a")).hash());
+  EXPECT_EQ(Dataset::open(root.path("c")).split("train").size(), 0);
+}
+
+TEST(Dataset, EveryFlippedBitIsNoticed) {
+  const TestFolder root;
+  const std::string folder = root.path("data");
+  const std::string shard = folder + "/" + write_small(folder).splits.at("train").at(0).file;
+  const std::string good = slurp(shard);
+  for (size_t i = 0; i < good.size() * 8; ++i) {
+    std::string bad = good;
+    bad[i / 8] = static_cast<char>(bad[i / 8] ^ (1 << (i % 8)));
+    spill(shard, bad);
+    ASSERT_NE(open_error(folder), "") << "bit " << i;
+  }
+  spill(shard, good);
+  EXPECT_EQ(open_error(folder), "");
+}
+
+TEST(Dataset, EveryTruncationIsNoticed) {
+  const TestFolder root;
+  const std::string folder = root.path("data");
+  const std::string shard = folder + "/" + write_small(folder).splits.at("train").at(0).file;
+  const std::string good = slurp(shard);
+  for (size_t size = 0; size < good.size(); ++size) {
+    spill(shard, good.substr(0, size));
+    EXPECT_NE(open_error(folder), "") << size;
+  }
+  spill(shard, good + "x");
+  EXPECT_NE(open_error(folder), "");
+  fs::remove(shard);
+  EXPECT_NE(open_error(folder).find(shard), std::string::npos);
+}
+
+// Someone who forges the header and the manifest alike gets an error, not a read out of bounds.
+TEST(Dataset, ForgedHeadersAreRefusedEvenWithoutTheHash) {
+  const TestFolder root;
+  const std::string folder = root.path("data");
+  const std::string shard = folder + "/" + write_small(folder).splits.at("train").at(0).file;
+  const std::string good = slurp(shard);
+  const size_t offsets_at = sizeof(ShardHeader) + shard_label_bytes(5);
+  const auto forge = [&](size_t at, uint64_t value) {
+    std::string bad = good;
+    std::memcpy(bad.data() + at, &value, 8);
+    spill(shard, bad);
+    return open_error(folder, false);
+  };
+  for (const uint64_t value :
+       {uint64_t{0}, uint64_t{6}, UINT64_MAX, uint64_t{1} << 61, uint64_t{1} << 62}) {
+    for (size_t at = 0; at < 40; at += 8) EXPECT_NE(forge(at, value), "") << at << " " << value;
+    EXPECT_NE(forge(56, value | 1), "");
+    EXPECT_NE(forge(offsets_at + 8 * 10, value), "");
+    EXPECT_NE(forge(offsets_at, value | 1), "");
+  }
+  EXPECT_NE(forge(offsets_at + 8 * 5, 1000).find("goes back"), std::string::npos);
+  EXPECT_NE(forge(sizeof(ShardHeader), UINT64_MAX).find("negative"), std::string::npos);
+}
+
+TEST(Dataset, LyingManifestsAreRefused) {
+  const TestFolder root;
+  const std::string folder = root.path("data");
+  write_small(folder);
+  const std::string path = folder + "/manifest.json";
+  const std::string good = slurp(path);
+  const auto with = [&](const std::string& from, const std::string& to) {
+    std::string bad = good;
+    const size_t at = bad.find(from);
+    EXPECT_NE(at, std::string::npos) << from;
+    bad.replace(at, from.size(), to);
+    spill(path, bad);
+    return open_error(folder);
+  };
+  EXPECT_EQ(with("\"schema\": 1", "\"schema\": 1"), "");
+  EXPECT_NE(with("\"schema\": 1", "\"schema\": 2"), "");
+  EXPECT_NE(with("\"num_towers\": 2", "\"num_towers\": 1"), "");
+  EXPECT_NE(with("\"num_towers\": 2", "\"num_towers\": 3"), "");
+  EXPECT_NE(with("\"token_bytes\": 1", "\"token_bytes\": 2"), "");
+  EXPECT_NE(with("\"token_offset\": 1", "\"token_offset\": -1"), "");
+  EXPECT_NE(with("\"num_examples\": 1", "\"num_examples\": 2"), "");
+  EXPECT_NE(with("\"num_examples\": 1", "\"num_examples\": -1"), "");
+  EXPECT_NE(with("\"num_tokens\": 2", "\"num_tokens\": 9223372036854775807"), "");
+  EXPECT_NE(with("test-000.shard", "../test-000.shard"), "");
+  EXPECT_NE(with("test-000.shard", "train-000.shard"), "");
+  EXPECT_NE(with("\"test\"", "\"dev\""), "");
+  EXPECT_NE(with("\"task\"", "\"tusk\""), "");
+  EXPECT_NE(with("\"notes\"", "\"extra\": 1, \"notes\""), "");
+  EXPECT_NE(with("\"generated\"", "\"found\""), "");
+  for (size_t size = 0; size + 2 < good.size(); size += 7) {
+    spill(path, good.substr(0, size));
+    EXPECT_NE(open_error(folder), "") << size;
+  }
+  EXPECT_NE(open_error(root.path("nowhere")).find("lra data make"), std::string::npos);
+}
+
+TEST(Dataset, ChangedSideFilesAreNoticed) {
+  const TestFolder root;
+  write_small(root.path("data"));
+  spill(root.path("data") + "/names.tsv", "a\nc\n");
+  const Dataset dataset = Dataset::open(root.path("data"));
+  EXPECT_THROW(dataset.read_side_file("names.tsv"), Error);
+  EXPECT_THROW(dataset.read_side_file("other.tsv"), Error);
+  EXPECT_THROW(dataset.split("val"), Error);
+}
+
+TEST(DatasetWriter, LeavesNothingBehindWhenItDoesNotFinish) {
+  const TestFolder root;
+  {
+    DatasetWriter writer(root.path("data"), small_manifest(), 0);
+    writer.begin_split("train");
+    EXPECT_TRUE(fs::exists(root.path("data.partial")));
+  }
+  EXPECT_TRUE(fs::is_empty(root.path(".")));
+}
+
+TEST(DatasetWriter, ReplacesWhatAnInterruptedRunLeft) {
+  const TestFolder root;
+  fs::create_directories(root.path("data.partial"));
+  spill(root.path("data.partial/train-000.shard"), "half");
+  spill(root.path("data.partial/old.tmp"), "half");
+  write_small(root.path("data/"));
+  EXPECT_EQ(open_error(root.path("data")), "");
+  EXPECT_FALSE(fs::exists(root.path("data/old.tmp")));
+  EXPECT_FALSE(fs::exists(root.path("data.partial")));
+  EXPECT_FALSE(fs::exists(root.path("data.lock")));
+}
+
+TEST(DatasetWriter, RefusesAFolderThatExistsAndASecondWriter) {
+  const TestFolder root;
+  DatasetWriter writer(root.path("data"), small_manifest(), 0);
+  EXPECT_THROW(DatasetWriter(root.path("data"), small_manifest(), 0), Error);
+  writer.begin_split("train");
+  fs::create_directories(root.path("data"));
+  EXPECT_THROW(writer.finish(), Error);
+  EXPECT_THROW(DatasetWriter(root.path("data"), small_manifest(), 0), Error);
+  EXPECT_TRUE(fs::is_empty(root.path("data")));
+}
+
+TEST(DatasetWriter, RefusesWhenTheDiskIsTooSmall) {
+  const TestFolder root;
+  try {
+    DatasetWriter writer(root.path("data"), small_manifest(), int64_t{1} << 60);
+    FAIL() << "an exabyte was found";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ExitCode::kIoError);
+    EXPECT_NE(std::string(error.what()).find("free"), std::string::npos);
+  }
+  EXPECT_TRUE(fs::is_empty(root.path(".")));
+}
+
+}  // namespace
+}  // namespace lra::tasks

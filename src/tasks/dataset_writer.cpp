@@ -1,0 +1,205 @@
+#include <fcntl.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <filesystem>
+
+#include "base/atomic_file.h"
+#include "base/error.h"
+#include "base/hash.h"
+#include "base/text_format.h"
+#include "tasks/dataset.h"
+#include "tasks/shard_format.h"
+
+namespace lra::tasks {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Tokens per shard: large enough that the files are few, small enough to be built in memory.
+constexpr size_t kShardTokenBytes = size_t{64} << 20;
+
+std::string without_trailing_slash(std::string folder) {
+  while (folder.size() > 1 && folder.back() == '/') folder.pop_back();
+  return folder;
+}
+
+std::string parent_of(const std::string& folder) {
+  const std::string parent = fs::path(folder).parent_path().string();
+  return parent.empty() ? "." : parent;
+}
+
+void sync_folder(const std::string& folder) {
+  const int fd = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (fd < 0) throw io_error(folder, "cannot open the folder", errno);
+  const int failed = ::fsync(fd) == 0 ? 0 : errno;
+  ::close(fd);
+  if (failed) throw io_error(folder, "cannot sync the folder", failed);
+}
+
+void refuse_existing(const std::string& folder) {
+  if (!fs::exists(fs::symlink_status(folder))) return;
+  throw Error({.where = folder,
+               .what = "exists already",
+               .expected = "a folder that is to be made",
+               .advice = "remove it or choose another --out"});
+}
+
+// A file system that cannot refuse to replace gets the plain rename, which replaces an empty folder
+// at most.
+void rename_new(const std::string& from, const std::string& to) {
+  if (::renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_NOREPLACE) == 0) return;
+  if (errno == EEXIST) refuse_existing(to);
+  if (errno == EINVAL && ::rename(from.c_str(), to.c_str()) == 0) return;
+  throw io_error(to, "cannot rename " + from, errno);
+}
+
+template <typename T>
+std::span<const std::byte> bytes_of(const std::vector<T>& values) {
+  return std::as_bytes(std::span(values));
+}
+
+}  // namespace
+
+struct DatasetWriter::State {
+  std::string folder, partial, lock_path;
+  Manifest manifest;
+  std::unique_ptr<FileLock> lock;
+  bool finished = false;
+
+  std::string split;  // empty before the first begin_split
+  std::vector<int32_t> labels;
+  std::vector<uint64_t> offsets{0};
+  std::vector<std::byte> tokens;
+  uint64_t num_tokens = 0;
+
+  void flush() {
+    if (labels.empty()) return;
+    std::vector<ShardInfo>& shards = manifest.splits.at(split);
+    std::string number = std::to_string(shards.size());
+    number.insert(0, number.size() < 3 ? 3 - number.size() : 0, '0');
+    ShardInfo info{.file = split + "-" + number + ".shard",
+                   .num_examples = static_cast<int64_t>(labels.size()),
+                   .num_tokens = static_cast<int64_t>(num_tokens),
+                   .num_bytes = 0,
+                   .xxh3 = ""};
+    const std::vector<ShardHeader> header{
+        {.token_bytes = static_cast<uint32_t>(manifest.token_bytes),
+         .num_examples = labels.size(),
+         .num_sequences = offsets.size() - 1,
+         .num_tokens = num_tokens}};
+    if (labels.size() % 2 != 0) labels.push_back(0);
+    AtomicFile file(partial + "/" + info.file);
+    Hasher hasher;
+    for (const std::span<const std::byte> part :
+         {bytes_of(header), bytes_of(labels), bytes_of(offsets), bytes_of(tokens)}) {
+      file.append(part);
+      hasher.append(part);
+    }
+    info.num_bytes = static_cast<int64_t>(file.size());
+    info.xxh3 = to_hex(hasher.digest());
+    file.commit();
+    shards.push_back(std::move(info));
+    labels.clear();
+    offsets.assign(1, 0);
+    tokens.clear();
+    num_tokens = 0;
+  }
+
+  template <typename T>
+  void add(int32_t label, std::span<const std::span<const T>> sequences) {
+    LRA_CHECK(!split.empty());
+    LRA_CHECK_EQ(static_cast<int64_t>(sizeof(T)), manifest.token_bytes);
+    LRA_CHECK_EQ(static_cast<int64_t>(sequences.size()), manifest.num_towers);
+    LRA_CHECK_GE(label, 0);
+    labels.push_back(label);
+    for (const std::span<const T> sequence : sequences) {
+      const std::span<const std::byte> bytes = std::as_bytes(sequence);
+      tokens.insert(tokens.end(), bytes.begin(), bytes.end());
+      num_tokens += sequence.size();
+      offsets.push_back(num_tokens);
+    }
+    if (tokens.size() >= kShardTokenBytes) flush();
+  }
+};
+
+DatasetWriter::DatasetWriter(const std::string& folder, Manifest manifest, int64_t expected_bytes)
+    : state_(std::make_unique<State>()) {
+  State& state = *state_;
+  state.folder = without_trailing_slash(folder);
+  state.partial = state.folder + ".partial";
+  state.lock_path = state.folder + ".lock";
+  state.manifest = std::move(manifest);
+  refuse_existing(state.folder);
+  const std::string parent = parent_of(state.folder);
+  make_folder(parent);
+  const uint64_t free = free_bytes(parent);
+  if (expected_bytes > 0 && static_cast<uint64_t>(expected_bytes) > free) {
+    throw Error({.where = parent,
+                 .what = "only " + human_bytes(free) + " are free",
+                 .expected = human_bytes(static_cast<uint64_t>(expected_bytes)),
+                 .advice = "free space or choose another --out",
+                 .code = ExitCode::kIoError});
+  }
+  state.lock = std::make_unique<FileLock>(state.lock_path, "the dataset " + state.folder);
+  refuse_existing(state.folder);  // another process may have finished it meanwhile
+  std::error_code failed;
+  fs::remove_all(state.partial, failed);
+  if (failed) throw io_error(state.partial, "cannot remove what was left", failed.value());
+  make_folder(state.partial);
+}
+
+DatasetWriter::~DatasetWriter() {
+  std::error_code ignored;  // a destructor has nobody to tell
+  if (!state_->finished) fs::remove_all(state_->partial, ignored);
+  fs::remove(state_->lock_path, ignored);
+}
+
+void DatasetWriter::begin_split(const std::string& name) {
+  state_->flush();
+  LRA_CHECK(name == "train" || name == "val" || name == "test");
+  LRA_CHECK(!state_->manifest.splits.contains(name));
+  state_->manifest.splits[name];
+  state_->split = name;
+}
+
+void DatasetWriter::add(int32_t label, std::span<const std::span<const uint8_t>> sequences) {
+  state_->add(label, sequences);
+}
+
+void DatasetWriter::add(int32_t label, std::span<const std::span<const uint16_t>> sequences) {
+  state_->add(label, sequences);
+}
+
+void DatasetWriter::add(int32_t label, std::span<const uint8_t> sequence) {
+  state_->add(label, std::span<const std::span<const uint8_t>>(&sequence, 1));
+}
+
+void DatasetWriter::add_side_file(const std::string& name, std::string_view content) {
+  LRA_CHECK(is_plain_file_name(name));
+  write_file_atomically(state_->partial + "/" + name, content);
+  state_->manifest.side_files[name] = {.num_bytes = static_cast<int64_t>(content.size()),
+                                       .xxh3 = to_hex(hash128(content))};
+}
+
+void DatasetWriter::add_note(std::string note) {
+  state_->manifest.notes.push_back(std::move(note));
+}
+
+void DatasetWriter::set_source_hash(std::string hash) {
+  state_->manifest.source_hash = std::move(hash);
+}
+
+Manifest DatasetWriter::finish() {
+  State& state = *state_;
+  LRA_CHECK(!state.finished);
+  state.flush();
+  write_file_atomically(state.partial + "/" + kManifestFile, manifest_text(state.manifest));
+  rename_new(state.partial, state.folder);
+  state.finished = true;
+  sync_folder(parent_of(state.folder));
+  return state.manifest;
+}
+
+}  // namespace lra::tasks

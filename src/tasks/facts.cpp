@@ -1,0 +1,172 @@
+#include "tasks/facts.h"
+
+#include <algorithm>
+
+#include "base/hash.h"
+#include "base/parallel.h"
+#include "base/text_format.h"
+#include "tasks/first_seen.h"
+
+namespace lra::tasks {
+namespace {
+
+constexpr const char* kSplits[] = {"train", "val", "test"};
+
+std::string example_name(const std::string& split, int64_t index) {
+  return split + " example " + std::to_string(index);
+}
+
+std::vector<int64_t> label_counts(const Split& split, int64_t num_classes) {
+  std::vector<int64_t> counts(static_cast<size_t>(num_classes));
+  for (int64_t i = 0; i < split.size(); ++i) {
+    const int32_t label = split.label(i);
+    if (label < num_classes) ++counts[static_cast<size_t>(label)];
+  }
+  return counts;
+}
+
+Fact length_fact(const std::string& name, const Split& split, int64_t num_towers,
+                 const LengthBounds& bounds) {
+  Fact fact{.name = "length of " + name, .value = "", .ok = true, .detail = ""};
+  int64_t low = INT64_MAX, high = 0, sum = 0;
+  std::map<int64_t, int64_t> histogram;  // by bin
+  for (int64_t i = 0; i < split.size(); ++i) {
+    for (int64_t tower = 0; tower < num_towers; ++tower) {
+      const int64_t length = split.sequence_length(i, tower);
+      low = std::min(low, length);
+      high = std::max(high, length);
+      sum += length;
+      ++histogram[length / bounds.bin];
+      if (fact.ok && (length < bounds.least || length > bounds.most)) {
+        fact.ok = false;
+        fact.detail = example_name(name, i) + " has " + std::to_string(length) +
+                      " tokens, outside " + std::to_string(bounds.least) + " to " +
+                      std::to_string(bounds.most);
+      }
+    }
+  }
+  if (split.size() == 0) {
+    fact.value = "no examples";
+    return fact;
+  }
+  const double mean = static_cast<double>(sum) / static_cast<double>(split.size() * num_towers);
+  fact.value = std::to_string(low) + " to " + std::to_string(high) + ", mean " + fixed(mean, 1);
+  if (!fact.ok) return fact;
+  for (const auto& [bin, count] : histogram) {
+    fact.detail += (fact.detail.empty() ? "" : ", ") + std::to_string(bin * bounds.bin) + "-" +
+                   std::to_string((bin + 1) * bounds.bin - 1) + ": " + std::to_string(count);
+  }
+  return fact;
+}
+
+// One hash per example over the tokens of every tower and where each ends.
+std::vector<Hash128> example_hashes(const Split& split, int64_t num_towers) {
+  std::vector<Hash128> hashes(static_cast<size_t>(split.size()));
+  parallel_ranges(split.size(), 256, [&](int64_t begin, int64_t end) {
+    std::vector<int32_t> tokens;
+    for (int64_t i = begin; i < end; ++i) {
+      Hasher hasher;
+      for (int64_t tower = 0; tower < num_towers; ++tower) {
+        tokens.resize(static_cast<size_t>(split.sequence_length(i, tower)) + 1);
+        tokens.back() = -1;  // ends the sequence: no stored token is negative
+        split.read_tokens(i, tower, std::span(tokens).first(tokens.size() - 1));
+        hasher.append(std::as_bytes(std::span(tokens)));
+      }
+      hashes[static_cast<size_t>(i)] = hasher.digest();
+    }
+  });
+  return hashes;
+}
+
+}  // namespace
+
+void add_size_facts(const Dataset& dataset, const std::map<std::string, int64_t>& expected,
+                    std::vector<Fact>& facts) {
+  for (const char* name : kSplits) {
+    const auto wanted = expected.find(name);
+    if (!dataset.has(name) && wanted == expected.end()) continue;
+    const int64_t size = dataset.has(name) ? dataset.split(name).size() : 0;
+    Fact fact{.name = std::string("examples of ") + name,
+              .value = thousands(size),
+              .ok = wanted == expected.end() || wanted->second == size,
+              .detail = ""};
+    if (!fact.ok) fact.detail = "expected " + thousands(wanted->second);
+    facts.push_back(std::move(fact));
+  }
+}
+
+void add_label_facts(const Dataset& dataset, int64_t num_classes, std::vector<Fact>& facts) {
+  for (const char* name : kSplits) {
+    if (!dataset.has(name)) continue;
+    const Split split = dataset.split(name);
+    Fact fact{.name = std::string("labels of ") + name, .value = "", .ok = true, .detail = ""};
+    const std::vector<int64_t> counts = label_counts(split, num_classes);
+    for (size_t label = 0; label < counts.size(); ++label) {
+      const double share = static_cast<double>(counts[label]) /
+                           static_cast<double>(std::max<int64_t>(1, split.size()));
+      fact.value += (label == 0 ? "" : ", ") + std::to_string(label) + ": " + percent(share, 1);
+    }
+    for (int64_t i = 0; fact.ok && i < split.size(); ++i) {
+      if (split.label(i) < num_classes) continue;
+      fact.ok = false;
+      fact.detail = example_name(name, i) + " has label " + std::to_string(split.label(i)) +
+                    ", expected 0 to " + std::to_string(num_classes - 1);
+    }
+    facts.push_back(std::move(fact));
+  }
+}
+
+void add_length_facts(const Dataset& dataset, const LengthBounds& bounds,
+                      std::vector<Fact>& facts) {
+  for (const char* name : kSplits) {
+    if (!dataset.has(name)) continue;
+    facts.push_back(length_fact(name, dataset.split(name), dataset.manifest().num_towers, bounds));
+  }
+}
+
+void add_duplicate_facts(const Dataset& dataset, bool forbidden, std::vector<Fact>& facts) {
+  FirstSeen seen;
+  std::vector<std::pair<const char*, int64_t>> owners;  // of each id: split, index
+  std::vector<Fact> found;
+  Fact across{.name = "duplicates across splits", .value = "", .ok = true, .detail = ""};
+  int64_t num_across = 0;
+  for (const char* name : kSplits) {
+    if (!dataset.has(name)) continue;
+    const Split split = dataset.split(name);
+    Fact within{
+        .name = std::string("duplicates within ") + name, .value = "", .ok = true, .detail = ""};
+    int64_t num_within = 0;
+    const std::vector<Hash128> hashes = example_hashes(split, dataset.manifest().num_towers);
+    for (int64_t i = 0; i < split.size(); ++i) {
+      owners.emplace_back(name, i);
+      const auto earlier =
+          seen.add(hashes[static_cast<size_t>(i)], static_cast<int64_t>(owners.size()) - 1);
+      if (!earlier) continue;
+      const auto& [owner, index] = owners[static_cast<size_t>(*earlier)];
+      const bool is_within = owner == name;
+      ++(is_within ? num_within : num_across);
+      Fact& fact = is_within ? within : across;
+      if (fact.detail.empty()) {
+        fact.detail = example_name(name, i) + " equals " + example_name(owner, index);
+      }
+    }
+    within.value = thousands(num_within);
+    within.ok = num_within == 0 || !forbidden;
+    found.push_back(std::move(within));
+  }
+  across.value = thousands(num_across);
+  across.ok = num_across == 0 || !forbidden;
+  found.push_back(std::move(across));
+  facts.insert(facts.end(), found.begin(), found.end());
+}
+
+Baseline majority_baseline(const Split& train, const Split& test, int64_t num_classes) {
+  const std::vector<int64_t> counts = label_counts(train, num_classes);
+  const auto best = std::max_element(counts.begin(), counts.end()) - counts.begin();
+  int64_t num_right = 0;
+  for (int64_t i = 0; i < test.size(); ++i) num_right += test.label(i) == best;
+  const auto size = static_cast<double>(std::max<int64_t>(1, test.size()));
+  return {.name = "majority", .accuracy = static_cast<double>(num_right) / size};
+}
+
+}  // namespace lra::tasks

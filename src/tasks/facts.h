@@ -1,0 +1,35 @@
+// Checks and trivial classifiers that every task shares: rows of `lra data check`.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "tasks/task.h"
+
+namespace lra::tasks {
+
+// "examples of train: 25,000"; not ok when `expected` names another count for the split.
+void add_size_facts(const Dataset& dataset, const std::map<std::string, int64_t>& expected,
+                    std::vector<Fact>& facts);
+
+// Share of each label per split; not ok when a label is num_classes or more, with the first one.
+void add_label_facts(const Dataset& dataset, int64_t num_classes, std::vector<Fact>& facts);
+
+// Range, mean, and a histogram of the sequence lengths per split ("0-499: 12, 500-999: 30").
+// Not ok when a length is outside least..most, with the first one.
+struct LengthBounds {
+  int64_t least = 0, most = INT64_MAX, bin = 250;
+};
+void add_length_facts(const Dataset& dataset, const LengthBounds& bounds, std::vector<Fact>& facts);
+
+// Examples whose stored tokens equal those of an earlier one, within each split and across splits.
+// Not ok when there is one and `forbidden`; the first pair is named.
+void add_duplicate_facts(const Dataset& dataset, bool forbidden, std::vector<Fact>& facts);
+
+// Share of test examples that have the most frequent label of train (the smaller one of a tie).
+// 0 when test is empty.
+Baseline majority_baseline(const Split& train, const Split& test, int64_t num_classes);
+
+}  // namespace lra::tasks

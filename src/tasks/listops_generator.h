@@ -1,0 +1,55 @@
+// Draws Long ListOps expressions from the distribution of the released script (Tay et al., 2021).
+//
+// A node above max_depth (the root is at depth 1) is an operator with probability 1/4, else a
+// digit; at max_depth always a digit. Operator: uniform over MIN, MAX, MED, SM; arguments: uniform
+// over 2 .. max_args; digit: uniform. A tree is accepted when min_length < length < max_length, in
+// tokens without parentheses. The released script draws from an unseeded generator and keeps the
+// order of a Python set, so its data cannot be made again; here sample i of a split is a function
+// of (seed, split, i), whatever the sizes and the number of threads, except that a sample equal to
+// an earlier one of the dataset (order: train, val, test) is drawn again.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace lra {
+class Progress;
+}
+
+namespace lra::tasks {
+
+struct ListOpsSettings {
+  int64_t min_length = 500;   // exclusive
+  int64_t max_length = 2000;  // exclusive
+  int64_t max_depth = 10;
+  int64_t max_args = 10;  // 2 .. 2^20
+};
+
+// Draws trees with `key` until one is accepted. Throws lra::Error after a million refused trees
+// (the released settings refuse 92 %).
+void draw_listops(const ListOpsSettings& settings, uint64_t key, std::vector<uint8_t>& symbols);
+
+struct ListOpsExample {
+  int split;  // 0 train, 1 val, 2 test
+  int64_t index;
+  std::vector<uint8_t> symbols;
+  int label;
+};
+
+// Receives consecutive examples; the spans of all calls together are the three splits in order.
+using ListOpsSink = std::function<void(std::span<const ListOpsExample>)>;
+
+// Generates `sizes` examples per split. Returns one note for every duplicate that was drawn again.
+// Throws lra::Error when the settings do not allow that many different expressions, or on a stop
+// request.
+std::vector<std::string> generate_listops(const ListOpsSettings& settings, uint64_t seed,
+                                          const std::array<int64_t, 3>& sizes,
+                                          const ListOpsSink& sink, Progress& progress);
+
+inline constexpr std::array<const char*, 3> kSplitNames = {"train", "val", "test"};
+
+}  // namespace lra::tasks

@@ -1,0 +1,38 @@
+// The official files of Long ListOps: listops-1000/basic_{train,val,test}.tsv.
+//
+// First line `Source` TAB `Target`, then one example a line: the expression in its curried form,
+// TAB, one digit. Written with CR LF, nothing quoted, as by Python's csv module. Read with LF or CR
+// LF, quoted or not. Every line is checked: tokens, brackets, parentheses, arity, length and
+// target.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "tasks/listops_expression.h"
+
+namespace lra::tasks {
+
+struct ListOpsTsvLimits {
+  ArityLimits arity{.least = 2, .most = 10};
+  int64_t max_tokens = 2000;  // per expression
+};
+
+// Calls sink(symbols, label) for every example in order. Throws lra::Error that names file:line.
+void read_listops_tsv(const std::string& path, const ListOpsTsvLimits& limits,
+                      const std::function<void(std::span<const uint8_t> symbols, int label)>& sink);
+
+inline constexpr const char* kListOpsTsvHeader = "Source\tTarget\r\n";
+// Appends one line, CR LF included.
+void append_listops_line(std::span<const uint8_t> symbols, int label, std::string& out);
+
+// The files for train, val and test under a folder: the folder itself, or listops-1000, listops,
+// lra_release/listops-1000, lra_release/lra_release/listops-1000 below it. Empty strings when there
+// is none of them.
+std::array<std::string, 3> find_listops_files(const std::string& folder);
+
+}  // namespace lra::tasks

@@ -1,0 +1,20 @@
+// Stop requests in loops that prepare data: nothing of a half-made dataset is worth keeping.
+#pragma once
+
+#include "base/error.h"
+#include "base/stop_flag.h"
+
+namespace lra::tasks {
+
+// Throws lra::Error with exit code 3 when SIGINT or SIGTERM has arrived; the writers that are on
+// the stack remove what they have begun.
+inline void throw_if_stopped() {
+  if (!stop_requested()) return;
+  throw Error({.where = "",
+               .what = "stopped by a signal; the unfinished dataset was removed",
+               .expected = "",
+               .advice = "run the same command again",
+               .code = ExitCode::kStopped});
+}
+
+}  // namespace lra::tasks
