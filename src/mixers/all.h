@@ -1,0 +1,19 @@
+// The table of mixers, in the order of the paper's Table 1.
+#pragma once
+
+#include <array>
+
+#include "mixers/mixer.h"
+
+namespace lra::mixers {
+
+extern const MixerSpec kTransformer, kLocal, kLinformer, kLinearTransformer;
+
+inline constexpr std::array<const MixerSpec*, 4> kAllMixers = {&kTransformer, &kLocal, &kLinformer,
+                                                               &kLinearTransformer};
+
+// Throws "unknown model 'linfomer'; did you mean 'linformer'?".
+const MixerSpec& find_mixer(const std::string& name);
+std::vector<std::string> mixer_names();
+
+}  // namespace lra::mixers

@@ -1,0 +1,33 @@
+// Initial weights, drawn from the counter generator: a function of the seed and of the order in
+// which a model asks, the same on every machine, device and LibTorch version.
+#pragma once
+
+#include <torch/torch.h>
+
+#include <cstdint>
+
+namespace lra::mixers {
+
+class Initializer {
+ public:
+  explicit Initializer(uint64_t seed) : seed_(seed) {}
+
+  at::Tensor zeros(at::IntArrayRef shape) { return at::zeros(shape); }
+  at::Tensor ones(at::IntArrayRef shape) { return at::ones(shape); }
+  // N(0, deviation^2).
+  at::Tensor normal(at::IntArrayRef shape, double deviation);
+  // Uniform in +-sqrt(6 / (fan_in + fan_out)) (Glorot and Bengio 2010) for a weight [rows,
+  // columns].
+  at::Tensor xavier(int64_t rows, int64_t columns);
+  // Normal cut at two deviations, with variance 1 / columns after the cut (LeCun et al. 1998),
+  // [rows, columns].
+  at::Tensor lecun(int64_t rows, int64_t columns);
+  // A key for anything else a layer draws.
+  uint64_t next_key();
+
+ private:
+  uint64_t seed_;
+  uint32_t count_ = 0;
+};
+
+}  // namespace lra::mixers

@@ -1,0 +1,65 @@
+// Linformer (Wang et al. 2020, arXiv:2006.04768, equation 7): keys and values are projected along
+// the length, K' = P^T K, V' = P^T V with P [max_length, rank], and o_i = softmax(q_i K'^T /
+// sqrt(E)) V'.
+//
+// One P per layer serves keys, values and all heads (Tay et al. 2021, appendix B.1). Padded rows
+// are set to zero before they are projected; the released code lets padding take part, with rank 16
+// (docs/deviations.md, 8).
+#include "mixers/all.h"
+#include "mixers/layers.h"
+#include "ops/attention.h"
+
+namespace lra::mixers {
+namespace {
+
+class Linformer : public Mixer {
+ public:
+  struct Config {
+    int64_t rank = 256;
+    void fields(auto& f) {
+      f("rank", rank, "length of the projected keys and values", at_least(1));
+    }
+  };
+
+  Linformer(const Config& config, const MixerShape& shape, Initializer& init) {
+    query_ = register_module("query", std::make_shared<HeadProjection>(
+                                          1, shape.model_dim, shape.heads, shape.head_dim, init));
+    key_value_ = register_module(
+        "key_value",
+        std::make_shared<HeadProjection>(2, shape.model_dim, shape.heads, shape.head_dim, init));
+    projection_ = register_parameter("projection", init.xavier(shape.max_length, config.rank));
+    output_ = register_module(
+        "output", std::make_shared<HeadMerge>(shape.model_dim, shape.heads, shape.head_dim, init));
+  }
+
+  at::Tensor forward(const at::Tensor& x_BLD, const MixerContext& context) override {
+    const int64_t batch = x_BLD.size(0), length = x_BLD.size(1), rank = projection_.size(1);
+    LRA_CHECK_LE(length, projection_.size(0));
+    const at::Tensor q_BLHE = query_->forward(x_BLD).select(2, 0);
+    const at::Tensor kv_BL2HE = key_value_->forward(x_BLD);
+    at::Tensor projected = projected_rows(kv_BL2HE.flatten(2), context.mask_BL);
+    projected = projected.view({batch, rank, 2, kv_BL2HE.size(3), kv_BL2HE.size(4)});
+    return output_->forward(ops::attention(q_BLHE, projected.select(2, 0), projected.select(2, 1),
+                                           {}, {.keys = {}, .queries = context.mask_BL},
+                                           {context.attention_dropout, context.key}));
+  }
+
+ private:
+  // [B, L, N] -> [B, R, N]
+  at::Tensor projected_rows(at::Tensor rows_BLN, const at::Tensor& mask_BL) const {
+    if (mask_BL.defined()) rows_BLN = rows_BLN * mask_BL.unsqueeze(-1).to(rows_BLN.scalar_type());
+    const at::Tensor p_RL = projection_.narrow(0, 0, rows_BLN.size(1)).t();
+    return at::bmm(p_RL.unsqueeze(0).expand({rows_BLN.size(0), -1, -1}), rows_BLN);
+  }
+
+  std::shared_ptr<HeadProjection> query_, key_value_;
+  at::Tensor projection_;
+  std::shared_ptr<HeadMerge> output_;
+};
+
+}  // namespace
+
+constinit const MixerSpec kLinformer = mixer_spec<Linformer>(
+    "linformer", "Linformer", "Wang et al. 2020, arXiv:2006.04768", "L k", true);
+
+}  // namespace lra::mixers

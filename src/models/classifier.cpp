@@ -1,0 +1,57 @@
+#include "models/classifier.h"
+
+#include <regex>
+
+namespace lra::models {
+namespace {
+constexpr int64_t kClsPositions = 1;
+}
+
+SequenceClassifier::SequenceClassifier(const TaskShape& shape, const ModelConfig& config,
+                                       const mixers::MixerSpec& spec,
+                                       const ConfigTable& mixer_config, uint64_t seed)
+    : has_cls_(config.pooling == "cls"), pooling_(config.pooling) {
+  LRA_CHECK_EQ(shape.num_towers, 1);
+  mixers::Initializer init(seed);
+  const int64_t max_positions = shape.length + (has_cls_ ? kClsPositions : 0);
+  embedding_ = register_module(
+      "embedding", std::make_shared<Embedding>(config, shape.vocabulary, max_positions, init));
+  encoder_ = register_module(
+      "encoder", std::make_shared<Encoder>(config, spec, mixer_config, max_positions, init));
+  head_ = register_module(
+      "head", std::make_shared<ClassifierHead>(config, config.embed_dim, shape.num_classes, init));
+}
+
+at::Tensor SequenceClassifier::mask(const TokenBatch& batch) const {
+  if (!batch.lengths_B.defined()) return {};
+  const int64_t length = batch.tokens_BL.size(1);
+  if (batch.lengths_B.min().item<int32_t>() == length) return {};
+  const int64_t cls = has_cls_ ? kClsPositions : 0;
+  const at::Tensor positions_L = at::arange(length + cls, batch.lengths_B.options());
+  return positions_L.unsqueeze(0).lt((batch.lengths_B + cls).unsqueeze(1)).to(at::kByte);
+}
+
+at::Tensor SequenceClassifier::forward(const TokenBatch& batch, const StepRandom& random) const {
+  const at::Tensor mask_BL = mask(batch);
+  const at::Tensor x_BLD =
+      encoder_->forward(embedding_->forward(batch.tokens_BL, random), mask_BL, random);
+  return head_->forward(pool(x_BLD, mask_BL, pooling_));
+}
+
+std::vector<std::pair<std::string, at::Tensor>> SequenceClassifier::parameter_list() const {
+  // LibTorch refuses dots in a module's own name; files use PyTorch's "layers.0".
+  static const std::regex layer("layers_([0-9]+)");
+  std::vector<std::pair<std::string, at::Tensor>> list;
+  for (const auto& item : named_parameters()) {
+    list.emplace_back(std::regex_replace(item.key(), layer, "layers.$1"), item.value());
+  }
+  return list;
+}
+
+int64_t SequenceClassifier::num_parameters() const {
+  int64_t count = 0;
+  for (const auto& [name, parameter] : parameter_list()) count += parameter.numel();
+  return count;
+}
+
+}  // namespace lra::models

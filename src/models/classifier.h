@@ -1,0 +1,42 @@
+// A whole model of the benchmark: embedding, encoder, pooling, classifier head.
+#pragma once
+
+#include <torch/torch.h>
+
+#include "base/task_shape.h"
+#include "models/embedding.h"
+#include "models/encoder.h"
+#include "models/head.h"
+
+namespace lra::models {
+
+// A batch as a model takes it.
+struct TokenBatch {
+  at::Tensor tokens_BL;  // int32, right-padded with 0
+  at::Tensor lengths_B;  // int32: valid tokens per row; undefined: every position is valid
+};
+
+class SequenceClassifier : public torch::nn::Module {
+ public:
+  SequenceClassifier(const TaskShape& shape, const ModelConfig& config,
+                     const mixers::MixerSpec& spec, const ConfigTable& mixer_config, uint64_t seed);
+
+  // -> logits [B, num_classes].
+  at::Tensor forward(const TokenBatch& batch, const StepRandom& random) const;
+
+  // Names as in a PyTorch state dict: "encoder.layers.0.mixer.qkv.weight".
+  std::vector<std::pair<std::string, at::Tensor>> parameter_list() const;
+  int64_t num_parameters() const;
+
+ private:
+  // uint8 [B, L (+ 1 with CLS, always valid)]; undefined when nothing is padded.
+  at::Tensor mask(const TokenBatch& batch) const;
+
+  bool has_cls_;
+  std::string pooling_;
+  std::shared_ptr<Embedding> embedding_;
+  std::shared_ptr<Encoder> encoder_;
+  std::shared_ptr<ClassifierHead> head_;
+};
+
+}  // namespace lra::models

@@ -1,0 +1,56 @@
+// The pre-LN encoder that every model shares; only the mixer inside its blocks differs.
+#pragma once
+
+#include <torch/torch.h>
+
+#include <memory>
+#include <vector>
+
+#include "mixers/layers.h"
+#include "mixers/mixer.h"
+#include "models/model_config.h"
+#include "models/step_random.h"
+
+namespace lra::models {
+
+// fc2(dropout(gelu(fc1(x)))), weights Xavier uniform, biases N(0, 1e-6).
+class FeedForward : public torch::nn::Module {
+ public:
+  FeedForward(int64_t model_dim, int64_t hidden_dim, mixers::Initializer& init);
+  at::Tensor forward(const at::Tensor& x, double dropout, uint64_t key) const;
+
+ private:
+  std::shared_ptr<mixers::Linear> fc1_, fc2_;
+};
+
+// x += dropout(mixer(norm1(x))); x += dropout(mlp(norm2(x))).
+class EncoderBlock : public torch::nn::Module {
+ public:
+  EncoderBlock(const ModelConfig& config, const mixers::MixerSpec& spec,
+               const ConfigTable& mixer_config, const mixers::MixerShape& shape,
+               mixers::Initializer& init);
+  // mask: uint8 [B, L] or undefined.
+  at::Tensor forward(const at::Tensor& x_BLD, const at::Tensor& mask_BL,
+                     const StepRandom& random) const;
+
+ private:
+  double dropout_, attention_dropout_;
+  uint32_t layer_;
+  std::shared_ptr<mixers::LayerNorm> norm1_, norm2_;
+  std::shared_ptr<mixers::Mixer> mixer_;
+  std::shared_ptr<FeedForward> mlp_;
+};
+
+// The blocks, then one layer norm.
+class Encoder : public torch::nn::Module {
+ public:
+  Encoder(const ModelConfig& config, const mixers::MixerSpec& spec, const ConfigTable& mixer_config,
+          int64_t max_positions, mixers::Initializer& init);
+  at::Tensor forward(at::Tensor x_BLD, const at::Tensor& mask_BL, const StepRandom& random) const;
+
+ private:
+  std::vector<std::shared_ptr<EncoderBlock>> blocks_;
+  std::shared_ptr<mixers::LayerNorm> norm_;
+};
+
+}  // namespace lra::models

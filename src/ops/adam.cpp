@@ -1,0 +1,74 @@
+#include "ops/adam.h"
+
+#include <cmath>
+
+#include "kernels/adam.h"
+#include "ops/dispatch.h"
+
+namespace lra::ops {
+namespace {
+
+using at::Tensor;
+
+void adam_step_impl(Tensor& parameters, const Tensor& gradients, Tensor& m, Tensor& v,
+                    at::ArrayRef<double> options, int64_t step, double grad_scale) {
+  LRA_CHECK_EQ(options.size(), size_t{5});
+  for (const Tensor* t : {const_cast<const Tensor*>(&parameters), &gradients,
+                          const_cast<const Tensor*>(&m), const_cast<const Tensor*>(&v)}) {
+    LRA_CHECK(t->is_contiguous());
+    LRA_CHECK_EQ(t->numel(), parameters.numel());
+  }
+  with_float_type(parameters, "lra::adam_step_", [&](auto zero) {
+    using T = decltype(zero);
+    kernels::adam_step<T>(parameters.numel(), parameters.mutable_data_ptr<T>(),
+                          gradients.const_data_ptr<T>(), m.mutable_data_ptr<T>(),
+                          v.mutable_data_ptr<T>(),
+                          {.learning_rate = options[0],
+                           .beta1 = options[1],
+                           .beta2 = options[2],
+                           .epsilon = options[3],
+                           .weight_decay = options[4],
+                           .step = step,
+                           .grad_scale = grad_scale});
+  });
+}
+
+double gradient_norm_impl(const Tensor& gradients) {
+  LRA_CHECK(gradients.is_contiguous());
+  return with_float_type(gradients, "lra::gradient_norm", [&](auto zero) {
+    using T = decltype(zero);
+    return std::sqrt(
+        kernels::sum_of_squares<T>(gradients.numel(), gradients.const_data_ptr<T>()).sum);
+  });
+}
+
+}  // namespace
+
+void adam_step(Tensor& parameters, const Tensor& gradients, Tensor& m, Tensor& v,
+               const AdamOptions& o, int64_t step, double grad_scale) {
+  static const auto op = find_op<void(Tensor&, const Tensor&, Tensor&, Tensor&,
+                                      at::ArrayRef<double>, int64_t, double)>("lra::adam_step_");
+  const std::array<double, 5> options = {o.learning_rate, o.beta1, o.beta2, o.epsilon,
+                                         o.weight_decay};
+  op.call(parameters, gradients, m, v, options, step, grad_scale);
+}
+
+double gradient_norm(const Tensor& gradients) {
+  static const auto op = find_op<double(const Tensor&)>("lra::gradient_norm");
+  return op.call(gradients);
+}
+
+TORCH_LIBRARY_FRAGMENT(lra, m) {
+  m.def(
+      "adam_step_(Tensor(a!) parameters, Tensor gradients, Tensor(b!) m, Tensor(c!) v, float[] "
+      "options, int step, "
+      "float grad_scale) -> ()");
+  m.def("gradient_norm(Tensor gradients) -> float");
+}
+
+TORCH_LIBRARY_IMPL(lra, CPU, m) {
+  m.impl("adam_step_", adam_step_impl);
+  m.impl("gradient_norm", gradient_norm_impl);
+}
+
+}  // namespace lra::ops

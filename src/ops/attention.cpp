@@ -1,0 +1,284 @@
+#include "ops/attention.h"
+
+#include <cmath>
+
+#include "kernels/attention.h"
+#include "ops/dispatch.h"
+
+namespace lra::ops {
+namespace {
+
+using at::Tensor;
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+using OptTensor = std::optional<Tensor>;
+
+// Everything besides q, k and v, in the order of the schemas. `sizes` is {query_block, key_block,
+// left, right}.
+struct Options {
+  OptTensor key_mask, query_mask, offsets, key_blocks;
+  std::vector<int64_t> sizes;
+  double scale = 0, rate = 0;
+  int64_t key = 0;
+};
+
+#define LRA_ATTENTION_OPTION_TYPES                                                                 \
+  const OptTensor&, const OptTensor&, const OptTensor&, const OptTensor&, at::IntArrayRef, double, \
+      double, int64_t
+#define LRA_ATTENTION_OPTIONS                                                       \
+  const OptTensor &key_mask, const OptTensor &query_mask, const OptTensor &offsets, \
+      const OptTensor &key_blocks, at::IntArrayRef sizes, double scale, double rate, int64_t key
+#define LRA_ATTENTION_PASS key_mask, query_mask, offsets, key_blocks, sizes, scale, rate, key
+
+using Forward = std::tuple<Tensor, Tensor>(const Tensor&, const Tensor&, const Tensor&,
+                                           LRA_ATTENTION_OPTION_TYPES);
+using Backward = void(const Tensor&, const Tensor&, const Tensor&, const Tensor&, const Tensor&,
+                      const Tensor&, LRA_ATTENTION_OPTION_TYPES, Tensor&, Tensor&, Tensor&);
+
+Tensor last_contiguous(const Tensor& t) {
+  return t.stride(-1) == 1 || t.size(-1) == 1 ? t : t.contiguous();
+}
+
+template <typename T>
+kernels::HeadView<const T> input_view(const Tensor& t) {
+  return {t.const_data_ptr<T>(), t.stride(0), t.stride(2), t.stride(1)};
+}
+
+template <typename T>
+kernels::HeadView<T> output_view(const Tensor& t) {
+  return {t.mutable_data_ptr<T>(), t.stride(0), t.stride(2), t.stride(1)};
+}
+
+void check_mask(const OptTensor& mask, int64_t batch, int64_t length) {
+  if (!mask) return;
+  LRA_CHECK(mask->scalar_type() == at::kByte && mask->is_contiguous() && mask->dim() == 2);
+  LRA_CHECK_EQ(mask->size(0), batch);
+  LRA_CHECK_EQ(mask->size(1), length);
+}
+
+// The kernel's description of the problem; keeps the block lists alive.
+class Problem {
+ public:
+  Problem(const Tensor& q, const Tensor& k, LRA_ATTENTION_OPTIONS) {
+    LRA_CHECK_EQ(q.dim(), 4);
+    LRA_CHECK_EQ(k.dim(), 4);
+    LRA_CHECK_EQ(sizes.size(), size_t{4});
+    problem_.shape = {q.size(0), q.size(2), q.size(1), k.size(1), q.size(3)};
+    problem_.scale = static_cast<float>(scale);
+    problem_.dropout_rate = rate;
+    problem_.dropout_key = static_cast<uint64_t>(key);
+    problem_.visible.left = sizes[2];
+    problem_.visible.right = sizes[3];
+    check_mask(key_mask, q.size(0), k.size(1));
+    check_mask(query_mask, q.size(0), q.size(1));
+    if (key_mask) problem_.visible.key_mask = key_mask->const_data_ptr<uint8_t>();
+    if (query_mask) problem_.visible.query_mask = query_mask->const_data_ptr<uint8_t>();
+    if (offsets) set_blocks(*offsets, key_blocks.value(), sizes);
+  }
+  const kernels::AttentionProblem& get() const { return problem_; }
+
+ private:
+  void set_blocks(const Tensor& offsets, const Tensor& key_blocks, at::IntArrayRef sizes) {
+    LRA_CHECK(offsets.is_contiguous() && key_blocks.is_contiguous());
+    const int64_t query_blocks = (problem_.shape.query_length + sizes[0] - 1) / sizes[0];
+    const int64_t rows = offsets.numel() - 1;
+    blocks_ = {sizes[0], sizes[1], rows != query_blocks, offsets.const_data_ptr<int64_t>(),
+               key_blocks.const_data_ptr<int32_t>()};
+    LRA_CHECK_EQ(rows, blocks_.per_head ? query_blocks * problem_.shape.heads : query_blocks);
+    problem_.visible.blocks = &blocks_;
+  }
+  kernels::AttentionProblem problem_;
+  kernels::BlockLists blocks_;
+};
+
+std::tuple<Tensor, Tensor> forward_impl(const Tensor& q_in, const Tensor& k_in, const Tensor& v_in,
+                                        LRA_ATTENTION_OPTIONS) {
+  const Tensor q = last_contiguous(q_in), k = last_contiguous(k_in), v = last_contiguous(v_in);
+  const Problem problem(q, k, LRA_ATTENTION_PASS);
+  Tensor out = at::empty(q.sizes(), q.options());
+  Tensor logsumexp = at::empty({q.size(0), q.size(2), q.size(1)}, q.options());
+  with_float_type(q, "lra::attention", [&](auto zero) {
+    using T = decltype(zero);
+    kernels::attention_forward<T>(
+        problem.get(), {input_view<T>(q), input_view<T>(k), input_view<T>(v), output_view<T>(out),
+                        logsumexp.mutable_data_ptr<T>()});
+  });
+  return {out, logsumexp};
+}
+
+void backward_impl(const Tensor& grad_in, const Tensor& q_in, const Tensor& k_in,
+                   const Tensor& v_in, const Tensor& out, const Tensor& logsumexp,
+                   LRA_ATTENTION_OPTIONS, Tensor& grad_q, Tensor& grad_k, Tensor& grad_v) {
+  const Tensor grad = last_contiguous(grad_in);
+  const Tensor q = last_contiguous(q_in), k = last_contiguous(k_in), v = last_contiguous(v_in);
+  const Problem problem(q, k, LRA_ATTENTION_PASS);
+  with_float_type(q, "lra::attention_backward", [&](auto zero) {
+    using T = decltype(zero);
+    kernels::attention_backward<T>(
+        problem.get(), {input_view<T>(q), input_view<T>(k), input_view<T>(v), input_view<T>(out),
+                        input_view<T>(grad), logsumexp.const_data_ptr<T>(), output_view<T>(grad_q),
+                        output_view<T>(grad_k), output_view<T>(grad_v)});
+  });
+}
+
+std::tuple<Tensor, Tensor> call_forward(const Tensor& q, const Tensor& k, const Tensor& v,
+                                        const Options& o) {
+  static const auto op = find_op<Forward>("lra::attention_forward");
+  return op.call(q, k, v, o.key_mask, o.query_mask, o.offsets, o.key_blocks, o.sizes, o.scale,
+                 o.rate, o.key);
+}
+
+void call_backward(const Tensor& grad, const Tensor& q, const Tensor& k, const Tensor& v,
+                   const Tensor& out, const Tensor& logsumexp, const Options& o, Tensor grad_q,
+                   Tensor grad_k, Tensor grad_v) {
+  static const auto op = find_op<Backward>("lra::attention_backward");
+  op.call(grad, q, k, v, out, logsumexp, o.key_mask, o.query_mask, o.offsets, o.key_blocks, o.sizes,
+          o.scale, o.rate, o.key, grad_q, grad_k, grad_v);
+}
+
+void save_options(AutogradContext* ctx, const Options& o) {
+  ctx->saved_data["tensors"] =
+      c10::IValue(std::vector<OptTensor>{o.key_mask, o.query_mask, o.offsets, o.key_blocks});
+  ctx->saved_data["sizes"] = o.sizes;
+  ctx->saved_data["scale"] = o.scale;
+  ctx->saved_data["rate"] = o.rate;
+  ctx->saved_data["key"] = o.key;
+}
+
+Options saved_options(AutogradContext* ctx) {
+  const auto tensors = ctx->saved_data["tensors"].to<std::vector<OptTensor>>();
+  return {tensors[0],
+          tensors[1],
+          tensors[2],
+          tensors[3],
+          ctx->saved_data["sizes"].toIntVector(),
+          ctx->saved_data["scale"].toDouble(),
+          ctx->saved_data["rate"].toDouble(),
+          ctx->saved_data["key"].toInt()};
+}
+
+struct AttentionFunction : torch::autograd::Function<AttentionFunction> {
+  static Tensor forward(AutogradContext* ctx, const Tensor& q, const Tensor& k, const Tensor& v,
+                        const Options& o) {
+    const at::AutoDispatchBelowADInplaceOrView guard;
+    auto [out, logsumexp] = call_forward(q, k, v, o);
+    ctx->save_for_backward({q, k, v, out, logsumexp});
+    save_options(ctx, o);
+    return out;
+  }
+  static variable_list backward(AutogradContext* ctx, variable_list grads) {
+    const auto s = ctx->get_saved_variables();
+    Tensor grad_q = at::empty(s[0].sizes(), s[0].options()),
+           grad_k = at::empty(s[1].sizes(), s[1].options());
+    Tensor grad_v = at::empty(s[2].sizes(), s[2].options());
+    call_backward(grads[0], s[0], s[1], s[2], s[3], s[4], saved_options(ctx), grad_q, grad_k,
+                  grad_v);
+    return {grad_q, grad_k, grad_v, Tensor()};
+  }
+};
+
+struct PackedAttentionFunction : torch::autograd::Function<PackedAttentionFunction> {
+  static Tensor forward(AutogradContext* ctx, const Tensor& qkv, const Options& o) {
+    const at::AutoDispatchBelowADInplaceOrView guard;
+    auto [out, logsumexp] = call_forward(qkv.select(2, 0), qkv.select(2, 1), qkv.select(2, 2), o);
+    ctx->save_for_backward({qkv, out, logsumexp});
+    save_options(ctx, o);
+    return out;
+  }
+  static variable_list backward(AutogradContext* ctx, variable_list grads) {
+    const auto s = ctx->get_saved_variables();
+    Tensor grad = at::empty(s[0].sizes(), s[0].options());
+    call_backward(grads[0], s[0].select(2, 0), s[0].select(2, 1), s[0].select(2, 2), s[1], s[2],
+                  saved_options(ctx), grad.select(2, 0), grad.select(2, 1), grad.select(2, 2));
+    return {grad, Tensor()};
+  }
+};
+
+Options options_of(LRA_ATTENTION_OPTIONS) {
+  return {key_mask, query_mask, offsets, key_blocks, sizes.vec(), scale, rate, key};
+}
+
+Tensor attention_op(const Tensor& q, const Tensor& k, const Tensor& v, LRA_ATTENTION_OPTIONS) {
+  return std::get<0>(call_forward(q, k, v, options_of(LRA_ATTENTION_PASS)));
+}
+
+Tensor attention_op_autograd(const Tensor& q, const Tensor& k, const Tensor& v,
+                             LRA_ATTENTION_OPTIONS) {
+  return AttentionFunction::apply(q, k, v, options_of(LRA_ATTENTION_PASS));
+}
+
+Tensor packed_op(const Tensor& qkv, LRA_ATTENTION_OPTIONS) {
+  return attention_op(qkv.select(2, 0), qkv.select(2, 1), qkv.select(2, 2), LRA_ATTENTION_PASS);
+}
+
+Tensor packed_op_autograd(const Tensor& qkv, LRA_ATTENTION_OPTIONS) {
+  return PackedAttentionFunction::apply(qkv, options_of(LRA_ATTENTION_PASS));
+}
+
+double scale_or_default(double scale, int64_t head_dim) {
+  return scale != 0 ? scale : 1.0 / std::sqrt(static_cast<double>(head_dim));
+}
+
+}  // namespace
+
+Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionPattern& pattern,
+                 const AttentionMask& mask, const AttentionDropout& dropout, double scale) {
+  static const auto op =
+      find_op<Tensor(const Tensor&, const Tensor&, const Tensor&, LRA_ATTENTION_OPTION_TYPES)>(
+          "lra::attention");
+  return op.call(
+      q, k, v, optional_tensor(mask.keys), optional_tensor(mask.queries),
+      optional_tensor(pattern.offsets), optional_tensor(pattern.key_blocks),
+      std::vector<int64_t>{pattern.query_block, pattern.key_block, pattern.left, pattern.right},
+      scale_or_default(scale, q.size(-1)), dropout.rate, static_cast<int64_t>(dropout.key));
+}
+
+Tensor packed_attention(const Tensor& qkv, const AttentionPattern& pattern,
+                        const AttentionMask& mask, const AttentionDropout& dropout, double scale) {
+  static const auto op =
+      find_op<Tensor(const Tensor&, LRA_ATTENTION_OPTION_TYPES)>("lra::packed_attention");
+  return op.call(
+      qkv, optional_tensor(mask.keys), optional_tensor(mask.queries),
+      optional_tensor(pattern.offsets), optional_tensor(pattern.key_blocks),
+      std::vector<int64_t>{pattern.query_block, pattern.key_block, pattern.left, pattern.right},
+      scale_or_default(scale, qkv.size(-1)), dropout.rate, static_cast<int64_t>(dropout.key));
+}
+
+AttentionPattern diagonal_pattern(int64_t length, int64_t block) {
+  const int64_t num_blocks = (length + block - 1) / block;
+  return {.offsets = at::arange(num_blocks + 1, at::kLong),
+          .key_blocks = at::arange(num_blocks, at::kInt),
+          .query_block = block,
+          .key_block = block};
+}
+
+#define LRA_ATTENTION_SCHEMA                                                       \
+  "Tensor? key_mask=None, Tensor? query_mask=None, Tensor? offsets=None, Tensor? " \
+  "key_blocks=None, "                                                              \
+  "int[] sizes=[0, 0, -1, -1], float scale=1.0, float dropout=0.0, int key=0"
+
+TORCH_LIBRARY_FRAGMENT(lra, m) {
+  m.def("attention(Tensor q, Tensor k, Tensor v, " LRA_ATTENTION_SCHEMA ") -> Tensor");
+  m.def("packed_attention(Tensor qkv, " LRA_ATTENTION_SCHEMA ") -> Tensor");
+  m.def("attention_forward(Tensor q, Tensor k, Tensor v, " LRA_ATTENTION_SCHEMA
+        ") -> (Tensor, Tensor)");
+  m.def(
+      "attention_backward(Tensor grad, Tensor q, Tensor k, Tensor v, Tensor out, Tensor logsumexp, "
+      "Tensor? key_mask, Tensor? query_mask, Tensor? offsets, Tensor? key_blocks, int[] sizes, "
+      "float scale, "
+      "float dropout, int key, Tensor(a!) grad_q, Tensor(b!) grad_k, Tensor(c!) grad_v) -> ()");
+}
+
+TORCH_LIBRARY_IMPL(lra, CPU, m) {
+  m.impl("attention", attention_op);
+  m.impl("packed_attention", packed_op);
+  m.impl("attention_forward", forward_impl);
+  m.impl("attention_backward", backward_impl);
+}
+
+TORCH_LIBRARY_IMPL(lra, Autograd, m) {
+  m.impl("attention", attention_op_autograd);
+  m.impl("packed_attention", packed_op_autograd);
+}
+
+}  // namespace lra::ops

@@ -1,0 +1,48 @@
+// Softmax attention over chosen blocks of keys, memory-linear in the length: kernels/attention.h as
+// a differentiable operator.
+//
+// Exact, local, sparse, Longformer, BigBird and Sinkhorn attention differ only in AttentionPattern.
+// Shapes are those of a projection's output, [B, L, H, E]; nothing is transposed or copied.
+#pragma once
+
+#include <torch/torch.h>
+
+namespace lra::ops {
+
+// Which keys a query may see. Default: all.
+struct AttentionPattern {
+  // Compressed rows of key blocks per query block (kernels::BlockLists): offsets int64 [rows + 1],
+  // key_blocks int32. rows = number of query blocks, or heads times that. Undefined: every block.
+  at::Tensor offsets, key_blocks;
+  int64_t query_block = 0, key_block = 0;
+  // Key j is seen by query i when i - left <= j <= i + right; -1: no limit; right = 0: causal.
+  int64_t left = -1, right = -1;
+};
+
+struct AttentionMask {
+  at::Tensor keys;     // uint8 [B, S], 1 = valid; undefined: all
+  at::Tensor queries;  // uint8 [B, L], 1 = valid; rows with 0 give output 0; undefined: all
+};
+
+struct AttentionDropout {
+  double rate = 0;
+  uint64_t key = 0;
+};
+
+// q [B, L, H, E], k and v [B, S, H, E] (last axis contiguous, other strides free) -> [B, L, H, E].
+// Weights are softmax(scale q k^T); scale 0 means 1 / sqrt(E). A query without a visible key gives
+// 0.
+at::Tensor attention(const at::Tensor& q_BLHE, const at::Tensor& k_BSHE, const at::Tensor& v_BSHE,
+                     const AttentionPattern& pattern = {}, const AttentionMask& mask = {},
+                     const AttentionDropout& dropout = {}, double scale = 0);
+
+// Self-attention on one packed projection qkv [B, L, 3, H, E] (queries, keys, values): the same
+// numbers, and the gradient comes back packed, ready for one product with the projection's weight.
+at::Tensor packed_attention(const at::Tensor& qkv_BL3HE, const AttentionPattern& pattern = {},
+                            const AttentionMask& mask = {}, const AttentionDropout& dropout = {},
+                            double scale = 0);
+
+// The pattern of contiguous blocks that see only themselves.
+AttentionPattern diagonal_pattern(int64_t length, int64_t block);
+
+}  // namespace lra::ops

@@ -1,0 +1,32 @@
+// Linear layers: y = x W^T + b, forward and backward.
+//
+// float32 on the CPU runs on oneDNN where this torch has it: 2.1 times the speed of at::linear at
+// 2048^3 on AMD, where the wheel's BLAS does not use AVX-512 well (bench/linear_bench.cpp). float64
+// and every other case run at::linear. Which one is chosen is part of every run record
+// (linear_choice).
+#pragma once
+
+#include <torch/torch.h>
+
+#include <string>
+
+namespace lra::ops {
+
+// x [..., K], weight [N, K], bias [N] or undefined -> [..., N]. Differentiable once.
+at::Tensor linear(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias = {});
+
+// The backward pass on its own, without autograd: grad_x [..., K], grad_weight [N, K], grad_bias
+// [N].
+struct LinearGrads {
+  at::Tensor x, weight, bias;
+};
+LinearGrads linear_backward(const at::Tensor& grad, const at::Tensor& x, const at::Tensor& weight,
+                            bool need_x, bool need_bias);
+
+// gelu_tanh(x W^T + b) in one pass; not differentiable (feed_forward.h is).
+at::Tensor linear_gelu(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias);
+
+// "onednn" or "library": what float32 on the CPU runs.
+std::string linear_choice();
+
+}  // namespace lra::ops

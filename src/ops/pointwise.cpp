@@ -1,0 +1,138 @@
+#include "ops/pointwise.h"
+
+#include "kernels/pointwise.h"
+#include "ops/dispatch.h"
+
+namespace lra::ops {
+namespace {
+
+using at::Tensor;
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+// Schemas know signed integers only; the bits of the key pass unchanged.
+kernels::Dropout dropout_of(double rate, int64_t key) { return {rate, static_cast<uint64_t>(key)}; }
+
+Tensor dropout_impl(const Tensor& x_in, double rate, int64_t key) {
+  const Tensor x = x_in.contiguous();
+  Tensor y = at::empty_like(x);
+  with_float_type(x, "lra::dropout", [&](auto zero) {
+    using T = decltype(zero);
+    kernels::apply_dropout<T>(x.numel(), x.const_data_ptr<T>(), y.mutable_data_ptr<T>(),
+                              dropout_of(rate, key));
+  });
+  return y;
+}
+
+Tensor dropout_add_impl(const Tensor& x_in, const Tensor& residual_in, double rate, int64_t key) {
+  const Tensor x = x_in.contiguous(), residual = residual_in.contiguous();
+  LRA_CHECK_EQ(x.sizes(), residual.sizes());
+  Tensor y = at::empty_like(x);
+  with_float_type(x, "lra::dropout_add", [&](auto zero) {
+    using T = decltype(zero);
+    kernels::dropout_add<T>(x.numel(), residual.const_data_ptr<T>(), x.const_data_ptr<T>(),
+                            y.mutable_data_ptr<T>(), dropout_of(rate, key));
+  });
+  return y;
+}
+
+Tensor gelu_dropout_impl(const Tensor& x_in, double rate, int64_t key) {
+  const Tensor x = x_in.contiguous();
+  Tensor y = at::empty_like(x);
+  with_float_type(x, "lra::gelu_dropout", [&](auto zero) {
+    using T = decltype(zero);
+    kernels::gelu_dropout<T>(x.numel(), x.const_data_ptr<T>(), y.mutable_data_ptr<T>(),
+                             dropout_of(rate, key));
+  });
+  return y;
+}
+
+Tensor gelu_dropout_backward_impl(const Tensor& x_in, const Tensor& grad_in, double rate,
+                                  int64_t key) {
+  const Tensor x = x_in.contiguous(), grad = grad_in.contiguous();
+  Tensor grad_x = at::empty_like(x);
+  with_float_type(x, "lra::gelu_dropout_backward", [&](auto zero) {
+    using T = decltype(zero);
+    kernels::gelu_dropout_backward<T>(x.numel(), x.const_data_ptr<T>(), grad.const_data_ptr<T>(),
+                                      grad_x.mutable_data_ptr<T>(), dropout_of(rate, key));
+  });
+  return grad_x;
+}
+
+struct DropoutFunction : torch::autograd::Function<DropoutFunction> {
+  static Tensor forward(AutogradContext* ctx, const Tensor& x, double rate, int64_t key) {
+    const at::AutoDispatchBelowADInplaceOrView guard;
+    ctx->saved_data["rate"] = rate;
+    ctx->saved_data["key"] = key;
+    return dropout(x, rate, static_cast<uint64_t>(key));
+  }
+  static variable_list backward(AutogradContext* ctx, variable_list grads) {
+    const auto key = static_cast<uint64_t>(ctx->saved_data["key"].toInt());
+    return {dropout(grads[0], ctx->saved_data["rate"].toDouble(), key), Tensor(), Tensor()};
+  }
+};
+
+struct DropoutAddFunction : torch::autograd::Function<DropoutAddFunction> {
+  static Tensor forward(AutogradContext* ctx, const Tensor& x, const Tensor& residual, double rate,
+                        int64_t key) {
+    const at::AutoDispatchBelowADInplaceOrView guard;
+    ctx->saved_data["rate"] = rate;
+    ctx->saved_data["key"] = key;
+    return dropout_add(x, residual, rate, static_cast<uint64_t>(key));
+  }
+  static variable_list backward(AutogradContext* ctx, variable_list grads) {
+    const auto key = static_cast<uint64_t>(ctx->saved_data["key"].toInt());
+    const double rate = ctx->saved_data["rate"].toDouble();
+    // Without dropout both inputs have the same gradient: no pass over memory.
+    return {rate == 0 ? grads[0] : dropout(grads[0], rate, key), grads[0], Tensor(), Tensor()};
+  }
+};
+
+}  // namespace
+
+Tensor dropout(const Tensor& x, double rate, uint64_t key) {
+  static const auto op = find_op<Tensor(const Tensor&, double, int64_t)>("lra::dropout");
+  return rate == 0 ? x : op.call(x, rate, static_cast<int64_t>(key));
+}
+
+Tensor dropout_add(const Tensor& x, const Tensor& residual, double rate, uint64_t key) {
+  static const auto op =
+      find_op<Tensor(const Tensor&, const Tensor&, double, int64_t)>("lra::dropout_add");
+  return op.call(x, residual, rate, static_cast<int64_t>(key));
+}
+
+Tensor gelu_dropout(const Tensor& x, double rate, uint64_t key) {
+  static const auto op = find_op<Tensor(const Tensor&, double, int64_t)>("lra::gelu_dropout");
+  return op.call(x, rate, static_cast<int64_t>(key));
+}
+
+Tensor gelu_dropout_backward(const Tensor& x, const Tensor& grad, double rate, uint64_t key) {
+  static const auto op =
+      find_op<Tensor(const Tensor&, const Tensor&, double, int64_t)>("lra::gelu_dropout_backward");
+  return op.call(x, grad, rate, static_cast<int64_t>(key));
+}
+
+TORCH_LIBRARY_FRAGMENT(lra, m) {
+  m.def("dropout(Tensor x, float rate, int key) -> Tensor");
+  m.def("dropout_add(Tensor x, Tensor residual, float rate, int key) -> Tensor");
+  m.def("gelu_dropout(Tensor x, float rate, int key) -> Tensor");
+  m.def("gelu_dropout_backward(Tensor x, Tensor grad, float rate, int key) -> Tensor");
+}
+
+TORCH_LIBRARY_IMPL(lra, CPU, m) {
+  m.impl("dropout", dropout_impl);
+  m.impl("dropout_add", dropout_add_impl);
+  m.impl("gelu_dropout", gelu_dropout_impl);
+  m.impl("gelu_dropout_backward", gelu_dropout_backward_impl);
+}
+
+TORCH_LIBRARY_IMPL(lra, Autograd, m) {
+  m.impl("dropout", [](const Tensor& x, double rate, int64_t key) {
+    return DropoutFunction::apply(x, rate, key);
+  });
+  m.impl("dropout_add", [](const Tensor& x, const Tensor& residual, double rate, int64_t key) {
+    return DropoutAddFunction::apply(x, residual, rate, key);
+  });
+}
+
+}  // namespace lra::ops

@@ -1,0 +1,24 @@
+// Dropout, residual plus dropout, and GELU plus dropout as differentiable operators.
+//
+// No mask is stored: it is a function of (key, element) and is computed again in the backward pass
+// (base/rng.h). Rate 0 is the plain function. Keys differ per place and step
+// (models/step_random.h).
+#pragma once
+
+#include <torch/torch.h>
+
+namespace lra::ops {
+
+// y = dropout(x); any shape.
+at::Tensor dropout(const at::Tensor& x, double rate, uint64_t key);
+
+// y = residual + dropout(x); both of one shape.
+at::Tensor dropout_add(const at::Tensor& x, const at::Tensor& residual, double rate, uint64_t key);
+
+// y = dropout(gelu_tanh(x)), without autograd: feed_forward.h differentiates it.
+at::Tensor gelu_dropout(const at::Tensor& x, double rate, uint64_t key);
+// grad of x, given grad of y.
+at::Tensor gelu_dropout_backward(const at::Tensor& x, const at::Tensor& grad, double rate,
+                                 uint64_t key);
+
+}  // namespace lra::ops

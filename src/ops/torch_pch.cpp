@@ -1,0 +1,1 @@
+// Anchor of the precompiled LibTorch header that every torch room shares.
