@@ -1,8 +1,9 @@
-# Finds a LibTorch that was built with CUDA on a machine without the CUDA toolkit.
+# Finds a LibTorch that was made with CUDA, whether or not the CUDA toolkit is there.
 #
-# LibTorch's own TorchConfig.cmake stops there, although nothing of ours that g++ compiles needs the
-# toolkit, and the wheel brings the libraries that it needs to run. tools/setup puts this folder in
-# front of CMAKE_PREFIX_PATH when that is the case; LibTorch itself is found in the rest of it.
+# LibTorch's own TorchConfig.cmake stops when it finds no toolkit (and looks for it only beside the
+# first nvcc of PATH), although nothing of ours that g++ compiles needs it, and the wheel brings the
+# libraries that it needs to run. tools/setup puts this folder in front of CMAKE_PREFIX_PATH; LibTorch
+# itself is found in the rest of it.
 foreach(prefix IN LISTS CMAKE_PREFIX_PATH)
   if(EXISTS "${prefix}/../../lib/libtorch_cpu.so")
     get_filename_component(TORCH_INSTALL_PREFIX "${prefix}/../.." ABSOLUTE)
