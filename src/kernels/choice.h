@@ -4,7 +4,6 @@
 // read at each call, so there is no hidden state.
 #pragma once
 
-#include <initializer_list>
 #include <string>
 #include <vector>
 
@@ -18,9 +17,21 @@ const char* isa_name(Isa isa);
 // Whether this processor (and this build) can run the implementation.
 bool isa_available(Isa isa);
 
-// The first of `ordered` that is available, or the forced one. lra::Error when LRA_KERNELS is not
-// a known name, or names one that this processor cannot run. `ordered` ends with kRef.
-Isa choose(std::initializer_list<Isa> ordered);
+enum class Op {
+  kGemm,
+  kAttentionForward,
+  kAttentionBackward,
+  kGeluDropout,
+  kGeluDropoutBackward,
+  kDropoutAdd,
+  kApplyDropout,
+  kAdamStep,
+  kSumOfSquares,
+};
+
+// The best implementation of `op` for float32 that is available, or the forced one. lra::Error when
+// LRA_KERNELS is not a known name, or names one that this processor cannot run.
+Isa choose(Op op);
 
 struct KernelChoice {
   std::string op;              // "attention_forward"

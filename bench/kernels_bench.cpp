@@ -1,0 +1,151 @@
+// Speed of the kernels room on all threads: attention in GFLOP/s, elementwise passes in GB/s.
+//
+// Floating-point operations of attention are counted for the visible scores alone: 4 E each forward
+// and 10 E backward (the forward pass made again is not counted), so a kernel gains nothing from
+// scores it computes and hides. Bytes are those that a pass must read and write.
+//
+//   bench_kernels --benchmark_filter=attention
+#include <benchmark/benchmark.h>
+
+#include <cmath>
+#include <cstdint>
+#include <vector>
+
+#include "base/rng.h"
+#include "kernels/adam.h"
+#include "kernels/attention.h"
+#include "kernels/choice.h"
+#include "kernels/pointwise.h"
+
+namespace lra::kernels {
+namespace {
+
+std::vector<float> random_floats(int64_t count, uint64_t seed) {
+  RandomStream random(seed);
+  std::vector<float> x(static_cast<size_t>(count));
+  for (float& value : x) value = static_cast<float>(random.uniform() * 2 - 1);
+  return x;
+}
+
+struct AttentionSetup {
+  AttentionShape shape{4, 4, 0, 0, 64};
+  double dropout_rate = 0;
+  bool causal = false;
+  int64_t block = 0;  // 0: dense; else a block-diagonal of that size
+};
+
+// A problem on [B, L, H, E] tensors, as the projections leave them.
+class AttentionBench {
+ public:
+  explicit AttentionBench(const AttentionSetup& setup) : setup_(setup) {
+    const auto& [b, h, length, keys, dim] = setup.shape;
+    const int64_t count = b * h * length * dim;
+    for (auto* x : {&q_, &k_, &v_, &grad_out_}) *x = random_floats(count, 1);
+    for (auto* x : {&out_, &grad_q_, &grad_k_, &grad_v_}) x->resize(static_cast<size_t>(count));
+    logsumexp_.resize(static_cast<size_t>(b * h * length));
+    problem_.shape = setup.shape;
+    problem_.scale = 1 / std::sqrt(static_cast<float>(dim));
+    problem_.dropout_rate = setup.dropout_rate;
+    problem_.dropout_key = 42;
+    if (setup.causal) problem_.visible.right = 0;
+    if (setup.block > 0) make_block_diagonal();
+  }
+
+  void forward() {
+    attention_forward<float>(problem_,
+                             {view(q_), view(k_), view(v_), mutable_view(out_), logsumexp_.data()});
+  }
+  void backward() {
+    attention_backward<float>(
+        problem_, {view(q_), view(k_), view(v_), view(out_), view(grad_out_), logsumexp_.data(),
+                   mutable_view(grad_q_), mutable_view(grad_k_), mutable_view(grad_v_)});
+  }
+
+  double visible_scores() const {
+    const auto length = static_cast<double>(setup_.shape.query_length);
+    const auto planes = static_cast<double>(setup_.shape.batch * setup_.shape.heads);
+    if (setup_.block > 0) return planes * length * static_cast<double>(setup_.block);
+    return planes * (setup_.causal ? length * (length + 1) / 2 : length * length);
+  }
+
+ private:
+  void make_block_diagonal() {
+    const int64_t blocks = (setup_.shape.query_length + setup_.block - 1) / setup_.block;
+    for (int64_t n = 0; n < blocks; ++n) {
+      offsets_.push_back(n);
+      key_blocks_.push_back(static_cast<int32_t>(n));
+    }
+    offsets_.push_back(blocks);
+    lists_ = {setup_.block, setup_.block, false, offsets_.data(), key_blocks_.data()};
+    problem_.visible.blocks = &lists_;
+  }
+
+  HeadView<const float> view(const std::vector<float>& x) const {
+    const auto& [b, h, length, keys, dim] = setup_.shape;
+    return {x.data(), length * h * dim, dim, h * dim};
+  }
+  HeadView<float> mutable_view(std::vector<float>& x) const {
+    const HeadView<const float> same = view(x);
+    return {x.data(), same.batch_stride, same.head_stride, same.row_stride};
+  }
+
+  AttentionSetup setup_;
+  AttentionProblem problem_;
+  BlockLists lists_;
+  std::vector<int64_t> offsets_;
+  std::vector<int32_t> key_blocks_;
+  std::vector<float> q_, k_, v_, grad_out_, out_, grad_q_, grad_k_, grad_v_, logsumexp_;
+};
+
+void attention(benchmark::State& state, AttentionSetup setup, bool with_backward) {
+  setup.shape.query_length = setup.shape.key_length = state.range(0);
+  AttentionBench bench(setup);
+  bench.forward();
+  for (auto _ : state) {
+    bench.forward();
+    if (with_backward) bench.backward();
+  }
+  const double flops =
+      bench.visible_scores() * static_cast<double>(setup.shape.head_dim) * (with_backward ? 14 : 4);
+  state.counters["FLOP/s"] =
+      benchmark::Counter(flops, benchmark::Counter::kIsIterationInvariantRate);
+  state.SetLabel(isa_name(choose(Op::kAttentionForward)));
+}
+
+AttentionSetup with_dropout(AttentionSetup setup) {
+  setup.dropout_rate = 0.1;
+  return setup;
+}
+AttentionSetup with_head_dim(int64_t dim) {
+  AttentionSetup setup;
+  setup.shape.head_dim = dim;
+  return setup;
+}
+
+const AttentionSetup kDense;
+const AttentionSetup kCausal{.causal = true};
+const AttentionSetup kBlockDiagonal{.block = 50};
+
+#define LRA_ATTENTION_BENCH(name, setup)                             \
+  BENCHMARK_CAPTURE(attention, forward_##name, setup, false)         \
+      ->Arg(1024)                                                    \
+      ->Arg(4096)                                                    \
+      ->UseRealTime()                                                \
+      ->Unit(benchmark::kMillisecond);                               \
+  BENCHMARK_CAPTURE(attention, forward_backward_##name, setup, true) \
+      ->Arg(1024)                                                    \
+      ->Arg(4096)                                                    \
+      ->UseRealTime()                                                \
+      ->Unit(benchmark::kMillisecond)
+
+LRA_ATTENTION_BENCH(dense, kDense);
+LRA_ATTENTION_BENCH(dense_dropout, with_dropout(kDense));
+LRA_ATTENTION_BENCH(causal, kCausal);
+LRA_ATTENTION_BENCH(block_diagonal_50, kBlockDiagonal);
+LRA_ATTENTION_BENCH(dense_head_dim_32, with_head_dim(32));
+LRA_ATTENTION_BENCH(dense_head_dim_8, with_head_dim(8));
+
+}  // namespace
+}  // namespace lra::kernels
+
+BENCHMARK_MAIN();

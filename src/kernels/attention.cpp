@@ -1,0 +1,34 @@
+#include "kernels/attention.h"
+
+#include <type_traits>
+
+#include "kernels/choice.h"
+
+namespace lra::kernels {
+
+template <typename T>
+void attention_forward(const AttentionProblem& problem, const AttentionForward<T>& args) {
+  if constexpr (std::is_same_v<T, float>) {
+    if (choose(Op::kAttentionForward) == Isa::kAvx512) {
+      return avx512::attention_forward(problem, args);
+    }
+  }
+  ref::attention_forward(problem, args);
+}
+
+template <typename T>
+void attention_backward(const AttentionProblem& problem, const AttentionBackward<T>& args) {
+  if constexpr (std::is_same_v<T, float>) {
+    if (choose(Op::kAttentionBackward) == Isa::kAvx512) {
+      return avx512::attention_backward(problem, args);
+    }
+  }
+  ref::attention_backward(problem, args);
+}
+
+template void attention_forward<float>(const AttentionProblem&, const AttentionForward<float>&);
+template void attention_forward<double>(const AttentionProblem&, const AttentionForward<double>&);
+template void attention_backward<float>(const AttentionProblem&, const AttentionBackward<float>&);
+template void attention_backward<double>(const AttentionProblem&, const AttentionBackward<double>&);
+
+}  // namespace lra::kernels

@@ -1,0 +1,307 @@
+// Tiled attention, backward (FlashAttention, algorithm 4): the weights of a tile are made again
+// from the logsumexp, and the five products of a tile are taken while it lies in cache.
+//
+// A unit of work is a whole plane, or, when planes are few, a tile of queries (for grad_q) and a
+// run of keys (for grad_k and grad_v), at the price of seven products instead of five. Every
+// element of a gradient is one chain of multiply-adds in the same order in both, so the bits are
+// the same.
+#include <cmath>
+#include <limits>
+#include <numbers>
+
+#include "base/parallel.h"
+#include "kernels/aligned_buffer.h"
+#include "kernels/attention.h"
+#include "kernels/attention_pack.h"
+#include "kernels/attention_tiles.h"
+#include "kernels/gemm.h"
+#include "kernels/simd.h"
+
+namespace lra::kernels::avx512 {
+namespace {
+
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+constexpr int64_t kScoreStride = kKeyTile + kLanes;  // as in the forward pass
+
+// The operands and the gradients of one plane, packed. Rows have `padded` floats.
+struct PlaneData {
+  AlignedBuffer buffers[10];
+  float *q, *grad_out, *k;             // [L or S][padded]
+  float *k_transposed, *v_transposed;  // [S / 16][E][16]
+  float *grad_q, *grad_k, *grad_v;     // [L or S][padded]
+  float *shift, *mean;                 // [L]: logsumexp * log2(e); grad_out . out
+  std::vector<uint16_t> key_lanes;
+};
+
+struct TileScratch {
+  AlignedBuffer weights, grad_scores;
+  TileList list;
+};
+
+PlaneData& thread_plane() {
+  thread_local PlaneData data;
+  return data;
+}
+TileScratch& thread_tiles() {
+  thread_local TileScratch scratch;
+  return scratch;
+}
+
+// What one row of a tile needs for its elementwise step.
+struct RowStep {
+  const uint16_t* lanes;
+  const uint16_t* kept;  // null without dropout
+  int64_t vectors;
+  float scale, dropout_scale, shift, mean;
+};
+
+// Scores become weights after dropout, gradients of those weights become gradients of q . k.
+template <bool kDropout>
+void differentiate_row(const RowStep& step, float* scores, float* grads) {
+  const __m512 log2_scale = _mm512_set1_ps(step.scale * std::numbers::log2e_v<float>);
+  const __m512 scale = _mm512_set1_ps(step.scale), kept_scale = _mm512_set1_ps(step.dropout_scale);
+  const __m512 shift = _mm512_set1_ps(step.shift), mean = _mm512_set1_ps(step.mean);
+  for (int64_t v = 0; v < step.vectors; ++v) {
+    const __m512 score = _mm512_loadu_ps(scores + v * kLanes);
+    __m512 grad = _mm512_loadu_ps(grads + v * kLanes);
+    const __m512 weight =
+        _mm512_maskz_mov_ps(step.lanes[v], exp2_ps(_mm512_fmsub_ps(score, log2_scale, shift)));
+    __m512 dropped = weight;
+    if constexpr (kDropout) {
+      dropped = _mm512_maskz_mul_ps(step.kept[v], weight, kept_scale);
+      grad = _mm512_maskz_mul_ps(step.kept[v], grad, kept_scale);
+    }
+    grad = _mm512_mul_ps(_mm512_mul_ps(weight, scale), _mm512_sub_ps(grad, mean));
+    _mm512_storeu_ps(scores + v * kLanes, dropped);
+    _mm512_storeu_ps(grads + v * kLanes, grad);
+  }
+}
+
+float dot(const float* a, const float* b, int64_t count) {
+  __m512 sum = _mm512_setzero_ps();
+  for (int64_t e = 0; e < count; e += kLanes) {
+    const __mmask16 lanes = lanes_between(0, count - e);
+    sum = _mm512_fmadd_ps(_mm512_maskz_loadu_ps(lanes, a + e), _mm512_maskz_loadu_ps(lanes, b + e),
+                          sum);
+  }
+  return _mm512_reduce_add_ps(sum);
+}
+
+enum class Wanted { kAll, kQueries, kKeys };
+
+class BackwardPlane {
+ public:
+  BackwardPlane(const AttentionProblem& problem, const AttentionBackward<float>& args,
+                int64_t index)
+      : problem_(problem),
+        args_(args),
+        plane_(plane_of(problem, index)),
+        data_(thread_plane()),
+        dim_(problem.shape.head_dim),
+        padded_(round_up(dim_, kLanes)),
+        threshold_(dropout_threshold(problem.dropout_rate)) {
+    const int64_t queries = problem.shape.query_length;
+    const int64_t keys = round_up(problem.shape.key_length, kLanes);
+    AlignedBuffer* buffer = data_.buffers;
+    for (float** rows : {&data_.q, &data_.grad_out, &data_.grad_q}) {
+      *rows = (buffer++)->reserve(queries * padded_);
+    }
+    for (float** rows : {&data_.k, &data_.grad_k, &data_.grad_v}) {
+      *rows = (buffer++)->reserve(keys * padded_);
+    }
+    for (float** rows : {&data_.k_transposed, &data_.v_transposed}) {
+      *rows = (buffer++)->reserve(keys * dim_);
+    }
+    for (float** values : {&data_.shift, &data_.mean}) *values = (buffer++)->reserve(queries);
+    fill_key_lanes(problem, plane_.batch, data_.key_lanes);
+  }
+
+  void pack_queries(KeyRange range) {
+    pack_rows(query_rows(problem_, args_.q, plane_), range, data_.q + range.begin * padded_);
+    pack_rows(query_rows(problem_, args_.grad_out, plane_), range,
+              data_.grad_out + range.begin * padded_);
+    std::fill(data_.grad_q + range.begin * padded_, data_.grad_q + range.end * padded_, 0.0f);
+    for (int64_t i = range.begin; i < range.end; ++i) {
+      const float logsumexp = args_.logsumexp[plane_.index * problem_.shape.query_length + i];
+      const bool sees_keys = is_valid_query(problem_, plane_.batch, i) && logsumexp != -kInfinity;
+      // 2^(score - infinity) = 0: such a query has no weights and so no gradients.
+      data_.shift[i] = sees_keys ? logsumexp * std::numbers::log2e_v<float> : kInfinity;
+      data_.mean[i] = sees_keys ? dot(args_.grad_out.row(plane_.batch, plane_.head, i),
+                                      args_.out.row(plane_.batch, plane_.head, i), dim_)
+                                : 0;
+    }
+  }
+
+  // `range` begins and ends at multiples of 16.
+  void pack_keys(KeyRange range) {
+    pack_rows(key_rows(problem_, args_.k, plane_), range, data_.k + range.begin * padded_);
+    pack_transposed(key_rows(problem_, args_.k, plane_), range, data_.k_transposed);
+    pack_transposed(key_rows(problem_, args_.v, plane_), range, data_.v_transposed);
+    for (float* rows : {data_.grad_k, data_.grad_v}) {
+      std::fill(rows + range.begin * padded_, rows + range.end * padded_, 0.0f);
+    }
+  }
+
+  // Adds what the scores of `all_queries` with `keys` give to the wanted gradients.
+  void add(KeyRange all_queries, KeyRange keys, Wanted wanted) {
+    const KeyRange queries = trim_queries(problem_, plane_.batch, all_queries);
+    if (queries.begin >= queries.end) return;
+    TileScratch& scratch = thread_tiles();
+    collect_tiles(problem_, plane_.head, queries, keys, data_.key_lanes, scratch.list);
+    float* weights = scratch.weights.reserve(kQueryTile * kScoreStride);
+    float* grads = scratch.grad_scores.reserve(kQueryTile * kScoreStride);
+    for (const ScoreTile& tile : scratch.list.tiles) {
+      make_tile(tile, weights, grads);
+      if (wanted != Wanted::kKeys) add_to_queries(tile, grads);
+      if (wanted != Wanted::kQueries) add_to_keys(tile, weights, grads);
+    }
+  }
+
+  void store_queries(KeyRange range) const {
+    unpack_rows(data_.grad_q, range, dim_, 1, args_.grad_q.row(plane_.batch, plane_.head, 0),
+                args_.grad_q.row_stride);
+  }
+
+  void store_keys(KeyRange range) const {
+    const KeyRange existing{range.begin, std::min(range.end, problem_.shape.key_length)};
+    unpack_rows(data_.grad_k, existing, dim_, 1, args_.grad_k.row(plane_.batch, plane_.head, 0),
+                args_.grad_k.row_stride);
+    unpack_rows(data_.grad_v, existing, dim_, 1, args_.grad_v.row(plane_.batch, plane_.head, 0),
+                args_.grad_v.row_stride);
+  }
+
+ private:
+  void make_tile(const ScoreTile& tile, float* weights, float* grads) const {
+    const int64_t first_query = tile.queries.begin * padded_;
+    const int64_t first_key = tile.first_key() * dim_;
+    const GemmSize size{tile.queries.end - tile.queries.begin, tile.vectors, dim_};
+    avx512::gemm(size,
+                 {data_.q + first_query, padded_, 1, data_.k_transposed + first_key, kLanes,
+                  dim_ * kLanes, weights, kScoreStride},
+                 false);
+    avx512::gemm(size,
+                 {data_.grad_out + first_query, padded_, 1, data_.v_transposed + first_key, kLanes,
+                  dim_ * kLanes, grads, kScoreStride},
+                 false);
+    for (int64_t i = tile.queries.begin; i < tile.queries.end; ++i) {
+      const int64_t row = (i - tile.queries.begin) * kScoreStride;
+      differentiate(tile, i, weights + row, grads + row);
+    }
+  }
+
+  void differentiate(const ScoreTile& tile, int64_t query, float* scores, float* grads) const {
+    RowStep step{tile.lanes,
+                 nullptr,
+                 tile.vectors,
+                 problem_.scale,
+                 dropout_scale(problem_.dropout_rate),
+                 data_.shift[query],
+                 data_.mean[query]};
+    uint16_t own_lanes[kTileVectors];
+    if (tile.window_cuts) {
+      fill_row_lanes(problem_, tile, query, own_lanes);
+      step.lanes = own_lanes;
+    }
+    if (threshold_ == 0) return differentiate_row<false>(step, scores, grads);
+    uint16_t kept[kTileKeeps];
+    step.kept = tile_keeps(problem_, plane_, tile, query, kept);
+    differentiate_row<true>(step, scores, grads);
+  }
+
+  void add_to_queries(const ScoreTile& tile, const float* grads) const {
+    const int64_t rows = tile.queries.end - tile.queries.begin;
+    avx512::gemm({rows, padded_ / kLanes, tile.vectors * kLanes},
+                 {grads, kScoreStride, 1, data_.k + tile.first_key() * padded_, padded_, kLanes,
+                  data_.grad_q + tile.queries.begin * padded_, padded_},
+                 true);
+  }
+
+  // Here rows of the product are keys: the tile is read by columns.
+  void add_to_keys(const ScoreTile& tile, const float* weights, const float* grads) const {
+    const int64_t first_query = tile.queries.begin * padded_;
+    const int64_t first_key = tile.first_key() * padded_;
+    const GemmSize size{tile.vectors * kLanes, padded_ / kLanes,
+                        tile.queries.end - tile.queries.begin};
+    avx512::gemm(size,
+                 {weights, 1, kScoreStride, data_.grad_out + first_query, padded_, kLanes,
+                  data_.grad_v + first_key, padded_},
+                 true);
+    avx512::gemm(size,
+                 {grads, 1, kScoreStride, data_.q + first_query, padded_, kLanes,
+                  data_.grad_k + first_key, padded_},
+                 true);
+  }
+
+  const AttentionProblem& problem_;
+  const AttentionBackward<float>& args_;
+  const AttentionPlane plane_;
+  PlaneData& data_;
+  const int64_t dim_, padded_;
+  const uint32_t threshold_;
+};
+
+std::vector<KeyRange> key_chunks(const AttentionProblem& problem) {
+  std::vector<KeyRange> chunks;
+  const int64_t length = round_up(problem.shape.key_length, kLanes);
+  for (int64_t j = 0; j < length; j += kKeyTile) {
+    chunks.push_back({j, std::min(length, j + kKeyTile)});
+  }
+  return chunks;
+}
+
+void run_whole(BackwardPlane& plane, const AttentionProblem& problem,
+               const std::vector<KeyRange>& tiles) {
+  const KeyRange queries{0, problem.shape.query_length};
+  const KeyRange keys{0, round_up(problem.shape.key_length, kLanes)};
+  plane.pack_queries(queries);
+  plane.pack_keys(keys);
+  for (const KeyRange& tile : tiles) plane.add(tile, keys, Wanted::kAll);
+  plane.store_queries(queries);
+  plane.store_keys(keys);
+}
+
+void run_split(BackwardPlane& plane, const std::vector<KeyRange>& tiles,
+               const std::vector<KeyRange>& chunks) {
+  const auto num_chunks = static_cast<int64_t>(chunks.size());
+  const auto units = num_chunks + static_cast<int64_t>(tiles.size());
+  // Chunks come first: they are the larger units.
+  const auto for_each_unit = [&](const auto& keys, const auto& queries) {
+    parallel_for_each(units, [&](int64_t n) {
+      n < num_chunks ? keys(chunks[static_cast<size_t>(n)])
+                     : queries(tiles[static_cast<size_t>(n - num_chunks)]);
+    });
+  };
+  for_each_unit([&](const KeyRange& keys) { plane.pack_keys(keys); },
+                [&](const KeyRange& queries) { plane.pack_queries(queries); });
+  for_each_unit(
+      [&](const KeyRange& keys) {
+        for (const KeyRange& tile : tiles) plane.add(tile, keys, Wanted::kKeys);
+        plane.store_keys(keys);
+      },
+      [&](const KeyRange& queries) {
+        plane.add(queries, {0, chunks.back().end}, Wanted::kQueries);
+        plane.store_queries(queries);
+      });
+}
+
+}  // namespace
+
+void attention_backward(const AttentionProblem& problem, const AttentionBackward<float>& args) {
+  check_attention_problem(problem);
+  const std::vector<KeyRange> tiles = query_tiles(problem);
+  const int64_t planes = problem.shape.batch * problem.shape.heads;
+  if (hand_out_whole_planes(planes, num_threads(), 7.0 / 5.0)) {
+    parallel_for_each(planes, [&](int64_t index) {
+      BackwardPlane plane(problem, args, index);
+      run_whole(plane, problem, tiles);
+    });
+    return;
+  }
+  const std::vector<KeyRange> chunks = key_chunks(problem);
+  for (int64_t index = 0; index < planes; ++index) {
+    BackwardPlane plane(problem, args, index);
+    run_split(plane, tiles, chunks);
+  }
+}
+
+}  // namespace lra::kernels::avx512

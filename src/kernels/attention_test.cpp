@@ -1,0 +1,283 @@
+#include "kernels/attention.h"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <limits>
+
+#include "base/error.h"
+#include "base/parallel.h"
+#include "kernels/attention_test_case.h"
+#include "kernels/choice.h"
+
+namespace lra::kernels {
+namespace {
+
+// Largest difference, relative to the largest value (and at least 1). Infinities must agree.
+template <typename T, typename U>
+double largest_error(const std::vector<T>& got, const std::vector<U>& want) {
+  double error = 0, size = 1;
+  for (size_t n = 0; n < got.size(); ++n) {
+    const double a = got[n], b = want[n];
+    if (a == b) continue;
+    if (!std::isfinite(a) || !std::isfinite(b)) return std::numeric_limits<double>::infinity();
+    error = std::max(error, std::abs(a - b));
+    size = std::max(size, std::abs(b));
+  }
+  return error / size;
+}
+
+template <typename T, typename U>
+void expect_same_results(const AttentionCase<T>& got, const AttentionCase<U>& want,
+                         double value_bound, double gradient_bound) {
+  EXPECT_LE(largest_error(got.out, want.out), value_bound);
+  EXPECT_LE(largest_error(got.logsumexp, want.logsumexp), value_bound);
+  EXPECT_LE(largest_error(got.grad_q, want.grad_q), gradient_bound);
+  EXPECT_LE(largest_error(got.grad_k, want.grad_k), gradient_bound);
+  EXPECT_LE(largest_error(got.grad_v, want.grad_v), gradient_bound);
+}
+
+template <typename T>
+void run_reference(AttentionCase<T>& c) {
+  ref::attention_forward(c.problem(), c.forward_args());
+  ref::attention_backward(c.problem(), c.backward_args());
+}
+
+void run_avx512(AttentionCase<float>& c) {
+  avx512::attention_forward(c.problem(), c.forward_args());
+  avx512::attention_backward(c.problem(), c.backward_args());
+}
+
+CaseSettings settings_of(int64_t batch, int64_t heads, int64_t queries, int64_t keys, int64_t dim) {
+  CaseSettings settings;
+  settings.shape = {batch, heads, queries, keys, dim};
+  return settings;
+}
+
+// Every rule alone and together, around the sizes where tiles, vectors and blocks begin and end.
+std::vector<CaseSettings> all_cases() {
+  std::vector<CaseSettings> cases;
+  for (const int64_t dim : {1, 3, 8, 32, 64, 100, 130}) {
+    cases.push_back(settings_of(2, 2, 37, 53, dim));
+    cases.push_back(settings_of(1, 2, 97, 64, dim));
+    cases.back().layout = Layout::kBHLE;
+    cases.back().dropout_rate = 0.1;
+  }
+  for (const int64_t length : {1, 2, 15, 16, 17, 48, 95, 96, 97, 255, 256, 257, 300}) {
+    cases.push_back(settings_of(1, 1, length, length, 8));
+    cases.push_back(settings_of(2, 1, length, 2 * length + 1, 16));
+    cases.back().key_mask = true;
+    cases.back().dropout_rate = 0.3;
+    cases.push_back(settings_of(2, 1, 2 * length + 1, length, 5));
+    cases.back().right = 0;
+    cases.back().query_mask = true;
+  }
+  for (const auto& [left, right] : {std::pair{0, 0}, {5, 3}, {-1, 0}, {0, -1}, {40, 70}, {3, -1}}) {
+    for (const bool masks : {false, true}) {
+      CaseSettings settings = settings_of(2, 2, 290, 310, 8);
+      settings.left = left;
+      settings.right = right;
+      settings.key_mask = settings.query_mask = masks;
+      settings.dropout_rate = masks ? 0.25 : 0;
+      cases.push_back(settings);
+    }
+  }
+  for (const auto& [query_block, key_block] :
+       {std::pair{1, 1}, {7, 3}, {50, 50}, {64, 64}, {16, 100}, {128, 20}, {500, 500}}) {
+    for (const bool rules : {false, true}) {
+      CaseSettings settings = settings_of(2, 2, 190, 210, 12);
+      settings.query_block = query_block;
+      settings.key_block = key_block;
+      settings.per_head = rules;
+      settings.key_mask = settings.query_mask = rules;
+      settings.right = rules ? 30 : -1;
+      settings.dropout_rate = rules ? 0.2 : 0;
+      cases.push_back(settings);
+    }
+  }
+  return cases;
+}
+
+TEST(AttentionRef, MatchesDenseFormulasInDouble) {
+  for (const CaseSettings& settings : all_cases()) {
+    SCOPED_TRACE(settings.describe());
+    AttentionCase<double> got(settings), want(settings);
+    run_reference(got);
+    run_dense_oracle(want);
+    expect_same_results(got, want, 1e-12, 1e-11);
+  }
+}
+
+TEST(AttentionRef, GradientsMatchCentralDifferences) {
+  CaseSettings settings = settings_of(2, 2, 9, 11, 3);
+  settings.key_mask = settings.query_mask = true;
+  settings.query_block = settings.key_block = 4;
+  settings.right = 5;
+  settings.dropout_rate = 0.2;
+  AttentionCase<double> c(settings, 3);
+  run_reference(c);
+  AttentionCase<double> moved(settings, 3);
+  const auto loss = [&] {
+    ref::attention_forward(moved.problem(), moved.forward_args());
+    double sum = 0;
+    for (size_t n = 0; n < moved.out.size(); ++n) sum += moved.out[n] * moved.grad_out[n];
+    return sum;
+  };
+  const auto check = [&](std::vector<double>& input, const std::vector<double>& gradient) {
+    const double step = 1e-5;
+    for (size_t n = 0; n < input.size(); ++n) {
+      const double kept = input[n];
+      input[n] = kept + step;
+      const double above = loss();
+      input[n] = kept - step;
+      const double below = loss();
+      input[n] = kept;
+      EXPECT_NEAR((above - below) / (2 * step), gradient[n], 1e-8);
+    }
+  };
+  check(moved.q, c.grad_q);
+  check(moved.k, c.grad_k);
+  check(moved.v, c.grad_v);
+}
+
+TEST(AttentionRef, FloatKeepsTheErrorContract) {
+  for (const CaseSettings& settings : all_cases()) {
+    SCOPED_TRACE(settings.describe());
+    AttentionCase<float> got(settings);
+    AttentionCase<double> want(settings);
+    run_reference(got);
+    run_reference(want);
+    expect_same_results(got, want, 1e-5, 1e-4);
+  }
+}
+
+class AttentionAvx512 : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!isa_available(Isa::kAvx512)) GTEST_SKIP() << "this processor has no AVX-512";
+  }
+};
+
+TEST_F(AttentionAvx512, KeepsTheErrorContract) {
+  for (const CaseSettings& settings : all_cases()) {
+    SCOPED_TRACE(settings.describe());
+    AttentionCase<float> got(settings);
+    AttentionCase<double> want(settings);
+    run_avx512(got);
+    run_reference(want);
+    expect_same_results(got, want, 1e-5, 1e-4);
+  }
+}
+
+TEST_F(AttentionAvx512, KeepsTheErrorContractOnLongRowsOfLargeScores) {
+  CaseSettings settings = settings_of(1, 1, 130, 2100, 64);
+  settings.dropout_rate = 0.1;
+  AttentionCase<float> got(settings);
+  AttentionCase<double> want(settings);
+  for (float& x : got.q) x *= 8;
+  for (double& x : want.q) x *= 8;
+  run_avx512(got);
+  run_reference(want);
+  expect_same_results(got, want, 1e-5, 1e-4);
+}
+
+TEST_F(AttentionAvx512, GivesTheSameBitsAtAnyNumberOfThreads) {
+  for (const int64_t planes : {1, 3, 8}) {
+    CaseSettings settings = settings_of(planes, 1, 500, 700, 20);
+    settings.right = 100;
+    settings.key_mask = true;
+    settings.dropout_rate = 0.1;
+    const int before = num_threads();
+    set_num_threads(1);
+    AttentionCase<float> one(settings);
+    run_avx512(one);
+    for (const int threads : {2, 5}) {
+      set_num_threads(threads);
+      AttentionCase<float> several(settings);
+      run_avx512(several);
+      EXPECT_EQ(one.out, several.out);
+      EXPECT_EQ(one.logsumexp, several.logsumexp);
+      EXPECT_EQ(one.grad_q, several.grad_q);
+      EXPECT_EQ(one.grad_k, several.grad_k);
+      EXPECT_EQ(one.grad_v, several.grad_v);
+    }
+    set_num_threads(before);
+  }
+}
+
+TEST_F(AttentionAvx512, NeverUsesMaskedValues) {
+  CaseSettings settings = settings_of(2, 2, 70, 90, 8);
+  settings.key_mask = settings.query_mask = true;
+  AttentionCase<float> clean(settings), dirty(settings);
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  for (int64_t b = 0; b < 2; ++b) {
+    for (int64_t h = 0; h < 2; ++h) {
+      for (int64_t j = 0; j < 90; ++j) {
+        if (dirty.key_mask[b * 90 + j]) continue;
+        std::fill_n(dirty.of_keys(dirty.k).row(b, h, j), 8, nan);
+        std::fill_n(dirty.of_keys(dirty.v).row(b, h, j), 8, nan);
+      }
+      for (int64_t i = 0; i < 70; ++i) {
+        if (dirty.query_mask[b * 70 + i]) continue;
+        std::fill_n(dirty.of_queries(dirty.q).row(b, h, i), 8, nan);
+        std::fill_n(dirty.of_queries(dirty.grad_out).row(b, h, i), 8, nan);
+      }
+    }
+  }
+  run_avx512(clean);
+  run_avx512(dirty);
+  expect_same_results(dirty, clean, 0, 0);
+}
+
+TEST(Attention, DropsWeightsAtTheRequestedRate) {
+  // With equal scores and values of one, an output is the kept fraction divided by the keep rate.
+  for (const double rate : {0.1, 0.5}) {
+    CaseSettings settings = settings_of(1, 1, 512, 512, 1);
+    settings.dropout_rate = rate;
+    AttentionCase<float> c(settings);
+    std::fill(c.q.begin(), c.q.end(), 0.0f);
+    std::fill(c.v.begin(), c.v.end(), 1.0f);
+    attention_forward(c.problem(), c.forward_args());
+    double mean = 0;
+    for (const float x : c.out) mean += x / 512;
+    // Five standard deviations of the mean of 512 * 512 decisions.
+    EXPECT_NEAR(mean, 1.0, 5 * std::sqrt(rate / (1 - rate)) / 512);
+    EXPECT_NE(c.out[0], c.out[1]);
+  }
+}
+
+TEST(Attention, GivesZeroToQueriesThatSeeNoKey) {
+  CaseSettings settings = settings_of(1, 1, 20, 20, 4);
+  AttentionCase<float> c(settings);
+  AttentionProblem problem = c.problem();
+  const std::vector<uint8_t> none(20, 0);
+  problem.visible.key_mask = none.data();
+  attention_forward(problem, c.forward_args());
+  attention_backward(problem, c.backward_args());
+  for (const auto* x : {&c.out, &c.grad_q, &c.grad_k, &c.grad_v}) {
+    EXPECT_EQ(*x, std::vector<float>(80, 0.0f));
+  }
+  EXPECT_EQ(c.logsumexp, std::vector<float>(20, -std::numeric_limits<float>::infinity()));
+}
+
+TEST(Attention, RefusesMalformedProblems) {
+  const auto expect_refused = [](const std::function<void(AttentionProblem&)>& spoil) {
+    CaseSettings settings = settings_of(1, 1, 20, 20, 4);
+    settings.query_block = settings.key_block = 10;
+    AttentionCase<float> c(settings);
+    c.offsets = {0, 1, 2};
+    c.key_blocks = {0, 1};
+    AttentionProblem problem = c.problem();
+    EXPECT_NO_THROW(attention_forward(problem, c.forward_args()));
+    spoil(problem);
+    EXPECT_THROW(attention_forward(problem, c.forward_args()), CheckFailure);
+    EXPECT_THROW(attention_backward(problem, c.backward_args()), CheckFailure);
+  };
+  expect_refused([](AttentionProblem& p) { p.shape.head_dim = 0; });
+  expect_refused([](AttentionProblem& p) { p.shape.key_length = 10; });  // block 1 is out of range
+  expect_refused([](AttentionProblem& p) { p.dropout_rate = 1; });
+  expect_refused([](AttentionProblem& p) { p.visible.left = -2; });
+}
+
+}  // namespace
+}  // namespace lra::kernels

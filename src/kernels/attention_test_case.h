@@ -1,0 +1,205 @@
+// Attention problems for tests: random tensors in either layout, masks, and a naive dense oracle
+// that holds whole score rows and shares no code with the kernels.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "base/rng.h"
+#include "kernels/attention.h"
+
+namespace lra::kernels {
+
+enum class Layout { kBHLE, kBLHE };
+
+// What a test varies; everything else of an AttentionCase follows from it.
+struct CaseSettings {
+  AttentionShape shape;
+  Layout layout = Layout::kBLHE;
+  int64_t left = -1, right = -1;
+  bool key_mask = false;    // ragged lengths with holes; the last of several batch elements empty
+  bool query_mask = false;  // likewise
+  int64_t query_block = 0, key_block = 0;  // 0: no block lists
+  bool per_head = false;
+  double dropout_rate = 0;
+
+  std::string describe() const {
+    const auto text = [](auto x) { return std::to_string(x) + " "; };
+    return "B " + text(shape.batch) + "H " + text(shape.heads) + "L " + text(shape.query_length) +
+           "S " + text(shape.key_length) + "E " + text(shape.head_dim) + "layout " +
+           text(static_cast<int>(layout)) + "window " + text(left) + text(right) + "masks " +
+           text(key_mask) + text(query_mask) + "blocks " + text(query_block) + text(key_block) +
+           text(per_head) + "dropout " + text(dropout_rate);
+  }
+};
+
+// Inputs, outputs and gradients of one problem.
+template <typename T>
+struct AttentionCase {
+  CaseSettings settings;
+  AttentionShape shape;
+  std::vector<uint8_t> key_mask, query_mask;
+  std::vector<int64_t> offsets;
+  std::vector<int32_t> key_blocks;
+  BlockLists blocks;
+  std::vector<T> q, k, v, grad_out;
+  std::vector<T> out, logsumexp, grad_q, grad_k, grad_v;
+
+  explicit AttentionCase(const CaseSettings& s, uint64_t seed = 1) : settings(s), shape(s.shape) {
+    RandomStream random(seed);
+    const int64_t queries = shape.batch * shape.heads * shape.query_length;
+    const int64_t keys = shape.batch * shape.heads * shape.key_length;
+    for (auto* x : {&q, &grad_out}) fill(*x, queries * shape.head_dim, random);
+    for (auto* x : {&k, &v}) fill(*x, keys * shape.head_dim, random);
+    // Outputs start as NaN: an element that a kernel does not write fails every comparison.
+    const T nan = std::numeric_limits<T>::quiet_NaN();
+    for (auto* x : {&out, &grad_q}) x->assign(queries * shape.head_dim, nan);
+    for (auto* x : {&grad_k, &grad_v}) x->assign(keys * shape.head_dim, nan);
+    logsumexp.assign(queries, nan);
+    if (settings.key_mask) make_mask(key_mask, shape.key_length, random);
+    if (settings.query_mask) make_mask(query_mask, shape.query_length, random);
+    if (settings.query_block > 0) make_blocks(random);
+  }
+
+  // Refers to the members above.
+  AttentionProblem problem() {
+    AttentionProblem p;
+    p.shape = shape;
+    p.scale = static_cast<float>(1 / std::sqrt(static_cast<double>(shape.head_dim)));
+    p.visible.left = settings.left;
+    p.visible.right = settings.right;
+    p.visible.key_mask = settings.key_mask ? key_mask.data() : nullptr;
+    p.visible.query_mask = settings.query_mask ? query_mask.data() : nullptr;
+    blocks.offsets = offsets.data();
+    blocks.key_blocks = key_blocks.data();
+    p.visible.blocks = settings.query_block > 0 ? &blocks : nullptr;
+    p.dropout_rate = settings.dropout_rate;
+    p.dropout_key = 0x123456789ABCDEF0;
+    return p;
+  }
+
+  HeadView<T> view(std::vector<T>& data, int64_t length) const {
+    const int64_t dim = shape.head_dim;
+    if (settings.layout == Layout::kBHLE) {
+      return {data.data(), shape.heads * length * dim, length * dim, dim};
+    }
+    return {data.data(), shape.heads * length * dim, dim, shape.heads * dim};
+  }
+  HeadView<T> of_queries(std::vector<T>& data) const { return view(data, shape.query_length); }
+  HeadView<T> of_keys(std::vector<T>& data) const { return view(data, shape.key_length); }
+
+  AttentionForward<T> forward_args() {
+    return {constant(of_queries(q)), constant(of_keys(k)), constant(of_keys(v)), of_queries(out),
+            logsumexp.data()};
+  }
+  AttentionBackward<T> backward_args() {
+    return {constant(of_queries(q)),
+            constant(of_keys(k)),
+            constant(of_keys(v)),
+            constant(of_queries(out)),
+            constant(of_queries(grad_out)),
+            logsumexp.data(),
+            of_queries(grad_q),
+            of_keys(grad_k),
+            of_keys(grad_v)};
+  }
+
+  bool is_visible(int64_t b, int64_t h, int64_t i, int64_t j) const {
+    if (settings.left >= 0 && j < i - settings.left) return false;
+    if (settings.right >= 0 && j > i + settings.right) return false;
+    if (settings.key_mask && !key_mask[b * shape.key_length + j]) return false;
+    if (settings.query_mask && !query_mask[b * shape.query_length + i]) return false;
+    if (settings.query_block == 0) return true;
+    const int64_t per_head = (shape.query_length - 1) / settings.query_block + 1;
+    const int64_t row = (settings.per_head ? h * per_head : 0) + i / settings.query_block;
+    const auto first = key_blocks.begin() + offsets[row],
+               last = key_blocks.begin() + offsets[row + 1];
+    return std::find(first, last, j / settings.key_block) != last;
+  }
+
+ private:
+  static HeadView<const T> constant(const HeadView<T>& x) {
+    return {x.data, x.batch_stride, x.head_stride, x.row_stride};
+  }
+
+  // Values that float holds exactly, so that both precisions see the same problem.
+  static void fill(std::vector<T>& x, int64_t count, RandomStream& random) {
+    x.resize(count);
+    for (T& value : x) value = static_cast<float>(random.normal());
+  }
+
+  void make_mask(std::vector<uint8_t>& mask, int64_t length, RandomStream& random) const {
+    for (int64_t b = 0; b < shape.batch; ++b) {
+      const bool empty = shape.batch > 1 && b == shape.batch - 1;
+      const int64_t valid = empty ? 0 : length - random.below(static_cast<uint32_t>(length));
+      for (int64_t i = 0; i < length; ++i) mask.push_back(i < valid && random.below(8) != 0);
+    }
+  }
+
+  // About half of the blocks, in descending order; now and then a query block without any.
+  void make_blocks(RandomStream& random) {
+    blocks.query_block = settings.query_block;
+    blocks.key_block = settings.key_block;
+    blocks.per_head = settings.per_head;
+    const int64_t rows = ((shape.query_length - 1) / settings.query_block + 1) *
+                         (settings.per_head ? shape.heads : 1);
+    offsets.assign(1, 0);
+    for (int64_t r = 0; r < rows; ++r) {
+      for (int64_t block = (shape.key_length - 1) / settings.key_block; block >= 0; --block) {
+        if (random.below(2) == 0) key_blocks.push_back(static_cast<int32_t>(block));
+      }
+      offsets.push_back(static_cast<int64_t>(key_blocks.size()));
+    }
+  }
+};
+
+// Fills out, logsumexp and the gradients of a case by the formulas, one query after another.
+inline void run_dense_oracle(AttentionCase<double>& c) {
+  const AttentionProblem problem = c.problem();
+  const auto [B, H, L, S, E] = c.shape;
+  const auto q = c.of_queries(c.q), grad_out = c.of_queries(c.grad_out), out = c.of_queries(c.out),
+             grad_q = c.of_queries(c.grad_q);
+  const auto k = c.of_keys(c.k), v = c.of_keys(c.v), grad_k = c.of_keys(c.grad_k),
+             grad_v = c.of_keys(c.grad_v);
+  for (auto* x : {&c.out, &c.grad_q, &c.grad_k, &c.grad_v}) std::fill(x->begin(), x->end(), 0.0);
+  for (int64_t row = 0; row < B * H * L; ++row) {
+    const int64_t b = row / (H * L), h = row / L % H, i = row % L;
+    std::vector<double> weight(S), keep(S, 1.0), grad_weight(S, 0.0);
+    double sum = 0;
+    for (int64_t j = 0; j < S; ++j) {
+      if (!c.is_visible(b, h, i, j)) continue;
+      double score = 0;
+      for (int64_t e = 0; e < E; ++e) score += q.row(b, h, i)[e] * k.row(b, h, j)[e];
+      sum += weight[j] = std::exp(score * problem.scale);
+      const uint32_t value = dropout_value(problem.dropout_key, static_cast<uint32_t>(b * H + h),
+                                           static_cast<uint32_t>(i), static_cast<uint32_t>(j));
+      const double rate = problem.dropout_rate;
+      keep[j] = value < dropout_threshold(rate) ? 0.0 : double{dropout_scale(rate)};
+    }
+    c.logsumexp[row] = std::log(sum);
+    if (sum == 0) continue;
+    double mean = 0;
+    for (int64_t j = 0; j < S; ++j) {
+      weight[j] /= sum;
+      for (int64_t e = 0; e < E; ++e) {
+        out.row(b, h, i)[e] += keep[j] * weight[j] * v.row(b, h, j)[e];
+        grad_v.row(b, h, j)[e] += keep[j] * weight[j] * grad_out.row(b, h, i)[e];
+        grad_weight[j] += keep[j] * v.row(b, h, j)[e] * grad_out.row(b, h, i)[e];
+      }
+      mean += weight[j] * grad_weight[j];
+    }
+    for (int64_t j = 0; j < S; ++j) {
+      const double grad_score = problem.scale * weight[j] * (grad_weight[j] - mean);
+      for (int64_t e = 0; e < E; ++e) {
+        grad_q.row(b, h, i)[e] += grad_score * k.row(b, h, j)[e];
+        grad_k.row(b, h, j)[e] += grad_score * q.row(b, h, i)[e];
+      }
+    }
+  }
+}
+
+}  // namespace lra::kernels
