@@ -119,8 +119,8 @@ void write_canonical(const ConfigTable& table, const std::string& prefix,
 }
 
 const char* type_name(const ConfigValue& value) {
-  static constexpr const char* kNames[] = {"true/false", "integer", "number",
-                                           "string",     "list",    "table"};
+  static constexpr const char* kNames[] = {"true/false", "an integer", "a number",
+                                           "a string",   "a list",     "a table"};
   return kNames[value.value.index()];
 }
 
@@ -141,12 +141,12 @@ void ConfigTable::set(const std::string& key, ConfigValue value) {
   if (ConfigValue* old = find(key)) {
     *old = std::move(value);
   } else {
-    entries_.emplace_back(key, std::move(value));
+    entries_.push_back({key, std::move(value)});
   }
 }
 
 void ConfigTable::erase(std::string_view key) {
-  std::erase_if(entries_, [&](const auto& entry) { return entry.first == key; });
+  std::erase_if(entries_, [&](const auto& entry) { return entry.key == key; });
 }
 
 ConfigTable& ConfigTable::table(const std::string& key) {
@@ -154,7 +154,7 @@ ConfigTable& ConfigTable::table(const std::string& key) {
   ConfigValue* found = find(key);
   if (!found->as_table()) {
     throw Error({.where = found->where,
-                 .what = "'" + key + "' is a " + type_name(*found),
+                 .what = "'" + key + "' is " + type_name(*found),
                  .expected = "a table [" + key + "]",
                  .advice = ""});
   }
@@ -198,7 +198,9 @@ void apply_override(ConfigTable& table, const std::string& assignment) {
   if (!is_bare_key(text) || text == "true" || text == "false" || text == "inf" || text == "nan" ||
       std::isdigit(static_cast<unsigned char>(text[0])) || text[0] == '-') {
     try {
-      value.value = parse_toml("value = " + text + "\n", where).find("value")->value;
+      const ConfigTable parsed = parse_toml("value = " + text + "\n", where);
+      // A line end in the text would start a second key.
+      if (parsed.size() == 1) value.value = parsed.find("value")->value;
     } catch (const Error&) {
       // Not TOML: a path or a name, taken as it stands.
     }
@@ -264,22 +266,22 @@ void ConfigReader::read(const char* name, Target target, const Constraint& const
   };
   if (auto** flag = std::get_if<bool*>(&target)) {
     if (const bool* v = std::get_if<bool>(&found->value)) return void(**flag = *v);
-    refuse(std::string(" is a ") + type_name(*found), "true or false");
+    refuse(std::string(" is ") + type_name(*found), "true or false");
   } else if (auto** integer = std::get_if<int64_t*>(&target)) {
     const int64_t* v = std::get_if<int64_t>(&found->value);
-    if (!v) refuse(std::string(" is a ") + type_name(*found), "an integer");
+    if (!v) refuse(std::string(" is ") + type_name(*found), "an integer");
     check_range(static_cast<double>(*v));
     **integer = *v;
   } else if (auto** number = std::get_if<double*>(&target)) {
     const double* v = std::get_if<double>(&found->value);
     const int64_t* i = std::get_if<int64_t>(&found->value);
-    if (!v && !i) refuse(std::string(" is a ") + type_name(*found), "a number");
+    if (!v && !i) refuse(std::string(" is ") + type_name(*found), "a number");
     const double value = v ? *v : static_cast<double>(*i);
     check_range(value);
     **number = value;
   } else {
     const std::string* v = std::get_if<std::string>(&found->value);
-    if (!v) refuse(std::string(" is a ") + type_name(*found), "a string");
+    if (!v) refuse(std::string(" is ") + type_name(*found), "a string");
     const auto& choices = constraint.choices;
     if (!choices.empty() && std::find(choices.begin(), choices.end(), *v) == choices.end()) {
       refuse(" is '" + *v + "'", range_text(constraint));
