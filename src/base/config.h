@@ -32,11 +32,13 @@ namespace lra {
 // -------------------------------------------------------------------------------------------
 
 struct ConfigValue;
+struct ConfigEntry;
 using ConfigList = std::vector<ConfigValue>;
 
 // A table keeps the order of its keys, so that what is written reads as what was read.
 class ConfigTable {
  public:
+  using Entries = std::vector<ConfigEntry>;
   ConfigValue* find(std::string_view key);
   const ConfigValue* find(std::string_view key) const;
   // Replaces or appends.
@@ -44,13 +46,13 @@ class ConfigTable {
   void erase(std::string_view key);
   // The table under `key`, made when missing; an Error when the key holds something else.
   ConfigTable& table(const std::string& key);
-  bool empty() const { return entries_.empty(); }
-  size_t size() const { return entries_.size(); }
-  auto begin() const { return entries_.begin(); }
-  auto end() const { return entries_.end(); }
+  bool empty() const;
+  size_t size() const;
+  Entries::const_iterator begin() const;
+  Entries::const_iterator end() const;
 
  private:
-  std::vector<std::pair<std::string, ConfigValue>> entries_;
+  Entries entries_;
 };
 
 struct ConfigValue {
@@ -60,6 +62,18 @@ struct ConfigValue {
   const ConfigTable* as_table() const { return std::get_if<ConfigTable>(&value); }
   ConfigTable* as_table() { return std::get_if<ConfigTable>(&value); }
 };
+
+struct ConfigEntry {
+  std::string key;
+  ConfigValue value;
+};
+
+// Down here because they need complete entries, and these need ConfigValue: a std::pair for an
+// entry is what clang refuses.
+inline bool ConfigTable::empty() const { return entries_.empty(); }
+inline size_t ConfigTable::size() const { return entries_.size(); }
+inline ConfigTable::Entries::const_iterator ConfigTable::begin() const { return entries_.begin(); }
+inline ConfigTable::Entries::const_iterator ConfigTable::end() const { return entries_.end(); }
 
 // Reads a TOML file, or text that is called `name` in messages. Files over 1 MiB are refused.
 ConfigTable parse_toml_file(const std::string& path);
