@@ -49,8 +49,6 @@ struct MixerSpec {
   // Reads [mixer]; throws lra::Error for a bad setting.
   std::shared_ptr<Mixer> (*make)(const ConfigTable& config, const MixerShape& shape,
                                  Initializer& init);
-  // [mixer] with every default filled in, strictly read.
-  ConfigTable (*resolve)(const ConfigTable& config);
 };
 
 // The spec of a mixer class with a nested Config struct: the three functions follow from it.
@@ -68,11 +66,7 @@ constexpr MixerSpec mixer_spec(std::string_view name, std::string_view title,
           .make = [](const ConfigTable& config, const MixerShape& shape,
                      Initializer& init) -> std::shared_ptr<Mixer> {
             return std::make_shared<M>(read_config<Config>(config, "mixer"), shape, init);
-          },
-          .resolve =
-              [](const ConfigTable& config) {
-                return write_config(read_config<Config>(config, "mixer"));
-              }};
+          }};
 }
 
 }  // namespace lra::mixers

@@ -1,0 +1,106 @@
+#include "training/batches.h"
+
+#include <algorithm>
+
+namespace lra::training {
+namespace {
+constexpr int64_t kTrimMultiple = 32;
+}
+
+Batch make_batch(const tasks::Split& split, std::span<const int64_t> indices,
+                 const TaskShape& shape, bool trim) {
+  const auto batch_size = static_cast<int64_t>(indices.size());
+  const int64_t rows = batch_size * shape.num_towers;
+  std::vector<int32_t> lengths;
+  for (const int64_t example : indices) {
+    for (int64_t tower = 0; tower < shape.num_towers; ++tower) {
+      lengths.push_back(
+          static_cast<int32_t>(std::min(split.sequence_length(example, tower), shape.length)));
+    }
+  }
+  const int64_t longest = *std::max_element(lengths.begin(), lengths.end());
+  const int64_t rounded =
+      std::max<int64_t>(1, (longest + kTrimMultiple - 1) / kTrimMultiple) * kTrimMultiple;
+  const int64_t length = trim ? std::min(shape.length, rounded) : shape.length;
+
+  Batch batch;
+  batch.input.tokens_BL = at::zeros({rows, length}, at::kInt);
+  batch.labels_B = at::empty({batch_size}, at::kLong);
+  auto* tokens = batch.input.tokens_BL.mutable_data_ptr<int32_t>();
+  auto* labels = batch.labels_B.mutable_data_ptr<int64_t>();
+  for (int64_t b = 0; b < batch_size; ++b) {
+    const int64_t example = indices[static_cast<size_t>(b)];
+    labels[b] = split.label(example);
+    for (int64_t tower = 0; tower < shape.num_towers; ++tower) {
+      const int64_t row = b * shape.num_towers + tower;
+      split.read_tokens(example, tower, {tokens + row * length, static_cast<size_t>(length)});
+    }
+  }
+  if (shape.has_padding) {
+    batch.input.lengths_B = at::empty({rows}, at::kInt);
+    std::copy(lengths.begin(), lengths.end(), batch.input.lengths_B.mutable_data_ptr<int32_t>());
+  }
+  batch.num_tokens = rows * length;
+  return batch;
+}
+
+BatchLoader::BatchLoader(tasks::Split split, TaskShape shape, tasks::BatchOrder order,
+                         int64_t first_step, bool trim, int64_t prefetch)
+    : split_(std::move(split)),
+      shape_(shape),
+      order_(order),
+      trim_(trim),
+      prefetch_(static_cast<size_t>(prefetch)),
+      next_step_(first_step) {
+  if (prefetch_ > 0) worker_ = std::thread([this] { run(); });
+}
+
+BatchLoader::~BatchLoader() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  changed_.notify_all();
+  if (worker_.joinable()) worker_.join();
+}
+
+Batch BatchLoader::load(int64_t step) const {
+  std::vector<int64_t> indices(static_cast<size_t>(order_.batch()));
+  order_.fill(step, indices);
+  return make_batch(split_, indices, shape_, trim_);
+}
+
+void BatchLoader::run() {
+  for (;;) {
+    int64_t step;
+    {
+      std::unique_lock lock(mutex_);
+      changed_.wait(lock, [&] { return stopping_ || ready_.size() < prefetch_; });
+      if (stopping_) return;
+      step = next_step_++;
+    }
+    try {
+      Batch batch = load(step);
+      const std::lock_guard lock(mutex_);
+      ready_.push_back(std::move(batch));
+    } catch (...) {
+      const std::lock_guard lock(mutex_);
+      failure_ = std::current_exception();
+      stopping_ = true;
+    }
+    changed_.notify_all();
+  }
+}
+
+Batch BatchLoader::next() {
+  if (prefetch_ == 0) return load(next_step_++);
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [&] { return !ready_.empty() || failure_; });
+  if (ready_.empty()) std::rethrow_exception(failure_);
+  Batch batch = std::move(ready_.front());
+  ready_.pop_front();
+  changed_.notify_all();
+  return batch;
+}
+
+}  // namespace lra::training

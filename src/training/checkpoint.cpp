@@ -1,0 +1,220 @@
+#include "training/checkpoint.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstring>
+#include <filesystem>
+
+#include "base/atomic_file.h"
+#include "base/config.h"
+#include "base/error.h"
+#include "base/hash.h"
+#include "base/json.h"
+#include "base/safetensors.h"
+
+namespace lra::training {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kStepPrefix = "step_";
+
+Dtype dtype_of(const at::Tensor& t) {
+  if (t.scalar_type() == at::kFloat) return Dtype::kF32;
+  LRA_CHECK(t.scalar_type() == at::kDouble);
+  return Dtype::kF64;
+}
+
+std::span<const std::byte> bytes_of(const at::Tensor& flat, int64_t offset, int64_t count) {
+  const auto size = static_cast<int64_t>(flat.element_size());
+  return {static_cast<const std::byte*>(flat.const_data_ptr()) + offset * size,
+          static_cast<size_t>(count * size)};
+}
+
+std::string hash_of(const std::vector<TensorView>& tensors) {
+  Hasher hasher;
+  for (const TensorView& tensor : tensors) hasher.append(tensor.data);
+  return to_hex(hasher.digest());
+}
+
+std::map<std::string, std::string> metadata_of(const TrainProgress& p, const std::string& hash) {
+  const Json progress = {{"step", p.step},
+                         {"tokens", p.tokens},
+                         {"train_seconds", p.train_seconds},
+                         {"total_seconds", p.total_seconds},
+                         {"best_accuracy", p.best_accuracy},
+                         {"best_step", p.best_step}};
+  return {{"format", "pt"}, {"lra.progress", json_text(progress)}, {"lra.xxh3", hash}};
+}
+
+TrainProgress progress_of(const SafetensorsFile& file) {
+  const auto found = file.metadata().find("lra.progress");
+  if (found == file.metadata().end()) {
+    throw Error({.where = file.path(),
+                 .what = "there is no lra.progress in its metadata",
+                 .expected = "a checkpoint of lra",
+                 .advice = ""});
+  }
+  const Json json = parse_json(found->second, file.path());
+  JsonFields fields(json, file.path(), "lra.progress");
+  return {.step = fields.get<int64_t>("step"),
+          .tokens = fields.get<int64_t>("tokens"),
+          .train_seconds = fields.get<double>("train_seconds"),
+          .total_seconds = fields.get<double>("total_seconds"),
+          .best_accuracy = fields.get<double>("best_accuracy"),
+          .best_step = fields.get<int64_t>("best_step")};
+}
+
+// Views of `flat`, one per parameter, named prefix + name.
+std::vector<TensorView> views_of(const FlatParameters& parameters, const at::Tensor& flat,
+                                 const std::string& prefix) {
+  std::vector<TensorView> views;
+  for (const auto& part : parameters.parts()) {
+    views.push_back(
+        {prefix + part.name, dtype_of(flat), part.shape, bytes_of(flat, part.offset, part.count)});
+  }
+  return views;
+}
+
+[[noreturn]] void refuse(const SafetensorsFile& file, const std::string& what,
+                         const std::string& expected) {
+  throw Error({.where = file.path(),
+               .what = what,
+               .expected = expected,
+               .advice = "the checkpoint belongs to another model or setting, or is damaged"});
+}
+
+// Copies the tensors prefix + name of `file` into `flat`.
+void read_into(const SafetensorsFile& file, const FlatParameters& parameters,
+               const at::Tensor& flat, const std::string& prefix) {
+  for (const auto& part : parameters.parts()) {
+    const TensorView* tensor = file.find(prefix + part.name);
+    if (!tensor) refuse(file, "tensor '" + prefix + part.name + "' is missing", "");
+    if (tensor->shape != part.shape || tensor->dtype != dtype_of(flat)) {
+      refuse(file, "tensor '" + tensor->name + "' has another shape or type", "");
+    }
+    const auto target = bytes_of(flat, part.offset, part.count);
+    std::memcpy(const_cast<std::byte*>(target.data()), tensor->data.data(), target.size());
+  }
+}
+
+void check_contents(const SafetensorsFile& file, size_t num_tensors) {
+  if (file.tensors().size() != num_tensors) {
+    refuse(file, std::to_string(file.tensors().size()) + " tensors", std::to_string(num_tensors));
+  }
+  const auto hash = file.metadata().find("lra.xxh3");
+  if (hash == file.metadata().end() || hash->second != hash_of(file.tensors())) {
+    refuse(file, "the contents do not match their hash", "the bytes that were written");
+  }
+}
+
+void sync_folder(const std::string& path) {
+  const int fd = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (fd < 0) throw io_error(path, "cannot open the folder", errno);
+  const int result = ::fsync(fd);
+  const int code = errno;
+  ::close(fd);
+  if (result != 0) throw io_error(path, "cannot flush the folder", code);
+}
+
+// Points the link `path` at `target` in one step.
+void replace_link(const std::string& path, const std::string& target) {
+  const std::string temporary = path + ".tmp";
+  ::unlink(temporary.c_str());
+  if (::symlink(target.c_str(), temporary.c_str()) != 0)
+    throw io_error(temporary, "cannot make the link", errno);
+  if (::rename(temporary.c_str(), path.c_str()) != 0)
+    throw io_error(path, "cannot replace the link", errno);
+}
+
+}  // namespace
+
+CheckpointStore::CheckpointStore(std::string folder, int64_t keep)
+    : folder_(std::move(folder)), keep_(keep) {}
+
+std::string CheckpointStore::save(const FlatParameters& parameters, const TrainProgress& progress,
+                                  bool is_best) {
+  const std::string name = kStepPrefix + std::to_string(progress.step),
+                    final_path = folder_of(name);
+  const std::string partial = final_path + ".partial";
+  const auto weights = views_of(parameters, parameters.values, "");
+  const std::string hash = hash_of(weights);
+  if (!fs::exists(final_path)) {
+    fs::remove_all(partial);
+    make_folder(partial);
+    write_safetensors(partial + "/model.safetensors", weights, metadata_of(progress, hash));
+    auto moments = views_of(parameters, parameters.m, "m.");
+    const auto second = views_of(parameters, parameters.v, "v.");
+    moments.insert(moments.end(), second.begin(), second.end());
+    write_safetensors(partial + "/optimizer.safetensors", moments,
+                      metadata_of(progress, hash_of(moments)));
+    if (::rename(partial.c_str(), final_path.c_str()) != 0)
+      throw io_error(final_path, "cannot rename", errno);
+  }
+  replace_link(folder_of("latest"), name);
+  if (is_best) replace_link(folder_of("best"), name);
+  sync_folder(folder_);
+  remove_old(progress.best_step);
+  return hash;
+}
+
+std::vector<int64_t> CheckpointStore::steps() const {
+  std::vector<int64_t> found;
+  std::error_code ignored;
+  for (const auto& entry : fs::directory_iterator(folder_, ignored)) {
+    const std::string name = entry.path().filename();
+    if (!name.starts_with(kStepPrefix)) continue;
+    int64_t step = 0;
+    const char *begin = name.data() + std::strlen(kStepPrefix), *end = name.data() + name.size();
+    const auto [stop, code] = std::from_chars(begin, end, step);
+    if (code == std::errc() && stop == end) found.push_back(step);
+  }
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+void CheckpointStore::remove_old(int64_t best_step) const {
+  const std::vector<int64_t> all = steps();
+  const auto removable = static_cast<int64_t>(all.size()) - keep_;
+  for (int64_t i = 0; i < removable; ++i) {
+    const int64_t step = all[static_cast<size_t>(i)];
+    if (step == best_step) continue;
+    std::error_code ignored;  // a checkpoint that cannot be removed costs space, not results
+    fs::remove_all(folder_of(kStepPrefix + std::to_string(step)), ignored);
+  }
+}
+
+std::optional<TrainProgress> CheckpointStore::load_latest(
+    FlatParameters& parameters, std::vector<std::string>* problems) const {
+  std::vector<int64_t> all = steps();
+  for (auto step = all.rbegin(); step != all.rend(); ++step) {
+    const std::string folder = folder_of(kStepPrefix + std::to_string(*step));
+    try {
+      const auto moments = SafetensorsFile::open(folder + "/optimizer.safetensors");
+      check_contents(moments, 2 * parameters.parts().size());
+      const TrainProgress progress = load_weights(folder + "/model.safetensors", parameters);
+      read_into(moments, parameters, parameters.m, "m.");
+      read_into(moments, parameters, parameters.v, "v.");
+      return progress;
+    } catch (const Error& error) {
+      problems->push_back(error.what());
+    }
+  }
+  return std::nullopt;
+}
+
+TrainProgress load_weights(const std::string& path, FlatParameters& parameters) {
+  const auto file = SafetensorsFile::open(path);
+  check_contents(file, parameters.parts().size());
+  read_into(file, parameters, parameters.values, "");
+  return progress_of(file);
+}
+
+std::string weights_hash(const FlatParameters& parameters) {
+  return hash_of(views_of(parameters, parameters.values, ""));
+}
+
+}  // namespace lra::training

@@ -1,0 +1,59 @@
+// Checkpoints: weights and optimizer state as safetensors with PyTorch-style names.
+//
+// checkpoints/step_N/model.safetensors holds the weights, optimizer.safetensors "m.NAME" and
+// "v.NAME"; both carry the progress of the run as metadata and an XXH3 of their tensor data,
+// checked when they are read. A step's folder is written under another name and renamed when
+// complete. `latest` and `best` are links to step folders.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "training/flat_parameters.h"
+
+namespace lra::training {
+
+// What has to be known besides the tensors to go on as if nothing had happened.
+struct TrainProgress {
+  int64_t step = 0;  // updates made
+  int64_t tokens = 0;
+  double train_seconds = 0, total_seconds = 0;
+  double best_accuracy = -1;  // on validation
+  int64_t best_step = -1;
+};
+
+class CheckpointStore {
+ public:
+  // `folder`: checkpoints/ of a run. `keep` newest ones are kept besides the best.
+  CheckpointStore(std::string folder, int64_t keep);
+
+  // Returns the hash of the weights, 32 hex digits.
+  std::string save(const FlatParameters& parameters, const TrainProgress& progress, bool is_best);
+
+  // Puts the newest readable checkpoint into `parameters`; a damaged one is reported into
+  // `problems` and the one before it is used. Empty when there is none at all.
+  std::optional<TrainProgress> load_latest(FlatParameters& parameters,
+                                           std::vector<std::string>* problems) const;
+
+  // Folder of step N, "latest" or "best".
+  std::string folder_of(const std::string& name) const { return folder_ + "/" + name; }
+
+ private:
+  void remove_old(int64_t best_step) const;
+  std::vector<int64_t> steps() const;  // ascending
+
+  std::string folder_;
+  int64_t keep_;
+};
+
+// Loads the weights of one model.safetensors by name. Throws lra::Error naming the tensor that is
+// missing, left over, or of another shape or type, and when the hash does not match.
+TrainProgress load_weights(const std::string& path, FlatParameters& parameters);
+
+// XXH3-128 over all weights in order.
+std::string weights_hash(const FlatParameters& parameters);
+
+}  // namespace lra::training

@@ -1,0 +1,37 @@
+// All parameters of a model in one array, and their gradients, moments alike in three more.
+//
+// The optimizer is one pass over flat memory, and the gradient norm one sum. The model's own
+// tensors become views.
+#pragma once
+
+#include <torch/torch.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace lra::training {
+
+class FlatParameters {
+ public:
+  // Moves the parameters into the flat array; `parameters` keeps its names and order.
+  explicit FlatParameters(std::vector<std::pair<std::string, at::Tensor>> parameters);
+
+  at::Tensor values, gradients, m, v;
+
+  struct Part {
+    std::string name;
+    std::vector<int64_t> shape;
+    int64_t offset, count;
+  };
+  const std::vector<Part>& parts() const { return parts_; }
+  // Sets all gradients to zero and makes sure that the model's tensors still point at the flat
+  // array.
+  void zero_gradients();
+
+ private:
+  std::vector<std::pair<std::string, at::Tensor>> parameters_;
+  std::vector<Part> parts_;
+};
+
+}  // namespace lra::training

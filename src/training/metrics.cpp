@@ -1,0 +1,82 @@
+#include "training/metrics.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <filesystem>
+
+#include "base/atomic_file.h"
+#include "base/json.h"
+
+namespace lra::training {
+namespace {
+
+constexpr uint64_t kMaxMetricsBytes = uint64_t{4} << 30;
+
+// Drops lines of steps after `step`, and a last line that a crash cut short.
+void keep_until(const std::string& path, int64_t step) {
+  if (!std::filesystem::exists(path)) return;
+  const std::string text = read_file(path, kMaxMetricsBytes);
+  std::string kept;
+  for (size_t begin = 0, end; (end = text.find('\n', begin)) != std::string::npos;
+       begin = end + 1) {
+    const std::string line = text.substr(begin, end - begin);
+    try {
+      const Json json = parse_json(line, path);
+      if (JsonFields(json, path).get<int64_t>("step") <= step) kept += line + "\n";
+    } catch (const Error&) {
+      // Not a whole line of ours.
+    }
+  }
+  if (kept.size() != text.size()) write_file_atomically(path, kept);
+}
+
+}  // namespace
+
+MetricsLog::MetricsLog(const RunFolder& folder, int64_t step)
+    : path_(folder.metrics()),
+      events_(folder.path, step > 0 ? std::optional<int64_t>(step + 1) : std::nullopt) {
+  keep_until(path_, step);
+  fd_ = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+  if (fd_ < 0) throw io_error(path_, "cannot be opened for writing", errno);
+}
+
+MetricsLog::~MetricsLog() { ::close(fd_); }
+
+void MetricsLog::line(const std::string& text) {
+  const std::string whole = text + "\n";
+  const int code = write_all(fd_, std::as_bytes(std::span(whole.data(), whole.size())));
+  if (code != 0) throw io_error(path_, "cannot write", code);
+}
+
+void MetricsLog::train(int64_t step, const RunningMean& mean, double learning_rate,
+                       double tokens_per_s, double gradient_norm) {
+  line(json_text({{"step", step},
+                  {"kind", "train"},
+                  {"loss", json_number(mean.loss())},
+                  {"accuracy", mean.accuracy()},
+                  {"learning_rate", learning_rate},
+                  {"gradient_norm", json_number(gradient_norm)},
+                  {"tokens_per_s", tokens_per_s}}));
+  events_.scalar("train/loss", static_cast<float>(mean.loss()), step);
+  events_.scalar("train/accuracy", static_cast<float>(mean.accuracy()), step);
+  events_.scalar("train/learning_rate", static_cast<float>(learning_rate), step);
+  events_.scalar("train/gradient_norm", static_cast<float>(gradient_norm), step);
+  events_.scalar("train/tokens_per_s", static_cast<float>(tokens_per_s), step);
+}
+
+void MetricsLog::evaluation(const std::string& split, const Evaluation& e) {
+  line(json_text({{"step", e.step},
+                  {"kind", split},
+                  {"loss", json_number(e.loss)},
+                  {"accuracy", e.accuracy},
+                  {"examples", e.num_examples}}));
+  events_.scalar(split + "/loss", static_cast<float>(e.loss), e.step);
+  events_.scalar(split + "/accuracy", static_cast<float>(e.accuracy), e.step);
+  flush();
+}
+
+void MetricsLog::flush() { events_.flush(); }
+
+}  // namespace lra::training

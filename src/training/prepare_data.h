@@ -1,0 +1,23 @@
+// Finding a task's data under a data root, importing or generating it when it is not prepared yet.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "tasks/task.h"
+
+namespace lra::training {
+
+// `given`, else $LRA_DATA, else "data".
+std::string data_root(const std::string& given);
+
+// Whether prepare_data would succeed without the network: prepared, importable or generated.
+bool data_available(const tasks::TaskSpec& spec, const tasks::Task& task, const std::string& root);
+
+// Opens ROOT/TASK (or ROOT itself when it is a prepared folder of this task). Imports official
+// files found under ROOT, or generates, into ROOT/TASK when there is none. Throws lra::Error that
+// says where to put what.
+tasks::Dataset prepare_data(const tasks::TaskSpec& spec, const tasks::Task& task,
+                            const std::string& root, bool quiet);
+
+}  // namespace lra::training

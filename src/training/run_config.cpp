@@ -1,0 +1,181 @@
+#include "training/run_config.h"
+
+#include <climits>
+#include <cstdlib>
+#include <filesystem>
+
+#include "mixers/all.h"
+#include "tasks/all.h"
+
+namespace lra::training {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kSections[] = {"task", "model", "mixer", "train"};
+
+// The settings with every absent field at its default, in the order of the fields.
+ConfigTable filled(const ConfigTable& settings, const std::vector<FieldInfo>& fields) {
+  ConfigTable full;
+  for (const FieldInfo& field : fields) {
+    const ConfigValue* given = settings.find(field.name);
+    full.set(field.name,
+             given ? *given : *parse_toml("v = " + field.default_value, "default").find("v"));
+  }
+  return full;
+}
+
+const ConfigTable& section(const ConfigTable& table, const char* name) {
+  static const ConfigTable empty;
+  const ConfigValue* found = table.find(name);
+  if (!found) return empty;
+  if (!found->as_table()) {
+    throw Error({.where = found->where,
+                 .what = std::string(name) + " is not a table",
+                 .expected = "[" + std::string(name) + "]",
+                 .advice = ""});
+  }
+  return *found->as_table();
+}
+
+void merge_section(ConfigTable& settings, const ConfigTable& from) {
+  for (const char* name : kSections) merge(settings.table(name), section(from, name));
+}
+
+void refuse_unknown_sections(const ConfigTable& settings) {
+  for (const auto& [key, value] : settings) {
+    const std::vector<std::string> known(std::begin(kSections), std::end(kSections));
+    if (std::find(known.begin(), known.end(), key) == known.end()) {
+      throw Error({.where = value.where,
+                   .what = "unknown section '" + key + "'",
+                   .expected = "",
+                   .advice = suggestion(key, known)});
+    }
+  }
+}
+
+ConfigTable task_layers(const std::string& task, const std::string& preset) {
+  const std::string path = config_folder() + "/tasks/" + task + ".toml";
+  const ConfigTable file = parse_toml_file(path);
+  const ConfigValue* found = file.find(preset);
+  if (!found || !found->as_table()) {
+    throw Error({.where = path,
+                 .what = "there is no preset '" + preset + "'",
+                 .expected = "",
+                 .advice = suggestion(preset, preset_names(task))});
+  }
+  return *found->as_table();
+}
+
+// [mixer], then [PRESET.*], then [PRESET.TASK.*] of the model's file.
+void merge_model_layers(ConfigTable& settings, const std::string& model, const std::string& task,
+                        const std::string& preset) {
+  const ConfigTable file = parse_toml_file(config_folder() + "/models/" + model + ".toml");
+  merge_section(settings, file);
+  const ConfigTable& of_preset = section(file, preset.c_str());
+  merge_section(settings, of_preset);
+  merge_section(settings, section(of_preset, task.c_str()));
+}
+
+RunConfig from_sections(const std::string& task, const std::string& model,
+                        const std::string& preset, uint64_t seed, const ConfigTable& settings) {
+  RunConfig run{.task = task,
+                .model = model,
+                .preset = preset,
+                .seed = seed,
+                .task_settings = {},
+                .mixer_settings = {},
+                .model_config = {},
+                .train = {}};
+  run.model_config = read_config<models::ModelConfig>(section(settings, "model"), "model");
+  run.train = read_config<TrainConfig>(section(settings, "train"), "train");
+  // Made once here so that a bad key is refused before anything starts.
+  (void)run.task_spec().make(section(settings, "task"));
+  mixers::Initializer init(0);
+  (void)run.mixer_spec().make(
+      section(settings, "mixer"),
+      {.model_dim = 1, .heads = 1, .head_dim = 1, .max_length = 1, .layer = 0}, init);
+  run.task_settings = filled(section(settings, "task"), run.task_spec().describe());
+  run.mixer_settings = filled(section(settings, "mixer"), run.mixer_spec().describe());
+  return run;
+}
+
+}  // namespace
+
+const tasks::TaskSpec& RunConfig::task_spec() const { return tasks::find_task(task); }
+const mixers::MixerSpec& RunConfig::mixer_spec() const { return mixers::find_mixer(model); }
+std::unique_ptr<tasks::Task> RunConfig::make_task() const {
+  return task_spec().make(task_settings);
+}
+
+ConfigTable RunConfig::to_table() const {
+  ConfigTable table;
+  ConfigTable& run = table.table("run");
+  run.set("task", {task, ""});
+  run.set("model", {model, ""});
+  run.set("preset", {preset, ""});
+  run.set("seed", {static_cast<int64_t>(seed), ""});
+  table.set("task", {task_settings, ""});
+  table.set("model", {write_config(model_config), ""});
+  table.set("mixer", {mixer_settings, ""});
+  table.set("train", {write_config(train), ""});
+  return table;
+}
+
+RunConfig RunConfig::from_table(const ConfigTable& table) {
+  const ConfigTable& run = section(table, "run");
+  struct Header {
+    std::string task, model, preset;
+    int64_t seed = 0;
+    void fields(auto& f) {
+      f("task", task, "");
+      f("model", model, "");
+      f("preset", preset, "");
+      f("seed", seed, "");
+    }
+  };
+  const auto header = read_config<Header>(run, "run");
+  ConfigTable settings = table;
+  settings.erase("run");
+  refuse_unknown_sections(settings);
+  return from_sections(header.task, header.model, header.preset, static_cast<uint64_t>(header.seed),
+                       settings);
+}
+
+std::string config_folder() {
+  if (const char* named = std::getenv("LRA_CONFIGS")) return named;
+  std::error_code ignored;
+  const fs::path program = fs::read_symlink("/proc/self/exe", ignored).parent_path();
+  for (const fs::path& base :
+       {program, program.parent_path(), program.parent_path() / "share/lra", fs::path(".")}) {
+    if (fs::is_directory(base / "configs/tasks", ignored)) return (base / "configs").string();
+  }
+  throw Error({.where = "configs",
+               .what = "the folder of presets was not found beside the program",
+               .expected = "",
+               .advice = "set LRA_CONFIGS to the checkout's configs folder"});
+}
+
+std::vector<std::string> preset_names(const std::string& task) {
+  std::vector<std::string> names;
+  for (const auto& [key, value] : parse_toml_file(config_folder() + "/tasks/" + task + ".toml")) {
+    if (value.as_table()) names.push_back(key);
+  }
+  return names;
+}
+
+RunConfig resolve_run(const std::string& task, const std::string& model, const std::string& preset,
+                      uint64_t seed, const ConfigTable& overrides,
+                      const std::vector<std::string>& sets) {
+  (void)tasks::find_task(task);
+  (void)mixers::find_mixer(model);
+  ConfigTable settings;
+  merge_section(settings, task_layers(task, preset));
+  merge_model_layers(settings, model, task, preset);
+  merge(settings, overrides);
+  for (const std::string& set : sets) apply_override(settings, set);
+  refuse_unknown_sections(settings);
+  return from_sections(task, model, preset, seed, settings);
+}
+
+}  // namespace lra::training

@@ -1,0 +1,47 @@
+// All settings of one run, resolved from layers: struct defaults < task TOML < model TOML < suite <
+// --set.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/config.h"
+#include "mixers/mixer.h"
+#include "models/model_config.h"
+#include "tasks/task.h"
+#include "training/train_config.h"
+
+namespace lra::training {
+
+struct RunConfig {
+  std::string task, model, preset;
+  uint64_t seed = 0;
+  ConfigTable task_settings, mixer_settings;  // every field written out
+  models::ModelConfig model_config;
+  TrainConfig train;
+
+  const tasks::TaskSpec& task_spec() const;
+  const mixers::MixerSpec& mixer_spec() const;
+  std::unique_ptr<tasks::Task> make_task() const;
+
+  // [run] task, model, preset, seed; [task]; [model]; [mixer]; [train]: what config.toml of a run
+  // holds.
+  ConfigTable to_table() const;
+  static RunConfig from_table(const ConfigTable& table);
+};
+
+// Where the TOML files are: $LRA_CONFIGS, else configs/ beside or above the program, else in the
+// current folder.
+std::string config_folder();
+
+// Names of the presets that the task's TOML file has ("paper", "release", "small").
+std::vector<std::string> preset_names(const std::string& task);
+
+// `overrides` holds any of [task], [model], [mixer], [train]; `sets` are "--set" assignments such
+// as "train.steps=100". Throws lra::Error for unknown names, keys and values.
+RunConfig resolve_run(const std::string& task, const std::string& model, const std::string& preset,
+                      uint64_t seed, const ConfigTable& overrides,
+                      const std::vector<std::string>& sets);
+
+}  // namespace lra::training

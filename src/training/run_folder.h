@@ -1,0 +1,17 @@
+// The files of a run: one folder, laid out as docs and --help say.
+#pragma once
+
+#include <string>
+
+namespace lra::training {
+
+struct RunFolder {
+  std::string path;
+  std::string config() const { return path + "/config.toml"; }
+  std::string record() const { return path + "/record.json"; }
+  std::string metrics() const { return path + "/metrics.jsonl"; }
+  std::string lock() const { return path + "/.lock"; }
+  std::string checkpoints() const { return path + "/checkpoints"; }
+};
+
+}  // namespace lra::training
