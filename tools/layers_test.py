@@ -57,6 +57,11 @@ class Layers(unittest.TestCase):
         self.assert_one_breach({"base/a.h": '#include "../tasks/b.h"\n'}, "written from src/")
         self.assert_one_breach({"base/a.h": "#include <base/b.h>\n"}, "quotes")
 
+    def test_lets_base_alone_read_the_generated_revision(self):
+        include = '#include "lra_git_revision.h"\n'
+        self.assertEqual([], self.breaches({"base/provenance.cpp": include}))
+        self.assert_one_breach({"report/html.cpp": include}, "written from src/")
+
     def test_sees_includes_with_odd_spacing(self):
         self.assert_one_breach({"base/a.h": '  #  include  "tasks/task.h"\n'}, "a.h:1")
 
