@@ -29,7 +29,7 @@ struct MakeOptions {
 struct Fact {
   std::string name, value;
   bool ok = true;
-  std::string detail;  // "basic_train.tsv:17: target is 3, the expression evaluates to 5"
+  std::string detail;  // "train example 17: label is 3, the expression evaluates to 5"
 };
 
 // A trivial classifier that a model has to beat.
@@ -48,19 +48,25 @@ class Task {
   virtual Split split(const Dataset& dataset, const std::string& name) const {
     return dataset.split(name);
   }
+
   virtual bool can_generate() const { return false; }
+  // How many examples make() will draw: the total of its progress bar.
+  virtual int64_t num_to_make(const MakeOptions& options) const;
+  // Throws lra::Error: the folder exists, the disk is full, a stop was requested (exit code 3), or
+  // the task cannot be generated.
   virtual void make(const MakeOptions& options, Progress& progress) const;
-  // Reads an official layout into a prepared folder.
+
+  // Reads an official layout into a prepared folder; the progress counts examples. Throws
+  // lra::Error that names file and line (or archive entry) for data that is not as it must be.
   virtual void import(const std::vector<std::string>& sources, const std::string& out,
-                      Progress& progress) const;
+                      Progress& progress) const = 0;
   // Raw official data under a data root, as arguments for import; empty when there is none.
-  virtual std::vector<std::string> find_sources(const std::string& root) const {
-    (void)root;
-    return {};
-  }
-  virtual void export_official(const Dataset& dataset, const std::string& out) const;
-  virtual std::vector<Fact> check(const Dataset& dataset) const;
-  // For people: the text, the expression tree, the picture.
+  virtual std::vector<std::string> find_sources(const std::string& root) const = 0;
+  // Writes the official layout below the folder `out`. Throws when it is there already.
+  virtual void export_official(const Dataset& dataset, const std::string& out) const = 0;
+
+  virtual std::vector<Fact> check(const Dataset& dataset) const = 0;
+  // For people: the text, the expression tree, the picture. Safe to print on a terminal.
   virtual std::string render(const Split& split, int64_t example) const = 0;
   virtual std::vector<Baseline> baselines(const Dataset& dataset) const = 0;
 };

@@ -1,0 +1,98 @@
+#include "tasks/all.h"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+
+#include "base/error.h"
+#include "base/parallel.h"
+#include "tasks/listops.h"
+#include "tasks/text.h"
+
+namespace lra::tasks {
+namespace {
+
+constinit const std::array<const TaskSpec*, 2> kAllTasks = {&kListOpsTask, &kTextTask};
+
+// Largest id and label of a split.
+struct Largest {
+  int32_t token = 0, label = 0;
+};
+
+Largest largest_in(const Split& split, int64_t num_towers) {
+  std::atomic<int32_t> token = 0, label = 0;
+  const auto raise = [](std::atomic<int32_t>& most, int32_t value) {
+    int32_t seen = most.load();
+    while (seen < value && !most.compare_exchange_weak(seen, value)) {
+    }
+  };
+  parallel_ranges(split.size(), 256, [&](int64_t begin, int64_t end) {
+    std::vector<int32_t> tokens;
+    Largest largest;
+    for (int64_t i = begin; i < end; ++i) {
+      largest.label = std::max(largest.label, split.label(i));
+      for (int64_t tower = 0; tower < num_towers; ++tower) {
+        tokens.resize(static_cast<size_t>(split.sequence_length(i, tower)));
+        split.read_tokens(i, tower, tokens);
+        for (const int32_t id : tokens) largest.token = std::max(largest.token, id);
+      }
+    }
+    raise(token, largest.token);
+    raise(label, largest.label);
+  });
+  return {.token = token, .label = label};
+}
+
+}  // namespace
+
+std::span<const TaskSpec* const> all_tasks() { return kAllTasks; }
+
+const TaskSpec& find_task(std::string_view name) {
+  std::vector<std::string> known;
+  for (const TaskSpec* spec : kAllTasks) {
+    if (spec->name == name) return *spec;
+    known.emplace_back(spec->name);
+  }
+  throw Error({.where = "",
+               .what = "unknown task '" + std::string(name) + "'",
+               .expected = "",
+               .advice = suggestion(name, known)});
+}
+
+Dataset open_dataset(const TaskSpec& spec, const Task& task, const std::string& folder,
+                     bool verify) {
+  Dataset dataset = Dataset::open(folder, verify);
+  const Manifest& manifest = dataset.manifest();
+  const TaskShape shape = task.shape();
+  const auto refuse = [&](const std::string& what, const std::string& expected) {
+    throw Error({.where = folder,
+                 .what = what,
+                 .expected = expected,
+                 .advice = "prepare the data of this task again"});
+  };
+  const auto compare = [&](const char* what, int64_t found, int64_t expected) {
+    if (found != expected) {
+      refuse(std::string(what) + " is " + std::to_string(found), std::to_string(expected));
+    }
+  };
+  if (manifest.task != spec.name) {
+    refuse("holds data of task '" + manifest.task + "'", "'" + std::string(spec.name) + "'");
+  }
+  compare("task version", manifest.task_version, spec.version);
+  compare("number of sequences per example", manifest.num_towers, shape.num_towers);
+  if (!verify) return dataset;
+  for (const auto& [name, unused] : manifest.splits) {
+    const Largest largest = largest_in(dataset.split(name), shape.num_towers);
+    if (largest.token >= shape.vocabulary) {
+      refuse("split " + name + " has token " + std::to_string(largest.token),
+             "less than " + std::to_string(shape.vocabulary));
+    }
+    if (largest.label >= shape.num_classes) {
+      refuse("split " + name + " has label " + std::to_string(largest.label),
+             "less than " + std::to_string(shape.num_classes));
+    }
+  }
+  return dataset;
+}
+
+}  // namespace lra::tasks

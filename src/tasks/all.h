@@ -1,0 +1,23 @@
+// The list of tasks: what is not here does not exist for the program.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "tasks/task.h"
+
+namespace lra::tasks {
+
+std::span<const TaskSpec* const> all_tasks();
+
+// Throws lra::Error "unknown task 'lisops'; did you mean 'listops'?".
+const TaskSpec& find_task(std::string_view name);
+
+// Opens a prepared folder for this task. Throws lra::Error when it belongs to another task or
+// version, has other towers than `task`, or, with `verify`, holds a token or label that the model
+// has no embedding or class for.
+Dataset open_dataset(const TaskSpec& spec, const Task& task, const std::string& folder,
+                     bool verify = true);
+
+}  // namespace lra::tasks

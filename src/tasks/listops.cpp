@@ -1,0 +1,360 @@
+// Long ListOps (Tay et al., Long Range Arena, ICLR 2021, section 2.2.1; the released generator).
+//
+// Where we differ from the release: symbols have fixed ids (listops_expression.h), samples are a
+// function of the seed, and duplicates are drawn again, so the three splits have their full sizes.
+#include "tasks/listops.h"
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+
+#include "base/atomic_file.h"
+#include "base/error.h"
+#include "base/hash.h"
+#include "base/parallel.h"
+#include "base/progress.h"
+#include "base/text_format.h"
+#include "tasks/facts.h"
+#include "tasks/listops_expression.h"
+#include "tasks/listops_generator.h"
+#include "tasks/listops_tsv.h"
+#include "tasks/stopping.h"
+
+namespace lra::tasks {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int64_t kVersion = 1;
+constexpr const char* kOfficialFolder = "listops-1000";
+
+struct ListOpsConfig {
+  int64_t length = 2000;
+  int64_t min_length = 500;
+  int64_t max_length = 2000;
+  int64_t max_depth = 10;
+  int64_t max_args = 10;
+  int64_t num_train = 96000;
+  int64_t num_val = 2000;
+  int64_t num_test = 2000;
+
+  void fields(auto& f) {
+    f("length", length, "tokens fed; longer expressions are cut", between(1, 1 << 20));
+    f("min_length", min_length, "generated expressions are longer than this", between(0, 1 << 20));
+    f("max_length", max_length, "generated expressions are shorter than this", between(2, 1 << 20));
+    f("max_depth", max_depth, "depth at which only digits are drawn; the root is at 1",
+      between(1, 1000));
+    f("max_args", max_args, "most arguments of an operator; the fewest are 2", between(2, 1000));
+    f("num_train", num_train, "examples generated for training", between(0, 1e8));
+    f("num_val", num_val, "examples generated for validation", between(0, 1e8));
+    f("num_test", num_test, "examples generated for the test", between(0, 1e8));
+  }
+};
+
+int64_t setting(const Manifest& manifest, const std::string& key, int64_t otherwise) {
+  const auto found = manifest.settings.find(key);
+  if (found == manifest.settings.end()) return otherwise;
+  const std::string& text = found->second;
+  const bool is_number = !text.empty() && text.size() <= 18 &&
+                         text.find_first_not_of("0123456789") == std::string::npos;
+  if (is_number) return std::stoll(text);
+  throw Error({.where = kManifestFile,
+               .what = "setting " + key + " is '" + printable(text) + "'",
+               .expected = "a whole number",
+               .advice = "make the dataset again"});
+}
+
+std::array<std::string, 3> source_files(const std::vector<std::string>& sources) {
+  if (sources.size() == 1 && fs::is_directory(sources[0])) {
+    std::array<std::string, 3> files = find_listops_files(sources[0]);
+    if (!files[0].empty()) return files;
+  } else if (sources.size() == 3) {
+    std::array<std::string, 3> files;
+    for (const std::string& source : sources) {
+      const std::string name = fs::path(source).filename().string();
+      for (size_t i = 0; i < files.size(); ++i) {
+        if (name.ends_with(std::string("_") + kSplitNames[i] + ".tsv")) files[i] = source;
+      }
+    }
+    if (std::none_of(files.begin(), files.end(), [](const auto& f) { return f.empty(); })) {
+      return files;
+    }
+  }
+  std::string given;
+  for (const std::string& source : sources) given += (given.empty() ? "" : " ") + source;
+  throw Error({.where = given,
+               .what = "no official ListOps files",
+               .expected = "a folder with listops-1000/basic_{train,val,test}.tsv or these three",
+               .advice = "lra data make listops generates the data"});
+}
+
+class ListOpsTask : public Task {
+ public:
+  explicit ListOpsTask(const ListOpsConfig& config) : config_(config) {
+    if (config.min_length + 1 >= config.max_length) {
+      throw Error({.where = "task.min_length",
+                   .what = "is " + std::to_string(config.min_length),
+                   .expected = "at least 2 less than max_length",
+                   .advice = "both bounds are exclusive"});
+    }
+  }
+
+  TaskShape shape() const override {
+    return {.length = config_.length,
+            .vocabulary = kListOpsVocabulary,
+            .num_classes = kNumListOpsClasses};
+  }
+
+  bool can_generate() const override { return true; }
+  int64_t num_to_make(const MakeOptions& options) const override;
+  void make(const MakeOptions& options, Progress& progress) const override;
+  void import(const std::vector<std::string>& sources, const std::string& out,
+              Progress& progress) const override;
+  std::vector<std::string> find_sources(const std::string& root) const override;
+  void export_official(const Dataset& dataset, const std::string& out) const override;
+  std::vector<Fact> check(const Dataset& dataset) const override;
+  std::string render(const Split& split, int64_t example) const override;
+  std::vector<Baseline> baselines(const Dataset& dataset) const override;
+
+ private:
+  std::array<int64_t, 3> sizes(const MakeOptions& options) const {
+    return {options.num_train.value_or(config_.num_train),
+            options.num_val.value_or(config_.num_val), options.num_test.value_or(config_.num_test)};
+  }
+  // The settings the data claims to follow: its own when it was generated.
+  ListOpsConfig claimed(const Manifest& manifest) const;
+  Fact target_fact(const Dataset& dataset, const std::string& name, int64_t max_args) const;
+
+  ListOpsConfig config_;
+};
+
+Manifest new_manifest(const std::string& source) {
+  Manifest manifest;
+  manifest.task = kListOpsTask.name;
+  manifest.task_version = kVersion;
+  manifest.source = source;
+  return manifest;
+}
+
+int64_t ListOpsTask::num_to_make(const MakeOptions& options) const {
+  const std::array<int64_t, 3> counts = sizes(options);
+  return counts[0] + counts[1] + counts[2];
+}
+
+void ListOpsTask::make(const MakeOptions& options, Progress& progress) const {
+  const std::array<int64_t, 3> counts = sizes(options);
+  for (const int64_t count : counts) {
+    if (count >= 0 && count <= 100000000) continue;
+    throw Error({.where = "lra data make",
+                 .what = std::to_string(count) + " examples",
+                 .expected = "0 to 100,000,000 per split",
+                 .advice = ""});
+  }
+  const ListOpsSettings settings{.min_length = config_.min_length,
+                                 .max_length = config_.max_length,
+                                 .max_depth = config_.max_depth,
+                                 .max_args = config_.max_args};
+  Manifest manifest = new_manifest("generated");
+  manifest.settings = {{"seed", std::to_string(options.seed)},
+                       {"min_length", std::to_string(settings.min_length)},
+                       {"max_length", std::to_string(settings.max_length)},
+                       {"max_depth", std::to_string(settings.max_depth)},
+                       {"max_args", std::to_string(settings.max_args)},
+                       {"num_train", std::to_string(counts[0])},
+                       {"num_val", std::to_string(counts[1])},
+                       {"num_test", std::to_string(counts[2])}};
+  std::string all_settings;
+  for (const auto& [key, value] : manifest.settings) all_settings += key + "=" + value + "\n";
+  manifest.source_hash = to_hex(hash128(all_settings));
+  DatasetWriter writer(options.out, std::move(manifest),
+                       num_to_make(options) * (settings.max_length + 16));
+  int begun = 0;  // splits begun so far; empty ones get no example that would begin them
+  const auto begin_up_to = [&](int split) {
+    for (; begun <= split; ++begun) writer.begin_split(kSplitNames[static_cast<size_t>(begun)]);
+  };
+  const auto notes = generate_listops(
+      settings, options.seed, counts,
+      [&](std::span<const ListOpsExample> examples) {
+        for (const ListOpsExample& example : examples) {
+          begin_up_to(example.split);
+          writer.add(example.label, example.symbols);
+        }
+      },
+      progress);
+  begin_up_to(2);
+  for (const std::string& note : notes) writer.add_note(note);
+  writer.finish();
+}
+
+void ListOpsTask::import(const std::vector<std::string>& sources, const std::string& out,
+                         Progress& progress) const {
+  const std::array<std::string, 3> files = source_files(sources);
+  Manifest manifest = new_manifest("imported");
+  manifest.settings = {{"format", kOfficialFolder}};
+  Hasher hasher;
+  int64_t num_bytes = 0;
+  for (const std::string& file : files) {
+    hasher.append(to_hex(hash128_file(file)));
+    num_bytes += static_cast<int64_t>(fs::file_size(file));
+  }
+  manifest.source_hash = to_hex(hasher.digest());
+  // The text takes at least twice the room of the tokens.
+  DatasetWriter writer(out, std::move(manifest), num_bytes / 2);
+  const ListOpsTsvLimits limits{.arity = {.least = 2, .most = config_.max_args},
+                                .max_tokens = config_.length};
+  for (size_t i = 0; i < files.size(); ++i) {
+    writer.begin_split(kSplitNames[i]);
+    read_listops_tsv(files[i], limits, [&](std::span<const uint8_t> symbols, int label) {
+      writer.add(label, symbols);
+      progress.update();
+    });
+  }
+  writer.finish();
+}
+
+std::vector<std::string> ListOpsTask::find_sources(const std::string& root) const {
+  const std::array<std::string, 3> files = find_listops_files(root);
+  if (files[0].empty()) return {};
+  return {files.begin(), files.end()};
+}
+
+void ListOpsTask::export_official(const Dataset& dataset, const std::string& out) const {
+  const std::string folder = out + "/" + kOfficialFolder;
+  make_folder(folder);
+  for (const char* name : kSplitNames) {
+    const std::string path = folder + "/basic_" + name + ".tsv";
+    if (!fs::exists(path)) continue;
+    throw Error({.where = path, .what = "exists already", .expected = "", .advice = "remove it"});
+  }
+  constexpr int64_t kChunk = 64;         // examples formatted by one task
+  constexpr int64_t kChunksAtOnce = 64;  // 30 MB of text in memory
+  for (const char* name : kSplitNames) {
+    const Split split = dataset.split(name);
+    AtomicFile file(folder + "/basic_" + name + ".tsv");
+    file.append(std::string_view(kListOpsTsvHeader));
+    for (int64_t begin = 0; begin < split.size(); begin += kChunk * kChunksAtOnce) {
+      throw_if_stopped();
+      std::array<std::string, kChunksAtOnce> texts;
+      parallel_for_each(kChunksAtOnce, [&](int64_t chunk) {
+        const int64_t first = begin + chunk * kChunk;
+        const int64_t end = std::min(first + kChunk, split.size());
+        for (int64_t i = first; i < end; ++i) {
+          append_listops_line(split.stored_bytes(i), split.label(i),
+                              texts[static_cast<size_t>(chunk)]);
+        }
+      });
+      for (const std::string& text : texts) file.append(std::string_view(text));
+    }
+    file.commit();
+  }
+}
+
+ListOpsConfig ListOpsTask::claimed(const Manifest& manifest) const {
+  ListOpsConfig config = config_;
+  if (manifest.source != "generated") return config;
+  config.min_length = setting(manifest, "min_length", config.min_length);
+  config.max_length = setting(manifest, "max_length", config.max_length);
+  config.max_args = setting(manifest, "max_args", config.max_args);
+  config.num_train = setting(manifest, "num_train", config.num_train);
+  config.num_val = setting(manifest, "num_val", config.num_val);
+  config.num_test = setting(manifest, "num_test", config.num_test);
+  return config;
+}
+
+// Evaluates every expression again; names the first that is wrong.
+Fact ListOpsTask::target_fact(const Dataset& dataset, const std::string& name,
+                              int64_t max_args) const {
+  const Split split = dataset.split(name);
+  std::vector<ListOpsResult> results(static_cast<size_t>(split.size()));
+  parallel_ranges(split.size(), 256, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      results[static_cast<size_t>(i)] =
+          evaluate_listops(split.stored_bytes(i), {.least = 2, .most = max_args});
+    }
+  });
+  Fact fact{.name = "targets of " + name, .value = "", .ok = true, .detail = ""};
+  int64_t num_right = 0;
+  for (int64_t i = 0; i < split.size(); ++i) {
+    const ListOpsResult& result = results[static_cast<size_t>(i)];
+    if (result.ok() && result.value == split.label(i)) {
+      ++num_right;
+    } else if (fact.ok) {
+      fact.ok = false;
+      fact.detail =
+          name + " example " + std::to_string(i) + ": " +
+          (result.ok()
+               ? "label is " + std::to_string(split.label(i)) + ", the expression evaluates to " +
+                     std::to_string(result.value)
+               : std::string(result.problem) + " at token " + std::to_string(result.position + 1));
+    }
+  }
+  fact.value = thousands(num_right) + " of " + thousands(split.size()) + " right";
+  return fact;
+}
+
+std::vector<Fact> ListOpsTask::check(const Dataset& dataset) const {
+  const ListOpsConfig expected = claimed(dataset.manifest());
+  std::vector<Fact> facts;
+  add_size_facts(
+      dataset,
+      {{"train", expected.num_train}, {"val", expected.num_val}, {"test", expected.num_test}},
+      facts);
+  for (const char* name : kSplitNames) {
+    if (dataset.has(name)) facts.push_back(target_fact(dataset, name, expected.max_args));
+  }
+  add_label_facts(dataset, kNumListOpsClasses, facts);
+  add_length_facts(dataset,
+                   {.least = expected.min_length + 1, .most = expected.max_length - 1, .bin = 250},
+                   facts);
+  add_duplicate_facts(dataset, true, facts);
+  return facts;
+}
+
+std::string ListOpsTask::render(const Split& split, int64_t example) const {
+  const std::span<const uint8_t> symbols = split.stored_bytes(example);
+  std::string text = "value " + std::to_string(split.label(example)) + ", " +
+                     std::to_string(symbols.size()) + " tokens\n";
+  if (evaluate_listops(symbols).ok()) return text + render_listops(symbols);
+  for (const uint8_t symbol : symbols) text += std::string(listops_symbol_text(symbol)) + " ";
+  return text + "\n";
+}
+
+std::vector<Baseline> ListOpsTask::baselines(const Dataset& dataset) const {
+  const Split train = dataset.split("train"), test = dataset.split("test");
+  const auto root_of = [](const Split& split, int64_t i) {
+    const std::span<const uint8_t> symbols = split.stored_bytes(i);
+    return symbols.empty() ? uint8_t{kListOpsPad} : symbols[0];
+  };
+  std::array<std::array<int64_t, kNumListOpsClasses>, 256> counts{};
+  for (int64_t i = 0; i < train.size(); ++i) {
+    const int32_t label = train.label(i);
+    if (label < kNumListOpsClasses) ++counts[root_of(train, i)][static_cast<size_t>(label)];
+  }
+  int64_t num_right = 0;
+  for (int64_t i = 0; i < test.size(); ++i) {
+    const auto& of_root = counts[root_of(test, i)];
+    num_right +=
+        test.label(i) == std::max_element(of_root.begin(), of_root.end()) - of_root.begin();
+  }
+  const auto size = static_cast<double>(std::max<int64_t>(1, test.size()));
+  return {majority_baseline(train, test, kNumListOpsClasses),
+          {.name = "root operator", .accuracy = static_cast<double>(num_right) / size}};
+}
+
+std::unique_ptr<Task> make_task(const ConfigTable& config) {
+  return std::make_unique<ListOpsTask>(read_config<ListOpsConfig>(config, "task"));
+}
+
+}  // namespace
+
+constinit const TaskSpec kListOpsTask = {
+    .name = "listops",
+    .title = "Long ListOps",
+    .summary = "value of a nested list expression of 501 to 1999 symbols; 10 classes",
+    .paper = "Tay et al. 2021; Nangia and Bowman 2018",
+    .version = kVersion,
+    .describe = describe_config<ListOpsConfig>,
+    .make = make_task,
+};
+
+}  // namespace lra::tasks

@@ -1,0 +1,10 @@
+// Byte-level text classification: the sentiment of a film review; two classes.
+#pragma once
+
+#include "tasks/task.h"
+
+namespace lra::tasks {
+
+extern const TaskSpec kTextTask;
+
+}  // namespace lra::tasks
