@@ -1,0 +1,17 @@
+// Content-Security-Policy names the scripts and styles a page may use by their SHA-256.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace lra::report {
+
+// SHA-256 (FIPS 180-4).
+std::array<uint8_t, 32> sha256(std::string_view data);
+
+// "sha256-" and the base64 of the digest, as a policy writes it (without its single quotes).
+std::string csp_hash(std::string_view inline_text);
+
+}  // namespace lra::report

@@ -1,0 +1,120 @@
+// One self-contained page: no network, no foreign script. The Content-Security-Policy allows
+// exactly our style sheet and our script, by their hashes, and nothing else, so even markup that
+// got past the escapes could not run or load anything.
+#include <set>
+
+#include "report/csp_hash.h"
+#include "report/curves.h"
+#include "report/formats.h"
+#include "report/html_assets.h"
+#include "report/html_parts.h"
+#include "report/markup.h"
+
+namespace lra::report {
+namespace {
+
+std::string head_html(const std::string& title) {
+  const std::string policy = "default-src 'none'; style-src '" + csp_hash(page_style()) +
+                             "'; script-src '" + csp_hash(page_script()) +
+                             "'; base-uri 'none'; form-action 'none'";
+  return "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+         "<meta http-equiv=\"Content-Security-Policy\" content=\"" +
+         policy +
+         "\">\n<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+         "<meta name=\"referrer\" content=\"no-referrer\">\n<title>" +
+         html(title) + "</title>\n<style>" + std::string(page_style()) + "</style>\n</head>\n";
+}
+
+struct Section {
+  std::string id, title, body;
+};
+
+std::string count_text(size_t count, const std::string& one) {
+  return "<b>" + std::to_string(count) + "</b> " + one + (count == 1 ? "" : "s");
+}
+
+std::string header_html(const ReportInput& input, const std::vector<Section>& sections) {
+  std::set<std::string> models;
+  for (const RunRecord& record : input.records) models.insert(record.model);
+  std::string latest;
+  for (const RunRecord& record : input.records) {
+    latest = std::max(latest, record.provenance.finished_utc);
+  }
+  std::string text = "<header>\n<h1>" + html(input.title) + "</h1>\n<p class=\"facts\">" +
+                     count_text(input.records.size(), "record") + ", " +
+                     count_text(models.size(), "model") + ", " +
+                     count_text(input.board.columns.size(), "task");
+  if (!latest.empty()) text += ", the latest finished " + html(latest);
+  text += "</p>\n<nav aria-label=\"Sections\">";
+  for (const Section& section : sections) {
+    text += "<a href=\"#" + section.id + "\">" + html(section.title) + "</a>";
+  }
+  return text + "</nav>\n</header>\n";
+}
+
+template <typename Lines>
+std::string list_html(const Lines& lines, const char* list_class) {
+  std::string text = std::string("<ul class=\"") + list_class + "\">\n";
+  for (const auto& line : lines) text += "<li>" + html(line) + "</li>\n";
+  return text + "</ul>\n";
+}
+
+std::string board_section(const ReportInput& input) {
+  const std::string table = leaderboard_html(input.board);
+  if (table.empty()) return "";
+  return "<p class=\"caption\">Test accuracy in percent: the mean over n seeds, the half-width of "
+         "its 95 % interval, and the sample standard deviation s. Below it the paper's figures "
+         "(v0: submission, v1: camera-ready) and ours minus theirs. The paper's average is over "
+         "the five tasks without Path-X. A star marks the highest figure of a column.</p>\n" +
+         table;
+}
+
+std::string notes_section(const ReportInput& input) {
+  std::string text;
+  if (!input.board.warnings.empty()) {
+    text += "<h3>Warnings</h3>\n" + list_html(input.board.warnings, "notes warnings");
+  }
+  if (!input.problems.empty()) {
+    text += "<h3>Left out</h3>\n" + list_html(input.problems, "notes warnings");
+  }
+  return text + "<h3>On the paper's figures</h3>\n" + list_html(paper_notes(), "notes");
+}
+
+std::string tables_section(const ReportInput& input, const std::set<TableKind>& kinds) {
+  std::string text;
+  for (const Table& table : report_tables(input.board)) {
+    if (kinds.contains(table.kind)) text += table_html(table);
+  }
+  return text;
+}
+
+std::string curves_section(const ReportInput& input) {
+  const std::string charts = curves_html(input.records, input.board);
+  return charts.empty() ? "" : "<div class=\"charts\">\n" + charts + "</div>\n";
+}
+
+}  // namespace
+
+std::string format_html(const ReportInput& input) {
+  std::vector<Section> sections = {
+      {"leaderboard", "Leaderboard", board_section(input)},
+      {"curves", "Learning curves", curves_section(input)},
+      {"speed", "Speed and memory",
+       tables_section(input, {TableKind::kTrainingSpeed, TableKind::kMeasurements})},
+      {"protocols", "Protocols and provenance", tables_section(input, {TableKind::kProtocols})},
+      {"runs", "Runs", runs_html(input.records)},
+      {"notes", "Notes", notes_section(input)},
+  };
+  std::erase_if(sections, [](const Section& section) { return section.body.empty(); });
+  std::string page =
+      head_html(clean(input.title)) + "<body>\n" + header_html(input, sections) + "<main>\n";
+  for (const Section& section : sections) {
+    page += "<section id=\"" + section.id + "\">\n<h2>" + html(section.title) + "</h2>\n" +
+            section.body + "</section>\n";
+  }
+  return page + "</main>\n<footer>Made by lra from run records alone. Nothing on this page was " +
+         "loaded from anywhere.</footer>\n<script>" + std::string(page_script()) +
+         "</script>\n</body>\n</html>\n";
+}
+
+}  // namespace lra::report

@@ -1,0 +1,130 @@
+// The whole report for programs: the numbers of the leaderboard unrounded, then the records.
+#include "base/json.h"
+
+#include "report/formats.h"
+#include "report/markup.h"
+
+namespace lra::report {
+namespace {
+
+Json optional_number(std::optional<double> value) {
+  return value ? json_number(*value) : Json(nullptr);
+}
+
+Json comparison(std::optional<double> ours, std::optional<double> v0, std::optional<double> v1) {
+  return {{"percent", optional_number(ours)},
+          {"paper_v0", optional_number(v0)},
+          {"paper_v1", optional_number(v1)},
+          {"minus_paper_v0", optional_number(difference(ours, v0))},
+          {"minus_paper_v1", optional_number(difference(ours, v1))}};
+}
+
+Json cell_json(const TaskColumn& column, const Cell& cell) {
+  const auto ours = cell.accuracy.count ? std::optional(cell.accuracy.mean) : std::nullopt;
+  Json json = comparison(ours, cell.paper_v0, cell.paper_v1);
+  json["task"] = column.task;
+  json["was_run"] = cell.was_run();
+  json["seeds"] = cell.accuracy.count;
+  json["deviation"] = optional_number(cell.accuracy.deviation);
+  json["half_width95_over_seeds"] = optional_number(cell.accuracy.half_width95);
+  json["half_width95"] = optional_number(cell.interval);
+  json["fail"] = cell.fail;
+  json["paper_fail"] = cell.paper_fail;
+  json["diverged"] = cell.num_diverged;
+  json["failed"] = cell.num_failed;
+  json["unfinished"] = cell.num_unfinished;
+  json["validation"] = cell.validation;
+  json["division"] = cell.division;
+  json["tokens_per_s"] = optional_number(cell.speed.tokens_per_s);
+  json["steps_per_s"] = optional_number(cell.speed.steps_per_s);
+  json["relative_speed"] = optional_number(cell.speed.relative);
+  const auto peak = cell.speed.peak_resident_bytes;
+  json["peak_resident_bytes"] = peak ? Json(*peak) : Json(nullptr);
+  return json;
+}
+
+Json row_json(const Leaderboard& board, const Row& row) {
+  Json json = {
+      {"model", row.model},       {"title", row.title},           {"preset", row.preset},
+      {"settings", row.settings}, {"checkpoint", row.checkpoint}, {"validation", row.validation},
+      {"division", row.division}, {"revisions", row.revisions},   {"machines", row.machines}};
+  const auto average = [](const Average& a) { return comparison(a.ours, a.paper_v0, a.paper_v1); };
+  json["average_of_five"] = average(row.scored);
+  json["average_of_all"] = average(row.present);
+  json["cells"] = Json::array();
+  for (size_t i = 0; i < row.cells.size(); ++i) {
+    json["cells"].push_back(cell_json(board.columns[i], row.cells[i]));
+  }
+  return json;
+}
+
+Json baseline_json(const Leaderboard& board, const BaselineRow& row) {
+  Json json = {{"name", row.name}, {"average_of_five", optional_number(row.scored)}};
+  for (size_t i = 0; i < board.columns.size(); ++i) {
+    json["percent"][board.columns[i].task] = optional_number(row.accuracy[i]);
+  }
+  return json;
+}
+
+Json speed_json(const SpeedRow& row) {
+  const Measurement& m = row.measured;
+  return {{"task", row.task},
+          {"model", row.model},
+          {"mode", m.mode},
+          {"dtype", m.dtype},
+          {"length", m.length},
+          {"batch", m.batch},
+          {"steps_per_s", json_number(m.steps_per_s)},
+          {"slowest_steps_per_s", json_number(m.slowest_steps_per_s)},
+          {"fastest_steps_per_s", json_number(m.fastest_steps_per_s)},
+          {"tokens_per_s", json_number(m.tokens_per_s)},
+          {"windows", m.windows},
+          {"peak_resident_bytes", m.peak_resident_bytes},
+          {"relative_speed", optional_number(row.relative)},
+          {"paper_relative_speed", optional_number(row.paper_relative)},
+          {"machine", row.machine}};
+}
+
+// The same document with clean() applied to every text, keys included.
+Json cleaned(const Json& json) {
+  if (json.is_string()) return clean(json.get<std::string>());
+  if (json.is_array()) {
+    Json out = Json::array();
+    for (const Json& item : json) out.push_back(cleaned(item));
+    return out;
+  }
+  if (!json.is_object()) return json;
+  Json out = Json::object();
+  for (const auto& [key, value] : json.items()) out[clean(key)] = cleaned(value);
+  return out;
+}
+
+template <typename Items, typename Function>
+Json list_of(const Items& items, const Function& function) {
+  Json list = Json::array();
+  for (const auto& item : items) list.push_back(function(item));
+  return list;
+}
+
+}  // namespace
+
+std::string format_json(const ReportInput& input) {
+  const Leaderboard& board = input.board;
+  Json json = {{"schema", 1}, {"title", input.title}, {"num_runs", board.num_runs}};
+  json["tasks"] = list_of(board.columns, [](const TaskColumn& column) {
+    return Json{{"task", column.task}, {"title", column.title}, {"version", column.version}};
+  });
+  json["rows"] = list_of(board.rows, [&](const Row& row) { return row_json(board, row); });
+  json["baselines"] =
+      list_of(board.baselines, [&](const BaselineRow& row) { return baseline_json(board, row); });
+  json["measurements"] = list_of(board.speeds, speed_json);
+  const auto text = [](const auto& line) { return Json(std::string(line)); };
+  json["warnings"] = list_of(board.warnings, text);
+  json["left_out"] = list_of(input.problems, text);
+  json["notes"] = list_of(paper_notes(), text);
+  json["records"] = list_of(
+      input.records, [](const RunRecord& record) { return parse_json(to_json(record), "record"); });
+  return cleaned(json).dump(2, ' ', true, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace lra::report

@@ -1,0 +1,151 @@
+// Two tables in the layout of the paper, for \usepackage{booktabs}.
+#include <algorithm>
+#include <array>
+#include <map>
+
+#include "base/text_format.h"
+#include "report/formats.h"
+#include "report/markup.h"
+#include "report/tables.h"
+
+namespace lra::report {
+namespace {
+
+// A percent sign would start a comment, and clean() has taken out line ends.
+std::string comment(std::string_view text) { return "% " + clean(text) + "\n"; }
+
+// As in the paper: the best figure of a column bold, the second underlined.
+class Ranking {
+ public:
+  void add(std::optional<double> value) {
+    if (value) values_.push_back(*value);
+  }
+  std::string mark(std::optional<double> value, const std::string& text) const {
+    if (!value) return text;
+    const auto above =
+        std::count_if(values_.begin(), values_.end(), [&](double other) { return other > *value; });
+    if (above == 0) return "\\textbf{" + text + "}";
+    return above == 1 ? "\\underline{" + text + "}" : text;
+  }
+
+ private:
+  std::vector<double> values_;
+};
+
+std::optional<double> ranked_value(const Cell& cell) {
+  if (cell.accuracy.count == 0 || cell.fail) return std::nullopt;
+  return cell.accuracy.mean;
+}
+
+std::string cell_text(const Cell& cell) {
+  if (cell.fail) return "FAIL";
+  if (cell.accuracy.count == 0) return latex(cell.was_run() ? figure_text(cell) : "--");
+  std::string text = fixed(cell.accuracy.mean, 2);
+  if (cell.accuracy.half_width95) text += " $\\pm$ " + fixed(*cell.accuracy.half_width95, 2);
+  return text;
+}
+
+std::string average_text(std::optional<double> value) { return value ? fixed(*value, 2) : "--"; }
+
+std::string begin_table(const std::string& columns, const std::string& caption) {
+  return "\\begin{table}\n\\caption{" + caption + "}\n\\begin{tabular}{" + columns +
+         "}\n\\toprule\n";
+}
+
+constexpr std::string_view kEndTable = "\\bottomrule\n\\end{tabular}\n\\end{table}\n";
+
+std::string accuracy_table(const Leaderboard& board) {
+  const size_t num_columns = board.columns.size();
+  std::vector<Ranking> rankings(num_columns + 1);
+  for (const Row& row : board.rows) {
+    for (size_t i = 0; i < num_columns; ++i) rankings[i].add(ranked_value(row.cells[i]));
+    rankings[num_columns].add(row.scored.ours);
+  }
+  std::string text = begin_table(
+      "l" + std::string(num_columns + 1, 'c'),
+      "Test accuracy in percent; $\\pm$ is the 95\\,\\% interval over seeds. Avg is over ListOps, "
+      "Text, Retrieval, Image and Pathfinder.");
+  text += "Model";
+  for (const TaskColumn& column : board.columns) text += " & " + latex(column.title);
+  text += " & Avg \\\\\n\\midrule\n";
+  for (const Row& row : board.rows) {
+    text += latex(row_label(board, row));
+    for (size_t i = 0; i < num_columns; ++i) {
+      text += " & " + rankings[i].mark(ranked_value(row.cells[i]), cell_text(row.cells[i]));
+    }
+    text += " & " + rankings[num_columns].mark(row.scored.ours, average_text(row.scored.ours));
+    text += " \\\\\n";
+  }
+  if (!board.baselines.empty()) text += "\\midrule\n";
+  for (const BaselineRow& row : board.baselines) {
+    text += "\\textit{" + latex(row.name) + "}";
+    for (const auto& accuracy : row.accuracy) text += " & " + average_text(accuracy);
+    text += " & " + average_text(row.scored) + " \\\\\n";
+  }
+  return text + std::string(kEndTable);
+}
+
+// One table for each task, mode, number format, batch and machine: models down, lengths across.
+using SpeedSetting = std::array<std::string, 5>;
+using SpeedTable = std::map<std::string, std::map<int64_t, const SpeedRow*>>;
+
+std::string speed_table(const SpeedSetting& setting, const SpeedTable& models) {
+  std::map<int64_t, int> lengths;
+  for (const auto& [model, rows] : models) {
+    for (const auto& [length, row] : rows) ++lengths[length];
+  }
+  const auto& [task, mode, dtype, batch, machine] = setting;
+  std::string text = begin_table(
+      "l" + std::string(2 * lengths.size(), 'c'),
+      "Steps per second (relative to the Transformer) and peak resident memory: " +
+          latex(task + ", " + mode + ", " + dtype + ", batch " + batch + ", " + machine) + ".");
+  for (int half = 0; half < 2; ++half) {
+    for (const auto& [length, unused] : lengths) text += " & " + std::to_string(length);
+  }
+  text += " \\\\\n\\midrule\n";
+  for (const auto& [model, rows] : models) {
+    std::string speeds, memories;
+    for (const auto& [length, unused] : lengths) {
+      const auto found = rows.find(length);
+      const SpeedRow* row = found == rows.end() ? nullptr : found->second;
+      speeds += row ? " & " + latex(rate_text(row->measured.steps_per_s) +
+                                    (row->relative ? " (" + ratio_text(row->relative) + ")" : ""))
+                    : " & --";
+      memories +=
+          row ? " & " + latex(human_bytes(static_cast<uint64_t>(row->measured.peak_resident_bytes)))
+              : " & --";
+    }
+    text += latex(model) + speeds + memories + " \\\\\n";
+  }
+  return text + std::string(kEndTable);
+}
+
+std::string speed_tables(const Leaderboard& board) {
+  std::map<SpeedSetting, SpeedTable> settings;
+  for (const SpeedRow& row : board.speeds) {
+    const Measurement& m = row.measured;
+    settings[{row.task, m.mode, m.dtype, std::to_string(m.batch), row.machine}][row.title]
+            [m.length] = &row;
+  }
+  std::string text;
+  for (const auto& [setting, models] : settings) text += "\n" + speed_table(setting, models);
+  return text;
+}
+
+}  // namespace
+
+std::string format_latex(const ReportInput& input) {
+  std::string text = comment(input.title) + comment("Needs \\usepackage{booktabs}.");
+  for (const Row& row : input.board.rows) {
+    text += comment(row_label(input.board, row) + ": preset " + row.preset + ", validation " +
+                    row.validation + ", checkpoint " + row.checkpoint + ", " + row.division +
+                    ", revision " + row.revisions + ", " + row.machines);
+  }
+  for (const std::string& warning : input.board.warnings) text += comment("Warning: " + warning);
+  for (const std::string& problem : input.problems) text += comment("Left out: " + problem);
+  text += "\n";
+  if (!input.board.rows.empty()) text += accuracy_table(input.board);
+  return text + speed_tables(input.board);
+}
+
+}  // namespace lra::report

@@ -1,0 +1,31 @@
+// One function per output format. Each cleans and escapes whatever it prints.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "report/leaderboard.h"
+
+namespace lra::report {
+
+// What every format gets.
+struct ReportInput {
+  const std::vector<RunRecord>& records;
+  const Leaderboard& board;
+  const std::string& title;
+  const std::vector<std::string>& problems;  // files that were left out, one line each
+  bool color = false;                        // text only
+};
+
+std::string format_text(const ReportInput& input);
+std::string format_markdown(const ReportInput& input);
+// One line per figure (long format): see the header line. No units or thousands separators.
+std::string format_csv(const ReportInput& input);
+// Everything: leaderboard with all numbers, and the records themselves. ASCII only.
+std::string format_json(const ReportInput& input);
+// The paper's Table 1 and Table 2 with our figures, as two tables for the booktabs package.
+std::string format_latex(const ReportInput& input);
+// One self-contained page.
+std::string format_html(const ReportInput& input);
+
+}  // namespace lra::report

@@ -1,0 +1,124 @@
+#include "base/text_format.h"
+#include "report/html_parts.h"
+#include "report/markup.h"
+
+namespace lra::report {
+namespace {
+
+std::string sub(const std::string& content) { return "<span class=\"sub\">" + content + "</span>"; }
+
+// "v0 36.37 +0.05": the paper's figure, and ours minus it. The sign says what the colour says.
+std::string paper_html(const char* version, std::optional<double> ours,
+                       std::optional<double> paper) {
+  if (!paper) return "";
+  std::string text = std::string(version) + " " + fixed(*paper, 2);
+  if (const auto moved = difference(ours, paper)) {
+    const std::string sign = signed_text(moved);
+    const char* direction = sign == "+0.00" ? "quiet" : sign[0] == '-' ? "down" : "up";
+    text += std::string(" <span class=\"") + direction + "\">" + sign + "</span>";
+  }
+  return sub(text);
+}
+
+// Most figures did not change between the versions: then one line stands for both.
+std::string both_papers_html(std::optional<double> ours, std::optional<double> v0,
+                             std::optional<double> v1) {
+  if (v0 == v1) return paper_html("v0, v1", ours, v0);
+  return paper_html("v0", ours, v0) + paper_html("v1", ours, v1);
+}
+
+std::string sort_attribute(std::optional<double> value) {
+  return " data-sort=\"" + (value ? fixed(*value, 6) : "") + "\"";
+}
+
+std::string cell_html(const Cell& cell, bool best) {
+  const auto ours = cell.accuracy.count ? std::optional(cell.accuracy.mean) : std::nullopt;
+  std::string text = "<td" + std::string(best ? " class=\"best\"" : "") + sort_attribute(ours) +
+                     "><span class=\"figure" + (ours ? "" : " quiet") + "\">" +
+                     html(figure_text(cell)) + "</span>";
+  std::string spread = spread_text(cell);
+  if (cell.accuracy.deviation) spread += ", s " + fixed(*cell.accuracy.deviation, 2);
+  if (!spread.empty()) text += sub(html(spread));
+  text += both_papers_html(ours, cell.paper_v0, cell.paper_v1);
+  if (cell.paper_fail) text += sub("v0, v1 FAIL");
+  return text + "</td>";
+}
+
+std::string average_html(const Average& average) {
+  return "<td class=\"avg\"" + sort_attribute(average.ours) + "><span class=\"figure" +
+         (average.ours ? "" : " quiet") + "\">" + accuracy_text(average.ours) + "</span>" +
+         both_papers_html(average.ours, average.paper_v0, average.paper_v1) + "</td>";
+}
+
+std::string row_html(const Leaderboard& board, size_t index, const std::vector<int>& best) {
+  const Row& row = board.rows[index];
+  std::string text = "<tr><th class=\"pin word\" scope=\"row\">" + html(row.title);
+  const std::string preset = row.preset.empty() ? "" : row.preset + " preset";
+  const std::string checkpoint = row.checkpoint.empty() ? "" : row.checkpoint + " checkpoint";
+  const std::string validation = row.validation.empty() ? "" : "validation " + row.validation;
+  for (const std::string& part : {preset, row.settings, row.division, validation, checkpoint}) {
+    if (!part.empty()) text += sub(html(part));
+  }
+  text += "</th>";
+  for (size_t i = 0; i < row.cells.size(); ++i) {
+    text += cell_html(row.cells[i], best[i] == static_cast<int>(index));
+  }
+  return text + average_html(row.scored) + average_html(row.present) + "</tr>\n";
+}
+
+std::string baseline_html(const BaselineRow& row) {
+  std::string text = "<tr><th class=\"pin word\" scope=\"row\">" + html(row.name) +
+                     sub("trivial baseline") + "</th>";
+  for (const auto& accuracy : row.accuracy) text += "<td>" + accuracy_text(accuracy) + "</td>";
+  return text + "<td class=\"avg\">" + accuracy_text(row.scored) +
+         "</td><td class=\"avg\">-</td></tr>\n";
+}
+
+}  // namespace
+
+std::string column_header(const std::string& title, bool word, const std::string& more_classes) {
+  std::string classes = word ? "word" : "";
+  if (!more_classes.empty()) classes += (classes.empty() ? "" : " ") + more_classes;
+  const std::string attribute = classes.empty() ? "" : " class=\"" + classes + "\"";
+  return "<th" + attribute + " scope=\"col\" aria-sort=\"none\"><button type=\"button\">" +
+         html(title) + "</button></th>";
+}
+
+std::string leaderboard_html(const Leaderboard& board) {
+  if (board.rows.empty()) return "";
+  std::string text =
+      "<div class=\"scroll board\" tabindex=\"0\" role=\"region\" aria-label=\"Leaderboard\">"
+      "<table>\n<thead><tr>" +
+      column_header("Model", true, "pin");
+  for (const TaskColumn& column : board.columns) text += column_header(column.title, false);
+  text += column_header("Avg of five", false, "avg") + column_header("Avg of all", false, "avg") +
+          "</tr></thead>\n<tbody>\n";
+  const std::vector<int> best = best_rows(board);
+  for (size_t i = 0; i < board.rows.size(); ++i) text += row_html(board, i, best);
+  text += "</tbody>\n<tfoot>\n";
+  for (const BaselineRow& row : board.baselines) text += baseline_html(row);
+  return text + "</tfoot></table></div>\n";
+}
+
+std::string table_html(const Table& table) {
+  std::string text = "<h3>" + html(table.title) + "</h3>\n<p class=\"caption\">" +
+                     html(table.caption) +
+                     "</p>\n<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"" +
+                     html(table.title) + "\"><table>\n<thead><tr>";
+  const auto is_word = [&](size_t column) { return static_cast<int>(column) < table.num_left; };
+  for (size_t i = 0; i < table.header.size(); ++i) {
+    text += column_header(table.header[i], is_word(i));
+  }
+  text += "</tr></thead>\n<tbody>\n";
+  for (const auto& row : table.rows) {
+    text += "<tr>";
+    for (size_t i = 0; i < row.size(); ++i) {
+      text +=
+          std::string(is_word(i) ? "<td class=\"word\">" : "<td>") + html(row[i].text) + "</td>";
+    }
+    text += "</tr>\n";
+  }
+  return text + "</tbody></table></div>\n";
+}
+
+}  // namespace lra::report

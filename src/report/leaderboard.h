@@ -1,0 +1,75 @@
+// From run records to the leaderboard: rows, averages, comparisons, warnings. All accuracies are in
+// percent. "Nothing" is std::nullopt throughout; 0 is never used for it.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/run_record.h"
+#include "report/paper_tables.h"
+#include "report/speed.h"
+#include "report/statistics.h"
+
+namespace lra::report {
+
+struct TaskColumn {
+  std::string task, title;
+  int64_t version = 0;
+  std::optional<PaperTask> paper;  // nothing for a task the paper does not have
+};
+
+// The runs of one row on one task.
+struct Cell {
+  Summary accuracy;  // test accuracy over the finished runs (count 0: none finished)
+  // Half-width of the 95 % interval: the wider of that over seeds and that of the test set's size.
+  std::optional<double> interval;
+  int num_diverged = 0, num_failed = 0, num_unfinished = 0;
+  bool fail = false;  // Path-X only: no finished run learned anything (see leaderboard.cpp)
+  std::optional<double> paper_v0, paper_v1;
+  bool paper_fail = false;
+  std::string validation, division;
+  CellSpeed speed;
+
+  bool was_run() const { return accuracy.count + num_diverged + num_failed + num_unfinished > 0; }
+};
+
+// An average over tasks, each part present only when all its parts exist.
+struct Average {
+  std::optional<double> ours, paper_v0, paper_v1;
+};
+
+struct Row {
+  std::string model, title, preset, settings;
+  std::string checkpoint, validation, division;  // "own; text: test" where tasks differ
+  std::string revisions, machines;               // every one that occurs, "; " between
+  std::vector<Cell> cells;                       // one per column
+  Average scored;                                // the paper's: the five tasks without Path-X
+  Average present;                               // all columns of this report
+};
+
+// A trivial classifier: what a model has to beat.
+struct BaselineRow {
+  std::string name;
+  std::vector<std::optional<double>> accuracy;  // one per column
+  std::optional<double> scored;
+};
+
+struct Leaderboard {
+  std::vector<TaskColumn> columns;  // the paper's order, then by name
+  std::vector<Row> rows;            // best average first
+  std::vector<BaselineRow> baselines;
+  std::vector<SpeedRow> speeds;
+  std::vector<std::string> warnings;
+  int num_runs = 0;  // training records, repetitions included
+};
+
+// Throws lra::Error when the records hold two versions of one task.
+Leaderboard build_leaderboard(const std::vector<RunRecord>& records);
+
+// ours - paper, when both exist.
+std::optional<double> difference(std::optional<double> ours, std::optional<double> paper);
+
+}  // namespace lra::report

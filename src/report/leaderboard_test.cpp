@@ -1,0 +1,218 @@
+#include "report/leaderboard.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+#include "report/tables.h"
+#include "report/test_records.h"
+
+namespace lra::report {
+namespace {
+
+using ::testing::Contains;
+using ::testing::Each;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+const Row& row_of(const Leaderboard& board, const std::string& model) {
+  for (const Row& row : board.rows) {
+    if (row.model == model) return row;
+  }
+  throw Error({.where = "test", .what = "no row " + model, .expected = "", .advice = ""});
+}
+
+std::vector<RunRecord> five_tasks(const std::string& model) {
+  return {finished_run("listops", model, 40), finished_run("text", model, 60),
+          finished_run("retrieval", model, 80), finished_run("image", model, 50),
+          finished_run("pathfinder32", model, 70)};
+}
+
+TEST(Leaderboard, MeansAreOverSeeds) {
+  const Leaderboard board = build_leaderboard({finished_run("text", "transformer", 64, 0),
+                                               finished_run("text", "transformer", 66, 1),
+                                               finished_run("text", "transformer", 65, 2)});
+  ASSERT_EQ(board.rows.size(), 1u);
+  const Cell& cell = board.rows[0].cells[0];
+  EXPECT_EQ(cell.accuracy.count, 3);
+  EXPECT_NEAR(cell.accuracy.mean, 65, 1e-9);
+  EXPECT_NEAR(*cell.accuracy.deviation, 1, 1e-9);
+  EXPECT_NEAR(*cell.accuracy.half_width95, 4.303 / std::sqrt(3.0), 1e-3);
+}
+
+TEST(Leaderboard, LostRunsAreCountedAndNeverAveraged) {
+  const Leaderboard board =
+      build_leaderboard({finished_run("text", "performer", 65, 0),
+                         lost_run("text", "performer", RunStatus::kDiverged, 1),
+                         lost_run("text", "performer", RunStatus::kFailed, 2),
+                         lost_run("text", "performer", RunStatus::kStopped, 3)});
+  const Cell& cell = board.rows.at(0).cells.at(0);
+  EXPECT_EQ(cell.accuracy.count, 1);
+  EXPECT_NEAR(cell.accuracy.mean, 65, 1e-9);
+  EXPECT_EQ(cell.num_diverged, 1);
+  EXPECT_EQ(cell.num_failed, 1);
+  EXPECT_EQ(cell.num_unfinished, 1);
+  EXPECT_EQ(spread_text(cell), "1 diverged, 1 failed, 1 unfinished");
+}
+
+TEST(Leaderboard, AverageOfFiveNeedsAllFiveTasks) {
+  std::vector<RunRecord> records = five_tasks("transformer");
+  EXPECT_NEAR(*build_leaderboard(records).rows[0].scored.ours, 60, 1e-9);
+  records.pop_back();
+  const Row row = build_leaderboard(records).rows[0];
+  EXPECT_FALSE(row.scored.ours);
+  EXPECT_NEAR(*row.present.ours, 57.5, 1e-9);
+}
+
+TEST(Leaderboard, AverageOfFiveLeavesPathXOut) {
+  std::vector<RunRecord> records = five_tasks("transformer");
+  records.push_back(finished_run("pathfinder128", "transformer", 90, 0, 20000));
+  const Row row = build_leaderboard(records).rows[0];
+  EXPECT_NEAR(*row.scored.ours, 60, 1e-9);
+  EXPECT_NEAR(*row.present.ours, 65, 1e-9);
+  EXPECT_FALSE(row.present.paper_v1) << "the paper has no Path-X figure";
+}
+
+TEST(Leaderboard, AverageOfAllNeedsEveryColumn) {
+  std::vector<RunRecord> records = {finished_run("text", "transformer", 64),
+                                    finished_run("image", "performer", 42)};
+  for (const Row& row : build_leaderboard(records).rows) EXPECT_FALSE(row.present.ours);
+}
+
+TEST(Leaderboard, ComparesWithBothPaperVersions) {
+  const Leaderboard board = build_leaderboard(five_tasks("performer"));
+  const Cell& listops = board.rows[0].cells[0];
+  EXPECT_EQ(listops.paper_v0, 18.01);
+  EXPECT_EQ(listops.paper_v1, 36.00);
+  EXPECT_NEAR(*difference(listops.accuracy.mean, listops.paper_v1), 4, 1e-9);
+  EXPECT_NEAR(*board.rows[0].scored.paper_v0, 51.41, 1e-9);
+}
+
+TEST(Leaderboard, UnknownModelsHaveNoPaperFigure) {
+  const Leaderboard board = build_leaderboard(five_tasks("s4d"));
+  EXPECT_FALSE(board.rows[0].cells[0].paper_v0);
+  EXPECT_FALSE(board.rows[0].scored.paper_v1);
+}
+
+TEST(Leaderboard, PathXAtChanceAfterTheFullBudgetIsFail) {
+  const Leaderboard board =
+      build_leaderboard({finished_run("pathfinder128", "transformer", 51.0, 0, 20000)});
+  EXPECT_TRUE(board.rows[0].cells[0].fail);
+  EXPECT_EQ(figure_text(board.rows[0].cells[0]), "FAIL (51.00)");
+}
+
+TEST(Leaderboard, PathXAboveChanceIsAFigure) {
+  const Leaderboard board =
+      build_leaderboard({finished_run("pathfinder128", "transformer", 51.1, 0, 20000)});
+  EXPECT_FALSE(board.rows[0].cells[0].fail);
+}
+
+TEST(Leaderboard, OneRunThatLearnedPathXIsNoFail) {
+  const Leaderboard board =
+      build_leaderboard({finished_run("pathfinder128", "transformer", 50, 0, 20000),
+                         finished_run("pathfinder128", "transformer", 80, 1, 20000)});
+  EXPECT_FALSE(board.rows[0].cells[0].fail);
+}
+
+TEST(Leaderboard, PathXBelowTheFullBudgetIsNoFail) {
+  RunRecord run = finished_run("pathfinder128", "transformer", 50, 0, 20000);
+  run.steps = run.planned_steps - 1;
+  EXPECT_FALSE(build_leaderboard({run}).rows[0].cells[0].fail);
+}
+
+TEST(Leaderboard, FailIsForPathXOnly) {
+  EXPECT_FALSE(build_leaderboard({finished_run("text", "local", 50)}).rows[0].cells[0].fail);
+}
+
+TEST(Leaderboard, NotRunIsNeitherFailNorNought) {
+  const Leaderboard board =
+      build_leaderboard({finished_run("pathfinder128", "transformer", 50, 0, 20000),
+                         finished_run("text", "performer", 65)});
+  const Cell& cell = row_of(board, "performer").cells[1];
+  EXPECT_EQ(board.columns[1].title, "Path-X");
+  EXPECT_FALSE(cell.was_run());
+  EXPECT_EQ(figure_text(cell), "not run");
+}
+
+TEST(Leaderboard, RefusesTwoVersionsOfOneTask) {
+  std::vector<RunRecord> records = {finished_run("text", "transformer", 64),
+                                    finished_run("text", "performer", 65)};
+  records[1].task_version = 2;
+  try {
+    build_leaderboard(records);
+    FAIL() << "accepted";
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), HasSubstr("'text'"));
+    EXPECT_THAT(error.what(), HasSubstr("version 2 (performer on text"));
+  }
+}
+
+TEST(Leaderboard, ListopsFiguresNearTheRootOperatorAreDoubted) {
+  const Leaderboard board = build_leaderboard({finished_run("listops", "transformer", 36.4),
+                                               finished_run("listops", "s4d", 58.0),
+                                               finished_run("listops", "local", 16.0)});
+  EXPECT_THAT(board.warnings, Contains(HasSubstr("transformer on ListOps")));
+  EXPECT_THAT(board.warnings, Each(Not(HasSubstr("s4d on ListOps"))));
+  EXPECT_THAT(board.warnings, Each(Not(HasSubstr("local on ListOps"))));
+}
+
+TEST(Leaderboard, ALargeTestSetTellsTheRootOperatorApart) {
+  const Leaderboard board =
+      build_leaderboard({finished_run("listops", "transformer", 38, 0, 200000)});
+  EXPECT_THAT(board.warnings, Each(Not(HasSubstr("ListOps"))));
+}
+
+TEST(Leaderboard, BaselinesComeFromTheRecordsAndTheGaps) {
+  std::vector<RunRecord> records = five_tasks("transformer");
+  records[1].baselines = {{"majority", 0.5}, {"byte counts", 0.6}};
+  const Leaderboard board = build_leaderboard(records);
+  ASSERT_EQ(board.baselines.size(), 4u);
+  EXPECT_EQ(board.baselines[0].name, "byte counts");
+  EXPECT_EQ(board.baselines[0].accuracy[0], std::nullopt);
+  EXPECT_NEAR(*board.baselines[0].accuracy[1], 60, 1e-9);
+  EXPECT_EQ(board.baselines[1].name, "majority");
+  EXPECT_EQ(board.baselines[1].accuracy[0], 17.3);
+  EXPECT_EQ(board.baselines[2].name, "root operator");
+  EXPECT_EQ(board.baselines[2].accuracy[0], 36.5);
+  EXPECT_EQ(board.baselines[3].name, "chance");
+  EXPECT_NEAR(*board.baselines[3].scored, 34, 1e-9);
+}
+
+TEST(Leaderboard, BestAverageComesFirst) {
+  std::vector<RunRecord> records = five_tasks("transformer");
+  for (RunRecord run : five_tasks("a")) {
+    run.test->accuracy -= 0.01;
+    records.push_back(run);
+  }
+  const Leaderboard board = build_leaderboard(records);
+  EXPECT_EQ(board.rows[0].model, "transformer");
+}
+
+TEST(Leaderboard, SaysWhenWeightsWereChosenOnTheTestSet) {
+  RunRecord run = finished_run("text", "transformer", 64);
+  run.validation = "test";
+  run.checkpoint = "best";
+  EXPECT_THAT(build_leaderboard({run}).warnings, Contains(HasSubstr("chosen on the test set")));
+}
+
+TEST(Leaderboard, NamesProtocolAndProvenance) {
+  std::vector<RunRecord> records = five_tasks("transformer");
+  records[1].validation = "test";
+  records[2].provenance.git_dirty = "ab";
+  const Leaderboard board = build_leaderboard(records);
+  EXPECT_EQ(board.rows[0].validation, "own; text: test");
+  EXPECT_EQ(board.rows[0].division, "apples-to-apples");
+  EXPECT_EQ(board.rows[0].revisions, "0123456789; 0123456789+changes");
+  EXPECT_EQ(board.rows[0].machines, "Test processor, 2 threads, cpu, avx512");
+  EXPECT_THAT(board.warnings, Contains(HasSubstr("several revisions")));
+}
+
+TEST(Leaderboard, LostRunsAreExplained) {
+  RunRecord run = lost_run("text", "performer", RunStatus::kDiverged, 3);
+  run.failure = "loss is NaN";
+  EXPECT_THAT(build_leaderboard({run}).warnings,
+              Contains("performer on text, seed 3: diverged at step 120: loss is NaN"));
+}
+
+}  // namespace
+}  // namespace lra::report

@@ -1,0 +1,135 @@
+#include "report/markup.h"
+
+#include <algorithm>
+
+#include "base/text_format.h"
+
+namespace lra::report {
+namespace {
+
+// `text` with every character for which `escape` has an answer replaced by it.
+template <typename Escape>
+std::string replaced(std::string_view text, const Escape& escape) {
+  std::string out;
+  for (const char c : clean(text)) {
+    const std::string_view replacement = escape(c);
+    if (replacement.empty()) {
+      out += c;
+    } else {
+      out += replacement;
+    }
+  }
+  return out;
+}
+
+// Bytes of an invisible character at the start of valid UTF-8 `text`; 0 when there is none.
+size_t invisible_length(std::string_view text) {
+  if (text.starts_with("\xD8\x9C")) return 2;  // U+061C
+  if (text.starts_with("\xEF\xBB\xBF")) return 3;
+  if (text.size() < 3 || text[0] != '\xE2') return 0;
+  const auto second = static_cast<unsigned char>(text[1]);
+  const auto third = static_cast<unsigned char>(text[2]);
+  const bool hidden = (second == 0x80 && third >= 0x8B && third <= 0x8F) ||  // U+200B..200F
+                      (second == 0x80 && third >= 0xA8 && third <= 0xAE) ||  // U+2028..202E
+                      (second == 0x81 && third == 0xA0) ||                   // U+2060
+                      (second == 0x81 && third >= 0xA6 && third <= 0xA9);    // U+2066..2069
+  return hidden ? 3 : 0;
+}
+
+}  // namespace
+
+std::string clean(std::string_view text) {
+  const std::string shown = printable(text);
+  std::string out;
+  for (size_t i = 0; i < shown.size();) {
+    if (const size_t skip = invisible_length(std::string_view(shown).substr(i))) {
+      i += skip;
+    } else {
+      out += shown[i++];
+    }
+  }
+  return out;
+}
+
+std::string html(std::string_view text) {
+  return replaced(text, [](char c) -> std::string_view {
+    switch (c) {
+      case '&':
+        return "&amp;";
+      case '<':
+        return "&lt;";
+      case '>':
+        return "&gt;";
+      case '"':
+        return "&quot;";
+      case '\'':
+        return "&#39;";
+      default:
+        return "";
+    }
+  });
+}
+
+std::string markdown(std::string_view text) {
+  // A colon is escaped for the sake of https://, a dot of www., which would become links.
+  constexpr std::string_view kSpecial = "\\`*_{}[]<>()#+!|~$&@:^";
+  std::string out;
+  const std::string shown = clean(text);
+  for (size_t i = 0; i < shown.size(); ++i) {
+    const bool is_link_dot = shown[i] == '.' && i >= 3 && shown.compare(i - 3, 3, "www") == 0;
+    if (kSpecial.find(shown[i]) != std::string_view::npos || is_link_dot) out += '\\';
+    out += shown[i];
+  }
+  return out;
+}
+
+std::string latex(std::string_view text) {
+  return replaced(text, [](char c) -> std::string_view {
+    switch (c) {
+      case '\\':
+        return "\\textbackslash{}";
+      case '~':
+        return "\\textasciitilde{}";
+      case '^':
+        return "\\textasciicircum{}";
+      case '{':
+        return "\\{";
+      case '}':
+        return "\\}";
+      case '$':
+        return "\\$";
+      case '&':
+        return "\\&";
+      case '#':
+        return "\\#";
+      case '_':
+        return "\\_";
+      case '%':
+        return "\\%";
+      case '<':
+        return "\\textless{}";
+      case '>':
+        return "\\textgreater{}";
+      case '"':
+        return "{\\char34}";
+      default:
+        return "";
+    }
+  });
+}
+
+std::string csv(std::string_view text) {
+  std::string field = clean(text);
+  if (!field.empty() && std::string_view("=+-@").find(field[0]) != std::string_view::npos) {
+    field.insert(field.begin(), '\'');
+  }
+  if (field.find_first_of(",\"") == std::string::npos) return field;
+  std::string quoted = "\"";
+  for (const char c : field) {
+    if (c == '"') quoted += '"';
+    quoted += c;
+  }
+  return quoted + "\"";
+}
+
+}  // namespace lra::report

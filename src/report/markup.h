@@ -1,0 +1,27 @@
+// Foreign text (model names, error lines, paths) made fit for each output format.
+//
+// clean() comes first everywhere: it takes out what a terminal or a text direction would act on.
+// The escapes then make markup of the format plain text.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace lra::report {
+
+// printable() of base/text_format.h, and without the invisible characters that reorder or hide
+// text: direction marks and overrides (U+061C, U+200E, U+200F, U+202A..202E, U+2066..2069), line
+// and paragraph separators, zero-width spaces and joiners (U+200B..200D, U+2060), U+FEFF.
+std::string clean(std::string_view text);
+
+// For text and for attribute values in double quotes.
+std::string html(std::string_view text);
+// For a cell of a pipe table: no markup, no autolink, no column break.
+std::string markdown(std::string_view text);
+// For running text.
+std::string latex(std::string_view text);
+// One field, in double quotes where needed. A text that a spreadsheet would run as a formula (it
+// begins with = + - or @) gets an apostrophe in front.
+std::string csv(std::string_view text);
+
+}  // namespace lra::report

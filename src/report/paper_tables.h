@@ -1,0 +1,91 @@
+// The figures of the paper: Tay et al., Long Range Arena, ICLR 2021, camera-ready text.
+//
+// Tables 1 and 7 are version 0 of the leaderboard (submission, September 2020); Table 6 is version
+// 1 (March 2021), in which only ListOps was run again, with up to 10K steps. So a model has one row
+// here and one extra figure. No model has a Path-X figure: the paper prints FAIL for all of them.
+// All accuracies are in percent.
+#pragma once
+
+#include <array>
+#include <optional>
+#include <span>
+#include <string_view>
+
+namespace lra::report {
+
+enum class PaperTask { kListops, kText, kRetrieval, kImage, kPathfinder, kPathX };
+inline constexpr int kNumScoredTasks = 5;  // the average leaves Path-X out
+inline constexpr int kNumPaperTasks = 6;
+
+enum class PaperVersion { kV0, kV1 };
+
+// Tables 1, 6 and 7: accuracies in the order of PaperTask, Path-X (always FAIL) left out.
+struct PaperModel {
+  std::string_view name, label;
+  std::array<double, kNumScoredTasks> v0;
+  double listops_v1;
+  double average_v0_printed, average_v1_printed;  // two of them wrong, see paper_notes()
+};
+
+inline constexpr std::array<int, 4> kPaperLengths = {1024, 2048, 3072, 4096};
+
+// Table 2 (training; byte-level text, batch 32 on 16 TPU v3 chips, one example per core): steps per
+// second, their printed ratio to the Transformer, and peak memory per device in GB.
+struct PaperTraining {
+  std::string_view name;
+  std::array<double, 4> steps_per_s, ratio_printed, memory_gb;
+};
+
+// Table 4 (inference, the same hardware; 4 layers, 8 heads, width 128).
+struct PaperInference {
+  std::string_view name;
+  std::array<double, 4> steps_per_s, ratio_printed;
+};
+
+// Table 3: accuracy on the training set of Image. The test figure is the Image column above.
+struct PaperGeneralization {
+  std::string_view name;
+  double train_accuracy;
+};
+
+// Table 5: training steps until validation accuracy on Image reaches 30 % and 35 %.
+struct PaperConvergence {
+  std::string_view name;
+  int steps_to_30, steps_to_35;
+};
+
+std::span<const PaperModel> paper_models();
+std::span<const PaperTraining> paper_training();
+std::span<const PaperInference> paper_inference();
+std::span<const PaperGeneralization> paper_generalization();
+std::span<const PaperConvergence> paper_convergence();
+
+// The chance row as the paper prints it, in the order of PaperTask, with Path-X.
+inline constexpr std::array<double, kNumPaperTasks> kPaperChance = {10, 50, 50, 10, 50, 50};
+inline constexpr double kPaperChanceAveragePrinted = 44.00;
+
+// Two trivial classifiers for ListOps, measured on 49861 generated trees (not in the paper): always
+// the commonest label, and the commonest label given nothing but the root operator.
+inline constexpr double kListopsMajority = 17.3, kListopsRootOperator = 36.5;
+
+// By the names our records use. Path-X is pathfinder at 128 x 128; Pathfinder is 32 x 32.
+std::optional<PaperTask> paper_task(std::string_view task);
+// Column title, "Path-X".
+std::string_view paper_task_title(PaperTask task);
+// Null for a model the paper does not have. "sparse" and "linear" are taken for the full names.
+const PaperModel* paper_model(std::string_view model);
+
+// Nothing for Path-X.
+std::optional<double> paper_accuracy(const PaperModel& model, PaperTask task, PaperVersion version);
+// Mean of the five scored tasks, computed from the row (the printed averages are not all right).
+double paper_average(const PaperModel& model, PaperVersion version);
+
+// Speed relative to the Transformer, computed from the steps per second of Table 2 ("train") or 4
+// ("infer"); nothing for a length, model or mode the paper did not measure.
+std::optional<double> paper_relative_speed(std::string_view model, std::string_view mode,
+                                           int length);
+
+// Slips and silences of the paper a reader of the comparison has to know, one sentence or two each.
+std::span<const std::string_view> paper_notes();
+
+}  // namespace lra::report

@@ -1,0 +1,71 @@
+#include "report/record_files.h"
+
+#include <filesystem>
+#include <set>
+
+#include "base/error.h"
+
+namespace lra::report {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Adds the record files below `folder`; a subfolder that may not be opened is a problem, not an
+// end.
+void search(const fs::path& folder, std::set<fs::path>& found, std::vector<std::string>* problems) {
+  std::error_code error;
+  fs::directory_iterator entry(folder, error);
+  if (error) {
+    problems->push_back(folder.string() + ": cannot be searched: " + error.message());
+    return;
+  }
+  for (; entry != fs::directory_iterator(); entry.increment(error)) {
+    if (error) {
+      problems->push_back(folder.string() + ": cannot be searched: " + error.message());
+      return;
+    }
+    std::error_code status_error;
+    const fs::file_status status = entry->symlink_status(status_error);
+    if (fs::is_directory(status)) {
+      search(entry->path(), found, problems);
+    } else if (entry->path().filename() == "record.json") {
+      const fs::path real = fs::canonical(entry->path(), status_error);
+      found.insert(status_error ? entry->path() : real);
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<RunRecord> collect_records(const std::vector<std::string>& paths,
+                                       std::vector<std::string>* problems) {
+  std::set<fs::path> found;
+  for (const std::string& path : paths) {
+    std::error_code error;
+    const fs::path real = fs::canonical(path, error);
+    if (error) {
+      problems->push_back(path + ": " + error.message());
+      continue;
+    }
+    if (!fs::is_directory(real, error)) {
+      found.insert(real);
+      continue;
+    }
+    const size_t before = found.size(), problems_before = problems->size();
+    search(real, found, problems);
+    if (found.size() == before && problems->size() == problems_before) {
+      problems->push_back(path + ": no record.json that was not named before");
+    }
+  }
+  std::vector<RunRecord> records;
+  for (const fs::path& path : found) {
+    try {
+      records.push_back(read_record(path.string()));
+    } catch (const Error& error) {
+      problems->push_back(error.what());
+    }
+  }
+  return records;
+}
+
+}  // namespace lra::report

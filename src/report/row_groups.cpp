@@ -1,0 +1,169 @@
+#include "report/row_groups.h"
+
+#include <algorithm>
+#include <set>
+#include <sstream>
+#include <tuple>
+
+#include "base/error.h"
+
+namespace lra::report {
+namespace {
+
+using Lines = std::set<std::string>;
+using Runs = std::vector<const RunRecord*>;
+using Variants = std::map<Lines, Runs>;                // one task: settings -> runs
+using TaskVariants = std::map<std::string, Variants>;  // one model and preset
+
+void erase_seeds(ConfigTable& table) {
+  table.erase("seed");
+  std::vector<std::string> inner;
+  for (const auto& [key, value] : table) {
+    if (value.as_table()) inner.push_back(key);
+  }
+  for (const std::string& key : inner) erase_seeds(table.table(key));
+}
+
+// Everything but the seed that decides what a run measures, one "key=value" each.
+Lines settings_of(const RunRecord& record) {
+  ConfigTable config = record.config;
+  erase_seeds(config);
+  std::istringstream text(canonical_text(config));
+  Lines lines = {"validation=" + record.validation, "division=" + record.division};
+  for (std::string line; std::getline(text, line);) lines.insert(line);
+  return lines;
+}
+
+std::string run_name(const RunRecord& record) {
+  return record.model + " on " + record.task + ", seed " + std::to_string(record.seed);
+}
+
+bool is_later(const RunRecord& a, const RunRecord& b) {
+  const auto time = [](const RunRecord& r) {
+    return std::tie(r.provenance.finished_utc, r.provenance.started_utc);
+  };
+  return time(a) > time(b);
+}
+
+Runs without_repetitions(const std::vector<RunRecord>& records,
+                         std::vector<std::string>* warnings) {
+  Runs kept;
+  std::map<std::tuple<std::string, std::string, std::string, uint64_t>, size_t> seen;
+  for (const RunRecord& record : records) {
+    if (record.kind != "train") continue;
+    if (!record.fingerprint.empty()) {
+      const auto key = std::tuple(record.fingerprint, record.model, record.task, record.seed);
+      const auto [found, is_new] = seen.emplace(key, kept.size());
+      if (!is_new) {
+        const RunRecord*& old = kept[found->second];
+        if (is_later(record, *old)) old = &record;
+        warnings->push_back(run_name(record) +
+                            ": the same run was found more than once; the latest counts");
+        continue;
+      }
+    }
+    kept.push_back(&record);
+  }
+  return kept;
+}
+
+// What sets each variant of a task apart from the others; empty for an only one.
+std::map<Lines, std::string> labels_of(const Variants& variants) {
+  Lines common = variants.begin()->first;
+  for (const auto& [lines, runs] : variants) {
+    std::erase_if(common, [&, &own = lines](const auto& line) { return !own.contains(line); });
+  }
+  std::map<Lines, std::string> labels;
+  for (const auto& [lines, runs] : variants) {
+    std::string label;
+    for (const std::string& line : lines) {
+      if (!common.contains(line)) label += (label.empty() ? "" : ", ") + line;
+    }
+    labels[lines] = label.empty() && variants.size() > 1 ? "base settings" : label;
+  }
+  return labels;
+}
+
+// Labels, the one for the main row first: of most tasks, then of most runs, then by name.
+std::vector<std::string> ranked_labels(const TaskVariants& tasks) {
+  std::map<std::string, std::pair<int, int>> weight;
+  for (const auto& [task, variants] : tasks) {
+    for (const auto& [lines, label] : labels_of(variants)) {
+      auto& [num_tasks, num_runs] = weight[label];
+      ++num_tasks;
+      num_runs += static_cast<int>(variants.at(lines).size());
+    }
+  }
+  std::vector<std::string> labels;
+  for (const auto& [label, unused] : weight) labels.push_back(label);
+  std::stable_sort(labels.begin(), labels.end(),
+                   [&](const auto& a, const auto& b) { return weight.at(a) > weight.at(b); });
+  return labels;
+}
+
+// Splits the runs of one model, preset and checkpoint into rows.
+std::vector<RowGroup> split_rows(const RowGroup& head, const TaskVariants& tasks) {
+  const std::vector<std::string> ranking = ranked_labels(tasks);
+  const auto rank = [&](const std::string& label) {
+    return std::find(ranking.begin(), ranking.end(), label) - ranking.begin();
+  };
+  RowGroup main = head;
+  std::map<std::string, RowGroup> others;
+  for (const auto& [task, variants] : tasks) {
+    const auto labels = labels_of(variants);
+    const auto best = std::min_element(labels.begin(), labels.end(), [&](auto& a, auto& b) {
+      return rank(a.second) < rank(b.second);
+    });
+    for (const auto& [lines, runs] : variants) {
+      const std::string& label = labels.at(lines);
+      if (label == best->second) {
+        main.runs[task] = runs;
+        if (!label.empty())
+          main.settings += (main.settings.empty() ? "" : "; ") + task + ": " + label;
+      } else {
+        RowGroup& other = others.emplace(label, head).first->second;
+        other.settings = label;
+        other.runs[task] = runs;
+      }
+    }
+  }
+  std::vector<RowGroup> rows = {main};
+  for (const auto& [label, row] : others) rows.push_back(row);
+  return rows;
+}
+
+}  // namespace
+
+std::vector<RowGroup> group_runs(const std::vector<RunRecord>& records,
+                                 std::vector<std::string>* warnings) {
+  std::map<std::tuple<std::string, std::string, std::string>, TaskVariants> models;
+  for (const RunRecord* record : without_repetitions(records, warnings)) {
+    models[{record->model, record->preset, record->checkpoint}][record->task][settings_of(*record)]
+        .push_back(record);
+  }
+  std::vector<RowGroup> rows;
+  for (const auto& [key, tasks] : models) {
+    RowGroup head;
+    std::tie(head.model, head.preset, head.checkpoint) = key;
+    for (RowGroup& row : split_rows(head, tasks)) rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+void refuse_mixed_versions(const std::vector<RunRecord>& records) {
+  std::map<std::string, const RunRecord*> first;
+  for (const RunRecord& record : records) {
+    const auto [found, is_new] = first.emplace(record.task, &record);
+    const RunRecord& other = *found->second;
+    if (other.task_version == record.task_version) continue;
+    const auto versioned = [](const RunRecord& r) {
+      return "version " + std::to_string(r.task_version) + " (" + run_name(r) + ")";
+    };
+    throw Error({.where = "task '" + record.task + "'",
+                 .what = "the records hold " + versioned(other) + " and " + versioned(record),
+                 .expected = "one version, because scores of different versions do not compare",
+                 .advice = "make one report for each version"});
+  }
+}
+
+}  // namespace lra::report

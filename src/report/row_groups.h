@@ -1,0 +1,33 @@
+// Which runs may share a row of the leaderboard, and which may share a mean.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/run_record.h"
+
+namespace lra::report {
+
+// Runs of one model. Those of one task differ in nothing but the seed.
+struct RowGroup {
+  std::string model, preset, checkpoint;
+  // What sets this row apart from others of the same model and preset ("mixer.rank=128"), or which
+  // of several settings a task of this row was run with ("text: mixer.rank=256"). Often empty.
+  std::string settings;
+  std::map<std::string, std::vector<const RunRecord*>> runs;  // by task
+};
+
+// Groups training runs; other kinds of record are passed over. Runs of one task go into one mean
+// only when model, preset, checkpoint, validation, division and every setting but the seed are the
+// same. When a task was run with several settings, one of them (that of most tasks, then of most
+// runs) stands in the model's main row, and each other one in a row of its own, so that a row never
+// mixes them. The same run met twice (same fingerprint and seed) counts once: the latest. Lines
+// about such repetitions are added to `warnings`. The records must outlive the groups.
+std::vector<RowGroup> group_runs(const std::vector<RunRecord>& records,
+                                 std::vector<std::string>* warnings);
+
+// Throws lra::Error when one task appears in two versions: their scores must not be compared.
+void refuse_mixed_versions(const std::vector<RunRecord>& records);
+
+}  // namespace lra::report

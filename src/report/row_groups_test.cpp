@@ -1,0 +1,109 @@
+#include "report/row_groups.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "report/test_records.h"
+
+namespace lra::report {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+RunRecord with_rank(RunRecord run, int64_t rank) {
+  run.config.table("mixer").set("rank", ConfigValue{rank, ""});
+  run.fingerprint += "/" + std::to_string(rank);
+  return run;
+}
+
+int64_t rank_of(const RunRecord& run) {
+  return std::get<int64_t>(run.config.find("mixer")->as_table()->find("rank")->value);
+}
+
+TEST(RowGroups, SeedsShareACell) {
+  std::vector<RunRecord> records = {finished_run("text", "linformer", 53, 0),
+                                    finished_run("text", "linformer", 54, 1)};
+  for (RunRecord& run : records) {
+    run.config.table("train").set("seed", ConfigValue{static_cast<int64_t>(run.seed), ""});
+  }
+  std::vector<std::string> warnings;
+  const auto groups = group_runs(records, &warnings);
+  ASSERT_EQ(groups.size(), 1u);
+  EXPECT_EQ(groups[0].runs.at("text").size(), 2u);
+  EXPECT_EQ(groups[0].settings, "");
+  EXPECT_THAT(warnings, IsEmpty());
+}
+
+TEST(RowGroups, OtherSettingsGetARowOfTheirOwn) {
+  std::vector<RunRecord> records = {
+      with_rank(finished_run("text", "linformer", 53, 0), 256),
+      with_rank(finished_run("text", "linformer", 54, 1), 256),
+      with_rank(finished_run("text", "linformer", 50, 0), 128),
+      with_rank(finished_run("image", "linformer", 38, 0), 256),
+  };
+  std::vector<std::string> warnings;
+  const auto groups = group_runs(records, &warnings);
+  ASSERT_EQ(groups.size(), 2u);
+  EXPECT_EQ(groups[0].runs.size(), 2u);
+  EXPECT_EQ(groups[0].runs.at("text").size(), 2u);
+  EXPECT_EQ(groups[0].settings, "text: mixer.rank=256");
+  EXPECT_EQ(groups[1].runs.size(), 1u);
+  EXPECT_EQ(groups[1].settings, "mixer.rank=128");
+}
+
+TEST(RowGroups, AnAblationOverAllTasksStaysTogether) {
+  std::vector<RunRecord> records;
+  for (const char* task : {"text", "image", "listops"}) {
+    for (const int64_t rank : {128, 256}) {
+      records.push_back(with_rank(finished_run(task, "linformer", 50), rank));
+    }
+  }
+  std::vector<std::string> warnings;
+  const auto groups = group_runs(records, &warnings);
+  ASSERT_EQ(groups.size(), 2u);
+  EXPECT_EQ(groups[0].runs.size(), 3u);
+  EXPECT_EQ(groups[1].runs.size(), 3u);
+  for (const RowGroup& group : groups) {
+    std::set<int64_t> ranks;
+    for (const auto& [task, runs] : group.runs) ranks.insert(rank_of(*runs.at(0)));
+    EXPECT_EQ(ranks.size(), 1u) << "a row mixes settings";
+  }
+}
+
+TEST(RowGroups, PresetCheckpointValidationAndDivisionKeepRunsApart) {
+  std::vector<RunRecord> records(5, finished_run("text", "linformer", 53));
+  for (size_t i = 0; i < records.size(); ++i) records[i].fingerprint = std::to_string(i);
+  records[1].preset = "release";
+  records[2].checkpoint = "best";
+  records[3].validation = "heldout";
+  records[4].division = "free-for-all";
+  std::vector<std::string> warnings;
+  EXPECT_EQ(group_runs(records, &warnings).size(), 5u);
+}
+
+TEST(RowGroups, TheSameRunCountsOnceAndTheLatestWins) {
+  std::vector<RunRecord> records = {finished_run("text", "linformer", 53),
+                                    finished_run("text", "linformer", 55),
+                                    finished_run("text", "linformer", 54)};
+  records[1].provenance.finished_utc = "2026-02-01T00:00:00Z";
+  std::vector<std::string> warnings;
+  const auto groups = group_runs(records, &warnings);
+  ASSERT_EQ(groups.size(), 1u);
+  EXPECT_THAT(groups[0].runs.at("text"), ElementsAre(&records[1]));
+  EXPECT_EQ(warnings.size(), 2u);
+  EXPECT_THAT(warnings[0], HasSubstr("more than once"));
+}
+
+TEST(RowGroups, MeasurementsAreNoRuns) {
+  std::vector<RunRecord> records = {finished_run("text", "linformer", 53)};
+  records[0].kind = "bench";
+  std::vector<std::string> warnings;
+  EXPECT_THAT(group_runs(records, &warnings), IsEmpty());
+}
+
+}  // namespace
+}  // namespace lra::report

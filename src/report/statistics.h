@@ -1,0 +1,31 @@
+// Mean, spread and intervals of the few figures that several seeds give.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+
+namespace lra::report {
+
+struct Summary {
+  int count = 0;
+  double mean = 0;                     // 0 when count is 0
+  std::optional<double> deviation;     // sample standard deviation (n - 1); from two values on
+  std::optional<double> half_width95;  // of the 95 % interval of the mean (Student's t)
+};
+
+Summary summarize(std::span<const double> values);
+
+// The value that Student's t with `degrees` >= 1 degrees of freedom exceeds with probability
+// 0.025; within 0.005 of the exact one.
+double t_quantile(int degrees);
+
+// Half-width of the 95 % interval of an accuracy in percent measured on `num_examples` > 0
+// examples (normal approximation of the binomial).
+double binomial_half_width95(double accuracy_percent, int64_t num_examples);
+
+// The highest accuracy in percent that counts as chance on a balanced two-class test set: 50 plus
+// three binomial standard errors. 51.06 for 20000 examples.
+double two_class_chance_limit(int64_t num_examples);
+
+}  // namespace lra::report

@@ -1,0 +1,49 @@
+// Run records for the tests of this room, built in code.
+#pragma once
+
+#include <string>
+
+#include "base/run_record.h"
+
+namespace lra::report {
+
+// A finished run with a test accuracy in percent on `num_examples` examples.
+inline RunRecord finished_run(const std::string& task, const std::string& model, double percent,
+                              uint64_t seed = 0, int64_t num_examples = 2000) {
+  RunRecord run;
+  run.status = RunStatus::kDone;
+  run.task = task;
+  run.task_version = 1;
+  run.model = model;
+  run.preset = "paper";
+  run.seed = seed;
+  run.validation = "own";
+  run.checkpoint = "last";
+  run.division = "apples-to-apples";
+  run.data_hash = "data-of-" + task;
+  run.fingerprint = task + "/" + model + "/" + std::to_string(seed);
+  run.steps = run.planned_steps = 5000;
+  run.train_seconds = 100;
+  run.train_tokens_per_s = 10000;
+  run.peak_resident_bytes = 1500000000;
+  run.test = Evaluation{5000, 1.5, percent / 100, num_examples};
+  run.provenance.git_revision = "0123456789abcdef0123456789abcdef01234567";
+  run.provenance.processor = "Test processor";
+  run.provenance.device = "cpu";
+  run.provenance.isa = "avx512";
+  run.provenance.threads = 2;
+  run.provenance.started_utc = "2026-01-01T00:00:00Z";
+  run.provenance.finished_utc = "2026-01-01T01:00:00Z";
+  return run;
+}
+
+inline RunRecord lost_run(const std::string& task, const std::string& model, RunStatus status,
+                          uint64_t seed = 0) {
+  RunRecord run = finished_run(task, model, 0, seed);
+  run.status = status;
+  run.test.reset();
+  run.steps = 120;
+  return run;
+}
+
+}  // namespace lra::report

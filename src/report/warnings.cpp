@@ -1,0 +1,93 @@
+#include "report/warnings.h"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "base/text_format.h"
+#include "report/baselines.h"
+
+namespace lra::report {
+namespace {
+
+std::string cell_name(const RowGroup& group, const std::string& task) {
+  return group.model + " on " + task;
+}
+
+void warn_of_lost_run(const RowGroup& group, const RunRecord& run,
+                      std::vector<std::string>& warnings) {
+  const bool diverged = run.status == RunStatus::kDiverged;
+  if (!diverged && run.status != RunStatus::kFailed) return;
+  std::string text = cell_name(group, run.task) + ", seed " + std::to_string(run.seed) +
+                     (diverged ? ": diverged" : ": failed") + " at step " +
+                     std::to_string(run.steps);
+  if (!run.failure.empty()) text += ": " + run.failure;
+  warnings.push_back(text);
+}
+
+void warn_of_data(const RowGroup& group, const std::string& task,
+                  const std::vector<const RunRecord*>& runs, std::vector<std::string>& warnings) {
+  std::set<std::string> hashes;
+  for (const RunRecord* run : runs) hashes.insert(run->data_hash);
+  if (hashes.size() > 1) {
+    warnings.push_back(cell_name(group, task) + ": the mean is over runs on " +
+                       std::to_string(hashes.size()) + " different sets of data");
+  }
+}
+
+// The accuracy of knowing nothing but the root operator, as this report shows it.
+double root_operator_accuracy(const Leaderboard& board, size_t column) {
+  for (const BaselineRow& row : board.baselines) {
+    if (row.name == kRootOperatorName && row.accuracy[column]) return *row.accuracy[column];
+  }
+  return kListopsRootOperator;
+}
+
+void warn_of_root_operator(Leaderboard& board, size_t column) {
+  const double root = root_operator_accuracy(board, column);
+  for (const Row& row : board.rows) {
+    const Cell& cell = row.cells[column];
+    if (cell.accuracy.count == 0) continue;
+    if (std::abs(cell.accuracy.mean - root) > cell.interval.value_or(0)) continue;
+    board.warnings.push_back(row.title + " on ListOps: " + fixed(cell.accuracy.mean, 2) +
+                             " % (95 % interval +/- " + fixed(cell.interval.value_or(0), 2) +
+                             ") cannot be told from the " + fixed(root, 1) +
+                             " % that reading only the root operator gives");
+  }
+}
+
+void warn_of_mixed_provenance(const Row& row, std::vector<std::string>& warnings) {
+  const auto several = [](const std::string& list) { return list.find("; ") != list.npos; };
+  if (several(row.revisions)) {
+    warnings.push_back(row.title +
+                       ": the runs of this row were made by several revisions: " + row.revisions);
+  }
+  if (several(row.machines)) {
+    warnings.push_back(row.title +
+                       ": the runs of this row were made on several machines: " + row.machines);
+  }
+}
+
+}  // namespace
+
+void add_run_warnings(const std::vector<RowGroup>& groups, std::vector<std::string>& warnings) {
+  for (const RowGroup& group : groups) {
+    for (const auto& [task, runs] : group.runs) {
+      for (const RunRecord* run : runs) warn_of_lost_run(group, *run, warnings);
+      warn_of_data(group, task, runs, warnings);
+      if (runs.front()->validation == "test" && group.checkpoint == "best") {
+        warnings.push_back(cell_name(group, task) +
+                           ": the weights were chosen on the test set, so its figure is too high");
+      }
+    }
+  }
+}
+
+void add_row_warnings(Leaderboard& board) {
+  for (size_t column = 0; column < board.columns.size(); ++column) {
+    if (board.columns[column].paper == PaperTask::kListops) warn_of_root_operator(board, column);
+  }
+  for (const Row& row : board.rows) warn_of_mixed_provenance(row, board.warnings);
+}
+
+}  // namespace lra::report
