@@ -145,6 +145,70 @@ LRA_ATTENTION_BENCH(block_diagonal_50, kBlockDiagonal);
 LRA_ATTENTION_BENCH(dense_head_dim_32, with_head_dim(32));
 LRA_ATTENTION_BENCH(dense_head_dim_8, with_head_dim(8));
 
+// 32 Mi floats: 128 MiB an array, so that every byte comes from memory.
+constexpr int64_t kElements = 32 << 20;
+
+// Runs `pass` and reports the bytes of `arrays` arrays, each read or written once.
+template <typename F>
+void measure_bytes(benchmark::State& state, Op op, int arrays, const F& pass) {
+  pass();
+  for (auto _ : state) pass();
+  const double bytes = static_cast<double>(kElements) * sizeof(float) * arrays;
+  state.counters["B/s"] = benchmark::Counter(bytes, benchmark::Counter::kIsIterationInvariantRate);
+  state.SetLabel(isa_name(choose(op)));
+}
+
+void pointwise(benchmark::State& state, Op op) {
+  const auto x = random_floats(kElements, 1), other = random_floats(kElements, 2);
+  std::vector<float> y(static_cast<size_t>(kElements));
+  const Dropout dropout{static_cast<double>(state.range(0)) / 100, 42};
+  switch (op) {
+    case Op::kGeluDropout:
+      return measure_bytes(state, op, 2,
+                           [&] { gelu_dropout(kElements, x.data(), y.data(), dropout); });
+    case Op::kGeluDropoutBackward:
+      return measure_bytes(state, op, 3, [&] {
+        gelu_dropout_backward(kElements, x.data(), other.data(), y.data(), dropout);
+      });
+    case Op::kDropoutAdd:
+      return measure_bytes(
+          state, op, 3, [&] { dropout_add(kElements, other.data(), x.data(), y.data(), dropout); });
+    default:
+      return measure_bytes(state, op, 2,
+                           [&] { apply_dropout(kElements, x.data(), y.data(), dropout); });
+  }
+}
+
+void adam(benchmark::State& state) {
+  auto p = random_floats(kElements, 1), m = random_floats(kElements, 2);
+  auto v = std::vector<float>(static_cast<size_t>(kElements), 0.5f);
+  const auto gradients = random_floats(kElements, 3);
+  measure_bytes(state, Op::kAdamStep, 7, [&] {
+    adam_step(kElements, p.data(), gradients.data(), m.data(), v.data(), AdamStep{});
+  });
+}
+
+void gradient_norm(benchmark::State& state) {
+  const auto gradients = random_floats(kElements, 3);
+  measure_bytes(state, Op::kSumOfSquares, 1,
+                [&] { benchmark::DoNotOptimize(sum_of_squares(kElements, gradients.data()).sum); });
+}
+
+// The argument is the dropout rate in percent.
+#define LRA_POINTWISE_BENCH(name, op)    \
+  BENCHMARK_CAPTURE(pointwise, name, op) \
+      ->Arg(0)                           \
+      ->Arg(10)                          \
+      ->UseRealTime()                    \
+      ->Unit(benchmark::kMillisecond)
+
+LRA_POINTWISE_BENCH(gelu_dropout, Op::kGeluDropout);
+LRA_POINTWISE_BENCH(gelu_dropout_backward, Op::kGeluDropoutBackward);
+LRA_POINTWISE_BENCH(dropout_add, Op::kDropoutAdd);
+LRA_POINTWISE_BENCH(apply_dropout, Op::kApplyDropout);
+BENCHMARK(adam)->UseRealTime()->Unit(benchmark::kMillisecond);
+BENCHMARK(gradient_norm)->UseRealTime()->Unit(benchmark::kMillisecond);
+
 }  // namespace
 }  // namespace lra::kernels
 

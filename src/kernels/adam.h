@@ -22,8 +22,9 @@ struct AdamStep {
 // written:
 //   m <- beta1 m + (1 - beta1) g,  v <- beta2 v + (1 - beta2) g^2
 //   p <- p - learning_rate * m_hat / (sqrt(v_hat) + epsilon) - learning_rate * weight_decay * p
-// The arrays must not overlap. Error of the float kernels against the double reference: 1e-6
-// relative to max(|p|, learning_rate) for p, 1e-6 relative for the moments (adam_test.cpp).
+// The arrays must not overlap. Error of the float kernels against the double reference, over the
+// first few steps: 1e-6 times the largest of 1 and |p| for p, and of 1 and |g| for the moments
+// (adam_test.cpp).
 template <typename T>
 void adam_step(int64_t count, T* parameters, const T* gradients, T* m, T* v, const AdamStep& step);
 

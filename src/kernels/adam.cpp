@@ -1,0 +1,32 @@
+#include "kernels/adam.h"
+
+#include <type_traits>
+
+#include "kernels/choice.h"
+
+namespace lra::kernels {
+
+template <typename T>
+void adam_step(int64_t count, T* parameters, const T* gradients, T* m, T* v, const AdamStep& step) {
+  if constexpr (std::is_same_v<T, float>) {
+    if (choose(Op::kAdamStep) == Isa::kAvx512) {
+      return avx512::adam_step(count, parameters, gradients, m, v, step);
+    }
+  }
+  ref::adam_step(count, parameters, gradients, m, v, step);
+}
+
+template <typename T>
+SumOfSquares sum_of_squares(int64_t count, const T* x) {
+  if constexpr (std::is_same_v<T, float>) {
+    if (choose(Op::kSumOfSquares) == Isa::kAvx512) return avx512::sum_of_squares(count, x);
+  }
+  return ref::sum_of_squares(count, x);
+}
+
+template void adam_step<float>(int64_t, float*, const float*, float*, float*, const AdamStep&);
+template void adam_step<double>(int64_t, double*, const double*, double*, double*, const AdamStep&);
+template SumOfSquares sum_of_squares<float>(int64_t, const float*);
+template SumOfSquares sum_of_squares<double>(int64_t, const double*);
+
+}  // namespace lra::kernels

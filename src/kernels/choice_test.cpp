@@ -1,0 +1,63 @@
+#include "kernels/choice.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <string>
+
+#include "base/error.h"
+
+namespace lra::kernels {
+namespace {
+
+// Sets LRA_KERNELS for one test and puts the old value back.
+class Choice : public testing::Test {
+ protected:
+  void SetUp() override {
+    const char* value = std::getenv("LRA_KERNELS");
+    was_set_ = value != nullptr;
+    if (was_set_) before_ = value;
+    unsetenv("LRA_KERNELS");
+  }
+  void TearDown() override {
+    was_set_ ? setenv("LRA_KERNELS", before_.c_str(), 1) : unsetenv("LRA_KERNELS");
+  }
+
+ private:
+  bool was_set_ = false;
+  std::string before_;
+};
+
+TEST_F(Choice, TakesTheBestThatRuns) {
+  EXPECT_EQ(choose(Op::kAttentionForward), isa_available(Isa::kAvx512) ? Isa::kAvx512 : Isa::kRef);
+}
+
+TEST_F(Choice, ObeysTheEnvironment) {
+  setenv("LRA_KERNELS", "ref", 1);
+  for (const KernelChoice& each : kernel_choices()) EXPECT_EQ(each.implementation, "ref");
+  if (!isa_available(Isa::kAvx512)) GTEST_SKIP() << "this processor has no AVX-512";
+  setenv("LRA_KERNELS", "avx512", 1);
+  for (const KernelChoice& each : kernel_choices()) EXPECT_EQ(each.implementation, "avx512");
+}
+
+TEST_F(Choice, RefusesUnknownNames) {
+  setenv("LRA_KERNELS", "sse", 1);
+  try {
+    choose(Op::kAdamStep);
+    FAIL() << "no error";
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("'sse'"), std::string::npos);
+    EXPECT_NE(std::string(error.what()).find("ref or avx512"), std::string::npos);
+  }
+}
+
+TEST_F(Choice, ListsEveryOpOnce) {
+  const auto choices = kernel_choices();
+  ASSERT_EQ(choices.size(), static_cast<size_t>(Op::kSumOfSquares) + 1);
+  for (size_t n = 0; n < choices.size(); ++n) {
+    for (size_t other = 0; other < n; ++other) EXPECT_NE(choices[n].op, choices[other].op);
+  }
+}
+
+}  // namespace
+}  // namespace lra::kernels

@@ -1,0 +1,58 @@
+#include "kernels/pointwise.h"
+
+#include <type_traits>
+
+#include "kernels/choice.h"
+
+namespace lra::kernels {
+
+template <typename T>
+void gelu_dropout(int64_t count, const T* x, T* y, const Dropout& dropout) {
+  if constexpr (std::is_same_v<T, float>) {
+    if (choose(Op::kGeluDropout) == Isa::kAvx512) {
+      return avx512::gelu_dropout(count, x, y, dropout);
+    }
+  }
+  ref::gelu_dropout(count, x, y, dropout);
+}
+
+template <typename T>
+void gelu_dropout_backward(int64_t count, const T* x, const T* dy, T* dx, const Dropout& dropout) {
+  if constexpr (std::is_same_v<T, float>) {
+    if (choose(Op::kGeluDropoutBackward) == Isa::kAvx512) {
+      return avx512::gelu_dropout_backward(count, x, dy, dx, dropout);
+    }
+  }
+  ref::gelu_dropout_backward(count, x, dy, dx, dropout);
+}
+
+template <typename T>
+void dropout_add(int64_t count, const T* residual, const T* x, T* y, const Dropout& dropout) {
+  if constexpr (std::is_same_v<T, float>) {
+    if (choose(Op::kDropoutAdd) == Isa::kAvx512) {
+      return avx512::dropout_add(count, residual, x, y, dropout);
+    }
+  }
+  ref::dropout_add(count, residual, x, y, dropout);
+}
+
+template <typename T>
+void apply_dropout(int64_t count, const T* x, T* y, const Dropout& dropout) {
+  if constexpr (std::is_same_v<T, float>) {
+    if (choose(Op::kApplyDropout) == Isa::kAvx512) {
+      return avx512::apply_dropout(count, x, y, dropout);
+    }
+  }
+  ref::apply_dropout(count, x, y, dropout);
+}
+
+#define LRA_INSTANTIATE(T)                                                                 \
+  template void gelu_dropout<T>(int64_t, const T*, T*, const Dropout&);                    \
+  template void gelu_dropout_backward<T>(int64_t, const T*, const T*, T*, const Dropout&); \
+  template void dropout_add<T>(int64_t, const T*, const T*, T*, const Dropout&);           \
+  template void apply_dropout<T>(int64_t, const T*, T*, const Dropout&);
+LRA_INSTANTIATE(float)
+LRA_INSTANTIATE(double)
+#undef LRA_INSTANTIATE
+
+}  // namespace lra::kernels
