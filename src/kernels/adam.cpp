@@ -2,9 +2,18 @@
 
 #include <type_traits>
 
+#include "base/error.h"
 #include "kernels/choice.h"
 
 namespace lra::kernels {
+
+void check_adam_step(const AdamStep& step) {
+  LRA_CHECK_GE(step.step, 0);
+  for (const double beta : {step.beta1, step.beta2}) {
+    LRA_CHECK_GE(beta, 0.0);
+    LRA_CHECK_LT(beta, 1.0);
+  }
+}
 
 template <typename T>
 void adam_step(int64_t count, T* parameters, const T* gradients, T* m, T* v, const AdamStep& step) {

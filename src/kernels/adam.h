@@ -18,6 +18,9 @@ struct AdamStep {
   double grad_scale = 1;  // multiplies the gradient first: clipping, accumulation
 };
 
+// Fails a check when `step.step` is negative or a beta lies outside [0, 1).
+void check_adam_step(const AdamStep& step);
+
 // For each of `count` elements, with g = grad_scale * gradient and all values read before any is
 // written:
 //   m <- beta1 m + (1 - beta1) g,  v <- beta2 v + (1 - beta2) g^2

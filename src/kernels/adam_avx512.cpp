@@ -2,7 +2,6 @@
 
 #include <cmath>
 
-#include "base/error.h"
 #include "base/parallel.h"
 #include "kernels/chunked_sum.h"
 #include "kernels/simd.h"
@@ -35,7 +34,7 @@ struct Constants {
 
 void adam_step(int64_t count, float* parameters, const float* gradients, float* m, float* v,
                const AdamStep& step) {
-  LRA_CHECK_GE(step.step, 0);
+  check_adam_step(step);
   const Constants c(step);
   constexpr int64_t kAtLeast = 16384;
   parallel_ranges(count, kAtLeast, [&](int64_t begin, int64_t end) {

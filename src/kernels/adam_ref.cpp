@@ -1,6 +1,5 @@
 #include <cmath>
 
-#include "base/error.h"
 #include "base/parallel.h"
 #include "kernels/adam.h"
 #include "kernels/chunked_sum.h"
@@ -9,7 +8,7 @@ namespace lra::kernels::ref {
 
 template <typename T>
 void adam_step(int64_t count, T* parameters, const T* gradients, T* m, T* v, const AdamStep& step) {
-  LRA_CHECK_GE(step.step, 0);
+  check_adam_step(step);
   const auto steps = static_cast<double>(step.step + 1);
   const T correction1 = static_cast<T>(1 / (1 - std::pow(step.beta1, steps)));
   const T correction2 = static_cast<T>(1 / (1 - std::pow(step.beta2, steps)));

@@ -6,6 +6,7 @@
 #include <limits>
 #include <vector>
 
+#include "base/error.h"
 #include "base/parallel.h"
 #include "base/rng.h"
 #include "kernels/choice.h"
@@ -98,6 +99,12 @@ TEST_F(AdamAvx512, GivesTheSameBitsAtAnyNumberOfThreads) {
   EXPECT_EQ(one.p, five.p);
   EXPECT_EQ(one.m, five.m);
   EXPECT_EQ(one.v, five.v);
+}
+
+TEST(Adam, RefusesSettingsOutsideTheContract) {
+  float p = 0, g = 0, m = 0, v = 0;
+  EXPECT_THROW(adam_step(1, &p, &g, &m, &v, {.step = -1}), CheckFailure);
+  EXPECT_THROW(adam_step(1, &p, &g, &m, &v, {.beta2 = 1}), CheckFailure);
 }
 
 TEST(SumOfSquares, MatchesTheReferenceAtAnyLength) {

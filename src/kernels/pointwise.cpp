@@ -2,9 +2,16 @@
 
 #include <type_traits>
 
+#include "base/error.h"
+#include "base/rng.h"
 #include "kernels/choice.h"
 
 namespace lra::kernels {
+
+void check_dropout(const Dropout& dropout) {
+  LRA_CHECK_GE(dropout.rate, 0.0);
+  LRA_CHECK_LT(dropout_threshold(dropout.rate), 65536u);
+}
 
 template <typename T>
 void gelu_dropout(int64_t count, const T* x, T* y, const Dropout& dropout) {

@@ -18,6 +18,11 @@ struct Dropout {
   uint64_t key = 0;
 };
 
+// Fails a check unless the rate is in [0, 1) and still below 1 in the 16 bits of a decision. (In a
+// file without an instruction set: a template of a failed check compiled with one could end up in
+// programs that run without it.)
+void check_dropout(const Dropout& dropout);
+
 inline constexpr int64_t kDropoutRowLength = 1024;
 
 // All arrays have `count` contiguous elements; an output may be the same array as an input, but

@@ -1,6 +1,5 @@
 // Elementwise passes, sixteen elements at a time. One call of the counter generator decides a group
 // of 128 elements.
-#include "base/error.h"
 #include "base/parallel.h"
 #include "kernels/pointwise.h"
 #include "kernels/simd.h"
@@ -35,8 +34,7 @@ void for_each_group(int64_t begin, int64_t end, const Dropout& dropout, const F&
 
 template <typename F>
 void for_each_vector(int64_t count, const Dropout& dropout, const F& body) {
-  LRA_CHECK_GE(dropout.rate, 0.0);
-  LRA_CHECK_LT(dropout_threshold(dropout.rate), 65536u);
+  check_dropout(dropout);
   const int64_t rows = (count + kDropoutRowLength - 1) / kDropoutRowLength;
   constexpr int64_t kRowsAtLeast = 16;  // 64 KiB an array: far more than it costs to wake a thread
   parallel_ranges(rows, kRowsAtLeast, [&](int64_t first_row, int64_t end_row) {

@@ -1,7 +1,6 @@
 // Elementwise passes as in a textbook: one element at a time, its own dropout decision each.
 #include <cmath>
 
-#include "base/error.h"
 #include "base/parallel.h"
 #include "base/rng.h"
 #include "kernels/pointwise.h"
@@ -38,8 +37,7 @@ T gelu_derivative(T x) {
 
 template <typename F>
 void for_each_element(int64_t count, const Dropout& dropout, const F& body) {
-  LRA_CHECK_GE(dropout.rate, 0.0);
-  LRA_CHECK_LT(dropout_threshold(dropout.rate), 65536u);
+  check_dropout(dropout);
   parallel_ranges(count, kDropoutRowLength, [&](int64_t begin, int64_t end) {
     for (int64_t n = begin; n < end; ++n) body(n);
   });
