@@ -17,7 +17,7 @@
 namespace lra {
 
 struct ProgressOptions {
-  std::string description;
+  std::string description = {};
   int64_t total = 0;  // 0: unknown, no bar
   std::string unit = "it";
   bool unit_scale = false;  // 12.3k, 4.56M

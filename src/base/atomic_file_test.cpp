@@ -1,0 +1,201 @@
+#include "base/atomic_file.h"
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <set>
+
+#include "base/scratch_folder.h"
+
+namespace lra {
+namespace {
+
+using testing::HasSubstr;
+
+std::set<std::string> names_in(const std::string& folder) {
+  std::set<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    names.insert(entry.path().filename());
+  }
+  return names;
+}
+
+// The exit code that the lra::Error thrown by `f` carries; 0 when it throws none.
+template <typename F>
+int code_of(const F& f) {
+  try {
+    f();
+  } catch (const Error& e) {
+    return static_cast<int>(e.code());
+  }
+  return 0;
+}
+
+TEST(AtomicFile, ReplacesTheOldContentAndLeavesNothingElse) {
+  const ScratchFolder folder;
+  const std::string path = folder.file("a.txt");
+  write_file_atomically(path, "old");
+  write_file_atomically(path, "new\0content");
+  write_file_atomically(path, std::string("b\0c", 3));
+  EXPECT_EQ(read_file(path, 100), std::string("b\0c", 3));
+  EXPECT_EQ(names_in(folder.path()), std::set<std::string>{"a.txt"});
+}
+
+TEST(AtomicFile, ShowsNothingBeforeCommit) {
+  const ScratchFolder folder;
+  const std::string path = folder.file("a");
+  write_file_atomically(path, "old");
+  AtomicFile file(path);
+  file.append("new ");
+  file.append("content");
+  EXPECT_EQ(file.size(), 11u);
+  EXPECT_EQ(read_file(path, 100), "old");
+  file.commit();
+  EXPECT_EQ(read_file(path, 100), "new content");
+}
+
+TEST(AtomicFile, WithoutCommitLeavesTheOldFileAndNoTemporary) {
+  const ScratchFolder folder;
+  write_file_atomically(folder.file("a"), "old");
+  { AtomicFile(folder.file("a")).append("half"); }
+  EXPECT_EQ(read_file(folder.file("a"), 100), "old");
+  EXPECT_EQ(names_in(folder.path()), std::set<std::string>{"a"});
+}
+
+TEST(AtomicFile, TwoWritersOfOneFileDoNotMix) {
+  const ScratchFolder folder;
+  AtomicFile first(folder.file("a")), second(folder.file("a"));
+  first.append("first");
+  second.append("second");
+  second.commit();
+  first.commit();
+  EXPECT_EQ(read_file(folder.file("a"), 100), "first");
+  EXPECT_EQ(names_in(folder.path()), std::set<std::string>{"a"});
+}
+
+TEST(AtomicFile, RespectsTheUmask) {
+  const ScratchFolder folder;
+  const mode_t before = ::umask(027);
+  write_file_atomically(folder.file("a"), "x");
+  ::umask(before);
+  struct stat status {};
+  ASSERT_EQ(::stat(folder.file("a").c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 0777, 0640u);
+}
+
+TEST(AtomicFile, FailsWithCauseAndExitCode74) {
+  const auto write = [] { write_file_atomically("/no/such/folder/a", "x"); };
+  EXPECT_EQ(error_of(write), "/no/such/folder/a: cannot be written: No such file or directory");
+  EXPECT_EQ(code_of(write), 74);
+}
+
+TEST(AtomicFile, CannotReplaceAFolder) {
+  const ScratchFolder folder;
+  make_folder(folder.file("a"));
+  EXPECT_THAT(error_of([&] { write_file_atomically(folder.file("a"), "x"); }),
+              HasSubstr("cannot be replaced"));
+  EXPECT_EQ(names_in(folder.path()), std::set<std::string>{"a"});
+}
+
+// A limit on the size of files stands in for a full disk: write() is cut short, then fails.
+TEST(AtomicFile, AFullDiskLeavesTheOldFileUntouched) {
+  const ScratchFolder folder;
+  const std::string path = folder.file("a");
+  write_file_atomically(path, "old");
+  const pid_t child = ::fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    ::signal(SIGXFSZ, SIG_IGN);
+    const rlimit limit{1000, 1000};
+    ::setrlimit(RLIMIT_FSIZE, &limit);
+    ::_exit(code_of([&] { write_file_atomically(path, std::string(5000, 'x')); }));
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(WEXITSTATUS(status), 74);
+  EXPECT_EQ(read_file(path, 100), "old");
+  EXPECT_EQ(names_in(folder.path()), std::set<std::string>{"a"});
+}
+
+TEST(WriteAll, ReportsAFullDevice) {
+  const int fd = ::open("/dev/full", O_WRONLY);
+  if (fd < 0) GTEST_SKIP() << "no /dev/full here";
+  const std::byte byte{};
+  EXPECT_EQ(write_all(fd, {&byte, 1}), ENOSPC);
+  ::close(fd);
+}
+
+TEST(ReadFile, RefusesMissingAndTooLargeFiles) {
+  const ScratchFolder folder;
+  const auto missing = [&] { read_file(folder.file("none"), 10); };
+  EXPECT_THAT(error_of(missing), HasSubstr("there is no such file"));
+  EXPECT_EQ(code_of(missing), 2);
+  write_file_atomically(folder.file("a"), "0123456789");
+  EXPECT_EQ(read_file(folder.file("a"), 10), "0123456789");
+  EXPECT_THAT(error_of([&] { read_file(folder.file("a"), 9); }), HasSubstr("larger than 9 B"));
+  EXPECT_EQ(code_of([&] { read_file(folder.path(), 9); }), 74);
+}
+
+TEST(ReadFile, ReadsFilesThatDoNotKnowTheirSize) {
+  EXPECT_THAT(read_file("/proc/self/status", 1 << 20), HasSubstr("VmRSS"));
+  EXPECT_THROW(read_file("/dev/zero", 1000), Error);
+}
+
+TEST(FreeBytes, AreSomeOnAWritableDisk) {
+  const ScratchFolder folder;
+  EXPECT_GT(free_bytes(folder.path()), 0u);
+  EXPECT_EQ(code_of([&] { free_bytes(folder.file("none")); }), 74);
+}
+
+TEST(MakeFolder, MakesParentsAndAcceptsWhatIsThere) {
+  const ScratchFolder folder;
+  make_folder(folder.file("a/b/c"));
+  make_folder(folder.file("a/b/c/"));
+  EXPECT_TRUE(std::filesystem::is_directory(folder.file("a/b/c")));
+  write_file_atomically(folder.file("file"), "x");
+  EXPECT_EQ(code_of([&] { make_folder(folder.file("file")); }), 74);
+  EXPECT_EQ(code_of([&] { make_folder(folder.file("file/a")); }), 74);
+}
+
+TEST(FileLock, LetsOneHolderIn) {
+  const ScratchFolder folder;
+  {
+    const FileLock lock(folder.file("lock"), "the run folder");
+    const std::string message = error_of([&] { FileLock(folder.file("lock"), "the run folder"); });
+    EXPECT_THAT(message, HasSubstr("the run folder is in use by another process (process " +
+                                   std::to_string(::getpid()) + ")"));
+  }
+  EXPECT_EQ(error_of([&] { FileLock(folder.file("lock"), "the run folder"); }), "");
+}
+
+TEST(FileLock, EndsWithItsProcessHoweverThatEnds) {
+  const ScratchFolder folder;
+  int ready[2];
+  ASSERT_EQ(::pipe(ready), 0);
+  const pid_t child = ::fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    const FileLock lock(folder.file("lock"), "x");
+    if (::write(ready[1], "r", 1) != 1) ::_exit(1);
+    for (;;) ::pause();
+  }
+  char byte;
+  ASSERT_EQ(::read(ready[0], &byte, 1), 1);
+  EXPECT_THAT(error_of([&] { FileLock(folder.file("lock"), "x"); }),
+              HasSubstr(std::to_string(child)));
+  ::kill(child, SIGKILL);
+  ::waitpid(child, nullptr, 0);
+  EXPECT_EQ(error_of([&] { FileLock(folder.file("lock"), "x"); }), "");
+  ::close(ready[0]);
+  ::close(ready[1]);
+}
+
+}  // namespace
+}  // namespace lra

@@ -1,0 +1,40 @@
+#include "base/resources.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+namespace lra {
+namespace {
+
+constexpr int64_t kBlock = 64 << 20;
+
+// Touches every page of a block and gives it back.
+void use_and_free_a_block() {
+  std::vector<char> block(kBlock);
+  volatile char* pages = block.data();
+  for (int64_t i = 0; i < kBlock; i += 4096) pages[i] = 1;
+}
+
+TEST(Resources, PeakRemembersMemoryThatWasGivenBack) {
+  const int64_t before = resident_bytes();
+  ASSERT_GT(before, 0);
+  use_and_free_a_block();
+  EXPECT_GE(peak_resident_bytes(), before + kBlock * 9 / 10);
+  EXPECT_LT(resident_bytes(), before + kBlock / 2);
+}
+
+TEST(Resources, ResetForgetsThePeak) {
+  use_and_free_a_block();
+  if (!reset_peak_resident_bytes()) GTEST_SKIP() << "the kernel does not allow it";
+  EXPECT_LT(peak_resident_bytes(), resident_bytes() + kBlock / 2);
+}
+
+TEST(Resources, MachineHasMoreThanThisProcessUses) {
+  EXPECT_GT(total_memory_bytes(), resident_bytes());
+  EXPECT_GT(available_memory_bytes(), 0);
+  EXPECT_LE(available_memory_bytes(), total_memory_bytes());
+}
+
+}  // namespace
+}  // namespace lra

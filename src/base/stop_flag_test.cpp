@@ -1,0 +1,82 @@
+#include "base/stop_flag.h"
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+
+namespace lra {
+namespace {
+
+// Signals go to a child process, so that a failure cannot end the tests. Returns its wait status.
+template <typename F>
+int status_of_child(const F& body) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    install_stop_handlers();
+    ::_exit(body());
+  }
+  int status = 0;
+  EXPECT_EQ(::waitpid(child, &status, 0), child);
+  return status;
+}
+
+class StopFlag : public testing::TestWithParam<int> {
+ protected:
+  void SetUp() override { clear_stop_flag(); }
+  void TearDown() override { clear_stop_flag(); }
+};
+
+class StopFlagStops : public StopFlag {};
+class StopFlagSaves : public StopFlag {};
+
+TEST_P(StopFlagStops, ByASignalWithoutEndingTheProcess) {
+  const int status = status_of_child([&] {
+    if (stop_requested()) return 1;
+    std::raise(GetParam());
+    return stop_signal() == GetParam() && take_save_request() == 0 ? 42 : 2;
+  });
+  EXPECT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 42);
+}
+
+TEST_P(StopFlagStops, AtOnceByASecondSignal) {
+  const int status = status_of_child([&] {
+    std::raise(SIGINT);
+    std::raise(GetParam());
+    return 1;
+  });
+  EXPECT_TRUE(WIFSIGNALED(status));
+  EXPECT_EQ(WTERMSIG(status), GetParam());
+}
+
+INSTANTIATE_TEST_SUITE_P(Signals, StopFlagStops, testing::Values(SIGINT, SIGTERM));
+
+TEST_P(StopFlagSaves, OnceAndGoesOn) {
+  const int status = status_of_child([&] {
+    std::raise(GetParam());
+    if (stop_requested() || take_save_request() != GetParam()) return 1;
+    if (take_save_request() != 0) return 2;
+    std::raise(GetParam());
+    return take_save_request() == GetParam() ? 42 : 3;
+  });
+  EXPECT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 42);
+}
+
+INSTANTIATE_TEST_SUITE_P(Signals, StopFlagSaves, testing::Values(SIGUSR1, SIGUSR2));
+
+TEST_F(StopFlag, CanBeRaisedAndClearedByTests) {
+  EXPECT_FALSE(stop_requested());
+  raise_stop_flag(SIGTERM);
+  EXPECT_EQ(stop_signal(), SIGTERM);
+  raise_stop_flag(SIGUSR2);
+  EXPECT_EQ(take_save_request(), SIGUSR2);
+  EXPECT_EQ(stop_signal(), SIGTERM);
+  clear_stop_flag();
+  EXPECT_EQ(stop_signal(), 0);
+}
+
+}  // namespace
+}  // namespace lra
