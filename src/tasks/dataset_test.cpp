@@ -9,7 +9,7 @@
 #include "base/atomic_file.h"
 #include "base/error.h"
 #include "tasks/shard_format.h"
-#include "tasks/test_folder.h"
+#include "tasks/test_fixtures.h"
 
 namespace lra::tasks {
 namespace {
@@ -129,14 +129,14 @@ TEST(Dataset, ManyShardsReadAsOneSplit) {
   DatasetWriter writer(root.path("data"), manifest, 0);
   writer.begin_split("train");
   Bytes big(size_t{40} << 20);
-  for (int32_t i = 0; i < 5; ++i) {
+  for (int32_t i = 0; i < 3; ++i) {
     big[0] = static_cast<uint8_t>(i);
     writer.add(i, big);
   }
-  EXPECT_EQ(writer.finish().splits.at("train").size(), 3U);
+  EXPECT_EQ(writer.finish().splits.at("train").size(), 2U);
   const Split train = Dataset::open(root.path("data")).split("train");
-  ASSERT_EQ(train.size(), 5);
-  for (int32_t i = 0; i < 5; ++i) {
+  ASSERT_EQ(train.size(), 3);
+  for (int32_t i = 0; i < 3; ++i) {
     EXPECT_EQ(train.label(i), i);
     EXPECT_EQ(train.stored_bytes(i)[0], i);
   }
