@@ -47,10 +47,7 @@ std::string processor_isa() {
       __builtin_cpu_supports("avx512bf16") && __builtin_cpu_supports("avx512vnni")) {
     return "avx512";
   }
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
-      __builtin_cpu_supports("f16c")) {
-    return "avx2";
-  }
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return "avx2";
 #endif
   return "baseline";
 }
