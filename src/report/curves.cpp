@@ -11,13 +11,16 @@ namespace lra::report {
 namespace {
 
 constexpr double kWidth = 560, kHeight = 300;
-constexpr double kLeft = 46, kRight = 16, kTop = 12, kBottom = 44;
+constexpr double kLeft = 46, kRight = 24, kTop = 12, kBottom = 44;
 constexpr size_t kMostPoints = 500;  // about one per pixel column of the plot
 
 struct Curve {
-  const RunRecord* run;
+  std::string name;
+  uint64_t seed = 0;
   std::vector<Evaluation> points;
-  int style = 0;  // place of its legend entry
+  int style = 0;  // place of its name in the legend
+
+  std::string run_name() const { return name + ", seed " + std::to_string(seed); }
 };
 
 struct Chart {
@@ -38,26 +41,33 @@ std::string style_class(int style) {
          std::to_string(style / kNumCurveColors % kNumCurveDashes);
 }
 
-std::string curve_name(const RunRecord& run) {
-  const std::string title = run.model_title.empty() ? run.model : run.model_title;
-  return run.preset.empty() ? title : title + ", " + run.preset;
-}
-
-// Names in the order of the leaderboard, so that a model keeps its colour in every chart.
-std::vector<std::string> all_names(const std::vector<RunRecord>& records,
-                                   const Leaderboard& board) {
-  std::vector<std::string> names;
-  for (const Row& row : board.rows) {
-    for (const RunRecord& run : records) {
-      const std::string name = curve_name(run);
-      if (run.model == row.model && run.preset == row.preset &&
-          std::find(names.begin(), names.end(), name) == names.end()) {
-        names.push_back(name);
+// The title, with the preset where the report holds several.
+class CurveNames {
+ public:
+  CurveNames(const std::vector<RunRecord>& records, const Leaderboard& board) {
+    for (const Row& row : board.rows) several_presets_ |= row.preset != board.rows[0].preset;
+    // In the order of the leaderboard, so that a model keeps its colour in every chart.
+    for (const Row& row : board.rows) {
+      for (const RunRecord& run : records) {
+        if (run.model != row.model || run.preset != row.preset) continue;
+        const std::string name = name_of(run);
+        if (std::find(all_.begin(), all_.end(), name) == all_.end()) all_.push_back(name);
       }
     }
   }
-  return names;
-}
+  std::string name_of(const RunRecord& run) const {
+    const std::string title = run.model_title.empty() ? run.model : run.model_title;
+    return several_presets_ && !run.preset.empty() ? title + ", " + run.preset : title;
+  }
+  int style_of(const std::string& name) const {
+    return static_cast<int>(std::find(all_.begin(), all_.end(), name) - all_.begin());
+  }
+  const std::vector<std::string>& all() const { return all_; }
+
+ private:
+  bool several_presets_ = false;
+  std::vector<std::string> all_;
+};
 
 void set_ticks(Chart& chart) {
   double low = 100, high = 0, last = 1;
@@ -123,9 +133,7 @@ std::string curve_svg(const Chart& chart, const Curve& curve) {
   const bool single = curve.points.size() == 1;
   if (single) path += "h0";
   return "<path class=\"curve " + style_class(curve.style) + (single ? " dot" : "") + "\" d=\"" +
-         path + "\"><title>" +
-         html(curve_name(*curve.run) + ", seed " + std::to_string(curve.run->seed)) +
-         "</title></path>\n";
+         path + "\"><title>" + html(curve.run_name()) + "</title></path>\n";
 }
 
 const Evaluation& highest(const std::vector<Evaluation>& points) {
@@ -140,9 +148,8 @@ std::string description(const Chart& chart) {
       });
   const Evaluation& top = highest(best->points);
   return "Validation accuracy against training step for " + std::to_string(chart.curves.size()) +
-         (chart.curves.size() == 1 ? " run" : " runs") + ". The highest is " +
-         curve_name(*best->run) + ", " + fixed(100 * top.accuracy, 2) + " % at step " +
-         thousands(top.step) + ".";
+         (chart.curves.size() == 1 ? " run" : " runs") + ". The highest is " + best->run_name() +
+         ", " + fixed(100 * top.accuracy, 2) + " % at step " + thousands(top.step) + ".";
 }
 
 std::string legend_html(const Chart& chart) {
@@ -165,8 +172,7 @@ std::string end_points_html(const Chart& chart) {
       "<th scope=\"col\">at step</th><th scope=\"col\">last, %</th><th scope=\"col\">at step</th>"
       "</tr></thead><tbody>\n";
   for (const Curve& curve : chart.curves) {
-    text += "<tr><th class=\"word\" scope=\"row\">" +
-            html(curve_name(*curve.run) + ", seed " + std::to_string(curve.run->seed)) + "</th>";
+    text += "<tr><th class=\"word\" scope=\"row\">" + html(curve.run_name()) + "</th>";
     for (const Evaluation& point : {highest(curve.points), curve.points.back()}) {
       text +=
           "<td>" + fixed(100 * point.accuracy, 2) + "</td><td>" + thousands(point.step) + "</td>";
@@ -222,16 +228,17 @@ std::vector<Evaluation> thinned_curve(const std::vector<Evaluation>& curve, size
 }
 
 std::string curves_html(const std::vector<RunRecord>& records, const Leaderboard& board) {
-  const std::vector<std::string> names = all_names(records, board);
+  const CurveNames names(records, board);
   std::string text;
   for (const TaskColumn& column : board.columns) {
-    Chart chart{.column = &column, .curves = {}, .legend = names, .steps = {}, .percents = {}};
+    Chart chart{
+        .column = &column, .curves = {}, .legend = names.all(), .steps = {}, .percents = {}};
     for (const RunRecord& run : records) {
       if (run.task != column.task || run.kind != "train") continue;
       std::vector<Evaluation> points = thinned_curve(run.val_curve, kMostPoints);
       if (points.empty()) continue;
-      const auto place = std::find(names.begin(), names.end(), curve_name(run)) - names.begin();
-      chart.curves.push_back({&run, std::move(points), static_cast<int>(place)});
+      const std::string name = names.name_of(run);
+      chart.curves.push_back({name, run.seed, std::move(points), names.style_of(name)});
     }
     if (chart.curves.empty()) continue;
     set_ticks(chart);

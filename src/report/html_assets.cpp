@@ -25,11 +25,13 @@ body {
   margin: 0; background: var(--page); color: var(--ink);
   font: 16px/1.55 system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", sans-serif;
 }
-main, header, footer { max-width: 78rem; margin: 0 auto; padding: 0 1.5rem; }
+main, header, footer { max-width: 84rem; margin: 0 auto; padding: 0 1.5rem; }
 header { padding-top: 3rem; }
 h1 { font-size: 1.9rem; line-height: 1.2; letter-spacing: -0.015em; margin: 0 0 0.4rem; }
 h2 { font-size: 1.25rem; letter-spacing: -0.01em; margin: 3rem 0 0.35rem; scroll-margin-top: 1rem; }
-h3 { font-size: 1rem; margin: 0 0 0.25rem; }
+h3 { font-size: 1rem; margin: 1.75rem 0 0.25rem; }
+h2 + h3 { margin-top: 0.75rem; }
+figure h3 { margin-top: 0; }
 p { margin: 0.35rem 0 1rem; max-width: 46rem; }
 a { color: var(--accent); }
 .facts, .caption { color: var(--soft); }
@@ -43,10 +45,10 @@ nav a:hover { text-decoration: underline; }
   overflow-x: auto; background: var(--card); border: 1px solid var(--line); border-radius: 8px;
 }
 table { border-collapse: separate; border-spacing: 0; width: 100%; font-size: 0.9rem; }
-th, td { padding: 0.55rem 0.8rem; text-align: right; vertical-align: top; }
+th, td { padding: 0.35rem 0.8rem; text-align: right; vertical-align: top; }
 th.word, td.word { text-align: left; }
 td { font-variant-numeric: tabular-nums; white-space: nowrap; }
-td.word { white-space: normal; min-width: 6rem; overflow-wrap: anywhere; }
+td.long { white-space: normal; min-width: 15rem; max-width: 26rem; overflow-wrap: break-word; }
 thead th {
   border-bottom: 1px solid var(--line); font-weight: 600; color: var(--soft); white-space: nowrap;
   font-size: 0.8rem; vertical-align: bottom;
@@ -57,7 +59,9 @@ tfoot th { font-weight: 400; }
 tfoot tr > * { color: var(--soft); }
 tfoot tr:first-child > * { border-top-width: 2px; }
 .pin { position: sticky; left: 0; z-index: 1; background: var(--card); text-align: left; }
-.board .pin { min-width: 9.5rem; max-width: 15rem; }
+thead th { padding-top: 0.55rem; padding-bottom: 0.55rem; }
+.board th, .board td { padding: 0.55rem 0.6rem; }
+.board .pin { min-width: 12rem; max-width: 15rem; padding-left: 0.9rem; }
 .board .avg { background: var(--stripe); }
 th button {
   font: inherit; color: inherit; background: none; border: 0; padding: 0.1rem 0; cursor: pointer;
@@ -73,7 +77,7 @@ th[aria-sort=ascending], th[aria-sort=descending] { color: var(--ink); }
 .best .figure::before { content: "\2605"; color: var(--c4); font-size: 0.7em; margin-right: 0.35em;
   vertical-align: 0.15em; }
 .quiet { color: var(--soft); font-weight: 400; }
-.sub { display: block; font-size: 0.75rem; line-height: 1.5; color: var(--soft); font-weight: 400; }
+.sub { display: block; font-size: 0.72rem; line-height: 1.5; color: var(--soft); font-weight: 400; }
 .up { color: var(--up); } .down { color: var(--down); }
 .charts { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 30rem), 1fr));
   gap: 1.25rem; }
@@ -123,11 +127,12 @@ footer { color: var(--soft); font-size: 0.8rem; padding-top: 3rem; padding-botto
   header { padding-top: 1.75rem; }
   h1 { font-size: 1.5rem; }
   h2 { margin-top: 2.25rem; }
-  th, td { padding: 0.5rem 0.6rem; }
-  .board .pin { min-width: 7.5rem; max-width: 9rem; }
+  th, td { padding: 0.35rem 0.6rem; }
+  .board .pin { min-width: 8rem; max-width: 9rem; padding-left: 0.7rem; }
   figure { padding: 0.75rem 0.5rem 0.5rem; }
   figure h3, .legend, figure details { padding-left: 0.35rem; }
-  svg text { font-size: 15px; }
+  svg text { font-size: 17px; }
+  .board .pin .sub { display: none; }
   dl { grid-template-columns: 1fr; gap: 0; }
   dd { margin-bottom: 0.35rem; }
 }

@@ -53,10 +53,10 @@ std::string average_html(const Average& average) {
 std::string row_html(const Leaderboard& board, size_t index, const std::vector<int>& best) {
   const Row& row = board.rows[index];
   std::string text = "<tr><th class=\"pin word\" scope=\"row\">" + html(row.title);
-  const std::string preset = row.preset.empty() ? "" : row.preset + " preset";
-  const std::string checkpoint = row.checkpoint.empty() ? "" : row.checkpoint + " checkpoint";
-  const std::string validation = row.validation.empty() ? "" : "validation " + row.validation;
-  for (const std::string& part : {preset, row.settings, row.division, validation, checkpoint}) {
+  std::string preset = row.preset.empty() ? "" : row.preset + " preset";
+  if (!row.checkpoint.empty()) preset += (preset.empty() ? "" : ", ") + row.checkpoint + " weights";
+  const std::string validation = row.validation.empty() ? "" : "validation: " + row.validation;
+  for (const std::string& part : {preset, row.settings, row.division, validation}) {
     if (!part.empty()) text += sub(html(part));
   }
   text += "</th>";
@@ -113,8 +113,9 @@ std::string table_html(const Table& table) {
   for (const auto& row : table.rows) {
     text += "<tr>";
     for (size_t i = 0; i < row.size(); ++i) {
-      text +=
-          std::string(is_word(i) ? "<td class=\"word\">" : "<td>") + html(row[i].text) + "</td>";
+      const bool is_long = row[i].text.size() > 28;  // wraps; anything shorter stays on one line
+      const char* kind = is_word(i) ? (is_long ? "word long" : "word") : (is_long ? "long" : "");
+      text += std::string("<td class=\"") + kind + "\">" + html(row[i].text) + "</td>";
     }
     text += "</tr>\n";
   }

@@ -85,7 +85,7 @@ Table protocol_table(const Leaderboard& board) {
   Table table{.kind = TableKind::kProtocols,
               .title = "Protocols",
               .caption =
-                  "validation: own split, held-out part of the training set, or the test set "
+                  "Validation: own split, held-out part of the training set, or the test set "
                   "itself. Checkpoint: the weights that were tested.",
               .header = {"Model", "Preset", "Settings", "Validation", "Checkpoint", "Division",
                          "Revision", "Machine"},
@@ -215,9 +215,9 @@ std::string ratio_text(std::optional<double> value) { return value ? fixed(*valu
 
 std::string rate_text(std::optional<double> value) {
   if (!value || !std::isfinite(*value)) return "-";
-  if (*value >= 1e4 && *value < 1e18) return thousands(std::llround(*value));
+  if (*value >= 1e3 && *value < 1e18) return thousands(std::llround(*value));
   const double size = std::abs(*value);
-  return fixed(*value, size >= 1000 ? 0 : size >= 100 ? 1 : size >= 10 ? 2 : 3);
+  return fixed(*value, size >= 100 ? 1 : size >= 10 ? 2 : 3);
 }
 
 std::vector<int> best_rows(const Leaderboard& board) {

@@ -42,7 +42,7 @@ std::string spread_text(const Cell& cell);
 std::string accuracy_text(std::optional<double> value);
 std::string signed_text(std::optional<double> value);
 std::string ratio_text(std::optional<double> value);
-// Four significant digits at most, "12,345" from 10000 on.
+// "0.475", "12.34", "123.4", "12,345": speeds.
 std::string rate_text(std::optional<double> value);
 
 // Index of the row with the highest figure per column (FAIL left out), or -1.

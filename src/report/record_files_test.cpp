@@ -1,0 +1,81 @@
+#include "report/record_files.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "report/test_records.h"
+
+namespace lra::report {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+class RecordFiles : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    root_ = fs::temp_directory_path() / ("lra_record_files_" + std::to_string(getpid()));
+    fs::create_directories(root_);
+  }
+  void TearDown() override { fs::remove_all(root_); }
+
+  std::string add(const std::string& folder, const std::string& model) {
+    fs::create_directories(root_ / folder);
+    const std::string path = (root_ / folder / "record.json").string();
+    write_record(finished_run("text", model, 60), path);
+    return path;
+  }
+
+  fs::path root_;
+  std::vector<std::string> problems_;
+};
+
+TEST_F(RecordFiles, FoldersAreSearchedInAFixedOrder) {
+  add("b/deep/er", "performer");
+  add("a", "transformer");
+  const auto records = collect_records({root_.string()}, &problems_);
+  ASSERT_EQ(records.size(), 2u);
+  EXPECT_EQ(records[0].model, "transformer");
+  EXPECT_EQ(records[1].model, "performer");
+  EXPECT_THAT(problems_, IsEmpty());
+}
+
+TEST_F(RecordFiles, AFileReachedTwiceCountsOnce) {
+  const std::string path = add("a", "transformer");
+  EXPECT_EQ(collect_records({path, root_.string(), path}, &problems_).size(), 1u);
+}
+
+TEST_F(RecordFiles, AForeignFileIsAProblemAndNotTheEnd) {
+  add("a", "transformer");
+  fs::create_directories(root_ / "b");
+  std::ofstream(root_ / "b" / "record.json") << "{\"hello\": 1}";
+  std::ofstream(root_ / "b" / "other.json") << "not looked at";
+  EXPECT_EQ(collect_records({root_.string()}, &problems_).size(), 1u);
+  EXPECT_THAT(problems_, ElementsAre(HasSubstr("b/record.json")));
+}
+
+TEST_F(RecordFiles, AMissingPathIsAProblem) {
+  const auto records = collect_records({(root_ / "none").string()}, &problems_);
+  EXPECT_THAT(records, IsEmpty());
+  EXPECT_THAT(problems_, ElementsAre(HasSubstr("none")));
+}
+
+TEST_F(RecordFiles, AFolderWithoutRecordsIsAProblem) {
+  collect_records({root_.string()}, &problems_);
+  EXPECT_THAT(problems_, ElementsAre(HasSubstr("no record.json")));
+}
+
+TEST_F(RecordFiles, LinksToFoldersAreNotFollowed) {
+  add("a", "transformer");
+  fs::create_directory_symlink(root_, root_ / "a" / "loop");
+  EXPECT_EQ(collect_records({root_.string()}, &problems_).size(), 1u);
+}
+
+}  // namespace
+}  // namespace lra::report

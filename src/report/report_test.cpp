@@ -1,0 +1,245 @@
+#include "report/report.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <sstream>
+
+#include "base/error.h"
+#include "base/json.h"
+#include "report/csp_hash.h"
+#include "report/test_records.h"
+
+namespace lra::report {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+const std::vector<std::string> kFormatNames = {"text", "md", "csv", "json", "latex", "html"};
+
+// Markup of every format, both quotes, terminal escapes, a text direction override, bad UTF-8.
+const std::string kHostile =
+    "</script><script>alert(1)</script><img src=x onerror=alert(2)>\"'|`[x](javascript:y)"
+    "\\input{z}$%\x1b]0;title\x07\x1b[2J\xE2\x80\xAE\xC2\x9B\xFF\r\n=cmd";
+
+RunRecord hostile_run() {
+  RunRecord run = finished_run(kHostile, kHostile, 60);
+  for (std::string* field :
+       {&run.task_title, &run.model_title, &run.preset, &run.checkpoint, &run.validation,
+        &run.division, &run.division_reason, &run.data_source, &run.data_hash, &run.failure,
+        &run.provenance.processor, &run.provenance.git_revision, &run.provenance.compiler,
+        &run.provenance.finished_utc, &run.provenance.host_os}) {
+    *field = kHostile;
+  }
+  run.provenance.command = {kHostile};
+  run.provenance.kernels = {{kHostile, kHostile}};
+  run.baselines = {{kHostile, 0.5}};
+  run.config.set(kHostile, ConfigValue{kHostile, ""});
+  run.val_curve = {{100, 1, 0.5, 10}, {200, 1, 0.6, 10}};
+  run.measurements = {{.mode = kHostile, .dtype = kHostile, .length = 1024, .batch = 32}};
+  return run;
+}
+
+std::vector<RunRecord> hostile_records() {
+  std::vector<RunRecord> records = {hostile_run(), hostile_run()};
+  records[1].status = RunStatus::kFailed;
+  records[1].fingerprint += "other";
+  return records;
+}
+
+std::string render_hostile(const std::string& format) {
+  return render(hostile_records(), parse_format(format),
+                {.title = kHostile, .problems = {kHostile}});
+}
+
+TEST(Report, NoFormatPassesControlCharactersOn) {
+  for (const std::string& format : kFormatNames) {
+    const std::string text = render_hostile(format);
+    for (const char c : text) {
+      EXPECT_TRUE(static_cast<unsigned char>(c) >= 0x20 || c == '\n') << format << " " << int{c};
+    }
+    EXPECT_THAT(text, Not(HasSubstr("\x7f"))) << format;
+    EXPECT_THAT(text, Not(HasSubstr("\xC2\x9B"))) << format;
+    EXPECT_THAT(text, Not(HasSubstr("\xE2\x80\xAE"))) << format;
+    EXPECT_THAT(text, Not(HasSubstr("\xFF"))) << format;
+    EXPECT_THAT(text, Not(HasSubstr("u001b"))) << format;
+  }
+}
+
+TEST(Report, HtmlHasNoForeignMarkup) {
+  const std::string page = render_hostile("html");
+  EXPECT_THAT(page, Not(HasSubstr("<script>alert")));
+  EXPECT_THAT(page, Not(HasSubstr("<img")));
+  EXPECT_THAT(page, HasSubstr("&lt;script&gt;alert(1)"));
+  size_t scripts = 0;
+  for (size_t at = page.find("<script"); at != page.npos; at = page.find("<script", at + 1)) {
+    ++scripts;
+  }
+  EXPECT_EQ(scripts, 1u);
+}
+
+// Walks the page as a parser would: every "<" opens a tag, and quotes in tags are balanced.
+TEST(Report, HtmlTagsAreBalancedWhateverTheNames) {
+  const std::string page = render_hostile("html");
+  std::string body = page.substr(page.find("<body>"));
+  body.erase(body.find("<script>"), body.find("</script>") - body.find("<script>"));
+  std::vector<std::string> open;
+  for (size_t at = body.find('<'); at != body.npos; at = body.find('<', at + 1)) {
+    const size_t end = body.find('>', at);
+    ASSERT_NE(end, body.npos);
+    const std::string tag = body.substr(at + 1, end - at - 1);
+    EXPECT_EQ(std::count(tag.begin(), tag.end(), '"') % 2, 0) << tag;
+    const std::string name =
+        tag.substr(tag[0] == '/', tag.find_first_of(" />", 1) - (tag[0] == '/'));
+    if (tag.ends_with("/") || name == "script" || name == "html") continue;
+    if (tag[0] != '/') {
+      open.push_back(name);
+      continue;
+    }
+    ASSERT_FALSE(open.empty()) << tag;
+    EXPECT_EQ(open.back(), name);
+    open.pop_back();
+  }
+  EXPECT_TRUE(open.empty());
+}
+
+std::string between(const std::string& text, const std::string& begin, const std::string& end) {
+  const size_t from = text.find(begin) + begin.size();
+  return text.substr(from, text.find(end, from) - from);
+}
+
+TEST(Report, HtmlPolicyNamesExactlyTheInlineCode) {
+  const std::string page = render({finished_run("text", "performer", 65)}, Format::kHtml);
+  const std::string policy = between(page, "Content-Security-Policy\" content=\"", "\"");
+  EXPECT_THAT(policy, ::testing::StartsWith("default-src 'none';"));
+  EXPECT_THAT(policy, HasSubstr(csp_hash(between(page, "<style>", "</style>"))));
+  EXPECT_THAT(policy, HasSubstr(csp_hash(between(page, "<script>", "</script>"))));
+  EXPECT_THAT(policy, Not(HasSubstr("unsafe")));
+  EXPECT_THAT(page, Not(HasSubstr(" style=\""))) << "the policy would refuse it";
+}
+
+TEST(Report, HtmlLoadsNothing) {
+  const std::string page = render({finished_run("text", "performer", 65)}, Format::kHtml);
+  for (const char* needle : {"http:", "https:", "src=", "@import", "url("}) {
+    EXPECT_THAT(page, Not(HasSubstr(needle)));
+  }
+}
+
+TEST(Report, JsonIsAsciiAndHoldsTheNumbers) {
+  const std::string text = render_hostile("json");
+  for (const char c : text) EXPECT_LT(static_cast<unsigned char>(c), 0x80);
+  const Json json =
+      parse_json(render({finished_run("text", "performer", 65)}, Format::kJson), "report");
+  const Json& cell = json["rows"][0]["cells"][0];
+  EXPECT_NEAR(cell["percent"].get<double>(), 65, 1e-9);
+  EXPECT_EQ(cell["paper_v1"].get<double>(), 65.40);
+  EXPECT_NEAR(cell["minus_paper_v1"].get<double>(), -0.4, 1e-9);
+  EXPECT_TRUE(cell["deviation"].is_null());
+  EXPECT_EQ(json["records"].size(), 1u);
+}
+
+// Number of fields of one line, quotes honoured.
+size_t count_fields(const std::string& line) {
+  size_t fields = 1;
+  bool quoted = false;
+  for (const char c : line) {
+    if (c == '"') quoted = !quoted;
+    fields += c == ',' && !quoted;
+  }
+  return fields;
+}
+
+TEST(Report, CsvLinesHaveAsManyFieldsAsTheHeader) {
+  std::vector<RunRecord> records = hostile_records();
+  for (const char* task : {"listops", "text", "retrieval", "image", "pathfinder32"}) {
+    records.push_back(finished_run(task, "performer", 50));
+  }
+  std::istringstream lines(render(records, Format::kCsv));
+  std::string line;
+  std::getline(lines, line);
+  const size_t expected = count_fields(line);
+  int count = 0;
+  bool has_average = false, has_speed = false, has_baseline = false;
+  for (; std::getline(lines, line); ++count) {
+    EXPECT_EQ(count_fields(line), expected) << line;
+    has_average = has_average || line.starts_with("average,performer");
+    has_speed = has_speed || line.starts_with("speed,");
+    has_baseline = has_baseline || line.starts_with("baseline,root operator");
+  }
+  EXPECT_GT(count, 10);
+  EXPECT_TRUE(has_average && has_speed && has_baseline);
+}
+
+TEST(Report, MarkdownRowsHaveAsManyCellsAsTheirHeader) {
+  std::istringstream lines(render_hostile("md"));
+  size_t expected = 0;
+  int rows = 0;
+  for (std::string line; std::getline(lines, line);) {
+    if (!line.starts_with("|")) {
+      expected = 0;
+      continue;
+    }
+    size_t cells = 0;
+    for (size_t i = 0; i < line.size(); ++i) {
+      cells += line[i] == '|' && (i == 0 || line[i - 1] != '\\');
+    }
+    if (expected == 0) expected = cells;
+    EXPECT_EQ(cells, expected) << line;
+    ++rows;
+  }
+  EXPECT_GT(rows, 8);
+}
+
+TEST(Report, LatexHasNoForeignCommands) {
+  const std::string text = render_hostile("latex");
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    if (line.starts_with("%")) continue;
+    EXPECT_THAT(line, Not(HasSubstr("\\input")));
+  }
+  EXPECT_THAT(text, HasSubstr("\\textbackslash{}input"));
+}
+
+TEST(Report, LatexMarksBestAndSecond) {
+  const std::string text = render(
+      {finished_run("text", "a", 65), finished_run("text", "b", 64), finished_run("text", "c", 63)},
+      Format::kLatex);
+  EXPECT_THAT(text, HasSubstr("a & \\textbf{65.00}"));
+  EXPECT_THAT(text, HasSubstr("b & \\underline{64.00}"));
+  EXPECT_THAT(text, HasSubstr("c & 63.00"));
+}
+
+TEST(Report, ColoursAppearOnlyWhenAskedFor) {
+  const std::vector<RunRecord> records = {finished_run("text", "performer", 65)};
+  EXPECT_THAT(render(records, Format::kText), Not(HasSubstr("\x1b")));
+  EXPECT_THAT(render(records, Format::kText, {.color = true}), HasSubstr("\x1b[1m"));
+}
+
+TEST(Report, TextSetsThePaperBesideOurs) {
+  const std::string text = render({finished_run("text", "performer", 65)}, Format::kText);
+  EXPECT_THAT(text, HasSubstr("65.40 (-0.40)"));
+  EXPECT_THAT(text, HasSubstr("apples-to-apples"));
+  EXPECT_THAT(text, HasSubstr("Sinkhorn averages do not follow"));
+}
+
+TEST(Report, ListsTheFilesLeftOut) {
+  for (const char* format : {"text", "md", "json", "latex", "html"}) {
+    EXPECT_THAT(render({finished_run("text", "performer", 65)}, parse_format(format),
+                       {.problems = {"broken record"}}),
+                HasSubstr("broken record"))
+        << format;
+  }
+}
+
+TEST(Report, RefusesToReportNothing) { EXPECT_THROW(render({}, Format::kText), Error); }
+
+TEST(Report, KnowsItsFormats) {
+  EXPECT_EQ(parse_format("md"), Format::kMarkdown);
+  EXPECT_EQ(parse_format("latex"), Format::kLatex);
+  EXPECT_THROW(parse_format("pdf"), Error);
+}
+
+}  // namespace
+}  // namespace lra::report

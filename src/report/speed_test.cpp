@@ -1,0 +1,91 @@
+#include "report/speed.h"
+
+#include <gtest/gtest.h>
+
+#include "report/leaderboard.h"
+#include "report/test_records.h"
+
+namespace lra::report {
+namespace {
+
+RunRecord timed_run(const std::string& model, double tokens_per_s) {
+  RunRecord run = finished_run("text", model, 60);
+  run.train_tokens_per_s = tokens_per_s;
+  return run;
+}
+
+RunRecord measured(const std::string& model, int64_t length, double steps_per_s) {
+  RunRecord record = finished_run("text", model, 0);
+  record.kind = "bench";
+  record.test.reset();
+  record.measurements = {{.mode = "train",
+                          .dtype = "fp32",
+                          .length = length,
+                          .batch = 32,
+                          .steps_per_s = steps_per_s}};
+  return record;
+}
+
+const CellSpeed& speed_of(const Leaderboard& board, const std::string& model) {
+  for (const Row& row : board.rows) {
+    if (row.model == model) return row.cells[0].speed;
+  }
+  return board.rows.at(board.rows.size()).cells[0].speed;
+}
+
+TEST(Speed, TrainingSpeedIsRelativeToTheTransformer) {
+  const Leaderboard board =
+      build_leaderboard({timed_run("transformer", 10000), timed_run("performer", 25000)});
+  EXPECT_DOUBLE_EQ(*speed_of(board, "performer").relative, 2.5);
+  EXPECT_DOUBLE_EQ(*speed_of(board, "performer").tokens_per_s, 25000);
+  EXPECT_DOUBLE_EQ(*speed_of(board, "performer").steps_per_s, 50);
+  EXPECT_EQ(speed_of(board, "performer").peak_resident_bytes, 1500000000);
+}
+
+TEST(Speed, AnotherMachineIsNoYardstick) {
+  std::vector<RunRecord> records = {timed_run("transformer", 10000), timed_run("performer", 25000)};
+  records[1].provenance.threads = 8;
+  EXPECT_FALSE(speed_of(build_leaderboard(records), "performer").relative);
+}
+
+TEST(Speed, AnotherRevisionIsNoYardstick) {
+  std::vector<RunRecord> records = {timed_run("transformer", 10000), timed_run("performer", 25000)};
+  records[1].provenance.git_dirty = "ab";
+  EXPECT_FALSE(speed_of(build_leaderboard(records), "performer").relative);
+}
+
+TEST(Speed, LostRunsHaveNoSpeed) {
+  const Leaderboard board =
+      build_leaderboard({lost_run("text", "transformer", RunStatus::kDiverged)});
+  EXPECT_FALSE(speed_of(board, "transformer").tokens_per_s);
+  EXPECT_FALSE(speed_of(board, "transformer").peak_resident_bytes);
+}
+
+TEST(Speed, MeasurementsCompareWithinTheirLengthAndWithThePaper) {
+  const auto rows = speed_rows({measured("transformer", 1024, 4), measured("performer", 1024, 6),
+                                measured("performer", 4096, 5)});
+  ASSERT_EQ(rows.size(), 3u);
+  EXPECT_EQ(rows[0].model, "performer");
+  EXPECT_DOUBLE_EQ(*rows[0].relative, 1.5);
+  EXPECT_NEAR(*rows[0].paper_relative, 9.5 / 8.1, 1e-12);
+  EXPECT_DOUBLE_EQ(*rows[1].relative, 1.0);
+  EXPECT_FALSE(rows[2].relative) << "no Transformer was measured at 4096";
+}
+
+TEST(Speed, OfRepeatedMeasurementsTheLatestCounts) {
+  std::vector<RunRecord> records = {measured("performer", 1024, 6), measured("performer", 1024, 7)};
+  records[0].provenance.finished_utc = "2026-03-01T00:00:00Z";
+  const auto rows = speed_rows(records);
+  ASSERT_EQ(rows.size(), 1u);
+  EXPECT_EQ(rows[0].measured.steps_per_s, 6);
+}
+
+TEST(Speed, MeasurementsDoNotEnterTheLeaderboard) {
+  const Leaderboard board = build_leaderboard({measured("performer", 1024, 6)});
+  EXPECT_TRUE(board.rows.empty());
+  EXPECT_TRUE(board.columns.empty());
+  EXPECT_EQ(board.speeds.size(), 1u);
+}
+
+}  // namespace
+}  // namespace lra::report
