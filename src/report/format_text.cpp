@@ -79,7 +79,7 @@ std::string table_text(Table table, bool color) {
   text += line_text(table, header, widths, color);
   text += std::string(total, '-') + "\n";
   for (const auto& row : table.rows) text += line_text(table, row, widths, color);
-  return text + "\n" + wrapped(table.caption, "") + "\n";
+  return text + "\n" + wrapped(clean(table.caption), "") + "\n";
 }
 
 template <typename Lines>

@@ -48,7 +48,7 @@ table { border-collapse: separate; border-spacing: 0; width: 100%; font-size: 0.
 th, td { padding: 0.35rem 0.8rem; text-align: right; vertical-align: top; }
 th.word, td.word { text-align: left; }
 td { font-variant-numeric: tabular-nums; white-space: nowrap; }
-td.long { white-space: normal; min-width: 15rem; max-width: 26rem; overflow-wrap: break-word; }
+td.long { white-space: normal; min-width: 22rem; max-width: 32rem; overflow-wrap: break-word; }
 thead th {
   border-bottom: 1px solid var(--line); font-weight: 600; color: var(--soft); white-space: nowrap;
   font-size: 0.8rem; vertical-align: bottom;

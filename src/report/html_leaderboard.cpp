@@ -113,7 +113,7 @@ std::string table_html(const Table& table) {
   for (const auto& row : table.rows) {
     text += "<tr>";
     for (size_t i = 0; i < row.size(); ++i) {
-      const bool is_long = row[i].text.size() > 28;  // wraps; anything shorter stays on one line
+      const bool is_long = row[i].text.size() > 64;  // wraps; anything shorter stays on one line
       const char* kind = is_word(i) ? (is_long ? "word long" : "word") : (is_long ? "long" : "");
       text += std::string("<td class=\"") + kind + "\">" + html(row[i].text) + "</td>";
     }

@@ -81,6 +81,13 @@ Table accuracy_table(const Leaderboard& board) {
   return table;
 }
 
+// For a column that says the same, or nothing, in every row.
+void drop_column(Table& table, std::ptrdiff_t column) {
+  table.header.erase(table.header.begin() + column);
+  for (Cells& row : table.rows) row.erase(row.begin() + column);
+  if (column < table.num_left) --table.num_left;
+}
+
 Table protocol_table(const Leaderboard& board) {
   Table table{.kind = TableKind::kProtocols,
               .title = "Protocols",
@@ -99,6 +106,9 @@ Table protocol_table(const Leaderboard& board) {
     }
     table.rows.push_back(std::move(cells));
   }
+  const bool no_settings = std::all_of(board.rows.begin(), board.rows.end(),
+                                       [](const Row& row) { return row.settings.empty(); });
+  if (no_settings) drop_column(table, 2);
   return table;
 }
 
@@ -157,6 +167,13 @@ Table measurement_table(const Leaderboard& board) {
          {m.peak_resident_bytes > 0 ? human_bytes(static_cast<uint64_t>(m.peak_resident_bytes))
                                     : "-"},
          {row.machine}});
+  }
+  const bool one_machine =
+      std::all_of(board.speeds.begin(), board.speeds.end(),
+                  [&](const SpeedRow& row) { return row.machine == board.speeds[0].machine; });
+  if (one_machine && !board.speeds.empty()) {
+    table.caption += " Machine: " + board.speeds[0].machine + ".";
+    drop_column(table, static_cast<std::ptrdiff_t>(table.header.size()) - 1);
   }
   return table;
 }
