@@ -22,7 +22,8 @@ namespace lra::tasks {
 struct MakeOptions {
   std::string out;
   uint64_t seed = 0;
-  std::optional<int64_t> num_train, num_val, num_test;  // the task's own sizes when absent
+  std::optional<int64_t> num_train = {}, num_val = {},
+                         num_test = {};  // the task's own sizes when absent
 };
 
 // One row of `lra data check`: a fact, and whether it is as it must be.

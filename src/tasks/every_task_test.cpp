@@ -1,0 +1,219 @@
+// What every task must keep to; runs over the table of tasks.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <set>
+
+#include "base/parallel.h"
+#include "tasks/all.h"
+#include "tasks/test_fixtures.h"
+
+namespace lra::tasks {
+namespace {
+
+using ::testing::HasSubstr;
+
+// How a task gets small data in these tests.
+struct Example {
+  const char* settings;  // [task] as TOML
+  // Hash of the data for seeds 0, 1 and 2 (of the one fixed source where nothing is drawn). A
+  // change here changes everybody's data: raise the task's version with it.
+  std::vector<std::string> golden;
+};
+
+const std::map<std::string_view, Example>& examples() {
+  static const std::map<std::string_view, Example> all = {
+      {"listops", {"", {"?", "?", "?"}}},
+      {"text", {"num_train = 80\nnum_test = 80", {"?"}}},
+  };
+  return all;
+}
+
+std::unique_ptr<Task> make_task(const TaskSpec& spec) {
+  return spec.make(parse_toml(examples().at(spec.name).settings, "test"));
+}
+
+// Generates, or imports small official data.
+void prepare(const TaskSpec& spec, const Task& task, const TestFolder& root,
+             const std::string& name, uint64_t seed) {
+  QuietProgress progress;
+  if (task.can_generate()) {
+    const MakeOptions options{
+        .out = root.path(name), .seed = seed, .num_train = 120, .num_val = 40, .num_test = 40};
+    EXPECT_EQ(task.num_to_make(options), 200);
+    task.make(options, progress);
+    return;
+  }
+  const std::string raw = root.path("raw");
+  if (spec.name == "text" && !std::filesystem::exists(raw)) write_small_imdb(raw, 40);
+  task.import(task.find_sources(raw), root.path(name), progress);
+}
+
+class EveryTask : public ::testing::TestWithParam<const TaskSpec*> {
+ protected:
+  const TaskSpec& spec() const { return *GetParam(); }
+  TestFolder root_;
+};
+
+TEST_P(EveryTask, DataIsThatOfTheGoldenHashes) {
+  const auto task = make_task(spec());
+  uint64_t seed = 0;
+  for (const std::string& golden : examples().at(spec().name).golden) {
+    const std::string name = "seed" + std::to_string(seed);
+    prepare(spec(), *task, root_, name, seed);
+    EXPECT_EQ(Dataset::open(root_.path(name)).hash(), golden) << "seed " << seed;
+    ++seed;
+  }
+}
+
+TEST_P(EveryTask, AnyNumberOfThreadsGivesTheSameBytes) {
+  const auto task = make_task(spec());
+  const int before = num_threads();
+  std::set<std::string> hashes;
+  for (const int threads : {1, 2, 4}) {
+    set_num_threads(threads);
+    const std::string name = "threads" + std::to_string(threads);
+    prepare(spec(), *task, root_, name, 7);
+    hashes.insert(Dataset::open(root_.path(name)).hash());
+  }
+  set_num_threads(before);
+  EXPECT_EQ(hashes.size(), 1U);
+}
+
+TEST_P(EveryTask, TokensLabelsAndSplitsFitTheShape) {
+  const auto task = make_task(spec());
+  prepare(spec(), *task, root_, "data", 1);
+  const Dataset dataset = open_dataset(spec(), *task, root_.path("data"));
+  const TaskShape shape = task->shape();
+  ASSERT_EQ(dataset.manifest().num_towers, shape.num_towers);
+  std::set<std::vector<int32_t>> train_and_test;
+  size_t num_examples = 0;
+  for (const char* name : {"train", "val", "test"}) {
+    const Split split = task->split(dataset, name);
+    ASSERT_GT(split.size(), 0);
+    for (int64_t i = 0; i < split.size(); ++i) {
+      ASSERT_GE(split.label(i), 0);
+      ASSERT_LT(split.label(i), shape.num_classes);
+      std::vector<int32_t> ids;
+      for (int64_t tower = 0; tower < shape.num_towers; ++tower) {
+        std::vector<int32_t> sequence(static_cast<size_t>(split.sequence_length(i, tower)));
+        split.read_tokens(i, tower, sequence);
+        ids.insert(ids.end(), sequence.begin(), sequence.end());
+      }
+      for (const int32_t id : ids) {
+        ASSERT_GE(id, shape.has_padding ? 1 : 0);
+        ASSERT_LT(id, shape.vocabulary);
+      }
+      if (name == std::string("val") && task->validation() == "test") continue;
+      ++num_examples;
+      train_and_test.insert(ids);
+    }
+  }
+  EXPECT_EQ(train_and_test.size(), num_examples) << "splits are not disjoint";
+}
+
+TEST_P(EveryTask, CheckPassesOnGoodDataAndRenderShowsIt) {
+  const auto task = make_task(spec());
+  prepare(spec(), *task, root_, "data", 1);
+  const Dataset dataset = Dataset::open(root_.path("data"));
+  const std::vector<Fact> facts = task->check(dataset);
+  EXPECT_FALSE(facts.empty());
+  for (const Fact& fact : facts) EXPECT_TRUE(fact.ok) << fact.name << ": " << fact.detail;
+  const Split train = task->split(dataset, "train");
+  for (const int64_t i : {int64_t{0}, train.size() - 1}) {
+    const std::string text = task->render(train, i);
+    EXPECT_GT(text.size(), 20U);
+    EXPECT_TRUE(text.ends_with('\n'));
+    for (const char c : text) EXPECT_TRUE(c == '\n' || static_cast<unsigned char>(c) >= 0x20);
+  }
+}
+
+TEST_P(EveryTask, ExportIsReadBackAsTheSameData) {
+  const auto task = make_task(spec());
+  prepare(spec(), *task, root_, "data", 1);
+  const Dataset dataset = Dataset::open(root_.path("data"));
+  task->export_official(dataset, root_.path("official"));
+  QuietProgress progress;
+  task->import(task->find_sources(root_.path("official")), root_.path("again"), progress);
+  EXPECT_EQ(Dataset::open(root_.path("again")).hash(), dataset.hash());
+}
+
+TEST_P(EveryTask, BaselinesBeginWithTheMajorityClass) {
+  const auto task = make_task(spec());
+  prepare(spec(), *task, root_, "data", 1);
+  const auto baselines = task->baselines(Dataset::open(root_.path("data")));
+  ASSERT_GE(baselines.size(), 2U);
+  EXPECT_EQ(baselines[0].name, "majority");
+  for (const Baseline& baseline : baselines) {
+    EXPECT_GT(baseline.accuracy, 0) << baseline.name;
+    EXPECT_LE(baseline.accuracy, 1) << baseline.name;
+  }
+}
+
+TEST_P(EveryTask, SpecSaysWhatPeopleNeedToKnow) {
+  EXPECT_EQ(&find_task(spec().name), &spec());
+  for (const std::string_view text : {spec().title, spec().summary, spec().paper}) {
+    EXPECT_GE(text.size(), 10U);
+    EXPECT_LT(text.size(), 100U);
+  }
+  EXPECT_GE(spec().version, 1);
+  EXPECT_FALSE(spec().describe().empty());
+  for (const FieldInfo& field : spec().describe()) EXPECT_FALSE(field.help.empty()) << field.name;
+}
+
+TEST_P(EveryTask, DataOfAnotherTaskIsRefused) {
+  const auto task = make_task(spec());
+  Manifest manifest;
+  manifest.task = spec().name;
+  manifest.task_version = spec().version;
+  manifest.source = "generated";
+  manifest.num_towers = task->shape().num_towers;
+  manifest.token_offset = 1;
+  const auto error_with = [&](const Manifest& wrong, int32_t label, uint8_t token) {
+    const TestFolder root;
+    DatasetWriter writer(root.path("data"), wrong, 0);
+    writer.begin_split("train");
+    const std::vector<uint8_t> tokens{token};
+    writer.add(label, std::vector<std::span<const uint8_t>>(static_cast<size_t>(wrong.num_towers),
+                                                            std::span(tokens)));
+    writer.finish();
+    return error_of([&] { open_dataset(spec(), *task, root.path("data")); });
+  };
+  EXPECT_EQ(error_with(manifest, 0, 0), "");
+  EXPECT_THAT(error_with(manifest, static_cast<int32_t>(task->shape().num_classes), 0),
+              HasSubstr("has label"));
+  Manifest wrong = manifest;
+  wrong.task = "other";
+  EXPECT_THAT(error_with(wrong, 0, 0), HasSubstr("of task 'other'"));
+  wrong = manifest;
+  wrong.task_version += 1;
+  EXPECT_THAT(error_with(wrong, 0, 0), HasSubstr("task version"));
+  wrong = manifest;
+  wrong.num_towers = 3 - manifest.num_towers;
+  EXPECT_THAT(error_with(wrong, 0, 0), HasSubstr("sequences per example"));
+  wrong = manifest;
+  wrong.token_offset = task->shape().vocabulary;
+  EXPECT_THAT(error_with(wrong, 0, 0), HasSubstr("has token"));
+}
+
+INSTANTIATE_TEST_SUITE_P(Tasks, EveryTask,
+                         ::testing::ValuesIn(all_tasks().begin(), all_tasks().end()),
+                         [](const auto& info) { return std::string(info.param->name); });
+
+TEST(AllTasks, EveryTaskHasAnExampleHere) { EXPECT_EQ(examples().size(), all_tasks().size()); }
+
+TEST(AllTasks, AWrongNameGetsASuggestion) {
+  EXPECT_EQ(error_of([] { find_task("lisops"); }),
+            "unknown task 'lisops'; did you mean 'listops'?");
+}
+
+TEST(AllTasks, TasksThatAreNotDrawnCannotBeMade) {
+  QuietProgress progress;
+  const auto task = make_task(find_task("text"));
+  EXPECT_FALSE(task->can_generate());
+  EXPECT_THAT(error_of([&] { task->make({.out = "unused"}, progress); }), HasSubstr("import"));
+}
+
+}  // namespace
+}  // namespace lra::tasks
