@@ -1,7 +1,7 @@
 // What one run leaves behind: result, settings and provenance, as `record.json` in its folder.
 //
-// The report reads nothing else. The file is written atomically and carries a schema version; a record of
-// an unknown schema is refused with a clear message.
+// The report reads nothing else. The file is written atomically and carries a schema version; a
+// record of an unknown schema is refused with a clear message.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +29,7 @@ struct Provenance {
   int64_t threads = 0;
   std::map<std::string, std::string> kernels;  // operator -> chosen implementation
   std::string host_os;
-  std::string started_utc;   // ISO 8601
+  std::string started_utc;  // ISO 8601
   std::string finished_utc;
   std::vector<std::string> command;  // argv
 };
@@ -72,15 +72,16 @@ struct RunRecord {
   std::string checkpoint;   // which weights the test figure belongs to: "best" or "last"
   std::string data_source;  // "generated", "imported"
   std::string data_hash, config_hash, weights_hash;
-  std::string fingerprint;  // of everything that decides the result: config, data, task version, seed
+  std::string
+      fingerprint;  // of everything that decides the result: config, data, task version, seed
 
   int64_t num_parameters = 0, base_parameters = 0;
   std::string division, division_reason;  // "apples-to-apples" or "free-for-all"
 
   int64_t steps = 0, planned_steps = 0, examples = 0, tokens = 0;
-  double train_seconds = 0;        // training steps alone
-  double total_seconds = 0;        // with evaluation and saving
-  double train_tokens_per_s = 0;   // over all training steps of this run
+  double train_seconds = 0;       // training steps alone
+  double total_seconds = 0;       // with evaluation and saving
+  double train_tokens_per_s = 0;  // over all training steps of this run
   int64_t peak_resident_bytes = 0;
   std::optional<Evaluation> train, val, test, best_val;
   std::vector<Evaluation> val_curve;

@@ -6,8 +6,8 @@
 namespace lra {
 
 struct TaskShape {
-  int64_t length = 0;       // tokens fed per sequence, without CLS
-  int64_t vocabulary = 0;   // token ids are 0 .. vocabulary - 1
+  int64_t length = 0;      // tokens fed per sequence, without CLS
+  int64_t vocabulary = 0;  // token ids are 0 .. vocabulary - 1
   int64_t num_classes = 0;
   int64_t num_towers = 1;   // 2: two documents, one label
   bool has_padding = true;  // id 0 is padding; false for images, where every position is a pixel
