@@ -80,6 +80,7 @@ Dataset open_dataset(const TaskSpec& spec, const Task& task, const std::string& 
   }
   compare("task version", manifest.task_version, spec.version);
   compare("number of sequences per example", manifest.num_towers, shape.num_towers);
+  compare("bytes per token", manifest.token_bytes, 1);
   if (!verify) return dataset;
   for (const auto& [name, unused] : manifest.splits) {
     const Largest largest = largest_in(dataset.split(name), shape.num_towers);

@@ -15,8 +15,8 @@ std::span<const TaskSpec* const> all_tasks();
 const TaskSpec& find_task(std::string_view name);
 
 // Opens a prepared folder for this task. Throws lra::Error when it belongs to another task or
-// version, has other towers than `task`, or, with `verify`, holds a token or label that the model
-// has no embedding or class for.
+// version, has other towers or token bytes than `task`, or, with `verify`, holds a token or label
+// that the model has no embedding or class for.
 Dataset open_dataset(const TaskSpec& spec, const Task& task, const std::string& folder,
                      bool verify = true);
 

@@ -1,8 +1,6 @@
 #include "tasks/dataset.h"
 
 #include <algorithm>
-#include <filesystem>
-#include <numeric>
 #include <optional>
 
 #include "base/atomic_file.h"
@@ -11,6 +9,7 @@
 #include "base/hash.h"
 #include "base/mapped_file.h"
 #include "base/parallel.h"
+#include "tasks/files.h"
 #include "tasks/shard_format.h"
 
 namespace lra::tasks {
@@ -202,7 +201,7 @@ std::span<const uint8_t> Split::stored_bytes(int64_t example, int64_t tower) con
 
 Dataset Dataset::open(const std::string& folder, bool verify) {
   const std::string manifest_path = folder + "/" + kManifestFile;
-  if (!std::filesystem::exists(manifest_path)) {
+  if (!is_file(manifest_path)) {
     throw Error({.where = folder,
                  .what = "is not a prepared dataset",
                  .expected = std::string("a folder with ") + kManifestFile,

@@ -10,6 +10,7 @@
 #include "base/hash.h"
 #include "base/text_format.h"
 #include "tasks/dataset.h"
+#include "tasks/files.h"
 #include "tasks/shard_format.h"
 
 namespace lra::tasks {
@@ -39,7 +40,7 @@ void sync_folder(const std::string& folder) {
 }
 
 void refuse_existing(const std::string& folder) {
-  if (!fs::exists(fs::symlink_status(folder))) return;
+  if (!is_there(folder)) return;
   throw Error({.where = folder,
                .what = "exists already",
                .expected = "a folder that is to be made",

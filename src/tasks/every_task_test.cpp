@@ -196,6 +196,14 @@ TEST_P(EveryTask, DataOfAnotherTaskIsRefused) {
   wrong.num_towers = 3 - manifest.num_towers;
   EXPECT_THAT(error_with(wrong, 0, 0), HasSubstr("sequences per example"));
   wrong = manifest;
+  wrong.token_bytes = 2;
+  EXPECT_THAT(error_of([&] {
+                const TestFolder root;
+                DatasetWriter(root.path("data"), wrong, 0).finish();
+                open_dataset(spec(), *task, root.path("data"));
+              }),
+              HasSubstr("bytes per token"));
+  wrong = manifest;
   wrong.token_offset = task->shape().vocabulary;
   EXPECT_THAT(error_with(wrong, 0, 0), HasSubstr("has token"));
 }

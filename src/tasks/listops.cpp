@@ -11,10 +11,12 @@
 #include "base/atomic_file.h"
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/mapped_file.h"
 #include "base/parallel.h"
 #include "base/progress.h"
 #include "base/text_format.h"
 #include "tasks/facts.h"
+#include "tasks/files.h"
 #include "tasks/listops_expression.h"
 #include "tasks/listops_generator.h"
 #include "tasks/listops_tsv.h"
@@ -65,7 +67,7 @@ int64_t setting(const Manifest& manifest, const std::string& key, int64_t otherw
 }
 
 std::array<std::string, 3> source_files(const std::vector<std::string>& sources) {
-  if (sources.size() == 1 && fs::is_directory(sources[0])) {
+  if (sources.size() == 1 && is_folder(sources[0])) {
     std::array<std::string, 3> files = find_listops_files(sources[0]);
     if (!files[0].empty()) return files;
   } else if (sources.size() == 3) {
@@ -193,9 +195,10 @@ void ListOpsTask::import(const std::vector<std::string>& sources, const std::str
   manifest.settings = {{"format", kOfficialFolder}};
   Hasher hasher;
   int64_t num_bytes = 0;
-  for (const std::string& file : files) {
-    hasher.append(to_hex(hash128_file(file)));
-    num_bytes += static_cast<int64_t>(fs::file_size(file));
+  for (const std::string& path : files) {
+    const MappedFile file(path);
+    hasher.append(to_hex(hash128(file.bytes())));
+    num_bytes += static_cast<int64_t>(file.bytes().size());
   }
   manifest.source_hash = to_hex(hasher.digest());
   // The text takes at least twice the room of the tokens.
@@ -223,7 +226,7 @@ void ListOpsTask::export_official(const Dataset& dataset, const std::string& out
   make_folder(folder);
   for (const char* name : kSplitNames) {
     const std::string path = folder + "/basic_" + name + ".tsv";
-    if (!fs::exists(path)) continue;
+    if (!is_there(path)) continue;
     throw Error({.where = path, .what = "exists already", .expected = "", .advice = "remove it"});
   }
   constexpr int64_t kChunk = 64;         // examples formatted by one task
@@ -239,8 +242,14 @@ void ListOpsTask::export_official(const Dataset& dataset, const std::string& out
         const int64_t first = begin + chunk * kChunk;
         const int64_t end = std::min(first + kChunk, split.size());
         for (int64_t i = first; i < end; ++i) {
-          append_listops_line(split.stored_bytes(i), split.label(i),
-                              texts[static_cast<size_t>(chunk)]);
+          const std::span<const uint8_t> symbols = split.stored_bytes(i);
+          if (evaluate_listops(symbols).value != split.label(i)) {
+            throw Error({.where = std::string(name) + " example " + std::to_string(i),
+                         .what = "is not an expression with its value",
+                         .expected = "",
+                         .advice = "run lra data check listops"});
+          }
+          append_listops_line(symbols, split.label(i), texts[static_cast<size_t>(chunk)]);
         }
       });
       for (const std::string& text : texts) file.append(std::string_view(text));

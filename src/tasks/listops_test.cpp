@@ -136,6 +136,9 @@ TEST(ListOps, CheckFindsWrongTargetsDuplicatesAndLengths) {
             "train example 1 equals train example 0");
   EXPECT_FALSE(fact(facts, "duplicates within train").ok);
   EXPECT_EQ(fact(facts, "duplicates across splits").value, "1");
+  EXPECT_THAT(error_of([&] { task_with()->export_official(dataset, root.path("out")); }),
+              HasSubstr("val example 0: is not an expression with its value"));
+  EXPECT_FALSE(std::filesystem::exists(root.path("out/listops-1000/basic_val.tsv")));
   EXPECT_THAT(task_with()->render(dataset.split("test"), 0), HasSubstr("[MAX 0"));
   EXPECT_THAT(task_with()->render(dataset.split("train"), 0), HasSubstr("MAX = 2\n  1 2\n"));
 }

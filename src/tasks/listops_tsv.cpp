@@ -8,6 +8,7 @@
 #include "base/mapped_file.h"
 #include "base/parallel.h"
 #include "base/text_format.h"
+#include "tasks/files.h"
 #include "tasks/stopping.h"
 
 namespace lra::tasks {
@@ -141,7 +142,7 @@ std::array<std::string, 3> find_listops_files(const std::string& folder) {
                                                      "basic_test.tsv"};
       files[i] = (base / kNames[i]).lexically_normal().string();
     }
-    const auto exists = [](const std::string& file) { return fs::is_regular_file(file); };
+    const auto exists = [](const std::string& file) { return is_file(file); };
     if (std::all_of(files.begin(), files.end(), exists)) return files;
   }
   return {};

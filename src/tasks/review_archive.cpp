@@ -3,13 +3,13 @@
 #include <archive.h>
 #include <archive_entry.h>
 
-#include <filesystem>
 #include <memory>
 #include <string_view>
 
 #include "base/error.h"
 #include "base/progress.h"
 #include "base/text_format.h"
+#include "tasks/files.h"
 #include "tasks/stopping.h"
 
 namespace lra::tasks {
@@ -46,7 +46,7 @@ class ReviewArchive {
     archive_read_support_filter_bzip2(handle_.get());
     archive_read_support_filter_xz(handle_.get());
     archive_read_support_format_tar(handle_.get());
-    if (!std::filesystem::is_regular_file(path)) fail("no such file");
+    if (!is_file(path)) fail("no such file");
     if (archive_read_open_filename(handle_.get(), path.c_str(), kReadBlock) != ARCHIVE_OK) {
       fail("is not a tar archive" + reason());
     }

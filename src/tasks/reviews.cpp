@@ -10,6 +10,7 @@
 #include "base/parallel.h"
 #include "base/progress.h"
 #include "base/text_format.h"
+#include "tasks/files.h"
 #include "tasks/review_archive.h"
 #include "tasks/stopping.h"
 
@@ -48,15 +49,17 @@ bool parse_choice(std::string_view text, const std::array<const char*, 2>& choic
 
 // Paths of one split and label, with their keys.
 void list_folder(const fs::path& folder, std::vector<std::pair<ReviewKey, std::string>>& found) {
-  if (!fs::is_directory(folder)) {
+  if (!is_folder(folder)) {
     throw Error({.where = folder.string(),
                  .what = "no such folder",
                  .expected = "aclImdb/{train,test}/{neg,pos}",
                  .advice = "is the archive unpacked completely?"});
   }
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
-    const std::string path = entry.path().string();
-    if (entry.path().filename().string().starts_with(".")) continue;  // left by file managers
+  std::error_code failed;
+  fs::directory_iterator entry(folder, failed);
+  for (; !failed && entry != fs::directory_iterator(); entry.increment(failed)) {
+    const std::string path = entry->path().string();
+    if (entry->path().filename().string().starts_with(".")) continue;  // left by file managers
     ReviewKey key;
     if (!parse_review_path(path, key)) {
       throw Error({.where = path,
@@ -66,6 +69,7 @@ void list_folder(const fs::path& folder, std::vector<std::pair<ReviewKey, std::s
     }
     found.emplace_back(key, path);
   }
+  if (failed) throw io_error(folder.string(), "cannot list the folder", failed.value());
 }
 
 std::vector<Review> read_folder(const fs::path& root, Progress& progress) {
@@ -119,9 +123,9 @@ bool parse_review_path(std::string_view path, ReviewKey& key) {
 
 std::vector<Review> read_reviews(const std::string& source, Progress& progress) {
   std::vector<Review> reviews;
-  if (fs::is_directory(fs::path(source) / "aclImdb")) {
+  if (is_folder(fs::path(source) / "aclImdb")) {
     reviews = read_folder(fs::path(source) / "aclImdb", progress);
-  } else if (fs::is_directory(source)) {
+  } else if (is_folder(source)) {
     reviews = read_folder(source, progress);
   } else {
     reviews = read_review_archive(source, progress);

@@ -22,6 +22,7 @@
 #include "base/text_format.h"
 #include "tasks/byte_baseline.h"
 #include "tasks/facts.h"
+#include "tasks/files.h"
 #include "tasks/reviews.h"
 #include "tasks/stopping.h"
 #include "tasks/utf8.h"
@@ -141,9 +142,9 @@ void TextTask::import(const std::vector<std::string>& sources, const std::string
 
 std::vector<std::string> TextTask::find_sources(const std::string& root) const {
   const fs::path base(root);
-  if (fs::is_directory(base / "aclImdb")) return {(base / "aclImdb").string()};
+  if (is_folder(base / "aclImdb")) return {(base / "aclImdb").string()};
   for (const char* name : {"aclImdb_v1.tar.gz", "aclImdb_labeled.tar.gz"}) {
-    if (fs::is_regular_file(base / name)) return {(base / name).string()};
+    if (is_file(base / name)) return {(base / name).string()};
   }
   return {};
 }
@@ -210,14 +211,16 @@ void write_reviews(const Dataset& dataset, const std::vector<ReviewKey>& keys,
 
 void TextTask::export_official(const Dataset& dataset, const std::string& out) const {
   const std::string folder = out + "/aclImdb", partial = folder + ".partial";
-  if (fs::exists(folder)) {
+  if (is_there(folder)) {
     throw Error({.where = folder, .what = "exists already", .expected = "", .advice = "remove it"});
   }
   const std::vector<ReviewKey> keys = read_names(dataset);
-  fs::remove_all(partial);
+  std::error_code failed;
+  fs::remove_all(partial, failed);
   try {
     write_reviews(dataset, keys, partial);
-    fs::rename(partial, folder);
+    fs::rename(partial, folder, failed);
+    if (failed) throw io_error(folder, "cannot rename " + partial, failed.value());
   } catch (...) {
     std::error_code ignored;
     fs::remove_all(partial, ignored);
