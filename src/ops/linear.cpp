@@ -67,12 +67,13 @@ std::tuple<Tensor, Tensor, Tensor> linear_backward_impl(const Tensor& grad, cons
 }
 
 struct LinearFunction : torch::autograd::Function<LinearFunction> {
+  // The bias is optional, not undefined: the library takes no undefined tensor for an input.
   static Tensor forward(AutogradContext* ctx, const Tensor& x, const Tensor& weight,
-                        const Tensor& bias) {
+                        const std::optional<Tensor>& bias) {
     const at::AutoDispatchBelowADInplaceOrView guard;
     ctx->save_for_backward({x, weight});
-    ctx->saved_data["bias"] = bias.defined();
-    return linear(x, weight, bias);
+    ctx->saved_data["bias"] = bias.has_value();
+    return linear(x, weight, tensor_or_empty(bias));
   }
   static variable_list backward(AutogradContext* ctx, variable_list grads) {
     const auto saved = ctx->get_saved_variables();
@@ -83,7 +84,7 @@ struct LinearFunction : torch::autograd::Function<LinearFunction> {
 };
 
 Tensor linear_autograd(const Tensor& x, const Tensor& weight, const std::optional<Tensor>& bias) {
-  return LinearFunction::apply(x, weight, tensor_or_empty(bias));
+  return LinearFunction::apply(x, weight, bias);
 }
 
 }  // namespace

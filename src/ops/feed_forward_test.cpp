@@ -1,0 +1,67 @@
+#include "ops/feed_forward.h"
+
+#include "ops/test_tensors.h"
+
+namespace lra::ops {
+namespace {
+
+using at::Tensor;
+
+constexpr uint64_t kKey = 77;
+
+TensorFunction ours(double rate) {
+  return [rate](const std::vector<Tensor>& in) {
+    return feed_forward(in[0], in[1], in[2], in[3], in[4], rate, kKey);
+  };
+}
+
+TensorFunction composed(double rate) {
+  return [rate](const std::vector<Tensor>& in) {
+    Tensor hidden = at::gelu(at::linear(in[0], in[1], in[2]), "tanh");
+    hidden = hidden * dropout_factors(hidden.sizes(), rate, kKey);
+    return at::linear(hidden, in[3], in[4]);
+  };
+}
+
+// x [batch, length, 12], hidden width 40, output width 12.
+std::vector<Tensor> inputs(int64_t batch, int64_t length) {
+  return {random_tensor({batch, length, 12}, 1), random_tensor({40, 12}, 2), random_tensor({40}, 3),
+          random_tensor({12, 40}, 4), random_tensor({12}, 5)};
+}
+
+TEST(FeedForward, AgreesWithTheComposition) {
+  for (const int64_t length : {1, 7, 64})
+    expect_agrees(ours(0), at::kFloat, composed(0), inputs(3, length));
+}
+
+TEST(FeedForward, DropsByTheCounterInBothPasses) {
+  for (const double rate : {0.1, 0.5}) {
+    expect_agrees(ours(rate), at::kFloat, composed(rate), inputs(3, 37));
+  }
+}
+
+TEST(FeedForward, GradientIsTheSlope) {
+  expect_gradient_is_slope(ours(0), inputs(2, 5));
+  expect_gradient_is_slope(ours(0.25), inputs(2, 5));
+}
+
+TEST(FeedForward, WithoutGradientsGivesTheSameValues) {
+  std::vector<Tensor> in;
+  for (const Tensor& t : inputs(2, 9)) in.push_back(t.to(at::kFloat));
+  for (const double rate : {0.0, 0.25}) {
+    const Tensor with_gradients = differentiate(ours(rate), in, at::kFloat).value;
+    const at::NoGradGuard no_grad;
+    EXPECT_LE(relative_error(ours(rate)(in), with_gradients), 1e-6);
+  }
+}
+
+TEST(FeedForward, TrainsItsWeightsUnderAFixedInput) {
+  std::vector<Tensor> in = inputs(2, 5);
+  for (size_t i = 1; i < in.size(); ++i) in[i].set_requires_grad(true);
+  ours(0.25)(in).sum().backward();
+  EXPECT_FALSE(in[0].grad().defined());
+  for (size_t i = 1; i < in.size(); ++i) EXPECT_GT(in[i].grad().abs().max().item<double>(), 0);
+}
+
+}  // namespace
+}  // namespace lra::ops

@@ -1,0 +1,106 @@
+#include "ops/linear.h"
+
+#include "ops/dispatch.h"
+#include "ops/test_tensors.h"
+
+namespace lra::ops {
+namespace {
+
+using at::Tensor;
+
+struct Size {
+  int64_t m, k, n;
+};
+constexpr Size kSizes[] = {{1, 1, 1}, {1, 7, 5}, {3, 17, 33}, {65, 64, 96}, {127, 250, 10}};
+
+const TensorFunction kOurs = [](const std::vector<Tensor>& in) {
+  return ops::linear(in[0], in[1], in.size() > 2 ? in[2] : Tensor());
+};
+const TensorFunction kLibrary = [](const std::vector<Tensor>& in) {
+  return at::linear(in[0], in[1], in.size() > 2 ? in[2] : Tensor());
+};
+
+TEST(Linear, AgreesWithTheLibraryAtOddSizes) {
+  for (const auto& [m, k, n] : kSizes) {
+    SCOPED_TRACE(testing::Message() << "M " << m << " K " << k << " N " << n);
+    expect_agrees(kOurs, at::kFloat, kLibrary,
+                  {random_tensor({m, k}, 1), random_tensor({n, k}, 2), random_tensor({n}, 3)});
+  }
+}
+
+TEST(Linear, WorksWithoutBias) {
+  for (const auto& [m, k, n] : kSizes) {
+    expect_agrees(kOurs, at::kFloat, kLibrary,
+                  {random_tensor({m, k}, 4), random_tensor({n, k}, 5)});
+  }
+}
+
+TEST(Linear, KeepsLeadingAxes) {
+  const std::vector<Tensor> inputs = {random_tensor({2, 5, 12}, 6), random_tensor({9, 12}, 7),
+                                      random_tensor({9}, 8)};
+  EXPECT_EQ(ops::linear(inputs[0], inputs[1]).sizes(), (std::vector<int64_t>{2, 5, 9}));
+  expect_agrees(kOurs, at::kFloat, kLibrary, inputs);
+}
+
+TEST(Linear, TakesStridedInputsAndWeights) {
+  const auto strided = [](const TensorFunction& f) {
+    return [f](const std::vector<Tensor>& in) {
+      return f({in[0].transpose(0, 1), in[1].t(), in[2]});
+    };
+  };
+  expect_agrees(strided(kOurs), at::kFloat, strided(kLibrary),
+                {random_tensor({5, 3, 12}, 9), random_tensor({12, 7}, 10), random_tensor({7}, 11)});
+}
+
+TEST(Linear, TakesAStridedGradient) {
+  const auto transposed = [](const TensorFunction& f) {
+    return [f](const std::vector<Tensor>& in) { return f(in).transpose(0, 2); };
+  };
+  expect_agrees(
+      transposed(kOurs), at::kFloat, transposed(kLibrary),
+      {random_tensor({2, 5, 12}, 12), random_tensor({9, 12}, 13), random_tensor({9}, 14)});
+}
+
+TEST(Linear, GradientIsTheSlope) {
+  expect_gradient_is_slope(
+      kOurs, {random_tensor({2, 5, 12}, 15), random_tensor({9, 12}, 16), random_tensor({9}, 17)});
+}
+
+TEST(Linear, RunsFloat64OnTheLibraryBitForBit) {
+  const Tensor x = random_tensor({33, 65}, 18), w = random_tensor({17, 65}, 19);
+  EXPECT_TRUE(at::equal(ops::linear(x, w), at::linear(x, w)));
+}
+
+TEST(Linear, BackwardSkipsWhatIsNotNeeded) {
+  const Tensor x = random_tensor({4, 6}, 20), w = random_tensor({3, 6}, 21);
+  const Tensor grad = random_tensor({4, 3}, 22);
+  const LinearGrads only_weight = ops::linear_backward(grad, x, w, false, false);
+  EXPECT_FALSE(only_weight.x.defined());
+  EXPECT_FALSE(only_weight.bias.defined());
+  const LinearGrads all = ops::linear_backward(grad, x, w, true, true);
+  EXPECT_LE(relative_error(all.x, at::mm(grad, w)), 1e-12);
+  EXPECT_LE(relative_error(all.weight, at::mm(grad.t(), x)), 1e-12);
+  EXPECT_LE(relative_error(all.bias, grad.sum(0)), 1e-12);
+}
+
+TEST(Linear, ReportsTheImplementationThatRuns) {
+  const bool library_has_onednn =
+      c10::Dispatcher::singleton().findSchema({"mkldnn::_linear_pointwise", ""}).has_value() &&
+      at::globalContext().userEnabledMkldnn();
+  EXPECT_EQ(linear_choice(), library_has_onednn ? "onednn" : "library");
+}
+
+TEST(LinearGelu, AgreesWithTheComposition) {
+  for (const auto& [m, k, n] : kSizes) {
+    SCOPED_TRACE(testing::Message() << "M " << m << " K " << k << " N " << n);
+    const Tensor x = random_tensor({m, k}, 23), w = random_tensor({n, k}, 24);
+    const Tensor b = random_tensor({n}, 25);
+    const Tensor expected = at::gelu(at::linear(x, w, b), "tanh");
+    const Tensor actual = ops::linear_gelu(x.to(at::kFloat), w.to(at::kFloat), b.to(at::kFloat));
+    EXPECT_LE(relative_error(actual, expected), 1e-5);
+    EXPECT_LE(relative_error(ops::linear_gelu(x, w, b), expected), 1e-12);
+  }
+}
+
+}  // namespace
+}  // namespace lra::ops

@@ -1,0 +1,79 @@
+// Dense softmax attention in float64 by its definition, with explicit L x S arrays: the oracle of
+// the attention operators and of every mixer that attends. Shares no code with the kernels.
+#pragma once
+
+#include <torch/torch.h>
+
+#include <vector>
+
+#include "base/rng.h"
+#include "ops/attention.h"
+
+namespace lra::ops {
+
+// bool [1, H or 1, L, S]: what block lists and window allow.
+inline at::Tensor pattern_allows(const AttentionPattern& pattern, int64_t heads, int64_t queries,
+                                 int64_t keys) {
+  at::Tensor allowed = at::ones({1, heads, queries, keys}, at::kBool);
+  const at::Tensor i = at::arange(queries).unsqueeze(1), j = at::arange(keys).unsqueeze(0);
+  if (pattern.left >= 0) allowed = allowed & j.ge(i - pattern.left);
+  if (pattern.right >= 0) allowed = allowed & j.le(i + pattern.right);
+  if (!pattern.offsets.defined()) return allowed;
+  const int64_t query_blocks = (queries + pattern.query_block - 1) / pattern.query_block;
+  const bool per_head = pattern.offsets.numel() - 1 != query_blocks;
+  at::Tensor listed = at::zeros({1, heads, queries, keys}, at::kBool);
+  for (int64_t h = 0; h < heads; ++h) {
+    for (int64_t query = 0; query < queries; ++query) {
+      const int64_t row = (per_head ? h * query_blocks : 0) + query / pattern.query_block;
+      const int64_t end = pattern.offsets[row + 1].item<int64_t>();
+      for (int64_t n = pattern.offsets[row].item<int64_t>(); n < end; ++n) {
+        const int64_t first = pattern.key_blocks[n].item<int32_t>() * pattern.key_block;
+        const int64_t count = std::min(pattern.key_block, keys - first);
+        listed[0][h][query].narrow(0, first, count).fill_(true);
+      }
+    }
+  }
+  return allowed & listed;
+}
+
+// `allowed` restricted to pairs of a valid query and a valid key: [B, H or 1, L, S].
+inline at::Tensor masks_allow(at::Tensor allowed, const AttentionMask& mask) {
+  if (mask.keys.defined()) allowed = allowed & mask.keys.to(at::kBool).unsqueeze(1).unsqueeze(1);
+  if (mask.queries.defined()) {
+    allowed = allowed & mask.queries.to(at::kBool).unsqueeze(1).unsqueeze(-1);
+  }
+  return allowed;
+}
+
+// What attention dropout multiplies weight (i, j) of plane b * H + h by: kernels/attention.h.
+inline at::Tensor attention_dropout_factors(at::IntArrayRef shape_BHLS,
+                                            const AttentionDropout& dropout) {
+  at::Tensor t = at::empty(shape_BHLS, at::kDouble);
+  double* out = t.mutable_data_ptr<double>();
+  const int64_t planes = shape_BHLS[0] * shape_BHLS[1];
+  for (int64_t plane = 0; plane < planes; ++plane) {
+    for (int64_t i = 0; i < shape_BHLS[2]; ++i) {
+      for (int64_t j = 0; j < shape_BHLS[3]; ++j) {
+        const uint32_t value = dropout_value(dropout.key, static_cast<uint32_t>(plane),
+                                             static_cast<uint32_t>(i), static_cast<uint32_t>(j));
+        *out++ = value < dropout_threshold(dropout.rate) ? 0.0 : dropout_scale(dropout.rate);
+      }
+    }
+  }
+  return t;
+}
+
+// softmax over the allowed keys of scale q k^T, times v. q [B, L, H, E], k and v [B, S, H, E],
+// allowed broadcasts to [B, H, L, S] -> [B, L, H, E]; rows without a key give 0.
+inline at::Tensor dense_attention(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
+                                  const at::Tensor& allowed, const AttentionDropout& dropout = {},
+                                  double scale = 0) {
+  if (scale == 0) scale = 1 / std::sqrt(static_cast<double>(q.size(-1)));
+  const at::Tensor scores = scale * at::einsum("blhe,bshe->bhls", {q, k});
+  // Far below every score, yet finite: a row without a key becomes uniform and is then zeroed.
+  at::Tensor weights = scores.masked_fill(~allowed, -1e30).softmax(-1) * allowed;
+  if (dropout.rate > 0) weights = weights * attention_dropout_factors(weights.sizes(), dropout);
+  return at::einsum("bhls,bshe->blhe", {weights, v});
+}
+
+}  // namespace lra::ops
