@@ -1,0 +1,144 @@
+// One dense oracle per mixer, from the published definitions and the rulings in the head of each
+// mixer's source, and the support of the conformance tests.
+#include "mixers/every_mixer_test.h"
+#include "ops/test_attention.h"
+
+namespace lra::mixers {
+namespace {
+
+using at::Tensor;
+
+int64_t setting(const OracleInput& in, const char* name) {
+  return std::get<int64_t>(in.config.find(name)->value);
+}
+
+// Part `part` of a projection [parts * H * E, D] applied to x: [B, L, H, E].
+Tensor heads_of(const OracleInput& in, const char* parameter, int64_t part) {
+  const int64_t width = in.shape.heads * in.shape.head_dim;
+  const Tensor weight = in.parameters.at(parameter).narrow(0, part * width, width);
+  return at::einsum("bld,nd->bln", {in.x_BLD, weight})
+      .reshape({in.x_BLD.size(0), in.x_BLD.size(1), in.shape.heads, in.shape.head_dim});
+}
+
+Tensor merge_heads(const OracleInput& in, const Tensor& y_BLHE) {
+  return at::einsum("bln,dn->bld", {y_BLHE.flatten(2), in.parameters.at("output.weight")});
+}
+
+Tensor self_attention(const OracleInput& in, const Tensor& allowed_LL) {
+  const Tensor allowed = ops::masks_allow(allowed_LL.unsqueeze(0).unsqueeze(0),
+                                          {.keys = in.valid_BL, .queries = in.valid_BL});
+  return merge_heads(
+      in, ops::dense_attention(heads_of(in, "qkv.weight", 0), heads_of(in, "qkv.weight", 1),
+                               heads_of(in, "qkv.weight", 2), allowed, in.dropout));
+}
+
+Tensor transformer(const OracleInput& in) {
+  const int64_t length = in.x_BLD.size(1);
+  return self_attention(in, at::ones({length, length}, at::kBool));
+}
+
+Tensor local(const OracleInput& in) {
+  const int64_t length = in.x_BLD.size(1), block = setting(in, "block");
+  Tensor same_block = at::zeros({length, length}, at::kBool);
+  for (int64_t i = 0; i < length; ++i) {
+    for (int64_t j = 0; j < length; ++j) same_block[i][j] = i / block == j / block;
+  }
+  return self_attention(in, same_block);
+}
+
+Tensor linformer(const OracleInput& in) {
+  const Tensor valid = in.valid_BL.to(at::kDouble);
+  const Tensor p_LR = in.parameters.at("projection").narrow(0, 0, in.x_BLD.size(1));
+  const auto shorten = [&](const Tensor& t) {
+    return at::einsum("bl,lr,blhe->brhe", {valid, p_LR, t});
+  };
+  const Tensor queries_BHLR = in.valid_BL.unsqueeze(1).unsqueeze(-1);
+  return merge_heads(
+      in, ops::dense_attention(heads_of(in, "query.weight", 0),
+                               shorten(heads_of(in, "key_value.weight", 0)),
+                               shorten(heads_of(in, "key_value.weight", 1)),
+                               queries_BHLR.expand({-1, 1, -1, p_LR.size(1)}), in.dropout));
+}
+
+Tensor linear_transformer(const OracleInput& in) {
+  const auto phi = [](const Tensor& x) { return at::where(x > 0, x + 1, x.clamp_max(0).exp()); };
+  const double eps = std::get<double>(in.config.find("eps")->value);
+  Tensor weights_BHLS = at::einsum(
+      "blhe,bshe->bhls", {phi(heads_of(in, "qkv.weight", 0)), phi(heads_of(in, "qkv.weight", 1))});
+  weights_BHLS = weights_BHLS * in.valid_BL.to(at::kDouble).unsqueeze(1).unsqueeze(1);
+  weights_BHLS = weights_BHLS / (weights_BHLS.sum(-1, true) + eps);
+  return merge_heads(in,
+                     at::einsum("bhls,bshe->blhe", {weights_BHLS, heads_of(in, "qkv.weight", 2)}));
+}
+
+constexpr Conformance kConformance[] = {
+    {"transformer", transformer, "", 1},
+    {"local", local, "block = 8", 8},
+    {"linformer", linformer, "rank = 5", 0},
+    {"linear_transformer", linear_transformer, "eps = 1e-6", 1},
+};
+
+}  // namespace
+
+const Conformance* find_conformance(const MixerSpec& spec) {
+  for (const Conformance& row : kConformance) {
+    if (row.name == spec.name) return &row;
+  }
+  return nullptr;
+}
+
+at::Tensor ragged_mask(int64_t length) {
+  Tensor mask = at::zeros({3, length}, at::kByte);
+  mask[0].fill_(1);
+  mask[1].narrow(0, 0, (length + 1) / 2).fill_(1);
+  return mask;
+}
+
+at::Tensor zero_padding(const Tensor& x_BLD, const Tensor& mask_BL) {
+  return mask_BL.defined() ? at::where(mask_BL.to(at::kBool).unsqueeze(-1), x_BLD, 0) : x_BLD;
+}
+
+std::shared_ptr<Mixer> TestedMixer::make(at::ScalarType type, uint64_t seed) const {
+  Initializer init(seed);
+  auto mixer = spec.make(parse_toml(conformance.config, "test settings"), shape, init);
+  mixer->to(type);
+  return mixer;
+}
+
+std::vector<Tensor> TestedMixer::inputs(const Tensor& x_BLD) const {
+  std::vector<Tensor> list = {x_BLD};
+  for (const Tensor& p : make(at::kDouble)->parameters()) list.push_back(p.detach());
+  return list;
+}
+
+ops::TensorFunction TestedMixer::function(const MixerContext& context, at::ScalarType type) const {
+  return [self = *this, context, type](const std::vector<Tensor>& in) {
+    const auto mixer = self.make(type);
+    std::vector<Tensor> parameters = mixer->parameters();
+    LRA_CHECK_EQ(parameters.size() + 1, in.size());
+    for (size_t i = 0; i < parameters.size(); ++i) {
+      // Copied under autograd, a parameter passes its gradient on to the input it came from.
+      parameters[i].set_requires_grad(false).copy_(in[i + 1]);
+    }
+    return zero_padding(mixer->forward(in[0], context), context.mask_BL);
+  };
+}
+
+ops::TensorFunction TestedMixer::oracle(const MixerContext& context) const {
+  return [self = *this, context](const std::vector<Tensor>& in) {
+    OracleInput input{.parameters = {},
+                      .shape = self.shape,
+                      .config = parse_toml(self.conformance.config, "test settings"),
+                      .x_BLD = in[0],
+                      .valid_BL = at::ones({in[0].size(0), in[0].size(1)}, at::kBool),
+                      .dropout = {context.attention_dropout, context.key}};
+    if (context.mask_BL.defined()) input.valid_BL = context.mask_BL.to(at::kBool);
+    size_t i = 1;
+    for (const auto& item : self.make(at::kDouble)->named_parameters()) {
+      input.parameters[item.key()] = in[i++];
+    }
+    return zero_padding(self.conformance.oracle(input), context.mask_BL);
+  };
+}
+
+}  // namespace lra::mixers

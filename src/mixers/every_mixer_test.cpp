@@ -1,0 +1,149 @@
+#include "mixers/every_mixer_test.h"
+
+namespace lra::mixers {
+namespace {
+
+using at::Tensor;
+
+constexpr int64_t kBatch = 3;
+constexpr uint64_t kKey = 0xC0FFEE;
+// Below, at and above the blocks of 8 of the test settings, and odd.
+constexpr int64_t kLengths[] = {1, 2, 7, 8, 9, 16, 17, 33};
+
+Tensor input(int64_t length, int64_t dim = 6) {
+  return 2 * ops::random_tensor({kBatch, length, dim}, static_cast<uint64_t>(length));
+}
+
+void expect_definition(const TestedMixer& mixer, int64_t length) {
+  for (const Tensor& mask : {Tensor(), ragged_mask(length)}) {
+    for (const double rate : {0.0, 0.3}) {
+      SCOPED_TRACE(testing::Message() << "L " << length << " H " << mixer.shape.heads << " mask "
+                                      << mask.defined() << " dropout " << rate);
+      const MixerContext context{mask, rate, kKey};
+      ops::expect_agrees(mixer.function(context, at::kFloat), at::kFloat, mixer.oracle(context),
+                         mixer.inputs(input(length)), {.value = 1e-5, .gradient = 1e-4});
+    }
+  }
+}
+
+TEST_P(EveryMixer, AgreesWithItsDefinition) {
+  for (const int64_t length : kLengths) {
+    expect_definition(tested(length, 1, 3), length);
+    expect_definition(tested(length, 2, 5), length);
+  }
+}
+
+TEST_P(EveryMixer, AgreesWithItsDefinitionAtLengthsOfManyTiles) {
+  expect_definition(tested(301, 2, 8), 301);
+}
+
+TEST_P(EveryMixer, AgreesWithItsDefinitionBelowTheMaximumLength) {
+  expect_definition(tested(40), 17);
+}
+
+TEST_P(EveryMixer, GradientIsTheSlope) {
+  for (const Tensor& mask : {Tensor(), ragged_mask(17)}) {
+    const MixerContext context{mask, 0.2, kKey};
+    const TestedMixer mixer = tested(17);
+    ops::expect_gradient_is_slope(mixer.function(context, at::kDouble), mixer.inputs(input(17)));
+  }
+}
+
+TEST_P(EveryMixer, IgnoresPaddedTokens) {
+  for (const int64_t length : kLengths) {
+    const TestedMixer mixer = tested(length);
+    const Tensor mask = ragged_mask(length), x = input(length);
+    const Tensor changed = at::where(mask.to(at::kBool).unsqueeze(-1), x, 100 * x + 7);
+    const auto f = mixer.function({mask, 0, kKey}, at::kFloat);
+    const auto before = ops::differentiate(f, mixer.inputs(x), at::kFloat);
+    const auto after = ops::differentiate(f, mixer.inputs(changed), at::kFloat);
+    EXPECT_TRUE(at::equal(before.value, after.value)) << "L " << length;
+    EXPECT_TRUE(at::equal(before.gradients[0], zero_padding(before.gradients[0], mask)));
+    for (size_t i = 0; i < before.gradients.size(); ++i) {
+      EXPECT_LE(ops::relative_error(after.gradients[i], before.gradients[i]), 1e-5) << i;
+    }
+  }
+}
+
+TEST_P(EveryMixer, GivesFiniteValuesAtPaddedPositions) {
+  const auto mixer = tested(17).make(at::kFloat);
+  const Tensor y = mixer->forward(input(17).to(at::kFloat), {ragged_mask(17), 0, kKey});
+  EXPECT_TRUE(y.isfinite().all().item<bool>());
+}
+
+TEST_P(EveryMixer, IgnoresHowMuchPaddingFollows) {
+  constexpr int64_t kExtra = 13;
+  for (const int64_t length : kLengths) {
+    const auto mixer = tested(length + kExtra).make(at::kFloat);
+    const Tensor x = input(length).to(at::kFloat), mask = ragged_mask(length);
+    const Tensor longer = at::cat({x, input(kExtra).to(at::kFloat)}, 1);
+    const Tensor longer_mask = at::cat({mask, at::zeros({kBatch, kExtra}, at::kByte)}, 1);
+    const Tensor expected = zero_padding(mixer->forward(x, {mask, 0, kKey}), mask);
+    const Tensor actual = mixer->forward(longer, {longer_mask, 0, kKey}).narrow(1, 0, length);
+    EXPECT_LE(ops::relative_error(zero_padding(actual, mask), expected), 1e-5) << "L " << length;
+  }
+}
+
+TEST_P(EveryMixer, TakesAFullMaskAsNoMask) {
+  const auto mixer = tested(17).make(at::kFloat);
+  const Tensor x = input(17).to(at::kFloat), full = at::ones({kBatch, 17}, at::kByte);
+  EXPECT_LE(
+      ops::relative_error(mixer->forward(x, {full, 0, kKey}), mixer->forward(x, {{}, 0, kKey})),
+      1e-6);
+}
+
+TEST_P(EveryMixer, TrainsEveryRowOfEveryParameter) {
+  const auto mixer = tested(33).make(at::kFloat);
+  const Tensor y = mixer->forward(input(33).to(at::kFloat), {{}, 0, kKey});
+  (y * ops::loss_weights(y)).sum().backward();
+  for (const auto& item : mixer->named_parameters()) {
+    ASSERT_TRUE(item.value().grad().defined()) << item.key();
+    const Tensor rows = item.value().grad().flatten(item.value().dim() > 1 ? 1 : 0);
+    EXPECT_TRUE(rows.ne(0).any(-1).all().item<bool>()) << item.key();
+  }
+}
+
+TEST_P(EveryMixer, GivesTheSameBitsTwice) {
+  const TestedMixer mixer = tested(33);
+  const auto f = mixer.function({ragged_mask(33), 0.1, kKey}, at::kFloat);
+  const auto first = ops::differentiate(f, mixer.inputs(input(33)), at::kFloat);
+  const auto second = ops::differentiate(f, mixer.inputs(input(33)), at::kFloat);
+  EXPECT_TRUE(at::equal(first.value, second.value));
+  for (size_t i = 0; i < first.gradients.size(); ++i) {
+    EXPECT_TRUE(at::equal(first.gradients[i], second.gradients[i])) << "input " << i;
+  }
+}
+
+TEST_P(EveryMixer, DropsAttentionWeightsAsItsSpecSays) {
+  const auto mixer = tested(17).make(at::kFloat);
+  const Tensor x = input(17).to(at::kFloat);
+  const auto run = [&](double rate, uint64_t key) { return mixer->forward(x, {{}, rate, key}); };
+  EXPECT_EQ(at::equal(run(0.5, 1), run(0, 1)), !GetParam()->attention_dropout);
+  if (!GetParam()->attention_dropout) return;
+  EXPECT_FALSE(at::equal(run(0.5, 1), run(0.5, 2)));
+  EXPECT_TRUE(at::equal(run(0, 1), run(0, 2)));
+}
+
+TEST_P(EveryMixer, CommutesWithThePermutationsOfItsDefinition) {
+  constexpr int64_t kGroups = 5;
+  const int64_t group = std::max<int64_t>(1, conformance_->interchangeable);
+  const auto mixer = tested(kGroups * group).make(at::kFloat);
+  const auto permuted = [&](const Tensor& x) {
+    const Tensor order = at::tensor({3, 0, 4, 1, 2}, at::kLong);
+    return x.unflatten(1, {kGroups, group}).index_select(1, order).flatten(1, 2);
+  };
+  const Tensor x = input(kGroups * group).to(at::kFloat);
+  const Tensor expected = permuted(mixer->forward(x, {{}, 0, kKey}));
+  const double error = ops::relative_error(mixer->forward(permuted(x), {{}, 0, kKey}), expected);
+  if (conformance_->interchangeable > 0) {
+    EXPECT_LE(error, 1e-5);
+  } else {
+    EXPECT_GT(error, 1e-3) << "it does commute: say so in kConformance";
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Table, EveryMixer, testing::ValuesIn(kAllMixers),
+                         [](const auto& info) { return std::string(info.param->name); });
+
+}  // namespace
+}  // namespace lra::mixers

@@ -1,0 +1,79 @@
+// The conformance test of mixers runs over the table kAllMixers: every mixer is compared with a
+// dense oracle that shares no code with it. A new mixer fails until its oracle and test settings
+// are a row of kConformance in every_mixer_oracles_test.cpp.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "mixers/all.h"
+#include "ops/attention.h"
+#include "ops/test_tensors.h"
+
+namespace lra::mixers {
+
+// Everything in float64.
+struct OracleInput {
+  std::map<std::string, at::Tensor> parameters;  // by name: "qkv.weight"
+  MixerShape shape;
+  ConfigTable config;  // the test settings
+  at::Tensor x_BLD;
+  at::Tensor valid_BL;  // bool, always defined
+  ops::AttentionDropout dropout;
+};
+
+// The definition with explicit L x L arrays -> [B, L, D]; padded rows may hold anything.
+using Oracle = at::Tensor (*)(const OracleInput& in);
+
+struct Conformance {
+  std::string_view name;
+  Oracle oracle;
+  // TOML of [mixer] with every setting the oracle reads: blocks and ranks small enough for short
+  // sequences to have many.
+  const char* config;
+  // The mixer commutes with a permutation of groups of this many tokens; 0: with none.
+  int64_t interchangeable;
+};
+
+// nullptr when the mixer has no row.
+const Conformance* find_conformance(const MixerSpec& spec);
+
+// A mixer and how to run it as a function of its input and parameters.
+struct TestedMixer {
+  const MixerSpec& spec;
+  const Conformance& conformance;
+  MixerShape shape;
+
+  std::shared_ptr<Mixer> make(at::ScalarType type, uint64_t seed = 1) const;
+  // x, then every parameter in the order of named_parameters(), float64.
+  std::vector<at::Tensor> inputs(const at::Tensor& x_BLD) const;
+  // {x, parameters...} -> the output, zero at padded positions.
+  ops::TensorFunction function(const MixerContext& context, at::ScalarType type) const;
+  ops::TensorFunction oracle(const MixerContext& context) const;
+};
+
+// uint8 [3, length] with valid lengths `length`, about half of it, and 0.
+at::Tensor ragged_mask(int64_t length);
+// x where mask is 1 (everywhere when undefined), else 0.
+at::Tensor zero_padding(const at::Tensor& x_BLD, const at::Tensor& mask_BL);
+
+// The fixture of all conformance tests: one instance per mixer.
+class EveryMixer : public testing::TestWithParam<const MixerSpec*> {
+ protected:
+  void SetUp() override {
+    conformance_ = find_conformance(*GetParam());
+    ASSERT_NE(conformance_, nullptr)
+        << "mixer '" << GetParam()->name
+        << "' has no oracle; add one to kConformance in src/mixers/every_mixer_oracles_test.cpp";
+  }
+  // Model width 6, which is no multiple of anything; heads * head_dim differs from it.
+  TestedMixer tested(int64_t max_length, int64_t heads = 2, int64_t head_dim = 5) const {
+    return {*GetParam(),
+            *conformance_,
+            {.model_dim = 6, .heads = heads, .head_dim = head_dim, .max_length = max_length}};
+  }
+  const Conformance* conformance_ = nullptr;
+};
+
+}  // namespace lra::mixers
