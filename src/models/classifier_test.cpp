@@ -1,0 +1,215 @@
+#include "models/classifier.h"
+
+#include "mixers/all.h"
+#include "ops/test_tensors.h"
+
+namespace lra::models {
+namespace {
+
+using at::Tensor;
+
+SequenceClassifier make(const TaskShape& shape, const ModelConfig& config, const std::string& mixer,
+                        const char* settings = "", uint64_t seed = 1) {
+  return {shape, config, mixers::find_mixer(mixer), parse_toml(settings, "model.toml"), seed};
+}
+
+// The closed form of the reference, written from the layer sizes.
+int64_t expected_parameters(const TaskShape& shape, const ModelConfig& c, int64_t mixer_extra) {
+  const bool cls = c.pooling == "cls";
+  const int64_t norm = 2 * c.embed_dim;
+  const int64_t attention = 4 * c.embed_dim * c.qkv_dim + mixer_extra;
+  const int64_t mlp = 2 * c.embed_dim * c.mlp_dim + c.mlp_dim + c.embed_dim;
+  const int64_t positions =
+      c.positions == "learned" ? (shape.length + (cls ? 1 : 0)) * c.embed_dim : 0;
+  const int64_t head = (c.embed_dim + 1) * c.mlp_dim + (c.mlp_dim + 1) * shape.num_classes;
+  return (shape.vocabulary + (cls ? 1 : 0)) * c.embed_dim + positions +
+         c.layers * (2 * norm + attention + mlp) + norm + head;
+}
+
+struct ReferenceModel {
+  const char* mixer;
+  const char* settings;
+  int64_t mixer_extra, parameters;
+};
+
+void expect_counts(const TaskShape& shape, const ModelConfig& config,
+                   std::initializer_list<ReferenceModel> references) {
+  for (const ReferenceModel& r : references) {
+    const int64_t count = make(shape, config, r.mixer, r.settings).num_parameters();
+    EXPECT_EQ(count, r.parameters) << r.mixer;
+    EXPECT_EQ(count, expected_parameters(shape, config, r.mixer_extra)) << r.mixer;
+  }
+}
+
+TEST(SequenceClassifier, HasTheParameterCountsOfTheReleaseOnListOps) {
+  ModelConfig config;
+  config.heads = 8;
+  config.embed_dim = config.qkv_dim = 512;
+  expect_counts({.length = 2000, .vocabulary = 17, .num_classes = 10}, config,
+                {{"transformer", "", 0, 8948746},
+                 {"local", "", 0, 8948746},
+                 {"linformer", "rank = 16", 2001 * 16, 9076810},
+                 {"linear_transformer", "", 0, 8948746}});
+}
+
+TEST(SequenceClassifier, HasTheParameterCountsOfTheReleaseOnText) {
+  expect_counts({.length = 1000, .vocabulary = 257, .num_classes = 2}, ModelConfig(),
+                {{"transformer", "", 0, 3486722}, {"linformer", "rank = 16", 1001 * 16, 3550786}});
+}
+
+TEST(SequenceClassifier, HasTheParameterCountsOfTheReleaseOnImages) {
+  ModelConfig config;
+  config.layers = 1;
+  config.heads = 8;
+  config.embed_dim = config.mlp_dim = 128;
+  config.qkv_dim = 64;
+  config.positions = "learned";
+  const TaskShape shape{.length = 1024, .vocabulary = 256, .num_classes = 10, .has_padding = false};
+  expect_counts(shape, config,
+                {{"transformer", "", 0, 248458}, {"linformer", "rank = 16", 1025 * 16, 264858}});
+  config.pooling = "mean";
+  config.heads = 2;
+  expect_counts(shape, config, {{"local", "", 0, 248202}});
+}
+
+ModelConfig small_config(const std::string& pooling) {
+  ModelConfig config;
+  config.layers = config.heads = 2;
+  config.embed_dim = 12;
+  config.qkv_dim = 8;
+  config.mlp_dim = 20;
+  config.pooling = pooling;
+  return config;
+}
+
+constexpr TaskShape kSmallShape{.length = 40, .vocabulary = 11, .num_classes = 3};
+constexpr int64_t kBatch = 4;
+
+// Random ids from 1 to 10 in the first `lengths` positions of each row, `padding` behind.
+TokenBatch batch_of(const std::vector<int32_t>& lengths, int64_t length, int32_t padding) {
+  Tensor tokens = at::full({kBatch, length}, padding, at::kInt);
+  for (int64_t b = 0; b < kBatch; ++b) {
+    RandomStream stream(static_cast<uint64_t>(b));
+    for (int32_t i = 0; i < lengths[b]; ++i) {
+      tokens[b][i] = static_cast<int32_t>(1 + stream.below(10));
+    }
+  }
+  return {tokens, at::tensor(lengths, at::kInt)};
+}
+
+TEST(SequenceClassifier, NamesItsParametersAsPyTorchDoes) {
+  ModelConfig config = small_config("cls");
+  config.layers = 1;
+  std::vector<std::string> names;
+  for (const auto& [name, tensor] : make(kSmallShape, config, "transformer").parameter_list()) {
+    names.push_back(name);
+  }
+  const std::string layer = "encoder.layers.0.";
+  const std::vector<std::string> expected = {
+      "embedding.token",          "embedding.cls",
+      layer + "norm1.weight",     layer + "norm1.bias",
+      layer + "mixer.qkv.weight", layer + "mixer.output.weight",
+      layer + "norm2.weight",     layer + "norm2.bias",
+      layer + "mlp.fc1.weight",   layer + "mlp.fc1.bias",
+      layer + "mlp.fc2.weight",   layer + "mlp.fc2.bias",
+      "encoder.norm.weight",      "encoder.norm.bias",
+      "head.hidden.weight",       "head.hidden.bias",
+      "head.output.weight",       "head.output.bias"};
+  std::sort(names.begin(), names.end());
+  std::vector<std::string> sorted = expected;
+  std::sort(sorted.begin(), sorted.end());
+  EXPECT_EQ(names, sorted);
+}
+
+TEST(SequenceClassifier, IgnoresWhatAndHowMuchPaddingFollows) {
+  const std::vector<int32_t> lengths = {30, 17, 1, 23};
+  for (const mixers::MixerSpec* spec : mixers::kAllMixers) {
+    for (const char* pooling : {"cls", "mean"}) {
+      SCOPED_TRACE(testing::Message() << spec->name << " " << pooling);
+      const auto model = make(kSmallShape, small_config(pooling), std::string(spec->name));
+      const Tensor expected = model.forward(batch_of(lengths, 30, 0), {});
+      EXPECT_LE(ops::relative_error(model.forward(batch_of(lengths, 30, 7), {}), expected), 1e-6);
+      EXPECT_LE(ops::relative_error(model.forward(batch_of(lengths, 40, 0), {}), expected), 1e-5);
+    }
+  }
+}
+
+TEST(SequenceClassifier, TreatsEveryPositionAsValidWithoutLengths) {
+  for (const char* pooling : {"cls", "mean"}) {
+    const auto model = make(kSmallShape, small_config(pooling), "transformer");
+    TokenBatch batch = batch_of({30, 30, 30, 30}, 30, 0);
+    const Tensor expected = model.forward(batch, {});
+    batch.lengths_B = Tensor();
+    EXPECT_TRUE(at::equal(model.forward(batch, {}), expected));
+    // Positions that only a mask would hide.
+    const TokenBatch padded = batch_of({30, 17, 1, 23}, 30, 0);
+    EXPECT_FALSE(at::equal(model.forward({padded.tokens_BL, {}}, {}), model.forward(padded, {})));
+  }
+}
+
+TEST(SequenceClassifier, KeepsClsValidInAnEmptyExample) {
+  for (const mixers::MixerSpec* spec : mixers::kAllMixers) {
+    SCOPED_TRACE(spec->name);
+    const auto model = make(kSmallShape, small_config("cls"), std::string(spec->name));
+    const Tensor logits = model.forward(batch_of({0, 0, 0, 0}, 9, 5), {});
+    EXPECT_TRUE(logits.isfinite().all().item<bool>());
+    (logits * ops::loss_weights(logits)).sum().backward();
+    for (const auto& [name, parameter] : model.parameter_list()) {
+      if (name != "embedding.cls" && name.find("mixer.output") == std::string::npos) continue;
+      EXPECT_GT(parameter.grad().abs().max().item<double>(), 0) << name;
+    }
+  }
+}
+
+TEST(SequenceClassifier, HasNoRandomnessInEvaluation) {
+  const TokenBatch batch = batch_of({30, 17, 1, 23}, 30, 0);
+  for (const mixers::MixerSpec* spec : mixers::kAllMixers) {
+    const auto model = make(kSmallShape, small_config("mean"), std::string(spec->name));
+    const Tensor first = model.forward(batch, {.training = false, .seed = 1, .step = 0});
+    const Tensor second = model.forward(batch, {.training = false, .seed = 2, .step = 9});
+    EXPECT_TRUE(at::equal(first, second)) << spec->name;
+  }
+}
+
+TEST(SequenceClassifier, DrawsDropoutFromSeedAndStep) {
+  const TokenBatch batch = batch_of({30, 17, 1, 23}, 30, 0);
+  const auto model = make(kSmallShape, small_config("mean"), "transformer");
+  const auto run = [&](uint64_t seed, int64_t step) {
+    return model.forward(batch, {.training = true, .seed = seed, .step = step});
+  };
+  EXPECT_TRUE(at::equal(run(1, 5), run(1, 5)));
+  EXPECT_FALSE(at::equal(run(1, 5), run(1, 6)));
+  EXPECT_FALSE(at::equal(run(1, 5), run(2, 5)));
+}
+
+TEST(SequenceClassifier, HasTheWeightsOfItsSeed) {
+  const auto weights = [](uint64_t seed) {
+    return make(kSmallShape, small_config("cls"), "linformer", "", seed).parameter_list();
+  };
+  const auto first = weights(1), again = weights(1), other = weights(2);
+  for (size_t i = 0; i < first.size(); ++i) {
+    EXPECT_TRUE(at::equal(first[i].second, again[i].second)) << first[i].first;
+    if (first[i].first.ends_with("fc1.weight") || first[i].first == "embedding.token") {
+      EXPECT_FALSE(at::equal(first[i].second, other[i].second)) << first[i].first;
+    }
+  }
+}
+
+TEST(SequenceClassifier, TrainsEveryParameter) {
+  for (const mixers::MixerSpec* spec : mixers::kAllMixers) {
+    for (const char* pooling : {"cls", "mean"}) {
+      ModelConfig config = small_config(pooling);
+      config.positions = "learned";
+      const auto model = make(kSmallShape, config, std::string(spec->name));
+      const Tensor logits = model.forward(batch_of({40, 40, 40, 40}, 40, 0), {.training = true});
+      (logits * ops::loss_weights(logits)).sum().backward();
+      for (const auto& [name, parameter] : model.parameter_list()) {
+        ASSERT_TRUE(parameter.grad().defined()) << spec->name << " " << name;
+        EXPECT_GT(parameter.grad().abs().max().item<double>(), 0) << spec->name << " " << name;
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace lra::models
