@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstdio>
 #include <cstring>
 #include <filesystem>
 
@@ -43,8 +44,7 @@ std::string hash_of(const std::vector<TensorView>& tensors) {
 std::map<std::string, std::string> metadata_of(const TrainProgress& p, const std::string& hash) {
   const Json progress = {{"step", p.step},
                          {"tokens", p.tokens},
-                         {"train_seconds", p.train_seconds},
-                         {"total_seconds", p.total_seconds},
+                         {"last_eval_step", p.last_eval_step},
                          {"best_accuracy", p.best_accuracy},
                          {"best_step", p.best_step}};
   return {{"format", "pt"}, {"lra.progress", json_text(progress)}, {"lra.xxh3", hash}};
@@ -62,8 +62,7 @@ TrainProgress progress_of(const SafetensorsFile& file) {
   JsonFields fields(json, file.path(), "lra.progress");
   return {.step = fields.get<int64_t>("step"),
           .tokens = fields.get<int64_t>("tokens"),
-          .train_seconds = fields.get<double>("train_seconds"),
-          .total_seconds = fields.get<double>("total_seconds"),
+          .last_eval_step = fields.get<int64_t>("last_eval_step"),
           .best_accuracy = fields.get<double>("best_accuracy"),
           .best_step = fields.get<int64_t>("best_step")};
 }
@@ -130,6 +129,21 @@ void replace_link(const std::string& path, const std::string& target) {
     throw io_error(path, "cannot replace the link", errno);
 }
 
+// Renames a complete folder to its name; one that is there already (the same step, saved again
+// after its validation) is exchanged in one step, so that the name is never without a checkpoint.
+void put_in_place(const std::string& partial, const std::string& final_path) {
+  if (!fs::exists(final_path)) {
+    if (::rename(partial.c_str(), final_path.c_str()) != 0) {
+      throw io_error(final_path, "cannot rename", errno);
+    }
+    return;
+  }
+  if (::renameat2(AT_FDCWD, partial.c_str(), AT_FDCWD, final_path.c_str(), RENAME_EXCHANGE) != 0) {
+    throw io_error(final_path, "cannot replace the checkpoint", errno);
+  }
+  fs::remove_all(partial);
+}
+
 }  // namespace
 
 CheckpointStore::CheckpointStore(std::string folder, int64_t keep)
@@ -142,18 +156,15 @@ std::string CheckpointStore::save(const FlatParameters& parameters, const TrainP
   const std::string partial = final_path + ".partial";
   const auto weights = views_of(parameters, parameters.values, "");
   const std::string hash = hash_of(weights);
-  if (!fs::exists(final_path)) {
-    fs::remove_all(partial);
-    make_folder(partial);
-    write_safetensors(partial + "/model.safetensors", weights, metadata_of(progress, hash));
-    auto moments = views_of(parameters, parameters.m, "m.");
-    const auto second = views_of(parameters, parameters.v, "v.");
-    moments.insert(moments.end(), second.begin(), second.end());
-    write_safetensors(partial + "/optimizer.safetensors", moments,
-                      metadata_of(progress, hash_of(moments)));
-    if (::rename(partial.c_str(), final_path.c_str()) != 0)
-      throw io_error(final_path, "cannot rename", errno);
-  }
+  fs::remove_all(partial);
+  make_folder(partial);
+  write_safetensors(partial + "/model.safetensors", weights, metadata_of(progress, hash));
+  auto moments = views_of(parameters, parameters.m, "m.");
+  const auto second = views_of(parameters, parameters.v, "v.");
+  moments.insert(moments.end(), second.begin(), second.end());
+  write_safetensors(partial + "/optimizer.safetensors", moments,
+                    metadata_of(progress, hash_of(moments)));
+  put_in_place(partial, final_path);
   replace_link(folder_of("latest"), name);
   if (is_best) replace_link(folder_of("best"), name);
   sync_folder(folder_);

@@ -12,6 +12,18 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// [run] of a config.toml.
+struct RunHeader {
+  std::string task, model, preset;
+  int64_t seed = 0;
+  void fields(auto& f) {
+    f("task", task, "");
+    f("model", model, "");
+    f("preset", preset, "");
+    f("seed", seed, "");
+  }
+};
+
 constexpr const char* kSections[] = {"task", "model", "mixer", "train"};
 
 // The settings with every absent field at its default, in the order of the fields.
@@ -124,17 +136,7 @@ ConfigTable RunConfig::to_table() const {
 
 RunConfig RunConfig::from_table(const ConfigTable& table) {
   const ConfigTable& run = section(table, "run");
-  struct Header {
-    std::string task, model, preset;
-    int64_t seed = 0;
-    void fields(auto& f) {
-      f("task", task, "");
-      f("model", model, "");
-      f("preset", preset, "");
-      f("seed", seed, "");
-    }
-  };
-  const auto header = read_config<Header>(run, "run");
+  const auto header = read_config<RunHeader>(run, "run");
   ConfigTable settings = table;
   settings.erase("run");
   refuse_unknown_sections(settings);

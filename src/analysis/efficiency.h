@@ -1,0 +1,27 @@
+// Speed and memory of one model at one length: the quantities of the paper's Tables 2 and 4, on
+// this machine.
+//
+// One call per process, so that peak memory belongs to that measurement alone. Random tokens, no
+// input pipeline.
+#pragma once
+
+#include <cstdint>
+
+#include "base/run_record.h"
+#include "training/run_config.h"
+
+namespace lra::analysis {
+
+struct EfficiencyOptions {
+  bool train = true;  // forward, backward and update; else forward only
+  int64_t batch = 32;
+  int64_t warmup_steps = 2;   // not timed
+  int64_t windows = 5;        // timed windows; the median counts
+  double window_seconds = 1;  // a window has as many whole steps as it takes to fill this
+};
+
+// `run` gives model and task (its length is the one measured). Peak memory counts from the start of
+// the process.
+Measurement measure(const training::RunConfig& run, const EfficiencyOptions& options);
+
+}  // namespace lra::analysis

@@ -1,0 +1,212 @@
+// lra bench: training and inference speed and memory, each figure measured in a process of its own.
+#include <cstdio>
+
+#include "analysis/efficiency.h"
+#include "base/atomic_file.h"
+#include "base/clock.h"
+#include "base/progress.h"
+#include "base/stop_flag.h"
+#include "base/text_format.h"
+#include "cli/child_process.h"
+#include "cli/command.h"
+#include "mixers/all.h"
+#include "training/fairness.h"
+
+namespace lra::cli {
+namespace {
+
+struct BenchArguments {
+  std::string task = "text", preset = "release", mode = "train", out, one;
+  std::vector<std::string> models, sets;
+  std::vector<int64_t> lengths = {1024, 2048, 3072, 4096};
+  int64_t batch = 32, windows = 5;
+  double window_seconds = 1;
+};
+
+training::RunConfig config_of(const BenchArguments& a, const std::string& model, int64_t length) {
+  std::vector<std::string> sets = a.sets;
+  sets.push_back("task.length=" + std::to_string(length));
+  return training::resolve_run(a.task, model, a.preset, 0, {}, sets);
+}
+
+Json to_json_fields(const Measurement& m) {
+  return {{"mode", m.mode},
+          {"dtype", m.dtype},
+          {"length", m.length},
+          {"batch", m.batch},
+          {"steps_per_s", m.steps_per_s},
+          {"tokens_per_s", m.tokens_per_s},
+          {"slowest_steps_per_s", m.slowest_steps_per_s},
+          {"fastest_steps_per_s", m.fastest_steps_per_s},
+          {"windows", m.windows},
+          {"peak_resident_bytes", m.peak_resident_bytes}};
+}
+
+Measurement from_json_fields(const std::string& text) {
+  const Json json = parse_json(text, "measurement");
+  JsonFields f(json, "measurement");
+  return {.mode = f.get<std::string>("mode"),
+          .dtype = f.get<std::string>("dtype"),
+          .length = f.get<int64_t>("length"),
+          .batch = f.get<int64_t>("batch"),
+          .steps_per_s = f.get<double>("steps_per_s"),
+          .tokens_per_s = f.get<double>("tokens_per_s"),
+          .slowest_steps_per_s = f.get<double>("slowest_steps_per_s"),
+          .fastest_steps_per_s = f.get<double>("fastest_steps_per_s"),
+          .windows = f.get<int64_t>("windows"),
+          .peak_resident_bytes = f.get<int64_t>("peak_resident_bytes")};
+}
+
+// The child's part: one measurement, printed as JSON.
+ExitCode measure_one(const BenchArguments& a) {
+  const auto result =
+      analysis::measure(config_of(a, a.one, a.lengths.at(0)), {.train = a.mode == "train",
+                                                               .batch = a.batch,
+                                                               .warmup_steps = 2,
+                                                               .windows = a.windows,
+                                                               .window_seconds = a.window_seconds});
+  print_json(to_json_fields(result));
+  return ExitCode::kDone;
+}
+
+std::vector<std::string> child_arguments(const BenchArguments& a, const CommonOptions& common,
+                                         const std::string& model, int64_t length) {
+  std::vector<std::string> words = {"bench",
+                                    "--measure-one",
+                                    model,
+                                    "--lengths",
+                                    std::to_string(length),
+                                    "--task",
+                                    a.task,
+                                    "--preset",
+                                    a.preset,
+                                    "--mode",
+                                    a.mode,
+                                    "--batch",
+                                    std::to_string(a.batch),
+                                    "--windows",
+                                    std::to_string(a.windows),
+                                    "--window-seconds",
+                                    std::to_string(a.window_seconds)};
+  if (common.threads > 0) words.insert(words.end(), {"--threads", std::to_string(common.threads)});
+  for (const std::string& set : a.sets) words.insert(words.end(), {"--set", set});
+  return words;
+}
+
+RunRecord bench_record(const BenchArguments& a, const std::string& model, const Program& program) {
+  const training::RunConfig config = config_of(a, model, a.lengths.at(0));
+  const training::Fairness fairness = training::judge(config);
+  RunRecord record;
+  record.kind = "bench";
+  record.status = RunStatus::kDone;
+  record.task = a.task;
+  record.task_title = config.task_spec().title;
+  record.task_version = config.task_spec().version;
+  record.model = model;
+  record.model_title = config.mixer_spec().title;
+  record.preset = a.preset;
+  record.config = config.to_table();
+  record.num_parameters = fairness.parameters;
+  record.base_parameters = fairness.base_parameters;
+  record.division = fairness.division;
+  record.division_reason = fairness.reason;
+  record.provenance = program_provenance(program.common);
+  return record;
+}
+
+// Measures one model at every length. A length that fails is said so and left out.
+RunRecord bench_model(const BenchArguments& a, const std::string& model, const Program& program,
+                      Progress& bar) {
+  RunRecord record = bench_record(a, model, program);
+  for (const int64_t length : a.lengths) {
+    if (stop_requested()) break;
+    bar.set_postfix(model + " " + std::to_string(length));
+    const ChildResult child = run_self(child_arguments(a, program.common, model, length));
+    if (child.exit_code == 0) {
+      record.measurements.push_back(from_json_fields(child.output));
+    } else {
+      record.status = stop_requested() ? RunStatus::kStopped : RunStatus::kFailed;
+      record.failure = "length " + std::to_string(length) + " ended with exit code " +
+                       std::to_string(child.exit_code);
+      bar.message(model + ": " + record.failure);
+    }
+    bar.update();
+  }
+  record.provenance.finished_utc = utc_now();
+  return record;
+}
+
+void print_table(const std::vector<RunRecord>& records, const BenchArguments& a) {
+  TextTable table({"model", "length", "steps/s", "slowest", "fastest", "tokens/s", "peak memory"});
+  for (const RunRecord& record : records) {
+    for (const Measurement& m : record.measurements) {
+      table.add_row({record.model, std::to_string(m.length), fixed(m.steps_per_s, 3),
+                     fixed(m.slowest_steps_per_s, 3), fixed(m.fastest_steps_per_s, 3),
+                     thousands(static_cast<int64_t>(m.tokens_per_s)),
+                     human_bytes(static_cast<uint64_t>(m.peak_resident_bytes))});
+    }
+  }
+  std::printf("%s, %s, preset %s, batch %lld, fp32, median of %lld windows\n\n%s", a.mode.c_str(),
+              a.task.c_str(), a.preset.c_str(), static_cast<long long>(a.batch),
+              static_cast<long long>(a.windows), table.text().c_str());
+}
+
+ExitCode bench(const Program& program, BenchArguments a) {
+  if (!a.one.empty()) return measure_one(a);
+  if (a.models.empty()) a.models = mixers::mixer_names();
+  for (const std::string& model : a.models) (void)config_of(a, model, a.lengths.at(0));
+  Progress bar({.description = "bench " + a.mode,
+                .total = static_cast<int64_t>(a.models.size() * a.lengths.size()),
+                .unit = "cell",
+                .quiet = program.common.quiet});
+  std::vector<RunRecord> records;
+  for (const std::string& model : a.models) {
+    if (stop_requested()) return ExitCode::kStopped;
+    records.push_back(bench_model(a, model, program, bar));
+    if (!a.out.empty()) {
+      const std::string folder = a.out + "/" + a.task + "-" + model + "-" + a.mode;
+      make_folder(folder);
+      write_record(records.back(), folder + "/record.json");
+    }
+  }
+  bar.finish();
+  if (program.common.json) {
+    Json rows = Json::array();
+    for (const RunRecord& record : records) rows.push_back(parse_json(to_json(record), "record"));
+    print_json(rows);
+  } else {
+    print_table(records, a);
+  }
+  return ExitCode::kDone;
+}
+
+}  // namespace
+
+void add_bench(CLI::App& app, Program& program) {
+  auto a = std::make_shared<BenchArguments>();
+  auto* command =
+      add_command(app, program, "bench", "training and inference speed and memory on this machine",
+                  [&program, a] { return bench(program, *a); });
+  command->add_option("--task", a->task, "task whose model is measured (default text)");
+  command->add_option("--models", a->models, "models, separated by commas; default: all")
+      ->delimiter(',');
+  command
+      ->add_option("--lengths", a->lengths,
+                   "lengths, separated by commas (default 1024,2048,3072,4096)")
+      ->delimiter(',')
+      ->check(CLI::PositiveNumber);
+  command->add_option("--batch", a->batch, "sequences per step (default 32)")
+      ->check(CLI::PositiveNumber);
+  command->add_option("--mode", a->mode, "train or infer (default train)")
+      ->check(CLI::IsMember({"train", "infer"}));
+  command->add_option("--preset", a->preset, "paper, release or small (default release)");
+  command->add_option("--windows", a->windows, "timed windows; the median counts (default 5)")
+      ->check(CLI::PositiveNumber);
+  command->add_option("--window-seconds", a->window_seconds, "least length of a window (default 1)")
+      ->check(CLI::NonNegativeNumber);
+  command->add_option("--set", a->sets, "KEY=VALUE: override a setting")->take_all();
+  command->add_option("--out", a->out, "folder for run records");
+  command->add_option("--measure-one", a->one, "measure one model in this process")->group("");
+}
+
+}  // namespace lra::cli

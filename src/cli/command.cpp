@@ -1,0 +1,43 @@
+#include "cli/command.h"
+
+#include <torch/version.h>
+
+#include <cstdio>
+
+#include "base/provenance.h"
+#include "kernels/choice.h"
+#include "ops/linear.h"
+
+namespace lra::cli {
+
+CLI::App* add_command(CLI::App& parent, Program& program, const std::string& name,
+                      const std::string& help, std::function<ExitCode()> action) {
+  CLI::App* command = parent.add_subcommand(name, help);
+  CommonOptions& common = program.common;
+  command->add_flag("--json", common.json, "print the result as JSON on standard output");
+  command->add_flag("--quiet", common.quiet, "no progress bars or messages");
+  command->add_option("--threads", common.threads, "threads for computing; default: all cores")
+      ->check(CLI::Range(1, 1024));
+  command->add_option("--device", common.device, "cpu")
+      ->check([](const std::string& device) -> std::string {
+        return device == "cpu"
+                   ? ""
+                   : "'" + device + "' is not available in this build, which knows cpu only";
+      });
+  command->callback([&program, action = std::move(action)] { program.action = action; });
+  return command;
+}
+
+Provenance program_provenance(const CommonOptions& common) {
+  Provenance provenance = make_provenance(common.argv);
+  provenance.torch_version = TORCH_VERSION;
+  provenance.device = common.device;
+  for (const auto& choice : kernels::kernel_choices())
+    provenance.kernels[choice.op] = choice.implementation;
+  provenance.kernels["linear"] = ops::linear_choice();
+  return provenance;
+}
+
+void print_json(const Json& value) { std::printf("%s\n", json_text(value, 2).c_str()); }
+
+}  // namespace lra::cli

@@ -1,0 +1,50 @@
+// What the subcommands share: the common flags, and how a subcommand is registered.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "base/json.h"
+#include "base/run_record.h"
+
+namespace lra::cli {
+
+struct CommonOptions {
+  bool json = false;   // machine-readable result on standard output, nothing else there
+  bool quiet = false;  // no progress on standard error
+  int threads = 0;     // 0: as many as the machine has
+  std::string device = "cpu";
+  std::vector<std::string> argv;
+};
+
+// What the chosen subcommand does; set by its parser, run by main.
+struct Program {
+  CommonOptions common;
+  std::function<ExitCode()> action;
+};
+
+// Adds a subcommand with the common flags. `action` runs when it was chosen.
+CLI::App* add_command(CLI::App& parent, Program& program, const std::string& name,
+                      const std::string& help, std::function<ExitCode()> action);
+
+// Provenance with the parts that only a program with torch knows.
+Provenance program_provenance(const CommonOptions& common);
+
+void print_json(const Json& value);
+
+// Registered in main, in the order of --help.
+void add_list(CLI::App& app, Program& program);
+void add_help(CLI::App& app, Program& program);
+void add_info(CLI::App& app, Program& program);
+void add_data(CLI::App& app, Program& program);
+void add_train(CLI::App& app, Program& program);
+void add_eval(CLI::App& app, Program& program);
+void add_suite(CLI::App& app, Program& program);
+void add_bench(CLI::App& app, Program& program);
+void add_report(CLI::App& app, Program& program);
+void add_model(CLI::App& app, Program& program);
+
+}  // namespace lra::cli

@@ -1,0 +1,213 @@
+// lra data: make, import, check, show, export.
+#include <cstdio>
+
+#include "base/atomic_file.h"
+#include "base/progress.h"
+#include "base/text_format.h"
+#include "cli/command.h"
+#include "tasks/all.h"
+
+namespace lra::cli {
+namespace {
+
+struct DataArguments {
+  std::string task, folder, out, split = "train";
+  std::vector<std::string> sources, sets;
+  uint64_t seed = 0;
+  int64_t index = 0;
+  std::optional<int64_t> num_train, num_val, num_test;
+};
+
+std::unique_ptr<tasks::Task> make_task(const DataArguments& a) {
+  ConfigTable settings;
+  for (const std::string& set : a.sets) apply_override(settings, set);
+  for (const auto& [key, value] : settings) {
+    if (key != "task") {
+      throw Error({.where = value.where,
+                   .what = "unknown section '" + key + "'",
+                   .expected = "task.KEY=VALUE",
+                   .advice = "see lra help " + a.task});
+    }
+  }
+  return tasks::find_task(a.task).make(settings.table("task"));
+}
+
+std::string parent_of(const std::string& path) {
+  const size_t slash = path.find_last_of('/', path.size() > 1 ? path.size() - 2 : 0);
+  return slash == std::string::npos ? "." : path.substr(0, std::max<size_t>(1, slash));
+}
+
+void report_written(const Program& program, const DataArguments& a, const tasks::Dataset& dataset) {
+  Json splits = Json::object();
+  for (const auto& [name, shards] : dataset.manifest().splits)
+    splits[name] = dataset.split(name).size();
+  if (program.common.json) {
+    print_json({{"task", a.task}, {"folder", a.out}, {"hash", dataset.hash()}, {"splits", splits}});
+    return;
+  }
+  std::printf("%s is prepared in %s\n", a.task.c_str(), a.out.c_str());
+  for (const auto& [name, size] : splits.items()) {
+    std::printf("  %-6s %s examples\n", name.c_str(), thousands(size.get<int64_t>()).c_str());
+  }
+  std::printf("  hash   %s\n", dataset.hash().c_str());
+}
+
+ExitCode make(const Program& program, const DataArguments& a) {
+  const auto& spec = tasks::find_task(a.task);
+  const auto task = make_task(a);
+  if (!task->can_generate()) {
+    throw Error({.where = a.task,
+                 .what = "this task's examples come from files and cannot be generated",
+                 .expected = "",
+                 .advice = "use lra data import " + a.task + " FROM --out DIR"});
+  }
+  make_folder(parent_of(a.out));
+  Progress bar({.description = "make " + a.task,
+                .total = 0,
+                .unit = "ex",
+                .unit_scale = true,
+                .quiet = program.common.quiet});
+  task->make({.out = a.out,
+              .seed = a.seed,
+              .num_train = a.num_train,
+              .num_val = a.num_val,
+              .num_test = a.num_test},
+             bar);
+  bar.finish();
+  report_written(program, a, tasks::open_dataset(spec, *task, a.out));
+  return ExitCode::kDone;
+}
+
+ExitCode import(const Program& program, const DataArguments& a) {
+  const auto& spec = tasks::find_task(a.task);
+  const auto task = make_task(a);
+  make_folder(parent_of(a.out));
+  Progress bar({.description = "import " + a.task,
+                .total = 0,
+                .unit = "ex",
+                .unit_scale = true,
+                .quiet = program.common.quiet});
+  task->import(a.sources, a.out, bar);
+  bar.finish();
+  report_written(program, a, tasks::open_dataset(spec, *task, a.out));
+  return ExitCode::kDone;
+}
+
+ExitCode check(const Program& program, const DataArguments& a) {
+  const auto& spec = tasks::find_task(a.task);
+  const auto task = make_task(a);
+  const auto dataset = tasks::open_dataset(spec, *task, a.folder);
+  auto facts = task->check(dataset);
+  for (const tasks::Baseline& baseline : task->baselines(dataset)) {
+    facts.push_back({.name = "baseline: " + baseline.name,
+                     .value = percent(baseline.accuracy),
+                     .ok = true,
+                     .detail = ""});
+  }
+  Json rows = Json::array();
+  TextTable table({"fact", "value", ""});
+  bool all_ok = true;
+  for (const tasks::Fact& fact : facts) {
+    all_ok &= fact.ok;
+    rows.push_back(
+        {{"fact", fact.name}, {"value", fact.value}, {"ok", fact.ok}, {"detail", fact.detail}});
+    table.add_row({fact.name, fact.value, fact.ok ? fact.detail : "WRONG: " + fact.detail});
+  }
+  if (program.common.json) {
+    print_json({{"task", a.task}, {"folder", a.folder}, {"ok", all_ok}, {"facts", rows}});
+  } else {
+    std::printf("%s\n%s\n", table.text().c_str(),
+                all_ok ? "all in order" : "something is WRONG: see above");
+  }
+  return all_ok ? ExitCode::kDone : ExitCode::kUserError;
+}
+
+ExitCode show(const Program& program, const DataArguments& a) {
+  const auto& spec = tasks::find_task(a.task);
+  const auto task = make_task(a);
+  const auto dataset = tasks::open_dataset(spec, *task, a.folder);
+  const tasks::Split split = task->split(dataset, a.split);
+  if (a.index < 0 || a.index >= split.size()) {
+    throw Error({.where = "--index",
+                 .what = "there is no example " + std::to_string(a.index),
+                 .expected = "0 to " + std::to_string(split.size() - 1),
+                 .advice = ""});
+  }
+  const std::string text = task->render(split, a.index);
+  const int64_t length = split.sequence_length(a.index, 0);
+  if (program.common.json) {
+    print_json({{"task", a.task},
+                {"split", a.split},
+                {"index", a.index},
+                {"label", split.label(a.index)},
+                {"length", length},
+                {"text", text}});
+  } else {
+    std::printf("%s, example %s of %s, label %d, %s tokens\n\n%s\n", a.split.c_str(),
+                thousands(a.index).c_str(), thousands(split.size()).c_str(), split.label(a.index),
+                thousands(length).c_str(), text.c_str());
+  }
+  return ExitCode::kDone;
+}
+
+ExitCode export_official(const Program& program, const DataArguments& a) {
+  const auto& spec = tasks::find_task(a.task);
+  const auto task = make_task(a);
+  task->export_official(tasks::open_dataset(spec, *task, a.folder), a.out);
+  if (program.common.json) {
+    print_json({{"task", a.task}, {"folder", a.out}});
+  } else {
+    std::printf("%s is written in its official layout under %s\n", a.task.c_str(), a.out.c_str());
+  }
+  return ExitCode::kDone;
+}
+
+CLI::App* add_verb(CLI::App& data, Program& program, const std::shared_ptr<DataArguments>& a,
+                   const char* name, const char* help,
+                   ExitCode (*verb)(const Program&, const DataArguments&)) {
+  auto* command =
+      add_command(data, program, name, help, [&program, a, verb] { return verb(program, *a); });
+  command->add_option("task", a->task, "a task (lra list tasks)")->required();
+  command->add_option("--set", a->sets, "task.KEY=VALUE: override a setting of the task")
+      ->take_all();
+  return command;
+}
+
+}  // namespace
+
+void add_data(CLI::App& app, Program& program) {
+  CLI::App* data = app.add_subcommand("data", "make, import, check, show and export data");
+  data->require_subcommand(1);
+  auto a = std::make_shared<DataArguments>();
+
+  auto* make_command = add_verb(*data, program, a, "make", "generate a dataset", make);
+  make_command->add_option("--out", a->out, "folder to write; must not exist")->required();
+  make_command->add_option("--seed", a->seed, "seed (default 0)");
+  make_command->add_option("--train", a->num_train, "training examples; default: the task's")
+      ->check(CLI::PositiveNumber);
+  make_command->add_option("--val", a->num_val, "validation examples")->check(CLI::PositiveNumber);
+  make_command->add_option("--test", a->num_test, "test examples")->check(CLI::PositiveNumber);
+
+  auto* import_command =
+      add_verb(*data, program, a, "import", "read official files into a prepared folder", import);
+  import_command->add_option("from", a->sources, "files or folders in an official layout")
+      ->required();
+  import_command->add_option("--out", a->out, "folder to write; must not exist")->required();
+
+  auto* check_command =
+      add_verb(*data, program, a, "check", "verify everything that can be verified", check);
+  check_command->add_option("folder", a->folder, "a prepared folder")->required();
+
+  auto* show_command = add_verb(*data, program, a, "show", "print an example", show);
+  show_command->add_option("folder", a->folder, "a prepared folder")->required();
+  show_command->add_option("--split", a->split, "train, val or test (default train)")
+      ->check(CLI::IsMember({"train", "val", "test"}));
+  show_command->add_option("--index", a->index, "which example (default 0)");
+
+  auto* export_command =
+      add_verb(*data, program, a, "export", "write the official layout back", export_official);
+  export_command->add_option("folder", a->folder, "a prepared folder")->required();
+  export_command->add_option("--out", a->out, "folder to write")->required();
+}
+
+}  // namespace lra::cli

@@ -1,0 +1,90 @@
+// lra eval: accuracy, loss and confusion matrix of a finished or running run.
+#include <cstdio>
+
+#include "base/progress.h"
+#include "base/stop_flag.h"
+#include "base/text_format.h"
+#include "cli/command.h"
+#include "training/checkpoint.h"
+#include "training/evaluate.h"
+#include "training/prepare_data.h"
+#include "training/run_config.h"
+#include "training/run_folder.h"
+
+namespace lra::cli {
+namespace {
+
+struct EvalArguments {
+  std::string run, split = "test", checkpoint = "last", data;
+};
+
+std::string checkpoint_file(const EvalArguments& a) {
+  if (a.checkpoint.ends_with(".safetensors")) return a.checkpoint;
+  const std::string name = a.checkpoint == "last" ? "latest" : a.checkpoint;
+  return training::RunFolder{a.run}.checkpoints() + "/" + name + "/model.safetensors";
+}
+
+void print_text(const training::EvaluationResult& result, const EvalArguments& a) {
+  std::printf("%s, %s split, weights of step %s\n  accuracy  %s on %s examples\n  loss      %s\n\n",
+              a.run.c_str(), a.split.c_str(), thousands(result.summary.step).c_str(),
+              percent(result.summary.accuracy).c_str(),
+              thousands(result.summary.num_examples).c_str(),
+              fixed(result.summary.loss, 4).c_str());
+  std::vector<std::string> header = {"label"};
+  for (size_t c = 0; c < result.confusion.size(); ++c) header.push_back("as " + std::to_string(c));
+  TextTable table(header);
+  for (size_t label = 0; label < result.confusion.size(); ++label) {
+    std::vector<std::string> row = {std::to_string(label)};
+    for (const int64_t count : result.confusion[label]) row.push_back(thousands(count));
+    table.add_row(row);
+  }
+  std::printf("%s", table.text().c_str());
+}
+
+ExitCode eval(const Program& program, const EvalArguments& a) {
+  const auto config =
+      training::RunConfig::from_table(parse_toml_file(training::RunFolder{a.run}.config()));
+  const auto task = config.make_task();
+  const auto dataset = training::prepare_data(config.task_spec(), *task,
+                                              training::data_root(a.data), program.common.quiet);
+  const models::SequenceClassifier model(task->shape(), config.model_config, config.mixer_spec(),
+                                         config.mixer_settings, config.seed);
+  training::FlatParameters parameters(model.parameter_list());
+  const auto progress = training::load_weights(checkpoint_file(a), parameters);
+  const tasks::Split split = task->split(dataset, a.split);
+  Progress bar(
+      {.description = a.split, .total = split.size(), .unit = "ex", .quiet = program.common.quiet});
+  auto result = training::evaluate(model, split, task->shape(), config.train.eval_batch_size, 0,
+                                   [&](int64_t count) { bar.update(count); });
+  if (result.stopped) return ExitCode::kStopped;
+  bar.finish();
+  result.summary.step = progress.step;
+  if (program.common.json) {
+    print_json({{"run", a.run},
+                {"split", a.split},
+                {"step", result.summary.step},
+                {"accuracy", result.summary.accuracy},
+                {"loss", json_number(result.summary.loss)},
+                {"examples", result.summary.num_examples},
+                {"confusion", result.confusion}});
+  } else {
+    print_text(result, a);
+  }
+  return ExitCode::kDone;
+}
+
+}  // namespace
+
+void add_eval(CLI::App& app, Program& program) {
+  auto a = std::make_shared<EvalArguments>();
+  auto* command = add_command(app, program, "eval", "accuracy, loss and confusion matrix of a run",
+                              [&program, a] { return eval(program, *a); });
+  command->add_option("run", a->run, "a run folder")->required();
+  command->add_option("--split", a->split, "train, val or test (default test)")
+      ->check(CLI::IsMember({"train", "val", "test"}));
+  command->add_option("--checkpoint", a->checkpoint,
+                      "last, best, or a model.safetensors (default last)");
+  command->add_option("--data", a->data, "folder of the data; default $LRA_DATA, else ./data");
+}
+
+}  // namespace lra::cli

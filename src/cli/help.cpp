@@ -1,0 +1,103 @@
+// lra help: every setting of a task or a model, with default and range; or a command's flags.
+#include <cstdio>
+
+#include "base/text_format.h"
+#include "cli/command.h"
+#include "mixers/all.h"
+#include "models/model_config.h"
+#include "tasks/all.h"
+#include "training/train_config.h"
+
+namespace lra::cli {
+namespace {
+
+struct Section {
+  std::string name;
+  std::vector<FieldInfo> fields;
+};
+
+void print_sections(const std::vector<Section>& sections) {
+  TextTable table({"setting", "type", "default", "range", "meaning"});
+  for (const Section& section : sections) {
+    for (const FieldInfo& f : section.fields) {
+      table.add_row({section.name + "." + f.name, f.type, f.default_value, f.range, f.help});
+    }
+  }
+  if (!table.empty()) std::printf("\n%s", table.text().c_str());
+}
+
+Json sections_json(const std::vector<Section>& sections) {
+  Json rows = Json::array();
+  for (const Section& section : sections) {
+    for (const FieldInfo& f : section.fields) {
+      rows.push_back({{"setting", section.name + "." + f.name},
+                      {"type", f.type},
+                      {"default", f.default_value},
+                      {"range", f.range},
+                      {"meaning", f.help}});
+    }
+  }
+  return rows;
+}
+
+ExitCode show(const Program& program, const std::string& title,
+              const std::vector<Section>& sections) {
+  if (program.common.json) {
+    print_json(sections_json(sections));
+  } else {
+    std::printf("%s\n", title.c_str());
+    print_sections(sections);
+    std::printf("\nPresets change these defaults; --set SETTING=VALUE changes one for a run.\n");
+  }
+  return ExitCode::kDone;
+}
+
+ExitCode help(const Program& program, const CLI::App& app, const std::string& topic) {
+  std::vector<std::string> known = {"train", "model"};
+  for (const tasks::TaskSpec* spec : tasks::all_tasks()) {
+    known.emplace_back(spec->name);
+    if (spec->name != topic) continue;
+    return show(program,
+                std::string(spec->title) + ": " + std::string(spec->summary) + "\n" +
+                    std::string(spec->paper),
+                {{"task", spec->describe()}});
+  }
+  for (const mixers::MixerSpec* spec : mixers::kAllMixers) {
+    known.emplace_back(spec->name);
+    if (spec->name != topic) continue;
+    return show(program,
+                std::string(spec->title) + ", cost " + std::string(spec->cost) + "\n" +
+                    std::string(spec->paper),
+                {{"mixer", spec->describe()}, {"model", describe_config<models::ModelConfig>()}});
+  }
+  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {
+    known.push_back(command->get_name());
+    if (command->get_name() != topic) continue;
+    std::printf("%s", command->help().c_str());
+    if (topic == "train") {
+      print_sections({{"model", describe_config<models::ModelConfig>()},
+                      {"train", describe_config<training::TrainConfig>()}});
+    }
+    return ExitCode::kDone;
+  }
+  throw Error({.where = "help",
+               .what = "nothing is called '" + topic + "'",
+               .expected = "a task, a model or a command",
+               .advice = suggestion(topic, known)});
+}
+
+}  // namespace
+
+void add_help(CLI::App& app, Program& program) {
+  auto topic = std::make_shared<std::string>();
+  auto* command =
+      add_command(app, program, "help", "settings of a task or a model, flags of a command",
+                  [&program, &app, topic] {
+                    if (!topic->empty()) return help(program, app, *topic);
+                    std::printf("%s", app.help().c_str());
+                    return ExitCode::kDone;
+                  });
+  command->add_option("topic", *topic, "a task, a model or a command");
+}
+
+}  // namespace lra::cli

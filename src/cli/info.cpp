@@ -1,0 +1,49 @@
+// lra info: what this program is and what it found on this machine.
+#include <cstdio>
+
+#include "base/resources.h"
+#include "base/text_format.h"
+#include "cli/command.h"
+
+namespace lra::cli {
+namespace {
+
+ExitCode info(const Program& program) {
+  const Provenance p = program_provenance(program.common);
+  Json kernels = Json::object();
+  for (const auto& [op, implementation] : p.kernels) kernels[op] = implementation;
+  const Json facts = {
+      {"version", p.lra_version},
+      {"revision", p.git_revision + (p.git_dirty.empty() ? "" : " with changes " + p.git_dirty)},
+      {"compiler", p.compiler},
+      {"torch", p.torch_version},
+      {"system", p.host_os},
+      {"processor", p.processor},
+      {"isa", p.isa},
+      {"threads", p.threads},
+      {"memory", human_bytes(static_cast<uint64_t>(total_memory_bytes()))},
+      {"gpu", "none: this build computes on the CPU"},
+      {"kernels", kernels}};
+  if (program.common.json) {
+    print_json(facts);
+    return ExitCode::kDone;
+  }
+  for (const auto& [key, value] : facts.items()) {
+    if (value.is_object()) continue;
+    std::printf("%-10s %s\n", key.c_str(),
+                value.is_string() ? value.get<std::string>().c_str() : value.dump().c_str());
+  }
+  TextTable table({"operator", "float32 runs"});
+  for (const auto& [op, implementation] : p.kernels) table.add_row({op, implementation});
+  std::printf("\n%s", table.text().c_str());
+  return ExitCode::kDone;
+}
+
+}  // namespace
+
+void add_info(CLI::App& app, Program& program) {
+  add_command(app, program, "info", "version, machine, threads, kernels chosen",
+              [&program] { return info(program); });
+}
+
+}  // namespace lra::cli

@@ -1,0 +1,90 @@
+// The program's entry: flags, exit codes, and the only place where errors are caught.
+#include <malloc.h>
+#include <torch/torch.h>
+
+#include <cstdio>
+
+#include "base/parallel.h"
+#include "base/provenance.h"
+#include "base/stop_flag.h"
+#include "cli/command.h"
+
+namespace lra::cli {
+namespace {
+
+// Temporaries of many megabytes come and go in every step. Handing their pages back to the system
+// and faulting them in again costs six times the work done on them (docs/numerics.md), so the heap
+// keeps them.
+void keep_pages_between_steps() {
+  constexpr int kThreshold = 1 << 30;
+  mallopt(M_MMAP_THRESHOLD, kThreshold);
+  mallopt(M_TRIM_THRESHOLD, kThreshold);
+  mallopt(M_TOP_PAD, 64 << 20);
+}
+
+void complain(const std::string& text) { std::fprintf(stderr, "lra: %s\n", text.c_str()); }
+
+// CLI11's messages span lines and do not suggest the nearest flag.
+int usage_error(const CLI::App& app, const CLI::ParseError& error) {
+  if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
+  std::string text = error.what();
+  for (char& c : text) c = c == '\n' ? ' ' : c;
+  complain(text + "; see 'lra --help' or 'lra help COMMAND'");
+  return static_cast<int>(ExitCode::kUserError);
+}
+
+void add_commands(CLI::App& app, Program& program) {
+  app.require_subcommand(0, 1);
+  app.set_version_flag("--version", lra_version());
+  add_train(app, program);
+  add_eval(app, program);
+  add_suite(app, program);
+  add_report(app, program);
+  add_data(app, program);
+  add_bench(app, program);
+  add_model(app, program);
+  add_list(app, program);
+  add_help(app, program);
+  add_info(app, program);
+}
+
+ExitCode run(CLI::App& app, Program& program) {
+  if (!program.action) {
+    std::printf("%s", app.help().c_str());
+    return ExitCode::kDone;
+  }
+  if (program.common.threads > 0) {
+    set_num_threads(program.common.threads);
+    at::set_num_threads(program.common.threads);
+  }
+  install_stop_handlers();
+  return program.action();
+}
+
+int main(int argc, char** argv) {
+  keep_pages_between_steps();
+  CLI::App app("Long Range Arena: the benchmark for efficient transformers", "lra");
+  Program program;
+  program.common.argv.assign(argv, argv + argc);
+  add_commands(app, program);
+  try {
+    app.parse(argc, argv);
+    return static_cast<int>(run(app, program));
+  } catch (const CLI::ParseError& error) {
+    return usage_error(app, error);
+  } catch (const Error& error) {
+    complain(error.what());
+    return static_cast<int>(error.code());
+  } catch (const std::bad_alloc&) {
+    complain("out of memory; try a smaller --set train.batch_size or a shorter --set task.length");
+    return static_cast<int>(ExitCode::kUserError);
+  } catch (const std::exception& error) {
+    complain(std::string("this is a bug in lra: ") + error.what());
+    return static_cast<int>(ExitCode::kOurBug);
+  }
+}
+
+}  // namespace
+}  // namespace lra::cli
+
+int main(int argc, char** argv) { return lra::cli::main(argc, argv); }

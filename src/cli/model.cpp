@@ -1,0 +1,55 @@
+// lra model compare: size against the base Transformer, and the division that follows.
+#include <cstdio>
+
+#include "base/text_format.h"
+#include "cli/command.h"
+#include "training/fairness.h"
+
+namespace lra::cli {
+namespace {
+
+struct CompareArguments {
+  std::string task, model, preset = "release";
+  std::vector<std::string> sets;
+};
+
+ExitCode compare(const Program& program, const CompareArguments& a) {
+  const auto result =
+      training::judge(training::resolve_run(a.task, a.model, a.preset, 0, {}, a.sets));
+  const double ratio =
+      static_cast<double>(result.parameters) / static_cast<double>(result.base_parameters);
+  if (program.common.json) {
+    print_json({{"task", a.task},
+                {"model", a.model},
+                {"preset", a.preset},
+                {"parameters", result.parameters},
+                {"base_parameters", result.base_parameters},
+                {"ratio", ratio},
+                {"division", result.division},
+                {"reason", result.reason}});
+    return ExitCode::kDone;
+  }
+  std::printf(
+      "%s on %s, preset %s\n  parameters       %s\n  base Transformer %s\n  ratio            %s\n"
+      "  division         %s: %s\n",
+      a.model.c_str(), a.task.c_str(), a.preset.c_str(), thousands(result.parameters).c_str(),
+      thousands(result.base_parameters).c_str(), fixed(ratio, 3).c_str(), result.division.c_str(),
+      result.reason.c_str());
+  return ExitCode::kDone;
+}
+
+}  // namespace
+
+void add_model(CLI::App& app, Program& program) {
+  CLI::App* model = app.add_subcommand("model", "compare a model with the base Transformer");
+  model->require_subcommand(1);
+  auto a = std::make_shared<CompareArguments>();
+  auto* command = add_command(*model, program, "compare", "parameters, ratio and division",
+                              [&program, a] { return compare(program, *a); });
+  command->add_option("task", a->task, "a task")->required();
+  command->add_option("model", a->model, "a model")->required();
+  command->add_option("--preset", a->preset, "paper, release or small (default release)");
+  command->add_option("--set", a->sets, "KEY=VALUE: override a setting")->take_all();
+}
+
+}  // namespace lra::cli

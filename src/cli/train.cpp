@@ -1,0 +1,134 @@
+// lra train: one run, or the rest of one.
+#include <cstdio>
+#include <filesystem>
+
+#include "base/atomic_file.h"
+#include "base/text_format.h"
+#include "cli/command.h"
+#include "training/prepare_data.h"
+#include "training/trainer.h"
+
+namespace lra::cli {
+namespace {
+
+struct TrainArguments {
+  std::string task, model, preset = "small", data, out, resume;
+  uint64_t seed = 0;
+  std::vector<std::string> sets;
+};
+
+ExitCode exit_code(RunStatus status) {
+  switch (status) {
+    case RunStatus::kDone:
+      return ExitCode::kDone;
+    case RunStatus::kStopped:
+      return ExitCode::kStopped;
+    case RunStatus::kDiverged:
+      return ExitCode::kDiverged;
+    default:
+      return ExitCode::kOurBug;
+  }
+}
+
+void print_summary(const RunRecord& r, const std::string& folder) {
+  std::printf("%s on %s, preset %s, seed %llu: %s after %s of %s steps\n", r.model_title.c_str(),
+              r.task_title.c_str(), r.preset.c_str(), static_cast<unsigned long long>(r.seed),
+              to_string(r.status).c_str(), thousands(r.steps).c_str(),
+              thousands(r.planned_steps).c_str());
+  if (!r.failure.empty()) std::printf("  %s\n", r.failure.c_str());
+  if (r.test) {
+    std::printf("  test accuracy  %s on %s examples (weights: %s)\n",
+                percent(r.test->accuracy).c_str(), thousands(r.test->num_examples).c_str(),
+                r.checkpoint.c_str());
+  }
+  if (r.val)
+    std::printf("  validation     %s (protocol: %s)\n", percent(r.val->accuracy).c_str(),
+                r.validation.c_str());
+  for (const auto& [name, accuracy] : r.baselines) {
+    std::printf("  baseline       %s %s\n", percent(accuracy).c_str(), name.c_str());
+  }
+  std::printf("  speed          %s tokens/s, peak memory %s, %s in all\n",
+              thousands(static_cast<int64_t>(r.train_tokens_per_s)).c_str(),
+              human_bytes(static_cast<uint64_t>(r.peak_resident_bytes)).c_str(),
+              human_duration(r.total_seconds).c_str());
+  std::printf("  division       %s: %s\n", r.division.c_str(), r.division_reason.c_str());
+  std::printf("  record         %s/record.json\n", folder.c_str());
+  if (r.status == RunStatus::kStopped)
+    std::printf("  go on with     lra train --resume %s\n", folder.c_str());
+}
+
+training::RunConfig requested_config(const TrainArguments& a) {
+  if (!a.resume.empty()) {
+    if (!a.task.empty() || !a.sets.empty()) {
+      throw Error({.where = "--resume",
+                   .what = "a resumed run keeps its own task, model and settings",
+                   .expected = "lra train --resume RUN alone",
+                   .advice = ""});
+    }
+    return training::RunConfig::from_table(parse_toml_file(training::RunFolder{a.resume}.config()));
+  }
+  if (a.task.empty() || a.model.empty()) {
+    throw Error({.where = "train",
+                 .what = "task and model are missing",
+                 .expected = "lra train TASK MODEL",
+                 .advice = "see lra list"});
+  }
+  return training::resolve_run(a.task, a.model, a.preset, a.seed, {}, a.sets);
+}
+
+std::string run_folder(const TrainArguments& a) {
+  if (!a.resume.empty()) return a.resume;
+  if (!a.out.empty()) return a.out;
+  return "runs/" + a.task + "-" + a.model + "-" + a.preset + "-s" + std::to_string(a.seed);
+}
+
+ExitCode train(const Program& program, const TrainArguments& arguments) {
+  const bool resume = !arguments.resume.empty();
+  const training::RunConfig config = requested_config(arguments);
+  const training::RunFolder folder{run_folder(arguments)};
+  make_folder(folder.path);
+  const FileLock lock(folder.lock(), "the run folder " + folder.path);
+  RunRecord record;
+  if (std::filesystem::exists(folder.record())) {
+    record = read_record(folder.record());
+    if (!resume) {
+      throw Error({.where = folder.path,
+                   .what = "a run is there already (" + to_string(record.status) + ")",
+                   .expected = "",
+                   .advice = "go on with --resume " + folder.path + ", or choose another --out"});
+    }
+  }
+  if (record.status != RunStatus::kDone) {
+    training::Trainer trainer(config, folder,
+                              {.data_root = training::data_root(arguments.data),
+                               .resume = resume,
+                               .quiet = program.common.quiet,
+                               .provenance = program_provenance(program.common)});
+    record = trainer.run();
+  }
+  if (program.common.json) {
+    std::printf("%s\n", to_json(record).c_str());
+  } else {
+    print_summary(record, folder.path);
+  }
+  return exit_code(record.status);
+}
+
+}  // namespace
+
+void add_train(CLI::App& app, Program& program) {
+  auto a = std::make_shared<TrainArguments>();
+  auto* command = add_command(app, program, "train", "train, validate and test a model on a task",
+                              [&program, a] { return train(program, *a); });
+  command->add_option("task", a->task, "a task (lra list tasks)");
+  command->add_option("model", a->model, "a model (lra list models)");
+  command->add_option("--preset", a->preset, "paper, release or small (default small)");
+  command->add_option("--data", a->data, "folder of the data; default $LRA_DATA, else ./data");
+  command->add_option("--out", a->out, "run folder; default runs/TASK-MODEL-PRESET-sSEED");
+  command->add_option("--seed", a->seed, "seed of weights, order and dropout (default 0)");
+  command->add_option("--set", a->sets, "KEY=VALUE: override a setting, as often as wanted")
+      ->take_all();
+  command->add_option("--resume", a->resume, "go on with the run in this folder");
+}
+
+}  // namespace lra::cli

@@ -1,0 +1,23 @@
+// The rules under which a result may stand beside others (reference: the benchmark's README and Tay
+// et al. 2021, appendix C): nothing pretrained, widths and depths of the task's setting unchanged,
+// at most 10 % more parameters than the task's base Transformer.
+#pragma once
+
+#include <string>
+
+#include "training/run_config.h"
+
+namespace lra::training {
+
+struct Fairness {
+  int64_t parameters = 0, base_parameters = 0;
+  std::string division;  // "apples-to-apples" or "free-for-all"
+  std::string reason;
+};
+
+Fairness judge(const RunConfig& run);
+
+// Parameters of the model that `run` describes.
+int64_t count_parameters(const RunConfig& run);
+
+}  // namespace lra::training

@@ -1,0 +1,271 @@
+#include "training/trainer.h"
+
+#include <cmath>
+
+#include "base/atomic_file.h"
+#include "base/clock.h"
+#include "base/hash.h"
+#include "base/resources.h"
+#include "base/stop_flag.h"
+#include "base/text_format.h"
+#include "ops/adam.h"
+#include "training/fairness.h"
+#include "training/prepare_data.h"
+#include "training/schedule.h"
+
+namespace lra::training {
+namespace {
+
+std::string fingerprint(const RunRecord& record) {
+  return to_hex(
+      hash128(record.config_hash + record.data_hash + std::to_string(record.task_version)));
+}
+
+RunRecord new_record(const RunConfig& config, const tasks::Task& task,
+                     const tasks::Dataset& dataset, const Provenance& provenance) {
+  RunRecord record;
+  const Fairness fairness = judge(config);
+  record.task = config.task;
+  record.task_title = config.task_spec().title;
+  record.task_version = config.task_spec().version;
+  record.model = config.model;
+  record.model_title = config.mixer_spec().title;
+  record.preset = config.preset;
+  record.seed = config.seed;
+  record.validation = task.validation();
+  record.checkpoint = config.train.test_checkpoint;
+  record.data_source = dataset.manifest().source;
+  record.data_hash = dataset.hash();
+  record.config = config.to_table();
+  record.config_hash = to_hex(hash128(canonical_text(record.config)));
+  record.fingerprint = fingerprint(record);
+  record.num_parameters = fairness.parameters;
+  record.base_parameters = fairness.base_parameters;
+  record.division = fairness.division;
+  record.division_reason = fairness.reason;
+  record.planned_steps = config.train.steps;
+  record.provenance = provenance;
+  return record;
+}
+
+}  // namespace
+
+Trainer::Trainer(RunConfig config, RunFolder folder, TrainOptions options)
+    : config_(std::move(config)),
+      folder_(std::move(folder)),
+      options_(std::move(options)),
+      task_(config_.make_task()),
+      dataset_(prepare_data(config_.task_spec(), *task_, options_.data_root, options_.quiet)),
+      shape_(task_->shape()),
+      model_(shape_, config_.model_config, config_.mixer_spec(), config_.mixer_settings,
+             config_.seed),
+      parameters_(model_.parameter_list()),
+      checkpoints_(folder_.checkpoints(), config_.train.keep_checkpoints),
+      record_(new_record(config_, *task_, dataset_, options_.provenance)),
+      started_(monotonic_seconds()) {
+  options_.resume ? resume() : start();
+  metrics_ = std::make_unique<MetricsLog>(folder_, progress_.step);
+  const tasks::Split train = task_->split(dataset_, "train");
+  loader_ = std::make_unique<BatchLoader>(
+      train, shape_, tasks::BatchOrder(train.size(), config_.train.batch_size, config_.seed),
+      progress_.step, config_.train.trim_padding, config_.train.prefetch);
+}
+
+void Trainer::start() {
+  make_folder(folder_.checkpoints());
+  write_file_atomically(folder_.config(), to_toml(record_.config));
+  write_running_record();
+}
+
+void Trainer::resume() {
+  std::vector<std::string> problems;
+  const auto found = checkpoints_.load_latest(parameters_, &problems);
+  for (const std::string& problem : problems) {
+    Progress({.description = "", .quiet = options_.quiet})
+        .message("damaged checkpoint left aside: " + problem);
+  }
+  const RunRecord before = read_record(folder_.record());
+  if (before.fingerprint != record_.fingerprint) {
+    throw Error({.where = folder_.path,
+                 .what = "the data or the task changed since this run began",
+                 .expected = "data " + before.data_hash,
+                 .advice = "start a new run with another --out"});
+  }
+  // Stopped before the first checkpoint: begin again, which is what going on means then.
+  if (found) progress_ = *found;
+  for (const Evaluation& evaluation : before.val_curve) {
+    if (evaluation.step <= progress_.last_eval_step) record_.val_curve.push_back(evaluation);
+  }
+  if (found) {
+    record_.train_seconds = before.train_seconds;
+    earlier_seconds_ = before.total_seconds;
+  }
+  logged_seconds_ = record_.train_seconds;
+  logged_tokens_ = progress_.tokens;
+}
+
+bool Trainer::evaluation_due() const {
+  const int64_t step = progress_.step;
+  if (step == 0 || progress_.last_eval_step == step) return false;
+  return step % config_.train.eval_every == 0 || step == config_.train.steps;
+}
+
+bool Trainer::checkpoint_due() const {
+  const int64_t every = config_.train.checkpoint_every;
+  return every > 0 && progress_.step % every == 0;
+}
+
+RunRecord Trainer::run() {
+  Progress bar({.description = config_.task + " " + config_.model,
+                .total = config_.train.steps,
+                .unit = "step",
+                .quiet = options_.quiet});
+  bar.update(progress_.step);
+  for (;;) {
+    if (evaluation_due()) {
+      if (!validate(bar)) break;
+    } else if (checkpoint_due()) {
+      save(false);
+    }
+    if (progress_.step == config_.train.steps || stop_requested()) break;
+    if (take_save_request()) save(false);
+    if (!train_step(bar)) {
+      return finish(RunStatus::kDiverged,
+                    "loss or gradient is not finite at step " + std::to_string(progress_.step));
+    }
+    bar.update();
+  }
+  if (progress_.last_eval_step < config_.train.steps) {
+    save(false);
+    return finish(RunStatus::kStopped);
+  }
+  bar.finish();
+  Progress test_bar({.description = "test",
+                     .total = task_->split(dataset_, "test").size(),
+                     .unit = "ex",
+                     .quiet = options_.quiet});
+  if (!test(test_bar)) return finish(RunStatus::kStopped);
+  test_bar.finish();
+  return finish(RunStatus::kDone);
+}
+
+bool Trainer::train_step(Progress& bar) {
+  const Stopwatch watch;
+  const Batch batch = loader_->next();
+  const models::StepRandom random{.training = true, .seed = config_.seed, .step = progress_.step};
+  parameters_.zero_gradients();
+  const at::Tensor logits = model_.forward(batch.input, random);
+  const at::Tensor loss = at::cross_entropy_loss(logits, batch.labels_B);
+  loss.backward();
+  const double norm = ops::gradient_norm(parameters_.gradients), loss_value = loss.item<double>();
+  if (!std::isfinite(norm) || !std::isfinite(loss_value)) return false;
+  const TrainConfig& t = config_.train;
+  const double clip = t.clip_norm > 0 && norm > t.clip_norm ? t.clip_norm / norm : 1.0;
+  const double rate = learning_rate(t, progress_.step);
+  ops::adam_step(parameters_.values, parameters_.gradients, parameters_.m, parameters_.v,
+                 {rate, t.beta1, t.beta2, t.eps, t.weight_decay}, progress_.step, clip);
+  const int64_t count = batch.labels_B.size(0);
+  mean_.add(loss_value * static_cast<double>(count),
+            logits.argmax(1).eq(batch.labels_B).sum().item<int64_t>(), count);
+  ++progress_.step;
+  progress_.tokens += batch.num_tokens;
+  record_.train_seconds += watch.seconds();
+  if (progress_.step % t.log_every == 0) log_step(bar, rate, norm);
+  return true;
+}
+
+void Trainer::log_step(Progress& bar, double rate, double gradient_norm) {
+  const double seconds = record_.train_seconds - logged_seconds_;
+  const double tokens_per_s =
+      static_cast<double>(progress_.tokens - logged_tokens_) / std::max(seconds, 1e-9);
+  metrics_->train(progress_.step, mean_, rate, tokens_per_s, gradient_norm);
+  bar.set_postfix(
+      "loss=" + fixed(mean_.loss(), 3) + ", acc=" + fixed(mean_.accuracy(), 3) + ", " +
+      thousands(static_cast<int64_t>(tokens_per_s)) + " tok/s" +
+      (record_.val_curve.empty() ? "" : ", val=" + fixed(record_.val_curve.back().accuracy, 3)));
+  logged_seconds_ = record_.train_seconds;
+  logged_tokens_ = progress_.tokens;
+  mean_.reset();
+}
+
+bool Trainer::validate(Progress& bar) {
+  const tasks::Split split = task_->split(dataset_, "val");
+  auto result = evaluate(model_, split, shape_, config_.train.eval_batch_size,
+                         config_.train.eval_examples, {});
+  if (result.stopped) return false;
+  result.summary.step = progress_.step;
+  record_.val_curve.push_back(result.summary);
+  metrics_->evaluation("val", result.summary);
+  bar.message("step " + thousands(progress_.step) + ": validation accuracy " +
+              percent(result.summary.accuracy) + ", loss " + fixed(result.summary.loss, 4) +
+              " on " + thousands(result.summary.num_examples) + " examples");
+  progress_.last_eval_step = progress_.step;
+  const bool is_best = result.summary.accuracy > progress_.best_accuracy;
+  if (is_best) {
+    progress_.best_accuracy = result.summary.accuracy;
+    progress_.best_step = progress_.step;
+  }
+  save(is_best);
+  return true;
+}
+
+void Trainer::save(bool is_best) {
+  // The record first: it must know at least what the checkpoint knows.
+  write_running_record();
+  record_.weights_hash = checkpoints_.save(parameters_, progress_, is_best);
+  metrics_->flush();
+}
+
+bool Trainer::test(Progress& bar) {
+  const auto& last = record_.val_curve.back();
+  const bool last_weights =
+      config_.train.test_checkpoint == "last" || progress_.best_step == progress_.step;
+  const tasks::Split split = task_->split(dataset_, "test");
+  if (task_->validation() == "test" && last_weights && last.num_examples == split.size()) {
+    record_.test = last;  // the same weights on the same examples
+    return true;
+  }
+  if (!last_weights)
+    load_weights(checkpoints_.folder_of("best") + "/model.safetensors", parameters_);
+  auto result = evaluate(model_, split, shape_, config_.train.eval_batch_size, 0,
+                         [&](int64_t count) { bar.update(count); });
+  if (result.stopped) return false;
+  result.summary.step = last_weights ? progress_.step : progress_.best_step;
+  record_.test = result.summary;
+  metrics_->evaluation("test", result.summary);
+  return true;
+}
+
+void Trainer::write_running_record() {
+  record_.steps = progress_.step;
+  record_.examples = progress_.step * config_.train.batch_size;
+  record_.tokens = progress_.tokens;
+  record_.train_tokens_per_s =
+      record_.train_seconds > 0 ? static_cast<double>(progress_.tokens) / record_.train_seconds : 0;
+  record_.total_seconds = earlier_seconds_ + monotonic_seconds() - started_;
+  record_.peak_resident_bytes = peak_resident_bytes();
+  if (!record_.val_curve.empty()) {
+    record_.val = record_.val_curve.back();
+    record_.best_val = record_.val_curve.front();
+    for (const Evaluation& e : record_.val_curve) {
+      if (e.accuracy > record_.best_val->accuracy) record_.best_val = e;
+    }
+  }
+  write_record(record_, folder_.record());
+}
+
+RunRecord Trainer::finish(RunStatus status, const std::string& failure) {
+  record_.status = status;
+  record_.failure = failure;
+  if (status == RunStatus::kDone) {
+    record_.weights_hash = weights_hash(parameters_);
+    for (const tasks::Baseline& baseline : task_->baselines(dataset_)) {
+      record_.baselines[baseline.name] = baseline.accuracy;
+    }
+  }
+  record_.provenance.finished_utc = utc_now();
+  write_running_record();
+  return record_;
+}
+
+}  // namespace lra::training

@@ -1,0 +1,69 @@
+// One run from its settings to its record: train, validate, save, test.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "base/progress.h"
+#include "base/run_record.h"
+#include "training/batches.h"
+#include "training/checkpoint.h"
+#include "training/evaluate.h"
+#include "training/flat_parameters.h"
+#include "training/metrics.h"
+#include "training/run_config.h"
+#include "training/run_folder.h"
+
+namespace lra::training {
+
+struct TrainOptions {
+  std::string data_root;
+  bool resume = false;
+  bool quiet = false;
+  Provenance provenance;
+};
+
+class Trainer {
+ public:
+  // Prepares data, model and, on resume, the state of the newest checkpoint. Throws lra::Error when
+  // the run folder holds another run, or on resume no checkpoint at all.
+  Trainer(RunConfig config, RunFolder folder, TrainOptions options);
+
+  // Runs to the end, to a stop signal (status kStopped) or to a loss that is not finite
+  // (kDiverged). The record is on disk when this returns.
+  RunRecord run();
+
+ private:
+  void start();
+  void resume();
+  bool train_step(Progress& bar);
+  void log_step(Progress& bar, double rate, double gradient_norm);
+  bool validate(Progress& bar);
+  void save(bool is_best);
+  RunRecord finish(RunStatus status, const std::string& failure = "");
+  bool test(Progress& bar);
+  bool evaluation_due() const;
+  bool checkpoint_due() const;
+  void write_running_record();
+
+  RunConfig config_;
+  RunFolder folder_;
+  TrainOptions options_;
+  std::unique_ptr<tasks::Task> task_;
+  tasks::Dataset dataset_;
+  TaskShape shape_;
+  models::SequenceClassifier model_;
+  FlatParameters parameters_;
+  CheckpointStore checkpoints_;
+  TrainProgress progress_;
+  RunRecord record_;
+  std::unique_ptr<MetricsLog> metrics_;
+  std::unique_ptr<BatchLoader> loader_;
+  RunningMean mean_;
+  double logged_seconds_ = 0;  // train_seconds at the last line of metrics
+  int64_t logged_tokens_ = 0;
+  double earlier_seconds_ = 0;  // total_seconds of the parts before a resume
+  double started_ = 0;
+};
+
+}  // namespace lra::training
