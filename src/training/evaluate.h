@@ -18,8 +18,9 @@ struct EvaluationResult {
   bool stopped = false;                         // a stop was asked for before the end
 };
 
-// Every example once (the first `limit` when limit > 0), in order of length so that batches carry
-// little padding. `done` is told how many examples each batch had; it may be empty.
+// Every example once (the same `limit` drawn ones in every run when limit > 0), in order of length
+// so that batches carry little padding. `done` is told how many examples each batch had; it may be
+// empty.
 EvaluationResult evaluate(const models::SequenceClassifier& model, const tasks::Split& split,
                           const TaskShape& shape, int64_t batch_size, int64_t limit,
                           const std::function<void(int64_t)>& done);
