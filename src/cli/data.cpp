@@ -182,7 +182,7 @@ void add_data(CLI::App& app, Program& program) {
 
   auto* make_command = add_verb(*data, program, a, "make", "generate a dataset", make);
   make_command->add_option("--out", a->out, "folder to write; must not exist")->required();
-  make_command->add_option("--seed", a->seed, "seed (default 0)");
+  make_command->add_option("--seed", a->seed, "seed (default 0)")->check(CLI::NonNegativeNumber);
   make_command->add_option("--train", a->num_train, "training examples; default: the task's")
       ->check(CLI::PositiveNumber);
   make_command->add_option("--val", a->num_val, "validation examples")->check(CLI::PositiveNumber);

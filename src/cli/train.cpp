@@ -125,7 +125,8 @@ void add_train(CLI::App& app, Program& program) {
   command->add_option("--preset", a->preset, "paper, release or small (default small)");
   command->add_option("--data", a->data, "folder of the data; default $LRA_DATA, else ./data");
   command->add_option("--out", a->out, "run folder; default runs/TASK-MODEL-PRESET-sSEED");
-  command->add_option("--seed", a->seed, "seed of weights, order and dropout (default 0)");
+  command->add_option("--seed", a->seed, "seed of weights, order and dropout (default 0)")
+      ->check(CLI::NonNegativeNumber);
   command->add_option("--set", a->sets, "KEY=VALUE: override a setting, as often as wanted")
       ->take_all();
   command->add_option("--resume", a->resume, "go on with the run in this folder");

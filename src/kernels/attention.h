@@ -61,7 +61,7 @@ struct AttentionVisibility {
 struct AttentionProblem {
   AttentionShape shape;
   AttentionVisibility visible;
-  float scale = 1;  // scores are scale * q . k
+  double scale = 1;  // scores are scale * q . k
   // Attention weight (i, j) of plane b * H + h is dropped when dropout_value(dropout_key, plane, i,
   // j) < dropout_threshold(dropout_rate), else multiplied by dropout_scale (base/rng.h).
   double dropout_rate = 0;  // in [0, 1)

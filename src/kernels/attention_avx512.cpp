@@ -165,7 +165,7 @@ class ForwardTile {
     const RunningRow running{scratch_.row_max[row], scratch_.row_sum[row], sums_ + row * padded_,
                              padded_ / kLanes};
     float* scores = scores_ + row * kScoreStride;
-    const float scale = problem_.scale * std::numbers::log2e_v<float>;
+    const auto scale = static_cast<float>(problem_.scale * std::numbers::log2e);
     if (threshold_ == 0) {
       softmax_row<false>(scores, lanes, nullptr, tile.vectors, scale, running);
       return;

@@ -193,7 +193,7 @@ class BackwardPlane {
     RowStep step{tile.lanes,
                  nullptr,
                  tile.vectors,
-                 problem_.scale,
+                 static_cast<float>(problem_.scale),
                  dropout_scale(problem_.dropout_rate),
                  data_.shift[query],
                  data_.mean[query]};

@@ -69,7 +69,7 @@ struct AttentionCase {
   AttentionProblem problem() {
     AttentionProblem p;
     p.shape = shape;
-    p.scale = static_cast<float>(1 / std::sqrt(static_cast<double>(shape.head_dim)));
+    p.scale = 1 / std::sqrt(static_cast<double>(shape.head_dim));
     p.visible.left = settings.left;
     p.visible.right = settings.right;
     p.visible.key_mask = settings.key_mask ? key_mask.data() : nullptr;

@@ -1,12 +1,7 @@
 // AVX-512 building blocks, for *_avx512.cpp files alone.
 #pragma once
 
-// g++ 12 takes the undefined operands inside some intrinsics for uninitialized variables.
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
-#pragma GCC diagnostic ignored "-Wuninitialized"
 #include <immintrin.h>
-#pragma GCC diagnostic pop
 
 #include <algorithm>
 #include <cstdint>

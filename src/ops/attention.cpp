@@ -64,7 +64,7 @@ class Problem {
     LRA_CHECK_EQ(k.dim(), 4);
     LRA_CHECK_EQ(sizes.size(), size_t{4});
     problem_.shape = {q.size(0), q.size(2), q.size(1), k.size(1), q.size(3)};
-    problem_.scale = static_cast<float>(scale);
+    problem_.scale = scale;
     problem_.dropout_rate = rate;
     problem_.dropout_key = static_cast<uint64_t>(key);
     problem_.visible.left = sizes[2];

@@ -211,7 +211,8 @@ Dataset Dataset::open(const std::string& folder, bool verify) {
   dataset.folder_ = folder;
   dataset.manifest_ = parse_manifest(read_file(manifest_path, kMaxManifestBytes), manifest_path);
   const Manifest& manifest = dataset.manifest_;
-  for (const auto& [name, infos] : manifest.splits) {
+  for (const auto& [name, listed] : manifest.splits) {
+    const std::vector<ShardInfo>& infos = listed;  // lambdas cannot capture a structured binding
     std::vector<std::optional<Shard>> opened(infos.size());
     parallel_for_each(static_cast<int64_t>(infos.size()), [&](int64_t i) {
       const auto index = static_cast<size_t>(i);

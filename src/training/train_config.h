@@ -15,6 +15,7 @@ struct TrainConfig {
   int64_t warmup_steps = 1000, cycle_steps = 0;
   double weight_decay = 0.1, beta1 = 0.9, beta2 = 0.98, eps = 1e-9, clip_norm = 0;
   int64_t eval_every = 500, eval_batch_size = 32, eval_examples = 0;
+  int64_t test_examples = 0;
   std::string test_checkpoint = "last";
   int64_t checkpoint_every = 0, keep_checkpoints = 2, log_every = 10;
   bool trim_padding = true;
@@ -43,6 +44,8 @@ struct TrainConfig {
     f("eval_batch_size", eval_batch_size, "examples per evaluation batch", at_least(1));
     f("eval_examples", eval_examples, "validation examples used during training; 0: all of them",
       at_least(0));
+    f("test_examples", test_examples,
+      "test examples used; 0: all of them, which is what a published figure needs", at_least(0));
     f("test_checkpoint", test_checkpoint,
       "which weights are tested: the last, or the best on validation", one_of({"last", "best"}));
     f("checkpoint_every", checkpoint_every, "steps between checkpoints; 0: at every validation",

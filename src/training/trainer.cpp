@@ -140,8 +140,9 @@ RunRecord Trainer::run() {
     return finish(RunStatus::kStopped);
   }
   bar.finish();
+  const int64_t limit = config_.train.test_examples, size = task_->split(dataset_, "test").size();
   Progress test_bar({.description = "test",
-                     .total = task_->split(dataset_, "test").size(),
+                     .total = limit > 0 ? std::min(limit, size) : size,
                      .unit = "ex",
                      .quiet = options_.quiet});
   if (!test(test_bar)) return finish(RunStatus::kStopped);
@@ -227,8 +228,8 @@ bool Trainer::test(Progress& bar) {
   }
   if (!last_weights)
     load_weights(checkpoints_.folder_of("best") + "/model.safetensors", parameters_);
-  auto result = evaluate(model_, split, shape_, config_.train.eval_batch_size, 0,
-                         [&](int64_t count) { bar.update(count); });
+  auto result = evaluate(model_, split, shape_, config_.train.eval_batch_size,
+                         config_.train.test_examples, [&](int64_t count) { bar.update(count); });
   if (result.stopped) return false;
   result.summary.step = last_weights ? progress_.step : progress_.best_step;
   record_.test = result.summary;
