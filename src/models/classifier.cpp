@@ -10,16 +10,19 @@ constexpr int64_t kClsPositions = 1;
 SequenceClassifier::SequenceClassifier(const TaskShape& shape, const ModelConfig& config,
                                        const mixers::MixerSpec& spec,
                                        const ConfigTable& mixer_config, uint64_t seed)
-    : has_cls_(config.pooling == "cls"), pooling_(config.pooling) {
-  LRA_CHECK_EQ(shape.num_towers, 1);
+    : has_cls_(config.pooling == "cls"),
+      pooling_(config.pooling),
+      pair_features_(shape.num_towers == 2 ? config.pair_features : "") {
+  LRA_CHECK_LE(shape.num_towers, 2);
   mixers::Initializer init(seed);
   const int64_t max_positions = shape.length + (has_cls_ ? kClsPositions : 0);
   embedding_ = register_module(
       "embedding", std::make_shared<Embedding>(config, shape.vocabulary, max_positions, init));
   encoder_ = register_module(
       "encoder", std::make_shared<Encoder>(config, spec, mixer_config, max_positions, init));
-  head_ = register_module(
-      "head", std::make_shared<ClassifierHead>(config, config.embed_dim, shape.num_classes, init));
+  const int64_t vectors = pair_features_.empty() ? 1 : pair_features_ == "nli" ? 4 : 2;
+  head_ = register_module("head", std::make_shared<ClassifierHead>(
+                                      config, vectors * config.embed_dim, shape.num_classes, init));
 }
 
 at::Tensor SequenceClassifier::mask(const TokenBatch& batch) const {
@@ -35,7 +38,8 @@ at::Tensor SequenceClassifier::forward(const TokenBatch& batch, const StepRandom
   const at::Tensor mask_BL = mask(batch);
   const at::Tensor x_BLD =
       encoder_->forward(embedding_->forward(batch.tokens_BL, random), mask_BL, random);
-  return head_->forward(pool(x_BLD, mask_BL, pooling_));
+  const at::Tensor pooled = pool(x_BLD, mask_BL, pooling_);
+  return head_->forward(pair_features_.empty() ? pooled : pair_features(pooled, pair_features_));
 }
 
 std::vector<std::pair<std::string, at::Tensor>> SequenceClassifier::parameter_list() const {

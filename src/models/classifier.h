@@ -1,4 +1,7 @@
 // A whole model of the benchmark: embedding, encoder, pooling, classifier head.
+//
+// A task with two towers (retrieval) sends both documents through the same weights as one batch,
+// without attention between them, and classifies features of the two pooled vectors.
 #pragma once
 
 #include <torch/torch.h>
@@ -12,7 +15,8 @@ namespace lra::models {
 
 // A batch as a model takes it.
 struct TokenBatch {
-  at::Tensor tokens_BL;  // int32, right-padded with 0
+  at::Tensor
+      tokens_BL;  // int32, right-padded with 0; with two towers, rows 2b and 2b + 1 belong together
   at::Tensor lengths_B;  // int32: valid tokens per row; undefined: every position is valid
 };
 
@@ -33,7 +37,7 @@ class SequenceClassifier : public torch::nn::Module {
   at::Tensor mask(const TokenBatch& batch) const;
 
   bool has_cls_;
-  std::string pooling_;
+  std::string pooling_, pair_features_;  // pair_features_ is empty with one tower
   std::shared_ptr<Embedding> embedding_;
   std::shared_ptr<Encoder> encoder_;
   std::shared_ptr<ClassifierHead> head_;

@@ -97,6 +97,30 @@ TokenBatch batch_of(const std::vector<int32_t>& lengths, int64_t length, int32_t
   return {tokens, at::tensor(lengths, at::kInt)};
 }
 
+TEST(SequenceClassifier, HasTheParameterCountOfTheReleaseOnRetrieval) {
+  ModelConfig config;
+  config.embed_dim = config.qkv_dim = 128;
+  config.mlp_dim = 512;
+  config.pooling = "first";
+  config.classifier = "mlp3";
+  config.pair_features = "concat";
+  const TaskShape shape{.length = 4000, .vocabulary = 257, .num_classes = 2, .num_towers = 2};
+  EXPECT_EQ(make(shape, config, "transformer").num_parameters(), 1087618);
+}
+
+TEST(SequenceClassifier, EncodesBothDocumentsWithTheSameWeightsAndNoExchange) {
+  ModelConfig config{.layers = 1, .heads = 2, .embed_dim = 8, .qkv_dim = 8, .mlp_dim = 16};
+  const TaskShape shape{.length = 6, .vocabulary = 9, .num_classes = 2, .num_towers = 2};
+  const auto model = make(shape, config, "transformer");
+  const Tensor a = at::randint(1, 9, {1, 6}, at::kInt), b = at::randint(1, 9, {1, 6}, at::kInt);
+  const torch::NoGradGuard no_grad;
+  const Tensor same = model.forward({at::cat({a, a}), {}}, {});
+  const Tensor pair = model.forward({at::cat({a, b}), {}}, {});
+  const Tensor batch = model.forward({at::cat({a, a, a, b}), {}}, {});
+  EXPECT_TRUE(at::allclose(batch, at::cat({same, pair}), 1e-5, 1e-6));
+  EXPECT_FALSE(at::allclose(same, pair, 1e-3, 1e-4));
+}
+
 TEST(SequenceClassifier, NamesItsParametersAsPyTorchDoes) {
   ModelConfig config = small_config("cls");
   config.layers = 1;

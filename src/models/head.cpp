@@ -1,13 +1,21 @@
 #include "models/head.h"
 
+#include <algorithm>
+
 namespace lra::models {
 
 at::Tensor pool(const at::Tensor& x_BLD, const at::Tensor& mask_BL, const std::string& pooling) {
-  if (pooling == "cls") return x_BLD.select(1, 0);
+  if (pooling != "mean") return x_BLD.select(1, 0);
   if (!mask_BL.defined()) return x_BLD.mean(1);
   const at::Tensor weights_BL = mask_BL.to(x_BLD.scalar_type());
   const at::Tensor sum_BD = at::bmm(weights_BL.unsqueeze(1), x_BLD).squeeze(1);
   return sum_BD / weights_BL.sum(1, true).clamp_min(1);
+}
+
+at::Tensor pair_features(const at::Tensor& pooled, const std::string& kind) {
+  const auto towers = pooled.view({pooled.size(0) / 2, 2, pooled.size(1)}).unbind(1);
+  if (kind == "concat") return at::cat({towers[0], towers[1]}, 1);
+  return at::cat({towers[0], towers[1], towers[0] * towers[1], towers[0] - towers[1]}, 1);
 }
 
 ClassifierHead::ClassifierHead(const ModelConfig& config, int64_t input_dim, int64_t num_classes,
@@ -15,15 +23,21 @@ ClassifierHead::ClassifierHead(const ModelConfig& config, int64_t input_dim, int
   const auto layer = [&](int64_t out, int64_t in) {
     return std::make_shared<mixers::Linear>(init.lecun(out, in), init.zeros({out}));
   };
-  if (config.classifier == "mlp") {
+  if (config.classifier != "linear") {
     hidden_ = register_module("hidden", layer(config.mlp_dim, input_dim));
     input_dim = config.mlp_dim;
+  }
+  if (config.classifier == "mlp3") {
+    const int64_t half = std::max<int64_t>(1, config.mlp_dim / 2);
+    second_hidden_ = register_module("second_hidden", layer(half, input_dim));
+    input_dim = half;
   }
   output_ = register_module("output", layer(num_classes, input_dim));
 }
 
 at::Tensor ClassifierHead::forward(at::Tensor x_BD) const {
   if (hidden_) x_BD = at::relu(hidden_->forward(x_BD));
+  if (second_hidden_) x_BD = at::relu(second_hidden_->forward(x_BD));
   return output_->forward(x_BD);
 }
 

@@ -19,6 +19,13 @@ TEST(Pool, MeanIsOverValidPositionsAlone) {
   EXPECT_LE(ops::relative_error(pool(x, {}, "mean"), x.mean(1)), 1e-12);
 }
 
+TEST(PairFeatures, JoinTheTwoTowersOfAnExample) {
+  const at::Tensor pooled = at::tensor({1.0, 2.0, 3.0, 5.0}).view({2, 2});
+  const at::Tensor nli = at::tensor({1.0, 2.0, 3.0, 5.0, 3.0, 10.0, -2.0, -3.0}).view({1, 8});
+  EXPECT_TRUE(at::equal(pair_features(pooled, "nli"), nli));
+  EXPECT_TRUE(at::equal(pair_features(pooled, "concat"), pooled.view({1, 4})));
+}
+
 TEST(Pool, ClsIsPositionZero) {
   const Tensor x = ops::random_tensor({3, 5, 4}, 2);
   EXPECT_TRUE(at::equal(pool(x, {}, "cls"), x.select(1, 0)));

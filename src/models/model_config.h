@@ -11,7 +11,7 @@ namespace lra::models {
 struct ModelConfig {
   int64_t layers = 4, heads = 4, embed_dim = 256, qkv_dim = 256, mlp_dim = 1024;
   double dropout = 0.1, attention_dropout = 0.1;
-  std::string positions = "sinusoid", pooling = "cls", classifier = "mlp";
+  std::string positions = "sinusoid", pooling = "cls", classifier = "mlp", pair_features = "nli";
 
   void fields(auto& f) {
     f("layers", layers, "encoder blocks", at_least(1));
@@ -25,10 +25,17 @@ struct ModelConfig {
       "rate for attention weights, where the mechanism has them", rate());
     f("positions", positions, "position embedding", one_of({"sinusoid", "learned"}));
     f("pooling", pooling,
-      "what the classifier reads: a learned CLS vector put in front, or the mean over tokens",
-      one_of({"cls", "mean"}));
-    f("classifier", classifier, "linear: one layer; mlp: a hidden layer of mlp_dim with ReLU",
-      one_of({"linear", "mlp"}));
+      "what the classifier reads: a learned CLS vector put in front, the mean over tokens, or the "
+      "first token without CLS (as retrieval was released)",
+      one_of({"cls", "mean", "first"}));
+    f("classifier", classifier,
+      "linear: one layer; mlp: a hidden layer of mlp_dim with ReLU; mlp3: a second hidden layer of "
+      "half that (as retrieval was released)",
+      one_of({"linear", "mlp", "mlp3"}));
+    f("pair_features", pair_features,
+      "two documents x1, x2 to one vector; nli: [x1, x2, x1 * x2, x1 - x2]; concat: [x1, x2] (as "
+      "released)",
+      one_of({"nli", "concat"}));
   }
 };
 
