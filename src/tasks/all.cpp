@@ -6,13 +6,14 @@
 
 #include "base/error.h"
 #include "base/parallel.h"
+#include "tasks/image.h"
 #include "tasks/listops.h"
 #include "tasks/text.h"
 
 namespace lra::tasks {
 namespace {
 
-constinit const std::array<const TaskSpec*, 2> kAllTasks = {&kListOpsTask, &kTextTask};
+constinit const std::array<const TaskSpec*, 3> kAllTasks = {&kListOpsTask, &kTextTask, &kImageTask};
 
 // Largest id and label of a split.
 struct Largest {

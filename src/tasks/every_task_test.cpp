@@ -7,6 +7,7 @@
 
 #include "base/parallel.h"
 #include "tasks/all.h"
+#include "tasks/test_cifar.h"
 #include "tasks/test_fixtures.h"
 
 namespace lra::tasks {
@@ -20,6 +21,7 @@ struct Example {
   // Hash of the data for seeds 0, 1 and 2 (of the one fixed source where nothing is drawn). A
   // change here changes everybody's data: raise the task's version with it.
   std::vector<std::string> golden;
+  bool exports = true;  // false: the official layout cannot be had back
 };
 
 const std::map<std::string_view, Example>& examples() {
@@ -28,6 +30,10 @@ const std::map<std::string_view, Example>& examples() {
        {"",
         {"433debc25238aa36692fb032a6e92e98", "123472a6afc82290793edcde3b7f463d",
          "7f6b6b69bd74aea2d3234866b109a302"}}},
+      {"image",
+       {"num_train = 108\nnum_val = 12\nnum_test = 50",
+        {"6319594c3d1143ddf7d48ccdf93844d8"},
+        false}},
       {"text", {"num_train = 80\nnum_test = 80", {"a4d7f1bed535d3935a68303a82b6edb4"}}},
   };
   return all;
@@ -49,7 +55,10 @@ void prepare(const TaskSpec& spec, const Task& task, const TestFolder& root,
     return;
   }
   const std::string raw = root.path("raw");
-  if (spec.name == "text" && !std::filesystem::exists(raw)) write_small_imdb(raw, 40);
+  if (!std::filesystem::exists(raw)) {
+    if (spec.name == "text") write_small_imdb(raw, 40);
+    if (spec.name == "image") write_small_cifar(raw);
+  }
   task.import(task.find_sources(raw), root.path(name), progress);
 }
 
@@ -136,6 +145,10 @@ TEST_P(EveryTask, ExportIsReadBackAsTheSameData) {
   const auto task = make_task(spec());
   prepare(spec(), *task, root_, "data", 1);
   const Dataset dataset = Dataset::open(root_.path("data"));
+  if (!examples().at(spec().name).exports) {
+    EXPECT_NE(error_of([&] { task->export_official(dataset, root_.path("official")); }), "");
+    return;
+  }
   task->export_official(dataset, root_.path("official"));
   QuietProgress progress;
   task->import(task->find_sources(root_.path("official")), root_.path("again"), progress);

@@ -1,0 +1,212 @@
+#include "tasks/cifar_files.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+
+#include "base/byte_reader.h"
+#include "base/error.h"
+#include "base/hash.h"
+#include "base/mapped_file.h"
+#include "base/parallel.h"
+#include "base/progress.h"
+#include "base/text_format.h"
+#include "tasks/cifar_pickle.h"
+#include "tasks/files.h"
+#include "tasks/stopping.h"
+#include "tasks/tar_archive.h"
+
+namespace lra::tasks {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr size_t kColourBytes = 3 * kCifarPixels;  // of one image: planes red, green, blue
+constexpr size_t kRecordBytes = 1 + kColourBytes;
+constexpr uint64_t kMaxFileBytes = uint64_t{64} << 20;  // an official file has 31 MB
+constexpr int kNumDataBatches = 5;
+constexpr const char* kExpected =
+    "data_batch_1.bin to data_batch_5.bin and test_batch.bin, or the same names without .bin";
+
+// What a value of 0 to 255 adds to the gray value, per channel. Looked up rather than multiplied:
+// a compiler may fuse a product with the sum that follows, which rounds differently.
+struct GrayTables {
+  std::array<float, 256> red{}, green{}, blue{};
+  constexpr GrayTables() {
+    for (size_t value = 0; value < 256; ++value) {
+      const float share = static_cast<float>(value) / 255.0f;
+      red[value] = 0.2989f * share;
+      green[value] = 0.5870f * share;
+      blue[value] = 0.1140f * share;
+    }
+  }
+};
+constexpr GrayTables kGray;
+
+// One file: where its labels and colours are.
+struct RawBatch {
+  std::vector<uint8_t> labels;
+  const std::byte* colours = nullptr;  // of the first image
+  size_t stride = 0;                   // bytes from one image to the next
+};
+
+struct GrayBatch {
+  GrayImages images;
+  Hash128 hash;  // of labels and colours
+};
+
+// 0 for the test batch, 1 to 5 for the data batches.
+std::string batch_name(int index, bool is_pickle) {
+  const std::string name = index == 0 ? "test_batch" : "data_batch_" + std::to_string(index);
+  return is_pickle ? name : name + ".bin";
+}
+
+RawBatch read_binary(std::span<const std::byte> bytes, const std::string& name) {
+  if (bytes.size() % kRecordBytes != 0) {
+    throw Error({.where = name,
+                 .what = "has " + std::to_string(bytes.size()) + " bytes",
+                 .expected = "whole records of " + std::to_string(kRecordBytes) + " bytes",
+                 .advice = "fetch it again"});
+  }
+  RawBatch batch{.labels = {}, .colours = bytes.data() + 1, .stride = kRecordBytes};
+  ByteReader reader(bytes, name);
+  while (!reader.at_end()) {
+    const uint8_t label = reader.u8("label");
+    if (label >= kCifarClasses) reader.fail("label is " + std::to_string(label), "0 to 9");
+    batch.labels.push_back(label);
+    reader.skip(kColourBytes, "colours");
+  }
+  return batch;
+}
+
+RawBatch read_pickle(std::span<const std::byte> bytes, const std::string& name) {
+  const CifarBatch found = read_cifar_pickle(bytes, name);
+  RawBatch batch{.labels = {}, .colours = found.colours.data(), .stride = kColourBytes};
+  for (const int64_t label : found.labels) {
+    if (label < 0 || label >= kCifarClasses) {
+      throw Error(
+          {.where = name,
+           .what = "label " + std::to_string(batch.labels.size()) + " is " + std::to_string(label),
+           .expected = "0 to 9",
+           .advice = ""});
+    }
+    batch.labels.push_back(static_cast<uint8_t>(label));
+  }
+  return batch;
+}
+
+void convert(const std::byte* colours, std::span<uint8_t> gray) {
+  const auto* red = reinterpret_cast<const uint8_t*>(colours);
+  const uint8_t *green = red + kCifarPixels, *blue = green + kCifarPixels;
+  for (size_t i = 0; i < gray.size(); ++i) gray[i] = gray_value(red[i], green[i], blue[i]);
+}
+
+GrayBatch read_batch(std::span<const std::byte> bytes, const std::string& name, bool is_pickle) {
+  throw_if_stopped();
+  if (bytes.size() > kMaxFileBytes) {
+    throw Error({.where = name,
+                 .what = "has " + std::to_string(bytes.size()) + " bytes",
+                 .expected = "at most 64 MiB",
+                 .advice = "is this a CIFAR-10 file?"});
+  }
+  RawBatch raw = is_pickle ? read_pickle(bytes, name) : read_binary(bytes, name);
+  const auto size = static_cast<int64_t>(raw.labels.size());
+  Hasher hasher;
+  hasher.append(std::as_bytes(std::span(raw.labels)));
+  for (size_t i = 0; i < raw.labels.size(); ++i) {
+    hasher.append(std::span(raw.colours + i * raw.stride, kColourBytes));
+  }
+  GrayBatch batch{.images = {.labels = std::move(raw.labels), .pixels = {}},
+                  .hash = hasher.digest()};
+  batch.images.pixels.resize(static_cast<size_t>(size * kCifarPixels));
+  parallel_ranges(size, 256, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      convert(raw.colours + static_cast<size_t>(i) * raw.stride,
+              std::span(batch.images.pixels)
+                  .subspan(static_cast<size_t>(i * kCifarPixels), kCifarPixels));
+    }
+  });
+  return batch;
+}
+
+using Batches = std::map<int, GrayBatch>;  // by index
+
+Batches read_folder(const fs::path& source, Progress& progress) {
+  for (const char* below : {".", "cifar-10-batches-bin", "cifar-10-batches-py"}) {
+    for (const bool is_pickle : {false, true}) {
+      const fs::path folder = (source / below).lexically_normal();
+      if (!is_file(folder / batch_name(1, is_pickle))) continue;
+      Batches batches;
+      for (int index = 0; index <= kNumDataBatches; ++index) {
+        const std::string path = (folder / batch_name(index, is_pickle)).string();
+        if (!is_file(path)) continue;
+        const MappedFile file(path);
+        const GrayBatch& batch = batches[index] = read_batch(file.bytes(), path, is_pickle);
+        progress.update(batch.images.size());
+      }
+      return batches;
+    }
+  }
+  return {};
+}
+
+Batches read_archive(const std::string& source, Progress& progress) {
+  TarArchive archive(source, "cifar-10-binary.tar.gz or cifar-10-python.tar.gz");
+  Batches batches;
+  while (archive.next()) {
+    if (!archive.is_file()) continue;
+    const std::string base = fs::path(archive.name()).filename().string();
+    for (int index = 0; index <= kNumDataBatches; ++index) {
+      const bool is_pickle = base == batch_name(index, true);
+      if (!is_pickle && base != batch_name(index, false)) continue;
+      const std::string name = source + ":" + printable(archive.name());
+      if (batches.contains(index)) {
+        throw Error({.where = name, .what = "occurs twice", .expected = kExpected, .advice = ""});
+      }
+      const std::string content = archive.content(kMaxFileBytes);
+      const GrayBatch& batch = batches[index] =
+          read_batch(std::as_bytes(std::span(content)), name, is_pickle);
+      progress.update(batch.images.size());
+    }
+  }
+  return batches;
+}
+
+void append(const GrayImages& part, GrayImages& all) {
+  all.labels.insert(all.labels.end(), part.labels.begin(), part.labels.end());
+  all.pixels.insert(all.pixels.end(), part.pixels.begin(), part.pixels.end());
+}
+
+}  // namespace
+
+const std::array<const char*, kCifarClasses> kCifarClassNames = {
+    "airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck"};
+
+uint8_t gray_value(uint8_t red, uint8_t green, uint8_t blue) {
+  const float sum = kGray.red[red] + kGray.green[green] + kGray.blue[blue];
+  return static_cast<uint8_t>(sum * 255.5f);
+}
+
+Cifar read_cifar(const std::string& source, Progress& progress) {
+  Batches batches =
+      is_folder(source) ? read_folder(source, progress) : read_archive(source, progress);
+  const int num_data = static_cast<int>(batches.size()) - 1;
+  for (int index = 0; index <= std::max(1, num_data); ++index) {
+    if (batches.contains(index)) continue;
+    throw Error({.where = source,
+                 .what = "holds no " + batch_name(index, true),
+                 .expected = kExpected,
+                 .advice = ""});
+  }
+  Cifar cifar;
+  cifar.test = std::move(batches.at(0).images);
+  Hasher hasher;
+  for (const auto& [index, batch] : batches) {
+    if (index > 0) append(batch.images, cifar.train);
+    hasher.append(to_hex(batch.hash));
+  }
+  cifar.source_hash = to_hex(hasher.digest());
+  return cifar;
+}
+
+}  // namespace lra::tasks

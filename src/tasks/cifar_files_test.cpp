@@ -1,0 +1,161 @@
+#include "tasks/cifar_files.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/atomic_file.h"
+#include "tasks/cifar_pickle.h"
+#include "tasks/test_archive.h"
+#include "tasks/test_cifar.h"
+
+namespace lra::tasks {
+namespace {
+
+using ::testing::HasSubstr;
+
+Cifar read(const std::string& source) {
+  QuietProgress progress;
+  return read_cifar(source, progress);
+}
+
+std::string read_error(const std::string& source) {
+  return error_of([&] { read(source); });
+}
+
+std::string pickle_error(const std::string& bytes) {
+  return error_of([&] { read_cifar_pickle(std::as_bytes(std::span(bytes)), "p"); });
+}
+
+// Against exact arithmetic: float32 differs for 168 of the 16,777,216 colours, by one, as NumPy
+// finds with the same formula and order.
+TEST(CifarFiles, GrayIsTheFloatFormulaForEveryColour) {
+  int64_t num_different = 0, num_wrong = 0;
+  for (int red = 0; red < 256; ++red) {
+    for (int green = 0; green < 256; ++green) {
+      for (int blue = 0; blue < 256; ++blue) {
+        const int exact = (2989 * red + 5870 * green + 1140 * blue) * 511LL / 5100000;
+        const int gray = gray_value(static_cast<uint8_t>(red), static_cast<uint8_t>(green),
+                                    static_cast<uint8_t>(blue));
+        num_different += gray != exact;
+        num_wrong += std::abs(gray - exact) > 1;
+      }
+    }
+  }
+  EXPECT_EQ(num_different, 168);
+  EXPECT_EQ(num_wrong, 0);
+  EXPECT_EQ(gray_value(0, 0, 0), 0);
+  EXPECT_EQ(gray_value(255, 255, 255), 255);
+}
+
+TEST(CifarFiles, EveryLayoutGivesTheSameImages) {
+  const TestFolder root;
+  write_small_cifar(root.path("."));
+  const Cifar binary = read(root.path("."));
+  ASSERT_EQ(binary.train.size(), 120);
+  ASSERT_EQ(binary.test.size(), 50);
+  const auto records = small_cifar_records(60, 2);
+  for (size_t i = 0; i < 60; ++i) {
+    EXPECT_EQ(binary.train.labels[60 + i], records[i].label);
+    for (size_t p = 0; p < 1024; p += 37) {
+      const auto colour = [&](size_t plane) {
+        return static_cast<uint8_t>(records[i].colours[1024 * plane + p]);
+      };
+      EXPECT_EQ(binary.train.pixels[1024 * (60 + i) + p],
+                gray_value(colour(0), colour(1), colour(2)));
+    }
+  }
+  const std::string python = root.path("python/cifar-10-batches-py/");
+  write_text(python + "data_batch_1", cifar_pickle(small_cifar_records(60, 1)));
+  write_text(python + "data_batch_2", cifar_pickle(small_cifar_records(60, 2)));
+  write_text(python + "test_batch", cifar_pickle(small_cifar_records(50, 3)));
+  const auto item = [&](const std::string& name) {
+    return ArchiveItem{.name = "cifar-10-batches-bin/" + name,
+                       .content = read_file(root.path("cifar-10-batches-bin/" + name), 1 << 20)};
+  };
+  write_test_archive(root.path("a.tar.gz"),
+                     {item("data_batch_2.bin"),
+                      item("test_batch.bin"),
+                      {.name = "cifar-10-batches-bin/readme.html", .content = "read me"},
+                      item("data_batch_1.bin")});
+  for (const char* source : {"python", "python/cifar-10-batches-py", "a.tar.gz"}) {
+    const Cifar other = read(root.path(source));
+    EXPECT_EQ(other.train.labels, binary.train.labels) << source;
+    EXPECT_EQ(other.train.pixels, binary.train.pixels) << source;
+    EXPECT_EQ(other.test.pixels, binary.test.pixels) << source;
+    EXPECT_EQ(other.source_hash, binary.source_hash) << source;
+  }
+  write_test_archive(root.path("b.tar.gz"), {item("test_batch.bin"), item("test_batch.bin")});
+  EXPECT_THAT(read_error(root.path("b.tar.gz")), HasSubstr("occurs twice"));
+}
+
+TEST(CifarFiles, DamagedFilesAreRefusedByNameAndOffset) {
+  const TestFolder root;
+  const std::string folder = root.path("cifar-10-batches-bin/");
+  EXPECT_THAT(read_error(root.path("none")), HasSubstr("no such file"));
+  write_text(folder + "readme.html", "");
+  EXPECT_THAT(read_error(folder), HasSubstr("holds no test_batch"));
+  write_small_cifar(root.path("."));
+  std::string bytes = cifar_binary(small_cifar_records(3, 4));
+  write_text(folder + "test_batch.bin", bytes + "x");
+  EXPECT_THAT(read_error(folder), HasSubstr("test_batch.bin: has 9220 bytes; expected whole"));
+  bytes[3073] = 10;
+  write_text(folder + "test_batch.bin", bytes);
+  EXPECT_THAT(read_error(folder), HasSubstr("test_batch.bin:byte 3074: label is 10"));
+  write_small_cifar(root.path("."));
+  std::filesystem::rename(folder + "data_batch_2.bin", folder + "data_batch_3.bin");
+  EXPECT_THAT(read_error(folder), HasSubstr("holds no data_batch_2"));
+}
+
+TEST(CifarPickle, RefusesWhateverIsNoBatch) {
+  using namespace std::string_literals;
+  const std::string good = cifar_pickle(small_cifar_records(3, 4));
+  EXPECT_EQ(pickle_error(good), "");
+  EXPECT_THAT(pickle_error(""), HasSubstr("p:byte 0"));
+  EXPECT_THAT(pickle_error("\x80\x04}."s), HasSubstr("protocol 2"));
+  EXPECT_THAT(pickle_error(good + "x"), HasSubstr("p:byte"));
+  EXPECT_THAT(pickle_error("\x80\x02"
+                           "cos\nsystem\n(U\x02ls"
+                           "tR."s),
+              HasSubstr("'os system'"));
+  EXPECT_THAT(pickle_error("\x80\x02}X\x01\x00\x00\x00"
+                           "as."s),
+              HasSubstr("opcode 88"));
+  EXPECT_THAT(pickle_error("\x80\x02]q\x01h\x01"
+                           "a."s),
+              HasSubstr("dictionary of a batch"));
+  EXPECT_THAT(pickle_error("\x80\x02}h\x07."s), HasSubstr("memo 7 is empty"));
+  EXPECT_THAT(pickle_error("\x80\x02}K\x01s."s), HasSubstr("not that of a batch"));
+  EXPECT_THAT(pickle_error("\x80\x02}(K\x01u."s), HasSubstr("key without a value"));
+  EXPECT_THAT(pickle_error("\x80\x02"
+                           "e"s),
+              HasSubstr("no mark"));
+  EXPECT_THAT(pickle_error("\x80\x02}."s), HasSubstr("no labels"));
+  EXPECT_THAT(pickle_error("\x80\x02}U\x06labels]s."s), HasSubstr("no data"));
+  EXPECT_THAT(pickle_error("\x80\x02}T\xFF\xFF\xFF\xFF"s), HasSubstr("p:byte"));
+  EXPECT_THAT(pickle_error("\x80\x02" + std::string(1000001, ']')), HasSubstr("opcodes"));
+  std::string other = good;
+  other.replace(other.find("M\x00\x0C"s), 3, "M\x00\x0B"s);
+  EXPECT_THAT(pickle_error(other), HasSubstr("another shape"));
+  other = good;
+  other.replace(other.find("\x89T"s), 1, "\x88"s);
+  EXPECT_THAT(pickle_error(other), HasSubstr("C order"));
+}
+
+// Every way of cutting a pickle short, and every single byte changed, ends in a batch or an error.
+TEST(CifarPickle, DamageAnywhereIsSurvived) {
+  const std::string good = cifar_pickle(small_cifar_records(2, 4));
+  const size_t colours = good.find("\x89T") + 6, end = colours + 2 * 3072;
+  for (size_t i = 0; i < good.size(); ++i) {
+    if (i > colours && i < end) continue;  // these bytes mean nothing to the decoder
+    EXPECT_NE(pickle_error(good.substr(0, i)), "") << i;
+    for (const int change : {0x01, 0x20, 0x80, 0xFF}) {
+      std::string bytes = good;
+      bytes[i] = static_cast<char>(bytes[i] ^ change);
+      const std::string error = pickle_error(bytes);
+      EXPECT_TRUE(error.empty() || error.find("p:byte") != std::string::npos) << error;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace lra::tasks

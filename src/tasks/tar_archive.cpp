@@ -1,0 +1,110 @@
+#include "tasks/tar_archive.h"
+
+#include <archive.h>
+#include <archive_entry.h>
+
+#include <string_view>
+
+#include "base/error.h"
+#include "base/text_format.h"
+#include "tasks/files.h"
+#include "tasks/stopping.h"
+
+namespace lra::tasks {
+namespace {
+
+// The largest official archive has 100,000 entries and 370 MB unpacked. These bounds stop archives
+// that unpack to far more than they seem to hold.
+constexpr int64_t kMaxEntries = 1000000;
+constexpr int64_t kMaxEntryBytes = int64_t{1} << 30;
+constexpr int64_t kMaxTotalBytes = int64_t{4} << 30;
+constexpr size_t kReadBlock = 1 << 18;
+
+// Absolute, or climbing out of its folder.
+bool is_escaping(std::string_view path) {
+  if (path.starts_with('/')) return true;
+  while (!path.empty()) {
+    const size_t slash = path.find('/');
+    if (path.substr(0, slash) == "..") return true;
+    path.remove_prefix(slash == std::string_view::npos ? path.size() : slash + 1);
+  }
+  return false;
+}
+
+}  // namespace
+
+void TarArchive::FreeArchive::operator()(archive* handle) const { archive_read_free(handle); }
+
+TarArchive::TarArchive(const std::string& path, std::string expected)
+    : path_(path), expected_(std::move(expected)), handle_(archive_read_new()) {
+  LRA_CHECK(handle_ != nullptr);
+  // Only what official data comes in: every further format is more code for hostile input.
+  archive_read_support_filter_gzip(handle_.get());
+  archive_read_support_filter_bzip2(handle_.get());
+  archive_read_support_filter_xz(handle_.get());
+  archive_read_support_format_tar(handle_.get());
+  if (!tasks::is_file(path)) fail("no such file");
+  if (archive_read_open_filename(handle_.get(), path.c_str(), kReadBlock) != ARCHIVE_OK) {
+    fail("is not a tar archive" + reason());
+  }
+}
+
+TarArchive::~TarArchive() = default;
+
+bool TarArchive::next() {
+  throw_if_stopped();
+  archive_entry* entry = nullptr;
+  const int status = archive_read_next_header(handle_.get(), &entry);
+  if (status == ARCHIVE_EOF) return false;
+  if (status < ARCHIVE_WARN) fail("is damaged" + reason());
+  if (++num_entries_ > kMaxEntries) fail("has over " + thousands(kMaxEntries) + " entries");
+  const char* name = archive_entry_pathname(entry);
+  if (!name) name = archive_entry_pathname_utf8(entry);
+  if (!name || !*name) fail("entry " + std::to_string(num_entries_) + " has no readable name");
+  name_ = name;
+  check(entry);
+  return true;
+}
+
+void TarArchive::check(archive_entry* entry) {
+  const std::string quoted = "entry '" + printable(name_) + "'";
+  if (is_escaping(name_)) fail(quoted + " leads out of the archive");
+  if (archive_entry_hardlink(entry) || archive_entry_symlink(entry)) fail(quoted + " is a link");
+  const auto type = archive_entry_filetype(entry);
+  if (type != AE_IFREG && type != AE_IFDIR) fail(quoted + " is a special file");
+  is_file_ = type == AE_IFREG;
+  size_ = archive_entry_size(entry);
+  total_bytes_ += size_;
+  if (size_ < 0 || size_ > kMaxEntryBytes || total_bytes_ > kMaxTotalBytes) {
+    fail(quoted + " has an absurd size, " + std::to_string(size_));
+  }
+}
+
+std::string TarArchive::content(uint64_t max_bytes) {
+  const std::string quoted = "'" + printable(name_) + "'";
+  if (static_cast<uint64_t>(size_) > max_bytes) {
+    fail(quoted + " has " + std::to_string(size_) + " bytes, over " +
+         std::to_string(max_bytes >> 20) + " MiB");
+  }
+  std::string bytes(static_cast<size_t>(size_), '\0');
+  size_t filled = 0;
+  while (filled < bytes.size()) {
+    const la_ssize_t count =
+        archive_read_data(handle_.get(), bytes.data() + filled, bytes.size() - filled);
+    if (count < 0) fail("is damaged at " + quoted + reason());
+    if (count == 0) fail("ends within " + quoted);
+    filled += static_cast<size_t>(count);
+  }
+  return bytes;
+}
+
+std::string TarArchive::reason() const {
+  const char* text = archive_error_string(handle_.get());
+  return text ? std::string(" (") + text + ")" : std::string();
+}
+
+void TarArchive::fail(const std::string& what) const {
+  throw Error({.where = path_, .what = what, .expected = expected_, .advice = "fetch it again"});
+}
+
+}  // namespace lra::tasks

@@ -1,0 +1,46 @@
+// Reads a tar archive (plain, gz, bz2 or xz) entry by entry, with libarchive, in memory: nothing is
+// unpacked to disk, so no name in an archive can harm.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+struct archive;
+struct archive_entry;
+
+namespace lra::tasks {
+
+// Throws lra::Error that names the archive when it is none, is damaged, has links or special files,
+// absolute names, names with "..", or absurd sizes.
+class TarArchive {
+ public:
+  // `expected` says in messages what kind of archive is wanted.
+  TarArchive(const std::string& path, std::string expected);
+  ~TarArchive();
+  TarArchive(const TarArchive&) = delete;
+  TarArchive& operator=(const TarArchive&) = delete;
+
+  // Goes to the next entry; false at the end. Throws when a stop was requested.
+  bool next();
+  const std::string& name() const { return name_; }  // of the entry
+  bool is_file() const { return is_file_; }
+  // The bytes of the entry, once per entry. Throws when there are over `max_bytes`, which is a
+  // multiple of 1 MiB.
+  std::string content(uint64_t max_bytes);
+
+ private:
+  void check(archive_entry* entry);
+  std::string reason() const;
+  [[noreturn]] void fail(const std::string& what) const;
+
+  struct FreeArchive {
+    void operator()(archive* handle) const;
+  };
+  std::string path_, expected_, name_;
+  std::unique_ptr<archive, FreeArchive> handle_;
+  bool is_file_ = false;
+  int64_t size_ = 0, num_entries_ = 0, total_bytes_ = 0;
+};
+
+}  // namespace lra::tasks
