@@ -194,16 +194,15 @@ void add_bench(CLI::App& app, Program& program) {
       ->add_option("--lengths", a->lengths,
                    "lengths, separated by commas (default 1024,2048,3072,4096)")
       ->delimiter(',')
-      ->check(CLI::PositiveNumber);
-  command->add_option("--batch", a->batch, "sequences per step (default 32)")
-      ->check(CLI::PositiveNumber);
+      ->check(count_range());
+  command->add_option("--batch", a->batch, "sequences per step (default 32)")->check(count_range());
   command->add_option("--mode", a->mode, "train or infer (default train)")
       ->check(CLI::IsMember({"train", "infer"}));
   command->add_option("--preset", a->preset, "paper, release or small (default release)");
   command->add_option("--windows", a->windows, "timed windows; the median counts (default 5)")
-      ->check(CLI::PositiveNumber);
+      ->check(count_range());
   command->add_option("--window-seconds", a->window_seconds, "least length of a window (default 1)")
-      ->check(CLI::NonNegativeNumber);
+      ->check(CLI::Range(0.0, 3600.0));
   command->add_option("--set", a->sets, "KEY=VALUE: override a setting")->take_all();
   command->add_option("--out", a->out, "folder for run records");
   command->add_option("--measure-one", a->one, "measure one model in this process")->group("");

@@ -28,6 +28,9 @@ CLI::App* add_command(CLI::App& parent, Program& program, const std::string& nam
   return command;
 }
 
+CLI::Range count_range() { return CLI::Range(int64_t{1}, int64_t{1000000000}); }
+CLI::Range seed_range() { return CLI::Range(int64_t{0}, INT64_MAX); }
+
 Provenance program_provenance(const CommonOptions& common) {
   Provenance provenance = make_provenance(common.argv);
   provenance.torch_version = TORCH_VERSION;

@@ -182,11 +182,11 @@ void add_data(CLI::App& app, Program& program) {
 
   auto* make_command = add_verb(*data, program, a, "make", "generate a dataset", make);
   make_command->add_option("--out", a->out, "folder to write; must not exist")->required();
-  make_command->add_option("--seed", a->seed, "seed (default 0)")->check(CLI::NonNegativeNumber);
+  make_command->add_option("--seed", a->seed, "seed (default 0)")->check(seed_range());
   make_command->add_option("--train", a->num_train, "training examples; default: the task's")
-      ->check(CLI::PositiveNumber);
-  make_command->add_option("--val", a->num_val, "validation examples")->check(CLI::PositiveNumber);
-  make_command->add_option("--test", a->num_test, "test examples")->check(CLI::PositiveNumber);
+      ->check(count_range());
+  make_command->add_option("--val", a->num_val, "validation examples")->check(count_range());
+  make_command->add_option("--test", a->num_test, "test examples")->check(count_range());
 
   auto* import_command =
       add_verb(*data, program, a, "import", "read official files into a prepared folder", import);

@@ -52,8 +52,25 @@ ExitCode show(const Program& program, const std::string& title,
   return ExitCode::kDone;
 }
 
+ExitCode show_command(const Program& program, const CLI::App& command) {
+  std::vector<Section> sections;
+  if (command.get_name() == "train") {
+    sections = {{"model", describe_config<models::ModelConfig>()},
+                {"train", describe_config<training::TrainConfig>()}};
+  }
+  if (program.common.json) {
+    print_json({{"command", command.get_name()},
+                {"usage", command.help()},
+                {"settings", sections_json(sections)}});
+  } else {
+    std::printf("%s", command.help().c_str());
+    print_sections(sections);
+  }
+  return ExitCode::kDone;
+}
+
 ExitCode help(const Program& program, const CLI::App& app, const std::string& topic) {
-  std::vector<std::string> known = {"train", "model"};
+  std::vector<std::string> known;
   for (const tasks::TaskSpec* spec : tasks::all_tasks()) {
     known.emplace_back(spec->name);
     if (spec->name != topic) continue;
@@ -72,13 +89,7 @@ ExitCode help(const Program& program, const CLI::App& app, const std::string& to
   }
   for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {
     known.push_back(command->get_name());
-    if (command->get_name() != topic) continue;
-    std::printf("%s", command->help().c_str());
-    if (topic == "train") {
-      print_sections({{"model", describe_config<models::ModelConfig>()},
-                      {"train", describe_config<training::TrainConfig>()}});
-    }
-    return ExitCode::kDone;
+    if (command->get_name() == topic) return show_command(program, *command);
   }
   throw Error({.where = "help",
                .what = "nothing is called '" + topic + "'",

@@ -4,6 +4,7 @@
 
 #include <cstdio>
 
+#include "base/config.h"
 #include "base/parallel.h"
 #include "base/provenance.h"
 #include "base/stop_flag.h"
@@ -24,10 +25,29 @@ void keep_pages_between_steps() {
 
 void complain(const std::string& text) { std::fprintf(stderr, "lra: %s\n", text.c_str()); }
 
+// A word that no command and no flag takes, and the nearest one that there is.
+std::string unexpected(const CLI::App& app, const std::string& word) {
+  const CLI::App* command = &app;
+  while (!command->get_subcommands().empty()) command = command->get_subcommands().front();
+  std::vector<std::string> known;
+  for (const CLI::App* below : command->get_subcommands([](const CLI::App*) { return true; }))
+    known.push_back(below->get_name());
+  const bool is_flag = word.starts_with('-') || known.empty();
+  if (is_flag) known.clear();
+  for (const CLI::Option* option : command->get_options()) {
+    if (is_flag && !option->get_lnames().empty()) known.push_back("--" + option->get_lnames()[0]);
+  }
+  return "unexpected '" + word + "'; " + suggestion(word, known);
+}
+
 // CLI11's messages span lines and do not suggest the nearest flag.
 int usage_error(const CLI::App& app, const CLI::ParseError& error) {
   if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
-  std::string text = error.what();
+  const std::vector<std::string> left = app.remaining(true);
+  // A misspelt word first, even when CLI11 complains of the missing right one.
+  const bool is_extra = !left.empty() && (dynamic_cast<const CLI::ExtrasError*>(&error) ||
+                                          dynamic_cast<const CLI::RequiredError*>(&error));
+  std::string text = is_extra ? unexpected(app, left[0]) : error.what();
   for (char& c : text) c = c == '\n' ? ' ' : c;
   complain(text + "; see 'lra --help' or 'lra help COMMAND'");
   return static_cast<int>(ExitCode::kUserError);
@@ -69,7 +89,15 @@ int main(int argc, char** argv) {
   add_commands(app, program);
   try {
     app.parse(argc, argv);
-    return static_cast<int>(run(app, program));
+    const ExitCode code = run(app, program);
+    if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
+      throw Error({.where = "standard output",
+                   .what = "the result cannot be written",
+                   .expected = "",
+                   .advice = "is the disk full?",
+                   .code = ExitCode::kIoError});
+    }
+    return static_cast<int>(code);
   } catch (const CLI::ParseError& error) {
     return usage_error(app, error);
   } catch (const Error& error) {

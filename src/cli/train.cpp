@@ -59,12 +59,6 @@ void print_summary(const RunRecord& r, const std::string& folder) {
 
 training::RunConfig requested_config(const TrainArguments& a) {
   if (!a.resume.empty()) {
-    if (!a.task.empty() || !a.sets.empty()) {
-      throw Error({.where = "--resume",
-                   .what = "a resumed run keeps its own task, model and settings",
-                   .expected = "lra train --resume RUN alone",
-                   .advice = ""});
-    }
     return training::RunConfig::from_table(parse_toml_file(training::RunFolder{a.resume}.config()));
   }
   if (a.task.empty() || a.model.empty()) {
@@ -82,11 +76,31 @@ std::string run_folder(const TrainArguments& a) {
   return "runs/" + a.task + "-" + a.model + "-" + a.preset + "-s" + std::to_string(a.seed);
 }
 
+// A run that never began, for a bad setting or for want of data, leaves no folder behind.
+class NewFolder {
+ public:
+  explicit NewFolder(const training::RunFolder& folder)
+      : folder_(folder), is_new_(!std::filesystem::exists(folder.path)) {
+    make_folder(folder.path);
+  }
+  ~NewFolder() {
+    std::error_code ignored;  // the mistake itself is being reported
+    if (is_new_ && !std::filesystem::exists(folder_.record(), ignored))
+      std::filesystem::remove_all(folder_.path, ignored);
+  }
+  NewFolder(const NewFolder&) = delete;
+  NewFolder& operator=(const NewFolder&) = delete;
+
+ private:
+  training::RunFolder folder_;
+  bool is_new_;
+};
+
 ExitCode train(const Program& program, const TrainArguments& arguments) {
   const bool resume = !arguments.resume.empty();
   const training::RunConfig config = requested_config(arguments);
   const training::RunFolder folder{run_folder(arguments)};
-  make_folder(folder.path);
+  const NewFolder made(folder);
   const FileLock lock(folder.lock(), "the run folder " + folder.path);
   RunRecord record;
   if (std::filesystem::exists(folder.record())) {
@@ -120,16 +134,18 @@ void add_train(CLI::App& app, Program& program) {
   auto a = std::make_shared<TrainArguments>();
   auto* command = add_command(app, program, "train", "train, validate and test a model on a task",
                               [&program, a] { return train(program, *a); });
-  command->add_option("task", a->task, "a task (lra list tasks)");
-  command->add_option("model", a->model, "a model (lra list models)");
-  command->add_option("--preset", a->preset, "paper, release or small (default small)");
+  auto* resume = command->add_option("--resume", a->resume, "go on with the run in this folder");
+  const auto option = [&](const char* name, auto& value, const char* help) {
+    // A resumed run keeps what it was started with.
+    return command->add_option(name, value, help)->excludes(resume);
+  };
+  option("task", a->task, "a task (lra list tasks)");
+  option("model", a->model, "a model (lra list models)");
+  option("--preset", a->preset, "paper, release or small (default small)");
   command->add_option("--data", a->data, "folder of the data; default $LRA_DATA, else ./data");
-  command->add_option("--out", a->out, "run folder; default runs/TASK-MODEL-PRESET-sSEED");
-  command->add_option("--seed", a->seed, "seed of weights, order and dropout (default 0)")
-      ->check(CLI::NonNegativeNumber);
-  command->add_option("--set", a->sets, "KEY=VALUE: override a setting, as often as wanted")
-      ->take_all();
-  command->add_option("--resume", a->resume, "go on with the run in this folder");
+  option("--out", a->out, "run folder; default runs/TASK-MODEL-PRESET-sSEED");
+  option("--seed", a->seed, "seed of weights, order and dropout (default 0)")->check(seed_range());
+  option("--set", a->sets, "KEY=VALUE: override a setting, as often as wanted")->take_all();
 }
 
 }  // namespace lra::cli
