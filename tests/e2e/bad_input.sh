@@ -1,0 +1,292 @@
+#!/usr/bin/env bash
+# Every mistake gives its exit code, one line on standard error that names the place, nothing on
+# standard output, and leaves the folders as they were.
+source "$(dirname "${BASH_SOURCE[0]}")/lib.bash"
+
+mkdir work outside
+num_cases=0
+
+# refuse CODE PATTERN WORD...: "lra WORD..." in ./work. PATTERN is an extended regular expression
+# that the message must match.
+refuse() {
+  local wanted=$1 pattern=$2 code=0
+  shift 2
+  find work -printf '%p %s\n' | sort >outside/before
+  (cd work && lra "$@" >../outside/out 2>../outside/err) || code=$?
+  find work -printf '%p %s\n' | sort >outside/after
+  [[ $code == "$wanted" ]] || fail "'lra $*' ended with $code, not $wanted: $(cat outside/err)"
+  [[ ! -s outside/out ]] || fail "'lra $*' wrote to standard output: $(cat outside/out)"
+  [[ $(wc -l <outside/err) == 1 ]] || fail "'lra $*' did not write one line: $(cat outside/err)"
+  grep -Eq "^lra: .*$pattern" outside/err ||
+    fail "'lra $*': '$(cat outside/err)' does not match '$pattern'"
+  diff outside/before outside/after >&2 || fail "'lra $*' left something behind"
+  num_cases=$((num_cases + 1))
+}
+
+# section NAME: says how many cases went by since the last one.
+section() {
+  passed "$1: $num_cases mistakes"
+  num_cases=0
+}
+
+words_and_flags() {
+  refuse 2 "'trian'.*'train'" trian
+  refuse 2 "'--sede'.*'--seed'" train listops transformer --sede 3
+  refuse 2 "'mkae'.*'make'" data mkae listops
+  refuse 2 "'extra'" info extra
+  refuse 2 "subcommand" data
+  refuse 2 "train TASK MODEL" train
+  refuse 2 "train TASK MODEL" train listops
+  refuse 2 "'lisops'.*'listops'" train lisops transformer
+  refuse 2 "'transfomer'.*'transformer'" train listops transfomer
+  refuse 2 "listops.toml.*'smal'.*'small'" train listops transformer --preset smal
+  refuse 2 "nothing is called 'txet'.*'text'" help txet
+  refuse 2 "nope" list nope
+  refuse 2 "threads.*0.*1 to 1024" train listops transformer --threads 0
+  refuse 2 "threads.*-1" info --threads -1
+  refuse 2 "cuda" train listops transformer --device cuda
+  refuse 2 "seed.*-1.*0 to" train listops transformer --seed -1
+  refuse 2 "seed" train listops transformer --seed 99999999999999999999
+  refuse 2 "model 'nope'" bench --models nope
+  refuse 2 "task 'nope'" bench --task nope
+  refuse 2 "lengths.*0.*1 to" bench --lengths 0
+  refuse 2 "lengths.*-1" bench --lengths 64,-1
+  refuse 2 "batch" bench --batch 0
+  refuse 2 "mode.*fly" bench --mode fly
+  refuse 2 "split.*dev" eval run --split dev
+  refuse 2 "model 'nope'" model compare text nope
+  section "words and flags"
+}
+
+settings() {
+  local train=(train listops transformer --data data --out new --set)
+  refuse 2 "train.stps.*'steps'" "${train[@]}" train.stps=3
+  refuse 2 "'trian'.*'train'" "${train[@]}" trian.steps=3
+  refuse 2 "train.steps is 0; expected >= 1" "${train[@]}" train.steps=0
+  refuse 2 "train.steps is a string; expected an integer" "${train[@]}" train.steps=abc
+  refuse 2 "train.steps is a number; expected an integer" "${train[@]}" train.steps=1.5
+  refuse 2 "key=value" "${train[@]}" train.steps
+  refuse 2 "key=value" "${train[@]}" =3
+  refuse 2 "train.steps" "${train[@]}" train.steps=
+  refuse 2 "train.steps" "${train[@]}" train.steps=99999999999999999999
+  refuse 2 "learning_rate is nan" "${train[@]}" train.learning_rate=nan
+  refuse 2 "train.schedule.*rsqrt, cosine, constant" "${train[@]}" train.schedule=cosin
+  refuse 2 "train.trim_padding" "${train[@]}" train.trim_padding=3
+  refuse 2 "task.length is 0; expected >= 1" "${train[@]}" task.length=0
+  refuse 2 "task.length is -1; expected >= 1" "${train[@]}" task.length=-1
+  refuse 2 "min_length" "${train[@]}" task.min_length=1999
+  refuse 2 "3 heads do not divide qkv_dim" "${train[@]}" model.heads=3
+  refuse 2 "dropout is 1.*< 1" "${train[@]}" model.dropout=1.0
+  refuse 2 "mixer.rank" "${train[@]}" mixer.rank=4
+  refuse 2 "min_length" data make listops --out new --set task.min_lenght=3
+  refuse 2 "section 'train'" data make listops --out new --set train.steps=3
+  section "settings"
+}
+
+data_folders() {
+  refuse 2 "nodata.*import" train text transformer --data nodata --out new
+  refuse 2 "data/listops.*'listops'.*'text'" train text transformer --data data/listops --out new
+  refuse 2 "data/listops.*'listops'.*'text'" data check text data/listops
+  refuse 2 "empty.*manifest.json" data check listops empty
+  refuse 2 "0 to 39" data show listops data/listops --index 40
+  refuse 2 "0 to 39" data show listops data/listops --index -1
+  refuse 2 "data/listops.*exists" data make listops --train 2 --val 2 --test 2 --out data/listops
+  refuse 2 "file.*exists" data make listops --train 2 --val 2 --test 2 --out file
+  refuse 74 "file.*Not a directory" data make listops --train 2 --val 2 --test 2 --out file/new
+  refuse 74 "file.*Not a directory" data export listops data/listops --out file
+  refuse 2 "cannot be generated.*data import text" data make text --out new
+  refuse 2 "2 sources" data import text empty file --out new
+  refuse 2 "train.*1 to" data make listops --train 0 --out new
+  refuse 2 "disk|space|bytes" data make listops --train 100000000 --out new \
+    --set task.max_length=1000000
+  cp -r work/data/listops work/damaged
+  printf '\xff' | dd of="$(echo work/damaged/train*)" bs=1 seek=900 conv=notrunc status=none
+  refuse 2 "damaged/train.*content hash.*damaged" data check listops damaged
+  refuse 2 "damaged/train.*content hash.*damaged" train listops transformer --data damaged --out new
+  truncate -s -1 "$(echo work/damaged/train*)"
+  refuse 2 "damaged/train.*size in bytes" data check listops damaged
+  cp -r work/data/listops work/cut
+  truncate -s 300 work/cut/manifest.json
+  refuse 2 "cut/manifest.json" data check listops cut
+  cp -r work/data/listops work/climbing
+  sed -i 's|"file": "train|"file": "../train|' work/climbing/manifest.json
+  refuse 2 "climbing/manifest.json.*file" data check listops climbing
+  section "data folders"
+}
+
+# tsv LINE: an official folder whose third training line is LINE.
+tsv() {
+  rm -rf work/tsv
+  mkdir work/tsv
+  local split
+  for split in train val test; do
+    printf 'Source\tTarget\r\n( ( ( [MAX 2 ) 3 ) ] )\t3\r\n' >work/tsv/basic_$split.tsv
+  done
+  printf '%s\r\n' "$1" >>work/tsv/basic_train.tsv
+}
+
+official_files() {
+  local import=(data import listops tsv --out new)
+  tsv $'( ( ( [MAX 2 ) x ) ] )\t3'
+  refuse 2 "tsv/basic_train.tsv:3.*character" "${import[@]}"
+  tsv $'( ( ( [MAX 2 ) 3 ) \t3'
+  refuse 2 "tsv/basic_train.tsv:3" "${import[@]}"
+  tsv $'( ( ( [MAX 2 ) 3 ) ] )\t2'
+  refuse 2 "tsv/basic_train.tsv:3: target is 2.*evaluates to 3" "${import[@]}"
+  tsv $'( ( ( [MAX 2 ) 3 ) ] )'
+  refuse 2 "tsv/basic_train.tsv:3.*TAB" "${import[@]}"
+  tsv $'( ( ( [MAX 2 ) 3 ) ] )\t33'
+  refuse 2 "tsv/basic_train.tsv:3.*one digit" "${import[@]}"
+  tsv $'( ( ( [FIRST 2 ) 3 ) ] )\t2'
+  refuse 2 "tsv/basic_train.tsv:3.*FIRST" "${import[@]}"
+  tsv $'\x1b[31mred\t2'
+  refuse 2 "tsv/basic_train.tsv:3" "${import[@]}"
+  sed -i '1s/.*/Target\tSource/' work/tsv/basic_train.tsv
+  refuse 2 "tsv/basic_train.tsv:1.*header" "${import[@]}"
+  rm work/tsv/basic_test.tsv
+  refuse 2 "tsv: .*listops" "${import[@]}"
+  refuse 2 "nowhere" data import text nowhere --out new
+  refuse 2 "empty/train/neg" data import text empty --out new
+  section "official files"
+}
+
+hostile_archives() {
+  "$LRA_PYTHON" - <<'PYTHON'
+import io, tarfile
+
+def archive(name, *members):
+    with tarfile.open(f"work/{name}.tar.gz", "w:gz") as file:
+        for path, kind in members:
+            info = tarfile.TarInfo(path)
+            info.type = kind
+            info.linkname = "/etc/passwd" if kind != tarfile.REGTYPE else ""
+            text = b"a review" if kind == tarfile.REGTYPE else b""
+            info.size = len(text)
+            file.addfile(info, io.BytesIO(text))
+
+good = ("aclImdb/train/neg/0_3.txt", tarfile.REGTYPE)
+archive("climbing", good, ("aclImdb/../../train/neg/1_3.txt", tarfile.REGTYPE))
+archive("absolute", good, ("/aclImdb/train/neg/1_3.txt", tarfile.REGTYPE))
+archive("symlink", good, ("aclImdb/train/neg/1_3.txt", tarfile.SYMTYPE))
+archive("hardlink", good, ("aclImdb/train/neg/1_3.txt", tarfile.LNKTYPE))
+archive("device", good, ("aclImdb/train/neg/1_3.txt", tarfile.CHRTYPE))
+archive("twice", good, ("aclImdb/train/neg/0_4.txt", tarfile.REGTYPE))
+archive("none", ("README", tarfile.REGTYPE))
+whole = open("work/none.tar.gz", "rb").read()
+open("work/cut.tar.gz", "wb").write(whole[: len(whole) // 2])
+open("work/plain.tar.gz", "w").write("not gzip at all\n" * 100)
+PYTHON
+  local import=(data import text --out new)
+  refuse 2 "climbing.tar.gz.*leads out" "${import[@]}" climbing.tar.gz
+  refuse 2 "absolute.tar.gz.*leads out" "${import[@]}" absolute.tar.gz
+  refuse 2 "symlink.tar.gz.*is a link" "${import[@]}" symlink.tar.gz
+  refuse 2 "hardlink.tar.gz.*is a link" "${import[@]}" hardlink.tar.gz
+  refuse 2 "device.tar.gz.*special file" "${import[@]}" device.tar.gz
+  refuse 2 "twice.tar.gz.*same number" "${import[@]}" twice.tar.gz
+  refuse 2 "none.tar.gz.*no reviews" "${import[@]}" none.tar.gz
+  refuse 2 "cut.tar.gz" "${import[@]}" cut.tar.gz
+  refuse 2 "plain.tar.gz" "${import[@]}" plain.tar.gz
+  section "archives"
+}
+
+run_folders() {
+  refuse 2 "nothere/config.toml" train --resume nothere
+  refuse 2 "empty/config.toml" train --resume empty
+  local flag
+  for flag in --seed=5 --preset=paper --out=other --set=train.steps=4; do
+    refuse 2 "resume excludes ${flag%%=*}" train --resume run "$flag"
+  done
+  refuse 2 "resume excludes" train listops transformer --resume run
+  refuse 2 "run: a run is there already.*--resume run" train listops transformer --data data --out run
+  refuse 74 "file/new.*Not a directory" train listops transformer --data data --out file/new
+  refuse 74 "file.*Not a directory" train listops transformer --data data --out file
+  refuse 2 "empty/config.toml" eval empty
+  refuse 2 "checkpoints/nope" eval run --data data --checkpoint nope
+  cp -r work/run work/bare
+  rm -r work/bare/checkpoints
+  refuse 2 "bare/checkpoints/latest/model.safetensors" eval bare --data data
+  cp -r work/run work/garbage
+  printf '\x00\xff[run\n' >work/garbage/config.toml
+  refuse 2 "garbage/config.toml:1" train --resume garbage --data data
+  refuse 2 "garbage/config.toml:1" eval garbage --data data
+  cp work/run/config.toml work/garbage/config.toml
+  sed -i 's/^steps = .*/stepz = 3/' work/garbage/config.toml
+  refuse 2 "garbage/config.toml:[0-9]+.*stepz.*'steps'" eval garbage --data data
+  cp -r work/run work/odd
+  echo '{"schema": 999}' >work/odd/record.json
+  refuse 2 "odd/record.json.*schema" report odd
+  refuse 2 "odd/record.json.*schema" train --resume odd --data data
+  printf '\xff' | dd of=work/odd/checkpoints/latest/model.safetensors bs=1 seek=9000 \
+    conv=notrunc status=none
+  refuse 2 "odd/checkpoints/latest/model.safetensors.*hash" eval odd --data data
+  refuse 2 "empty.*no record.json" report empty
+  refuse 2 "nothere" report nothere
+  refuse 2 "format.*pdf" report run --format pdf
+  refuse 2 "pdf" report run --out report.pdf
+  refuse 74 "file/report.md" report run --out file/report.md
+  section "run folders"
+}
+
+# suite TEXT: writes work/suite.toml.
+suite() { printf '%s\n' "$1" >work/suite.toml; }
+
+suite_files() {
+  local lists=$'tasks = ["listops"]\nmodels = ["local"]\nseeds = [0]'
+  local run=(suite run suite.toml --out new --data data)
+  refuse 2 "nothere.toml" suite run nothere.toml --out new
+  suite "$lists"$'\nfrobnicate = 3'
+  refuse 2 "suite.toml:4.*frobnicate" "${run[@]}"
+  suite $'tasks = ["listops"]\nmodels = ["local"]'
+  refuse 2 "suite.toml.*'seeds' is missing" "${run[@]}"
+  suite $'tasks = "listops"\nmodels = ["local"]\nseeds = [0]'
+  refuse 2 "suite.toml:1.*tasks is not a list" "${run[@]}"
+  suite $'tasks = ["listops"]\nmodels = ["local"]\nseeds = ["a"]'
+  refuse 2 "suite.toml:3.*seeds.*wrong type" "${run[@]}"
+  suite $'tasks = ["listops"]\nmodels = []\nseeds = [0]'
+  refuse 2 "suite.toml:2.*models" "${run[@]}"
+  suite $'tasks = ["listops"]\nmodels = ["lokal"]\nseeds = [0]'
+  refuse 2 "'lokal'.*'local'" "${run[@]}"
+  suite "$lists"$'\n[set.train]\nsteps = "many"'
+  refuse 2 "suite.toml:5.*train.steps" "${run[@]}"
+  suite "$lists"$'\n[bench]\ntask = "text"'
+  refuse 2 "suite.toml.*'lengths' is missing" "${run[@]}"
+  suite "$lists"$'\n[bench'
+  refuse 2 "suite.toml:4" "${run[@]}"
+  section "suite files"
+}
+
+full_disk() {
+  local code=0
+  lra info >/dev/full 2>outside/err || code=$?
+  [[ $code == 74 ]] || fail "a full standard output ended with $code, not 74: $(cat outside/err)"
+  mkdir full
+  if ! mount -t tmpfs -o size=512k tmpfs full 2>/dev/null; then
+    echo "left out: a full disk (no right to mount one)"
+    return
+  fi
+  refuse 2 "full.*(space|bytes)" data make listops --train 5000 --val 1 --test 1 --out ../full/data
+  [[ -z $(ls -A full) ]] || fail "a full disk: $(ls -A full) is left"
+  code=0
+  (cd work && lra train listops transformer --data data --out ../full/run --threads 1 --quiet \
+    --set train.steps=1 --set train.batch_size=2 --set task.length=32 >../outside/out \
+    2>../outside/err) || code=$?
+  [[ $code == 74 ]] || fail "training on a full disk ended with $code: $(cat outside/err)"
+  [[ $(wc -l <outside/err) == 1 ]] || fail "training on a full disk: $(cat outside/err)"
+  grep -q "full/run/.*No space left" outside/err || fail "does not name the file: $(cat outside/err)"
+  umount full
+  passed "a full disk"
+}
+
+make_listops work/data/listops 40 8 8
+mkdir work/empty
+touch work/file
+(cd work && lra train listops transformer --data data --out run --threads 1 --quiet \
+  --set train.steps=1 --set train.batch_size=2 --set task.length=32 >/dev/null)
+words_and_flags
+settings
+data_folders
+official_files
+hostile_archives
+run_folders
+suite_files
+full_disk

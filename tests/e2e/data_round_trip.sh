@@ -1,0 +1,134 @@
+#!/usr/bin/env bash
+# Data survives export and import unchanged, folder and archive are the same, and the checks tell
+# good data from bad.
+source "$(dirname "${BASH_SOURCE[0]}")/lib.bash"
+
+hash_of() { field "$1" hash; }
+
+expect_same_hash() {
+  [[ $(hash_of "$1") == "$(hash_of "$2")" ]] || fail "$1 and $2 name different hashes"
+}
+
+json() {
+  local file=$1
+  shift
+  lra "$@" --json --quiet >"$file" || fail "lra $* ended with $?"
+}
+
+listops_round_trip() {
+  json made.json data make listops --train 300 --val 30 --test 30 --seed 7 --out made
+  json exported.json data export listops made --out official
+  json imported.json data import listops official --out imported
+  expect_same_hash made.json imported.json
+  json three.json data import listops official/listops-1000/basic_{test,train,val}.tsv --out three
+  expect_same_hash made.json three.json
+  json again.json data export listops imported --out official_again
+  diff -r official official_again || fail "ListOps: two exports differ"
+  tr -d '\r' <official/listops-1000/basic_train.tsv >unix.tsv
+  mv unix.tsv official/listops-1000/basic_train.tsv
+  json unix.json data import listops official --out unix
+  expect_same_hash made.json unix.json
+  expect_code 0 lra data check listops made
+  json other.json data make listops --train 300 --val 30 --test 30 --seed 8 --out other
+  [[ $(hash_of made.json) != "$(hash_of other.json)" ]] || fail "two seeds, one dataset"
+  passed "ListOps: make, export and import keep the hash $(hash_of made.json)"
+}
+
+# text_round_trip SOURCE: a folder that holds aclImdb.
+text_round_trip() {
+  json folder.json data import text "$1" --out text_folder
+  tar -C "$1" -czf reviews.tar.gz aclImdb/train/neg aclImdb/train/pos aclImdb/test
+  json archive.json data import text reviews.tar.gz --out text_archive
+  expect_same_hash folder.json archive.json
+  json text_exported.json data export text text_folder --out text_official
+  for part in {train,test}/{neg,pos}; do
+    diff -r "$1/aclImdb/$part" "text_official/aclImdb/$part" || fail "reviews changed: $part"
+  done
+  json text_again.json data import text text_official --out text_again
+  expect_same_hash folder.json text_again.json
+  passed "text: folder, archive and export keep the hash $(hash_of folder.json)"
+}
+
+text_checks() {
+  local sizes=(--set task.num_train=20 --set task.num_test=20)
+  expect_code 0 lra data check text text_folder "${sizes[@]}"
+  expect_code 2 lra data check text text_folder
+  grep -q 'WRONG' out || fail "data check does not say what is wrong"
+  printf '\xff\xfe' >reviews/aclImdb/train/neg/3_4.txt
+  json bad.json data import text reviews --out text_bad
+  expect_code 2 lra data check text text_bad "${sizes[@]}"
+  grep -q 'train example 3' out || fail "data check does not name the review: $(cat out)"
+  passed "text: the checks tell good from bad"
+}
+
+# The files of Nangia and Bowman: expressions and values that another program wrote.
+published_listops() {
+  local name
+  for name in nangia_bowman_test_d8 nangia_bowman_test_d14; do
+    if [[ ! -e ${LRA_TEST_DATA:-none}/$name.tsv ]]; then
+      echo "left out: there is no $name.tsv in LRA_TEST_DATA"
+      continue
+    fi
+    published_file "$LRA_TEST_DATA/$name.tsv" "$name"
+  done
+}
+
+# published_file FILE NAME: a line is the value, TAB, the expression; the benchmark's files have a
+# header and the columns exchanged, four of the operators, and at least two arguments for each.
+published_file() {
+  mkdir "$2"
+  "$LRA_PYTHON" - "$1" "$2" <<'PYTHON'
+import sys
+
+def in_benchmark(source):
+    counts = []
+    for word in source.replace("(", " ").replace(")", " ").split():
+        if word == "]":
+            if counts.pop() < 2:
+                return False
+        elif word.startswith("["):
+            if word not in ("[MIN", "[MAX", "[MED", "[SM"):
+                return False
+            if counts:
+                counts[-1] += 1
+            counts.append(0)
+        elif counts:
+            counts[-1] += 1
+    return "[" in source
+
+rows = [line.rstrip("\r\n").split("\t") for line in open(sys.argv[1], newline="")]
+rows = [(source, target) for target, source in rows if in_benchmark(source)]
+assert len(rows) > 100, f"{len(rows)} expressions in {sys.argv[1]}"
+for split, part in (("train", rows), ("val", rows[:50]), ("test", rows[50:100])):
+    with open(f"{sys.argv[2]}/basic_{split}.tsv", "w", newline="") as file:
+        file.write("Source\tTarget\r\n" + "".join(f"{s}\t{t}\r\n" for s, t in part))
+PYTHON
+  json "$2.json" data import listops "$2" --out "$2-data" --set task.length=100000
+  passed "$2: $(field "$2.json" splits train) published values agree with ours"
+}
+
+shown_examples() {
+  expect_code 0 lra data show listops made --split val --index 3
+  grep -Eq '(MIN|MAX|MED|SM) = [0-9]' out || fail "data show prints no expression: $(cat out)"
+  json shown.json data show listops made --split val --index 3
+  [[ $(field shown.json label) == [0-9] ]] || fail "data show: no label"
+  expect_code 0 lra data show text text_archive --split test --index 0
+  expect_code 2 lra data show listops made --split val --index 30
+  grep -q '0 to 29' err || fail "data show does not name the range: $(cat err)"
+  passed "data show"
+}
+
+listops_round_trip
+make_reviews reviews
+text_round_trip reviews
+text_checks
+shown_examples
+published_listops
+if [[ -d ${LRA_TEST_DATA:-none}/aclImdb ]]; then
+  rm -rf text_*
+  text_round_trip "$LRA_TEST_DATA"
+  expect_code 0 lra data check text text_archive
+  passed "text: the official reviews pass the checks"
+else
+  echo "left out: LRA_TEST_DATA has no aclImdb"
+fi

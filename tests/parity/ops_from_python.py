@@ -1,0 +1,142 @@
+"""The operators of liblra_ops.so, loaded into PyTorch, against PyTorch's own in float64.
+
+torch.ops.load_library is all that a Python user needs. Values and gradients (through autograd) of
+linear, feed_forward, attention, packed_attention, feature_attention and dropout.
+"""
+import os
+import pathlib
+
+import torch
+
+torch.manual_seed(0)
+torch.set_num_threads(1)
+library = pathlib.Path(os.environ["LRA_PROGRAM"]).resolve().parent / "liblra_ops.so"
+torch.ops.load_library(str(library))
+ops = torch.ops.lra
+
+# Largest allowed difference, relative to the largest value.
+VALUE = {torch.float32: 1e-5, torch.float64: 1e-12}
+GRADIENT = {torch.float32: 1e-4, torch.float64: 1e-11}
+
+
+def difference(actual, expected):
+    return ((actual.double() - expected).abs().max() / expected.abs().max().clamp_min(1e-9)).item()
+
+
+def run(function, inputs, dtype):
+    leaves = [t.detach().to(dtype).requires_grad_() for t in inputs]
+    value = function(*leaves)
+    # A fixed, uneven weight per output: a plain sum would hide exchanged gradients.
+    weights = torch.cos(torch.arange(value.numel(), dtype=dtype)).view(value.shape)
+    return value.detach(), torch.autograd.grad((value * weights).sum(), leaves)
+
+
+def check(name, ours, reference, inputs):
+    expected, expected_grads = run(reference, inputs, torch.float64)
+    for dtype in (torch.float32, torch.float64):
+        value, grads = run(ours, inputs, dtype)
+        worst = difference(value, expected)
+        worst_grad = max(map(difference, grads, expected_grads))
+        assert value.shape == expected.shape, f"{name}: shape {value.shape}"
+        assert worst <= VALUE[dtype], f"{name} {dtype}: values differ by {worst:.2e}"
+        assert worst_grad <= GRADIENT[dtype], f"{name} {dtype}: gradients differ by {worst_grad:.2e}"
+        print(f"ok: {name} {dtype}: values {worst:.1e}, gradients {worst_grad:.1e}")
+
+
+def normal(*shape):
+    return torch.randn(*shape, dtype=torch.float64)
+
+
+def dense_attention(q, k, v, allowed, scale):
+    """Softmax attention over [B, L, H, E]; a query that may see nothing gives zero."""
+    scores = torch.einsum("blhe,bshe->bhls", q, k) * scale
+    scores = scores.masked_fill(~allowed, float("-inf"))
+    weights = torch.where(allowed.any(-1, keepdim=True), scores, 0.0).softmax(-1)
+    weights = torch.where(allowed, weights, 0.0)
+    return torch.einsum("bhls,bshe->blhe", weights, v)
+
+
+def check_layers():
+    functional = torch.nn.functional
+    x, w, b = normal(3, 7, 11), normal(5, 11), normal(5)
+    check("linear", ops.linear, functional.linear, [x, w, b])
+    check("linear without bias", ops.linear, functional.linear, [x, w])
+
+    def reference(x, w1, b1, w2, b2):
+        hidden = functional.gelu(functional.linear(x, w1, b1), approximate="tanh")
+        return functional.linear(hidden, w2, b2)
+
+    check("feed_forward", ops.feed_forward, reference, [x, w, b, normal(11, 5), normal(11)])
+
+
+def check_attention():
+    batch, length, heads, width = 2, 70, 3, 20
+    shape = (batch, length, heads, width)
+    scale = width**-0.5
+    q, k, v = normal(*shape), normal(*shape), normal(*shape)
+    i = torch.arange(length)
+    lengths = torch.tensor([length, 41])
+    valid = i[None, :] < lengths[:, None]
+    mask = valid.to(torch.uint8)
+    masked = valid[:, None, :, None] & valid[:, None, None, :]
+    block = 16
+    num_blocks = -(-length // block)
+    cases = {
+        "all keys": ({}, torch.ones(1, 1, length, length, dtype=torch.bool)),
+        "padding": ({"key_mask": mask, "query_mask": mask}, masked),
+        "causal": ({"sizes": [0, 0, -1, 0]}, (i[:, None] >= i[None, :])[None, None]),
+        "window": ({"sizes": [0, 0, 5, 3]},
+                   ((i[None, :] >= i[:, None] - 5) & (i[None, :] <= i[:, None] + 3))[None, None]),
+        "own block, padding": (
+            {"offsets": torch.arange(num_blocks + 1), "sizes": [block, block, -1, -1],
+             "key_blocks": torch.arange(num_blocks, dtype=torch.int32),
+             "key_mask": mask, "query_mask": mask},
+            (i[:, None] // block == i[None, :] // block)[None, None] & masked),
+    }
+    for name, (options, allowed) in cases.items():
+        check(f"attention, {name}",
+              lambda q, k, v: ops.attention(q, k, v, scale=scale, **options),
+              lambda q, k, v: dense_attention(q, k, v, allowed, scale), [q, k, v])
+        check(f"packed_attention, {name}",
+              lambda qkv: ops.packed_attention(qkv, scale=scale, **options),
+              lambda qkv: dense_attention(*qkv.unbind(2), allowed, scale),
+              [torch.stack([q, k, v], 2)])
+
+
+def check_feature_attention():
+    phi_q, phi_k = normal(2, 9, 3, 6).exp(), normal(2, 9, 3, 6).exp()
+    v, eps = normal(2, 9, 3, 5), 1e-6
+    mask = (torch.arange(9)[None, :] < torch.tensor([[9], [4]])).to(torch.uint8)
+
+    def reference(phi_q, phi_k, v):
+        weights = torch.einsum("blhr,bshr->bhls", phi_q, phi_k) * mask[:, None, None, :]
+        weights = weights / (weights.sum(-1, keepdim=True) + eps)
+        return torch.einsum("bhls,bshe->blhe", weights, v)
+
+    check("feature_attention", lambda *t: ops.feature_attention(*t, mask, eps), reference,
+          [phi_q, phi_k, v])
+
+
+def check_dropout():
+    rate, key = 0.3, 12345
+    rounded = round(rate * 65536) / 65536  # decisions are made in 16 bits
+    scale = torch.tensor(1 / (1 - rounded)).item()  # a float32
+    ones = torch.ones(400, 250)
+    # The mask depends on the key and the place only, so it can be read off ones.
+    kept = ops.dropout(ones, rate, key)
+    share = (kept == 0).double().mean().item()
+    deviation = (rate * (1 - rate) / ones.numel()) ** 0.5
+    assert abs(share - rate) < 5 * deviation, f"dropout drops {share:.4f} of the values"
+    assert set(kept.unique().tolist()) == {0.0, kept.max().item()}
+    assert abs(kept.max().item() - scale) < 1e-6, f"kept values are scaled by {kept.max().item()}"
+    assert torch.equal(kept, ops.dropout(ones, rate, key)), "not the same values twice"
+    assert not torch.equal(kept, ops.dropout(ones, rate, key + 1)), "the key changes nothing"
+    factor = torch.where(kept == 0, 0.0, scale).double()
+    check("dropout", lambda x: ops.dropout(x, rate, key), lambda x: x * factor.to(x.dtype),
+          [normal(400, 250)])
+
+
+check_layers()
+check_attention()
+check_feature_attention()
+check_dropout()

@@ -1,0 +1,186 @@
+"""The whole model once more in plain PyTorch float64, against what lra eval says of a run.
+
+Weights come from the run's model.safetensors, examples from the exported official files, everything
+between them from the papers. Loss (to 1e-4), accuracy and confusion matrix of both must agree, for
+every mixer and for both kinds of positions, pooling and classifier.
+"""
+import json
+import math
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import tomllib
+
+import torch
+import torch.nn.functional as functional
+
+try:
+    from safetensors.torch import load_file
+except ImportError:
+    print("skipped: no safetensors package")
+    sys.exit(77)
+
+PROGRAM = os.environ["LRA_PROGRAM"]
+torch.set_num_threads(1)
+
+# Ids of the published vocabulary; 0 is padding. Parentheses of the curried form are not tokens.
+LISTOPS_IDS = {word: 1 + i for i, word in enumerate(
+    ["[MIN", "[MAX", "[MED", "[SM", "]", *map(str, range(10))])}
+
+
+def lra(*words):
+    done = subprocess.run([PROGRAM, *map(str, words), "--threads", "1", "--quiet"], check=True,
+                          stdout=subprocess.PIPE)
+    return done.stdout
+
+
+def listops_examples(folder, split):
+    lines = (folder / "listops-1000" / f"basic_{split}.tsv").read_text().splitlines()[1:]
+    for line in lines:
+        source, target = line.split("\t")
+        words = source.replace("(", " ").replace(")", " ").split()
+        yield [LISTOPS_IDS[word] for word in words], int(target)
+
+
+def text_examples(folder, split):
+    for label, name in enumerate(("neg", "pos")):
+        for path in sorted((folder / "aclImdb" / split / name).iterdir()):
+            yield [byte + 1 for byte in path.read_bytes()], label
+
+
+def sinusoids(length, width):
+    channel = torch.arange(width, dtype=torch.float64)
+    angle = torch.arange(length, dtype=torch.float64)[:, None] * 10000.0 ** (
+        -2 * torch.div(channel, 2, rounding_mode="floor") / width)
+    return torch.where(channel % 2 == 0, angle.sin(), angle.cos())
+
+
+class Model:
+    """One sequence at a time, without any padding."""
+
+    def __init__(self, run):
+        self.config = tomllib.loads((run / "config.toml").read_text())
+        self.w = {name: t.double() for name, t in
+                  load_file(run / "checkpoints" / "latest" / "model.safetensors").items()}
+
+    def norm(self, x, name):
+        weight, bias = self.w[name + ".weight"], self.w[name + ".bias"]
+        centred = x - x.mean(-1, keepdim=True)
+        return centred / (centred.square().mean(-1, keepdim=True) + 1e-6).sqrt() * weight + bias
+
+    def linear(self, x, name):
+        y = x @ self.w[name + ".weight"].T
+        return y + self.w[name + ".bias"] if name + ".bias" in self.w else y
+
+    def heads(self, x, name):
+        """[L, parts * H * E] -> parts times [H, L, E]"""
+        heads = self.config["model"]["heads"]
+        width = self.config["model"]["qkv_dim"] // heads
+        y = self.linear(x, name)
+        return y.view(len(x), -1, heads, width).permute(1, 2, 0, 3).unbind(0)
+
+    def mix(self, x, prefix):
+        mixer = self.config["mixer"]
+        name = self.config["run"]["model"]
+        if name == "linformer":
+            (q,), (k, v) = self.heads(x, prefix + "query"), self.heads(x, prefix + "key_value")
+            p = self.w[prefix + "projection"][:len(x)]
+            y = softmax_attention(q, p.T @ k, p.T @ v)
+        elif name == "linear_transformer":
+            q, k, v = self.heads(x, prefix + "qkv")
+            weights = (functional.elu(q) + 1) @ (functional.elu(k) + 1).transpose(1, 2)
+            y = (weights @ v) / (weights.sum(-1, keepdim=True) + mixer["eps"])
+        elif name == "local":
+            parts = [t.split(mixer["block"], 1) for t in self.heads(x, prefix + "qkv")]
+            y = torch.cat([softmax_attention(*block) for block in zip(*parts)], 1)
+        else:
+            assert name == "transformer", f"no reference for {name}"
+            y = softmax_attention(*self.heads(x, prefix + "qkv"))
+        return self.linear(y.transpose(0, 1).flatten(1), prefix + "output")
+
+    def logits(self, ids):
+        model = self.config["model"]
+        x = self.w["embedding.token"][torch.tensor(ids[:self.config["task"]["length"]])]
+        if model["pooling"] == "cls":
+            x = torch.cat([self.w["embedding.cls"][None], x])
+        learned = self.w.get("embedding.position")
+        x = x + (sinusoids(*x.shape) if learned is None else learned[:len(x)])
+        for layer in range(model["layers"]):
+            block = f"encoder.layers.{layer}."
+            x = x + self.mix(self.norm(x, block + "norm1"), block + "mixer.")
+            hidden = self.linear(self.norm(x, block + "norm2"), block + "mlp.fc1")
+            hidden = functional.gelu(hidden, approximate="tanh")
+            x = x + self.linear(hidden, block + "mlp.fc2")
+        x = self.norm(x, "encoder.norm")
+        x = x[0] if model["pooling"] == "cls" else x.mean(0)
+        if model["classifier"] == "mlp":
+            x = functional.relu(self.linear(x, "head.hidden"))
+        return self.linear(x, "head.output")
+
+
+def softmax_attention(q, k, v):
+    return (q @ k.transpose(1, 2) / math.sqrt(q.shape[-1])).softmax(-1) @ v
+
+
+def figures(model, examples, num_classes):
+    loss, confusion = 0.0, [[0] * num_classes for _ in range(num_classes)]
+    for ids, label in examples:
+        logits = model.logits(ids)
+        loss -= logits.log_softmax(-1)[label].item()
+        confusion[label][logits.argmax().item()] += 1
+    return loss / len(examples), confusion
+
+
+def compare(scratch, task, model, examples, settings):
+    run = scratch / f"{task}-{model}-{len(list(scratch.iterdir()))}"
+    common = ["train.steps=4", "train.warmup_steps=1", "train.batch_size=4",
+              "train.learning_rate=0.01"]
+    lra("train", task, model, "--data", scratch / "data", "--out", run,
+        *[word for s in common + settings for word in ("--set", s)])
+    said = json.loads(lra("eval", run, "--json", "--data", scratch / "data"))
+    assert said["examples"] == len(examples), said["examples"]
+    loss, confusion = figures(Model(run), examples, len(said["confusion"]))
+    name = f"{task} {model} {' '.join(settings)}"
+    assert abs(loss - said["loss"]) <= 1e-4, f"{name}: loss {loss:.6f}, lra says {said['loss']:.6f}"
+    assert confusion == said["confusion"], f"{name}: {confusion}, lra says {said['confusion']}"
+    right = sum(row[i] for i, row in enumerate(confusion))
+    assert abs(said["accuracy"] - right / len(examples)) < 1e-9, f"{name}: {said['accuracy']}"
+    print(f"ok: {name}: loss {loss:.6f}, {abs(loss - said['loss']):.1e} apart")
+
+
+def write_reviews(folder):
+    """40 made-up reviews of very different lengths, some cut by task.length."""
+    for split in ("train", "test"):
+        for label, ratings in (("neg", 1), ("pos", 7)):
+            place = folder / "aclImdb" / split / label
+            place.mkdir(parents=True)
+            for i in range(10):
+                text = f"{label} \u6620\u753b {split} " * (1 + 3 * (i * 7 % 10))
+                (place / f"{i}_{ratings + i % 4}.txt").write_text(text[:1 + 40 * i])
+
+
+def main():
+    with tempfile.TemporaryDirectory() as folder:
+        scratch = pathlib.Path(folder)
+        lra("data", "make", "listops", "--train", 60, "--val", 4, "--test", 40, "--seed", 5,
+            "--set", "task.min_length=20", "--set", "task.max_length=200",
+            "--out", scratch / "data" / "listops")
+        lra("data", "export", "listops", scratch / "data" / "listops",
+            "--set", "task.min_length=20", "--set", "task.max_length=200",
+            "--out", scratch / "official")
+        write_reviews(scratch / "official")
+        lra("data", "import", "text", scratch / "official", "--out", scratch / "data" / "text")
+        listops = list(listops_examples(scratch / "official", "test"))
+        text = list(text_examples(scratch / "official", "test"))
+        cls = ["model.pooling=cls", "model.positions=sinusoid"]
+        mean = ["model.pooling=mean", "model.positions=learned"]
+        for model in ("transformer", "local", "linformer", "linear_transformer"):
+            compare(scratch, "text", model, text, ["task.length=150", *cls])
+            compare(scratch, "listops", model, listops, ["task.length=180", *mean])
+        compare(scratch, "text", "local", text, ["mixer.block=7", "model.classifier=linear", *mean])
+        compare(scratch, "text", "linformer", text, ["mixer.rank=9", "model.heads=4"])
+
+
+main()
