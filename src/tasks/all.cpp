@@ -8,12 +8,14 @@
 #include "base/parallel.h"
 #include "tasks/image.h"
 #include "tasks/listops.h"
+#include "tasks/retrieval.h"
 #include "tasks/text.h"
 
 namespace lra::tasks {
 namespace {
 
-constinit const std::array<const TaskSpec*, 3> kAllTasks = {&kListOpsTask, &kTextTask, &kImageTask};
+constinit const std::array<const TaskSpec*, 4> kAllTasks = {&kListOpsTask, &kTextTask,
+                                                            &kRetrievalTask, &kImageTask};
 
 // Largest id and label of a split.
 struct Largest {

@@ -9,6 +9,7 @@
 #include "tasks/all.h"
 #include "tasks/test_cifar.h"
 #include "tasks/test_fixtures.h"
+#include "tasks/test_pairs.h"
 
 namespace lra::tasks {
 namespace {
@@ -34,6 +35,8 @@ const std::map<std::string_view, Example>& examples() {
        {"num_train = 108\nnum_val = 12\nnum_test = 50",
         {"6319594c3d1143ddf7d48ccdf93844d8"},
         false}},
+      {"retrieval",
+       {"num_train = 100\nnum_val = 40\nnum_test = 40", {"49142a95beef8592486b7b5c7e06fe1a"}}},
       {"text", {"num_train = 80\nnum_test = 80", {"a4d7f1bed535d3935a68303a82b6edb4"}}},
   };
   return all;
@@ -58,6 +61,7 @@ void prepare(const TaskSpec& spec, const Task& task, const TestFolder& root,
   if (!std::filesystem::exists(raw)) {
     if (spec.name == "text") write_small_imdb(raw, 40);
     if (spec.name == "image") write_small_cifar(raw);
+    if (spec.name == "retrieval") write_small_pairs(raw);
   }
   task.import(task.find_sources(raw), root.path(name), progress);
 }

@@ -1,0 +1,224 @@
+#include "tasks/pair_files.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <unordered_map>
+#include <vector>
+
+#include "base/error.h"
+#include "base/text_format.h"
+#include "tasks/files.h"
+#include "tasks/manifest.h"
+#include "tasks/stopping.h"
+
+namespace lra::tasks {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr size_t kBlockBytes = size_t{4} << 20;
+constexpr size_t kMaxLineBytes = size_t{16} << 20;
+constexpr size_t kMaxIdBytes = 100;
+
+// A file read from front to back, or at any place.
+class InputFile {
+ public:
+  explicit InputFile(const std::string& path) : path_(path) {
+    if (!is_file(path)) {
+      throw Error({.where = path, .what = "no such file", .expected = "", .advice = ""});
+    }
+    fd_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    if (fd_ < 0) throw io_error(path, "cannot open", errno);
+  }
+  ~InputFile() { ::close(fd_); }
+  InputFile(const InputFile&) = delete;
+  InputFile& operator=(const InputFile&) = delete;
+
+  // Returns how many bytes there were, less than `size` only at the end of the file.
+  size_t read_at(uint64_t offset, char* out, size_t size) const {
+    size_t filled = 0;
+    while (filled < size) {
+      const ssize_t count =
+          ::pread(fd_, out + filled, size - filled, static_cast<off_t>(offset + filled));
+      if (count < 0 && errno == EINTR) continue;
+      if (count < 0) throw io_error(path_, "cannot read", errno);
+      if (count == 0) break;
+      filled += static_cast<size_t>(count);
+    }
+    return filled;
+  }
+
+ private:
+  std::string path_;
+  int fd_ = -1;
+};
+
+[[noreturn]] void refuse(const std::string& path, int64_t line, const std::string& what,
+                         const std::string& expected) {
+  throw Error({.where = path + ":" + std::to_string(line),
+               .what = what,
+               .expected = expected,
+               .advice = ""});
+}
+
+// Calls sink(line, number, offset of the line) for each line, without its line end.
+void read_lines(const InputFile& file, const std::string& path,
+                const std::function<void(std::string_view, int64_t, uint64_t)>& sink) {
+  std::vector<char> buffer(kBlockBytes);
+  size_t kept = 0;      // of a line whose end was not in the last block
+  uint64_t offset = 0;  // of buffer[0] in the file
+  int64_t number = 0;
+  const auto check_length = [&](size_t size, int64_t line) {
+    if (size > kMaxLineBytes) refuse(path, line, "line has over 16 MiB", "a line of text");
+  };
+  for (bool at_end = false; !at_end;) {
+    throw_if_stopped();
+    if (kept == buffer.size()) buffer.resize(2 * buffer.size());
+    const size_t wanted = buffer.size() - kept;
+    const size_t count = file.read_at(offset + kept, buffer.data() + kept, wanted);
+    at_end = count < wanted;
+    const std::string_view all(buffer.data(), kept + count);
+    size_t begin = 0, scanned = kept;
+    while (begin < all.size()) {
+      const size_t end = all.find('\n', std::max(begin, scanned));
+      if (end == std::string_view::npos && !at_end) break;
+      std::string_view line = all.substr(begin, end - begin);
+      if (line.ends_with('\r')) line.remove_suffix(1);
+      check_length(line.size(), ++number);
+      sink(line, number, offset + begin);
+      begin = end == std::string_view::npos ? all.size() : end + 1;
+    }
+    kept = all.size() - begin;
+    check_length(kept, number + 1);
+    std::memmove(buffer.data(), buffer.data() + begin, kept);
+    offset += begin;
+  }
+}
+
+bool is_id(std::string_view id) { return !id.empty() && id.size() <= kMaxIdBytes; }
+
+PairLine parse_pair(std::string_view text, int num_columns, const std::string& path,
+                    int64_t number) {
+  std::array<std::string_view, 5> columns;
+  std::string_view rest = text;
+  for (int column = 0; column < num_columns; ++column) {
+    const bool is_last = column + 1 == num_columns;
+    const size_t tab = rest.find('\t');
+    if ((tab == std::string_view::npos) != is_last) {
+      refuse(
+          path, number,
+          "line has " + std::to_string(1 + std::count(text.begin(), text.end(), '\t')) + " columns",
+          num_columns == 5 ? "label TAB id1 TAB id2 TAB text1 TAB text2" : "label TAB id1 TAB id2");
+    }
+    columns[static_cast<size_t>(column)] = rest.substr(0, tab);
+    if (!is_last) rest.remove_prefix(tab + 1);
+  }
+  const std::string_view label = columns[0];
+  const bool is_one = label == "1" || label == "1.0";
+  if (!is_one && label != "0" && label != "0.0") {
+    refuse(path, number, "label is '" + printable(label.substr(0, 40)) + "'", "0, 1, 0.0 or 1.0");
+  }
+  for (const std::string_view id : {columns[1], columns[2]}) {
+    if (!is_id(id)) {
+      refuse(path, number, "the id of a paper has " + std::to_string(id.size()) + " bytes",
+             "1 to " + std::to_string(kMaxIdBytes));
+    }
+  }
+  return {.label = is_one,
+          .ids = text.substr(0, label.size() + columns[1].size() + columns[2].size() + 2),
+          .id1 = columns[1],
+          .id2 = columns[2],
+          .text1 = columns[3],
+          .text2 = columns[4],
+          .line = number};
+}
+
+}  // namespace
+
+void read_pairs(const std::string& path, int num_columns,
+                const std::function<void(const PairLine&)>& sink) {
+  const InputFile file(path);
+  read_lines(file, path, [&](std::string_view line, int64_t number, uint64_t) {
+    sink(parse_pair(line, num_columns, path, number));
+  });
+}
+
+struct PaperTexts::Index {
+  struct Place {
+    uint64_t offset = 0;
+    size_t size = 0;
+  };
+  explicit Index(const std::string& path) : file(path) {}
+  InputFile file;
+  std::unordered_map<std::string, Place> places;  // by id
+};
+
+PaperTexts::PaperTexts(const std::string& source) : source_(source) {
+  if (is_folder(source)) return;
+  index_ = std::make_unique<Index>(source);
+  read_lines(index_->file, source, [&](std::string_view line, int64_t number, uint64_t offset) {
+    const size_t tab = line.find('\t');
+    if (tab == std::string_view::npos || !is_id(line.substr(0, tab))) {
+      refuse(source_, number, "line does not begin with an id and a TAB", "id TAB text");
+    }
+    const std::string id(line.substr(0, tab));
+    const Index::Place place{.offset = offset + tab + 1,
+                             .size = std::min(line.size() - tab - 1, kMaxPairTextBytes)};
+    if (!index_->places.emplace(id, place).second) {
+      refuse(source_, number, "paper '" + printable(id) + "' occurs twice", "one line per paper");
+    }
+  });
+}
+
+PaperTexts::~PaperTexts() = default;
+
+std::string PaperTexts::text(std::string_view id, const std::string& where) const {
+  std::string text(kMaxPairTextBytes, '\0');
+  if (index_) {
+    const auto found = index_->places.find(std::string(id));
+    if (found != index_->places.end()) {
+      text.resize(found->second.size);
+      text.resize(index_->file.read_at(found->second.offset, text.data(), text.size()));
+      return text;
+    }
+  } else if (is_plain_file_name(id)) {
+    for (const char* suffix : {"", ".txt"}) {
+      const std::string path = source_ + "/" + std::string(id) + suffix;
+      if (!is_file(path)) continue;
+      text.resize(InputFile(path).read_at(0, text.data(), text.size()));
+      std::replace_if(
+          text.begin(), text.end(), [](char c) { return c == '\t' || c == '\n' || c == '\r'; },
+          ' ');
+      return text;
+    }
+  }
+  throw Error({.where = where,
+               .what = "paper '" + printable(id) + "' has no text in " + source_,
+               .expected = index_ ? "a line id TAB text" : "a file ID or ID.txt",
+               .advice = ""});
+}
+
+PairFiles find_pair_files(const std::string& folder) {
+  constexpr std::array<const char*, 3> kNames = {"train", "eval", "test"};
+  for (const int num_columns : {5, 3}) {
+    for (const char* below :
+         {".", "tsv_data", "aan", "lra_release/tsv_data", "lra_release/lra_release/tsv_data"}) {
+      PairFiles files{.paths = {}, .num_columns = num_columns};
+      for (size_t i = 0; i < kNames.size(); ++i) {
+        const std::string name = std::string("new_aan_pairs.") + kNames[i] +
+                                 (num_columns == 5 ? ".tsv" : ".only_ids.tsv");
+        files.paths[i] = (fs::path(folder) / below / name).lexically_normal().string();
+      }
+      const auto exists = [](const std::string& path) { return is_file(path); };
+      if (std::all_of(files.paths.begin(), files.paths.end(), exists)) return files;
+    }
+  }
+  return {};
+}
+
+}  // namespace lra::tasks
