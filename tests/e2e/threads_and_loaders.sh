@@ -11,7 +11,7 @@ train() {
   local run=$1 model=$2 threads=$3
   shift 3
   expect_code 0 lra train listops "$model" --data data --out "$run" --threads "$threads" --quiet \
-    --set task.length=300 --set train.batch_size=8 --set train.steps=12 --set train.eval_every=6 \
+    --set task.length=128 --set train.batch_size=8 --set train.steps=8 --set train.eval_every=4 \
     --set train.warmup_steps=3 "$@"
 }
 
