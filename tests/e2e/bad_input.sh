@@ -12,7 +12,7 @@ refuse() {
   local wanted=$1 pattern=$2 code=0
   shift 2
   find work -printf '%p %s\n' | sort >outside/before
-  (cd work && lra "$@" >../outside/out 2>../outside/err) || code=$?
+  (cd work && timeout 60 "$LRA_PROGRAM" "$@" >../outside/out 2>../outside/err) || code=$?
   find work -printf '%p %s\n' | sort >outside/after
   [[ $code == "$wanted" ]] || fail "'lra $*' ended with $code, not $wanted: $(cat outside/err)"
   [[ ! -s outside/out ]] || fail "'lra $*' wrote to standard output: $(cat outside/out)"
@@ -97,7 +97,7 @@ data_folders() {
   refuse 2 "cannot be generated.*data import text" data make text --out new
   refuse 2 "2 sources" data import text empty file --out new
   refuse 2 "train.*1 to" data make listops --train 0 --out new
-  refuse 2 "disk|space|bytes" data make listops --train 100000000 --out new \
+  refuse 74 "only .* free" data make listops --train 100000000 --out new \
     --set task.max_length=1000000
   cp -r work/data/listops work/damaged
   printf '\xff' | dd of="$(echo work/damaged/train*)" bs=1 seek=900 conv=notrunc status=none
@@ -264,7 +264,7 @@ full_disk() {
     echo "left out: a full disk (no right to mount one)"
     return
   fi
-  refuse 2 "full.*(space|bytes)" data make listops --train 5000 --val 1 --test 1 --out ../full/data
+  refuse 74 "full.*only .* free" data make listops --train 5000 --val 1 --test 1 --out ../full/data
   [[ -z $(ls -A full) ]] || fail "a full disk: $(ls -A full) is left"
   code=0
   (cd work && lra train listops transformer --data data --out ../full/run --threads 1 --quiet \
