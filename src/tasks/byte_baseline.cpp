@@ -122,9 +122,9 @@ struct Regression {
       eigenvalue = std::sqrt(norm);
       for (size_t f = 0; f < product.size(); ++f) direction[f] = product[f] / eigenvalue;
     }
-    const auto used = static_cast<double>((train.size() + 7) / 8);
+    const size_t used = (train.size() + 7) / 8;
     // A fifth on top: an eighth of the examples was looked at.
-    return 1.2 * 0.25 * eigenvalue / used + kPenalty;
+    return 1.2 * 0.25 * eigenvalue / static_cast<double>(used) + kPenalty;
   }
 
   static Weights fit(const std::vector<Features>& train, const Split& labels) {

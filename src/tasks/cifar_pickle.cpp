@@ -11,7 +11,7 @@
 namespace lra::tasks {
 namespace {
 
-constexpr int64_t kColours = 3 * 32 * 32;
+constexpr int64_t kColours = 3072;    // of an image: three planes of 32 x 32
 constexpr int kMaxOpcodes = 1000000;  // an official batch has about 40,000
 constexpr std::string_view kReconstruct = "numpy.core.multiarray _reconstruct";
 constexpr std::string_view kArrayType = "numpy ndarray", kDtype = "numpy dtype";

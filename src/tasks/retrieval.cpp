@@ -83,7 +83,7 @@ PairFiles files_of(const std::vector<std::string>& sources) {
                              "the texts, a folder or a file of lines id TAB text",
                  .advice = ""});
   }
-  const PairFiles files = find_pair_files(sources[0]);
+  PairFiles files = find_pair_files(sources[0]);
   if (files.num_columns == 0) {
     throw Error({.where = sources[0],
                  .what = "holds no pairs",
