@@ -110,6 +110,15 @@ void check_contents(const SafetensorsFile& file, size_t num_tensors) {
   }
 }
 
+// The two files of a checkpoint and its folder belong to the same moment of the run.
+void check_progress(const SafetensorsFile& moments, const TrainProgress& of_weights, int64_t step) {
+  const TrainProgress progress = progress_of(moments);
+  if (progress == of_weights && progress.step == step) return;
+  refuse(moments, "lra.progress is that of step " + std::to_string(progress.step),
+         "the one of model.safetensors, step " + std::to_string(of_weights.step) +
+             ", in folder step_" + std::to_string(step));
+}
+
 void sync_folder(const std::string& path) {
   const int fd = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (fd < 0) throw io_error(path, "cannot open the folder", errno);
@@ -168,7 +177,7 @@ std::string CheckpointStore::save(const FlatParameters& parameters, const TrainP
   replace_link(folder_of("latest"), name);
   if (is_best) replace_link(folder_of("best"), name);
   sync_folder(folder_);
-  remove_old(progress.best_step);
+  remove_old(progress);
   return hash;
 }
 
@@ -187,12 +196,13 @@ std::vector<int64_t> CheckpointStore::steps() const {
   return found;
 }
 
-void CheckpointStore::remove_old(int64_t best_step) const {
-  const std::vector<int64_t> all = steps();
+void CheckpointStore::remove_old(const TrainProgress& progress) const {
+  std::vector<int64_t> all = steps();
+  std::erase_if(all, [&](int64_t step) { return step > progress.step; });
   const auto removable = static_cast<int64_t>(all.size()) - keep_;
   for (int64_t i = 0; i < removable; ++i) {
     const int64_t step = all[static_cast<size_t>(i)];
-    if (step == best_step) continue;
+    if (step == progress.best_step) continue;
     std::error_code ignored;  // a checkpoint that cannot be removed costs space, not results
     fs::remove_all(folder_of(kStepPrefix + std::to_string(step)), ignored);
   }
@@ -200,13 +210,14 @@ void CheckpointStore::remove_old(int64_t best_step) const {
 
 std::optional<TrainProgress> CheckpointStore::load_latest(
     FlatParameters& parameters, std::vector<std::string>* problems) const {
-  std::vector<int64_t> all = steps();
+  const std::vector<int64_t> all = steps();
   for (auto step = all.rbegin(); step != all.rend(); ++step) {
     const std::string folder = folder_of(kStepPrefix + std::to_string(*step));
     try {
       const auto moments = SafetensorsFile::open(folder + "/optimizer.safetensors");
       check_contents(moments, 2 * parameters.parts().size());
       const TrainProgress progress = load_weights(folder + "/model.safetensors", parameters);
+      check_progress(moments, progress, *step);
       read_into(moments, parameters, parameters.m, "m.");
       read_into(moments, parameters, parameters.v, "v.");
       return progress;

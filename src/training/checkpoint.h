@@ -24,18 +24,21 @@ struct TrainProgress {
   int64_t last_eval_step = 0;
   double best_accuracy = -1;  // on validation
   int64_t best_step = -1;
+  bool operator==(const TrainProgress&) const = default;
 };
 
 class CheckpointStore {
  public:
-  // `folder`: checkpoints/ of a run. `keep` newest ones are kept besides the best.
+  // `folder`: checkpoints/ of a run. `keep` newest ones are kept besides the best. Those of later
+  // steps than the one just saved are damaged ones that a resume left aside: they do not count.
   CheckpointStore(std::string folder, int64_t keep);
 
   // Returns the hash of the weights, 32 hex digits.
   std::string save(const FlatParameters& parameters, const TrainProgress& progress, bool is_best);
 
   // Puts the newest readable checkpoint into `parameters`; a damaged one is reported into
-  // `problems` and the one before it is used. Empty when there is none at all.
+  // `problems` and the one before it is used. Empty when there is none at all, or none that can be
+  // read; in the second case `problems` is not empty and `parameters` may hold anything.
   std::optional<TrainProgress> load_latest(FlatParameters& parameters,
                                            std::vector<std::string>* problems) const;
 
@@ -43,7 +46,7 @@ class CheckpointStore {
   std::string folder_of(const std::string& name) const { return folder_ + "/" + name; }
 
  private:
-  void remove_old(int64_t best_step) const;
+  void remove_old(const TrainProgress& progress) const;
   std::vector<int64_t> steps() const;  // ascending
 
   std::string folder_;

@@ -54,9 +54,11 @@ void merge_section(ConfigTable& settings, const ConfigTable& from) {
   for (const char* name : kSections) merge(settings.table(name), section(from, name));
 }
 
-void refuse_unknown_sections(const ConfigTable& settings) {
+void refuse_unknown_sections(const ConfigTable& settings,
+                             const std::vector<std::string>& besides = {}) {
+  std::vector<std::string> known(std::begin(kSections), std::end(kSections));
+  known.insert(known.end(), besides.begin(), besides.end());
   for (const auto& [key, value] : settings) {
-    const std::vector<std::string> known(std::begin(kSections), std::end(kSections));
     if (std::find(known.begin(), known.end(), key) == known.end()) {
       throw Error({.where = value.where,
                    .what = "unknown section '" + key + "'",
@@ -66,8 +68,12 @@ void refuse_unknown_sections(const ConfigTable& settings) {
   }
 }
 
+std::string task_file(const std::string& task) {
+  return config_folder() + "/tasks/" + task + ".toml";
+}
+
 ConfigTable task_layers(const std::string& task, const std::string& preset) {
-  const std::string path = config_folder() + "/tasks/" + task + ".toml";
+  const std::string path = task_file(task);
   const ConfigTable file = parse_toml_file(path);
   const ConfigValue* found = file.find(preset);
   if (!found || !found->as_table()) {
@@ -76,13 +82,34 @@ ConfigTable task_layers(const std::string& task, const std::string& preset) {
                  .expected = "",
                  .advice = suggestion(preset, preset_names(task))});
   }
+  refuse_unknown_sections(*found->as_table());
   return *found->as_table();
+}
+
+// A section under a misspelled name would be left out without a word. A preset may belong to
+// another task than the one of this run.
+void refuse_unknown_model_sections(const ConfigTable& file) {
+  std::vector<std::string> task_names, presets;
+  for (const auto& entry : fs::directory_iterator(config_folder() + "/tasks")) {
+    if (entry.path().extension() != ".toml") continue;
+    const std::string& name = task_names.emplace_back(entry.path().stem());
+    for (std::string& preset : preset_names(name)) presets.push_back(std::move(preset));
+  }
+  refuse_unknown_sections(file, presets);
+  for (const std::string& preset : presets) {
+    const ConfigTable& of_preset = section(file, preset.c_str());
+    refuse_unknown_sections(of_preset, task_names);
+    for (const std::string& task : task_names) {
+      refuse_unknown_sections(section(of_preset, task.c_str()));
+    }
+  }
 }
 
 // [mixer], then [PRESET.*], then [PRESET.TASK.*] of the model's file.
 void merge_model_layers(ConfigTable& settings, const std::string& model, const std::string& task,
                         const std::string& preset) {
   const ConfigTable file = parse_toml_file(config_folder() + "/models/" + model + ".toml");
+  refuse_unknown_model_sections(file);
   merge_section(settings, file);
   const ConfigTable& of_preset = section(file, preset.c_str());
   merge_section(settings, of_preset);
@@ -160,7 +187,7 @@ std::string config_folder() {
 
 std::vector<std::string> preset_names(const std::string& task) {
   std::vector<std::string> names;
-  for (const auto& [key, value] : parse_toml_file(config_folder() + "/tasks/" + task + ".toml")) {
+  for (const auto& [key, value] : parse_toml_file(task_file(task))) {
     if (value.as_table()) names.push_back(key);
   }
   return names;

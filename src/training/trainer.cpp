@@ -48,6 +48,16 @@ RunRecord new_record(const RunConfig& config, const tasks::Task& task,
   return record;
 }
 
+void refuse_empty_splits(const tasks::Task& task, const tasks::Dataset& dataset) {
+  for (const char* name : {"train", "val", "test"}) {
+    if (task.split(dataset, name).size() > 0) continue;
+    throw Error({.where = dataset.folder(),
+                 .what = "split '" + std::string(name) + "' has no examples",
+                 .expected = "at least one",
+                 .advice = "prepare the data again"});
+  }
+}
+
 }  // namespace
 
 Trainer::Trainer(RunConfig config, RunFolder folder, TrainOptions options)
@@ -63,6 +73,7 @@ Trainer::Trainer(RunConfig config, RunFolder folder, TrainOptions options)
       checkpoints_(folder_.checkpoints(), config_.train.keep_checkpoints),
       record_(new_record(config_, *task_, dataset_, options_.provenance)),
       started_(monotonic_seconds()) {
+  refuse_empty_splits(*task_, dataset_);
   options_.resume ? resume() : start();
   metrics_ = std::make_unique<MetricsLog>(folder_, progress_.step);
   const tasks::Split train = task_->split(dataset_, "train");
@@ -83,6 +94,12 @@ void Trainer::resume() {
   for (const std::string& problem : problems) {
     Progress({.description = "", .quiet = options_.quiet})
         .message("damaged checkpoint left aside: " + problem);
+  }
+  if (!found && !problems.empty()) {
+    throw Error({.where = folder_.checkpoints(),
+                 .what = "no checkpoint can be read (" + problems.front() + ")",
+                 .expected = "",
+                 .advice = "start a new run with another --out"});
   }
   const RunRecord before = read_record(folder_.record());
   if (before.fingerprint != record_.fingerprint) {
@@ -123,7 +140,12 @@ RunRecord Trainer::run() {
   bar.update(progress_.step);
   for (;;) {
     if (evaluation_due()) {
-      if (!validate(bar)) break;
+      const Validation validation = validate(bar);
+      if (validation == Validation::kStopped) break;
+      if (validation == Validation::kDiverged) {
+        return finish(RunStatus::kDiverged,
+                      "validation loss is not finite at step " + std::to_string(progress_.step));
+      }
     } else if (checkpoint_due()) {
       save(false);
     }
@@ -189,11 +211,12 @@ void Trainer::log_step(Progress& bar, double rate, double gradient_norm) {
   mean_.reset();
 }
 
-bool Trainer::validate(Progress& bar) {
+Trainer::Validation Trainer::validate(Progress& bar) {
   const tasks::Split split = task_->split(dataset_, "val");
   auto result = evaluate(model_, split, shape_, config_.train.eval_batch_size,
                          config_.train.eval_examples, {});
-  if (result.stopped) return false;
+  if (result.stopped) return Validation::kStopped;
+  if (!std::isfinite(result.summary.loss)) return Validation::kDiverged;
   result.summary.step = progress_.step;
   record_.val_curve.push_back(result.summary);
   metrics_->evaluation("val", result.summary);
@@ -207,7 +230,7 @@ bool Trainer::validate(Progress& bar) {
     progress_.best_step = progress_.step;
   }
   save(is_best);
-  return true;
+  return Validation::kDone;
 }
 
 void Trainer::save(bool is_best) {

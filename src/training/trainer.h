@@ -25,12 +25,13 @@ struct TrainOptions {
 
 class Trainer {
  public:
-  // Prepares data, model and, on resume, the state of the newest checkpoint. Throws lra::Error when
-  // the run folder holds another run, or on resume no checkpoint at all.
+  // Prepares data, model and, on resume, the state of the newest checkpoint that can be read; a run
+  // that has none yet begins again. Throws lra::Error for a split without examples, and on resume
+  // when data or task changed since the run began, or when no checkpoint can be read.
   Trainer(RunConfig config, RunFolder folder, TrainOptions options);
 
-  // Runs to the end, to a stop signal (status kStopped) or to a loss that is not finite
-  // (kDiverged). The record is on disk when this returns.
+  // Runs to the end, to a stop signal (status kStopped) or to a loss that is not finite, on a batch
+  // or in validation (kDiverged). The record is on disk when this returns.
   RunRecord run();
 
  private:
@@ -38,7 +39,8 @@ class Trainer {
   void resume();
   bool train_step(Progress& bar);
   void log_step(Progress& bar, double rate, double gradient_norm);
-  bool validate(Progress& bar);
+  enum class Validation { kDone, kStopped, kDiverged };
+  Validation validate(Progress& bar);
   void save(bool is_best);
   RunRecord finish(RunStatus status, const std::string& failure = "");
   bool test(Progress& bar);
