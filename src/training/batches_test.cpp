@@ -1,0 +1,165 @@
+#include "training/batches.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <future>
+
+#include "base/scratch_folder.h"
+#include "training/test_runs.h"
+
+namespace lra::training {
+namespace {
+
+using ::testing::ElementsAre;
+
+// `count` values that differ from place to place.
+std::vector<uint8_t> sequence(size_t count, uint8_t first) {
+  std::vector<uint8_t> values(count);
+  for (size_t i = 0; i < count; ++i) values[i] = static_cast<uint8_t>(first + 3 * i);
+  return values;
+}
+
+TaskShape shape_of(int64_t length, int64_t num_towers = 1) {
+  return {.length = length, .vocabulary = 257, .num_classes = 4, .num_towers = num_towers};
+}
+
+std::vector<int32_t> row(const at::Tensor& tokens_BL, int64_t b) {
+  const auto* begin = tokens_BL.const_data_ptr<int32_t>() + b * tokens_BL.size(1);
+  return {begin, begin + tokens_BL.size(1)};
+}
+
+void expect_same(const Batch& a, const Batch& b) {
+  EXPECT_TRUE(at::equal(a.input.tokens_BL, b.input.tokens_BL));
+  EXPECT_TRUE(at::equal(a.input.lengths_B, b.input.lengths_B));
+  EXPECT_TRUE(at::equal(a.labels_B, b.labels_B));
+  EXPECT_EQ(a.num_tokens, b.num_tokens);
+}
+
+TEST(Batch, PadsOnTheRightAndKeepsTheOrderAskedFor) {
+  const ScratchFolder scratch;
+  const auto split =
+      write_split(scratch.file("data"), {{2, {{10, 20, 30}}}, {0, {{7}}}, {3, {{1, 2}}}});
+  const std::vector<int64_t> indices = {2, 0};
+  const Batch batch = make_batch(split, indices, shape_of(5), false);
+  EXPECT_EQ(batch.input.tokens_BL.scalar_type(), at::kInt);
+  EXPECT_THAT(row(batch.input.tokens_BL, 0), ElementsAre(2, 3, 0, 0, 0));
+  EXPECT_THAT(row(batch.input.tokens_BL, 1), ElementsAre(11, 21, 31, 0, 0));
+  EXPECT_TRUE(at::equal(batch.input.lengths_B, at::tensor({2, 3}, at::kInt)));
+  EXPECT_TRUE(at::equal(batch.labels_B, at::tensor({3, 2}, at::kLong)));
+  EXPECT_EQ(batch.num_tokens, 10);
+}
+
+TEST(Batch, IsTrimmedToAMultipleOf32ThatDoesNotPassTheTask) {
+  const ScratchFolder scratch;
+  const auto split = write_split(scratch.file("data"), {{0, {sequence(1, 0)}},
+                                                        {0, {sequence(32, 0)}},
+                                                        {0, {sequence(33, 0)}},
+                                                        {0, {sequence(70, 0)}},
+                                                        {0, {{}}}});
+  const auto length_of = [&](std::vector<int64_t> indices, bool trim) {
+    const Batch batch = make_batch(split, indices, shape_of(80), trim);
+    EXPECT_EQ(batch.num_tokens, batch.input.tokens_BL.numel());
+    return batch.input.tokens_BL.size(1);
+  };
+  EXPECT_EQ(length_of({0}, true), 32);
+  EXPECT_EQ(length_of({0, 1}, true), 32);
+  EXPECT_EQ(length_of({2, 0}, true), 64);
+  EXPECT_EQ(length_of({3, 2}, true), 80) << "96 would be longer than the task";
+  EXPECT_EQ(length_of({4}, true), 32) << "no tokens at all still make a batch";
+  EXPECT_EQ(length_of({0}, false), 80);
+}
+
+TEST(Batch, CutsLongExamplesAtTheTasksLength) {
+  const ScratchFolder scratch;
+  const auto split = write_split(scratch.file("data"), {{1, {sequence(50, 4)}}, {0, {{9}}}});
+  const std::vector<int64_t> indices = {0, 1};
+  const Batch batch = make_batch(split, indices, shape_of(6), true);
+  EXPECT_THAT(row(batch.input.tokens_BL, 0), ElementsAre(5, 8, 11, 14, 17, 20));
+  EXPECT_THAT(row(batch.input.tokens_BL, 1), ElementsAre(10, 0, 0, 0, 0, 0));
+  EXPECT_TRUE(at::equal(batch.input.lengths_B, at::tensor({6, 1}, at::kInt)));
+}
+
+TEST(Batch, PutsTheTowersOfAnExampleSideBySide) {
+  const ScratchFolder scratch;
+  const auto split = write_split(scratch.file("data"), {{1, {{1, 2}, {3}}}, {0, {{4}, {5, 6, 7}}}});
+  const std::vector<int64_t> indices = {1, 0};
+  const Batch batch = make_batch(split, indices, shape_of(3, 2), true);
+  ASSERT_EQ(batch.input.tokens_BL.size(0), 4);
+  EXPECT_THAT(row(batch.input.tokens_BL, 0), ElementsAre(5, 0, 0));
+  EXPECT_THAT(row(batch.input.tokens_BL, 1), ElementsAre(6, 7, 8));
+  EXPECT_THAT(row(batch.input.tokens_BL, 2), ElementsAre(2, 3, 0));
+  EXPECT_THAT(row(batch.input.tokens_BL, 3), ElementsAre(4, 0, 0));
+  EXPECT_TRUE(at::equal(batch.input.lengths_B, at::tensor({1, 3, 2, 1}, at::kInt)));
+  EXPECT_TRUE(at::equal(batch.labels_B, at::tensor({0, 1}, at::kLong)));
+  EXPECT_EQ(batch.num_tokens, 12);
+}
+
+TEST(Batch, HasNoLengthsWhenTheTaskHasNoPadding) {
+  const ScratchFolder scratch;
+  const auto split = write_split(scratch.file("data"), {{1, {sequence(4, 0)}}});
+  TaskShape shape = shape_of(4);
+  shape.has_padding = false;
+  const std::vector<int64_t> indices = {0};
+  EXPECT_FALSE(make_batch(split, indices, shape, true).input.lengths_B.defined());
+}
+
+class Loader : public ::testing::Test {
+ protected:
+  static constexpr int64_t kExamples = 37, kBatch = 5;
+
+  Loader() {
+    std::vector<TestExample> examples;
+    for (size_t i = 0; i < kExamples; ++i) {
+      examples.push_back(
+          {static_cast<int32_t>(i % 4), {sequence(1 + 7 * i % 60, static_cast<uint8_t>(i))}});
+    }
+    split_ = write_split(scratch_.file("data"), examples);
+  }
+
+  ScratchFolder scratch_;
+  tasks::Split split_;
+  const TaskShape shape_ = shape_of(50);
+};
+
+TEST_F(Loader, GivesTheSameStreamWithAnyPrefetchAndFromAnyStep) {
+  const tasks::BatchOrder order(kExamples, kBatch, 11);
+  for (const int64_t first_step : {0, 6}) {
+    for (const int64_t prefetch : {0, 1, 4}) {
+      SCOPED_TRACE(std::to_string(first_step) + " with prefetch " + std::to_string(prefetch));
+      BatchLoader loader(split_, shape_, order, first_step, true, prefetch);
+      for (int64_t step = first_step; step < first_step + 12; ++step) {
+        std::vector<int64_t> indices(kBatch);
+        order.fill(step, indices);
+        expect_same(loader.next(), make_batch(split_, indices, shape_, true));
+      }
+    }
+  }
+}
+
+TEST_F(Loader, HandsAnExceptionOfTheWorkerToNext) {
+  // An order over more examples than there are runs past the end sooner or later.
+  const tasks::BatchOrder order(2 * kExamples, kBatch, 11);
+  for (const int64_t prefetch : {0, 1, 4}) {
+    BatchLoader loader(split_, shape_, order, 0, true, prefetch);
+    const auto drain = [&] {
+      for (int step = 0; step < 2 * kExamples; ++step) (void)loader.next();
+    };
+    EXPECT_THROW(drain(), CheckFailure) << prefetch;
+    if (prefetch == 0) continue;
+    EXPECT_THROW((void)loader.next(), CheckFailure) << "once more";
+  }
+}
+
+TEST_F(Loader, IsDestroyedWhileItsWorkerWaitsForRoom) {
+  auto destroyed = std::async(std::launch::async, [&] {
+    const BatchLoader loader(split_, shape_, tasks::BatchOrder(kExamples, kBatch, 1), 0, true, 2);
+    // Time enough to prepare two tiny batches; then the worker waits.
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  });
+  ASSERT_EQ(destroyed.wait_for(std::chrono::seconds(30)), std::future_status::ready);
+}
+
+}  // namespace
+}  // namespace lra::training

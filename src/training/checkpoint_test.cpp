@@ -1,0 +1,279 @@
+#include "training/checkpoint.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+
+#include "base/atomic_file.h"
+#include "base/safetensors.h"
+#include "base/scratch_folder.h"
+#include "models/classifier.h"
+#include "ops/test_tensors.h"
+#include "training/test_runs.h"
+
+namespace lra::training {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+using ::testing::UnorderedElementsAre;
+
+constexpr const char* kWeight = "encoder.layers.0.norm.weight";
+
+FlatParameters parameters(uint64_t seed, const std::string& name = kWeight,
+                          std::vector<int64_t> shape = {3, 4}) {
+  FlatParameters flat({{name, at::zeros(shape)}, {"head.bias", at::zeros({5})}});
+  flat.values.copy_(ops::random_tensor({flat.values.numel()}, seed, at::kFloat));
+  flat.m.copy_(ops::random_tensor({flat.m.numel()}, seed + 1, at::kFloat));
+  flat.v.copy_(ops::random_tensor({flat.v.numel()}, seed + 2, at::kFloat).abs());
+  return flat;
+}
+
+TrainProgress progress_at(int64_t step) {
+  return {.step = step,
+          .tokens = 1000 * step,
+          .last_eval_step = step - 1,
+          .best_accuracy = 1.0 / 3,
+          .best_step = 1};
+}
+
+// Weights, moments: every bit.
+std::string bits_of(const FlatParameters& flat) {
+  std::string bits;
+  for (const at::Tensor& t : {flat.values, flat.m, flat.v}) {
+    bits.append(static_cast<const char*>(t.const_data_ptr()), t.nbytes());
+  }
+  return bits;
+}
+
+std::vector<std::string> names_in(const std::string& folder) {
+  std::vector<std::string> names;
+  for (const auto& entry : fs::directory_iterator(folder)) names.push_back(entry.path().filename());
+  return names;
+}
+
+void write_bytes(const std::string& path, const std::string& bytes) {
+  std::ofstream(path, std::ios::binary) << bytes;
+}
+
+class Checkpoint : public ::testing::Test {
+ protected:
+  std::string file(int64_t step, const std::string& name) const {
+    return store_.folder_of("step_" + std::to_string(step)) + "/" + name + ".safetensors";
+  }
+  std::optional<TrainProgress> load(FlatParameters& target) {
+    problems_.clear();
+    return store_.load_latest(target, &problems_);
+  }
+  // What load_latest says about the only checkpoint there is; "" when it takes it.
+  std::string refusal(FlatParameters target = parameters(50)) {
+    const auto loaded = load(target);
+    EXPECT_EQ(loaded.has_value(), problems_.empty());
+    return problems_.empty() ? "" : problems_.front();
+  }
+
+  ScratchFolder scratch_;
+  CheckpointStore store_{scratch_.file("checkpoints"), 3};
+  std::vector<std::string> problems_;
+};
+
+TEST_F(Checkpoint, RestoresEveryBit) {
+  FlatParameters saved = parameters(1);
+  saved.values[0] = -0.0f;
+  saved.values[1] = std::numeric_limits<float>::denorm_min();
+  saved.m[2] = std::numeric_limits<float>::quiet_NaN();
+  const std::string hash = store_.save(saved, progress_at(7), true);
+  EXPECT_EQ(hash, weights_hash(saved));
+  EXPECT_EQ(hash.size(), 32u);
+  FlatParameters loaded = parameters(20);
+  const auto progress = load(loaded);
+  ASSERT_TRUE(progress.has_value());
+  EXPECT_TRUE(*progress == progress_at(7));
+  EXPECT_EQ(bits_of(loaded), bits_of(saved));
+  EXPECT_TRUE(problems_.empty());
+
+  FlatParameters weights = parameters(20);
+  EXPECT_TRUE(load_weights(file(7, "model"), weights) == progress_at(7));
+  EXPECT_TRUE(at::equal(weights.values, saved.values));
+  EXPECT_TRUE(at::equal(weights.v, parameters(20).v)) << "load_weights leaves the moments alone";
+}
+
+TEST_F(Checkpoint, NamesTensorsAsPyTorchDoes) {
+  const RunConfig run = tiny_run({"model.layers=2"});
+  const models::SequenceClassifier model(run.make_task()->shape(), run.model_config,
+                                         run.mixer_spec(), run.mixer_settings, run.seed);
+  store_.save(FlatParameters(model.parameter_list()), progress_at(1), false);
+  const auto weights = SafetensorsFile::open(file(1, "model"));
+  const auto moments = SafetensorsFile::open(file(1, "optimizer"));
+  EXPECT_EQ(weights.metadata().at("format"), "pt");
+  EXPECT_EQ(moments.tensors().size(), 2 * weights.tensors().size());
+  for (const char* name : {"encoder.layers.0.norm1.weight", "encoder.layers.1.mlp.fc1.weight",
+                           "encoder.layers.1.mlp.fc2.bias"}) {
+    const TensorView* weight = weights.find(name);
+    ASSERT_NE(weight, nullptr) << name;
+    for (const char* prefix : {"m.", "v."}) {
+      const TensorView* moment = moments.find(prefix + std::string(name));
+      ASSERT_NE(moment, nullptr) << prefix << name;
+      EXPECT_EQ(moment->shape, weight->shape);
+    }
+  }
+  EXPECT_THAT(weights.find("encoder.layers.1.mlp.fc1.weight")->shape, ElementsAre(16, 16));
+}
+
+TEST_F(Checkpoint, KeepsTheNewestAndTheBest) {
+  for (int64_t step = 1; step <= 6; ++step) {
+    TrainProgress progress = progress_at(step);
+    progress.best_step = step < 2 ? 1 : 2;
+    store_.save(parameters(static_cast<uint64_t>(step)), progress, step <= 2);
+  }
+  EXPECT_THAT(names_in(scratch_.file("checkpoints")),
+              UnorderedElementsAre("step_2", "step_4", "step_5", "step_6", "latest", "best"));
+  EXPECT_EQ(fs::read_symlink(store_.folder_of("latest")), "step_6");
+  EXPECT_EQ(fs::read_symlink(store_.folder_of("best")), "step_2");
+  FlatParameters best = parameters(50);
+  EXPECT_EQ(load_weights(store_.folder_of("best") + "/model.safetensors", best).step, 2);
+  EXPECT_TRUE(at::equal(best.values, parameters(2).values));
+}
+
+TEST_F(Checkpoint, ReplacesAStepThatIsSavedTwice) {
+  store_.save(parameters(1), progress_at(4), false);
+  store_.save(parameters(2), progress_at(4), true);
+  FlatParameters loaded = parameters(50);
+  ASSERT_TRUE(load(loaded).has_value());
+  EXPECT_EQ(bits_of(loaded), bits_of(parameters(2)));
+  EXPECT_THAT(names_in(scratch_.file("checkpoints")),
+              UnorderedElementsAre("step_4", "latest", "best"));
+}
+
+TEST_F(Checkpoint, OfNoStepAtAllIsNothing) {
+  FlatParameters target = parameters(50);
+  EXPECT_FALSE(load(target).has_value());
+  EXPECT_TRUE(problems_.empty());
+  EXPECT_EQ(bits_of(target), bits_of(parameters(50)));
+}
+
+TEST_F(Checkpoint, IgnoresWhatACrashLeft) {
+  store_.save(parameters(1), progress_at(4), false);
+  for (const char* name : {"step_9.partial", "step_", "step_x", "step_8.partial"}) {
+    fs::create_directories(store_.folder_of(name));
+    write_bytes(store_.folder_of(name) + "/model.safetensors", "half");
+  }
+  FlatParameters loaded = parameters(50);
+  const auto progress = load(loaded);
+  ASSERT_TRUE(progress.has_value());
+  EXPECT_EQ(progress->step, 4);
+  EXPECT_TRUE(problems_.empty());
+  store_.save(parameters(2), progress_at(9), false);
+  EXPECT_EQ(load(loaded)->step, 9) << "the leftover is not in the way of its own step";
+}
+
+TEST_F(Checkpoint, RefusesEveryTruncatedFile) {
+  store_.save(parameters(1), progress_at(4), false);
+  for (const char* name : {"model", "optimizer"}) {
+    const std::string path = file(4, name), whole = read_file(path, 1 << 20);
+    for (size_t size = 0; size < whole.size(); size += 7) {
+      write_bytes(path, whole.substr(0, size));
+      EXPECT_THAT(refusal(), StartsWith(path)) << size;
+    }
+    write_bytes(path, whole + " ");
+    EXPECT_THAT(refusal(), StartsWith(path));
+    write_bytes(path, whole);
+    EXPECT_EQ(refusal(), "");
+  }
+}
+
+// Only the value of "format" says nothing that would be used here.
+TEST_F(Checkpoint, RefusesAFlippedBitAnywhere) {
+  const FlatParameters saved = parameters(1);
+  store_.save(saved, progress_at(4), false);
+  int64_t harmless = 0;
+  for (const char* name : {"model", "optimizer"}) {
+    const std::string path = file(4, name), whole = read_file(path, 1 << 20);
+    for (size_t i = 0; i < whole.size(); ++i) {
+      std::string damaged = whole;
+      damaged[i] = static_cast<char>(damaged[i] ^ (1 << (i % 7)));
+      write_bytes(path, damaged);
+      FlatParameters loaded = parameters(50);
+      const auto progress = load(loaded);
+      if (!progress) {
+        EXPECT_THAT(problems_, ElementsAre(HasSubstr(scratch_.path()))) << name << " " << i;
+        continue;
+      }
+      ++harmless;
+      EXPECT_TRUE(*progress == progress_at(4)) << name << " byte " << i;
+      EXPECT_EQ(bits_of(loaded), bits_of(saved)) << name << " byte " << i;
+    }
+    write_bytes(path, whole);
+  }
+  EXPECT_LE(harmless, 2 * static_cast<int64_t>(std::strlen("formatpt")));
+}
+
+TEST_F(Checkpoint, OfAnotherModelIsRefusedByTheNameOfATensor) {
+  store_.save(parameters(1), progress_at(4), false);
+  EXPECT_THAT(refusal(parameters(50, "encoder.other")),
+              AllOf(StartsWith(scratch_.path()), HasSubstr("'encoder.other' is missing")));
+  EXPECT_THAT(refusal(parameters(50, kWeight, {4, 3})),
+              AllOf(StartsWith(scratch_.path()), HasSubstr(kWeight), HasSubstr("shape")));
+  EXPECT_THAT(refusal(FlatParameters({{kWeight, at::zeros({3, 4})}})),
+              AllOf(StartsWith(scratch_.path()), HasSubstr("4 tensors; expected 2")));
+}
+
+TEST_F(Checkpoint, IsRefusedWhenItIsNoneOfOurs) {
+  store_.save(parameters(1), progress_at(4), false);
+  const std::vector<float> data(12);
+  write_safetensors(file(4, "model"), {{.name = kWeight,
+                                        .dtype = Dtype::kF32,
+                                        .shape = {3, 4},
+                                        .data = std::as_bytes(std::span(data))},
+                                       {.name = "head.bias",
+                                        .dtype = Dtype::kF32,
+                                        .shape = {5},
+                                        .data = std::as_bytes(std::span(data)).first(20)}});
+  EXPECT_THAT(refusal(), AllOf(StartsWith(file(4, "model")), HasSubstr("hash")));
+}
+
+TEST_F(Checkpoint, WithFilesOfTwoStepsIsRefused) {
+  store_.save(parameters(1), progress_at(3), false);
+  store_.save(parameters(2), progress_at(4), false);
+  fs::copy_file(file(3, "optimizer"), file(4, "optimizer"), fs::copy_options::overwrite_existing);
+  FlatParameters loaded = parameters(50);
+  const auto progress = load(loaded);
+  ASSERT_TRUE(progress.has_value());
+  EXPECT_EQ(progress->step, 3);
+  EXPECT_THAT(problems_, ElementsAre(AllOf(HasSubstr("step_4"), HasSubstr("step 3"))));
+}
+
+TEST_F(Checkpoint, FallsBackToTheOneBeforeAndSaysWhy) {
+  for (int64_t step = 3; step <= 5; ++step) {
+    store_.save(parameters(static_cast<uint64_t>(step)), progress_at(step), false);
+  }
+  fs::remove(file(5, "optimizer"));
+  write_bytes(file(4, "model"), "");
+  FlatParameters loaded = parameters(50);
+  const auto progress = load(loaded);
+  ASSERT_TRUE(progress.has_value());
+  EXPECT_EQ(progress->step, 3);
+  EXPECT_EQ(bits_of(loaded), bits_of(parameters(3)));
+  EXPECT_THAT(problems_,
+              ElementsAre(StartsWith(file(5, "optimizer")), StartsWith(file(4, "model"))));
+}
+
+TEST_F(Checkpoint, IsNotThrownOutByDamagedOnesOfLaterSteps) {
+  CheckpointStore store(scratch_.file("checkpoints"), 1);
+  store.save(parameters(1), progress_at(8), false);
+  write_bytes(file(8, "model"), "damaged");
+  store.save(parameters(2), progress_at(5), false);
+  FlatParameters loaded = parameters(50);
+  const auto progress = load(loaded);
+  ASSERT_TRUE(progress.has_value());
+  EXPECT_EQ(progress->step, 5);
+}
+
+}  // namespace
+}  // namespace lra::training

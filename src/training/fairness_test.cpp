@@ -1,0 +1,71 @@
+#include "training/fairness.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "training/test_runs.h"
+
+namespace lra::training {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr const char* kFair = "apples-to-apples";
+constexpr const char* kFree = "free-for-all";
+
+RunConfig release(const std::string& model, const std::vector<std::string>& sets = {}) {
+  return resolve_run("text", model, "release", 0, {}, sets);
+}
+
+TEST(Fairness, TakesTheBaseTransformerAsItIs) {
+  const Fairness fairness = judge(release("transformer"));
+  EXPECT_EQ(fairness.parameters, 3486722);
+  EXPECT_EQ(fairness.base_parameters, fairness.parameters);
+  EXPECT_EQ(fairness.division, kFair);
+  EXPECT_THAT(fairness.reason, HasSubstr("1.00 times"));
+}
+
+TEST(Fairness, TakesAModelWithALittleMoreParameters) {
+  const Fairness fairness = judge(release("linformer"));
+  EXPECT_EQ(fairness.parameters, 3486722 + 4 * 1001 * 16);
+  EXPECT_EQ(fairness.division, kFair);
+  EXPECT_THAT(fairness.reason, HasSubstr("1.02 times"));
+}
+
+TEST(Fairness, SetsAModelApartThatHasOverATenthMore) {
+  const auto linformer = [](const char* rank) {
+    return resolve_run("listops", "linformer", "release", 0, {}, {rank});
+  };
+  const Fairness fairness = judge(linformer("mixer.rank=256"));
+  EXPECT_EQ(fairness.base_parameters, 8948746);
+  EXPECT_EQ(fairness.parameters, 8948746 + 4 * 2001 * 256);
+  EXPECT_EQ(fairness.division, kFree);
+  EXPECT_THAT(fairness.reason, HasSubstr("1.23 times"));
+  EXPECT_THAT(fairness.reason, HasSubstr("at most 1.10"));
+  // 894874 parameters are a tenth: rank 111 adds 888444, rank 112 adds 896448.
+  EXPECT_EQ(judge(linformer("mixer.rank=111")).division, kFair);
+  EXPECT_EQ(judge(linformer("mixer.rank=112")).division, kFree);
+}
+
+TEST(Fairness, NamesTheSizeThatWasChanged) {
+  for (const auto& [set, reason] :
+       {std::pair("model.layers=2", "layers 2 instead of 4"),
+        std::pair("model.embed_dim=128", "embed_dim 128 instead of 256"),
+        std::pair("model.qkv_dim=128", "qkv_dim 128 instead of 256"),
+        std::pair("model.mlp_dim=64", "mlp_dim 64 instead of 1024")}) {
+    const Fairness fairness = judge(release("transformer", {set}));
+    EXPECT_EQ(fairness.division, kFree) << set;
+    EXPECT_EQ(fairness.reason, reason);
+    EXPECT_LT(fairness.parameters, fairness.base_parameters);
+  }
+}
+
+TEST(Fairness, HasNothingToSayForTheSmallPreset) {
+  const Fairness fairness = judge(resolve_run("listops", "transformer", "small", 0, {}, {}));
+  EXPECT_EQ(fairness.parameters, fairness.base_parameters);
+  EXPECT_EQ(fairness.division, kFree);
+  EXPECT_THAT(fairness.reason, HasSubstr("small preset"));
+}
+
+}  // namespace
+}  // namespace lra::training

@@ -1,0 +1,211 @@
+#include "training/run_config.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "base/scratch_folder.h"
+#include "mixers/all.h"
+#include "tasks/all.h"
+#include "training/fairness.h"
+
+namespace lra::training {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+// A configs folder of its own, which the program looks at while this lives.
+class OwnConfigs {
+ public:
+  OwnConfigs(const std::string& task_toml, const std::string& model_toml) {
+    write("tasks/listops.toml", task_toml);
+    write("tasks/text.toml", "");
+    write("models/linformer.toml", model_toml);
+    ::setenv("LRA_CONFIGS", scratch_.path().c_str(), 1);
+  }
+  ~OwnConfigs() { ::unsetenv("LRA_CONFIGS"); }
+
+  std::string file(const std::string& name) const { return scratch_.file(name); }
+
+ private:
+  void write(const std::string& name, const std::string& text) const {
+    fs::create_directories(fs::path(scratch_.file(name)).parent_path());
+    std::ofstream(scratch_.file(name)) << text;
+  }
+  ScratchFolder scratch_;
+};
+
+RunConfig small(const std::string& task, const std::string& model,
+                const std::vector<std::string>& sets = {}) {
+  return resolve_run(task, model, "small", 0, {}, sets);
+}
+
+// Every layer sets one key less than the one below it: each key shows which layer came last.
+TEST(RunConfig, MergesItsLayersInTheDocumentedOrder) {
+  const OwnConfigs configs(R"(
+[mine.train]
+batch_size = 1001
+eval_every = 1001
+steps = 1001
+warmup_steps = 1001
+cycle_steps = 1001
+log_every = 1001
+eval_batch_size = 1001
+)",
+                           R"(
+[train]
+eval_every = 1002
+steps = 1002
+warmup_steps = 1002
+cycle_steps = 1002
+log_every = 1002
+eval_batch_size = 1002
+[mine.train]
+steps = 1003
+warmup_steps = 1003
+cycle_steps = 1003
+log_every = 1003
+eval_batch_size = 1003
+[mine.listops.train]
+warmup_steps = 1004
+cycle_steps = 1004
+log_every = 1004
+eval_batch_size = 1004
+)");
+  const ConfigTable overrides =
+      parse_toml("[train]\ncycle_steps = 1005\nlog_every = 1005\neval_batch_size = 1005", "suite");
+  const RunConfig run =
+      resolve_run("listops", "linformer", "mine", 5, overrides,
+                  {"train.log_every=1006", "train.eval_batch_size=1006", "train.log_every=1007"});
+  EXPECT_EQ(run.train.keep_checkpoints, TrainConfig().keep_checkpoints);
+  EXPECT_EQ(run.train.batch_size, 1001);
+  EXPECT_EQ(run.train.eval_every, 1002);
+  EXPECT_EQ(run.train.steps, 1003);
+  EXPECT_EQ(run.train.warmup_steps, 1004);
+  EXPECT_EQ(run.train.cycle_steps, 1005);
+  EXPECT_EQ(run.train.eval_batch_size, 1006);
+  EXPECT_EQ(run.train.log_every, 1007) << "the last --set of a key counts";
+  EXPECT_EQ(run.seed, 5u);
+}
+
+TEST(RunConfig, TakesTheMixersSettingsFromTheModelsFile) {
+  const auto rank = [](const RunConfig& run) {
+    return std::get<int64_t>(run.mixer_settings.find("rank")->value);
+  };
+  const OwnConfigs configs("[a.task]\nlength = 300\n[b.task]\nlength = 200\n[c.task]\n",
+                           "[mixer]\nrank = 7\n[b.mixer]\nrank = 8\n[b.text.mixer]\nrank = 9\n");
+  const auto run = [](const char* preset, std::vector<std::string> sets = {}) {
+    return resolve_run("listops", "linformer", preset, 0, {}, sets);
+  };
+  EXPECT_EQ(rank(run("a")), 7);
+  EXPECT_EQ(rank(run("b")), 8) << "the section of text is not for listops";
+  EXPECT_EQ(rank(run("b", {"mixer.rank=10"})), 10);
+  EXPECT_EQ(run("a").make_task()->shape().length, 300);
+  EXPECT_EQ(run("c").make_task()->shape().length, 2000) << "the default of the task";
+  EXPECT_THAT(preset_names("listops"), ElementsAre("a", "b", "c"));
+}
+
+TEST(RunConfig, NamesTheNearestOfWhatItDoesNotKnow) {
+  const auto error_with = [](const std::vector<std::string>& sets) {
+    return error_of([&] { (void)small("listops", "linformer", sets); });
+  };
+  EXPECT_THAT(error_of([] { (void)small("lisops", "linformer"); }),
+              AllOf(HasSubstr("unknown task 'lisops'"), HasSubstr("'listops'?")));
+  EXPECT_THAT(error_of([] { (void)small("listops", "linfomer"); }),
+              AllOf(HasSubstr("unknown model 'linfomer'"), HasSubstr("'linformer'?")));
+  EXPECT_THAT(error_of([] { (void)resolve_run("listops", "linformer", "realease", 0, {}, {}); }),
+              AllOf(HasSubstr("tasks/listops.toml"), HasSubstr("preset 'realease'"),
+                    HasSubstr("'release'?")));
+  EXPECT_THAT(error_with({"train.stesp=1"}),
+              AllOf(HasSubstr("--set train.stesp"), HasSubstr("unknown key 'train.stesp'"),
+                    HasSubstr("'steps'?")));
+  EXPECT_THAT(error_with({"mixer.rnk=1"}), AllOf(HasSubstr("--set mixer.rnk"), HasSubstr("rank")));
+  EXPECT_THAT(error_with({"task.lenght=1"}), HasSubstr("'length'?"));
+  EXPECT_THAT(error_with({"model.layer=1"}), HasSubstr("'layers'?"));
+  EXPECT_THAT(error_with({"tran.steps=1"}),
+              AllOf(HasSubstr("unknown section 'tran'"), HasSubstr("'train'?")));
+  EXPECT_THAT(error_with({"steps=1"}), HasSubstr("unknown section 'steps'"));
+  EXPECT_THAT(error_with({"train=1"}), HasSubstr("train is not a table"));
+  EXPECT_THAT(error_with({"train.steps=0"}),
+              AllOf(HasSubstr("--set train.steps"), HasSubstr(">= 1")));
+  EXPECT_THAT(error_with({"train.steps=ten"}), HasSubstr("an integer"));
+  EXPECT_THAT(error_with({"train.schedule=linear"}), HasSubstr("rsqrt, cosine, constant"));
+}
+
+TEST(RunConfig, NamesTheLineOfAMistakeInAFile) {
+  const auto error_with = [](const char* task_toml, const char* model_toml) {
+    const OwnConfigs configs(task_toml, model_toml);
+    return error_of([] { (void)small("listops", "linformer"); });
+  };
+  const char* good = "[small.task]\nlength = 100\n";
+  EXPECT_EQ(error_with(good, "[mixer]\nrank = 4\n[small.mixer]\n[small.listops.train]\n"), "");
+  EXPECT_THAT(error_with("[small.task]\n\nlenth = 1", ""),
+              AllOf(HasSubstr("listops.toml:3"), HasSubstr("'length'?")));
+  EXPECT_THAT(error_with("[small.trian]\nsteps = 1", ""),
+              AllOf(HasSubstr("listops.toml:1"), HasSubstr("'train'?")));
+  EXPECT_THAT(error_with(good, "\n[mixr]\nrank = 4"),
+              AllOf(HasSubstr("linformer.toml:2"), HasSubstr("'mixer'?")));
+  EXPECT_THAT(error_with(good, "[smal.mixer]\nrank = 4"),
+              AllOf(HasSubstr("linformer.toml:1"), HasSubstr("'small'?")));
+  EXPECT_THAT(error_with(good, "[small.listps.train]\nsteps = 4"),
+              AllOf(HasSubstr("linformer.toml:1"), HasSubstr("'listops'?")));
+}
+
+void expect_round_trip(const RunConfig& run) {
+  const ConfigTable table = run.to_table();
+  const std::string text = to_toml(table);
+  const RunConfig again = RunConfig::from_table(parse_toml(text, "config.toml"));
+  EXPECT_EQ(to_toml(again.to_table()), text);
+  EXPECT_EQ(canonical_text(again.to_table()), canonical_text(table));
+  EXPECT_EQ(again.seed, run.seed);
+  EXPECT_EQ(again.train.learning_rate, run.train.learning_rate);
+  EXPECT_EQ(again.train.eps, run.train.eps);
+}
+
+TEST(RunConfig, SurvivesItsTomlFile) {
+  expect_round_trip(resolve_run("listops", "linformer", "small", 12345678901, {},
+                                {"train.learning_rate=0.1", "train.eps=1.2345678901234567e-11",
+                                 "mixer.rank=3", "train.trim_padding=false"}));
+  expect_round_trip(small("listops", "linear_transformer", {"mixer.eps=1", "train.eps=0"}));
+}
+
+TEST(RunConfig, OfAFileWithAMistakeIsRefused) {
+  ConfigTable table = small("listops", "linformer").to_table();
+  const auto error_with = [&](const char* set) {
+    ConfigTable changed = table;
+    apply_override(changed, set);
+    return error_of([&] { (void)RunConfig::from_table(changed); });
+  };
+  EXPECT_EQ(error_with("train.steps=7"), "");
+  EXPECT_THAT(error_with("run.sed=1"), HasSubstr("'seed'?"));
+  EXPECT_THAT(error_with("run.task=texd"), HasSubstr("'text'?"));
+  EXPECT_THAT(error_with("mixr.rank=1"), HasSubstr("'mixer'?"));
+  EXPECT_THAT(error_of([] { (void)RunConfig::from_table({}); }), HasSubstr("unknown task ''"));
+}
+
+TEST(RunConfig, OfEveryPresetTaskAndModelResolvesAndBuilds) {
+  for (const tasks::TaskSpec* task : tasks::all_tasks()) {
+    const auto presets = preset_names(std::string(task->name));
+    EXPECT_THAT(presets, ElementsAre("paper", "release", "small")) << task->name;
+    for (const std::string& preset : presets) {
+      for (const std::string& model : mixers::mixer_names()) {
+        SCOPED_TRACE(preset + " " + std::string(task->name) + " " + model);
+        const RunConfig run = resolve_run(std::string(task->name), model, preset, 0, {}, {});
+        expect_round_trip(run);
+        EXPECT_GT(run.make_task()->shape().length, 0);
+        // The published sizes have up to 20 million parameters; fairness_test counts some of them.
+        if (preset != "small") continue;
+        EXPECT_GT(count_parameters(run), 0);
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace lra::training

@@ -1,0 +1,344 @@
+#include "training/trainer.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cmath>
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+#include "base/atomic_file.h"
+#include "base/json.h"
+#include "base/safetensors.h"
+#include "base/scratch_folder.h"
+#include "base/stop_flag.h"
+#include "tasks/test_fixtures.h"
+#include "training/prepare_data.h"
+#include "training/test_runs.h"
+
+namespace lra::training {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+class TinyTraining : public ::testing::Test {
+ protected:
+  RunFolder folder(const std::string& name) const { return {scratch_.file(name)}; }
+
+  RunRecord run(const RunConfig& config, const std::string& name, bool resume = false) const {
+    TrainOptions options;
+    options.data_root = scratch_.file("data");
+    options.resume = resume;
+    options.quiet = true;
+    Trainer trainer(config, folder(name), options);
+    return trainer.run();
+  }
+  RunRecord resume(const RunConfig& config, const std::string& name) const {
+    return run(config, name, true);
+  }
+  std::string step_folder(const std::string& name, int64_t step) const {
+    return folder(name).checkpoints() + "/step_" + std::to_string(step);
+  }
+  // A copy of a run that died after `step`: its later checkpoints were never written.
+  void copy_killed_after(const std::string& from, const std::string& to, int64_t step) const {
+    fs::copy(folder(from).path, folder(to).path,
+             fs::copy_options::recursive | fs::copy_options::copy_symlinks);
+    for (int64_t later = step + 1; fs::exists(step_folder(to, later)); ++later) {
+      fs::remove_all(step_folder(to, later));
+    }
+  }
+  // Bytes of both files of a checkpoint, and what else must not depend on interruptions.
+  void expect_same_end(const RunRecord& a, const std::string& a_name, const RunRecord& b,
+                       const std::string& b_name) const {
+    ASSERT_EQ(a.status, RunStatus::kDone);
+    ASSERT_EQ(b.status, RunStatus::kDone);
+    for (const char* file : {"/model.safetensors", "/optimizer.safetensors"}) {
+      EXPECT_TRUE(read_file(step_folder(a_name, a.steps) + file, 1 << 20) ==
+                  read_file(step_folder(b_name, b.steps) + file, 1 << 20))
+          << file;
+    }
+    EXPECT_EQ(a.weights_hash, b.weights_hash);
+    EXPECT_EQ(a.fingerprint, b.fingerprint);
+    EXPECT_EQ(a.tokens, b.tokens);
+    EXPECT_EQ(a.test->loss, b.test->loss);
+    EXPECT_EQ(a.best_val->step, b.best_val->step);
+    ASSERT_EQ(a.val_curve.size(), b.val_curve.size());
+    for (size_t i = 0; i < a.val_curve.size(); ++i) {
+      EXPECT_EQ(a.val_curve[i].step, b.val_curve[i].step);
+      EXPECT_EQ(a.val_curve[i].loss, b.val_curve[i].loss);
+    }
+  }
+  // (kind, step) of every line of metrics.jsonl, and the losses of the training lines.
+  std::vector<std::pair<std::string, int64_t>> metric_lines(const std::string& name,
+                                                            std::vector<double>* losses) const {
+    std::vector<std::pair<std::string, int64_t>> lines;
+    std::ifstream in(folder(name).metrics());
+    for (std::string line; std::getline(in, line);) {
+      const Json json = parse_json(line, "metrics.jsonl");
+      lines.emplace_back(json.at("kind").get<std::string>(), json.at("step").get<int64_t>());
+      if (lines.back().first == "train") losses->push_back(json.at("loss").get<double>());
+    }
+    return lines;
+  }
+
+  OneThread one_thread_;
+  ScratchFolder scratch_;
+};
+
+// Every checkpoint stays, so that any point of the run can be gone back to.
+RunConfig kept_run(const std::vector<std::string>& sets = {}, uint64_t seed = 3) {
+  std::vector<std::string> all = {"train.keep_checkpoints=1000"};
+  all.insert(all.end(), sets.begin(), sets.end());
+  return tiny_run(all, "transformer", seed);
+}
+
+double mean(const std::vector<double>& values, size_t begin, size_t count) {
+  double sum = 0;
+  for (size_t i = begin; i < begin + count; ++i) sum += values[i];
+  return sum / static_cast<double>(count);
+}
+
+TEST_F(TinyTraining, LearnsAndWritesEverythingDown) {
+  const RunConfig config =
+      tiny_run({"train.steps=80", "train.eval_every=30", "train.checkpoint_every=0",
+                "train.learning_rate=1e-2", "model.dropout=0", "model.attention_dropout=0"});
+  const RunRecord record = run(config, "run");
+  EXPECT_EQ(record.status, RunStatus::kDone);
+  EXPECT_EQ(record.steps, 80);
+  EXPECT_EQ(record.examples, 640);
+  EXPECT_EQ(record.validation, "own");
+  EXPECT_EQ(record.data_source, "generated");
+  EXPECT_EQ(record.fingerprint.size(), 32u);
+  EXPECT_GT(record.num_parameters, 0);
+  EXPECT_GT(record.train_tokens_per_s, 0);
+  EXPECT_GT(record.peak_resident_bytes, 0);
+  EXPECT_GE(record.total_seconds, record.train_seconds);
+  ASSERT_TRUE(record.test.has_value());
+  EXPECT_EQ(record.test->num_examples, 30);
+  EXPECT_EQ(record.test->step, 80);
+  EXPECT_EQ(record.baselines.count("majority"), 1u);
+  ASSERT_EQ(record.val_curve.size(), 3u) << "after steps 30, 60 and the last one";
+  EXPECT_EQ(record.val_curve.back().step, 80);
+  EXPECT_EQ(record.val_curve.back().num_examples, 24);
+
+  std::vector<double> losses;
+  const auto lines = metric_lines("run", &losses);
+  ASSERT_EQ(losses.size(), 80u);
+  EXPECT_EQ(lines.size(), 80u + 3 + 1);
+  EXPECT_EQ(lines.back(), std::pair(std::string("test"), int64_t{80}));
+  EXPECT_LT(mean(losses, 70, 10), 0.8 * mean(losses, 0, 10));
+
+  EXPECT_EQ(to_json(read_record(folder("run").record())), to_json(record));
+  const ConfigTable written = parse_toml_file(folder("run").config());
+  EXPECT_EQ(canonical_text(RunConfig::from_table(written).to_table()),
+            canonical_text(config.to_table()));
+  EXPECT_EQ(fs::read_symlink(folder("run").checkpoints() + "/latest"), "step_80");
+  EXPECT_EQ(fs::read_symlink(folder("run").checkpoints() + "/best"),
+            "step_" + std::to_string(record.best_val->step));
+}
+
+TEST_F(TinyTraining, IsAFunctionOfItsSeed) {
+  const RunRecord a = run(kept_run(), "a"), b = run(kept_run(), "b"), c = run(kept_run({}, 4), "c");
+  expect_same_end(a, "a", b, "b");
+  EXPECT_NE(a.weights_hash, c.weights_hash);
+  EXPECT_NE(a.fingerprint, c.fingerprint);
+  EXPECT_EQ(a.data_hash, c.data_hash);
+}
+
+TEST_F(TinyTraining, DoesNotDependOnPrefetch) {
+  const RunRecord a = run(kept_run({"train.prefetch=0"}), "a");
+  const RunRecord b = run(kept_run({"train.prefetch=3"}), "b");
+  EXPECT_EQ(a.weights_hash, b.weights_hash);
+}
+
+TEST_F(TinyTraining, GoesOnBitForBitAfterBeingKilledAnywhere) {
+  const RunConfig config = kept_run();
+  const RunRecord whole = run(config, "whole");
+  // Steps 4 and 8 validate.
+  for (const int64_t step : {1, 4, 7, 8, 11}) {
+    SCOPED_TRACE("killed after step " + std::to_string(step));
+    const std::string name = "killed" + std::to_string(step);
+    copy_killed_after("whole", name, step);
+    expect_same_end(whole, "whole", resume(config, name), name);
+    std::vector<double> losses, whole_losses;
+    EXPECT_EQ(metric_lines(name, &losses), metric_lines("whole", &whole_losses));
+    EXPECT_EQ(losses, whole_losses);
+  }
+}
+
+TEST_F(TinyTraining, GoesOnFromTheCheckpointBeforeADamagedOne) {
+  const RunConfig config = kept_run();
+  const RunRecord whole = run(config, "whole");
+  copy_killed_after("whole", "damaged", 9);
+  fs::resize_file(step_folder("damaged", 9) + "/optimizer.safetensors", 1000);
+  expect_same_end(whole, "whole", resume(config, "damaged"), "damaged");
+}
+
+TEST_F(TinyTraining, StoppedExactlyAtAValidationGoesOnBitForBit) {
+  const RunConfig config = kept_run();
+  const RunRecord whole = run(config, "whole");
+  copy_killed_after("whole", "stopped", 8);
+  raise_stop_flag(SIGTERM);
+  const RunRecord stopped = resume(config, "stopped");
+  clear_stop_flag();
+  EXPECT_EQ(stopped.status, RunStatus::kStopped);
+  EXPECT_EQ(stopped.steps, 8);
+  EXPECT_EQ(stopped.val_curve.size(), 2u);
+  EXPECT_FALSE(stopped.test.has_value());
+  EXPECT_EQ(read_record(folder("stopped").record()).status, RunStatus::kStopped);
+  expect_same_end(whole, "whole", resume(config, "stopped"), "stopped");
+}
+
+// The signal comes whenever it comes; with a validation after each step often within one.
+TEST_F(TinyTraining, StoppedBySignalsInTheMiddleGoesOnBitForBit) {
+  const RunConfig config = kept_run({"train.steps=30", "train.eval_every=1"});
+  const RunRecord whole = run(config, "whole");
+  RunRecord record;
+  bool started = false;
+  for (const int64_t step : {3, 9, 20}) {
+    std::atomic<bool> ended = false;
+    std::thread signaller([&] {
+      while (!ended && !fs::exists(step_folder("stopped", step))) {
+        std::this_thread::sleep_for(std::chrono::microseconds(100));
+      }
+      if (!ended) raise_stop_flag(SIGINT);
+    });
+    record = run(config, "stopped", started);
+    started = ended = true;
+    signaller.join();
+    clear_stop_flag();
+    if (record.status == RunStatus::kDone) break;  // the signal came too late
+    EXPECT_EQ(record.status, RunStatus::kStopped);
+    EXPECT_GE(record.steps, step);
+  }
+  if (record.status == RunStatus::kStopped) record = resume(config, "stopped");
+  expect_same_end(whole, "whole", record, "stopped");
+}
+
+TEST_F(TinyTraining, StoppedDuringTheTestIsTestedAfterwards) {
+  const RunConfig config = kept_run();
+  const RunRecord whole = run(config, "run");
+  raise_stop_flag(SIGTERM);
+  const RunRecord stopped = resume(config, "run");
+  clear_stop_flag();
+  EXPECT_EQ(stopped.status, RunStatus::kStopped);
+  EXPECT_FALSE(stopped.test.has_value());
+  expect_same_end(whole, "run", resume(config, "run"), "run");
+}
+
+TEST_F(TinyTraining, StoppedBeforeItsFirstCheckpointBeginsAgain) {
+  const RunConfig config = kept_run();
+  const RunRecord whole = run(config, "whole");
+  copy_killed_after("whole", "killed", -1);
+  expect_same_end(whole, "whole", resume(config, "killed"), "killed");
+}
+
+TEST_F(TinyTraining, WithNothingButDamagedCheckpointsIsRefused) {
+  const RunConfig config = tiny_run({"train.keep_checkpoints=1", "train.checkpoint_every=0"});
+  const RunRecord whole = run(config, "run");
+  for (const auto& entry : fs::directory_iterator(folder("run").checkpoints())) {
+    if (!entry.is_symlink()) fs::resize_file(entry.path() / "model.safetensors", 100);
+  }
+  EXPECT_THAT(error_of([&] { (void)resume(config, "run"); }),
+              AllOf(HasSubstr(folder("run").checkpoints()), HasSubstr("model.safetensors")));
+}
+
+TEST_F(TinyTraining, OnOtherDataThanBeforeIsRefused) {
+  const RunConfig config = kept_run();
+  (void)run(config, "run");
+  fs::remove_all(scratch_.file("data"));
+  const auto other = tiny_run({"task.num_train=65"});
+  (void)prepare_data(other.task_spec(), *other.make_task(), scratch_.file("data"), true);
+  EXPECT_THAT(error_of([&] { (void)resume(config, "run"); }),
+              AllOf(HasSubstr(folder("run").path), HasSubstr("data")));
+}
+
+TEST_F(TinyTraining, OnASplitWithoutExamplesIsRefused) {
+  for (const char* name : {"train", "val", "test"}) {
+    const std::string none = "task.num_" + std::string(name) + "=0";
+    fs::remove_all(scratch_.file("data"));
+    EXPECT_THAT(error_of([&] { (void)run(tiny_run({none}), name); }),
+                AllOf(HasSubstr("'" + std::string(name) + "'"), HasSubstr("no examples")));
+  }
+}
+
+TEST_F(TinyTraining, ClipsOnlyGradientsThatAreTooLong) {
+  const RunRecord plain = run(kept_run(), "plain");
+  const RunRecord wide = run(kept_run({"train.clip_norm=1e9"}), "wide");
+  EXPECT_EQ(wide.weights_hash, plain.weights_hash);
+  EXPECT_NE(run(kept_run({"train.clip_norm=1e-3"}), "narrow").weights_hash, plain.weights_hash);
+}
+
+TEST_F(TinyTraining, ThatDivergesEndsWithoutSavingTheBadWeights) {
+  for (const char* eval_every : {"train.eval_every=1", "train.eval_every=100"}) {
+    SCOPED_TRACE(eval_every);
+    const std::string name = eval_every;
+    const RunRecord record =
+        run(kept_run({"train.learning_rate=1e30", "train.checkpoint_every=0", eval_every}), name);
+    EXPECT_EQ(record.status, RunStatus::kDiverged);
+    EXPECT_THAT(record.failure, HasSubstr("not finite"));
+    EXPECT_EQ(record.steps, 1);
+    EXPECT_FALSE(record.test.has_value());
+    EXPECT_TRUE(record.val_curve.empty());
+    EXPECT_EQ(read_record(folder(name).record()).status, RunStatus::kDiverged);
+    EXPECT_TRUE(fs::is_empty(folder(name).checkpoints()));
+  }
+}
+
+TEST_F(TinyTraining, SaysWhetherTheTestSetWasSeen) {
+  tasks::write_small_imdb(scratch_.file("data"), 15);
+  const auto text = [](const char* validation) {
+    return resolve_run(
+        "text", "local", "small", 0, {},
+        {validation, "task.length=32", "model.layers=1", "model.embed_dim=16", "model.qkv_dim=16",
+         "model.mlp_dim=16", "train.steps=2", "train.batch_size=4", "train.eval_examples=0"});
+  };
+  const RunRecord seen = run(text("task.validation=test"), "seen");
+  EXPECT_EQ(seen.validation, "test");
+  EXPECT_EQ(seen.data_source, "imported");
+  EXPECT_EQ(seen.test->num_examples, 30);
+  EXPECT_EQ(seen.val->accuracy, seen.test->accuracy);
+  const RunRecord unseen = run(text("task.validation=heldout"), "unseen");
+  EXPECT_EQ(unseen.validation, "heldout");
+  EXPECT_EQ(unseen.val->num_examples, 3) << "a tenth of train";
+  EXPECT_EQ(unseen.test->num_examples, 30);
+  EXPECT_EQ(unseen.data_hash, seen.data_hash);
+  EXPECT_NE(unseen.fingerprint, seen.fingerprint);
+}
+
+TEST_F(TinyTraining, TestsTheBestWeightsWhenAskedTo) {
+  // Some seed among these has its best validation before the end.
+  RunConfig config;
+  RunRecord record;
+  std::string name;
+  for (uint64_t seed = 0; seed < 8; ++seed) {
+    config = kept_run(
+        {"train.eval_every=1", "train.learning_rate=0.1", "train.test_checkpoint=best"}, seed);
+    name = "run" + std::to_string(seed);
+    record = run(config, name);
+    if (record.best_val->step < record.steps) break;
+  }
+  ASSERT_LT(record.best_val->step, record.steps);
+  EXPECT_EQ(record.checkpoint, "best");
+  EXPECT_EQ(record.test->step, record.best_val->step);
+  const auto task = config.make_task();
+  const auto dataset = prepare_data(config.task_spec(), *task, scratch_.file("data"), true);
+  const models::SequenceClassifier model(task->shape(), config.model_config, config.mixer_spec(),
+                                         config.mixer_settings, 99);
+  FlatParameters parameters(model.parameter_list());
+  const auto progress =
+      load_weights(folder(name).checkpoints() + "/best/model.safetensors", parameters);
+  EXPECT_EQ(progress.step, record.best_val->step);
+  EXPECT_EQ(weights_hash(parameters), record.weights_hash);
+  const auto expected = evaluate(model, dataset.split("test"), task->shape(), 16, 0, {});
+  EXPECT_EQ(record.test->loss, expected.summary.loss);
+  EXPECT_EQ(record.test->accuracy, expected.summary.accuracy);
+}
+
+}  // namespace
+}  // namespace lra::training
