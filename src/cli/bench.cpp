@@ -1,4 +1,5 @@
 // lra bench: training and inference speed and memory, each figure measured in a process of its own.
+#include <algorithm>
 #include <cstdio>
 
 #include "analysis/efficiency.h"
@@ -10,6 +11,7 @@
 #include "cli/child_process.h"
 #include "cli/command.h"
 #include "mixers/all.h"
+#include "tasks/all.h"
 #include "training/fairness.h"
 
 namespace lra::cli {
@@ -25,6 +27,14 @@ struct BenchArguments {
 
 training::RunConfig config_of(const BenchArguments& a, const std::string& model, int64_t length) {
   std::vector<std::string> sets = a.sets;
+  const auto fields = tasks::find_task(a.task).describe();
+  if (std::none_of(fields.begin(), fields.end(),
+                   [](const FieldInfo& f) { return f.name == "length"; })) {
+    throw Error({.where = "--task",
+                 .what = "the length of " + a.task + " is fixed",
+                 .expected = "a task with a setting task.length, such as text",
+                 .advice = ""});
+  }
   sets.push_back("task.length=" + std::to_string(length));
   return training::resolve_run(a.task, model, a.preset, 0, {}, sets);
 }
