@@ -32,7 +32,10 @@ CLI::Range count_range() { return CLI::Range(int64_t{1}, int64_t{1000000000}); }
 CLI::Range seed_range() { return CLI::Range(int64_t{0}, INT64_MAX); }
 
 Provenance program_provenance(const CommonOptions& common) {
-  Provenance provenance = make_provenance(common.argv);
+  std::vector<std::string> command = common.argv;
+  // Where the program lies says nothing about the result, and something about its owner.
+  if (!command.empty()) command[0] = "lra";
+  Provenance provenance = make_provenance(command);
   provenance.torch_version = TORCH_VERSION;
   provenance.device = common.device;
   for (const auto& choice : kernels::kernel_choices())
