@@ -1,0 +1,71 @@
+#include "tasks/pathfinder_split.h"
+
+#include <algorithm>
+#include <string_view>
+#include <unordered_map>
+
+#include "base/atomic_file.h"
+#include "base/error.h"
+#include "base/permutation.h"
+#include "base/rng.h"
+
+namespace lra::tasks {
+
+std::array<int64_t, 3> tenths(int64_t count) {
+  return {count - 2 * (count / 10), count / 10, count / 10};
+}
+
+Membership draw_membership(const std::array<int64_t, 3>& sizes, int64_t split_seed) {
+  const int64_t count = sizes[0] + sizes[1] + sizes[2];
+  Membership members;
+  if (count == 0) return members;
+  const Permutation order(static_cast<uint64_t>(count),
+                          derive_key(static_cast<uint64_t>(split_seed), RandomUse::kSplit));
+  int64_t next = 0;
+  for (size_t split = 0; split < 3; ++split) {
+    for (int64_t i = 0; i < sizes[split]; ++i) {
+      members[split].push_back(static_cast<int64_t>(order(static_cast<uint64_t>(next++))));
+    }
+    std::sort(members[split].begin(), members[split].end());
+  }
+  return members;
+}
+
+// Reads splits.txt, a line "imgs/0/sample_0.png train" per image.
+Membership read_membership(const std::string& path, const std::vector<PathfinderRecord>& records) {
+  std::unordered_map<std::string_view, int64_t> index;
+  for (const PathfinderRecord& record : records) {
+    index.emplace(record.path, static_cast<int64_t>(index.size()));
+  }
+  const std::string text = read_file(path, uint64_t{100} * records.size());
+  Membership members;
+  size_t line_number = 0;
+  for (size_t begin = 0; begin < text.size();) {
+    const size_t end = std::min(text.find('\n', begin), text.size());
+    const std::string_view line = std::string_view(text).substr(begin, end - begin);
+    const size_t blank = std::min(line.find(' '), line.size());
+    const auto image = index.find(line.substr(0, blank));
+    const auto split = std::find(kPathfinderSplits.begin(), kPathfinderSplits.end(),
+                                 line.substr(std::min(blank + 1, line.size())));
+    ++line_number;
+    if (image == index.end() || split == kPathfinderSplits.end()) {
+      throw Error({.where = path + ":" + std::to_string(line_number),
+                   .what = "does not give an image of the metadata, once, and its split",
+                   .expected = "as 'imgs/0/sample_0.png train'",
+                   .advice = "without this file the split is drawn"});
+    }
+    members[static_cast<size_t>(split - kPathfinderSplits.begin())].push_back(image->second);
+    index.erase(image);
+    begin = end + 1;
+  }
+  if (!index.empty()) {
+    throw Error({.where = path,
+                 .what = "leaves out " + std::to_string(index.size()) + " images",
+                 .expected = "every image of the metadata",
+                 .advice = "without this file the split is drawn"});
+  }
+  for (auto& part : members) std::sort(part.begin(), part.end());
+  return members;
+}
+
+}  // namespace lra::tasks
