@@ -106,7 +106,8 @@ double mean(const std::vector<double>& values, size_t begin, size_t count) {
 TEST_F(TinyTraining, LearnsAndWritesEverythingDown) {
   const RunConfig config =
       tiny_run({"train.steps=80", "train.eval_every=30", "train.checkpoint_every=0",
-                "train.learning_rate=1e-2", "model.dropout=0", "model.attention_dropout=0"});
+                "train.learning_rate=1e-2", "model.dropout=0", "model.attention_dropout=0",
+                "model.pooling=mean", "model.positions=learned"});
   const RunRecord record = run(config, "run");
   EXPECT_EQ(record.status, RunStatus::kDone);
   EXPECT_EQ(record.steps, 80);
