@@ -2,6 +2,7 @@
 
 #include <torch/version.h>
 
+#include <charconv>
 #include <cstdio>
 
 #include "base/provenance.h"
@@ -29,7 +30,17 @@ CLI::App* add_command(CLI::App& parent, Program& program, const std::string& nam
 }
 
 CLI::Range count_range() { return CLI::Range(int64_t{1}, int64_t{1000000000}); }
-CLI::Range seed_range() { return CLI::Range(int64_t{0}, INT64_MAX); }
+// CLI::Range would take a number past 64 bits for the largest one that fits.
+CLI::Validator seed_range() {
+  const auto check = [](const std::string& text) -> std::string {
+    int64_t seed = 0;
+    const char* end = text.data() + text.size();
+    const auto [stop, code] = std::from_chars(text.data(), end, seed);
+    if (code == std::errc() && stop == end && seed >= 0) return "";
+    return "Value " + text + " not in range 0 to " + std::to_string(INT64_MAX);
+  };
+  return CLI::Validator(check, "0 to " + std::to_string(INT64_MAX), "");
+}
 
 Provenance program_provenance(const CommonOptions& common) {
   std::vector<std::string> command = common.argv;

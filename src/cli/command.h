@@ -31,8 +31,8 @@ CLI::App* add_command(CLI::App& parent, Program& program, const std::string& nam
                       const std::string& help, std::function<ExitCode()> action);
 
 // Checks of numbers, with messages that say the range as whole numbers.
-CLI::Range count_range();  // 1 to 10^9
-CLI::Range seed_range();   // 0 to the largest a run's config can hold
+CLI::Range count_range();     // 1 to 10^9
+CLI::Validator seed_range();  // 0 to the largest a run's config can hold
 
 // Provenance with the parts that only a program with torch knows.
 Provenance program_provenance(const CommonOptions& common);
