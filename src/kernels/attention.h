@@ -81,6 +81,9 @@ struct AttentionBackward {
   HeadView<const T> q, k, v, out, grad_out;
   const T* logsumexp = nullptr;        // of the forward pass
   HeadView<T> grad_q, grad_k, grad_v;  // overwritten; must not overlap an input or each other
+  // Gradient of logsumexp [B, H, L], contiguous; null: none. Entries of queries that see no key are
+  // ignored.
+  const T* grad_logsumexp = nullptr;
 };
 
 // T is float or double; double always runs the reference. A malformed problem (a size below 1, a

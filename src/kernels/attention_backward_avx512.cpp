@@ -29,7 +29,7 @@ struct PlaneData {
   float *q, *grad_out, *k;             // [L or S][padded]
   float *k_transposed, *v_transposed;  // [S / 16][E][16]
   float *grad_q, *grad_k, *grad_v;     // [L or S][padded]
-  float *shift, *mean;                 // [L]: logsumexp * log2(e); grad_out . out
+  float *shift, *mean;                 // [L]: logsumexp * log2(e); see mean_of
   std::vector<uint16_t> key_lanes;
 };
 
@@ -122,13 +122,12 @@ class BackwardPlane {
               data_.grad_out + range.begin * padded_);
     std::fill(data_.grad_q + range.begin * padded_, data_.grad_q + range.end * padded_, 0.0f);
     for (int64_t i = range.begin; i < range.end; ++i) {
-      const float logsumexp = args_.logsumexp[plane_.index * problem_.shape.query_length + i];
+      const int64_t row = plane_.index * problem_.shape.query_length + i;
+      const float logsumexp = args_.logsumexp[row];
       const bool sees_keys = is_valid_query(problem_, plane_.batch, i) && logsumexp != -kInfinity;
       // 2^(score - infinity) = 0: such a query has no weights and so no gradients.
       data_.shift[i] = sees_keys ? logsumexp * std::numbers::log2e_v<float> : kInfinity;
-      data_.mean[i] = sees_keys ? dot(args_.grad_out.row(plane_.batch, plane_.head, i),
-                                      args_.out.row(plane_.batch, plane_.head, i), dim_)
-                                : 0;
+      data_.mean[i] = sees_keys ? mean_of(i, row) : 0;
     }
   }
 
@@ -171,6 +170,14 @@ class BackwardPlane {
   }
 
  private:
+  // What the gradients of a row's weights are taken against: their weighted mean, grad_out . out,
+  // less the gradient of logsumexp, whose derivative by a score is the weight.
+  float mean_of(int64_t query, int64_t row) const {
+    const float mean = dot(args_.grad_out.row(plane_.batch, plane_.head, query),
+                           args_.out.row(plane_.batch, plane_.head, query), dim_);
+    return args_.grad_logsumexp == nullptr ? mean : mean - args_.grad_logsumexp[row];
+  }
+
   void make_tile(const ScoreTile& tile, float* weights, float* grads) const {
     const int64_t first_query = tile.queries.begin * padded_;
     const int64_t first_key = tile.first_key() * dim_;

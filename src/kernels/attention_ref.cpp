@@ -109,9 +109,12 @@ void backward_query(const AttentionProblem& problem, const AttentionBackward<T>&
   find_visible_keys(problem, query, scratch);
   if (scratch.keys.empty()) return;
   compute_scores(problem, args.q, args.k, query, scratch);
-  const T logsumexp = args.logsumexp[(b * shape.heads + h) * shape.query_length + i];
+  const int64_t row = (b * shape.heads + h) * shape.query_length + i;
+  const T logsumexp = args.logsumexp[row];
   const T* grad_out = args.grad_out.row(b, h, i);
-  const T mean = dot(grad_out, args.out.row(b, h, i), dim);
+  // d logsumexp / d score = weight, so its gradient enters where the mean of the row does.
+  T mean = dot(grad_out, args.out.row(b, h, i), dim);
+  if (args.grad_logsumexp != nullptr) mean -= args.grad_logsumexp[row];
   for (size_t n = 0; n < scratch.keys.size(); ++n) {
     const int64_t j = scratch.keys[n];
     const T weight = std::exp(scratch.weights[n] - logsumexp);

@@ -72,6 +72,10 @@ std::vector<CaseSettings> all_cases() {
     cases.back().right = 0;
     cases.back().query_mask = true;
   }
+  for (const int64_t length : {1, 17, 97, 300}) {
+    cases.push_back(settings_of(2, 2, length, length + 3, 8));
+    cases.back().grad_logsumexp = cases.back().key_mask = true;
+  }
   for (const auto& [left, right] : {std::pair{0, 0}, {5, 3}, {-1, 0}, {0, -1}, {40, 70}, {3, -1}}) {
     for (const bool masks : {false, true}) {
       CaseSettings settings = settings_of(2, 2, 290, 310, 8);
@@ -91,6 +95,7 @@ std::vector<CaseSettings> all_cases() {
       settings.per_head = rules;
       settings.key_mask = settings.query_mask = rules;
       settings.right = rules ? 30 : -1;
+      settings.grad_logsumexp = rules;
       settings.dropout_rate = rules ? 0.2 : 0;
       cases.push_back(settings);
     }
@@ -114,6 +119,7 @@ TEST(AttentionRef, GradientsMatchCentralDifferences) {
   settings.query_block = settings.key_block = 4;
   settings.right = 5;
   settings.dropout_rate = 0.2;
+  settings.grad_logsumexp = true;
   AttentionCase<double> c(settings, 3);
   run_reference(c);
   AttentionCase<double> moved(settings, 3);
@@ -121,6 +127,10 @@ TEST(AttentionRef, GradientsMatchCentralDifferences) {
     ref::attention_forward(moved.problem(), moved.forward_args());
     double sum = 0;
     for (size_t n = 0; n < moved.out.size(); ++n) sum += moved.out[n] * moved.grad_out[n];
+    for (size_t n = 0; n < moved.logsumexp.size(); ++n) {
+      // A query without a key: -infinity, whatever the inputs.
+      if (std::isfinite(moved.logsumexp[n])) sum += moved.logsumexp[n] * moved.grad_logsumexp[n];
+    }
     return sum;
   };
   const auto check = [&](std::vector<double>& input, const std::vector<double>& gradient) {

@@ -26,6 +26,7 @@ struct CaseSettings {
   int64_t query_block = 0, key_block = 0;  // 0: no block lists
   bool per_head = false;
   double dropout_rate = 0;
+  bool grad_logsumexp = false;
 
   std::string describe() const {
     const auto text = [](auto x) { return std::to_string(x) + " "; };
@@ -33,7 +34,8 @@ struct CaseSettings {
            "S " + text(shape.key_length) + "E " + text(shape.head_dim) + "layout " +
            text(static_cast<int>(layout)) + "window " + text(left) + text(right) + "masks " +
            text(key_mask) + text(query_mask) + "blocks " + text(query_block) + text(key_block) +
-           text(per_head) + "dropout " + text(dropout_rate);
+           text(per_head) + "dropout " + text(dropout_rate) + "grad_logsumexp " +
+           text(grad_logsumexp);
   }
 };
 
@@ -46,7 +48,7 @@ struct AttentionCase {
   std::vector<int64_t> offsets;
   std::vector<int32_t> key_blocks;
   BlockLists blocks;
-  std::vector<T> q, k, v, grad_out;
+  std::vector<T> q, k, v, grad_out, grad_logsumexp;
   std::vector<T> out, logsumexp, grad_q, grad_k, grad_v;
 
   explicit AttentionCase(const CaseSettings& s, uint64_t seed = 1) : settings(s), shape(s.shape) {
@@ -55,6 +57,7 @@ struct AttentionCase {
     const int64_t keys = shape.batch * shape.heads * shape.key_length;
     for (auto* x : {&q, &grad_out}) fill(*x, queries * shape.head_dim, random);
     for (auto* x : {&k, &v}) fill(*x, keys * shape.head_dim, random);
+    if (settings.grad_logsumexp) fill(grad_logsumexp, queries, random);
     // Outputs start as NaN: an element that a kernel does not write fails every comparison.
     const T nan = std::numeric_limits<T>::quiet_NaN();
     for (auto* x : {&out, &grad_q}) x->assign(queries * shape.head_dim, nan);
@@ -105,7 +108,8 @@ struct AttentionCase {
             logsumexp.data(),
             of_queries(grad_q),
             of_keys(grad_k),
-            of_keys(grad_v)};
+            of_keys(grad_v),
+            settings.grad_logsumexp ? grad_logsumexp.data() : nullptr};
   }
 
   bool is_visible(int64_t b, int64_t h, int64_t i, int64_t j) const {
@@ -182,7 +186,7 @@ inline void run_dense_oracle(AttentionCase<double>& c) {
     }
     c.logsumexp[row] = std::log(sum);
     if (sum == 0) continue;
-    double mean = 0;
+    double mean = c.settings.grad_logsumexp ? -c.grad_logsumexp[row] : 0;
     for (int64_t j = 0; j < S; ++j) {
       weight[j] /= sum;
       for (int64_t e = 0; e < E; ++e) {

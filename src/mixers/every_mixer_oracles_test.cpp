@@ -1,36 +1,11 @@
-// One dense oracle per mixer, from the published definitions and the rulings in the head of each
-// mixer's source, and the support of the conformance tests.
-#include "mixers/every_mixer_test.h"
-#include "ops/test_attention.h"
+// The table of dense oracles, one per mixer, from the published definitions and the rulings in the
+// head of each mixer's source, and the support of the conformance tests.
+#include "mixers/test_oracles.h"
 
 namespace lra::mixers {
 namespace {
 
 using at::Tensor;
-
-int64_t setting(const OracleInput& in, const char* name) {
-  return std::get<int64_t>(in.config.find(name)->value);
-}
-
-// Part `part` of a projection [parts * H * E, D] applied to x: [B, L, H, E].
-Tensor heads_of(const OracleInput& in, const char* parameter, int64_t part) {
-  const int64_t width = in.shape.heads * in.shape.head_dim;
-  const Tensor weight = in.parameters.at(parameter).narrow(0, part * width, width);
-  return at::einsum("bld,nd->bln", {in.x_BLD, weight})
-      .reshape({in.x_BLD.size(0), in.x_BLD.size(1), in.shape.heads, in.shape.head_dim});
-}
-
-Tensor merge_heads(const OracleInput& in, const Tensor& y_BLHE) {
-  return at::einsum("bln,dn->bld", {y_BLHE.flatten(2), in.parameters.at("output.weight")});
-}
-
-Tensor self_attention(const OracleInput& in, const Tensor& allowed_LL) {
-  const Tensor allowed = ops::masks_allow(allowed_LL.unsqueeze(0).unsqueeze(0),
-                                          {.keys = in.valid_BL, .queries = in.valid_BL});
-  return merge_heads(
-      in, ops::dense_attention(heads_of(in, "qkv.weight", 0), heads_of(in, "qkv.weight", 1),
-                               heads_of(in, "qkv.weight", 2), allowed, in.dropout));
-}
 
 Tensor transformer(const OracleInput& in) {
   const int64_t length = in.x_BLD.size(1);

@@ -31,6 +31,8 @@ struct MixerContext {
   at::Tensor mask_BL;            // uint8, 1 = token, 0 = padding; undefined: no padding
   double attention_dropout = 0;  // 0 outside training
   uint64_t key = 0;              // for everything random in this layer at this step
+  bool training = false;         // noise that a mechanism adds while it learns
+  int64_t step = 0;              // of training, for what is drawn again every so many steps
 };
 
 // Padded positions of the result may hold anything finite; they never influence valid positions.

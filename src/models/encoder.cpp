@@ -40,7 +40,7 @@ at::Tensor EncoderBlock::forward(const at::Tensor& x_BLD, const at::Tensor& mask
                                  const StepRandom& random) const {
   const double rate = random.rate(dropout_);
   const mixers::MixerContext context{mask_BL, random.rate(attention_dropout_),
-                                     random.key(layer_, kMixer)};
+                                     random.key(layer_, kMixer), random.training, random.step};
   const at::Tensor mixed = mixer_->forward(norm1_->forward(x_BLD), context);
   const at::Tensor x = ops::dropout_add(mixed, x_BLD, rate, random.key(layer_, kMixerOutput));
   const at::Tensor hidden = mlp_->forward(norm2_->forward(x), rate, random.key(layer_, kMlpHidden));

@@ -32,8 +32,9 @@ struct Options {
 
 using Forward = std::tuple<Tensor, Tensor>(const Tensor&, const Tensor&, const Tensor&,
                                            LRA_ATTENTION_OPTION_TYPES);
-using Backward = void(const Tensor&, const Tensor&, const Tensor&, const Tensor&, const Tensor&,
-                      const Tensor&, LRA_ATTENTION_OPTION_TYPES, Tensor&, Tensor&, Tensor&);
+using Backward = void(const Tensor&, const OptTensor&, const Tensor&, const Tensor&, const Tensor&,
+                      const Tensor&, const Tensor&, LRA_ATTENTION_OPTION_TYPES, Tensor&, Tensor&,
+                      Tensor&);
 
 Tensor last_contiguous(const Tensor& t) {
   return t.stride(-1) == 1 || t.size(-1) == 1 ? t : t.contiguous();
@@ -106,10 +107,12 @@ std::tuple<Tensor, Tensor> forward_impl(const Tensor& q_in, const Tensor& k_in, 
   return {out, logsumexp};
 }
 
-void backward_impl(const Tensor& grad_in, const Tensor& q_in, const Tensor& k_in,
-                   const Tensor& v_in, const Tensor& out, const Tensor& logsumexp,
-                   LRA_ATTENTION_OPTIONS, Tensor& grad_q, Tensor& grad_k, Tensor& grad_v) {
+void backward_impl(const Tensor& grad_in, const OptTensor& grad_logsumexp_in, const Tensor& q_in,
+                   const Tensor& k_in, const Tensor& v_in, const Tensor& out,
+                   const Tensor& logsumexp, LRA_ATTENTION_OPTIONS, Tensor& grad_q, Tensor& grad_k,
+                   Tensor& grad_v) {
   const Tensor grad = last_contiguous(grad_in);
+  const Tensor grad_logsumexp = grad_logsumexp_in ? grad_logsumexp_in->contiguous() : Tensor();
   const Tensor q = last_contiguous(q_in), k = last_contiguous(k_in), v = last_contiguous(v_in);
   const Problem problem(q, k, LRA_ATTENTION_PASS);
   with_float_type(q, "lra::attention_backward", [&](auto zero) {
@@ -117,7 +120,8 @@ void backward_impl(const Tensor& grad_in, const Tensor& q_in, const Tensor& k_in
     kernels::attention_backward<T>(
         problem.get(), {input_view<T>(q), input_view<T>(k), input_view<T>(v), input_view<T>(out),
                         input_view<T>(grad), logsumexp.const_data_ptr<T>(), output_view<T>(grad_q),
-                        output_view<T>(grad_k), output_view<T>(grad_v)});
+                        output_view<T>(grad_k), output_view<T>(grad_v),
+                        grad_logsumexp.defined() ? grad_logsumexp.const_data_ptr<T>() : nullptr});
   });
 }
 
@@ -128,12 +132,17 @@ std::tuple<Tensor, Tensor> call_forward(const Tensor& q, const Tensor& k, const 
                  o.rate, o.key);
 }
 
-void call_backward(const Tensor& grad, const Tensor& q, const Tensor& k, const Tensor& v,
+struct OutputGradients {
+  Tensor out, logsumexp;  // undefined: none
+};
+
+void call_backward(const OutputGradients& grads, const Tensor& q, const Tensor& k, const Tensor& v,
                    const Tensor& out, const Tensor& logsumexp, const Options& o, Tensor grad_q,
                    Tensor grad_k, Tensor grad_v) {
   static const auto op = find_op<Backward>("lra::attention_backward");
-  op.call(grad, q, k, v, out, logsumexp, o.key_mask, o.query_mask, o.offsets, o.key_blocks, o.sizes,
-          o.scale, o.rate, o.key, grad_q, grad_k, grad_v);
+  const Tensor grad = grads.out.defined() ? grads.out : at::zeros_like(out);
+  op.call(grad, optional_tensor(grads.logsumexp), q, k, v, out, logsumexp, o.key_mask, o.query_mask,
+          o.offsets, o.key_blocks, o.sizes, o.scale, o.rate, o.key, grad_q, grad_k, grad_v);
 }
 
 void save_options(AutogradContext* ctx, const Options& o) {
@@ -157,22 +166,24 @@ Options saved_options(AutogradContext* ctx) {
           ctx->saved_data["key"].toInt()};
 }
 
+// Gives {out, logsumexp}; callers that drop the second pay nothing for it.
 struct AttentionFunction : torch::autograd::Function<AttentionFunction> {
-  static Tensor forward(AutogradContext* ctx, const Tensor& q, const Tensor& k, const Tensor& v,
-                        const Options& o) {
+  static variable_list forward(AutogradContext* ctx, const Tensor& q, const Tensor& k,
+                               const Tensor& v, const Options& o) {
     const at::AutoDispatchBelowADInplaceOrView guard;
     auto [out, logsumexp] = call_forward(q, k, v, o);
     ctx->save_for_backward({q, k, v, out, logsumexp});
+    ctx->set_materialize_grads(false);
     save_options(ctx, o);
-    return out;
+    return {out, logsumexp};
   }
   static variable_list backward(AutogradContext* ctx, variable_list grads) {
     const auto s = ctx->get_saved_variables();
     Tensor grad_q = at::empty(s[0].sizes(), s[0].options()),
            grad_k = at::empty(s[1].sizes(), s[1].options());
     Tensor grad_v = at::empty(s[2].sizes(), s[2].options());
-    call_backward(grads[0], s[0], s[1], s[2], s[3], s[4], saved_options(ctx), grad_q, grad_k,
-                  grad_v);
+    call_backward({grads[0], grads[1]}, s[0], s[1], s[2], s[3], s[4], saved_options(ctx), grad_q,
+                  grad_k, grad_v);
     return {grad_q, grad_k, grad_v, Tensor()};
   }
 };
@@ -188,8 +199,9 @@ struct PackedAttentionFunction : torch::autograd::Function<PackedAttentionFuncti
   static variable_list backward(AutogradContext* ctx, variable_list grads) {
     const auto s = ctx->get_saved_variables();
     Tensor grad = at::empty(s[0].sizes(), s[0].options());
-    call_backward(grads[0], s[0].select(2, 0), s[0].select(2, 1), s[0].select(2, 2), s[1], s[2],
-                  saved_options(ctx), grad.select(2, 0), grad.select(2, 1), grad.select(2, 2));
+    call_backward({grads[0], {}}, s[0].select(2, 0), s[0].select(2, 1), s[0].select(2, 2), s[1],
+                  s[2], saved_options(ctx), grad.select(2, 0), grad.select(2, 1),
+                  grad.select(2, 2));
     return {grad, Tensor()};
   }
 };
@@ -204,7 +216,18 @@ Tensor attention_op(const Tensor& q, const Tensor& k, const Tensor& v, LRA_ATTEN
 
 Tensor attention_op_autograd(const Tensor& q, const Tensor& k, const Tensor& v,
                              LRA_ATTENTION_OPTIONS) {
-  return AttentionFunction::apply(q, k, v, options_of(LRA_ATTENTION_PASS));
+  return AttentionFunction::apply(q, k, v, options_of(LRA_ATTENTION_PASS))[0];
+}
+
+std::tuple<Tensor, Tensor> logsumexp_op(const Tensor& q, const Tensor& k, const Tensor& v,
+                                        LRA_ATTENTION_OPTIONS) {
+  return call_forward(q, k, v, options_of(LRA_ATTENTION_PASS));
+}
+
+std::tuple<Tensor, Tensor> logsumexp_op_autograd(const Tensor& q, const Tensor& k, const Tensor& v,
+                                                 LRA_ATTENTION_OPTIONS) {
+  const auto results = AttentionFunction::apply(q, k, v, options_of(LRA_ATTENTION_PASS));
+  return {results[0], results[1]};
 }
 
 Tensor packed_op(const Tensor& qkv, LRA_ATTENTION_OPTIONS) {
@@ -233,6 +256,36 @@ Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, const Attent
       scale_or_default(scale, q.size(-1)), dropout.rate, static_cast<int64_t>(dropout.key));
 }
 
+PartialAttention partial_attention(const Tensor& q, const Tensor& k, const Tensor& v,
+                                   const AttentionPattern& pattern, const AttentionMask& mask,
+                                   const AttentionDropout& dropout, double scale) {
+  static const auto op = find_op<std::tuple<Tensor, Tensor>(
+      const Tensor&, const Tensor&, const Tensor&, LRA_ATTENTION_OPTION_TYPES)>(
+      "lra::attention_with_logsumexp");
+  auto [out, logsumexp] = op.call(
+      q, k, v, optional_tensor(mask.keys), optional_tensor(mask.queries),
+      optional_tensor(pattern.offsets), optional_tensor(pattern.key_blocks),
+      std::vector<int64_t>{pattern.query_block, pattern.key_block, pattern.left, pattern.right},
+      scale_or_default(scale, q.size(-1)), dropout.rate, static_cast<int64_t>(dropout.key));
+  return {out, logsumexp};
+}
+
+Tensor merge_attention(const std::vector<PartialAttention>& parts) {
+  std::vector<Tensor> logsumexps;
+  for (const PartialAttention& part : parts) logsumexps.push_back(part.logsumexp_BHL);
+  const Tensor all_NBHL = at::stack(logsumexps);
+  const Tensor most = all_NBHL.detach().amax(0);
+  // Where no part saw a key every weight is exp(-infinity - 0) = 0.
+  const Tensor shares_NBHL = (all_NBHL - most.masked_fill(most.isinf(), 0)).exp();
+  const Tensor sum_BHL = shares_NBHL.sum(0).masked_fill(most.isinf(), 1);
+  const Tensor weights_NBLH1 = (shares_NBHL / sum_BHL).transpose(2, 3).unsqueeze(-1);
+  Tensor out = parts[0].out_BLHE * weights_NBLH1[0];
+  for (size_t n = 1; n < parts.size(); ++n) {
+    out = out + parts[n].out_BLHE * weights_NBLH1[static_cast<int64_t>(n)];
+  }
+  return out;
+}
+
 Tensor packed_attention(const Tensor& qkv, const AttentionPattern& pattern,
                         const AttentionMask& mask, const AttentionDropout& dropout, double scale) {
   static const auto op =
@@ -259,18 +312,23 @@ AttentionPattern diagonal_pattern(int64_t length, int64_t block) {
 
 TORCH_LIBRARY_FRAGMENT(lra, m) {
   m.def("attention(Tensor q, Tensor k, Tensor v, " LRA_ATTENTION_SCHEMA ") -> Tensor");
+  m.def("attention_with_logsumexp(Tensor q, Tensor k, Tensor v, " LRA_ATTENTION_SCHEMA
+        ") -> (Tensor, Tensor)");
   m.def("packed_attention(Tensor qkv, " LRA_ATTENTION_SCHEMA ") -> Tensor");
   m.def("attention_forward(Tensor q, Tensor k, Tensor v, " LRA_ATTENTION_SCHEMA
         ") -> (Tensor, Tensor)");
   m.def(
-      "attention_backward(Tensor grad, Tensor q, Tensor k, Tensor v, Tensor out, Tensor logsumexp, "
-      "Tensor? key_mask, Tensor? query_mask, Tensor? offsets, Tensor? key_blocks, int[] sizes, "
+      "attention_backward(Tensor grad, Tensor? grad_logsumexp, Tensor q, Tensor k, Tensor v, "
+      "Tensor "
+      "out, Tensor logsumexp, Tensor? key_mask, Tensor? query_mask, Tensor? offsets, Tensor? "
+      "key_blocks, int[] sizes, "
       "float scale, "
       "float dropout, int key, Tensor(a!) grad_q, Tensor(b!) grad_k, Tensor(c!) grad_v) -> ()");
 }
 
 TORCH_LIBRARY_IMPL(lra, CPU, m) {
   m.impl("attention", attention_op);
+  m.impl("attention_with_logsumexp", logsumexp_op);
   m.impl("packed_attention", packed_op);
   m.impl("attention_forward", forward_impl);
   m.impl("attention_backward", backward_impl);
@@ -278,6 +336,7 @@ TORCH_LIBRARY_IMPL(lra, CPU, m) {
 
 TORCH_LIBRARY_IMPL(lra, Autograd, m) {
   m.impl("attention", attention_op_autograd);
+  m.impl("attention_with_logsumexp", logsumexp_op_autograd);
   m.impl("packed_attention", packed_op_autograd);
 }
 

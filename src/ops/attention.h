@@ -7,6 +7,8 @@
 
 #include <torch/torch.h>
 
+#include <vector>
+
 namespace lra::ops {
 
 // Which keys a query may see. Default: all.
@@ -35,6 +37,20 @@ struct AttentionDropout {
 at::Tensor attention(const at::Tensor& q_BLHE, const at::Tensor& k_BSHE, const at::Tensor& v_BSHE,
                      const AttentionPattern& pattern = {}, const AttentionMask& mask = {},
                      const AttentionDropout& dropout = {}, double scale = 0);
+
+// Attention to some of the keys: its output, and the logsumexp of its scores, -infinity for a query
+// that saw none. Both are differentiable.
+struct PartialAttention {
+  at::Tensor out_BLHE, logsumexp_BHL;
+};
+PartialAttention partial_attention(const at::Tensor& q_BLHE, const at::Tensor& k_BSHE,
+                                   const at::Tensor& v_BSHE, const AttentionPattern& pattern = {},
+                                   const AttentionMask& mask = {},
+                                   const AttentionDropout& dropout = {}, double scale = 0);
+
+// Attention to the union of the keys of all parts, which must share none: sum_n exp(logsumexp_n -
+// logsumexp) out_n. A query that no part gave a key gets 0.
+at::Tensor merge_attention(const std::vector<PartialAttention>& parts);
 
 // Self-attention on one packed projection qkv [B, L, 3, H, E] (queries, keys, values): the same
 // numbers, and the gradient comes back packed, ready for one product with the projection's weight.

@@ -209,6 +209,25 @@ TEST(Attention, HasTheSameBitsAtAnyNumberOfThreads) {
   for (size_t i = 0; i < 3; ++i) EXPECT_TRUE(at::equal(one.gradients[i], three.gradients[i]));
 }
 
+// The keys in three parts of unequal length, merged again.
+TEST(MergedAttention, EqualsAttentionToAllKeys) {
+  for (const int64_t length : {3, 17, 131}) {
+    const Tensor mask = ragged_mask(length);
+    const Problem p = {.queries = length, .keys = length, .mask = {mask, mask}};
+    const TensorFunction merged = [&](const std::vector<Tensor>& in) {
+      std::vector<PartialAttention> parts;
+      for (const auto& [begin, end] : {std::pair<int64_t, int64_t>{0, 1}, {1, 2}, {2, length}}) {
+        const auto part = [&](const Tensor& t) { return t.narrow(1, begin, end - begin); };
+        parts.push_back(partial_attention(in[0], part(in[1]), part(in[2]), {},
+                                          {part(mask).contiguous(), mask}));
+      }
+      return merge_attention(parts);
+    };
+    expect_agrees(merged, at::kFloat, oracle(p), inputs(p));
+    if (length == 3) expect_gradient_is_slope(merged, inputs(p));
+  }
+}
+
 TEST(PackedAttention, EqualsUnpackedBitForBit) {
   for (const int64_t length : {1, 19, 140}) {
     const Tensor mask = ragged_mask(length);
