@@ -12,6 +12,8 @@
 
 #include <cstdint>
 
+#include "kernels/sorted_runs.h"
+
 namespace lra::kernels {
 
 // A [B, H, L, E] array seen through strides counted in elements; the last axis is contiguous. So
@@ -48,7 +50,7 @@ struct BlockLists {
   const int32_t* key_blocks = nullptr;  // [offsets[rows]]
 };
 
-// Query i of batch element b sees key j when all four rules allow it. A query that sees no key
+// Query i of batch element b sees key j when all the rules allow it. A query that sees no key
 // gets output 0, logsumexp -infinity and no gradient.
 struct AttentionVisibility {
   const BlockLists* blocks = nullptr;   // null: every block
@@ -56,6 +58,9 @@ struct AttentionVisibility {
   int64_t right = -1;                   // j <= i + right; -1: no limit; 0: causal
   const uint8_t* key_mask = nullptr;    // [B, S], 1 = valid; null: all valid
   const uint8_t* query_mask = nullptr;  // [B, L], 1 = valid; null: all valid
+  // Instead of all the rules above, for L = S: rows in another order. Then i and j, here and in
+  // dropout, are places in that order, and the rows of all tensors must be finite.
+  const SortedRuns* runs = nullptr;
 };
 
 struct AttentionProblem {

@@ -122,7 +122,7 @@ class ForwardTile {
     const KeyRange queries = trim_queries(problem_, plane_.batch, all_queries);
     if (queries.begin < queries.end) {
       start(queries);
-      collect_tiles(problem_, plane_.head, queries, {0, problem_.shape.key_length}, keys_.lanes,
+      collect_tiles(problem_, plane_, queries, {0, problem_.shape.key_length}, keys_.lanes,
                     scratch_.list);
       for (const ScoreTile& tile : scratch_.list.tiles) add(tile);
     }
@@ -157,11 +157,7 @@ class ForwardTile {
   void weigh_row(const ScoreTile& tile, int64_t query) {
     const int64_t row = query - tile.queries.begin;
     uint16_t own_lanes[kTileVectors];
-    const uint16_t* lanes = tile.lanes;
-    if (tile.window_cuts) {
-      fill_row_lanes(problem_, tile, query, own_lanes);
-      lanes = own_lanes;
-    }
+    const uint16_t* lanes = lanes_of_query(problem_, plane_, tile, query, own_lanes);
     const RunningRow running{scratch_.row_max[row], scratch_.row_sum[row], sums_ + row * padded_,
                              padded_ / kLanes};
     float* scores = scores_ + row * kScoreStride;
@@ -180,16 +176,16 @@ class ForwardTile {
     const bool sees_keys = query >= computed.begin && query < computed.end &&
                            is_valid_query(problem_, plane_.batch, query) &&
                            scratch_.row_max[row] != -kInfinity;
-    float* out = args_.out.row(plane_.batch, plane_.head, query);
-    float& logsumexp = args_.logsumexp[plane_.index * problem_.shape.query_length + query];
+    const int64_t to = plane_.runs.row(query);
+    float* out = args_.out.row(plane_.batch, plane_.head, to);
+    float& logsumexp = args_.logsumexp[plane_.index * problem_.shape.query_length + to];
     if (!sees_keys) {
       std::fill(out, out + dim_, 0.0f);
       logsumexp = -kInfinity;
       return;
     }
     const float sum = scratch_.row_sum[row];
-    unpack_rows(sums_ + row * padded_, {0, 1}, dim_, dropout_scale(problem_.dropout_rate) / sum,
-                out, 0);
+    unpack_row(sums_ + row * padded_, dim_, dropout_scale(problem_.dropout_rate) / sum, out);
     logsumexp = (scratch_.row_max[row] + std::log2(sum)) * std::numbers::ln2_v<float>;
   }
 

@@ -122,12 +122,13 @@ class BackwardPlane {
               data_.grad_out + range.begin * padded_);
     std::fill(data_.grad_q + range.begin * padded_, data_.grad_q + range.end * padded_, 0.0f);
     for (int64_t i = range.begin; i < range.end; ++i) {
-      const int64_t row = plane_.index * problem_.shape.query_length + i;
+      const int64_t at = plane_.runs.row(i);
+      const int64_t row = plane_.index * problem_.shape.query_length + at;
       const float logsumexp = args_.logsumexp[row];
       const bool sees_keys = is_valid_query(problem_, plane_.batch, i) && logsumexp != -kInfinity;
       // 2^(score - infinity) = 0: such a query has no weights and so no gradients.
       data_.shift[i] = sees_keys ? logsumexp * std::numbers::log2e_v<float> : kInfinity;
-      data_.mean[i] = sees_keys ? mean_of(i, row) : 0;
+      data_.mean[i] = sees_keys ? mean_of(at, row) : 0;
     }
   }
 
@@ -146,7 +147,7 @@ class BackwardPlane {
     const KeyRange queries = trim_queries(problem_, plane_.batch, all_queries);
     if (queries.begin >= queries.end) return;
     TileScratch& scratch = thread_tiles();
-    collect_tiles(problem_, plane_.head, queries, keys, data_.key_lanes, scratch.list);
+    collect_tiles(problem_, plane_, queries, keys, data_.key_lanes, scratch.list);
     float* weights = scratch.weights.reserve(kQueryTile * kScoreStride);
     float* grads = scratch.grad_scores.reserve(kQueryTile * kScoreStride);
     for (const ScoreTile& tile : scratch.list.tiles) {
@@ -157,16 +158,13 @@ class BackwardPlane {
   }
 
   void store_queries(KeyRange range) const {
-    unpack_rows(data_.grad_q, range, dim_, 1, args_.grad_q.row(plane_.batch, plane_.head, 0),
-                args_.grad_q.row_stride);
+    unpack_rows(data_.grad_q, range, dim_, plane_, args_.grad_q);
   }
 
   void store_keys(KeyRange range) const {
     const KeyRange existing{range.begin, std::min(range.end, problem_.shape.key_length)};
-    unpack_rows(data_.grad_k, existing, dim_, 1, args_.grad_k.row(plane_.batch, plane_.head, 0),
-                args_.grad_k.row_stride);
-    unpack_rows(data_.grad_v, existing, dim_, 1, args_.grad_v.row(plane_.batch, plane_.head, 0),
-                args_.grad_v.row_stride);
+    unpack_rows(data_.grad_k, existing, dim_, plane_, args_.grad_k);
+    unpack_rows(data_.grad_v, existing, dim_, plane_, args_.grad_v);
   }
 
  private:
@@ -197,18 +195,14 @@ class BackwardPlane {
   }
 
   void differentiate(const ScoreTile& tile, int64_t query, float* scores, float* grads) const {
-    RowStep step{tile.lanes,
+    uint16_t own_lanes[kTileVectors];
+    RowStep step{lanes_of_query(problem_, plane_, tile, query, own_lanes),
                  nullptr,
                  tile.vectors,
                  static_cast<float>(problem_.scale),
                  dropout_scale(problem_.dropout_rate),
                  data_.shift[query],
                  data_.mean[query]};
-    uint16_t own_lanes[kTileVectors];
-    if (tile.window_cuts) {
-      fill_row_lanes(problem_, tile, query, own_lanes);
-      step.lanes = own_lanes;
-    }
     if (threshold_ == 0) return differentiate_row<false>(step, scores, grads);
     uint16_t kept[kTileKeeps];
     step.kept = tile_keeps(problem_, plane_, tile, query, kept);

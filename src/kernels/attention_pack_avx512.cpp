@@ -6,8 +6,12 @@ namespace {
 
 HeadRows rows_of(const HeadView<const float>& view, const AttentionPlane& plane, int64_t length,
                  int64_t dim, const uint8_t* mask) {
-  return {view.row(plane.batch, plane.head, 0), view.row_stride, length, dim,
-          mask == nullptr ? nullptr : mask + plane.batch * length};
+  return {view.row(plane.batch, plane.head, 0),
+          view.row_stride,
+          length,
+          dim,
+          mask == nullptr ? nullptr : mask + plane.batch * length,
+          plane.runs};
 }
 
 __m512 load_row(const HeadRows& rows, int64_t row, int64_t first) {
@@ -15,11 +19,10 @@ __m512 load_row(const HeadRows& rows, int64_t row, int64_t first) {
   // attention in blocks of 50 takes 15 % longer.
   constexpr int64_t kAhead = 12;
   if (row + kAhead < rows.length) {
-    _mm_prefetch(rows.data + (row + kAhead) * rows.row_stride + first, _MM_HINT_T0);
+    _mm_prefetch(rows.row(row + kAhead) + first, _MM_HINT_T0);
   }
   if (!rows.is_valid(row)) return _mm512_setzero_ps();
-  return _mm512_maskz_loadu_ps(lanes_between(0, rows.dim - first),
-                               rows.data + row * rows.row_stride + first);
+  return _mm512_maskz_loadu_ps(lanes_between(0, rows.dim - first), rows.row(row) + first);
 }
 
 }  // namespace
@@ -61,16 +64,29 @@ void pack_transposed(const HeadRows& rows, KeyRange range, float* packed) {
   }
 }
 
-void unpack_rows(const float* packed, KeyRange range, int64_t dim, float factor, float* head,
-                 int64_t row_stride) {
-  const int64_t padded = round_up(dim, kLanes);
+void unpack_row(const float* packed, int64_t dim, float factor, float* to) {
   const __m512 factors = _mm512_set1_ps(factor);
-  for (int64_t i = range.begin; i < range.end; ++i) {
-    for (int64_t e = 0; e < dim; e += kLanes) {
-      const __m512 x = _mm512_mul_ps(_mm512_loadu_ps(packed + i * padded + e), factors);
-      _mm512_mask_storeu_ps(head + i * row_stride + e, lanes_between(0, dim - e), x);
-    }
+  for (int64_t e = 0; e < dim; e += kLanes) {
+    const __m512 x = _mm512_mul_ps(_mm512_loadu_ps(packed + e), factors);
+    _mm512_mask_storeu_ps(to + e, lanes_between(0, dim - e), x);
   }
+}
+
+void unpack_rows(const float* packed, KeyRange range, int64_t dim, const AttentionPlane& plane,
+                 const HeadView<float>& to) {
+  const int64_t padded = round_up(dim, kLanes);
+  for (int64_t i = range.begin; i < range.end; ++i) {
+    unpack_row(packed + i * padded, dim, 1, to.row(plane.batch, plane.head, plane.runs.row(i)));
+  }
+}
+
+const uint16_t* lanes_of_query(const AttentionProblem& problem, const AttentionPlane& plane,
+                               const ScoreTile& tile, int64_t query,
+                               uint16_t (&space)[kTileVectors]) {
+  if (!tile.rows_differ) return tile.lanes;
+  fill_row_lanes(problem, plane, tile, query, space);
+  hide_earlier_pairs(plane.runs, query, tile.first_key(), tile.vectors, space);
+  return space;
 }
 
 const uint16_t* tile_keeps(const AttentionProblem& problem, const AttentionPlane& plane,

@@ -13,7 +13,16 @@ namespace {
 
 struct Query {
   int64_t batch, head, index;
+  PlaneRuns runs = {};
+
+  int64_t row() const { return runs.row(index); }  // of the tensors
 };
+
+Query query_of(const AttentionProblem& problem, int64_t plane, int64_t index) {
+  Query query{plane / problem.shape.heads, plane % problem.shape.heads, index};
+  if (problem.visible.runs != nullptr) query.runs = problem.visible.runs->plane(plane);
+  return query;
+}
 
 template <typename T>
 T dot(const T* a, const T* b, int64_t count) {
@@ -38,6 +47,12 @@ struct Scratch {
 template <typename T>
 void find_visible_keys(const AttentionProblem& problem, const Query& query, Scratch<T>& scratch) {
   scratch.keys.clear();
+  if (query.runs.order != nullptr) {
+    for (int64_t j = query.runs.begin()[query.index]; j < query.runs.end()[query.index]; ++j) {
+      if (query.runs.sees(query.index, j)) scratch.keys.push_back(j);
+    }
+    return;
+  }
   const AttentionVisibility& visible = problem.visible;
   const AttentionShape& shape = problem.shape;
   if (visible.query_mask && !visible.query_mask[query.batch * shape.query_length + query.index]) {
@@ -67,10 +82,11 @@ T dropout_factor(const AttentionProblem& problem, const Query& query, int64_t ke
 template <typename T>
 void compute_scores(const AttentionProblem& problem, const HeadView<const T>& q,
                     const HeadView<const T>& k, const Query& query, Scratch<T>& scratch) {
-  const T* q_row = q.row(query.batch, query.head, query.index);
+  const T* q_row = q.row(query.batch, query.head, query.row());
   scratch.weights.clear();
   for (const int64_t j : scratch.keys) {
-    const T score = dot(q_row, k.row(query.batch, query.head, j), problem.shape.head_dim);
+    const T* k_row = k.row(query.batch, query.head, query.runs.row(j));
+    const T score = dot(q_row, k_row, problem.shape.head_dim);
     scratch.weights.push_back(static_cast<T>(problem.scale) * score);
   }
 }
@@ -79,9 +95,9 @@ template <typename T>
 void forward_query(const AttentionProblem& problem, const AttentionForward<T>& args,
                    const Query& query, Scratch<T>& scratch) {
   const AttentionShape& shape = problem.shape;
-  T* out = args.out.row(query.batch, query.head, query.index);
+  T* out = args.out.row(query.batch, query.head, query.row());
   T& logsumexp =
-      args.logsumexp[(query.batch * shape.heads + query.head) * shape.query_length + query.index];
+      args.logsumexp[(query.batch * shape.heads + query.head) * shape.query_length + query.row()];
   std::fill(out, out + shape.head_dim, T{0});
   logsumexp = -std::numeric_limits<T>::infinity();
   find_visible_keys(problem, query, scratch);
@@ -94,7 +110,7 @@ void forward_query(const AttentionProblem& problem, const AttentionForward<T>& a
   for (size_t n = 0; n < scratch.keys.size(); ++n) {
     const int64_t j = scratch.keys[n];
     const T weight = scratch.weights[n] / sum * dropout_factor<T>(problem, query, j);
-    add_scaled(weight, args.v.row(query.batch, query.head, j), out, shape.head_dim);
+    add_scaled(weight, args.v.row(query.batch, query.head, query.runs.row(j)), out, shape.head_dim);
   }
 }
 
@@ -102,7 +118,7 @@ template <typename T>
 void backward_query(const AttentionProblem& problem, const AttentionBackward<T>& args,
                     const Query& query, Scratch<T>& scratch) {
   const AttentionShape& shape = problem.shape;
-  const auto [b, h, i] = query;
+  const int64_t b = query.batch, h = query.head, i = query.row();
   const int64_t dim = shape.head_dim;
   T* grad_q = args.grad_q.row(b, h, i);
   std::fill(grad_q, grad_q + dim, T{0});
@@ -116,9 +132,9 @@ void backward_query(const AttentionProblem& problem, const AttentionBackward<T>&
   T mean = dot(grad_out, args.out.row(b, h, i), dim);
   if (args.grad_logsumexp != nullptr) mean -= args.grad_logsumexp[row];
   for (size_t n = 0; n < scratch.keys.size(); ++n) {
-    const int64_t j = scratch.keys[n];
+    const int64_t j = query.runs.row(scratch.keys[n]);
     const T weight = std::exp(scratch.weights[n] - logsumexp);
-    const T factor = dropout_factor<T>(problem, query, j);
+    const T factor = dropout_factor<T>(problem, query, scratch.keys[n]);
     add_scaled(weight * factor, grad_out, args.grad_v.row(b, h, j), dim);
     const T grad_weight = factor * dot(grad_out, args.v.row(b, h, j), dim);
     const T grad_score = static_cast<T>(problem.scale) * weight * (grad_weight - mean);
@@ -145,7 +161,7 @@ void attention_forward(const AttentionProblem& problem, const AttentionForward<T
   parallel_for_each(shape.batch * shape.heads, [&](int64_t plane) {
     Scratch<T> scratch;
     for (int64_t i = 0; i < shape.query_length; ++i) {
-      forward_query(problem, args, {plane / shape.heads, plane % shape.heads, i}, scratch);
+      forward_query(problem, args, query_of(problem, plane, i), scratch);
     }
   });
 }
@@ -160,7 +176,7 @@ void attention_backward(const AttentionProblem& problem, const AttentionBackward
     zero_rows(problem, args.grad_k, batch, head);
     zero_rows(problem, args.grad_v, batch, head);
     for (int64_t i = 0; i < shape.query_length; ++i) {
-      backward_query(problem, args, {batch, head, i}, scratch);
+      backward_query(problem, args, query_of(problem, plane, i), scratch);
     }
   });
 }

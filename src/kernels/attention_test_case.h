@@ -27,6 +27,9 @@ struct CaseSettings {
   bool per_head = false;
   double dropout_rate = 0;
   bool grad_logsumexp = false;
+  int64_t rounds = 0;  // of sorted runs; the last of them is what the problem sees
+  int64_t buckets = 0, chunk = 0;
+  bool causal = false;
 
   std::string describe() const {
     const auto text = [](auto x) { return std::to_string(x) + " "; };
@@ -35,7 +38,8 @@ struct CaseSettings {
            text(static_cast<int>(layout)) + "window " + text(left) + text(right) + "masks " +
            text(key_mask) + text(query_mask) + "blocks " + text(query_block) + text(key_block) +
            text(per_head) + "dropout " + text(dropout_rate) + "grad_logsumexp " +
-           text(grad_logsumexp);
+           text(grad_logsumexp) + "rounds " + text(rounds) + text(buckets) + text(chunk) +
+           text(causal);
   }
 };
 
@@ -48,6 +52,9 @@ struct AttentionCase {
   std::vector<int64_t> offsets;
   std::vector<int32_t> key_blocks;
   BlockLists blocks;
+  SortedRuns runs;
+  std::vector<std::vector<int32_t>> rounds;
+  std::vector<int64_t> ranks;  // [planes, L] in the last round
   std::vector<T> q, k, v, grad_out, grad_logsumexp;
   std::vector<T> out, logsumexp, grad_q, grad_k, grad_v;
 
@@ -66,6 +73,7 @@ struct AttentionCase {
     if (settings.key_mask) make_mask(key_mask, shape.key_length, random);
     if (settings.query_mask) make_mask(query_mask, shape.query_length, random);
     if (settings.query_block > 0) make_blocks(random);
+    if (settings.rounds > 0) make_rounds(random);
   }
 
   // Refers to the members above.
@@ -80,6 +88,10 @@ struct AttentionCase {
     blocks.offsets = offsets.data();
     blocks.key_blocks = key_blocks.data();
     p.visible.blocks = settings.query_block > 0 ? &blocks : nullptr;
+    if (settings.rounds > 0) {
+      runs = {rounds.back().data(), shape.query_length, settings.rounds - 1};
+      p.visible.runs = &runs;
+    }
     p.dropout_rate = settings.dropout_rate;
     p.dropout_key = 0x123456789ABCDEF0;
     return p;
@@ -117,12 +129,22 @@ struct AttentionCase {
     if (settings.right >= 0 && j > i + settings.right) return false;
     if (settings.key_mask && !key_mask[b * shape.key_length + j]) return false;
     if (settings.query_mask && !query_mask[b * shape.query_length + i]) return false;
+    if (settings.rounds > 0) {
+      const int64_t plane = b * shape.heads + h;
+      return runs.plane(plane).sees(rank_of(plane, i), rank_of(plane, j));
+    }
     if (settings.query_block == 0) return true;
     const int64_t per_head = (shape.query_length - 1) / settings.query_block + 1;
     const int64_t row = (settings.per_head ? h * per_head : 0) + i / settings.query_block;
     const auto first = key_blocks.begin() + offsets[row],
                last = key_blocks.begin() + offsets[row + 1];
     return std::find(first, last, j / settings.key_block) != last;
+  }
+
+  // The place of a row in the order that the rules and dropout speak of.
+  int64_t rank_of(int64_t plane, int64_t row) const {
+    if (settings.rounds == 0) return row;
+    return ranks[plane * shape.query_length + row];
   }
 
  private:
@@ -141,6 +163,29 @@ struct AttentionCase {
       const bool empty = shape.batch > 1 && b == shape.batch - 1;
       const int64_t valid = empty ? 0 : length - random.below(static_cast<uint32_t>(length));
       for (int64_t i = 0; i < length; ++i) mask.push_back(i < valid && random.below(8) != 0);
+    }
+  }
+
+  // Random buckets, an eighth of the rows padding.
+  void make_rounds(RandomStream& random) {
+    const int64_t planes = shape.batch * shape.heads;
+    std::vector<int32_t> buckets(settings.rounds * planes * shape.query_length);
+    for (int32_t& bucket : buckets) {
+      bucket = static_cast<int32_t>(random.below(8) == 0 ? settings.buckets
+                                                         : random.below(settings.buckets));
+    }
+    std::vector<int32_t*> pointers;
+    for (int64_t r = 0; r < settings.rounds; ++r) {
+      rounds.emplace_back(planes * (3 + 3 * r) * shape.query_length, -1);
+      pointers.push_back(rounds.back().data());
+    }
+    make_sorted_runs(buckets.data(), planes, shape.query_length, settings.buckets,
+                     {settings.chunk, settings.causal, true}, settings.rounds, pointers.data());
+    ranks.resize(planes * shape.query_length);
+    const SortedRuns last{rounds.back().data(), shape.query_length, settings.rounds - 1};
+    for (int64_t n = 0; n < planes * shape.query_length; ++n) {
+      const int64_t plane = n / shape.query_length, rank = n % shape.query_length;
+      ranks[plane * shape.query_length + last.plane(plane).order[rank]] = rank;
     }
   }
 
@@ -179,8 +224,10 @@ inline void run_dense_oracle(AttentionCase<double>& c) {
       double score = 0;
       for (int64_t e = 0; e < E; ++e) score += q.row(b, h, i)[e] * k.row(b, h, j)[e];
       sum += weight[j] = std::exp(score * problem.scale);
-      const uint32_t value = dropout_value(problem.dropout_key, static_cast<uint32_t>(b * H + h),
-                                           static_cast<uint32_t>(i), static_cast<uint32_t>(j));
+      const int64_t plane = b * H + h;
+      const uint32_t value = dropout_value(problem.dropout_key, static_cast<uint32_t>(plane),
+                                           static_cast<uint32_t>(c.rank_of(plane, i)),
+                                           static_cast<uint32_t>(c.rank_of(plane, j)));
       const double rate = problem.dropout_rate;
       keep[j] = value < dropout_threshold(rate) ? 0.0 : double{dropout_scale(rate)};
     }

@@ -16,6 +16,7 @@ uint16_t lanes_of_range(int64_t begin, int64_t end) {
 int64_t tile_rows(const AttentionProblem& problem) {
   int64_t most = kQueryTile;
   const AttentionVisibility& visible = problem.visible;
+  if (visible.runs != nullptr) most = kSortedQueryTile;
   if (visible.left >= 0 && visible.right >= 0 && visible.left < kQueryTile &&
       visible.right < kQueryTile) {
     most = std::clamp<int64_t>(visible.left + visible.right, 24, kQueryTile);
@@ -23,6 +24,30 @@ int64_t tile_rows(const AttentionProblem& problem) {
   const int64_t block = std::min(query_block_length(problem), problem.shape.query_length);
   const int64_t parts = (block + most - 1) / most;
   return round_up((block + parts - 1) / parts, 6);
+}
+
+// The rows that at least one of `queries` sees by its run.
+KeyRange range_of_runs(const PlaneRuns& runs, KeyRange queries) {
+  KeyRange range{runs.length, 0};
+  for (int64_t i = queries.begin; i < queries.end; ++i) {
+    if (runs.begin()[i] >= runs.end()[i]) continue;
+    range.begin = std::min<int64_t>(range.begin, runs.begin()[i]);
+    range.end = std::max<int64_t>(range.end, runs.end()[i]);
+  }
+  return range;
+}
+
+void fill_run_lanes(const PlaneRuns& runs, const ScoreTile& tile, int64_t query, uint16_t* lanes) {
+  const int64_t begin = runs.begin()[query] - tile.first_key();
+  const int64_t end = runs.end()[query] - tile.first_key();
+  for (int64_t v = 0; v < tile.vectors; ++v) {
+    lanes[v] = static_cast<uint16_t>(tile.lanes[v] &
+                                     lanes_of_range(begin - v * kTileLanes, end - v * kTileLanes));
+  }
+  const int64_t self = query - tile.first_key();
+  if (end - begin > 1 && self >= 0 && self < tile.vectors * kTileLanes) {
+    lanes[self / kTileLanes] &= static_cast<uint16_t>(~(1u << self % kTileLanes));
+  }
 }
 
 void add_tile(const AttentionProblem& problem, KeyRange queries, KeyRange keys,
@@ -39,7 +64,8 @@ void add_tile(const AttentionProblem& problem, KeyRange queries, KeyRange keys,
   }
   while (tile.vectors > 0 && tile.lanes[tile.vectors - 1] == 0) --tile.vectors;
   if (tile.vectors == 0) return;
-  tile.window_cuts = window_of_query(problem, queries.end - 1).begin > keys.begin ||
+  tile.rows_differ = problem.visible.runs != nullptr ||
+                     window_of_query(problem, queries.end - 1).begin > keys.begin ||
                      window_of_query(problem, queries.begin).end < keys.end;
   tiles.push_back(tile);
 }
@@ -47,7 +73,10 @@ void add_tile(const AttentionProblem& problem, KeyRange queries, KeyRange keys,
 }  // namespace
 
 AttentionPlane plane_of(const AttentionProblem& problem, int64_t index) {
-  return {index / problem.shape.heads, index % problem.shape.heads, static_cast<uint32_t>(index)};
+  AttentionPlane plane{index / problem.shape.heads, index % problem.shape.heads,
+                       static_cast<uint32_t>(index)};
+  if (problem.visible.runs != nullptr) plane.runs = problem.visible.runs->plane(index);
+  return plane;
 }
 
 void fill_key_lanes(const AttentionProblem& problem, int64_t batch, std::vector<uint16_t>& lanes) {
@@ -88,10 +117,14 @@ KeyRange trim_queries(const AttentionProblem& problem, int64_t batch, KeyRange q
   return queries;
 }
 
-void collect_tiles(const AttentionProblem& problem, int64_t head, KeyRange queries, KeyRange keys,
-                   const std::vector<uint16_t>& key_lanes, TileList& list) {
+void collect_tiles(const AttentionProblem& problem, const AttentionPlane& plane, KeyRange queries,
+                   KeyRange keys, const std::vector<uint16_t>& key_lanes, TileList& list) {
   list.tiles.clear();
-  visible_key_ranges(problem, head, queries, list.ranges);
+  if (plane.runs.order != nullptr) {
+    list.ranges.assign(1, range_of_runs(plane.runs, queries));
+  } else {
+    visible_key_ranges(problem, plane.head, queries, list.ranges);
+  }
   for (const KeyRange& range : list.ranges) {
     const int64_t end = std::min(range.end, keys.end);
     for (int64_t begin = std::max(range.begin, keys.begin); begin < end;) {
@@ -102,8 +135,9 @@ void collect_tiles(const AttentionProblem& problem, int64_t head, KeyRange queri
   }
 }
 
-void fill_row_lanes(const AttentionProblem& problem, const ScoreTile& tile, int64_t query,
-                    uint16_t* lanes) {
+void fill_row_lanes(const AttentionProblem& problem, const AttentionPlane& plane,
+                    const ScoreTile& tile, int64_t query, uint16_t* lanes) {
+  if (plane.runs.order != nullptr) return fill_run_lanes(plane.runs, tile, query, lanes);
   const KeyRange window = window_of_query(problem, query);
   for (int64_t v = 0; v < tile.vectors; ++v) {
     const int64_t first = tile.first_key() + v * kTileLanes;

@@ -17,6 +17,8 @@ inline constexpr int64_t kTileLanes = 16;
 // 128 or 512 keys are within 5 % (lengths 1024 and 4096, E = 64).
 inline constexpr int64_t kQueryTile = 96;
 inline constexpr int64_t kKeyTile = 256;
+// Sorted rows see short runs, so most of a large tile would be hidden.
+inline constexpr int64_t kSortedQueryTile = 48;
 inline constexpr int64_t kTileVectors = kKeyTile / kTileLanes;
 
 constexpr int64_t round_up(int64_t n, int64_t multiple) {
@@ -27,6 +29,7 @@ constexpr int64_t round_up(int64_t n, int64_t multiple) {
 struct AttentionPlane {
   int64_t batch = 0, head = 0;
   uint32_t index = 0;  // batch * H + head: the plane of dropout_value
+  PlaneRuns runs = {};
 };
 AttentionPlane plane_of(const AttentionProblem& problem, int64_t index);
 
@@ -46,7 +49,7 @@ struct ScoreTile {
   KeyRange queries;
   int64_t first_vector = 0;  // key / 16
   int64_t vectors = 0;
-  bool window_cuts = false;        // queries of the tile differ in the keys they see
+  bool rows_differ = false;        // queries of the tile differ in the keys they see
   uint16_t lanes[kTileVectors]{};  // visible to at least one query
 
   int64_t first_key() const { return first_vector * kTileLanes; }
@@ -60,12 +63,13 @@ struct TileList {
 
 // The tiles of `queries` (a part of one query tile) with the keys of `keys` (multiples of kKeyTile,
 // or S), ascending. Tiles without a visible key are left out, hidden vectors at their ends too.
-void collect_tiles(const AttentionProblem& problem, int64_t head, KeyRange queries, KeyRange keys,
-                   const std::vector<uint16_t>& key_lanes, TileList& list);
+void collect_tiles(const AttentionProblem& problem, const AttentionPlane& plane, KeyRange queries,
+                   KeyRange keys, const std::vector<uint16_t>& key_lanes, TileList& list);
 
-// The lanes of the tile that one query sees; for tiles with window_cuts.
-void fill_row_lanes(const AttentionProblem& problem, const ScoreTile& tile, int64_t query,
-                    uint16_t* lanes);
+// The lanes of the tile that one query sees, for tiles with rows_differ; with runs, what it saw in
+// earlier rounds is still there (avx512::hide_earlier_pairs takes it away).
+void fill_row_lanes(const AttentionProblem& problem, const AttentionPlane& plane,
+                    const ScoreTile& tile, int64_t query, uint16_t* lanes);
 
 // Whether planes are to be handed out whole, one to a thread. Otherwise threads share each plane,
 // at `split_cost` times the work. Either way gives the same bits.

@@ -18,7 +18,7 @@ std::vector<ScoreTile> tiles_of(const AttentionProblem& problem, KeyRange querie
   std::vector<uint16_t> lanes;
   fill_key_lanes(problem, 0, lanes);
   TileList list;
-  collect_tiles(problem, 0, queries, {0, problem.shape.key_length}, lanes, list);
+  collect_tiles(problem, plane_of(problem, 0), queries, {0, problem.shape.key_length}, lanes, list);
   return list.tiles;
 }
 
@@ -61,9 +61,9 @@ TEST(AttentionTiles, LeaveOutKeysOutsideTheWindow) {
   EXPECT_EQ(tiles[0].lanes[0], 0xFFF0);
   EXPECT_EQ(tiles[1].first_key(), 1024);
   EXPECT_EQ(tiles[1].vectors, 1);
-  EXPECT_TRUE(tiles[0].window_cuts);
+  EXPECT_TRUE(tiles[0].rows_differ);
   uint16_t lanes[kTileVectors];
-  fill_row_lanes(problem, tiles[1], 1030, lanes);
+  fill_row_lanes(problem, plane_of(problem, 0), tiles[1], 1030, lanes);
   EXPECT_EQ(lanes[0], (1 << 7) - 1);
 }
 
@@ -72,9 +72,9 @@ TEST(AttentionTiles, CausalTilesBelowTheDiagonalNeedNoRowLanes) {
   problem.visible.right = 0;
   const auto tiles = tiles_of(problem, {960, 1056});
   ASSERT_EQ(tiles.size(), 5u);
-  for (int n = 0; n < 3; ++n) EXPECT_FALSE(tiles[n].window_cuts);
-  EXPECT_TRUE(tiles[3].window_cuts);
-  EXPECT_TRUE(tiles[4].window_cuts);
+  for (int n = 0; n < 3; ++n) EXPECT_FALSE(tiles[n].rows_differ);
+  EXPECT_TRUE(tiles[3].rows_differ);
+  EXPECT_TRUE(tiles[4].rows_differ);
 }
 
 TEST(AttentionTiles, NeighbouringBlocksBecomeOneTile) {

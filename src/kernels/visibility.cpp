@@ -26,6 +26,14 @@ void check_block_lists(const AttentionProblem& problem) {
   }
 }
 
+void check_runs(const AttentionProblem& problem) {
+  const AttentionVisibility& visible = problem.visible;
+  LRA_CHECK(visible.blocks == nullptr && visible.left == -1 && visible.right == -1);
+  LRA_CHECK(visible.key_mask == nullptr && visible.query_mask == nullptr);
+  LRA_CHECK_EQ(problem.shape.query_length, visible.runs->length);
+  LRA_CHECK_EQ(problem.shape.key_length, visible.runs->length);
+}
+
 void sort_and_merge(std::vector<KeyRange>& ranges) {
   std::sort(ranges.begin(), ranges.end(),
             [](const KeyRange& a, const KeyRange& b) { return a.begin < b.begin; });
@@ -54,6 +62,7 @@ void check_attention_problem(const AttentionProblem& problem) {
   LRA_CHECK_GE(problem.dropout_rate, 0.0);
   LRA_CHECK_LT(dropout_threshold(problem.dropout_rate), 65536u);
   if (problem.visible.blocks != nullptr) check_block_lists(problem);
+  if (problem.visible.runs != nullptr) check_runs(problem);
 }
 
 int64_t query_block_length(const AttentionProblem& problem) {

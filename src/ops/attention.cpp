@@ -16,19 +16,20 @@ using OptTensor = std::optional<Tensor>;
 // Everything besides q, k and v, in the order of the schemas. `sizes` is {query_block, key_block,
 // left, right}.
 struct Options {
-  OptTensor key_mask, query_mask, offsets, key_blocks;
+  OptTensor key_mask, query_mask, offsets, key_blocks, runs;
   std::vector<int64_t> sizes;
   double scale = 0, rate = 0;
   int64_t key = 0;
 };
 
-#define LRA_ATTENTION_OPTION_TYPES                                                                 \
-  const OptTensor&, const OptTensor&, const OptTensor&, const OptTensor&, at::IntArrayRef, double, \
-      double, int64_t
-#define LRA_ATTENTION_OPTIONS                                                       \
-  const OptTensor &key_mask, const OptTensor &query_mask, const OptTensor &offsets, \
-      const OptTensor &key_blocks, at::IntArrayRef sizes, double scale, double rate, int64_t key
-#define LRA_ATTENTION_PASS key_mask, query_mask, offsets, key_blocks, sizes, scale, rate, key
+#define LRA_ATTENTION_OPTION_TYPES                                                          \
+  const OptTensor&, const OptTensor&, const OptTensor&, const OptTensor&, const OptTensor&, \
+      at::IntArrayRef, double, double, int64_t
+#define LRA_ATTENTION_OPTIONS                                                                  \
+  const OptTensor &key_mask, const OptTensor &query_mask, const OptTensor &offsets,            \
+      const OptTensor &key_blocks, const OptTensor &runs, at::IntArrayRef sizes, double scale, \
+      double rate, int64_t key
+#define LRA_ATTENTION_PASS key_mask, query_mask, offsets, key_blocks, runs, sizes, scale, rate, key
 
 using Forward = std::tuple<Tensor, Tensor>(const Tensor&, const Tensor&, const Tensor&,
                                            LRA_ATTENTION_OPTION_TYPES);
@@ -75,6 +76,7 @@ class Problem {
     if (key_mask) problem_.visible.key_mask = key_mask->const_data_ptr<uint8_t>();
     if (query_mask) problem_.visible.query_mask = query_mask->const_data_ptr<uint8_t>();
     if (offsets) set_blocks(*offsets, key_blocks.value(), sizes);
+    if (runs) set_runs(*runs);
   }
   const kernels::AttentionProblem& get() const { return problem_; }
 
@@ -88,8 +90,16 @@ class Problem {
     LRA_CHECK_EQ(rows, blocks_.per_head ? query_blocks * problem_.shape.heads : query_blocks);
     problem_.visible.blocks = &blocks_;
   }
+  void set_runs(const Tensor& runs) {
+    LRA_CHECK(runs.scalar_type() == at::kInt && runs.is_contiguous() && runs.dim() == 3);
+    LRA_CHECK_EQ(runs.size(0), problem_.shape.batch * problem_.shape.heads);
+    LRA_CHECK_EQ(runs.size(1) % 3, 0);
+    runs_ = {runs.const_data_ptr<int32_t>(), runs.size(2), runs.size(1) / 3 - 1};
+    problem_.visible.runs = &runs_;
+  }
   kernels::AttentionProblem problem_;
   kernels::BlockLists blocks_;
+  kernels::SortedRuns runs_;
 };
 
 std::tuple<Tensor, Tensor> forward_impl(const Tensor& q_in, const Tensor& k_in, const Tensor& v_in,
@@ -128,8 +138,8 @@ void backward_impl(const Tensor& grad_in, const OptTensor& grad_logsumexp_in, co
 std::tuple<Tensor, Tensor> call_forward(const Tensor& q, const Tensor& k, const Tensor& v,
                                         const Options& o) {
   static const auto op = find_op<Forward>("lra::attention_forward");
-  return op.call(q, k, v, o.key_mask, o.query_mask, o.offsets, o.key_blocks, o.sizes, o.scale,
-                 o.rate, o.key);
+  return op.call(q, k, v, o.key_mask, o.query_mask, o.offsets, o.key_blocks, o.runs, o.sizes,
+                 o.scale, o.rate, o.key);
 }
 
 struct OutputGradients {
@@ -142,12 +152,12 @@ void call_backward(const OutputGradients& grads, const Tensor& q, const Tensor& 
   static const auto op = find_op<Backward>("lra::attention_backward");
   const Tensor grad = grads.out.defined() ? grads.out : at::zeros_like(out);
   op.call(grad, optional_tensor(grads.logsumexp), q, k, v, out, logsumexp, o.key_mask, o.query_mask,
-          o.offsets, o.key_blocks, o.sizes, o.scale, o.rate, o.key, grad_q, grad_k, grad_v);
+          o.offsets, o.key_blocks, o.runs, o.sizes, o.scale, o.rate, o.key, grad_q, grad_k, grad_v);
 }
 
 void save_options(AutogradContext* ctx, const Options& o) {
-  ctx->saved_data["tensors"] =
-      c10::IValue(std::vector<OptTensor>{o.key_mask, o.query_mask, o.offsets, o.key_blocks});
+  ctx->saved_data["tensors"] = c10::IValue(
+      std::vector<OptTensor>{o.key_mask, o.query_mask, o.offsets, o.key_blocks, o.runs});
   ctx->saved_data["sizes"] = o.sizes;
   ctx->saved_data["scale"] = o.scale;
   ctx->saved_data["rate"] = o.rate;
@@ -160,6 +170,7 @@ Options saved_options(AutogradContext* ctx) {
           tensors[1],
           tensors[2],
           tensors[3],
+          tensors[4],
           ctx->saved_data["sizes"].toIntVector(),
           ctx->saved_data["scale"].toDouble(),
           ctx->saved_data["rate"].toDouble(),
@@ -207,7 +218,7 @@ struct PackedAttentionFunction : torch::autograd::Function<PackedAttentionFuncti
 };
 
 Options options_of(LRA_ATTENTION_OPTIONS) {
-  return {key_mask, query_mask, offsets, key_blocks, sizes.vec(), scale, rate, key};
+  return {key_mask, query_mask, offsets, key_blocks, runs, sizes.vec(), scale, rate, key};
 }
 
 Tensor attention_op(const Tensor& q, const Tensor& k, const Tensor& v, LRA_ATTENTION_OPTIONS) {
@@ -252,6 +263,7 @@ Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, const Attent
   return op.call(
       q, k, v, optional_tensor(mask.keys), optional_tensor(mask.queries),
       optional_tensor(pattern.offsets), optional_tensor(pattern.key_blocks),
+      optional_tensor(pattern.runs),
       std::vector<int64_t>{pattern.query_block, pattern.key_block, pattern.left, pattern.right},
       scale_or_default(scale, q.size(-1)), dropout.rate, static_cast<int64_t>(dropout.key));
 }
@@ -265,6 +277,7 @@ PartialAttention partial_attention(const Tensor& q, const Tensor& k, const Tenso
   auto [out, logsumexp] = op.call(
       q, k, v, optional_tensor(mask.keys), optional_tensor(mask.queries),
       optional_tensor(pattern.offsets), optional_tensor(pattern.key_blocks),
+      optional_tensor(pattern.runs),
       std::vector<int64_t>{pattern.query_block, pattern.key_block, pattern.left, pattern.right},
       scale_or_default(scale, q.size(-1)), dropout.rate, static_cast<int64_t>(dropout.key));
   return {out, logsumexp};
@@ -293,6 +306,7 @@ Tensor packed_attention(const Tensor& qkv, const AttentionPattern& pattern,
   return op.call(
       qkv, optional_tensor(mask.keys), optional_tensor(mask.queries),
       optional_tensor(pattern.offsets), optional_tensor(pattern.key_blocks),
+      optional_tensor(pattern.runs),
       std::vector<int64_t>{pattern.query_block, pattern.key_block, pattern.left, pattern.right},
       scale_or_default(scale, qkv.size(-1)), dropout.rate, static_cast<int64_t>(dropout.key));
 }
@@ -307,7 +321,7 @@ AttentionPattern diagonal_pattern(int64_t length, int64_t block) {
 
 #define LRA_ATTENTION_SCHEMA                                                       \
   "Tensor? key_mask=None, Tensor? query_mask=None, Tensor? offsets=None, Tensor? " \
-  "key_blocks=None, "                                                              \
+  "key_blocks=None, Tensor? runs=None, "                                           \
   "int[] sizes=[0, 0, -1, -1], float scale=1.0, float dropout=0.0, int key=0"
 
 TORCH_LIBRARY_FRAGMENT(lra, m) {
@@ -321,7 +335,7 @@ TORCH_LIBRARY_FRAGMENT(lra, m) {
       "attention_backward(Tensor grad, Tensor? grad_logsumexp, Tensor q, Tensor k, Tensor v, "
       "Tensor "
       "out, Tensor logsumexp, Tensor? key_mask, Tensor? query_mask, Tensor? offsets, Tensor? "
-      "key_blocks, int[] sizes, "
+      "key_blocks, Tensor? runs, int[] sizes, "
       "float scale, "
       "float dropout, int key, Tensor(a!) grad_q, Tensor(b!) grad_k, Tensor(c!) grad_v) -> ()");
 }

@@ -1,7 +1,8 @@
 // Softmax attention over chosen blocks of keys, memory-linear in the length: kernels/attention.h as
 // a differentiable operator.
 //
-// Exact, local, sparse, Longformer, BigBird and Sinkhorn attention differ only in AttentionPattern.
+// Exact, local, sparse, Longformer, BigBird, Sinkhorn and Reformer attention differ only in
+// AttentionPattern.
 // Shapes are those of a projection's output, [B, L, H, E]; nothing is transposed or copied.
 #pragma once
 
@@ -19,6 +20,9 @@ struct AttentionPattern {
   int64_t query_block = 0, key_block = 0;
   // Key j is seen by query i when i - left <= j <= i + right; -1: no limit; right = 0: causal.
   int64_t left = -1, right = -1;
+  // Instead of all of these and of masks, for self-attention: one round of ops::sorted_runs.
+  // Dropout then decides by the places of query and key in that order. Inputs must be finite.
+  at::Tensor runs;
 };
 
 struct AttentionMask {

@@ -1,0 +1,49 @@
+#include "ops/sorted_runs.h"
+
+#include "kernels/hash_buckets.h"
+#include "ops/dispatch.h"
+
+namespace lra::ops {
+
+using at::Tensor;
+
+Tensor hash_buckets(const Tensor& x_BLHE, const Tensor& rotations, const Tensor& mask_BL) {
+  LRA_CHECK_EQ(x_BLHE.dim(), 4);
+  LRA_CHECK_EQ(rotations.dim(), 4);
+  LRA_CHECK_EQ(rotations.size(0), x_BLHE.size(2));
+  LRA_CHECK_EQ(rotations.size(2), x_BLHE.size(3));
+  LRA_CHECK(rotations.is_contiguous() && rotations.scalar_type() == x_BLHE.scalar_type());
+  const Tensor x = x_BLHE.stride(-1) == 1 ? x_BLHE.detach() : x_BLHE.detach().contiguous();
+  const kernels::HashShape shape{x.size(0), x.size(2),         x.size(1),
+                                 x.size(3), rotations.size(1), rotations.size(3)};
+  const Tensor mask = mask_BL.defined() ? mask_BL.contiguous() : mask_BL;
+  if (mask.defined()) {
+    LRA_CHECK(mask.scalar_type() == at::kByte);
+    LRA_CHECK_EQ(mask.numel(), shape.batch * shape.length);
+  }
+  Tensor buckets = at::empty({shape.rounds, shape.batch, shape.heads, shape.length}, at::kInt);
+  with_float_type(x, "lra::hash_buckets", [&](auto zero) {
+    using T = decltype(zero);
+    kernels::hash_buckets<T>(shape, {x.const_data_ptr<T>(), x.stride(0), x.stride(2), x.stride(1)},
+                             rotations.const_data_ptr<T>(),
+                             mask.defined() ? mask.const_data_ptr<uint8_t>() : nullptr,
+                             buckets.mutable_data_ptr<int32_t>());
+  });
+  return buckets;
+}
+
+std::vector<Tensor> sorted_runs(const Tensor& buckets, int64_t num_buckets, const RunRules& rules) {
+  LRA_CHECK(buckets.dim() == 4 && buckets.scalar_type() == at::kInt && buckets.is_contiguous());
+  const int64_t planes = buckets.size(1) * buckets.size(2), length = buckets.size(3);
+  std::vector<Tensor> rounds;
+  std::vector<int32_t*> data;
+  for (int64_t r = 0; r < buckets.size(0); ++r) {
+    rounds.push_back(at::empty({planes, 3 + 3 * r, length}, at::kInt));
+    data.push_back(rounds.back().mutable_data_ptr<int32_t>());
+  }
+  kernels::make_sorted_runs(buckets.const_data_ptr<int32_t>(), planes, length, num_buckets, rules,
+                            buckets.size(0), data.data());
+  return rounds;
+}
+
+}  // namespace lra::ops
