@@ -49,7 +49,10 @@ Tensor linear_transformer(const OracleInput& in) {
 constexpr Conformance kConformance[] = {
     {"transformer", transformer, "", 1},
     {"local", local, "block = 8", 8},
+    {"sparse_transformer", sparse_transformer_oracle,
+     "pattern = 'fixed'\nstride = 8\nsummary = 3\ncausal = false\nglobal_first = false", 8},
     {"linformer", linformer, "rank = 5", 0},
+    {"reformer", reformer_oracle, "rounds = 2\nchunk = 4\nbuckets = 6\ncausal = false", 0},
     {"linear_transformer", linear_transformer, "eps = 1e-6", 1},
 };
 

@@ -6,6 +6,9 @@
 
 namespace lra::mixers {
 
+at::Tensor reformer_oracle(const OracleInput& in);
+at::Tensor sparse_transformer_oracle(const OracleInput& in);
+
 inline int64_t setting(const OracleInput& in, const char* name) {
   return std::get<int64_t>(in.config.find(name)->value);
 }

@@ -22,7 +22,7 @@ struct AttentionPattern {
   int64_t left = -1, right = -1;
   // Instead of all of these and of masks, for self-attention: one round of ops::sorted_runs.
   // Dropout then decides by the places of query and key in that order. Inputs must be finite.
-  at::Tensor runs;
+  at::Tensor runs = {};
 };
 
 struct AttentionMask {

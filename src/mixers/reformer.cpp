@@ -1,0 +1,134 @@
+// Reformer attention (Kitaev et al. 2020, arXiv:2001.04451, sections 2 and 2.1): queries and keys
+// share one projection, keys are queries of unit length, and a token attends to the tokens that a
+// random hash puts into its bucket.
+//
+// One round: bucket = argmax([q R, -q R]) for a random R [E, buckets / 2] (angular hashing; the
+// length of q does not matter); tokens are sorted by bucket and, inside a bucket, by position; the
+// order is cut into chunks. A token sees the tokens of its bucket in its own chunk and the one
+// before. With several rounds it sees the union: equations 5 and 6 subtract log N_ij from the score
+// of a pair that N_ij rounds show, which counts the pair once; here a pair is hidden after its
+// first round and the rounds are merged by their logsumexp. A token sees itself only when no round
+// shows it another one. Without wrap-around: the first chunk has none before.
+//
+// Padding is sorted behind all tokens and never seen. While training the rotations are drawn again
+// at every step; otherwise they depend on layer, head and round alone, so that the value of a
+// checkpoint does not depend on the seed of a run. Reversible layers and chunked feed-forward
+// layers, which save memory and compute the same, are no part of a mixer.
+//
+// R of head h and round r: normal numbers, rounded to float32, row by row from RandomStream(
+// derive_key(key, kMixer, h, r)); key = derive_key(context.key, kMixer) while training and
+// derive_key(0, kMixer, layer) otherwise. Attention dropout of round r: the operator's, with
+// derive_key(context.key, kDropout, r) and the places in the sorted order; the authors' trainer
+// does not pass attention dropout to this model (docs/deviations.md, 9 and 19).
+#include "base/rng.h"
+#include "mixers/all.h"
+#include "mixers/layers.h"
+#include "ops/attention.h"
+#include "ops/sorted_runs.h"
+
+namespace lra::mixers {
+namespace {
+
+using at::Tensor;
+
+// [heads, rounds, E, columns]
+Tensor draw_rotations(uint64_t key, const MixerShape& shape, int64_t rounds, int64_t columns) {
+  Tensor rotations = at::empty({shape.heads, rounds, shape.head_dim, columns}, at::kFloat);
+  float* to = rotations.mutable_data_ptr<float>();
+  for (int64_t h = 0; h < shape.heads; ++h) {
+    for (int64_t r = 0; r < rounds; ++r) {
+      RandomStream stream(
+          derive_key(key, RandomUse::kMixer, static_cast<uint32_t>(h), static_cast<uint32_t>(r)));
+      for (int64_t n = 0; n < shape.head_dim * columns; ++n) {
+        *to++ = static_cast<float>(stream.normal());
+      }
+    }
+  }
+  return rotations;
+}
+
+class Reformer : public Mixer {
+ public:
+  struct Config {
+    int64_t rounds = 2;
+    int64_t chunk = 64;
+    int64_t buckets = 0;
+    bool causal = false;
+    void fields(auto& f) {
+      f("rounds", rounds, "hash rounds", between(1, 64));
+      f("chunk", chunk, "tokens per chunk of the sorted sequence", at_least(1));
+      f("buckets", buckets, "hash buckets, even; 0: 2 ceil(max length / chunk)",
+        between(0, 1 << 20));
+      f("causal", causal, "see no later token");
+    }
+  };
+
+  Reformer(const Config& config, const MixerShape& shape, Initializer& init)
+      : config_(config), shape_(shape) {
+    if (config_.buckets % 2 != 0) {
+      throw Error({.where = "mixer.buckets",
+                   .what = std::to_string(config_.buckets) + " is odd",
+                   .expected = "an even number, or 0",
+                   .advice = "buckets come in pairs, one for each side of a random direction"});
+    }
+    // Kitaev et al.: chunks twice as long as the average bucket.
+    if (config_.buckets == 0) {
+      config_.buckets = 2 * ((shape.max_length + config.chunk - 1) / config.chunk);
+    }
+    query_value_ = register_module(
+        "query_value",
+        std::make_shared<HeadProjection>(2, shape.model_dim, shape.heads, shape.head_dim, init));
+    output_ = register_module(
+        "output", std::make_shared<HeadMerge>(shape.model_dim, shape.heads, shape.head_dim, init));
+    fixed_rotations_ =
+        rotations(derive_key(0, RandomUse::kMixer, static_cast<uint32_t>(shape.layer)));
+  }
+
+  Tensor forward(const Tensor& x_BLD, const MixerContext& context) override {
+    const auto projected = query_value_->forward(x_BLD).unbind(2);
+    const Tensor &q_BLHE = projected[0], &v_BLHE = projected[1];
+    const Tensor k_BLHE = unit_length(q_BLHE);
+    const auto rounds = hash_rounds(q_BLHE, context);
+    std::vector<ops::PartialAttention> parts;
+    for (size_t r = 0; r < rounds.size(); ++r) {
+      ops::AttentionPattern pattern;
+      pattern.runs = rounds[r];
+      const uint64_t key = derive_key(context.key, RandomUse::kDropout, static_cast<uint32_t>(r));
+      parts.push_back(ops::partial_attention(q_BLHE, k_BLHE, v_BLHE, pattern, {},
+                                             {context.attention_dropout, key}));
+    }
+    return output_->forward(parts.size() == 1 ? parts[0].out_BLHE : ops::merge_attention(parts));
+  }
+
+ private:
+  Tensor rotations(uint64_t key) const {
+    return draw_rotations(key, shape_, config_.rounds, config_.buckets / 2);
+  }
+
+  // Zero vectors stay zero.
+  static Tensor unit_length(const Tensor& x) {
+    return x * (x.square().sum(-1, true) + 1e-12).rsqrt();
+  }
+
+  std::vector<Tensor> hash_rounds(const Tensor& q_BLHE, const MixerContext& context) const {
+    const Tensor drawn =
+        context.training ? rotations(derive_key(context.key, RandomUse::kMixer)) : fixed_rotations_;
+    const Tensor buckets =
+        ops::hash_buckets(q_BLHE, drawn.to(q_BLHE.scalar_type()), context.mask_BL);
+    return ops::sorted_runs(buckets, config_.buckets,
+                            {config_.chunk, config_.causal, /*lone_rows_see_themselves=*/true});
+  }
+
+  Config config_;
+  MixerShape shape_;
+  std::shared_ptr<HeadProjection> query_value_;
+  std::shared_ptr<HeadMerge> output_;
+  Tensor fixed_rotations_;
+};
+
+}  // namespace
+
+constinit const MixerSpec kReformer = mixer_spec<Reformer>(
+    "reformer", "Reformer", "Kitaev et al. 2020, arXiv:2001.04451", "L (log L + n c)", true);
+
+}  // namespace lra::mixers

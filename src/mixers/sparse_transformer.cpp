@@ -1,0 +1,191 @@
+// Sparse Transformer attention (Child et al. 2019, arXiv:1904.10509, section 4.3) with stride l.
+// The two patterns of a factorization are taken together in every head (section 5.1, merged heads).
+//
+//   fixed    token i sees its own block of l tokens, and the last c tokens of every block
+//   strided  token i sees the l tokens before it, and every l-th token counted from itself
+//
+// The paper's patterns are causal, for generation. This is an encoder, so by default they have no
+// direction: every block's last c tokens, and both sides of a token. With `causal` they are the
+// paper's. With `global_first` the first token, CLS, sees all and is seen by all, and the pattern
+// is that of the tokens after it: what the authors of the benchmark put around their pattern.
+//
+// Each set of keys is attended on its own and the parts, which share no key, are merged into one
+// softmax by their logsumexp; the cost is L (l + c L / l), or L (l + L / l) for strided. The stride
+// takes the tokens sorted by their position modulo l and leaves the token itself to the window,
+// which in turn is one shorter than the paper's: its last token is in the stride.
+//
+// Attention dropout of part n: the operator's, with derive_key(context.key, kDropout, n).
+#include <cmath>
+
+#include "base/rng.h"
+#include "mixers/all.h"
+#include "mixers/layers.h"
+#include "ops/attention.h"
+#include "ops/sorted_runs.h"
+
+namespace lra::mixers {
+namespace {
+
+using at::Tensor;
+
+// One call of attention each.
+enum Part : uint32_t { kNear = 0, kFar = 1, kToFirst = 2, kFromFirst = 3 };
+
+struct Rows {
+  Tensor q_BLHE, k_BLHE, v_BLHE, mask_BL;
+
+  int64_t length() const { return q_BLHE.size(1); }
+  Rows narrow(int64_t first, int64_t count) const {
+    const auto cut = [&](const Tensor& t) { return t.narrow(1, first, count); };
+    return {cut(q_BLHE), cut(k_BLHE), cut(v_BLHE),
+            mask_BL.defined() ? cut(mask_BL).contiguous() : mask_BL};
+  }
+};
+
+// For each block of `stride` queries, the other blocks' groups of `summary` keys; causal: only
+// those before. (L / stride)^2 numbers at most, which for a stride near sqrt(L) is L.
+ops::AttentionPattern summary_pattern(int64_t length, int64_t stride, int64_t summary,
+                                      bool causal) {
+  const int64_t blocks = (length + stride - 1) / stride;
+  const int64_t groups = (length + summary - 1) / stride;  // blocks that reach their summary
+  std::vector<int64_t> offsets = {0};
+  std::vector<int32_t> lists;
+  for (int64_t block = 0; block < blocks; ++block) {
+    for (int64_t group = 0; group < (causal ? std::min(block, groups) : groups); ++group) {
+      if (group != block) lists.push_back(static_cast<int32_t>(group));
+    }
+    offsets.push_back(static_cast<int64_t>(lists.size()));
+  }
+  ops::AttentionPattern pattern;
+  pattern.offsets = at::tensor(offsets, at::kLong);
+  pattern.key_blocks = at::tensor(lists, at::kInt);
+  pattern.query_block = stride;
+  pattern.key_block = summary;
+  return pattern;
+}
+
+class SparseTransformer : public Mixer {
+ public:
+  struct Config {
+    std::string pattern = "fixed";
+    int64_t stride = 0;
+    int64_t summary = 8;
+    bool causal = false;
+    bool global_first = false;
+    void fields(auto& f) {
+      f("pattern", pattern, "which tokens are seen", one_of({"fixed", "strided"}));
+      f("stride", stride,
+        "tokens per block, or per step; 0: the integer nearest to sqrt(max length)", at_least(0));
+      f("summary", summary, "last tokens of each block that all see (fixed), at most the stride",
+        at_least(1));
+      f("causal", causal, "see no later token");
+      f("global_first", global_first, "the first token sees all and is seen by all");
+    }
+  };
+
+  SparseTransformer(const Config& config, const MixerShape& shape, Initializer& init)
+      : config_(config) {
+    const auto length = static_cast<double>(shape.max_length - (config.global_first ? 1 : 0));
+    if (config.stride == 0) config_.stride = std::max(1L, std::lround(std::sqrt(length)));
+    config_.summary = std::min(config_.summary, config_.stride);
+    qkv_ = register_module("qkv", std::make_shared<HeadProjection>(3, shape.model_dim, shape.heads,
+                                                                   shape.head_dim, init));
+    output_ = register_module(
+        "output", std::make_shared<HeadMerge>(shape.model_dim, shape.heads, shape.head_dim, init));
+  }
+
+  Tensor forward(const Tensor& x_BLD, const MixerContext& context) override {
+    const auto qkv = qkv_->forward(x_BLD).unbind(2);
+    const Rows rows{qkv[0], qkv[1], qkv[2], context.mask_BL};
+    return output_->forward(config_.global_first ? with_global_first(rows, context)
+                                                 : merged(pattern_parts(rows, context)));
+  }
+
+ private:
+  static ops::AttentionDropout dropout(const MixerContext& context, Part part) {
+    return {context.attention_dropout, derive_key(context.key, RandomUse::kDropout, part)};
+  }
+
+  static Tensor merged(const std::vector<ops::PartialAttention>& parts) {
+    return parts.size() == 1 ? parts[0].out_BLHE : ops::merge_attention(parts);
+  }
+
+  Tensor with_global_first(const Rows& rows, const MixerContext& context) const {
+    const Rows first = rows.narrow(0, 1);
+    const Tensor first_out =
+        ops::attention(first.q_BLHE, rows.k_BLHE, rows.v_BLHE, {}, {rows.mask_BL, first.mask_BL},
+                       dropout(context, kFromFirst));
+    if (rows.length() == 1) return first_out;
+    const Rows rest = rows.narrow(1, rows.length() - 1);
+    auto parts = pattern_parts(rest, context);
+    parts.push_back(ops::partial_attention(rest.q_BLHE, first.k_BLHE, first.v_BLHE, {},
+                                           {first.mask_BL, rest.mask_BL},
+                                           dropout(context, kToFirst)));
+    return at::cat({first_out, merged(parts)}, 1);
+  }
+
+  std::vector<ops::PartialAttention> pattern_parts(const Rows& rows,
+                                                   const MixerContext& context) const {
+    std::vector<ops::PartialAttention> parts = {near(rows, dropout(context, kNear))};
+    if (rows.length() <= config_.stride) return parts;
+    const auto far = dropout(context, kFar);
+    parts.push_back(config_.pattern == "fixed" ? summaries(rows, far) : stride(rows, far));
+    return parts;
+  }
+
+  // The own block, or the window.
+  ops::PartialAttention near(const Rows& rows, const ops::AttentionDropout& dropout) const {
+    ops::AttentionPattern pattern;
+    if (config_.pattern == "fixed") {
+      pattern = ops::diagonal_pattern(rows.length(), config_.stride);
+    } else {
+      pattern.left = pattern.right = config_.stride - 1;
+    }
+    if (config_.causal) pattern.right = 0;
+    return ops::partial_attention(rows.q_BLHE, rows.k_BLHE, rows.v_BLHE, pattern,
+                                  {rows.mask_BL, rows.mask_BL}, dropout);
+  }
+
+  // The last tokens of the other blocks, gathered.
+  ops::PartialAttention summaries(const Rows& rows, const ops::AttentionDropout& dropout) const {
+    const Tensor positions = at::arange(rows.length(), at::kLong);
+    const Tensor chosen = positions.masked_select(
+        positions.remainder(config_.stride).ge(config_.stride - config_.summary));
+    const auto gather = [&](const Tensor& t) {
+      return t.defined() ? t.index_select(1, chosen) : t;
+    };
+    return ops::partial_attention(
+        rows.q_BLHE, gather(rows.k_BLHE), gather(rows.v_BLHE),
+        summary_pattern(rows.length(), config_.stride, config_.summary, config_.causal),
+        {gather(rows.mask_BL), rows.mask_BL}, dropout);
+  }
+
+  // Every stride-th token but the token itself.
+  ops::PartialAttention stride(const Rows& rows, const ops::AttentionDropout& dropout) const {
+    const int64_t batch = rows.q_BLHE.size(0), heads = rows.q_BLHE.size(2);
+    Tensor residue_BL = at::arange(rows.length(), at::kInt)
+                            .remainder(config_.stride)
+                            .unsqueeze(0)
+                            .expand({batch, -1});
+    if (rows.mask_BL.defined())
+      residue_BL = residue_BL.masked_fill(rows.mask_BL.eq(0), config_.stride);
+    const Tensor buckets =
+        residue_BL.unsqueeze(1).expand({-1, heads, -1}).unsqueeze(0).contiguous();
+    ops::AttentionPattern pattern;
+    pattern.runs =
+        ops::sorted_runs(buckets, config_.stride, {.chunk = 0, .causal = config_.causal})[0];
+    return ops::partial_attention(rows.q_BLHE, rows.k_BLHE, rows.v_BLHE, pattern, {}, dropout);
+  }
+
+  Config config_;
+  std::shared_ptr<HeadProjection> qkv_;
+  std::shared_ptr<HeadMerge> output_;
+};
+
+}  // namespace
+
+constinit const MixerSpec kSparseTransformer =
+    mixer_spec<SparseTransformer>("sparse_transformer", "Sparse Transformer",
+                                  "Child et al. 2019, arXiv:1904.10509", "L sqrt(L)", true);
+
+}  // namespace lra::mixers
