@@ -10,6 +10,9 @@
 // first round and the rounds are merged by their logsumexp. A token sees itself only when no round
 // shows it another one. Without wrap-around: the first chunk has none before.
 //
+// With `causal` no later token is seen; where chunks are cut still depends on all tokens, as in the
+// paper.
+//
 // Padding is sorted behind all tokens and never seen. While training the rotations are drawn again
 // at every step; otherwise they depend on layer, head and round alone, so that the value of a
 // checkpoint does not depend on the seed of a run. Reversible layers and chunked feed-forward
