@@ -50,5 +50,6 @@ void add_suite(CLI::App& app, Program& program);
 void add_bench(CLI::App& app, Program& program);
 void add_report(CLI::App& app, Program& program);
 void add_model(CLI::App& app, Program& program);
+void add_mixer(CLI::App& app, Program& program);
 
 }  // namespace lra::cli

@@ -63,6 +63,7 @@ void add_commands(CLI::App& app, Program& program) {
   add_data(app, program);
   add_bench(app, program);
   add_model(app, program);
+  add_mixer(app, program);
   add_list(app, program);
   add_help(app, program);
   add_info(app, program);

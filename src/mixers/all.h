@@ -8,10 +8,11 @@
 namespace lra::mixers {
 
 extern const MixerSpec kTransformer, kLocal, kSparseTransformer, kLinformer, kReformer,
-    kLinearTransformer;
+    kSynthesizer, kLinearTransformer, kPerformer;
 
-inline constexpr std::array<const MixerSpec*, 6> kAllMixers = {
-    &kTransformer, &kLocal, &kSparseTransformer, &kLinformer, &kReformer, &kLinearTransformer};
+inline constexpr std::array<const MixerSpec*, 8> kAllMixers = {
+    &kTransformer, &kLocal,       &kSparseTransformer, &kLinformer,
+    &kReformer,    &kSynthesizer, &kLinearTransformer, &kPerformer};
 
 // Throws "unknown model 'linfomer'; did you mean 'linformer'?".
 const MixerSpec& find_mixer(const std::string& name);

@@ -53,7 +53,9 @@ constexpr Conformance kConformance[] = {
      "pattern = 'fixed'\nstride = 8\nsummary = 3\ncausal = false\nglobal_first = false", 8},
     {"linformer", linformer, "rank = 5", 0},
     {"reformer", reformer_oracle, "rounds = 2\nchunk = 4\nbuckets = 6\ncausal = false", 0},
+    {"synthesizer", synthesizer, "rank = 3", 0},
     {"linear_transformer", linear_transformer, "eps = 1e-6", 1},
+    {"performer", performer, "num_features = 7", 1},
 };
 
 }  // namespace
@@ -111,10 +113,12 @@ ops::TensorFunction TestedMixer::oracle(const MixerContext& context) const {
                       .valid_BL = at::ones({in[0].size(0), in[0].size(1)}, at::kBool),
                       .dropout = {context.attention_dropout, context.key}};
     if (context.mask_BL.defined()) input.valid_BL = context.mask_BL.to(at::kBool);
+    const auto mixer = self.make(at::kDouble);
     size_t i = 1;
-    for (const auto& item : self.make(at::kDouble)->named_parameters()) {
+    for (const auto& item : mixer->named_parameters()) {
       input.parameters[item.key()] = in[i++];
     }
+    for (const auto& item : mixer->named_buffers()) input.parameters[item.key()] = item.value();
     return zero_padding(self.conformance.oracle(input), context.mask_BL);
   };
 }

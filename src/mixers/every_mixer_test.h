@@ -15,7 +15,7 @@ namespace lra::mixers {
 
 // Everything in float64.
 struct OracleInput {
-  std::map<std::string, at::Tensor> parameters;  // by name: "qkv.weight"
+  std::map<std::string, at::Tensor> parameters;  // and buffers, by name: "qkv.weight"
   MixerShape shape;
   ConfigTable config;  // the test settings
   at::Tensor x_BLD;

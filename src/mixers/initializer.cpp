@@ -25,10 +25,12 @@ at::Tensor Initializer::normal(at::IntArrayRef shape, double deviation) {
   return filled(shape, next_key(), [&](RandomStream& s) { return deviation * s.normal(); });
 }
 
+at::Tensor Initializer::uniform(at::IntArrayRef shape, double limit) {
+  return filled(shape, next_key(), [&](RandomStream& s) { return limit * (2 * s.uniform() - 1); });
+}
+
 at::Tensor Initializer::xavier(int64_t rows, int64_t columns) {
-  const double limit = std::sqrt(6.0 / static_cast<double>(rows + columns));
-  return filled({rows, columns}, next_key(),
-                [&](RandomStream& s) { return limit * (2 * s.uniform() - 1); });
+  return uniform({rows, columns}, std::sqrt(6.0 / static_cast<double>(rows + columns)));
 }
 
 at::Tensor Initializer::lecun(int64_t rows, int64_t columns) {

@@ -16,6 +16,8 @@ class Initializer {
   at::Tensor ones(at::IntArrayRef shape) { return at::ones(shape); }
   // N(0, deviation^2).
   at::Tensor normal(at::IntArrayRef shape, double deviation);
+  // Uniform in [-limit, limit).
+  at::Tensor uniform(at::IntArrayRef shape, double limit);
   // Uniform in +-sqrt(6 / (fan_in + fan_out)) (Glorot and Bengio 2010) for a weight [rows,
   // columns].
   at::Tensor xavier(int64_t rows, int64_t columns);

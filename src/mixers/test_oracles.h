@@ -33,4 +33,7 @@ inline at::Tensor self_attention(const OracleInput& in, const at::Tensor& allowe
                                heads_of(in, "qkv.weight", 2), allowed, in.dropout));
 }
 
+at::Tensor performer(const OracleInput& in);    // performer_test.cpp
+at::Tensor synthesizer(const OracleInput& in);  // synthesizer_test.cpp
+
 }  // namespace lra::mixers

@@ -1,0 +1,238 @@
+// lra mixer run: one mixer on a tensor from a file, for checking another implementation against
+// this one, or this one against any oracle. docs/mixers.md lists the tensors of each mixer.
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+
+#include "base/safetensors.h"
+#include "cli/command.h"
+#include "mixers/all.h"
+
+namespace lra::cli {
+namespace {
+
+struct RunArguments {
+  std::string name, in, out;
+  std::vector<std::string> sets;
+  int64_t seed = 0, heads = 1, head_dim = 0, max_length = 0;
+  bool has_seed = false;
+};
+
+using NamedTensors = std::vector<std::pair<std::string, at::Tensor>>;
+
+constexpr const char* kInput = "x";
+constexpr const char* kMask = "mask";
+constexpr const char* kOutput = "y";
+
+std::string shape_text(at::IntArrayRef shape) {
+  std::string text = "[";
+  for (size_t i = 0; i < shape.size(); ++i) {
+    text += (i > 0 ? ", " : "") + std::to_string(shape[i]);
+  }
+  return text + "]";
+}
+
+[[noreturn]] void refuse(const std::string& where, const std::string& what,
+                         const std::string& expected = "", const std::string& advice = "") {
+  throw Error({.where = where, .what = what, .expected = expected, .advice = advice});
+}
+
+// [mixer] of the --set assignments.
+ConfigTable mixer_settings(const std::vector<std::string>& sets) {
+  ConfigTable all;
+  for (const std::string& set : sets) apply_override(all, set);
+  for (const auto& [key, value] : all) {
+    if (key != "mixer" || !value.as_table()) {
+      refuse(value.where, "unknown setting '" + key + "'", "mixer.SETTING=VALUE");
+    }
+  }
+  return all.table("mixer");
+}
+
+// A copy of a tensor of the file; `where` is "FILE: tensor 'NAME'".
+at::Tensor copied(const TensorView& view, at::ScalarType type) {
+  at::Tensor t = at::empty(view.shape, type);
+  if (!view.data.empty()) {
+    std::memcpy(t.mutable_data_ptr(), view.data.data(), view.data.size());
+  }
+  return t;
+}
+
+std::string place(const SafetensorsFile& file, const std::string& name) {
+  return file.path() + ": tensor '" + name + "'";
+}
+
+at::Tensor read_input(const SafetensorsFile& file) {
+  const TensorView* view = file.find(kInput);
+  if (!view) refuse(place(file, kInput), "is missing", "the input, [B, L, D]");
+  if (view->dtype != Dtype::kF32 && view->dtype != Dtype::kF64) {
+    refuse(place(file, kInput), "is " + to_string(view->dtype), "F32 or F64");
+  }
+  const at::Tensor x = copied(*view, view->dtype == Dtype::kF32 ? at::kFloat : at::kDouble);
+  if (x.dim() != 3 || x.numel() == 0) {
+    refuse(place(file, kInput), "has shape " + shape_text(x.sizes()), "[B, L, D], each at least 1");
+  }
+  return x;
+}
+
+// uint8 [B, L], or undefined when the file has none.
+at::Tensor read_mask(const SafetensorsFile& file, const at::Tensor& x_BLD) {
+  const TensorView* view = file.find(kMask);
+  if (!view) return {};
+  if (view->dtype != Dtype::kU8 && view->dtype != Dtype::kBool) {
+    refuse(place(file, kMask), "is " + to_string(view->dtype), "U8 or BOOL");
+  }
+  const at::Tensor mask = copied(*view, at::kByte);
+  if (mask.sizes() != x_BLD.sizes().slice(0, 2)) {
+    refuse(place(file, kMask), "has shape " + shape_text(mask.sizes()),
+           shape_text(x_BLD.sizes().slice(0, 2)) + " as of 'x'");
+  }
+  if (mask.gt(1).any().item<bool>()) {
+    refuse(place(file, kMask), "holds a value above 1", "1 for a token, 0 for padding");
+  }
+  return mask;
+}
+
+mixers::MixerShape shape_of(const RunArguments& a, const at::Tensor& x_BLD) {
+  const int64_t dim = x_BLD.size(2), length = x_BLD.size(1);
+  if (a.head_dim == 0 && dim % a.heads != 0) {
+    refuse("--heads",
+           std::to_string(a.heads) + " heads do not divide the width " + std::to_string(dim), "",
+           "give --head-dim");
+  }
+  if (a.max_length != 0 && a.max_length < length) {
+    refuse("--max-length", std::to_string(a.max_length) + " is below the length of 'x'",
+           "at least " + std::to_string(length));
+  }
+  return {.model_dim = dim,
+          .heads = a.heads,
+          .head_dim = a.head_dim != 0 ? a.head_dim : dim / a.heads,
+          .max_length = a.max_length != 0 ? a.max_length : length};
+}
+
+// Everything the mixer computes with: parameters, then drawn features and the like.
+NamedTensors state_of(const mixers::Mixer& mixer) {
+  NamedTensors state;
+  for (const auto& item : mixer.named_parameters()) state.emplace_back(item.key(), item.value());
+  for (const auto& item : mixer.named_buffers()) state.emplace_back(item.key(), item.value());
+  return state;
+}
+
+void refuse_unknown_tensors(const SafetensorsFile& file, const NamedTensors& state) {
+  std::vector<std::string> known = {kInput, kMask};
+  for (const auto& [name, tensor] : state) known.push_back(name);
+  for (const TensorView& view : file.tensors()) {
+    if (std::find(known.begin(), known.end(), view.name) == known.end()) {
+      refuse(place(file, view.name), "is not a tensor of this mixer", "",
+             suggestion(view.name, known));
+    }
+  }
+}
+
+// Puts the file's weights into the mixer. The file has all of them or none: then false.
+bool load_weights(const SafetensorsFile& file, const NamedTensors& state, Dtype dtype) {
+  const bool has_any = std::any_of(state.begin(), state.end(),
+                                   [&](const auto& item) { return file.find(item.first); });
+  if (!has_any) return false;
+  for (const auto& [name, tensor] : state) {
+    const TensorView* view = file.find(name);
+    if (!view) {
+      refuse(place(file, name), "is missing", shape_text(tensor.sizes()),
+             "give all weights, or none for fresh ones");
+    }
+    if (view->dtype != dtype) {
+      refuse(place(file, name), "is " + to_string(view->dtype), to_string(dtype) + " as 'x'");
+    }
+    if (tensor.sizes() != at::IntArrayRef(view->shape)) {
+      refuse(place(file, name), "has shape " + shape_text(view->shape), shape_text(tensor.sizes()),
+             "see --heads, --head-dim, --max-length and --set");
+    }
+    tensor.copy_(copied(*view, tensor.scalar_type()));
+  }
+  return true;
+}
+
+void write_result(const RunArguments& a, const NamedTensors& tensors, Dtype dtype) {
+  std::vector<TensorView> views;
+  for (const auto& [name, tensor] : tensors) {
+    LRA_CHECK(tensor.is_contiguous());
+    views.push_back({.name = name,
+                     .dtype = dtype,
+                     .shape = tensor.sizes().vec(),
+                     .data = {static_cast<const std::byte*>(tensor.const_data_ptr()),
+                              static_cast<size_t>(tensor.nbytes())}});
+  }
+  write_safetensors(a.out, views, {{"mixer", a.name}, {"heads", std::to_string(a.heads)}});
+}
+
+void print_result(const Program& program, const RunArguments& a, const NamedTensors& tensors,
+                  bool loaded) {
+  Json rows = Json::array();
+  for (const auto& [name, tensor] : tensors) {
+    rows.push_back({{"name", name}, {"shape", tensor.sizes().vec()}});
+  }
+  const char* source = loaded ? "of the file" : "fresh";
+  if (program.common.json) {
+    print_json({{"mixer", a.name}, {"out", a.out}, {"weights", source}, {"tensors", rows}});
+    return;
+  }
+  std::printf("%s, weights %s; wrote %s\n", a.name.c_str(), source, a.out.c_str());
+  for (const auto& [name, tensor] : tensors) {
+    std::printf("  %s %s\n", name.c_str(), shape_text(tensor.sizes()).c_str());
+  }
+}
+
+ExitCode run(const Program& program, const RunArguments& a) {
+  const at::NoGradGuard no_grad;
+  const mixers::MixerSpec& spec = mixers::find_mixer(a.name);
+  const auto file = SafetensorsFile::open(a.in);
+  const at::Tensor x_BLD = read_input(file), mask_BL = read_mask(file, x_BLD);
+  const Dtype dtype = x_BLD.scalar_type() == at::kFloat ? Dtype::kF32 : Dtype::kF64;
+  mixers::Initializer init(static_cast<uint64_t>(a.seed));
+  const auto mixer = spec.make(mixer_settings(a.sets), shape_of(a, x_BLD), init);
+  mixer->to(x_BLD.scalar_type());
+  NamedTensors tensors = state_of(*mixer);
+  refuse_unknown_tensors(file, tensors);
+  const bool loaded = load_weights(file, tensors, dtype);
+  if (loaded && a.has_seed) {
+    refuse("--seed", "the file brings its own weights", "", "leave --seed or the weights away");
+  }
+  mixers::MixerContext context;
+  context.mask_BL = mask_BL;
+  const at::Tensor y_BLD = mixer->forward(x_BLD, context).contiguous();
+  tensors.insert(tensors.begin(), {kOutput, y_BLD});
+  write_result(a, tensors, dtype);
+  print_result(program, a, tensors, loaded);
+  return ExitCode::kDone;
+}
+
+}  // namespace
+
+void add_mixer(CLI::App& app, Program& program) {
+  CLI::App* mixer = app.add_subcommand("mixer", "run one mixer on a tensor from a file");
+  mixer->require_subcommand(1);
+  auto a = std::make_shared<RunArguments>();
+  auto* command =
+      add_command(*mixer, program, "run", "apply a mixer to 'x' [B, L, D] of a safetensors file",
+                  [&program, a] { return run(program, *a); });
+  command->add_option("name", a->name, "a model")->required();
+  command
+      ->add_option("--in", a->in,
+                   "safetensors with 'x' [B, L, D] (F32 or F64), perhaps 'mask' [B, L] (U8 or "
+                   "BOOL, 1 = token), and all weights or none")
+      ->required();
+  command->add_option("--out", a->out, "safetensors to write: 'y' and the weights")->required();
+  command->add_option("--set", a->sets, "mixer.KEY=VALUE: override a setting")->take_all();
+  command->add_option("--seed", a->seed, "of fresh weights (default 0)")
+      ->check(seed_range())
+      ->each([a](const std::string&) { a->has_seed = true; });
+  command->add_option("--heads", a->heads, "attention heads (default 1)")->check(count_range());
+  command->add_option("--head-dim", a->head_dim, "width of a head (default D / heads)")
+      ->check(count_range());
+  command
+      ->add_option("--max-length", a->max_length,
+                   "length that the weights are made for (default L)")
+      ->check(count_range());
+}
+
+}  // namespace lra::cli

@@ -1,0 +1,134 @@
+// Performer (Choromanski et al. 2021, arXiv:2009.14794): softmax attention estimated by positive
+// orthogonal random features, FAVOR+. With x' = E^-1/4 x and random rows w_r, r = 1 .. R,
+//
+//   phi_r(x) = R^-1/2 exp(w_r . x' - |x'|^2 / 2)                       (lemma 1, equation 5)
+//   o_i = sum_j (phi(q_i) . phi(k_j)) v_j / sum_j phi(q_i) . phi(k_j)   (equation 4)
+//
+// Taken in another order, these sums are two softmax attentions with the rows w_r in the middle:
+// with n_r = log sum_j exp(w_r . k'_j - |k'_j|^2 / 2),
+//
+//   u_r = sum_j exp(w_r . k'_j - |k'_j|^2 / 2 - n_r) v_j        R queries w_r, L keys k'_j
+//   o_i = sum_r softmax_r(w_r . q'_i + n_r) u_r                 L queries q'_i, R keys w_r
+//
+// (R^-1/2 and |q'_i|^2 / 2 cancel.) So the attention kernel computes it in O(L R E) time and O(L E)
+// memory: no feature is ever stored. Logarithms cannot overflow and the denominator cannot vanish,
+// so there is nothing to stabilise; the authors' code subtracts maxima and adds 1e-6 to each
+// feature (docs/deviations.md, 13c).
+//
+// One draw of the rows serves all heads of a layer. Evaluation uses draw 0, a function of the run's
+// seed; training step s uses draw s / redraw. By default nothing is drawn again, so that a model is
+// tested with the features it learned with; the paper finds that drawing again helps a model to
+// learn softmax attention itself, and then a short interval is wanted.
+//
+// Bidirectional only: inside a block of a causal pass the order of the sums cannot be exchanged.
+//
+// `features = "relu"` is what the benchmark's authors ran on all tasks but ListOps: phi(x) =
+// relu(x) + 1e-3 without any random numbers (docs/deviations.md, 13a).
+#include <cmath>
+
+#include "base/rng.h"
+#include "mixers/all.h"
+#include "mixers/layers.h"
+#include "mixers/random_features.h"
+#include "ops/attention.h"
+#include "ops/feature_attention.h"
+
+namespace lra::mixers {
+namespace {
+
+using at::Tensor;
+
+constexpr double kReluOffset = 1e-3;
+// Far below the least denominator, 1e-6 E per valid key: only for an example of padding alone.
+constexpr double kReluEps = 1e-20;
+
+class Performer : public Mixer {
+ public:
+  struct Config {
+    std::string features = "softmax";
+    int64_t num_features = 256;
+    std::string norms = "gaussian";
+    int64_t redraw = 0;
+    void fields(auto& f) {
+      f("features", features,
+        "softmax: FAVOR+ random features; relu: relu(x) + 1e-3, which has no other settings",
+        one_of({"softmax", "relu"}));
+      f("num_features", num_features, "random features of each head", between(1, 65536));
+      f("norms", norms,
+        "lengths of the random rows; gaussian: those of Gaussian vectors; fixed: sqrt of the head "
+        "width",
+        one_of({"gaussian", "fixed"}));
+      f("redraw", redraw, "training steps after which features are drawn again; 0: never",
+        at_least(0));
+    }
+  };
+
+  Performer(const Config& config, const MixerShape& shape, Initializer& init)
+      : config_(config), head_dim_(shape.head_dim) {
+    qkv_ = register_module("qkv", std::make_shared<HeadProjection>(3, shape.model_dim, shape.heads,
+                                                                   shape.head_dim, init));
+    output_ = register_module(
+        "output", std::make_shared<HeadMerge>(shape.model_dim, shape.heads, shape.head_dim, init));
+    if (config_.features != "softmax") return;
+    key_ = init.next_key();
+    features_ = register_buffer("features", draw(0));
+  }
+
+  Tensor forward(const Tensor& x_BLD, const MixerContext& context) override {
+    const auto parts = qkv_->forward(x_BLD).unbind(2);
+    if (config_.features == "softmax") {
+      return output_->forward(
+          favor(parts[0], parts[1], parts[2], features(context), context.mask_BL));
+    }
+    const auto phi = [](const Tensor& x) { return at::relu(x) + kReluOffset; };
+    return output_->forward(
+        ops::feature_attention(phi(parts[0]), phi(parts[1]), parts[2], context.mask_BL, kReluEps));
+  }
+
+ private:
+  Tensor draw(int64_t index) const {
+    const auto norms = config_.norms == "gaussian" ? FeatureNorms::kGaussian : FeatureNorms::kFixed;
+    return orthogonal_features(config_.num_features, head_dim_, norms,
+                               derive_key(key_, RandomUse::kMixer, static_cast<uint32_t>(index)));
+  }
+
+  Tensor features(const MixerContext& context) const {
+    const int64_t index =
+        context.training && config_.redraw > 0 ? context.step / config_.redraw : 0;
+    return index == 0 ? features_ : draw(index).to(features_.options());
+  }
+
+  // q, k, v [B, L, H, E], w [R, E] -> [B, L, H, E]. What is added to a score is one more column of
+  // queries and keys; as the operator multiplies q . k by `scale`, it is divided by that here.
+  static Tensor favor(const Tensor& q_BLHE, const Tensor& k_BLHE, const Tensor& v_BLHE,
+                      const Tensor& w_RE, const Tensor& mask_BL) {
+    const int64_t batch = q_BLHE.size(0), heads = q_BLHE.size(2), width = q_BLHE.size(3);
+    const double scale = std::pow(static_cast<double>(width), -0.25);
+    const auto for_all = [&](const Tensor& rows_RE) {
+      return rows_RE.unsqueeze(0).unsqueeze(2).expand({batch, -1, heads, -1});
+    };
+    const Tensor lengths_BLH1 = k_BLHE.square().sum(-1, true) * (-scale / 2);
+    const ops::PartialAttention summary = ops::partial_attention(
+        for_all(at::constant_pad_nd(w_RE, {0, 1}, 1)), at::cat({k_BLHE, lengths_BLH1}, -1),
+        at::constant_pad_nd(v_BLHE, {0, 1}), {}, {.keys = mask_BL, .queries = {}}, {}, scale);
+    const Tensor norms_BRH1 = summary.logsumexp_BHL.transpose(1, 2).unsqueeze(-1) / scale;
+    const Tensor out = ops::attention(at::constant_pad_nd(q_BLHE, {0, 1}, 1),
+                                      at::cat({for_all(w_RE), norms_BRH1}, -1), summary.out_BLHE,
+                                      {}, {.keys = {}, .queries = mask_BL}, {}, scale);
+    return out.narrow(-1, 0, width);
+  }
+
+  Config config_;
+  int64_t head_dim_;
+  uint64_t key_ = 0;
+  Tensor features_;  // draw 0
+  std::shared_ptr<HeadProjection> qkv_;
+  std::shared_ptr<HeadMerge> output_;
+};
+
+}  // namespace
+
+constinit const MixerSpec kPerformer = mixer_spec<Performer>(
+    "performer", "Performer", "Choromanski et al. 2021, arXiv:2009.14794", "L m", false);
+
+}  // namespace lra::mixers

@@ -1,0 +1,200 @@
+// Every preset of every pair of task and model: it resolves, builds a model of the size that the
+// definitions give, and takes a training step.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "base/rng.h"
+#include "mixers/all.h"
+#include "models/classifier.h"
+#include "ops/adam.h"
+#include "tasks/all.h"
+#include "training/flat_parameters.h"
+#include "training/run_config.h"
+#include "training/test_runs.h"
+
+namespace lra::training {
+namespace {
+
+int64_t integer(const RunConfig& run, const char* setting) {
+  return std::get<int64_t>(run.mixer_settings.find(setting)->value);
+}
+
+int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+struct Sizes {
+  int64_t D, Q, M, H;  // width of the stream, of all heads, of the feed-forward layer; heads
+  int64_t P;           // positions inside the model, CLS included
+};
+
+// Synthesizer: the scores of each variant, then values and output, and queries and keys too with
+// the dot product.
+int64_t synthesizer_parameters(const RunConfig& run, const Sizes& s) {
+  const std::string variant = std::get<std::string>(run.mixer_settings.find("variant")->value);
+  const bool dot_product = std::get<bool>(run.mixer_settings.find("dot_product")->value);
+  const int64_t projections = (dot_product ? 4 : 2) * s.D * s.Q, hidden = s.Q * s.D + s.Q;
+  if (variant == "random") return projections + s.H * s.P * s.P;
+  if (variant == "factorized_random") return projections + 2 * s.H * s.P * integer(run, "rank");
+  if (variant == "dense") return projections + hidden + s.P * s.Q + s.H * s.P;
+  const auto side = static_cast<int64_t>(std::ceil(std::sqrt(s.P)));
+  return projections + hidden + (side + ceil_div(s.P, side)) * (s.Q + s.H);
+}
+
+// From the definitions. Four projections, D -> Q for queries, keys and values and Q -> D back, are
+// common to all mechanisms that say nothing else. -1: no formula.
+int64_t mixer_parameters(const RunConfig& run, const Sizes& s) {
+  const int64_t attention = 4 * s.D * s.Q;
+  const std::string& model = run.model;
+  if (model == "linformer") return attention + s.P * integer(run, "rank");
+  if (model == "synthesizer") return synthesizer_parameters(run, s);
+  // Queries and keys are one.
+  if (model == "reformer") return attention - s.D * s.Q;
+  // Global tokens have queries, keys and values of their own.
+  if (model == "longformer")
+    return attention + (integer(run, "global_tokens") > 0 ? 3 : 0) * s.D * s.Q;
+  // A row of sort scores per head and block.
+  if (model == "sinkhorn") return attention + ceil_div(s.P, integer(run, "block")) * s.Q;
+  for (const char* plain : {"transformer", "local", "sparse_transformer", "bigbird",
+                            "linear_transformer", "performer"}) {
+    if (model == plain) return attention;
+  }
+  return -1;
+}
+
+int64_t head_parameters(const models::ModelConfig& m, int64_t input, int64_t classes) {
+  const auto layer = [](int64_t in, int64_t out) { return in * out + out; };
+  if (m.classifier == "linear") return layer(input, classes);
+  if (m.classifier == "mlp") return layer(input, m.mlp_dim) + layer(m.mlp_dim, classes);
+  const int64_t half = m.mlp_dim / 2;
+  return layer(input, m.mlp_dim) + layer(m.mlp_dim, half) + layer(half, classes);
+}
+
+int64_t expected_parameters(const RunConfig& run, const TaskShape& shape) {
+  const models::ModelConfig& m = run.model_config;
+  const bool has_cls = m.pooling == "cls";
+  const Sizes s{m.embed_dim, m.qkv_dim, m.mlp_dim, m.heads, shape.length + has_cls};
+  const int64_t of_mixer = mixer_parameters(run, s);
+  if (of_mixer < 0) return -1;
+  const int64_t norm = 2 * s.D, feed_forward = 2 * s.D * s.M + s.M + s.D;
+  const int64_t embedding =
+      shape.vocabulary * s.D + (has_cls ? s.D : 0) + (m.positions == "learned" ? s.P * s.D : 0);
+  const int64_t vectors = shape.num_towers == 1 ? 1 : m.pair_features == "nli" ? 4 : 2;
+  return embedding + m.layers * (2 * norm + of_mixer + feed_forward) + norm +
+         head_parameters(m, vectors * s.D, shape.num_classes);
+}
+
+// Above the blocks of all mixers, yet short enough to build the published widths in no time.
+constexpr int64_t kShortLength = 70;
+
+struct Built {
+  RunConfig run;
+  TaskShape shape;
+  models::SequenceClassifier model;
+};
+
+Built built(const std::string& task, const std::string& model, const std::string& preset) {
+  RunConfig run = resolve_run(task, model, preset, 0, {}, {});
+  TaskShape shape = run.make_task()->shape();
+  shape.length = kShortLength;
+  models::SequenceClassifier classifier(shape, run.model_config, run.mixer_spec(),
+                                        run.mixer_settings, run.seed);
+  return {std::move(run), shape, std::move(classifier)};
+}
+
+template <typename Visit>
+void for_every_pair(Visit visit) {
+  for (const tasks::TaskSpec* task : tasks::all_tasks()) {
+    for (const std::string& model : mixers::mixer_names()) {
+      SCOPED_TRACE(std::string(task->name) + " " + model);
+      visit(std::string(task->name), model);
+    }
+  }
+}
+
+TEST(Presets, BuildModelsOfTheSizeThatTheDefinitionsGive) {
+  for_every_pair([](const std::string& task, const std::string& model) {
+    for (const std::string& preset : preset_names(task)) {
+      const Built b = built(task, model, preset);
+      const int64_t expected = expected_parameters(b.run, b.shape);
+      ASSERT_GE(expected, 0) << "mixer_parameters() has no formula for '" << model << "'";
+      EXPECT_EQ(b.model.num_parameters(), expected) << preset;
+    }
+  });
+}
+
+// Parameters of the released models at full length, counted on the authors' code. Left out are the
+// models where that code computes something else than the definition.
+TEST(Presets, OfTheReleaseHaveTheSizesOfTheAuthorsCode) {
+  struct Row {
+    const char *task, *model;
+    int64_t parameters;
+  };
+  constexpr Row kRows[] = {
+      {"listops", "transformer", 8948746},
+      {"listops", "local", 8948746},
+      {"listops", "linformer", 9076810},
+      {"listops", "synthesizer", 137076778},
+      {"listops", "linear_transformer", 8948746},
+      {"listops", "performer", 8948746},
+      {"text", "transformer", 3486722},
+      {"text", "linformer", 3550786},
+      {"text", "synthesizer", 19518738},
+      {"text", "performer", 3486722},
+      {"retrieval", "transformer", 1087618},
+      {"retrieval", "linformer", 1343618},
+      {"retrieval", "synthesizer", 257087618},
+      {"retrieval", "performer", 1087618},
+      {"image", "transformer", 248458},
+      {"image", "local", 248202},
+      {"image", "linformer", 264858},
+      {"image", "synthesizer", 8653458},
+      {"image", "performer", 248458},
+      {"image", "linear_transformer", 248458},
+  };
+  for (const Row& row : kRows) {
+    const RunConfig run = resolve_run(row.task, row.model, "release", 0, {}, {});
+    EXPECT_EQ(expected_parameters(run, run.make_task()->shape()), row.parameters)
+        << row.task << " " << row.model;
+  }
+}
+
+// Tokens and lengths as a batch of the task has them; lengths differ where there is padding.
+models::TokenBatch random_batch(const TaskShape& shape, int64_t rows) {
+  models::TokenBatch batch{.tokens_BL = at::zeros({rows, shape.length}, at::kInt), .lengths_B = {}};
+  RandomStream stream(1);
+  if (shape.has_padding) batch.lengths_B = at::empty({rows}, at::kInt);
+  for (int64_t r = 0; r < rows; ++r) {
+    const int64_t length = shape.has_padding ? shape.length - 9 * r : shape.length;
+    if (shape.has_padding) batch.lengths_B[r] = static_cast<int32_t>(length);
+    auto* tokens = batch.tokens_BL[r].mutable_data_ptr<int32_t>();
+    for (int64_t i = 0; i < length; ++i) {
+      tokens[i] =
+          static_cast<int32_t>(1 + stream.below(static_cast<uint32_t>(shape.vocabulary) - 1));
+    }
+  }
+  return batch;
+}
+
+TEST(Presets, OfLaptopsTakeATrainingStep) {
+  const OneThread one_thread;
+  constexpr int64_t kExamples = 2;
+  for_every_pair([](const std::string& task, const std::string& model) {
+    const Built b = built(task, model, "small");
+    FlatParameters parameters(b.model.parameter_list());
+    const at::Tensor before = parameters.values.clone();
+    parameters.zero_gradients();
+    const at::Tensor logits = b.model.forward(random_batch(b.shape, kExamples * b.shape.num_towers),
+                                              {.training = true, .seed = 1, .step = 3});
+    EXPECT_EQ(logits.sizes(), at::IntArrayRef({kExamples, b.shape.num_classes}));
+    at::cross_entropy_loss(logits, at::zeros({kExamples}, at::kLong)).backward();
+    EXPECT_GT(ops::gradient_norm(parameters.gradients), 0);
+    EXPECT_TRUE(std::isfinite(ops::gradient_norm(parameters.gradients)));
+    ops::adam_step(parameters.values, parameters.gradients, parameters.m, parameters.v,
+                   {.learning_rate = b.run.train.learning_rate}, 0, 1);
+    EXPECT_TRUE(parameters.values.isfinite().all().item<bool>());
+    EXPECT_FALSE(at::equal(parameters.values, before));
+  });
+}
+
+}  // namespace
+}  // namespace lra::training

@@ -1,0 +1,265 @@
+"""Every mixer once more in NumPy float64 from its definition, against lra mixer run.
+
+Values with dense L x L arrays, padding, weights that go out and come in again with the same bits,
+the tables of docs/mixers.md, and the errors for files that do not fit.
+"""
+import json
+import math
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+import numpy as np
+
+try:
+    from safetensors.numpy import load_file, save_file
+except ImportError:
+    print("skipped: no safetensors package")
+    sys.exit(77)
+
+PROGRAM = os.environ["LRA_PROGRAM"]
+BATCH, LENGTH, WIDTH, HEADS, HEAD_DIM, MAX_LENGTH = 3, 37, 10, 2, 6, 41
+SIZES = ["--heads", HEADS, "--head-dim", HEAD_DIM, "--max-length", MAX_LENGTH]
+# Largest allowed difference, relative to the largest value.
+TOLERANCE = {np.float64: 1e-12, np.float32: 1e-5}
+
+
+def softmax(scores, allowed):
+    """Over the last axis; a row that may see nothing gives zeros."""
+    scores = np.where(allowed, scores, -np.inf)
+    largest = scores.max(-1, keepdims=True)
+    weights = np.where(allowed, np.exp(scores - np.where(np.isfinite(largest), largest, 0)), 0)
+    return weights / np.maximum(weights.sum(-1, keepdims=True), 1e-300)
+
+
+def project(x, weight, parts=1):
+    """-> `parts` arrays [B, H, L, E]"""
+    y = (x @ weight.T).reshape(*x.shape[:2], parts, HEADS, HEAD_DIM)
+    return list(y.transpose(2, 0, 3, 1, 4))
+
+
+def merged(y, w):
+    """[B, H, L, E] -> [B, L, D]"""
+    return y.transpose(0, 2, 1, 3).reshape(y.shape[0], y.shape[2], -1) @ w["output.weight"].T
+
+
+def attend(x, valid, w, allowed=True):
+    q, k, v = project(x, w["qkv.weight"], 3)
+    allowed = allowed & valid[:, None, None, :]
+    return merged(softmax(q @ k.swapaxes(2, 3) / math.sqrt(HEAD_DIM), allowed) @ v, w)
+
+
+def transformer(x, valid, w, settings):
+    return attend(x, valid, w)
+
+
+def local(x, valid, w, settings):
+    block = np.arange(x.shape[1]) // settings["block"]
+    return attend(x, valid, w, block[:, None] == block[None, :])
+
+
+def linformer(x, valid, w, settings):
+    (q,), (k, v) = project(x, w["query.weight"]), project(x, w["key_value.weight"], 2)
+    p = w["projection"][: x.shape[1]] * valid[:, :, None]  # [B, L, rank]
+    k, v = (np.einsum("blr,bhle->bhre", p, t) for t in (k, v))
+    return merged(softmax(q @ k.swapaxes(2, 3) / math.sqrt(HEAD_DIM), True) @ v, w)
+
+
+def by_features(phi_q, phi_k, v, valid, eps):
+    weights = phi_q @ phi_k.swapaxes(2, 3) * valid[:, None, None, :]
+    return weights / (weights.sum(-1, keepdims=True) + eps) @ v
+
+
+def linear_transformer(x, valid, w, settings):
+    q, k, v = project(x, w["qkv.weight"], 3)
+    q, k = (np.where(t > 0, t + 1, np.exp(np.minimum(t, 0))) for t in (q, k))
+    return merged(by_features(q, k, v, valid, settings["eps"]), w)
+
+
+def performer(x, valid, w, settings):
+    q, k, v = project(x, w["qkv.weight"], 3)
+    if settings["features"] == "relu":
+        q, k = (np.maximum(t, 0) + 1e-3 for t in (q, k))
+    else:
+        scaled = (t * HEAD_DIM**-0.25 for t in (q, k))
+        q, k = (np.exp(t @ w["features"].T - (t * t).sum(-1, keepdims=True) / 2) for t in scaled)
+    return merged(by_features(q, k, v, valid, 1e-300), w)
+
+
+def synthesizer(x, valid, w, settings):
+    length, variant = x.shape[1], settings["variant"]
+    if variant == "random":
+        scores = w["random"][:, :length, :length]
+    elif variant == "factorized_random":
+        scores = (w["factor1"] @ w["factor2"].swapaxes(1, 2))[:, :length, :length]
+    else:
+        hidden = np.maximum(x @ w["hidden.weight"].T + w["hidden.bias"], 0)
+        hidden = hidden.reshape(*x.shape[:2], HEADS, HEAD_DIM).transpose(0, 2, 1, 3)
+        part = {name: hidden @ w[name + ".weight"].swapaxes(1, 2) + w[name + ".bias"][:, None, :]
+                for name in ("scores", "scores_a", "scores_b") if name + ".weight" in w}
+        j = np.arange(length)
+        n = math.isqrt(MAX_LENGTH - 1) + 1
+        scores = (part["scores"][..., :length] if variant == "dense"
+                  else part["scores_a"][..., j % n] * part["scores_b"][..., j // n])
+    allowed = valid[:, None, None, :]
+    if settings["causal"]:
+        allowed = allowed & np.tri(length, dtype=bool)
+    if settings["dot_product"]:
+        q, k, v = project(x, w["qkv.weight"], 3)
+        scores = scores + q @ k.swapaxes(2, 3) / math.sqrt(HEAD_DIM)
+    else:
+        (v,) = project(x, w["value.weight"])
+    return merged(softmax(scores, allowed) @ v, w)
+
+
+REFERENCES = [transformer, local, linformer, linear_transformer, performer, synthesizer]
+# Settings besides the defaults.
+CASES = {
+    "transformer": [{}],
+    "local": [{"block": 8}, {"block": 50}],
+    "linformer": [{"rank": 7}],
+    "linear_transformer": [{}, {"eps": 0.5}],
+    "performer": [{"num_features": 16}, {"num_features": 2, "norms": "fixed"},
+                  {"features": "relu"}],
+    "synthesizer": [{"variant": variant, "dot_product": mixed, "causal": causal, "rank": 4}
+                    for variant in ("random", "factorized_random", "dense", "factorized_dense")
+                    for mixed in (False, True) for causal in (False, True)],
+}
+
+
+def lra(*words):
+    words = [PROGRAM, *map(str, words), "--threads", "1"]
+    return subprocess.run(words, capture_output=True, text=True)
+
+
+def lra_json(*words):
+    done = lra(*words, "--json")
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def default_settings(name):
+    rows = lra_json("help", name)
+    mixer = {row["setting"].removeprefix("mixer."): row["default"].strip('"') for row in rows
+             if row["setting"].startswith("mixer.")}
+    return {key: json.loads(text) if re.fullmatch(r"true|false|-?[\d.]+(e-?\d+)?", text) else text
+            for key, text in mixer.items()}
+
+
+def run_mixer(name, folder, tensors, settings, *more):
+    save_file(tensors, folder / "in.safetensors")
+    sets = [f"--set=mixer.{key}={json.dumps(value)}" for key, value in settings.items()]
+    done = lra("mixer", "run", name, "--in", folder / "in.safetensors", "--out",
+               folder / "out.safetensors", *sets, *more)
+    assert done.returncode == 0, f"{name} {settings}: {done.stderr}"
+    return load_file(folder / "out.safetensors")
+
+
+def documented_tensors(name, settings):
+    """{tensor: shape} that docs/mixers.md promises."""
+    sections = re.split(r"^## ", pathlib.Path("docs/mixers.md").read_text(), flags=re.MULTILINE)
+    section = [s for s in sections if s.startswith(f"`{name}`")]
+    assert section, f"docs/mixers.md has no section '## `{name}`'"
+    n = math.isqrt(MAX_LENGTH - 1) + 1
+    values = {"D": WIDTH, "H": HEADS, "E": HEAD_DIM, "Lmax": MAX_LENGTH, "n": n,
+              "m": -(-MAX_LENGTH // n), **settings}
+    shapes = {}
+    for tensor, shape, when in re.findall(r"^\| `(\S+)` \| \[(.*)\] \| (.*) \|$", section[0],
+                                          flags=re.MULTILINE):
+        if when != "always":
+            key, wanted = when.split(" = ")
+            value = settings[key]
+            text = json.dumps(value) if isinstance(value, bool) else str(value)
+            if text not in wanted.split(", "):
+                continue
+        shapes[tensor] = [math.prod(int(word) if word.isdigit() else values[word]
+                                    for word in side.split()) for side in shape.split(", ")]
+    return shapes
+
+
+def inputs(dtype):
+    rng = np.random.default_rng(5)
+    x = rng.uniform(-2, 2, (BATCH, LENGTH, WIDTH)).astype(dtype)
+    lengths = np.array([LENGTH, 20, 1])
+    mask = np.arange(LENGTH)[None, :] < lengths[:, None]
+    return x, mask
+
+
+def check_case(reference, settings, dtype, folder):
+    name = reference.__name__
+    full = {**default_settings(name), **settings}
+    x, mask = inputs(dtype)
+    for tensors, valid in (({"x": x}, np.ones_like(mask)),
+                           ({"x": x, "mask": mask}, mask),
+                           ({"x": x, "mask": mask.astype(np.uint8)}, mask)):
+        result = run_mixer(name, folder, tensors, settings, *SIZES, "--seed", 3)
+        weights = {key: value for key, value in result.items() if key != "y"}
+        shapes = {key: list(value.shape) for key, value in weights.items()}
+        assert shapes == documented_tensors(name, full), f"{name} {settings}: tensors are {shapes}"
+        exact = reference(x.astype(np.float64), valid,
+                          {key: value.astype(np.float64) for key, value in weights.items()}, full)
+        error = np.abs(result["y"] - exact)[valid].max() / np.abs(exact[valid]).max()
+        assert error <= TOLERANCE[dtype], f"{name} {settings} {dtype.__name__}: {error:.1e}"
+        again = run_mixer(name, folder, {**tensors, **weights}, settings, *SIZES)
+        assert all(np.array_equal(again[key], result[key]) for key in result), f"{name}: {settings}"
+    print(f"ok: {name} {settings} {dtype.__name__}: {error:.1e}")
+
+
+def refuse(folder, phrase, tensors, *words):
+    """One line with the phrase on standard error, exit code 2, nothing written."""
+    save_file(tensors, folder / "bad.safetensors")
+    done = lra("mixer", "run", *words, "--in", folder / "bad.safetensors", "--out",
+               folder / "never.safetensors")
+    assert done.returncode == 2, f"{words}: {done.returncode}, {done.stderr}"
+    assert done.stderr.count("\n") == 1 and re.search(phrase, done.stderr), done.stderr
+    assert not (folder / "never.safetensors").exists()
+
+
+def check_errors(folder):
+    x = np.zeros((2, 5, 4), np.float32)
+    fresh = run_mixer("linformer", folder, {"x": x}, {"rank": 3})
+    weights = {key: value for key, value in fresh.items() if key != "y"}
+    whole = {"x": x, **weights}
+    linformer_3 = ("linformer", "--set", "mixer.rank=3")
+    refuse(folder, "unknown model 'linfomer'.*'linformer'", {"x": x}, "linfomer")
+    refuse(folder, "tensor 'x': is missing", {"mask": np.ones((2, 5), np.uint8)}, "local")
+    refuse(folder, r"tensor 'x': has shape \[2, 5\]", {"x": x[..., 0].copy()}, "local")
+    refuse(folder, "tensor 'x': is I32", {"x": x.astype(np.int32)}, "local")
+    refuse(folder, r"tensor 'mask': has shape \[5\].*\[2, 5\]",
+           {"x": x, "mask": np.ones(5, np.uint8)}, "local")
+    refuse(folder, "tensor 'mask': is F32", {"x": x, "mask": x[..., 0].copy()}, "local")
+    refuse(folder, "tensor 'mask': holds a value above 1",
+           {"x": x, "mask": np.full((2, 5), 2, np.uint8)}, "local")
+    refuse(folder, "tensor 'projection': is missing",
+           {key: value for key, value in whole.items() if key != "projection"}, *linformer_3)
+    refuse(folder, r"tensor 'projection': has shape \[4, 3\].*\[5, 3\]",
+           {**whole, "projection": weights["projection"][:4].copy()}, *linformer_3)
+    refuse(folder, "tensor 'projection': is F64.*F32",
+           {**whole, "projection": weights["projection"].astype(np.float64)}, *linformer_3)
+    refuse(folder, "tensor 'projektion': is not.*'projection'",
+           {**whole, "projektion": weights["projection"]}, *linformer_3)
+    refuse(folder, "--seed: .*its own weights", whole, *linformer_3, "--seed", 1)
+    refuse(folder, "3 heads do not divide the width 4", {"x": x}, "local", "--heads", 3)
+    refuse(folder, "--max-length: 4 is below", {"x": x}, "local", "--max-length", 4)
+    refuse(folder, "unknown setting 'rank'", {"x": x}, "linformer", "--set", "rank=3")
+    refuse(folder, "mixer.rnk.*'rank'", {"x": x}, "linformer", "--set", "mixer.rnk=3")
+    print("ok: errors")
+
+
+def main():
+    names = sorted(row["name"] for row in lra_json("list", "models")["models"])
+    missing = set(names) - {reference.__name__ for reference in REFERENCES}
+    assert not missing, f"no definition in this file: {sorted(missing)}"
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = pathlib.Path(temporary)
+        for reference in REFERENCES:
+            for settings in CASES[reference.__name__]:
+                for dtype in (np.float64, np.float32):
+                    check_case(reference, settings, dtype, folder)
+        check_errors(folder)
+
+
+main()
