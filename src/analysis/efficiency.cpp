@@ -1,7 +1,9 @@
 #include "analysis/efficiency.h"
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
+#include <optional>
 
 #include "base/clock.h"
 #include "base/resources.h"
@@ -47,16 +49,19 @@ Measurement measure(const training::RunConfig& run, const EfficiencyOptions& opt
   const TaskShape shape = run.make_task()->shape();
   models::SequenceClassifier model(shape, run.model_config, run.mixer_spec(), run.mixer_settings,
                                    run.seed);
-  training::FlatParameters parameters(model.parameter_list());
+  // Inference has no gradients and moments.
+  std::optional<training::FlatParameters> parameters;
+  if (options.train) parameters.emplace(model.parameter_list());
   const models::TokenBatch tokens = random_tokens(shape, options.batch);
   const at::Tensor labels = at::zeros({options.batch}, at::kLong);
   const training::TrainConfig& t = run.train;
   int64_t step = 0;
   const auto train_step = [&] {
-    parameters.zero_gradients();
+    parameters->zero_gradients();
     const models::StepRandom random{.training = true, .seed = run.seed, .step = step};
     at::cross_entropy_loss(model.forward(tokens, random), labels).backward();
-    ops::adam_step(parameters.values, parameters.gradients, parameters.m, parameters.v,
+    LRA_CHECK(std::isfinite(ops::gradient_norm(parameters->gradients)));
+    ops::adam_step(parameters->values, parameters->gradients, parameters->m, parameters->v,
                    {training::learning_rate(t, step), t.beta1, t.beta2, t.eps, t.weight_decay},
                    step, 1);
     ++step;
@@ -68,7 +73,9 @@ Measurement measure(const training::RunConfig& run, const EfficiencyOptions& opt
   std::vector<double> rates =
       options.train ? timed_windows(train_step, options) : timed_windows(infer_step, options);
   std::sort(rates.begin(), rates.end());
-  const double median = rates[rates.size() / 2];
+  const size_t middle = rates.size() / 2;
+  const double median =
+      rates.size() % 2 == 1 ? rates[middle] : (rates[middle - 1] + rates[middle]) / 2;
   return {.mode = options.train ? "train" : "infer",
           .dtype = "fp32",
           .length = shape.length,

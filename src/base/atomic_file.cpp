@@ -40,6 +40,8 @@ int sync(int fd) {
   return 0;
 }
 
+}  // namespace
+
 int sync_folder(const std::string& folder) {
   const int fd = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   // A folder that may be written but not listed cannot be opened; the file itself is safe.
@@ -48,8 +50,6 @@ int sync_folder(const std::string& folder) {
   ::close(fd);
   return problem;
 }
-
-}  // namespace
 
 int write_all(int fd, std::span<const std::byte> data) {
   while (!data.empty()) {

@@ -3,7 +3,8 @@
 // The new content goes to a temporary file in the same folder, is flushed to the device and renamed
 // over the old file; then the folder is flushed, so that the name survives a power cut as well.
 // Every failure is an lra::Error with exit code 74 that names path and cause; the temporary is
-// removed and the old file is untouched.
+// removed and the old file is untouched, unless only the last flush of the folder failed: then the
+// new file stands under its name, complete.
 #pragma once
 
 #include <cstddef>
@@ -44,6 +45,10 @@ void write_file_atomically(const std::string& path, std::string_view content);
 // The whole file. Throws when it cannot be read (exit code 2 when there is no such file, else 74)
 // or holds more than `max_bytes` bytes.
 std::string read_file(const std::string& path, uint64_t max_bytes);
+
+// Flushes the names in a folder to the device. Returns 0, or errno; file systems without such an
+// operation count as flushed.
+int sync_folder(const std::string& folder);
 
 // Writes all of `data` to a descriptor, past interrupted and short writes. Returns 0, or errno.
 int write_all(int fd, std::span<const std::byte> data);

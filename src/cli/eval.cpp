@@ -2,6 +2,7 @@
 #include <cstdio>
 
 #include "base/progress.h"
+#include "base/run_record.h"
 #include "base/stop_flag.h"
 #include "base/text_format.h"
 #include "cli/command.h"
@@ -16,12 +17,23 @@ namespace {
 
 struct EvalArguments {
   std::string run, split = "test", checkpoint = "last", data;
+  bool other_data = false;
 };
 
 std::string checkpoint_file(const EvalArguments& a) {
   if (a.checkpoint.ends_with(".safetensors")) return a.checkpoint;
   const std::string name = a.checkpoint == "last" ? "latest" : a.checkpoint;
   return training::RunFolder{a.run}.checkpoints() + "/" + name + "/model.safetensors";
+}
+
+// A score belongs to the data that the run was made with.
+void check_data(const EvalArguments& a, const tasks::Dataset& dataset) {
+  const RunRecord record = read_record(training::RunFolder{a.run}.record());
+  if (a.other_data || record.data_hash == dataset.hash()) return;
+  throw Error({.where = dataset.folder(),
+               .what = "is not the data of " + a.run + ", hash " + dataset.hash(),
+               .expected = record.data_hash,
+               .advice = "name the right folder with --data, or say --other-data"});
 }
 
 void print_text(const training::EvaluationResult& result, const EvalArguments& a) {
@@ -47,6 +59,7 @@ ExitCode eval(const Program& program, const EvalArguments& a) {
   const auto task = config.make_task();
   const auto dataset = training::prepare_data(config.task_spec(), *task,
                                               training::data_root(a.data), program.common.quiet);
+  check_data(a, dataset);
   const models::SequenceClassifier model(task->shape(), config.model_config, config.mixer_spec(),
                                          config.mixer_settings, config.seed);
   training::FlatParameters parameters(model.parameter_list());
@@ -85,6 +98,8 @@ void add_eval(CLI::App& app, Program& program) {
   command->add_option("--checkpoint", a->checkpoint,
                       "last, best, or a model.safetensors (default last)");
   command->add_option("--data", a->data, "folder of the data; default $LRA_DATA, else ./data");
+  command->add_flag("--other-data", a->other_data,
+                    "evaluate on data that the run was not made with");
 }
 
 }  // namespace lra::cli

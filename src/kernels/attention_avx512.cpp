@@ -175,7 +175,7 @@ class ForwardTile {
     const int64_t row = query - computed.begin;
     const bool sees_keys = query >= computed.begin && query < computed.end &&
                            is_valid_query(problem_, plane_.batch, query) &&
-                           scratch_.row_max[row] != -kInfinity;
+                           scratch_.row_sum[row] != 0;  // NaN stays
     const int64_t to = plane_.runs.row(query);
     float* out = args_.out.row(plane_.batch, plane_.head, to);
     float& logsumexp = args_.logsumexp[plane_.index * problem_.shape.query_length + to];

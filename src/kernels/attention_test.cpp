@@ -125,6 +125,21 @@ TEST(AttentionRef, MatchesDenseFormulasInDouble) {
   }
 }
 
+// Not a query without keys, whose output is 0.
+TEST(Attention, KeepsNaNOfAVisibleQuery) {
+  if (!isa_available(Isa::kAvx512)) GTEST_SKIP() << "no AVX-512";
+  AttentionCase<float> fast(settings_of(1, 2, 20, 33, 8)), reference(fast.settings);
+  for (auto* c : {&fast, &reference}) c->q[5] = std::numeric_limits<float>::quiet_NaN();
+  avx512::attention_forward(fast.problem(), fast.forward_args());
+  ref::attention_forward(reference.problem(), reference.forward_args());
+  int64_t num_nan = 0;
+  for (size_t n = 0; n < fast.out.size(); ++n) {
+    EXPECT_EQ(std::isnan(fast.out[n]), std::isnan(reference.out[n])) << n;
+    num_nan += std::isnan(fast.out[n]);
+  }
+  EXPECT_EQ(num_nan, 8);
+}
+
 TEST(AttentionRef, GradientsMatchCentralDifferences) {
   CaseSettings settings = settings_of(2, 2, 9, 11, 3);
   settings.key_mask = settings.query_mask = true;

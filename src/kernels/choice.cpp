@@ -48,7 +48,6 @@ bool isa_available(Isa isa) {
   // The features that the compile flags of *_avx512.cpp let the compiler use.
   return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
          __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
-         __builtin_cpu_supports("avx512bf16") && __builtin_cpu_supports("avx512vnni") &&
          __builtin_cpu_supports("fma") && __builtin_cpu_supports("avx2");
 }
 

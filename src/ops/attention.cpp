@@ -61,9 +61,12 @@ void check_mask(const OptTensor& mask, int64_t batch, int64_t length) {
 // The kernel's description of the problem; keeps the block lists alive.
 class Problem {
  public:
-  Problem(const Tensor& q, const Tensor& k, LRA_ATTENTION_OPTIONS) {
+  Problem(const Tensor& q, const Tensor& k, const Tensor& v, LRA_ATTENTION_OPTIONS) {
     LRA_CHECK_EQ(q.dim(), 4);
     LRA_CHECK_EQ(k.dim(), 4);
+    LRA_CHECK(v.sizes() == k.sizes());
+    for (const int64_t axis : {0, 2, 3}) LRA_CHECK_EQ(k.size(axis), q.size(axis));
+    LRA_CHECK(k.scalar_type() == q.scalar_type() && v.scalar_type() == q.scalar_type());
     LRA_CHECK_EQ(sizes.size(), size_t{4});
     problem_.shape = {q.size(0), q.size(2), q.size(1), k.size(1), q.size(3)};
     problem_.scale = scale;
@@ -83,6 +86,11 @@ class Problem {
  private:
   void set_blocks(const Tensor& offsets, const Tensor& key_blocks, at::IntArrayRef sizes) {
     LRA_CHECK(offsets.is_contiguous() && key_blocks.is_contiguous());
+    LRA_CHECK(offsets.scalar_type() == at::kLong && key_blocks.scalar_type() == at::kInt);
+    LRA_CHECK_GE(sizes[0], 1);
+    LRA_CHECK_GE(sizes[1], 1);
+    LRA_CHECK_GE(offsets.numel(), 1);
+    LRA_CHECK_EQ(offsets.const_data_ptr<int64_t>()[offsets.numel() - 1], key_blocks.numel());
     const int64_t query_blocks = (problem_.shape.query_length + sizes[0] - 1) / sizes[0];
     const int64_t rows = offsets.numel() - 1;
     blocks_ = {sizes[0], sizes[1], rows != query_blocks, offsets.const_data_ptr<int64_t>(),
@@ -105,7 +113,7 @@ class Problem {
 std::tuple<Tensor, Tensor> forward_impl(const Tensor& q_in, const Tensor& k_in, const Tensor& v_in,
                                         LRA_ATTENTION_OPTIONS) {
   const Tensor q = last_contiguous(q_in), k = last_contiguous(k_in), v = last_contiguous(v_in);
-  const Problem problem(q, k, LRA_ATTENTION_PASS);
+  const Problem problem(q, k, v, LRA_ATTENTION_PASS);
   Tensor out = at::empty(q.sizes(), q.options());
   Tensor logsumexp = at::empty({q.size(0), q.size(2), q.size(1)}, q.options());
   with_float_type(q, "lra::attention", [&](auto zero) {
@@ -124,7 +132,7 @@ void backward_impl(const Tensor& grad_in, const OptTensor& grad_logsumexp_in, co
   const Tensor grad = last_contiguous(grad_in);
   const Tensor grad_logsumexp = grad_logsumexp_in ? grad_logsumexp_in->contiguous() : Tensor();
   const Tensor q = last_contiguous(q_in), k = last_contiguous(k_in), v = last_contiguous(v_in);
-  const Problem problem(q, k, LRA_ATTENTION_PASS);
+  const Problem problem(q, k, v, LRA_ATTENTION_PASS);
   with_float_type(q, "lra::attention_backward", [&](auto zero) {
     using T = decltype(zero);
     kernels::attention_backward<T>(

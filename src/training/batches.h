@@ -24,7 +24,8 @@ struct Batch {
 };
 
 // The examples `indices`, cut to the task's length and padded on the right. With `trim` the batch
-// is as long as its longest example, rounded up to 32; padding is masked, so results do not change.
+// is as long as its longest example, rounded up to 32; padding is masked, so results do not change
+// without dropout. With it another pattern is dropped, since places are counted along the batch.
 Batch make_batch(const tasks::Split& split, std::span<const int64_t> indices,
                  const TaskShape& shape, bool trim);
 

@@ -46,7 +46,10 @@ std::map<std::string, std::string> metadata_of(const TrainProgress& p, const std
                          {"tokens", p.tokens},
                          {"last_eval_step", p.last_eval_step},
                          {"best_accuracy", p.best_accuracy},
-                         {"best_step", p.best_step}};
+                         {"best_step", p.best_step},
+                         {"loss_sum", p.mean.loss_sum},
+                         {"correct", p.mean.correct},
+                         {"count", p.mean.count}};
   return {{"format", "pt"}, {"lra.progress", json_text(progress)}, {"lra.xxh3", hash}};
 }
 
@@ -64,7 +67,10 @@ TrainProgress progress_of(const SafetensorsFile& file) {
           .tokens = fields.get<int64_t>("tokens"),
           .last_eval_step = fields.get<int64_t>("last_eval_step"),
           .best_accuracy = fields.get<double>("best_accuracy"),
-          .best_step = fields.get<int64_t>("best_step")};
+          .best_step = fields.get<int64_t>("best_step"),
+          .mean = {.loss_sum = fields.get<double>("loss_sum"),
+                   .correct = fields.get<int64_t>("correct"),
+                   .count = fields.get<int64_t>("count")}};
 }
 
 // Views of `flat`, one per parameter, named prefix + name.
@@ -119,13 +125,19 @@ void check_progress(const SafetensorsFile& moments, const TrainProgress& of_weig
              ", in folder step_" + std::to_string(step));
 }
 
-void sync_folder(const std::string& path) {
-  const int fd = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (fd < 0) throw io_error(path, "cannot open the folder", errno);
-  const int result = ::fsync(fd);
-  const int code = errno;
-  ::close(fd);
-  if (result != 0) throw io_error(path, "cannot flush the folder", code);
+void flush_names(const std::string& folder) {
+  const int code = sync_folder(folder);
+  if (code != 0) throw io_error(folder, "cannot flush the folder", code);
+}
+
+void remove_folder(const std::string& path) {
+  std::error_code code;
+  fs::remove_all(path, code);
+  if (code) throw io_error(path, "cannot be removed", code.value());
+}
+
+void rename_folder(const std::string& from, const std::string& to) {
+  if (::rename(from.c_str(), to.c_str()) != 0) throw io_error(to, "cannot rename", errno);
 }
 
 // Points the link `path` at `target` in one step.
@@ -140,17 +152,22 @@ void replace_link(const std::string& path, const std::string& target) {
 
 // Renames a complete folder to its name; one that is there already (the same step, saved again
 // after its validation) is exchanged in one step, so that the name is never without a checkpoint.
+// File systems that cannot exchange (NFS) have the old one set aside first: a crash in between
+// leaves the checkpoint before it. What was replaced is in `partial` afterwards.
 void put_in_place(const std::string& partial, const std::string& final_path) {
-  if (!fs::exists(final_path)) {
-    if (::rename(partial.c_str(), final_path.c_str()) != 0) {
-      throw io_error(final_path, "cannot rename", errno);
-    }
+  std::error_code ignored;
+  if (!fs::exists(final_path, ignored)) return rename_folder(partial, final_path);
+  if (::renameat2(AT_FDCWD, partial.c_str(), AT_FDCWD, final_path.c_str(), RENAME_EXCHANGE) == 0) {
     return;
   }
-  if (::renameat2(AT_FDCWD, partial.c_str(), AT_FDCWD, final_path.c_str(), RENAME_EXCHANGE) != 0) {
+  if (errno != EINVAL && errno != ENOSYS) {
     throw io_error(final_path, "cannot replace the checkpoint", errno);
   }
-  fs::remove_all(partial);
+  const std::string aside = final_path + ".replaced.partial";
+  remove_folder(aside);
+  rename_folder(final_path, aside);
+  rename_folder(partial, final_path);
+  rename_folder(aside, partial);
 }
 
 }  // namespace
@@ -165,7 +182,7 @@ std::string CheckpointStore::save(const FlatParameters& parameters, const TrainP
   const std::string partial = final_path + ".partial";
   const auto weights = views_of(parameters, parameters.values, "");
   const std::string hash = hash_of(weights);
-  fs::remove_all(partial);
+  remove_unfinished();
   make_folder(partial);
   write_safetensors(partial + "/model.safetensors", weights, metadata_of(progress, hash));
   auto moments = views_of(parameters, parameters.m, "m.");
@@ -176,9 +193,37 @@ std::string CheckpointStore::save(const FlatParameters& parameters, const TrainP
   put_in_place(partial, final_path);
   replace_link(folder_of("latest"), name);
   if (is_best) replace_link(folder_of("best"), name);
-  sync_folder(folder_);
+  flush_names(folder_);
+  remove_folder(partial);
   remove_old(progress);
   return hash;
+}
+
+void CheckpointStore::remove_unfinished() const {
+  std::vector<std::string> unfinished;
+  std::error_code ignored;
+  for (const auto& entry : fs::directory_iterator(folder_, ignored)) {
+    if (entry.path().extension() == ".partial") unfinished.push_back(entry.path());
+  }
+  for (const std::string& path : unfinished) remove_folder(path);
+}
+
+void CheckpointStore::repair_links(const TrainProgress& progress) const {
+  replace_link(folder_of("latest"), kStepPrefix + std::to_string(progress.step));
+  if (progress.best_step >= 0) {
+    replace_link(folder_of("best"), kStepPrefix + std::to_string(progress.best_step));
+  }
+}
+
+void CheckpointStore::load_best(const TrainProgress& progress, FlatParameters& parameters) const {
+  const std::string path =
+      folder_of(kStepPrefix + std::to_string(progress.best_step)) + "/model.safetensors";
+  const TrainProgress found = load_weights(path, parameters);
+  if (found.step == progress.best_step) return;
+  throw Error({.where = path,
+               .what = "holds the weights of step " + std::to_string(found.step),
+               .expected = "those of step " + std::to_string(progress.best_step),
+               .advice = "start a new run with another --out"});
 }
 
 std::vector<int64_t> CheckpointStore::steps() const {

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "training/flat_parameters.h"
+#include "training/running_mean.h"
 
 namespace lra::training {
 
@@ -24,6 +25,7 @@ struct TrainProgress {
   int64_t last_eval_step = 0;
   double best_accuracy = -1;  // on validation
   int64_t best_step = -1;
+  RunningMean mean = {};  // of the steps since the last line of metrics
   bool operator==(const TrainProgress&) const = default;
 };
 
@@ -42,11 +44,20 @@ class CheckpointStore {
   std::optional<TrainProgress> load_latest(FlatParameters& parameters,
                                            std::vector<std::string>* problems) const;
 
+  // The weights of progress.best_step. Throws lra::Error when they cannot be read or are those of
+  // another step.
+  void load_best(const TrainProgress& progress, FlatParameters& parameters) const;
+
+  // Points `latest` and `best` at what `progress` says: a run that was killed while it saved may
+  // have left them behind.
+  void repair_links(const TrainProgress& progress) const;
+
   // Folder of step N, "latest" or "best".
   std::string folder_of(const std::string& name) const { return folder_ + "/" + name; }
 
  private:
   void remove_old(const TrainProgress& progress) const;
+  void remove_unfinished() const;      // what a run that was killed while it saved has left
   std::vector<int64_t> steps() const;  // ascending
 
   std::string folder_;

@@ -47,6 +47,21 @@ TEST(Fairness, SetsAModelApartThatHasOverATenthMore) {
   EXPECT_EQ(judge(linformer("mixer.rank=112")).division, kFree);
 }
 
+TEST(Fairness, SetsARunApartThatChangesTheSettingOfItsPreset) {
+  for (const auto& [set, reason] :
+       {std::pair("train.steps=10", "train.steps 10 instead of 20000"),
+        std::pair("train.test_examples=50", "train.test_examples 50 instead of 0"),
+        std::pair("task.length=100", "task.length 100 instead of 1000"),
+        std::pair("model.dropout=0.5", "model.dropout 0.5 instead of 0.1")}) {
+    const Fairness fairness = judge(release("transformer", {set}));
+    EXPECT_EQ(fairness.division, kFree) << set;
+    EXPECT_EQ(fairness.reason, reason);
+  }
+  for (const char* set : {"train.log_every=1", "train.prefetch=0", "train.eval_every=7"}) {
+    EXPECT_EQ(judge(release("transformer", {set})).division, kFair) << set;
+  }
+}
+
 TEST(Fairness, NamesTheSizeThatWasChanged) {
   for (const auto& [set, reason] :
        {std::pair("model.layers=2", "layers 2 instead of 4"),

@@ -34,9 +34,9 @@ void keep_until(const std::string& path, int64_t step) {
 
 }  // namespace
 
-MetricsLog::MetricsLog(const RunFolder& folder, int64_t step)
+MetricsLog::MetricsLog(const RunFolder& folder, int64_t step, bool resumed)
     : path_(folder.metrics()),
-      events_(folder.path, step > 0 ? std::optional<int64_t>(step + 1) : std::nullopt) {
+      events_(folder.path, resumed ? std::optional<int64_t>(step + 1) : std::nullopt) {
   keep_until(path_, step);
   fd_ = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
   if (fd_ < 0) throw io_error(path_, "cannot be opened for writing", errno);

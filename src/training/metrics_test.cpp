@@ -45,7 +45,7 @@ TEST_F(Metrics, AreOneJsonObjectALine) {
   RunningMean mean;
   mean.add(3.0, 2, 4);
   mean.add(5.0, 3, 6);
-  MetricsLog log(folder_, 0);
+  MetricsLog log(folder_, 0, false);
   log.train(7, mean, 0.25, 12345, 1.5);
   log.evaluation("val", {.step = 7, .loss = 2.5, .accuracy = 0.125, .num_examples = 8});
   std::ifstream in(folder_.metrics());
@@ -65,18 +65,18 @@ TEST_F(Metrics, AreOneJsonObjectALine) {
 }
 
 TEST_F(Metrics, CanBeReadWhileTheRunGoesOn) {
-  MetricsLog log(folder_, 0);
+  MetricsLog log(folder_, 0, false);
   write_steps(log, 1, 2);
   EXPECT_THAT(lines(), ElementsAre("train 1", "train 2", "val 2"));
 }
 
 TEST_F(Metrics, AfterAResumeStandOnce) {
   {
-    MetricsLog log(folder_, 0);
+    MetricsLog log(folder_, 0, false);
     write_steps(log, 1, 3);
     write_steps(log, 4, 6);
   }
-  MetricsLog log(folder_, 4);
+  MetricsLog log(folder_, 4, true);
   EXPECT_THAT(lines(), ElementsAre("train 1", "train 2", "train 3", "val 3", "train 4"));
   write_steps(log, 5, 6);
   EXPECT_THAT(lines(), ElementsAre("train 1", "train 2", "train 3", "val 3", "train 4", "train 5",
@@ -85,12 +85,12 @@ TEST_F(Metrics, AfterAResumeStandOnce) {
 
 TEST_F(Metrics, LoseAHalfLineAtTheEndAndNothingElse) {
   {
-    MetricsLog log(folder_, 0);
+    MetricsLog log(folder_, 0, false);
     write_steps(log, 1, 2);
   }
   for (const char* half : {R"({"step":3,"kind":"tr)", R"({"step":2,"kind":"train"})", "\n{}\n"}) {
     append(half);
-    const MetricsLog log(folder_, 2);
+    const MetricsLog log(folder_, 2, true);
     EXPECT_THAT(lines(), ElementsAre("train 1", "train 2", "val 2")) << half;
   }
 }
@@ -98,7 +98,7 @@ TEST_F(Metrics, LoseAHalfLineAtTheEndAndNothingElse) {
 TEST_F(Metrics, WriteANumberThatIsNoneAsText) {
   RunningMean mean;
   mean.add(std::numeric_limits<double>::quiet_NaN(), 0, 1);
-  MetricsLog log(folder_, 0);
+  MetricsLog log(folder_, 0, false);
   log.train(1, mean, 0.1, 1, std::numeric_limits<double>::infinity());
   const Json json = parse_json(read_file(folder_.metrics(), 1 << 16), folder_.metrics());
   EXPECT_EQ(json.at("loss"), "nan");
@@ -106,7 +106,7 @@ TEST_F(Metrics, WriteANumberThatIsNoneAsText) {
 }
 
 TEST_F(Metrics, AlsoGoToAnEventFile) {
-  MetricsLog log(folder_, 0);
+  MetricsLog log(folder_, 0, false);
   write_steps(log, 1, 2);
   std::string events;
   for (const auto& entry : std::filesystem::directory_iterator(folder_.path)) {

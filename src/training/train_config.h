@@ -37,7 +37,7 @@ struct TrainConfig {
       at_least(0));
     f("beta1", beta1, "Adam's first moment", rate());
     f("beta2", beta2, "Adam's second moment", rate());
-    f("eps", eps, "added to Adam's denominator", at_least(0));
+    f("eps", eps, "added to Adam's denominator", at_least(1e-30));
     f("clip_norm", clip_norm, "largest global gradient norm; 0: no clipping", at_least(0));
     f("eval_every", eval_every, "steps between validations; the last step always validates",
       at_least(1));
@@ -54,7 +54,8 @@ struct TrainConfig {
       at_least(1));
     f("log_every", log_every, "steps between lines in metrics.jsonl", at_least(1));
     f("trim_padding", trim_padding,
-      "cut batches to their longest example: the same results, less work");
+      "cut batches to their longest example: less work, the same results but for the pattern of "
+      "dropout");
     f("prefetch", prefetch, "batches prepared ahead by a thread; 0: none, no thread",
       between(0, 1024));
   }

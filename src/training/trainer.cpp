@@ -1,5 +1,6 @@
 #include "training/trainer.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "base/atomic_file.h"
@@ -75,7 +76,7 @@ Trainer::Trainer(RunConfig config, RunFolder folder, TrainOptions options)
       started_(monotonic_seconds()) {
   refuse_empty_splits(*task_, dataset_);
   options_.resume ? resume() : start();
-  metrics_ = std::make_unique<MetricsLog>(folder_, progress_.step);
+  metrics_ = std::make_unique<MetricsLog>(folder_, progress_.step, options_.resume);
   const tasks::Split train = task_->split(dataset_, "train");
   loader_ = std::make_unique<BatchLoader>(
       train, shape_, tasks::BatchOrder(train.size(), config_.train.batch_size, config_.seed),
@@ -104,18 +105,24 @@ void Trainer::resume() {
   const RunRecord before = read_record(folder_.record());
   if (before.fingerprint != record_.fingerprint) {
     throw Error({.where = folder_.path,
-                 .what = "the data or the task changed since this run began",
-                 .expected = "data " + before.data_hash,
+                 .what = before.data_hash == record_.data_hash
+                             ? "the task or config.toml changed since this run began"
+                             : "the data changed since this run began",
+                 .expected = "data " + before.data_hash + ", settings " + before.config_hash,
                  .advice = "start a new run with another --out"});
   }
   // Stopped before the first checkpoint: begin again, which is what going on means then.
-  if (found) progress_ = *found;
+  if (found) {
+    progress_ = *found;
+    checkpoints_.repair_links(progress_);
+  }
   for (const Evaluation& evaluation : before.val_curve) {
     if (evaluation.step <= progress_.last_eval_step) record_.val_curve.push_back(evaluation);
   }
   if (found) {
     record_.train_seconds = before.train_seconds;
     earlier_seconds_ = before.total_seconds;
+    record_.peak_resident_bytes = before.peak_resident_bytes;
   }
   logged_seconds_ = record_.train_seconds;
   logged_tokens_ = progress_.tokens;
@@ -129,7 +136,7 @@ bool Trainer::evaluation_due() const {
 
 bool Trainer::checkpoint_due() const {
   const int64_t every = config_.train.checkpoint_every;
-  return every > 0 && progress_.step % every == 0;
+  return every > 0 && progress_.step > 0 && progress_.step % every == 0;
 }
 
 RunRecord Trainer::run() {
@@ -140,26 +147,19 @@ RunRecord Trainer::run() {
   bar.update(progress_.step);
   for (;;) {
     if (evaluation_due()) {
-      const Validation validation = validate(bar);
-      if (validation == Validation::kStopped) break;
-      if (validation == Validation::kDiverged) {
-        return finish(RunStatus::kDiverged,
-                      "validation loss is not finite at step " + std::to_string(progress_.step));
-      }
-    } else if (checkpoint_due()) {
-      save(false);
+      const Outcome validation = validate(bar);
+      if (validation == Outcome::kStopped) break;
+      if (validation == Outcome::kDiverged) return diverged("validation loss or a weight");
+    } else if (checkpoint_due() && !save(false)) {
+      return diverged("a weight");
     }
     if (progress_.step == config_.train.steps || stop_requested()) break;
-    if (take_save_request()) save(false);
-    if (!train_step(bar)) {
-      return finish(RunStatus::kDiverged,
-                    "loss or gradient is not finite at step " + std::to_string(progress_.step));
-    }
+    if (take_save_request() && !save(false)) return diverged("a weight");
+    if (!train_step(bar)) return diverged("loss or gradient");
     bar.update();
   }
   if (progress_.last_eval_step < config_.train.steps) {
-    save(false);
-    return finish(RunStatus::kStopped);
+    return save(false) ? finish(RunStatus::kStopped) : diverged("a weight");
   }
   bar.finish();
   const int64_t limit = config_.train.test_examples, size = task_->split(dataset_, "test").size();
@@ -167,7 +167,14 @@ RunRecord Trainer::run() {
                      .total = limit > 0 ? std::min(limit, size) : size,
                      .unit = "ex",
                      .quiet = options_.quiet});
-  if (!test(test_bar)) return finish(RunStatus::kStopped);
+  switch (test(test_bar)) {
+    case Outcome::kStopped:
+      return finish(RunStatus::kStopped);
+    case Outcome::kDiverged:
+      return diverged("test loss");
+    case Outcome::kDone:
+      break;
+  }
   test_bar.finish();
   return finish(RunStatus::kDone);
 }
@@ -188,8 +195,8 @@ bool Trainer::train_step(Progress& bar) {
   ops::adam_step(parameters_.values, parameters_.gradients, parameters_.m, parameters_.v,
                  {rate, t.beta1, t.beta2, t.eps, t.weight_decay}, progress_.step, clip);
   const int64_t count = batch.labels_B.size(0);
-  mean_.add(loss_value * static_cast<double>(count),
-            logits.argmax(1).eq(batch.labels_B).sum().item<int64_t>(), count);
+  progress_.mean.add(loss_value * static_cast<double>(count),
+                     logits.argmax(1).eq(batch.labels_B).sum().item<int64_t>(), count);
   ++progress_.step;
   progress_.tokens += batch.num_tokens;
   record_.train_seconds += watch.seconds();
@@ -201,22 +208,22 @@ void Trainer::log_step(Progress& bar, double rate, double gradient_norm) {
   const double seconds = record_.train_seconds - logged_seconds_;
   const double tokens_per_s =
       static_cast<double>(progress_.tokens - logged_tokens_) / std::max(seconds, 1e-9);
-  metrics_->train(progress_.step, mean_, rate, tokens_per_s, gradient_norm);
+  metrics_->train(progress_.step, progress_.mean, rate, tokens_per_s, gradient_norm);
   bar.set_postfix(
-      "loss=" + fixed(mean_.loss(), 3) + ", acc=" + fixed(mean_.accuracy(), 3) + ", " +
-      thousands(static_cast<int64_t>(tokens_per_s)) + " tok/s" +
+      "loss=" + fixed(progress_.mean.loss(), 3) + ", acc=" + fixed(progress_.mean.accuracy(), 3) +
+      ", " + thousands(static_cast<int64_t>(tokens_per_s)) + " tok/s" +
       (record_.val_curve.empty() ? "" : ", val=" + fixed(record_.val_curve.back().accuracy, 3)));
   logged_seconds_ = record_.train_seconds;
   logged_tokens_ = progress_.tokens;
-  mean_.reset();
+  progress_.mean = {};
 }
 
-Trainer::Validation Trainer::validate(Progress& bar) {
+Trainer::Outcome Trainer::validate(Progress& bar) {
   const tasks::Split split = task_->split(dataset_, "val");
   auto result = evaluate(model_, split, shape_, config_.train.eval_batch_size,
                          config_.train.eval_examples, {});
-  if (result.stopped) return Validation::kStopped;
-  if (!std::isfinite(result.summary.loss)) return Validation::kDiverged;
+  if (result.stopped) return Outcome::kStopped;
+  if (!std::isfinite(result.summary.loss)) return Outcome::kDiverged;
   result.summary.step = progress_.step;
   record_.val_curve.push_back(result.summary);
   metrics_->evaluation("val", result.summary);
@@ -229,35 +236,37 @@ Trainer::Validation Trainer::validate(Progress& bar) {
     progress_.best_accuracy = result.summary.accuracy;
     progress_.best_step = progress_.step;
   }
-  save(is_best);
-  return Validation::kDone;
+  return save(is_best) ? Outcome::kDone : Outcome::kDiverged;
 }
 
-void Trainer::save(bool is_best) {
+bool Trainer::save(bool is_best) {
+  // A sum over all weights is finite only when every one of them is.
+  if (!std::isfinite(ops::gradient_norm(parameters_.values))) return false;
   // The record first: it must know at least what the checkpoint knows.
   write_running_record();
   record_.weights_hash = checkpoints_.save(parameters_, progress_, is_best);
   metrics_->flush();
+  return true;
 }
 
-bool Trainer::test(Progress& bar) {
+Trainer::Outcome Trainer::test(Progress& bar) {
   const auto& last = record_.val_curve.back();
   const bool last_weights =
       config_.train.test_checkpoint == "last" || progress_.best_step == progress_.step;
   const tasks::Split split = task_->split(dataset_, "test");
   if (task_->validation() == "test" && last_weights && last.num_examples == split.size()) {
     record_.test = last;  // the same weights on the same examples
-    return true;
+    return Outcome::kDone;
   }
-  if (!last_weights)
-    load_weights(checkpoints_.folder_of("best") + "/model.safetensors", parameters_);
+  if (!last_weights) checkpoints_.load_best(progress_, parameters_);
   auto result = evaluate(model_, split, shape_, config_.train.eval_batch_size,
                          config_.train.test_examples, [&](int64_t count) { bar.update(count); });
-  if (result.stopped) return false;
+  if (result.stopped) return Outcome::kStopped;
+  if (!std::isfinite(result.summary.loss)) return Outcome::kDiverged;
   result.summary.step = last_weights ? progress_.step : progress_.best_step;
   record_.test = result.summary;
   metrics_->evaluation("test", result.summary);
-  return true;
+  return Outcome::kDone;
 }
 
 void Trainer::write_running_record() {
@@ -267,7 +276,7 @@ void Trainer::write_running_record() {
   record_.train_tokens_per_s =
       record_.train_seconds > 0 ? static_cast<double>(progress_.tokens) / record_.train_seconds : 0;
   record_.total_seconds = earlier_seconds_ + monotonic_seconds() - started_;
-  record_.peak_resident_bytes = peak_resident_bytes();
+  record_.peak_resident_bytes = std::max(record_.peak_resident_bytes, peak_resident_bytes());
   if (!record_.val_curve.empty()) {
     record_.val = record_.val_curve.back();
     record_.best_val = record_.val_curve.front();
@@ -276,6 +285,11 @@ void Trainer::write_running_record() {
     }
   }
   write_record(record_, folder_.record());
+}
+
+RunRecord Trainer::diverged(const std::string& what) {
+  return finish(RunStatus::kDiverged,
+                what + " is not finite at step " + std::to_string(progress_.step));
 }
 
 RunRecord Trainer::finish(RunStatus status, const std::string& failure) {

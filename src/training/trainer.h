@@ -30,8 +30,8 @@ class Trainer {
   // when data or task changed since the run began, or when no checkpoint can be read.
   Trainer(RunConfig config, RunFolder folder, TrainOptions options);
 
-  // Runs to the end, to a stop signal (status kStopped) or to a loss that is not finite, on a batch
-  // or in validation (kDiverged). The record is on disk when this returns.
+  // Runs to the end, to a stop signal (status kStopped) or to a loss, gradient or weight that is
+  // not finite (kDiverged). The record is on disk when this returns.
   RunRecord run();
 
  private:
@@ -39,11 +39,13 @@ class Trainer {
   void resume();
   bool train_step(Progress& bar);
   void log_step(Progress& bar, double rate, double gradient_norm);
-  enum class Validation { kDone, kStopped, kDiverged };
-  Validation validate(Progress& bar);
-  void save(bool is_best);
+  enum class Outcome { kDone, kStopped, kDiverged };
+  Outcome validate(Progress& bar);
+  // False, and nothing is written, when a weight is not finite.
+  bool save(bool is_best);
+  RunRecord diverged(const std::string& what);
   RunRecord finish(RunStatus status, const std::string& failure = "");
-  bool test(Progress& bar);
+  Outcome test(Progress& bar);
   bool evaluation_due() const;
   bool checkpoint_due() const;
   void write_running_record();
@@ -61,7 +63,6 @@ class Trainer {
   RunRecord record_;
   std::unique_ptr<MetricsLog> metrics_;
   std::unique_ptr<BatchLoader> loader_;
-  RunningMean mean_;
   double logged_seconds_ = 0;  // train_seconds at the last line of metrics
   int64_t logged_tokens_ = 0;
   double earlier_seconds_ = 0;  // total_seconds of the parts before a resume

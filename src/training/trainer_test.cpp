@@ -291,6 +291,35 @@ TEST_F(TinyTraining, ThatDivergesEndsWithoutSavingTheBadWeights) {
   }
 }
 
+TEST_F(TinyTraining, NeverSavesAWeightThatIsNotFinite) {
+  // Loss and gradient of the first step are fine; its update is not.
+  const RunRecord record = run(kept_run({"train.learning_rate=1e38", "train.weight_decay=100.0",
+                                         "train.checkpoint_every=1"}),
+                               "run");
+  EXPECT_EQ(record.status, RunStatus::kDiverged);
+  EXPECT_EQ(record.failure, "a weight is not finite at step 1");
+  EXPECT_TRUE(fs::is_empty(folder("run").checkpoints()));
+}
+
+// The lines of metrics.jsonl without what depends on the clock.
+std::vector<Json> timeless_lines(const std::string& path) {
+  std::vector<Json> lines;
+  std::ifstream in(path);
+  for (std::string line; std::getline(in, line);) {
+    lines.push_back(parse_json(line, path));
+    lines.back().erase("tokens_per_s");
+  }
+  return lines;
+}
+
+TEST_F(TinyTraining, ResumedBetweenTwoLinesOfMetricsLogsTheSameMeans) {
+  const RunConfig config = kept_run({"train.log_every=5"});
+  const RunRecord whole = run(config, "whole");
+  copy_killed_after("whole", "killed", 7);
+  expect_same_end(whole, "whole", resume(config, "killed"), "killed");
+  EXPECT_EQ(timeless_lines(folder("killed").metrics()), timeless_lines(folder("whole").metrics()));
+}
+
 TEST_F(TinyTraining, SaysWhetherTheTestSetWasSeen) {
   tasks::write_small_imdb(scratch_.file("data"), 15);
   const auto text = [](const char* validation) {
