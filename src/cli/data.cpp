@@ -62,17 +62,17 @@ ExitCode make(const Program& program, const DataArguments& a) {
                  .advice = "use lra data import " + a.task + " FROM --out DIR"});
   }
   make_folder(parent_of(a.out));
+  const tasks::MakeOptions options{.out = a.out,
+                                   .seed = a.seed,
+                                   .num_train = a.num_train,
+                                   .num_val = a.num_val,
+                                   .num_test = a.num_test};
   Progress bar({.description = "make " + a.task,
-                .total = 0,
+                .total = task->num_to_make(options),
                 .unit = "ex",
                 .unit_scale = true,
                 .quiet = program.common.quiet});
-  task->make({.out = a.out,
-              .seed = a.seed,
-              .num_train = a.num_train,
-              .num_val = a.num_val,
-              .num_test = a.num_test},
-             bar);
+  task->make(options, bar);
   bar.finish();
   report_written(program, a, tasks::open_dataset(spec, *task, a.out));
   return ExitCode::kDone;

@@ -8,14 +8,22 @@
 #include "base/parallel.h"
 #include "tasks/image.h"
 #include "tasks/listops.h"
+#include "tasks/pathfinder.h"
 #include "tasks/retrieval.h"
 #include "tasks/text.h"
 
 namespace lra::tasks {
 namespace {
 
-constinit const std::array<const TaskSpec*, 4> kAllTasks = {&kListOpsTask, &kTextTask,
-                                                            &kRetrievalTask, &kImageTask};
+constinit const std::array<const TaskSpec*, 8> kAllTasks = {
+    &kListOpsTask,    &kTextTask,         &kRetrievalTask, &kImageTask,
+    &kPathfinderTask, &kPathfinder64Task, &kPathXTask,     &kPathfinder256Task};
+
+// The archive calls two tasks otherwise than the paper does.
+std::string_view paper_name(std::string_view name) {
+  if (name == "pathfinder32") return kPathfinderTask.name;
+  return name == "pathfinder128" ? kPathXTask.name : name;
+}
 
 // Largest id and label of a split.
 struct Largest {
@@ -59,7 +67,7 @@ const TaskSpec& find_task(std::string_view name) {
   throw Error({.where = "",
                .what = "unknown task '" + std::string(name) + "'",
                .expected = "",
-               .advice = suggestion(name, known)});
+               .advice = suggestion(paper_name(name), known)});
 }
 
 Dataset open_dataset(const TaskSpec& spec, const Task& task, const std::string& folder,

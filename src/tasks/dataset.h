@@ -88,6 +88,8 @@ class DatasetWriter {
   void add(int32_t label, std::span<const uint8_t> sequence);
   void add_side_file(const std::string& name, std::string_view content);
   void add_note(std::string note);
+  // One of the manifest's settings, when it is known only after the space has been checked.
+  void set_setting(const std::string& key, std::string value);
   // Hash of what was read or of the settings, when it is known only at the end.
   void set_source_hash(std::string hash);
   // Writes the manifest, syncs, renames. Returns the manifest as written.

@@ -188,6 +188,10 @@ void DatasetWriter::add_note(std::string note) {
   state_->manifest.notes.push_back(std::move(note));
 }
 
+void DatasetWriter::set_setting(const std::string& key, std::string value) {
+  state_->manifest.settings[key] = std::move(value);
+}
+
 void DatasetWriter::set_source_hash(std::string hash) {
   state_->manifest.source_hash = std::move(hash);
 }

@@ -37,6 +37,22 @@ const std::map<std::string_view, Example>& examples() {
         false}},
       {"retrieval",
        {"num_train = 100\nnum_val = 40\nnum_test = 40", {"49142a95beef8592486b7b5c7e06fe1a"}}},
+      {"pathfinder",
+       {"",
+        {"8ade8e04e07b1c146320f419e223e2d0", "d11cdd6184550f81704885206a34403e",
+         "5fde6782dce8c210aa5466d717f0aae5"}}},
+      {"pathfinder64",
+       {"difficulty = \"intermediate\"",
+        {"c67e41770a8a8e4d11da2d2b97cfc9ba", "1d4a50e8a34ec350e14c7ca92582693d",
+         "5ac9ab255e3627fd47db55da58950e93"}}},
+      {"pathx",
+       {"",
+        {"a504df7d1c20112a956067a440ee863c", "91c3676563b4d98195c3e212594d52af",
+         "6ea2f83b1fdcd950c9511f04980825fd"}}},
+      {"pathfinder256",
+       {"difficulty = \"easy\"",
+        {"cbccdad00bbafd7719aaa7214707fefd", "b455e0deaf05754e8bc88644bdb0d5b6",
+         "93b619b85ec6627575d760d4b4243f16"}}},
       {"text", {"num_train = 80\nnum_test = 80", {"a4d7f1bed535d3935a68303a82b6edb4"}}},
   };
   return all;
@@ -234,6 +250,10 @@ TEST(AllTasks, EveryTaskHasAnExampleHere) { EXPECT_EQ(examples().size(), all_tas
 TEST(AllTasks, AWrongNameGetsASuggestion) {
   EXPECT_EQ(error_of([] { find_task("lisops"); }),
             "unknown task 'lisops'; did you mean 'listops'?");
+  EXPECT_EQ(error_of([] { find_task("pathfinder32"); }),
+            "unknown task 'pathfinder32'; did you mean 'pathfinder'?");
+  EXPECT_EQ(error_of([] { find_task("pathfinder128"); }),
+            "unknown task 'pathfinder128'; did you mean 'pathx'?");
 }
 
 TEST(AllTasks, TasksThatAreNotDrawnCannotBeMade) {

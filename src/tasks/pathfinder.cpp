@@ -9,20 +9,22 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
+#include <functional>
 
-#include "base/atomic_file.h"
 #include "base/error.h"
 #include "base/hash.h"
-#include "base/mapped_file.h"
 #include "base/parallel.h"
 #include "base/progress.h"
 #include "tasks/brightness_baseline.h"
 #include "tasks/facts.h"
 #include "tasks/files.h"
+#include "tasks/pathfinder_check.h"
+#include "tasks/pathfinder_export.h"
 #include "tasks/pathfinder_files.h"
 #include "tasks/pathfinder_generator.h"
+#include "tasks/pathfinder_markers.h"
+#include "tasks/pathfinder_picture.h"
 #include "tasks/pathfinder_split.h"
-#include "tasks/png_image.h"
 #include "tasks/stopping.h"
 
 namespace lra::tasks {
@@ -32,9 +34,9 @@ namespace fs = std::filesystem;
 
 constexpr int64_t kVersion = 1;
 constexpr int64_t kNumClasses = 2;
-constexpr int64_t kBlock = 256;  // images in memory at a time: 16 MB at 256 x 256
-// The metadata lines of all images, in the order train, val, test: what the pixels do not say.
-constexpr const char* kLinesFile = "metadata.txt";
+constexpr int64_t kBlock = 256;      // images in memory at a time: 16 MB at 256 x 256
+constexpr int64_t kExtraBytes = 90;  // label, offset and metadata line of an example
+constexpr const char* kSplitHash = "split_xxh3";
 
 struct PathfinderConfig {
   std::string difficulty = "hard";
@@ -50,7 +52,13 @@ struct PathfinderConfig {
   }
 };
 
-std::string task_name(int size) { return "pathfinder" + std::to_string(size); }
+std::string task_name(int size) {
+  if (size == 32) return "pathfinder";
+  return size == 128 ? "pathx" : "pathfinder" + std::to_string(size);
+}
+
+// As the archive calls it.
+std::string archive_folder(int size) { return "pathfinder" + std::to_string(size); }
 
 class PathfinderTask : public Task {
  public:
@@ -67,13 +75,17 @@ class PathfinderTask : public Task {
             .num_towers = 1,
             .has_padding = false};
   }
+  Split split(const Dataset& dataset, const std::string& name) const override;
   bool can_generate() const override { return true; }
   int64_t num_to_make(const MakeOptions& options) const override;
   void make(const MakeOptions& options, Progress& progress) const override;
   void import(const std::vector<std::string>& sources, const std::string& out,
               Progress& progress) const override;
   std::vector<std::string> find_sources(const std::string& root) const override;
-  void export_official(const Dataset& dataset, const std::string& out) const override;
+  void export_official(const Dataset& dataset, const std::string& out) const override {
+    export_pathfinder(dataset, settings_.size,
+                      out + "/" + archive_folder(settings_.size) + "/" + level_folder());
+  }
   std::vector<Fact> check(const Dataset& dataset) const override;
   std::string render(const Split& split, int64_t example) const override;
   std::vector<Baseline> baselines(const Dataset& dataset) const override;
@@ -85,7 +97,8 @@ class PathfinderTask : public Task {
   }
   std::array<int64_t, 3> sizes(const MakeOptions& options) const;
   Manifest new_manifest(const std::string& source) const;
-  std::vector<PathfinderRecord> records_of(const Dataset& dataset) const;
+  std::string source_folder(const std::vector<std::string>& sources) const;
+  void refuse_other_difficulty(const Dataset& dataset) const;
 
   PathfinderConfig config_;
   PathfinderSettings settings_;
@@ -107,9 +120,67 @@ Manifest PathfinderTask::new_manifest(const std::string& source) const {
   return manifest;
 }
 
+// Data of another difficulty would give figures that cannot be told from those of this one.
+void PathfinderTask::refuse_other_difficulty(const Dataset& dataset) const {
+  const auto& settings = dataset.manifest().settings;
+  const auto found = settings.find("difficulty");
+  if (found == settings.end() || found->second == config_.difficulty) return;
+  throw Error({.where = dataset.folder(),
+               .what = "holds images of difficulty '" + found->second + "'",
+               .expected = "'" + config_.difficulty + "'",
+               .advice = "set task.difficulty, or name another data folder"});
+}
+
+Split PathfinderTask::split(const Dataset& dataset, const std::string& name) const {
+  refuse_other_difficulty(dataset);
+  return dataset.split(name);
+}
+
 int64_t PathfinderTask::num_to_make(const MakeOptions& options) const {
   const std::array<int64_t, 3> counts = sizes(options);
   return counts[0] + counts[1] + counts[2];
+}
+
+// One image on its way into a dataset.
+struct NewExample {
+  int label = 0;
+  std::vector<uint8_t> pixels;
+  std::string line;     // of metadata
+  std::string source;   // for the hash of what was read
+  std::string problem;  // not empty: left out, and why
+};
+
+// Writes the splits and the metadata lines; `produce` is called on any thread. Returns the hash of
+// all sources.
+std::string write_splits(const Membership& members,
+                         const std::function<NewExample(int64_t)>& produce, DatasetWriter& writer,
+                         Progress& progress) {
+  Hasher hasher;
+  std::string lines;
+  for (size_t split = 0; split < 3; ++split) {
+    const std::string name = kPathfinderSplits[split];
+    writer.begin_split(name);
+    const std::vector<int64_t>& images = members[split];
+    for (size_t begin = 0; begin < images.size(); begin += kBlock) {
+      throw_if_stopped();
+      std::vector<NewExample> block(std::min<size_t>(kBlock, images.size() - begin));
+      parallel_for_each(static_cast<int64_t>(block.size()), [&](int64_t i) {
+        block[static_cast<size_t>(i)] = produce(images[begin + static_cast<size_t>(i)]);
+      });
+      for (const NewExample& example : block) {
+        hasher.append(example.source);
+        if (!example.problem.empty()) {
+          writer.add_note(kPathfinderSkipped + name + ": " + example.problem);
+          continue;
+        }
+        writer.add(example.label, example.pixels);
+        lines += example.line + "\n";
+      }
+      progress.update(static_cast<int64_t>(block.size()));
+    }
+  }
+  writer.add_side_file(kPathfinderLinesFile, lines);
+  return to_hex(hasher.digest());
 }
 
 void PathfinderTask::make(const MakeOptions& options, Progress& progress) const {
@@ -130,190 +201,90 @@ void PathfinderTask::make(const MakeOptions& options, Progress& progress) const 
   for (const auto& [key, value] : manifest.settings) all_settings += key + "=" + value + "\n";
   manifest.source_hash = to_hex(hash128(all_settings));
   DatasetWriter writer(options.out, std::move(manifest),
-                       num_to_make(options) * (num_pixels() + 90));
-  const PathfinderGenerator generator(settings_, options.seed);
+                       num_to_make(options) * (num_pixels() + kExtraBytes));
   const Membership members = draw_membership(counts, config_.split_seed);
-  std::string lines;
-  for (size_t split = 0; split < 3; ++split) {
-    writer.begin_split(kPathfinderSplits[split]);
-    const std::vector<int64_t>& images = members[split];
-    for (size_t begin = 0; begin < images.size(); begin += kBlock) {
-      throw_if_stopped();
-      std::vector<PathfinderImage> block(std::min<size_t>(kBlock, images.size() - begin));
-      parallel_for_each(static_cast<int64_t>(block.size()), [&](int64_t i) {
-        const auto at = static_cast<size_t>(i);
-        block[at] = generator.draw(images[begin + at]);
-      });
-      for (size_t i = 0; i < block.size(); ++i) {
-        writer.add(block[i].label, block[i].pixels);
-        lines += pathfinder_line(settings_, images[begin + i], block[i].label, block[i].margin);
-        lines += '\n';
-      }
-      progress.update(static_cast<int64_t>(block.size()));
-    }
-  }
-  writer.add_side_file(kLinesFile, lines);
+  writer.set_setting(kSplitHash, hash_of(members));
+  const PathfinderGenerator generator(settings_, options.seed);
+  const auto draw = [&](int64_t index) {
+    PathfinderImage image = generator.draw(index);
+    return NewExample{.label = image.label,
+                      .pixels = std::move(image.pixels),
+                      .line = pathfinder_line(settings_, index, image.label, image.margin),
+                      .source = "",
+                      .problem = ""};
+  };
+  write_splits(members, draw, writer, progress);
   writer.finish();
 }
 
-void PathfinderTask::import(const std::vector<std::string>& sources, const std::string& out,
-                            Progress& progress) const {
+// The folder with imgs and metadata: given itself, or by a folder above it.
+std::string PathfinderTask::source_folder(const std::vector<std::string>& sources) const {
   if (sources.size() != 1) {
     throw Error({.where = "lra data import " + task_name(settings_.size),
                  .what = std::to_string(sources.size()) + " sources",
                  .expected = "one: the folder that holds " + level_folder(),
                  .advice = ""});
   }
+  if (is_folder(sources[0] + "/metadata")) return sources[0];
   const std::string level = sources[0] + "/" + level_folder();
-  const std::string folder = is_folder(level) ? level : sources[0];
+  if (is_folder(level)) return level;
+  const std::vector<std::string> below = find_sources(sources[0]);
+  return below.empty() ? sources[0] : below[0] + "/" + level_folder();
+}
+
+void PathfinderTask::import(const std::vector<std::string>& sources, const std::string& out,
+                            Progress& progress) const {
+  const std::string folder = source_folder(sources);
   const std::vector<PathfinderRecord> records = read_pathfinder_metadata(folder);
-  const std::string splits_path = folder + "/" + kSplitsFile;
-  const Membership members =
-      is_there(splits_path)
-          ? read_membership(splits_path, records)
-          : draw_membership(tenths(static_cast<int64_t>(records.size())), config_.split_seed);
+  const auto num_records = static_cast<int64_t>(records.size());
   Manifest manifest = new_manifest("imported");
   manifest.settings["format"] = level_folder();
-  DatasetWriter writer(out, std::move(manifest),
-                       static_cast<int64_t>(records.size()) * (num_pixels() + 90));
-  Hasher hasher;
-  std::string lines;
-  for (size_t split = 0; split < 3; ++split) {
-    writer.begin_split(kPathfinderSplits[split]);
-    const std::vector<int64_t>& images = members[split];
-    for (size_t begin = 0; begin < images.size(); begin += kBlock) {
-      throw_if_stopped();
-      std::vector<PathfinderPixels> block(std::min<size_t>(kBlock, images.size() - begin));
-      const auto record = [&](size_t i) -> const PathfinderRecord& {
-        return records[static_cast<size_t>(images[begin + i])];
-      };
-      parallel_for_each(static_cast<int64_t>(block.size()), [&](int64_t i) {
-        const auto at = static_cast<size_t>(i);
-        block[at] = read_pathfinder_image(folder + "/" + record(at).path, settings_.size);
-      });
-      for (size_t i = 0; i < block.size(); ++i) {
-        hasher.append(record(i).line + " " + to_hex(block[i].hash) + "\n");
-        if (!block[i].problem.empty()) {
-          writer.add_note("skipped: " + block[i].problem);
-          continue;
-        }
-        writer.add(record(i).label, block[i].pixels);
-        lines += record(i).line + "\n";
-      }
-      progress.update(static_cast<int64_t>(block.size()));
-    }
-  }
-  writer.set_source_hash(to_hex(hasher.digest()));
-  writer.add_side_file(kLinesFile, lines);
+  DatasetWriter writer(out, std::move(manifest), num_records * (num_pixels() + kExtraBytes));
+  const std::string splits_path = folder + "/" + kSplitsFile;
+  const Membership members = is_there(splits_path)
+                                 ? read_membership(splits_path, records)
+                                 : draw_membership(tenths(num_records), config_.split_seed);
+  writer.set_setting(kSplitHash, hash_of(members));
+  const auto read = [&](int64_t index) {
+    const PathfinderRecord& record = records[static_cast<size_t>(index)];
+    PathfinderPixels image = read_pathfinder_image(folder + "/" + record.path, settings_.size);
+    return NewExample{.label = record.label,
+                      .pixels = std::move(image.pixels),
+                      .line = record.line,
+                      .source = record.line + " " + to_hex(image.hash) + "\n",
+                      .problem = std::move(image.problem)};
+  };
+  writer.set_source_hash(write_splits(members, read, writer, progress));
   writer.finish();
 }
 
 std::vector<std::string> PathfinderTask::find_sources(const std::string& root) const {
   // The archive holds Path-X twice; the inner folder is the one that can be learned.
   for (const char* above : {"lra_release/lra_release", "lra_release", ".", "pathfinder"}) {
-    const fs::path folder = fs::path(root) / above / task_name(settings_.size);
+    const fs::path folder = fs::path(root) / above / archive_folder(settings_.size);
     if (is_folder(folder / level_folder())) return {folder.lexically_normal().string()};
   }
   return {};
 }
 
-// The metadata of all examples in the order train, val, test; checked against the labels.
-std::vector<PathfinderRecord> PathfinderTask::records_of(const Dataset& dataset) const {
-  const std::string content = dataset.read_side_file(kLinesFile);
-  const std::string name = dataset.folder() + "/" + kLinesFile;
-  std::vector<PathfinderRecord> records =
-      parse_pathfinder_metadata(std::as_bytes(std::span(content)), name);
-  size_t next = 0;
-  bool agrees = true;
-  for (const char* split_name : kPathfinderSplits) {
-    const Split split = dataset.split(split_name);
-    for (int64_t i = 0; i < split.size(); ++i, ++next) {
-      agrees = agrees && next < records.size() && records[next].label == split.label(i);
-    }
-  }
-  if (!agrees || next != records.size()) {
-    throw Error({.where = name,
-                 .what = "does not agree with the examples",
-                 .expected = "a line per example with its label",
-                 .advice = "prepare the dataset again"});
-  }
-  return records;
-}
-
-void PathfinderTask::export_official(const Dataset& dataset, const std::string& out) const {
-  const std::string folder = out + "/" + task_name(settings_.size) + "/" + level_folder();
-  if (is_there(folder)) {
-    throw Error({.where = folder, .what = "exists already", .expected = "", .advice = "remove it"});
-  }
-  const std::vector<PathfinderRecord> records = records_of(dataset);
-  std::map<int64_t, std::map<int64_t, std::string>> batches;  // batch, index -> line
-  std::string splits_text;
-  size_t next = 0;
-  for (const char* name : kPathfinderSplits) {
-    const Split split = dataset.split(name);
-    const size_t first = next;
-    for (int64_t i = 0; i < split.size(); ++i, ++next) {
-      const fs::path path(records[next].path);
-      if (i == 0 || !is_folder(folder + "/" + path.parent_path().string())) {
-        make_folder(folder + "/" + path.parent_path().string());
-      }
-      splits_text += records[next].path + " " + name + "\n";
-    }
-    parallel_for_each(split.size(), [&](int64_t i) {
-      throw_if_stopped();
-      const std::span<const uint8_t> pixels = split.stored_bytes(i);
-      const std::string path = folder + "/" + records[first + static_cast<size_t>(i)].path;
-      if (static_cast<int64_t>(pixels.size()) != num_pixels()) {
-        throw Error({.where = std::string(name) + " example " + std::to_string(i),
-                     .what = "has " + std::to_string(pixels.size()) + " pixels",
-                     .expected = std::to_string(num_pixels()),
-                     .advice = "run lra data check"});
-      }
-      write_file_atomically(path, encode_png({.width = settings_.size,
-                                              .height = settings_.size,
-                                              .pixels = {pixels.begin(), pixels.end()}}));
-    });
-  }
-  make_folder(folder + "/metadata");
-  // Batches by the number of their folder, lines by the number of the image.
-  for (const PathfinderRecord& record : records) {
-    const fs::path path(record.path);
-    const auto number = [&](const std::string& text) {
-      const size_t digit = text.find_first_of("0123456789");
-      return digit == std::string::npos ? 0 : std::stoll(text.substr(digit, 15));
-    };
-    batches[number(path.parent_path().filename().string())][number(path.stem().string())] =
-        record.line;
-  }
-  for (const auto& [batch, lines] : batches) {
-    std::string text;
-    for (const auto& [index, line] : lines) text += line + "\n";
-    write_file_atomically(folder + "/metadata/" + std::to_string(batch) + ".npy", text);
-  }
-  write_file_atomically(folder + "/" + kSplitsFile, splits_text);
-}
-
 std::vector<Fact> PathfinderTask::check(const Dataset& dataset) const {
-  std::map<std::string, int64_t> expected;
-  const std::array<int64_t, 3> counts = tenths(config_.num_images);
-  const auto& settings = dataset.manifest().settings;
-  for (size_t i = 0; i < 3; ++i) {
-    const auto own = settings.find(std::string("num_") + kPathfinderSplits[i]);
-    const bool is_number = own != settings.end() && !own->second.empty() &&
-                           own->second.size() <= 9 &&
-                           own->second.find_first_not_of("0123456789") == std::string::npos;
-    expected[kPathfinderSplits[i]] = is_number ? std::stoll(own->second) : counts[i];
-  }
+  refuse_other_difficulty(dataset);
+  const std::array<int64_t, 3> counts =
+      expected_pathfinder_sizes(dataset.manifest(), config_.num_images);
+  const bool is_generated = dataset.manifest().source == "generated";
   std::vector<Fact> facts;
-  add_size_facts(dataset, expected, facts);
+  add_size_facts(dataset, {{"train", counts[0]}, {"val", counts[1]}, {"test", counts[2]}}, facts);
   add_label_facts(dataset, kNumClasses, facts);
   add_length_facts(dataset, {.least = num_pixels(), .most = num_pixels(), .bin = num_pixels()},
                    facts);
-  add_duplicate_facts(dataset, dataset.manifest().source == "generated", facts);
-  facts.push_back({.name = "images skipped",
-                   .value = std::to_string(dataset.manifest().notes.size()),
+  add_duplicate_facts(dataset, is_generated, facts);
+  facts.push_back(skipped_images_fact(dataset.manifest()));
+  facts.push_back({.name = "metadata lines",
+                   .value = std::to_string(pathfinder_records(dataset).size()),
                    .ok = true,
-                   .detail = dataset.manifest().notes.empty() ? "" : dataset.manifest().notes[0]});
+                   .detail = "agree with the labels"});
+  facts.push_back(marker_distance_fact(dataset.split("train"), settings_.size));
+  if (is_generated) facts.push_back(redrawn_images_fact(dataset, settings_, config_.split_seed));
   return facts;
 }
 
@@ -324,31 +295,13 @@ std::string PathfinderTask::render(const Split& split, int64_t example) const {
                      std::to_string(settings_.size) + " x " + std::to_string(settings_.size) +
                      " pixels\n";
   if (static_cast<int64_t>(pixels.size()) != num_pixels()) return text;
-  // At most 64 columns; a cell of the terminal shows two pixels, one above the other.
-  const int shrink = std::max(1, settings_.size / 64), side = settings_.size / shrink;
-  const auto is_lit = [&](int y, int x) {
-    for (int dy = 0; dy < shrink; ++dy) {
-      for (int dx = 0; dx < shrink; ++dx) {
-        const int at = (y * shrink + dy) * settings_.size + x * shrink + dx;
-        if (pixels[static_cast<size_t>(at)] >= 96) return true;
-      }
-    }
-    return false;
-  };
-  for (int y = 0; y < side; y += 2) {
-    std::string line;
-    for (int x = 0; x < side; ++x) {
-      const bool above = is_lit(y, x), below = is_lit(y + 1, x);
-      line += above ? (below ? "█" : "▀") : (below ? "▄" : " ");
-    }
-    text += line + "\n";
-  }
-  return text;
+  return text + pathfinder_picture(pixels, settings_.size);
 }
 
 std::vector<Baseline> PathfinderTask::baselines(const Dataset& dataset) const {
   const Split train = dataset.split("train"), test = dataset.split("test");
-  return {majority_baseline(train, test, kNumClasses), brightness_baseline(train, test)};
+  return {majority_baseline(train, test, kNumClasses), brightness_baseline(train, test),
+          marker_distance_baseline(train, test, settings_.size)};
 }
 
 template <int kSize>
@@ -358,8 +311,8 @@ std::unique_ptr<Task> make_task(const ConfigTable& config) {
 
 }  // namespace
 
-constinit const TaskSpec kPathfinder32Task = {
-    .name = "pathfinder32",
+constinit const TaskSpec kPathfinderTask = {
+    .name = "pathfinder",
     .title = "Pathfinder",
     .summary = "are two marked points of a 32 x 32 image joined by a dashed path? 2 classes",
     .paper = "Tay et al. 2021; Linsley et al. 2018",
@@ -378,9 +331,9 @@ constinit const TaskSpec kPathfinder64Task = {
     .make = make_task<64>,
 };
 
-constinit const TaskSpec kPathfinder128Task = {
-    .name = "pathfinder128",
-    .title = "Path-X (Pathfinder 128)",
+constinit const TaskSpec kPathXTask = {
+    .name = "pathx",
+    .title = "Path-X (Pathfinder at 128 x 128)",
     .summary = "Pathfinder at 128 x 128: 16384 tokens; 2 classes",
     .paper = "Tay et al. 2021; Linsley et al. 2018",
     .version = kVersion,

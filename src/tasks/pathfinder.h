@@ -5,7 +5,6 @@
 
 namespace lra::tasks {
 
-extern constinit const TaskSpec kPathfinder32Task, kPathfinder64Task, kPathfinder128Task,
-    kPathfinder256Task;
+extern constinit const TaskSpec kPathfinderTask, kPathfinder64Task, kPathXTask, kPathfinder256Task;
 
 }  // namespace lra::tasks

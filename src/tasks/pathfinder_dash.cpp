@@ -185,17 +185,22 @@ Dash draw_dash(const DashStyle& style, Point end) {
   return dash;
 }
 
-Point step(double angle, double distance) {
-  // Rounded up on top of a whole number, so that a sine of 1e-16 for half a turn counts as 0.
-  constexpr double kBase = 64;
-  const auto component = [&](double part) {
-    return static_cast<int>(std::ceil(kBase + distance * part) - kBase);
-  };
-  return {component(std::sin(angle)), component(std::cos(angle))};
+Displacement displacement(double angle, double distance) {
+  return {.dy = distance * std::sin(angle), .dx = distance * std::cos(angle)};
+}
+
+Point round_up(Point from, Displacement by) {
+  return {static_cast<int>(std::ceil(from.y + by.dy)), static_cast<int>(std::ceil(from.x + by.dx))};
+}
+
+Point round_nearest(Point from, Displacement by) {
+  return {static_cast<int>(std::nearbyint(from.y + by.dy)),
+          static_cast<int>(std::nearbyint(from.x + by.dx))};
 }
 
 Point fine_end(const DashStyle& style, double angle) {
-  return step(angle, kFineScale * style.length);
+  const Point centre{kFineScale * style.half(), kFineScale * style.half()};
+  return round_up(centre, displacement(angle, kFineScale * style.length)) - centre;
 }
 
 void add_disc(const Reduction& reduction, Point centre, double radius, std::vector<float>& image) {

@@ -68,8 +68,17 @@ Dash draw_dash(const DashStyle& style, Point fine_end);
 
 // The end of a dash along `angle` (radians; (sin, cos) is its (dy, dx)) on the fine grid.
 Point fine_end(const DashStyle& style, double angle);
-// `distance` along `angle`, each component rounded up.
-Point step(double angle, double distance);
+// `distance` along `angle` (radians).
+struct Displacement {
+  double dy = 0, dx = 0;
+};
+Displacement displacement(double angle, double distance);
+// Where a displacement leads, each coordinate rounded up. The sum is what is rounded, as in the
+// release: half a turn has a sine of 1e-16, which moves a small coordinate up by one and is lost in
+// a large one.
+Point round_up(Point from, Displacement by);
+// The same, halves to the even neighbour.
+Point round_nearest(Point from, Displacement by);
 
 // Adds a disc of `radius` pixels at `centre` to an image of size x size by the maximum of both. The
 // plateau is 1; the filter's overshoot along the edge reaches about 1.16.

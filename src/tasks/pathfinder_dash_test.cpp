@@ -20,7 +20,7 @@ constexpr DashStyle kStyles[] = {
 
 std::set<Point> ends_of(const DashStyle& style) {
   std::set<Point> ends;
-  for (int i = 0; i < 7200; ++i) ends.insert(fine_end(style, i * std::numbers::pi / 3600));
+  for (int i = -3600; i < 3600; ++i) ends.insert(fine_end(style, i * std::numbers::pi / 3600));
   return ends;
 }
 
@@ -60,12 +60,19 @@ TEST(PathfinderDash, OvershootsAsTheReleasedRenderingDoes) {
   }
 }
 
-TEST(PathfinderDash, StepsRoundUpAndHalfATurnStaysExact) {
+TEST(PathfinderDash, StepsRoundUpAndHalfATurnDependsOnWhereItBegins) {
   const double pi = std::numbers::pi;
-  EXPECT_EQ(step(0.25 * pi, 3), (Point{3, 3}));
-  EXPECT_EQ(step(-0.75 * pi, 3), (Point{-2, -2}));
-  EXPECT_EQ(step(pi, 4), (Point{0, -4}));
-  EXPECT_EQ(step(-pi, 4), (Point{0, -4}));
+  EXPECT_EQ(round_up({}, displacement(0.25 * pi, 3)), (Point{3, 3}));
+  EXPECT_EQ(round_up({}, displacement(-0.75 * pi, 3)), (Point{-2, -2}));
+  EXPECT_EQ(round_up({9, 9}, displacement(pi, 4)), (Point{9, 5}));
+  EXPECT_EQ(round_up({1, 9}, displacement(pi, 4)), (Point{2, 5}));
+  EXPECT_EQ(round_up({9, 9}, displacement(-pi, 4)), (Point{9, 5}));
+}
+
+TEST(PathfinderDash, HalvesGoToTheEvenNeighbour) {
+  EXPECT_EQ(round_nearest({8, 9}, {.dy = 3.5, .dx = 3.5}), (Point{12, 12}));
+  EXPECT_EQ(round_nearest({8, 9}, {.dy = -3.5, .dx = -3.5}), (Point{4, 6}));
+  EXPECT_EQ(round_nearest({8, 9}, {.dy = 0.4, .dx = 0.6}), (Point{8, 10}));
 }
 
 TEST(PathfinderDash, WeightsOfTheFilterSumToOne) {

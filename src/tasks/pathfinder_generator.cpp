@@ -1,9 +1,7 @@
 #include "tasks/pathfinder_generator.h"
 
 #include <algorithm>
-#include <cmath>
 #include <numbers>
-#include <optional>
 
 #include "base/error.h"
 #include "base/rng.h"
@@ -16,10 +14,11 @@ namespace {
 constexpr int kSeedTrials = 3;
 constexpr int kDashDraws = 3;
 constexpr int kDistractorTries = 5;
-constexpr double kLeastWeight = 1e-4;  // of all candidates together
+// Of all turns together: 1e-4, with the occupancy's 0 .. 255 as 0 .. 1.
+constexpr uint32_t kLeastWeight = 255 * PathfinderTables::kWhole / 10000;
 
 struct PlacedDash {
-  int dash = 0;
+  int shape = 0;
   Point start;
 };
 
@@ -39,8 +38,8 @@ class ImageDrawer {
         geometry_(geometry),
         tables_(tables),
         random_(random),
-        occupancy_(geometry.size, geometry.padding),
-        weights_(tables.candidates.size()) {}
+        occupancy_(geometry.size, geometry.padding, tables.margin),
+        sums_(tables.candidates.size()) {}
 
   void draw(PathfinderImage& image, const Reduction& reduction) {
     do ++image.num_attempts;
@@ -59,31 +58,34 @@ class ImageDrawer {
   }
 
  private:
-  const Dash& dash(int index) const { return tables_.dashes[static_cast<size_t>(index)]; }
+  const PathfinderTables::Shape& shape(int index) const {
+    return tables_.shapes[static_cast<size_t>(index)];
+  }
 
   void merge_newest(const Contour& contour) {
     const PlacedDash& newest = contour.dashes.back();
-    occupancy_.add(dash(newest.dash), newest.start);
+    occupancy_.add(shape(newest.shape).footprint, newest.start);
   }
 
   bool start_contour(Contour& contour, uint32_t degree, Point start) const {
     const PathfinderTables::Seed& seed = tables_.seeds[degree];
-    if (!occupancy_.contains(start + seed.head) || !occupancy_.contains(start + seed.pivot)) {
-      return false;
-    }
+    const Point head = round_up(start, seed.head), pivot = round_up(head, seed.pivot);
+    if (!occupancy_.contains(head) || !occupancy_.contains(pivot)) return false;
     contour.origin = start;
-    contour.pivot = start + seed.pivot;
+    contour.pivot = pivot;
     contour.direction = static_cast<int>(degree);
-    contour.dashes.assign(1, {.dash = seed.dash, .start = start});
+    contour.dashes.assign(1, {.shape = seed.shape, .start = start});
     return true;
   }
 
   bool start_first_target() {
     for (int trial = 0; trial < kSeedTrials; ++trial) {
       const uint32_t degree = random_.below(PathfinderTables::kNumDegrees);
-      const std::vector<Point>& places = tables_.seeds[degree].places;
-      if (places.empty()) return false;
-      const Point start = places[random_.below(static_cast<uint32_t>(places.size()))];
+      const PathfinderTables::Seed& seed = tables_.seeds[degree];
+      if (seed.rows * seed.columns == 0) return false;
+      const auto place =
+          static_cast<int>(random_.below(static_cast<uint32_t>(seed.rows * seed.columns)));
+      const Point start = seed.place + Point{place / seed.columns, place % seed.columns};
       if (start_contour(targets_[0], degree, start)) return true;
     }
     return false;
@@ -95,9 +97,7 @@ class ImageDrawer {
       const uint32_t degree = random_.below(PathfinderTables::kNumDegrees);
       const double angle = random_.below(360) * std::numbers::pi / 180;
       const Point start =
-          targets_[0].origin +
-          Point{static_cast<int>(std::lround(geometry_.seed_distance * std::sin(angle))),
-                static_cast<int>(std::lround(geometry_.seed_distance * std::cos(angle)))};
+          round_nearest(targets_[0].origin, displacement(angle, geometry_.seed_distance));
       if (start_contour(targets_[1], degree, start)) return true;
     }
     return false;
@@ -109,7 +109,9 @@ class ImageDrawer {
       if (100 * occupancy_.num_untaken() < num_pixels) return false;
       const uint32_t degree = random_.below(PathfinderTables::kNumDegrees);
       // The release blocks a frame of one pixel for this; every size's padding covers it.
-      occupancy_.find_free(tables_.seeds[degree].kernel);
+      const std::vector<Point>& kernel = tables_.seeds[degree].kernel;
+      if (kernel.empty()) return false;
+      occupancy_.find_free(kernel);
       if (occupancy_.num_free() == 0) return false;
       const Point start =
           occupancy_.free_pixel(random_.below(static_cast<uint32_t>(occupancy_.num_free())));
@@ -118,17 +120,16 @@ class ImageDrawer {
     return false;
   }
 
-  // Sets the running sums of the candidates' weights around `pivot`; returns the whole sum.
-  double weigh_candidates(Point pivot, int direction) {
-    const std::vector<double>& turns = tables_.directions[static_cast<size_t>(direction)].weight;
-    double sum = 0;
-    for (size_t i = 0; i < weights_.size(); ++i) {
-      const Point at = pivot + tables_.candidates[i].at;
-      if (turns[i] > 0 && occupancy_.contains(at)) {
-        const int occupied = occupancy_.largest(at, tables_.disc);
-        sum += turns[i] * (255 - occupied) / 255;
-      }
-      weights_[i] = sum;
+  // Sets the running sums of the turns' weights around `pivot`; returns the whole sum.
+  uint32_t weigh_turns(Point pivot, const std::vector<PathfinderTables::Turn>& turns) {
+    const int radius = geometry_.dash_length + tables_.margin;
+    const int low = std::min(pivot.y, pivot.x), high = std::max(pivot.y, pivot.x);
+    if (low < -radius || high >= geometry_.size + radius) return 0;
+    const uint8_t* taken = occupancy_.dilated(pivot);
+    uint32_t sum = 0;
+    for (size_t i = 0; i < turns.size(); ++i) {
+      sum += turns[i].weight * (255U - taken[turns[i].offset]);
+      sums_[i] = sum;
     }
     return sum;
   }
@@ -136,24 +137,22 @@ class ImageDrawer {
   // Adds one dash. The contour's newest dash enters the occupancy only when the next one stands, so
   // a dash never collides with its predecessor.
   bool extend(Contour& contour) {
-    const Point pivot =
-        contour.pivot + tables_.directions[static_cast<size_t>(contour.direction)].advance;
-    const double sum = weigh_candidates(pivot, contour.direction);
+    const auto& direction = tables_.directions[static_cast<size_t>(contour.direction)];
+    const Point pivot = round_up(contour.pivot, direction.advance);
+    const uint32_t sum = weigh_turns(pivot, direction.turns);
     if (sum < kLeastWeight) return false;
     for (int draw = 0; draw < kDashDraws; ++draw) {
-      const double target = random_.uniform() * sum;
-      const auto chosen = static_cast<size_t>(
-          std::upper_bound(weights_.begin(), weights_.end(), target) - weights_.begin());
-      // Rounding may leave the target at the sum itself: then it is the last one with weight.
-      const auto last = static_cast<size_t>(
-          std::lower_bound(weights_.begin(), weights_.end(), sum) - weights_.begin());
-      const PathfinderTables::Candidate& candidate = tables_.candidates[std::min(chosen, last)];
+      const uint32_t target = random_.below(sum);
+      size_t turn = 0;
+      while (sums_[turn] <= target) ++turn;
+      const int chosen = direction.turns[turn].candidate;
+      const auto& candidate = tables_.candidates[static_cast<size_t>(chosen)];
       const Point start = pivot + candidate.at;
-      if (!occupancy_.has_room(dash(candidate.dash), start)) continue;
+      if (!occupancy_.has_room(shape(candidate.shape).footprint, start)) continue;
       merge_newest(contour);
-      contour.dashes.push_back({.dash = candidate.dash, .start = start});
+      contour.dashes.push_back({.shape = candidate.shape, .start = start});
       contour.pivot = pivot;
-      contour.direction = candidate.direction;
+      contour.direction = PathfinderTables::kNumDegrees + chosen;
       contour.tip = start;
       return true;
     }
@@ -188,14 +187,14 @@ class ImageDrawer {
   }
 
   void paint(const PlacedDash& placed, double contrast, std::vector<float>& canvas) const {
-    const Dash& shape = dash(placed.dash);
-    const int side = 2 * shape.half + 1;
-    for (int y = -shape.half; y <= shape.half; ++y) {
-      for (int x = -shape.half; x <= shape.half; ++x) {
+    const Dash& picture = shape(placed.shape).dash;
+    const int side = 2 * picture.half + 1;
+    for (int y = -picture.half; y <= picture.half; ++y) {
+      for (int x = -picture.half; x <= picture.half; ++x) {
         const Point p = placed.start + Point{y, x};
         if (!occupancy_.contains(p)) continue;
         const float value =
-            shape.picture[static_cast<size_t>((y + shape.half) * side + x + shape.half)];
+            picture.picture[static_cast<size_t>((y + picture.half) * side + x + picture.half)];
         float& pixel = canvas[static_cast<size_t>(p.y * settings_.size + p.x)];
         pixel = std::max(pixel, static_cast<float>(contrast * value));
       }
@@ -223,7 +222,7 @@ class ImageDrawer {
     const double most = *std::max_element(canvas.begin(), canvas.end());
     image.pixels.resize(num_pixels);
     for (size_t i = 0; i < num_pixels; ++i) {
-      image.pixels[i] = static_cast<uint8_t>(255.0 * canvas[i] / most);
+      if (canvas[i] > 0) image.pixels[i] = static_cast<uint8_t>(255.0 * canvas[i] / most);
     }
   }
 
@@ -232,7 +231,7 @@ class ImageDrawer {
   const PathfinderTables& tables_;
   RandomStream& random_;
   Occupancy occupancy_;
-  std::vector<double> weights_;
+  std::vector<uint32_t> sums_;
   std::array<Contour, 2> targets_;
   std::vector<PlacedDash> distractors_;
 };

@@ -13,7 +13,7 @@
 #include <string_view>
 #include <vector>
 
-#include "tasks/pathfinder_dash.h"
+#include "tasks/occupancy.h"
 
 namespace lra::tasks {
 
@@ -49,42 +49,57 @@ class PathfinderTables {
  public:
   PathfinderTables(const PathfinderGeometry& geometry, int margin);
 
-  // An angle that a dash may have: whole degrees (0 .. 359 stand for -180 .. 179) for the first one
-  // of a contour, and the direction of every candidate after that.
-  struct Direction {
-    Point advance;  // from one pivot to the next
-    std::vector<double>
-        weight;  // of each candidate: cos^2(continuity * turn), 0 beyond a right angle
+  // A dash in all that is made of it.
+  struct Shape {
+    Dash dash;
+    Footprint footprint;
   };
   // The first dash of a contour.
   struct Seed {
-    int dash = 0;
-    Point head, pivot;          // relative to its start
-    std::vector<Point> kernel;  // pixels that must be free around a position
-    std::vector<Point> places;  // where the first target contour may start
+    int shape = 0;
+    Displacement head, pivot;   // from its start; from its head
+    std::vector<Point> kernel;  // pixels that must be free around a position; empty: no seed
+    // Where the first target contour may start: this many rows and columns from `place` on.
+    Point place;
+    int rows = 0, columns = 0;
   };
   // Where the next dash may start, relative to the pivot; it points back at the pivot.
   struct Candidate {
     Point at;
-    int dash = 0;
-    int direction = 0;  // index into directions
+    int shape = 0;
+    double angle = 0;
+  };
+  // A candidate that a direction can turn to.
+  struct Turn {
+    int candidate = 0;
+    int offset = 0;       // in an Occupancy, from the pivot
+    uint32_t weight = 0;  // cos^2(continuity * turn) in units of 1 / kWhole, at least 1
+  };
+  // An angle that a dash may have.
+  struct Direction {
+    Displacement advance;     // from one pivot to the next
+    std::vector<Turn> turns;  // in the order of the candidates
   };
 
   static constexpr int kNumDegrees = 360;
+  // Whole numbers, so that a choice among weights is the same on every machine. Together with an
+  // occupancy of 0 .. 255 the weights of all turns of a direction stay below 2^32.
+  static constexpr uint32_t kWhole = 1 << 20;
 
   int margin = 0;
-  std::vector<Dash> dashes;
-  std::vector<Direction> directions;  // kNumDegrees, then one per candidate
-  std::vector<Seed> seeds;            // kNumDegrees
+  std::vector<Shape> shapes;
+  std::vector<Seed> seeds;            // kNumDegrees: -180 .. 179
   std::vector<Candidate> candidates;  // sorted by row, column
-  std::vector<Point> disc;            // of the margin's radius
+  std::vector<Direction> directions;  // kNumDegrees, then one per candidate
 
  private:
-  int dash_for(const DashStyle& style, double angle);
-  void add_seeds(const PathfinderGeometry& geometry, const DashStyle& style);
-  void add_candidates(const PathfinderGeometry& geometry, const DashStyle& style);
+  int shape_for(const PathfinderGeometry& geometry, double angle);
+  void add_seeds(const PathfinderGeometry& geometry);
+  static void set_places(const PathfinderGeometry& geometry, Seed& seed);
+  void add_candidates(const PathfinderGeometry& geometry);
+  void add_direction(const PathfinderGeometry& geometry, double angle);
 
-  std::vector<Point> ends_;  // on the fine grid, of each dash
+  std::vector<Point> ends_;  // on the fine grid, of each shape
 };
 
 }  // namespace lra::tasks

@@ -6,6 +6,7 @@
 
 #include "base/atomic_file.h"
 #include "base/error.h"
+#include "base/hash.h"
 #include "base/permutation.h"
 #include "base/rng.h"
 
@@ -31,7 +32,15 @@ Membership draw_membership(const std::array<int64_t, 3>& sizes, int64_t split_se
   return members;
 }
 
-// Reads splits.txt, a line "imgs/0/sample_0.png train" per image.
+std::string hash_of(const Membership& members) {
+  Hasher hasher;
+  for (const std::vector<int64_t>& images : members) {
+    for (const int64_t image : images) hasher.append(std::to_string(image) + " ");
+    hasher.append("\n");
+  }
+  return to_hex(hasher.digest());
+}
+
 Membership read_membership(const std::string& path, const std::vector<PathfinderRecord>& records) {
   std::unordered_map<std::string_view, int64_t> index;
   for (const PathfinderRecord& record : records) {

@@ -23,6 +23,9 @@ std::array<int64_t, 3> tenths(int64_t count);
 // A permutation keyed by the seed, cut into parts of these sizes.
 Membership draw_membership(const std::array<int64_t, 3>& sizes, int64_t split_seed);
 
+// Of the images of each split, in hex: the name of a split.
+std::string hash_of(const Membership& members);
+
 // Reads splits.txt: a line "imgs/0/sample_0.png train" per record, in any order. Throws lra::Error
 // that names the line for an unknown or repeated image or split, and for images left out.
 Membership read_membership(const std::string& path, const std::vector<PathfinderRecord>& records);
