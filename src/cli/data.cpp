@@ -1,4 +1,4 @@
-// lra data: make, import, check, show, export.
+// lra data: make, import, fetch, check, show, export.
 #include <cstdio>
 
 #include "base/atomic_file.h"
@@ -6,13 +6,16 @@
 #include "base/text_format.h"
 #include "cli/command.h"
 #include "tasks/all.h"
+#include "tasks/fetch.h"
 
 namespace lra::cli {
 namespace {
 
 struct DataArguments {
   std::string task, folder, out, split = "train";
-  std::vector<std::string> sources, sets;
+  std::vector<std::string> sources, sets, urls;
+  std::string sha256;
+  double timeout_s = 30;
   uint64_t seed = 0;
   int64_t index = 0;
   std::optional<int64_t> num_train, num_val, num_test;
@@ -78,7 +81,8 @@ ExitCode make(const Program& program, const DataArguments& a) {
   return ExitCode::kDone;
 }
 
-ExitCode import(const Program& program, const DataArguments& a) {
+ExitCode import_from(const Program& program, const DataArguments& a,
+                     const std::vector<std::string>& sources) {
   const auto& spec = tasks::find_task(a.task);
   const auto task = make_task(a);
   make_folder(parent_of(a.out));
@@ -87,10 +91,36 @@ ExitCode import(const Program& program, const DataArguments& a) {
                 .unit = "ex",
                 .unit_scale = true,
                 .quiet = program.common.quiet});
-  task->import(a.sources, a.out, bar);
+  task->import(sources, a.out, bar);
   bar.finish();
   report_written(program, a, tasks::open_dataset(spec, *task, a.out));
   return ExitCode::kDone;
+}
+
+ExitCode import(const Program& program, const DataArguments& a) {
+  return import_from(program, a, a.sources);
+}
+
+// The raw file goes beside the prepared folder, where `lra train` would look for it.
+ExitCode fetch(const Program& program, const DataArguments& a) {
+  const auto& spec = tasks::find_task(a.task);
+  if (spec.remote == nullptr) {
+    throw Error({.where = a.task,
+                 .what = "this task's examples are generated, there is nothing to fetch",
+                 .expected = "",
+                 .advice = "use lra data make " + a.task + " --out DIR"});
+  }
+  Progress bar({.description = "fetch " + std::string(spec.remote->file),
+                .total = spec.remote->bytes,
+                .unit = "B",
+                .unit_scale = true,
+                .quiet = program.common.quiet});
+  const std::string source = tasks::fetch(
+      *spec.remote,
+      {.folder = parent_of(a.out), .urls = a.urls, .sha256 = a.sha256, .timeout_s = a.timeout_s},
+      bar);
+  bar.finish();
+  return import_from(program, a, {source});
 }
 
 ExitCode check(const Program& program, const DataArguments& a) {
@@ -162,6 +192,16 @@ ExitCode export_official(const Program& program, const DataArguments& a) {
   return ExitCode::kDone;
 }
 
+CLI::Validator sha256_digits() {
+  return CLI::Validator(
+      [](const std::string& text) {
+        const bool good =
+            text.size() == 64 && text.find_first_not_of("0123456789abcdef") == std::string::npos;
+        return good ? std::string() : "'" + printable(text) + "'; expected 64 digits of 0-9, a-f";
+      },
+      "HEX");
+}
+
 CLI::App* add_verb(CLI::App& data, Program& program, const std::shared_ptr<DataArguments>& a,
                    const char* name, const char* help,
                    ExitCode (*verb)(const Program&, const DataArguments&)) {
@@ -176,7 +216,7 @@ CLI::App* add_verb(CLI::App& data, Program& program, const std::shared_ptr<DataA
 }  // namespace
 
 void add_data(CLI::App& app, Program& program) {
-  CLI::App* data = app.add_subcommand("data", "make, import, check, show and export data");
+  CLI::App* data = app.add_subcommand("data", "make, import, fetch, check, show and export data");
   data->require_subcommand(1);
   auto a = std::make_shared<DataArguments>();
 
@@ -193,6 +233,26 @@ void add_data(CLI::App& app, Program& program) {
   import_command->add_option("from", a->sources, "files or folders in an official layout")
       ->required();
   import_command->add_option("--out", a->out, "folder to write; must not exist")->required();
+
+  auto* fetch_command =
+      add_verb(*data, program, a, "fetch",
+               "download the official files, go on where an earlier call stopped, "
+               "compare digests, import",
+               fetch);
+  fetch_command
+      ->add_option("--out", a->out,
+                   "folder to write; must not exist. The raw file is kept beside it")
+      ->required();
+  fetch_command->add_option("--url", a->urls, "a mirror, instead of the published address; repeat")
+      ->take_all();
+  fetch_command
+      ->add_option("--sha256", a->sha256,
+                   "digest that the file must have, instead of the published one")
+      ->check(sha256_digits());
+  fetch_command
+      ->add_option("--timeout", a->timeout_s,
+                   "seconds without a byte after which a mirror is given up (default 30)")
+      ->check(CLI::Range(1.0, 3600.0));
 
   auto* check_command =
       add_verb(*data, program, a, "check", "verify everything that can be verified", check);

@@ -267,6 +267,8 @@ std::unique_ptr<Task> make_task(const ConfigTable& config) {
   return std::make_unique<RetrievalTask>(read_config<RetrievalConfig>(config, "task"));
 }
 
+constexpr RemoteData kRemote = lra_release("tsv_data");
+
 }  // namespace
 
 constinit const TaskSpec kRetrievalTask = {
@@ -277,6 +279,7 @@ constinit const TaskSpec kRetrievalTask = {
     .version = kVersion,
     .describe = describe_config<RetrievalConfig>,
     .make = make_task,
+    .remote = &kRemote,
 };
 
 }  // namespace lra::tasks

@@ -5,6 +5,7 @@
 
 #include <string_view>
 
+#include "base/atomic_file.h"
 #include "base/error.h"
 #include "base/text_format.h"
 #include "tasks/files.h"
@@ -13,11 +14,6 @@
 namespace lra::tasks {
 namespace {
 
-// The largest official archive has 100,000 entries and 370 MB unpacked. These bounds stop archives
-// that unpack to far more than they seem to hold.
-constexpr int64_t kMaxEntries = 1000000;
-constexpr int64_t kMaxEntryBytes = int64_t{1} << 30;
-constexpr int64_t kMaxTotalBytes = int64_t{4} << 30;
 constexpr size_t kReadBlock = 1 << 18;
 
 // Absolute, or climbing out of its folder.
@@ -35,8 +31,8 @@ bool is_escaping(std::string_view path) {
 
 void TarArchive::FreeArchive::operator()(archive* handle) const { archive_read_free(handle); }
 
-TarArchive::TarArchive(const std::string& path, std::string expected)
-    : path_(path), expected_(std::move(expected)), handle_(archive_read_new()) {
+TarArchive::TarArchive(const std::string& path, std::string expected, const Limits& limits)
+    : limits_(limits), path_(path), expected_(std::move(expected)), handle_(archive_read_new()) {
   LRA_CHECK(handle_ != nullptr);
   // Only what official data comes in: every further format is more code for hostile input.
   archive_read_support_filter_gzip(handle_.get());
@@ -57,7 +53,7 @@ bool TarArchive::next() {
   const int status = archive_read_next_header(handle_.get(), &entry);
   if (status == ARCHIVE_EOF) return false;
   if (status < ARCHIVE_WARN) fail("is damaged" + reason());
-  if (++num_entries_ > kMaxEntries) fail("has over " + thousands(kMaxEntries) + " entries");
+  if (++num_entries_ > limits_.entries) fail("has over " + thousands(limits_.entries) + " entries");
   const char* name = archive_entry_pathname(entry);
   if (!name) name = archive_entry_pathname_utf8(entry);
   if (!name || !*name) fail("entry " + std::to_string(num_entries_) + " has no readable name");
@@ -75,7 +71,7 @@ void TarArchive::check(archive_entry* entry) {
   is_file_ = type == AE_IFREG;
   size_ = archive_entry_size(entry);
   total_bytes_ += size_;
-  if (size_ < 0 || size_ > kMaxEntryBytes || total_bytes_ > kMaxTotalBytes) {
+  if (size_ < 0 || size_ > limits_.entry_bytes || total_bytes_ > limits_.total_bytes) {
     fail(quoted + " has an absurd size, " + std::to_string(size_));
   }
 }
@@ -96,6 +92,23 @@ std::string TarArchive::content(uint64_t max_bytes) {
     filled += static_cast<size_t>(count);
   }
   return bytes;
+}
+
+void TarArchive::write_to(const std::string& path) {
+  AtomicFile file(path);
+  for (;;) {
+    throw_if_stopped();
+    const void* data = nullptr;
+    size_t count = 0;
+    la_int64_t offset = 0;
+    const int status = archive_read_data_block(handle_.get(), &data, &count, &offset);
+    if (status == ARCHIVE_EOF) break;
+    if (status < ARCHIVE_WARN) fail("is damaged at '" + printable(name_) + "'" + reason());
+    if (static_cast<uint64_t>(offset) != file.size()) fail("'" + printable(name_) + "' has holes");
+    file.append({static_cast<const std::byte*>(data), count});
+  }
+  if (file.size() != static_cast<uint64_t>(size_)) fail("ends within '" + printable(name_) + "'");
+  file.commit();
 }
 
 std::string TarArchive::reason() const {

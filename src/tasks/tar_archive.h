@@ -15,8 +15,18 @@ namespace lra::tasks {
 // absolute names, names with "..", or absurd sizes.
 class TarArchive {
  public:
+  // Bounds that stop archives which unpack to far more than they seem to hold. By default somewhat
+  // above the largest archive of one task: 100,000 entries and 370 MB.
+  struct Limits {
+    int64_t entries = 1000000;
+    int64_t entry_bytes = int64_t{1} << 30;
+    int64_t total_bytes = int64_t{4} << 30;
+  };
+
   // `expected` says in messages what kind of archive is wanted.
-  TarArchive(const std::string& path, std::string expected);
+  TarArchive(const std::string& path, std::string expected)
+      : TarArchive(path, expected, Limits{}) {}
+  TarArchive(const std::string& path, std::string expected, const Limits& limits);
   ~TarArchive();
   TarArchive(const TarArchive&) = delete;
   TarArchive& operator=(const TarArchive&) = delete;
@@ -28,6 +38,8 @@ class TarArchive {
   // The bytes of the entry, once per entry. Throws when there are over `max_bytes`, which is a
   // multiple of 1 MiB.
   std::string content(uint64_t max_bytes);
+  // Writes the entry to a file, once per entry, without holding it in memory.
+  void write_to(const std::string& path);
 
  private:
   void check(archive_entry* entry);
@@ -37,6 +49,7 @@ class TarArchive {
   struct FreeArchive {
     void operator()(archive* handle) const;
   };
+  const Limits limits_;
   std::string path_, expected_, name_;
   std::unique_ptr<archive, FreeArchive> handle_;
   bool is_file_ = false;

@@ -2,6 +2,7 @@
 // under configs/tasks, its name in all.h.
 #pragma once
 
+#include <array>
 #include <map>
 #include <memory>
 #include <optional>
@@ -72,6 +73,28 @@ class Task {
   virtual std::vector<Baseline> baselines(const Dataset& dataset) const = 0;
 };
 
+// A published copy of a task's raw data, for `lra data fetch`.
+struct RemoteData {
+  std::string_view file;                 // its name on our disk
+  std::array<std::string_view, 2> urls;  // the second may be empty
+  int64_t bytes;                         // 0: not published
+  std::string_view md5, sha256;          // lower-case hex; empty: not published
+  // A tar archive of much else: only the folder of this name is unpacked, and then imported. Empty:
+  // import reads the file itself.
+  std::string_view unpack;
+};
+
+// The benchmark's own archive, 7.7 GB: reported to answer 403 since 2026; its authors print no
+// digest.
+constexpr RemoteData lra_release(std::string_view folder) {
+  return {.file = "lra_release.gz",
+          .urls = {"https://storage.googleapis.com/long-range-arena/lra_release.gz"},
+          .bytes = 0,
+          .md5 = "",
+          .sha256 = "",
+          .unpack = folder};
+}
+
 struct TaskSpec {
   std::string_view name;     // "listops"
   std::string_view title;    // "Long ListOps"
@@ -80,6 +103,7 @@ struct TaskSpec {
   int64_t version;           // raised whenever scores could move
   std::vector<FieldInfo> (*describe)();
   std::unique_ptr<Task> (*make)(const ConfigTable& config);  // reads [task]
+  const RemoteData* remote = nullptr;                        // null: nothing to fetch
 };
 
 }  // namespace lra::tasks

@@ -284,6 +284,16 @@ std::unique_ptr<Task> make_task(const ConfigTable& config) {
   return std::make_unique<TextTask>(read_config<TextConfig>(config, "task"));
 }
 
+// Size and MD5 as widely printed, by torchtext among others.
+constexpr RemoteData kRemote = {
+    .file = "aclImdb_v1.tar.gz",
+    .urls = {"https://ai.stanford.edu/~amaas/data/sentiment/aclImdb_v1.tar.gz"},
+    .bytes = 84125825,
+    .md5 = "7c2ac02c03563afcf9b574c7e56c153a",
+    .sha256 = "",
+    .unpack = "",
+};
+
 }  // namespace
 
 constinit const TaskSpec kTextTask = {
@@ -294,6 +304,7 @@ constinit const TaskSpec kTextTask = {
     .version = kVersion,
     .describe = describe_config<TextConfig>,
     .make = make_task,
+    .remote = &kRemote,
 };
 
 }  // namespace lra::tasks

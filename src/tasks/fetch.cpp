@@ -1,0 +1,76 @@
+#include "tasks/fetch.h"
+
+#include <filesystem>
+
+#include "base/atomic_file.h"
+#include "base/download.h"
+#include "base/error.h"
+#include "base/text_format.h"
+#include "tasks/tar_archive.h"
+
+namespace lra::tasks {
+namespace {
+
+// Above what the benchmark's archive holds: 16 folders of Pathfinder images, 1.6 million files.
+constexpr TarArchive::Limits kReleaseLimits = {
+    .entries = 8000000, .entry_bytes = int64_t{8} << 30, .total_bytes = int64_t{128} << 30};
+
+// What follows "folder/" in a path that has this component, or nothing.
+std::string below(const std::string& path, const std::string& folder) {
+  const std::string inner = "/" + path;
+  const size_t at = inner.find("/" + folder + "/");
+  return at == std::string::npos ? "" : inner.substr(at + folder.size() + 2);
+}
+
+}  // namespace
+
+std::string unpack_folder(const std::string& archive, const std::string& folder,
+                          const std::string& out) {
+  namespace fs = std::filesystem;
+  const std::string target = out + "/" + folder, unfinished = target + ".part";
+  if (fs::exists(target)) return target;
+  const FileLock lock(target + ".lock", "the folder " + target);
+  fs::remove_all(unfinished);
+  TarArchive tar(archive, "the archive of the Long Range Arena", kReleaseLimits);
+  int64_t files = 0;
+  while (tar.next()) {
+    const std::string name = below(tar.name(), folder);
+    if (!tar.is_file() || name.empty()) continue;
+    const std::string path = unfinished + "/" + name;
+    make_folder(fs::path(path).parent_path());
+    tar.write_to(path);
+    ++files;
+  }
+  if (files == 0) {
+    throw Error({.where = archive,
+                 .what = "has no folder '" + folder + "'",
+                 .expected = "the archive of the Long Range Arena",
+                 .advice = "fetch it again"});
+  }
+  fs::rename(unfinished, target);
+  return target;
+}
+
+std::string fetch(const RemoteData& remote, const FetchOptions& options, Progress& progress) {
+  Download what;
+  what.path = options.folder + "/" + std::string(remote.file);
+  what.urls = options.urls;
+  what.sha256 = options.sha256;
+  what.connect_timeout_s = what.stall_timeout_s = options.timeout_s;
+  if (what.urls.empty()) {
+    for (const std::string_view url : remote.urls) {
+      if (!url.empty()) what.urls.emplace_back(url);
+    }
+  }
+  if (what.sha256.empty()) {
+    what.bytes = remote.bytes;
+    what.md5 = remote.md5;
+    what.sha256 = remote.sha256;
+  }
+  make_folder(options.folder);
+  download(what, progress);
+  if (remote.unpack.empty()) return what.path;
+  return unpack_folder(what.path, std::string(remote.unpack), options.folder);
+}
+
+}  // namespace lra::tasks

@@ -1,0 +1,28 @@
+// Brings a task's published raw data to this machine.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/progress.h"
+#include "tasks/task.h"
+
+namespace lra::tasks {
+
+struct FetchOptions {
+  std::string folder;             // where the raw file goes, and what is unpacked from it
+  std::vector<std::string> urls;  // instead of the published ones
+  std::string sha256;             // instead of the published digests
+  double timeout_s = 30;          // without a connection, or without a byte
+};
+
+// Downloads what `remote` names into options.folder, unless it lies there complete, and unpacks the
+// part that is wanted. Returns what Task::import takes. Throws as download() and TarArchive do.
+std::string fetch(const RemoteData& remote, const FetchOptions& options, Progress& progress);
+
+// Unpacks the files below the first folder named `folder` of a tar archive to out/`folder`; returns
+// that path. What is there already stays; a folder appears under its name only when complete.
+std::string unpack_folder(const std::string& archive, const std::string& folder,
+                          const std::string& out);
+
+}  // namespace lra::tasks
