@@ -117,16 +117,21 @@ void write_file_atomically(const std::string& path, std::string_view content) {
 }
 
 std::string read_file(const std::string& path, uint64_t max_bytes) {
-  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  // Without O_NONBLOCK, opening a named pipe waits for a writer.
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (fd < 0) {
     if (errno != ENOENT && errno != ENOTDIR) throw io_error(path, "cannot be opened", errno);
     throw Error({.where = path, .what = "there is no such file", .expected = "", .advice = ""});
   }
   struct stat status {};
   const bool known = ::fstat(fd, &status) == 0 && S_ISREG(status.st_mode);
+  if (!known) {
+    ::close(fd);
+    throw Error({.where = path, .what = "is not a file", .expected = "a file", .advice = ""});
+  }
   std::string content;
   // The size is a hint only: files below /proc say 0, and a file may grow.
-  size_t chunk = known ? static_cast<size_t>(std::max<off_t>(status.st_size, 0)) + 1 : 1 << 16;
+  size_t chunk = static_cast<size_t>(std::max<off_t>(status.st_size, 0)) + 1;
   chunk = static_cast<size_t>(std::min<uint64_t>(std::max<size_t>(chunk, 1 << 12), 1 << 26));
   size_t filled = 0;
   int problem = 0;

@@ -30,7 +30,10 @@ void install_stop_handlers() {
   action.sa_handler = on_signal;
   action.sa_flags = SA_RESTART;
   sigemptyset(&action.sa_mask);
-  for (const int signal : {SIGINT, SIGTERM, SIGUSR1, SIGUSR2}) {
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2}) {
+    struct sigaction before {};
+    LRA_CHECK_EQ(sigaction(signal, nullptr, &before), 0);
+    if (signal == SIGHUP && before.sa_handler == SIG_IGN) continue;
     LRA_CHECK_EQ(sigaction(signal, &action, nullptr), 0);
   }
 }
@@ -45,7 +48,7 @@ int take_save_request() {
 
 void raise_stop_flag(int signal) {
   const bool saves = signal == SIGUSR1 || signal == SIGUSR2;
-  LRA_CHECK(saves || signal == SIGINT || signal == SIGTERM);
+  LRA_CHECK(saves || signal == SIGINT || signal == SIGTERM || signal == SIGHUP);
   (saves ? save : stop).store(signal, std::memory_order_relaxed);
 }
 

@@ -1,16 +1,18 @@
 // The one stop flag of the program: signals set it, loops poll it.
 //
-// SIGINT and SIGTERM ask to stop with everything saved; a second one of them ends the process at
-// once by the default action. SIGUSR1 and SIGUSR2 (batch systems send them before a time limit) ask
-// to save and go on. The flag is the one piece of global state that signal handlers force on us.
+// SIGINT, SIGTERM and SIGHUP (the terminal is gone) ask to stop with everything saved; a second one
+// of them ends the process at once by the default action. SIGUSR1 and SIGUSR2 (batch systems send
+// them before a time limit) ask to save and go on. The flag is the one piece of global state that
+// signal handlers force on us.
 #pragma once
 
 namespace lra {
 
-// Routes SIGINT, SIGTERM, SIGUSR1 and SIGUSR2 to the flag. System calls are restarted.
+// Routes SIGINT, SIGTERM, SIGHUP, SIGUSR1 and SIGUSR2 to the flag. System calls are restarted. An
+// ignored SIGHUP stays ignored, as `nohup` wants it.
 void install_stop_handlers();
 
-// The SIGINT or SIGTERM that asked to stop, or 0. Costs one relaxed load.
+// The SIGINT, SIGTERM or SIGHUP that asked to stop, or 0. Costs one relaxed load.
 int stop_signal();
 inline bool stop_requested() { return stop_signal() != 0; }
 
@@ -18,7 +20,7 @@ inline bool stop_requested() { return stop_signal() != 0; }
 // once.
 int take_save_request();
 
-// For tests: as if `signal` (one of the four) had arrived, and as if none had.
+// For tests: as if `signal` (one of the five) had arrived, and as if none had.
 void raise_stop_flag(int signal);
 void clear_stop_flag();
 

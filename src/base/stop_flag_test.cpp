@@ -51,7 +51,7 @@ TEST_P(StopFlagStops, AtOnceByASecondSignal) {
   EXPECT_EQ(WTERMSIG(status), GetParam());
 }
 
-INSTANTIATE_TEST_SUITE_P(Signals, StopFlagStops, testing::Values(SIGINT, SIGTERM));
+INSTANTIATE_TEST_SUITE_P(Signals, StopFlagStops, testing::Values(SIGINT, SIGTERM, SIGHUP));
 
 TEST_P(StopFlagSaves, OnceAndGoesOn) {
   const int status = status_of_child([&] {

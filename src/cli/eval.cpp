@@ -27,8 +27,7 @@ std::string checkpoint_file(const EvalArguments& a) {
 }
 
 // A score belongs to the data that the run was made with.
-void check_data(const EvalArguments& a, const tasks::Dataset& dataset) {
-  const RunRecord record = read_record(training::RunFolder{a.run}.record());
+void check_data(const EvalArguments& a, const RunRecord& record, const tasks::Dataset& dataset) {
   if (a.other_data || record.data_hash == dataset.hash()) return;
   throw Error({.where = dataset.folder(),
                .what = "is not the data of " + a.run + ", hash " + dataset.hash(),
@@ -54,12 +53,11 @@ void print_text(const training::EvaluationResult& result, const EvalArguments& a
 }
 
 ExitCode eval(const Program& program, const EvalArguments& a) {
-  const auto config =
-      training::RunConfig::from_table(parse_toml_file(training::RunFolder{a.run}.config()));
+  const auto [config, record] = training::read_run({a.run});
   const auto task = config.make_task();
   const auto dataset = training::prepare_data(config.task_spec(), *task,
                                               training::data_root(a.data), program.common.quiet);
-  check_data(a, dataset);
+  check_data(a, record, dataset);
   const models::SequenceClassifier model(task->shape(), config.model_config, config.mixer_spec(),
                                          config.mixer_settings, config.seed);
   training::FlatParameters parameters(model.parameter_list());

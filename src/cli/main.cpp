@@ -3,6 +3,10 @@
 #include <torch/torch.h>
 
 #include <cstdio>
+#include <filesystem>
+#include <new>
+#include <stdexcept>
+#include <string_view>
 
 #include "base/config.h"
 #include "base/parallel.h"
@@ -69,6 +73,15 @@ void add_commands(CLI::App& app, Program& program) {
   add_info(app, program);
 }
 
+// LibTorch says it in words only.
+bool is_out_of_memory(const std::exception& error) {
+  const std::string_view text = error.what();
+  return dynamic_cast<const std::bad_alloc*>(&error) != nullptr ||
+         dynamic_cast<const std::length_error*>(&error) != nullptr ||
+         text.find("allocate memory") != std::string_view::npos ||
+         text.find("Storage size calculation overflowed") != std::string_view::npos;
+}
+
 ExitCode run(CLI::App& app, Program& program) {
   if (!program.action) {
     std::printf("%s", app.help().c_str());
@@ -104,10 +117,14 @@ int main(int argc, char** argv) {
   } catch (const Error& error) {
     complain(error.what());
     return static_cast<int>(error.code());
-  } catch (const std::bad_alloc&) {
-    complain("out of memory; try a smaller --set train.batch_size or a shorter --set task.length");
-    return static_cast<int>(ExitCode::kUserError);
+  } catch (const std::filesystem::filesystem_error& error) {
+    complain(error.path1().string() + ": " + error.code().message());
+    return static_cast<int>(ExitCode::kIoError);
   } catch (const std::exception& error) {
+    if (is_out_of_memory(error)) {
+      complain("out of memory; try smaller settings: train.batch_size, task.length, model.*");
+      return static_cast<int>(ExitCode::kUserError);
+    }
     complain(std::string("this is a bug in lra: ") + error.what());
     return static_cast<int>(ExitCode::kOurBug);
   }

@@ -58,9 +58,7 @@ void print_summary(const RunRecord& r, const std::string& folder) {
 }
 
 training::RunConfig requested_config(const TrainArguments& a) {
-  if (!a.resume.empty()) {
-    return training::RunConfig::from_table(parse_toml_file(training::RunFolder{a.resume}.config()));
-  }
+  if (!a.resume.empty()) return training::read_run({a.resume}).config;
   if (a.task.empty() || a.model.empty()) {
     throw Error({.where = "train",
                  .what = "task and model are missing",

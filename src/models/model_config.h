@@ -14,12 +14,12 @@ struct ModelConfig {
   std::string positions = "sinusoid", pooling = "cls", classifier = "mlp", pair_features = "nli";
 
   void fields(auto& f) {
-    f("layers", layers, "encoder blocks", at_least(1));
-    f("heads", heads, "attention heads; must divide qkv_dim", at_least(1));
-    f("embed_dim", embed_dim, "width of the residual stream", at_least(1));
-    f("qkv_dim", qkv_dim, "width of queries, keys and values over all heads", at_least(1));
+    f("layers", layers, "encoder blocks", between(1, 256));
+    f("heads", heads, "attention heads; must divide qkv_dim", between(1, 1024));
+    f("embed_dim", embed_dim, "width of the residual stream", between(1, 65536));
+    f("qkv_dim", qkv_dim, "width of queries, keys and values over all heads", between(1, 65536));
     f("mlp_dim", mlp_dim, "hidden width of the feed-forward layers and of the classifier",
-      at_least(1));
+      between(1, 262144));
     f("dropout", dropout, "rate for embeddings, mixer outputs and both MLP spots", rate());
     f("attention_dropout", attention_dropout,
       "rate for attention weights, where the mechanism has them", rate());

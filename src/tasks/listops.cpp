@@ -101,6 +101,7 @@ class ListOpsTask : public Task {
     }
   }
 
+  Split split(const Dataset& dataset, const std::string& name) const override;
   TaskShape shape() const override {
     return {.length = config_.length,
             .vocabulary = kListOpsVocabulary,
@@ -136,6 +137,24 @@ Manifest new_manifest(const std::string& source) {
   manifest.task_version = kVersion;
   manifest.source = source;
   return manifest;
+}
+
+// Expressions of another shape would give figures that cannot be told from those of this one.
+// Imported files may follow any settings.
+Split ListOpsTask::split(const Dataset& dataset, const std::string& name) const {
+  const Manifest& manifest = dataset.manifest();
+  if (manifest.source != "generated") return dataset.split(name);
+  for (const auto& [key, wanted] :
+       {std::pair("min_length", config_.min_length), std::pair("max_length", config_.max_length),
+        std::pair("max_depth", config_.max_depth), std::pair("max_args", config_.max_args)}) {
+    const int64_t made_with = setting(manifest, key, wanted);
+    if (made_with == wanted) continue;
+    throw Error({.where = dataset.folder(),
+                 .what = "was made with " + std::string(key) + " " + std::to_string(made_with),
+                 .expected = std::to_string(wanted),
+                 .advice = "set task." + std::string(key) + ", or name another data folder"});
+  }
+  return dataset.split(name);
 }
 
 int64_t ListOpsTask::num_to_make(const MakeOptions& options) const {

@@ -60,6 +60,12 @@ void list_folder(const fs::path& folder, std::vector<std::pair<ReviewKey, std::s
   for (; !failed && entry != fs::directory_iterator(); entry.increment(failed)) {
     const std::string path = entry->path().string();
     if (entry->path().filename().string().starts_with(".")) continue;  // left by file managers
+    if (!entry->is_regular_file(failed) || entry->is_symlink(failed)) {
+      throw Error({.where = path,
+                   .what = "is a link, a folder or a special file",
+                   .expected = "the text of a review",
+                   .advice = "remove it"});
+    }
     ReviewKey key;
     if (!parse_review_path(path, key)) {
       throw Error({.where = path,

@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "base/hash.h"
 #include "mixers/all.h"
 #include "tasks/all.h"
 
@@ -205,6 +206,23 @@ RunConfig resolve_run(const std::string& task, const std::string& model, const s
   for (const std::string& set : sets) apply_override(settings, set);
   refuse_unknown_sections(settings);
   return from_sections(task, model, preset, seed, settings);
+}
+
+StoredRun read_run(const RunFolder& folder) {
+  std::error_code ignored;
+  if (!std::filesystem::exists(folder.record(), ignored)) {
+    throw Error({.where = folder.path,
+                 .what = "is not the folder of a run",
+                 .expected = "one with config.toml and record.json",
+                 .advice = "start a run with lra train TASK MODEL --out FOLDER"});
+  }
+  StoredRun run{.config = RunConfig::from_table(parse_toml_file(folder.config())),
+                .record = read_record(folder.record())};
+  if (to_hex(hash128(canonical_text(run.config.to_table()))) == run.record.config_hash) return run;
+  throw Error({.where = folder.config(),
+               .what = "is not what the run began with",
+               .expected = "the settings in record.json",
+               .advice = "undo the change, or start a new run with it and another --out"});
 }
 
 }  // namespace lra::training

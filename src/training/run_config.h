@@ -7,9 +7,11 @@
 #include <vector>
 
 #include "base/config.h"
+#include "base/run_record.h"
 #include "mixers/mixer.h"
 #include "models/model_config.h"
 #include "tasks/task.h"
+#include "training/run_folder.h"
 #include "training/train_config.h"
 
 namespace lra::training {
@@ -30,6 +32,14 @@ struct RunConfig {
   ConfigTable to_table() const;
   static RunConfig from_table(const ConfigTable& table);
 };
+
+// A run on disk. Throws lra::Error for a folder that is none, and when config.toml is no longer
+// what the run began with.
+struct StoredRun {
+  RunConfig config;
+  RunRecord record;
+};
+StoredRun read_run(const RunFolder& folder);
 
 // Where the TOML files are: $LRA_CONFIGS, else configs/ beside or above the program, else in the
 // current folder.

@@ -22,8 +22,8 @@ struct TrainConfig {
   int64_t prefetch = 2;
 
   void fields(auto& f) {
-    f("batch_size", batch_size, "examples per step", at_least(1));
-    f("steps", steps, "updates in all", at_least(1));
+    f("batch_size", batch_size, "examples per step", between(1, 65536));
+    f("steps", steps, "updates in all", between(1, 1e9));
     f("learning_rate", learning_rate, "factor of the schedule", at_least(0));
     f("schedule", schedule,
       "rsqrt: rate * min(1, step / warmup) / sqrt(max(step, warmup)); cosine: rate * warmup * half "
@@ -41,7 +41,7 @@ struct TrainConfig {
     f("clip_norm", clip_norm, "largest global gradient norm; 0: no clipping", at_least(0));
     f("eval_every", eval_every, "steps between validations; the last step always validates",
       at_least(1));
-    f("eval_batch_size", eval_batch_size, "examples per evaluation batch", at_least(1));
+    f("eval_batch_size", eval_batch_size, "examples per evaluation batch", between(1, 65536));
     f("eval_examples", eval_examples, "validation examples used during training; 0: all of them",
       at_least(0));
     f("test_examples", test_examples,

@@ -190,8 +190,8 @@ PYTHON
 }
 
 run_folders() {
-  refuse 2 "nothere/config.toml" train --resume nothere
-  refuse 2 "empty/config.toml" train --resume empty
+  refuse 2 "nothere: is not the folder of a run" train --resume nothere
+  refuse 2 "empty: is not the folder of a run" train --resume empty
   local flag
   for flag in --seed=5 --preset=paper --out=other --set=train.steps=4; do
     refuse 2 "resume excludes ${flag%%=*}" train --resume run "$flag"
@@ -200,7 +200,7 @@ run_folders() {
   refuse 2 "run: a run is there already.*--resume run" train listops transformer --data data --out run
   refuse 74 "file/new.*Not a directory" train listops transformer --data data --out file/new
   refuse 74 "file.*Not a directory" train listops transformer --data data --out file
-  refuse 2 "empty/config.toml" eval empty
+  refuse 2 "empty: is not the folder of a run" eval empty
   refuse 2 "checkpoints/nope" eval run --data data --checkpoint nope
   cp -r work/run work/bare
   rm -r work/bare/checkpoints
