@@ -122,7 +122,7 @@ class ForwardTile {
     const KeyRange queries = trim_queries(problem_, plane_.batch, all_queries);
     if (queries.begin < queries.end) {
       start(queries);
-      collect_tiles(problem_, plane_.head, queries, {0, problem_.shape.key_length}, keys_.lanes,
+      collect_tiles(problem_, plane_.index, queries, {0, problem_.shape.key_length}, keys_.lanes,
                     scratch_.list);
       for (const ScoreTile& tile : scratch_.list.tiles) add(tile);
     }

@@ -146,7 +146,7 @@ class BackwardPlane {
     const KeyRange queries = trim_queries(problem_, plane_.batch, all_queries);
     if (queries.begin >= queries.end) return;
     TileScratch& scratch = thread_tiles();
-    collect_tiles(problem_, plane_.head, queries, keys, data_.key_lanes, scratch.list);
+    collect_tiles(problem_, plane_.index, queries, keys, data_.key_lanes, scratch.list);
     float* weights = scratch.weights.reserve(kQueryTile * kScoreStride);
     float* grads = scratch.grad_scores.reserve(kQueryTile * kScoreStride);
     for (const ScoreTile& tile : scratch.list.tiles) {

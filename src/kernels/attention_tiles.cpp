@@ -88,10 +88,10 @@ KeyRange trim_queries(const AttentionProblem& problem, int64_t batch, KeyRange q
   return queries;
 }
 
-void collect_tiles(const AttentionProblem& problem, int64_t head, KeyRange queries, KeyRange keys,
+void collect_tiles(const AttentionProblem& problem, int64_t plane, KeyRange queries, KeyRange keys,
                    const std::vector<uint16_t>& key_lanes, TileList& list) {
   list.tiles.clear();
-  visible_key_ranges(problem, head, queries, list.ranges);
+  visible_key_ranges(problem, plane, queries, list.ranges);
   for (const KeyRange& range : list.ranges) {
     const int64_t end = std::min(range.end, keys.end);
     for (int64_t begin = std::max(range.begin, keys.begin); begin < end;) {

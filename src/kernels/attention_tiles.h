@@ -60,7 +60,7 @@ struct TileList {
 
 // The tiles of `queries` (a part of one query tile) with the keys of `keys` (multiples of kKeyTile,
 // or S), ascending. Tiles without a visible key are left out, hidden vectors at their ends too.
-void collect_tiles(const AttentionProblem& problem, int64_t head, KeyRange queries, KeyRange keys,
+void collect_tiles(const AttentionProblem& problem, int64_t plane, KeyRange queries, KeyRange keys,
                    const std::vector<uint16_t>& key_lanes, TileList& list);
 
 // The lanes of the tile that one query sees; for tiles with window_cuts.
