@@ -7,10 +7,11 @@
 
 namespace lra::mixers {
 
-extern const MixerSpec kTransformer, kLocal, kLinformer, kLinearTransformer;
+extern const MixerSpec kTransformer, kLocal, kLongformer, kLinformer, kSinkhorn, kBigBird,
+    kLinearTransformer;
 
-inline constexpr std::array<const MixerSpec*, 4> kAllMixers = {&kTransformer, &kLocal, &kLinformer,
-                                                               &kLinearTransformer};
+inline constexpr std::array<const MixerSpec*, 7> kAllMixers = {
+    &kTransformer, &kLocal, &kLongformer, &kLinformer, &kSinkhorn, &kBigBird, &kLinearTransformer};
 
 // Throws "unknown model 'linfomer'; did you mean 'linformer'?".
 const MixerSpec& find_mixer(const std::string& name);

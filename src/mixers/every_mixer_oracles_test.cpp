@@ -49,7 +49,10 @@ Tensor linear_transformer(const OracleInput& in) {
 constexpr Conformance kConformance[] = {
     {"transformer", transformer, "", 1},
     {"local", local, "block = 8", 8},
+    {"longformer", longformer_oracle, "window = 6\nglobal_tokens = 2\ncausal = false", 0},
     {"linformer", linformer, "rank = 5", 0},
+    {"sinkhorn", sinkhorn_oracle, "block = 8\niterations = 3\ntemperature = 0.75", 0},
+    {"bigbird", bigbird_oracle, "block = 4\nrandom_blocks = 2\nrandom_range = 'all'", 0},
     {"linear_transformer", linear_transformer, "eps = 1e-6", 1},
 };
 

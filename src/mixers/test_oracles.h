@@ -30,4 +30,9 @@ inline at::Tensor self_attention(const OracleInput& in, const at::Tensor& allowe
                                heads_of(in, "qkv.weight", 2), allowed, in.dropout));
 }
 
+// bigbird_test.cpp, longformer_test.cpp, sinkhorn_test.cpp
+at::Tensor bigbird_oracle(const OracleInput& in);
+at::Tensor longformer_oracle(const OracleInput& in);
+at::Tensor sinkhorn_oracle(const OracleInput& in);
+
 }  // namespace lra::mixers
