@@ -76,7 +76,7 @@ class AttentionBench {
       key_blocks_.push_back(static_cast<int32_t>(n));
     }
     offsets_.push_back(blocks);
-    lists_ = {setup_.block, setup_.block, false, offsets_.data(), key_blocks_.data()};
+    lists_ = {setup_.block, setup_.block, 1, offsets_.data(), key_blocks_.data()};
     problem_.visible.blocks = &lists_;
   }
 

@@ -38,16 +38,17 @@ struct AttentionShape {
   int64_t head_dim = 0;      // E, of queries, keys and values alike
 };
 
-// For each block of queries the blocks of keys it may see, as compressed sparse rows. Row r of the
-// lists is query block r, or with `per_head` head * num_query_blocks + query block; its key blocks
-// are key_blocks[offsets[r]] .. key_blocks[offsets[r + 1] - 1], each at most once, in any order.
-// num_query_blocks is ceil(L / query_block); the last block of either kind may be short.
+// For each block of queries the blocks of keys it may see, as compressed sparse rows: one list for
+// all planes, one per head, or one per plane b * H + h. Row r = list * num_query_blocks + query
+// block has the key blocks key_blocks[offsets[r]] .. key_blocks[offsets[r + 1] - 1], each at most
+// once, in any order. num_query_blocks is ceil(L / query_block); the last block of either kind may
+// be short.
 struct BlockLists {
   int64_t query_block = 0;
   int64_t key_block = 0;
-  bool per_head = false;
-  const int64_t* offsets = nullptr;     // [rows + 1]
-  const int32_t* key_blocks = nullptr;  // [offsets[rows]]
+  int64_t lists = 1;                    // 1, H or B * H; plane p uses list p % lists
+  const int64_t* offsets = nullptr;     // [lists * num_query_blocks + 1]
+  const int32_t* key_blocks = nullptr;  // [the last offset]
 };
 
 // Query i of batch element b sees key j when all the rules allow it. A query that sees no key

@@ -58,7 +58,8 @@ void find_visible_keys(const AttentionProblem& problem, const Query& query, Scra
   if (visible.query_mask && !visible.query_mask[query.batch * shape.query_length + query.index]) {
     return;
   }
-  visible_key_ranges(problem, query.head, {query.index, query.index + 1}, scratch.ranges);
+  visible_key_ranges(problem, query.batch * shape.heads + query.head,
+                     {query.index, query.index + 1}, scratch.ranges);
   for (const KeyRange& range : scratch.ranges) {
     for (int64_t j = range.begin; j < range.end; ++j) {
       if (visible.key_mask && !visible.key_mask[query.batch * shape.key_length + j]) continue;

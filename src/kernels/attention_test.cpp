@@ -88,11 +88,13 @@ std::vector<CaseSettings> all_cases() {
   }
   for (const auto& [query_block, key_block] :
        {std::pair{1, 1}, {7, 3}, {50, 50}, {64, 64}, {16, 100}, {128, 20}, {500, 500}}) {
-    for (const bool rules : {false, true}) {
+    for (const auto lists_for :
+         {BlockListsFor::kAll, BlockListsFor::kEachHead, BlockListsFor::kEachPlane}) {
+      const bool rules = lists_for != BlockListsFor::kAll;
       CaseSettings settings = settings_of(2, 2, 190, 210, 12);
       settings.query_block = query_block;
       settings.key_block = key_block;
-      settings.per_head = rules;
+      settings.block_lists_for = lists_for;
       settings.key_mask = settings.query_mask = rules;
       settings.right = rules ? 30 : -1;
       settings.grad_logsumexp = rules;
@@ -323,6 +325,12 @@ TEST(Attention, RefusesMalformedProblems) {
   expect_refused([](AttentionProblem& p) { p.shape.key_length = 10; });  // block 1 is out of range
   expect_refused([](AttentionProblem& p) { p.dropout_rate = 1; });
   expect_refused([](AttentionProblem& p) { p.visible.left = -2; });
+  BlockLists two_lists;  // of one plane
+  expect_refused([&](AttentionProblem& p) {
+    two_lists = *p.visible.blocks;
+    two_lists.lists = 2;
+    p.visible.blocks = &two_lists;
+  });
 }
 
 }  // namespace

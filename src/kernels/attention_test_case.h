@@ -15,6 +15,7 @@
 namespace lra::kernels {
 
 enum class Layout { kBHLE, kBLHE };
+enum class BlockListsFor { kAll, kEachHead, kEachPlane };
 
 // What a test varies; everything else of an AttentionCase follows from it.
 struct CaseSettings {
@@ -24,7 +25,7 @@ struct CaseSettings {
   bool key_mask = false;    // ragged lengths with holes; the last of several batch elements empty
   bool query_mask = false;  // likewise
   int64_t query_block = 0, key_block = 0;  // 0: no block lists
-  bool per_head = false;
+  BlockListsFor block_lists_for = BlockListsFor::kAll;
   double dropout_rate = 0;
   bool grad_logsumexp = false;
   int64_t rounds = 0;  // of sorted runs; the last of them is what the problem sees
@@ -37,9 +38,9 @@ struct CaseSettings {
            "S " + text(shape.key_length) + "E " + text(shape.head_dim) + "layout " +
            text(static_cast<int>(layout)) + "window " + text(left) + text(right) + "masks " +
            text(key_mask) + text(query_mask) + "blocks " + text(query_block) + text(key_block) +
-           text(per_head) + "dropout " + text(dropout_rate) + "grad_logsumexp " +
-           text(grad_logsumexp) + "rounds " + text(rounds) + text(buckets) + text(chunk) +
-           text(causal);
+           text(static_cast<int>(block_lists_for)) + "dropout " + text(dropout_rate) +
+           "grad_logsumexp " + text(grad_logsumexp) + "rounds " + text(rounds) + text(buckets) +
+           text(chunk) + text(causal);
   }
 };
 
@@ -134,8 +135,12 @@ struct AttentionCase {
       return runs.plane(plane).sees(rank_of(plane, i), rank_of(plane, j));
     }
     if (settings.query_block == 0) return true;
-    const int64_t per_head = (shape.query_length - 1) / settings.query_block + 1;
-    const int64_t row = (settings.per_head ? h * per_head : 0) + i / settings.query_block;
+    const int64_t query_blocks = (shape.query_length - 1) / settings.query_block + 1;
+    const int64_t list = settings.block_lists_for == BlockListsFor::kAll ? 0
+                         : settings.block_lists_for == BlockListsFor::kEachHead
+                             ? h
+                             : b * shape.heads + h;
+    const int64_t row = list * query_blocks + i / settings.query_block;
     const auto first = key_blocks.begin() + offsets[row],
                last = key_blocks.begin() + offsets[row + 1];
     return std::find(first, last, j / settings.key_block) != last;
@@ -193,9 +198,9 @@ struct AttentionCase {
   void make_blocks(RandomStream& random) {
     blocks.query_block = settings.query_block;
     blocks.key_block = settings.key_block;
-    blocks.per_head = settings.per_head;
-    const int64_t rows = ((shape.query_length - 1) / settings.query_block + 1) *
-                         (settings.per_head ? shape.heads : 1);
+    if (settings.block_lists_for != BlockListsFor::kAll) blocks.lists = shape.heads;
+    if (settings.block_lists_for == BlockListsFor::kEachPlane) blocks.lists *= shape.batch;
+    const int64_t rows = blocks.lists * ((shape.query_length - 1) / settings.query_block + 1);
     offsets.assign(1, 0);
     for (int64_t r = 0; r < rows; ++r) {
       for (int64_t block = (shape.key_length - 1) / settings.key_block; block >= 0; --block) {

@@ -123,7 +123,7 @@ void collect_tiles(const AttentionProblem& problem, const AttentionPlane& plane,
   if (plane.runs.order != nullptr) {
     list.ranges.assign(1, range_of_runs(plane.runs, queries));
   } else {
-    visible_key_ranges(problem, plane.head, queries, list.ranges);
+    visible_key_ranges(problem, plane.index, queries, list.ranges);
   }
   for (const KeyRange& range : list.ranges) {
     const int64_t end = std::min(range.end, keys.end);

@@ -25,7 +25,7 @@ std::vector<ScoreTile> tiles_of(const AttentionProblem& problem, KeyRange querie
 TEST(AttentionTiles, CoverEveryQueryOnceWithinItsBlock) {
   const std::vector<int64_t> offsets(40, 0);
   for (const int64_t block : {1, 7, 50, 96, 100, 1000}) {
-    const BlockLists lists{block, 16, false, offsets.data(), nullptr};
+    const BlockLists lists{block, 16, 1, offsets.data(), nullptr};
     AttentionProblem problem = dense(301, 301);
     problem.visible.blocks = &lists;
     int64_t next = 0;
@@ -80,7 +80,7 @@ TEST(AttentionTiles, CausalTilesBelowTheDiagonalNeedNoRowLanes) {
 TEST(AttentionTiles, NeighbouringBlocksBecomeOneTile) {
   const std::vector<int64_t> offsets = {0, 3};
   const std::vector<int32_t> key_blocks = {3, 0, 2};
-  const BlockLists lists{100, 50, false, offsets.data(), key_blocks.data()};
+  const BlockLists lists{100, 50, 1, offsets.data(), key_blocks.data()};
   AttentionProblem problem = dense(100, 200);
   problem.visible.blocks = &lists;
   const auto tiles = tiles_of(problem, {0, 96});

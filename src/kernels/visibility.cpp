@@ -15,8 +15,10 @@ void check_block_lists(const AttentionProblem& problem) {
   LRA_CHECK_GE(blocks.query_block, 1);
   LRA_CHECK_GE(blocks.key_block, 1);
   LRA_CHECK(blocks.offsets != nullptr);
-  const int64_t per_head = num_blocks(problem.shape.query_length, blocks.query_block);
-  const int64_t rows = blocks.per_head ? problem.shape.heads * per_head : per_head;
+  const int64_t heads = problem.shape.heads;
+  LRA_CHECK(blocks.lists == 1 || blocks.lists == heads ||
+            blocks.lists == problem.shape.batch * heads);
+  const int64_t rows = blocks.lists * num_blocks(problem.shape.query_length, blocks.query_block);
   LRA_CHECK_EQ(blocks.offsets[0], 0);
   for (int64_t r = 0; r < rows; ++r) LRA_CHECK_LE(blocks.offsets[r], blocks.offsets[r + 1]);
   const int64_t num_key_blocks = num_blocks(problem.shape.key_length, blocks.key_block);
@@ -82,7 +84,7 @@ KeyRange window_of_query(const AttentionProblem& problem, int64_t query) {
   return window;
 }
 
-void visible_key_ranges(const AttentionProblem& problem, int64_t head, KeyRange queries,
+void visible_key_ranges(const AttentionProblem& problem, int64_t plane, KeyRange queries,
                         std::vector<KeyRange>& ranges) {
   ranges.clear();
   const KeyRange window{window_of_query(problem, queries.begin).begin,
@@ -92,9 +94,9 @@ void visible_key_ranges(const AttentionProblem& problem, int64_t head, KeyRange 
     if (window.begin < window.end) ranges.push_back(window);
     return;
   }
-  const int64_t per_head = num_blocks(problem.shape.query_length, blocks->query_block);
-  const int64_t row =
-      (blocks->per_head ? head * per_head : 0) + queries.begin / blocks->query_block;
+  const int64_t list = plane % blocks->lists;
+  const int64_t row = list * num_blocks(problem.shape.query_length, blocks->query_block) +
+                      queries.begin / blocks->query_block;
   for (int64_t n = blocks->offsets[row]; n < blocks->offsets[row + 1]; ++n) {
     const int64_t first = blocks->key_blocks[n] * blocks->key_block;
     const KeyRange range{std::max(window.begin, first),

@@ -21,9 +21,10 @@ void check_attention_problem(const AttentionProblem& problem);
 int64_t query_block_length(const AttentionProblem& problem);
 
 // The keys that at least one of the queries [begin, end), all of one query block, may see by the
-// block lists and the window: disjoint ranges in ascending order, neighbours merged. Masks are not
-// looked at. `ranges` is overwritten; it is the caller's so that its memory is reused.
-void visible_key_ranges(const AttentionProblem& problem, int64_t head, KeyRange queries,
+// block lists of plane b * H + h and the window: disjoint ranges in ascending order, neighbours
+// merged. Masks are not looked at. `ranges` is overwritten; it is the caller's so that its memory
+// is reused.
+void visible_key_ranges(const AttentionProblem& problem, int64_t plane, KeyRange queries,
                         std::vector<KeyRange>& ranges);
 
 // The keys that the window allows one query, within [0, S); empty ranges have end <= begin.

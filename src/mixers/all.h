@@ -7,12 +7,12 @@
 
 namespace lra::mixers {
 
-extern const MixerSpec kTransformer, kLocal, kSparseTransformer, kLinformer, kReformer,
-    kSynthesizer, kLinearTransformer, kPerformer;
+extern const MixerSpec kTransformer, kLocal, kSparseTransformer, kLongformer, kLinformer, kReformer,
+    kSinkhorn, kSynthesizer, kBigBird, kLinearTransformer, kPerformer;
 
-inline constexpr std::array<const MixerSpec*, 8> kAllMixers = {
-    &kTransformer, &kLocal,       &kSparseTransformer, &kLinformer,
-    &kReformer,    &kSynthesizer, &kLinearTransformer, &kPerformer};
+inline constexpr std::array<const MixerSpec*, 11> kAllMixers = {
+    &kTransformer, &kLocal,       &kSparseTransformer, &kLongformer,        &kLinformer, &kReformer,
+    &kSinkhorn,    &kSynthesizer, &kBigBird,           &kLinearTransformer, &kPerformer};
 
 // Throws "unknown model 'linfomer'; did you mean 'linformer'?".
 const MixerSpec& find_mixer(const std::string& name);

@@ -51,9 +51,12 @@ constexpr Conformance kConformance[] = {
     {"local", local, "block = 8", 8},
     {"sparse_transformer", sparse_transformer_oracle,
      "pattern = 'fixed'\nstride = 8\nsummary = 3\ncausal = false\nglobal_first = false", 8},
+    {"longformer", longformer_oracle, "window = 6\nglobal_tokens = 2\ncausal = false", 0},
     {"linformer", linformer, "rank = 5", 0},
     {"reformer", reformer_oracle, "rounds = 2\nchunk = 4\nbuckets = 6\ncausal = false", 0},
+    {"sinkhorn", sinkhorn_oracle, "block = 8\niterations = 3\ntemperature = 0.75", 0},
     {"synthesizer", synthesizer, "rank = 3", 0},
+    {"bigbird", bigbird_oracle, "block = 4\nrandom_blocks = 2\nrandom_range = 'all'", 0},
     {"linear_transformer", linear_transformer, "eps = 1e-6", 1},
     {"performer", performer, "num_features = 7", 1},
 };

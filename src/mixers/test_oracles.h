@@ -35,5 +35,9 @@ inline at::Tensor self_attention(const OracleInput& in, const at::Tensor& allowe
 
 at::Tensor performer(const OracleInput& in);    // performer_test.cpp
 at::Tensor synthesizer(const OracleInput& in);  // synthesizer_test.cpp
+// bigbird_test.cpp, longformer_test.cpp, sinkhorn_test.cpp
+at::Tensor bigbird_oracle(const OracleInput& in);
+at::Tensor longformer_oracle(const OracleInput& in);
+at::Tensor sinkhorn_oracle(const OracleInput& in);
 
 }  // namespace lra::mixers

@@ -93,9 +93,9 @@ class Problem {
     LRA_CHECK_EQ(offsets.const_data_ptr<int64_t>()[offsets.numel() - 1], key_blocks.numel());
     const int64_t query_blocks = (problem_.shape.query_length + sizes[0] - 1) / sizes[0];
     const int64_t rows = offsets.numel() - 1;
-    blocks_ = {sizes[0], sizes[1], rows != query_blocks, offsets.const_data_ptr<int64_t>(),
+    LRA_CHECK_EQ(rows % query_blocks, 0);
+    blocks_ = {sizes[0], sizes[1], rows / query_blocks, offsets.const_data_ptr<int64_t>(),
                key_blocks.const_data_ptr<int32_t>()};
-    LRA_CHECK_EQ(rows, blocks_.per_head ? query_blocks * problem_.shape.heads : query_blocks);
     problem_.visible.blocks = &blocks_;
   }
   void set_runs(const Tensor& runs) {

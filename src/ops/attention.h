@@ -15,7 +15,8 @@ namespace lra::ops {
 // Which keys a query may see. Default: all.
 struct AttentionPattern {
   // Compressed rows of key blocks per query block (kernels::BlockLists): offsets int64 [rows + 1],
-  // key_blocks int32. rows = number of query blocks, or heads times that. Undefined: every block.
+  // key_blocks int32. rows = number of query blocks, times 1, H (a list per head) or B * H (per
+  // batch element and head). Undefined: every block.
   at::Tensor offsets, key_blocks;
   int64_t query_block = 0, key_block = 0;
   // Key j is seen by query i when i - left <= j <= i + right; -1: no limit; right = 0: causal.

@@ -61,8 +61,8 @@ Tensor ragged_mask(int64_t length) {
 
 // About half of all key blocks in every row; row 0 sees nothing.
 AttentionPattern random_blocks(int64_t queries, int64_t keys, int64_t query_block,
-                               int64_t key_block, int64_t heads) {
-  const int64_t rows = heads * ((queries + query_block - 1) / query_block);
+                               int64_t key_block, int64_t num_lists) {
+  const int64_t rows = num_lists * ((queries + query_block - 1) / query_block);
   const auto key_blocks = static_cast<int32_t>((keys + key_block - 1) / key_block);
   RandomStream stream(5);
   std::vector<int64_t> offsets = {0, 0};
@@ -113,16 +113,16 @@ TEST(Attention, HonoursWindowsAndCausality) {
 
 TEST(Attention, HonoursBlockLists) {
   for (const auto& [query_block, key_block] : {std::pair{1, 1}, {8, 8}, {7, 16}, {50, 3}}) {
-    for (const int64_t heads : {int64_t{1}, kHeads}) {
+    for (const int64_t num_lists : {int64_t{1}, kHeads, kBatch * kHeads}) {
       expect_oracle({.queries = 61,
                      .keys = 75,
-                     .pattern = random_blocks(61, 75, query_block, key_block, heads)});
+                     .pattern = random_blocks(61, 75, query_block, key_block, num_lists)});
     }
   }
 }
 
 TEST(Attention, CombinesBlockListsWindowAndMasks) {
-  AttentionPattern pattern = random_blocks(61, 61, 8, 8, kHeads);
+  AttentionPattern pattern = random_blocks(61, 61, 8, 8, kBatch * kHeads);
   pattern.left = 20;
   pattern.right = 4;
   expect_oracle({.queries = 61,

@@ -11,7 +11,7 @@
 
 namespace lra::ops {
 
-// bool [1, H or 1, L, S]: what block lists and window allow.
+// bool [B or 1, H, L, S], B only with lists per batch element: what block lists and window allow.
 inline at::Tensor pattern_allows(const AttentionPattern& pattern, int64_t heads, int64_t queries,
                                  int64_t keys) {
   at::Tensor allowed = at::ones({1, heads, queries, keys}, at::kBool);
@@ -20,16 +20,17 @@ inline at::Tensor pattern_allows(const AttentionPattern& pattern, int64_t heads,
   if (pattern.right >= 0) allowed = allowed & j.le(i + pattern.right);
   if (!pattern.offsets.defined()) return allowed;
   const int64_t query_blocks = (queries + pattern.query_block - 1) / pattern.query_block;
-  const bool per_head = pattern.offsets.numel() - 1 != query_blocks;
-  at::Tensor listed = at::zeros({1, heads, queries, keys}, at::kBool);
-  for (int64_t h = 0; h < heads; ++h) {
+  const int64_t lists = (pattern.offsets.numel() - 1) / query_blocks;
+  const int64_t batch = std::max<int64_t>(1, lists / heads);
+  at::Tensor listed = at::zeros({batch, heads, queries, keys}, at::kBool);
+  for (int64_t plane = 0; plane < batch * heads; ++plane) {
     for (int64_t query = 0; query < queries; ++query) {
-      const int64_t row = (per_head ? h * query_blocks : 0) + query / pattern.query_block;
+      const int64_t row = (lists == 1 ? 0 : plane) * query_blocks + query / pattern.query_block;
       const int64_t end = pattern.offsets[row + 1].item<int64_t>();
       for (int64_t n = pattern.offsets[row].item<int64_t>(); n < end; ++n) {
         const int64_t first = pattern.key_blocks[n].item<int32_t>() * pattern.key_block;
         const int64_t count = std::min(pattern.key_block, keys - first);
-        listed[0][h][query].narrow(0, first, count).fill_(true);
+        listed[plane / heads][plane % heads][query].narrow(0, first, count).fill_(true);
       }
     }
   }

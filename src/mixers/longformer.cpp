@@ -1,0 +1,129 @@
+// Longformer (Beltagy et al. 2020, arXiv:2004.05150, section 3.1): a token attends to the window /
+// 2 tokens on either side of it, to itself and to the global tokens, in one softmax. Global tokens
+// attend to the whole sequence, with projections of their own for their queries and for the keys
+// and values they see; the others see a global token through the ordinary projections.
+//
+// Rulings. The global tokens are the first ones: with a CLS token, the one global position of the
+// paper's classification tasks. No dilation, which the paper uses only in its language models. The
+// two parts of an ordinary row share no key: the window over the tokens behind the global ones, and
+// the global tokens. Each of the three attentions drops weights under a key of its own.
+//
+// The released code has no global token and a window of i - 255 .. i + 256 (docs/deviations.md, 7).
+#include "base/rng.h"
+#include "mixers/all.h"
+#include "mixers/layers.h"
+#include "ops/attention.h"
+
+namespace lra::mixers {
+namespace {
+
+// The three attentions, as places of randomness.
+enum Part : uint32_t { kGlobalRows = 0, kWindow = 1, kGlobalColumns = 2 };
+
+class Longformer : public Mixer {
+ public:
+  struct Config {
+    int64_t window = 512, global_tokens = 1;
+    bool causal = false;
+    void fields(auto& f) {
+      f("window", window, "neighbours a token attends to, half of them on either side; even",
+        at_least(0));
+      f("global_tokens", global_tokens, "how many of the first tokens are global", at_least(0));
+      f("causal", causal, "no token attends to a later one");
+    }
+  };
+
+  Longformer(const Config& config, const MixerShape& shape, Initializer& init) : config_(config) {
+    if (config.window % 2 != 0) {
+      throw Error({.where = "mixer.window",
+                   .what = std::to_string(config.window) + " is odd",
+                   .expected = "an even number",
+                   .advice = "half of it lies on either side of a token"});
+    }
+    const auto projection = [&](int64_t count) {
+      return std::make_shared<HeadProjection>(count, shape.model_dim, shape.heads, shape.head_dim,
+                                              init);
+    };
+    qkv_ = register_module("qkv", projection(3));
+    if (config.global_tokens > 0) {
+      global_query_ = register_module("global_query", projection(1));
+      global_key_value_ = register_module("global_key_value", projection(2));
+    }
+    output_ = register_module(
+        "output", std::make_shared<HeadMerge>(shape.model_dim, shape.heads, shape.head_dim, init));
+  }
+
+  at::Tensor forward(const at::Tensor& x_BLD, const MixerContext& context) override {
+    const int64_t length = x_BLD.size(1), globals = std::min(config_.global_tokens, length);
+    if (globals == 0) return output_->forward(window_alone(x_BLD, context));
+    const at::Tensor global_rows = attend_globally(x_BLD, globals, context);
+    if (globals == length) return output_->forward(global_rows);
+    const at::Tensor other_rows = attend_locally(x_BLD, globals, context);
+    return output_->forward(at::cat({global_rows, other_rows}, 1));
+  }
+
+ private:
+  // Keys from `left` tokens before a query to `right` after it; -1: no limit.
+  static ops::AttentionPattern seeing(int64_t left, int64_t right) {
+    ops::AttentionPattern pattern;
+    pattern.left = left;
+    pattern.right = right;
+    return pattern;
+  }
+
+  ops::AttentionPattern window() const {
+    return seeing(config_.window / 2, config_.causal ? 0 : config_.window / 2);
+  }
+
+  static ops::AttentionDropout dropout(const MixerContext& context, Part part) {
+    return {context.attention_dropout, derive_key(context.key, RandomUse::kDropout, part)};
+  }
+
+  // Tokens begin .. begin + count - 1 of the mask.
+  static at::Tensor part_of_mask(const MixerContext& context, int64_t begin, int64_t count) {
+    if (!context.mask_BL.defined()) return {};
+    return context.mask_BL.narrow(1, begin, count).contiguous();
+  }
+
+  at::Tensor window_alone(const at::Tensor& x_BLD, const MixerContext& context) const {
+    return ops::packed_attention(qkv_->forward(x_BLD), window(), {context.mask_BL, context.mask_BL},
+                                 dropout(context, kWindow));
+  }
+
+  // The rows of the global tokens [B, G, H, E].
+  at::Tensor attend_globally(const at::Tensor& x_BLD, int64_t globals,
+                             const MixerContext& context) const {
+    const at::Tensor q_BGHE = global_query_->forward(x_BLD.narrow(1, 0, globals)).select(2, 0);
+    const at::Tensor kv_BL2HE = global_key_value_->forward(x_BLD);
+    return ops::attention(
+        q_BGHE, kv_BL2HE.select(2, 0), kv_BL2HE.select(2, 1), seeing(-1, config_.causal ? 0 : -1),
+        {context.mask_BL, part_of_mask(context, 0, globals)}, dropout(context, kGlobalRows));
+  }
+
+  // The rows of all other tokens [B, L - G, H, E]; every global token is before each of them, so
+  // causality hides none.
+  at::Tensor attend_locally(const at::Tensor& x_BLD, int64_t globals,
+                            const MixerContext& context) const {
+    const int64_t others = x_BLD.size(1) - globals;
+    // Two products instead of parts of one: the gradient of a part is a padded copy.
+    const auto local = qkv_->forward(x_BLD.narrow(1, globals, others)).unbind(2);
+    const auto global = qkv_->forward(x_BLD.narrow(1, 0, globals)).unbind(2);
+    const at::Tensor mask = part_of_mask(context, globals, others);
+    return ops::merge_attention({ops::partial_attention(local[0], local[1], local[2], window(),
+                                                        {mask, mask}, dropout(context, kWindow)),
+                                 ops::partial_attention(local[0], global[1], global[2], {},
+                                                        {part_of_mask(context, 0, globals), mask},
+                                                        dropout(context, kGlobalColumns))});
+  }
+
+  Config config_;
+  std::shared_ptr<HeadProjection> qkv_, global_query_, global_key_value_;
+  std::shared_ptr<HeadMerge> output_;
+};
+
+}  // namespace
+
+constinit const MixerSpec kLongformer = mixer_spec<Longformer>(
+    "longformer", "Longformer", "Beltagy et al. 2020, arXiv:2004.05150", "L w", true);
+
+}  // namespace lra::mixers

@@ -1,0 +1,157 @@
+// Sinkhorn Transformer (Tay et al. 2020, arXiv:2002.11296, section 3): the sequence is cut into
+// blocks; a sort network turns the sum of each block into logits over all blocks, and Sinkhorn
+// normalisation turns these into a soft permutation S. Keys and values are permuted by blocks,
+// block n receiving sum_l S_nl block_l, and a query attends, in one softmax, to its own block and
+// to the sorted block that came to its place.
+//
+// Rulings. The sort network is linear and of each head: logits_n = W_h (sum of the keys of block
+// n), the form the benchmark's authors use, without a bias: it would add the same to a whole
+// column, which the normalisation divides out again. Gumbel noise is added while training; all is
+// divided by the temperature. Padded keys and values are zeros in the sums and in the permutation,
+// and blocks without a token take no part in the normalisation. Row r of a sorted block is the
+// weighted sum of the rows r of all blocks, so the padded rows of a block that is partly padding
+// (the last) add nothing to it; it can be attended if any block has a token there. The attention
+// weights that are dropped are those of columns [sorted blocks, own blocks]. There is no causal
+// variant: LRA needs encoders.
+//
+// The released code does not sort (docs/deviations.md, 10).
+#include <cmath>
+
+#include "base/parallel.h"
+#include "base/rng.h"
+#include "mixers/all.h"
+#include "mixers/layers.h"
+#include "ops/attention.h"
+#include "ops/sinkhorn.h"
+
+namespace lra::mixers {
+namespace {
+
+// Standard Gumbel noise [B, H, N, N]: element (n, l) of plane b * H + h is a function of the key
+// and of these indices, whatever N is.
+at::Tensor gumbel_noise(at::IntArrayRef shape_BHNN, uint64_t key) {
+  at::Tensor noise = at::empty(shape_BHNN, at::kDouble);
+  double* data = noise.mutable_data_ptr<double>();
+  const int64_t blocks = shape_BHNN[2];
+  parallel_for_each(shape_BHNN[0] * shape_BHNN[1], [&](int64_t plane) {
+    for (int64_t n = 0; n < blocks; ++n) {
+      RandomStream stream(key, static_cast<uint32_t>(plane), static_cast<uint32_t>(n));
+      double* row = data + (plane * blocks + n) * blocks;
+      for (int64_t l = 0; l < blocks; ++l) {
+        const double uniform = (stream.next_u32() + 0.5) * 0x1p-32;
+        row[l] = -std::log(-std::log(uniform));
+      }
+    }
+  });
+  return noise;
+}
+
+class Sinkhorn : public Mixer {
+ public:
+  struct Config {
+    int64_t block = 50, iterations = 5;
+    double temperature = 0.75;
+    bool noise = true;
+    void fields(auto& f) {
+      f("block", block, "tokens per block", at_least(1));
+      f("iterations", iterations, "of the Sinkhorn normalisation", at_least(1));
+      f("temperature", temperature, "the sort logits are divided by it", between(1e-3, 1e3));
+      f("noise", noise, "Gumbel noise on the sort logits while training");
+    }
+  };
+
+  Sinkhorn(const Config& config, const MixerShape& shape, Initializer& init) : config_(config) {
+    qkv_ = register_module("qkv", std::make_shared<HeadProjection>(3, shape.model_dim, shape.heads,
+                                                                   shape.head_dim, init));
+    const int64_t max_blocks = (shape.max_length + config.block - 1) / config.block;
+    std::vector<at::Tensor> heads;
+    for (int64_t h = 0; h < shape.heads; ++h) {
+      heads.push_back(init.xavier(max_blocks, shape.head_dim));
+    }
+    sort_HNE_ = register_parameter("sort", at::stack(heads));
+    output_ = register_module(
+        "output", std::make_shared<HeadMerge>(shape.model_dim, shape.heads, shape.head_dim, init));
+  }
+
+  at::Tensor forward(const at::Tensor& x_BLD, const MixerContext& context) override {
+    const int64_t blocks = (x_BLD.size(1) + config_.block - 1) / config_.block;
+    LRA_CHECK_LE(blocks, sort_HNE_.size(1));
+    const at::Tensor qkv_BL3HE = qkv_->forward(x_BLD);
+    const at::Tensor mask_BNb = mask_of_blocks(x_BLD, context.mask_BL, blocks);
+    const at::Tensor own = into_blocks(qkv_BL3HE.narrow(2, 1, 2), context.mask_BL, blocks);
+    const at::Tensor sorted = at::matmul(permutation(own, mask_BNb, context), own);
+    // [B, H, 2 N, b * 2 * E] -> [B, 2 N b, 2, H, E]
+    const at::Tensor all = at::cat({sorted, own}, 2)
+                               .view({own.size(0), own.size(1), 2 * blocks * config_.block, 2, -1})
+                               .permute({0, 2, 3, 1, 4});
+    return output_->forward(ops::attention(
+        qkv_BL3HE.select(2, 0), all.select(2, 0), all.select(2, 1), own_and_sorted(x_BLD, blocks),
+        {key_mask(mask_BNb), context.mask_BL}, {context.attention_dropout, context.key}));
+  }
+
+ private:
+  // Which rows of the blocks hold a token, uint8 [B, N, b]; undefined: all.
+  at::Tensor mask_of_blocks(const at::Tensor& x_BLD, at::Tensor mask_BL, int64_t blocks) const {
+    const int64_t batch = x_BLD.size(0), missing = blocks * config_.block - x_BLD.size(1);
+    if (!mask_BL.defined() && missing == 0) return {};
+    if (!mask_BL.defined()) {
+      mask_BL = at::ones({batch, x_BLD.size(1)}, x_BLD.options().dtype(at::kByte));
+    }
+    return at::constant_pad_nd(mask_BL, {0, missing}).view({batch, blocks, config_.block});
+  }
+
+  // Keys and values [B, L, 2, H, E] -> [B, H, N, b * 2 * E], zeros where there is no token.
+  at::Tensor into_blocks(at::Tensor kv_BL2HE, const at::Tensor& mask_BL, int64_t blocks) const {
+    const int64_t missing = blocks * config_.block - kv_BL2HE.size(1);
+    if (mask_BL.defined()) {
+      kv_BL2HE = kv_BL2HE * mask_BL.to(kv_BL2HE.scalar_type()).view({-1, mask_BL.size(1), 1, 1, 1});
+    }
+    if (missing > 0) kv_BL2HE = at::constant_pad_nd(kv_BL2HE, {0, 0, 0, 0, 0, 0, 0, missing});
+    return kv_BL2HE.unflatten(1, {blocks, config_.block}).permute({0, 4, 1, 2, 3, 5}).flatten(3);
+  }
+
+  // S [B, H, N, N] from keys and values in blocks.
+  at::Tensor permutation(const at::Tensor& own, const at::Tensor& mask_BNb,
+                         const MixerContext& context) const {
+    const int64_t blocks = own.size(2);
+    const at::Tensor keys = own.unflatten(3, {config_.block, 2, -1}).select(4, 0);
+    const at::Tensor weight_HEN = sort_HNE_.narrow(1, 0, blocks).transpose(1, 2);
+    at::Tensor logits = at::matmul(keys.sum(3), weight_HEN);
+    if (context.training && config_.noise) {
+      const uint64_t key = derive_key(context.key, RandomUse::kMixer);
+      logits = logits + gumbel_noise(logits.sizes(), key).to(logits.options());
+    }
+    const at::Tensor valid_BN = mask_BNb.defined() ? mask_BNb.any(-1) : at::Tensor();
+    return ops::sinkhorn(logits / config_.temperature,
+                         valid_BN.defined() ? valid_BN.to(at::kBool) : valid_BN,
+                         config_.iterations);
+  }
+
+  // Query block n sees key blocks n (sorted) and N + n (its own).
+  ops::AttentionPattern own_and_sorted(const at::Tensor& x_BLD, int64_t blocks) const {
+    const at::Tensor sorted = at::arange(blocks, x_BLD.options().dtype(at::kInt));
+    return {.offsets = at::arange(0, 2 * blocks + 1, 2, x_BLD.options().dtype(at::kLong)),
+            .key_blocks = at::stack({sorted, sorted + blocks}, 1).flatten(),
+            .query_block = config_.block,
+            .key_block = config_.block};
+  }
+
+  // uint8 [B, 2 N b]: of the sorted blocks, then of the own ones.
+  static at::Tensor key_mask(const at::Tensor& mask_BNb) {
+    if (!mask_BNb.defined()) return {};
+    const at::Tensor sorted = mask_BNb.amax(1, true).expand_as(mask_BNb);
+    return at::cat({sorted, mask_BNb}, 1).flatten(1);
+  }
+
+  Config config_;
+  std::shared_ptr<HeadProjection> qkv_;
+  at::Tensor sort_HNE_;
+  std::shared_ptr<HeadMerge> output_;
+};
+
+}  // namespace
+
+constinit const MixerSpec kSinkhorn = mixer_spec<Sinkhorn>(
+    "sinkhorn", "Sinkhorn Transformer", "Tay et al. 2020, arXiv:2002.11296", "L b + (L/b)^2", true);
+
+}  // namespace lra::mixers

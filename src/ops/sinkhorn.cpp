@@ -1,0 +1,91 @@
+#include "ops/sinkhorn.h"
+
+#include "ops/dispatch.h"
+
+namespace lra::ops {
+namespace {
+
+using at::Tensor;
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+// Far below every logit, yet finite: exp of it is exactly 0, and differences of it are no NaN.
+constexpr double kHidden = -1e30;
+
+// The normalised matrix is exp(logits - rows_i - columns_j): an iteration changes two vectors.
+struct Scalings {
+  Tensor rows_BHN1, columns_BH1N;
+};
+
+Scalings iterate(const Tensor& logits, const Tensor& columns, const Tensor& valid_BN) {
+  const auto log_sums = [&](const Tensor& x, int64_t axis) {
+    const Tensor sums = x.logsumexp(axis, true);
+    if (!valid_BN.defined()) return sums;
+    return sums.masked_fill(valid_BN.unsqueeze(1).unsqueeze(axis).logical_not(), 0);
+  };
+  Scalings next;
+  next.rows_BHN1 = log_sums(logits - columns, -1);
+  next.columns_BH1N = log_sums(logits - next.rows_BHN1, -2);
+  return next;
+}
+
+struct SinkhornFunction : torch::autograd::Function<SinkhornFunction> {
+  static Tensor forward(AutogradContext* ctx, const Tensor& logits_in,
+                        const std::optional<Tensor>& valid, int64_t iterations) {
+    const Tensor valid_BN = tensor_or_empty(valid);
+    Tensor logits = logits_in;
+    if (valid_BN.defined()) {
+      const Tensor pairs = valid_BN.unsqueeze(-1).logical_and(valid_BN.unsqueeze(-2));
+      logits = logits.masked_fill(pairs.unsqueeze(1).logical_not(), kHidden);
+    }
+    variable_list saved = {logits};
+    Tensor columns = at::zeros({1, 1, 1, 1}, logits.options());
+    for (int64_t n = 0; n < iterations; ++n) {
+      const Scalings next = iterate(logits, columns, valid_BN);
+      columns = next.columns_BH1N;
+      saved.insert(saved.end(), {next.rows_BHN1, columns});
+    }
+    ctx->save_for_backward(saved);
+    return (logits - saved[saved.size() - 2] - columns).exp_();
+  }
+
+  // d log(sum over j of exp(x_ij)) / d x_ij is the matrix normalised along that axis, made again
+  // from the vectors of each iteration.
+  static variable_list backward(AutogradContext* ctx, variable_list grads) {
+    const variable_list saved = ctx->get_saved_variables();
+    const Tensor& logits = saved[0];
+    const size_t iterations = saved.size() / 2;
+    const auto normalised = [&](const Tensor& rows, const Tensor& columns) {
+      return (logits - rows - columns).exp_();
+    };
+    Tensor grad = grads[0] * normalised(saved[2 * iterations - 1], saved[2 * iterations]);
+    Tensor grad_rows = -grad.sum(-1, true), grad_columns = -grad.sum(-2, true);
+    for (size_t n = iterations; n > 0; --n) {
+      const Tensor &rows = saved[2 * n - 1], &columns = saved[2 * n];
+      const Tensor by_columns = normalised(rows, columns).mul_(grad_columns);
+      grad.add_(by_columns);
+      grad_rows = grad_rows - by_columns.sum(-1, true);
+      const Tensor before = n > 1 ? saved[2 * n - 2] : at::zeros_like(columns);
+      const Tensor by_rows = normalised(rows, before).mul_(grad_rows);
+      grad.add_(by_rows);
+      grad_columns = -by_rows.sum(-2, true);
+      grad_rows = at::zeros_like(rows);
+    }
+    return {grad, Tensor(), Tensor()};
+  }
+};
+
+}  // namespace
+
+Tensor sinkhorn(const Tensor& logits, const Tensor& valid_BN, int64_t iterations) {
+  LRA_CHECK_EQ(logits.dim(), 4);
+  LRA_CHECK_EQ(logits.size(2), logits.size(3));
+  LRA_CHECK_GE(iterations, 1);
+  if (valid_BN.defined()) {
+    LRA_CHECK(valid_BN.scalar_type() == at::kBool && valid_BN.dim() == 2);
+    LRA_CHECK(valid_BN.size(0) == logits.size(0) && valid_BN.size(1) == logits.size(2));
+  }
+  return SinkhornFunction::apply(logits, optional_tensor(valid_BN), iterations);
+}
+
+}  // namespace lra::ops

@@ -1,0 +1,17 @@
+// Sinkhorn normalisation: a matrix of logits to a nearly doubly stochastic matrix, a soft
+// permutation (Sinkhorn 1964; Mena et al. 2018, arXiv:1802.08665, section 2).
+#pragma once
+
+#include <torch/torch.h>
+
+namespace lra::ops {
+
+// logits [B, H, N, N], float32 or float64; valid bool [B, N], undefined: all. Starting from
+// exp(logits), `iterations` times (at least 1): divide each row by its sum, then each column by its
+// own. Rows and columns of items that are not valid take no part and come out as 0.
+//
+// In log space, so logits may be of any size. Differentiable (once); what the gradient needs is
+// the logits and two vectors [B, H, N] per iteration, no matrix per iteration.
+at::Tensor sinkhorn(const at::Tensor& logits_BHNN, const at::Tensor& valid_BN, int64_t iterations);
+
+}  // namespace lra::ops
