@@ -308,6 +308,12 @@ TEST(Attention, RefusesMalformedProblems) {
   expect_refused([](AttentionProblem& p) { p.shape.key_length = 10; });  // block 1 is out of range
   expect_refused([](AttentionProblem& p) { p.dropout_rate = 1; });
   expect_refused([](AttentionProblem& p) { p.visible.left = -2; });
+  const SortedRuns of_another_length{nullptr, 19, 0}, beside_blocks{nullptr, 20, 0};
+  expect_refused([&](AttentionProblem& p) { p.visible.runs = &beside_blocks; });
+  expect_refused([&](AttentionProblem& p) {
+    p.visible.blocks = nullptr;
+    p.visible.runs = &of_another_length;
+  });
 }
 
 }  // namespace
