@@ -314,6 +314,13 @@ TEST(Attention, RefusesMalformedProblems) {
     p.visible.blocks = nullptr;
     p.visible.runs = &of_another_length;
   });
+  std::vector<int32_t> data(60, 0);
+  data[45] = 21;  // the end of a run
+  const SortedRuns beyond{data.data(), 20, 0};
+  expect_refused([&](AttentionProblem& p) {
+    p.visible.blocks = nullptr;
+    p.visible.runs = &beyond;
+  });
 }
 
 }  // namespace
