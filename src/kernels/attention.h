@@ -51,8 +51,8 @@ struct BlockLists {
   const int32_t* key_blocks = nullptr;  // [the last offset]
 };
 
-// Query i of batch element b sees key j when all the rules allow it. A query that sees no key
-// gets output 0, logsumexp -infinity and no gradient.
+// Query i of batch element b sees key j when all the rules allow it. A query that sees no key gets
+// output 0, logsumexp -infinity and no gradient.
 struct AttentionVisibility {
   const BlockLists* blocks = nullptr;   // null: every block
   int64_t left = -1;                    // j >= i - left; -1: no limit

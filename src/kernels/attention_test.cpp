@@ -331,6 +331,19 @@ TEST(Attention, RefusesMalformedProblems) {
     two_lists.lists = 2;
     p.visible.blocks = &two_lists;
   });
+  const SortedRuns of_another_length{nullptr, 19, 0}, beside_blocks{nullptr, 20, 0};
+  expect_refused([&](AttentionProblem& p) { p.visible.runs = &beside_blocks; });
+  expect_refused([&](AttentionProblem& p) {
+    p.visible.blocks = nullptr;
+    p.visible.runs = &of_another_length;
+  });
+  std::vector<int32_t> data(60, 0);
+  data[45] = 21;  // the end of a run
+  const SortedRuns beyond{data.data(), 20, 0};
+  expect_refused([&](AttentionProblem& p) {
+    p.visible.blocks = nullptr;
+    p.visible.runs = &beyond;
+  });
 }
 
 }  // namespace

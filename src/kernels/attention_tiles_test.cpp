@@ -77,6 +77,28 @@ TEST(AttentionTiles, CausalTilesBelowTheDiagonalNeedNoRowLanes) {
   EXPECT_TRUE(tiles[4].rows_differ);
 }
 
+TEST(AttentionTiles, HoldTheRunsOfTheirQueriesAlone) {
+  // Rows 0 to 99 see rows 40 to 59, the others none.
+  std::vector<int32_t> data;
+  for (int32_t n = 0; n < 300; ++n) data.push_back(n);
+  for (const int32_t bound : {40, 60}) {
+    for (int n = 0; n < 300; ++n) data.push_back(n < 100 ? bound : 0);
+  }
+  const SortedRuns runs{data.data(), 300, 0};
+  AttentionProblem problem = dense(300, 300);
+  problem.visible.runs = &runs;
+  const auto tiles = tiles_of(problem, {48, 96});
+  ASSERT_EQ(tiles.size(), 1u);
+  EXPECT_EQ(tiles[0].first_key(), 32);
+  EXPECT_EQ(tiles[0].vectors, 2);
+  EXPECT_TRUE(tiles[0].rows_differ);
+  uint16_t lanes[kTileVectors];
+  fill_row_lanes(problem, plane_of(problem, 0), tiles[0], 50, lanes);
+  EXPECT_EQ(lanes[0], 0xFF00);
+  EXPECT_EQ(lanes[1], 0x0FFF & ~(1 << 2));  // row 50 itself is hidden
+  EXPECT_TRUE(tiles_of(problem, {120, 144}).empty());
+}
+
 TEST(AttentionTiles, NeighbouringBlocksBecomeOneTile) {
   const std::vector<int64_t> offsets = {0, 3};
   const std::vector<int32_t> key_blocks = {3, 0, 2};

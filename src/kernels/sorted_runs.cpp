@@ -101,6 +101,24 @@ bool PlaneRuns::sees(int64_t n, int64_t m) const {
   return true;
 }
 
+void check_sorted_runs(const SortedRuns& runs, int64_t planes) {
+  const auto expect_within = [&](const int32_t* values, int64_t limit) {
+    int32_t least = 0, most = 0;
+    for (int64_t n = 0; n < runs.length; ++n) {
+      least = std::min(least, values[n]);
+      most = std::max(most, values[n]);
+    }
+    LRA_CHECK_GE(least, 0);
+    LRA_CHECK_LE(most, limit);
+  };
+  for (int64_t plane = 0; plane < planes; ++plane) {
+    const PlaneRuns of_plane = runs.plane(plane);
+    expect_within(of_plane.order, runs.length - 1);
+    expect_within(of_plane.begin(), runs.length);
+    expect_within(of_plane.end(), runs.length);
+  }
+}
+
 void make_sorted_runs(const int32_t* buckets, int64_t planes, int64_t length, int64_t num_buckets,
                       const RunRules& rules, int64_t num_rounds, int32_t* const* rounds) {
   LRA_CHECK_GE(num_rounds, 1);

@@ -44,6 +44,10 @@ struct SortedRuns {
   }
 };
 
+// Fails a check when an order or a run leaves [0, L). That an order is a permutation is not
+// checked.
+void check_sorted_runs(const SortedRuns& runs, int64_t planes);
+
 // How runs are made from buckets.
 struct RunRules {
   int64_t chunk = 0;    // a row sees its own chunk of the order and the one before; 0: no chunks

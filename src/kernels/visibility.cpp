@@ -34,6 +34,7 @@ void check_runs(const AttentionProblem& problem) {
   LRA_CHECK(visible.key_mask == nullptr && visible.query_mask == nullptr);
   LRA_CHECK_EQ(problem.shape.query_length, visible.runs->length);
   LRA_CHECK_EQ(problem.shape.key_length, visible.runs->length);
+  check_sorted_runs(*visible.runs, problem.shape.batch * problem.shape.heads);
 }
 
 void sort_and_merge(std::vector<KeyRange>& ranges) {

@@ -18,11 +18,15 @@
 // checkpoint does not depend on the seed of a run. Reversible layers and chunked feed-forward
 // layers, which save memory and compute the same, are no part of a mixer.
 //
+// Per round and head, hashing takes L * buckets / 2 * E multiply-adds and keeps nothing, sorting is
+// linear, and attention takes a few chunks per token. With buckets in proportion to the length,
+// hashing grows with L^2: it is as large as the scores at a length of about chunk^2.
+//
 // R of head h and round r: normal numbers, rounded to float32, row by row from RandomStream(
 // derive_key(key, kMixer, h, r)); key = derive_key(context.key, kMixer) while training and
 // derive_key(0, kMixer, layer) otherwise. Attention dropout of round r: the operator's, with
-// derive_key(context.key, kDropout, r) and the places in the sorted order; the authors' trainer
-// does not pass attention dropout to this model (docs/deviations.md, 9 and 19).
+// derive_key(context.key, kDropout, r) and the places in the sorted order; the benchmark's own code
+// takes the rate and does not use it (docs/deviations.md, 9 and 19).
 #include "base/rng.h"
 #include "mixers/all.h"
 #include "mixers/layers.h"
@@ -132,6 +136,6 @@ class Reformer : public Mixer {
 }  // namespace
 
 constinit const MixerSpec kReformer = mixer_spec<Reformer>(
-    "reformer", "Reformer", "Kitaev et al. 2020, arXiv:2001.04451", "L (log L + n c)", true);
+    "reformer", "Reformer", "Kitaev et al. 2020, arXiv:2001.04451", "L log L", true);
 
 }  // namespace lra::mixers

@@ -2,8 +2,8 @@
 // a differentiable operator.
 //
 // Exact, local, sparse, Longformer, BigBird, Sinkhorn and Reformer attention differ only in
-// AttentionPattern.
-// Shapes are those of a projection's output, [B, L, H, E]; nothing is transposed or copied.
+// AttentionPattern. Shapes are those of a projection's output, [B, L, H, E]; nothing is transposed
+// or copied.
 #pragma once
 
 #include <torch/torch.h>
