@@ -117,10 +117,12 @@ class Synthesizer : public Mixer {
 
   void make_factors(Initializer& init) {
     const double limit = std::sqrt(6.0 / static_cast<double>(shape_.max_length + config_.rank));
-    for (auto [name, factor] : {std::pair("factor1", &factor1_), {"factor2", &factor2_}}) {
-      *factor = register_parameter(
+    const auto factor = [&](const char* name) {
+      return register_parameter(
           name, init.uniform({shape_.heads, shape_.max_length, config_.rank}, limit));
-    }
+    };
+    factor1_ = factor("factor1");
+    factor2_ = factor("factor2");
   }
 
   void make_dense(Initializer& init) {
