@@ -80,6 +80,13 @@ TEST(Performer, KeepsItsFeaturesByDefault) {
   EXPECT_TRUE(at::equal(at_step(*mixer, 123456), at_step(*mixer, 0, false)));
 }
 
+TEST(Performer, RefusesSettingsOutOfRange) {
+  for (const char* settings : {"num_features = 0", "num_features = 65537", "redraw = -1",
+                               "features = 'cos'", "norms = 'none'"}) {
+    EXPECT_THROW(make(settings, kShape), Error) << settings;
+  }
+}
+
 TEST(Performer, ReluFeaturesNeedNoRandomNumbers) {
   EXPECT_TRUE(make("features = 'relu'", kShape)->named_buffers().is_empty());
 }

@@ -125,6 +125,17 @@ INSTANTIATE_TEST_SUITE_P(Each, SynthesizerVariant,
                                          "factorized_dense"),
                          [](const auto& info) { return std::string(info.param); });
 
+TEST(Synthesizer, RefusesSettingsOutOfRange) {
+  for (const char* settings : {"rank = 0", "variant = 'vanilla'"}) {
+    Initializer init(1);
+    EXPECT_THROW(
+        kSynthesizer.make(parse_toml(settings, "test settings"),
+                          {.model_dim = 4, .heads = 1, .head_dim = 4, .max_length = 8}, init),
+        Error)
+        << settings;
+  }
+}
+
 TEST(RowChunks, GiveTheDropoutOfTheAttentionKernel) {
   const ops::AttentionDropout dropout{0.3, 77};
   const Tensor all = ops::attention_dropout_factors({2, 3, 9, 301}, dropout);
