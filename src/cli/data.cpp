@@ -6,18 +6,19 @@
 #include "base/text_format.h"
 #include "cli/command.h"
 #include "tasks/all.h"
+#include "tasks/contact_sheet.h"
 #include "tasks/fetch.h"
 
 namespace lra::cli {
 namespace {
 
 struct DataArguments {
-  std::string task, folder, out, split = "train";
+  std::string task, folder, out, png, split = "train";
   std::vector<std::string> sources, sets, urls;
   std::string sha256;
   double timeout_s = 30;
   uint64_t seed = 0;
-  int64_t index = 0;
+  int64_t index = 0, count = 64;
   std::optional<int64_t> num_train, num_val, num_test;
 };
 
@@ -163,6 +164,10 @@ ExitCode show(const Program& program, const DataArguments& a) {
                  .expected = "0 to " + std::to_string(split.size() - 1),
                  .advice = ""});
   }
+  if (!a.png.empty()) {
+    const auto sheet = tasks::contact_sheet(task->shape(), split, a.index, a.count);
+    write_file_atomically(a.png, tasks::encode_png(sheet));
+  }
   const std::string text = task->render(split, a.index);
   const int64_t length = split.sequence_length(a.index, 0);
   if (program.common.json) {
@@ -263,6 +268,9 @@ void add_data(CLI::App& app, Program& program) {
   show_command->add_option("--split", a->split, "train, val or test (default train)")
       ->check(CLI::IsMember({"train", "val", "test"}));
   show_command->add_option("--index", a->index, "which example (default 0)");
+  show_command->add_option("--png", a->png, "also write a sheet of images from that one on");
+  show_command->add_option("--count", a->count, "images on the sheet (default 64)")
+      ->check(CLI::Range(int64_t{1}, int64_t{100000}));
 
   auto* export_command =
       add_verb(*data, program, a, "export", "write the official layout back", export_official);

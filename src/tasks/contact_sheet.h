@@ -1,0 +1,18 @@
+// Many images of a dataset in one picture, for people.
+#pragma once
+
+#include <cstdint>
+
+#include "base/task_shape.h"
+#include "tasks/dataset.h"
+#include "tasks/png_image.h"
+
+namespace lra::tasks {
+
+// Examples first .. first + count - 1 (fewer at the end of the split) as square gray tiles, row by
+// row, in a nearly square sheet with gray lines between them. Throws lra::Error when the examples
+// are no square gray images, there is none from `first` on, or the sheet would have more than 16
+// million pixels.
+GrayImage contact_sheet(const TaskShape& shape, const Split& split, int64_t first, int64_t count);
+
+}  // namespace lra::tasks
