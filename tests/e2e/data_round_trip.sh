@@ -34,6 +34,22 @@ listops_round_trip() {
   passed "ListOps: make, export and import keep the hash $(hash_of made.json)"
 }
 
+pathfinder_round_trip() {
+  json path_made.json data make pathfinder --train 80 --val 10 --test 10 --seed 7 --out path
+  json path_out.json data export pathfinder path --out path_official
+  json path_back.json data import pathfinder path_official --out path_back
+  expect_same_hash path_made.json path_back.json
+  expect_code 0 lra data check pathfinder path
+  expect_code 0 lra data show pathfinder path --png sheet.png
+  [[ $(head -c 4 sheet.png | tail -c 3) == PNG ]] || fail "the contact sheet is no PNG"
+  : >path_official/pathfinder32/curv_contour_length_14/imgs/0/sample_17.png
+  json path_cut.json data import pathfinder path_official --out path_cut
+  expect_code 0 lra data check pathfinder path_cut --set task.num_images=100
+  grep -q 'sample_17.png: empty file' out || fail "the empty image is not reported"
+  expect_code 2 lra data check pathfinder path --set task.difficulty=easy
+  passed "Pathfinder: make, export and import keep the hash $(hash_of path_made.json)"
+}
+
 # text_round_trip SOURCE: a folder that holds aclImdb.
 text_round_trip() {
   json folder.json data import text "$1" --out text_folder
@@ -119,6 +135,7 @@ shown_examples() {
 }
 
 listops_round_trip
+pathfinder_round_trip
 make_reviews reviews
 text_round_trip reviews
 text_checks
