@@ -207,4 +207,10 @@ RunConfig resolve_run(const std::string& task, const std::string& model, const s
   return from_sections(task, model, preset, seed, settings);
 }
 
+std::optional<int64_t> preset_steps(const RunConfig& run) {
+  const std::vector<std::string> names = preset_names(run.task);
+  if (std::find(names.begin(), names.end(), run.preset) == names.end()) return std::nullopt;
+  return resolve_run(run.task, run.model, run.preset, run.seed, {}, {}).train.steps;
+}
+
 }  // namespace lra::training
