@@ -99,11 +99,13 @@ std::string row_text(const Table& table, const std::vector<TableCell>& row,
   }
   std::string text;
   for (size_t y = 0; y < height; ++y) {
-    for (size_t c = 0; c < page.size(); ++c) {
+    size_t end = page.size();
+    while (end > 0 && y >= cells[end - 1].size()) --end;
+    for (size_t c = 0; c < end; ++c) {
       const bool left = static_cast<int>(page[c]) < table.num_left;
       const std::string part = y < cells[c].size() ? cells[c][y] : "";
-      // Nothing follows the last column, so words there need no padding.
-      const bool is_last = c + 1 == page.size();
+      // Nothing follows the last cell of a line, so words there need no padding.
+      const bool is_last = c + 1 == end;
       text += (c ? std::string(kGap, ' ') : "") +
               colored(left && is_last ? part : padded(part, widths[page[c]], left),
                       row[page[c]].emphasis, color);

@@ -65,6 +65,7 @@ void count_runs(const Runs& runs, Cell& cell) {
       examples = std::max(examples, run->test->num_examples);
       num_hopeless += learned_nothing(*run);
       if (cell.shortfall.empty()) cell.shortfall = shortfall_of(*run);
+      cell.budget_known = cell.budget_known && run->preset_steps;
     } else if (run->status == RunStatus::kDiverged) {
       ++cell.num_diverged;
     } else if (run->status == RunStatus::kFailed) {
@@ -164,7 +165,8 @@ Row make_row(const RowGroup& group, const std::vector<TaskColumn>& columns,
   row.validation = summarize_field(columns, row.cells, [](const Cell& c) { return c.validation; });
   row.division = summarize_field(columns, row.cells, [](const Cell& c) { return c.division; });
   row.shortfall = summarize_field(columns, row.cells, [](const Cell& c) {
-    return c.shortfall.empty() ? std::string("full") : c.shortfall;
+    if (!c.shortfall.empty()) return c.shortfall;
+    return std::string(c.budget_known ? "full" : "budget not recorded");
   });
   row.revisions = join_distinct(group, revision_of);
   row.machines = join_distinct(group, machine_of);

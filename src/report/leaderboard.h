@@ -30,6 +30,7 @@ struct Cell {
   bool fail = false;  // Path-X only: no finished run learned anything (see leaderboard.cpp)
   // "100 of 5,000 steps": what the runs lack of full ones (see shortfall.h); empty for full ones.
   std::string shortfall;
+  bool budget_known = true;  // whether every finished run names its preset's steps
   std::optional<double> paper_v0, paper_v1;
   bool paper_fail = false;
   std::string validation, division;
@@ -56,7 +57,7 @@ struct Average {
 struct Row {
   std::string model, title, preset, settings;
   std::string checkpoint, validation, division;  // "own; text: test" where tasks differ
-  std::string shortfall;  // of the cells, "full" for none; "100 of 5,000 steps; text: full"
+  std::string shortfall;            // of the cells; "full", or "budget not recorded", for none
   std::string revisions, machines;  // every one that occurs, "; " between
   std::vector<Cell> cells;          // one per column
   Average scored;                   // the paper's: the five tasks without Path-X

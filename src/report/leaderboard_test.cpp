@@ -156,6 +156,7 @@ TEST(Leaderboard, OfEarlierRecordsALimitThatWasUsedUpIsAPart) {
   run.preset_steps.reset();
   run.test_split_examples.reset();
   EXPECT_EQ(build_leaderboard({run}).rows[0].cells[0].shortfall, "");
+  EXPECT_EQ(build_leaderboard({run}).rows[0].shortfall, "budget not recorded");
   run.config.table("train").set("test_examples", ConfigValue{int64_t{2000}, ""});
   EXPECT_EQ(build_leaderboard({run}).rows[0].cells[0].shortfall, "the first 2,000 test examples");
   run.config.table("train").set("test_examples", ConfigValue{int64_t{2001}, ""});

@@ -137,7 +137,9 @@ Table protocol_table(const Leaderboard& board) {
     }
     table.rows.push_back(std::move(cells));
   }
-  if (!has_shortfall(board)) fold_column(table, "Run", Fold::kAway);
+  const bool all_full = std::all_of(board.rows.begin(), board.rows.end(),
+                                    [](const Row& row) { return row.shortfall == "full"; });
+  if (all_full) fold_column(table, "Run", Fold::kAway);
   const bool no_settings = std::all_of(board.rows.begin(), board.rows.end(),
                                        [](const Row& row) { return row.settings.empty(); });
   if (no_settings) fold_column(table, "Settings", Fold::kAway);
@@ -210,7 +212,11 @@ Table measurement_table(const Leaderboard& board) {
       .num_left = 6,
       .num_keys = 2};
   for (const SpeedRow& row : board.speeds) table.rows.push_back(measurement_line(row));
-  for (const char* title : {"Preset", "Settings", "Revision", "Machine"}) {
+  const bool no_paper = std::none_of(board.speeds.begin(), board.speeds.end(),
+                                     [](const SpeedRow& row) { return row.paper_relative; });
+  if (no_paper) fold_column(table, "paper", Fold::kAway);
+  for (const char* title :
+       {"Preset", "Settings", "mode", "dtype", "batch", "Revision", "Machine"}) {
     fold_column(table, title);
   }
   return table;

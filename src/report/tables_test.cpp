@@ -48,7 +48,9 @@ TEST(Tables, TheMachineIsAColumnOnlyWhenThereAreSeveral) {
 TEST(Tables, MeasurementsSayPresetAndRevision) {
   std::vector<RunRecord> records = {measured("transformer", 2), measured("performer", 2)};
   const Table one = table_of(report_tables(build_leaderboard(records)), TableKind::kMeasurements);
-  EXPECT_THAT(one.caption, HasSubstr("Preset: paper. Revision: 0123456789."));
+  EXPECT_THAT(
+      one.caption,
+      HasSubstr("Preset: paper. mode: train. dtype: fp32. batch: 32. Revision: 0123456789."));
   records[1].preset = "small";
   records[1].provenance.git_dirty = "ab";
   const Table two = table_of(report_tables(build_leaderboard(records)), TableKind::kMeasurements);
