@@ -67,6 +67,13 @@ long_command() {
   printf '%s\n' "$LRA_PROGRAM" suite run long.toml --out "$1" --data data --threads 1 --quiet
 }
 
+# child_of PROCESS: the first one; nothing when there is none.
+child_of() {
+  local children
+  children=$(cat "/proc/$1/task/$1/children" 2>/dev/null) || true
+  echo "${children%% *}"
+}
+
 # start OUT [COMMAND...]: the long suite in the background, run by COMMAND, until its first cell has
 # a checkpoint. Sets pid, and child to the process that trains.
 start() {
@@ -79,8 +86,7 @@ start() {
     kill -0 "$pid" 2>/dev/null || fail "the suite ended early: $(cat "$out.out")"
     sleep 0.02
   done
-  child=$(<"/proc/$pid/task/$pid/children")
-  child=${child%% *}
+  child=$(child_of "$pid")
 }
 
 expect_end() {
@@ -203,6 +209,25 @@ TOML
   passed "measurements are repeated when they failed or others are wanted, and only then"
 }
 
+# Stopped between two lengths, a measurement is not done.
+stopped_bench() {
+  local first="" second=""
+  "$LRA_PROGRAM" bench --task listops --preset small --models local --lengths 16,32,48 --batch 2 \
+    --windows 1 --window-seconds 2 --threads 1 --out half --quiet >half.out 2>&1 &
+  pid=$!
+  until [[ -n $second && $second != "$first" ]]; do
+    kill -0 "$pid" 2>/dev/null || fail "the measurement ended early: $(cat half.out)"
+    if [[ -z $first ]]; then first=$(child_of "$pid"); fi
+    second=$(child_of "$pid")
+    sleep 0.02
+  done
+  kill -TERM "$pid"
+  expect_end 3
+  [[ $(field half/listops-local-train/record.json status) == stopped ]] ||
+    fail "half a measurement is $(field half/listops-local-train/record.json status)"
+  passed "a stopped measurement says so"
+}
+
 # json COMMAND...: standard output must be one JSON value.
 json() {
   lra "$@" --json --threads 1 >out 2>err || fail "lra $* --json ended with $?: $(cat err)"
@@ -248,4 +273,5 @@ killed_suite
 used_cell
 diverged_cell
 measurements
+stopped_bench
 every_json
