@@ -80,6 +80,8 @@ void fields(auto& f, RunRecord& r) {
   f("division_reason", r.division_reason);
   f("steps", r.steps);
   f("planned_steps", r.planned_steps);
+  f("preset_steps", r.preset_steps);
+  f("test_split_examples", r.test_split_examples);
   f("examples", r.examples);
   f("tokens", r.tokens);
   f("train_seconds", r.train_seconds);
@@ -238,6 +240,7 @@ class Reader {
   void take(const char* key, std::optional<T>& value) {
     if (auto inner = in_.find_object(key)) from_object(std::move(*inner), value.emplace());
   }
+  void take(const char* key, std::optional<int64_t>& value) { value = in_.find<int64_t>(key); }
   template <typename T>
   void take(const char* key, std::vector<T>& list) {
     const Json& array = in_.array(key);

@@ -79,6 +79,9 @@ struct RunRecord {
   std::string division, division_reason;  // "apples-to-apples" or "free-for-all"
 
   int64_t steps = 0, planned_steps = 0, examples = 0, tokens = 0;
+  // What a full run takes: the preset's own number of steps, and the size of the whole test split.
+  // Absent in the records of versions that did not write them.
+  std::optional<int64_t> preset_steps, test_split_examples;
   double train_seconds = 0;       // training steps alone
   double total_seconds = 0;       // with evaluation and saving
   double train_tokens_per_s = 0;  // over all training steps of this run

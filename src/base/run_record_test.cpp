@@ -39,6 +39,8 @@ RunRecord full_record() {
   r.division_reason = "too many parameters";
   r.steps = 7;
   r.planned_steps = 20000;
+  r.preset_steps = 30000;
+  r.test_split_examples = 25000;
   r.examples = 224;
   r.tokens = 224000;
   r.train_seconds = 1.0 / 3;
@@ -75,6 +77,8 @@ TEST(RunRecord, RoundTripsEveryField) {
   EXPECT_EQ(back.train_seconds, 1.0 / 3);
   EXPECT_TRUE(std::isnan(back.test->loss));
   EXPECT_EQ(back.best_val->loss, INFINITY);
+  EXPECT_EQ(back.preset_steps, 30000);
+  EXPECT_EQ(back.test_split_examples, 25000);
   EXPECT_EQ(back.val_curve.at(1).accuracy, 0.6);
   EXPECT_EQ(back.measurements.at(0).fastest_steps_per_s, 1.75);
   EXPECT_EQ(back.baselines.at("majority"), 0.173);
@@ -99,10 +103,12 @@ TEST(RunRecord, WritesNoFieldOfAFullRecordWithItsDefault) {
 TEST(RunRecord, RoundTripsAnEmptyRecordWithoutOptionalFields) {
   const std::string text = to_json(RunRecord{});
   EXPECT_FALSE(parse_json(text, "a").contains("val"));
+  EXPECT_FALSE(parse_json(text, "a").contains("preset_steps"));
   const RunRecord back = parse_record(text, "record.json");
   EXPECT_EQ(to_json(back), text);
   EXPECT_EQ(back.schema, kRecordSchema);
   EXPECT_FALSE(back.train.has_value());
+  EXPECT_FALSE(back.preset_steps.has_value());
   EXPECT_FALSE(back.best_val.has_value());
 }
 

@@ -1,10 +1,12 @@
 // lra bench: training and inference speed and memory, each figure measured in a process of its own.
 #include <algorithm>
+#include <csignal>
 #include <cstdio>
 
 #include "analysis/efficiency.h"
 #include "base/atomic_file.h"
 #include "base/clock.h"
+#include "base/hash.h"
 #include "base/progress.h"
 #include "base/stop_flag.h"
 #include "base/text_format.h"
@@ -67,8 +69,12 @@ Measurement from_json_fields(const std::string& text) {
           .peak_resident_bytes = f.get<int64_t>("peak_resident_bytes")};
 }
 
-// The child's part: one measurement, printed as JSON.
+// The child's part: one measurement, printed as JSON. Nothing of it is worth saving, so a request
+// to stop ends it at once.
 ExitCode measure_one(const BenchArguments& a) {
+  std::signal(SIGTERM, SIG_DFL);
+  std::signal(SIGINT, SIG_DFL);
+  if (stop_requested()) return ExitCode::kStopped;
   const auto result =
       analysis::measure(config_of(a, a.one, a.lengths.at(0)), {.train = a.mode == "train",
                                                                .batch = a.batch,
@@ -116,6 +122,7 @@ RunRecord bench_record(const BenchArguments& a, const std::string& model, const 
   record.model_title = config.mixer_spec().title;
   record.preset = a.preset;
   record.config = config.to_table();
+  record.config_hash = to_hex(hash128(canonical_text(record.config)));
   record.num_parameters = fairness.parameters;
   record.base_parameters = fairness.base_parameters;
   record.division = fairness.division;
@@ -124,9 +131,11 @@ RunRecord bench_record(const BenchArguments& a, const std::string& model, const 
   return record;
 }
 
-// Measures one model at every length. A length that fails is said so and left out.
+// Measures one model at every length. A length that fails is said so and left out; the record then
+// says failed, or stopped when lengths are missing because a stop was requested. `code` becomes
+// that of the first failure.
 RunRecord bench_model(const BenchArguments& a, const std::string& model, const Program& program,
-                      Progress& bar) {
+                      Progress& bar, ExitCode& code) {
   RunRecord record = bench_record(a, model, program);
   for (const int64_t length : a.lengths) {
     if (stop_requested()) break;
@@ -134,14 +143,17 @@ RunRecord bench_model(const BenchArguments& a, const std::string& model, const P
     const ChildResult child = run_self(child_arguments(a, program.common, model, length));
     if (child.exit_code == 0) {
       record.measurements.push_back(from_json_fields(child.output));
-    } else {
-      record.status = stop_requested() ? RunStatus::kStopped : RunStatus::kFailed;
-      record.failure = "length " + std::to_string(length) + " ended with exit code " +
-                       std::to_string(child.exit_code);
+    } else if (!stop_requested()) {
+      record.status = RunStatus::kFailed;
+      record.failure =
+          "length " + std::to_string(length) + " ended with " + describe_end(child.exit_code);
       bar.message(model + ": " + record.failure);
+      if (code == ExitCode::kDone) code = failure_code(child.exit_code);
     }
     bar.update();
   }
+  const bool is_short = record.measurements.size() < a.lengths.size();
+  if (is_short && stop_requested()) record.status = RunStatus::kStopped;
   record.provenance.finished_utc = utc_now();
   return record;
 }
@@ -170,10 +182,12 @@ ExitCode bench(const Program& program, BenchArguments a) {
                 .unit = "cell",
                 .quiet = program.common.quiet});
   std::vector<RunRecord> records;
+  ExitCode code = ExitCode::kDone;
   for (const std::string& model : a.models) {
-    if (stop_requested()) return ExitCode::kStopped;
-    records.push_back(bench_model(a, model, program, bar));
-    if (!a.out.empty()) {
+    if (stop_requested()) break;
+    records.push_back(bench_model(a, model, program, bar, code));
+    // A stop must not put nothing in the place of an earlier measurement.
+    if (!a.out.empty() && !(stop_requested() && records.back().measurements.empty())) {
       const std::string folder = a.out + "/" + a.task + "-" + model + "-" + a.mode;
       make_folder(folder);
       write_record(records.back(), folder + "/record.json");
@@ -187,7 +201,7 @@ ExitCode bench(const Program& program, BenchArguments a) {
   } else {
     print_table(records, a);
   }
-  return ExitCode::kDone;
+  return stop_requested() ? ExitCode::kStopped : code;
 }
 
 }  // namespace

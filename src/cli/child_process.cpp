@@ -3,19 +3,25 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <spawn.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <csignal>
+#include <cstdlib>
+#include <string_view>
 
-#include "base/error.h"
 #include "base/stop_flag.h"
 
 extern char** environ;
 
 namespace lra::cli {
 namespace {
+
+// Process id of the parent. Not an argument: those are recorded as the command of a run.
+constexpr const char* kParentVariable = "LRA_PARENT_PROCESS";
+constexpr std::string_view kParentEntry = "LRA_PARENT_PROCESS=";
 
 class Pipe {
  public:
@@ -37,23 +43,60 @@ class Pipe {
   int ends_[2] = {-1, -1};
 };
 
+// How the child differs from us: standard input, standard output, process group.
+class SpawnSettings {
+ public:
+  explicit SpawnSettings(int output) {
+    posix_spawn_file_actions_init(&actions_);
+    posix_spawn_file_actions_addopen(&actions_, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+    posix_spawn_file_actions_adddup2(&actions_, output, STDOUT_FILENO);
+    posix_spawnattr_init(&attributes_);
+    posix_spawnattr_setflags(&attributes_, POSIX_SPAWN_SETPGROUP);
+    posix_spawnattr_setpgroup(&attributes_, 0);
+  }
+  ~SpawnSettings() {
+    posix_spawn_file_actions_destroy(&actions_);
+    posix_spawnattr_destroy(&attributes_);
+  }
+  SpawnSettings(const SpawnSettings&) = delete;
+  SpawnSettings& operator=(const SpawnSettings&) = delete;
+  const posix_spawn_file_actions_t* actions() const { return &actions_; }
+  const posix_spawnattr_t* attributes() const { return &attributes_; }
+
+ private:
+  posix_spawn_file_actions_t actions_;
+  posix_spawnattr_t attributes_;
+};
+
+std::vector<std::string> child_environment() {
+  std::vector<std::string> variables;
+  for (char** entry = environ; *entry; ++entry) {
+    if (!std::string_view(*entry).starts_with(kParentEntry)) variables.emplace_back(*entry);
+  }
+  variables.push_back(std::string(kParentEntry).append(std::to_string(::getpid())));
+  return variables;
+}
+
+// The null-terminated list that C wants; `words` must outlive it.
+std::vector<char*> c_strings(std::vector<std::string>& words) {
+  std::vector<char*> pointers;
+  for (std::string& word : words) pointers.push_back(word.data());
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
 pid_t start(const std::vector<std::string>& arguments, int output) {
-  std::vector<std::string> words = {"lra"};
+  std::vector<std::string> words = {"lra"}, variables = child_environment();
   words.insert(words.end(), arguments.begin(), arguments.end());
-  std::vector<char*> argv;
-  for (std::string& word : words) argv.push_back(word.data());
-  argv.push_back(nullptr);
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO);
+  const SpawnSettings settings(output);
   pid_t child = 0;
-  const int code = posix_spawn(&child, "/proc/self/exe", &actions, nullptr, argv.data(), environ);
-  posix_spawn_file_actions_destroy(&actions);
+  const int code = posix_spawn(&child, "/proc/self/exe", settings.actions(), settings.attributes(),
+                               c_strings(words).data(), c_strings(variables).data());
   if (code != 0) throw io_error("lra", "cannot start a process", code);
   return child;
 }
 
-// Reads to the end of the child's output; hands a stop request on once.
+// Reads to the end of the child's output; hands requests to stop (once) and to save on.
 std::string read_output(int fd, pid_t child) {
   std::string output;
   bool told = false;
@@ -64,6 +107,7 @@ std::string read_output(int fd, pid_t child) {
       ::kill(child, SIGTERM);
       told = true;
     }
+    if (const int request = take_save_request()) ::kill(child, request);
     if (ready <= 0) continue;
     char buffer[4096];
     const ssize_t count = ::read(fd, buffer, sizeof buffer);
@@ -86,6 +130,31 @@ ChildResult run_self(const std::vector<std::string>& arguments) {
   }
   result.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
   return result;
+}
+
+void follow_parent() {
+  const char* parent = std::getenv(kParentVariable);
+  if (!parent) return;
+  ::prctl(PR_SET_PDEATHSIG, SIGTERM);
+  // It may have ended before it could be followed.
+  if (std::to_string(::getppid()) != parent) std::raise(SIGTERM);
+  // A process outside the terminal's foreground group that writes messages would be put to sleep
+  // where "stty tostop" is set.
+  std::signal(SIGTTOU, SIG_IGN);
+}
+
+ExitCode failure_code(int child_exit_code) {
+  if (child_exit_code == 128 + SIGKILL) return ExitCode::kUserError;
+  for (const ExitCode code : {ExitCode::kUserError, ExitCode::kDiverged, ExitCode::kIoError}) {
+    if (child_exit_code == static_cast<int>(code)) return code;
+  }
+  return ExitCode::kOurBug;
+}
+
+std::string describe_end(int child_exit_code) {
+  if (child_exit_code == 128 + SIGKILL) return "signal 9 (killed, as when memory runs out)";
+  if (child_exit_code > 128) return "signal " + std::to_string(child_exit_code - 128);
+  return "exit code " + std::to_string(child_exit_code);
 }
 
 }  // namespace lra::cli

@@ -2,9 +2,10 @@
 // process of its own, so that memory figures belong to one run and a crash ends one cell only.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <vector>
+
+#include "base/error.h"
 
 namespace lra::cli {
 
@@ -13,7 +14,22 @@ struct ChildResult {
   std::string output;  // standard output; standard error goes where ours goes
 };
 
-// Runs "lra ARGUMENTS...". A stop request is handed on as SIGTERM, and waited for.
+// Runs "lra ARGUMENTS..." and waits for it. The child reads nothing (/dev/null) and has a process
+// group of its own: Ctrl-C in the terminal reaches us alone, and is handed on as one SIGTERM, so
+// that it asks the child once. SIGUSR1 and SIGUSR2 are handed on as they are. Throws lra::Error
+// (74) when no process can be started or its output not be read.
 ChildResult run_self(const std::vector<std::string>& arguments);
+
+// To be called once at the start, by the thread that runs the program. In a process that run_self
+// started: when its parent ends, however that ends, this process gets SIGTERM, and so saves and
+// stops instead of living on unseen. In any other process: nothing.
+void follow_parent();
+
+// The code for us to end with when a child failed: its own where it has a meaning (2, 4, 70, 74), 2
+// after SIGKILL, which is how running out of memory looks from outside, and 70 for anything else.
+ExitCode failure_code(int child_exit_code);
+
+// "exit code 74", "signal 9 (killed, as when memory runs out)".
+std::string describe_end(int child_exit_code);
 
 }  // namespace lra::cli

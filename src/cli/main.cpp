@@ -12,6 +12,7 @@
 #include "base/parallel.h"
 #include "base/provenance.h"
 #include "base/stop_flag.h"
+#include "cli/child_process.h"
 #include "cli/command.h"
 
 namespace lra::cli {
@@ -92,6 +93,7 @@ ExitCode run(CLI::App& app, Program& program) {
     at::set_num_threads(program.common.threads);
   }
   install_stop_handlers();
+  follow_parent();
   return program.action();
 }
 

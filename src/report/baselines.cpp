@@ -1,19 +1,25 @@
 #include "report/baselines.h"
 
 #include <map>
+#include <set>
+
+#include "report/settings.h"
 
 namespace lra::report {
 namespace {
 
-// name -> task -> every figure met, in percent
-using Figures = std::map<std::string, std::map<std::string, std::vector<double>>>;
+// Figures of one task in percent, by the task's settings: a baseline of 4,000 bytes is another
+// classifier than one of 1,000.
+using TaskFigures = std::map<SettingLines, std::vector<double>>;
+// name -> task
+using Figures = std::map<std::string, std::map<std::string, TaskFigures>>;
 
 void fill_listops(Figures& figures) {
   for (const auto& [name, value] :
        {std::pair{std::string("majority"), kListopsMajority},
         std::pair{std::string(kRootOperatorName), kListopsRootOperator}}) {
     auto& known = figures[name]["listops"];
-    if (known.empty()) known.push_back(value);
+    if (known.empty()) known[{}].push_back(value);
   }
 }
 
@@ -41,10 +47,12 @@ BaselineRow chance_row(const std::vector<TaskColumn>& columns) {
   return row;
 }
 
-}  // namespace
+SettingLines task_settings(const RunRecord& record) {
+  const ConfigValue* settings = record.config.find("task");
+  return settings && settings->as_table() ? setting_lines(*settings->as_table()) : SettingLines();
+}
 
-std::vector<BaselineRow> find_baselines(const std::vector<RunRecord>& records,
-                                        const std::vector<TaskColumn>& columns) {
+Figures found_figures(const std::vector<RunRecord>& records) {
   Figures figures;
   bool has_listops = false;
   for (const RunRecord& record : records) {
@@ -52,20 +60,45 @@ std::vector<BaselineRow> find_baselines(const std::vector<RunRecord>& records,
     has_listops = has_listops || record.task == "listops";
     for (const auto& [name, accuracy] : record.baselines) {
       const std::string shown = name == "root_operator" ? std::string(kRootOperatorName) : name;
-      figures[shown][record.task].push_back(100 * accuracy);
+      figures[shown][record.task][task_settings(record)].push_back(100 * accuracy);
     }
   }
   if (has_listops) fill_listops(figures);
-  std::vector<BaselineRow> rows;
-  for (const auto& [name, tasks] : figures) {
-    BaselineRow row{.name = name, .accuracy = {}, .scored = std::nullopt};
-    for (const TaskColumn& column : columns) {
-      const auto found = tasks.find(column.task);
-      row.accuracy.push_back(found == tasks.end() ? std::nullopt
-                                                  : std::optional(summarize(found->second).mean));
+  return figures;
+}
+
+// Rows of one baseline: the tasks of one setting under its name, then one row for each setting of
+// a task that has several.
+std::map<std::string, std::map<std::string, double>> named_rows(
+    const std::string& name, const std::map<std::string, TaskFigures>& tasks) {
+  std::map<std::string, std::map<std::string, double>> rows;
+  for (const auto& [task, variants] : tasks) {
+    std::set<SettingLines> settings;
+    for (const auto& [lines, values] : variants) settings.insert(lines);
+    for (const auto& [lines, label] : labels_apart(settings)) {
+      const std::string row = label.empty() ? name : name + " (" + task + ": " + label + ")";
+      rows[row][task] = summarize(variants.at(lines)).mean;
     }
-    row.scored = scored_average(row, columns);
-    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+}  // namespace
+
+std::vector<BaselineRow> find_baselines(const std::vector<RunRecord>& records,
+                                        const std::vector<TaskColumn>& columns) {
+  std::vector<BaselineRow> rows;
+  for (const auto& [name, tasks] : found_figures(records)) {
+    for (const auto& [shown, accuracies] : named_rows(name, tasks)) {
+      BaselineRow row{.name = shown, .accuracy = {}, .scored = std::nullopt};
+      for (const TaskColumn& column : columns) {
+        const auto found = accuracies.find(column.task);
+        row.accuracy.push_back(found == accuracies.end() ? std::nullopt
+                                                         : std::optional(found->second));
+      }
+      row.scored = scored_average(row, columns);
+      rows.push_back(std::move(row));
+    }
   }
   if (!columns.empty()) rows.push_back(chance_row(columns));
   return rows;

@@ -24,10 +24,9 @@ std::string row_fields(const Row& row) {
 
 // kind,model,preset,checkpoint,settings,task are written by the caller; these are the next columns.
 std::string result_line(const Row& row, const TaskColumn& column, const Cell& cell) {
-  const bool has = cell.accuracy.count > 0;
-  const auto ours = has ? std::optional(cell.accuracy.mean) : std::nullopt;
+  const auto ours = cell.full_accuracy();
   std::string line = "accuracy," + row_fields(row) + csv(column.task) + "," +
-                     std::to_string(column.version) + "," + number(ours) + "," +
+                     std::to_string(column.version) + "," + number(cell.shown_accuracy()) + "," +
                      std::to_string(cell.accuracy.count) + "," + number(cell.accuracy.deviation) +
                      "," + number(cell.accuracy.half_width95) + "," + (cell.fail ? "1" : "0");
   for (const int count : {cell.num_diverged, cell.num_failed, cell.num_unfinished}) {
@@ -39,7 +38,8 @@ std::string result_line(const Row& row, const TaskColumn& column, const Cell& ce
           number(cell.speed.tokens_per_s) + "," + number(cell.speed.steps_per_s) + "," +
           number(cell.speed.relative) + ",";
   if (cell.speed.peak_resident_bytes) line += std::to_string(*cell.speed.peak_resident_bytes);
-  return line + "," + csv(row.revisions) + "," + csv(row.machines) + "\n";
+  return line + "," + csv(row.revisions) + "," + csv(row.machines) + "," + csv(cell.shortfall) +
+         "\n";
 }
 
 std::string average_line(const Row& row, const std::string& name, const Average& average) {
@@ -48,7 +48,7 @@ std::string average_line(const Row& row, const std::string& name, const Average&
          number(average.paper_v0) + "," + number(average.paper_v1) + "," +
          number(difference(average.ours, average.paper_v0)) + "," +
          number(difference(average.ours, average.paper_v1)) + "," + csv(row.validation) + "," +
-         csv(row.division) + ",,,,," + csv(row.revisions) + "," + csv(row.machines) + "\n";
+         csv(row.division) + ",,,,," + csv(row.revisions) + "," + csv(row.machines) + ",\n";
 }
 
 std::string baseline_lines(const BaselineRow& baseline, const std::vector<TaskColumn>& columns) {
@@ -57,7 +57,7 @@ std::string baseline_lines(const BaselineRow& baseline, const std::vector<TaskCo
     if (!baseline.accuracy[i]) continue;
     text += "baseline," + csv(baseline.name) + ",,,," + csv(columns[i].task) + "," +
             std::to_string(columns[i].version) + "," + number(baseline.accuracy[i]) +
-            ",,,,,,,,,,,,,,,,,,,\n";
+            ",,,,,,,,,,,,,,,,,,,,\n";
   }
   return text;
 }
@@ -65,11 +65,12 @@ std::string baseline_lines(const BaselineRow& baseline, const std::vector<TaskCo
 std::string speed_line(const SpeedRow& row) {
   const Measurement& m = row.measured;
   const std::string settings = m.mode + " " + m.dtype + " length " + std::to_string(m.length) +
-                               " batch " + std::to_string(m.batch);
-  return "speed," + csv(row.model) + ",,," + csv(settings) + "," + csv(row.task) +
-         ",,,,,,,,,,,,,,,," + number(m.tokens_per_s) + "," + number(m.steps_per_s) + "," +
-         number(row.relative) + "," + std::to_string(m.peak_resident_bytes) + ",," +
-         csv(row.machine) + "\n";
+                               " batch " + std::to_string(m.batch) +
+                               (row.settings.empty() ? "" : ", " + row.settings);
+  return "speed," + csv(row.model) + "," + csv(row.preset) + ",," + csv(settings) + "," +
+         csv(row.task) + ",,,,,,,,,,,,,,,," + number(m.tokens_per_s) + "," + number(m.steps_per_s) +
+         "," + number(row.relative) + "," + std::to_string(m.peak_resident_bytes) + "," +
+         csv(row.revision) + "," + csv(row.machine) + ",\n";
 }
 
 }  // namespace
@@ -80,7 +81,7 @@ std::string format_csv(const ReportInput& input) {
       "kind,model,preset,checkpoint,settings,task,task_version,percent,seeds,deviation,"
       "half_width95,fail,diverged,failed,unfinished,paper_v0,paper_v1,minus_paper_v0,"
       "minus_paper_v1,validation,division,tokens_per_s,steps_per_s,relative_speed,"
-      "peak_resident_bytes,revision,machine\n";
+      "peak_resident_bytes,revision,machine,shortfall\n";
   for (const Row& row : board.rows) {
     for (size_t i = 0; i < board.columns.size(); ++i) {
       if (row.cells[i].was_run()) text += result_line(row, board.columns[i], row.cells[i]);

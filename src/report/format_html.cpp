@@ -65,7 +65,10 @@ std::string board_section(const ReportInput& input) {
   return "<p class=\"caption\">Test accuracy in percent: the mean over n seeds, the half-width of "
          "its 95 % interval, and the sample standard deviation s. Below it the paper's figures "
          "(v0: submission, v1: camera-ready) and ours minus theirs. The paper's average is over "
-         "the five tasks without Path-X. A star marks the highest figure of a column.</p>\n" +
+         "the five tasks without Path-X. A star marks the highest figure of a column. †: "
+         "fewer steps "
+         "than the preset has, or a part of the test set; in no average and not set against the "
+         "paper.</p>\n" +
          table;
 }
 

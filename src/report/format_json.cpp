@@ -20,8 +20,8 @@ Json comparison(std::optional<double> ours, std::optional<double> v0, std::optio
 }
 
 Json cell_json(const TaskColumn& column, const Cell& cell) {
-  const auto ours = cell.accuracy.count ? std::optional(cell.accuracy.mean) : std::nullopt;
-  Json json = comparison(ours, cell.paper_v0, cell.paper_v1);
+  Json json = comparison(cell.full_accuracy(), cell.paper_v0, cell.paper_v1);
+  json["percent"] = optional_number(cell.shown_accuracy());
   json["task"] = column.task;
   json["was_run"] = cell.was_run();
   json["seeds"] = cell.accuracy.count;
@@ -29,6 +29,7 @@ Json cell_json(const TaskColumn& column, const Cell& cell) {
   json["half_width95_over_seeds"] = optional_number(cell.accuracy.half_width95);
   json["half_width95"] = optional_number(cell.interval);
   json["fail"] = cell.fail;
+  json["shortfall"] = cell.shortfall;
   json["paper_fail"] = cell.paper_fail;
   json["diverged"] = cell.num_diverged;
   json["failed"] = cell.num_failed;
@@ -70,6 +71,8 @@ Json speed_json(const SpeedRow& row) {
   const Measurement& m = row.measured;
   return {{"task", row.task},
           {"model", row.model},
+          {"preset", row.preset},
+          {"settings", row.settings},
           {"mode", m.mode},
           {"dtype", m.dtype},
           {"length", m.length},
@@ -82,7 +85,8 @@ Json speed_json(const SpeedRow& row) {
           {"peak_resident_bytes", m.peak_resident_bytes},
           {"relative_speed", optional_number(row.relative)},
           {"paper_relative_speed", optional_number(row.paper_relative)},
-          {"machine", row.machine}};
+          {"machine", row.machine},
+          {"revision", row.revision}};
 }
 
 // The same document with clean() applied to every text, keys included.

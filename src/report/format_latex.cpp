@@ -33,14 +33,14 @@ class Ranking {
 };
 
 std::optional<double> ranked_value(const Cell& cell) {
-  if (cell.accuracy.count == 0 || cell.fail) return std::nullopt;
-  return cell.accuracy.mean;
+  return cell.fail ? std::nullopt : cell.full_accuracy();
 }
 
 std::string cell_text(const Cell& cell) {
   if (cell.fail) return "FAIL";
   if (cell.accuracy.count == 0) return latex(cell.was_run() ? figure_text(cell) : "--");
   std::string text = fixed(cell.accuracy.mean, 2);
+  if (!cell.shortfall.empty()) text += "$^\\dagger$";
   if (cell.accuracy.half_width95) text += " $\\pm$ " + fixed(*cell.accuracy.half_width95, 2);
   return text;
 }
@@ -64,7 +64,9 @@ std::string accuracy_table(const Leaderboard& board) {
   std::string text = begin_table(
       "l" + std::string(num_columns + 1, 'c'),
       "Test accuracy in percent; $\\pm$ is the 95\\,\\% interval over seeds. Avg is over ListOps, "
-      "Text, Retrieval, Image and Pathfinder.");
+      "Text, Retrieval, Image and Pathfinder. $\\dagger$: fewer steps than the preset has, or a "
+      "part "
+      "of the test set; in no average.");
   text += "Model";
   for (const TaskColumn& column : board.columns) text += " & " + latex(column.title);
   text += " & Avg \\\\\n\\midrule\n";
@@ -85,8 +87,9 @@ std::string accuracy_table(const Leaderboard& board) {
   return text + std::string(kEndTable);
 }
 
-// One table for each task, mode, number format, batch and machine: models down, lengths across.
-using SpeedSetting = std::array<std::string, 5>;
+// One table for each task, preset, mode, number format, batch, revision and machine: models down,
+// lengths across.
+using SpeedSetting = std::array<std::string, 7>;
 using SpeedTable = std::map<std::string, std::map<int64_t, const SpeedRow*>>;
 
 std::string speed_table(const SpeedSetting& setting, const SpeedTable& models) {
@@ -94,11 +97,13 @@ std::string speed_table(const SpeedSetting& setting, const SpeedTable& models) {
   for (const auto& [model, rows] : models) {
     for (const auto& [length, row] : rows) ++lengths[length];
   }
-  const auto& [task, mode, dtype, batch, machine] = setting;
-  std::string text = begin_table(
-      "l" + std::string(2 * lengths.size(), 'c'),
-      "Steps per second (relative to the Transformer) and peak resident memory: " +
-          latex(task + ", " + mode + ", " + dtype + ", batch " + batch + ", " + machine) + ".");
+  const auto& [task, preset, mode, dtype, batch, revision, machine] = setting;
+  std::string text =
+      begin_table("l" + std::string(2 * lengths.size(), 'c'),
+                  "Steps per second (relative to the Transformer) and peak resident memory: " +
+                      latex(task + ", " + preset + ", " + mode + ", " + dtype + ", batch " + batch +
+                            ", revision " + revision + ", " + machine) +
+                      ".");
   for (int half = 0; half < 2; ++half) {
     for (const auto& [length, unused] : lengths) text += " & " + std::to_string(length);
   }
@@ -124,8 +129,9 @@ std::string speed_tables(const Leaderboard& board) {
   std::map<SpeedSetting, SpeedTable> settings;
   for (const SpeedRow& row : board.speeds) {
     const Measurement& m = row.measured;
-    settings[{row.task, m.mode, m.dtype, std::to_string(m.batch), row.machine}][row.title]
-            [m.length] = &row;
+    const std::string name = row.title + (row.settings.empty() ? "" : " (" + row.settings + ")");
+    settings[{row.task, row.preset, m.mode, m.dtype, std::to_string(m.batch), row.revision,
+              row.machine}][name][m.length] = &row;
   }
   std::string text;
   for (const auto& [setting, models] : settings) text += "\n" + speed_table(setting, models);

@@ -23,63 +23,120 @@ std::string colored(const std::string& text, Emphasis emphasis, bool color) {
   return std::string(emphasis == Emphasis::kBest ? kBold : kDim) + text + std::string(kReset);
 }
 
-std::vector<int> column_widths(const Table& table) {
-  std::vector<int> widths;
-  for (const std::string& title : table.header) widths.push_back(display_width(title));
-  for (const auto& row : table.rows) {
-    for (size_t i = 0; i < row.size(); ++i) {
-      widths[i] = std::max(widths[i], display_width(row[i].text));
-    }
-  }
-  return widths;
-}
+constexpr int kPageWidth = 100;
+constexpr int kWidestCell = 44;  // longer texts are broken at spaces
+constexpr int kGap = 2;
 
-std::string line_text(const Table& table, const std::vector<TableCell>& row,
-                      const std::vector<int>& widths, bool color) {
+// Text in lines of at most `width` columns, broken at spaces.
+std::vector<std::string> broken(const std::string& text, int width) {
+  std::vector<std::string> lines;
   std::string line;
-  for (size_t i = 0; i < row.size(); ++i) {
-    const bool left = static_cast<int>(i) < table.num_left;
-    // Nothing follows the last column, so words there need no padding.
-    const bool is_last = i + 1 == row.size();
-    const std::string text = left && is_last ? row[i].text : padded(row[i].text, widths[i], left);
-    line += (i ? "  " : "") + colored(text, row[i].emphasis, color);
-  }
-  return line + "\n";
-}
-
-// Text in lines of at most 100 columns.
-std::string wrapped(const std::string& text, const std::string& indent) {
-  std::string out, line;
   for (size_t begin = 0; begin < text.size();) {
-    const size_t end = std::min(text.find(' ', begin), text.size());
+    // Leading spaces are an indent and stay with their word.
+    const size_t end = std::min(text.find(' ', text.find_first_not_of(' ', begin)), text.size());
     const std::string word = text.substr(begin, end - begin);
-    if (!line.empty() && display_width(indent + line + " " + word) > 100) {
-      out += indent + line + "\n";
+    if (!line.empty() && display_width(line + " " + word) > width) {
+      lines.push_back(line);
       line.clear();
     }
     line += (line.empty() ? "" : " ") + word;
     begin = end + 1;
   }
-  return out + (line.empty() ? "" : indent + line + "\n");
+  if (!line.empty() || lines.empty()) lines.push_back(line);
+  return lines;
 }
 
-std::string table_text(Table table, bool color) {
-  std::vector<TableCell> header;
-  for (std::string& title : table.header) {
-    title = clean(title);
-    header.push_back({title, Emphasis::kQuiet});
+std::string wrapped(const std::string& text, const std::string& indent) {
+  std::string out;
+  for (const std::string& line : broken(text, kPageWidth - display_width(indent))) {
+    if (!line.empty()) out += indent + line + "\n";
   }
+  return out;
+}
+
+std::vector<int> column_widths(const Table& table) {
+  std::vector<int> widths;
+  for (const std::string& title : table.header) widths.push_back(display_width(title));
+  for (const auto& row : table.rows) {
+    for (size_t i = 0; i < row.size(); ++i) {
+      for (const std::string& line : broken(row[i].text, kWidestCell)) {
+        widths[i] = std::max(widths[i], display_width(line));
+      }
+    }
+  }
+  return widths;
+}
+
+// Groups of columns that fit the page side by side, each led by the columns that name the row.
+std::vector<std::vector<size_t>> pages_of(const Table& table, const std::vector<int>& widths) {
+  std::vector<size_t> keys;
+  int keys_width = -kGap;
+  for (size_t i = 0; i < static_cast<size_t>(table.num_keys); ++i) {
+    keys.push_back(i);
+    keys_width += kGap + widths[i];
+  }
+  std::vector<std::vector<size_t>> pages = {keys};
+  int width = keys_width;
+  for (size_t i = keys.size(); i < widths.size(); ++i) {
+    if (width + kGap + widths[i] > kPageWidth && pages.back().size() > keys.size()) {
+      pages.push_back(keys);
+      width = keys_width;
+    }
+    pages.back().push_back(i);
+    width += kGap + widths[i];
+  }
+  return pages;
+}
+
+// One row of a page: as many lines as its longest cell has.
+std::string row_text(const Table& table, const std::vector<TableCell>& row,
+                     const std::vector<size_t>& page, const std::vector<int>& widths, bool color) {
+  std::vector<std::vector<std::string>> cells;
+  size_t height = 0;
+  for (const size_t i : page) {
+    cells.push_back(broken(row[i].text, kWidestCell));
+    height = std::max(height, cells.back().size());
+  }
+  std::string text;
+  for (size_t y = 0; y < height; ++y) {
+    size_t end = page.size();
+    while (end > 0 && y >= cells[end - 1].size()) --end;
+    for (size_t c = 0; c < end; ++c) {
+      const bool left = static_cast<int>(page[c]) < table.num_left;
+      const std::string part = y < cells[c].size() ? cells[c][y] : "";
+      // Nothing follows the last cell of a line, so words there need no padding.
+      const bool is_last = c + 1 == end;
+      text += (c ? std::string(kGap, ' ') : "") +
+              colored(left && is_last ? part : padded(part, widths[page[c]], left),
+                      row[page[c]].emphasis, color);
+    }
+    text += "\n";
+  }
+  return text;
+}
+
+void clean_texts(Table& table) {
+  for (std::string& title : table.header) title = clean(title);
   for (auto& row : table.rows) {
     for (TableCell& cell : row) cell.text = clean(cell.text);
   }
+}
+
+std::string table_text(Table table, bool color) {
+  clean_texts(table);
+  std::vector<TableCell> header;
+  for (const std::string& title : table.header) header.push_back({title, Emphasis::kQuiet});
   const std::vector<int> widths = column_widths(table);
-  size_t total = 2 * (widths.size() - 1);
-  for (const int width : widths) total += static_cast<size_t>(width);
   std::string text = colored(table.title, Emphasis::kBest, color) + "\n\n";
-  text += line_text(table, header, widths, color);
-  text += std::string(total, '-') + "\n";
-  for (const auto& row : table.rows) text += line_text(table, row, widths, color);
-  return text + "\n" + wrapped(clean(table.caption), "") + "\n";
+  for (const std::vector<size_t>& page : pages_of(table, widths)) {
+    int total = -kGap;
+    for (const size_t i : page) total += kGap + widths[i];
+    text += row_text(table, header, page, widths, color);
+    text += std::string(static_cast<size_t>(total), '-') + "\n";
+    for (const auto& row : table.rows) text += row_text(table, row, page, widths, color);
+    text += "\n";
+  }
+  return text + wrapped(clean(table.caption), "") + "\n";
 }
 
 template <typename Lines>

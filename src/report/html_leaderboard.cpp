@@ -32,13 +32,14 @@ std::string sort_attribute(std::optional<double> value) {
 }
 
 std::string cell_html(const Cell& cell, bool best) {
-  const auto ours = cell.accuracy.count ? std::optional(cell.accuracy.mean) : std::nullopt;
-  std::string text = "<td" + std::string(best ? " class=\"best\"" : "") + sort_attribute(ours) +
-                     "><span class=\"figure" + (ours ? "" : " quiet") + "\">" +
-                     html(figure_text(cell)) + "</span>";
+  const auto ours = cell.full_accuracy();
+  std::string text = "<td" + std::string(best ? " class=\"best\"" : "") +
+                     sort_attribute(cell.shown_accuracy()) + "><span class=\"figure" +
+                     (ours ? "" : " quiet") + "\">" + html(figure_text(cell)) + "</span>";
   std::string spread = spread_text(cell);
   if (cell.accuracy.deviation) spread += ", s " + fixed(*cell.accuracy.deviation, 2);
   if (!spread.empty()) text += sub(html(spread));
+  if (!cell.shortfall.empty()) text += sub(html(cell.shortfall));
   text += both_papers_html(ours, cell.paper_v0, cell.paper_v1);
   if (cell.paper_fail) text += sub("v0, v1 FAIL");
   return text + "</td>";

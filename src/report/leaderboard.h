@@ -28,12 +28,25 @@ struct Cell {
   std::optional<double> interval;
   int num_diverged = 0, num_failed = 0, num_unfinished = 0;
   bool fail = false;  // Path-X only: no finished run learned anything (see leaderboard.cpp)
+  // "100 of 5,000 steps": what the runs lack of full ones (see shortfall.h); empty for full ones.
+  std::string shortfall;
+  bool budget_known = true;  // whether every finished run names its preset's steps
   std::optional<double> paper_v0, paper_v1;
   bool paper_fail = false;
   std::string validation, division;
   CellSpeed speed;
 
   bool was_run() const { return accuracy.count + num_diverged + num_failed + num_unfinished > 0; }
+  // The figure that is shown.
+  std::optional<double> shown_accuracy() const {
+    if (accuracy.count == 0) return std::nullopt;
+    return accuracy.mean;
+  }
+  // The figure that may be averaged over tasks, ranked and set against the paper: that of full
+  // runs.
+  std::optional<double> full_accuracy() const {
+    return shortfall.empty() ? shown_accuracy() : std::nullopt;
+  }
 };
 
 // An average over tasks, each part present only when all its parts exist.
@@ -44,10 +57,11 @@ struct Average {
 struct Row {
   std::string model, title, preset, settings;
   std::string checkpoint, validation, division;  // "own; text: test" where tasks differ
-  std::string revisions, machines;               // every one that occurs, "; " between
-  std::vector<Cell> cells;                       // one per column
-  Average scored;                                // the paper's: the five tasks without Path-X
-  Average present;                               // all columns of this report
+  std::string shortfall;            // of the cells; "full", or "budget not recorded", for none
+  std::string revisions, machines;  // every one that occurs, "; " between
+  std::vector<Cell> cells;          // one per column
+  Average scored;                   // the paper's: the five tasks without Path-X
+  Average present;                  // all columns of this report
 };
 
 // A trivial classifier: what a model has to beat.

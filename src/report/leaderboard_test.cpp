@@ -120,6 +120,72 @@ TEST(Leaderboard, PathXBelowTheFullBudgetIsNoFail) {
   EXPECT_FALSE(build_leaderboard({run}).rows[0].cells[0].fail);
 }
 
+TEST(Leaderboard, PathXAfterABudgetOfOnesOwnIsNoFail) {
+  RunRecord run = finished_run("pathfinder128", "transformer", 50, 0, 20000);
+  run.steps = run.planned_steps = 10;
+  EXPECT_FALSE(build_leaderboard({run}).rows[0].cells[0].fail);
+  run = finished_run("pathfinder128", "transformer", 50, 0, 20000);
+  run.preset_steps.reset();
+  EXPECT_FALSE(build_leaderboard({run}).rows[0].cells[0].fail) << "the full budget is not known";
+}
+
+TEST(Leaderboard, AShortRunIsMarkedAndEntersNoComparison) {
+  std::vector<RunRecord> records = five_tasks("transformer");
+  records[1].steps = records[1].planned_steps = 100;
+  const Leaderboard board = build_leaderboard(records);
+  const Row& row = board.rows[0];
+  EXPECT_EQ(row.cells[1].shortfall, "100 of 5,000 steps");
+  EXPECT_EQ(figure_text(row.cells[1]), "60.00†");
+  EXPECT_EQ(row.shortfall, "full; text: 100 of 5,000 steps");
+  EXPECT_FALSE(row.scored.ours);
+  EXPECT_FALSE(row.present.ours);
+  EXPECT_EQ(best_rows(board)[1], -1);
+  EXPECT_THAT(board.warnings, Contains(HasSubstr("Text: 1 figure is of 100 of 5,000 steps")));
+}
+
+TEST(Leaderboard, APartOfTheTestSetIsMarkedAndEntersNoComparison) {
+  std::vector<RunRecord> records = five_tasks("transformer");
+  records[1].test_split_examples = 25000;
+  const Leaderboard board = build_leaderboard(records);
+  EXPECT_EQ(board.rows[0].cells[1].shortfall, "2,000 of 25,000 test examples");
+  EXPECT_FALSE(board.rows[0].scored.ours);
+}
+
+TEST(Leaderboard, OfEarlierRecordsALimitThatWasUsedUpIsAPart) {
+  RunRecord run = finished_run("text", "transformer", 60, 0, 2000);
+  run.preset_steps.reset();
+  run.test_split_examples.reset();
+  EXPECT_EQ(build_leaderboard({run}).rows[0].cells[0].shortfall, "");
+  EXPECT_EQ(build_leaderboard({run}).rows[0].shortfall, "budget not recorded");
+  run.config.table("train").set("test_examples", ConfigValue{int64_t{2000}, ""});
+  EXPECT_EQ(build_leaderboard({run}).rows[0].cells[0].shortfall, "the first 2,000 test examples");
+  run.config.table("train").set("test_examples", ConfigValue{int64_t{2001}, ""});
+  EXPECT_EQ(build_leaderboard({run}).rows[0].cells[0].shortfall, "") << "the limit was not reached";
+}
+
+TEST(Leaderboard, MoreStepsThanThePresetAreAFullRun) {
+  RunRecord run = finished_run("text", "transformer", 60);
+  run.steps = run.planned_steps = 10000;
+  EXPECT_EQ(build_leaderboard({run}).rows[0].cells[0].shortfall, "");
+}
+
+TEST(Leaderboard, BaselinesOfOtherTaskSettingsAreNotAveraged) {
+  std::vector<RunRecord> records = {finished_run("text", "transformer", 60, 0),
+                                    finished_run("text", "transformer", 60, 1),
+                                    finished_run("text", "local", 60)};
+  const std::vector<std::pair<int64_t, double>> runs = {{1000, 0.6}, {1000, 0.62}, {4000, 0.7}};
+  for (size_t i = 0; i < records.size(); ++i) {
+    records[i].config.table("task").set("length", ConfigValue{runs[i].first, ""});
+    records[i].baselines = {{"byte unigrams", runs[i].second}};
+  }
+  const Leaderboard board = build_leaderboard(records);
+  ASSERT_EQ(board.baselines.size(), 3u);
+  EXPECT_EQ(board.baselines[0].name, "byte unigrams (text: length=1000)");
+  EXPECT_NEAR(*board.baselines[0].accuracy[0], 61, 1e-9);
+  EXPECT_EQ(board.baselines[1].name, "byte unigrams (text: length=4000)");
+  EXPECT_NEAR(*board.baselines[1].accuracy[0], 70, 1e-9);
+}
+
 TEST(Leaderboard, FailIsForPathXOnly) {
   EXPECT_FALSE(build_leaderboard({finished_run("text", "local", 50)}).rows[0].cells[0].fail);
 }

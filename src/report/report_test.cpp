@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/json.h"
+#include "base/text_format.h"
 #include "report/csp_hash.h"
 #include "report/test_records.h"
 
@@ -222,6 +223,70 @@ TEST(Report, TextSetsThePaperBesideOurs) {
   EXPECT_THAT(text, HasSubstr("65.40 (-0.40)"));
   EXPECT_THAT(text, HasSubstr("apples-to-apples"));
   EXPECT_THAT(text, HasSubstr("Sinkhorn averages do not follow"));
+}
+
+// The longest titles of the paper's eleven models, every task, three seeds, two presets.
+std::vector<RunRecord> eleven_models() {
+  std::vector<RunRecord> records;
+  for (const char* model :
+       {"transformer", "local", "sparse_transformer", "longformer", "linformer", "reformer",
+        "sinkhorn", "synthesizer", "bigbird", "linear_transformer", "performer"}) {
+    for (const char* task :
+         {"listops", "text", "retrieval", "image", "pathfinder32", "pathfinder128"}) {
+      for (uint64_t seed = 0; seed < 3; ++seed) {
+        RunRecord run = finished_run(task, model, 50 + static_cast<double>(seed), seed);
+        run.config.table("mixer").set("a_setting_of_a_long_name",
+                                      ConfigValue{std::string(task), ""});
+        run.measurements = {{.mode = "train",
+                             .dtype = "fp32",
+                             .length = 1024,
+                             .batch = 32,
+                             .steps_per_s = 12.5,
+                             .windows = 5}};
+        records.push_back(run);
+        run.preset = "release";
+        run.fingerprint += run.preset;
+        run.provenance.threads = 64;
+        records.push_back(run);
+      }
+    }
+  }
+  return records;
+}
+
+TEST(Report, TextOfElevenModelsFitsAHundredColumns) {
+  const std::string text = render(eleven_models(), Format::kText);
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    EXPECT_LE(display_width(line), 100) << line;
+    EXPECT_FALSE(line.ends_with(" ")) << line;
+  }
+  // Nothing is lost where tables are cut: every task's column, under the models' names.
+  for (const char* title : {"ListOps", "Pathfinder", "Path-X", "Avg 5", "Avg all"}) {
+    EXPECT_THAT(text, HasSubstr(title));
+  }
+}
+
+TEST(Report, HtmlOfElevenModelsHasARowForEach) {
+  const std::string page = render(eleven_models(), Format::kHtml);
+  const std::string board = between(page, "<section id=\"leaderboard\">", "</section>");
+  size_t rows = 0, cells = 0;
+  for (size_t at = board.find("<tr><th"); at != board.npos; at = board.find("<tr><th", at + 1))
+    ++rows;
+  for (size_t at = board.find("<td"); at != board.npos; at = board.find("<td", at + 1)) ++cells;
+  EXPECT_EQ(cells % (6 + 2), 0u);
+  EXPECT_GE(rows, 22u);
+}
+
+TEST(Report, ShortRunsAreMarkedInEveryFormat) {
+  RunRecord run = finished_run("text", "performer", 65);
+  run.steps = run.planned_steps = 100;
+  for (const char* format : {"text", "md", "html", "csv", "json"}) {
+    const std::string text = render({run}, parse_format(format));
+    EXPECT_THAT(text, HasSubstr("100 of 5,000 steps")) << format;
+    EXPECT_THAT(text, Not(HasSubstr("-0.40"))) << format;
+  }
+  EXPECT_THAT(render({run}, Format::kLatex), HasSubstr("65.00$^\\dagger$"));
 }
 
 TEST(Report, ListsTheFilesLeftOut) {

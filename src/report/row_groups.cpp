@@ -2,35 +2,22 @@
 
 #include <algorithm>
 #include <set>
-#include <sstream>
 #include <tuple>
 
 #include "base/error.h"
+#include "report/settings.h"
 
 namespace lra::report {
 namespace {
 
-using Lines = std::set<std::string>;
 using Runs = std::vector<const RunRecord*>;
-using Variants = std::map<Lines, Runs>;                // one task: settings -> runs
+using Variants = std::map<SettingLines, Runs>;         // one task: settings -> runs
 using TaskVariants = std::map<std::string, Variants>;  // one model and preset
 
-void erase_seeds(ConfigTable& table) {
-  table.erase("seed");
-  std::vector<std::string> inner;
-  for (const auto& [key, value] : table) {
-    if (value.as_table()) inner.push_back(key);
-  }
-  for (const std::string& key : inner) erase_seeds(table.table(key));
-}
-
 // Everything but the seed that decides what a run measures, one "key=value" each.
-Lines settings_of(const RunRecord& record) {
-  ConfigTable config = record.config;
-  erase_seeds(config);
-  std::istringstream text(canonical_text(config));
-  Lines lines = {"validation=" + record.validation, "division=" + record.division};
-  for (std::string line; std::getline(text, line);) lines.insert(line);
+SettingLines settings_of(const RunRecord& record) {
+  SettingLines lines = setting_lines(record.config);
+  lines.insert({"validation=" + record.validation, "division=" + record.division});
   return lines;
 }
 
@@ -38,11 +25,13 @@ std::string run_name(const RunRecord& record) {
   return record.model + " on " + record.task + ", seed " + std::to_string(record.seed);
 }
 
-bool is_later(const RunRecord& a, const RunRecord& b) {
-  const auto time = [](const RunRecord& r) {
-    return std::tie(r.provenance.finished_utc, r.provenance.started_utc);
+// A finished record says more of a run than a later one of a copy that was stopped.
+bool is_preferred(const RunRecord& a, const RunRecord& b) {
+  const auto rank = [](const RunRecord& r) {
+    const Provenance& p = r.provenance;
+    return std::tuple(r.status == RunStatus::kDone, p.finished_utc, p.started_utc);
   };
-  return time(a) > time(b);
+  return rank(a) > rank(b);
 }
 
 Runs without_repetitions(const std::vector<RunRecord>& records,
@@ -56,9 +45,10 @@ Runs without_repetitions(const std::vector<RunRecord>& records,
       const auto [found, is_new] = seen.emplace(key, kept.size());
       if (!is_new) {
         const RunRecord*& old = kept[found->second];
-        if (is_later(record, *old)) old = &record;
-        warnings->push_back(run_name(record) +
-                            ": the same run was found more than once; the latest counts");
+        if (is_preferred(record, *old)) old = &record;
+        warnings->push_back(
+            run_name(record) +
+            ": the same run was found more than once; the latest finished one counts");
         continue;
       }
     }
@@ -67,21 +57,10 @@ Runs without_repetitions(const std::vector<RunRecord>& records,
   return kept;
 }
 
-// What sets each variant of a task apart from the others; empty for an only one.
-std::map<Lines, std::string> labels_of(const Variants& variants) {
-  Lines common = variants.begin()->first;
-  for (const auto& [lines, runs] : variants) {
-    std::erase_if(common, [&, &own = lines](const auto& line) { return !own.contains(line); });
-  }
-  std::map<Lines, std::string> labels;
-  for (const auto& [lines, runs] : variants) {
-    std::string label;
-    for (const std::string& line : lines) {
-      if (!common.contains(line)) label += (label.empty() ? "" : ", ") + line;
-    }
-    labels[lines] = label.empty() && variants.size() > 1 ? "base settings" : label;
-  }
-  return labels;
+std::map<SettingLines, std::string> labels_of(const Variants& variants) {
+  std::set<SettingLines> keys;
+  for (const auto& [lines, runs] : variants) keys.insert(lines);
+  return labels_apart(keys);
 }
 
 // Labels, the one for the main row first: of most tasks, then of most runs, then by name.

@@ -98,6 +98,19 @@ TEST(RowGroups, TheSameRunCountsOnceAndTheLatestWins) {
   EXPECT_THAT(warnings[0], HasSubstr("more than once"));
 }
 
+TEST(RowGroups, AFinishedRunIsNotDisplacedByALaterUnfinishedCopy) {
+  std::vector<RunRecord> records = {finished_run("text", "linformer", 53),
+                                    lost_run("text", "linformer", RunStatus::kStopped)};
+  records[1].provenance.finished_utc = "2026-02-01T00:00:00Z";
+  for (int order = 0; order < 2; ++order) {
+    std::vector<std::string> warnings;
+    const auto groups = group_runs(records, &warnings);
+    ASSERT_EQ(groups.at(0).runs.at("text").size(), 1u);
+    EXPECT_EQ(groups[0].runs.at("text")[0]->status, RunStatus::kDone);
+    std::swap(records[0], records[1]);
+  }
+}
+
 TEST(RowGroups, MeasurementsAreNoRuns) {
   std::vector<RunRecord> records = {finished_run("text", "linformer", 53)};
   records[0].kind = "bench";

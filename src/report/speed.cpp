@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <tuple>
 
 #include "report/paper_tables.h"
+#include "report/settings.h"
 #include "report/statistics.h"
 
 namespace lra::report {
@@ -23,13 +25,32 @@ bool is_timed(const RunRecord& record) {
          record.train_tokens_per_s > 0;
 }
 
-// Mean of the Transformer's tokens per second under the conditions of `record`.
+// The settings that decide how fast a training step is, the mixer apart.
+std::string workload_of(const ConfigTable& config) {
+  static const std::map<std::string, std::set<std::string>> kept = {
+      {"task", {}},  // all of them
+      {"model",
+       {"layers", "heads", "embed_dim", "qkv_dim", "mlp_dim", "dropout", "attention_dropout"}},
+      {"train", {"batch_size", "trim_padding"}}};
+  ConfigTable workload;
+  for (const auto& [name, keys] : kept) {
+    const ConfigValue* section = config.find(name);
+    if (!section || !section->as_table()) continue;
+    for (const auto& [key, value] : *section->as_table()) {
+      if (keys.empty() || keys.contains(key)) workload.table(name).set(key, value);
+    }
+  }
+  return canonical_text(workload);
+}
+
+// Mean of the Transformer's tokens per second at the same work under the conditions of `record`.
 std::optional<double> yardstick_tokens_per_s(const RunRecord& record,
                                              const std::vector<RunRecord>& all) {
   std::vector<double> speeds;
   for (const RunRecord& other : all) {
     if (other.model == kYardstick && is_timed(other) && other.task == record.task &&
-        other.preset == record.preset && conditions_of(other) == conditions_of(record)) {
+        workload_of(other.config) == workload_of(record.config) &&
+        conditions_of(other) == conditions_of(record)) {
       speeds.push_back(other.train_tokens_per_s);
     }
   }
@@ -42,13 +63,47 @@ std::optional<double> mean_of(const std::vector<double>& values) {
   return summarize(values).mean;
 }
 
-// What has to be equal for two measurements to be the same one, or, without the model, comparable.
+// The settings that a measurement depends on, but for its length, which stands beside it. Those
+// of [train] are not among them.
+ConfigTable bench_config(const RunRecord& record) {
+  ConfigTable config = record.config;
+  config.erase("run");
+  config.erase("train");
+  if (config.find("task")) config.table("task").erase("length");
+  return config;
+}
+
+// What has to be equal for the measurements of two models to be comparable.
 auto setting_of(const RunRecord& record, const Measurement& m) {
-  return std::tuple(record.task, m.mode, m.dtype, m.length, m.batch, conditions_of(record));
+  return std::tuple(record.task, record.preset, m.mode, m.dtype, m.length, m.batch,
+                    conditions_of(record), workload_of(bench_config(record)));
+}
+
+// A model with its own settings: of one in one setting, the latest measurement counts.
+using ModelSettings = std::pair<std::string, SettingLines>;
+
+ModelSettings model_of(const RunRecord& record) {
+  return {record.model, setting_lines(bench_config(record))};
+}
+
+// What sets the measurements of one model, task and preset apart; in the order of `records`.
+std::vector<std::string> settings_labels(const std::vector<const RunRecord*>& records) {
+  using Key = std::tuple<std::string, std::string, std::string>;
+  const auto key_of = [](const RunRecord& r) { return Key(r.model, r.task, r.preset); };
+  std::map<Key, std::set<SettingLines>> variants;
+  for (const RunRecord* record : records) {
+    variants[key_of(*record)].insert(model_of(*record).second);
+  }
+  std::vector<std::string> labels;
+  for (const RunRecord* record : records) {
+    labels.push_back(labels_apart(variants.at(key_of(*record))).at(model_of(*record).second));
+  }
+  return labels;
 }
 
 struct Measured {
   const RunRecord* record;
+  std::string label;
   const Measurement* measurement;
 };
 
@@ -57,7 +112,10 @@ SpeedRow speed_row(const Measured& measured, const Measured* yardstick) {
   SpeedRow row{.task = record.task,
                .model = record.model,
                .title = record.model_title.empty() ? record.model : record.model_title,
+               .preset = record.preset,
+               .settings = measured.label,
                .machine = machine_of(record.provenance),
+               .revision = revision_of(record.provenance),
                .measured = *measured.measurement,
                .relative = std::nullopt,
                .paper_relative = std::nullopt};
@@ -112,20 +170,27 @@ CellSpeed cell_speed(const std::vector<const RunRecord*>& runs, const std::vecto
 
 std::vector<SpeedRow> speed_rows(const std::vector<RunRecord>& records) {
   std::vector<const RunRecord*> by_time;
-  for (const RunRecord& record : records) by_time.push_back(&record);
+  for (const RunRecord& record : records) {
+    if (!record.measurements.empty()) by_time.push_back(&record);
+  }
   std::stable_sort(by_time.begin(), by_time.end(), [](const auto* a, const auto* b) {
     return a->provenance.finished_utc < b->provenance.finished_utc;
   });
   using Setting = decltype(setting_of(records[0], records[0].measurements[0]));
-  std::map<Setting, std::map<std::string, Measured>> settings;
-  for (const RunRecord* record : by_time) {
-    for (const Measurement& m : record->measurements) {
-      settings[setting_of(*record, m)].insert_or_assign(record->model, Measured{record, &m});
+  std::map<Setting, std::map<ModelSettings, Measured>> settings;
+  const std::vector<std::string> labels = settings_labels(by_time);
+  for (size_t i = 0; i < by_time.size(); ++i) {
+    const RunRecord& record = *by_time[i];
+    for (const Measurement& m : record.measurements) {
+      settings[setting_of(record, m)].insert_or_assign(model_of(record),
+                                                       Measured{&record, labels[i], &m});
     }
   }
   std::vector<SpeedRow> rows;
   for (const auto& [setting, models] : settings) {
-    const auto yardstick = models.find(std::string(kYardstick));
+    const auto yardstick = std::find_if(models.begin(), models.end(), [](const auto& entry) {
+      return entry.first.first == kYardstick;
+    });
     const auto first = static_cast<std::ptrdiff_t>(rows.size());
     for (const auto& [model, measured] : models) {
       rows.push_back(speed_row(measured, yardstick == models.end() ? nullptr : &yardstick->second));

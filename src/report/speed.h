@@ -13,14 +13,17 @@ namespace lra::report {
 // Training speed of the finished runs of a cell, evaluation and saving not counted.
 struct CellSpeed {
   std::optional<double> tokens_per_s, steps_per_s;  // means over runs
-  // tokens_per_s over the Transformer's on the same task, preset, machine and revision.
+  // tokens_per_s over the Transformer's with the same task settings, sizes and batches, on the same
+  // machine and revision.
   std::optional<double> relative;
   std::optional<int64_t> peak_resident_bytes;  // the largest
 };
 
 // One efficiency measurement.
 struct SpeedRow {
-  std::string task, model, title, machine;
+  std::string task, model, title, preset;
+  std::string settings;  // what sets it apart from others of this model and preset; often empty
+  std::string machine, revision;
   Measurement measured;
   std::optional<double> relative;        // steps per second over the Transformer's, like for like
   std::optional<double> paper_relative;  // computed from the paper's Table 2 or 4
@@ -34,8 +37,9 @@ std::string revision_of(const Provenance& provenance);
 // `runs` are those of one cell; the Transformer's are looked for in `all`.
 CellSpeed cell_speed(const std::vector<const RunRecord*>& runs, const std::vector<RunRecord>& all);
 
-// Every measurement of every record; of repeated ones the latest. Ordered by task, mode, number
-// format, length, machine, then fastest first.
+// Every measurement of every record; of repeated ones, with the same settings, the latest. Ordered
+// by task, preset, mode, number format, length, batch, machine, then fastest first. Measurements
+// compare where everything but the model and its mixer's settings is the same.
 std::vector<SpeedRow> speed_rows(const std::vector<RunRecord>& records);
 
 }  // namespace lra::report

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
+
 #include "report/leaderboard.h"
 #include "report/test_records.h"
 
@@ -54,6 +56,30 @@ TEST(Speed, AnotherRevisionIsNoYardstick) {
   EXPECT_FALSE(speed_of(build_leaderboard(records), "performer").relative);
 }
 
+TEST(Speed, OtherWorkIsNoYardstick) {
+  struct Change {
+    const char *section, *key;
+  };
+  for (const Change& change :
+       {Change{"task", "length"}, Change{"model", "embed_dim"}, Change{"train", "batch_size"}}) {
+    std::vector<RunRecord> records = {timed_run("transformer", 10000),
+                                      timed_run("performer", 25000)};
+    for (RunRecord& run : records) {
+      run.config.table(change.section).set(change.key, ConfigValue{int64_t{32}, ""});
+    }
+    EXPECT_TRUE(speed_of(build_leaderboard(records), "performer").relative);
+    records[0].config.table(change.section).set(change.key, ConfigValue{int64_t{64}, ""});
+    EXPECT_FALSE(speed_of(build_leaderboard(records), "performer").relative) << change.key;
+  }
+}
+
+TEST(Speed, SettingsWithoutCostDoNotKeepTheYardstickAway) {
+  std::vector<RunRecord> records = {timed_run("transformer", 10000), timed_run("performer", 25000)};
+  records[0].config.table("train").set("learning_rate", ConfigValue{0.1, ""});
+  records[1].config.table("mixer").set("features", ConfigValue{int64_t{16}, ""});
+  EXPECT_TRUE(speed_of(build_leaderboard(records), "performer").relative);
+}
+
 TEST(Speed, LostRunsHaveNoSpeed) {
   const Leaderboard board =
       build_leaderboard({lost_run("text", "transformer", RunStatus::kDiverged)});
@@ -78,6 +104,45 @@ TEST(Speed, OfRepeatedMeasurementsTheLatestCounts) {
   const auto rows = speed_rows(records);
   ASSERT_EQ(rows.size(), 1u);
   EXPECT_EQ(rows[0].measured.steps_per_s, 6);
+}
+
+TEST(Speed, MeasurementsOfAnotherPresetStandBeside) {
+  std::vector<RunRecord> records = {measured("transformer", 1024, 4),
+                                    measured("linformer", 1024, 6),
+                                    measured("linformer", 1024, 50)};
+  records[2].preset = "small";
+  records[2].provenance.finished_utc = "2026-03-01T00:00:00Z";
+  const auto rows = speed_rows(records);
+  ASSERT_EQ(rows.size(), 3u);
+  EXPECT_EQ(rows[0].preset, "paper");
+  EXPECT_DOUBLE_EQ(*rows[0].relative, 1.5);
+  EXPECT_EQ(rows[2].preset, "small");
+  EXPECT_FALSE(rows[2].relative) << "no Transformer of that preset was measured";
+}
+
+TEST(Speed, MeasurementsWithAnotherSettingStandBeside) {
+  std::vector<RunRecord> records = {measured("transformer", 1024, 4),
+                                    measured("linformer", 1024, 6), measured("linformer", 1024, 50),
+                                    measured("linformer", 1024, 5)};
+  for (RunRecord& record : records) {
+    record.config.table("model").set("layers", ConfigValue{int64_t{4}, ""});
+    record.config.table("mixer").set("rank", ConfigValue{int64_t{256}, ""});
+    // Of the first length of each measurement: it must not keep them apart.
+    record.config.table("task").set("length", ConfigValue{int64_t{1024}, ""});
+  }
+  records[1].config.table("task").set("length", ConfigValue{int64_t{4096}, ""});
+  records[1].config.table("train").set("learning_rate", ConfigValue{0.1, ""});
+  records[2].config.table("model").set("layers", ConfigValue{int64_t{1}, ""});
+  records[3].config.table("mixer").set("rank", ConfigValue{int64_t{16}, ""});
+  std::map<std::string, std::optional<double>> relative;
+  for (const SpeedRow& row : speed_rows(records)) {
+    if (row.model == "linformer") relative[row.settings] = row.relative;
+  }
+  ASSERT_EQ(relative.size(), 3u);
+  EXPECT_EQ(relative.at("mixer.rank=256, model.layers=4"), 1.5);
+  EXPECT_EQ(relative.at("mixer.rank=16, model.layers=4"), 1.25)
+      << "the mixer's settings may differ";
+  EXPECT_EQ(relative.at("mixer.rank=256, model.layers=1"), std::nullopt);
 }
 
 TEST(Speed, MeasurementsDoNotEnterTheLeaderboard) {

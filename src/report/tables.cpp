@@ -25,7 +25,7 @@ Cells paper_line(const Row& row, PaperVersion version) {
   const bool first = version == PaperVersion::kV0;
   Cells cells = {{first ? "  paper v0" : "  paper v1"}};
   for (const Cell& cell : row.cells) {
-    const auto ours = cell.accuracy.count ? std::optional(cell.accuracy.mean) : std::nullopt;
+    const auto ours = cell.full_accuracy();
     const auto paper = first ? cell.paper_v0 : cell.paper_v1;
     cells.push_back({cell.paper_fail ? "FAIL" : against_paper(ours, paper)});
   }
@@ -49,6 +49,13 @@ Cells figures_line(const Leaderboard& board, size_t index, const std::vector<int
   return cells;
 }
 
+bool has_shortfall(const Leaderboard& board) {
+  return std::any_of(board.rows.begin(), board.rows.end(), [](const Row& row) {
+    return std::any_of(row.cells.begin(), row.cells.end(),
+                       [](const Cell& cell) { return !cell.shortfall.empty(); });
+  });
+}
+
 Table accuracy_table(const Leaderboard& board) {
   Table table{.kind = TableKind::kAccuracy,
               .title = "Test accuracy, percent",
@@ -62,6 +69,12 @@ Table accuracy_table(const Leaderboard& board) {
               .rows = {}};
   for (const TaskColumn& column : board.columns) table.header.push_back(column.title);
   table.header.insert(table.header.end(), {"Avg 5", "Avg all"});
+  if (has_shortfall(board)) {
+    table.caption +=
+        " †: fewer steps than the preset has, or a part of the test set; in no average and "
+        "not "
+        "set against the paper.";
+  }
   const std::vector<int> best = best_rows(board);
   for (size_t i = 0; i < board.rows.size(); ++i) {
     table.rows.push_back(figures_line(board, i, best));
@@ -81,11 +94,28 @@ Table accuracy_table(const Leaderboard& board) {
   return table;
 }
 
-// For a column that says the same, or nothing, in every row.
 void drop_column(Table& table, std::ptrdiff_t column) {
   table.header.erase(table.header.begin() + column);
   for (Cells& row : table.rows) row.erase(row.begin() + column);
   if (column < table.num_left) --table.num_left;
+}
+
+enum class Fold { kIntoCaption, kAway };
+
+// Takes out the column `title` when it says the same in every row. The caption says it then, unless
+// it says nothing ("-") or what goes without saying.
+void fold_column(Table& table, const std::string& title, Fold fold = Fold::kIntoCaption) {
+  const auto column =
+      std::find(table.header.begin(), table.header.end(), title) - table.header.begin();
+  const auto text_of = [&](const Cells& row) { return row[static_cast<size_t>(column)].text; };
+  if (table.rows.empty()) return;
+  const std::string text = text_of(table.rows.front());
+  if (!std::all_of(table.rows.begin(), table.rows.end(),
+                   [&](const Cells& row) { return text_of(row) == text; })) {
+    return;
+  }
+  if (fold == Fold::kIntoCaption && text != "-") table.caption += " " + title + ": " + text + ".";
+  drop_column(table, column);
 }
 
 Table protocol_table(const Leaderboard& board) {
@@ -94,21 +124,27 @@ Table protocol_table(const Leaderboard& board) {
               .caption =
                   "Validation: own split, held-out part of the training set, or the test set "
                   "itself. Checkpoint: the weights that were tested.",
-              .header = {"Model", "Preset", "Settings", "Validation", "Checkpoint", "Division",
-                         "Revision", "Machine"},
+              .header = {"Model", "Preset", "Settings", "Run", "Validation", "Checkpoint",
+                         "Division", "Revision", "Machine"},
               .rows = {},
-              .num_left = 8};
+              .num_left = 9};
   for (const Row& row : board.rows) {
     Cells cells;
-    for (const std::string& text : {row.title, row.preset, row.settings, row.validation,
-                                    row.checkpoint, row.division, row.revisions, row.machines}) {
+    for (const std::string& text :
+         {row.title, row.preset, row.settings, row.shortfall, row.validation, row.checkpoint,
+          row.division, row.revisions, row.machines}) {
       cells.push_back({text.empty() ? "-" : text});
     }
     table.rows.push_back(std::move(cells));
   }
+  const bool all_full = std::all_of(board.rows.begin(), board.rows.end(),
+                                    [](const Row& row) { return row.shortfall == "full"; });
+  if (all_full) fold_column(table, "Run", Fold::kAway);
   const bool no_settings = std::all_of(board.rows.begin(), board.rows.end(),
                                        [](const Row& row) { return row.settings.empty(); });
-  if (no_settings) drop_column(table, 2);
+  if (no_settings) fold_column(table, "Settings", Fold::kAway);
+  fold_column(table, "Revision");
+  fold_column(table, "Machine");
   return table;
 }
 
@@ -117,11 +153,12 @@ Table training_speed_table(const Leaderboard& board) {
               .title = "Speed and memory of the training runs",
               .caption =
                   "Training steps alone, padding counted as tokens. Relative: tokens per "
-                  "second over the Transformer's on the same task, preset, machine and "
-                  "revision.",
+                  "second over the Transformer's with the same task settings, sizes and "
+                  "batches, on the same machine and revision.",
               .header = {"Task", "Model", "tokens/s", "steps/s", "relative", "peak memory"},
               .rows = {},
-              .num_left = 2};
+              .num_left = 2,
+              .num_keys = 2};
   for (size_t i = 0; i < board.columns.size(); ++i) {
     for (const Row& row : board.rows) {
       const CellSpeed& speed = row.cells[i].speed;
@@ -138,42 +175,49 @@ Table training_speed_table(const Leaderboard& board) {
   return table;
 }
 
+Cells measurement_line(const SpeedRow& row) {
+  const Measurement& m = row.measured;
+  const std::string range =
+      " [" + rate_text(m.slowest_steps_per_s) + ".." + rate_text(m.fastest_steps_per_s) + "]";
+  const std::string memory =
+      m.peak_resident_bytes > 0 ? human_bytes(static_cast<uint64_t>(m.peak_resident_bytes)) : "-";
+  return {{row.task},
+          {row.title},
+          {row.preset.empty() ? "-" : row.preset},
+          {row.settings.empty() ? "-" : row.settings},
+          {m.mode},
+          {m.dtype},
+          {thousands(m.length)},
+          {thousands(m.batch)},
+          {rate_text(m.steps_per_s) + (m.windows > 1 ? range : "")},
+          {rate_text(m.tokens_per_s)},
+          {ratio_text(row.relative)},
+          {ratio_text(row.paper_relative)},
+          {memory},
+          {row.revision},
+          {row.machine}};
+}
+
 Table measurement_table(const Leaderboard& board) {
-  Table table{.kind = TableKind::kMeasurements,
-              .title = "Efficiency measurements",
-              .caption =
-                  "Medians of timed windows, in brackets the slowest and fastest window. "
-                  "Relative: to the Transformer measured in the same conditions. Paper: "
-                  "the same ratio on 16 TPU v3 chips.",
-              .header = {"Task", "Model", "mode", "dtype", "length", "batch", "steps/s", "tokens/s",
-                         "relative", "paper", "peak memory", "machine"},
-              .rows = {},
-              .num_left = 4};
-  for (const SpeedRow& row : board.speeds) {
-    const Measurement& m = row.measured;
-    const std::string range =
-        " [" + rate_text(m.slowest_steps_per_s) + ".." + rate_text(m.fastest_steps_per_s) + "]";
-    table.rows.push_back(
-        {{row.task},
-         {row.title},
-         {m.mode},
-         {m.dtype},
-         {thousands(m.length)},
-         {thousands(m.batch)},
-         {rate_text(m.steps_per_s) + (m.windows > 1 ? range : "")},
-         {rate_text(m.tokens_per_s)},
-         {ratio_text(row.relative)},
-         {ratio_text(row.paper_relative)},
-         {m.peak_resident_bytes > 0 ? human_bytes(static_cast<uint64_t>(m.peak_resident_bytes))
-                                    : "-"},
-         {row.machine}});
-  }
-  const bool one_machine =
-      std::all_of(board.speeds.begin(), board.speeds.end(),
-                  [&](const SpeedRow& row) { return row.machine == board.speeds[0].machine; });
-  if (one_machine && !board.speeds.empty()) {
-    table.caption += " Machine: " + board.speeds[0].machine + ".";
-    drop_column(table, static_cast<std::ptrdiff_t>(table.header.size()) - 1);
+  Table table{
+      .kind = TableKind::kMeasurements,
+      .title = "Efficiency measurements",
+      .caption =
+          "Medians of timed windows, in brackets the slowest and fastest window. "
+          "Relative: to the Transformer measured in the same conditions. Paper: "
+          "the same ratio on 16 TPU v3 chips.",
+      .header = {"Task", "Model", "Preset", "Settings", "mode", "dtype", "length", "batch",
+                 "steps/s", "tokens/s", "relative", "paper", "peak memory", "Revision", "Machine"},
+      .rows = {},
+      .num_left = 6,
+      .num_keys = 2};
+  for (const SpeedRow& row : board.speeds) table.rows.push_back(measurement_line(row));
+  const bool no_paper = std::none_of(board.speeds.begin(), board.speeds.end(),
+                                     [](const SpeedRow& row) { return row.paper_relative; });
+  if (no_paper) fold_column(table, "paper", Fold::kAway);
+  for (const char* title :
+       {"Preset", "Settings", "mode", "dtype", "batch", "Revision", "Machine"}) {
+    fold_column(table, title);
   }
   return table;
 }
@@ -200,7 +244,9 @@ std::string row_label(const Leaderboard& board, const Row& row) {
 
 std::string figure_text(const Cell& cell) {
   if (cell.fail) return "FAIL (" + fixed(cell.accuracy.mean, 2) + ")";
-  if (cell.accuracy.count) return fixed(cell.accuracy.mean, 2);
+  if (cell.accuracy.count) {
+    return fixed(cell.accuracy.mean, 2) + (cell.shortfall.empty() ? "" : "†");
+  }
   if (cell.num_diverged) return "diverged";
   if (cell.num_failed) return "failed";
   return cell.num_unfinished ? "unfinished" : "not run";
@@ -243,8 +289,9 @@ std::vector<int> best_rows(const Leaderboard& board) {
     double highest = -1;
     for (size_t r = 0; r < board.rows.size(); ++r) {
       const Cell& cell = board.rows[r].cells[i];
-      if (cell.accuracy.count == 0 || cell.fail || cell.accuracy.mean <= highest) continue;
-      highest = cell.accuracy.mean;
+      const auto accuracy = cell.full_accuracy();
+      if (!accuracy || cell.fail || *accuracy <= highest) continue;
+      highest = *accuracy;
       best[i] = static_cast<int>(r);
     }
   }

@@ -24,6 +24,7 @@ struct Table {
   std::vector<std::string> header;
   std::vector<std::vector<TableCell>> rows;  // as many cells as the header has
   int num_left = 1;                          // leading columns that are words; the rest are figures
+  int num_keys = 1;  // leading columns that name the row: repeated where a table is cut in two
 };
 
 // Leaderboard, protocols, training speed, measurements; tables without rows are left out. Texts
@@ -33,7 +34,8 @@ std::vector<Table> report_tables(const Leaderboard& board);
 // The row's title, with preset, checkpoint and settings when another row has the same title.
 std::string row_label(const Leaderboard& board, const Row& row);
 
-// "36.42", "FAIL (50.02)", "diverged", "failed", "unfinished"; "not run" only when it was not.
+// "36.42", "36.42†" (not of full runs), "FAIL (50.02)", "diverged", "failed", "unfinished";
+// "not run" only when it was not.
 std::string figure_text(const Cell& cell);
 // "n=3, +/- 0.51, 1 diverged": what goes with the figure; empty when there is nothing to say.
 std::string spread_text(const Cell& cell);

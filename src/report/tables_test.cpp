@@ -38,11 +38,24 @@ TEST(Tables, EveryRowIsAsWideAsItsHeader) {
 TEST(Tables, TheMachineIsAColumnOnlyWhenThereAreSeveral) {
   const auto one =
       report_tables(build_leaderboard({measured("transformer", 2), measured("performer", 2)}));
-  EXPECT_THAT(table_of(one, TableKind::kMeasurements).header, Not(Contains("machine")));
+  EXPECT_THAT(table_of(one, TableKind::kMeasurements).header, Not(Contains("Machine")));
   EXPECT_THAT(table_of(one, TableKind::kMeasurements).caption, HasSubstr("Test processor, 2"));
   const auto two =
       report_tables(build_leaderboard({measured("transformer", 2), measured("performer", 4)}));
-  EXPECT_THAT(table_of(two, TableKind::kMeasurements).header, Contains("machine"));
+  EXPECT_THAT(table_of(two, TableKind::kMeasurements).header, Contains("Machine"));
+}
+
+TEST(Tables, MeasurementsSayPresetAndRevision) {
+  std::vector<RunRecord> records = {measured("transformer", 2), measured("performer", 2)};
+  const Table one = table_of(report_tables(build_leaderboard(records)), TableKind::kMeasurements);
+  EXPECT_THAT(
+      one.caption,
+      HasSubstr("Preset: paper. mode: train. dtype: fp32. batch: 32. Revision: 0123456789."));
+  records[1].preset = "small";
+  records[1].provenance.git_dirty = "ab";
+  const Table two = table_of(report_tables(build_leaderboard(records)), TableKind::kMeasurements);
+  EXPECT_THAT(two.header, Contains("Preset"));
+  EXPECT_THAT(two.header, Contains("Revision"));
 }
 
 TEST(Tables, RowsOfOneModelAreToldApart) {

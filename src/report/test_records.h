@@ -23,6 +23,8 @@ inline RunRecord finished_run(const std::string& task, const std::string& model,
   run.data_hash = "data-of-" + task;
   run.fingerprint = task + "/" + model + "/" + std::to_string(seed);
   run.steps = run.planned_steps = 5000;
+  run.preset_steps = 5000;
+  run.test_split_examples = num_examples;
   run.train_seconds = 100;
   run.train_tokens_per_s = 10000;
   run.peak_resident_bytes = 1500000000;

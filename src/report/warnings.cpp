@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <set>
 
 #include "base/text_format.h"
@@ -56,6 +57,18 @@ void warn_of_root_operator(Leaderboard& board, size_t column) {
   }
 }
 
+void warn_of_shortfalls(Leaderboard& board, size_t column) {
+  std::map<std::string, int> counts;
+  for (const Row& row : board.rows) {
+    if (!row.cells[column].shortfall.empty()) ++counts[row.cells[column].shortfall];
+  }
+  for (const auto& [shortfall, count] : counts) {
+    board.warnings.push_back(board.columns[column].title + ": " + std::to_string(count) +
+                             (count == 1 ? " figure is of " : " figures are of ") + shortfall +
+                             "; marked †, in no average, and not set against the paper");
+  }
+}
+
 void warn_of_mixed_provenance(const Row& row, std::vector<std::string>& warnings) {
   const auto several = [](const std::string& list) { return list.find("; ") != list.npos; };
   if (several(row.revisions)) {
@@ -85,6 +98,7 @@ void add_run_warnings(const std::vector<RowGroup>& groups, std::vector<std::stri
 
 void add_row_warnings(Leaderboard& board) {
   for (size_t column = 0; column < board.columns.size(); ++column) {
+    warn_of_shortfalls(board, column);
     if (board.columns[column].paper == PaperTask::kListops) warn_of_root_operator(board, column);
   }
   for (const Row& row : board.rows) warn_of_mixed_provenance(row, board.warnings);

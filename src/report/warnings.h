@@ -13,8 +13,8 @@ namespace lra::report {
 // set, one mean over different data.
 void add_run_warnings(const std::vector<RowGroup>& groups, std::vector<std::string>& warnings);
 
-// Of rows: ListOps figures that reading only the root operator would give, rows made by several
-// revisions or on several machines.
+// Of rows: figures of short runs or of part of the test set, ListOps figures that reading only the
+// root operator would give, rows made by several revisions or on several machines.
 void add_row_warnings(Leaderboard& board);
 
 }  // namespace lra::report

@@ -225,4 +225,10 @@ StoredRun read_run(const RunFolder& folder) {
                .advice = "undo the change, or start a new run with it and another --out"});
 }
 
+std::optional<int64_t> preset_steps(const RunConfig& run) {
+  const std::vector<std::string> names = preset_names(run.task);
+  if (std::find(names.begin(), names.end(), run.preset) == names.end()) return std::nullopt;
+  return resolve_run(run.task, run.model, run.preset, run.seed, {}, {}).train.steps;
+}
+
 }  // namespace lra::training

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -44,6 +45,10 @@ StoredRun read_run(const RunFolder& folder);
 // Where the TOML files are: $LRA_CONFIGS, else configs/ beside or above the program, else in the
 // current folder.
 std::string config_folder();
+
+// Steps of an unchanged run of this task, model and preset; nothing for a preset that the task's
+// file no longer has.
+std::optional<int64_t> preset_steps(const RunConfig& run);
 
 // Names of the presets that the task's TOML file has ("paper", "release", "small").
 std::vector<std::string> preset_names(const std::string& task);

@@ -111,6 +111,19 @@ TEST(RunConfig, TakesTheMixersSettingsFromTheModelsFile) {
   EXPECT_THAT(preset_names("listops"), ElementsAre("a", "b", "c"));
 }
 
+TEST(RunConfig, KnowsTheStepsOfItsUnchangedPreset) {
+  const OwnConfigs configs("[a.train]\nsteps = 30\n[b.train]\nsteps = 40\n",
+                           "[b.listops.train]\nsteps = 50\n");
+  const auto steps = [](const char* preset) {
+    return preset_steps(resolve_run("listops", "linformer", preset, 0, {}, {"train.steps=7"}));
+  };
+  EXPECT_EQ(steps("a"), 30);
+  EXPECT_EQ(steps("b"), 50) << "as the model's file has it";
+  RunConfig run = resolve_run("listops", "linformer", "a", 0, {}, {});
+  run.preset = "gone";
+  EXPECT_EQ(preset_steps(run), std::nullopt);
+}
+
 TEST(RunConfig, NamesTheNearestOfWhatItDoesNotKnow) {
   const auto error_with = [](const std::vector<std::string>& sets) {
     return error_of([&] { (void)small("listops", "linformer", sets); });

@@ -45,6 +45,8 @@ RunRecord new_record(const RunConfig& config, const tasks::Task& task,
   record.division = fairness.division;
   record.division_reason = fairness.reason;
   record.planned_steps = config.train.steps;
+  record.preset_steps = preset_steps(config);
+  record.test_split_examples = task.split(dataset, "test").size();
   record.provenance = provenance;
   return record;
 }

@@ -1,6 +1,8 @@
 #!/usr/bin/env bash
-# A small suite from nothing to its report; again without doing anything; with a cell that is
-# killed; stopped and taken up again. And --json of every command is JSON and nothing else.
+# A small suite from nothing to its report; again without doing anything; with a cell that is killed,
+# diverges, or is in use by another process; stopped by a signal or Ctrl-C, or killed, and taken up
+# again; its measurements made again when they are not what it asks for. And --json of every command
+# is JSON and nothing else.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.bash"
 
 make_listops data/listops 64 8 8
@@ -57,18 +59,34 @@ done_and_done_again() {
 
 # The long suite: its first cell takes long enough to be met at work.
 long_suite() {
-  sed 's/^steps = 6/steps = 250/; s/^eval_every = 3/eval_every = 250/; s/^seeds.*/seeds = [0]/' \
-    small.toml >long.toml
+  sed 's/^steps = 6/steps = 250/; s/^eval_every = 3/eval_every = 250/; s/^seeds.*/seeds = [0]/
+    s/^log_every = 1/&\ncheckpoint_every = 5/' small.toml >long.toml
 }
 
-# start OUT: the long suite in the background, until its first cell is training. Sets pid.
+long_command() {
+  printf '%s\n' "$LRA_PROGRAM" suite run long.toml --out "$1" --data data --threads 1 --quiet
+}
+
+# child_of PROCESS: the first one; nothing when there is none.
+child_of() {
+  local children
+  children=$(cat "/proc/$1/task/$1/children" 2>/dev/null) || true
+  echo "${children%% *}"
+}
+
+# start OUT [COMMAND...]: the long suite in the background, run by COMMAND, until its first cell has
+# a checkpoint. Sets pid, and child to the process that trains.
 start() {
-  "$LRA_PROGRAM" suite run long.toml --out "$1" --data data --threads 1 --quiet >"$1.out" 2>&1 &
+  local out=$1 command
+  shift
+  mapfile -t command < <(long_command "$out")
+  "$@" "${command[@]}" >"$out.out" 2>&1 &
   pid=$!
-  until [[ -s $1/listops-transformer-s0/metrics.jsonl ]]; do
-    kill -0 "$pid" 2>/dev/null || fail "the suite ended early: $(cat "$1.out")"
+  until [[ -e $out/listops-transformer-s0/checkpoints/latest ]]; do
+    kill -0 "$pid" 2>/dev/null || fail "the suite ended early: $(cat "$out.out")"
     sleep 0.02
   done
+  child=$(child_of "$pid")
 }
 
 expect_end() {
@@ -77,16 +95,27 @@ expect_end() {
   [[ $code == "$1" ]] || fail "the suite ended with $code, not $1: $(tail -n 5 ./*.out)"
 }
 
+# wait_for_end PROCESS: of one that is not a child of this shell.
+wait_for_end() {
+  local deadline=$((SECONDS + 60))
+  while [[ -e /proc/$1 && $(cut -d ' ' -f 3 "/proc/$1/stat" 2>/dev/null) != Z ]]; do
+    [[ $SECONDS -lt $deadline ]] || fail "process $1 lives on"
+    sleep 0.05
+  done
+}
+
 killed_cell() {
   start killed
-  kill -KILL "$(cat /proc/"$pid"/task/*/children)"
-  expect_end 4
+  kill -KILL "$child"
+  expect_end 2
   expect_states killed long.toml " 1 done 1 failed "
-  [[ $(field killed/listops-transformer-s0/record.json failure) == *137* ]] ||
+  [[ $(field killed/listops-transformer-s0/record.json failure) == *"signal 9"* ]] ||
     fail "the record does not say how the cell ended"
+  grep -q 'listops transformer seed 0 failed' killed.out || fail "the failed cell is not named"
   suite killed long.toml || fail "after the kill, the suite ended with $?: $(tail -n 3 err)"
   expect_states killed long.toml " 2 done "
-  passed "a killed cell is recorded, the others finish, and the next run makes up for it"
+  grep -q 'goes on, it was failed' err || fail "the killed cell did not go on: $(cat err)"
+  passed "a killed cell is recorded, the others finish, and the next run goes on with it"
 }
 
 stopped_suite() {
@@ -98,6 +127,105 @@ stopped_suite() {
   expect_states stopped long.toml " 2 done "
   same_files {killed,stopped}/listops-transformer-s0/checkpoints/latest/model.safetensors
   passed "a stopped suite goes on, to the same bits"
+}
+
+# Ctrl-C: the terminal signals the whole process group of the suite.
+interrupted_suite() {
+  start interrupted setsid
+  kill -INT -- "-$pid"
+  expect_end 3
+  expect_states interrupted long.toml " 1 stopped 1 waiting "
+  passed "Ctrl-C stops a suite with everything saved"
+}
+
+# Nobody is left to stop the run that trains: it must save and stop by itself.
+killed_suite() {
+  start orphaned
+  kill -KILL "$pid"
+  wait "$pid" 2>/dev/null || true
+  wait_for_end "$child"
+  expect_states orphaned long.toml " 1 stopped 1 waiting "
+  passed "when the suite is killed, its run saves and stops"
+}
+
+# A folder in which another process trains is not touched, even when its record says failed.
+used_cell() {
+  local run=used/listops-transformer-s0 lock_holder before
+  cp -r stopped used
+  sed -i 's/"status": "done"/"status": "failed"/' $run/record.json
+  before=$(find $run -printf '%p %T@\n' | sort)
+  flock --no-fork $run/.lock sleep 60 &
+  lock_holder=$!
+  until ! flock --nonblock $run/.lock true; do sleep 0.02; done
+  expect_code 2 lra suite run long.toml --out used --data data --threads 1
+  kill "$lock_holder"
+  wait "$lock_holder" 2>/dev/null || true
+  grep -q 'listops transformer seed 0 in use' err || fail "the used cell is not named: $(cat err)"
+  [[ $before == "$(find $run -printf '%p %T@\n' | sort)" ]] || fail "a run in use was written to"
+  passed "a run in use is left alone"
+}
+
+# A diverged cell is a fact: exit code 4, now and again, without training it again.
+diverged_cell() {
+  local before
+  sed '/^steps = 6/a learning_rate = 1e30' small.toml >diverging.toml
+  sed -i 's/^seeds.*/seeds = [0]/; s/^models.*/models = ["transformer"]/' diverging.toml
+  expect_code 4 lra suite run diverging.toml --out diverged --data data --threads 1
+  expect_states diverged diverging.toml " 1 diverged "
+  before=$(find diverged/listops-transformer-s0 -printf '%p %T@\n' | sort)
+  expect_code 4 lra suite run diverging.toml --out diverged --data data --threads 1
+  [[ $before == "$(find diverged/listops-transformer-s0 -printf '%p %T@\n' | sort)" ]] ||
+    fail "a diverged cell was run again"
+  grep -q 'unless diverged/listops-transformer-s0 is removed' err ||
+    fail "how to run a diverged cell again is not said: $(cat err)"
+  passed "a diverged cell is kept"
+}
+
+# Measurements are made again when they failed or are not those that the suite asks for.
+measurements() {
+  local record=measured/bench/listops-transformer-train/record.json before
+  sed 's/^seeds.*/seeds = [0]/; s/^models.*/models = ["transformer"]/' small.toml >measured.toml
+  cat >>measured.toml <<'TOML'
+
+[bench]
+task = "listops"
+preset = "small"
+lengths = [16, 32]
+batch = 2
+windows = 1
+window_seconds = 0
+TOML
+  suite measured measured.toml || fail "the measuring suite ended with $?: $(tail -n 3 err)"
+  [[ $(field $record status) == done ]] || fail "the measurement is not done"
+  before=$(stat -c %y $record)
+  suite measured measured.toml || fail "again, the measuring suite ended with $?"
+  [[ $(stat -c %y $record) == "$before" ]] || fail "a complete measurement was repeated"
+  sed -i 's/"status": "done"/"status": "failed"/' $record
+  suite measured measured.toml || fail "after a failure, the measuring suite ended with $?"
+  [[ $(field $record status) == done ]] || fail "a failed measurement was not repeated"
+  sed -i 's/^lengths.*/lengths = [16, 48]/' measured.toml
+  suite measured measured.toml || fail "with other lengths, the measuring suite ended with $?"
+  [[ $(field $record measurements 1 length) == 48 ]] || fail "the new length was not measured"
+  passed "measurements are repeated when they failed or others are wanted, and only then"
+}
+
+# Stopped between two lengths, a measurement is not done.
+stopped_bench() {
+  local first="" second=""
+  "$LRA_PROGRAM" bench --task listops --preset small --models local --lengths 16,32,48 --batch 2 \
+    --windows 1 --window-seconds 2 --threads 1 --out half --quiet >half.out 2>&1 &
+  pid=$!
+  until [[ -n $second && $second != "$first" ]]; do
+    kill -0 "$pid" 2>/dev/null || fail "the measurement ended early: $(cat half.out)"
+    if [[ -z $first ]]; then first=$(child_of "$pid"); fi
+    second=$(child_of "$pid")
+    sleep 0.02
+  done
+  kill -TERM "$pid"
+  expect_end 3
+  [[ $(field half/listops-local-train/record.json status) == stopped ]] ||
+    fail "half a measurement is $(field half/listops-local-train/record.json status)"
+  passed "a stopped measurement says so"
 }
 
 # json COMMAND...: standard output must be one JSON value.
@@ -140,4 +268,10 @@ done_and_done_again
 long_suite
 killed_cell
 stopped_suite
+interrupted_suite
+killed_suite
+used_cell
+diverged_cell
+measurements
+stopped_bench
 every_json

@@ -1,0 +1,236 @@
+#include "cli/suite_cells.h"
+
+#include <cstdio>
+#include <filesystem>
+
+#include "base/atomic_file.h"
+#include "base/hash.h"
+#include "base/stop_flag.h"
+#include "cli/child_process.h"
+#include "training/run_folder.h"
+
+namespace lra::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string config_hash(const Cell& cell) {
+  return to_hex(hash128(canonical_text(cell.config.to_table())));
+}
+
+std::string recorded_state(const Cell& cell) {
+  const training::RunFolder folder{cell.folder};
+  if (!fs::exists(folder.record())) return "waiting";
+  const RunRecord record = read_record(folder.record());
+  if (record.config_hash != config_hash(cell)) {
+    throw Error({.where = cell.folder,
+                 .what = "the run there has other settings than the suite now asks for",
+                 .expected = "",
+                 .advice = "remove that folder, or choose another --out"});
+  }
+  return to_string(record.status);
+}
+
+bool has_checkpoint(const Cell& cell) {
+  std::error_code none;  // there is no such folder
+  for (const auto& entry :
+       fs::directory_iterator(training::RunFolder{cell.folder}.checkpoints(), none)) {
+    if (entry.is_directory() && entry.path().filename().string().starts_with("step_")) return true;
+  }
+  return false;
+}
+
+// Calls `change` with the cell's folder, which must exist, locked. Where another process has it,
+// the cell is "in use" and nothing is called.
+template <typename Change>
+void with_lock(Cell& cell, const Change& change) {
+  const training::RunFolder folder{cell.folder};
+  std::optional<FileLock> lock;
+  try {
+    lock.emplace(folder.lock(), "the run folder " + folder.path);
+  } catch (const Error& error) {
+    if (error.code() != ExitCode::kUserError) throw;
+    cell.state = "in use";
+    cell.problem = error.what();
+    return;
+  }
+  change();
+}
+
+// Looks again, as hours may have passed since the suite began, and makes room where nothing of a
+// failed run is worth keeping.
+void prepare_folder(Cell& cell) {
+  if (!fs::exists(cell.folder)) {
+    cell.state = "waiting";
+    return;
+  }
+  with_lock(cell, [&] {
+    cell.state = recorded_state(cell);
+    if (cell.state != "failed" || has_checkpoint(cell)) return;
+    fs::remove_all(cell.folder);
+    cell.state = "waiting";
+  });
+}
+
+// "train.steps=200" for every leaf of the resolved settings: the child resolves to exactly the same
+// config.
+void append_sets(const ConfigTable& table, const std::string& prefix,
+                 std::vector<std::string>& words) {
+  for (const auto& [key, value] : table) {
+    const std::string name = prefix.empty() ? key : prefix + "." + key;
+    if (const ConfigTable* inner = value.as_table()) {
+      append_sets(*inner, name, words);
+    } else {
+      ConfigTable one;
+      one.set("v", value);
+      std::string text = to_toml(one).substr(4);
+      text.pop_back();
+      words.insert(words.end(), {"--set", name + "=" + text});
+    }
+  }
+}
+
+std::vector<std::string> train_arguments(const Cell& cell, const std::string& data_root,
+                                         const CommonOptions& common) {
+  std::vector<std::string> words = {"train", "--json", "--data", data_root};
+  if (cell.state == "waiting") {
+    words.insert(words.end(), {cell.task, cell.model, "--preset", cell.config.preset, "--seed",
+                               std::to_string(cell.seed), "--out", cell.folder});
+    ConfigTable settings = cell.config.to_table();
+    settings.erase("run");
+    append_sets(settings, "", words);
+  } else {
+    words.insert(words.end(), {"--resume", cell.folder});
+  }
+  if (common.quiet) words.push_back("--quiet");
+  if (common.threads > 0) words.insert(words.end(), {"--threads", std::to_string(common.threads)});
+  return words;
+}
+
+// A child that died leaves no record of its end; the report must know of it.
+void write_failure(const Cell& cell, const Program& program) {
+  const training::RunFolder folder{cell.folder};
+  RunRecord record;
+  if (fs::exists(folder.record())) record = read_record(folder.record());
+  record.status = RunStatus::kFailed;
+  record.failure = cell.problem;
+  record.task = cell.task;
+  record.model = cell.model;
+  record.task_title = cell.config.task_spec().title;
+  record.model_title = cell.config.mixer_spec().title;
+  record.task_version = cell.config.task_spec().version;
+  record.preset = cell.config.preset;
+  record.seed = cell.seed;
+  record.config = cell.config.to_table();
+  record.config_hash = config_hash(cell);
+  if (record.provenance.lra_version.empty()) record.provenance = program_provenance(program.common);
+  write_record(record, folder.record());
+}
+
+void record_failure(Cell& cell, int exit_code, const Program& program) {
+  cell.state = "failed";
+  cell.failure = failure_code(exit_code);
+  cell.problem = "ended with " + describe_end(exit_code);
+  make_folder(cell.folder);
+  with_lock(cell, [&] {
+    // The folder may have been lost to another process that has ended since.
+    if (recorded_state(cell) == "done") {
+      cell.state = "done";
+    } else {
+      write_failure(cell, program);
+    }
+  });
+}
+
+void train_cell(Cell& cell, const std::string& data_root, const Program& program) {
+  const int exit_code = run_self(train_arguments(cell, data_root, program.common)).exit_code;
+  switch (static_cast<ExitCode>(exit_code)) {
+    case ExitCode::kDone:
+      cell.state = "done";
+      break;
+    case ExitCode::kStopped:
+      cell.state = "stopped";
+      break;
+    case ExitCode::kDiverged:
+      cell.state = "diverged";
+      break;
+    default:
+      // Ended by us, at the second request to stop: its record says what there is.
+      if (!stop_requested()) record_failure(cell, exit_code, program);
+  }
+}
+
+bool is_due(const Cell& cell) {
+  return cell.state == "waiting" || cell.state == "running" || cell.state == "stopped" ||
+         cell.state == "failed";
+}
+
+// What is said of a cell that was not trained, or not to its end.
+std::string explanation(const Cell& cell) {
+  if (cell.state == "diverged") {
+    return "diverged; with the same seed it would again, so it is not repeated unless " +
+           cell.folder + " is removed";
+  }
+  return cell.problem.empty() ? cell.state : cell.state + ": " + cell.problem;
+}
+
+}  // namespace
+
+std::string Cell::name() const { return task + " " + model + " seed " + std::to_string(seed); }
+
+std::vector<Cell> cells_of(const Suite& suite, const std::string& out) {
+  std::vector<Cell> cells;
+  for (const std::string& task : suite.tasks) {
+    ConfigTable overrides = suite.common;
+    merge(overrides, suite.by_task.at(task));
+    for (const std::string& model : suite.models) {
+      for (const int64_t seed : suite.seeds) {
+        Cell cell;
+        cell.task = task;
+        cell.model = model;
+        cell.folder = out + "/" + task + "-" + model + "-s" + std::to_string(seed);
+        cell.seed = static_cast<uint64_t>(seed);
+        cell.config =
+            training::resolve_run(task, model, suite.settings.preset, cell.seed, overrides, {});
+        cell.state = recorded_state(cell);
+        cells.push_back(std::move(cell));
+      }
+    }
+  }
+  return cells;
+}
+
+void say(const Program& program, const std::string& text) {
+  if (!program.common.quiet) std::fprintf(stderr, "%s\n", text.c_str());
+}
+
+void run_cells(std::vector<Cell>& cells, const std::string& data_root, const Program& program) {
+  for (size_t i = 0; i < cells.size(); ++i) {
+    Cell& cell = cells[i];
+    if (stop_requested()) return;
+    const std::string name =
+        "[" + std::to_string(i + 1) + "/" + std::to_string(cells.size()) + "] " + cell.name();
+    if (is_due(cell)) prepare_folder(cell);
+    const bool trains = is_due(cell);
+    if (trains) {
+      say(program, name + (cell.state == "waiting" ? "" : ": goes on, it was " + cell.state));
+      train_cell(cell, data_root, program);
+    }
+    if (!trains || cell.state != "done") say(program, name + ": " + explanation(cell));
+  }
+}
+
+ExitCode judge_cells(const std::vector<Cell>& cells) {
+  ExitCode code = ExitCode::kDone;
+  for (const Cell& cell : cells) {
+    const bool diverged = cell.state == "diverged";
+    if (!diverged && cell.state != "failed" && cell.state != "in use") continue;
+    std::fprintf(stderr, "lra: %s %s\n", cell.name().c_str(), explanation(cell).c_str());
+    if (code == ExitCode::kDone || (code == ExitCode::kDiverged && !diverged)) {
+      code = diverged ? ExitCode::kDiverged : cell.failure;
+    }
+  }
+  return code;
+}
+
+}  // namespace lra::cli

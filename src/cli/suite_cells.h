@@ -1,0 +1,47 @@
+// The runs of a suite: where each lies, how far it is, and bringing it further.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "cli/command.h"
+#include "cli/suite_file.h"
+#include "training/run_config.h"
+
+namespace lra::cli {
+
+// One run of a suite.
+struct Cell {
+  std::string task, model, folder;
+  uint64_t seed = 0;
+  training::RunConfig config;
+  // "waiting", "no data", "in use" (another process works in its folder), or the status of its
+  // record: "running" (the process that wrote it may be gone), "done", "stopped", "diverged",
+  // "failed".
+  std::string state;
+  std::string problem;                      // why it failed or is in use
+  ExitCode failure = ExitCode::kUserError;  // of a failed one
+
+  std::string name() const;  // "text linformer seed 0"
+};
+
+// Every cell of the suite with its state. The runs lie in `out`/TASK-MODEL-sSEED. Throws lra::Error
+// when one of them has other settings than the suite asks for.
+std::vector<Cell> cells_of(const Suite& suite, const std::string& out);
+
+// Prints a line to standard error, unless --quiet.
+void say(const Program& program, const std::string& text);
+
+// Trains what is not done, each cell in a process of its own, until a stop is requested.
+// - A failed cell, whatever ended it, goes on from its checkpoint; one without begins again.
+// - A diverged cell stays as it is recorded: the same seed would diverge again, bit for bit. It is
+//   run again when its folder was removed.
+// - A folder that another process has locked is left untouched, whatever its record says.
+void run_cells(std::vector<Cell>& cells, const std::string& data_root, const Program& program);
+
+// What the suite ends with: the first failed cell's code (2 for one in use), else 4 when one
+// diverged, else 0. Failed, diverged and used cells are named on standard error, also with --quiet.
+ExitCode judge_cells(const std::vector<Cell>& cells);
+
+}  // namespace lra::cli

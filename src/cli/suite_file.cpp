@@ -1,0 +1,68 @@
+#include "cli/suite_file.h"
+
+#include <filesystem>
+
+#include "base/error.h"
+#include "mixers/all.h"
+
+namespace lra::cli {
+namespace {
+
+template <typename T>
+std::vector<T> take_list(ConfigTable& table, const char* key, const std::string& file) {
+  const ConfigValue* found = table.find(key);
+  if (!found)
+    throw Error({.where = file,
+                 .what = std::string("'") + key + "' is missing",
+                 .expected = "a list",
+                 .advice = ""});
+  const auto* list = std::get_if<ConfigList>(&found->value);
+  if (!list || list->empty()) {
+    throw Error({.where = found->where,
+                 .what = std::string(key) + " is not a list with entries",
+                 .expected = "",
+                 .advice = ""});
+  }
+  std::vector<T> values;
+  for (const ConfigValue& item : *list) {
+    const T* value = std::get_if<T>(&item.value);
+    if (!value)
+      throw Error({.where = item.where,
+                   .what = std::string("an entry of ") + key + " has the wrong type",
+                   .expected = "",
+                   .advice = ""});
+    values.push_back(*value);
+  }
+  table.erase(key);
+  return values;
+}
+
+ConfigTable take_table(ConfigTable& table, const std::string& key) {
+  const ConfigTable taken = table.table(key);
+  table.erase(key);
+  return taken;
+}
+
+}  // namespace
+
+Suite read_suite(const std::string& file) {
+  ConfigTable table = parse_toml_file(file);
+  Suite suite;
+  suite.tasks = take_list<std::string>(table, "tasks", file);
+  suite.models = take_list<std::string>(table, "models", file);
+  suite.seeds = take_list<int64_t>(table, "seeds", file);
+  if (suite.models == std::vector<std::string>{"all"}) suite.models = mixers::mixer_names();
+  suite.common = take_table(table, "set");
+  for (const std::string& task : suite.tasks) suite.by_task[task] = take_table(table, task);
+  if (table.find("bench")) {
+    ConfigTable bench = take_table(table, "bench");
+    suite.bench_lengths = take_list<int64_t>(bench, "lengths", file);
+    suite.bench = read_config<SuiteBench>(bench, "bench");
+  }
+  suite.settings = read_config<SuiteSettings>(table, "");
+  if (suite.settings.name.empty())
+    suite.settings.name = std::filesystem::path(file).stem().string();
+  return suite;
+}
+
+}  // namespace lra::cli

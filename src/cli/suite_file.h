@@ -1,0 +1,50 @@
+// A suite's TOML file: which runs (tasks x models x seeds), with which settings, and what is
+// measured besides.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/config.h"
+
+namespace lra::cli {
+
+struct SuiteSettings {
+  std::string name, preset = "small";
+  void fields(auto& f) {
+    f("name", name, "name of the suite; its runs lie in runs/NAME");
+    f("preset", preset, "preset of every run");
+  }
+};
+
+struct SuiteBench {
+  int64_t batch = 4, windows = 5;
+  std::string task = "text", preset = "release";
+  double window_seconds = 0.5;
+  void fields(auto& f) {
+    f("task", task, "task whose model is measured");
+    f("preset", preset, "preset that is measured");
+    f("batch", batch, "sequences per step", at_least(1));
+    f("windows", windows, "timed windows; the median counts", at_least(1));
+    f("window_seconds", window_seconds, "least length of a window", at_least(0));
+  }
+};
+
+struct Suite {
+  SuiteSettings settings;
+  std::vector<std::string> tasks, models;
+  std::vector<int64_t> seeds;
+  ConfigTable common;                          // [set]: for every run
+  std::map<std::string, ConfigTable> by_task;  // [listops.train] and the like
+  std::optional<SuiteBench> bench;
+  std::vector<int64_t> bench_lengths;  // tokens
+};
+
+// Throws lra::Error for a file that is not TOML, a missing or ill-typed list, an unknown key.
+// models = ["all"] stands for every model there is; a suite without a name has that of its file.
+Suite read_suite(const std::string& file);
+
+}  // namespace lra::cli
