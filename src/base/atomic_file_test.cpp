@@ -140,7 +140,8 @@ TEST(ReadFile, RefusesMissingAndTooLargeFiles) {
   write_file_atomically(folder.file("a"), "0123456789");
   EXPECT_EQ(read_file(folder.file("a"), 10), "0123456789");
   EXPECT_THAT(error_of([&] { read_file(folder.file("a"), 9); }), HasSubstr("larger than 9 B"));
-  EXPECT_EQ(code_of([&] { read_file(folder.path(), 9); }), 74);
+  EXPECT_THAT(error_of([&] { read_file(folder.path(), 9); }), HasSubstr("is not a file"));
+  EXPECT_EQ(code_of([&] { read_file(folder.path(), 9); }), 2);
 }
 
 TEST(ReadFile, ReadsFilesThatDoNotKnowTheirSize) {

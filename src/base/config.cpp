@@ -277,8 +277,8 @@ void ConfigReader::read(const char* name, Target target, const Constraint& const
     const int64_t* i = std::get_if<int64_t>(&found->value);
     if (!v && !i) refuse(std::string(" is ") + type_name(*found), "a number");
     const double value = v ? *v : static_cast<double>(*i);
-    if (!std::isfinite(value)) refuse(" is " + value_text(*found), "a finite number");
     check_range(value);
+    if (!std::isfinite(value)) refuse(" is " + value_text(*found), "a finite number");
     **number = value;
   } else {
     const std::string* v = std::get_if<std::string>(&found->value);

@@ -62,6 +62,12 @@ TEST(Json, MessagesQuoteForeignTextShortAndWithoutControls) {
   EXPECT_EQ(message.find('\x1b'), std::string::npos);
 }
 
+TEST(Json, ZeroBytesAreErrors) {
+  for (const std::string text : {std::string("{}\0", 3), std::string("{\"a\":\"\0\"}", 8)}) {
+    EXPECT_THAT(error_of([&] { parse_json(text, "a.json"); }), HasSubstr("a zero byte"));
+  }
+}
+
 TEST(Json, NumbersTooLargeForADoubleAreErrors) {
   EXPECT_THAT(parse_error("[1e999]"), HasSubstr("not valid JSON"));
 }

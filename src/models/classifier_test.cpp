@@ -219,16 +219,30 @@ TEST(SequenceClassifier, HasTheWeightsOfItsSeed) {
   }
 }
 
+// Settings under which 40 tokens have several blocks.
+const char* mixer_settings_of(std::string_view name) {
+  if (name == "sinkhorn" || name == "bigbird") return "block = 8";
+  return "";
+}
+
+// What CLS cannot reach: when only the vector of a global token is read, the last layer's local
+// projections serve nobody.
+bool is_unread(std::string_view model, std::string_view pooling, const std::string& name) {
+  return model == "longformer" && pooling == "cls" && name == "encoder.layers.1.mixer.qkv.weight";
+}
+
 TEST(SequenceClassifier, TrainsEveryParameter) {
   for (const mixers::MixerSpec* spec : mixers::kAllMixers) {
     for (const char* pooling : {"cls", "mean"}) {
       ModelConfig config = small_config(pooling);
       config.positions = "learned";
-      const auto model = make(kSmallShape, config, std::string(spec->name));
+      const auto model =
+          make(kSmallShape, config, std::string(spec->name), mixer_settings_of(spec->name));
       const Tensor logits = model.forward(batch_of({40, 40, 40, 40}, 40, 0), {.training = true});
       (logits * ops::loss_weights(logits)).sum().backward();
       for (const auto& [name, parameter] : model.parameter_list()) {
         ASSERT_TRUE(parameter.grad().defined()) << spec->name << " " << name;
+        if (is_unread(spec->name, pooling, name)) continue;
         EXPECT_GT(parameter.grad().abs().max().item<double>(), 0) << spec->name << " " << name;
       }
     }

@@ -40,7 +40,8 @@ TrainProgress progress_at(int64_t step) {
           .tokens = 1000 * step,
           .last_eval_step = step - 1,
           .best_accuracy = 1.0 / 3,
-          .best_step = 1};
+          .best_step = 1,
+          .mean = {.loss_sum = 5.0 / 7, .correct = 3, .count = 12}};
 }
 
 // Weights, moments: every bit.

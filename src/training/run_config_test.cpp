@@ -148,6 +148,7 @@ TEST(RunConfig, NamesTheNearestOfWhatItDoesNotKnow) {
   EXPECT_THAT(error_with({"train.steps=0"}),
               AllOf(HasSubstr("--set train.steps"), HasSubstr(">= 1")));
   EXPECT_THAT(error_with({"train.steps=ten"}), HasSubstr("an integer"));
+  EXPECT_THAT(error_with({"train.learning_rate=inf"}), HasSubstr("a finite number"));
   EXPECT_THAT(error_with({"train.schedule=linear"}), HasSubstr("rsqrt, cosine, constant"));
 }
 
@@ -185,7 +186,7 @@ TEST(RunConfig, SurvivesItsTomlFile) {
   expect_round_trip(resolve_run("listops", "linformer", "small", 12345678901, {},
                                 {"train.learning_rate=0.1", "train.eps=1.2345678901234567e-11",
                                  "mixer.rank=3", "train.trim_padding=false"}));
-  expect_round_trip(small("listops", "linear_transformer", {"mixer.eps=1", "train.eps=0"}));
+  expect_round_trip(small("listops", "linear_transformer", {"mixer.eps=1", "train.eps=1"}));
 }
 
 TEST(RunConfig, OfAFileWithAMistakeIsRefused) {
