@@ -63,7 +63,7 @@ TEST(Json, MessagesQuoteForeignTextShortAndWithoutControls) {
 }
 
 TEST(Json, ZeroBytesAreErrors) {
-  for (const std::string text : {std::string("{}\0", 3), std::string("{\"a\":\"\0\"}", 8)}) {
+  for (const std::string& text : {std::string("{}\0", 3), std::string("{\"a\":\"\0\"}", 8)}) {
     EXPECT_THAT(error_of([&] { parse_json(text, "a.json"); }), HasSubstr("a zero byte"));
   }
 }
