@@ -176,7 +176,8 @@ Json parse_json(std::string_view text, const std::string& name, const JsonLimits
   }
   // The parser takes a zero byte for the end of the text and would not see what follows.
   if (text.find('\0') != std::string_view::npos) {
-    throw Error({.where = name, .what = "a zero byte", .expected = "JSON", .advice = ""});
+    throw Error(
+        {.where = name, .what = "not valid JSON: a zero byte", .expected = "", .advice = ""});
   }
   DocumentBuilder builder(name, limits);
   Json::sax_parse(text, &builder);
