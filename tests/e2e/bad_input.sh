@@ -216,6 +216,11 @@ run_folders() {
   echo '{"schema": 999}' >work/odd/record.json
   refuse 2 "odd/record.json.*schema" report odd
   refuse 2 "odd/record.json.*schema" train --resume odd --data data
+  cp work/run/record.json work/odd/record.json
+  sed -i 's/^heads = .*/heads = 4/' work/odd/config.toml
+  refuse 2 "odd/config.toml: is not what the run began with" eval odd --data data
+  refuse 2 "odd/config.toml: is not what the run began with" train --resume odd --data data
+  cp work/run/config.toml work/odd/config.toml
   printf '\xff' | dd of=work/odd/checkpoints/latest/model.safetensors bs=1 seek=9000 \
     conv=notrunc status=none
   refuse 2 "odd/checkpoints/latest/model.safetensors.*hash" eval odd --data data
