@@ -162,6 +162,21 @@ TEST(RunRecord, NamesTheFieldThatIsWrong) {
               HasSubstr("'provenance.kernels.x'"));
 }
 
+TEST(RunRecord, RefusesNumbersThatNoRunCanHave) {
+  const auto error_with = [](auto change) {
+    RunRecord record = full_record();
+    change(record);
+    return error_of([&] { (void)parse_record(to_json(record), "record.json"); });
+  };
+  EXPECT_EQ(error_with([](RunRecord&) {}), "");
+  EXPECT_THAT(error_with([](RunRecord& r) { r.test->accuracy = 5; }), HasSubstr("0 to 1"));
+  EXPECT_THAT(error_with([](RunRecord& r) { r.val_curve[0].accuracy = -1; }), HasSubstr("0 to 1"));
+  EXPECT_THAT(error_with([](RunRecord& r) { r.baselines["majority"] = 17.3; }),
+              HasSubstr("the majority is 17.3"));
+  EXPECT_THAT(error_with([](RunRecord& r) { r.train_seconds = -1; }), HasSubstr("time"));
+  EXPECT_THAT(error_with([](RunRecord& r) { r.kind = "x"; }), HasSubstr("kind 'x'"));
+}
+
 TEST(RunRecord, RefusesConfigValuesThatTomlDoesNotHave) {
   EXPECT_NE(refusal([](Json& j) { j["config"]["model"]["width"] = nullptr; }), "");
   EXPECT_NE(refusal([](Json& j) { j["config"]["steps"] = UINT64_MAX; }), "");

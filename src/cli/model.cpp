@@ -49,7 +49,9 @@ void add_model(CLI::App& app, Program& program) {
   command->add_option("task", a->task, "a task")->required();
   command->add_option("model", a->model, "a model")->required();
   command->add_option("--preset", a->preset, "paper, release or small (default release)");
-  command->add_option("--set", a->sets, "KEY=VALUE: override a setting")->take_all();
+  command->add_option("--set", a->sets, "KEY=VALUE: override a setting")
+      ->take_all()
+      ->allow_extra_args(false);
 }
 
 }  // namespace lra::cli
