@@ -34,7 +34,7 @@ def reformer_rotations(layer, heads, rounds, head_dim, columns):
 
 
 def performer_features(key, count, head_dim):
-    """[count, E], draw 0: orthonormal blocks by Gram-Schmidt, each row as long as a Gaussian one."""
+    """[count, E], draw 0: orthonormal blocks by Gram-Schmidt, rows as long as Gaussian ones."""
     stream, rows = Stream(derive_key(key, USE_MIXER, 0)), []
     while len(rows) < count:
         block = np.zeros((0, head_dim))

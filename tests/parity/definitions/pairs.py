@@ -42,7 +42,7 @@ def longformer(length, settings):
 
 
 def bigbird(length, valid_length, heads, key, settings):
-    """Zaheer et al. 2020, section 2 and appendix D: bool [heads, L, L]; none beyond the valid part."""
+    """Zaheer et al. 2020, section 2 and appendix D: bool [heads, L, L], of the valid tokens."""
     block = settings["block"]
     blocks = -(-valid_length // block)
     whole = settings["random_range"] == "all"
@@ -58,7 +58,7 @@ def bigbird(length, valid_length, heads, key, settings):
 
 
 def reformer(q, valid, rotations, settings):
-    """Kitaev et al. 2020, sections 2 and 2.1: of one head, queries [L, E], rotations [rounds, E, N].
+    """Kitaev et al. 2020, section 2: of one head, queries [L, E], rotations [rounds, E, N].
 
     A pair attends when any round shows it; a token itself when none shows it another one. Padding
     (valid [L] false) is sorted behind all buckets.

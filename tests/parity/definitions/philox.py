@@ -38,7 +38,7 @@ class Stream:
         return self.words.pop(0)
 
     def below(self, n):
-        """Uniform in [0, n): the high half of a product; low halves below 2^32 mod n are refused."""
+        """Uniform in [0, n): the high half of a product whose low half is at least 2^32 mod n."""
         while True:
             product = self.u32() * n
             if product & WORD >= (1 << 32) % n:
