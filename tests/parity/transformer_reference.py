@@ -1,7 +1,7 @@
 """The whole model once more in plain PyTorch float64, against what lra eval says of a run.
 
 Weights come from the run's model.safetensors, what mixers draw from its seed, examples from the
-exported official files, everything between them from the papers. Loss (to 1e-4), accuracy and
+exported official files, everything between them from the papers. Loss (to 1e-5), accuracy and
 confusion matrix of both must agree, for every mixer and for both kinds of positions, pooling and
 classifier.
 
@@ -247,7 +247,7 @@ def compare(scratch, task, model, examples, settings):
     assert said["examples"] == len(examples), said["examples"]
     loss, confusion = figures(Model(run), examples, len(said["confusion"]))
     name = f"{task} {model} {' '.join(settings)}"
-    assert abs(loss - said["loss"]) <= 1e-4, f"{name}: loss {loss:.6f}, lra says {said['loss']:.6f}"
+    assert abs(loss - said["loss"]) <= 1e-5, f"{name}: loss {loss:.6f}, lra says {said['loss']:.6f}"
     assert confusion == said["confusion"], f"{name}: {confusion}, lra says {said['confusion']}"
     right = sum(row[i] for i, row in enumerate(confusion))
     assert abs(said["accuracy"] - right / len(examples)) < 1e-9, f"{name}: {said['accuracy']}"
@@ -262,7 +262,7 @@ LISTOPS_DATA = ["task.min_length=20", "task.max_length=200"]
 # Settings under which short sequences meet every part of the mechanism.
 SETTINGS = {"sparse_transformer": ["mixer.summary=3"], "longformer": ["mixer.window=20"],
             "reformer": ["mixer.chunk=16"], "sinkhorn": ["mixer.block=16"],
-            "bigbird": ["mixer.block=8"], "performer": ["mixer.num_features=50"]}
+            "bigbird": ["mixer.block=4"], "performer": ["mixer.num_features=50"]}
 
 
 def models():
