@@ -20,9 +20,14 @@ except ImportError:
     print("skipped: no safetensors package")
     sys.exit(77)
 
+from definitions import draws, pairs
+
 PROGRAM = os.environ["LRA_PROGRAM"]
 BATCH, LENGTH, WIDTH, HEADS, HEAD_DIM, MAX_LENGTH = 3, 37, 10, 2, 6, 41
 SIZES = ["--heads", HEADS, "--head-dim", HEAD_DIM, "--max-length", MAX_LENGTH]
+SEED = 3  # of fresh weights
+# Mixers that draw from the seed what no file holds; with the weights of a file the seed is 0.
+DRAW_FROM_SEED = ("bigbird",)
 # Largest allowed difference, relative to the largest value.
 TOLERANCE = {np.float64: 1e-12, np.float32: 1e-5}
 
@@ -59,6 +64,68 @@ def transformer(x, valid, w, settings):
 def local(x, valid, w, settings):
     block = np.arange(x.shape[1]) // settings["block"]
     return attend(x, valid, w, block[:, None] == block[None, :])
+
+
+def sparse_transformer(x, valid, w, settings):
+    return attend(x, valid, w, pairs.sparse_transformer(x.shape[1], MAX_LENGTH, settings))
+
+
+def longformer(x, valid, w, settings):
+    length = x.shape[1]
+    others = attend(x, valid, w, pairs.longformer(length, settings))
+    if settings["global_tokens"] == 0:
+        return others
+    (q,), (k, v) = project(x, w["global_query.weight"]), project(x, w["global_key_value.weight"], 2)
+    allowed = valid[:, None, None, :] & (pairs.not_later(length) if settings["causal"] else True)
+    global_rows = merged(softmax(q @ k.swapaxes(2, 3) / math.sqrt(HEAD_DIM), allowed) @ v, w)
+    return np.where(np.arange(length)[:, None] < settings["global_tokens"], global_rows, others)
+
+
+def reformer(x, valid, w, settings):
+    q, v = project(x, w["query_value.weight"], 2)
+    k = q / np.sqrt((q * q).sum(-1, keepdims=True))
+    buckets = settings["buckets"] or 2 * -(-MAX_LENGTH // settings["chunk"])
+    rotations = draws.reformer_rotations(0, HEADS, settings["rounds"], HEAD_DIM, buckets // 2)
+    allowed = [[pairs.reformer(q[b, h], valid[b], rotations[h], settings) for h in range(HEADS)]
+               for b in range(BATCH)]
+    return merged(softmax(q @ k.swapaxes(2, 3) / math.sqrt(HEAD_DIM), np.array(allowed)) @ v, w)
+
+
+def soft_permutation(logits, valid, iterations):
+    """[B, H, N, N]: rows, then columns, divided by their sums, among the valid blocks [B, N]."""
+    s = np.exp(logits) * (valid[:, :, None] & valid[:, None, :])[:, None]
+    for _ in range(iterations):
+        s = s / np.maximum(s.sum(-1, keepdims=True), 1e-300)
+        s = s / np.maximum(s.sum(-2, keepdims=True), 1e-300)
+    return s
+
+
+def sinkhorn(x, valid, w, settings):
+    length, block = x.shape[1], settings["block"]
+    blocks = -(-length // block)
+
+    def in_blocks(t):
+        """[B, H, L, E] -> [B, H, N, block, E]"""
+        t = np.pad(t, ((0, 0), (0, 0), (0, blocks * block - length), (0, 0)))
+        return t.reshape(*t.shape[:2], blocks, block, -1)
+
+    q, k, v = project(x, w["qkv.weight"], 3)
+    q, k, v = (in_blocks(t) for t in (q, *(t * valid[:, None, :, None] for t in (k, v))))
+    is_token = in_blocks(valid[:, None, :, None])[:, 0, ..., 0]  # [B, N, block]
+    logits = np.einsum("bhnre,hle->bhnl", k, w["sort"][:, :blocks]) / settings["temperature"]
+    s = soft_permutation(logits, is_token.any(-1), settings["iterations"])
+    k, v = (np.concatenate([t, np.einsum("bhnl,bhlre->bhnre", s, t)], -2) for t in (k, v))
+    sorted_rows = np.broadcast_to(is_token.any(1, keepdims=True), is_token.shape)
+    allowed = np.concatenate([is_token, sorted_rows], -1)[:, None, :, None, :]
+    y = softmax(q @ k.swapaxes(3, 4) / math.sqrt(HEAD_DIM), allowed) @ v
+    return merged(y.reshape(*y.shape[:2], -1, HEAD_DIM)[:, :, :length], w)
+
+
+def bigbird(x, valid, w, settings):
+    key = draws.weight_key(settings["seed"], 0)
+    ends = [1 + max(np.flatnonzero(row).tolist(), default=-1) for row in valid]
+    return attend(x, valid, w, np.array([pairs.bigbird(x.shape[1], end, HEADS, key, settings)
+                                         for end in ends]))
 
 
 def linformer(x, valid, w, settings):
@@ -115,12 +182,25 @@ def synthesizer(x, valid, w, settings):
     return merged(softmax(scores, allowed) @ v, w)
 
 
-REFERENCES = [transformer, local, linformer, linear_transformer, performer, synthesizer]
+REFERENCES = [transformer, local, sparse_transformer, longformer, linformer, reformer, sinkhorn,
+              synthesizer, bigbird, linear_transformer, performer]
 # Settings besides the defaults.
 CASES = {
     "transformer": [{}],
     "local": [{"block": 8}, {"block": 50}],
+    "sparse_transformer": [{"summary": 2}, {"stride": 5, "causal": True, "global_first": True},
+                           {"stride": 5, "summary": 3, "causal": True},
+                           {"pattern": "strided", "global_first": True},
+                           {"pattern": "strided", "stride": 5, "causal": True}],
+    "longformer": [{"window": 6, "global_tokens": 0}, {"window": 6}, {"window": 512},
+                   {"window": 4, "global_tokens": 3, "causal": True}, {"global_tokens": 50}],
     "linformer": [{"rank": 7}],
+    "reformer": [{"chunk": 8}, {"rounds": 1, "chunk": 100, "buckets": 6},
+                 {"rounds": 3, "chunk": 5, "buckets": 4, "causal": True}],
+    "sinkhorn": [{"block": 8}, {"block": 5, "iterations": 1, "temperature": 2.5}, {"block": 50}],
+    "bigbird": [{"block": 3, "random_blocks": 2}, {"block": 2, "random_blocks": 0},
+                {"block": 4, "random_blocks": 40}, {"block": 64},
+                {"block": 3, "random_range": "first_1024"}],
     "linear_transformer": [{}, {"eps": 0.5}],
     "performer": [{"num_features": 16}, {"num_features": 2, "norms": "fixed"},
                   {"features": "relu"}],
@@ -158,6 +238,17 @@ def run_mixer(name, folder, tensors, settings, *more):
     return load_file(folder / "out.safetensors")
 
 
+def is_present(when, settings):
+    """'always', 'SETTING = VALUE, VALUE' or 'SETTING > 0'"""
+    if when == "always":
+        return True
+    if when.endswith(" > 0"):
+        return settings[when.removesuffix(" > 0")] > 0
+    key, wanted = when.split(" = ")
+    value = settings[key]
+    return (json.dumps(value) if isinstance(value, bool) else str(value)) in wanted.split(", ")
+
+
 def documented_tensors(name, settings):
     """{tensor: shape} that docs/mixers.md promises."""
     sections = re.split(r"^## ", pathlib.Path("docs/mixers.md").read_text(), flags=re.MULTILINE)
@@ -165,16 +256,13 @@ def documented_tensors(name, settings):
     assert section, f"docs/mixers.md has no section '## `{name}`'"
     n = math.isqrt(MAX_LENGTH - 1) + 1
     values = {"D": WIDTH, "H": HEADS, "E": HEAD_DIM, "Lmax": MAX_LENGTH, "n": n,
-              "m": -(-MAX_LENGTH // n), **settings}
+              "m": -(-MAX_LENGTH // n), "blocks": -(-MAX_LENGTH // settings.get("block", 1)),
+              **settings}
     shapes = {}
     for tensor, shape, when in re.findall(r"^\| `(\S+)` \| \[(.*)\] \| (.*) \|$", section[0],
                                           flags=re.MULTILINE):
-        if when != "always":
-            key, wanted = when.split(" = ")
-            value = settings[key]
-            text = json.dumps(value) if isinstance(value, bool) else str(value)
-            if text not in wanted.split(", "):
-                continue
+        if not is_present(when, settings):
+            continue
         shapes[tensor] = [math.prod(int(word) if word.isdigit() else values[word]
                                     for word in side.split()) for side in shape.split(", ")]
     return shapes
@@ -188,23 +276,31 @@ def inputs(dtype):
     return x, mask
 
 
+def difference(reference, y, x, valid, weights, settings):
+    """Of valid positions from the definition, relative to the largest value."""
+    exact = reference(x.astype(np.float64), valid,
+                      {key: value.astype(np.float64) for key, value in weights.items()}, settings)
+    return np.abs(y - exact)[valid].max() / np.abs(exact[valid]).max()
+
+
 def check_case(reference, settings, dtype, folder):
     name = reference.__name__
-    full = {**default_settings(name), **settings}
+    full = {**default_settings(name), **settings, "seed": SEED}
     x, mask = inputs(dtype)
     for tensors, valid in (({"x": x}, np.ones_like(mask)),
                            ({"x": x, "mask": mask}, mask),
                            ({"x": x, "mask": mask.astype(np.uint8)}, mask)):
-        result = run_mixer(name, folder, tensors, settings, *SIZES, "--seed", 3)
+        result = run_mixer(name, folder, tensors, settings, *SIZES, "--seed", SEED)
         weights = {key: value for key, value in result.items() if key != "y"}
         shapes = {key: list(value.shape) for key, value in weights.items()}
         assert shapes == documented_tensors(name, full), f"{name} {settings}: tensors are {shapes}"
-        exact = reference(x.astype(np.float64), valid,
-                          {key: value.astype(np.float64) for key, value in weights.items()}, full)
-        error = np.abs(result["y"] - exact)[valid].max() / np.abs(exact[valid]).max()
+        error = difference(reference, result["y"], x, valid, weights, full)
         assert error <= TOLERANCE[dtype], f"{name} {settings} {dtype.__name__}: {error:.1e}"
         again = run_mixer(name, folder, {**tensors, **weights}, settings, *SIZES)
-        assert all(np.array_equal(again[key], result[key]) for key in result), f"{name}: {settings}"
+        if name in DRAW_FROM_SEED:
+            error = difference(reference, again.pop("y"), x, valid, weights, {**full, "seed": 0})
+            assert error <= TOLERANCE[dtype], f"{name} {settings}, weights given: {error:.1e}"
+        assert all(np.array_equal(again[key], result[key]) for key in again), f"{name}: {settings}"
     print(f"ok: {name} {settings} {dtype.__name__}: {error:.1e}")
 
 

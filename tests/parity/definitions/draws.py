@@ -1,0 +1,72 @@
+"""What mixers draw and no file holds, from the heads of src/mixers/*.cpp.
+
+Rounded to float32 where the program rounds, and returned as float64.
+"""
+import math
+
+import numpy as np
+
+from definitions.philox import USE_MIXER, USE_WEIGHTS, Stream, derive_key
+
+
+def weight_key(seed, index):
+    """Key of the tensor that a model or a mixer draws as number `index`, counted from 0."""
+    return derive_key(seed, USE_WEIGHTS, index)
+
+
+def normals(stream, *shape):
+    return np.array([stream.normal() for _ in range(math.prod(shape))]).reshape(shape)
+
+
+def xavier(key, rows, columns):
+    """Uniform weight [rows, columns] (Glorot and Bengio 2010)."""
+    stream, limit = Stream(key), math.sqrt(6 / (rows + columns))
+    values = [limit * (2 * stream.uniform() - 1) for _ in range(rows * columns)]
+    return np.float64(np.float32(values).reshape(rows, columns))
+
+
+def reformer_rotations(layer, heads, rounds, head_dim, columns):
+    """[heads, rounds, E, columns] of a layer outside training: the same in every run."""
+    key = derive_key(0, USE_MIXER, layer)
+    drawn = [normals(Stream(derive_key(key, USE_MIXER, h, r)), head_dim, columns)
+             for h in range(heads) for r in range(rounds)]
+    return np.float64(np.float32(drawn).reshape(heads, rounds, head_dim, columns))
+
+
+def performer_features(key, count, head_dim):
+    """[count, E], draw 0: orthonormal blocks by Gram-Schmidt, rows as long as Gaussian ones."""
+    stream, rows = Stream(derive_key(key, USE_MIXER, 0)), []
+    while len(rows) < count:
+        block = np.zeros((0, head_dim))
+        for _ in range(head_dim):
+            row = normals(stream, head_dim)
+            for _ in range(2):
+                for other in block:
+                    row = row - (row @ other) * other
+            block = np.vstack([block, row / np.linalg.norm(row)])
+        for row in block[: count - len(rows)]:
+            rows.append(row * np.linalg.norm(normals(stream, head_dim)))
+    return np.float64(np.float32(rows))
+
+
+def bigbird_blocks(key, head, blocks, random_blocks, candidate_blocks):
+    """For each query block the set of key blocks it sees, of a sequence of `blocks` blocks.
+
+    Random ones are among the first `candidate_blocks`: number below(count) of those not seen
+    already, in ascending order, until there are enough; all of them where there are too few.
+    """
+    stream = Stream(derive_key(key, USE_MIXER, head, blocks))
+    last, rows = blocks - 1, []
+    for query in range(blocks):
+        if query in (0, last):
+            rows.append(set(range(blocks)))
+            continue
+        seen = {0, query - 1, query, query + 1, last}
+        left = [j for j in range(min(blocks, candidate_blocks)) if j not in seen]
+        wanted = len(seen) + min(len(left), random_blocks)
+        if len(left) <= random_blocks:
+            seen.update(left)
+        while len(seen) < wanted:
+            seen.add(left[stream.below(len(left))])
+        rows.append(seen)
+    return rows
