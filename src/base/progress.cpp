@@ -60,7 +60,7 @@ void Progress::update(int64_t count) {
   draw(now, false);
 }
 
-void Progress::set_postfix(std::string text) {
+void Progress::set_postfix(const std::string& text) {
   const std::lock_guard lock(mutex_);
   postfix_ = printable(text);
 }

@@ -64,7 +64,7 @@ class Progress {
 
   void update(int64_t count = 1);
   // Shown from the next redraw on: "loss=0.69, acc=0.55".
-  void set_postfix(std::string text);
+  void set_postfix(const std::string& text);
   // Prints a line above the bar. Nothing when quiet.
   void message(std::string_view text);
   // Draws the last state, with the mean rate over the whole time. Further calls do nothing.

@@ -116,7 +116,7 @@ size_t curried_size(std::span<const uint8_t> symbols, const std::vector<uint32_t
   size_t size = 0;
   for (size_t i = 0; i < symbols.size(); ++i) {
     size += kSymbolText[symbols[i]].size() + 1;
-    if (is_listops_operator(symbols[i])) size += (counts[i] + 1) * 4;
+    if (is_listops_operator(symbols[i])) size += (size_t{counts[i]} + 1) * 4;
   }
   return size == 0 ? 0 : size - 1;
 }

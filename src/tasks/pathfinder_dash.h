@@ -17,7 +17,7 @@ struct Point {
   int y = 0, x = 0;
   friend Point operator+(Point a, Point b) { return {a.y + b.y, a.x + b.x}; }
   friend Point operator-(Point a, Point b) { return {a.y - b.y, a.x - b.x}; }
-  auto operator<=>(const Point&) const = default;
+  auto operator<=>(const Point&) const = default;  // NOLINT(modernize-use-nullptr): not there
 };
 
 // Fine pixels per pixel and axis.

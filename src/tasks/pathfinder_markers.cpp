@@ -56,10 +56,11 @@ std::array<Point, 2> find_markers(std::span<const uint8_t> pixels, int size) {
         const Point apart = Point{y, x} - markers[0];
         if (which == 1 && std::max(std::abs(apart.y), std::abs(apart.x)) <= radius) continue;
         if (pixels[static_cast<size_t>(y * size + x)] <= best) continue;
+        const ptrdiff_t width = ptrdiff_t{2} * half;
         int darkest = 255;
         for (int row = y - half; row < y + half && darkest > best; ++row) {
           const uint8_t* begin = &pixels[static_cast<size_t>(row * size + x - half)];
-          darkest = std::min<int>(darkest, *std::min_element(begin, begin + 2 * half));
+          darkest = std::min<int>(darkest, *std::min_element(begin, begin + width));
         }
         if (darkest <= best) continue;
         best = darkest;

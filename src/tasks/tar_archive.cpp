@@ -31,8 +31,8 @@ bool is_escaping(std::string_view path) {
 
 void TarArchive::FreeArchive::operator()(archive* handle) const { archive_read_free(handle); }
 
-TarArchive::TarArchive(const std::string& path, std::string expected, const Limits& limits)
-    : limits_(limits), path_(path), expected_(std::move(expected)), handle_(archive_read_new()) {
+TarArchive::TarArchive(const std::string& path, const std::string& expected, const Limits& limits)
+    : limits_(limits), path_(path), expected_(expected), handle_(archive_read_new()) {
   LRA_CHECK(handle_ != nullptr);
   // Only what official data comes in: every further format is more code for hostile input.
   archive_read_support_filter_gzip(handle_.get());

@@ -24,9 +24,9 @@ class TarArchive {
   };
 
   // `expected` says in messages what kind of archive is wanted.
-  TarArchive(const std::string& path, std::string expected)
+  TarArchive(const std::string& path, const std::string& expected)
       : TarArchive(path, expected, Limits{}) {}
-  TarArchive(const std::string& path, std::string expected, const Limits& limits);
+  TarArchive(const std::string& path, const std::string& expected, const Limits& limits);
   ~TarArchive();
   TarArchive(const TarArchive&) = delete;
   TarArchive& operator=(const TarArchive&) = delete;
