@@ -23,8 +23,8 @@ struct ReviewKey {
   int split = 0;  // 0 train, 1 test
   int label = 0;  // 0 neg, 1 pos
   int64_t id = 0;
-  int64_t rating = 0;  // 1 to 10 in the official data
-  auto operator<=>(const ReviewKey&) const = default;
+  int64_t rating = 0;                                  // 1 to 10 in the official data
+  auto operator<=>(const ReviewKey&) const = default;  // NOLINT(modernize-use-nullptr): not there
 };
 
 struct Review {
