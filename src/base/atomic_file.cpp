@@ -17,12 +17,6 @@
 namespace lra {
 namespace {
 
-std::string folder_of(const std::string& path) {
-  const size_t slash = path.rfind('/');
-  if (slash == std::string::npos) return ".";
-  return slash == 0 ? "/" : path.substr(0, slash);
-}
-
 // A leading dot and the process id: hidden from globs, and two processes never meet.
 std::string temporary_name(const std::string& path, int attempt) {
   const size_t slash = path.rfind('/');
@@ -42,13 +36,19 @@ int sync(int fd) {
 
 }  // namespace
 
-int sync_folder(const std::string& folder) {
+std::string folder_of(const std::string& path) {
+  const size_t slash = path.rfind('/');
+  if (slash == std::string::npos) return ".";
+  return slash == 0 ? "/" : path.substr(0, slash);
+}
+
+void sync_folder(const std::string& folder) {
   const int fd = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   // A folder that may be written but not listed cannot be opened; the file itself is safe.
-  if (fd < 0) return errno == EACCES ? 0 : errno;
-  const int problem = sync(fd);
-  ::close(fd);
-  return problem;
+  if (fd < 0 && errno == EACCES) return;
+  const int problem = fd < 0 ? errno : sync(fd);
+  if (fd >= 0) ::close(fd);
+  if (problem) throw io_error(folder, "cannot be flushed", problem);
 }
 
 int write_all(int fd, std::span<const std::byte> data) {
@@ -105,9 +105,7 @@ void AtomicFile::commit() {
   if (closed != 0 && errno != EINTR) fail("cannot be closed", errno);
   if (::rename(temporary_.c_str(), path_.c_str()) != 0) fail("cannot be replaced", errno);
   temporary_.clear();
-  if (const int problem = sync_folder(folder_of(path_))) {
-    throw io_error(folder_of(path_), "cannot be flushed", problem);
-  }
+  sync_folder(folder_of(path_));
 }
 
 void write_file_atomically(const std::string& path, std::string_view content) {

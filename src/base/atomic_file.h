@@ -46,9 +46,12 @@ void write_file_atomically(const std::string& path, std::string_view content);
 // or holds more than `max_bytes` bytes.
 std::string read_file(const std::string& path, uint64_t max_bytes);
 
-// Flushes the names in a folder to the device. Returns 0, or errno; file systems without such an
-// operation count as flushed.
-int sync_folder(const std::string& folder);
+// Flushes the names in a folder to the device; file systems without such an operation count as
+// flushed. Throws with exit code 74.
+void sync_folder(const std::string& folder);
+
+// The folder that a file lies in: "a/b" gives "a", "b" gives ".", "/b" gives "/".
+std::string folder_of(const std::string& path);
 
 // Writes all of `data` to a descriptor, past interrupted and short writes. Returns 0, or errno.
 int write_all(int fd, std::span<const std::byte> data);

@@ -278,9 +278,7 @@ std::string try_mirror(const Download& what, const std::string& url, Progress& p
 }
 
 void check_space(const Download& what, int64_t begun) {
-  const size_t slash = what.path.rfind('/');
-  const std::string folder = slash == std::string::npos ? "." : what.path.substr(0, slash + 1);
-  const uint64_t free = free_bytes(folder);
+  const uint64_t free = free_bytes(folder_of(what.path));
   const auto needed = static_cast<uint64_t>(std::max<int64_t>(0, what.bytes - begun));
   if (needed <= free) return;
   throw Error({.where = what.path,

@@ -227,9 +227,7 @@ void add_bench(CLI::App& app, Program& program) {
       ->check(count_range());
   command->add_option("--window-seconds", a->window_seconds, "least length of a window (default 1)")
       ->check(CLI::Range(0.0, 3600.0));
-  command->add_option("--set", a->sets, "KEY=VALUE: override a setting")
-      ->take_all()
-      ->allow_extra_args(false);
+  add_set_option(*command, a->sets);
   command->add_option("--out", a->out, "folder for run records");
   command->add_option("--measure-one", a->one, "measure one model in this process")->group("");
 }

@@ -29,6 +29,11 @@ CLI::App* add_command(CLI::App& parent, Program& program, const std::string& nam
   return command;
 }
 
+CLI::Option* add_set_option(CLI::App& command, std::vector<std::string>& sets,
+                            const std::string& help) {
+  return command.add_option("--set", sets, help)->take_all()->allow_extra_args(false);
+}
+
 CLI::Range count_range() { return CLI::Range(int64_t{1}, int64_t{1000000000}); }
 // CLI::Range would take a number past 64 bits for the largest one that fits.
 CLI::Validator seed_range() {

@@ -213,9 +213,7 @@ CLI::App* add_verb(CLI::App& data, Program& program, const std::shared_ptr<DataA
   auto* command =
       add_command(data, program, name, help, [&program, a, verb] { return verb(program, *a); });
   command->add_option("task", a->task, "a task (lra list tasks)")->required();
-  command->add_option("--set", a->sets, "task.KEY=VALUE: override a setting of the task")
-      ->take_all()
-      ->allow_extra_args(false);
+  add_set_option(*command, a->sets, "task.KEY=VALUE: override a setting of the task");
   return command;
 }
 

@@ -222,9 +222,7 @@ void add_mixer(CLI::App& app, Program& program) {
                    "BOOL, 1 = token), and all weights or none")
       ->required();
   command->add_option("--out", a->out, "safetensors to write: 'y' and the weights")->required();
-  command->add_option("--set", a->sets, "mixer.KEY=VALUE: override a setting")
-      ->take_all()
-      ->allow_extra_args(false);
+  add_set_option(*command, a->sets, "mixer.KEY=VALUE: override a setting");
   command->add_option("--seed", a->seed, "of fresh weights (default 0)")
       ->check(seed_range())
       ->each([a](const std::string&) { a->has_seed = true; });

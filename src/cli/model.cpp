@@ -49,9 +49,7 @@ void add_model(CLI::App& app, Program& program) {
   command->add_option("task", a->task, "a task")->required();
   command->add_option("model", a->model, "a model")->required();
   command->add_option("--preset", a->preset, "paper, release or small (default release)");
-  command->add_option("--set", a->sets, "KEY=VALUE: override a setting")
-      ->take_all()
-      ->allow_extra_args(false);
+  add_set_option(*command, a->sets);
 }
 
 }  // namespace lra::cli

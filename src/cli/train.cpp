@@ -143,9 +143,8 @@ void add_train(CLI::App& app, Program& program) {
   command->add_option("--data", a->data, "folder of the data; default $LRA_DATA, else ./data");
   option("--out", a->out, "run folder; default runs/TASK-MODEL-PRESET-sSEED");
   option("--seed", a->seed, "seed of weights, order and dropout (default 0)")->check(seed_range());
-  option("--set", a->sets, "KEY=VALUE: override a setting, as often as wanted")
-      ->take_all()
-      ->allow_extra_args(false);
+  add_set_option(*command, a->sets, "KEY=VALUE: override a setting, as often as wanted")
+      ->excludes(resume);
 }
 
 }  // namespace lra::cli

@@ -143,11 +143,17 @@ void backward_impl(const Tensor& grad_in, const OptTensor& grad_logsumexp_in, co
   });
 }
 
+// Calls an operator whose schema ends with the options.
+template <typename Op, typename... Inputs>
+auto call_with(const Op& op, const Options& o, const Inputs&... inputs) {
+  return op.call(inputs..., o.key_mask, o.query_mask, o.offsets, o.key_blocks, o.runs, o.sizes,
+                 o.scale, o.rate, o.key);
+}
+
 std::tuple<Tensor, Tensor> call_forward(const Tensor& q, const Tensor& k, const Tensor& v,
                                         const Options& o) {
   static const auto op = find_op<Forward>("lra::attention_forward");
-  return op.call(q, k, v, o.key_mask, o.query_mask, o.offsets, o.key_blocks, o.runs, o.sizes,
-                 o.scale, o.rate, o.key);
+  return call_with(op, o, q, k, v);
 }
 
 struct OutputGradients {
@@ -257,8 +263,17 @@ Tensor packed_op_autograd(const Tensor& qkv, LRA_ATTENTION_OPTIONS) {
   return PackedAttentionFunction::apply(qkv, options_of(LRA_ATTENTION_PASS));
 }
 
-double scale_or_default(double scale, int64_t head_dim) {
-  return scale != 0 ? scale : 1.0 / std::sqrt(static_cast<double>(head_dim));
+Options options_of(const AttentionPattern& pattern, const AttentionMask& mask,
+                   const AttentionDropout& dropout, double scale, int64_t head_dim) {
+  return {.key_mask = optional_tensor(mask.keys),
+          .query_mask = optional_tensor(mask.queries),
+          .offsets = optional_tensor(pattern.offsets),
+          .key_blocks = optional_tensor(pattern.key_blocks),
+          .runs = optional_tensor(pattern.runs),
+          .sizes = {pattern.query_block, pattern.key_block, pattern.left, pattern.right},
+          .scale = scale != 0 ? scale : 1.0 / std::sqrt(static_cast<double>(head_dim)),
+          .rate = dropout.rate,
+          .key = static_cast<int64_t>(dropout.key)};
 }
 
 }  // namespace
@@ -268,12 +283,7 @@ Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, const Attent
   static const auto op =
       find_op<Tensor(const Tensor&, const Tensor&, const Tensor&, LRA_ATTENTION_OPTION_TYPES)>(
           "lra::attention");
-  return op.call(
-      q, k, v, optional_tensor(mask.keys), optional_tensor(mask.queries),
-      optional_tensor(pattern.offsets), optional_tensor(pattern.key_blocks),
-      optional_tensor(pattern.runs),
-      std::vector<int64_t>{pattern.query_block, pattern.key_block, pattern.left, pattern.right},
-      scale_or_default(scale, q.size(-1)), dropout.rate, static_cast<int64_t>(dropout.key));
+  return call_with(op, options_of(pattern, mask, dropout, scale, q.size(-1)), q, k, v);
 }
 
 PartialAttention partial_attention(const Tensor& q, const Tensor& k, const Tensor& v,
@@ -282,12 +292,8 @@ PartialAttention partial_attention(const Tensor& q, const Tensor& k, const Tenso
   static const auto op = find_op<std::tuple<Tensor, Tensor>(
       const Tensor&, const Tensor&, const Tensor&, LRA_ATTENTION_OPTION_TYPES)>(
       "lra::attention_with_logsumexp");
-  auto [out, logsumexp] = op.call(
-      q, k, v, optional_tensor(mask.keys), optional_tensor(mask.queries),
-      optional_tensor(pattern.offsets), optional_tensor(pattern.key_blocks),
-      optional_tensor(pattern.runs),
-      std::vector<int64_t>{pattern.query_block, pattern.key_block, pattern.left, pattern.right},
-      scale_or_default(scale, q.size(-1)), dropout.rate, static_cast<int64_t>(dropout.key));
+  auto [out, logsumexp] =
+      call_with(op, options_of(pattern, mask, dropout, scale, q.size(-1)), q, k, v);
   return {out, logsumexp};
 }
 
@@ -311,12 +317,7 @@ Tensor packed_attention(const Tensor& qkv, const AttentionPattern& pattern,
                         const AttentionMask& mask, const AttentionDropout& dropout, double scale) {
   static const auto op =
       find_op<Tensor(const Tensor&, LRA_ATTENTION_OPTION_TYPES)>("lra::packed_attention");
-  return op.call(
-      qkv, optional_tensor(mask.keys), optional_tensor(mask.queries),
-      optional_tensor(pattern.offsets), optional_tensor(pattern.key_blocks),
-      optional_tensor(pattern.runs),
-      std::vector<int64_t>{pattern.query_block, pattern.key_block, pattern.left, pattern.right},
-      scale_or_default(scale, qkv.size(-1)), dropout.rate, static_cast<int64_t>(dropout.key));
+  return call_with(op, options_of(pattern, mask, dropout, scale, qkv.size(-1)), qkv);
 }
 
 AttentionPattern diagonal_pattern(int64_t length, int64_t block) {

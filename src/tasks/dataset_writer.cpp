@@ -31,14 +31,6 @@ std::string parent_of(const std::string& folder) {
   return parent.empty() ? "." : parent;
 }
 
-void sync_folder(const std::string& folder) {
-  const int fd = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (fd < 0) throw io_error(folder, "cannot open the folder", errno);
-  const int failed = ::fsync(fd) == 0 ? 0 : errno;
-  ::close(fd);
-  if (failed) throw io_error(folder, "cannot sync the folder", failed);
-}
-
 void refuse_existing(const std::string& folder) {
   if (!is_there(folder)) return;
   throw Error({.where = folder,

@@ -125,11 +125,6 @@ void check_progress(const SafetensorsFile& moments, const TrainProgress& of_weig
              ", in folder step_" + std::to_string(step));
 }
 
-void flush_names(const std::string& folder) {
-  const int code = sync_folder(folder);
-  if (code != 0) throw io_error(folder, "cannot flush the folder", code);
-}
-
 void remove_folder(const std::string& path) {
   std::error_code code;
   fs::remove_all(path, code);
@@ -193,7 +188,7 @@ std::string CheckpointStore::save(const FlatParameters& parameters, const TrainP
   put_in_place(partial, final_path);
   replace_link(folder_of("latest"), name);
   if (is_best) replace_link(folder_of("best"), name);
-  flush_names(folder_);
+  sync_folder(folder_);
   remove_folder(partial);
   remove_old(progress);
   return hash;
