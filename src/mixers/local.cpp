@@ -2,8 +2,10 @@
 // into contiguous blocks that do not overlap, and a token attends to its own block only. The last
 // block may be short.
 //
-// The released code attends within strided groups instead, under a misplaced mask
-// (docs/deviations.md, 4).
+// groups = "strided" is what the released code computes instead: token t of L belongs to group
+// t mod ceil(L / block), so that a group holds at most `block` tokens, spread over the whole
+// sequence. Its misplaced mask and its attended rounding rows are not repeated (docs/deviations.md,
+// 4 and 5).
 #include "mixers/all.h"
 #include "mixers/layers.h"
 #include "ops/attention.h"
@@ -11,11 +13,28 @@
 namespace lra::mixers {
 namespace {
 
+using at::Tensor;
+
+// Rows of t [B, num_groups * block, ...] sorted by group, and back. Which token stands in which
+// group is a transposed view, so that the gradient is a copy too.
+Tensor gather_groups(const Tensor& t, int64_t num_groups) {
+  return t.unflatten(1, {t.size(1) / num_groups, num_groups}).transpose(1, 2).flatten(1, 2);
+}
+
+Tensor scatter_groups(const Tensor& t, int64_t num_groups) {
+  return gather_groups(t, t.size(1) / num_groups);
+}
+
 class Local : public Mixer {
  public:
   struct Config {
     int64_t block = 50;
-    void fields(auto& f) { f("block", block, "tokens per block", at_least(1)); }
+    std::string groups = "contiguous";
+    void fields(auto& f) {
+      f("block", block, "tokens per block", at_least(1));
+      f("groups", groups, "neighbours, or tokens spread over the sequence as in the release",
+        one_of({"contiguous", "strided"}));
+    }
   };
 
   Local(const Config& config, const MixerShape& shape, Initializer& init) : config_(config) {
@@ -25,14 +44,32 @@ class Local : public Mixer {
         "output", std::make_shared<HeadMerge>(shape.model_dim, shape.heads, shape.head_dim, init));
   }
 
-  at::Tensor forward(const at::Tensor& x_BLD, const MixerContext& context) override {
-    const auto pattern = ops::diagonal_pattern(x_BLD.size(1), config_.block);
-    return output_->forward(ops::packed_attention(qkv_->forward(x_BLD), pattern,
-                                                  {context.mask_BL, context.mask_BL},
-                                                  {context.attention_dropout, context.key}));
+  Tensor forward(const Tensor& x_BLD, const MixerContext& context) override {
+    return config_.groups == "strided" ? strided(x_BLD, context)
+                                       : within_blocks(x_BLD, context.mask_BL, context);
   }
 
  private:
+  Tensor within_blocks(const Tensor& x_BLD, const Tensor& mask_BL, const MixerContext& context) {
+    return output_->forward(ops::packed_attention(
+        qkv_->forward(x_BLD), ops::diagonal_pattern(x_BLD.size(1), config_.block),
+        {mask_BL, mask_BL}, {context.attention_dropout, context.key}));
+  }
+
+  Tensor strided(const Tensor& x_BLD, const MixerContext& context) {
+    const int64_t length = x_BLD.size(1), num_groups = (length - 1) / config_.block + 1;
+    const int64_t missing = num_groups * config_.block - length;
+    Tensor x = x_BLD, mask_BL = context.mask_BL;
+    if (missing > 0) {
+      if (!mask_BL.defined()) mask_BL = at::ones({x.size(0), length}, at::kByte);
+      x = at::constant_pad_nd(x, {0, 0, 0, missing});
+      mask_BL = at::constant_pad_nd(mask_BL, {0, missing});
+    }
+    if (mask_BL.defined()) mask_BL = gather_groups(mask_BL, num_groups);
+    const Tensor y = within_blocks(gather_groups(x, num_groups), mask_BL, context);
+    return scatter_groups(y, num_groups).narrow(1, 0, length);
+  }
+
   Config config_;
   std::shared_ptr<HeadProjection> qkv_;
   std::shared_ptr<HeadMerge> output_;

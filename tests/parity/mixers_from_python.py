@@ -62,8 +62,10 @@ def transformer(x, valid, w, settings):
 
 
 def local(x, valid, w, settings):
-    block = np.arange(x.shape[1]) // settings["block"]
-    return attend(x, valid, w, block[:, None] == block[None, :])
+    length, block = x.shape[1], settings["block"]
+    t = np.arange(length)
+    group = t // block if settings["groups"] == "contiguous" else t % -(-length // block)
+    return attend(x, valid, w, group[:, None] == group[None, :])
 
 
 def sparse_transformer(x, valid, w, settings):
@@ -187,7 +189,8 @@ REFERENCES = [transformer, local, sparse_transformer, longformer, linformer, ref
 # Settings besides the defaults.
 CASES = {
     "transformer": [{}],
-    "local": [{"block": 8}, {"block": 50}],
+    "local": [{"block": 8}, {"block": 50}, {"block": 8, "groups": "strided"},
+              {"block": 50, "groups": "strided"}],
     "sparse_transformer": [{"summary": 2}, {"stride": 5, "causal": True, "global_first": True},
                            {"stride": 5, "summary": 3, "causal": True},
                            {"pattern": "strided", "global_first": True},

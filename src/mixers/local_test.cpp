@@ -1,0 +1,66 @@
+// Local attention in strided groups, the option that the released code computes.
+#include "mixers/all.h"
+#include "mixers/test_oracles.h"
+#include "mixers/test_variants.h"
+
+namespace lra::mixers {
+namespace {
+
+using at::Tensor;
+
+// Tokens listed group by group, each group filled up to `block` rows; -1 for a row that fills.
+std::vector<int64_t> strided_order(int64_t length, int64_t block) {
+  const int64_t num_groups = (length + block - 1) / block;
+  std::vector<int64_t> order;
+  for (int64_t group = 0; group < num_groups; ++group) {
+    for (int64_t member = 0; member < block; ++member) {
+      const int64_t token = member * num_groups + group;
+      order.push_back(token < length ? token : -1);
+    }
+  }
+  return order;
+}
+
+// Computed in the order of the groups, where the kernel takes its dropout decisions.
+Tensor strided_oracle(const OracleInput& in) {
+  const int64_t length = in.x_BLD.size(1), block = setting(in, "block");
+  const std::vector<int64_t> order = strided_order(length, block);
+  const auto rows = static_cast<int64_t>(order.size());
+  Tensor same_group = at::zeros({rows, rows}, at::kBool), take = at::zeros({rows}, at::kLong);
+  Tensor filled = at::zeros({rows}, at::kBool), place = at::zeros({length}, at::kLong);
+  for (int64_t a = 0; a < rows; ++a) {
+    for (int64_t b = 0; b < rows; ++b) same_group[a][b] = a / block == b / block;
+    if (order[a] < 0) continue;
+    filled[a] = true;
+    take[a] = order[a];
+    place[order[a]] = a;
+  }
+  OracleInput sorted = in;
+  sorted.x_BLD = in.x_BLD.index_select(1, take);
+  sorted.valid_BL = at::logical_and(in.valid_BL.index_select(1, take), filled);
+  return self_attention(sorted, same_group).index_select(1, place);
+}
+
+TEST(Local, AttendsWithinStridedGroups) {
+  for (const char* settings : {"block = 8\ngroups = 'strided'", "block = 3\ngroups = 'strided'",
+                               "block = 50\ngroups = 'strided'"}) {
+    expect_variant_agrees(kLocal, strided_oracle, settings);
+  }
+}
+
+// What tells the option from the default: a token far away is seen, the neighbour is not.
+TEST(Local, StridedGroupsSpanTheSequence) {
+  Initializer init(1);
+  const auto mixer =
+      kLocal.make(parse_toml("block = 4\ngroups = 'strided'", "test settings"),
+                  {.model_dim = 4, .heads = 1, .head_dim = 4, .max_length = 12}, init);
+  const Tensor x = ops::random_tensor({1, 12, 4}, 3).to(at::kFloat);
+  const Tensor before = mixer->forward(x, {});
+  Tensor changed = x.clone();
+  changed.select(1, 9).add_(1);
+  const Tensor moved = (mixer->forward(changed, {}) - before).abs().sum({0, 2}) > 0;
+  for (int64_t t = 0; t < 12; ++t) EXPECT_EQ(moved[t].item<bool>(), t % 3 == 0) << t;
+}
+
+}  // namespace
+}  // namespace lra::mixers
