@@ -10,7 +10,7 @@ namespace lra::mixers {
 extern const MixerSpec kTransformer, kLocal, kSparseTransformer, kLongformer, kLinformer, kReformer,
     kSinkhorn, kSynthesizer, kBigBird, kLinearTransformer, kPerformer;
 
-inline constexpr std::array<const MixerSpec*, 11> kAllMixers = {
+inline constexpr std::array kAllMixers = {
     &kTransformer, &kLocal,       &kSparseTransformer, &kLongformer,        &kLinformer, &kReformer,
     &kSinkhorn,    &kSynthesizer, &kBigBird,           &kLinearTransformer, &kPerformer};
 

@@ -6,6 +6,11 @@
 namespace lra::mixers {
 namespace {
 
+at::Tensor bigbird_oracle(const OracleInput& in);
+
+const ConformanceRow kRow{"bigbird", bigbird_oracle,
+                          "block = 4\nrandom_blocks = 2\nrandom_range = 'all'", 0};
+
 using at::Tensor;
 
 // Blocks that a query block of a sequence of `blocks` blocks attends to, before the random ones.
@@ -87,8 +92,6 @@ Tensor tokens_that_reach(const char* config, int64_t length, int64_t query) {
   return x.grad()[0].ne(0).any(-1);
 }
 
-}  // namespace
-
 Tensor bigbird_oracle(const OracleInput& in) {
   std::vector<Tensor> allowed;
   for (int64_t b = 0; b < in.x_BLD.size(0); ++b) {
@@ -102,8 +105,6 @@ Tensor bigbird_oracle(const OracleInput& in) {
       in, ops::dense_attention(heads_of(in, "qkv.weight", 0), heads_of(in, "qkv.weight", 1),
                                heads_of(in, "qkv.weight", 2), visible, in.dropout));
 }
-
-namespace {
 
 TEST(BigBird, DrawsFromTheFirst1024TokensAsReleased) {
   constexpr int64_t kLength = 1300;

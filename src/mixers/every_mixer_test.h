@@ -1,6 +1,6 @@
 // The conformance test of mixers runs over the table kAllMixers: every mixer is compared with a
-// dense oracle that shares no code with it. A new mixer fails until its oracle and test settings
-// are a row of kConformance in every_mixer_oracles_test.cpp.
+// dense oracle that shares no code with it. A new mixer fails until its test file holds a
+// ConformanceRow with its oracle and test settings.
 #pragma once
 
 #include <map>
@@ -36,6 +36,11 @@ struct Conformance {
   int64_t interchangeable;
 };
 
+// Puts a row into the table of the conformance tests; one constant in the test file of each mixer.
+struct ConformanceRow {
+  ConformanceRow(std::string_view name, Oracle oracle, const char* config, int64_t interchangeable);
+};
+
 // nullptr when the mixer has no row.
 const Conformance* find_conformance(const MixerSpec& spec);
 
@@ -64,8 +69,8 @@ class EveryMixer : public testing::TestWithParam<const MixerSpec*> {
   void SetUp() override {
     conformance_ = find_conformance(*GetParam());
     ASSERT_NE(conformance_, nullptr)
-        << "mixer '" << GetParam()->name
-        << "' has no oracle; add one to kConformance in src/mixers/every_mixer_oracles_test.cpp";
+        << "mixer '" << GetParam()->name << "' has no oracle; add a ConformanceRow to src/mixers/"
+        << GetParam()->name << "_test.cpp";
   }
   // Model width 6, which is no multiple of anything; heads * head_dim differs from it.
   TestedMixer tested(int64_t max_length, int64_t heads = 2, int64_t head_dim = 5) const {

@@ -1,4 +1,5 @@
-// Local attention in strided groups, the option that the released code computes.
+// The dense oracle of Local attention, and its strided groups, the option that the released code
+// computes.
 #include "mixers/all.h"
 #include "mixers/test_oracles.h"
 #include "mixers/test_variants.h"
@@ -7,6 +8,15 @@ namespace lra::mixers {
 namespace {
 
 using at::Tensor;
+
+Tensor local(const OracleInput& in) {
+  const int64_t length = in.x_BLD.size(1), block = setting(in, "block");
+  Tensor same_block = at::zeros({length, length}, at::kBool);
+  for (int64_t i = 0; i < length; ++i) {
+    for (int64_t j = 0; j < length; ++j) same_block[i][j] = i / block == j / block;
+  }
+  return self_attention(in, same_block);
+}
 
 // Tokens listed group by group, each group filled up to `block` rows; -1 for a row that fills.
 std::vector<int64_t> strided_order(int64_t length, int64_t block) {
@@ -40,6 +50,8 @@ Tensor strided_oracle(const OracleInput& in) {
   sorted.valid_BL = at::logical_and(in.valid_BL.index_select(1, take), filled);
   return self_attention(sorted, same_group).index_select(1, place);
 }
+
+const ConformanceRow kRow{"local", local, "block = 8", 8};
 
 TEST(Local, AttendsWithinStridedGroups) {
   for (const char* settings : {"block = 8\ngroups = 'strided'", "block = 3\ngroups = 'strided'",

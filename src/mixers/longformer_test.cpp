@@ -4,6 +4,11 @@
 namespace lra::mixers {
 namespace {
 
+at::Tensor longformer_oracle(const OracleInput& in);
+
+const ConformanceRow kRow{"longformer", longformer_oracle,
+                          "window = 6\nglobal_tokens = 2\ncausal = false", 0};
+
 using at::Tensor;
 
 // bool [L, L]: the window, and everything for global rows and columns; nothing later if causal.
@@ -44,8 +49,6 @@ TestedMixer two_heads(const Conformance& row, int64_t length) {
   return {kLongformer, row, {.model_dim = 6, .heads = 2, .head_dim = 5, .max_length = length}};
 }
 
-}  // namespace
-
 Tensor longformer_oracle(const OracleInput& in) {
   const int64_t length = in.x_BLD.size(1);
   const int64_t globals = std::min(setting(in, "global_tokens"), length);
@@ -76,8 +79,6 @@ Tensor longformer_oracle(const OracleInput& in) {
   if (globals > 0) out = out + values("global_key_value.weight", 1, is_global_L1);
   return merge_heads(in, out);
 }
-
-namespace {
 
 TEST(Longformer, AgreesWithItsDefinitionForEverySetting) {
   for (const char* config : {"window = 6\nglobal_tokens = 0\ncausal = false",

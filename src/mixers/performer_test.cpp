@@ -11,6 +11,10 @@ using at::Tensor;
 
 namespace {
 
+at::Tensor performer(const OracleInput& in);
+
+const ConformanceRow kRow{"performer", performer, "num_features = 7", 1};
+
 bool is_relu(const OracleInput& in) {
   const ConfigValue* features = in.config.find("features");
   return features && std::get<std::string>(features->value) == "relu";
@@ -25,8 +29,6 @@ Tensor feature_map(const OracleInput& in, const Tensor& x_BLHE, at::IntArrayRef 
   return (log_phi - log_phi.detach().amax(largest_over, true)).exp();
 }
 
-}  // namespace
-
 Tensor performer(const OracleInput& in) {
   Tensor weights_BHLS =
       at::einsum("blhr,bshr->bhls", {feature_map(in, heads_of(in, "qkv.weight", 0), {3}),
@@ -37,8 +39,6 @@ Tensor performer(const OracleInput& in) {
   return merge_heads(in,
                      at::einsum("bhls,bshe->blhe", {weights_BHLS, heads_of(in, "qkv.weight", 2)}));
 }
-
-namespace {
 
 TEST(Performer, AgreesWithItsOracleInEachVariant) {
   expect_variant_agrees(kPerformer, performer, "features = 'relu'");

@@ -5,6 +5,11 @@
 namespace lra::mixers {
 namespace {
 
+at::Tensor reformer_oracle(const OracleInput& in);
+
+const ConformanceRow kRow{"reformer", reformer_oracle,
+                          "rounds = 2\nchunk = 4\nbuckets = 6\ncausal = false", 0};
+
 using at::Tensor;
 
 constexpr uint64_t kKey = 0xC0FFEE;
@@ -233,11 +238,10 @@ TEST(Reformer, RefusesAnOddNumberOfBuckets) {
   EXPECT_THROW(tested(odd, 8).make(at::kFloat), Error);
 }
 
-}  // namespace
-
 at::Tensor reformer_oracle(const OracleInput& in) {
   return hashed_attention(in,
                           derive_key(0, RandomUse::kMixer, static_cast<uint32_t>(in.shape.layer)));
 }
+}  // namespace
 
 }  // namespace lra::mixers

@@ -4,6 +4,11 @@
 namespace lra::mixers {
 namespace {
 
+at::Tensor sinkhorn_oracle(const OracleInput& in);
+
+const ConformanceRow kRow{"sinkhorn", sinkhorn_oracle,
+                          "block = 8\niterations = 3\ntemperature = 0.75", 0};
+
 using at::Tensor;
 
 double number(const OracleInput& in, const char* name) {
@@ -99,8 +104,6 @@ TestedMixer two_heads(const Conformance& row, int64_t length) {
   return {kSinkhorn, row, {.model_dim = 6, .heads = 2, .head_dim = 5, .max_length = length}};
 }
 
-}  // namespace
-
 Tensor sinkhorn_oracle(const OracleInput& in) { return definition(in, false); }
 
 namespace {
@@ -117,6 +120,7 @@ TEST(Sinkhorn, AddsGumbelNoiseWhileTraining) {
     }
   }
 }
+}  // namespace
 
 TEST(Sinkhorn, DrawsOtherNoiseUnderAnotherKeyAndNoneWhenToldSo) {
   const auto run = [](const char* config, uint64_t key, bool training) {

@@ -5,6 +5,12 @@
 namespace lra::mixers {
 namespace {
 
+at::Tensor sparse_transformer_oracle(const OracleInput& in);
+
+const ConformanceRow kRow{
+    "sparse_transformer", sparse_transformer_oracle,
+    "pattern = 'fixed'\nstride = 8\nsummary = 3\ncausal = false\nglobal_first = false", 8};
+
 using at::Tensor;
 
 constexpr uint64_t kKey = 0xC0FFEE;
@@ -179,8 +185,6 @@ TEST(SparseTransformer, RefusesAnUnknownPattern) {
   EXPECT_THROW(tested(conformance, 8).make(at::kFloat), Error);
 }
 
-}  // namespace
-
 at::Tensor sparse_transformer_oracle(const OracleInput& in) {
   const int64_t batch = in.x_BLD.size(0), length = in.x_BLD.size(1), heads = in.shape.heads;
   Tensor allowed = at::zeros({batch, heads, length, length}, at::kBool);
@@ -195,5 +199,6 @@ at::Tensor sparse_transformer_oracle(const OracleInput& in) {
   const Tensor weights = scores.masked_fill(~allowed, -1e30).softmax(-1) * allowed * factors;
   return merge_heads(in, at::einsum("bhls,bshe->blhe", {weights, heads_of(in, "qkv.weight", 2)}));
 }
+}  // namespace
 
 }  // namespace lra::mixers

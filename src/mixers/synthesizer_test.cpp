@@ -11,6 +11,10 @@ using at::Tensor;
 
 namespace {
 
+at::Tensor synthesizer(const OracleInput& in);
+
+const ConformanceRow kRow{"synthesizer", synthesizer, "rank = 3", 0};
+
 bool is_on(const OracleInput& in, const char* name) {
   const ConfigValue* found = in.config.find(name);
   return found && std::get<bool>(found->value);
@@ -51,8 +55,6 @@ Tensor synthetic_scores(const OracleInput& in) {
   return all.narrow(1, 0, length).unsqueeze(0);
 }
 
-}  // namespace
-
 Tensor synthesizer(const OracleInput& in) {
   const int64_t length = in.x_BLD.size(1);
   const bool dot_product = is_on(in, "dot_product");
@@ -74,8 +76,6 @@ Tensor synthesizer(const OracleInput& in) {
   }
   return merge_heads(in, at::einsum("bhls,bshe->blhe", {weights, v}));
 }
-
-namespace {
 
 class SynthesizerVariant : public testing::TestWithParam<const char*> {};
 

@@ -1,13 +1,10 @@
-// What the dense oracles of several mixers share, and the oracles that have a file of their own.
+// What the dense oracles of several mixers share.
 #pragma once
 
 #include "mixers/every_mixer_test.h"
 #include "ops/test_attention.h"
 
 namespace lra::mixers {
-
-at::Tensor reformer_oracle(const OracleInput& in);
-at::Tensor sparse_transformer_oracle(const OracleInput& in);
 
 inline int64_t setting(const OracleInput& in, const char* name) {
   return std::get<int64_t>(in.config.find(name)->value);
@@ -32,12 +29,5 @@ inline at::Tensor self_attention(const OracleInput& in, const at::Tensor& allowe
       in, ops::dense_attention(heads_of(in, "qkv.weight", 0), heads_of(in, "qkv.weight", 1),
                                heads_of(in, "qkv.weight", 2), allowed, in.dropout));
 }
-
-at::Tensor performer(const OracleInput& in);    // performer_test.cpp
-at::Tensor synthesizer(const OracleInput& in);  // synthesizer_test.cpp
-// bigbird_test.cpp, longformer_test.cpp, sinkhorn_test.cpp
-at::Tensor bigbird_oracle(const OracleInput& in);
-at::Tensor longformer_oracle(const OracleInput& in);
-at::Tensor sinkhorn_oracle(const OracleInput& in);
 
 }  // namespace lra::mixers
