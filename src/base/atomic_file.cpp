@@ -1,7 +1,6 @@
 #include "base/atomic_file.h"
 
 #include <fcntl.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
@@ -12,6 +11,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/lock_file.h"
 #include "base/text_format.h"
 
 namespace lra {
@@ -173,27 +173,14 @@ void make_folder(const std::string& path) {
   }
 }
 
-FileLock::FileLock(const std::string& path, const std::string& what)
-    : fd_(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666)) {
-  if (fd_ < 0) throw io_error(path, "the lock file cannot be opened", errno);
-  int result;
-  do result = ::flock(fd_, LOCK_EX | LOCK_NB);
-  while (result != 0 && errno == EINTR);
-  if (result != 0) {
-    const int problem = errno;
-    char owner[32] = {};
-    const ssize_t length = ::read(fd_, owner, sizeof owner - 1);
-    ::close(fd_);
-    if (problem != EWOULDBLOCK) throw io_error(path, "cannot be locked", problem);
-    const std::string process = length > 0 ? " (process " + std::string(owner) + ")" : "";
-    throw Error({.where = path,
-                 .what = what + " is in use by another process" + process,
-                 .expected = "",
-                 .advice = "wait until it has ended, or choose another place"});
-  }
-  // For the message above only, so a full disk does not matter.
-  const std::string owner = std::to_string(::getpid());
-  if (::ftruncate(fd_, 0) == 0) write_all(fd_, std::as_bytes(std::span(owner)));
+FileLock::FileLock(const std::string& path, const std::string& what) : fd_(try_lock_file(path)) {
+  if (fd_ >= 0) return;
+  const std::string owner = lock_owner(path);
+  const std::string process = owner.empty() ? "" : " (process " + owner + ")";
+  throw Error({.where = path,
+               .what = what + " is in use by another process" + process,
+               .expected = "",
+               .advice = "wait until it has ended, or choose another place"});
 }
 
 FileLock::~FileLock() { ::close(fd_); }

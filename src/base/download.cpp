@@ -23,6 +23,8 @@ namespace lra {
 namespace {
 
 constexpr long kMaxRedirects = 5;
+constexpr long kSlowestBytesPerSecond = 1024;  // slower than that is a stall
+constexpr size_t kMaxHeaderBytes = size_t{256} << 10;
 
 // What ended one transfer.
 enum class Outcome { kComplete, kBroken, kRefused };
@@ -133,7 +135,7 @@ class Transfer {
     set(CURLOPT_REDIR_PROTOCOLS, static_cast<long>(CURLPROTO_HTTP | CURLPROTO_HTTPS));
 #endif
     set(CURLOPT_CONNECTTIMEOUT_MS, static_cast<long>(what_.connect_timeout_s * 1000));
-    set(CURLOPT_LOW_SPEED_LIMIT, 1L);
+    set(CURLOPT_LOW_SPEED_LIMIT, kSlowestBytesPerSecond);
     set(CURLOPT_LOW_SPEED_TIME, static_cast<long>(std::ceil(what_.stall_timeout_s)));
     set(CURLOPT_USERAGENT, "lra");
     set(CURLOPT_WRITEFUNCTION, &Transfer::on_data);
@@ -153,14 +155,20 @@ class Transfer {
     return static_cast<Transfer*>(self)->take({data, count}) ? count : CURL_WRITEFUNC_ERROR;
   }
   static size_t on_header(char* data, size_t size, size_t count, void* self) {
-    static_cast<Transfer*>(self)->take_header({data, size * count});
-    return size * count;
+    return static_cast<Transfer*>(self)->take_header({data, size * count}) ? size * count : 0;
   }
   static int on_progress(void*, curl_off_t, curl_off_t, curl_off_t, curl_off_t) {
     return stop_requested() ? 1 : 0;
   }
 
-  void take_header(std::string_view line) {
+  bool take_header(std::string_view line) {
+    header_bytes_ += line.size();
+    if (header_bytes_ > kMaxHeaderBytes) return refuse("sends headers without end");
+    note_range(line);
+    return true;
+  }
+
+  void note_range(std::string_view line) {
     if (line.starts_with("HTTP/")) range_begin_ = -1;  // the headers of a redirect are void
     constexpr std::string_view kName = "content-range:";
     if (line.size() < kName.size()) return;
@@ -232,6 +240,7 @@ class Transfer {
   std::unique_ptr<CURL, Free> curl_;
   std::string range_, refusal_;
   bool started_ = false;
+  size_t header_bytes_ = 0;
   int disk_errno_ = 0;
   int64_t range_begin_ = -1;
 };

@@ -18,7 +18,7 @@ struct Download {
   int64_t max_bytes = int64_t{64} << 30;  // where the size is not known
   int attempts = 3;                       // for each mirror, while it answers at all
   double connect_timeout_s = 30;
-  double stall_timeout_s = 30;  // without a byte
+  double stall_timeout_s = 30;  // with less than 1 KiB a second
 };
 
 // Bytes arrive in path.part, which stays when the transfer breaks off; the finished file is

@@ -255,7 +255,7 @@ void add_data(CLI::App& app, Program& program) {
       ->check(sha256_digits());
   fetch_command
       ->add_option("--timeout", a->timeout_s,
-                   "seconds without a byte after which a mirror is given up (default 30)")
+                   "seconds below 1 KiB/s after which a mirror is given up (default 30)")
       ->check(CLI::Range(1.0, 3600.0));
 
   auto* check_command =

@@ -94,6 +94,17 @@ void check_content(const Shard& shard) {
   }
 }
 
+// Side files are read whole when they are needed; here only their hash is compared.
+void verify_side_files(const std::string& folder, const Manifest& manifest) {
+  for (const auto& [name, info] : manifest.side_files) {
+    const MappedFile file(folder + "/" + name);
+    expect_number(file.path(), "size in bytes", file.bytes().size(),
+                  static_cast<uint64_t>(info.num_bytes));
+    const std::string hash = to_hex(hash128(file.bytes()));
+    if (hash != info.xxh3) damaged(file.path(), "content hash is " + hash, info.xxh3);
+  }
+}
+
 Shard open_shard(const std::string& folder, const ShardInfo& info, const Manifest& manifest,
                  bool verify) {
   Shard shard{.file = MappedFile(folder + "/" + info.file), .header = {}};
@@ -211,6 +222,7 @@ Dataset Dataset::open(const std::string& folder, bool verify) {
   dataset.folder_ = folder;
   dataset.manifest_ = parse_manifest(read_file(manifest_path, kMaxManifestBytes), manifest_path);
   const Manifest& manifest = dataset.manifest_;
+  if (verify) verify_side_files(folder, manifest);
   for (const auto& [name, listed] : manifest.splits) {
     const std::vector<ShardInfo>& infos = listed;  // lambdas cannot capture a structured binding
     std::vector<std::optional<Shard>> opened(infos.size());

@@ -4,9 +4,9 @@
 // numbers little-endian: a 64-byte header (shard_format.h); labels (int32, one per example, padded
 // with zeros to a multiple of 8 bytes); offsets (uint64, num_sequences + 1, in tokens, the first
 // 0); tokens (uint8 or uint16, one sequence after another, without padding). An example has
-// num_towers consecutive sequences. Every shard's XXH3-128 stands in the manifest and is checked at
-// open unless told not to; counts, sizes and offsets are checked always, so a damaged file is an
-// lra::Error.
+// num_towers consecutive sequences. The XXH3-128 of every shard and side file stands in the
+// manifest and is checked at open unless told not to; the manifest's own hash, counts, sizes and
+// offsets are checked always, so a damaged file is an lra::Error.
 #pragma once
 
 #include <cstdint>

@@ -170,6 +170,22 @@ TEST(Dataset, EveryFlippedBitIsNoticed) {
   EXPECT_EQ(open_error(folder), "");
 }
 
+// Counts, settings, notes, hashes and white space alike.
+TEST(Dataset, EveryFlippedBitOfTheManifestIsNoticed) {
+  const TestFolder root;
+  const std::string folder = root.path("data"), path = folder + "/manifest.json";
+  write_small(folder);
+  const std::string good = slurp(path);
+  for (size_t i = 0; i < good.size() * 8; ++i) {
+    std::string bad = good;
+    bad[i / 8] = static_cast<char>(bad[i / 8] ^ (1 << (i % 8)));
+    spill(path, bad);
+    ASSERT_NE(open_error(folder, false), "") << "bit " << i;
+  }
+  spill(path, good);
+  EXPECT_EQ(open_error(folder), "");
+}
+
 TEST(Dataset, EveryTruncationIsNoticed) {
   const TestFolder root;
   const std::string folder = root.path("data");
@@ -209,12 +225,20 @@ TEST(Dataset, ForgedHeadersAreRefusedEvenWithoutTheHash) {
   EXPECT_NE(forge(sizeof(ShardHeader), UINT64_MAX).find("negative"), std::string::npos);
 }
 
+// The text as schema 1 had it: without its own hash, which a forger would compute anew.
+std::string without_own_hash(std::string text) {
+  const size_t hash = text.rfind(",\n  \"xxh3\"");
+  text.replace(hash, text.size() - hash, "\n}\n");
+  text.replace(text.find("\"schema\": 2"), 11, "\"schema\": 1");
+  return text;
+}
+
 TEST(Dataset, LyingManifestsAreRefused) {
   const TestFolder root;
   const std::string folder = root.path("data");
   write_small(folder);
   const std::string path = folder + "/manifest.json";
-  const std::string good = slurp(path);
+  const std::string good = without_own_hash(slurp(path));
   const auto with = [&](const std::string& from, const std::string& to) {
     std::string bad = good;
     const size_t at = bad.find(from);
@@ -224,7 +248,9 @@ TEST(Dataset, LyingManifestsAreRefused) {
     return open_error(folder);
   };
   EXPECT_EQ(with("\"schema\": 1", "\"schema\": 1"), "");
+  EXPECT_NE(with("\"schema\": 1", "\"schema\": 3"), "");
   EXPECT_NE(with("\"schema\": 1", "\"schema\": 2"), "");
+  EXPECT_NE(with("\"schema\": 1", "\"schema\": 0"), "");
   EXPECT_NE(with("\"num_towers\": 2", "\"num_towers\": 1"), "");
   EXPECT_NE(with("\"num_towers\": 2", "\"num_towers\": 3"), "");
   EXPECT_NE(with("\"token_bytes\": 1", "\"token_bytes\": 2"), "");
@@ -249,7 +275,8 @@ TEST(Dataset, ChangedSideFilesAreNoticed) {
   const TestFolder root;
   write_small(root.path("data"));
   spill(root.path("data") + "/names.tsv", "a\nc\n");
-  const Dataset dataset = Dataset::open(root.path("data"));
+  EXPECT_NE(open_error(root.path("data")).find("names.tsv"), std::string::npos);
+  const Dataset dataset = Dataset::open(root.path("data"), false);
   EXPECT_THROW(dataset.read_side_file("names.tsv"), Error);
   EXPECT_THROW(dataset.read_side_file("other.tsv"), Error);
   EXPECT_THROW(dataset.split("val"), Error);

@@ -67,6 +67,11 @@ struct DatasetWriter::State {
   std::vector<std::byte> tokens;
   uint64_t num_tokens = 0;
 
+  ~State() {
+    std::error_code ignored;  // a destructor has nobody to tell
+    if (lock) fs::remove(lock_path, ignored);
+  }
+
   void flush() {
     if (labels.empty()) return;
     std::vector<ShardInfo>& shards = manifest.splits.at(split);
@@ -146,7 +151,6 @@ DatasetWriter::DatasetWriter(const std::string& folder, Manifest manifest, int64
 DatasetWriter::~DatasetWriter() {
   std::error_code ignored;  // a destructor has nobody to tell
   if (!state_->finished) fs::remove_all(state_->partial, ignored);
-  fs::remove(state_->lock_path, ignored);
 }
 
 void DatasetWriter::begin_split(const std::string& name) {

@@ -6,6 +6,7 @@
 #include "base/download.h"
 #include "base/error.h"
 #include "base/text_format.h"
+#include "tasks/files.h"
 #include "tasks/tar_archive.h"
 
 namespace lra::tasks {
@@ -22,6 +23,33 @@ std::string below(const std::string& path, const std::string& folder) {
   return at == std::string::npos ? "" : inner.substr(at + folder.size() + 2);
 }
 
+// Removes what was begun, unless it has been renamed.
+struct Unfinished {
+  std::string path;
+  ~Unfinished() {
+    std::error_code ignored;  // a destructor has nobody to tell
+    std::filesystem::remove_all(path, ignored);
+  }
+};
+
+// One file of the archive. Two entries that want the same place are refused: which of them counts
+// would depend on the reader.
+void unpack_file(TarArchive& tar, const std::string& archive, const std::string& path) {
+  const std::filesystem::path folder = std::filesystem::path(path).parent_path();
+  std::error_code failed;
+  std::filesystem::create_directories(folder, failed);
+  if (is_there(path) || !is_folder(folder)) {
+    if (failed && failed != std::errc::not_a_directory && failed != std::errc::file_exists) {
+      throw io_error(folder.string(), "the folder cannot be made", failed.value());
+    }
+    throw Error({.where = archive,
+                 .what = "entry '" + printable(tar.name()) + "' stands where another one does",
+                 .expected = "the archive of the Long Range Arena",
+                 .advice = "fetch it again"});
+  }
+  tar.write_to(path);
+}
+
 }  // namespace
 
 std::string unpack_folder(const std::string& archive, const std::string& folder,
@@ -29,16 +57,16 @@ std::string unpack_folder(const std::string& archive, const std::string& folder,
   namespace fs = std::filesystem;
   const std::string target = out + "/" + folder, unfinished = target + ".part";
   if (fs::exists(target)) return target;
+  make_folder(out);
   const FileLock lock(target + ".lock", "the folder " + target);
   fs::remove_all(unfinished);
+  const Unfinished removed_at_the_end{unfinished};
   TarArchive tar(archive, "the archive of the Long Range Arena", kReleaseLimits);
   int64_t files = 0;
   while (tar.next()) {
     const std::string name = below(tar.name(), folder);
     if (!tar.is_file() || name.empty()) continue;
-    const std::string path = unfinished + "/" + name;
-    make_folder(fs::path(path).parent_path());
-    tar.write_to(path);
+    unpack_file(tar, archive, unfinished + "/" + name);
     ++files;
   }
   if (files == 0) {

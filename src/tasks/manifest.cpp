@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "base/hash.h"
 #include "base/json.h"
 
 namespace lra::tasks {
@@ -114,6 +115,7 @@ std::string manifest_text(const Manifest& manifest) {
     json["side_files"][file] = {{"num_bytes", info.num_bytes}, {"xxh3", info.xxh3}};
   }
   json["notes"] = manifest.notes;
+  if (manifest.schema > 1) json["xxh3"] = to_hex(hash128(json_text(json, 2)));
   return json_text(json, 2) + "\n";
 }
 
@@ -121,10 +123,7 @@ Manifest parse_manifest(std::string_view text, const std::string& name) {
   const Json json = parse_json(text, name);
   JsonFields fields(json, name);
   Manifest manifest;
-  const auto schema = fields.get<int64_t>("schema");
-  if (schema != kManifestSchema) {
-    fields.fail("schema", "is " + std::to_string(schema), std::to_string(kManifestSchema));
-  }
+  manifest.schema = static_cast<int>(number_between(fields, "schema", 1, kManifestSchema));
   manifest.task = fields.get<std::string>("task");
   manifest.task_version = count_of(fields, "task_version");
   manifest.source = fields.get<std::string>("source");
@@ -142,7 +141,15 @@ Manifest parse_manifest(std::string_view text, const std::string& name) {
   parse_splits(fields.object("splits"), name, manifest);
   parse_side_files(fields.object("side_files"), manifest);
   manifest.notes = fields.get<std::vector<std::string>>("notes");
+  if (manifest.schema > 1) hash_of(fields);
   fields.finish();
+  // Settings and notes can hold anything, so only the hash tells that a bit of them has changed.
+  if (manifest.schema > 1 && text != manifest_text(manifest)) {
+    throw Error({.where = name,
+                 .what = "is not as it was written: its content does not match its hash",
+                 .expected = "",
+                 .advice = "the file is damaged or was edited: prepare the dataset again"});
+  }
   return manifest;
 }
 

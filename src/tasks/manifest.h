@@ -9,7 +9,8 @@
 
 namespace lra::tasks {
 
-inline constexpr int kManifestSchema = 1;
+// Schema 1 is the same without the hash of the text itself; it is still read.
+inline constexpr int kManifestSchema = 2;
 inline constexpr const char* kManifestFile = "manifest.json";
 
 struct ShardInfo {
@@ -39,10 +40,12 @@ struct Manifest {
   std::vector<std::string> notes;  // "sample 17 of train drawn again once: duplicate"
 };
 
+// JSON that ends with its own XXH3-128, over the text without that field.
 std::string manifest_text(const Manifest& manifest);
 
 // Strict: unknown, missing or ill-typed fields, names that are not plain file names, negative
-// counts and unknown schemas are an lra::Error that names `name`.
+// counts, unknown schemas, and a text that is not what manifest_text() wrote, to the byte, are an
+// lra::Error that names `name`.
 Manifest parse_manifest(std::string_view text, const std::string& name);
 
 // A name that can stand in a folder and leads nowhere else: letters, digits, '.', '_', '-', not

@@ -3,6 +3,8 @@
 #include <archive.h>
 #include <archive_entry.h>
 
+#include <algorithm>
+#include <filesystem>
 #include <string_view>
 
 #include "base/atomic_file.h"
@@ -10,11 +12,14 @@
 #include "base/text_format.h"
 #include "tasks/files.h"
 #include "tasks/stopping.h"
+#include "tasks/utf8.h"
 
 namespace lra::tasks {
 namespace {
 
 constexpr size_t kReadBlock = 1 << 18;
+constexpr int64_t kHeaderBytes = 512;  // of each entry
+constexpr size_t kMaxNameBytes = 1000;
 
 // Absolute, or climbing out of its folder.
 bool is_escaping(std::string_view path) {
@@ -25,6 +30,11 @@ bool is_escaping(std::string_view path) {
     path.remove_prefix(slash == std::string_view::npos ? path.size() : slash + 1);
   }
   return false;
+}
+
+bool has_control_characters(std::string_view name) {
+  return std::any_of(name.begin(), name.end(),
+                     [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; });
 }
 
 }  // namespace
@@ -40,6 +50,11 @@ TarArchive::TarArchive(const std::string& path, const std::string& expected, con
   archive_read_support_filter_xz(handle_.get());
   archive_read_support_format_tar(handle_.get());
   if (!tasks::is_file(path)) fail("no such file");
+  std::error_code failed;
+  const auto bytes = static_cast<int64_t>(std::filesystem::file_size(path, failed));
+  if (failed) throw io_error(path, "cannot be examined", failed.value());
+  max_total_bytes_ = std::min(limits_.total_bytes,
+                              kFreeBytes + std::min(bytes, limits_.total_bytes) * kMaxExpansion);
   if (archive_read_open_filename(handle_.get(), path.c_str(), kReadBlock) != ARCHIVE_OK) {
     fail("is not a tar archive" + reason());
   }
@@ -64,15 +79,24 @@ bool TarArchive::next() {
 
 void TarArchive::check(archive_entry* entry) {
   const std::string quoted = "entry '" + printable(name_) + "'";
+  if (has_control_characters(name_)) fail(quoted + " has control characters in its name");
+  if (!is_utf8({reinterpret_cast<const uint8_t*>(name_.data()), name_.size()})) {
+    fail(quoted + " has a name that is not UTF-8");
+  }
+  if (name_.size() > kMaxNameBytes) fail(quoted.substr(0, 80) + "... has an over-long name");
   if (is_escaping(name_)) fail(quoted + " leads out of the archive");
   if (archive_entry_hardlink(entry) || archive_entry_symlink(entry)) fail(quoted + " is a link");
   const auto type = archive_entry_filetype(entry);
   if (type != AE_IFREG && type != AE_IFDIR) fail(quoted + " is a special file");
   is_file_ = type == AE_IFREG;
   size_ = archive_entry_size(entry);
-  total_bytes_ += size_;
-  if (size_ < 0 || size_ > limits_.entry_bytes || total_bytes_ > limits_.total_bytes) {
+  if (size_ < 0 || size_ > limits_.entry_bytes) {
     fail(quoted + " has an absurd size, " + std::to_string(size_));
+  }
+  if (archive_entry_sparse_count(entry) > 0) fail(quoted + " has holes");
+  total_bytes_ += kHeaderBytes + size_;
+  if (total_bytes_ > max_total_bytes_) {
+    fail("unpacks to over " + thousands(max_total_bytes_) + " bytes, too much for its size");
   }
 }
 

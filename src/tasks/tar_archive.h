@@ -11,14 +11,18 @@ struct archive_entry;
 
 namespace lra::tasks {
 
-// Throws lra::Error that names the archive when it is none, is damaged, has links or special files,
-// absolute names, names with "..", or absurd sizes.
+// Throws lra::Error that names the archive when it is none, is damaged, has links, special files or
+// files with holes, absolute names, names with ".." or control characters, names that are
+// over-long or not UTF-8, or absurd sizes. Sizes
+// are judged by what headers say, before anything is unpacked.
 class TarArchive {
  public:
   // Bounds that stop archives which unpack to far more than they seem to hold. By default somewhat
-  // above the largest archive of one task: 100,000 entries and 370 MB.
+  // above the largest archive of one task: 100,000 entries and 370 MB. Official archives unpack to
+  // at most 10 times their size; kMaxExpansion times, and some for small ones, is a bomb.
+  static constexpr int64_t kMaxExpansion = 100, kFreeBytes = int64_t{64} << 20;
   struct Limits {
-    int64_t entries = 1000000;
+    int64_t entries = 200000;
     int64_t entry_bytes = int64_t{1} << 30;
     int64_t total_bytes = int64_t{4} << 30;
   };
@@ -53,7 +57,7 @@ class TarArchive {
   std::string path_, expected_, name_;
   std::unique_ptr<archive, FreeArchive> handle_;
   bool is_file_ = false;
-  int64_t size_ = 0, num_entries_ = 0, total_bytes_ = 0;
+  int64_t size_ = 0, num_entries_ = 0, total_bytes_ = 0, max_total_bytes_ = 0;
 };
 
 }  // namespace lra::tasks

@@ -1,11 +1,16 @@
 #include "training/prepare_data.h"
 
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <functional>
 
 #include "base/atomic_file.h"
+#include "base/lock_file.h"
 #include "base/progress.h"
+#include "base/text_format.h"
 #include "tasks/all.h"
+#include "tasks/stopping.h"
 
 namespace lra::training {
 namespace {
@@ -16,6 +21,47 @@ bool is_prepared(const std::string& folder) { return fs::exists(folder + "/manif
 
 std::string prepared_folder(const tasks::TaskSpec& spec, const std::string& root) {
   return is_prepared(root) ? root : root + "/" + std::string(spec.name);
+}
+
+// Says once that another process is at it, and stops when asked to.
+std::function<void()> patience(const std::string& folder, bool quiet) {
+  return [folder, quiet, told = false]() mutable {
+    tasks::throw_if_stopped();
+    if (!quiet && !told) {
+      std::fprintf(stderr, "waiting for another process that prepares %s\n",
+                   printable(folder).c_str());
+    }
+    told = true;
+  };
+}
+
+// `sources` empty: the examples are generated.
+void prepare(const tasks::TaskSpec& spec, const tasks::Task& task, const std::string& folder,
+             const std::vector<std::string>& sources, bool quiet) {
+  const std::string name(spec.name);
+  Progress progress({.description = sources.empty() ? "make " + name : "import " + name,
+                     .total = 0,
+                     .unit = "ex",
+                     .unit_scale = true,
+                     .quiet = quiet});
+  if (sources.empty()) {
+    task.make({.out = folder, .seed = 0, .num_train = {}, .num_val = {}, .num_test = {}}, progress);
+  } else {
+    task.import(sources, folder, progress);
+  }
+  progress.finish();
+}
+
+// Processes that start at once on one data root: the first prepares, the others wait and use what
+// it made. When it fails, the next one tries.
+void prepare_in_turn(const tasks::TaskSpec& spec, const tasks::Task& task,
+                     const std::string& folder, const std::vector<std::string>& sources,
+                     bool quiet) {
+  const WaitingLock turn(folder + ".turn", patience(folder, quiet));
+  if (is_prepared(folder)) return;
+  // `lra data make` and `lra data import` do not take turns, but lock what they write.
+  { const WaitingLock writer(folder + ".lock", patience(folder, quiet)); }
+  if (!is_prepared(folder)) prepare(spec, task, folder, sources, quiet);
 }
 
 }  // namespace
@@ -36,26 +82,15 @@ tasks::Dataset prepare_data(const tasks::TaskSpec& spec, const tasks::Task& task
   const std::string folder = prepared_folder(spec, root), name(spec.name);
   if (!is_prepared(folder)) {
     const auto sources = task.find_sources(root);
-    Progress progress({.description = sources.empty() ? "make " + name : "import " + name,
-                       .total = 0,
-                       .unit = "ex",
-                       .unit_scale = true,
-                       .quiet = quiet});
-    if (!sources.empty()) {
-      make_folder(root);
-      task.import(sources, folder, progress);
-    } else if (task.can_generate()) {
-      make_folder(root);
-      task.make({.out = folder, .seed = 0, .num_train = {}, .num_val = {}, .num_test = {}},
-                progress);
-    } else {
+    if (sources.empty() && !task.can_generate()) {
       throw Error({.where = root,
                    .what = "there is no data for " + name,
                    .expected = folder + " as 'lra data import " + name + "' writes it",
                    .advice = "import a copy with 'lra data import " + name + " FROM --out " +
                              folder + "', or name the data folder with --data or LRA_DATA"});
     }
-    progress.finish();
+    make_folder(root);
+    prepare_in_turn(spec, task, folder, sources, quiet);
   }
   return tasks::open_dataset(spec, task, folder);
 }

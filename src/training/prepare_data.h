@@ -15,8 +15,9 @@ std::string data_root(const std::string& given);
 bool data_available(const tasks::TaskSpec& spec, const tasks::Task& task, const std::string& root);
 
 // Opens ROOT/TASK (or ROOT itself when it is a prepared folder of this task). Imports official
-// files found under ROOT, or generates, into ROOT/TASK when there is none. Throws lra::Error that
-// says where to put what.
+// files found under ROOT, or generates, into ROOT/TASK when there is none. Of several processes
+// that start at once one prepares and the others wait. Throws lra::Error that says where to put
+// what.
 tasks::Dataset prepare_data(const tasks::TaskSpec& spec, const tasks::Task& task,
                             const std::string& root, bool quiet);
 

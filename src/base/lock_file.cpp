@@ -1,0 +1,75 @@
+#include "base/lock_file.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cctype>
+#include <cerrno>
+#include <chrono>
+#include <thread>
+
+#include "base/atomic_file.h"
+#include "base/error.h"
+
+namespace lra {
+namespace {
+
+// Whether `path` still names the open file, which its last owner may have removed.
+bool still_named(int fd, const std::string& path) {
+  struct stat opened {
+  }, named{};
+  return ::fstat(fd, &opened) == 0 && ::stat(path.c_str(), &named) == 0 &&
+         opened.st_dev == named.st_dev && opened.st_ino == named.st_ino;
+}
+
+}  // namespace
+
+int try_lock_file(const std::string& path) {
+  for (;;) {
+    const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    if (fd < 0) throw io_error(path, "the lock file cannot be opened", errno);
+    int result;
+    do result = ::flock(fd, LOCK_EX | LOCK_NB);
+    while (result != 0 && errno == EINTR);
+    const int problem = result == 0 ? 0 : errno;
+    if (problem == 0 && still_named(fd, path)) {
+      // For messages only, so a full disk does not matter.
+      const std::string owner = std::to_string(::getpid());
+      if (::ftruncate(fd, 0) == 0) write_all(fd, std::as_bytes(std::span(owner)));
+      return fd;
+    }
+    ::close(fd);
+    if (problem == EWOULDBLOCK) return -1;
+    if (problem != 0) throw io_error(path, "cannot be locked", problem);
+  }
+}
+
+std::string lock_owner(const std::string& path) {
+  std::string owner(32, '\0');
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (fd < 0) return "";
+  const ssize_t length = ::read(fd, owner.data(), owner.size());
+  ::close(fd);
+  owner.resize(length > 0 ? static_cast<size_t>(length) : 0);
+  for (const char c : owner) {
+    if (!std::isdigit(static_cast<unsigned char>(c))) return "";
+  }
+  return owner;
+}
+
+WaitingLock::WaitingLock(const std::string& path, const std::function<void()>& waiting)
+    : path_(path) {
+  while ((fd_ = try_lock_file(path)) < 0) {
+    waiting();
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  }
+}
+
+WaitingLock::~WaitingLock() {
+  ::unlink(path_.c_str());
+  ::close(fd_);
+}
+
+}  // namespace lra

@@ -1,0 +1,34 @@
+// Locks that processes take on a file, by flock: released by the end of the process, however it
+// ends. The file holds the owner's process id. base/atomic_file.h has the lock that refuses at
+// once.
+#pragma once
+
+#include <functional>
+#include <string>
+
+namespace lra {
+
+// A descriptor that holds the lock, to be closed by the caller, or -1 when another process holds
+// it. The file is made when it is missing. Throws lra::Error with exit code 74.
+int try_lock_file(const std::string& path);
+
+// The process id that the lock file holds; empty when there is none, or no such file.
+std::string lock_owner(const std::string& path);
+
+// Waits for its turn. The destructor removes the file, which cannot lead to two owners: whoever
+// has opened the removed file finds that out and opens the new one.
+class WaitingLock {
+ public:
+  // `waiting` is called about 20 times a second while another process holds `path`; what it throws
+  // ends the wait.
+  WaitingLock(const std::string& path, const std::function<void()>& waiting);
+  ~WaitingLock();
+  WaitingLock(const WaitingLock&) = delete;
+  WaitingLock& operator=(const WaitingLock&) = delete;
+
+ private:
+  std::string path_;
+  int fd_ = -1;
+};
+
+}  // namespace lra

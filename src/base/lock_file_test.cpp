@@ -1,0 +1,70 @@
+#include "base/lock_file.h"
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <stdexcept>
+
+#include "base/atomic_file.h"
+#include "base/scratch_folder.h"
+
+namespace lra {
+namespace {
+
+void never() { throw std::runtime_error("had to wait"); }
+
+TEST(LockFile, OneProcessHoldsItAndIsNamed) {
+  const ScratchFolder folder;
+  const int fd = try_lock_file(folder.file("lock"));
+  ASSERT_GE(fd, 0);
+  EXPECT_EQ(try_lock_file(folder.file("lock")), -1);
+  EXPECT_EQ(lock_owner(folder.file("lock")), std::to_string(::getpid()));
+  ::close(fd);
+  const int again = try_lock_file(folder.file("lock"));
+  EXPECT_GE(again, 0);
+  ::close(again);
+  EXPECT_EQ(lock_owner(folder.file("none")), "");
+  write_file_atomically(folder.file("odd"), "\033[31m");
+  EXPECT_EQ(lock_owner(folder.file("odd")), "");
+  EXPECT_THROW(try_lock_file(folder.file("no/folder")), Error);
+}
+
+TEST(WaitingLock, LeavesNoFileAndWhatTheWaitThrowsEndsIt) {
+  const ScratchFolder folder;
+  const std::string path = folder.file("lock");
+  {
+    const WaitingLock first(path, never);
+    EXPECT_THROW(WaitingLock(path, never), std::runtime_error);
+    EXPECT_THROW(FileLock(path, "the folder"), Error);
+  }
+  EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
+}
+
+// Each of several processes adds one to a number in a file, which loses some without a lock; every
+// release removes the lock file under the eyes of those that wait.
+TEST(WaitingLock, ManyProcessesTakeTurnsThoughTheFileIsRemovedEachTime) {
+  constexpr int kProcesses = 4, kTimes = 200;
+  const ScratchFolder folder;
+  const std::string number = folder.file("number"), lock = folder.file("lock");
+  write_file_atomically(number, "0");
+  for (int process = 0; process < kProcesses; ++process) {
+    if (::fork() != 0) continue;
+    for (int i = 0; i < kTimes; ++i) {
+      int fd;
+      while ((fd = try_lock_file(lock)) < 0) ::usleep(100);
+      const int value = std::stoi(read_file(number, 100));
+      ::usleep(10);
+      write_file_atomically(number, std::to_string(value + 1));
+      ::unlink(lock.c_str());
+      ::close(fd);
+    }
+    ::_exit(0);
+  }
+  for (int process = 0; process < kProcesses; ++process) ::wait(nullptr);
+  EXPECT_EQ(read_file(number, 100), std::to_string(kProcesses * kTimes));
+}
+
+}  // namespace
+}  // namespace lra
