@@ -76,8 +76,9 @@ def main():
     if not arguments.quick:
         kept = caught == flips == 2000 and speed >= 1
         result.record(22, "data", {"flipped bits of prepared data": flips, "caught": caught,
+                                   "of checkpoints": "not measured here",
                                    "verified, one thread": f"{speed} GB per second of processor time"},
-                      "green" if kept else "red",
+                      "partial" if kept else "red",  # checkpoints are the other half of the line
                       "LRA_PROGRAM=build/lra python3 tests/faults/bit_flips.py")
     return 0 if caught == flips else 1
 
