@@ -16,6 +16,9 @@ namespace {
 constexpr TarArchive::Limits kReleaseLimits = {
     .entries = 8000000, .entry_bytes = int64_t{8} << 30, .total_bytes = int64_t{128} << 30};
 
+// A copy with a digest of its own may be this many times as large as the published file.
+constexpr int64_t kMaxRepacked = 8;
+
 // What follows "folder/" in a path that has this component, or nothing.
 std::string below(const std::string& path, const std::string& folder) {
   const std::string inner = "/" + path;
@@ -94,6 +97,9 @@ std::string fetch(const RemoteData& remote, const FetchOptions& options, Progres
     what.bytes = remote.bytes;
     what.md5 = remote.md5;
     what.sha256 = remote.sha256;
+  } else if (remote.bytes > 0) {
+    // Whoever has another copy packed it otherwise; a server that never ends must be cut somewhere.
+    what.max_bytes = kMaxRepacked * remote.bytes;
   }
   make_folder(options.folder);
   download(what, progress);

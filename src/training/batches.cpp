@@ -24,7 +24,7 @@ Batch make_batch(const tasks::Split& split, std::span<const int64_t> indices,
   const int64_t length = trim ? std::min(shape.length, rounded) : shape.length;
 
   Batch batch;
-  batch.input.tokens_BL = at::zeros({rows, length}, at::kInt);
+  batch.input.tokens_BL = at::empty({rows, length}, at::kInt);
   batch.labels_B = at::empty({batch_size}, at::kLong);
   auto* tokens = batch.input.tokens_BL.mutable_data_ptr<int32_t>();
   auto* labels = batch.labels_B.mutable_data_ptr<int64_t>();
@@ -33,7 +33,9 @@ Batch make_batch(const tasks::Split& split, std::span<const int64_t> indices,
     labels[b] = split.label(example);
     for (int64_t tower = 0; tower < shape.num_towers; ++tower) {
       const int64_t row = b * shape.num_towers + tower;
-      split.read_tokens(example, tower, {tokens + row * length, static_cast<size_t>(length)});
+      const std::span<int32_t> out(tokens + row * length, static_cast<size_t>(length));
+      const int64_t stored = split.read_tokens(example, tower, out);
+      std::fill(out.begin() + std::min(stored, length), out.end(), 0);
     }
   }
   if (shape.has_padding) {

@@ -1,0 +1,61 @@
+"""Tests of tools/scorecard on results as the measuring scripts write them."""
+import importlib.machinery
+import importlib.util
+import json
+import pathlib
+import tempfile
+import unittest
+
+LOADER = importlib.machinery.SourceFileLoader(
+    "scorecard", str(pathlib.Path(__file__).resolve().parent / "scorecard"))
+scorecard = importlib.util.module_from_spec(importlib.util.spec_from_loader("scorecard", LOADER))
+LOADER.exec_module(scorecard)
+
+
+def result(line, verdict, **changes):
+    return {"line": line, "promise": "p", "figures": {"runs": 1000, "a|b": "c"}, "verdict": verdict,
+            "command": "measure", "machine": "m", "revision": "r", "date": "d", **changes}
+
+
+def fuzzed(**changes):
+    return {"runs": 1e8, "cpu_seconds": 10, "crashes": 0, "slowest_seconds": 0.1, "peak_mb": 50,
+            "line_coverage": 95, **changes}
+
+
+class Scorecard(unittest.TestCase):
+    def test_every_line_has_a_row_and_those_without_a_result_say_so(self):
+        text = scorecard.page([result(5, "green")])
+        for line in range(1, 28):
+            self.assertEqual(1, text.count(f"\n| {line} | {scorecard.PROMISES[line]} |"))
+        self.assertEqual(26, text.count("| not measured yet |"))
+        self.assertIn("1 green, 0 partial, 0 red, 26 not measured yet", text)
+        self.assertIn("runs: 1,000; a\\|b: c", text)
+
+    def test_the_worst_verdict_of_a_line_counts(self):
+        for verdicts, worst in ((("green", "red", "partial"), "red"),
+                                (("green", "partial"), "partial"), (("green",), "green")):
+            row = scorecard.row_of(22, [result(22, verdict) for verdict in verdicts])
+            self.assertIn(f"| {worst} |", row)
+
+    def test_files_that_are_not_results_are_refused(self):
+        for name, content in (("05-a.json", {"line": 5}), ("06-a.json", result(5, "green")),
+                              ("05-a.json", result(5, "fine")), ("99-a.json", result(99, "red"))):
+            with tempfile.TemporaryDirectory() as folder:
+                (pathlib.Path(folder) / name).write_text(json.dumps(content), encoding="utf-8")
+                with self.assertRaises(ValueError):
+                    scorecard.load_results(pathlib.Path(folder))
+
+    def test_fuzzing_is_green_only_when_all_of_it_was_kept(self):
+        good = {f"target{i}": fuzzed() for i in range(12)}
+        self.assertEqual("green", scorecard.fuzz_result({"targets": good})["verdict"])
+        by_time = {**good, "target3": fuzzed(runs=5, cpu_seconds=3600)}
+        self.assertEqual("green", scorecard.fuzz_result(by_time)["verdict"])
+        for wrong in ({"runs": 5}, {"crashes": 1}, {"line_coverage": 89}, {"slowest_seconds": 2},
+                      {"peak_mb": 300}):
+            worse = {**good, "target3": fuzzed(**wrong)}
+            self.assertEqual("partial", scorecard.fuzz_result(worse)["verdict"], wrong)
+        self.assertEqual("partial", scorecard.fuzz_result(dict(list(good.items())[:11]))["verdict"])
+
+
+if __name__ == "__main__":
+    unittest.main()
