@@ -5,6 +5,10 @@
 #include <charconv>
 #include <cmath>
 #include <numeric>
+#include <span>
+
+#include "base/text_format.h"
+#include "base/utf8.h"
 
 namespace lra {
 namespace {
@@ -62,6 +66,14 @@ std::string quoted(const std::string& text) {
   return out + "\"";
 }
 
+bool is_bare_key(std::string_view key) {
+  return !key.empty() && std::all_of(key.begin(), key.end(), [](unsigned char c) {
+    return std::isalnum(c) || c == '_' || c == '-';
+  });
+}
+
+std::string key_text(const std::string& key) { return is_bare_key(key) ? key : quoted(key); }
+
 std::string value_text(const ConfigValue& value);
 
 struct ValueText {
@@ -77,21 +89,13 @@ struct ValueText {
   std::string operator()(const ConfigTable& v) const {
     std::string text = "{";
     for (const auto& [key, item] : v) {
-      text += (text.size() > 1 ? ", " : " ") + key + " = " + value_text(item);
+      text += (text.size() > 1 ? ", " : " ") + key_text(key) + " = " + value_text(item);
     }
     return text + (v.empty() ? "}" : " }");
   }
 };
 
 std::string value_text(const ConfigValue& value) { return std::visit(ValueText{}, value.value); }
-
-bool is_bare_key(std::string_view key) {
-  return !key.empty() && std::all_of(key.begin(), key.end(), [](unsigned char c) {
-    return std::isalnum(c) || c == '_' || c == '-';
-  });
-}
-
-std::string key_text(const std::string& key) { return is_bare_key(key) ? key : quoted(key); }
 
 void write_toml(const ConfigTable& table, const std::string& prefix, std::string& out) {
   for (const auto& [key, value] : table) {
@@ -184,6 +188,13 @@ void apply_override(ConfigTable& table, const std::string& assignment) {
     throw Error({.where = "--set " + assignment,
                  .what = "there is no key=value",
                  .expected = "for example --set train.steps=100",
+                 .advice = ""});
+  }
+  const std::span bytes(reinterpret_cast<const uint8_t*>(assignment.data()), assignment.size());
+  if (!is_utf8(bytes)) {
+    throw Error({.where = "--set " + printable(assignment),
+                 .what = "is not UTF-8",
+                 .expected = "text that a config file can hold",
                  .advice = ""});
   }
   const std::string key = assignment.substr(0, equals), text = assignment.substr(equals + 1);

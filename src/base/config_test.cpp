@@ -87,6 +87,11 @@ TEST(Config, WhatIsWrittenReadsBackEqual) {
   EXPECT_EQ(canonical_text(parse_toml(written, "b")), canonical_text(table));
 }
 
+TEST(Config, OddKeysOfInlineTablesReadBackEqual) {
+  const ConfigTable table = parse_toml("list = [{\"b c\" = 1, \"\" = 2}]\n", "first");
+  EXPECT_EQ(canonical_text(parse_toml(to_toml(table), "again")), canonical_text(table));
+}
+
 TEST(Config, RoundTripsAStruct) {
   Sample sample;
   sample.rank = 31;
@@ -138,6 +143,13 @@ TEST(Override, RefusesWhatIsNoAssignmentOrNoTable) {
   EXPECT_THROW(apply_override(table, "a"), Error);
   EXPECT_THROW(apply_override(table, "=1"), Error);
   EXPECT_THAT(error_of([&] { apply_override(table, "a.b=1"); }), HasSubstr("'a' is an integer"));
+}
+
+TEST(Override, RefusesWhatAConfigFileCannotHold) {
+  ConfigTable table;
+  EXPECT_THAT(error_of([&] { apply_override(table, "data.folder=/tmp/\xFF"); }),
+              HasSubstr("is not UTF-8"));
+  EXPECT_TRUE(table.empty());
 }
 
 TEST(Override, TextThatLooksLikeTomlCannotAddKeys) {

@@ -6,7 +6,6 @@
 
 #include "base/byte_reader.h"
 #include "base/error.h"
-#include "base/hash.h"
 #include "base/mapped_file.h"
 #include "base/parallel.h"
 #include "base/progress.h"
@@ -48,11 +47,6 @@ struct RawBatch {
   std::vector<uint8_t> labels;
   const std::byte* colours = nullptr;  // of the first image
   size_t stride = 0;                   // bytes from one image to the next
-};
-
-struct GrayBatch {
-  GrayImages images;
-  Hash128 hash;  // of labels and colours
 };
 
 // 0 for the test batch, 1 to 5 for the data batches.
@@ -101,35 +95,7 @@ void convert(const std::byte* colours, std::span<uint8_t> gray) {
   for (size_t i = 0; i < gray.size(); ++i) gray[i] = gray_value(red[i], green[i], blue[i]);
 }
 
-GrayBatch read_batch(std::span<const std::byte> bytes, const std::string& name, bool is_pickle) {
-  throw_if_stopped();
-  if (bytes.size() > kMaxFileBytes) {
-    throw Error({.where = name,
-                 .what = "has " + std::to_string(bytes.size()) + " bytes",
-                 .expected = "at most 64 MiB",
-                 .advice = "is this a CIFAR-10 file?"});
-  }
-  RawBatch raw = is_pickle ? read_pickle(bytes, name) : read_binary(bytes, name);
-  const auto size = static_cast<int64_t>(raw.labels.size());
-  Hasher hasher;
-  hasher.append(std::as_bytes(std::span(raw.labels)));
-  for (size_t i = 0; i < raw.labels.size(); ++i) {
-    hasher.append(std::span(raw.colours + i * raw.stride, kColourBytes));
-  }
-  GrayBatch batch{.images = {.labels = std::move(raw.labels), .pixels = {}},
-                  .hash = hasher.digest()};
-  batch.images.pixels.resize(static_cast<size_t>(size * kCifarPixels));
-  parallel_ranges(size, 256, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
-      convert(raw.colours + static_cast<size_t>(i) * raw.stride,
-              std::span(batch.images.pixels)
-                  .subspan(static_cast<size_t>(i * kCifarPixels), kCifarPixels));
-    }
-  });
-  return batch;
-}
-
-using Batches = std::map<int, GrayBatch>;  // by index
+using Batches = std::map<int, CifarFile>;  // by index
 
 Batches read_folder(const fs::path& source, Progress& progress) {
   for (const char* below : {".", "cifar-10-batches-bin", "cifar-10-batches-py"}) {
@@ -141,7 +107,7 @@ Batches read_folder(const fs::path& source, Progress& progress) {
         const std::string path = (folder / batch_name(index, is_pickle)).string();
         if (!is_file(path)) continue;
         const MappedFile file(path);
-        const GrayBatch& batch = batches[index] = read_batch(file.bytes(), path, is_pickle);
+        const CifarFile& batch = batches[index] = read_cifar_file(file.bytes(), path, is_pickle);
         progress.update(batch.images.size());
       }
       return batches;
@@ -164,8 +130,8 @@ Batches read_archive(const std::string& source, Progress& progress) {
         throw Error({.where = name, .what = "occurs twice", .expected = kExpected, .advice = ""});
       }
       const std::string content = archive.content(kMaxFileBytes);
-      const GrayBatch& batch = batches[index] =
-          read_batch(std::as_bytes(std::span(content)), name, is_pickle);
+      const CifarFile& batch = batches[index] =
+          read_cifar_file(std::as_bytes(std::span(content)), name, is_pickle);
       progress.update(batch.images.size());
     }
   }
@@ -185,6 +151,35 @@ const std::array<const char*, kCifarClasses> kCifarClassNames = {
 uint8_t gray_value(uint8_t red, uint8_t green, uint8_t blue) {
   const float sum = kGray.red[red] + kGray.green[green] + kGray.blue[blue];
   return static_cast<uint8_t>(sum * 255.5f);
+}
+
+CifarFile read_cifar_file(std::span<const std::byte> bytes, const std::string& name,
+                          bool is_pickle) {
+  throw_if_stopped();
+  if (bytes.size() > kMaxFileBytes) {
+    throw Error({.where = name,
+                 .what = "has " + std::to_string(bytes.size()) + " bytes",
+                 .expected = "at most 64 MiB",
+                 .advice = "is this a CIFAR-10 file?"});
+  }
+  RawBatch raw = is_pickle ? read_pickle(bytes, name) : read_binary(bytes, name);
+  const auto size = static_cast<int64_t>(raw.labels.size());
+  Hasher hasher;
+  hasher.append(std::as_bytes(std::span(raw.labels)));
+  for (size_t i = 0; i < raw.labels.size(); ++i) {
+    hasher.append(std::span(raw.colours + i * raw.stride, kColourBytes));
+  }
+  CifarFile batch{.images = {.labels = std::move(raw.labels), .pixels = {}},
+                  .hash = hasher.digest()};
+  batch.images.pixels.resize(static_cast<size_t>(size * kCifarPixels));
+  parallel_ranges(size, 256, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      convert(raw.colours + static_cast<size_t>(i) * raw.stride,
+              std::span(batch.images.pixels)
+                  .subspan(static_cast<size_t>(i * kCifarPixels), kCifarPixels));
+    }
+  });
+  return batch;
 }
 
 Cifar read_cifar(const std::string& source, Progress& progress) {

@@ -10,9 +10,13 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
+
+#include "base/hash.h"
 
 namespace lra {
 class Progress;
@@ -36,7 +40,18 @@ struct Cifar {
   std::string source_hash;  // of the labels and colours in order; the same for both layouts
 };
 
+// One file of the layout.
+struct CifarFile {
+  GrayImages images;
+  Hash128 hash;  // of labels and colours, in order
+};
+
 uint8_t gray_value(uint8_t red, uint8_t green, uint8_t blue);
+
+// The bytes of one file, in the Python layout or the binary one. Throws lra::Error that names
+// `name` and offset, for what read_cifar refuses in a file.
+CifarFile read_cifar_file(std::span<const std::byte> bytes, const std::string& name,
+                          bool is_pickle);
 
 // `source` is a folder with the files, a folder that holds cifar-10-batches-bin or
 // cifar-10-batches-py, or an archive with one of them. Files may hold any whole number of records,

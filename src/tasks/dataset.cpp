@@ -4,29 +4,18 @@
 #include <optional>
 
 #include "base/atomic_file.h"
-#include "base/byte_reader.h"
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/mapped_file.h"
 #include "base/parallel.h"
 #include "tasks/files.h"
-#include "tasks/shard_format.h"
+#include "tasks/shard_view.h"
 
 namespace lra::tasks {
 namespace {
 
 constexpr uint64_t kMaxManifestBytes = uint64_t{64} << 20;
 constexpr uint64_t kMaxSideFileBytes = uint64_t{1} << 30;
-
-// One mapped shard whose sizes and offsets have been checked.
-struct Shard {
-  MappedFile file;
-  ShardHeader header;
-  int64_t first_example = 0;  // index of its first example in the split
-  const int32_t* labels = nullptr;
-  const uint64_t* offsets = nullptr;
-  const std::byte* tokens = nullptr;
-};
 
 [[noreturn]] void damaged(const std::string& path, const std::string& what,
                           const std::string& expected) {
@@ -36,63 +25,12 @@ struct Shard {
                .advice = "the file is damaged: prepare the dataset again"});
 }
 
-void expect_number(const std::string& path, const char* what, uint64_t found, uint64_t expected) {
-  if (found == expected) return;
-  damaged(path, std::string(what) + " is " + std::to_string(found), std::to_string(expected));
-}
-
-ShardHeader read_header(const MappedFile& file) {
-  ByteReader reader(file.bytes(), file.path());
-  ShardHeader header;
-  header.magic = reader.u64("magic number");
-  header.version = reader.u32("format version");
-  header.token_bytes = reader.u32("bytes per token");
-  header.num_examples = reader.u64("number of examples");
-  header.num_sequences = reader.u64("number of sequences");
-  header.num_tokens = reader.u64("number of tokens");
-  for (uint64_t& word : header.reserved) word = reader.u64("reserved word");
-  return header;
-}
-
-void check_header(const ShardHeader& header, const MappedFile& file, const ShardInfo& info,
-                  const Manifest& manifest) {
-  const std::string& path = file.path();
-  if (header.magic != kShardMagic) damaged(path, "does not start with LRASHARD", "a shard");
-  expect_number(path, "format version", header.version, kShardVersion);
-  expect_number(path, "bytes per token", header.token_bytes,
-                static_cast<uint64_t>(manifest.token_bytes));
-  expect_number(path, "number of examples", header.num_examples,
-                static_cast<uint64_t>(info.num_examples));
-  expect_number(path, "number of tokens", header.num_tokens,
-                static_cast<uint64_t>(info.num_tokens));
-  for (const uint64_t word : header.reserved) expect_number(path, "reserved word", word, 0);
-  // Each count is compared with the size before it is multiplied, so nothing overflows.
-  const uint64_t size = file.bytes().size();
-  for (const uint64_t count : {header.num_examples, header.num_sequences, header.num_tokens}) {
-    if (count > size) damaged(path, "count " + std::to_string(count), "at most the file's size");
-  }
-  expect_number(path, "number of sequences", header.num_sequences,
-                header.num_examples * static_cast<uint64_t>(manifest.num_towers));
-  expect_number(path, "size in bytes", size, shard_bytes(header));
-}
-
-void check_content(const Shard& shard) {
-  const std::string& path = shard.file.path();
-  const uint64_t num_sequences = shard.header.num_sequences;
-  expect_number(path, "first offset", shard.offsets[0], 0);
-  expect_number(path, "last offset", shard.offsets[num_sequences], shard.header.num_tokens);
-  for (uint64_t i = 0; i < num_sequences; ++i) {
-    if (shard.offsets[i] > shard.offsets[i + 1]) {
-      damaged(path, "offset of sequence " + std::to_string(i + 1) + " goes back",
-              "offsets in rising order");
-    }
-  }
-  for (uint64_t i = 0; i < shard.header.num_examples; ++i) {
-    if (shard.labels[i] < 0) {
-      damaged(path, "label of example " + std::to_string(i) + " is negative", "0 or more");
-    }
-  }
-}
+// One mapped shard.
+struct Shard {
+  MappedFile file;
+  ShardView view;
+  int64_t first_example = 0;  // index of its first example in the split
+};
 
 // Side files are read whole when they are needed; here only their hash is compared.
 void verify_side_files(const std::string& folder, const Manifest& manifest) {
@@ -107,22 +45,8 @@ void verify_side_files(const std::string& folder, const Manifest& manifest) {
 
 Shard open_shard(const std::string& folder, const ShardInfo& info, const Manifest& manifest,
                  bool verify) {
-  Shard shard{.file = MappedFile(folder + "/" + info.file), .header = {}};
-  const std::span<const std::byte> bytes = shard.file.bytes();
-  expect_number(shard.file.path(), "size in bytes", bytes.size(),
-                static_cast<uint64_t>(info.num_bytes));
-  shard.header = read_header(shard.file);
-  check_header(shard.header, shard.file, info, manifest);
-  if (verify) {
-    const std::string hash = to_hex(hash128(bytes));
-    if (hash != info.xxh3) damaged(shard.file.path(), "content hash is " + hash, info.xxh3);
-  }
-  const std::byte* position = bytes.data() + sizeof(ShardHeader);
-  shard.labels = reinterpret_cast<const int32_t*>(position);
-  position += shard_label_bytes(shard.header.num_examples);
-  shard.offsets = reinterpret_cast<const uint64_t*>(position);
-  shard.tokens = position + (shard.header.num_sequences + 1) * 8;
-  check_content(shard);
+  Shard shard{.file = MappedFile(folder + "/" + info.file), .view = {}};
+  shard.view = view_shard(shard.file.bytes(), shard.file.path(), info, manifest, verify);
   return shard;
 }
 
@@ -155,9 +79,9 @@ struct Split::Shards {
     const Place place = find(example);
     const uint64_t index =
         place.example * static_cast<uint64_t>(num_towers) + static_cast<uint64_t>(tower);
-    const uint64_t begin = place.shard->offsets[index];
-    return {place.shard->tokens + begin * static_cast<uint64_t>(token_bytes),
-            place.shard->offsets[index + 1] - begin};
+    const uint64_t begin = place.shard->view.offsets[index];
+    return {place.shard->view.tokens + begin * static_cast<uint64_t>(token_bytes),
+            place.shard->view.offsets[index + 1] - begin};
   }
 };
 
@@ -183,7 +107,7 @@ int64_t Split::size() const {
 
 int32_t Split::label(int64_t example) const {
   const Shards::Place place = shards_->find(base_index(example));
-  return place.shard->labels[place.example];
+  return place.shard->view.labels[place.example];
 }
 
 int64_t Split::read_tokens(int64_t example, int64_t tower, std::span<int32_t> out) const {
@@ -238,7 +162,7 @@ Dataset Dataset::open(const std::string& folder, bool verify) {
     shards->token_offset = static_cast<int32_t>(manifest.token_offset);
     for (std::optional<Shard>& shard : opened) {
       shard->first_example = shards->num_examples;
-      shards->num_examples += static_cast<int64_t>(shard->header.num_examples);
+      shards->num_examples += static_cast<int64_t>(shard->view.header.num_examples);
       shards->shards.push_back(std::move(*shard));
     }
     dataset.splits_.emplace(name, Split(std::move(shards)));

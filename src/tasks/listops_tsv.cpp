@@ -90,14 +90,12 @@ ParsedLine parse_line(std::string_view line, const ListOpsTsvLimits& limits) {
 
 }  // namespace
 
-void read_listops_tsv(
-    const std::string& path, const ListOpsTsvLimits& limits,
-    const std::function<void(std::span<const uint8_t> symbols, int label)>& sink) {
-  const MappedFile file(path);
-  std::string_view rest(reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size());
+void parse_listops_tsv(std::string_view text, const std::string& name,
+                       const ListOpsTsvLimits& limits, const ListOpsLineSink& sink) {
+  std::string_view rest = text;
   const std::string_view header = take_line(rest);
   if (header != kHeader && header != "\"Source\"\t\"Target\"") {
-    throw Error({.where = path + ":1",
+    throw Error({.where = name + ":1",
                  .what = "header is '" + printable(header.substr(0, 40)) + "'",
                  .expected = "Source TAB Target",
                  .advice = "is this an official listops-1000 file?"});
@@ -115,7 +113,7 @@ void read_listops_tsv(
     for (const ParsedLine& line : parsed) {
       ++line_number;
       if (!line.problem.empty()) {
-        throw Error({.where = path + ":" + std::to_string(line_number),
+        throw Error({.where = name + ":" + std::to_string(line_number),
                      .what = line.problem,
                      .expected = line.expected,
                      .advice = ""});
@@ -123,6 +121,13 @@ void read_listops_tsv(
       sink(line.symbols, line.label);
     }
   }
+}
+
+void read_listops_tsv(const std::string& path, const ListOpsTsvLimits& limits,
+                      const ListOpsLineSink& sink) {
+  const MappedFile file(path);
+  parse_listops_tsv({reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size()}, path,
+                    limits, sink);
 }
 
 void append_listops_line(std::span<const uint8_t> symbols, int label, std::string& out) {

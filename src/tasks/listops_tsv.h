@@ -11,6 +11,7 @@
 #include <functional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "tasks/listops_expression.h"
@@ -22,9 +23,14 @@ struct ListOpsTsvLimits {
   int64_t max_tokens = 2000;  // per expression
 };
 
+using ListOpsLineSink = std::function<void(std::span<const uint8_t> symbols, int label)>;
+
 // Calls sink(symbols, label) for every example in order. Throws lra::Error that names file:line.
+void parse_listops_tsv(std::string_view text, const std::string& name,
+                       const ListOpsTsvLimits& limits, const ListOpsLineSink& sink);
+// The same for a file.
 void read_listops_tsv(const std::string& path, const ListOpsTsvLimits& limits,
-                      const std::function<void(std::span<const uint8_t> symbols, int label)>& sink);
+                      const ListOpsLineSink& sink);
 
 inline constexpr const char* kListOpsTsvHeader = "Source\tTarget\r\n";
 // Appends one line, CR LF included.

@@ -9,6 +9,9 @@
 namespace lra::tasks {
 namespace {
 
+// Looking a field up is linear in their number; a manifest has some ten of each kind.
+constexpr JsonLimits kLimits = {.max_bytes = 64 << 20, .max_depth = 8, .max_keys = 1000};
+
 bool is_hash(const std::string& text) {
   return text.size() == 32 && std::all_of(text.begin(), text.end(), [](char c) {
            return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
@@ -120,7 +123,7 @@ std::string manifest_text(const Manifest& manifest) {
 }
 
 Manifest parse_manifest(std::string_view text, const std::string& name) {
-  const Json json = parse_json(text, name);
+  const Json json = parse_json(text, name, kLimits);
   JsonFields fields(json, name);
   Manifest manifest;
   manifest.schema = static_cast<int>(number_between(fields, "schema", 1, kManifestSchema));

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 #include <filesystem>
 #include <unordered_map>
 #include <vector>
@@ -14,15 +13,13 @@
 #include "base/text_format.h"
 #include "tasks/files.h"
 #include "tasks/manifest.h"
-#include "tasks/stopping.h"
+#include "tasks/text_lines.h"
 
 namespace lra::tasks {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr size_t kBlockBytes = size_t{4} << 20;
-constexpr size_t kMaxLineBytes = size_t{16} << 20;
 constexpr size_t kMaxIdBytes = 100;
 
 // A file read from front to back, or at any place.
@@ -52,6 +49,9 @@ class InputFile {
     }
     return filled;
   }
+  ReadAt reader() const {
+    return [this](uint64_t offset, char* out, size_t size) { return read_at(offset, out, size); };
+  }
 
  private:
   std::string path_;
@@ -66,44 +66,12 @@ class InputFile {
                .advice = ""});
 }
 
-// Calls sink(line, number, offset of the line) for each line, without its line end.
-void read_lines(const InputFile& file, const std::string& path,
-                const std::function<void(std::string_view, int64_t, uint64_t)>& sink) {
-  std::vector<char> buffer(kBlockBytes);
-  size_t kept = 0;      // of a line whose end was not in the last block
-  uint64_t offset = 0;  // of buffer[0] in the file
-  int64_t number = 0;
-  const auto check_length = [&](size_t size, int64_t line) {
-    if (size > kMaxLineBytes) refuse(path, line, "line has over 16 MiB", "a line of text");
-  };
-  for (bool at_end = false; !at_end;) {
-    throw_if_stopped();
-    if (kept == buffer.size()) buffer.resize(2 * buffer.size());
-    const size_t wanted = buffer.size() - kept;
-    const size_t count = file.read_at(offset + kept, buffer.data() + kept, wanted);
-    at_end = count < wanted;
-    const std::string_view all(buffer.data(), kept + count);
-    size_t begin = 0, scanned = kept;
-    while (begin < all.size()) {
-      const size_t end = all.find('\n', std::max(begin, scanned));
-      if (end == std::string_view::npos && !at_end) break;
-      std::string_view line = all.substr(begin, end - begin);
-      if (line.ends_with('\r')) line.remove_suffix(1);
-      check_length(line.size(), ++number);
-      sink(line, number, offset + begin);
-      begin = end == std::string_view::npos ? all.size() : end + 1;
-    }
-    kept = all.size() - begin;
-    check_length(kept, number + 1);
-    std::memmove(buffer.data(), buffer.data() + begin, kept);
-    offset += begin;
-  }
-}
-
 bool is_id(std::string_view id) { return !id.empty() && id.size() <= kMaxIdBytes; }
 
-PairLine parse_pair(std::string_view text, int num_columns, const std::string& path,
-                    int64_t number) {
+}  // namespace
+
+PairLine parse_pair_line(std::string_view text, int num_columns, const std::string& path,
+                         int64_t number) {
   std::array<std::string_view, 5> columns;
   std::string_view rest = text;
   for (int column = 0; column < num_columns; ++column) {
@@ -138,13 +106,11 @@ PairLine parse_pair(std::string_view text, int num_columns, const std::string& p
           .line = number};
 }
 
-}  // namespace
-
 void read_pairs(const std::string& path, int num_columns,
                 const std::function<void(const PairLine&)>& sink) {
   const InputFile file(path);
-  read_lines(file, path, [&](std::string_view line, int64_t number, uint64_t) {
-    sink(parse_pair(line, num_columns, path, number));
+  read_lines(file.reader(), path, [&](std::string_view line, int64_t number, uint64_t) {
+    sink(parse_pair_line(line, num_columns, path, number));
   });
 }
 
@@ -161,18 +127,20 @@ struct PaperTexts::Index {
 PaperTexts::PaperTexts(const std::string& source) : source_(source) {
   if (is_folder(source)) return;
   index_ = std::make_unique<Index>(source);
-  read_lines(index_->file, source, [&](std::string_view line, int64_t number, uint64_t offset) {
-    const size_t tab = line.find('\t');
-    if (tab == std::string_view::npos || !is_id(line.substr(0, tab))) {
-      refuse(source_, number, "line does not begin with an id and a TAB", "id TAB text");
-    }
-    const std::string id(line.substr(0, tab));
-    const Index::Place place{.offset = offset + tab + 1,
-                             .size = std::min(line.size() - tab - 1, kMaxPairTextBytes)};
-    if (!index_->places.emplace(id, place).second) {
-      refuse(source_, number, "paper '" + printable(id) + "' occurs twice", "one line per paper");
-    }
-  });
+  read_lines(index_->file.reader(), source,
+             [&](std::string_view line, int64_t number, uint64_t offset) {
+               const size_t tab = line.find('\t');
+               if (tab == std::string_view::npos || !is_id(line.substr(0, tab))) {
+                 refuse(source_, number, "line does not begin with an id and a TAB", "id TAB text");
+               }
+               const std::string id(line.substr(0, tab));
+               const Index::Place place{.offset = offset + tab + 1,
+                                        .size = std::min(line.size() - tab - 1, kMaxPairTextBytes)};
+               if (!index_->places.emplace(id, place).second) {
+                 refuse(source_, number, "paper '" + printable(id) + "' occurs twice",
+                        "one line per paper");
+               }
+             });
 }
 
 PaperTexts::~PaperTexts() = default;

@@ -28,6 +28,10 @@ struct PairLine {
   int64_t line = 0;               // from 1
 };
 
+// One line, without its line end. Throws lra::Error at `path`:`number`.
+PairLine parse_pair_line(std::string_view text, int num_columns, const std::string& path,
+                         int64_t number);
+
 // Calls sink(pair) for every line in order; its views are valid during the call. Lines end in LF or
 // CR LF. Throws lra::Error that names file:line: another number of columns, a label that is none,
 // an id that is empty or over 100 bytes, a line over 16 MiB.

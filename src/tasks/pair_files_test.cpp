@@ -73,7 +73,7 @@ TEST(PairFiles, MalformedLinesAreNamed) {
   EXPECT_THAT(error_for("1\ta\t" + std::string(101, 'b') + "\tx\ty\n"), HasSubstr("101 bytes"));
   EXPECT_THAT(error_for(good, 3), HasSubstr("line has 5 columns; expected label TAB id1 TAB id2"));
   EXPECT_THAT(error_for(good + std::string((16 << 20) + 1, 'x')),
-              HasSubstr("p.tsv:2: line has over 16 MiB"));
+              HasSubstr("p.tsv:2: line has over 16,777,216 bytes"));
   EXPECT_THAT(error_of([] { read_pairs("/none/p.tsv", 5, [](const PairLine&) {}); }),
               HasSubstr("/none/p.tsv: no such file"));
 }

@@ -25,8 +25,9 @@ constexpr std::array<const char*, 2> kLabels = {"neg", "pos"};
 // A plain decimal number of 1 to 9 digits without leading zeros: the text is that of the number.
 bool parse_number(std::string_view text, int64_t& number) {
   if (text.empty() || text.size() > 9 || (text.size() > 1 && text[0] == '0')) return false;
+  if (text[0] == '-') return false;
   const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), number);
-  return failed == std::errc() && end == text.data() + text.size() && number >= 0;
+  return failed == std::errc() && end == text.data() + text.size();
 }
 
 // Takes "/name" off the end of a path.

@@ -9,9 +9,9 @@
 
 #include "base/atomic_file.h"
 #include "base/stop_flag.h"
+#include "base/utf8.h"
 #include "tasks/test_archive.h"
 #include "tasks/test_fixtures.h"
-#include "tasks/utf8.h"
 
 namespace lra::tasks {
 namespace {
@@ -126,10 +126,11 @@ TEST(Reviews, ReviewNamesAreReadExactly) {
   ASSERT_TRUE(parse_review_path("x/aclImdb/test/pos/12499_10.txt", key));
   EXPECT_EQ(key, (ReviewKey{.split = 1, .label = 1, .id = 12499, .rating = 10}));
   EXPECT_EQ(review_path(key), "test/pos/12499_10.txt");
-  for (const char* bad : {"", "0_3.txt", "neg/0_3.txt", "train/unsup/0_3.txt", "train/neg/03.txt",
-                          "train/neg/_3.txt", "train/neg/0_.txt", "train/neg/00_3.txt",
-                          "train/neg/-1_3.txt", "train/neg/0_3.txt.bak", "train/neg/0_3_4.txt",
-                          "train/neg/9999999999_3.txt", "train/neg/0x_3.txt", "dev/neg/0_3.txt"}) {
+  for (const char* bad :
+       {"", "0_3.txt", "neg/0_3.txt", "train/unsup/0_3.txt", "train/neg/03.txt", "train/neg/_3.txt",
+        "train/neg/0_.txt", "train/neg/00_3.txt", "train/neg/-1_3.txt", "train/neg/0_3.txt.bak",
+        "train/neg/0_3_4.txt", "train/neg/9999999999_3.txt", "train/neg/0_-0.txt",
+        "train/neg/-0_3.txt", "train/neg/0x_3.txt", "dev/neg/0_3.txt"}) {
     EXPECT_FALSE(parse_review_path(bad, key)) << bad;
   }
 }

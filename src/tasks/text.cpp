@@ -20,12 +20,12 @@
 #include "base/progress.h"
 #include "base/rng.h"
 #include "base/text_format.h"
+#include "base/utf8.h"
 #include "tasks/byte_baseline.h"
 #include "tasks/facts.h"
 #include "tasks/files.h"
 #include "tasks/reviews.h"
 #include "tasks/stopping.h"
-#include "tasks/utf8.h"
 
 namespace lra::tasks {
 namespace {

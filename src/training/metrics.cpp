@@ -8,6 +8,7 @@
 
 #include "base/atomic_file.h"
 #include "base/json.h"
+#include "base/step_lines.h"
 
 namespace lra::training {
 namespace {
@@ -18,17 +19,7 @@ constexpr uint64_t kMaxMetricsBytes = uint64_t{4} << 30;
 void keep_until(const std::string& path, int64_t step) {
   if (!std::filesystem::exists(path)) return;
   const std::string text = read_file(path, kMaxMetricsBytes);
-  std::string kept;
-  for (size_t begin = 0, end; (end = text.find('\n', begin)) != std::string::npos;
-       begin = end + 1) {
-    const std::string line = text.substr(begin, end - begin);
-    try {
-      const Json json = parse_json(line, path);
-      if (JsonFields(json, path).get<int64_t>("step") <= step) kept += line + "\n";
-    } catch (const Error&) {
-      // Not a whole line of ours.
-    }
-  }
+  const std::string kept = lines_until_step(text, step, path);
   if (kept.size() != text.size()) write_file_atomically(path, kept);
 }
 

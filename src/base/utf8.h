@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <span>
 
-namespace lra::tasks {
+namespace lra {
 
 // Strict (RFC 3629): no overlong forms, no surrogates, nothing above U+10FFFF.
 inline bool is_utf8(std::span<const uint8_t> text) {
@@ -26,4 +26,4 @@ inline bool is_utf8(std::span<const uint8_t> text) {
   return true;
 }
 
-}  // namespace lra::tasks
+}  // namespace lra

@@ -1,0 +1,36 @@
+#include "tasks/manifest.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tasks/test_fixtures.h"
+
+namespace lra::tasks {
+namespace {
+
+using ::testing::HasSubstr;
+
+Manifest small_manifest() {
+  Manifest manifest;
+  manifest.task = "text";
+  manifest.source = "generated";
+  manifest.settings["seed"] = "1";
+  manifest.splits["train"] = {{.file = "train.shard", .xxh3 = std::string(32, 'a')}};
+  return manifest;
+}
+
+TEST(Manifest, ReadsBackWhatWasWritten) {
+  const std::string text = manifest_text(small_manifest());
+  EXPECT_EQ(manifest_text(parse_manifest(text, "manifest.json")), text);
+}
+
+// Fields are looked up one after another, so time grows with the square of their number.
+TEST(Manifest, WithAbsurdlyManySettingsIsRefused) {
+  Manifest manifest = small_manifest();
+  for (int i = 0; i < 2000; ++i) manifest.settings[std::to_string(i)] = "x";
+  EXPECT_THAT(error_of([&] { parse_manifest(manifest_text(manifest), "manifest.json"); }),
+              HasSubstr("more than 1000 keys"));
+}
+
+}  // namespace
+}  // namespace lra::tasks

@@ -1,0 +1,27 @@
+// A shard in memory, checked: what dataset.h hands out points into it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "tasks/manifest.h"
+#include "tasks/shard_format.h"
+
+namespace lra::tasks {
+
+// Pointers into the bytes of the shard, valid as long as these are.
+struct ShardView {
+  ShardHeader header;
+  const int32_t* labels = nullptr;    // [num_examples]
+  const uint64_t* offsets = nullptr;  // [num_sequences + 1], rising, in tokens
+  const std::byte* tokens = nullptr;  // [num_tokens], token_bytes each
+};
+
+// `bytes` must begin at a multiple of 8 and hold what `info` and `manifest` say. Sizes, counts,
+// offsets and labels are always checked, the hash when `verify`. Throws lra::Error naming `path`.
+ShardView view_shard(std::span<const std::byte> bytes, const std::string& path,
+                     const ShardInfo& info, const Manifest& manifest, bool verify);
+
+}  // namespace lra::tasks

@@ -1,0 +1,53 @@
+#include "tasks/text_lines.h"
+
+#include <algorithm>
+#include <cstring>
+#include <vector>
+
+#include "base/error.h"
+#include "base/text_format.h"
+#include "tasks/stopping.h"
+
+namespace lra::tasks {
+
+void read_lines(const ReadAt& read_at, const std::string& name, const LineSink& sink,
+                const LineLimits& limits) {
+  LRA_CHECK_GT(limits.block_bytes, 0u);
+  std::vector<char> buffer(limits.block_bytes);
+  size_t kept = 0;      // of a line whose end was not in the last block
+  uint64_t offset = 0;  // of buffer[0] in the file
+  int64_t number = 0;
+  const auto check_length = [&](size_t size, int64_t line) {
+    if (size <= limits.line_bytes) return;
+    throw Error(
+        {.where = name + ":" + std::to_string(line),
+         .what = "line has over " + thousands(static_cast<int64_t>(limits.line_bytes)) + " bytes",
+         .expected = "a line of text",
+         .advice = ""});
+  };
+  for (bool at_end = false; !at_end;) {
+    throw_if_stopped();
+    if (kept == buffer.size()) buffer.resize(2 * buffer.size());
+    const size_t wanted = buffer.size() - kept;
+    const size_t count = read_at(offset + kept, buffer.data() + kept, wanted);
+    at_end = count < wanted;
+    const std::string_view all(buffer.data(), kept + count);
+    size_t begin = 0, scanned = kept;
+    while (begin < all.size()) {
+      const size_t end = all.find('\n', std::max(begin, scanned));
+      if (end == std::string_view::npos && !at_end) break;
+      std::string_view line = all.substr(begin, end - begin);
+      if (line.ends_with('\r')) line.remove_suffix(1);
+      check_length(line.size(), ++number);
+      sink(line, number, offset + begin);
+      begin = end == std::string_view::npos ? all.size() : end + 1;
+    }
+    kept = all.size() - begin;
+    // A carriage return may turn out to belong to the line end.
+    check_length(kept - (all.ends_with('\r') && kept > 0 ? 1 : 0), number + 1);
+    std::memmove(buffer.data(), buffer.data() + begin, kept);
+    offset += begin;
+  }
+}
+
+}  // namespace lra::tasks

@@ -1,0 +1,29 @@
+// Lines of a file that is read in blocks: memory does not grow with it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+
+namespace lra::tasks {
+
+// Copies `size` bytes from `offset` to `out`; returns how many there were, less only at the end.
+using ReadAt = std::function<size_t(uint64_t offset, char* out, size_t size)>;
+
+// A line without its line end, its number from 1, and where it begins. The line is valid during the
+// call.
+using LineSink = std::function<void(std::string_view line, int64_t number, uint64_t offset)>;
+
+struct LineLimits {
+  size_t block_bytes = size_t{4} << 20;  // read at a time, at least 1
+  size_t line_bytes = size_t{16} << 20;  // a longer line is refused
+};
+
+// Calls sink for each line in order. Lines end in LF or CR LF; the last one may lack its end.
+// Throws lra::Error that names `name` and the line when one is too long.
+void read_lines(const ReadAt& read_at, const std::string& name, const LineSink& sink,
+                const LineLimits& limits = {});
+
+}  // namespace lra::tasks

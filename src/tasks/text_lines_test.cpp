@@ -1,0 +1,51 @@
+#include "tasks/text_lines.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "tasks/test_fixtures.h"
+
+namespace lra::tasks {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+std::vector<std::string> lines_of(const std::string& text, const LineLimits& limits) {
+  std::vector<std::string> lines;
+  const auto read_at = [&](uint64_t offset, char* out, size_t size) {
+    return text.copy(out, size, std::min<size_t>(offset, text.size()));
+  };
+  read_lines(
+      read_at, "x.tsv",
+      [&](std::string_view line, int64_t number, uint64_t offset) {
+        EXPECT_EQ(number, static_cast<int64_t>(lines.size()) + 1);
+        EXPECT_EQ(text.substr(offset, line.size()), line);
+        lines.emplace_back(line);
+      },
+      limits);
+  return lines;
+}
+
+TEST(TextLines, DoNotDependOnTheSizeOfBlocks) {
+  for (size_t block_bytes = 1; block_bytes < 12; ++block_bytes) {
+    EXPECT_THAT(lines_of("ab\r\n\ncde\rf\r\nlast", {.block_bytes = block_bytes}),
+                ElementsAre("ab", "", "cde\rf", "last"));
+  }
+}
+
+// Whether the line end counts must not depend on where a block ends.
+TEST(TextLines, LimitCountsTheLineWithoutItsEnd) {
+  for (size_t block_bytes = 1; block_bytes < 12; ++block_bytes) {
+    const LineLimits limits{.block_bytes = block_bytes, .line_bytes = 4};
+    EXPECT_THAT(lines_of("abcd\r\nx\n", limits), ElementsAre("abcd", "x"));
+    EXPECT_THAT(error_of([&] { lines_of("x\nabcde\r\n", limits); }),
+                HasSubstr("x.tsv:2: line has over 4 bytes"));
+  }
+}
+
+}  // namespace
+}  // namespace lra::tasks

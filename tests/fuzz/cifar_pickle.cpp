@@ -1,0 +1,26 @@
+// The Python layout of CIFAR-10: pickles, which hostile hands could make run code.
+// Covers: src/tasks/cifar_pickle.cpp src/tasks/cifar_files.cpp
+// Without: read_cifar( read_folder read_archive read_binary batch_name append GrayTables
+#include "tasks/cifar_pickle.h"
+
+#include "fuzz_target.h"
+#include "tasks/cifar_files.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  const lra::fuzz::Input input(data, size);
+  lra::tasks::CifarBatch batch;
+  if (!lra::fuzz::accepts(
+          [&] { batch = lra::tasks::read_cifar_pickle(input.bytes(), "data_batch_1"); })) {
+    return 0;
+  }
+  LRA_CHECK_EQ(batch.colours.size(), batch.labels.size() * 3072);
+  lra::fuzz::accepts([&] {
+    const auto file = lra::tasks::read_cifar_file(input.bytes(), "data_batch_1", true);
+    LRA_CHECK_EQ(file.images.labels.size(), batch.labels.size());
+  });
+  if (batch.colours.empty()) return 0;
+  const auto bytes = input.bytes();
+  LRA_CHECK(batch.colours.data() >= bytes.data() &&
+            batch.colours.data() + batch.colours.size() <= bytes.data() + bytes.size());
+  return 0;
+}

@@ -1,0 +1,40 @@
+// The official files of Long ListOps. What is accepted reads the same after it was written.
+// Covers: src/tasks/listops_tsv.cpp src/tasks/listops_expression.cpp
+// Without: find_listops_files render_listops read_listops_tsv
+#include "tasks/listops_tsv.h"
+
+#include <algorithm>
+
+#include "fuzz_target.h"
+
+namespace {
+
+using namespace lra::tasks;
+
+struct Example {
+  std::vector<uint8_t> symbols;
+  int label;
+  bool operator==(const Example&) const = default;
+};
+
+std::vector<Example> parse(std::string_view text) {
+  std::vector<Example> examples;
+  parse_listops_tsv(text, "input.tsv", {}, [&](std::span<const uint8_t> symbols, int label) {
+    examples.push_back({{symbols.begin(), symbols.end()}, label});
+  });
+  return examples;
+}
+
+}  // namespace
+
+int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  const lra::fuzz::Input input(data, size);
+  std::vector<Example> examples;
+  if (!lra::fuzz::accepts([&] { examples = parse(input.text()); })) return 0;
+  std::string written = kListOpsTsvHeader;
+  for (const Example& example : examples) {
+    append_listops_line(example.symbols, example.label, written);
+  }
+  LRA_CHECK(parse(written) == examples);
+  return 0;
+}

@@ -1,0 +1,18 @@
+// record.json of a run. What is accepted reads the same after it was written.
+// Covers: src/base/run_record.cpp
+// Without: write_record read_record
+#include "base/run_record.h"
+
+#include "fuzz_target.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  const lra::fuzz::Input input(data, size);
+  lra::RunRecord record;
+  if (!lra::fuzz::accepts(
+          [&] { record = lra::parse_record(std::string(input.text()), "record.json"); })) {
+    return 0;
+  }
+  const std::string written = lra::to_json(record);
+  LRA_CHECK(lra::to_json(lra::parse_record(written, "written")) == written);
+  return 0;
+}
