@@ -67,25 +67,37 @@ class Dataset {
 };
 
 // Writes a prepared dataset: into "<folder>.partial", renamed when complete, so that a folder is
-// whole or absent. What an interrupted run left in "<folder>.partial" is removed first.
-// "<folder>.lock" keeps a second process out while writing. The same calls give the same bytes.
+// whole or absent. "<folder>.lock" keeps a second process out while writing. The same calls give
+// the same bytes.
+//
+// What an interrupted run left in "<folder>.partial" is removed, unless `resume_key` says of what
+// it was made: then whole shards that were marked are taken over, split by split.
 class DatasetWriter {
  public:
   // `expected_bytes` (0 = unknown) is compared with the free space first. Throws lra::Error when
   // the folder exists, another process writes it, or the space does not suffice.
-  DatasetWriter(const std::string& folder, Manifest manifest, int64_t expected_bytes);
-  // Removes the partial folder unless finish() was called.
+  // `resume_key` stands for everything that decides the examples and is not in `manifest`; empty:
+  // never resumed.
+  DatasetWriter(const std::string& folder, Manifest manifest, int64_t expected_bytes,
+                const std::string& resume_key = "");
+  // Removes the partial folder unless finish() was called or it can be taken over.
   ~DatasetWriter();
   DatasetWriter(const DatasetWriter&) = delete;
   DatasetWriter& operator=(const DatasetWriter&) = delete;
 
   void begin_split(const std::string& name);
+  // Right after begin_split: takes over the split's marked shards of an interrupted run and returns
+  // what was given to mark() for each; examples are to be added from there on.
+  std::vector<std::string> take_over();
   // One example: num_towers sequences of stored values (ids less token_offset), of token_bytes
-  // each.
-  void add(int32_t label, std::span<const std::span<const uint8_t>> sequences);
-  void add(int32_t label, std::span<const std::span<const uint16_t>> sequences);
+  // each. True when it completed a shard, which is now on disk.
+  bool add(int32_t label, std::span<const std::span<const uint8_t>> sequences);
+  bool add(int32_t label, std::span<const std::span<const uint16_t>> sequences);
   // The same for one tower.
-  void add(int32_t label, std::span<const uint8_t> sequence);
+  bool add(int32_t label, std::span<const uint8_t> sequence);
+  // Right after add() returned true: an interrupted run may go on after that shard. `producer` is
+  // what take_over() will give back, UTF-8.
+  void mark(std::string producer);
   void add_side_file(const std::string& name, std::string_view content);
   void add_note(std::string note);
   // One of the manifest's settings, when it is known only after the space has been checked.

@@ -327,5 +327,63 @@ TEST(DatasetWriter, RefusesWhenTheDiskIsTooSmall) {
   EXPECT_TRUE(fs::is_empty(root.path(".")));
 }
 
+// Three shards and a bit of one tower, given up after `stop_after` examples were added.
+struct Interrupted {
+  int64_t taken_over = 0, added = 0;
+};
+Interrupted write_resumable(const std::string& folder, const std::string& key, int64_t stop_after) {
+  constexpr int64_t kExamples = 13;
+  constexpr size_t kTokens = size_t{16} << 20;  // four make a shard
+  Manifest manifest = small_manifest();
+  manifest.num_towers = 1;
+  DatasetWriter writer(folder, manifest, 1000, key);
+  writer.begin_split("train");
+  Interrupted run;
+  for (const std::string& state : writer.take_over()) run.taken_over = std::stoll(state);
+  for (int64_t i = run.taken_over; i < kExamples; ++i) {
+    if (run.added == stop_after) return run;
+    if (writer.add(static_cast<int32_t>(i), Bytes(kTokens, static_cast<uint8_t>(i)))) {
+      writer.mark(std::to_string(i + 1));
+    }
+    ++run.added;
+  }
+  writer.finish();
+  return run;
+}
+
+TEST(DatasetWriter, GoesOnAfterTheLastWholeShard) {
+  const TestFolder root;
+  const std::string whole = root.path("whole"), folder = root.path("data");
+  write_resumable(whole, "key", -1);
+  EXPECT_EQ(write_resumable(folder, "key", 10).taken_over, 0);
+  EXPECT_TRUE(fs::exists(folder + ".partial"));
+  spill(folder + ".partial/train-002.shard.tmp", "half of a shard");
+  const Interrupted again = write_resumable(folder, "key", -1);
+  EXPECT_EQ(again.taken_over, 8);
+  EXPECT_EQ(again.added, 5);
+  EXPECT_FALSE(fs::exists(folder + ".partial"));
+  for (const fs::directory_entry& entry : fs::directory_iterator(whole)) {
+    const std::string name = entry.path().filename();
+    EXPECT_EQ(read_file(folder + "/" + name, 1 << 30), read_file(entry.path(), 1 << 30)) << name;
+  }
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder), {}),
+            std::distance(fs::directory_iterator(whole), {}));
+}
+
+TEST(DatasetWriter, TakesNothingOverThatIsDamagedOrOfAnotherKey) {
+  const TestFolder root;
+  const std::string folder = root.path("data");
+  write_resumable(folder, "key", 10);
+  EXPECT_EQ(write_resumable(folder, "other", 9).taken_over, 0);
+  const std::string second = folder + ".partial/train-001.shard";
+  std::string bytes = read_file(second, 1 << 30);
+  bytes[bytes.size() / 2] ^= 1;
+  spill(second, bytes);
+  EXPECT_EQ(write_resumable(folder, "other", 0).taken_over, 4);
+  spill(folder + ".partial/train-000.shard.mark", "{");
+  EXPECT_EQ(write_resumable(folder, "other", 0).taken_over, 0);
+  EXPECT_FALSE(fs::exists(folder + ".partial"));
+}
+
 }  // namespace
 }  // namespace lra::tasks

@@ -12,6 +12,7 @@
 #include "tasks/dataset.h"
 #include "tasks/files.h"
 #include "tasks/shard_format.h"
+#include "tasks/unfinished_shards.h"
 
 namespace lra::tasks {
 namespace {
@@ -48,6 +49,17 @@ void rename_new(const std::string& from, const std::string& to) {
   throw io_error(to, "cannot rename " + from, errno);
 }
 
+// Of the files of a folder; 0 when there is none.
+uint64_t bytes_in(const std::string& folder) {
+  uint64_t bytes = 0;
+  std::error_code ignored;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder, ignored)) {
+    const uintmax_t size = entry.file_size(ignored);
+    if (!ignored) bytes += size;
+  }
+  return bytes;
+}
+
 template <typename T>
 std::span<const std::byte> bytes_of(const std::vector<T>& values) {
   return std::as_bytes(std::span(values));
@@ -57,6 +69,7 @@ std::span<const std::byte> bytes_of(const std::vector<T>& values) {
 
 struct DatasetWriter::State {
   std::string folder, partial, lock_path;
+  std::string resume_key;  // empty: an interrupted run starts over
   Manifest manifest;
   std::unique_ptr<FileLock> lock;
   bool finished = false;
@@ -72,12 +85,12 @@ struct DatasetWriter::State {
     if (lock) fs::remove(lock_path, ignored);
   }
 
+  bool can_resume() const { return !resume_key.empty() && has_marks(partial, resume_key); }
+
   void flush() {
     if (labels.empty()) return;
     std::vector<ShardInfo>& shards = manifest.splits.at(split);
-    std::string number = std::to_string(shards.size());
-    number.insert(0, number.size() < 3 ? 3 - number.size() : 0, '0');
-    ShardInfo info{.file = split + "-" + number + ".shard",
+    ShardInfo info{.file = shard_file_name(split, shards.size()),
                    .num_examples = static_cast<int64_t>(labels.size()),
                    .num_tokens = static_cast<int64_t>(num_tokens),
                    .num_bytes = 0,
@@ -106,7 +119,7 @@ struct DatasetWriter::State {
   }
 
   template <typename T>
-  void add(int32_t label, std::span<const std::span<const T>> sequences) {
+  bool add(int32_t label, std::span<const std::span<const T>> sequences) {
     LRA_CHECK(!split.empty());
     LRA_CHECK_EQ(static_cast<int64_t>(sizeof(T)), manifest.token_bytes);
     LRA_CHECK_EQ(static_cast<int64_t>(sequences.size()), manifest.num_towers);
@@ -118,21 +131,28 @@ struct DatasetWriter::State {
       num_tokens += sequence.size();
       offsets.push_back(num_tokens);
     }
-    if (tokens.size() >= kShardTokenBytes) flush();
+    if (tokens.size() < kShardTokenBytes) return false;
+    flush();
+    return true;
   }
 };
 
-DatasetWriter::DatasetWriter(const std::string& folder, Manifest manifest, int64_t expected_bytes)
+DatasetWriter::DatasetWriter(const std::string& folder, Manifest manifest, int64_t expected_bytes,
+                             const std::string& resume_key)
     : state_(std::make_unique<State>()) {
   State& state = *state_;
   state.folder = without_trailing_slash(folder);
   state.partial = state.folder + ".partial";
   state.lock_path = state.folder + ".lock";
   state.manifest = std::move(manifest);
+  if (!resume_key.empty()) {
+    state.resume_key = to_hex(hash128(resume_key + "\n" + manifest_text(state.manifest)));
+  }
   refuse_existing(state.folder);
   const std::string parent = parent_of(state.folder);
   make_folder(parent);
-  const uint64_t free = free_bytes(parent);
+  // What an interrupted run left is either taken over or removed.
+  const uint64_t free = free_bytes(parent) + bytes_in(state.partial);
   if (expected_bytes > 0 && static_cast<uint64_t>(expected_bytes) > free) {
     throw Error({.where = parent,
                  .what = "only " + human_bytes(free) + " are free",
@@ -142,15 +162,38 @@ DatasetWriter::DatasetWriter(const std::string& folder, Manifest manifest, int64
   }
   state.lock = std::make_unique<FileLock>(state.lock_path, "the dataset " + state.folder);
   refuse_existing(state.folder);  // another process may have finished it meanwhile
-  std::error_code failed;
-  fs::remove_all(state.partial, failed);
-  if (failed) throw io_error(state.partial, "cannot remove what was left", failed.value());
+  if (state.can_resume()) {
+    remove_unmarked(state.partial);
+  } else {
+    std::error_code failed;
+    fs::remove_all(state.partial, failed);
+    if (failed) throw io_error(state.partial, "cannot remove what was left", failed.value());
+  }
   make_folder(state.partial);
 }
 
 DatasetWriter::~DatasetWriter() {
+  if (state_->finished || state_->can_resume()) return;
   std::error_code ignored;  // a destructor has nobody to tell
-  if (!state_->finished) fs::remove_all(state_->partial, ignored);
+  fs::remove_all(state_->partial, ignored);
+}
+
+std::vector<std::string> DatasetWriter::take_over() {
+  State& state = *state_;
+  LRA_CHECK(!state.split.empty() && state.labels.empty());
+  std::vector<std::string> states;
+  for (MarkedShard& shard : read_marks(state.partial, state.resume_key, state.split)) {
+    state.manifest.splits.at(state.split).push_back(std::move(shard.info));
+    states.push_back(std::move(shard.state));
+  }
+  return states;
+}
+
+void DatasetWriter::mark(std::string producer) {
+  State& state = *state_;
+  LRA_CHECK(!state.resume_key.empty() && state.labels.empty());
+  const ShardInfo& last = state.manifest.splits.at(state.split).back();
+  write_mark(state.partial, state.resume_key, {last, std::move(producer)});
 }
 
 void DatasetWriter::begin_split(const std::string& name) {
@@ -161,16 +204,16 @@ void DatasetWriter::begin_split(const std::string& name) {
   state_->split = name;
 }
 
-void DatasetWriter::add(int32_t label, std::span<const std::span<const uint8_t>> sequences) {
-  state_->add(label, sequences);
+bool DatasetWriter::add(int32_t label, std::span<const std::span<const uint8_t>> sequences) {
+  return state_->add(label, sequences);
 }
 
-void DatasetWriter::add(int32_t label, std::span<const std::span<const uint16_t>> sequences) {
-  state_->add(label, sequences);
+bool DatasetWriter::add(int32_t label, std::span<const std::span<const uint16_t>> sequences) {
+  return state_->add(label, sequences);
 }
 
-void DatasetWriter::add(int32_t label, std::span<const uint8_t> sequence) {
-  state_->add(label, std::span<const std::span<const uint8_t>>(&sequence, 1));
+bool DatasetWriter::add(int32_t label, std::span<const uint8_t> sequence) {
+  return state_->add(label, std::span<const std::span<const uint8_t>>(&sequence, 1));
 }
 
 void DatasetWriter::add_side_file(const std::string& name, std::string_view content) {
@@ -197,6 +240,7 @@ Manifest DatasetWriter::finish() {
   LRA_CHECK(!state.finished);
   state.flush();
   write_file_atomically(state.partial + "/" + kManifestFile, manifest_text(state.manifest));
+  if (!state.resume_key.empty()) remove_marks(state.partial);
   rename_new(state.partial, state.folder);
   state.finished = true;
   sync_folder(parent_of(state.folder));

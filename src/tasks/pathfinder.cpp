@@ -9,12 +9,9 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
-#include <functional>
 
 #include "base/error.h"
 #include "base/hash.h"
-#include "base/parallel.h"
-#include "base/progress.h"
 #include "tasks/brightness_baseline.h"
 #include "tasks/facts.h"
 #include "tasks/files.h"
@@ -25,7 +22,7 @@
 #include "tasks/pathfinder_markers.h"
 #include "tasks/pathfinder_picture.h"
 #include "tasks/pathfinder_split.h"
-#include "tasks/stopping.h"
+#include "tasks/pathfinder_writer.h"
 
 namespace lra::tasks {
 namespace {
@@ -34,7 +31,6 @@ namespace fs = std::filesystem;
 
 constexpr int64_t kVersion = 1;
 constexpr int64_t kNumClasses = 2;
-constexpr int64_t kBlock = 256;      // images in memory at a time: 16 MB at 256 x 256
 constexpr int64_t kExtraBytes = 90;  // label, offset and metadata line of an example
 constexpr const char* kSplitHash = "split_xxh3";
 
@@ -141,48 +137,6 @@ int64_t PathfinderTask::num_to_make(const MakeOptions& options) const {
   return counts[0] + counts[1] + counts[2];
 }
 
-// One image on its way into a dataset.
-struct NewExample {
-  int label = 0;
-  std::vector<uint8_t> pixels;
-  std::string line;     // of metadata
-  std::string source;   // for the hash of what was read
-  std::string problem;  // not empty: left out, and why
-};
-
-// Writes the splits and the metadata lines; `produce` is called on any thread. Returns the hash of
-// all sources.
-std::string write_splits(const Membership& members,
-                         const std::function<NewExample(int64_t)>& produce, DatasetWriter& writer,
-                         Progress& progress) {
-  Hasher hasher;
-  std::string lines;
-  for (size_t split = 0; split < 3; ++split) {
-    const std::string name = kPathfinderSplits[split];
-    writer.begin_split(name);
-    const std::vector<int64_t>& images = members[split];
-    for (size_t begin = 0; begin < images.size(); begin += kBlock) {
-      throw_if_stopped();
-      std::vector<NewExample> block(std::min<size_t>(kBlock, images.size() - begin));
-      parallel_for_each(static_cast<int64_t>(block.size()), [&](int64_t i) {
-        block[static_cast<size_t>(i)] = produce(images[begin + static_cast<size_t>(i)]);
-      });
-      for (const NewExample& example : block) {
-        hasher.append(example.source);
-        if (!example.problem.empty()) {
-          writer.add_note(kPathfinderSkipped + name + ": " + example.problem);
-          continue;
-        }
-        writer.add(example.label, example.pixels);
-        lines += example.line + "\n";
-      }
-      progress.update(static_cast<int64_t>(block.size()));
-    }
-  }
-  writer.add_side_file(kPathfinderLinesFile, lines);
-  return to_hex(hasher.digest());
-}
-
 void PathfinderTask::make(const MakeOptions& options, Progress& progress) const {
   const std::array<int64_t, 3> counts = sizes(options);
   for (const int64_t count : counts) {
@@ -200,9 +154,9 @@ void PathfinderTask::make(const MakeOptions& options, Progress& progress) const 
   std::string all_settings = manifest.task + "\n";
   for (const auto& [key, value] : manifest.settings) all_settings += key + "=" + value + "\n";
   manifest.source_hash = to_hex(hash128(all_settings));
-  DatasetWriter writer(options.out, std::move(manifest),
-                       num_to_make(options) * (num_pixels() + kExtraBytes));
   const Membership members = draw_membership(counts, config_.split_seed);
+  DatasetWriter writer(options.out, std::move(manifest),
+                       num_to_make(options) * (num_pixels() + kExtraBytes), hash_of(members));
   writer.set_setting(kSplitHash, hash_of(members));
   const PathfinderGenerator generator(settings_, options.seed);
   const auto draw = [&](int64_t index) {
@@ -215,6 +169,12 @@ void PathfinderTask::make(const MakeOptions& options, Progress& progress) const 
   };
   write_splits(members, draw, writer, progress);
   writer.finish();
+}
+
+std::string hash_of_lines(const std::vector<PathfinderRecord>& records) {
+  Hasher hasher;
+  for (const PathfinderRecord& record : records) hasher.append(record.line + "\n");
+  return to_hex(hasher.digest());
 }
 
 // The folder with imgs and metadata: given itself, or by a folder above it.
@@ -239,11 +199,12 @@ void PathfinderTask::import(const std::vector<std::string>& sources, const std::
   const auto num_records = static_cast<int64_t>(records.size());
   Manifest manifest = new_manifest("imported");
   manifest.settings["format"] = level_folder();
-  DatasetWriter writer(out, std::move(manifest), num_records * (num_pixels() + kExtraBytes));
   const std::string splits_path = folder + "/" + kSplitsFile;
   const Membership members = is_there(splits_path)
                                  ? read_membership(splits_path, records)
                                  : draw_membership(tenths(num_records), config_.split_seed);
+  DatasetWriter writer(out, std::move(manifest), num_records * (num_pixels() + kExtraBytes),
+                       hash_of(members) + hash_of_lines(records));
   writer.set_setting(kSplitHash, hash_of(members));
   const auto read = [&](int64_t index) {
     const PathfinderRecord& record = records[static_cast<size_t>(index)];

@@ -1,4 +1,4 @@
-// Stop requests in loops that prepare data: nothing of a half-made dataset is worth keeping.
+// Stop requests in loops that prepare data.
 #pragma once
 
 #include "base/error.h"
@@ -7,11 +7,11 @@
 namespace lra::tasks {
 
 // Throws lra::Error with exit code 3 when SIGINT or SIGTERM has arrived; the writers that are on
-// the stack remove what they have begun.
+// the stack remove what cannot be taken over by the same command.
 inline void throw_if_stopped() {
   if (!stop_requested()) return;
   throw Error({.where = "",
-               .what = "stopped by a signal; the unfinished dataset was removed",
+               .what = "stopped by a signal before the dataset was complete",
                .expected = "",
                .advice = "run the same command again",
                .code = ExitCode::kStopped});

@@ -1,0 +1,36 @@
+// What an interrupted DatasetWriter leaves behind: whole shards, each with a mark beside it,
+// SHARD.mark, that says what was written and what its producer needs to go on after it.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "tasks/manifest.h"
+
+namespace lra::tasks {
+
+struct MarkedShard {
+  ShardInfo info;
+  std::string state;  // of the producer, in words of its own
+};
+
+// "train-003.shard"
+std::string shard_file_name(const std::string& split, size_t number);
+
+// The mark of a shard in `folder`, written atomically. `key` names what is being made: marks of
+// another key count for nothing. Throws lra::Error (exit code 74).
+void write_mark(const std::string& folder, const std::string& key, const MarkedShard& shard);
+
+// The first shards of a split as far as they are marked, of this key, and still have the bytes
+// that they were written with. A damaged mark or shard ends the list.
+std::vector<MarkedShard> read_marks(const std::string& folder, const std::string& key,
+                                    const std::string& split);
+
+// Whether the first shard of any split can be taken over.
+bool has_marks(const std::string& folder, const std::string& key);
+
+// Removes every file that is neither a mark nor marked: what was being written.
+void remove_unmarked(const std::string& folder);
+void remove_marks(const std::string& folder);
+
+}  // namespace lra::tasks
