@@ -1,0 +1,223 @@
+"""Training speed and memory of lra beside other implementations; started by bench/peers/run.
+
+The release Text encoder (4 layers, 4 heads, width 256, MLP 1024, 257 tokens, 2 classes, mean of the
+outputs), batch 4, dropout 0.1, AdamW, float32; a step is forward, backward and update. For each row
+and length, lra and a peer are measured in turn, A B A B, --windows times each; the figure is the
+median, the spread (largest - smallest) / median. Each peer runs in a process of its own that waits
+while lra is measured; each window of lra is a process. Both sides are bound to the same cores.
+Peers get an allocator that keeps freed memory, which is worth 13 % to PyTorch.
+
+The fastest peer of a row is the one with the lowest ratio: every ratio comes from windows taken in
+turn, while absolute speeds of two peers were measured at different times.
+
+Finished cells are kept in build/peers and not measured again by the same program with the same
+options (--fresh does). The exit code is 1 when lra is slower in a row than its fastest peer by more
+than --tolerance, or when no peer of a row could be measured.
+"""
+import argparse
+import functools
+import hashlib
+import importlib.metadata
+import json
+import os
+import pathlib
+import platform
+import statistics
+import subprocess
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+import result_tables as tables
+from rows import ROWS, lra_settings
+
+HERE = pathlib.Path(__file__).resolve().parent
+KEEP_MEMORY = ("glibc.malloc.mmap_threshold=4294967296:glibc.malloc.trim_threshold=4294967296:"
+               "glibc.malloc.top_pad=67108864")
+# Peers that hold L x L weights of every layer: GB they need, by length. Not started in less.
+NEEDS_GB = {("transformer-drop", 4096): {"jax": 24, "torch": 17, "transformers": 17}}
+
+
+def environment(threads):
+    own = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS"), str(threads))
+    return {**os.environ, **own, "GLIBC_TUNABLES": KEEP_MEMORY, "JAX_PLATFORMS": "cpu",
+            "HF_HUB_OFFLINE": "1"}
+
+
+class Peer:
+    """A peer's process, ready to be timed."""
+
+    def __init__(self, kind, name, row, length, a):
+        words = [sys.executable, HERE / "peer_process.py", kind, name, length, row["drop"],
+                 a.threads, a.window_seconds]
+        self.process = subprocess.Popen(list(map(str, words)), stdin=subprocess.PIPE, text=True,
+                                        stdout=subprocess.PIPE, env=environment(a.threads))
+        self.expect("ready")
+
+    def expect(self, what=None):
+        line = self.process.stdout.readline().strip()
+        while line and not line.startswith(what or "{"):
+            line = self.process.stdout.readline().strip()
+        if not line:
+            raise RuntimeError(f"ended with {self.process.wait()}")
+        return line
+
+    def window(self):
+        self.process.stdin.write("window\n")
+        self.process.stdin.flush()
+        return json.loads(self.expect())
+
+    def close(self):
+        self.process.stdin.close()
+        self.process.wait()
+
+
+def lra_words(row, peer, length, a):
+    sets = [word for s in lra_settings(row, peer, length) for word in ("--set", s)]
+    return ["bench", "--task", "text", "--preset", "release", "--models", row["model"], "--lengths",
+            length, "--batch", 4, "--windows", 1, "--window-seconds", a.window_seconds,
+            "--threads", a.threads, *sets]
+
+
+def summary(windows):
+    rates = [w["tokens_per_s"] for w in windows]
+    middle = statistics.median(rates)
+    return {"tokens_per_s": middle, "spread": (max(rates) - min(rates)) / middle, "windows": rates,
+            "peak_resident_bytes": max(w["peak_resident_bytes"] for w in windows)}
+
+
+def available_gb():
+    lines = pathlib.Path("/proc/meminfo").read_text().splitlines()
+    return next(int(x.split()[1]) for x in lines if x.startswith("MemAvailable")) / 2**20
+
+
+def measure(name, peer, length, a):
+    """One cell: lra and a peer in turn."""
+    row, (kind, what, _) = ROWS[name], peer
+    cell = {"row": name, "length": length, "kind": kind, "peer": what, "threads": a.threads,
+            "lra_command": "lra " + " ".join(map(str, lra_words(row, peer, length, a)))}
+    need = NEEDS_GB.get((name, length), {}).get(kind, 0)
+    if available_gb() < need:
+        return {**cell, "failure": f"needs {need} GB of memory"}
+    try:
+        process = Peer(kind, what, row, length, a)
+        ours, theirs = [], []
+        for _ in range(a.windows):
+            record = tables.run_json(lra_words(row, peer, length, a))[0]
+            ours.append(record["measurements"][0])
+            theirs.append(process.window())
+        process.close()
+    except RuntimeError as error:
+        return {**cell, "failure": str(error)}
+    lra, other = summary(ours), summary(theirs)
+    return {**cell, "lra": lra, "other": other, "provenance": record["provenance"],
+            "ratio": lra["tokens_per_s"] / other["tokens_per_s"]}
+
+
+@functools.cache
+def program_digest():
+    """Of the program and the library of operators beside it."""
+    program = pathlib.Path(tables.program())
+    files = (program, program.with_name("liblra_ops.so"))
+    return hashlib.sha256(b"".join(f.read_bytes() for f in files if f.exists())).hexdigest()[:12]
+
+
+def cell_of(name, peer, length, a):
+    """A cell from the work folder, else measured now. Failures are tried again."""
+    options = f"{a.threads}-{a.windows}-{a.window_seconds}-{program_digest()}"
+    file = a.work / f"{name}-{length}-{peer[0]}-{peer[1]}-{options}.json"
+    if file.exists() and not a.fresh:
+        return json.loads(file.read_text())
+    cell = measure(name, peer, length, a)
+    if "failure" not in cell:
+        a.work.mkdir(parents=True, exist_ok=True)
+        file.write_text(json.dumps(cell, indent=1) + "\n")
+    return cell
+
+
+def versions():
+    lines = (HERE / "requirements.txt").read_text().splitlines()
+    names = [line.split("==")[0] for line in lines if line and not line.startswith("#")]
+    return {name: importlib.metadata.version(name) for name in names}
+
+
+def line_of(cell):
+    peer = f"{cell['kind']} {cell['peer']}"
+    if "failure" in cell:
+        return [cell["row"], cell["length"], peer, cell["failure"], "", "", "", "", ""]
+    rate = lambda side: f"{cell[side]['tokens_per_s']:,.0f} ({cell[side]['spread']:.0%})"
+    memory = lambda side: f"{cell[side]['peak_resident_bytes'] / 2**20:,.0f}"
+    return [cell["row"], cell["length"], peer, rate("lra"), rate("other"), f"{cell['ratio']:.2f}",
+            memory("lra"), memory("other"), ROWS[cell["row"]]["settings"]]
+
+
+def fastest(cells):
+    """{(row, length): the cell of the fastest peer}"""
+    best = {}
+    for cell in (c for c in cells if "failure" not in c):
+        key = (cell["row"], cell["length"])
+        if key not in best or cell["ratio"] < best[key]["ratio"]:
+            best[key] = cell
+    return best
+
+
+HEADER = ["row", "length", "peer", "lra tokens/s (spread)", "peer tokens/s (spread)", "ratio",
+          "lra MB", "peer MB", "settings of both"]
+
+
+def page(cells, a):
+    best = fastest(cells).values()
+    installed = ", ".join(f"{n} {v}" for n, v in versions().items())
+    last = next(reversed(list(best)))
+    return (f"# Training speed beside other implementations\n\nWritten by `bench/peers/run "
+            f"--threads {a.threads} --windows {a.windows} --window-seconds {a.window_seconds}`; "
+            f"the head of `bench/peers/compare.py` says how. Ratio above 1: lra is faster. Kinds "
+            f"`torch` and `jax` are plain modules in `bench/peers`, the others are packages.\n\n"
+            f"## Against the fastest peer\n\n{tables.markdown(HEADER, map(line_of, best))}\n"
+            f"## All peers\n\n{tables.markdown(HEADER, map(line_of, cells))}\n"
+            f"Measured with {tables.where_measured(last['provenance'])}; {installed}; Python "
+            f"{platform.python_version()}; {platform.machine()}, {os.cpu_count()} cores.\n")
+
+
+def parse():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--models", default=",".join(ROWS), help="rows: " + ", ".join(ROWS))
+    parser.add_argument("--lengths", default="1024,4096")
+    parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
+    parser.add_argument("--windows", type=int, default=5)
+    parser.add_argument("--window-seconds", type=float, default=3)
+    parser.add_argument("--tolerance", type=float, default=0.0, help="ratio 1 - this passes")
+    parser.add_argument("--fresh", action="store_true", help="measure finished cells again")
+    parser.add_argument("--work", type=pathlib.Path, default="build/peers")
+    parser.add_argument("--out", type=pathlib.Path, default="docs/results")
+    a = parser.parse_args()
+    if unknown := set(a.models.split(",")) - set(ROWS):
+        parser.error(f"no row {', '.join(unknown)}; known: {', '.join(ROWS)}")
+    return a
+
+
+def main():
+    a = parse()
+    os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:a.threads])
+    cells = []
+    for name in a.models.split(","):
+        for length in map(int, a.lengths.split(",")):
+            for peer in ROWS[name]["peers"]:
+                cells.append(cell_of(name, peer, length, a))
+                print(*line_of(cells[-1])[:6], sep="  ", flush=True)
+    best = fastest(cells)
+    if not best:
+        sys.exit("nothing was measured")
+    a.out.mkdir(parents=True, exist_ok=True)
+    (a.out / "peers.json").write_text(json.dumps(cells, indent=1) + "\n")
+    (a.out / "peers.md").write_text(page(cells, a))
+    slow = [f"{row} at {length}" for (row, length), cell in best.items()
+            if cell["ratio"] < 1 - a.tolerance]
+    missing = {(c["row"], c["length"]) for c in cells} - set(best)
+    if missing:
+        print(f"no peer measured: {sorted(missing)}", file=sys.stderr)
+    if slow or missing:
+        sys.exit(f"slower than the fastest peer: {', '.join(slow) or 'none'}")
+
+
+if __name__ == "__main__":
+    main()

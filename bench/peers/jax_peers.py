@@ -1,0 +1,70 @@
+"""The Text encoder and its training step in JAX with flax.linen and optax."""
+import flax.linen as nn
+import jax
+import jax.numpy as jnp
+import optax
+
+import jax_mixers
+from workload import BATCH, CLASSES, HEADS, LAYERS, MLP, RATE, VOCABULARY, WIDTH, sinusoids
+
+jax.config.update("jax_default_prng_impl", "unsafe_rbg")
+
+
+class Layer(nn.Module):
+    core: str
+    drop: float
+
+    @nn.compact
+    def __call__(self, x):
+        dropout = lambda y: nn.Dropout(RATE, deterministic=False)(y)
+        batch, length, _ = x.shape
+        heads = nn.Dense(3 * WIDTH, use_bias=False)(nn.LayerNorm()(x))
+        q, k, v = heads.reshape(batch, length, 3, HEADS, -1).transpose(2, 0, 3, 1, 4)
+        mixed = jax_mixers.CORES[self.core](self.drop)(q, k, v)
+        mixed = mixed.transpose(0, 2, 1, 3).reshape(batch, length, WIDTH)
+        x = x + dropout(nn.Dense(WIDTH, use_bias=False)(mixed))
+        hidden = dropout(nn.gelu(nn.Dense(MLP)(nn.LayerNorm()(x))))
+        return x + dropout(nn.Dense(WIDTH)(hidden))
+
+
+class Encoder(nn.Module):
+    core: str
+    drop: float
+
+    @nn.compact
+    def __call__(self, tokens):
+        x = nn.Embed(VOCABULARY, WIDTH)(tokens) + sinusoids(tokens.shape[1])
+        x = nn.Dropout(RATE, deterministic=False)(x)
+        for _ in range(LAYERS):
+            x = Layer(self.core, self.drop)(x)
+        x = nn.LayerNorm()(x).mean(1)
+        return nn.Dense(CLASSES)(nn.relu(nn.Dense(MLP)(x)))
+
+
+def build(name, length, drop):
+    """A function that makes one training step."""
+    model, optimizer = Encoder(name, drop), optax.adamw(1e-4)
+    keys = jax.random.split(jax.random.key(0), 4)
+    tokens = jax.random.randint(keys[0], (BATCH, length), 1, VOCABULARY)
+    labels = jax.random.randint(keys[1], (BATCH,), 0, CLASSES)
+    streams = lambda key: dict(zip(("dropout", "mixer"), jax.random.split(key)))
+    parameters = jax.jit(model.init)({"params": keys[2], **streams(keys[3])}, tokens)
+
+    def loss_of(parameters, key):
+        logits = model.apply(parameters, tokens, rngs=streams(key))
+        return optax.softmax_cross_entropy_with_integer_labels(logits, labels).mean()
+
+    def update(parameters, state, key):
+        loss, gradients = jax.value_and_grad(loss_of)(parameters, key)
+        change, state = optimizer.update(gradients, state, parameters)
+        return optax.apply_updates(parameters, change), state, loss
+
+    update = jax.jit(update, donate_argnums=(0, 1))
+    now = {"parameters": parameters, "state": optimizer.init(parameters), "step": 0}
+
+    def step():
+        key = jax.random.fold_in(keys[3], now["step"])
+        now["parameters"], now["state"], loss = update(now["parameters"], now["state"], key)
+        now["step"] += 1
+        return float(loss)
+    return step

@@ -1,0 +1,130 @@
+"""The mechanisms in plain PyTorch, from their definitions.
+
+A core maps queries, keys and values [B, H, L, E] to [B, H, L, E]; `length` is L, `drop` the rate of
+attention dropout. Attention goes through scaled_dot_product_attention wherever that is at least as
+fast as writing it out: its fused CPU kernel serves drop = 0 and constant masks.
+"""
+import torch
+import torch.nn.functional as functional
+from torch import nn
+
+attend = functional.scaled_dot_product_attention
+
+
+def written_out(q, k, v, drop, bias=None):
+    scores = q @ k.transpose(-1, -2) * q.shape[-1] ** -0.5
+    weights = torch.softmax(scores if bias is None else scores + bias, -1)
+    return functional.dropout(weights, drop) @ v
+
+
+class Exact(nn.Module):
+    def __init__(self, length, heads, width, drop):
+        super().__init__()
+        self.drop = drop
+
+    def forward(self, q, k, v):
+        return attend(q, k, v, dropout_p=self.drop)
+
+
+class Local(nn.Module):
+    """Softmax attention inside blocks; the last one is padded and masked."""
+
+    def __init__(self, length, heads, width, drop, block=50):
+        super().__init__()
+        self.block, self.drop, self.pad = block, drop, -length % block
+        valid = torch.arange(length + self.pad).view(-1, 1, 1, block) < length
+        self.register_buffer("bias", torch.where(valid, 0.0, -1e9))
+
+    def forward(self, q, k, v):
+        batch, heads, length, width = q.shape
+        shape = (batch, heads, -1, self.block, width)
+        q, k, v = (functional.pad(t, (0, 0, 0, self.pad)).view(shape).transpose(1, 2)
+                   for t in (q, k, v))
+        out = written_out(q, k, v, self.drop, self.bias)
+        return out.transpose(1, 2).reshape(batch, heads, -1, width)[:, :, :length]
+
+
+class Longformer(nn.Module):
+    """A window of 512: chunks of 256 queries against three chunks of keys."""
+
+    def __init__(self, length, heads, width, drop, window=512):
+        super().__init__()
+        self.half, self.drop = window // 2, drop
+        n = length // self.half
+        row, column = torch.arange(self.half)[:, None], torch.arange(3 * self.half)
+        seen = ((column - self.half - row).abs() <= self.half).expand(n, -1, -1)
+        place = column + (torch.arange(n)[:, None, None] - 1) * self.half
+        self.register_buffer("seen", seen & (place >= 0) & (place < length))
+
+    def forward(self, q, k, v):
+        batch, heads, length, width = q.shape
+        half = self.half
+        chunks = q.reshape(batch * heads, -1, half, width)
+        near = [functional.pad(t.reshape(batch * heads, length, width), (0, 0, half, half))
+                .unfold(1, 3 * half, half).transpose(-1, -2) for t in (k, v)]
+        out = attend(chunks, *near, attn_mask=self.seen, dropout_p=self.drop)
+        return out.reshape(batch, heads, length, width)
+
+
+class Linformer(nn.Module):
+    """Keys and values projected along the length, one projection for both."""
+
+    def __init__(self, length, heads, width, drop, rank=16):
+        super().__init__()
+        self.drop = drop
+        self.project = nn.Parameter(torch.randn(heads, rank, length) * length ** -0.5)
+
+    def forward(self, q, k, v):
+        return written_out(q, self.project @ k, self.project @ v, self.drop)
+
+
+class Features(nn.Module):
+    """phi(q) (phi(k)^T v), divided by phi(q) sum phi(k)."""
+
+    def __init__(self, length, heads, width, drop, feature):
+        super().__init__()
+        self.feature = feature
+
+    def forward(self, q, k, v):
+        q, k = self.feature(q), self.feature(k)
+        total = q @ k.sum(-2, keepdim=True).transpose(-1, -2)
+        return q @ (k.transpose(-1, -2) @ v) / (total + 1e-6)
+
+
+def linear(*args):
+    return Features(*args, feature=lambda x: functional.elu(x) + 1)
+
+
+def relu_performer(*args):
+    return Features(*args, feature=lambda x: functional.relu(x) + 1e-3)
+
+
+class Synthesizer(nn.Module):
+    """A learned score matrix of each head, added to the dot product."""
+
+    def __init__(self, length, heads, width, drop):
+        super().__init__()
+        self.drop = drop
+        self.scores = nn.Parameter(torch.randn(heads, length, length) * 0.02)
+
+    def forward(self, q, k, v):
+        return written_out(q, k, v, self.drop, self.scores)
+
+
+class Sparse(nn.Module):
+    """The fixed pattern of stride 50 and summary 10, causal, first token global: a dense mask."""
+
+    def __init__(self, length, heads, width, drop, stride=50, summary=10):
+        super().__init__()
+        self.drop = drop
+        i, j = torch.arange(length)[:, None], torch.arange(length)
+        seen = (i // stride == j // stride) | (j % stride >= stride - summary)
+        self.register_buffer("seen", (seen & (j <= i)) | (i == 0) | (j == 0))
+
+    def forward(self, q, k, v):
+        return attend(q, k, v, attn_mask=self.seen, dropout_p=self.drop)
+
+
+CORES = {"exact": Exact, "local": Local, "longformer": Longformer, "linformer": Linformer,
+         "linear": linear, "relu_performer": relu_performer, "synthesizer": Synthesizer,
+         "sparse": Sparse}

@@ -1,0 +1,38 @@
+"""What the table scripts of this folder share: calling the program, Markdown tables, provenance."""
+import json
+import os
+import subprocess
+import sys
+
+MODELS = ("transformer", "local", "sparse_transformer", "longformer", "linformer", "reformer",
+          "sinkhorn", "synthesizer", "bigbird", "linear_transformer", "performer")
+
+
+def program():
+    """The program under test: LRA_PROGRAM, as for the scripts in tests/."""
+    if "LRA_PROGRAM" not in os.environ:
+        sys.exit(f"{sys.argv[0]}: LRA_PROGRAM is not set; expected the path of lra (build/lra)")
+    return os.environ["LRA_PROGRAM"]
+
+
+def run_json(words):
+    """What `lra WORDS --json` printed; exits with its message when it fails."""
+    done = subprocess.run([program(), *map(str, words), "--json", "--quiet"],
+                          stdout=subprocess.PIPE, text=True)
+    if done.returncode != 0:
+        sys.exit(f"{sys.argv[0]}: exit code {done.returncode} of: lra {' '.join(map(str, words))}")
+    return json.loads(done.stdout)
+
+
+def markdown(header, rows):
+    """A Markdown table; every column but the first is right-aligned."""
+    lines = ["| " + " | ".join(header) + " |", "| --- |" + " ---: |" * (len(header) - 1)]
+    return "\n".join(lines + ["| " + " | ".join(map(str, row)) + " |" for row in rows]) + "\n"
+
+
+def where_measured(provenance):
+    """One line that says with what and on what a record was made."""
+    p = provenance
+    return (f"lra {p['lra_version']} ({p['git_revision'][:12]}), torch {p['torch_version']}, "
+            f"{p['processor']}, {p['isa']}, {p['threads']} thread(s), {p['host_os']}; "
+            f"{p['started_utc'][:10]}")
