@@ -32,6 +32,7 @@ constexpr OrderedList kOrderedLists[] = {
     {Op::kApplyDropout, "apply_dropout", {Isa::kAvx512, Isa::kRef, Isa::kRef}},
     {Op::kAdamStep, "adam_step", {Isa::kAvx512, Isa::kRef, Isa::kRef}},
     {Op::kSumOfSquares, "sum_of_squares", {Isa::kAvx512, Isa::kRef, Isa::kRef}},
+    {Op::kColumnSums, "column_sums", {Isa::kAvx512, Isa::kRef, Isa::kRef}},
 };
 
 Isa forced_isa(std::string_view name) {

@@ -30,6 +30,7 @@ enum class Op {
   kApplyDropout,
   kAdamStep,
   kSumOfSquares,
+  kColumnSums,
 };
 
 // The best implementation of `op` that is available: for float32, or for bfloat16 arrays where the
