@@ -34,13 +34,15 @@ struct AttentionSetup {
   int64_t block = 0;  // 0: dense; else a block-diagonal of that size
 };
 
-// A problem on [B, L, H, E] tensors, as the projections leave them.
+// A problem on [B, L, H, E] tensors, as the projections leave them. T is float or Bf16.
+template <typename T>
 class AttentionBench {
  public:
   explicit AttentionBench(const AttentionSetup& setup) : setup_(setup) {
     const auto& [b, h, length, keys, dim] = setup.shape;
     const int64_t count = b * h * length * dim;
-    for (auto* x : {&q_, &k_, &v_, &grad_out_}) *x = random_floats(count, 1);
+    const std::vector<float> values = random_floats(count, 1);
+    for (auto* x : {&q_, &k_, &v_, &grad_out_}) x->assign(values.begin(), values.end());
     for (auto* x : {&out_, &grad_q_, &grad_k_, &grad_v_}) x->resize(static_cast<size_t>(count));
     logsumexp_.resize(static_cast<size_t>(b * h * length));
     problem_.shape = setup.shape;
@@ -52,11 +54,11 @@ class AttentionBench {
   }
 
   void forward() {
-    attention_forward<float>(problem_,
-                             {view(q_), view(k_), view(v_), mutable_view(out_), logsumexp_.data()});
+    attention_forward<T>(problem_,
+                         {view(q_), view(k_), view(v_), mutable_view(out_), logsumexp_.data()});
   }
   void backward() {
-    attention_backward<float>(
+    attention_backward<T>(
         problem_, {view(q_), view(k_), view(v_), view(out_), view(grad_out_), logsumexp_.data(),
                    mutable_view(grad_q_), mutable_view(grad_k_), mutable_view(grad_v_)});
   }
@@ -80,12 +82,12 @@ class AttentionBench {
     problem_.visible.blocks = &lists_;
   }
 
-  HeadView<const float> view(const std::vector<float>& x) const {
+  HeadView<const T> view(const std::vector<T>& x) const {
     const auto& [b, h, length, keys, dim] = setup_.shape;
     return {x.data(), length * h * dim, dim, h * dim};
   }
-  HeadView<float> mutable_view(std::vector<float>& x) const {
-    const HeadView<const float> same = view(x);
+  HeadView<T> mutable_view(std::vector<T>& x) const {
+    const HeadView<const T> same = view(x);
     return {x.data(), same.batch_stride, same.head_stride, same.row_stride};
   }
 
@@ -94,12 +96,14 @@ class AttentionBench {
   BlockLists lists_;
   std::vector<int64_t> offsets_;
   std::vector<int32_t> key_blocks_;
-  std::vector<float> q_, k_, v_, grad_out_, out_, grad_q_, grad_k_, grad_v_, logsumexp_;
+  std::vector<T> q_, k_, v_, grad_out_, out_, grad_q_, grad_k_, grad_v_;
+  std::vector<float> logsumexp_;
 };
 
+template <typename T>
 void attention(benchmark::State& state, AttentionSetup setup, bool with_backward) {
   setup.shape.query_length = setup.shape.key_length = state.range(0);
-  AttentionBench bench(setup);
+  AttentionBench<T> bench(setup);
   bench.forward();
   for (auto _ : state) {
     bench.forward();
@@ -109,7 +113,8 @@ void attention(benchmark::State& state, AttentionSetup setup, bool with_backward
       bench.visible_scores() * static_cast<double>(setup.shape.head_dim) * (with_backward ? 14 : 4);
   state.counters["FLOP/s"] =
       benchmark::Counter(flops, benchmark::Counter::kIsIterationInvariantRate);
-  state.SetLabel(isa_name(choose(Op::kAttentionForward)));
+  state.SetLabel(isa_name(
+      choose(std::is_same_v<T, Bf16> ? Op::kAttentionForwardBf16 : Op::kAttentionForward)));
 }
 
 AttentionSetup with_dropout(AttentionSetup setup) {
@@ -126,20 +131,24 @@ const AttentionSetup kDense;
 const AttentionSetup kCausal{.causal = true};
 const AttentionSetup kBlockDiagonal{.block = 50};
 
-#define LRA_ATTENTION_BENCH(name, setup)                             \
-  BENCHMARK_CAPTURE(attention, forward_##name, setup, false)         \
-      ->Arg(1024)                                                    \
-      ->Arg(4096)                                                    \
-      ->UseRealTime()                                                \
-      ->Unit(benchmark::kMillisecond);                               \
-  BENCHMARK_CAPTURE(attention, forward_backward_##name, setup, true) \
-      ->Arg(1024)                                                    \
-      ->Arg(4096)                                                    \
-      ->UseRealTime()                                                \
+#define LRA_ATTENTION_BENCH(name, setup) LRA_ATTENTION_BENCH_OF(float, name, setup)
+#define LRA_ATTENTION_BENCH_OF(type, name, setup)                          \
+  BENCHMARK_CAPTURE(attention<type>, forward_##name, setup, false)         \
+      ->Arg(1024)                                                          \
+      ->Arg(4096)                                                          \
+      ->UseRealTime()                                                      \
+      ->Unit(benchmark::kMillisecond);                                     \
+  BENCHMARK_CAPTURE(attention<type>, forward_backward_##name, setup, true) \
+      ->Arg(1024)                                                          \
+      ->Arg(4096)                                                          \
+      ->UseRealTime()                                                      \
       ->Unit(benchmark::kMillisecond)
 
 LRA_ATTENTION_BENCH(dense, kDense);
 LRA_ATTENTION_BENCH(dense_dropout, with_dropout(kDense));
+LRA_ATTENTION_BENCH_OF(Bf16, dense, kDense);
+LRA_ATTENTION_BENCH_OF(Bf16, dense_dropout, with_dropout(kDense));
+LRA_ATTENTION_BENCH_OF(Bf16, block_diagonal_50, kBlockDiagonal);
 LRA_ATTENTION_BENCH(causal, kCausal);
 LRA_ATTENTION_BENCH(block_diagonal_50, kBlockDiagonal);
 LRA_ATTENTION_BENCH(dense_head_dim_32, with_head_dim(32));

@@ -47,8 +47,7 @@ std::vector<double> timed_windows(const std::function<void()>& step,
 
 Measurement measure(const training::RunConfig& run, const EfficiencyOptions& options) {
   const TaskShape shape = run.make_task()->shape();
-  models::SequenceClassifier model(shape, run.model_config, run.mixer_spec(), run.mixer_settings,
-                                   run.seed);
+  models::SequenceClassifier model = run.make_model(shape);
   // Inference has no gradients and moments.
   std::optional<training::FlatParameters> parameters;
   if (options.train) parameters.emplace(model.parameter_list());
@@ -77,7 +76,7 @@ Measurement measure(const training::RunConfig& run, const EfficiencyOptions& opt
   const double median =
       rates.size() % 2 == 1 ? rates[middle] : (rates[middle - 1] + rates[middle]) / 2;
   return {.mode = options.train ? "train" : "infer",
-          .dtype = "fp32",
+          .dtype = run.train.precision,
           .length = shape.length,
           .batch = options.batch,
           .steps_per_s = median,

@@ -20,7 +20,7 @@ namespace lra::cli {
 namespace {
 
 struct BenchArguments {
-  std::string task = "text", preset = "release", mode = "train", out, one;
+  std::string task = "text", preset = "release", mode = "train", dtype = "fp32", out, one;
   std::vector<std::string> models, sets;
   std::vector<int64_t> lengths = {1024, 2048, 3072, 4096};
   int64_t batch = 32, windows = 5;
@@ -38,6 +38,7 @@ training::RunConfig config_of(const BenchArguments& a, const std::string& model,
                  .advice = ""});
   }
   sets.push_back("task.length=" + std::to_string(length));
+  sets.push_back("train.precision=" + a.dtype);
   return training::resolve_run(a.task, model, a.preset, 0, {}, sets);
 }
 
@@ -98,6 +99,8 @@ std::vector<std::string> child_arguments(const BenchArguments& a, const CommonOp
                                     a.preset,
                                     "--mode",
                                     a.mode,
+                                    "--dtype",
+                                    a.dtype,
                                     "--batch",
                                     std::to_string(a.batch),
                                     "--windows",
@@ -168,8 +171,8 @@ void print_table(const std::vector<RunRecord>& records, const BenchArguments& a)
                      human_bytes(static_cast<uint64_t>(m.peak_resident_bytes))});
     }
   }
-  std::printf("%s, %s, preset %s, batch %lld, fp32, median of %lld windows\n\n%s", a.mode.c_str(),
-              a.task.c_str(), a.preset.c_str(), static_cast<long long>(a.batch),
+  std::printf("%s, %s, preset %s, batch %lld, %s, median of %lld windows\n\n%s", a.mode.c_str(),
+              a.task.c_str(), a.preset.c_str(), static_cast<long long>(a.batch), a.dtype.c_str(),
               static_cast<long long>(a.windows), table.text().c_str());
 }
 
@@ -188,7 +191,8 @@ ExitCode bench(const Program& program, BenchArguments a) {
     records.push_back(bench_model(a, model, program, bar, code));
     // A stop must not put nothing in the place of an earlier measurement.
     if (!a.out.empty() && !(stop_requested() && records.back().measurements.empty())) {
-      const std::string folder = a.out + "/" + a.task + "-" + model + "-" + a.mode;
+      const std::string folder = a.out + "/" + a.task + "-" + model + "-" + a.mode +
+                                 (a.dtype == "fp32" ? "" : "-" + a.dtype);
       make_folder(folder);
       write_record(records.back(), folder + "/record.json");
     }
@@ -222,6 +226,10 @@ void add_bench(CLI::App& app, Program& program) {
   command->add_option("--batch", a->batch, "sequences per step (default 32)")->check(count_range());
   command->add_option("--mode", a->mode, "train or infer (default train)")
       ->check(CLI::IsMember({"train", "infer"}));
+  command
+      ->add_option("--dtype", a->dtype,
+                   "of the activations, train.precision: fp32 or bf16 (default fp32)")
+      ->check(CLI::IsMember({"fp32", "bf16"}));
   command->add_option("--preset", a->preset, "paper, release or small (default release)");
   command->add_option("--windows", a->windows, "timed windows; the median counts (default 5)")
       ->check(count_range());

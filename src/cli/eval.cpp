@@ -58,8 +58,7 @@ ExitCode eval(const Program& program, const EvalArguments& a) {
   const auto dataset = training::prepare_data(config.task_spec(), *task,
                                               training::data_root(a.data), program.common.quiet);
   check_data(a, record, dataset);
-  const models::SequenceClassifier model(task->shape(), config.model_config, config.mixer_spec(),
-                                         config.mixer_settings, config.seed);
+  const models::SequenceClassifier model = config.make_model(task->shape());
   training::FlatParameters parameters(model.parameter_list());
   const auto progress = training::load_weights(checkpoint_file(a), parameters);
   const tasks::Split split = task->split(dataset, a.split);

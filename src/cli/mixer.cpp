@@ -7,6 +7,7 @@
 #include "base/safetensors.h"
 #include "cli/command.h"
 #include "mixers/all.h"
+#include "ops/precision.h"
 
 namespace lra::cli {
 namespace {
@@ -62,13 +63,25 @@ std::string place(const SafetensorsFile& file, const std::string& name) {
   return file.path() + ": tensor '" + name + "'";
 }
 
+constexpr std::pair<Dtype, at::ScalarType> kInputTypes[] = {
+    {Dtype::kF32, at::kFloat}, {Dtype::kBF16, at::kBFloat16}, {Dtype::kF64, at::kDouble}};
+
+Dtype dtype_of(const at::Tensor& t) {
+  const auto* found = std::find_if(std::begin(kInputTypes), std::end(kInputTypes),
+                                   [&](auto& each) { return each.second == t.scalar_type(); });
+  LRA_CHECK(found != std::end(kInputTypes));
+  return found->first;
+}
+
 at::Tensor read_input(const SafetensorsFile& file) {
   const TensorView* view = file.find(kInput);
   if (!view) refuse(place(file, kInput), "is missing", "the input, [B, L, D]");
-  if (view->dtype != Dtype::kF32 && view->dtype != Dtype::kF64) {
-    refuse(place(file, kInput), "is " + to_string(view->dtype), "F32 or F64");
+  const auto* type = std::find_if(std::begin(kInputTypes), std::end(kInputTypes),
+                                  [&](const auto& each) { return each.first == view->dtype; });
+  if (type == std::end(kInputTypes)) {
+    refuse(place(file, kInput), "is " + to_string(view->dtype), "F32, BF16 or F64");
   }
-  const at::Tensor x = copied(*view, view->dtype == Dtype::kF32 ? at::kFloat : at::kDouble);
+  const at::Tensor x = copied(*view, type->second);
   if (x.dim() != 3 || x.numel() == 0) {
     refuse(place(file, kInput), "has shape " + shape_text(x.sizes()), "[B, L, D], each at least 1");
   }
@@ -130,7 +143,7 @@ void refuse_unknown_tensors(const SafetensorsFile& file, const NamedTensors& sta
 }
 
 // Puts the file's weights into the mixer. The file has all of them or none: then false.
-bool load_weights(const SafetensorsFile& file, const NamedTensors& state, Dtype dtype) {
+bool load_weights(const SafetensorsFile& file, const NamedTensors& state) {
   const bool has_any = std::any_of(state.begin(), state.end(),
                                    [&](const auto& item) { return file.find(item.first); });
   if (!has_any) return false;
@@ -140,8 +153,9 @@ bool load_weights(const SafetensorsFile& file, const NamedTensors& state, Dtype 
       refuse(place(file, name), "is missing", shape_text(tensor.sizes()),
              "give all weights, or none for fresh ones");
     }
-    if (view->dtype != dtype) {
-      refuse(place(file, name), "is " + to_string(view->dtype), to_string(dtype) + " as 'x'");
+    if (const Dtype dtype = dtype_of(tensor); view->dtype != dtype) {
+      refuse(place(file, name), "is " + to_string(view->dtype),
+             to_string(dtype) + ", as 'x' has it or F32 beside BF16");
     }
     if (tensor.sizes() != at::IntArrayRef(view->shape)) {
       refuse(place(file, name), "has shape " + shape_text(view->shape), shape_text(tensor.sizes()),
@@ -152,12 +166,12 @@ bool load_weights(const SafetensorsFile& file, const NamedTensors& state, Dtype 
   return true;
 }
 
-void write_result(const RunArguments& a, const NamedTensors& tensors, Dtype dtype) {
+void write_result(const RunArguments& a, const NamedTensors& tensors) {
   std::vector<TensorView> views;
   for (const auto& [name, tensor] : tensors) {
     LRA_CHECK(tensor.is_contiguous());
     views.push_back({.name = name,
-                     .dtype = dtype,
+                     .dtype = dtype_of(tensor),
                      .shape = tensor.sizes().vec(),
                      .data = {static_cast<const std::byte*>(tensor.const_data_ptr()),
                               static_cast<size_t>(tensor.nbytes())}});
@@ -187,13 +201,12 @@ ExitCode run(const Program& program, const RunArguments& a) {
   const mixers::MixerSpec& spec = mixers::find_mixer(a.name);
   const auto file = SafetensorsFile::open(a.in);
   const at::Tensor x_BLD = read_input(file), mask_BL = read_mask(file, x_BLD);
-  const Dtype dtype = x_BLD.scalar_type() == at::kFloat ? Dtype::kF32 : Dtype::kF64;
   mixers::Initializer init(static_cast<uint64_t>(a.seed));
   const auto mixer = spec.make(mixer_settings(a.sets), shape_of(a, x_BLD), init);
-  mixer->to(x_BLD.scalar_type());
+  mixer->to(ops::wide_type(x_BLD));
   NamedTensors tensors = state_of(*mixer);
   refuse_unknown_tensors(file, tensors);
-  const bool loaded = load_weights(file, tensors, dtype);
+  const bool loaded = load_weights(file, tensors);
   if (loaded && a.has_seed) {
     refuse("--seed", "the file brings its own weights", "", "leave --seed or the weights away");
   }
@@ -201,7 +214,7 @@ ExitCode run(const Program& program, const RunArguments& a) {
   context.mask_BL = mask_BL;
   const at::Tensor y_BLD = mixer->forward(x_BLD, context).contiguous();
   tensors.insert(tensors.begin(), {kOutput, y_BLD});
-  write_result(a, tensors, dtype);
+  write_result(a, tensors);
   print_result(program, a, tensors, loaded);
   return ExitCode::kDone;
 }
@@ -217,9 +230,10 @@ void add_mixer(CLI::App& app, Program& program) {
                   [&program, a] { return run(program, *a); });
   command->add_option("name", a->name, "a model")->required();
   command
-      ->add_option("--in", a->in,
-                   "safetensors with 'x' [B, L, D] (F32 or F64), perhaps 'mask' [B, L] (U8 or "
-                   "BOOL, 1 = token), and all weights or none")
+      ->add_option(
+          "--in", a->in,
+          "safetensors with 'x' [B, L, D] (F32, BF16 or F64), perhaps 'mask' [B, L] (U8 or "
+          "BOOL, 1 = token), and all weights or none")
       ->required();
   command->add_option("--out", a->out, "safetensors to write: 'y' and the weights")->required();
   add_set_option(*command, a->sets, "mixer.KEY=VALUE: override a setting");

@@ -12,6 +12,11 @@ void attention_forward(const AttentionProblem& problem, const AttentionForward<T
     if (choose(Op::kAttentionForward) == Isa::kAvx512) {
       return avx512::attention_forward(problem, args);
     }
+  } else if constexpr (std::is_same_v<T, Bf16>) {
+    const Isa isa = choose(Op::kAttentionForwardBf16);
+    if (isa != Isa::kRef) {
+      return avx512::attention_forward(problem, args, isa == Isa::kAvx512Bf16);
+    }
   }
   ref::attention_forward(problem, args);
 }
@@ -22,13 +27,20 @@ void attention_backward(const AttentionProblem& problem, const AttentionBackward
     if (choose(Op::kAttentionBackward) == Isa::kAvx512) {
       return avx512::attention_backward(problem, args);
     }
+  } else if constexpr (std::is_same_v<T, Bf16>) {
+    const Isa isa = choose(Op::kAttentionBackwardBf16);
+    if (isa != Isa::kRef) {
+      return avx512::attention_backward(problem, args, isa == Isa::kAvx512Bf16);
+    }
   }
   ref::attention_backward(problem, args);
 }
 
 template void attention_forward<float>(const AttentionProblem&, const AttentionForward<float>&);
+template void attention_forward<Bf16>(const AttentionProblem&, const AttentionForward<Bf16>&);
 template void attention_forward<double>(const AttentionProblem&, const AttentionForward<double>&);
 template void attention_backward<float>(const AttentionProblem&, const AttentionBackward<float>&);
+template void attention_backward<Bf16>(const AttentionProblem&, const AttentionBackward<Bf16>&);
 template void attention_backward<double>(const AttentionProblem&, const AttentionBackward<double>&);
 
 }  // namespace lra::kernels

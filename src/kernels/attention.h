@@ -7,11 +7,15 @@
 //
 // Error of the float kernels against the double reference, for inputs of order one: output and
 // logsumexp 1e-5 of the largest value, gradients 1e-4 of the largest value (attention_test.cpp).
-// The result has the same bits at any number of threads.
+// With bfloat16 arrays scores, weights, sums and logsumexp are float; where the processor
+// multiplies bfloat16 pairs, the weights and the gradients of scores are rounded before the
+// products that they enter. Against the double reference on the same inputs: output and logsumexp
+// 2^-7 of the largest value, gradients 2^-6. The result has the same bits at any number of threads.
 #pragma once
 
 #include <cstdint>
 
+#include "kernels/bf16.h"
 #include "kernels/sorted_runs.h"
 
 namespace lra::kernels {
@@ -77,23 +81,23 @@ struct AttentionProblem {
 // Values of masked keys and queries are never used, so they may be anything, NaN included.
 template <typename T>
 struct AttentionForward {
-  HeadView<const T> q, k, v;  // [B, H, L, E], [B, H, S, E], [B, H, S, E]
-  HeadView<T> out;            // [B, H, L, E], overwritten; must not overlap an input
-  T* logsumexp = nullptr;     // [B, H, L] contiguous, overwritten; natural logarithm
+  HeadView<const T> q, k, v;     // [B, H, L, E], [B, H, S, E], [B, H, S, E]
+  HeadView<T> out;               // [B, H, L, E], overwritten; must not overlap an input
+  Wide<T>* logsumexp = nullptr;  // [B, H, L] contiguous, overwritten; natural logarithm
 };
 
 template <typename T>
 struct AttentionBackward {
   HeadView<const T> q, k, v, out, grad_out;
-  const T* logsumexp = nullptr;        // of the forward pass
+  const Wide<T>* logsumexp = nullptr;  // of the forward pass
   HeadView<T> grad_q, grad_k, grad_v;  // overwritten; must not overlap an input or each other
   // Gradient of logsumexp [B, H, L], contiguous; null: none. Entries of queries that see no key are
   // ignored.
-  const T* grad_logsumexp = nullptr;
+  const Wide<T>* grad_logsumexp = nullptr;
 };
 
-// T is float or double; double always runs the reference. A malformed problem (a size below 1, a
-// block index out of range, a rate outside [0, 1)) is a failed check.
+// T is float, Bf16 or double; double always runs the reference. A malformed problem (a size below
+// 1, a block index out of range, a rate outside [0, 1)) is a failed check.
 template <typename T>
 void attention_forward(const AttentionProblem& problem, const AttentionForward<T>& args);
 template <typename T>
@@ -110,6 +114,11 @@ void attention_backward(const AttentionProblem& problem, const AttentionBackward
 namespace avx512 {
 void attention_forward(const AttentionProblem& problem, const AttentionForward<float>& args);
 void attention_backward(const AttentionProblem& problem, const AttentionBackward<float>& args);
+// On bfloat16 arrays: every product in float, or the products of scores and sums on pairs.
+void attention_forward(const AttentionProblem& problem, const AttentionForward<Bf16>& args,
+                       bool on_pairs);
+void attention_backward(const AttentionProblem& problem, const AttentionBackward<Bf16>& args,
+                        bool on_pairs);
 }  // namespace avx512
 
 }  // namespace lra::kernels

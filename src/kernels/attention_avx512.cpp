@@ -11,6 +11,7 @@
 #include "kernels/attention_pack.h"
 #include "kernels/attention_tiles.h"
 #include "kernels/gemm.h"
+#include "kernels/pairs.h"
 #include "kernels/simd.h"
 
 namespace lra::kernels::avx512 {
@@ -20,11 +21,11 @@ constexpr float kInfinity = std::numeric_limits<float>::infinity();
 // Sixteen floats more than the tile is wide, lest all rows of a column share a set of the cache.
 constexpr int64_t kScoreStride = kKeyTile + kLanes;
 
-// Keys and values of one plane.
+// Keys and values of one plane, as the products take them (attention_pack.h).
 struct PackedKeys {
   AlignedBuffer transposed_buffer, values_buffer;
-  float* transposed = nullptr;  // [S / 16][E][16]
-  float* values = nullptr;      // [S][E padded]
+  float* transposed = nullptr;  // [S / 16][words of E][16]
+  float* values = nullptr;      // [words of S][E padded]
   std::vector<uint16_t> lanes;
 };
 
@@ -52,11 +53,26 @@ void reserve_keys(const AttentionProblem& problem, const AttentionPlane& plane, 
   fill_key_lanes(problem, plane.batch, keys.lanes);
 }
 
-void pack_keys(const AttentionProblem& problem, const AttentionForward<float>& args,
+template <typename Products, typename T>
+void pack_keys(const AttentionProblem& problem, const AttentionForward<T>& args,
                const AttentionPlane& plane, KeyRange range, PackedKeys& keys) {
-  pack_transposed(key_rows(problem, args.k, plane), range, keys.transposed);
+  Products::pack_transposed(key_rows(problem, args.k, plane), range, keys.transposed);
   const int64_t padded = round_up(problem.shape.head_dim, kLanes);
-  pack_rows(key_rows(problem, args.v, plane), range, keys.values + range.begin * padded);
+  Products::pack_down(key_rows(problem, args.v, plane), range,
+                      keys.values + Products::words(range.begin) * padded);
+}
+
+// A row of weights becomes the left operand of the product with the values.
+void finish_weights(FloatProducts, float*, int64_t) {}
+void finish_weights(PairProducts, float* row, int64_t count) {
+  avx512_bf16::narrow_row(row, count, row);
+}
+
+void multiply(FloatProducts, const GemmSize& size, const GemmOperands& o, bool accumulate) {
+  avx512::gemm(size, o, accumulate);
+}
+void multiply(PairProducts, const GemmSize& size, const GemmOperands& o, bool accumulate) {
+  avx512_bf16::gemm_pairs(size, o, accumulate);
 }
 
 // The running softmax of one row, and what becomes of the sums it has gathered so far.
@@ -105,9 +121,10 @@ void softmax_row(float* scores, const uint16_t* lanes, const uint16_t* kept, int
   row.sum += _mm512_reduce_add_ps(sum);
 }
 
+template <typename T, typename Products>
 class ForwardTile {
  public:
-  ForwardTile(const AttentionProblem& problem, const AttentionForward<float>& args,
+  ForwardTile(const AttentionProblem& problem, const AttentionForward<T>& args,
               const AttentionPlane& plane, const PackedKeys& keys)
       : problem_(problem),
         args_(args),
@@ -135,7 +152,7 @@ class ForwardTile {
     queries_ = scratch_.queries.reserve(kQueryTile * padded_);
     scores_ = scratch_.scores.reserve(kQueryTile * kScoreStride);
     sums_ = scratch_.sums.reserve(kQueryTile * padded_);
-    pack_rows(query_rows(problem_, args_.q, plane_), queries, queries_);
+    Products::pack_rows(query_rows(problem_, args_.q, plane_), queries, queries_);
     std::fill(sums_, sums_ + rows * padded_, 0.0f);
     std::fill(scratch_.row_max, scratch_.row_max + rows, -kInfinity);
     std::fill(scratch_.row_sum, scratch_.row_sum + rows, 0.0f);
@@ -143,15 +160,20 @@ class ForwardTile {
 
   void add(const ScoreTile& tile) {
     const int64_t rows = tile.queries.end - tile.queries.begin;
-    avx512::gemm({rows, tile.vectors * kLanes, dim_},
-                 {queries_, padded_, 1, keys_.transposed + tile.first_key() * dim_, kLanes,
-                  dim_ * kLanes, scores_, kScoreStride},
-                 false);
-    for (int64_t i = tile.queries.begin; i < tile.queries.end; ++i) weigh_row(tile, i);
-    avx512::gemm({rows, dim_, tile.vectors * kLanes},
-                 {scores_, kScoreStride, 1, keys_.values + tile.first_key() * padded_, padded_,
-                  kLanes, sums_, padded_},
-                 true);
+    const int64_t words = Products::words(dim_), keys = tile.vectors * kLanes;
+    multiply(
+        Products(), {rows, keys, words},
+        {queries_, padded_ / Products::kWordDepth, 1, keys_.transposed + tile.first_key() * words,
+         kLanes, words * kLanes, scores_, kScoreStride},
+        false);
+    for (int64_t i = tile.queries.begin; i < tile.queries.end; ++i) {
+      weigh_row(tile, i);
+      finish_weights(Products(), scores_ + (i - tile.queries.begin) * kScoreStride, keys);
+    }
+    multiply(Products(), {rows, dim_, Products::words(keys)},
+             {scores_, kScoreStride, 1, keys_.values + Products::words(tile.first_key()) * padded_,
+              padded_, kLanes, sums_, padded_},
+             true);
   }
 
   void weigh_row(const ScoreTile& tile, int64_t query) {
@@ -177,10 +199,10 @@ class ForwardTile {
                            is_valid_query(problem_, plane_.batch, query) &&
                            scratch_.row_sum[row] != 0;  // NaN stays
     const int64_t to = plane_.runs.row(query);
-    float* out = args_.out.row(plane_.batch, plane_.head, to);
+    T* out = args_.out.row(plane_.batch, plane_.head, to);
     float& logsumexp = args_.logsumexp[plane_.index * problem_.shape.query_length + to];
     if (!sees_keys) {
-      std::fill(out, out + dim_, 0.0f);
+      std::fill(out, out + dim_, T{0.0f});
       logsumexp = -kInfinity;
       return;
     }
@@ -190,7 +212,7 @@ class ForwardTile {
   }
 
   const AttentionProblem& problem_;
-  const AttentionForward<float>& args_;
+  const AttentionForward<T>& args_;
   const AttentionPlane& plane_;
   const PackedKeys& keys_;
   TileScratch& scratch_;
@@ -201,9 +223,8 @@ class ForwardTile {
   float* sums_ = nullptr;
 };
 
-}  // namespace
-
-void attention_forward(const AttentionProblem& problem, const AttentionForward<float>& args) {
+template <typename Products, typename T>
+void run_forward(const AttentionProblem& problem, const AttentionForward<T>& args) {
   check_attention_problem(problem);
   const std::vector<KeyRange> tiles = query_tiles(problem);
   const int64_t planes = problem.shape.batch * problem.shape.heads;
@@ -214,10 +235,10 @@ void attention_forward(const AttentionProblem& problem, const AttentionForward<f
     reserve_keys(problem, plane, keys);
     constexpr int64_t kVectorsAtOnce = 16;
     parallel_ranges(num_vectors, kVectorsAtOnce, [&](int64_t begin, int64_t end) {
-      pack_keys(problem, args, plane, {begin * kLanes, end * kLanes}, keys);
+      pack_keys<Products>(problem, args, plane, {begin * kLanes, end * kLanes}, keys);
     });
     parallel_for_each(static_cast<int64_t>(tiles.size()), [&](int64_t t) {
-      ForwardTile(problem, args, plane, keys).run(tiles[static_cast<size_t>(t)]);
+      ForwardTile<T, Products>(problem, args, plane, keys).run(tiles[static_cast<size_t>(t)]);
     });
   };
   if (hand_out_whole_planes(planes, num_threads(), 1.0)) {
@@ -226,6 +247,17 @@ void attention_forward(const AttentionProblem& problem, const AttentionForward<f
   } else {
     for (int64_t index = 0; index < planes; ++index) run_plane(index);
   }
+}
+
+}  // namespace
+
+void attention_forward(const AttentionProblem& problem, const AttentionForward<float>& args) {
+  run_forward<FloatProducts>(problem, args);
+}
+
+void attention_forward(const AttentionProblem& problem, const AttentionForward<Bf16>& args,
+                       bool on_pairs) {
+  on_pairs ? run_forward<PairProducts>(problem, args) : run_forward<FloatProducts>(problem, args);
 }
 
 }  // namespace lra::kernels::avx512

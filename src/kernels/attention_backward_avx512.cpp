@@ -15,6 +15,7 @@
 #include "kernels/attention_pack.h"
 #include "kernels/attention_tiles.h"
 #include "kernels/gemm.h"
+#include "kernels/pairs.h"
 #include "kernels/simd.h"
 
 namespace lra::kernels::avx512 {
@@ -23,18 +24,20 @@ namespace {
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr int64_t kScoreStride = kKeyTile + kLanes;  // as in the forward pass
 
-// The operands and the gradients of one plane, packed. Rows have `padded` floats.
+// The operands and the gradients of one plane, packed (attention_pack.h).
 struct PlaneData {
-  AlignedBuffer buffers[10];
-  float *q, *grad_out, *k;             // [L or S][padded]
-  float *k_transposed, *v_transposed;  // [S / 16][E][16]
+  AlignedBuffer buffers[12];
+  float *q, *grad_out;  // [L][padded / kWordDepth]
+  // [words][padded]; those of a query tile begin at row tile.begin, so that pairs never span tiles.
+  float *q_down, *grad_out_down, *k_down;
+  float *k_transposed, *v_transposed;  // [S / 16][words of E][16]
   float *grad_q, *grad_k, *grad_v;     // [L or S][padded]
   float *shift, *mean;                 // [L]: logsumexp * log2(e); see mean_of
   std::vector<uint16_t> key_lanes;
 };
 
 struct TileScratch {
-  AlignedBuffer weights, grad_scores;
+  AlignedBuffer weights, grad_scores, grad_rows;
   TileList list;
 };
 
@@ -77,28 +80,62 @@ void differentiate_row(const RowStep& step, float* scores, float* grads) {
   }
 }
 
-float dot(const float* a, const float* b, int64_t count) {
+template <typename T>
+float dot(const T* a, const T* b, int64_t count) {
   __m512 sum = _mm512_setzero_ps();
   for (int64_t e = 0; e < count; e += kLanes) {
     const __mmask16 lanes = lanes_between(0, count - e);
-    sum = _mm512_fmadd_ps(_mm512_maskz_loadu_ps(lanes, a + e), _mm512_maskz_loadu_ps(lanes, b + e),
-                          sum);
+    sum = _mm512_fmadd_ps(load_lanes(lanes, a + e), load_lanes(lanes, b + e), sum);
   }
   return _mm512_reduce_add_ps(sum);
 }
 
 enum class Wanted { kAll, kQueries, kKeys };
 
+// A finished tile of scores as the left operand of the last three products: `rows` with depth along
+// the keys, `weights_down` and `grads_down` with depth along the queries.
+struct TileOperands {
+  float *rows, *weights_down, *grads_down;
+};
+
+void multiply(FloatProducts, const GemmSize& size, const GemmOperands& o, bool accumulate) {
+  avx512::gemm(size, o, accumulate);
+}
+void multiply(PairProducts, const GemmSize& size, const GemmOperands& o, bool accumulate) {
+  avx512_bf16::gemm_pairs(size, o, accumulate);
+}
+
+TileOperands finish_tile(FloatProducts, TileScratch&, float* weights, float* grads, int64_t,
+                         int64_t) {
+  return {grads, weights, grads};
+}
+// Pair d of rows takes the place of row d, which is finished by then.
+TileOperands finish_tile(PairProducts, TileScratch& scratch, float* weights, float* grads,
+                         int64_t rows, int64_t keys) {
+  float* narrow = scratch.grad_rows.reserve(kQueryTile * kScoreStride);
+  for (int64_t i = 0; i < rows; ++i) {
+    avx512_bf16::narrow_row(grads + i * kScoreStride, keys, narrow + i * kScoreStride);
+  }
+  for (float* tile : {weights, grads}) {
+    for (int64_t i = 0; i < rows; i += 2) {
+      const float* second = i + 1 < rows ? tile + (i + 1) * kScoreStride : nullptr;
+      avx512_bf16::pair_rows(tile + i * kScoreStride, second, keys, tile + i / 2 * kScoreStride);
+    }
+  }
+  return {narrow, weights, grads};
+}
+
+template <typename T, typename Products>
 class BackwardPlane {
  public:
-  BackwardPlane(const AttentionProblem& problem, const AttentionBackward<float>& args,
-                int64_t index)
+  BackwardPlane(const AttentionProblem& problem, const AttentionBackward<T>& args, int64_t index)
       : problem_(problem),
         args_(args),
         plane_(plane_of(problem, index)),
         data_(thread_plane()),
         dim_(problem.shape.head_dim),
         padded_(round_up(dim_, kLanes)),
+        words_(Products::words(dim_)),
         threshold_(dropout_threshold(problem.dropout_rate)) {
     const int64_t queries = problem.shape.query_length;
     const int64_t keys = round_up(problem.shape.key_length, kLanes);
@@ -106,20 +143,33 @@ class BackwardPlane {
     for (float** rows : {&data_.q, &data_.grad_out, &data_.grad_q}) {
       *rows = (buffer++)->reserve(queries * padded_);
     }
-    for (float** rows : {&data_.k, &data_.grad_k, &data_.grad_v}) {
+    data_.q_down = data_.q;
+    data_.grad_out_down = data_.grad_out;
+    if constexpr (Products::kWordDepth > 1) {
+      for (float** rows : {&data_.q_down, &data_.grad_out_down}) {
+        *rows = (buffer++)->reserve(queries * padded_);
+      }
+    }
+    for (float** rows : {&data_.k_down, &data_.grad_k, &data_.grad_v}) {
       *rows = (buffer++)->reserve(keys * padded_);
     }
     for (float** rows : {&data_.k_transposed, &data_.v_transposed}) {
-      *rows = (buffer++)->reserve(keys * dim_);
+      *rows = (buffer++)->reserve(keys * words_);
     }
     for (float** values : {&data_.shift, &data_.mean}) *values = (buffer++)->reserve(queries);
     fill_key_lanes(problem, plane_.batch, data_.key_lanes);
   }
 
+  // `range` is a query tile.
   void pack_queries(KeyRange range) {
-    pack_rows(query_rows(problem_, args_.q, plane_), range, data_.q + range.begin * padded_);
-    pack_rows(query_rows(problem_, args_.grad_out, plane_), range,
-              data_.grad_out + range.begin * padded_);
+    const auto q = query_rows(problem_, args_.q, plane_);
+    const auto grad_out = query_rows(problem_, args_.grad_out, plane_);
+    Products::pack_rows(q, range, data_.q + range.begin * row_words());
+    Products::pack_rows(grad_out, range, data_.grad_out + range.begin * row_words());
+    if constexpr (Products::kWordDepth > 1) {
+      Products::pack_down(q, range, data_.q_down + range.begin * padded_);
+      Products::pack_down(grad_out, range, data_.grad_out_down + range.begin * padded_);
+    }
     std::fill(data_.grad_q + range.begin * padded_, data_.grad_q + range.end * padded_, 0.0f);
     for (int64_t i = range.begin; i < range.end; ++i) {
       const int64_t at = plane_.runs.row(i);
@@ -134,26 +184,31 @@ class BackwardPlane {
 
   // `range` begins and ends at multiples of 16.
   void pack_keys(KeyRange range) {
-    pack_rows(key_rows(problem_, args_.k, plane_), range, data_.k + range.begin * padded_);
-    pack_transposed(key_rows(problem_, args_.k, plane_), range, data_.k_transposed);
-    pack_transposed(key_rows(problem_, args_.v, plane_), range, data_.v_transposed);
+    const auto k = key_rows(problem_, args_.k, plane_);
+    Products::pack_down(k, range, data_.k_down + Products::words(range.begin) * padded_);
+    Products::pack_transposed(k, range, data_.k_transposed);
+    Products::pack_transposed(key_rows(problem_, args_.v, plane_), range, data_.v_transposed);
     for (float* rows : {data_.grad_k, data_.grad_v}) {
       std::fill(rows + range.begin * padded_, rows + range.end * padded_, 0.0f);
     }
   }
 
-  // Adds what the scores of `all_queries` with `keys` give to the wanted gradients.
+  // Adds what the scores of `all_queries`, a query tile, with `keys` give to the wanted gradients.
   void add(KeyRange all_queries, KeyRange keys, Wanted wanted) {
-    const KeyRange queries = trim_queries(problem_, plane_.batch, all_queries);
+    KeyRange queries = trim_queries(problem_, plane_.batch, all_queries);
     if (queries.begin >= queries.end) return;
+    // Whole words from the beginning of the tile.
+    queries.begin -= (queries.begin - all_queries.begin) % Products::kWordDepth;
     TileScratch& scratch = thread_tiles();
     collect_tiles(problem_, plane_, queries, keys, data_.key_lanes, scratch.list);
     float* weights = scratch.weights.reserve(kQueryTile * kScoreStride);
     float* grads = scratch.grad_scores.reserve(kQueryTile * kScoreStride);
     for (const ScoreTile& tile : scratch.list.tiles) {
       make_tile(tile, weights, grads);
-      if (wanted != Wanted::kKeys) add_to_queries(tile, grads);
-      if (wanted != Wanted::kQueries) add_to_keys(tile, weights, grads);
+      const TileOperands finished = finish_tile(Products(), scratch, weights, grads,
+                                                queries.end - queries.begin, tile.vectors * kLanes);
+      if (wanted != Wanted::kKeys) add_to_queries(tile, finished.rows);
+      if (wanted != Wanted::kQueries) add_to_keys(tile, all_queries.begin, finished);
     }
   }
 
@@ -168,6 +223,8 @@ class BackwardPlane {
   }
 
  private:
+  int64_t row_words() const { return padded_ / Products::kWordDepth; }
+
   // What the gradients of a row's weights are taken against: their weighted mean, grad_out . out,
   // less the gradient of logsumexp, whose derivative by a score is the weight.
   float mean_of(int64_t query, int64_t row) const {
@@ -177,17 +234,17 @@ class BackwardPlane {
   }
 
   void make_tile(const ScoreTile& tile, float* weights, float* grads) const {
-    const int64_t first_query = tile.queries.begin * padded_;
-    const int64_t first_key = tile.first_key() * dim_;
-    const GemmSize size{tile.queries.end - tile.queries.begin, tile.vectors * kLanes, dim_};
-    avx512::gemm(size,
-                 {data_.q + first_query, padded_, 1, data_.k_transposed + first_key, kLanes,
-                  dim_ * kLanes, weights, kScoreStride},
-                 false);
-    avx512::gemm(size,
-                 {data_.grad_out + first_query, padded_, 1, data_.v_transposed + first_key, kLanes,
-                  dim_ * kLanes, grads, kScoreStride},
-                 false);
+    const int64_t first_query = tile.queries.begin * row_words();
+    const int64_t first_key = tile.first_key() * words_;
+    const GemmSize size{tile.queries.end - tile.queries.begin, tile.vectors * kLanes, words_};
+    multiply(Products(), size,
+             {data_.q + first_query, row_words(), 1, data_.k_transposed + first_key, kLanes,
+              words_ * kLanes, weights, kScoreStride},
+             false);
+    multiply(Products(), size,
+             {data_.grad_out + first_query, row_words(), 1, data_.v_transposed + first_key, kLanes,
+              words_ * kLanes, grads, kScoreStride},
+             false);
     for (int64_t i = tile.queries.begin; i < tile.queries.end; ++i) {
       const int64_t row = (i - tile.queries.begin) * kScoreStride;
       differentiate(tile, i, weights + row, grads + row);
@@ -211,32 +268,34 @@ class BackwardPlane {
 
   void add_to_queries(const ScoreTile& tile, const float* grads) const {
     const int64_t rows = tile.queries.end - tile.queries.begin;
-    avx512::gemm({rows, dim_, tile.vectors * kLanes},
-                 {grads, kScoreStride, 1, data_.k + tile.first_key() * padded_, padded_, kLanes,
-                  data_.grad_q + tile.queries.begin * padded_, padded_},
-                 true);
+    multiply(Products(), {rows, dim_, Products::words(tile.vectors * kLanes)},
+             {grads, kScoreStride, 1, data_.k_down + Products::words(tile.first_key()) * padded_,
+              padded_, kLanes, data_.grad_q + tile.queries.begin * padded_, padded_},
+             true);
   }
 
-  // Here rows of the product are keys: the tile is read by columns.
-  void add_to_keys(const ScoreTile& tile, const float* weights, const float* grads) const {
-    const int64_t first_query = tile.queries.begin * padded_;
+  // Here rows of the product are keys: the tile is read by columns. `first` is where the query tile
+  // begins.
+  void add_to_keys(const ScoreTile& tile, int64_t first, const TileOperands& of_tile) const {
+    const int64_t first_query = (first + Products::words(tile.queries.begin - first)) * padded_;
     const int64_t first_key = tile.first_key() * padded_;
-    const GemmSize size{tile.vectors * kLanes, dim_, tile.queries.end - tile.queries.begin};
-    avx512::gemm(size,
-                 {weights, 1, kScoreStride, data_.grad_out + first_query, padded_, kLanes,
-                  data_.grad_v + first_key, padded_},
-                 true);
-    avx512::gemm(size,
-                 {grads, 1, kScoreStride, data_.q + first_query, padded_, kLanes,
-                  data_.grad_k + first_key, padded_},
-                 true);
+    const GemmSize size{tile.vectors * kLanes, dim_,
+                        Products::words(tile.queries.end - tile.queries.begin)};
+    multiply(Products(), size,
+             {of_tile.weights_down, 1, kScoreStride, data_.grad_out_down + first_query, padded_,
+              kLanes, data_.grad_v + first_key, padded_},
+             true);
+    multiply(Products(), size,
+             {of_tile.grads_down, 1, kScoreStride, data_.q_down + first_query, padded_, kLanes,
+              data_.grad_k + first_key, padded_},
+             true);
   }
 
   const AttentionProblem& problem_;
-  const AttentionBackward<float>& args_;
+  const AttentionBackward<T>& args_;
   const AttentionPlane plane_;
   PlaneData& data_;
-  const int64_t dim_, padded_;
+  const int64_t dim_, padded_, words_;
   const uint32_t threshold_;
 };
 
@@ -249,18 +308,19 @@ std::vector<KeyRange> key_chunks(const AttentionProblem& problem) {
   return chunks;
 }
 
-void run_whole(BackwardPlane& plane, const AttentionProblem& problem,
-               const std::vector<KeyRange>& tiles) {
+template <typename Plane>
+void run_whole(Plane& plane, const AttentionProblem& problem, const std::vector<KeyRange>& tiles) {
   const KeyRange queries{0, problem.shape.query_length};
   const KeyRange keys{0, round_up(problem.shape.key_length, kLanes)};
-  plane.pack_queries(queries);
+  for (const KeyRange& tile : tiles) plane.pack_queries(tile);
   plane.pack_keys(keys);
   for (const KeyRange& tile : tiles) plane.add(tile, keys, Wanted::kAll);
   plane.store_queries(queries);
   plane.store_keys(keys);
 }
 
-void run_split(BackwardPlane& plane, const std::vector<KeyRange>& tiles,
+template <typename Plane>
+void run_split(Plane& plane, const std::vector<KeyRange>& tiles,
                const std::vector<KeyRange>& chunks) {
   const auto num_chunks = static_cast<int64_t>(chunks.size());
   const auto units = num_chunks + static_cast<int64_t>(tiles.size());
@@ -284,24 +344,34 @@ void run_split(BackwardPlane& plane, const std::vector<KeyRange>& tiles,
       });
 }
 
-}  // namespace
-
-void attention_backward(const AttentionProblem& problem, const AttentionBackward<float>& args) {
+template <typename Products, typename T>
+void run_backward(const AttentionProblem& problem, const AttentionBackward<T>& args) {
   check_attention_problem(problem);
   const std::vector<KeyRange> tiles = query_tiles(problem);
   const int64_t planes = problem.shape.batch * problem.shape.heads;
   if (hand_out_whole_planes(planes, num_threads(), 7.0 / 5.0)) {
     parallel_for_each(planes, [&](int64_t index) {
-      BackwardPlane plane(problem, args, index);
+      BackwardPlane<T, Products> plane(problem, args, index);
       run_whole(plane, problem, tiles);
     });
     return;
   }
   const std::vector<KeyRange> chunks = key_chunks(problem);
   for (int64_t index = 0; index < planes; ++index) {
-    BackwardPlane plane(problem, args, index);
+    BackwardPlane<T, Products> plane(problem, args, index);
     run_split(plane, tiles, chunks);
   }
+}
+
+}  // namespace
+
+void attention_backward(const AttentionProblem& problem, const AttentionBackward<float>& args) {
+  run_backward<FloatProducts>(problem, args);
+}
+
+void attention_backward(const AttentionProblem& problem, const AttentionBackward<Bf16>& args,
+                        bool on_pairs) {
+  on_pairs ? run_backward<PairProducts>(problem, args) : run_backward<FloatProducts>(problem, args);
 }
 
 }  // namespace lra::kernels::avx512

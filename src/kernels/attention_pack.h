@@ -1,5 +1,5 @@
-// What the AVX-512 attention passes share: heads packed into the operands of gemm.h, and the
-// dropout decisions of one row of a tile.
+// What the AVX-512 attention passes share: heads packed into the operands of gemm.h and pairs.h,
+// and the dropout decisions of one row of a tile. T is float or Bf16.
 #pragma once
 
 #include <cstdint>
@@ -9,36 +9,63 @@
 
 namespace lra::kernels::avx512 {
 
-// One head of a [B, H, N, E] tensor: `length` rows of `dim` floats, some of them masked.
+// One head of a [B, H, N, E] tensor: `length` rows of `dim` numbers, some of them masked.
+template <typename T>
 struct HeadRows {
-  const float* data = nullptr;
+  const T* data = nullptr;
   int64_t row_stride = 0;
   int64_t length = 0;
   int64_t dim = 0;
   const uint8_t* mask = nullptr;  // [length]; null: all rows are valid
   PlaneRuns runs = {};            // whose order the rows are taken in
 
-  const float* row(int64_t n) const { return data + runs.row(n) * row_stride; }
+  const T* row(int64_t n) const { return data + runs.row(n) * row_stride; }
   bool is_valid(int64_t row) const { return row < length && (mask == nullptr || mask[row] != 0); }
 };
-HeadRows query_rows(const AttentionProblem& problem, const HeadView<const float>& view,
-                    const AttentionPlane& plane);
-HeadRows key_rows(const AttentionProblem& problem, const HeadView<const float>& view,
-                  const AttentionPlane& plane);
+template <typename T>
+HeadRows<T> query_rows(const AttentionProblem& problem, const HeadView<const T>& view,
+                       const AttentionPlane& plane);
+template <typename T>
+HeadRows<T> key_rows(const AttentionProblem& problem, const HeadView<const T>& view,
+                     const AttentionPlane& plane);
 
-// Rows [range.begin, range.end) to packed[(row - range.begin) * padded + e], padded = dim rounded
-// up to 16. Masked rows, rows from `length` on and the padding become 0.
-void pack_rows(const HeadRows& rows, KeyRange range, float* packed);
+// How the products of attention are taken. Operands are made of words of 32 bits: a float, or two
+// bfloat16 numbers that are neighbours in depth. Masked rows, rows from `length` on and padding are
+// 0; `padded` is dim rounded up to 16. Ranges of transposed rows begin and end at multiples of 16.
+struct FloatProducts {
+  static constexpr int64_t kWordDepth = 1;  // numbers in a word
+  static int64_t words(int64_t depth) { return depth; }
 
-// The same transposed, in blocks of sixteen rows: packed[(row / 16 * dim + e) * 16 + row % 16].
-// `range` begins and ends at multiples of 16.
-void pack_transposed(const HeadRows& rows, KeyRange range, float* packed);
+  // Depth along E: packed[(row - range.begin) * padded / kWordDepth + word].
+  template <typename T>
+  static void pack_rows(const HeadRows<T>& rows, KeyRange range, float* packed);
+  // Depth along the rows: packed[(row - range.begin) / kWordDepth * padded + e].
+  template <typename T>
+  static void pack_down(const HeadRows<T>& rows, KeyRange range, float* packed) {
+    pack_rows(rows, range, packed);
+  }
+  // Depth along E, in blocks of sixteen rows: packed[(row / 16 * words(dim) + word) * 16 + row %
+  // 16].
+  template <typename T>
+  static void pack_transposed(const HeadRows<T>& rows, KeyRange range, float* packed);
+};
 
-// Rows [range.begin, range.end) of a packed array back to one head of a tensor.
+struct PairProducts {
+  static constexpr int64_t kWordDepth = 2;
+  static int64_t words(int64_t depth) { return (depth + 1) / 2; }
+
+  static void pack_rows(const HeadRows<Bf16>& rows, KeyRange range, float* packed);
+  static void pack_down(const HeadRows<Bf16>& rows, KeyRange range, float* packed);
+  static void pack_transposed(const HeadRows<Bf16>& rows, KeyRange range, float* packed);
+};
+
+// Rows [range.begin, range.end) of an array [length, padded] of float back to one head of a tensor.
+template <typename T>
 void unpack_rows(const float* packed, KeyRange range, int64_t dim, const AttentionPlane& plane,
-                 const HeadView<float>& to);
+                 const HeadView<T>& to);
 // One row times `factor`.
-void unpack_row(const float* packed, int64_t dim, float factor, float* to);
+template <typename T>
+void unpack_row(const float* packed, int64_t dim, float factor, T* to);
 
 // The lanes of the tile that one query sees; `space` is used where queries differ.
 const uint16_t* lanes_of_query(const AttentionProblem& problem, const AttentionPlane& plane,
@@ -46,8 +73,7 @@ const uint16_t* lanes_of_query(const AttentionProblem& problem, const AttentionP
                                uint16_t (&space)[kTileVectors]);
 
 // Bit n of element v of the result: dropout keeps the weight of `query` and key 16 (first_vector +
-// v)
-// + n of the tile. The result points into `space`.
+// v) + n of the tile. The result points into `space`.
 inline constexpr int64_t kTileKeeps = kTileVectors;
 const uint16_t* tile_keeps(const AttentionProblem& problem, const AttentionPlane& plane,
                            const ScoreTile& tile, int64_t query, uint16_t (&space)[kTileKeeps]);

@@ -25,23 +25,25 @@ Query query_of(const AttentionProblem& problem, int64_t plane, int64_t index) {
 }
 
 template <typename T>
-T dot(const T* a, const T* b, int64_t count) {
-  T sum = 0;
-  for (int64_t e = 0; e < count; ++e) sum += a[e] * b[e];
+Wide<T> dot(const T* a, const T* b, int64_t count) {
+  Wide<T> sum = 0;
+  for (int64_t e = 0; e < count; ++e) sum += Wide<T>{a[e]} * Wide<T>{b[e]};
   return sum;
 }
 
 template <typename T>
-void add_scaled(T factor, const T* x, T* y, int64_t count) {
-  for (int64_t e = 0; e < count; ++e) y[e] += factor * x[e];
+void add_scaled(Wide<T> factor, const T* x, Wide<T>* y, int64_t count) {
+  for (int64_t e = 0; e < count; ++e) y[e] += factor * Wide<T>{x[e]};
 }
 
 // Memory of one (batch, head) pair, reused for each of its queries.
 template <typename T>
 struct Scratch {
   std::vector<KeyRange> ranges;
-  std::vector<int64_t> keys;  // visible to the query at hand
-  std::vector<T> weights;     // of those keys
+  std::vector<int64_t> keys;            // visible to the query at hand
+  std::vector<Wide<T>> weights;         // of those keys
+  std::vector<Wide<T>> row;             // [E], of the query: its output or its gradient
+  std::vector<Wide<T>> grad_k, grad_v;  // [S, E]
 };
 
 template <typename T>
@@ -87,69 +89,84 @@ void compute_scores(const AttentionProblem& problem, const HeadView<const T>& q,
   scratch.weights.clear();
   for (const int64_t j : scratch.keys) {
     const T* k_row = k.row(query.batch, query.head, query.runs.row(j));
-    const T score = dot(q_row, k_row, problem.shape.head_dim);
-    scratch.weights.push_back(static_cast<T>(problem.scale) * score);
+    const Wide<T> score = dot(q_row, k_row, problem.shape.head_dim);
+    scratch.weights.push_back(static_cast<Wide<T>>(problem.scale) * score);
   }
 }
 
 template <typename T>
 void forward_query(const AttentionProblem& problem, const AttentionForward<T>& args,
                    const Query& query, Scratch<T>& scratch) {
+  using W = Wide<T>;
   const AttentionShape& shape = problem.shape;
-  T* out = args.out.row(query.batch, query.head, query.row());
-  T& logsumexp =
+  W& logsumexp =
       args.logsumexp[(query.batch * shape.heads + query.head) * shape.query_length + query.row()];
-  std::fill(out, out + shape.head_dim, T{0});
-  logsumexp = -std::numeric_limits<T>::infinity();
+  scratch.row.assign(static_cast<size_t>(shape.head_dim), W{0});
+  logsumexp = -std::numeric_limits<W>::infinity();
   find_visible_keys(problem, query, scratch);
-  if (scratch.keys.empty()) return;
-  compute_scores(problem, args.q, args.k, query, scratch);
-  const T largest = *std::max_element(scratch.weights.begin(), scratch.weights.end());
-  T sum = 0;
-  for (T& weight : scratch.weights) sum += weight = std::exp(weight - largest);
-  logsumexp = largest + std::log(sum);
-  for (size_t n = 0; n < scratch.keys.size(); ++n) {
-    const int64_t j = scratch.keys[n];
-    const T weight = scratch.weights[n] / sum * dropout_factor<T>(problem, query, j);
-    add_scaled(weight, args.v.row(query.batch, query.head, query.runs.row(j)), out, shape.head_dim);
+  if (!scratch.keys.empty()) {
+    compute_scores(problem, args.q, args.k, query, scratch);
+    const W largest = *std::max_element(scratch.weights.begin(), scratch.weights.end());
+    W sum = 0;
+    for (W& weight : scratch.weights) sum += weight = std::exp(weight - largest);
+    logsumexp = largest + std::log(sum);
+    for (size_t n = 0; n < scratch.keys.size(); ++n) {
+      const int64_t j = scratch.keys[n];
+      const W weight = scratch.weights[n] / sum * dropout_factor<W>(problem, query, j);
+      add_scaled(weight, args.v.row(query.batch, query.head, query.runs.row(j)), scratch.row.data(),
+                 shape.head_dim);
+    }
   }
+  std::copy(scratch.row.begin(), scratch.row.end(),
+            args.out.row(query.batch, query.head, query.row()));
 }
 
 template <typename T>
 void backward_query(const AttentionProblem& problem, const AttentionBackward<T>& args,
                     const Query& query, Scratch<T>& scratch) {
+  using W = Wide<T>;
   const AttentionShape& shape = problem.shape;
   const int64_t b = query.batch, h = query.head, i = query.row();
   const int64_t dim = shape.head_dim;
-  T* grad_q = args.grad_q.row(b, h, i);
-  std::fill(grad_q, grad_q + dim, T{0});
   find_visible_keys(problem, query, scratch);
   if (scratch.keys.empty()) return;
   compute_scores(problem, args.q, args.k, query, scratch);
   const int64_t row = (b * shape.heads + h) * shape.query_length + i;
-  const T logsumexp = args.logsumexp[row];
+  const W logsumexp = args.logsumexp[row];
   const T* grad_out = args.grad_out.row(b, h, i);
   // d logsumexp / d score = weight, so its gradient enters where the mean of the row does.
-  T mean = dot(grad_out, args.out.row(b, h, i), dim);
+  W mean = dot(grad_out, args.out.row(b, h, i), dim);
   if (args.grad_logsumexp != nullptr) mean -= args.grad_logsumexp[row];
   for (size_t n = 0; n < scratch.keys.size(); ++n) {
     const int64_t j = query.runs.row(scratch.keys[n]);
-    const T weight = std::exp(scratch.weights[n] - logsumexp);
-    const T factor = dropout_factor<T>(problem, query, scratch.keys[n]);
-    add_scaled(weight * factor, grad_out, args.grad_v.row(b, h, j), dim);
-    const T grad_weight = factor * dot(grad_out, args.v.row(b, h, j), dim);
-    const T grad_score = static_cast<T>(problem.scale) * weight * (grad_weight - mean);
-    add_scaled(grad_score, args.k.row(b, h, j), grad_q, dim);
-    add_scaled(grad_score, args.q.row(b, h, i), args.grad_k.row(b, h, j), dim);
+    const W weight = std::exp(scratch.weights[n] - logsumexp);
+    const W factor = dropout_factor<W>(problem, query, scratch.keys[n]);
+    add_scaled(weight * factor, grad_out, scratch.grad_v.data() + j * dim, dim);
+    const W grad_weight = factor * dot(grad_out, args.v.row(b, h, j), dim);
+    const W grad_score = static_cast<W>(problem.scale) * weight * (grad_weight - mean);
+    add_scaled(grad_score, args.k.row(b, h, j), scratch.row.data(), dim);
+    add_scaled(grad_score, args.q.row(b, h, i), scratch.grad_k.data() + j * dim, dim);
   }
 }
 
 template <typename T>
-void zero_rows(const AttentionProblem& problem, const HeadView<T>& view, int64_t batch,
-               int64_t head) {
-  for (int64_t j = 0; j < problem.shape.key_length; ++j) {
-    T* row = view.row(batch, head, j);
-    std::fill(row, row + problem.shape.head_dim, T{0});
+void backward_plane(const AttentionProblem& problem, const AttentionBackward<T>& args,
+                    int64_t plane) {
+  const AttentionShape& shape = problem.shape;
+  const int64_t b = plane / shape.heads, h = plane % shape.heads, dim = shape.head_dim;
+  Scratch<T> scratch;
+  for (auto* sums : {&scratch.grad_k, &scratch.grad_v}) {
+    sums->assign(static_cast<size_t>(shape.key_length * dim), Wide<T>{0});
+  }
+  for (int64_t i = 0; i < shape.query_length; ++i) {
+    const Query query = query_of(problem, plane, i);
+    scratch.row.assign(static_cast<size_t>(dim), Wide<T>{0});
+    backward_query(problem, args, query, scratch);
+    std::copy(scratch.row.begin(), scratch.row.end(), args.grad_q.row(b, h, query.row()));
+  }
+  for (int64_t j = 0; j < shape.key_length; ++j) {
+    std::copy_n(scratch.grad_k.begin() + j * dim, dim, args.grad_k.row(b, h, j));
+    std::copy_n(scratch.grad_v.begin() + j * dim, dim, args.grad_v.row(b, h, j));
   }
 }
 
@@ -171,20 +188,15 @@ template <typename T>
 void attention_backward(const AttentionProblem& problem, const AttentionBackward<T>& args) {
   check_attention_problem(problem);
   const AttentionShape& shape = problem.shape;
-  parallel_for_each(shape.batch * shape.heads, [&](int64_t plane) {
-    Scratch<T> scratch;
-    const int64_t batch = plane / shape.heads, head = plane % shape.heads;
-    zero_rows(problem, args.grad_k, batch, head);
-    zero_rows(problem, args.grad_v, batch, head);
-    for (int64_t i = 0; i < shape.query_length; ++i) {
-      backward_query(problem, args, query_of(problem, plane, i), scratch);
-    }
-  });
+  parallel_for_each(shape.batch * shape.heads,
+                    [&](int64_t plane) { backward_plane(problem, args, plane); });
 }
 
 template void attention_forward<float>(const AttentionProblem&, const AttentionForward<float>&);
+template void attention_forward<Bf16>(const AttentionProblem&, const AttentionForward<Bf16>&);
 template void attention_forward<double>(const AttentionProblem&, const AttentionForward<double>&);
 template void attention_backward<float>(const AttentionProblem&, const AttentionBackward<float>&);
+template void attention_backward<Bf16>(const AttentionProblem&, const AttentionBackward<Bf16>&);
 template void attention_backward<double>(const AttentionProblem&, const AttentionBackward<double>&);
 
 }  // namespace lra::kernels::ref

@@ -48,6 +48,8 @@ void run_avx512(AttentionCase<float>& c) {
   avx512::attention_backward(c.problem(), c.backward_args());
 }
 
+std::vector<float> floats(const std::vector<Bf16>& x) { return {x.begin(), x.end()}; }
+
 CaseSettings settings_of(int64_t batch, int64_t heads, int64_t queries, int64_t keys, int64_t dim) {
   CaseSettings settings;
   settings.shape = {batch, heads, queries, keys, dim};
@@ -276,6 +278,75 @@ TEST_F(AttentionAvx512, NeverUsesMaskedValues) {
   run_avx512(dirty);
   expect_same_results(dirty, clean, 0, 0);
 }
+
+// The implementations for bfloat16 arrays: which, as LRA_KERNELS names it.
+class AttentionBf16 : public testing::TestWithParam<Isa> {
+ protected:
+  void SetUp() override {
+    if (!isa_available(GetParam()))
+      GTEST_SKIP() << "this processor has no " << isa_name(GetParam());
+  }
+  static void run(AttentionCase<Bf16>& c) {
+    if (GetParam() == Isa::kRef) return run_reference(c);
+    const bool on_pairs = GetParam() == Isa::kAvx512Bf16;
+    avx512::attention_forward(c.problem(), c.forward_args(), on_pairs);
+    avx512::attention_backward(c.problem(), c.backward_args(), on_pairs);
+  }
+};
+
+TEST_P(AttentionBf16, KeepsTheErrorContract) {
+  for (CaseSettings settings : all_cases()) {
+    settings.bf16_values = true;
+    SCOPED_TRACE(settings.describe());
+    AttentionCase<Bf16> got(settings);
+    AttentionCase<double> want(settings);
+    run(got);
+    run_reference(want);
+    expect_same_results(got, want, 0x1p-7, 0x1p-6);
+  }
+}
+
+TEST_P(AttentionBf16, GivesTheSameBitsAtAnyNumberOfThreads) {
+  for (const int64_t planes : {1, 3}) {
+    CaseSettings settings = settings_of(planes, 1, 500, 700, 20);
+    settings.query_mask = settings.key_mask = true;
+    settings.dropout_rate = 0.1;
+    const int before = num_threads();
+    AttentionCase<Bf16> one(settings), five(settings);
+    set_num_threads(1);
+    run(one);
+    set_num_threads(5);
+    run(five);
+    set_num_threads(before);
+    EXPECT_EQ(one.logsumexp, five.logsumexp);
+    EXPECT_EQ(floats(one.out), floats(five.out));
+    EXPECT_EQ(floats(one.grad_q), floats(five.grad_q));
+    EXPECT_EQ(floats(one.grad_k), floats(five.grad_k));
+    EXPECT_EQ(floats(one.grad_v), floats(five.grad_v));
+  }
+}
+
+TEST_P(AttentionBf16, NeverUsesMaskedValues) {
+  CaseSettings settings = settings_of(1, 1, 71, 91, 7);
+  settings.key_mask = settings.query_mask = true;
+  AttentionCase<Bf16> clean(settings), dirty(settings);
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  for (int64_t j = 0; j < 91; ++j) {
+    if (dirty.key_mask[j]) continue;
+    for (auto* x : {&dirty.k, &dirty.v}) std::fill_n(x->begin() + j * 7, 7, Bf16(nan));
+  }
+  for (int64_t i = 0; i < 71; ++i) {
+    if (dirty.query_mask[i]) continue;
+    for (auto* x : {&dirty.q, &dirty.grad_out}) std::fill_n(x->begin() + i * 7, 7, Bf16(nan));
+  }
+  run(dirty);
+  run(clean);
+  expect_same_results(dirty, clean, 0, 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(Implementations, AttentionBf16,
+                         testing::Values(Isa::kRef, Isa::kAvx512, Isa::kAvx512Bf16),
+                         [](const auto& info) { return isa_name(info.param); });
 
 TEST(Attention, DropsWeightsAtTheRequestedRate) {
   // With equal scores and values of one, an output is the kept fraction divided by the keep rate.

@@ -31,6 +31,7 @@ struct CaseSettings {
   int64_t rounds = 0;  // of sorted runs; the last of them is what the problem sees
   int64_t buckets = 0, chunk = 0;
   bool causal = false;
+  bool bf16_values = false;  // inputs that bfloat16 holds exactly
 
   std::string describe() const {
     const auto text = [](auto x) { return std::to_string(x) + " "; };
@@ -56,8 +57,8 @@ struct AttentionCase {
   SortedRuns runs;
   std::vector<std::vector<int32_t>> rounds;
   std::vector<int64_t> ranks;  // [planes, L] in the last round
-  std::vector<T> q, k, v, grad_out, grad_logsumexp;
-  std::vector<T> out, logsumexp, grad_q, grad_k, grad_v;
+  std::vector<T> q, k, v, grad_out, out, grad_q, grad_k, grad_v;
+  std::vector<Wide<T>> grad_logsumexp, logsumexp;
 
   explicit AttentionCase(const CaseSettings& s, uint64_t seed = 1) : settings(s), shape(s.shape) {
     RandomStream random(seed);
@@ -67,7 +68,7 @@ struct AttentionCase {
     for (auto* x : {&k, &v}) fill(*x, keys * shape.head_dim, random);
     if (settings.grad_logsumexp) fill(grad_logsumexp, queries, random);
     // Outputs start as NaN: an element that a kernel does not write fails every comparison.
-    const T nan = std::numeric_limits<T>::quiet_NaN();
+    const T nan = std::numeric_limits<Wide<T>>::quiet_NaN();
     for (auto* x : {&out, &grad_q}) x->assign(queries * shape.head_dim, nan);
     for (auto* x : {&grad_k, &grad_v}) x->assign(keys * shape.head_dim, nan);
     logsumexp.assign(queries, nan);
@@ -158,9 +159,13 @@ struct AttentionCase {
   }
 
   // Values that float holds exactly, so that both precisions see the same problem.
-  static void fill(std::vector<T>& x, int64_t count, RandomStream& random) {
+  template <typename U>
+  void fill(std::vector<U>& x, int64_t count, RandomStream& random) const {
     x.resize(count);
-    for (T& value : x) value = static_cast<float>(random.normal());
+    for (U& value : x) {
+      const auto drawn = static_cast<float>(random.normal());
+      value = settings.bf16_values ? float{Bf16(drawn)} : drawn;
+    }
   }
 
   void make_mask(std::vector<uint8_t>& mask, int64_t length, RandomStream& random) const {

@@ -13,38 +13,56 @@ namespace {
 struct OrderedList {
   Op op;
   const char* name;
-  std::array<Isa, 2> best_first;
+  std::array<Isa, 3> best_first;  // the last fills up
 };
 
 constexpr OrderedList kOrderedLists[] = {
-    {Op::kGemm, "gemm", {Isa::kAvx512, Isa::kRef}},
-    {Op::kAttentionForward, "attention_forward", {Isa::kAvx512, Isa::kRef}},
-    {Op::kAttentionBackward, "attention_backward", {Isa::kAvx512, Isa::kRef}},
-    {Op::kGeluDropout, "gelu_dropout", {Isa::kAvx512, Isa::kRef}},
-    {Op::kGeluDropoutBackward, "gelu_dropout_backward", {Isa::kAvx512, Isa::kRef}},
-    {Op::kDropoutAdd, "dropout_add", {Isa::kAvx512, Isa::kRef}},
-    {Op::kApplyDropout, "apply_dropout", {Isa::kAvx512, Isa::kRef}},
-    {Op::kAdamStep, "adam_step", {Isa::kAvx512, Isa::kRef}},
-    {Op::kSumOfSquares, "sum_of_squares", {Isa::kAvx512, Isa::kRef}},
+    {Op::kGemm, "gemm", {Isa::kAvx512, Isa::kRef, Isa::kRef}},
+    {Op::kAttentionForward, "attention_forward", {Isa::kAvx512, Isa::kRef, Isa::kRef}},
+    {Op::kAttentionBackward, "attention_backward", {Isa::kAvx512, Isa::kRef, Isa::kRef}},
+    {Op::kAttentionForwardBf16,
+     "attention_forward_bf16",
+     {Isa::kAvx512Bf16, Isa::kAvx512, Isa::kRef}},
+    {Op::kAttentionBackwardBf16,
+     "attention_backward_bf16",
+     {Isa::kAvx512Bf16, Isa::kAvx512, Isa::kRef}},
+    {Op::kGeluDropout, "gelu_dropout", {Isa::kAvx512, Isa::kRef, Isa::kRef}},
+    {Op::kGeluDropoutBackward, "gelu_dropout_backward", {Isa::kAvx512, Isa::kRef, Isa::kRef}},
+    {Op::kDropoutAdd, "dropout_add", {Isa::kAvx512, Isa::kRef, Isa::kRef}},
+    {Op::kApplyDropout, "apply_dropout", {Isa::kAvx512, Isa::kRef, Isa::kRef}},
+    {Op::kAdamStep, "adam_step", {Isa::kAvx512, Isa::kRef, Isa::kRef}},
+    {Op::kSumOfSquares, "sum_of_squares", {Isa::kAvx512, Isa::kRef, Isa::kRef}},
+    {Op::kColumnSums, "column_sums", {Isa::kAvx512, Isa::kRef, Isa::kRef}},
 };
 
 Isa forced_isa(std::string_view name) {
-  for (const Isa isa : {Isa::kRef, Isa::kAvx512}) {
+  for (const Isa isa : {Isa::kRef, Isa::kAvx512, Isa::kAvx512Bf16}) {
     if (name != isa_name(isa)) continue;
     if (isa_available(isa)) return isa;
     throw Error({"LRA_KERNELS", "this processor cannot run '" + std::string(name) + "'", "ref",
                  "unset it to take the best that runs"});
   }
-  throw Error({"LRA_KERNELS", "unknown value '" + std::string(name) + "'", "ref or avx512",
-               "unset it to take the best that runs"});
+  throw Error({"LRA_KERNELS", "unknown value '" + std::string(name) + "'",
+               "ref, avx512 or avx512_bf16", "unset it to take the best that runs"});
 }
 
 }  // namespace
 
-const char* isa_name(Isa isa) { return isa == Isa::kAvx512 ? "avx512" : "ref"; }
+const char* isa_name(Isa isa) {
+  switch (isa) {
+    case Isa::kAvx512:
+      return "avx512";
+    case Isa::kAvx512Bf16:
+      return "avx512_bf16";
+    case Isa::kRef:
+      break;
+  }
+  return "ref";
+}
 
 bool isa_available(Isa isa) {
   if (isa == Isa::kRef) return true;
+  if (isa == Isa::kAvx512Bf16 && !__builtin_cpu_supports("avx512bf16")) return false;
   // The features that the compile flags of *_avx512.cpp let the compiler use.
   return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
          __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&

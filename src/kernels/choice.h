@@ -1,7 +1,7 @@
 // Which implementation of each kernel runs: an ordered list per op, best first, reference last.
 //
-// The environment variable LRA_KERNELS (ref or avx512) forces one for every op that has it; it is
-// read at each call, so there is no hidden state.
+// The environment variable LRA_KERNELS (ref, avx512 or avx512_bf16) forces one for every op that
+// has it; it is read at each call, so there is no hidden state.
 #pragma once
 
 #include <string>
@@ -9,9 +9,10 @@
 
 namespace lra::kernels {
 
-enum class Isa { kRef, kAvx512 };
+// kAvx512Bf16: AVX-512 with products of bfloat16 pairs.
+enum class Isa { kRef, kAvx512, kAvx512Bf16 };
 
-// "ref" or "avx512".
+// "ref", "avx512" or "avx512_bf16".
 const char* isa_name(Isa isa);
 
 // Whether this processor (and this build) can run the implementation.
@@ -21,16 +22,20 @@ enum class Op {
   kGemm,
   kAttentionForward,
   kAttentionBackward,
+  kAttentionForwardBf16,
+  kAttentionBackwardBf16,
   kGeluDropout,
   kGeluDropoutBackward,
   kDropoutAdd,
   kApplyDropout,
   kAdamStep,
   kSumOfSquares,
+  kColumnSums,
 };
 
-// The best implementation of `op` for float32 that is available, or the forced one. lra::Error when
-// LRA_KERNELS is not a known name, or names one that this processor cannot run.
+// The best implementation of `op` that is available: for float32, or for bfloat16 arrays where the
+// name of the op says so; elementwise ops have one choice for both, or the forced one. lra::Error
+// when LRA_KERNELS is not a known name, or names one that this processor cannot run.
 Isa choose(Op op);
 
 struct KernelChoice {
@@ -38,8 +43,8 @@ struct KernelChoice {
   std::string implementation;  // "avx512"
 };
 
-// The choice for float32 of every op in the room, for `lra info` and run records. (float64 always
-// runs the reference.)
+// The choice of every op in the room, for `lra info` and run records. (float64 always runs the
+// reference.)
 std::vector<KernelChoice> kernel_choices();
 
 }  // namespace lra::kernels

@@ -29,7 +29,10 @@ class Choice : public testing::Test {
 };
 
 TEST_F(Choice, TakesTheBestThatRuns) {
-  EXPECT_EQ(choose(Op::kAttentionForward), isa_available(Isa::kAvx512) ? Isa::kAvx512 : Isa::kRef);
+  const Isa avx512 = isa_available(Isa::kAvx512) ? Isa::kAvx512 : Isa::kRef;
+  EXPECT_EQ(choose(Op::kAttentionForward), avx512);
+  EXPECT_EQ(choose(Op::kAttentionForwardBf16),
+            isa_available(Isa::kAvx512Bf16) ? Isa::kAvx512Bf16 : avx512);
 }
 
 TEST_F(Choice, ObeysTheEnvironment) {
@@ -38,6 +41,10 @@ TEST_F(Choice, ObeysTheEnvironment) {
   if (!isa_available(Isa::kAvx512)) GTEST_SKIP() << "this processor has no AVX-512";
   setenv("LRA_KERNELS", "avx512", 1);
   for (const KernelChoice& each : kernel_choices()) EXPECT_EQ(each.implementation, "avx512");
+  if (!isa_available(Isa::kAvx512Bf16)) GTEST_SKIP() << "this processor multiplies no bfloat16";
+  setenv("LRA_KERNELS", "avx512_bf16", 1);
+  EXPECT_EQ(choose(Op::kAttentionBackwardBf16), Isa::kAvx512Bf16);
+  EXPECT_EQ(choose(Op::kAttentionBackward), Isa::kAvx512);
 }
 
 TEST_F(Choice, RefusesUnknownNames) {
@@ -47,13 +54,13 @@ TEST_F(Choice, RefusesUnknownNames) {
     FAIL() << "no error";
   } catch (const Error& error) {
     EXPECT_NE(std::string(error.what()).find("'sse'"), std::string::npos);
-    EXPECT_NE(std::string(error.what()).find("ref or avx512"), std::string::npos);
+    EXPECT_NE(std::string(error.what()).find("ref, avx512 or avx512_bf16"), std::string::npos);
   }
 }
 
 TEST_F(Choice, ListsEveryOpOnce) {
   const auto choices = kernel_choices();
-  ASSERT_EQ(choices.size(), static_cast<size_t>(Op::kSumOfSquares) + 1);
+  ASSERT_EQ(choices.size(), static_cast<size_t>(Op::kColumnSums) + 1);
   for (size_t n = 0; n < choices.size(); ++n) {
     for (size_t other = 0; other < n; ++other) EXPECT_NE(choices[n].op, choices[other].op);
   }

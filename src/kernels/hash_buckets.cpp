@@ -35,6 +35,19 @@ void rotate(const double* x, int64_t x_stride, int64_t rows, int64_t dim, int64_
   }
 }
 
+// Rows of bfloat16 as rows of float in `space`; others stay where they are.
+template <typename T>
+const T* wide_rows(const T* x, int64_t&, int64_t, int64_t, std::vector<T>&) {
+  return x;
+}
+const float* wide_rows(const Bf16* x, int64_t& stride, int64_t rows, int64_t dim,
+                       std::vector<float>& space) {
+  space.resize(static_cast<size_t>(rows * dim));
+  for (int64_t i = 0; i < rows; ++i) std::copy_n(x + i * stride, dim, space.begin() + i * dim);
+  stride = dim;
+  return space.data();
+}
+
 template <typename T>
 using FindLargest = int64_t (*)(const T* values, int64_t count);
 
@@ -68,26 +81,29 @@ int64_t ref::index_of_largest(const T* values, int64_t count) {
 }
 
 template <typename T>
-void hash_buckets(const HashShape& shape, const HeadView<const T>& x, const T* rotations,
+void hash_buckets(const HashShape& shape, const HeadView<const T>& x, const Wide<T>* rotations,
                   const uint8_t* mask, int32_t* buckets) {
+  using W = Wide<T>;
   LRA_CHECK(shape.batch >= 1 && shape.heads >= 1 && shape.length >= 1 && shape.head_dim >= 1);
   LRA_CHECK(shape.rounds >= 1 && shape.half >= 1);
   const int64_t padded = whole_vectors(shape.half);
-  const FindLargest<T> find_largest = choose_find_largest<T>();
-  const auto bucket_of = [&](const T* y) {
+  const FindLargest<W> find_largest = choose_find_largest<W>();
+  const auto bucket_of = [&](const W* y) {
     const int64_t largest = find_largest(y, shape.half);
     return static_cast<int32_t>(y[largest] < 0 ? largest + shape.half : largest);
   };
   parallel_for_each(shape.rounds * shape.batch * shape.heads, [&](int64_t index) {
     const int64_t round = index / (shape.batch * shape.heads);
     const int64_t b = index / shape.heads % shape.batch, h = index % shape.heads;
-    const T* rotation = rotations + (h * shape.rounds + round) * shape.head_dim * shape.half;
-    const std::vector<T> wide = padded_rotation(shape, rotation, padded);
-    std::vector<T> y(static_cast<size_t>(kRowsAtOnce * padded));
+    const W* rotation = rotations + (h * shape.rounds + round) * shape.head_dim * shape.half;
+    const std::vector<W> wide = padded_rotation(shape, rotation, padded);
+    std::vector<W> y(static_cast<size_t>(kRowsAtOnce * padded)), space;
     int32_t* to = buckets + index * shape.length;
     for (int64_t first = 0; first < shape.length; first += kRowsAtOnce) {
       const int64_t rows = std::min(kRowsAtOnce, shape.length - first);
-      rotate(x.row(b, h, first), x.row_stride, rows, shape.head_dim, padded, wide.data(), y.data());
+      int64_t stride = x.row_stride;
+      const W* x_rows = wide_rows(x.row(b, h, first), stride, rows, shape.head_dim, space);
+      rotate(x_rows, stride, rows, shape.head_dim, padded, wide.data(), y.data());
       for (int64_t i = 0; i < rows; ++i) {
         const bool valid = mask == nullptr || mask[b * shape.length + first + i] != 0;
         to[first + i] =
@@ -100,6 +116,8 @@ void hash_buckets(const HashShape& shape, const HeadView<const T>& x, const T* r
 template int64_t ref::index_of_largest(const float*, int64_t);
 template int64_t ref::index_of_largest(const double*, int64_t);
 template void hash_buckets(const HashShape&, const HeadView<const float>&, const float*,
+                           const uint8_t*, int32_t*);
+template void hash_buckets(const HashShape&, const HeadView<const Bf16>&, const float*,
                            const uint8_t*, int32_t*);
 template void hash_buckets(const HashShape&, const HeadView<const double>&, const double*,
                            const uint8_t*, int32_t*);

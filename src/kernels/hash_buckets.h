@@ -17,10 +17,10 @@ struct HashShape {
 
 // buckets [rounds, B, H, L] of x, with rotations [H, rounds, E, half]; overwritten. Rows with mask
 // [B, L] 0 (null: none) get bucket 2 * half. Equal values: the first. Memory besides: of one
-// rotation, and of a few rows of x R, per thread. In float the bucket is one whose value is within
-// rounding of the largest.
+// rotation, and of a few rows of x and x R, per thread. T is float, Bf16 (computed in float) or
+// double. In float the bucket is one whose value is within rounding of the largest.
 template <typename T>
-void hash_buckets(const HashShape& shape, const HeadView<const T>& x, const T* rotations,
+void hash_buckets(const HashShape& shape, const HeadView<const T>& x, const Wide<T>* rotations,
                   const uint8_t* mask, int32_t* buckets);
 
 namespace avx512 {

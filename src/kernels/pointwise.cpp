@@ -15,7 +15,7 @@ void check_dropout(const Dropout& dropout) {
 
 template <typename T>
 void gelu_dropout(int64_t count, const T* x, T* y, const Dropout& dropout) {
-  if constexpr (std::is_same_v<T, float>) {
+  if constexpr (!std::is_same_v<T, double>) {
     if (choose(Op::kGeluDropout) == Isa::kAvx512) {
       return avx512::gelu_dropout(count, x, y, dropout);
     }
@@ -25,7 +25,7 @@ void gelu_dropout(int64_t count, const T* x, T* y, const Dropout& dropout) {
 
 template <typename T>
 void gelu_dropout_backward(int64_t count, const T* x, const T* dy, T* dx, const Dropout& dropout) {
-  if constexpr (std::is_same_v<T, float>) {
+  if constexpr (!std::is_same_v<T, double>) {
     if (choose(Op::kGeluDropoutBackward) == Isa::kAvx512) {
       return avx512::gelu_dropout_backward(count, x, dy, dx, dropout);
     }
@@ -35,7 +35,7 @@ void gelu_dropout_backward(int64_t count, const T* x, const T* dy, T* dx, const 
 
 template <typename T>
 void dropout_add(int64_t count, const T* residual, const T* x, T* y, const Dropout& dropout) {
-  if constexpr (std::is_same_v<T, float>) {
+  if constexpr (!std::is_same_v<T, double>) {
     if (choose(Op::kDropoutAdd) == Isa::kAvx512) {
       return avx512::dropout_add(count, residual, x, y, dropout);
     }
@@ -45,7 +45,7 @@ void dropout_add(int64_t count, const T* residual, const T* x, T* y, const Dropo
 
 template <typename T>
 void apply_dropout(int64_t count, const T* x, T* y, const Dropout& dropout) {
-  if constexpr (std::is_same_v<T, float>) {
+  if constexpr (!std::is_same_v<T, double>) {
     if (choose(Op::kApplyDropout) == Isa::kAvx512) {
       return avx512::apply_dropout(count, x, y, dropout);
     }
@@ -59,6 +59,7 @@ void apply_dropout(int64_t count, const T* x, T* y, const Dropout& dropout) {
   template void dropout_add<T>(int64_t, const T*, const T*, T*, const Dropout&);           \
   template void apply_dropout<T>(int64_t, const T*, T*, const Dropout&);
 LRA_INSTANTIATE(float)
+LRA_INSTANTIATE(Bf16)
 LRA_INSTANTIATE(double)
 #undef LRA_INSTANTIATE
 

@@ -11,6 +11,8 @@
 
 #include <cstdint>
 
+#include "kernels/bf16.h"
+
 namespace lra::kernels {
 
 struct Dropout {
@@ -53,12 +55,14 @@ void apply_dropout(int64_t count, const T* x, T* y, const Dropout& dropout);
 }  // namespace ref
 
 namespace avx512 {
-void gelu_dropout(int64_t count, const float* x, float* y, const Dropout& dropout);
-void gelu_dropout_backward(int64_t count, const float* x, const float* dy, float* dx,
-                           const Dropout& dropout);
-void dropout_add(int64_t count, const float* residual, const float* x, float* y,
-                 const Dropout& dropout);
-void apply_dropout(int64_t count, const float* x, float* y, const Dropout& dropout);
+template <typename T>
+void gelu_dropout(int64_t count, const T* x, T* y, const Dropout& dropout);
+template <typename T>
+void gelu_dropout_backward(int64_t count, const T* x, const T* dy, T* dx, const Dropout& dropout);
+template <typename T>
+void dropout_add(int64_t count, const T* residual, const T* x, T* y, const Dropout& dropout);
+template <typename T>
+void apply_dropout(int64_t count, const T* x, T* y, const Dropout& dropout);
 }  // namespace avx512
 
 }  // namespace lra::kernels

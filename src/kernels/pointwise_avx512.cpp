@@ -83,37 +83,47 @@ __m512 gelu_derivative(__m512 x_raw) {
 
 }  // namespace
 
-void gelu_dropout(int64_t count, const float* x, float* y, const Dropout& dropout) {
+template <typename T>
+void gelu_dropout(int64_t count, const T* x, T* y, const Dropout& dropout) {
   for_each_vector(count, dropout, [&](int64_t n, __mmask16 lanes, __m512 factor) {
-    const __m512 value = _mm512_maskz_loadu_ps(lanes, x + n);
+    const __m512 value = load_lanes(lanes, x + n);
     const __m512 gelu = _mm512_mul_ps(value, gelu_gate(value).value);
-    _mm512_mask_storeu_ps(y + n, lanes, _mm512_mul_ps(gelu, factor));
+    store_lanes(y + n, lanes, _mm512_mul_ps(gelu, factor));
   });
 }
 
-void gelu_dropout_backward(int64_t count, const float* x, const float* dy, float* dx,
-                           const Dropout& dropout) {
+template <typename T>
+void gelu_dropout_backward(int64_t count, const T* x, const T* dy, T* dx, const Dropout& dropout) {
   for_each_vector(count, dropout, [&](int64_t n, __mmask16 lanes, __m512 factor) {
-    const __m512 derivative = gelu_derivative(_mm512_maskz_loadu_ps(lanes, x + n));
-    const __m512 grad = _mm512_mul_ps(_mm512_maskz_loadu_ps(lanes, dy + n), factor);
-    _mm512_mask_storeu_ps(dx + n, lanes, _mm512_mul_ps(grad, derivative));
+    const __m512 derivative = gelu_derivative(load_lanes(lanes, x + n));
+    const __m512 grad = _mm512_mul_ps(load_lanes(lanes, dy + n), factor);
+    store_lanes(dx + n, lanes, _mm512_mul_ps(grad, derivative));
   });
 }
 
-void dropout_add(int64_t count, const float* residual, const float* x, float* y,
-                 const Dropout& dropout) {
+template <typename T>
+void dropout_add(int64_t count, const T* residual, const T* x, T* y, const Dropout& dropout) {
   for_each_vector(count, dropout, [&](int64_t n, __mmask16 lanes, __m512 factor) {
-    const __m512 sum = _mm512_fmadd_ps(_mm512_maskz_loadu_ps(lanes, x + n), factor,
-                                       _mm512_maskz_loadu_ps(lanes, residual + n));
-    _mm512_mask_storeu_ps(y + n, lanes, sum);
+    const __m512 sum =
+        _mm512_fmadd_ps(load_lanes(lanes, x + n), factor, load_lanes(lanes, residual + n));
+    store_lanes(y + n, lanes, sum);
   });
 }
 
-void apply_dropout(int64_t count, const float* x, float* y, const Dropout& dropout) {
+template <typename T>
+void apply_dropout(int64_t count, const T* x, T* y, const Dropout& dropout) {
   for_each_vector(count, dropout, [&](int64_t n, __mmask16 lanes, __m512 factor) {
-    const __m512 value = _mm512_maskz_loadu_ps(lanes, x + n);
-    _mm512_mask_storeu_ps(y + n, lanes, _mm512_mul_ps(value, factor));
+    store_lanes(y + n, lanes, _mm512_mul_ps(load_lanes(lanes, x + n), factor));
   });
 }
+
+#define LRA_INSTANTIATE(T)                                                                 \
+  template void gelu_dropout<T>(int64_t, const T*, T*, const Dropout&);                    \
+  template void gelu_dropout_backward<T>(int64_t, const T*, const T*, T*, const Dropout&); \
+  template void dropout_add<T>(int64_t, const T*, const T*, T*, const Dropout&);           \
+  template void apply_dropout<T>(int64_t, const T*, T*, const Dropout&);
+LRA_INSTANTIATE(float)
+LRA_INSTANTIATE(Bf16)
+#undef LRA_INSTANTIATE
 
 }  // namespace lra::kernels::avx512

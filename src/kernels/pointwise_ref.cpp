@@ -47,26 +47,34 @@ void for_each_element(int64_t count, const Dropout& dropout, const F& body) {
 
 template <typename T>
 void gelu_dropout(int64_t count, const T* x, T* y, const Dropout& dropout) {
-  for_each_element(count, dropout,
-                   [&](int64_t n) { y[n] = dropout_factor<T>(dropout, n) * gelu(x[n]); });
+  using W = Wide<T>;
+  for_each_element(count, dropout, [&](int64_t n) {
+    y[n] = dropout_factor<W>(dropout, n) * gelu(static_cast<W>(x[n]));
+  });
 }
 
 template <typename T>
 void gelu_dropout_backward(int64_t count, const T* x, const T* dy, T* dx, const Dropout& dropout) {
+  using W = Wide<T>;
   for_each_element(count, dropout, [&](int64_t n) {
-    dx[n] = dropout_factor<T>(dropout, n) * dy[n] * gelu_derivative(x[n]);
+    dx[n] = dropout_factor<W>(dropout, n) * static_cast<W>(dy[n]) *
+            gelu_derivative(static_cast<W>(x[n]));
   });
 }
 
 template <typename T>
 void dropout_add(int64_t count, const T* residual, const T* x, T* y, const Dropout& dropout) {
-  for_each_element(count, dropout,
-                   [&](int64_t n) { y[n] = residual[n] + dropout_factor<T>(dropout, n) * x[n]; });
+  using W = Wide<T>;
+  for_each_element(count, dropout, [&](int64_t n) {
+    y[n] = static_cast<W>(residual[n]) + dropout_factor<W>(dropout, n) * static_cast<W>(x[n]);
+  });
 }
 
 template <typename T>
 void apply_dropout(int64_t count, const T* x, T* y, const Dropout& dropout) {
-  for_each_element(count, dropout, [&](int64_t n) { y[n] = dropout_factor<T>(dropout, n) * x[n]; });
+  using W = Wide<T>;
+  for_each_element(count, dropout,
+                   [&](int64_t n) { y[n] = dropout_factor<W>(dropout, n) * static_cast<W>(x[n]); });
 }
 
 #define LRA_INSTANTIATE(T)                                                                 \
@@ -75,6 +83,7 @@ void apply_dropout(int64_t count, const T* x, T* y, const Dropout& dropout) {
   template void dropout_add<T>(int64_t, const T*, const T*, T*, const Dropout&);           \
   template void apply_dropout<T>(int64_t, const T*, T*, const Dropout&);
 LRA_INSTANTIATE(float)
+LRA_INSTANTIATE(Bf16)
 LRA_INSTANTIATE(double)
 #undef LRA_INSTANTIATE
 

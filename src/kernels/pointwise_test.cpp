@@ -124,6 +124,29 @@ TEST_F(PointwiseAvx512, StaysFiniteAtHugeValuesAndPassesNaNOn) {
   EXPECT_TRUE(std::isnan(dx[6]));
 }
 
+TEST(PointwiseBf16, IsTheFloatResultRounded) {
+  const int64_t count = 5003;
+  const auto x = random_values<float>(count, 7), other = random_values<float>(count, 8);
+  const std::vector<Bf16> x16(x.begin(), x.end()), other16(other.begin(), other.end());
+  const std::vector<float> wide_x(x16.begin(), x16.end()), wide(other16.begin(), other16.end());
+  const auto expect_rounded = [&](const auto& call) {
+    std::vector<float> want(count);
+    std::vector<Bf16> got(count);
+    call(wide_x.data(), wide.data(), want.data());
+    call(x16.data(), other16.data(), got.data());
+    for (int64_t n = 0; n < count; ++n) EXPECT_EQ(float{got[n]}, float{Bf16(want[n])}) << n;
+  };
+  for (const Dropout& dropout : {kNone, kSome}) {
+    expect_rounded([&](auto* a, auto*, auto* y) { gelu_dropout(count, a, y, dropout); });
+    expect_rounded(
+        [&](auto* a, auto* b, auto* y) { gelu_dropout_backward(count, a, b, y, dropout); });
+    expect_rounded([&](auto* a, auto* b, auto* y) { dropout_add(count, b, a, y, dropout); });
+    expect_rounded([&](auto* a, auto*, auto* y) { apply_dropout(count, a, y, dropout); });
+    expect_rounded([&](auto* a, auto*, auto* y) { ref::gelu_dropout(count, a, y, dropout); });
+    expect_rounded([&](auto* a, auto* b, auto* y) { ref::dropout_add(count, b, a, y, dropout); });
+  }
+}
+
 TEST_F(PointwiseAvx512, WritesNothingBeyondTheEnd) {
   for (const int64_t count : {1, 17, 1025}) {
     const std::vector<float> x(count + 64, 1);

@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "base/rng.h"
+#include "kernels/bf16.h"
 
 namespace lra::kernels::avx512 {
 
@@ -16,6 +17,31 @@ inline constexpr int64_t kLanes = 16;
 inline __mmask16 lanes_between(int64_t begin, int64_t end) {
   const auto below = [](int64_t n) { return (1u << std::clamp<int64_t>(n, 0, kLanes)) - 1; };
   return static_cast<__mmask16>(below(end) & ~below(begin));
+}
+
+// The lanes of an array as float, zeros elsewhere.
+inline __m512 load_lanes(__mmask16 lanes, const float* from) {
+  return _mm512_maskz_loadu_ps(lanes, from);
+}
+inline __m512 load_lanes(__mmask16 lanes, const Bf16* from) {
+  const __m512i words = _mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(lanes, from));
+  return _mm512_castsi512_ps(_mm512_slli_epi32(words, 16));
+}
+
+// Bf16(x) of each lane, without the instructions that not every processor with AVX-512 has.
+inline __m256i to_bf16(__m512 x) {
+  const __m512i word = _mm512_castps_si512(x);
+  const __m512i is_odd = _mm512_and_epi32(_mm512_srli_epi32(word, 16), _mm512_set1_epi32(1));
+  __m512i sum = _mm512_add_epi32(word, _mm512_add_epi32(is_odd, _mm512_set1_epi32(0x7FFF)));
+  sum = _mm512_mask_mov_epi32(sum, _mm512_cmp_ps_mask(x, x, _CMP_UNORD_Q),
+                              _mm512_set1_epi32(0x7FC00000));
+  return _mm512_cvtepi32_epi16(_mm512_srli_epi32(sum, 16));
+}
+inline void store_lanes(float* to, __mmask16 lanes, __m512 x) {
+  _mm512_mask_storeu_ps(to, lanes, x);
+}
+inline void store_lanes(Bf16* to, __mmask16 lanes, __m512 x) {
+  _mm256_mask_storeu_epi16(to, lanes, to_bf16(x));
 }
 
 // 2^x for x <= 127, relative error 1.2e-7; 0 below -150, -infinity included; NaN stays NaN.

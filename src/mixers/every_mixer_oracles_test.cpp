@@ -2,6 +2,7 @@
 // their own. Oracles follow the published definitions and the rulings in the head of each mixer's
 // source.
 #include "mixers/test_oracles.h"
+#include "ops/precision.h"
 
 namespace lra::mixers {
 namespace {
@@ -90,7 +91,7 @@ std::vector<Tensor> TestedMixer::inputs(const Tensor& x_BLD) const {
 
 ops::TensorFunction TestedMixer::function(const MixerContext& context, at::ScalarType type) const {
   return [self = *this, context, type](const std::vector<Tensor>& in) {
-    const auto mixer = self.make(type);
+    const auto mixer = self.make(ops::wide_type(type));
     std::vector<Tensor> parameters = mixer->parameters();
     LRA_CHECK_EQ(parameters.size() + 1, in.size());
     for (size_t i = 0; i < parameters.size(); ++i) {

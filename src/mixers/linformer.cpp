@@ -8,6 +8,7 @@
 #include "mixers/all.h"
 #include "mixers/layers.h"
 #include "ops/attention.h"
+#include "ops/precision.h"
 
 namespace lra::mixers {
 namespace {
@@ -48,7 +49,7 @@ class Linformer : public Mixer {
   // [B, L, N] -> [B, R, N]
   at::Tensor projected_rows(at::Tensor rows_BLN, const at::Tensor& mask_BL) const {
     if (mask_BL.defined()) rows_BLN = rows_BLN * mask_BL.unsqueeze(-1).to(rows_BLN.scalar_type());
-    const at::Tensor p_RL = projection_.narrow(0, 0, rows_BLN.size(1)).t();
+    const at::Tensor p_RL = ops::beside(projection_.narrow(0, 0, rows_BLN.size(1)), rows_BLN).t();
     return at::bmm(p_RL.unsqueeze(0).expand({rows_BLN.size(0), -1, -1}), rows_BLN);
   }
 

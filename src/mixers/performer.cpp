@@ -32,6 +32,7 @@
 #include "mixers/random_features.h"
 #include "ops/attention.h"
 #include "ops/feature_attention.h"
+#include "ops/precision.h"
 
 namespace lra::mixers {
 namespace {
@@ -98,23 +99,40 @@ class Performer : public Mixer {
     return index == 0 ? features_ : draw(index).to(features_.options());
   }
 
-  // q, k, v [B, L, H, E], w [R, E] -> [B, L, H, E]. What is added to a score is one more column of
-  // queries and keys; as the operator multiplies q . k by `scale`, it is divided by that here.
+  // What is added to a score, [B, N, H, 1], as columns of the keys that meet ones in the queries.
+  // bfloat16 needs two, a number and what it leaves: one would put an error of 2^-9 of the addend
+  // into the exponent.
+  static std::vector<Tensor> added_columns(const Tensor& addend, at::ScalarType type) {
+    if (type != at::kBFloat16) return {addend};
+    const Tensor rounded = addend.detach().to(type);
+    // An addend of -infinity leaves nothing, not NaN.
+    return {rounded, at::where(rounded.isinf(), 0, addend - rounded).to(type)};
+  }
+
+  // q, k, v [B, L, H, E], w [R, E] -> [B, L, H, E]. What is added to a score is divided by `scale`,
+  // as the operator multiplies q . k by that.
   static Tensor favor(const Tensor& q_BLHE, const Tensor& k_BLHE, const Tensor& v_BLHE,
                       const Tensor& w_RE, const Tensor& mask_BL) {
     const int64_t batch = q_BLHE.size(0), heads = q_BLHE.size(2), width = q_BLHE.size(3);
     const double scale = std::pow(static_cast<double>(width), -0.25);
+    const at::ScalarType type = q_BLHE.scalar_type();
+    const Tensor lengths_BLH1 = k_BLHE.square().sum(-1, true, ops::wide_type(type)) * (-scale / 2);
+    std::vector<Tensor> keys = added_columns(lengths_BLH1, type);
+    const auto columns = static_cast<int64_t>(keys.size());
+    const auto with_ones = [&](const Tensor& t) { return at::constant_pad_nd(t, {0, columns}, 1); };
     const auto for_all = [&](const Tensor& rows_RE) {
       return rows_RE.unsqueeze(0).unsqueeze(2).expand({batch, -1, heads, -1});
     };
-    const Tensor lengths_BLH1 = k_BLHE.square().sum(-1, true) * (-scale / 2);
+    keys.insert(keys.begin(), k_BLHE);
+    const Tensor rows_RE = ops::beside(w_RE, q_BLHE);
     const ops::PartialAttention summary = ops::partial_attention(
-        for_all(at::constant_pad_nd(w_RE, {0, 1}, 1)), at::cat({k_BLHE, lengths_BLH1}, -1),
-        at::constant_pad_nd(v_BLHE, {0, 1}), {}, {.keys = mask_BL, .queries = {}}, {}, scale);
-    const Tensor norms_BRH1 = summary.logsumexp_BHL.transpose(1, 2).unsqueeze(-1) / scale;
-    const Tensor out = ops::attention(at::constant_pad_nd(q_BLHE, {0, 1}, 1),
-                                      at::cat({for_all(w_RE), norms_BRH1}, -1), summary.out_BLHE,
-                                      {}, {.keys = {}, .queries = mask_BL}, {}, scale);
+        for_all(with_ones(rows_RE)), at::cat(keys, -1), at::constant_pad_nd(v_BLHE, {0, columns}),
+        {}, {.keys = mask_BL, .queries = {}}, {}, scale);
+    std::vector<Tensor> rows =
+        added_columns(summary.logsumexp_BHL.transpose(1, 2).unsqueeze(-1) / scale, type);
+    rows.insert(rows.begin(), for_all(rows_RE));
+    const Tensor out = ops::attention(with_ones(q_BLHE), at::cat(rows, -1), summary.out_BLHE, {},
+                                      {.keys = {}, .queries = mask_BL}, {}, scale);
     return out.narrow(-1, 0, width);
   }
 

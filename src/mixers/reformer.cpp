@@ -31,6 +31,7 @@
 #include "mixers/all.h"
 #include "mixers/layers.h"
 #include "ops/attention.h"
+#include "ops/precision.h"
 #include "ops/sorted_runs.h"
 
 namespace lra::mixers {
@@ -114,14 +115,15 @@ class Reformer : public Mixer {
 
   // Zero vectors stay zero.
   static Tensor unit_length(const Tensor& x) {
-    return x * (x.square().sum(-1, true) + 1e-12).rsqrt();
+    const Tensor length_BLH1 = (x.square().sum(-1, true, ops::wide_type(x)) + 1e-12).rsqrt();
+    return x * ops::beside(length_BLH1, x);
   }
 
   std::vector<Tensor> hash_rounds(const Tensor& q_BLHE, const MixerContext& context) const {
     const Tensor drawn =
         context.training ? rotations(derive_key(context.key, RandomUse::kMixer)) : fixed_rotations_;
     const Tensor buckets =
-        ops::hash_buckets(q_BLHE, drawn.to(q_BLHE.scalar_type()), context.mask_BL);
+        ops::hash_buckets(q_BLHE, drawn.to(ops::wide_type(q_BLHE)), context.mask_BL);
     return ops::sorted_runs(buckets, config_.buckets,
                             {config_.chunk, config_.causal, /*lone_rows_see_themselves=*/true});
   }

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/parallel.h"
 #include "base/rng.h"
+#include "ops/precision.h"
 
 namespace lra::mixers {
 namespace {
@@ -73,10 +74,14 @@ struct RowChunksFunction : torch::autograd::Function<RowChunksFunction> {
     const auto capsule = ctx->saved_data["plan"].toCapsule();
     const auto& plan = static_cast<const Plan&>(*capsule);
     variable_list gradients;
-    for (const Tensor& t : all) gradients.push_back(at::zeros_like(t));
+    // Sums over chunks.
+    for (const Tensor& t : all) {
+      gradients.push_back(at::zeros_like(t, t.options().dtype(ops::wide_type(t))));
+    }
     plan.for_chunks([&](int64_t first, int64_t count) {
       add_gradients(plan, all, grads[0], first, count, gradients);
     });
+    for (size_t i = 0; i < all.size(); ++i) gradients[i] = ops::beside(gradients[i], all[i]);
     gradients.emplace_back();  // of the plan
     return gradients;
   }

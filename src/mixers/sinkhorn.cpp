@@ -22,6 +22,7 @@
 #include "mixers/all.h"
 #include "mixers/layers.h"
 #include "ops/attention.h"
+#include "ops/precision.h"
 #include "ops/sinkhorn.h"
 
 namespace lra::mixers {
@@ -79,7 +80,8 @@ class Sinkhorn : public Mixer {
     const at::Tensor qkv_BL3HE = qkv_->forward(x_BLD);
     const at::Tensor mask_BNb = mask_of_blocks(x_BLD, context.mask_BL, blocks);
     const at::Tensor own = into_blocks(qkv_BL3HE.narrow(2, 1, 2), context.mask_BL, blocks);
-    const at::Tensor sorted = at::matmul(permutation(own, mask_BNb, context), own);
+    const at::Tensor sorted =
+        at::matmul(ops::beside(permutation(own, mask_BNb, context), own), own);
     // [B, H, 2 N, b * 2 * E] -> [B, 2 N b, 2, H, E]
     const at::Tensor all = at::cat({sorted, own}, 2)
                                .view({own.size(0), own.size(1), 2 * blocks * config_.block, 2, -1})
@@ -110,13 +112,13 @@ class Sinkhorn : public Mixer {
     return kv_BL2HE.unflatten(1, {blocks, config_.block}).permute({0, 4, 1, 2, 3, 5}).flatten(3);
   }
 
-  // S [B, H, N, N] from keys and values in blocks.
+  // S [B, H, N, N] from keys and values in blocks; float32 for bfloat16.
   at::Tensor permutation(const at::Tensor& own, const at::Tensor& mask_BNb,
                          const MixerContext& context) const {
     const int64_t blocks = own.size(2);
     const at::Tensor keys = own.unflatten(3, {config_.block, 2, -1}).select(4, 0);
     const at::Tensor weight_HEN = sort_HNE_.narrow(1, 0, blocks).transpose(1, 2);
-    at::Tensor logits = at::matmul(keys.sum(3), weight_HEN);
+    at::Tensor logits = at::matmul(keys.sum(3, false, ops::wide_type(keys)), weight_HEN);
     if (context.training && config_.noise) {
       const uint64_t key = derive_key(context.key, RandomUse::kMixer);
       logits = logits + gumbel_noise(logits.sizes(), key).to(logits.options());

@@ -29,6 +29,7 @@
 #include "mixers/layers.h"
 #include "mixers/row_chunks.h"
 #include "ops/attention.h"
+#include "ops/precision.h"
 
 namespace lra::mixers {
 namespace {
@@ -48,7 +49,8 @@ class HeadAffine : public torch::nn::Module {
   }
   // [B, L, H, E] -> [B, L, H, rows]
   Tensor forward(const Tensor& x_BLHE) const {
-    return at::einsum("blhe,hre->blhr", {x_BLHE, weight}) + bias;
+    return at::einsum("blhe,hre->blhr", {x_BLHE, ops::beside(weight, x_BLHE)}) +
+           ops::beside(bias, x_BLHE);
   }
   Tensor weight, bias;
 };
@@ -146,7 +148,8 @@ class Synthesizer : public Mixer {
 
   Tensor factorized_random(const Inputs& in) const {
     const auto rows = [&](const Tensor& factor_HLR) {
-      return factor_HLR.narrow(1, 0, in.values.size(1))
+      return ops::beside(factor_HLR, in.values)
+          .narrow(1, 0, in.values.size(1))
           .transpose(0, 1)
           .unsqueeze(0)
           .expand({in.values.size(0), -1, -1, -1});
@@ -156,7 +159,8 @@ class Synthesizer : public Mixer {
 
   Tensor dense(const Inputs& in, const Tensor& hidden_BLHE) const {
     const Tensor keys_HLN =
-        at::cat({scores_->weight, scores_->bias.unsqueeze(-1)}, -1).narrow(1, 0, in.values.size(1));
+        ops::beside(at::cat({scores_->weight, scores_->bias.unsqueeze(-1)}, -1), in.values)
+            .narrow(1, 0, in.values.size(1));
     return inner_product_attention(
         in, at::constant_pad_nd(hidden_BLHE, {0, 1}, 1),
         keys_HLN.transpose(0, 1).unsqueeze(0).expand({in.values.size(0), -1, -1, -1}));
@@ -238,14 +242,15 @@ class Synthesizer : public Mixer {
       hidden = hidden.defined() ? hidden | later : later;
     }
     // Far below every score, yet finite: an example of padding alone stays free of NaN.
-    Tensor weights =
-        (hidden.defined() ? scores_BHRL.masked_fill(hidden, -1e30) : scores_BHRL).softmax(-1);
+    Tensor weights = (hidden.defined() ? scores_BHRL.masked_fill(hidden, -1e30) : scores_BHRL)
+                         .softmax(-1, ops::wide_type(scores_BHRL));
     if (context.attention_dropout > 0) {
       weights =
           weights * weight_dropout({values_BLHE.size(0), values_BLHE.size(2), rows, length}, first,
                                    {context.attention_dropout, context.key}, weights.options());
     }
-    return at::matmul(weights, values_BLHE.transpose(1, 2)).transpose(1, 2);
+    return at::matmul(ops::beside(weights, values_BLHE), values_BLHE.transpose(1, 2))
+        .transpose(1, 2);
   }
 
   Config config_;

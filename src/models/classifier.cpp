@@ -9,8 +9,10 @@ constexpr int64_t kClsPositions = 1;
 
 SequenceClassifier::SequenceClassifier(const TaskShape& shape, const ModelConfig& config,
                                        const mixers::MixerSpec& spec,
-                                       const ConfigTable& mixer_config, uint64_t seed)
-    : has_cls_(config.pooling == "cls"),
+                                       const ConfigTable& mixer_config, uint64_t seed,
+                                       at::ScalarType activations)
+    : activations_(activations),
+      has_cls_(config.pooling == "cls"),
       pooling_(config.pooling),
       pair_features_(shape.num_towers == 2 ? config.pair_features : "") {
   LRA_CHECK_LE(shape.num_towers, 2);
@@ -36,8 +38,8 @@ at::Tensor SequenceClassifier::mask(const TokenBatch& batch) const {
 
 at::Tensor SequenceClassifier::forward(const TokenBatch& batch, const StepRandom& random) const {
   const at::Tensor mask_BL = mask(batch);
-  const at::Tensor x_BLD =
-      encoder_->forward(embedding_->forward(batch.tokens_BL, random), mask_BL, random);
+  const at::Tensor x_BLD = encoder_->forward(
+      embedding_->forward(batch.tokens_BL, random, activations_), mask_BL, random);
   const at::Tensor pooled = pool(x_BLD, mask_BL, pooling_);
   return head_->forward(pair_features_.empty() ? pooled : pair_features(pooled, pair_features_));
 }

@@ -22,10 +22,13 @@ struct TokenBatch {
 
 class SequenceClassifier : public torch::nn::Module {
  public:
+  // `activations` is what embedding and encoder hand on, float32 or bfloat16; parameters, pooled
+  // vectors and logits are float32.
   SequenceClassifier(const TaskShape& shape, const ModelConfig& config,
-                     const mixers::MixerSpec& spec, const ConfigTable& mixer_config, uint64_t seed);
+                     const mixers::MixerSpec& spec, const ConfigTable& mixer_config, uint64_t seed,
+                     at::ScalarType activations = at::kFloat);
 
-  // -> logits [B, num_classes].
+  // -> logits [B, num_classes], float32.
   at::Tensor forward(const TokenBatch& batch, const StepRandom& random) const;
 
   // Names as in a PyTorch state dict: "encoder.layers.0.mixer.qkv.weight".
@@ -36,6 +39,7 @@ class SequenceClassifier : public torch::nn::Module {
   // uint8 [B, L (+ 1 with CLS, always valid)]; undefined when nothing is padded.
   at::Tensor mask(const TokenBatch& batch) const;
 
+  at::ScalarType activations_;
   bool has_cls_;
   std::string pooling_, pair_features_;  // pair_features_ is empty with one tower
   std::shared_ptr<Embedding> embedding_;

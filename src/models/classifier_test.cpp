@@ -185,6 +185,31 @@ TEST(SequenceClassifier, KeepsClsValidInAnEmptyExample) {
   }
 }
 
+// bfloat16 moves logits by about 2^-8 of their size per layer and operator; a mixer that hashes may
+// move tokens into other buckets.
+TEST(SequenceClassifier, GivesFloat32LogitsOfBf16ActivationsNearThoseOfFp32) {
+  const TokenBatch batch = batch_of({30, 17, 1, 23}, 30, 0);
+  for (const mixers::MixerSpec* spec : mixers::kAllMixers) {
+    for (const char* pooling : {"cls", "mean"}) {
+      SCOPED_TRACE(testing::Message() << spec->name << " " << pooling);
+      const SequenceClassifier bf16(kSmallShape, small_config(pooling), *spec,
+                                    parse_toml("", "model.toml"), 1, at::kBFloat16);
+      const auto fp32 = make(kSmallShape, small_config(pooling), std::string(spec->name));
+      const Tensor logits = bf16.forward(batch, {.training = true}),
+                   same = fp32.forward(batch, {.training = true});
+      EXPECT_EQ(logits.scalar_type(), at::kFloat);
+      EXPECT_FALSE(at::equal(logits, same));
+      EXPECT_LE(((logits - same).norm() / same.norm()).item<double>(),
+                spec->name == "reformer" ? 0.2 : 0.05);
+      (logits * ops::loss_weights(logits)).sum().backward();
+      for (const auto& [name, parameter] : bf16.parameter_list()) {
+        EXPECT_EQ(parameter.scalar_type(), at::kFloat) << name;
+        EXPECT_TRUE(parameter.grad().isfinite().all().item<bool>()) << name;
+      }
+    }
+  }
+}
+
 TEST(SequenceClassifier, HasNoRandomnessInEvaluation) {
   const TokenBatch batch = batch_of({30, 17, 1, 23}, 30, 0);
   for (const mixers::MixerSpec* spec : mixers::kAllMixers) {

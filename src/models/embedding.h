@@ -19,8 +19,10 @@ class Embedding : public torch::nn::Module {
   Embedding(const ModelConfig& config, int64_t vocabulary, int64_t max_positions,
             mixers::Initializer& init);
 
-  // tokens int32 or int64 [B, L] -> [B, L or L + 1, D].
-  at::Tensor forward(const at::Tensor& tokens_BL, const StepRandom& random) const;
+  // tokens int32 or int64 [B, L] -> [B, L or L + 1, D] in `type`: float32 (that of the parameters)
+  // or bfloat16.
+  at::Tensor forward(const at::Tensor& tokens_BL, const StepRandom& random,
+                     at::ScalarType type = at::kFloat) const;
 
  private:
   double dropout_;

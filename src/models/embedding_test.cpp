@@ -79,6 +79,19 @@ TEST(Embedding, PutsClsInFrontAtPositionZero) {
   EXPECT_TRUE(at::equal(y[1][4], parameter(embedding, "token")[9] + table[4]));
 }
 
+TEST(Embedding, RoundsToBf16AndAddsItsGradientsUpInFloat32) {
+  const Embedding embedding = make("learned", "mean");
+  // In bfloat16 a sum of ones would stop at 256. Two chunks of tokens.
+  const Tensor tokens = at::full({10, kPositions}, 9, at::kInt);
+  const Tensor y = embedding.forward(tokens, {}, at::kBFloat16);
+  EXPECT_EQ(y.scalar_type(), at::kBFloat16);
+  EXPECT_LE(ops::relative_error(y, embedding.forward(tokens, {})), 0x1p-7);
+  y.sum(at::kFloat).backward();
+  Tensor expected = at::zeros({kVocabulary, kDim});
+  expected[9].fill_(10.0 * kPositions);
+  EXPECT_TRUE(at::equal(parameter(embedding, "token").grad(), expected));
+}
+
 TEST(Embedding, SinusoidIsNotTrained) {
   const Embedding embedding = make("sinusoid", "mean");
   EXPECT_EQ(embedding.parameters().size(), 1U);

@@ -2,14 +2,17 @@
 
 #include <algorithm>
 
+#include "ops/precision.h"
+
 namespace lra::models {
 
 at::Tensor pool(const at::Tensor& x_BLD, const at::Tensor& mask_BL, const std::string& pooling) {
-  if (pooling != "mean") return x_BLD.select(1, 0);
-  if (!mask_BL.defined()) return x_BLD.mean(1);
-  const at::Tensor weights_BL = mask_BL.to(x_BLD.scalar_type());
-  const at::Tensor sum_BD = at::bmm(weights_BL.unsqueeze(1), x_BLD).squeeze(1);
-  return sum_BD / weights_BL.sum(1, true).clamp_min(1);
+  const at::ScalarType type = ops::wide_type(x_BLD);
+  if (pooling != "mean") return x_BLD.select(1, 0).to(type);
+  if (!mask_BL.defined()) return x_BLD.mean(1, false, type);
+  const at::Tensor weights_BL = ops::beside(mask_BL, x_BLD);
+  const at::Tensor sum_BD = at::bmm(weights_BL.unsqueeze(1), x_BLD).squeeze(1).to(type);
+  return sum_BD / mask_BL.to(type).sum(1, true).clamp_min(1);
 }
 
 at::Tensor pair_features(const at::Tensor& pooled, const std::string& kind) {

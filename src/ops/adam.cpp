@@ -10,6 +10,14 @@ namespace {
 
 using at::Tensor;
 
+// Parameters, their gradients and moments are float32 or float64, whatever the activations are.
+template <typename F>
+auto with_parameter_type(const Tensor& t, F f) {
+  if (t.scalar_type() == at::kDouble) return f(double{});
+  LRA_CHECK(t.scalar_type() == at::kFloat);
+  return f(float{});
+}
+
 void adam_step_impl(Tensor& parameters, const Tensor& gradients, Tensor& m, Tensor& v,
                     at::ArrayRef<double> options, int64_t step, double grad_scale) {
   LRA_CHECK_EQ(options.size(), size_t{5});
@@ -18,7 +26,7 @@ void adam_step_impl(Tensor& parameters, const Tensor& gradients, Tensor& m, Tens
     LRA_CHECK(t->is_contiguous());
     LRA_CHECK_EQ(t->numel(), parameters.numel());
   }
-  with_float_type(parameters, "lra::adam_step_", [&](auto zero) {
+  with_parameter_type(parameters, [&](auto zero) {
     using T = decltype(zero);
     kernels::adam_step<T>(parameters.numel(), parameters.mutable_data_ptr<T>(),
                           gradients.const_data_ptr<T>(), m.mutable_data_ptr<T>(),
@@ -35,7 +43,7 @@ void adam_step_impl(Tensor& parameters, const Tensor& gradients, Tensor& m, Tens
 
 double gradient_norm_impl(const Tensor& gradients) {
   LRA_CHECK(gradients.is_contiguous());
-  return with_float_type(gradients, "lra::gradient_norm", [&](auto zero) {
+  return with_parameter_type(gradients, [&](auto zero) {
     using T = decltype(zero);
     return std::sqrt(
         kernels::sum_of_squares<T>(gradients.numel(), gradients.const_data_ptr<T>()).sum);

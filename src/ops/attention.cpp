@@ -4,6 +4,7 @@
 
 #include "kernels/attention.h"
 #include "ops/dispatch.h"
+#include "ops/precision.h"
 
 namespace lra::ops {
 namespace {
@@ -43,12 +44,12 @@ Tensor last_contiguous(const Tensor& t) {
 
 template <typename T>
 kernels::HeadView<const T> input_view(const Tensor& t) {
-  return {t.const_data_ptr<T>(), t.stride(0), t.stride(2), t.stride(1)};
+  return {const_data<T>(t), t.stride(0), t.stride(2), t.stride(1)};
 }
 
 template <typename T>
 kernels::HeadView<T> output_view(const Tensor& t) {
-  return {t.mutable_data_ptr<T>(), t.stride(0), t.stride(2), t.stride(1)};
+  return {mutable_data<T>(t), t.stride(0), t.stride(2), t.stride(1)};
 }
 
 void check_mask(const OptTensor& mask, int64_t batch, int64_t length) {
@@ -115,12 +116,12 @@ std::tuple<Tensor, Tensor> forward_impl(const Tensor& q_in, const Tensor& k_in, 
   const Tensor q = last_contiguous(q_in), k = last_contiguous(k_in), v = last_contiguous(v_in);
   const Problem problem(q, k, v, LRA_ATTENTION_PASS);
   Tensor out = at::empty(q.sizes(), q.options());
-  Tensor logsumexp = at::empty({q.size(0), q.size(2), q.size(1)}, q.options());
+  Tensor logsumexp = at::empty({q.size(0), q.size(2), q.size(1)}, q.options().dtype(wide_type(q)));
   with_float_type(q, "lra::attention", [&](auto zero) {
     using T = decltype(zero);
     kernels::attention_forward<T>(
         problem.get(), {input_view<T>(q), input_view<T>(k), input_view<T>(v), output_view<T>(out),
-                        logsumexp.mutable_data_ptr<T>()});
+                        logsumexp.mutable_data_ptr<kernels::Wide<T>>()});
   });
   return {out, logsumexp};
 }
@@ -135,11 +136,12 @@ void backward_impl(const Tensor& grad_in, const OptTensor& grad_logsumexp_in, co
   const Problem problem(q, k, v, LRA_ATTENTION_PASS);
   with_float_type(q, "lra::attention_backward", [&](auto zero) {
     using T = decltype(zero);
+    using W = kernels::Wide<T>;
     kernels::attention_backward<T>(
         problem.get(), {input_view<T>(q), input_view<T>(k), input_view<T>(v), input_view<T>(out),
-                        input_view<T>(grad), logsumexp.const_data_ptr<T>(), output_view<T>(grad_q),
+                        input_view<T>(grad), logsumexp.const_data_ptr<W>(), output_view<T>(grad_q),
                         output_view<T>(grad_k), output_view<T>(grad_v),
-                        grad_logsumexp.defined() ? grad_logsumexp.const_data_ptr<T>() : nullptr});
+                        grad_logsumexp.defined() ? grad_logsumexp.const_data_ptr<W>() : nullptr});
   });
 }
 
@@ -305,7 +307,8 @@ Tensor merge_attention(const std::vector<PartialAttention>& parts) {
   // Where no part saw a key every weight is exp(-infinity - 0) = 0.
   const Tensor shares_NBHL = (all_NBHL - most.masked_fill(most.isinf(), 0)).exp();
   const Tensor sum_BHL = shares_NBHL.sum(0).masked_fill(most.isinf(), 1);
-  const Tensor weights_NBLH1 = (shares_NBHL / sum_BHL).transpose(2, 3).unsqueeze(-1);
+  const Tensor weights_NBLH1 =
+      beside((shares_NBHL / sum_BHL).transpose(2, 3).unsqueeze(-1), parts[0].out_BLHE);
   Tensor out = parts[0].out_BLHE * weights_NBLH1[0];
   for (size_t n = 1; n < parts.size(); ++n) {
     out = out + parts[n].out_BLHE * weights_NBLH1[static_cast<int64_t>(n)];

@@ -2,6 +2,7 @@
 
 #include "base/parallel.h"
 #include "ops/test_attention.h"
+#include "ops/test_bf16.h"
 #include "ops/test_tensors.h"
 
 namespace lra::ops {
@@ -92,6 +93,30 @@ TEST(Attention, AgreesWithTheDenseDefinition) {
       expect_oracle({.queries = queries, .keys = keys, .head_dim = head_dim});
     }
   }
+}
+
+TEST(Attention, AgreesWithTheDenseDefinitionInBf16) {
+  for (const auto& [queries, keys] : {std::pair{1, 1}, {17, 17}, {131, 77}}) {
+    for (const int64_t head_dim : {1, 7, 32}) {
+      Problem p{.queries = queries, .keys = keys, .head_dim = head_dim};
+      p.mask = {ragged_mask(keys), ragged_mask(queries)};
+      p.dropout = {0.25, 9};
+      SCOPED_TRACE(testing::Message() << "L " << queries << " S " << keys << " E " << head_dim);
+      expect_agrees_in_bf16(ours(p), oracle(p), inputs(p), 3);
+    }
+  }
+}
+
+TEST(Attention, GivesAFloat32LogsumexpInBf16) {
+  const Problem p{.queries = 33, .keys = 20};
+  const std::vector<Tensor> in = inputs(p);
+  const auto rounded = [&](size_t i) { return in[i].to(at::kBFloat16); };
+  const PartialAttention part = partial_attention(rounded(0), rounded(1), rounded(2));
+  const auto exact = [&](size_t i) { return rounded(i).to(at::kDouble); };
+  const Tensor expected = partial_attention(exact(0), exact(1), exact(2)).logsumexp_BHL;
+  EXPECT_EQ(part.logsumexp_BHL.scalar_type(), at::kFloat);
+  EXPECT_LE(relative_error(part.logsumexp_BHL, expected), 1e-5);
+  EXPECT_EQ(merge_attention({part}).scalar_type(), at::kBFloat16);
 }
 
 TEST(Attention, HonoursPaddedKeysAndQueries) {

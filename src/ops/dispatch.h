@@ -6,6 +6,7 @@
 #include <torch/torch.h>
 
 #include "base/error.h"
+#include "kernels/bf16.h"
 
 namespace lra::ops {
 
@@ -23,13 +24,32 @@ inline at::Tensor tensor_or_empty(const std::optional<at::Tensor>& t) {
   return t ? *t : at::Tensor();
 }
 
-// Calls f with a value of the tensor's element type: float or double.
+// The elements of a tensor, whose type must be T; Bf16 is the library's BFloat16.
+template <typename T>
+const T* const_data(const at::Tensor& t) {
+  if constexpr (std::is_same_v<T, kernels::Bf16>) {
+    return reinterpret_cast<const T*>(t.const_data_ptr<at::BFloat16>());
+  } else {
+    return t.const_data_ptr<T>();
+  }
+}
+template <typename T>
+T* mutable_data(const at::Tensor& t) {
+  if constexpr (std::is_same_v<T, kernels::Bf16>) {
+    return reinterpret_cast<T*>(t.mutable_data_ptr<at::BFloat16>());
+  } else {
+    return t.mutable_data_ptr<T>();
+  }
+}
+
+// Calls f with a value of the tensor's element type: float, Bf16 or double.
 template <typename F>
 auto with_float_type(const at::Tensor& t, const char* op, F f) {
   if (t.scalar_type() == at::kFloat) return f(float{});
   if (t.scalar_type() == at::kDouble) return f(double{});
+  if (t.scalar_type() == at::kBFloat16) return f(kernels::Bf16{});
   throw CheckFailure(std::string(op) + ": element type " + toString(t.scalar_type()) +
-                     " is not supported; use float32 or float64");
+                     " is not supported; use float32, bfloat16 or float64");
 }
 
 }  // namespace lra::ops

@@ -3,6 +3,7 @@
 #include "ops/dispatch.h"
 #include "ops/linear.h"
 #include "ops/pointwise.h"
+#include "ops/precision.h"
 
 namespace lra::ops {
 namespace {
@@ -21,9 +22,11 @@ Tensor feed_forward_impl(const Tensor& x, const Tensor& w1, const Tensor& b1, co
 }
 
 struct FeedForwardFunction : torch::autograd::Function<FeedForwardFunction> {
-  static Tensor forward(AutogradContext* ctx, const Tensor& x, const Tensor& w1, const Tensor& b1,
-                        const Tensor& w2, const Tensor& b2, double rate, int64_t key) {
+  static Tensor forward(AutogradContext* ctx, const Tensor& x, const Tensor& w1_in,
+                        const Tensor& b1, const Tensor& w2_in, const Tensor& b2, double rate,
+                        int64_t key) {
     const at::AutoDispatchBelowADInplaceOrView guard;
+    const Tensor w1 = beside(w1_in, x), w2 = beside(w2_in, x);
     Tensor hidden = linear(x, w1, b1);
     ctx->save_for_backward({x, w1, w2, hidden});
     ctx->saved_data["rate"] = rate;

@@ -1,5 +1,6 @@
 #include "ops/feed_forward.h"
 
+#include "ops/test_bf16.h"
 #include "ops/test_tensors.h"
 
 namespace lra::ops {
@@ -37,6 +38,12 @@ TEST(FeedForward, AgreesWithTheComposition) {
 TEST(FeedForward, DropsByTheCounterInBothPasses) {
   for (const double rate : {0.1, 0.5}) {
     expect_agrees(ours(rate), at::kFloat, composed(rate), inputs(3, 37));
+  }
+}
+
+TEST(FeedForward, AgreesWithTheCompositionInBf16) {
+  for (const double rate : {0.0, 0.25}) {
+    expect_agrees_in_bf16(ours(rate), composed(rate), inputs(3, 37), 1);
   }
 }
 

@@ -1,6 +1,8 @@
 #include "ops/linear.h"
 
+#include "kernels/column_sums.h"
 #include "ops/dispatch.h"
+#include "ops/precision.h"
 
 namespace lra::ops {
 namespace {
@@ -28,29 +30,44 @@ const std::optional<c10::TypedOperatorHandle<Pointwise>>& onednn() {
 }
 
 bool use_onednn(const Tensor& x) {
-  return onednn() && x.device().is_cpu() && x.scalar_type() == at::kFloat && x.numel() > 0;
+  const bool has_type = x.scalar_type() == at::kFloat || x.scalar_type() == at::kBFloat16;
+  return onednn() && x.device().is_cpu() && has_type && x.numel() > 0;
 }
 
-// x [M, K] times w [N, K]^T with an optional bias and activation ("none" or "gelu").
+// x [M, K] times w [N, K]^T with an optional bias and activation ("none" or "gelu"). The bias of
+// bfloat16 may be float32.
 Tensor onednn_linear(const Tensor& x, const Tensor& w, const Tensor& bias, const char* activation) {
   return onednn()->call(x, w, optional_tensor(bias), activation,
                         c10::List<std::optional<at::Scalar>>(),
                         std::optional<std::string_view>("tanh"));
 }
 
-Tensor linear_impl(const Tensor& x, const Tensor& weight, const std::optional<Tensor>& bias) {
+Tensor linear_impl(const Tensor& x, const Tensor& weight_in, const std::optional<Tensor>& bias) {
+  const Tensor weight = beside(weight_in, x);
   if (use_onednn(x)) return onednn_linear(x.contiguous(), weight, tensor_or_empty(bias), "none");
-  return at::linear(x, weight, bias);
+  return at::linear(x, weight, bias ? std::optional(beside(*bias, x)) : bias);
 }
 
-Tensor linear_gelu_impl(const Tensor& x, const Tensor& weight, const Tensor& bias) {
+Tensor linear_gelu_impl(const Tensor& x, const Tensor& weight_in, const Tensor& bias) {
+  const Tensor weight = beside(weight_in, x);
   if (use_onednn(x)) return onednn_linear(x.contiguous(), weight, bias, "gelu");
-  return at::gelu(at::linear(x, weight, bias), "tanh");
+  return at::gelu(at::linear(x, weight, beside(bias, x)), "tanh");
+}
+
+// The sum over all tokens, in float32.
+Tensor sum_of_rows(const Tensor& grad_2d) {
+  if (grad_2d.scalar_type() != at::kBFloat16) return grad_2d.sum(0);
+  const Tensor rows = grad_2d.contiguous();
+  Tensor sums = at::empty({rows.size(1)}, rows.options().dtype(at::kFloat));
+  kernels::column_sums(rows.size(0), rows.size(1), const_data<kernels::Bf16>(rows),
+                       sums.mutable_data_ptr<float>());
+  return sums;
 }
 
 std::tuple<Tensor, Tensor, Tensor> linear_backward_impl(const Tensor& grad, const Tensor& x,
-                                                        const Tensor& weight, bool need_x,
+                                                        const Tensor& weight_in, bool need_x,
                                                         bool need_bias) {
+  const Tensor weight = beside(weight_in, x);
   const Tensor grad_2d = grad.reshape({-1, grad.size(-1)});
   const Tensor x_2d = x.reshape({-1, x.size(-1)});
   Tensor grad_x;
@@ -61,16 +78,17 @@ std::tuple<Tensor, Tensor, Tensor> linear_backward_impl(const Tensor& grad, cons
   }
   // The contraction over all tokens: oneDNN would copy both operands here, and loses to the library
   // (16384 x 256 x 1024: 90 against 179 GFLOP/s).
-  Tensor grad_weight = at::mm(grad_2d.t(), x_2d);
-  Tensor grad_bias = need_bias ? grad_2d.sum(0) : Tensor();
+  Tensor grad_weight = at::mm(grad_2d.t(), x_2d).to(wide_type(x));
+  Tensor grad_bias = need_bias ? sum_of_rows(grad_2d) : Tensor();
   return {grad_x, grad_weight, grad_bias};
 }
 
 struct LinearFunction : torch::autograd::Function<LinearFunction> {
   // The bias is optional, not undefined: the library takes no undefined tensor for an input.
-  static Tensor forward(AutogradContext* ctx, const Tensor& x, const Tensor& weight,
+  static Tensor forward(AutogradContext* ctx, const Tensor& x, const Tensor& weight_in,
                         const std::optional<Tensor>& bias) {
     const at::AutoDispatchBelowADInplaceOrView guard;
+    const Tensor weight = beside(weight_in, x);
     ctx->save_for_backward({x, weight});
     ctx->saved_data["bias"] = bias.has_value();
     return linear(x, weight, tensor_or_empty(bias));

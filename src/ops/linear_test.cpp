@@ -1,6 +1,7 @@
 #include "ops/linear.h"
 
 #include "ops/dispatch.h"
+#include "ops/test_bf16.h"
 #include "ops/test_tensors.h"
 
 namespace lra::ops {
@@ -69,6 +70,33 @@ TEST(Linear, GradientIsTheSlope) {
 TEST(Linear, RunsFloat64OnTheLibraryBitForBit) {
   const Tensor x = random_tensor({33, 65}, 18), w = random_tensor({17, 65}, 19);
   EXPECT_TRUE(at::equal(ops::linear(x, w), at::linear(x, w)));
+}
+
+TEST(Linear, RoundsOnceInBf16) {
+  for (const auto& [m, k, n] : kSizes) {
+    SCOPED_TRACE(testing::Message() << "M " << m << " K " << k << " N " << n);
+    const std::vector<Tensor> inputs = {random_tensor({m, k}, 1), random_tensor({n, k}, 2),
+                                        random_tensor({n}, 3)};
+    // The weight and the result are rounded once each: 2^-9 at most, 2^-9.8 on average.
+    expect_agrees_in_bf16(kOurs, kLibrary, inputs, 1, {.value = 0x1p-8, .gradient = 0x1p-8});
+    const Tensor x = inputs[0].to(at::kBFloat16), w = inputs[1].to(at::kFloat);
+    const Tensor b = inputs[2].to(at::kFloat);
+    const Tensor expected = at::gelu(at::linear(x.to(at::kDouble), inputs[1], inputs[2]), "tanh");
+    const Tensor actual = ops::linear_gelu(x, w, b);
+    EXPECT_EQ(actual.scalar_type(), at::kBFloat16);
+    EXPECT_LE(normwise_error(actual, expected, 0), 0x1p-7);
+  }
+}
+
+TEST(Linear, AddsTheGradientsOfManyTokensUpInFloat32) {
+  // In bfloat16 a sum of ones would stop at 256.
+  const Tensor x = at::ones({5000, 3}, at::kBFloat16).set_requires_grad(true);
+  const Tensor w = at::ones({2, 3}).set_requires_grad(true);
+  const Tensor b = at::zeros({2}).set_requires_grad(true);
+  ops::linear(x, w, b).sum().backward();
+  EXPECT_EQ(w.grad().scalar_type(), at::kFloat);
+  EXPECT_LE(relative_error(w.grad(), at::full({2, 3}, 5000.0)), 0x1p-9);
+  EXPECT_TRUE(at::equal(b.grad(), at::full({2}, 5000.0f)));
 }
 
 TEST(Linear, BackwardSkipsWhatIsNotNeeded) {

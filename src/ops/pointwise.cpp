@@ -18,7 +18,7 @@ Tensor dropout_impl(const Tensor& x_in, double rate, int64_t key) {
   Tensor y = at::empty_like(x);
   with_float_type(x, "lra::dropout", [&](auto zero) {
     using T = decltype(zero);
-    kernels::apply_dropout<T>(x.numel(), x.const_data_ptr<T>(), y.mutable_data_ptr<T>(),
+    kernels::apply_dropout<T>(x.numel(), const_data<T>(x), mutable_data<T>(y),
                               dropout_of(rate, key));
   });
   return y;
@@ -30,8 +30,8 @@ Tensor dropout_add_impl(const Tensor& x_in, const Tensor& residual_in, double ra
   Tensor y = at::empty_like(x);
   with_float_type(x, "lra::dropout_add", [&](auto zero) {
     using T = decltype(zero);
-    kernels::dropout_add<T>(x.numel(), residual.const_data_ptr<T>(), x.const_data_ptr<T>(),
-                            y.mutable_data_ptr<T>(), dropout_of(rate, key));
+    kernels::dropout_add<T>(x.numel(), const_data<T>(residual), const_data<T>(x),
+                            mutable_data<T>(y), dropout_of(rate, key));
   });
   return y;
 }
@@ -41,7 +41,7 @@ Tensor gelu_dropout_impl(const Tensor& x_in, double rate, int64_t key) {
   Tensor y = at::empty_like(x);
   with_float_type(x, "lra::gelu_dropout", [&](auto zero) {
     using T = decltype(zero);
-    kernels::gelu_dropout<T>(x.numel(), x.const_data_ptr<T>(), y.mutable_data_ptr<T>(),
+    kernels::gelu_dropout<T>(x.numel(), const_data<T>(x), mutable_data<T>(y),
                              dropout_of(rate, key));
   });
   return y;
@@ -53,8 +53,8 @@ Tensor gelu_dropout_backward_impl(const Tensor& x_in, const Tensor& grad_in, dou
   Tensor grad_x = at::empty_like(x);
   with_float_type(x, "lra::gelu_dropout_backward", [&](auto zero) {
     using T = decltype(zero);
-    kernels::gelu_dropout_backward<T>(x.numel(), x.const_data_ptr<T>(), grad.const_data_ptr<T>(),
-                                      grad_x.mutable_data_ptr<T>(), dropout_of(rate, key));
+    kernels::gelu_dropout_backward<T>(x.numel(), const_data<T>(x), const_data<T>(grad),
+                                      mutable_data<T>(grad_x), dropout_of(rate, key));
   });
   return grad_x;
 }

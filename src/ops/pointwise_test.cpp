@@ -1,5 +1,6 @@
 #include "ops/pointwise.h"
 
+#include "ops/test_bf16.h"
 #include "ops/test_tensors.h"
 
 namespace lra::ops {
@@ -60,6 +61,16 @@ TEST(DropoutAdd, IsResidualPlusDropout) {
         [&](const auto& in) { return dropout_add(in[0], in[1], rate, kKey); }, at::kFloat,
         [&](const auto& in) { return in[1] + in[0] * dropout_factors(kShape, rate, kKey); },
         {random_tensor(kShape, 5), random_tensor(kShape, 6)}, {.value = 1e-6, .gradient = 1e-6});
+  }
+}
+
+TEST(DropoutAdd, RoundsOnceInBf16) {
+  for (const double rate : {0.0, kRate}) {
+    expect_agrees_in_bf16(
+        [&](const auto& in) { return dropout_add(in[0], in[1], rate, kKey); },
+        [&](const auto& in) { return in[1] + in[0] * dropout_factors(kShape, rate, kKey); },
+        {random_tensor(kShape, 5), random_tensor(kShape, 6)}, 2,
+        {.value = 0x1p-9, .gradient = 0x1p-9});
   }
 }
 

@@ -81,6 +81,7 @@ Tensor sinkhorn(const Tensor& logits, const Tensor& valid_BN, int64_t iterations
   LRA_CHECK_EQ(logits.dim(), 4);
   LRA_CHECK_EQ(logits.size(2), logits.size(3));
   LRA_CHECK_GE(iterations, 1);
+  LRA_CHECK(logits.scalar_type() != at::kBFloat16);  // logarithms of sums
   if (valid_BN.defined()) {
     LRA_CHECK(valid_BN.scalar_type() == at::kBool && valid_BN.dim() == 2);
     LRA_CHECK(valid_BN.size(0) == logits.size(0) && valid_BN.size(1) == logits.size(2));

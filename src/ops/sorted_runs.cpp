@@ -2,6 +2,7 @@
 
 #include "kernels/hash_buckets.h"
 #include "ops/dispatch.h"
+#include "ops/precision.h"
 
 namespace lra::ops {
 
@@ -12,7 +13,7 @@ Tensor hash_buckets(const Tensor& x_BLHE, const Tensor& rotations, const Tensor&
   LRA_CHECK_EQ(rotations.dim(), 4);
   LRA_CHECK_EQ(rotations.size(0), x_BLHE.size(2));
   LRA_CHECK_EQ(rotations.size(2), x_BLHE.size(3));
-  LRA_CHECK(rotations.is_contiguous() && rotations.scalar_type() == x_BLHE.scalar_type());
+  LRA_CHECK(rotations.is_contiguous() && rotations.scalar_type() == wide_type(x_BLHE));
   const Tensor x = x_BLHE.stride(-1) == 1 ? x_BLHE.detach() : x_BLHE.detach().contiguous();
   const kernels::HashShape shape{x.size(0), x.size(2),         x.size(1),
                                  x.size(3), rotations.size(1), rotations.size(3)};
@@ -24,8 +25,8 @@ Tensor hash_buckets(const Tensor& x_BLHE, const Tensor& rotations, const Tensor&
   Tensor buckets = at::empty({shape.rounds, shape.batch, shape.heads, shape.length}, at::kInt);
   with_float_type(x, "lra::hash_buckets", [&](auto zero) {
     using T = decltype(zero);
-    kernels::hash_buckets<T>(shape, {x.const_data_ptr<T>(), x.stride(0), x.stride(2), x.stride(1)},
-                             rotations.const_data_ptr<T>(),
+    kernels::hash_buckets<T>(shape, {const_data<T>(x), x.stride(0), x.stride(2), x.stride(1)},
+                             rotations.const_data_ptr<kernels::Wide<T>>(),
                              mask.defined() ? mask.const_data_ptr<uint8_t>() : nullptr,
                              buckets.mutable_data_ptr<int32_t>());
   });

@@ -66,9 +66,7 @@ std::string changed_setting(const RunConfig& run) {
 }  // namespace
 
 int64_t count_parameters(const RunConfig& run) {
-  const models::SequenceClassifier model(run.make_task()->shape(), run.model_config,
-                                         run.mixer_spec(), run.mixer_settings, run.seed);
-  return model.num_parameters();
+  return run.make_model(run.make_task()->shape()).num_parameters();
 }
 
 Fairness judge(const RunConfig& run) {

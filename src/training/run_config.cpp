@@ -148,6 +148,11 @@ std::unique_ptr<tasks::Task> RunConfig::make_task() const {
   return task_spec().make(task_settings);
 }
 
+models::SequenceClassifier RunConfig::make_model(const TaskShape& shape) const {
+  return {shape,          model_config, mixer_spec(),
+          mixer_settings, seed,         train.precision == "bf16" ? at::kBFloat16 : at::kFloat};
+}
+
 ConfigTable RunConfig::to_table() const {
   ConfigTable table;
   ConfigTable& run = table.table("run");

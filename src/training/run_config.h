@@ -10,7 +10,7 @@
 #include "base/config.h"
 #include "base/run_record.h"
 #include "mixers/mixer.h"
-#include "models/model_config.h"
+#include "models/classifier.h"
 #include "tasks/task.h"
 #include "training/run_folder.h"
 #include "training/train_config.h"
@@ -27,6 +27,8 @@ struct RunConfig {
   const tasks::TaskSpec& task_spec() const;
   const mixers::MixerSpec& mixer_spec() const;
   std::unique_ptr<tasks::Task> make_task() const;
+  // The model of this run for a task of `shape`, with the weights of its seed.
+  models::SequenceClassifier make_model(const TaskShape& shape) const;
 
   // [run] task, model, preset, seed; [task]; [model]; [mixer]; [train]: what config.toml of a run
   // holds.

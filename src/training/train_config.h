@@ -20,6 +20,7 @@ struct TrainConfig {
   int64_t checkpoint_every = 0, keep_checkpoints = 2, log_every = 10;
   bool trim_padding = true;
   int64_t prefetch = 2;
+  std::string precision = "fp32";
 
   void fields(auto& f) {
     f("batch_size", batch_size, "examples per step", between(1, 65536));
@@ -58,6 +59,11 @@ struct TrainConfig {
       "dropout");
     f("prefetch", prefetch, "batches prepared ahead by a thread; 0: none, no thread",
       between(0, 1024));
+    f("precision", precision,
+      "activations of the encoder; bf16: bfloat16 between operators, with float32 parameters, "
+      "sums, "
+      "logits, loss and optimizer",
+      one_of({"fp32", "bf16"}));
   }
 };
 

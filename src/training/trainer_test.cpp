@@ -154,6 +154,33 @@ TEST_F(TinyTraining, IsAFunctionOfItsSeed) {
   EXPECT_EQ(a.data_hash, c.data_hash);
 }
 
+TEST_F(TinyTraining, LearnsInBf16WhatItLearnsInFp32) {
+  const auto last_losses = [&](const std::string& precision) {
+    run(tiny_run({"train.steps=80", "train.eval_every=80", "train.checkpoint_every=0",
+                  "train.learning_rate=1e-2", "model.dropout=0", "model.attention_dropout=0",
+                  "model.pooling=mean", "model.positions=learned", "train.precision=" + precision}),
+        precision);
+    std::vector<double> losses;
+    metric_lines(precision, &losses);
+    EXPECT_LT(mean(losses, 70, 10), 0.8 * mean(losses, 0, 10));
+    return mean(losses, 70, 10);
+  };
+  const double fp32 = last_losses("fp32"), bf16 = last_losses("bf16");
+  EXPECT_NE(bf16, fp32);
+  EXPECT_NEAR(bf16, fp32, 0.05 * fp32);
+}
+
+TEST_F(TinyTraining, InBf16IsAFunctionOfItsSeedAndGoesOnBitForBit) {
+  const RunConfig config = kept_run({"train.precision=bf16"});
+  const RunRecord a = run(config, "a"), b = run(config, "b");
+  expect_same_end(a, "a", b, "b");
+  copy_killed_after("a", "killed", 7);
+  expect_same_end(a, "a", resume(config, "killed"), "killed");
+  EXPECT_NE(a.weights_hash, run(kept_run(), "fp32").weights_hash);
+  EXPECT_EQ(std::get<std::string>(a.config.find("train")->as_table()->find("precision")->value),
+            "bf16");
+}
+
 TEST_F(TinyTraining, DoesNotDependOnPrefetch) {
   const RunRecord a = run(kept_run({"train.prefetch=0"}), "a");
   const RunRecord b = run(kept_run({"train.prefetch=3"}), "b");

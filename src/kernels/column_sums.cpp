@@ -1,0 +1,26 @@
+#include "kernels/column_sums.h"
+
+#include <algorithm>
+
+#include "kernels/choice.h"
+
+namespace lra::kernels {
+
+void column_sums(int64_t rows, int64_t columns, const Bf16* x, float* sums) {
+  if (choose(Op::kColumnSums) == Isa::kAvx512) return avx512::column_sums(rows, columns, x, sums);
+  ref::column_sums(rows, columns, x, sums);
+}
+
+void ref::column_sums(int64_t rows, int64_t columns, const Bf16* x, float* sums) {
+  for (int64_t c = 0; c < columns; ++c) {
+    float sum = 0;
+    for (int64_t first = 0; first < rows; first += kSumRows) {
+      float run = 0;
+      for (int64_t r = first; r < std::min(rows, first + kSumRows); ++r) run += x[r * columns + c];
+      sum += run;
+    }
+    sums[c] = sum;
+  }
+}
+
+}  // namespace lra::kernels

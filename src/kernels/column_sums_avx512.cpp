@@ -1,0 +1,46 @@
+#include "kernels/column_sums.h"
+
+#include "base/parallel.h"
+#include "kernels/simd.h"
+
+namespace lra::kernels::avx512 {
+namespace {
+
+// Columns that are summed at once: 256 bytes of each row, and sums that stay in registers.
+constexpr int64_t kVectors = 8;
+constexpr int64_t kColumns = kVectors * kLanes;
+
+void add_rows(int64_t rows, int64_t columns, const Bf16* x, const __mmask16 (&lanes)[kVectors],
+              __m512 (&sums)[kVectors]) {
+  __m512 run[kVectors];
+  for (__m512& each : run) each = _mm512_setzero_ps();
+  for (int64_t r = 0; r < rows; ++r, x += columns) {
+#pragma GCC unroll 8
+    for (int v = 0; v < kVectors; ++v) {
+      run[v] = _mm512_add_ps(run[v], load_lanes(lanes[v], x + v * kLanes));
+    }
+  }
+  for (int v = 0; v < kVectors; ++v) sums[v] = _mm512_add_ps(sums[v], run[v]);
+}
+
+}  // namespace
+
+void column_sums(int64_t rows, int64_t columns, const Bf16* x, float* sums) {
+  parallel_for_each((columns + kColumns - 1) / kColumns, [&](int64_t block) {
+    const int64_t c = block * kColumns;
+    __mmask16 lanes[kVectors];
+    __m512 total[kVectors];
+    for (int v = 0; v < kVectors; ++v) {
+      lanes[v] = lanes_between(0, columns - c - v * kLanes);
+      total[v] = _mm512_setzero_ps();
+    }
+    for (int64_t first = 0; first < rows; first += kSumRows) {
+      add_rows(std::min(kSumRows, rows - first), columns, x + first * columns + c, lanes, total);
+    }
+    for (int v = 0; v < kVectors; ++v) {
+      _mm512_mask_storeu_ps(sums + c + v * kLanes, lanes[v], total[v]);
+    }
+  });
+}
+
+}  // namespace lra::kernels::avx512

@@ -1,0 +1,21 @@
+// bfloat16 activations beside float parameters: the dtype of the activations decides what an
+// operator computes, docs/numerics.md says how.
+#pragma once
+
+#include <torch/torch.h>
+
+namespace lra::ops {
+
+// What sums, softmax and logsumexp of values of this type are held in.
+inline at::ScalarType wide_type(at::ScalarType type) {
+  return type == at::kBFloat16 ? at::kFloat : type;
+}
+inline at::ScalarType wide_type(const at::Tensor& t) { return wide_type(t.scalar_type()); }
+
+// A parameter, or anything small, in the type of the activations that it meets. Differentiable: its
+// gradient comes back in the parameter's own type.
+inline at::Tensor beside(const at::Tensor& parameter, const at::Tensor& activations) {
+  return parameter.to(activations.scalar_type());
+}
+
+}  // namespace lra::ops
