@@ -36,8 +36,10 @@ struct Shard {
 void verify_side_files(const std::string& folder, const Manifest& manifest) {
   for (const auto& [name, info] : manifest.side_files) {
     const MappedFile file(folder + "/" + name);
-    expect_number(file.path(), "size in bytes", file.bytes().size(),
-                  static_cast<uint64_t>(info.num_bytes));
+    if (file.bytes().size() != static_cast<uint64_t>(info.num_bytes)) {
+      damaged(file.path(), "size in bytes is " + std::to_string(file.bytes().size()),
+              std::to_string(info.num_bytes));
+    }
     const std::string hash = to_hex(hash128(file.bytes()));
     if (hash != info.xxh3) damaged(file.path(), "content hash is " + hash, info.xxh3);
   }

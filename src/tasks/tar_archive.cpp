@@ -12,7 +12,7 @@
 #include "base/text_format.h"
 #include "tasks/files.h"
 #include "tasks/stopping.h"
-#include "tasks/utf8.h"
+#include "base/utf8.h"
 
 namespace lra::tasks {
 namespace {
