@@ -15,9 +15,11 @@ import tempfile
 import numpy as np
 
 try:
+    import torch
     from safetensors.numpy import load_file, save_file
+    from safetensors.torch import load_file as load_torch, save_file as save_torch
 except ImportError:
-    print("skipped: no safetensors package")
+    print("skipped: no safetensors package, or no torch")
     sys.exit(77)
 
 from definitions import draws, pairs
@@ -30,6 +32,7 @@ SEED = 3  # of fresh weights
 DRAW_FROM_SEED = ("bigbird",)
 # Largest allowed difference, relative to the largest value.
 TOLERANCE = {np.float64: 1e-12, np.float32: 1e-5}
+BF16_TOLERANCE = 2**-5
 
 
 def softmax(scores, allowed):
@@ -307,6 +310,33 @@ def check_case(reference, settings, dtype, folder):
     print(f"ok: {name} {settings} {dtype.__name__}: {error:.1e}")
 
 
+def check_bf16(reference, settings, folder):
+    """BF16 goes in and comes out beside F32 weights, the same bits with the weights given."""
+    name = reference.__name__
+    x = torch.from_numpy(inputs(np.float64)[0]).to(torch.bfloat16)
+
+    def run(tensors, *more):
+        save_torch(tensors, folder / "in.safetensors")
+        sets = [f"--set=mixer.{key}={json.dumps(value)}" for key, value in settings.items()]
+        done = lra("mixer", "run", name, "--in", folder / "in.safetensors", "--out",
+                   folder / "out.safetensors", *sets, *SIZES, *more)
+        assert done.returncode == 0, f"{name} {settings}: {done.stderr}"
+        result = load_torch(folder / "out.safetensors")
+        return result.pop("y"), result
+
+    y, weights = run({"x": x}, "--seed", 0)
+    assert y.dtype == torch.bfloat16, f"{name}: {y.dtype}"
+    assert all(weight.dtype == torch.float32 for weight in weights.values()), name
+    assert torch.equal(run({"x": x, **weights})[0], y), f"{name}: {settings}"
+    if name == "reformer":  # rounded queries fall into other buckets
+        return
+    error = difference(reference, y.double().numpy(), x.double().numpy(),
+                       np.ones(x.shape[:2], bool), {k: w.numpy() for k, w in weights.items()},
+                       {**default_settings(name), **settings, "seed": 0})
+    assert error <= BF16_TOLERANCE, f"{name} {settings} bfloat16: {error:.1e}"
+    print(f"ok: {name} {settings} bfloat16: {error:.1e}")
+
+
 def refuse(folder, phrase, tensors, *words):
     """One line with the phrase on standard error, exit code 2, nothing written."""
     save_file(tensors, folder / "bad.safetensors")
@@ -358,6 +388,7 @@ def main():
             for settings in CASES[reference.__name__]:
                 for dtype in (np.float64, np.float32):
                     check_case(reference, settings, dtype, folder)
+                check_bf16(reference, settings, folder)
         check_errors(folder)
 
 
