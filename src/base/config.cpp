@@ -199,6 +199,12 @@ void apply_override(ConfigTable& table, const std::string& assignment) {
   }
   const std::string key = assignment.substr(0, equals), text = assignment.substr(equals + 1);
   const std::string where = "--set " + key;
+  if (std::count(key.begin(), key.end(), '.') >= kMaxConfigDepth) {
+    throw Error({.where = "--set",
+                 .what = "a key of over " + std::to_string(kMaxConfigDepth) + " parts",
+                 .expected = "for example --set train.steps=100",
+                 .advice = ""});
+  }
   ConfigTable* target = &table;
   size_t begin = 0;
   for (size_t dot; (dot = key.find('.', begin)) != std::string::npos; begin = dot + 1) {

@@ -75,7 +75,10 @@ inline size_t ConfigTable::size() const { return entries_.size(); }
 inline ConfigTable::Entries::const_iterator ConfigTable::begin() const { return entries_.begin(); }
 inline ConfigTable::Entries::const_iterator ConfigTable::end() const { return entries_.end(); }
 
-// Reads a TOML file, or text that is called `name` in messages. Files over 1 MiB are refused.
+// How many tables and lists may stand in each other.
+inline constexpr int kMaxConfigDepth = 32;
+
+// Reads a TOML file, or text that is called `name` in messages. Files over 64 KiB are refused.
 ConfigTable parse_toml_file(const std::string& path);
 ConfigTable parse_toml(std::string_view text, const std::string& name);
 

@@ -77,6 +77,27 @@ TEST(Config, FailsCleanlyOnHostileToml) {
   EXPECT_THROW(parse_toml("a = 99999999999999999999", "x"), Error);
 }
 
+// The last two once used up the stack.
+TEST(Config, RefusesAbsurdNesting) {
+  const auto repeated = [](const std::string& text, int count) {
+    std::string all;
+    for (int i = 0; i < count; ++i) all += text;
+    return all;
+  };
+  for (const int count : {40, 9999, 32000, 500000}) {
+    for (const std::string& text :
+         {repeated("a.", count) + "a = 1", "[" + repeated("a.", count) + "a]"}) {
+      EXPECT_NE(error_of([&] { parse_toml(text, "deep"); }), "") << count;
+    }
+    ConfigTable table;
+    EXPECT_NE(error_of([&] { apply_override(table, repeated("a.", count) + "a=1"); }), "");
+    EXPECT_TRUE(table.empty());
+  }
+  EXPECT_THAT(error_of([&] { parse_toml(repeated("a.", 32) + "a = 1", "deep"); }),
+              HasSubstr("deep:1: nested deeper than 32 levels"));
+  EXPECT_EQ(error_of([&] { parse_toml(repeated("a.", 31) + "a = 1", "deep"); }), "");
+}
+
 TEST(Config, WhatIsWrittenReadsBackEqual) {
   const std::string toml =
       "steps = 5\nrate = 0.001\ntext = \"a \\\"quoted\\\" \\\\ \\u0007\"\nlist = [1, 2.5, "

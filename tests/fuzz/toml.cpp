@@ -25,7 +25,10 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const lra::fuzz::Input input(data, size);
   lra::ConfigTable table;
   if (!lra::fuzz::accepts([&] { table = lra::parse_toml(input.text(), "input.toml"); })) return 0;
-  const lra::ConfigTable again = lra::parse_toml(lra::to_toml(table), "written");
+  const std::string written = lra::to_toml(table);
+  // A reader takes no more; the names of deep tables are repeated in what is written.
+  if (written.size() > 64 << 10) return 0;
+  const lra::ConfigTable again = lra::parse_toml(written, "written");
   LRA_CHECK(lra::canonical_text(again) == lra::canonical_text(table));
   lra::fuzz::accepts([&] {
     const auto settings = lra::read_config<Settings>(table, "");
