@@ -5,6 +5,7 @@
 #include <functional>
 #include <optional>
 
+#include "analysis/tensor_memory.h"
 #include "base/clock.h"
 #include "base/resources.h"
 #include "base/rng.h"
@@ -46,6 +47,7 @@ std::vector<double> timed_windows(const std::function<void()>& step,
 }  // namespace
 
 Measurement measure(const training::RunConfig& run, const EfficiencyOptions& options) {
+  const TensorMemory memory;
   const TaskShape shape = run.make_task()->shape();
   models::SequenceClassifier model = run.make_model(shape);
   // Inference has no gradients and moments.
@@ -84,7 +86,8 @@ Measurement measure(const training::RunConfig& run, const EfficiencyOptions& opt
           .slowest_steps_per_s = rates.front(),
           .fastest_steps_per_s = rates.back(),
           .windows = options.windows,
-          .peak_resident_bytes = peak_resident_bytes()};
+          .peak_resident_bytes = peak_resident_bytes(),
+          .peak_tensor_bytes = memory.peak_bytes()};
 }
 
 }  // namespace lra::analysis

@@ -21,7 +21,7 @@ struct EfficiencyOptions {
 };
 
 // `run` gives model and task (its length is the one measured). Peak memory counts from the start of
-// the process.
+// the process; of tensors, from the making of the model.
 Measurement measure(const training::RunConfig& run, const EfficiencyOptions& options);
 
 }  // namespace lra::analysis

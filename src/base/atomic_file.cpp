@@ -127,15 +127,15 @@ std::string read_file(const std::string& path, uint64_t max_bytes) {
     ::close(fd);
     throw Error({.where = path, .what = "is not a file", .expected = "a file", .advice = ""});
   }
-  std::string content;
-  // The size is a hint only: files below /proc say 0, and a file may grow.
-  size_t chunk = static_cast<size_t>(std::max<off_t>(status.st_size, 0)) + 1;
-  chunk = static_cast<size_t>(std::min<uint64_t>(std::max<size_t>(chunk, 1 << 12), 1 << 26));
+  // The size is a hint only: files below /proc say 0, and a file may grow. One byte more shows its
+  // end without a second allocation.
+  const auto hint = static_cast<uint64_t>(std::max<off_t>(status.st_size, 0));
+  std::string content(hint > 0 ? std::min<uint64_t>(hint, max_bytes) + 1 : 1 << 12, '\0');
   size_t filled = 0;
   int problem = 0;
   while (filled <= max_bytes) {
-    content.resize(filled + chunk);
-    const ssize_t got = ::read(fd, content.data() + filled, chunk);
+    if (filled == content.size()) content.resize(filled + std::min<size_t>(filled, 1 << 26));
+    const ssize_t got = ::read(fd, content.data() + filled, content.size() - filled);
     if (got == 0) break;
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) {

@@ -36,6 +36,7 @@ void fields(auto& f, Measurement& m) {
   f("fastest_steps_per_s", m.fastest_steps_per_s);
   f("windows", m.windows);
   f("peak_resident_bytes", m.peak_resident_bytes);
+  f("peak_tensor_bytes", m.peak_tensor_bytes);
 }
 
 void fields(auto& f, Provenance& p) {

@@ -55,6 +55,8 @@ struct Measurement {
   double slowest_steps_per_s = 0, fastest_steps_per_s = 0;
   int64_t windows = 0;
   int64_t peak_resident_bytes = 0;
+  // Of tensors alive at one time. Absent in the records of versions that did not count them.
+  std::optional<int64_t> peak_tensor_bytes = {};
 };
 
 struct RunRecord {

@@ -52,7 +52,8 @@ Json to_json_fields(const Measurement& m) {
           {"slowest_steps_per_s", m.slowest_steps_per_s},
           {"fastest_steps_per_s", m.fastest_steps_per_s},
           {"windows", m.windows},
-          {"peak_resident_bytes", m.peak_resident_bytes}};
+          {"peak_resident_bytes", m.peak_resident_bytes},
+          {"peak_tensor_bytes", m.peak_tensor_bytes.value_or(0)}};
 }
 
 Measurement from_json_fields(const std::string& text) {
@@ -67,7 +68,8 @@ Measurement from_json_fields(const std::string& text) {
           .slowest_steps_per_s = f.get<double>("slowest_steps_per_s"),
           .fastest_steps_per_s = f.get<double>("fastest_steps_per_s"),
           .windows = f.get<int64_t>("windows"),
-          .peak_resident_bytes = f.get<int64_t>("peak_resident_bytes")};
+          .peak_resident_bytes = f.get<int64_t>("peak_resident_bytes"),
+          .peak_tensor_bytes = f.get<int64_t>("peak_tensor_bytes")};
 }
 
 // The child's part: one measurement, printed as JSON. Nothing of it is worth saving, so a request

@@ -124,6 +124,8 @@ struct DatasetWriter::State {
     LRA_CHECK_EQ(static_cast<int64_t>(sizeof(T)), manifest.token_bytes);
     LRA_CHECK_EQ(static_cast<int64_t>(sequences.size()), manifest.num_towers);
     LRA_CHECK_GE(label, 0);
+    // Never grown by doubling: a shard is the largest thing that an import holds.
+    if (tokens.empty()) tokens.reserve(kShardTokenBytes + (size_t{1} << 20));
     labels.push_back(label);
     for (const std::span<const T> sequence : sequences) {
       const std::span<const std::byte> bytes = std::as_bytes(sequence);

@@ -1,0 +1,35 @@
+#include "analysis/tensor_memory.h"
+
+#include <algorithm>
+#include <mutex>
+
+namespace lra::analysis {
+
+// What the library's own memory profiler hears.
+class TensorMemory::Counter : public c10::MemoryReportingInfoBase {
+ public:
+  void reportMemoryUsage(void* /*block*/, int64_t bytes, size_t /*allocated*/, size_t /*reserved*/,
+                         c10::Device device) override {
+    if (!device.is_cpu()) return;
+    const std::lock_guard lock(mutex_);
+    live_ += bytes;  // negative when a block is freed
+    peak_ = std::max(peak_, live_);
+  }
+  bool memoryProfilingEnabled() const override { return true; }
+
+  int64_t peak() const {
+    const std::lock_guard lock(mutex_);
+    return peak_;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  int64_t live_ = 0, peak_ = 0;
+};
+
+TensorMemory::TensorMemory()
+    : counter_(std::make_shared<Counter>()), guard_(c10::DebugInfoKind::PROFILER_STATE, counter_) {}
+
+int64_t TensorMemory::peak_bytes() const { return counter_->peak(); }
+
+}  // namespace lra::analysis

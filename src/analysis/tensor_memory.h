@@ -1,0 +1,28 @@
+// The most bytes that tensors held at one time: unlike resident memory a figure that does not
+// depend on what the heap keeps.
+#pragma once
+
+#include <c10/core/Allocator.h>
+#include <c10/util/ThreadLocalDebugInfo.h>
+
+#include <cstdint>
+#include <memory>
+
+namespace lra::analysis {
+
+// Counts the CPU tensors that this thread, and the backward passes it starts, allocate from the
+// construction on, until they are freed. Buffers that kernels and libraries keep for themselves are
+// not counted.
+class TensorMemory {
+ public:
+  TensorMemory();
+
+  int64_t peak_bytes() const;
+
+ private:
+  class Counter;
+  std::shared_ptr<Counter> counter_;
+  c10::DebugInfoGuard guard_;
+};
+
+}  // namespace lra::analysis
