@@ -9,7 +9,7 @@
 namespace lra::models {
 
 // "cls" and "first": position 0. "mean": over valid positions only (an example without any gives
-// 0). [B, L, D] -> [B, D].
+// 0). [B, L, D] -> [B, D], float32 for bfloat16.
 at::Tensor pool(const at::Tensor& x_BLD, const at::Tensor& mask_BL, const std::string& pooling);
 
 // What a pair of documents is to the classifier (Tay et al. 2021, A.1.3): rows 2b and 2b + 1 of

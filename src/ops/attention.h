@@ -3,7 +3,7 @@
 //
 // Exact, local, sparse, Longformer, BigBird, Sinkhorn and Reformer attention differ only in
 // AttentionPattern. Shapes are those of a projection's output, [B, L, H, E]; nothing is transposed
-// or copied.
+// or copied. float32, float64 or bfloat16; the logsumexp of bfloat16 is float32.
 #pragma once
 
 #include <torch/torch.h>

@@ -4,6 +4,9 @@
 // is 2.1 times the speed on Zen 5, and 1.2 to 1.3 times on Zen 4, whose AVX-512 has no higher peak
 // than the AVX2 that the wheel's BLAS uses on AMD (bench/linear_bench.cpp). float64 and every other
 // case run at::linear. Which one is chosen is part of every run record (linear_choice).
+//
+// bfloat16 x meets float32 weights, which are rounded once for both passes; sums are float32, and
+// so are the gradients of weight and bias, that of the weight rounded to bfloat16 on the way.
 #pragma once
 
 #include <torch/torch.h>

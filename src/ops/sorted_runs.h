@@ -13,8 +13,8 @@ namespace lra::ops {
 using kernels::RunRules;
 
 // Angular hashing: bucket argmax([x R, -x R]) of each row in each round. x [B, L, H, E], rotations
-// R [H, rounds, E, N / 2] of the same type, mask uint8 [B, L] or undefined -> int32 [rounds, B, H,
-// L]. Rows with mask 0 get bucket N.
+// R [H, rounds, E, N / 2] of the same type (float32 for bfloat16), mask uint8 [B, L] or undefined
+// -> int32 [rounds, B, H, L]. Rows with mask 0 get bucket N.
 at::Tensor hash_buckets(const at::Tensor& x_BLHE, const at::Tensor& rotations,
                         const at::Tensor& mask_BL);
 
