@@ -18,8 +18,8 @@ def result(line, verdict, **changes):
 
 
 def fuzzed(**changes):
-    return {"runs": 1e8, "cpu_seconds": 10, "crashes": 0, "slowest_seconds": 0.1, "peak_mb": 50,
-            "line_coverage": 95, **changes}
+    return {"runs": 1e8, "cpu_seconds": 10, "crashes": 0, "over_a_second": 0, "peak_mb": 50,
+            "lines": 100, "lines_reached": 95, **changes}
 
 
 class Scorecard(unittest.TestCase):
@@ -50,7 +50,7 @@ class Scorecard(unittest.TestCase):
         self.assertEqual("green", scorecard.fuzz_result({"targets": good})["verdict"])
         by_time = {**good, "target3": fuzzed(runs=5, cpu_seconds=3600)}
         self.assertEqual("green", scorecard.fuzz_result(by_time)["verdict"])
-        for wrong in ({"runs": 5}, {"crashes": 1}, {"line_coverage": 89}, {"slowest_seconds": 2},
+        for wrong in ({"runs": 5}, {"crashes": 1}, {"lines_reached": 89}, {"over_a_second": 2},
                       {"peak_mb": 300}):
             worse = {**good, "target3": fuzzed(**wrong)}
             self.assertEqual("partial", scorecard.fuzz_result(worse)["verdict"], wrong)

@@ -19,7 +19,8 @@ ROWS = {
         "peers": [("torch", "exact", ()), ("transformers", "sdpa", ())]},
     "local": {
         "model": "local", "drop": 0.1, "settings": "blocks of 50",
-        "peers": [("jax", "local", ()), ("torch", "local", ())]},
+        "peers": [("jax", "local", ("mixer.groups=contiguous",)),
+                  ("torch", "local", ("mixer.groups=contiguous",))]},
     "longformer": {
         "model": "longformer", "drop": 0.0, "settings": "window 512, no global token",
         "peers": [("torch", "longformer", ())]},

@@ -30,7 +30,6 @@ models::TokenBatch random_tokens(const TaskShape& shape, int64_t batch) {
 // Steps per second in each window.
 std::vector<double> timed_windows(const std::function<void()>& step,
                                   const EfficiencyOptions& options) {
-  for (int64_t i = 0; i < options.warmup_steps; ++i) step();
   std::vector<double> rates;
   for (int64_t w = 0; w < options.windows; ++w) {
     const Stopwatch watch;
@@ -47,7 +46,7 @@ std::vector<double> timed_windows(const std::function<void()>& step,
 }  // namespace
 
 Measurement measure(const training::RunConfig& run, const EfficiencyOptions& options) {
-  const TensorMemory memory;
+  std::optional<TensorMemory> memory(std::in_place);
   const TaskShape shape = run.make_task()->shape();
   models::SequenceClassifier model = run.make_model(shape);
   // Inference has no gradients and moments.
@@ -71,8 +70,13 @@ Measurement measure(const training::RunConfig& run, const EfficiencyOptions& opt
     const torch::NoGradGuard no_grad;
     (void)model.forward(tokens, {});
   };
-  std::vector<double> rates =
-      options.train ? timed_windows(train_step, options) : timed_windows(infer_step, options);
+  const std::function<void()> one_step =
+      options.train ? std::function<void()>(train_step) : infer_step;
+  for (int64_t i = 0; i < options.warmup_steps; ++i) one_step();
+  // Counting ends before anything is timed.
+  const int64_t peak_tensor_bytes = memory->peak_bytes();
+  memory.reset();
+  std::vector<double> rates = timed_windows(one_step, options);
   std::sort(rates.begin(), rates.end());
   const size_t middle = rates.size() / 2;
   const double median =
@@ -87,7 +91,7 @@ Measurement measure(const training::RunConfig& run, const EfficiencyOptions& opt
           .fastest_steps_per_s = rates.back(),
           .windows = options.windows,
           .peak_resident_bytes = peak_resident_bytes(),
-          .peak_tensor_bytes = memory.peak_bytes()};
+          .peak_tensor_bytes = peak_tensor_bytes};
 }
 
 }  // namespace lra::analysis

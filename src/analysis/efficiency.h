@@ -21,7 +21,7 @@ struct EfficiencyOptions {
 };
 
 // `run` gives model and task (its length is the one measured). Peak memory counts from the start of
-// the process; of tensors, from the making of the model.
+// the process; of tensors, from the making of the model to the last warm-up step.
 Measurement measure(const training::RunConfig& run, const EfficiencyOptions& options);
 
 }  // namespace lra::analysis

@@ -51,6 +51,10 @@ std::string processor_isa() {
   return "baseline";
 }
 
+std::string program_revision() {
+  return lra_version() + " " + LRA_GIT_REVISION + " " + LRA_GIT_DIRTY;
+}
+
 Provenance make_provenance(const std::vector<std::string>& command) {
   Provenance result;
   result.lra_version = lra_version();

@@ -15,6 +15,8 @@ Provenance make_provenance(const std::vector<std::string>& command);
 
 // "0.1.0".
 std::string lra_version();
+// Version, git revision and dirty state in one line: another program may compute something else.
+std::string program_revision();
 // The best instruction set this processor has of those we have kernels for: "avx512" (F, BW, DQ,
 // VL, BF16 and VNNI), "avx2" (with FMA and F16C) or "baseline".
 std::string processor_isa();

@@ -28,7 +28,8 @@ struct BenchArguments {
 };
 
 training::RunConfig config_of(const BenchArguments& a, const std::string& model, int64_t length) {
-  std::vector<std::string> sets = a.sets;
+  std::vector<std::string> sets = {"train.precision=" + a.dtype};  // what --set may change
+  sets.insert(sets.end(), a.sets.begin(), a.sets.end());
   const auto fields = tasks::find_task(a.task).describe();
   if (std::none_of(fields.begin(), fields.end(),
                    [](const FieldInfo& f) { return f.name == "length"; })) {
@@ -38,7 +39,6 @@ training::RunConfig config_of(const BenchArguments& a, const std::string& model,
                  .advice = ""});
   }
   sets.push_back("task.length=" + std::to_string(length));
-  sets.push_back("train.precision=" + a.dtype);
   return training::resolve_run(a.task, model, a.preset, 0, {}, sets);
 }
 

@@ -2,10 +2,10 @@
 // into contiguous blocks that do not overlap, and a token attends to its own block only. The last
 // block may be short.
 //
-// groups = "strided" is what the released code computes instead: token t of L belongs to group
-// t mod ceil(L / block), so that a group holds at most `block` tokens, spread over the whole
-// sequence. Its misplaced mask and its attended rounding rows are not repeated (docs/deviations.md,
-// 4 and 5).
+// groups = "strided" is what the released code computes instead: token t belongs to group
+// t mod ceil(Lmax / block), so that a group holds at most `block` tokens, spread over the whole
+// sequence. Lmax and not L, as the release pads: what else is in a batch must not decide groups.
+// Its misplaced mask and its attended rounding rows are not repeated (docs/deviations.md, 4 and 5).
 #include "mixers/all.h"
 #include "mixers/layers.h"
 #include "ops/attention.h"
@@ -37,7 +37,8 @@ class Local : public Mixer {
     }
   };
 
-  Local(const Config& config, const MixerShape& shape, Initializer& init) : config_(config) {
+  Local(const Config& config, const MixerShape& shape, Initializer& init)
+      : config_(config), num_groups_((shape.max_length - 1) / config.block + 1) {
     qkv_ = register_module("qkv", std::make_shared<HeadProjection>(3, shape.model_dim, shape.heads,
                                                                    shape.head_dim, init));
     output_ = register_module(
@@ -57,20 +58,20 @@ class Local : public Mixer {
   }
 
   Tensor strided(const Tensor& x_BLD, const MixerContext& context) {
-    const int64_t length = x_BLD.size(1), num_groups = (length - 1) / config_.block + 1;
-    const int64_t missing = num_groups * config_.block - length;
+    const int64_t length = x_BLD.size(1), missing = num_groups_ * config_.block - length;
     Tensor x = x_BLD, mask_BL = context.mask_BL;
     if (missing > 0) {
       if (!mask_BL.defined()) mask_BL = at::ones({x.size(0), length}, at::kByte);
       x = at::constant_pad_nd(x, {0, 0, 0, missing});
       mask_BL = at::constant_pad_nd(mask_BL, {0, missing});
     }
-    if (mask_BL.defined()) mask_BL = gather_groups(mask_BL, num_groups);
-    const Tensor y = within_blocks(gather_groups(x, num_groups), mask_BL, context);
-    return scatter_groups(y, num_groups).narrow(1, 0, length);
+    if (mask_BL.defined()) mask_BL = gather_groups(mask_BL, num_groups_);
+    const Tensor y = within_blocks(gather_groups(x, num_groups_), mask_BL, context);
+    return scatter_groups(y, num_groups_).narrow(1, 0, length);
   }
 
   Config config_;
+  int64_t num_groups_;
   std::shared_ptr<HeadProjection> qkv_;
   std::shared_ptr<HeadMerge> output_;
 };

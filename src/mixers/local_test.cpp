@@ -19,8 +19,8 @@ Tensor local(const OracleInput& in) {
 }
 
 // Tokens listed group by group, each group filled up to `block` rows; -1 for a row that fills.
-std::vector<int64_t> strided_order(int64_t length, int64_t block) {
-  const int64_t num_groups = (length + block - 1) / block;
+std::vector<int64_t> strided_order(int64_t length, int64_t max_length, int64_t block) {
+  const int64_t num_groups = (max_length + block - 1) / block;
   std::vector<int64_t> order;
   for (int64_t group = 0; group < num_groups; ++group) {
     for (int64_t member = 0; member < block; ++member) {
@@ -34,7 +34,7 @@ std::vector<int64_t> strided_order(int64_t length, int64_t block) {
 // Computed in the order of the groups, where the kernel takes its dropout decisions.
 Tensor strided_oracle(const OracleInput& in) {
   const int64_t length = in.x_BLD.size(1), block = setting(in, "block");
-  const std::vector<int64_t> order = strided_order(length, block);
+  const std::vector<int64_t> order = strided_order(length, in.shape.max_length, block);
   const auto rows = static_cast<int64_t>(order.size());
   Tensor same_group = at::zeros({rows, rows}, at::kBool), take = at::zeros({rows}, at::kLong);
   Tensor filled = at::zeros({rows}, at::kBool), place = at::zeros({length}, at::kLong);
@@ -58,6 +58,19 @@ TEST(Local, AttendsWithinStridedGroups) {
                                "block = 50\ngroups = 'strided'"}) {
     expect_variant_agrees(kLocal, strided_oracle, settings);
   }
+}
+
+TEST(Local, StridedGroupsDoNotDependOnPadding) {
+  Initializer init(1);
+  const auto mixer =
+      kLocal.make(parse_toml("block = 4\ngroups = 'strided'", "test settings"),
+                  {.model_dim = 4, .heads = 1, .head_dim = 4, .max_length = 18}, init);
+  const Tensor x = ops::random_tensor({2, 11, 4}, 3).to(at::kFloat);
+  const Tensor longer = at::constant_pad_nd(x, {0, 0, 0, 6}, 5);
+  Tensor mask = at::zeros({2, 17}, at::kByte);
+  mask.narrow(1, 0, 11).fill_(1);
+  const Tensor alone = mixer->forward(x, {});
+  EXPECT_TRUE(at::equal(alone, mixer->forward(longer, {.mask_BL = mask}).narrow(1, 0, 11)));
 }
 
 // What tells the option from the default: a token far away is seen, the neighbour is not.

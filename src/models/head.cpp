@@ -6,12 +6,22 @@
 
 namespace lra::models {
 
+namespace {
+
+// A product gives back the type of its factors, so a bfloat16 sum is rounded by it: there the
+// masked values are summed instead.
+at::Tensor masked_sum(const at::Tensor& x_BLD, const at::Tensor& mask_BL, at::ScalarType type) {
+  if (x_BLD.scalar_type() == type) return at::bmm(mask_BL.unsqueeze(1), x_BLD).squeeze(1);
+  return (x_BLD * mask_BL.unsqueeze(2)).sum(1, false, type);
+}
+
+}  // namespace
+
 at::Tensor pool(const at::Tensor& x_BLD, const at::Tensor& mask_BL, const std::string& pooling) {
   const at::ScalarType type = ops::wide_type(x_BLD);
   if (pooling != "mean") return x_BLD.select(1, 0).to(type);
   if (!mask_BL.defined()) return x_BLD.mean(1, false, type);
-  const at::Tensor weights_BL = ops::beside(mask_BL, x_BLD);
-  const at::Tensor sum_BD = at::bmm(weights_BL.unsqueeze(1), x_BLD).squeeze(1).to(type);
+  const at::Tensor sum_BD = masked_sum(x_BLD, mask_BL.to(x_BLD.scalar_type()), type);
   return sum_BD / mask_BL.to(type).sum(1, true).clamp_min(1);
 }
 

@@ -1,5 +1,6 @@
 #include "ops/linear.h"
 
+#include "kernels/choice.h"
 #include "kernels/column_sums.h"
 #include "ops/dispatch.h"
 #include "ops/precision.h"
@@ -29,8 +30,12 @@ const std::optional<c10::TypedOperatorHandle<Pointwise>>& onednn() {
   return handle;
 }
 
+// oneDNN has bfloat16 products only for processors with AVX-512; the library itself has them for
+// all.
 bool use_onednn(const Tensor& x) {
-  const bool has_type = x.scalar_type() == at::kFloat || x.scalar_type() == at::kBFloat16;
+  const bool has_type =
+      x.scalar_type() == at::kFloat ||
+      (x.scalar_type() == at::kBFloat16 && kernels::isa_available(kernels::Isa::kAvx512));
   return onednn() && x.device().is_cpu() && has_type && x.numel() > 0;
 }
 

@@ -12,9 +12,13 @@ inline at::ScalarType wide_type(at::ScalarType type) {
 }
 inline at::ScalarType wide_type(const at::Tensor& t) { return wide_type(t.scalar_type()); }
 
-// A parameter, or anything small, in the type of the activations that it meets. Differentiable: its
-// gradient comes back in the parameter's own type.
+// A parameter, or anything small, in the type of the activations that it meets: its own, or float32
+// beside bfloat16. Differentiable: its gradient comes back in the parameter's own type.
 inline at::Tensor beside(const at::Tensor& parameter, const at::Tensor& activations) {
+  const bool fits = parameter.scalar_type() == activations.scalar_type() ||
+                    wide_type(activations) == parameter.scalar_type();
+  TORCH_CHECK(fits, "a parameter is ", parameter.scalar_type(), " beside activations of type ",
+              activations.scalar_type());
   return parameter.to(activations.scalar_type());
 }
 

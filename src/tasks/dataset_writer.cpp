@@ -242,10 +242,12 @@ Manifest DatasetWriter::finish() {
   LRA_CHECK(!state.finished);
   state.flush();
   write_file_atomically(state.partial + "/" + kManifestFile, manifest_text(state.manifest));
-  if (!state.resume_key.empty()) remove_marks(state.partial);
+  if (!state.resume_key.empty()) remove_unlisted(state.partial, state.manifest);
   rename_new(state.partial, state.folder);
   state.finished = true;
   sync_folder(parent_of(state.folder));
+  // Only now: a kill before the new name holds must not cost what the marks vouch for.
+  if (!state.resume_key.empty()) remove_marks(state.folder);
   return state.manifest;
 }
 

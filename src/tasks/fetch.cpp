@@ -62,6 +62,7 @@ std::string unpack_folder(const std::string& archive, const std::string& folder,
   if (fs::exists(target)) return target;
   make_folder(out);
   const FileLock lock(target + ".lock", "the folder " + target);
+  if (fs::exists(target)) return target;  // another process has unpacked it meanwhile
   fs::remove_all(unfinished);
   const Unfinished removed_at_the_end{unfinished};
   TarArchive tar(archive, "the archive of the Long Range Arena", kReleaseLimits);

@@ -12,6 +12,7 @@
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/provenance.h"
 #include "tasks/brightness_baseline.h"
 #include "tasks/facts.h"
 #include "tasks/files.h"
@@ -156,7 +157,8 @@ void PathfinderTask::make(const MakeOptions& options, Progress& progress) const 
   manifest.source_hash = to_hex(hash128(all_settings));
   const Membership members = draw_membership(counts, config_.split_seed);
   DatasetWriter writer(options.out, std::move(manifest),
-                       num_to_make(options) * (num_pixels() + kExtraBytes), hash_of(members));
+                       num_to_make(options) * (num_pixels() + kExtraBytes),
+                       hash_of(members) + program_revision());
   writer.set_setting(kSplitHash, hash_of(members));
   const PathfinderGenerator generator(settings_, options.seed);
   const auto draw = [&](int64_t index) {
@@ -171,9 +173,17 @@ void PathfinderTask::make(const MakeOptions& options, Progress& progress) const 
   writer.finish();
 }
 
-std::string hash_of_lines(const std::vector<PathfinderRecord>& records) {
+// Of the rows, and of the size and time of every image: an import goes on only with the files that
+// it began with.
+std::string hash_of_files(const std::string& folder, const std::vector<PathfinderRecord>& records) {
   Hasher hasher;
-  for (const PathfinderRecord& record : records) hasher.append(record.line + "\n");
+  for (const PathfinderRecord& record : records) {
+    const fs::path path = fs::path(folder) / record.path;
+    std::error_code missing;
+    const auto size = fs::file_size(path, missing);
+    const auto time = fs::last_write_time(path, missing).time_since_epoch().count();
+    hasher.append(record.line + " " + std::to_string(size) + " " + std::to_string(time) + "\n");
+  }
   return to_hex(hasher.digest());
 }
 
@@ -204,7 +214,7 @@ void PathfinderTask::import(const std::vector<std::string>& sources, const std::
                                  ? read_membership(splits_path, records)
                                  : draw_membership(tenths(num_records), config_.split_seed);
   DatasetWriter writer(out, std::move(manifest), num_records * (num_pixels() + kExtraBytes),
-                       hash_of(members) + hash_of_lines(records));
+                       hash_of(members) + hash_of_files(folder, records));
   writer.set_setting(kSplitHash, hash_of(members));
   const auto read = [&](int64_t index) {
     const PathfinderRecord& record = records[static_cast<size_t>(index)];

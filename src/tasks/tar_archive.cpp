@@ -10,9 +10,9 @@
 #include "base/atomic_file.h"
 #include "base/error.h"
 #include "base/text_format.h"
+#include "base/utf8.h"
 #include "tasks/files.h"
 #include "tasks/stopping.h"
-#include "base/utf8.h"
 
 namespace lra::tasks {
 namespace {

@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <optional>
+#include <set>
 
 #include "base/atomic_file.h"
 #include "base/error.h"
@@ -19,7 +20,12 @@ constexpr const char* kMarkEnd = ".mark";
 constexpr uint64_t kMaxMarkBytes = uint64_t{1} << 30;
 
 std::optional<MarkedShard> parse_mark(const std::string& path, const std::string& key) {
-  const Json json = read_json_file(path, {.max_bytes = kMaxMarkBytes});
+  const std::string content = read_file(path, kMaxMarkBytes);
+  const size_t line = content.find('\n');
+  if (line == std::string::npos) return std::nullopt;
+  const std::string text = content.substr(line + 1);
+  if (content.substr(0, line) != to_hex(hash128(text))) return std::nullopt;
+  const Json json = parse_json(text, path, {.max_bytes = kMaxMarkBytes});
   JsonFields fields(json, path);
   if (fields.get<std::string>("key") != key) return std::nullopt;
   MarkedShard shard;
@@ -63,7 +69,9 @@ void write_mark(const std::string& folder, const std::string& key, const MarkedS
                      {"num_bytes", shard.info.num_bytes},
                      {"xxh3", shard.info.xxh3},
                      {"state", shard.state}};
-  write_file_atomically(folder + "/" + shard.info.file + kMarkEnd, json_text(json));
+  const std::string text = json_text(json);
+  write_file_atomically(folder + "/" + shard.info.file + kMarkEnd,
+                        to_hex(hash128(text)) + "\n" + text);
 }
 
 std::vector<MarkedShard> read_marks(const std::string& folder, const std::string& key,
@@ -86,6 +94,18 @@ void remove_unmarked(const std::string& folder) {
   for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
     const std::string path = entry.path();
     if (entry.path().extension() != kMarkEnd && !is_there(path + kMarkEnd)) fs::remove_all(path);
+  }
+}
+
+void remove_unlisted(const std::string& folder, const Manifest& manifest) {
+  std::set<std::string> listed;
+  for (const auto& [split, shards] : manifest.splits) {
+    for (const ShardInfo& shard : shards) listed.insert(shard.file);
+  }
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
+    const bool is_mark = entry.path().extension() == kMarkEnd;
+    const fs::path shard = is_mark ? entry.path().stem() : entry.path().filename();
+    if (shard.extension() == ".shard" && !listed.contains(shard)) fs::remove(entry.path());
   }
 }
 

@@ -31,6 +31,8 @@ bool has_marks(const std::string& folder, const std::string& key);
 
 // Removes every file that is neither a mark nor marked: what was being written.
 void remove_unmarked(const std::string& folder);
+// Removes shards that the manifest does not name, with their marks: of an earlier, longer attempt.
+void remove_unlisted(const std::string& folder, const Manifest& manifest);
 void remove_marks(const std::string& folder);
 
 }  // namespace lra::tasks

@@ -67,7 +67,7 @@ def transformer(x, valid, w, settings):
 def local(x, valid, w, settings):
     length, block = x.shape[1], settings["block"]
     t = np.arange(length)
-    group = t // block if settings["groups"] == "contiguous" else t % -(-length // block)
+    group = t // block if settings["groups"] == "contiguous" else t % -(-MAX_LENGTH // block)
     return attend(x, valid, w, group[:, None] == group[None, :])
 
 

@@ -31,7 +31,8 @@ def revision():
     def git(*words):
         return subprocess.run(["git", "-C", str(ROOT), *words], capture_output=True, text=True,
                               check=True).stdout.strip()
-    changed = git("status", "--porcelain", "--untracked-files=no", "--", "src", "tests", "tools")
+    changed = git("status", "--porcelain", "--untracked-files=no", "--", "src", "tests", "tools", "bench",
+                  "configs", "cmake", "CMakeLists.txt", "CMakePresets.json")
     return git("rev-parse", "--short", "HEAD") + ("+" if changed else "")
 
 
