@@ -21,7 +21,7 @@ TEST(TensorMemory, CountsWhatIsAliveAtOneTime) {
 
 TEST(TensorMemory, SeesTheBackwardPass) {
   const TensorMemory memory;
-  const at::Tensor x = at::ones({kMegabyte / 4}, at::requires_grad());
+  const at::Tensor x = torch::ones({kMegabyte / 4}, torch::requires_grad());
   const int64_t before = memory.peak_bytes();
   x.exp().sum().backward();
   EXPECT_GE(memory.peak_bytes(), before + 2 * kMegabyte);  // exp(x), and the gradient of x
