@@ -255,25 +255,28 @@ TEST_F(AttentionAvx512, GivesTheSameBitsAtAnyNumberOfThreads) {
   }
 }
 
+// Puts NaN where the masks say that nothing may be read.
+template <typename T>
+void spoil_masked(AttentionCase<T>& c) {
+  const T nan = std::numeric_limits<float>::quiet_NaN();
+  const AttentionShape& s = c.shape;
+  const auto spoil = [&](HeadView<T> view, const std::vector<uint8_t>& mask, int64_t length) {
+    for (int64_t b = 0; b < s.batch; ++b) {
+      for (int64_t row = 0; row < length; ++row) {
+        if (mask[b * length + row]) continue;
+        for (int64_t h = 0; h < s.heads; ++h) std::fill_n(view.row(b, h, row), s.head_dim, nan);
+      }
+    }
+  };
+  for (auto* x : {&c.k, &c.v}) spoil(c.of_keys(*x), c.key_mask, s.key_length);
+  for (auto* x : {&c.q, &c.grad_out}) spoil(c.of_queries(*x), c.query_mask, s.query_length);
+}
+
 TEST_F(AttentionAvx512, NeverUsesMaskedValues) {
   CaseSettings settings = settings_of(2, 2, 70, 90, 8);
   settings.key_mask = settings.query_mask = true;
   AttentionCase<float> clean(settings), dirty(settings);
-  const float nan = std::numeric_limits<float>::quiet_NaN();
-  for (int64_t b = 0; b < 2; ++b) {
-    for (int64_t h = 0; h < 2; ++h) {
-      for (int64_t j = 0; j < 90; ++j) {
-        if (dirty.key_mask[b * 90 + j]) continue;
-        std::fill_n(dirty.of_keys(dirty.k).row(b, h, j), 8, nan);
-        std::fill_n(dirty.of_keys(dirty.v).row(b, h, j), 8, nan);
-      }
-      for (int64_t i = 0; i < 70; ++i) {
-        if (dirty.query_mask[b * 70 + i]) continue;
-        std::fill_n(dirty.of_queries(dirty.q).row(b, h, i), 8, nan);
-        std::fill_n(dirty.of_queries(dirty.grad_out).row(b, h, i), 8, nan);
-      }
-    }
-  }
+  spoil_masked(dirty);
   run_avx512(clean);
   run_avx512(dirty);
   expect_same_results(dirty, clean, 0, 0);
@@ -330,15 +333,7 @@ TEST_P(AttentionBf16, NeverUsesMaskedValues) {
   CaseSettings settings = settings_of(1, 1, 71, 91, 7);
   settings.key_mask = settings.query_mask = true;
   AttentionCase<Bf16> clean(settings), dirty(settings);
-  const float nan = std::numeric_limits<float>::quiet_NaN();
-  for (int64_t j = 0; j < 91; ++j) {
-    if (dirty.key_mask[j]) continue;
-    for (auto* x : {&dirty.k, &dirty.v}) std::fill_n(x->begin() + j * 7, 7, Bf16(nan));
-  }
-  for (int64_t i = 0; i < 71; ++i) {
-    if (dirty.query_mask[i]) continue;
-    for (auto* x : {&dirty.q, &dirty.grad_out}) std::fill_n(x->begin() + i * 7, 7, Bf16(nan));
-  }
+  spoil_masked(dirty);
   run(dirty);
   run(clean);
   expect_same_results(dirty, clean, 0, 0);
