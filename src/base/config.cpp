@@ -5,7 +5,6 @@
 #include <charconv>
 #include <cmath>
 #include <numeric>
-#include <span>
 
 #include "base/text_format.h"
 #include "base/utf8.h"
@@ -190,8 +189,7 @@ void apply_override(ConfigTable& table, const std::string& assignment) {
                  .expected = "for example --set train.steps=100",
                  .advice = ""});
   }
-  const std::span bytes(reinterpret_cast<const uint8_t*>(assignment.data()), assignment.size());
-  if (!is_utf8(bytes)) {
+  if (!is_utf8(assignment)) {
     throw Error({.where = "--set " + printable(assignment),
                  .what = "is not UTF-8",
                  .expected = "text that a config file can hold",

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string_view>
 
 namespace lra {
 
@@ -24,6 +25,9 @@ inline bool is_utf8(std::span<const uint8_t> text) {
     i += num_more;
   }
   return true;
+}
+inline bool is_utf8(std::string_view text) {
+  return is_utf8({reinterpret_cast<const uint8_t*>(text.data()), text.size()});
 }
 
 }  // namespace lra

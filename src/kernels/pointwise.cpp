@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/rng.h"
 #include "kernels/choice.h"
+#include "kernels/pointwise_instances.h"
 
 namespace lra::kernels {
 
@@ -53,14 +54,8 @@ void apply_dropout(int64_t count, const T* x, T* y, const Dropout& dropout) {
   ref::apply_dropout(count, x, y, dropout);
 }
 
-#define LRA_INSTANTIATE(T)                                                                 \
-  template void gelu_dropout<T>(int64_t, const T*, T*, const Dropout&);                    \
-  template void gelu_dropout_backward<T>(int64_t, const T*, const T*, T*, const Dropout&); \
-  template void dropout_add<T>(int64_t, const T*, const T*, T*, const Dropout&);           \
-  template void apply_dropout<T>(int64_t, const T*, T*, const Dropout&);
-LRA_INSTANTIATE(float)
-LRA_INSTANTIATE(Bf16)
-LRA_INSTANTIATE(double)
-#undef LRA_INSTANTIATE
+LRA_INSTANTIATE_POINTWISE(float)
+LRA_INSTANTIATE_POINTWISE(Bf16)
+LRA_INSTANTIATE_POINTWISE(double)
 
 }  // namespace lra::kernels

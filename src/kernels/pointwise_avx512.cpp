@@ -2,6 +2,7 @@
 // of 128 elements.
 #include "base/parallel.h"
 #include "kernels/pointwise.h"
+#include "kernels/pointwise_instances.h"
 #include "kernels/simd.h"
 
 namespace lra::kernels::avx512 {
@@ -117,13 +118,7 @@ void apply_dropout(int64_t count, const T* x, T* y, const Dropout& dropout) {
   });
 }
 
-#define LRA_INSTANTIATE(T)                                                                 \
-  template void gelu_dropout<T>(int64_t, const T*, T*, const Dropout&);                    \
-  template void gelu_dropout_backward<T>(int64_t, const T*, const T*, T*, const Dropout&); \
-  template void dropout_add<T>(int64_t, const T*, const T*, T*, const Dropout&);           \
-  template void apply_dropout<T>(int64_t, const T*, T*, const Dropout&);
-LRA_INSTANTIATE(float)
-LRA_INSTANTIATE(Bf16)
-#undef LRA_INSTANTIATE
+LRA_INSTANTIATE_POINTWISE(float)
+LRA_INSTANTIATE_POINTWISE(Bf16)
 
 }  // namespace lra::kernels::avx512

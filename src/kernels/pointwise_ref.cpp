@@ -4,6 +4,7 @@
 #include "base/parallel.h"
 #include "base/rng.h"
 #include "kernels/pointwise.h"
+#include "kernels/pointwise_instances.h"
 
 namespace lra::kernels::ref {
 namespace {
@@ -77,14 +78,8 @@ void apply_dropout(int64_t count, const T* x, T* y, const Dropout& dropout) {
                    [&](int64_t n) { y[n] = dropout_factor<W>(dropout, n) * static_cast<W>(x[n]); });
 }
 
-#define LRA_INSTANTIATE(T)                                                                 \
-  template void gelu_dropout<T>(int64_t, const T*, T*, const Dropout&);                    \
-  template void gelu_dropout_backward<T>(int64_t, const T*, const T*, T*, const Dropout&); \
-  template void dropout_add<T>(int64_t, const T*, const T*, T*, const Dropout&);           \
-  template void apply_dropout<T>(int64_t, const T*, T*, const Dropout&);
-LRA_INSTANTIATE(float)
-LRA_INSTANTIATE(Bf16)
-LRA_INSTANTIATE(double)
-#undef LRA_INSTANTIATE
+LRA_INSTANTIATE_POINTWISE(float)
+LRA_INSTANTIATE_POINTWISE(Bf16)
+LRA_INSTANTIATE_POINTWISE(double)
 
 }  // namespace lra::kernels::ref

@@ -60,11 +60,14 @@ TEST(Local, AttendsWithinStridedGroups) {
   }
 }
 
-TEST(Local, StridedGroupsDoNotDependOnPadding) {
+std::shared_ptr<Mixer> strided_mixer(int64_t max_length) {
   Initializer init(1);
-  const auto mixer =
-      kLocal.make(parse_toml("block = 4\ngroups = 'strided'", "test settings"),
-                  {.model_dim = 4, .heads = 1, .head_dim = 4, .max_length = 18}, init);
+  return kLocal.make(parse_toml("block = 4\ngroups = 'strided'", "test settings"),
+                     {.model_dim = 4, .heads = 1, .head_dim = 4, .max_length = max_length}, init);
+}
+
+TEST(Local, StridedGroupsDoNotDependOnPadding) {
+  const auto mixer = strided_mixer(18);
   const Tensor x = ops::random_tensor({2, 11, 4}, 3).to(at::kFloat);
   const Tensor longer = at::constant_pad_nd(x, {0, 0, 0, 6}, 5);
   Tensor mask = at::zeros({2, 17}, at::kByte);
@@ -75,10 +78,7 @@ TEST(Local, StridedGroupsDoNotDependOnPadding) {
 
 // What tells the option from the default: a token far away is seen, the neighbour is not.
 TEST(Local, StridedGroupsSpanTheSequence) {
-  Initializer init(1);
-  const auto mixer =
-      kLocal.make(parse_toml("block = 4\ngroups = 'strided'", "test settings"),
-                  {.model_dim = 4, .heads = 1, .head_dim = 4, .max_length = 12}, init);
+  const auto mixer = strided_mixer(12);
   const Tensor x = ops::random_tensor({1, 12, 4}, 3).to(at::kFloat);
   const Tensor before = mixer->forward(x, {});
   Tensor changed = x.clone();

@@ -17,14 +17,6 @@ namespace {
 constexpr uint64_t kMaxManifestBytes = uint64_t{64} << 20;
 constexpr uint64_t kMaxSideFileBytes = uint64_t{1} << 30;
 
-[[noreturn]] void damaged(const std::string& path, const std::string& what,
-                          const std::string& expected) {
-  throw Error({.where = path,
-               .what = what,
-               .expected = expected,
-               .advice = "the file is damaged: prepare the dataset again"});
-}
-
 // One mapped shard.
 struct Shard {
   MappedFile file;
@@ -36,10 +28,8 @@ struct Shard {
 void verify_side_files(const std::string& folder, const Manifest& manifest) {
   for (const auto& [name, info] : manifest.side_files) {
     const MappedFile file(folder + "/" + name);
-    if (file.bytes().size() != static_cast<uint64_t>(info.num_bytes)) {
-      damaged(file.path(), "size in bytes is " + std::to_string(file.bytes().size()),
-              std::to_string(info.num_bytes));
-    }
+    expect_number(file.path(), "size in bytes", file.bytes().size(),
+                  static_cast<uint64_t>(info.num_bytes));
     const std::string hash = to_hex(hash128(file.bytes()));
     if (hash != info.xxh3) damaged(file.path(), "content hash is " + hash, info.xxh3);
   }

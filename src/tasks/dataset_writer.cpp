@@ -27,11 +27,6 @@ std::string without_trailing_slash(std::string folder) {
   return folder;
 }
 
-std::string parent_of(const std::string& folder) {
-  const std::string parent = fs::path(folder).parent_path().string();
-  return parent.empty() ? "." : parent;
-}
-
 void refuse_existing(const std::string& folder) {
   if (!is_there(folder)) return;
   throw Error({.where = folder,
@@ -151,7 +146,7 @@ DatasetWriter::DatasetWriter(const std::string& folder, Manifest manifest, int64
     state.resume_key = to_hex(hash128(resume_key + "\n" + manifest_text(state.manifest)));
   }
   refuse_existing(state.folder);
-  const std::string parent = parent_of(state.folder);
+  const std::string parent = folder_of(state.folder);
   make_folder(parent);
   // What an interrupted run left is either taken over or removed.
   const uint64_t free = free_bytes(parent) + bytes_in(state.partial);
@@ -245,7 +240,7 @@ Manifest DatasetWriter::finish() {
   if (!state.resume_key.empty()) remove_unlisted(state.partial, state.manifest);
   rename_new(state.partial, state.folder);
   state.finished = true;
-  sync_folder(parent_of(state.folder));
+  sync_folder(folder_of(state.folder));
   // Only now: a kill before the new name holds must not cost what the marks vouch for.
   if (!state.resume_key.empty()) remove_marks(state.folder);
   return state.manifest;

@@ -156,10 +156,11 @@ void PathfinderTask::make(const MakeOptions& options, Progress& progress) const 
   for (const auto& [key, value] : manifest.settings) all_settings += key + "=" + value + "\n";
   manifest.source_hash = to_hex(hash128(all_settings));
   const Membership members = draw_membership(counts, config_.split_seed);
+  const std::string split_hash = hash_of(members);
   DatasetWriter writer(options.out, std::move(manifest),
                        num_to_make(options) * (num_pixels() + kExtraBytes),
-                       hash_of(members) + program_revision());
-  writer.set_setting(kSplitHash, hash_of(members));
+                       split_hash + program_revision());
+  writer.set_setting(kSplitHash, split_hash);
   const PathfinderGenerator generator(settings_, options.seed);
   const auto draw = [&](int64_t index) {
     PathfinderImage image = generator.draw(index);
@@ -213,9 +214,10 @@ void PathfinderTask::import(const std::vector<std::string>& sources, const std::
   const Membership members = is_there(splits_path)
                                  ? read_membership(splits_path, records)
                                  : draw_membership(tenths(num_records), config_.split_seed);
+  const std::string split_hash = hash_of(members);
   DatasetWriter writer(out, std::move(manifest), num_records * (num_pixels() + kExtraBytes),
-                       hash_of(members) + hash_of_files(folder, records));
-  writer.set_setting(kSplitHash, hash_of(members));
+                       split_hash + hash_of_files(folder, records));
+  writer.set_setting(kSplitHash, split_hash);
   const auto read = [&](int64_t index) {
     const PathfinderRecord& record = records[static_cast<size_t>(index)];
     PathfinderPixels image = read_pathfinder_image(folder + "/" + record.path, settings_.size);

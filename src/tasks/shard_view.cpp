@@ -5,10 +5,8 @@
 #include "base/hash.h"
 
 namespace lra::tasks {
-namespace {
 
-[[noreturn]] void damaged(const std::string& path, const std::string& what,
-                          const std::string& expected) {
+void damaged(const std::string& path, const std::string& what, const std::string& expected) {
   throw Error({.where = path,
                .what = what,
                .expected = expected,
@@ -19,6 +17,8 @@ void expect_number(const std::string& path, const char* what, uint64_t found, ui
   if (found == expected) return;
   damaged(path, std::string(what) + " is " + std::to_string(found), std::to_string(expected));
 }
+
+namespace {
 
 ShardHeader read_header(std::span<const std::byte> bytes, const std::string& path) {
   ByteReader reader(bytes, path);

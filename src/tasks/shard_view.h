@@ -11,6 +11,12 @@
 
 namespace lra::tasks {
 
+// What a file of a prepared dataset says that differs from its manifest: an lra::Error at `path`.
+[[noreturn]] void damaged(const std::string& path, const std::string& what,
+                          const std::string& expected);
+// Throws it unless `found` is `expected`.
+void expect_number(const std::string& path, const char* what, uint64_t found, uint64_t expected);
+
 // Pointers into the bytes of the shard, valid as long as these are.
 struct ShardView {
   ShardHeader header;

@@ -80,7 +80,7 @@ bool TarArchive::next() {
 void TarArchive::check(archive_entry* entry) {
   const std::string quoted = "entry '" + printable(name_) + "'";
   if (has_control_characters(name_)) fail(quoted + " has control characters in its name");
-  if (!is_utf8({reinterpret_cast<const uint8_t*>(name_.data()), name_.size()})) {
+  if (!is_utf8(name_)) {
     fail(quoted + " has a name that is not UTF-8");
   }
   if (name_.size() > kMaxNameBytes) fail(quoted.substr(0, 80) + "... has an over-long name");
