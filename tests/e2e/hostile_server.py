@@ -68,7 +68,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
             while True:
                 self.wfile.write(content)
         elif name == "damaged":
-            self.send(200, content[:half] + b"?" + content[half + 1 :])
+            self.send(200, content[:half] + bytes([content[half] ^ 1]) + content[half + 1 :])
         elif name == "loop":
             self.send(302, b"", {"Location": "/loop"})
         elif name == "to_file":
