@@ -8,7 +8,8 @@ while lra is measured; each window of lra is a process. Both sides are bound to 
 Peers get an allocator that keeps freed memory, which is worth 13 % to PyTorch.
 
 The fastest peer of a row is the one with the lowest ratio: every ratio comes from windows taken in
-turn, while absolute speeds of two peers were measured at different times.
+turn, while absolute speeds of two peers were measured at different times. With --contenders X a peer
+that was more than X behind the fastest at the first length is not measured at the further ones.
 
 Finished cells are kept in build/peers and not measured again by the same program with the same
 options (--fresh does). The exit code is 1 when lra is slower in a row than its fastest peer by more
@@ -169,7 +170,8 @@ def page(cells, a):
     installed = ", ".join(f"{n} {v}" for n, v in versions().items())
     last = next(reversed(list(best)))
     return (f"# Training speed beside other implementations\n\nWritten by `bench/peers/run "
-            f"--threads {a.threads} --windows {a.windows} --window-seconds {a.window_seconds}`; "
+            f"--threads {a.threads} --windows {a.windows} --window-seconds {a.window_seconds}"
+            f"{'' if a.contenders == float('inf') else f' --contenders {a.contenders}'}`; "
             f"the head of `bench/peers/compare.py` says how. Ratio above 1: lra is faster. Kinds "
             f"`torch` and `jax` are plain modules in `bench/peers`, the others are packages.\n\n"
             f"## Against the fastest peer\n\n{tables.markdown(HEADER, map(line_of, best))}\n"
@@ -185,6 +187,8 @@ def parse():
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--windows", type=int, default=5)
     parser.add_argument("--window-seconds", type=float, default=3)
+    parser.add_argument("--contenders", type=float, default=float("inf"),
+                        help="0.3: at further lengths without peers 30 %% behind at the first")
     parser.add_argument("--tolerance", type=float, default=0.0, help="ratio 1 - this passes")
     parser.add_argument("--fresh", action="store_true", help="measure finished cells again")
     parser.add_argument("--work", type=pathlib.Path, default="build/peers")
@@ -195,15 +199,23 @@ def parse():
     return a
 
 
+def measure_row(name, a):
+    """The cells of a row, all lengths."""
+    peers, row = ROWS[name]["peers"], []
+    for length in map(int, a.lengths.split(",")):
+        cells = [cell_of(name, peer, length, a) for peer in peers]
+        for cell in cells:
+            print(*line_of(cell)[:6], sep="  ", flush=True)
+        row += cells
+        ratios = [c.get("ratio", float("inf")) for c in cells]
+        peers = [p for p, r in zip(peers, ratios) if r <= min(ratios) * (1 + a.contenders)]
+    return row
+
+
 def main():
     a = parse()
     os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:a.threads])
-    cells = []
-    for name in a.models.split(","):
-        for length in map(int, a.lengths.split(",")):
-            for peer in ROWS[name]["peers"]:
-                cells.append(cell_of(name, peer, length, a))
-                print(*line_of(cells[-1])[:6], sep="  ", flush=True)
+    cells = [cell for name in a.models.split(",") for cell in measure_row(name, a)]
     best = fastest(cells)
     if not best:
         sys.exit("nothing was measured")
