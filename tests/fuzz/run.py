@@ -138,7 +138,7 @@ def fuzz(target, options, sources):
     corpus.mkdir(parents=True, exist_ok=True)
     crashes.mkdir(parents=True, exist_ok=True)
     code, log, seconds = run_libfuzzer(
-        target, f"-max_total_time={options.seconds}", f"-runs={options.runs}", f"-max_len={MAX_BYTES}", "-timeout=10", "-report_slow_units=1",
+        target, f"-max_total_time={options.seconds}", f"-runs={options.runs}", f"-max_len={MAX_BYTES}", "-timeout=60", "-report_slow_units=1",
         "-rss_limit_mb=256", "-malloc_limit_mb=256", "-print_final_stats=1", f"-artifact_prefix={crashes}/",
         str(corpus), str(HERE / "corpus" / target))
     slow = too_slow(target, crashes)
