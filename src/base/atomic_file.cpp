@@ -7,7 +7,9 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <filesystem>
+#include <thread>
 #include <utility>
 
 #include "base/error.h"
@@ -174,6 +176,11 @@ void make_folder(const std::string& path) {
 }
 
 FileLock::FileLock(const std::string& path, const std::string& what) : fd_(try_lock_file(path)) {
+  // is_locked() of another process may hold it for an instant.
+  for (int again = 0; fd_ < 0 && again < 5; ++again) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    fd_ = try_lock_file(path);
+  }
   if (fd_ >= 0) return;
   const std::string owner = lock_owner(path);
   const std::string process = owner.empty() ? "" : " (process " + owner + ")";

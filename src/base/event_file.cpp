@@ -4,15 +4,18 @@
 #include <unistd.h>
 
 #include <array>
-#include <bit>
 #include <cerrno>
 
 #include "base/atomic_file.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/wire_format.h"
 
 namespace lra {
 namespace {
+
+using wire::message, wire::put_bytes, wire::put_double, wire::put_doubles, wire::put_float,
+    wire::put_integer, wire::put_little_endian;
 
 constexpr size_t kFlushBytes = 64 << 10;
 
@@ -33,68 +36,50 @@ std::span<const std::byte> bytes_of(std::string_view text) {
   return std::as_bytes(std::span(text.data(), text.size()));
 }
 
-// ---- protocol buffers, wire format: tag = field number << 3 | wire type
-
-enum WireType : uint32_t { kVarint = 0, kFixed64 = 1, kLengthDelimited = 2, kFixed32 = 5 };
-
-template <typename T>
-void put_little_endian(std::string& out, T value) {
-  for (size_t i = 0; i < sizeof(T); ++i) out += static_cast<char>(value >> (8 * i) & 0xFF);
-}
-
-void put_varint(std::string& out, uint64_t value) {
-  for (; value >= 0x80; value >>= 7) out += static_cast<char>(value | 0x80);
-  out += static_cast<char>(value);
-}
-
-void put_tag(std::string& out, uint32_t field, WireType type) {
-  put_varint(out, field << 3 | type);
-}
-
-void put_integer(std::string& out, uint32_t field, int64_t value) {
-  put_tag(out, field, kVarint);
-  put_varint(out, static_cast<uint64_t>(value));
-}
-
-void put_double(std::string& out, uint32_t field, double value) {
-  put_tag(out, field, kFixed64);
-  put_little_endian(out, std::bit_cast<uint64_t>(value));
-}
-
-void put_float(std::string& out, uint32_t field, float value) {
-  put_tag(out, field, kFixed32);
-  put_little_endian(out, std::bit_cast<uint32_t>(value));
-}
-
-// Strings and nested messages.
-void put_bytes(std::string& out, uint32_t field, std::string_view value) {
-  put_tag(out, field, kLengthDelimited);
-  put_varint(out, value.size());
-  out += value;
-}
-
-// Field numbers of event.proto, summary.proto and tensor.proto.
+// Field numbers of event.proto, summary.proto, tensor.proto, and of the hparams plugin's
+// plugin_data.proto and api.proto.
 constexpr uint32_t kEventWallTime = 1, kEventStep = 2, kEventFileVersion = 3, kEventSummary = 5,
                    kEventSessionLog = 7;
 constexpr uint32_t kSessionLogStatus = 1;
 constexpr int64_t kSessionStart = 1;
 constexpr uint32_t kSummaryValue = 1;
-constexpr uint32_t kValueTag = 1, kValueSimple = 2, kValueTensor = 8, kValueMetadata = 9;
-constexpr uint32_t kMetadataPlugin = 1, kPluginName = 1;
+constexpr uint32_t kValueTag = 1, kValueSimple = 2, kValueHistogram = 5, kValueTensor = 8,
+                   kValueMetadata = 9;
+constexpr uint32_t kHistogramMin = 1, kHistogramMax = 2, kHistogramCount = 3, kHistogramSum = 4,
+                   kHistogramSquares = 5, kHistogramLimits = 6, kHistogramCounts = 7;
+constexpr uint32_t kMetadataPlugin = 1, kPluginName = 1, kPluginContent = 2;
 constexpr uint32_t kTensorDtype = 1, kTensorShape = 2, kTensorString = 8;
 constexpr int64_t kDtString = 7;
 constexpr uint32_t kShapeDim = 2, kDimSize = 1;
-
-std::string message(uint32_t field, std::string_view content) {
-  std::string out;
-  put_bytes(out, field, content);
-  return out;
-}
+constexpr uint32_t kHParamsExperiment = 2, kHParamsStart = 3, kHParamsEnd = 4;
+constexpr uint32_t kExperimentParameter = 4, kExperimentMetric = 5;
+constexpr uint32_t kParameterName = 1, kParameterType = 4, kMetricName = 1, kMetricTag = 2;
+constexpr uint32_t kStartParameters = 1, kStartTime = 5, kMapKey = 1, kMapValue = 2;
+constexpr uint32_t kValueNumber = 2, kValueString = 3, kValueBool = 4;
+constexpr uint32_t kEndStatus = 1, kEndTime = 2;
 
 std::string host_name() {
   char name[256] = {};
   if (::gethostname(name, sizeof name - 1) != 0 || name[0] == '\0') return "localhost";
   return name;
+}
+
+// google.protobuf.Value.
+std::string json_value(const HParam::Value& value) {
+  std::string out;
+  if (const bool* flag = std::get_if<bool>(&value)) put_integer(out, kValueBool, *flag);
+  if (const double* number = std::get_if<double>(&value)) put_double(out, kValueNumber, *number);
+  if (const std::string* text = std::get_if<std::string>(&value)) {
+    put_bytes(out, kValueString, *text);
+  }
+  return out;
+}
+
+// DataType of api.proto: string 1, bool 2, float64 3.
+int64_t data_type(const HParam::Value& value) {
+  return std::holds_alternative<std::string>(value) ? 1
+         : std::holds_alternative<bool>(value)      ? 2
+                                                    : 3;
 }
 
 }  // namespace
@@ -168,6 +153,51 @@ void EventFile::text(std::string_view tag, std::string_view value, int64_t step)
   const std::string item =
       message(kValueTag, tag) + message(kValueTensor, tensor) + message(kValueMetadata, plugin);
   append_event(step, message(kEventSummary, message(kSummaryValue, item)));
+}
+
+void EventFile::histogram(std::string_view tag, const Histogram& h, int64_t step) {
+  std::string content;
+  put_double(content, kHistogramMin, h.min);
+  put_double(content, kHistogramMax, h.max);
+  put_double(content, kHistogramCount, h.count);
+  put_double(content, kHistogramSum, h.sum);
+  put_double(content, kHistogramSquares, h.sum_squares);
+  put_doubles(content, kHistogramLimits, h.limits);
+  put_doubles(content, kHistogramCounts, h.counts);
+  const std::string item = message(kValueTag, tag) + message(kValueHistogram, content);
+  append_event(step, message(kEventSummary, message(kSummaryValue, item)));
+}
+
+void EventFile::hparams_event(std::string_view tag, std::string_view data) {
+  const std::string plugin = message(kPluginName, "hparams") + message(kPluginContent, data);
+  const std::string item =
+      message(kValueTag, tag) + message(kValueMetadata, message(kMetadataPlugin, plugin));
+  append_event(0, message(kEventSummary, message(kSummaryValue, item)));
+}
+
+void EventFile::session_start(std::span<const HParam> parameters,
+                              std::span<const std::string> metrics) {
+  std::string experiment, start;
+  for (const HParam& parameter : parameters) {
+    std::string info = message(kParameterName, parameter.name);
+    put_integer(info, kParameterType, data_type(parameter.value));
+    put_bytes(experiment, kExperimentParameter, info);
+    put_bytes(start, kStartParameters,
+              message(kMapKey, parameter.name) + message(kMapValue, json_value(parameter.value)));
+  }
+  for (const std::string& metric : metrics) {
+    put_bytes(experiment, kExperimentMetric, message(kMetricName, message(kMetricTag, metric)));
+  }
+  put_double(start, kStartTime, unix_seconds());
+  hparams_event("_hparams_/experiment", message(kHParamsExperiment, experiment));
+  hparams_event("_hparams_/session_start_info", message(kHParamsStart, start));
+}
+
+void EventFile::session_end(bool success) {
+  std::string end;
+  put_integer(end, kEndStatus, success ? 1 : 2);
+  put_double(end, kEndTime, unix_seconds());
+  hparams_event("_hparams_/session_end_info", message(kHParamsEnd, end));
 }
 
 void EventFile::flush() {

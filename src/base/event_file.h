@@ -2,8 +2,7 @@
 //
 // A file is a sequence of TFRecords: length (8 bytes) | masked CRC-32C of the length | data |
 // masked CRC-32C of the data, little-endian. The data are tensorflow.Event protocol buffers
-// (tensorflow/core/util/event.proto, framework/summary.proto), encoded here by hand: five messages
-// do not justify a dependency.
+// (tensorflow/core/util/event.proto, framework/summary.proto; tensorboard/plugins/hparams).
 #pragma once
 
 #include <cstdint>
@@ -11,8 +10,18 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <variant>
+
+#include "base/histogram.h"
 
 namespace lra {
+
+// A setting of a run, for TensorBoard's HPARAMS page.
+struct HParam {
+  using Value = std::variant<bool, double, std::string>;
+  std::string name;
+  Value value;
+};
 
 class EventFile {
  public:
@@ -26,12 +35,17 @@ class EventFile {
 
   void scalar(std::string_view tag, float value, int64_t step);
   void text(std::string_view tag, std::string_view value, int64_t step);
+  void histogram(std::string_view tag, const Histogram& histogram, int64_t step);
+  // The settings of the run and the tags of the scalars by which runs are compared; its end.
+  void session_start(std::span<const HParam> parameters, std::span<const std::string> metrics);
+  void session_end(bool success);
   // Hands what was buffered to the system; done by itself every 64 KiB and at the end.
   void flush();
   const std::string& path() const { return path_; }
 
  private:
   void append_event(int64_t step, std::string_view payload);
+  void hparams_event(std::string_view tag, std::string_view data);
 
   std::string path_;
   std::string buffer_;

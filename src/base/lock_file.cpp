@@ -46,6 +46,15 @@ int try_lock_file(const std::string& path) {
   }
 }
 
+bool is_locked(const std::string& path) {
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return false;
+  const bool free = ::flock(fd, LOCK_SH | LOCK_NB) == 0;
+  const bool locked = !free && errno == EWOULDBLOCK;
+  ::close(fd);
+  return locked;
+}
+
 std::string lock_owner(const std::string& path) {
   std::string owner(32, '\0');
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);

@@ -12,6 +12,9 @@ namespace lra {
 // it. The file is made when it is missing. Throws lra::Error with exit code 74.
 int try_lock_file(const std::string& path);
 
+// Whether some process holds the lock at this moment. The file is not made.
+bool is_locked(const std::string& path);
+
 // The process id that the lock file holds; empty when there is none, or no such file.
 std::string lock_owner(const std::string& path);
 

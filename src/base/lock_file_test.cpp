@@ -21,7 +21,11 @@ TEST(LockFile, OneProcessHoldsItAndIsNamed) {
   ASSERT_GE(fd, 0);
   EXPECT_EQ(try_lock_file(folder.file("lock")), -1);
   EXPECT_EQ(lock_owner(folder.file("lock")), std::to_string(::getpid()));
+  EXPECT_TRUE(is_locked(folder.file("lock")));
   ::close(fd);
+  EXPECT_FALSE(is_locked(folder.file("lock")));
+  EXPECT_FALSE(is_locked(folder.file("none")));
+  EXPECT_FALSE(std::filesystem::exists(folder.file("none")));
   const int again = try_lock_file(folder.file("lock"));
   EXPECT_GE(again, 0);
   ::close(again);

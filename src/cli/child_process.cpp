@@ -11,6 +11,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <string_view>
+#include <utility>
 
 #include "base/stop_flag.h"
 
@@ -29,15 +30,14 @@ class Pipe {
     if (::pipe2(ends_, O_CLOEXEC) != 0) throw io_error("pipe", "cannot be made", errno);
   }
   ~Pipe() {
-    close_write();
-    ::close(ends_[0]);
+    ::close(ends_[1]);
+    if (ends_[0] >= 0) ::close(ends_[0]);
   }
-  int read_end() const { return ends_[0]; }
+  Pipe(const Pipe&) = delete;
+  Pipe& operator=(const Pipe&) = delete;
   int write_end() const { return ends_[1]; }
-  void close_write() {
-    if (ends_[1] >= 0) ::close(ends_[1]);
-    ends_[1] = -1;
-  }
+  // To be closed by the caller.
+  int take_read_end() { return std::exchange(ends_[0], -1); }
 
  private:
   int ends_[2] = {-1, -1};
@@ -85,7 +85,7 @@ std::vector<char*> c_strings(std::vector<std::string>& words) {
   return pointers;
 }
 
-pid_t start(const std::vector<std::string>& arguments, int output) {
+pid_t spawn(const std::vector<std::string>& arguments, int output) {
   std::vector<std::string> words = {"lra"}, variables = child_environment();
   words.insert(words.end(), arguments.begin(), arguments.end());
   const SpawnSettings settings(output);
@@ -96,40 +96,65 @@ pid_t start(const std::vector<std::string>& arguments, int output) {
   return child;
 }
 
-// Reads to the end of the child's output; hands requests to stop (once) and to save on.
-std::string read_output(int fd, pid_t child) {
-  std::string output;
-  bool told = false;
-  for (;;) {
-    pollfd waiting = {.fd = fd, .events = POLLIN, .revents = 0};
-    const int ready = ::poll(&waiting, 1, 100);
-    if (stop_requested() && !told) {
-      ::kill(child, SIGTERM);
-      told = true;
+}  // namespace
+
+Children::~Children() {
+  for (const Child& child : children_) ::close(child.output_fd);
+}
+
+void Children::start(size_t id, const std::vector<std::string>& arguments) {
+  Pipe pipe;
+  const pid_t process = spawn(arguments, pipe.write_end());
+  children_.push_back(
+      {.id = id, .process = process, .output_fd = pipe.take_read_end(), .output = {}});
+}
+
+void Children::hand_signals_on() {
+  const int request = take_save_request();
+  for (Child& child : children_) {
+    if (stop_requested() && !child.told_to_stop) {
+      ::kill(child.process, SIGTERM);
+      child.told_to_stop = true;
     }
-    if (const int request = take_save_request()) ::kill(child, request);
-    if (ready <= 0) continue;
-    char buffer[4096];
-    const ssize_t count = ::read(fd, buffer, sizeof buffer);
-    if (count == 0) return output;
-    if (count > 0) output.append(buffer, static_cast<size_t>(count));
-    if (count < 0 && errno != EINTR) throw io_error("lra", "cannot read a process's output", errno);
+    if (request) ::kill(child.process, request);
   }
 }
 
-}  // namespace
+// False at the end of the output.
+bool Children::read_some(Child& child) {
+  char buffer[4096];
+  const ssize_t count = ::read(child.output_fd, buffer, sizeof buffer);
+  if (count > 0) child.output.append(buffer, static_cast<size_t>(count));
+  if (count < 0 && errno != EINTR) throw io_error("lra", "cannot read a process's output", errno);
+  return count != 0;
+}
+
+Children::Ended Children::wait_for_one() {
+  for (;;) {
+    std::vector<pollfd> waiting;
+    for (const Child& child : children_) {
+      waiting.push_back({.fd = child.output_fd, .events = POLLIN, .revents = 0});
+    }
+    const int ready = ::poll(waiting.data(), waiting.size(), 100);
+    hand_signals_on();
+    for (size_t i = 0; ready > 0 && i < waiting.size(); ++i) {
+      if (waiting[i].revents == 0 || read_some(children_[i])) continue;
+      const Child ended = std::move(children_[i]);
+      children_.erase(children_.begin() + static_cast<std::ptrdiff_t>(i));
+      ::close(ended.output_fd);
+      int status = 0;
+      while (::waitpid(ended.process, &status, 0) < 0 && errno == EINTR) {
+      }
+      const int code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+      return {ended.id, {.exit_code = code, .output = ended.output}};
+    }
+  }
+}
 
 ChildResult run_self(const std::vector<std::string>& arguments) {
-  Pipe pipe;
-  const pid_t child = start(arguments, pipe.write_end());
-  pipe.close_write();
-  ChildResult result;
-  result.output = read_output(pipe.read_end(), child);
-  int status = 0;
-  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
-  }
-  result.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-  return result;
+  Children one;
+  one.start(0, arguments);
+  return one.wait_for_one().result;
 }
 
 void follow_parent() {

@@ -14,10 +14,44 @@ struct ChildResult {
   std::string output;  // standard output; standard error goes where ours goes
 };
 
-// Runs "lra ARGUMENTS..." and waits for it. The child reads nothing (/dev/null) and has a process
-// group of its own: Ctrl-C in the terminal reaches us alone, and is handed on as one SIGTERM, so
-// that it asks the child once. SIGUSR1 and SIGUSR2 are handed on as they are. Throws lra::Error
-// (74) when no process can be started or its output not be read.
+// Processes that run at the same time. Each reads nothing (/dev/null) and has a process group of
+// its own: Ctrl-C in the terminal reaches us alone, and is handed on as one SIGTERM, so that it
+// asks the child once. SIGUSR1 and SIGUSR2 are handed on as they are.
+class Children {
+ public:
+  Children() = default;
+  // Does not wait: those that still run get SIGTERM when this process ends.
+  ~Children();
+  Children(const Children&) = delete;
+  Children& operator=(const Children&) = delete;
+
+  // Starts "lra ARGUMENTS...". Throws lra::Error (74) when no process can be started.
+  void start(size_t id, const std::vector<std::string>& arguments);
+  size_t size() const { return children_.size(); }
+
+  struct Ended {
+    size_t id;
+    ChildResult result;
+  };
+  // Waits until one of them, of which there must be one, has ended. Throws lra::Error (74) when an
+  // output cannot be read.
+  Ended wait_for_one();
+
+ private:
+  struct Child {
+    size_t id;
+    int process;
+    int output_fd;
+    std::string output;
+    bool told_to_stop = false;
+  };
+  void hand_signals_on();
+  static bool read_some(Child& child);
+
+  std::vector<Child> children_;
+};
+
+// Runs one process and waits for it.
 ChildResult run_self(const std::vector<std::string>& arguments);
 
 // To be called once at the start, by the thread that runs the program. In a process that run_self

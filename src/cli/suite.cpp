@@ -11,6 +11,7 @@
 #include "base/text_format.h"
 #include "cli/child_process.h"
 #include "cli/suite_cells.h"
+#include "cli/suite_status.h"
 #include "report/report.h"
 #include "training/prepare_data.h"
 #include "training/run_folder.h"
@@ -20,6 +21,8 @@ namespace {
 
 struct SuiteArguments {
   std::string file, data, out;
+  int jobs = 1;
+  bool watch = false;
 };
 
 std::string out_folder(const Suite& suite, const SuiteArguments& a) {
@@ -125,7 +128,7 @@ ExitCode run(const Program& program, const SuiteArguments& a) {
   make_folder(out);
   const FileLock lock(out + "/.lock", "the suite folder " + out);
   prepare_tasks(suite, cells, data, program);
-  run_cells(cells, data, program);
+  run_cells(cells, data, a.jobs, program);
   ExitCode measured = ExitCode::kDone;
   if (!stop_requested() && suite.bench) measured = run_bench(suite, out, program);
   if (stop_requested()) {
@@ -139,29 +142,15 @@ ExitCode run(const Program& program, const SuiteArguments& a) {
 
 ExitCode status(const Program& program, const SuiteArguments& a) {
   const Suite suite = read_suite(a.file);
-  TextTable table({"task", "model", "seed", "state", "steps", "validation", "test"});
-  Json rows = Json::array();
-  for (const Cell& cell : cells_of(suite, out_folder(suite, a))) {
-    RunRecord record;
-    if (cell.state != "waiting") record = read_record(training::RunFolder{cell.folder}.record());
-    const auto accuracy = [](const std::optional<Evaluation>& e) {
-      return e ? percent(e->accuracy) : std::string("-");
-    };
-    table.add_row({cell.task, cell.model, std::to_string(cell.seed), cell.state,
-                   std::to_string(record.steps) + "/" + std::to_string(cell.config.train.steps),
-                   accuracy(record.val), accuracy(record.test)});
-    rows.push_back({{"task", cell.task},
-                    {"model", cell.model},
-                    {"seed", cell.seed},
-                    {"state", cell.state},
-                    {"steps", record.steps},
-                    {"folder", cell.folder}});
+  const std::string out = out_folder(suite, a);
+  if (a.watch && program.common.json) {
+    throw Error({.where = "suite status",
+                 .what = "--watch and --json exclude each other",
+                 .expected = "one of them",
+                 .advice = "leave one out"});
   }
-  if (program.common.json) {
-    print_json(rows);
-  } else {
-    std::printf("%s", table.text().c_str());
-  }
+  if (a.watch) return watch_cells(suite, out);
+  show_cells(suite, out, program.common.json);
   return ExitCode::kDone;
 }
 
@@ -180,9 +169,15 @@ void add_suite(CLI::App& app, Program& program) {
     command->add_option("--out", a->out, "folder of the runs; default runs/NAME");
     return command;
   };
-  add("run", "train what is not done, measure, print the leaderboard", run)
-      ->add_option("--data", a->data, "folder of the data; default $LRA_DATA, else ./data");
-  add("status", "one line per run", status);
+  auto* run_command = add("run", "train what is not done, measure, print the leaderboard", run);
+  run_command->add_option("--data", a->data, "folder of the data; default $LRA_DATA, else ./data");
+  run_command
+      ->add_option("--jobs", a->jobs,
+                   "runs trained at the same time (default 1), each with its part of the cores")
+      ->check(CLI::Range(1, 1024));
+  add("status", "one line per run", status)
+      ->add_flag("--watch", a->watch,
+                 "draw the table again every two seconds until all have ended");
 }
 
 }  // namespace lra::cli

@@ -5,6 +5,7 @@
 
 #include "base/atomic_file.h"
 #include "base/hash.h"
+#include "base/parallel.h"
 #include "base/stop_flag.h"
 #include "cli/child_process.h"
 #include "training/run_folder.h"
@@ -90,7 +91,13 @@ void append_sets(const ConfigTable& table, const std::string& prefix,
   }
 }
 
-std::vector<std::string> train_arguments(const Cell& cell, const std::string& data_root,
+// Of one run; 0: as many as there are.
+int threads_of(int jobs, const CommonOptions& common) {
+  if (common.threads > 0 || jobs == 1) return common.threads;
+  return std::max(1, num_threads() / jobs);
+}
+
+std::vector<std::string> train_arguments(const Cell& cell, const std::string& data_root, int jobs,
                                          const CommonOptions& common) {
   std::vector<std::string> words = {"train", "--json", "--data", data_root};
   if (cell.state == "waiting") {
@@ -102,8 +109,9 @@ std::vector<std::string> train_arguments(const Cell& cell, const std::string& da
   } else {
     words.insert(words.end(), {"--resume", cell.folder});
   }
-  if (common.quiet) words.push_back("--quiet");
-  if (common.threads > 0) words.insert(words.end(), {"--threads", std::to_string(common.threads)});
+  if (common.quiet || jobs > 1) words.push_back("--quiet");
+  const int threads = threads_of(jobs, common);
+  if (threads > 0) words.insert(words.end(), {"--threads", std::to_string(threads)});
   return words;
 }
 
@@ -142,8 +150,7 @@ void record_failure(Cell& cell, int exit_code, const Program& program) {
   });
 }
 
-void train_cell(Cell& cell, const std::string& data_root, const Program& program) {
-  const int exit_code = run_self(train_arguments(cell, data_root, program.common)).exit_code;
+void judge_end(Cell& cell, int exit_code, const Program& program) {
   switch (static_cast<ExitCode>(exit_code)) {
     case ExitCode::kDone:
       cell.state = "done";
@@ -204,19 +211,31 @@ void say(const Program& program, const std::string& text) {
   if (!program.common.quiet) std::fprintf(stderr, "%s\n", text.c_str());
 }
 
-void run_cells(std::vector<Cell>& cells, const std::string& data_root, const Program& program) {
-  for (size_t i = 0; i < cells.size(); ++i) {
-    Cell& cell = cells[i];
-    if (stop_requested()) return;
-    const std::string name =
-        "[" + std::to_string(i + 1) + "/" + std::to_string(cells.size()) + "] " + cell.name();
-    if (is_due(cell)) prepare_folder(cell);
-    const bool trains = is_due(cell);
-    if (trains) {
-      say(program, name + (cell.state == "waiting" ? "" : ": goes on, it was " + cell.state));
-      train_cell(cell, data_root, program);
+void run_cells(std::vector<Cell>& cells, const std::string& data_root, int jobs,
+               const Program& program) {
+  Children children;
+  const auto name = [&](size_t i) {
+    return "[" + std::to_string(i + 1) + "/" + std::to_string(cells.size()) + "] " +
+           cells[i].name();
+  };
+  for (size_t next = 0;;) {
+    while (!stop_requested() && next < cells.size() &&
+           children.size() < static_cast<size_t>(jobs)) {
+      const size_t i = next++;
+      Cell& cell = cells[i];
+      if (is_due(cell)) prepare_folder(cell);
+      if (is_due(cell)) {
+        say(program, name(i) + (cell.state == "waiting" ? "" : ": goes on, it was " + cell.state));
+        children.start(i, train_arguments(cell, data_root, jobs, program.common));
+      } else {
+        say(program, name(i) + ": " + explanation(cell));
+      }
     }
-    if (!trains || cell.state != "done") say(program, name + ": " + explanation(cell));
+    if (children.size() == 0) return;
+    const Children::Ended ended = children.wait_for_one();
+    Cell& cell = cells[ended.id];
+    judge_end(cell, ended.result.exit_code, program);
+    if (jobs > 1 || cell.state != "done") say(program, name(ended.id) + ": " + explanation(cell));
   }
 }
 

@@ -33,12 +33,15 @@ std::vector<Cell> cells_of(const Suite& suite, const std::string& out);
 // Prints a line to standard error, unless --quiet.
 void say(const Program& program, const std::string& text);
 
-// Trains what is not done, each cell in a process of its own, until a stop is requested.
+// Trains what is not done, each cell in a process of its own, `jobs` of them at a time, until a
+// stop is requested. With several, each gets its part of the processor's cores unless --threads
+// says otherwise, and their progress bars give way to a line per cell.
 // - A failed cell, whatever ended it, goes on from its checkpoint; one without begins again.
 // - A diverged cell stays as it is recorded: the same seed would diverge again, bit for bit. It is
 //   run again when its folder was removed.
 // - A folder that another process has locked is left untouched, whatever its record says.
-void run_cells(std::vector<Cell>& cells, const std::string& data_root, const Program& program);
+void run_cells(std::vector<Cell>& cells, const std::string& data_root, int jobs,
+               const Program& program);
 
 // What the suite ends with: the first failed cell's code (2 for one in use), else 4 when one
 // diverged, else 0. Failed, diverged and used cells are named on standard error, also with --quiet.

@@ -15,6 +15,9 @@ struct TrainArguments {
   std::string task, model, preset = "small", data, out, resume;
   uint64_t seed = 0;
   std::vector<std::string> sets;
+  training::ProfileOptions profile;
+  int64_t histogram_every = 0;
+  bool mlperf_log = false;
 };
 
 ExitCode exit_code(RunStatus status) {
@@ -115,7 +118,10 @@ ExitCode train(const Program& program, const TrainArguments& arguments) {
                               {.data_root = training::data_root(arguments.data),
                                .resume = resume,
                                .quiet = program.common.quiet,
-                               .provenance = program_provenance(program.common)});
+                               .provenance = program_provenance(program.common),
+                               .histogram_every = arguments.histogram_every,
+                               .mlperf_log = arguments.mlperf_log,
+                               .profile = arguments.profile});
     record = trainer.run();
   }
   if (program.common.json) {
@@ -143,6 +149,15 @@ void add_train(CLI::App& app, Program& program) {
   command->add_option("--data", a->data, "folder of the data; default $LRA_DATA, else ./data");
   option("--out", a->out, "run folder; default runs/TASK-MODEL-PRESET-sSEED");
   option("--seed", a->seed, "seed of weights, order and dropout (default 0)")->check(seed_range());
+  command
+      ->add_option("--histograms", a->histogram_every,
+                   "steps between histograms of weights and gradients for TensorBoard")
+      ->check(CLI::PositiveNumber);
+  command->add_option("--profile", a->profile.path,
+                      "write a trace of some steps for Perfetto or chrome://tracing");
+  command->add_option("--profile-steps", a->profile.num_steps, "steps in the trace (default 5)")
+      ->check(CLI::Range(1, 1000));
+  command->add_flag("--mlperf-log", a->mlperf_log, "write mllog.txt, events in MLPerf's form");
   add_set_option(*command, a->sets, "KEY=VALUE: override a setting, as often as wanted")
       ->excludes(resume);
 }

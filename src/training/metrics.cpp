@@ -5,6 +5,8 @@
 
 #include <cerrno>
 #include <filesystem>
+#include <span>
+#include <vector>
 
 #include "base/atomic_file.h"
 #include "base/json.h"
@@ -21,6 +23,26 @@ void keep_until(const std::string& path, int64_t step) {
   const std::string text = read_file(path, kMaxMetricsBytes);
   const std::string kept = lines_until_step(text, step, path);
   if (kept.size() != text.size()) write_file_atomically(path, kept);
+}
+
+// "train.steps" -> 200 for every leaf.
+void append_parameters(const ConfigTable& table, const std::string& prefix,
+                       std::vector<HParam>& parameters) {
+  for (const ConfigEntry& entry : table) {
+    const std::string name = prefix + entry.key;
+    const auto& value = entry.value.value;
+    if (const ConfigTable* inner = entry.value.as_table()) {
+      append_parameters(*inner, name + ".", parameters);
+    } else if (const auto* text = std::get_if<std::string>(&value)) {
+      parameters.push_back({name, *text});
+    } else if (const auto* flag = std::get_if<bool>(&value)) {
+      parameters.push_back({name, *flag});
+    } else if (const auto* whole = std::get_if<int64_t>(&value)) {
+      parameters.push_back({name, static_cast<double>(*whole)});
+    } else if (const auto* number = std::get_if<double>(&value)) {
+      parameters.push_back({name, *number});
+    }
+  }
 }
 
 }  // namespace
@@ -66,6 +88,32 @@ void MetricsLog::evaluation(const std::string& split, const Evaluation& e) {
   events_.scalar(split + "/loss", static_cast<float>(e.loss), e.step);
   events_.scalar(split + "/accuracy", static_cast<float>(e.accuracy), e.step);
   flush();
+}
+
+void MetricsLog::settings(const ConfigTable& config) {
+  std::vector<HParam> parameters;
+  append_parameters(config, "", parameters);
+  const std::string metrics[] = {"train/loss", "val/loss", "val/accuracy", "test/accuracy"};
+  events_.session_start(parameters, metrics);
+}
+
+void MetricsLog::ended(bool success) {
+  events_.session_end(success);
+  flush();
+}
+
+void MetricsLog::histograms(const FlatParameters& parameters, int64_t step) {
+  const auto write = [&](const std::string& kind, const at::Tensor& flat) {
+    const std::span<const float> all(flat.const_data_ptr<float>(),
+                                     static_cast<size_t>(flat.numel()));
+    for (const FlatParameters::Part& part : parameters.parts()) {
+      const auto values =
+          all.subspan(static_cast<size_t>(part.offset), static_cast<size_t>(part.count));
+      events_.histogram(kind + "/" + part.name, histogram_of(values), step);
+    }
+  };
+  write("weights", parameters.values);
+  write("gradients", parameters.gradients);
 }
 
 void MetricsLog::flush() { events_.flush(); }

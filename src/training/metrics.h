@@ -6,8 +6,10 @@
 #include <optional>
 #include <string>
 
+#include "base/config.h"
 #include "base/event_file.h"
 #include "base/run_record.h"
+#include "training/flat_parameters.h"
 #include "training/run_folder.h"
 #include "training/running_mean.h"
 
@@ -22,6 +24,11 @@ class MetricsLog {
   void train(int64_t step, const RunningMean& mean, double learning_rate, double tokens_per_s,
              double gradient_norm);
   void evaluation(const std::string& split, const Evaluation& evaluation);
+  // TensorBoard only: the settings by which it compares runs, and how the run ended.
+  void settings(const ConfigTable& config);
+  void ended(bool success);
+  // TensorBoard only: weights and gradients of every parameter.
+  void histograms(const FlatParameters& parameters, int64_t step);
   void flush();
 
  private:

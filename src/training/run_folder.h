@@ -10,6 +10,7 @@ struct RunFolder {
   std::string config() const { return path + "/config.toml"; }
   std::string record() const { return path + "/record.json"; }
   std::string metrics() const { return path + "/metrics.jsonl"; }
+  std::string mlperf_log() const { return path + "/mllog.txt"; }
   std::string lock() const { return path + "/.lock"; }
   std::string checkpoints() const { return path + "/checkpoints"; }
 };

@@ -51,6 +51,13 @@ RunRecord new_record(const RunConfig& config, const tasks::Task& task,
   return record;
 }
 
+// Gives `part` a name in the profiler's trace; costs nothing without one.
+template <typename Part>
+auto traced(const char* name, const Part& part) {
+  RECORD_USER_SCOPE(name);
+  return part();
+}
+
 void refuse_empty_splits(const tasks::Task& task, const tasks::Dataset& dataset) {
   for (const char* name : {"train", "val", "test"}) {
     if (task.split(dataset, name).size() > 0) continue;
@@ -74,10 +81,14 @@ Trainer::Trainer(RunConfig config, RunFolder folder, TrainOptions options)
       parameters_(model_.parameter_list()),
       checkpoints_(folder_.checkpoints(), config_.train.keep_checkpoints),
       record_(new_record(config_, *task_, dataset_, options_.provenance)),
+      mlperf_log_(options_.mlperf_log ? folder_.mlperf_log() : ""),
+      profiler_(options_.profile),
       started_(monotonic_seconds()) {
   refuse_empty_splits(*task_, dataset_);
   options_.resume ? resume() : start();
   metrics_ = std::make_unique<MetricsLog>(folder_, progress_.step, options_.resume);
+  if (progress_.step == 0) metrics_->settings(record_.config);
+  mlperf_log_.begin(record_, progress_.step);
   const tasks::Split train = task_->split(dataset_, "train");
   loader_ = std::make_unique<BatchLoader>(
       train, shape_, tasks::BatchOrder(train.size(), config_.train.batch_size, config_.seed),
@@ -181,20 +192,24 @@ RunRecord Trainer::run() {
 }
 
 bool Trainer::train_step(Progress& bar) {
+  profiler_.next_step();
+  RECORD_USER_SCOPE("training step");
   const Stopwatch watch;
-  const Batch batch = loader_->next();
+  const Batch batch = traced("next batch", [&] { return loader_->next(); });
   const models::StepRandom random{.training = true, .seed = config_.seed, .step = progress_.step};
   parameters_.zero_gradients();
-  const at::Tensor logits = model_.forward(batch.input, random);
+  const at::Tensor logits = traced("forward", [&] { return model_.forward(batch.input, random); });
   const at::Tensor loss = at::cross_entropy_loss(logits, batch.labels_B);
-  loss.backward();
+  traced("backward", [&] { loss.backward(); });
   const double norm = ops::gradient_norm(parameters_.gradients), loss_value = loss.item<double>();
   if (!std::isfinite(norm) || !std::isfinite(loss_value)) return false;
   const TrainConfig& t = config_.train;
   const double clip = t.clip_norm > 0 && norm > t.clip_norm ? t.clip_norm / norm : 1.0;
   const double rate = learning_rate(t, progress_.step);
-  ops::adam_step(parameters_.values, parameters_.gradients, parameters_.m, parameters_.v,
-                 {rate, t.beta1, t.beta2, t.eps, t.weight_decay}, progress_.step, clip);
+  traced("update", [&] {
+    ops::adam_step(parameters_.values, parameters_.gradients, parameters_.m, parameters_.v,
+                   {rate, t.beta1, t.beta2, t.eps, t.weight_decay}, progress_.step, clip);
+  });
   const int64_t count = batch.labels_B.size(0);
   progress_.mean.add(loss_value * static_cast<double>(count),
                      logits.argmax(1).eq(batch.labels_B).sum().item<int64_t>(), count);
@@ -202,6 +217,9 @@ bool Trainer::train_step(Progress& bar) {
   progress_.tokens += batch.num_tokens;
   record_.train_seconds += watch.seconds();
   if (progress_.step % t.log_every == 0) log_step(bar, rate, norm);
+  if (options_.histogram_every > 0 && progress_.step % options_.histogram_every == 0) {
+    metrics_->histograms(parameters_, progress_.step);
+  }
   return true;
 }
 
@@ -212,7 +230,8 @@ void Trainer::log_step(Progress& bar, double rate, double gradient_norm) {
   metrics_->train(progress_.step, progress_.mean, rate, tokens_per_s, gradient_norm);
   bar.set_postfix(
       "loss=" + fixed(progress_.mean.loss(), 3) + ", acc=" + fixed(progress_.mean.accuracy(), 3) +
-      ", " + thousands(static_cast<int64_t>(tokens_per_s)) + " tok/s" +
+      ", " + thousands(static_cast<int64_t>(tokens_per_s)) + " tok/s, " +
+      human_bytes(static_cast<uint64_t>(resident_bytes())) +
       (record_.val_curve.empty() ? "" : ", val=" + fixed(record_.val_curve.back().accuracy, 3)));
   logged_seconds_ = record_.train_seconds;
   logged_tokens_ = progress_.tokens;
@@ -228,6 +247,7 @@ Trainer::Outcome Trainer::validate(Progress& bar) {
   result.summary.step = progress_.step;
   record_.val_curve.push_back(result.summary);
   metrics_->evaluation("val", result.summary);
+  mlperf_log_.evaluation("val", result.summary);
   bar.message("step " + thousands(progress_.step) + ": validation accuracy " +
               percent(result.summary.accuracy) + ", loss " + fixed(result.summary.loss, 4) +
               " on " + thousands(result.summary.num_examples) + " examples");
@@ -267,6 +287,7 @@ Trainer::Outcome Trainer::test(Progress& bar) {
   result.summary.step = last_weights ? progress_.step : progress_.best_step;
   record_.test = result.summary;
   metrics_->evaluation("test", result.summary);
+  mlperf_log_.evaluation("test", result.summary);
   return Outcome::kDone;
 }
 
@@ -304,6 +325,11 @@ RunRecord Trainer::finish(RunStatus status, const std::string& failure) {
   }
   record_.provenance.finished_utc = utc_now();
   write_running_record();
+  if (status != RunStatus::kStopped) metrics_->ended(status == RunStatus::kDone);
+  mlperf_log_.end(status, progress_.step);
+  if (!profiler_.finish()) {
+    Progress({.quiet = options_.quiet}).message("no trace: the run ended before its third step");
+  }
   return record_;
 }
 

@@ -11,8 +11,10 @@
 #include "training/evaluate.h"
 #include "training/flat_parameters.h"
 #include "training/metrics.h"
+#include "training/mlperf_log.h"
 #include "training/run_config.h"
 #include "training/run_folder.h"
+#include "training/step_profiler.h"
 
 namespace lra::training {
 
@@ -21,6 +23,10 @@ struct TrainOptions {
   bool resume = false;
   bool quiet = false;
   Provenance provenance;
+  // What is written besides, on request; nothing of it changes the run.
+  int64_t histogram_every = 0;  // steps between histograms for TensorBoard; 0: none
+  bool mlperf_log = false;      // mllog.txt
+  ProfileOptions profile = {};
 };
 
 class Trainer {
@@ -62,6 +68,8 @@ class Trainer {
   TrainProgress progress_;
   RunRecord record_;
   std::unique_ptr<MetricsLog> metrics_;
+  MlperfLog mlperf_log_;
+  StepProfiler profiler_;
   std::unique_ptr<BatchLoader> loader_;
   double logged_seconds_ = 0;  // train_seconds at the last line of metrics
   int64_t logged_tokens_ = 0;

@@ -129,6 +129,46 @@ stopped_suite() {
   passed "a stopped suite goes on, to the same bits"
 }
 
+# Several runs at a time: the same bits as one after another; a stop reaches all of them.
+several_at_once() {
+  local run
+  expect_code 0 lra suite run small.toml --out several --data data --threads 1 --jobs 3
+  expect_states several small.toml " 4 done "
+  for run in several/*-s[01]; do
+    same_files "$run/checkpoints/latest/model.safetensors" \
+      "whole/${run#several/}/checkpoints/latest/model.safetensors"
+  done
+  "$LRA_PROGRAM" suite run long.toml --out both --data data --threads 1 --jobs 2 >both.out 2>&1 &
+  pid=$!
+  "$LRA_PROGRAM" suite status long.toml --out both --watch >watched &
+  local watcher=$! model
+  for model in transformer linear_transformer; do
+    until [[ -e both/listops-$model-s0/checkpoints/latest ]]; do
+      kill -0 "$pid" 2>/dev/null || fail "the suite ended early: $(cat both.out)"
+      sleep 0.02
+    done
+  done
+  expect_states both long.toml " 2 running "
+  lra suite status long.toml --out both | grep -qE 'running +[0-9]+/250 +[0-9]+\.[0-9]+' ||
+    fail "no pace: $(lra suite status long.toml --out both)"
+  kill -TERM "$pid"
+  expect_end 3
+  expect_states both long.toml " 2 stopped "
+  wait "$watcher" || fail "the watched table ended with $?"
+  grep -q '2 running' watched || fail "the watched table never showed both: $(cat watched)"
+  passed "a suite of several runs at a time"
+}
+
+# A running record whose process is gone.
+interrupted_cell() {
+  start gone
+  kill -KILL "$child" "$pid"
+  wait "$pid" 2>/dev/null || true
+  wait_for_end "$child"
+  expect_states gone long.toml " 1 interrupted 1 waiting "
+  passed "status tells a run that was killed from one at work"
+}
+
 # Ctrl-C: the terminal signals the whole process group of the suite.
 interrupted_suite() {
   start interrupted setsid
@@ -217,14 +257,15 @@ stopped_bench() {
   pid=$!
   until [[ -n $second && $second != "$first" ]]; do
     kill -0 "$pid" 2>/dev/null || fail "the measurement ended early: $(cat half.out)"
-    if [[ -z $first ]]; then first=$(child_of "$pid"); fi
     second=$(child_of "$pid")
+    if [[ -z $first ]]; then first=$second; fi
     sleep 0.02
   done
   kill -TERM "$pid"
   expect_end 3
-  [[ $(field half/listops-local-train/record.json status) == stopped ]] ||
-    fail "half a measurement is $(field half/listops-local-train/record.json status)"
+  [[ -e half/listops-local-train/record.json &&
+    $(field half/listops-local-train/record.json status) == stopped ]] ||
+    fail "half a measurement is not recorded as stopped: $(cat half.out half/*/record.json)"
   passed "a stopped measurement says so"
 }
 
@@ -268,6 +309,8 @@ done_and_done_again
 long_suite
 killed_cell
 stopped_suite
+several_at_once
+interrupted_cell
 interrupted_suite
 killed_suite
 used_cell

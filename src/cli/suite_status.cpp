@@ -1,0 +1,174 @@
+#include "cli/suite_status.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <fstream>
+#include <thread>
+
+#include "base/lock_file.h"
+#include "base/stop_flag.h"
+#include "base/text_format.h"
+#include "cli/suite_cells.h"
+#include "training/run_folder.h"
+
+namespace lra::cli {
+namespace {
+
+constexpr auto kRedraw = std::chrono::seconds(2);
+
+// The last line of training in metrics.jsonl: newer than the record, which is written with
+// checkpoints.
+struct Pace {
+  int64_t step = 0;
+  double loss = 0, tokens_per_s = 0;
+};
+
+std::optional<Pace> last_pace(const std::string& path) {
+  constexpr std::streamoff kTail = 8192;
+  std::ifstream file(path, std::ios::binary | std::ios::ate);
+  if (!file) return {};
+  const std::streamoff size = file.tellg(), begin = std::max<std::streamoff>(0, size - kTail);
+  std::string tail(static_cast<size_t>(size - begin), '\0');
+  file.seekg(begin);
+  if (!file.read(tail.data(), size - begin)) return {};
+  std::optional<Pace> pace;
+  for (size_t at = tail.find("{\"step\""); at != std::string::npos;) {
+    const size_t end = tail.find('\n', at);
+    if (end == std::string::npos) break;  // being written
+    const Json line = parse_json(std::string_view(tail).substr(at, end - at), path);
+    JsonFields fields(line, path);
+    if (fields.get<std::string>("kind") == "train") {
+      pace = {.step = fields.get<int64_t>("step"),
+              .loss = fields.get<double>("loss"),
+              .tokens_per_s = fields.get<double>("tokens_per_s")};
+    }
+    at = tail.find("{\"step\"", end);
+  }
+  return pace;
+}
+
+struct CellStatus {
+  const Cell* cell;
+  RunRecord record;
+  std::string state;  // that of the record, or "interrupted": nobody works on a running one
+  int64_t steps = 0;
+  std::optional<Pace> pace;
+};
+
+CellStatus status_of(const Cell& cell) {
+  CellStatus status{.cell = &cell, .record = {}, .state = cell.state, .pace = {}};
+  if (cell.state == "waiting") return status;
+  const training::RunFolder folder{cell.folder};
+  status.record = read_record(folder.record());
+  status.steps = status.record.steps;
+  if (is_locked(folder.lock())) {
+    status.state = "running";
+    status.pace = last_pace(folder.metrics());
+    if (status.pace) status.steps = std::max(status.steps, status.pace->step);
+  } else if (status.state == "running") {
+    status.state = "interrupted";
+  }
+  return status;
+}
+
+// Time to the last step at the present pace; the tests at the end are not counted.
+std::string time_left(const CellStatus& s) {
+  if (!s.pace || s.pace->tokens_per_s <= 0 || s.record.steps == 0) return "-";
+  const double tokens_per_step =
+      static_cast<double>(s.record.tokens) / static_cast<double>(s.record.steps);
+  const auto steps = static_cast<double>(s.cell->config.train.steps - s.steps);
+  return human_duration(steps * tokens_per_step / s.pace->tokens_per_s);
+}
+
+std::string accuracy(const std::optional<Evaluation>& e) {
+  return e ? percent(e->accuracy) : std::string("-");
+}
+
+TextTable table_of(const std::vector<CellStatus>& all) {
+  TextTable table({"task", "model", "seed", "state", "steps", "loss", "tokens/s", "left",
+                   "validation", "test"});
+  for (const CellStatus& s : all) {
+    table.add_row({s.cell->task, s.cell->model, std::to_string(s.cell->seed), s.state,
+                   std::to_string(s.steps) + "/" + std::to_string(s.cell->config.train.steps),
+                   s.pace ? fixed(s.pace->loss, 3) : "-",
+                   s.pace ? thousands(static_cast<int64_t>(s.pace->tokens_per_s)) : "-",
+                   time_left(s), accuracy(s.record.val), accuracy(s.record.test)});
+  }
+  return table;
+}
+
+Json json_of(const std::vector<CellStatus>& all) {
+  Json rows = Json::array();
+  for (const CellStatus& s : all) {
+    Json row = {{"task", s.cell->task},    {"model", s.cell->model},
+                {"seed", s.cell->seed},    {"state", s.state},
+                {"steps", s.steps},        {"planned_steps", s.cell->config.train.steps},
+                {"folder", s.cell->folder}};
+    if (s.record.val) row["validation_accuracy"] = s.record.val->accuracy;
+    if (s.record.test) row["test_accuracy"] = s.record.test->accuracy;
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+bool is_open(const CellStatus& s) { return s.state == "running" || s.state == "waiting"; }
+
+// "12 done, 1 running"
+std::string counts_of(const std::vector<CellStatus>& all) {
+  std::map<std::string, int> counts;
+  for (const CellStatus& s : all) ++counts[s.state];
+  std::string text;
+  for (const auto& [state, count] : counts) {
+    text += (text.empty() ? "" : ", ") + std::to_string(count) + " " + state;
+  }
+  return text;
+}
+
+// All cells anew; `cells` keeps what the statuses point at.
+std::vector<CellStatus> statuses(const Suite& suite, const std::string& out,
+                                 std::vector<Cell>& cells) {
+  cells = cells_of(suite, out);
+  std::vector<CellStatus> all;
+  for (const Cell& cell : cells) all.push_back(status_of(cell));
+  return all;
+}
+
+}  // namespace
+
+void show_cells(const Suite& suite, const std::string& out, bool json) {
+  std::vector<Cell> cells;
+  const std::vector<CellStatus> all = statuses(suite, out, cells);
+  if (json) {
+    print_json(json_of(all));
+  } else {
+    std::printf("%s", table_of(all).text().c_str());
+  }
+}
+
+ExitCode watch_cells(const Suite& suite, const std::string& out) {
+  const bool terminal = ::isatty(STDOUT_FILENO) != 0;
+  for (;;) {
+    std::vector<Cell> cells;
+    const std::vector<CellStatus> all = statuses(suite, out, cells);
+    // Home, each line cleared to its end as it is drawn, then the rest of the screen: no flicker.
+    std::string text = table_of(all).text() + "\n" + counts_of(all) + "\n";
+    if (terminal) {
+      std::string lines;
+      for (const char c : text) lines += c == '\n' ? std::string("\x1b[K\n") : std::string(1, c);
+      text = "\x1b[H" + lines + "\x1b[J";
+    }
+    std::printf("%s", text.c_str());
+    std::fflush(stdout);
+    if (std::none_of(all.begin(), all.end(), is_open)) return ExitCode::kDone;
+    const auto until = std::chrono::steady_clock::now() + kRedraw;
+    while (std::chrono::steady_clock::now() < until) {
+      if (stop_requested()) return ExitCode::kDone;
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    }
+  }
+}
+
+}  // namespace lra::cli

@@ -1,0 +1,75 @@
+#include "training/mlperf_log.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "base/atomic_file.h"
+#include "base/clock.h"
+
+namespace lra::training {
+namespace {
+
+constexpr const char* kPoint = "POINT_IN_TIME";
+constexpr const char* kStart = "INTERVAL_START";
+constexpr const char* kEnd = "INTERVAL_END";
+
+}  // namespace
+
+MlperfLog::MlperfLog(const std::string& path) : path_(path) {
+  if (path.empty()) return;
+  fd_ = ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+  if (fd_ < 0) throw io_error(path, "cannot be opened for writing", errno);
+}
+
+MlperfLog::~MlperfLog() {
+  if (fd_ >= 0) ::close(fd_);
+}
+
+void MlperfLog::event(const char* type, const char* key, Json value, Json metadata) {
+  if (fd_ < 0) return;
+  const Json content = {
+      {"namespace", ""},           {"time_ms", static_cast<int64_t>(unix_seconds() * 1e3)},
+      {"event_type", type},        {"key", key},
+      {"value", std::move(value)}, {"metadata", std::move(metadata)}};
+  const std::string line = ":::MLLOG " + json_text(content) + "\n";
+  const int code = write_all(fd_, std::as_bytes(std::span(line.data(), line.size())));
+  if (code != 0) throw io_error(path_, "cannot be written", code);
+}
+
+void MlperfLog::begin(const RunRecord& record, int64_t step) {
+  const Json at_step = {{"step_num", step}};
+  const auto setting = [&](const char* key, Json value) {
+    event(kPoint, key, std::move(value), Json::object());
+  };
+  setting("submission_benchmark", "lra_" + record.task + "_" + record.model);
+  setting("seed", record.seed);
+  if (const ConfigValue* train = record.config.find("train")) {
+    const ConfigTable& table = *train->as_table();
+    for (const auto& [key, name] : {std::pair{"global_batch_size", "batch_size"},
+                                    std::pair{"opt_base_learning_rate", "learning_rate"},
+                                    std::pair{"opt_learning_rate_warmup_steps", "warmup_steps"},
+                                    std::pair{"opt_weight_decay", "weight_decay"}}) {
+      const ConfigValue* value = table.find(name);
+      if (!value) continue;
+      if (const auto* whole = std::get_if<int64_t>(&value->value)) setting(key, *whole);
+      if (const auto* number = std::get_if<double>(&value->value)) setting(key, *number);
+    }
+  }
+  setting("max_steps", record.planned_steps);
+  event(kStart, "run_start", nullptr, at_step);
+}
+
+void MlperfLog::evaluation(const std::string& split, const Evaluation& e) {
+  const Json metadata = {{"step_num", e.step}, {"split", split}, {"samples", e.num_examples}};
+  event(kPoint, "eval_accuracy", e.accuracy, metadata);
+  event(kPoint, "eval_loss", json_number(e.loss), metadata);
+}
+
+void MlperfLog::end(RunStatus status, int64_t step) {
+  const char* result = status == RunStatus::kDone ? "success" : "aborted";
+  event(kEnd, "run_stop", nullptr, {{"status", result}, {"step_num", step}});
+}
+
+}  // namespace lra::training

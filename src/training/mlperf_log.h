@@ -1,0 +1,33 @@
+// Log lines in the form of MLPerf's logging package: ":::MLLOG {...}", one event a line, so that
+// its users' scripts can time a run. The compliance rules of a benchmark round are not checked.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "base/json.h"
+#include "base/run_record.h"
+
+namespace lra::training {
+
+class MlperfLog {
+ public:
+  // Appends to `path`; an empty path writes nothing. Throws lra::Error (74).
+  explicit MlperfLog(const std::string& path);
+  ~MlperfLog();
+  MlperfLog(const MlperfLog&) = delete;
+  MlperfLog& operator=(const MlperfLog&) = delete;
+
+  // Settings of the run, as events of their own.
+  void begin(const RunRecord& record, int64_t step);
+  void evaluation(const std::string& split, const Evaluation& evaluation);
+  void end(RunStatus status, int64_t step);
+
+ private:
+  void event(const char* type, const char* key, Json value, Json metadata);
+
+  std::string path_;
+  int fd_ = -1;
+};
+
+}  // namespace lra::training

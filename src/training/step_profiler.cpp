@@ -1,0 +1,87 @@
+#include "training/step_profiler.h"
+
+#include <torch/csrc/autograd/profiler_kineto.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+
+#include "base/atomic_file.h"
+#include "base/error.h"
+
+namespace lra::training {
+namespace {
+
+namespace fs = std::filesystem;
+namespace profiler = torch::autograd::profiler;
+using torch::profiler::impl::ActivityType;
+
+constexpr int64_t kWarmupSteps = 2;
+
+std::string partial(const std::string& path) { return path + ".partial"; }
+
+profiler::ProfilerConfig profiler_config() {
+  return profiler::ProfilerConfig(torch::profiler::impl::ProfilerState::KINETO,
+                                  /*report_input_shapes=*/true);
+}
+
+// The library's writer reports no errors: a trace that was cut short lacks its last brace.
+bool is_whole(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  constexpr std::streamoff kTail = 16;
+  file.seekg(-kTail, std::ios::end);
+  std::string tail(kTail, '\0');
+  file.read(tail.data(), kTail);
+  if (!file) return false;
+  const size_t last = tail.find_last_not_of(" \t\r\n");
+  return last != std::string::npos && tail[last] == '}';
+}
+
+}  // namespace
+
+StepProfiler::StepProfiler(ProfileOptions options) : options_(std::move(options)) {
+  if (options_.path.empty()) return;
+  const std::string folder = folder_of(options_.path);
+  if (::access(folder.c_str(), W_OK) == 0) return;
+  throw Error({.where = options_.path,
+               .what = std::string("its folder cannot be written: ") + std::strerror(errno),
+               .expected = "a folder for the trace",
+               .advice = "make the folder, or name another file with --profile"});
+}
+
+StepProfiler::~StepProfiler() {
+  if (recording_) (void)profiler::disableProfiler();
+}
+
+void StepProfiler::next_step() {
+  if (options_.path.empty()) return;
+  if (steps_seen_ == kWarmupSteps) {
+    const std::set<ActivityType> activities = {ActivityType::CPU};
+    profiler::prepareProfiler(profiler_config(), activities);
+    profiler::enableProfiler(profiler_config(), activities);
+    recording_ = true;
+  }
+  if (recording_ && steps_seen_ == kWarmupSteps + options_.num_steps) save();
+  ++steps_seen_;
+}
+
+bool StepProfiler::finish() {
+  if (recording_) save();
+  return options_.path.empty() || steps_seen_ > kWarmupSteps;
+}
+
+void StepProfiler::save() {
+  recording_ = false;
+  const std::string unfinished = partial(options_.path);
+  profiler::disableProfiler()->save(unfinished);
+  if (!is_whole(unfinished)) {
+    std::error_code ignored;
+    fs::remove(unfinished, ignored);
+    throw io_error(options_.path, "the trace cannot be written", ENOSPC);
+  }
+  fs::rename(unfinished, options_.path);
+}
+
+}  // namespace lra::training

@@ -1,0 +1,40 @@
+// A trace of some training steps for Perfetto (ui.perfetto.dev) or chrome://tracing, recorded by
+// the library's own profiler: every operator, forward and backward, with the parts of a step above
+// them.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace lra::training {
+
+struct ProfileOptions {
+  std::string path;       // empty: no trace
+  int64_t num_steps = 5;  // recorded, after two that warm up
+};
+
+class StepProfiler {
+ public:
+  // Throws lra::Error for a path whose folder cannot be written.
+  explicit StepProfiler(ProfileOptions options);
+  // A trace that is still being recorded is dropped.
+  ~StepProfiler();
+  StepProfiler(const StepProfiler&) = delete;
+  StepProfiler& operator=(const StepProfiler&) = delete;
+
+  // To be called between any two steps; starts and ends the recording. Throws lra::Error (74) when
+  // the file cannot be written.
+  void next_step();
+  // Writes what there is of a run that ends before enough steps were made. False when a trace was
+  // wanted and there is nothing to write.
+  bool finish();
+
+ private:
+  void save();
+
+  const ProfileOptions options_;
+  int64_t steps_seen_ = 0;
+  bool recording_ = false;
+};
+
+}  // namespace lra::training
