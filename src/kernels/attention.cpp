@@ -2,12 +2,22 @@
 
 #include <type_traits>
 
+#include "base/error.h"
 #include "kernels/choice.h"
 
 namespace lra::kernels {
+namespace {
+
+void check_bias(const AttentionProblem& problem) {
+  LRA_CHECK(problem.visible.runs == nullptr);
+  LRA_CHECK(problem.scale > 0);
+}
+
+}  // namespace
 
 template <typename T>
 void attention_forward(const AttentionProblem& problem, const AttentionForward<T>& args) {
+  if (args.bias.data != nullptr) check_bias(problem);
   if constexpr (std::is_same_v<T, float>) {
     if (choose(Op::kAttentionForward) == Isa::kAvx512) {
       return avx512::attention_forward(problem, args);
@@ -23,6 +33,8 @@ void attention_forward(const AttentionProblem& problem, const AttentionForward<T
 
 template <typename T>
 void attention_backward(const AttentionProblem& problem, const AttentionBackward<T>& args) {
+  LRA_CHECK_EQ(args.bias.data != nullptr, args.grad_bias.data != nullptr);
+  if (args.bias.data != nullptr) check_bias(problem);
   if constexpr (std::is_same_v<T, float>) {
     if (choose(Op::kAttentionBackward) == Isa::kAvx512) {
       return avx512::attention_backward(problem, args);

@@ -34,6 +34,19 @@ struct HeadView {
   }
 };
 
+// Numbers added to the scores, a table [H, L, S] for all batch elements, seen through strides
+// counted in elements; the last axis is contiguous.
+template <typename T>
+struct ScoreBias {
+  T* data = nullptr;
+  int64_t head_stride = 0;
+  int64_t row_stride = 0;
+
+  T* row(int64_t head, int64_t query) const {
+    return data + head * head_stride + query * row_stride;
+  }
+};
+
 struct AttentionShape {
   int64_t batch = 0;         // B
   int64_t heads = 0;         // H
@@ -71,7 +84,7 @@ struct AttentionVisibility {
 struct AttentionProblem {
   AttentionShape shape;
   AttentionVisibility visible;
-  double scale = 1;  // scores are scale * q . k
+  double scale = 1;  // scores are scale * q . k + bias
   // Attention weight (i, j) of plane b * H + h is dropped when dropout_value(dropout_key, plane, i,
   // j) < dropout_threshold(dropout_rate), else multiplied by dropout_scale (base/rng.h).
   double dropout_rate = 0;  // in [0, 1)
@@ -84,6 +97,8 @@ struct AttentionForward {
   HeadView<const T> q, k, v;     // [B, H, L, E], [B, H, S, E], [B, H, S, E]
   HeadView<T> out;               // [B, H, L, E], overwritten; must not overlap an input
   Wide<T>* logsumexp = nullptr;  // [B, H, L] contiguous, overwritten; natural logarithm
+  // None without data. With one, scale must be positive and rows in their own order.
+  ScoreBias<const Wide<T>> bias = {};
 };
 
 template <typename T>
@@ -94,6 +109,9 @@ struct AttentionBackward {
   // Gradient of logsumexp [B, H, L], contiguous; null: none. Entries of queries that see no key are
   // ignored.
   const Wide<T>* grad_logsumexp = nullptr;
+  // That of the forward pass, and its gradient, overwritten: the sum over the batch, in its order.
+  ScoreBias<const Wide<T>> bias = {};
+  ScoreBias<Wide<T>> grad_bias = {};
 };
 
 // T is float, Bf16 or double; double always runs the reference. A malformed problem (a size below

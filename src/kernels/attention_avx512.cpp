@@ -161,11 +161,13 @@ class ForwardTile {
   void add(const ScoreTile& tile) {
     const int64_t rows = tile.queries.end - tile.queries.begin;
     const int64_t words = Products::words(dim_), keys = tile.vectors * kLanes;
+    const bool biased = args_.bias.data != nullptr;
+    if (biased) start_from_bias(problem_, args_.bias, plane_, tile, scores_, kScoreStride);
     multiply(
         Products(), {rows, keys, words},
         {queries_, padded_ / Products::kWordDepth, 1, keys_.transposed + tile.first_key() * words,
          kLanes, words * kLanes, scores_, kScoreStride},
-        false);
+        biased);
     for (int64_t i = tile.queries.begin; i < tile.queries.end; ++i) {
       weigh_row(tile, i);
       finish_weights(Products(), scores_ + (i - tile.queries.begin) * kScoreStride, keys);

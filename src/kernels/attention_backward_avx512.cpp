@@ -205,6 +205,7 @@ class BackwardPlane {
     float* grads = scratch.grad_scores.reserve(kQueryTile * kScoreStride);
     for (const ScoreTile& tile : scratch.list.tiles) {
       make_tile(tile, weights, grads);
+      if (wanted != Wanted::kKeys && args_.grad_bias.data != nullptr) add_to_bias(tile, grads);
       const TileOperands finished = finish_tile(Products(), scratch, weights, grads,
                                                 queries.end - queries.begin, tile.vectors * kLanes);
       if (wanted != Wanted::kKeys) add_to_queries(tile, finished.rows);
@@ -237,10 +238,12 @@ class BackwardPlane {
     const int64_t first_query = tile.queries.begin * row_words();
     const int64_t first_key = tile.first_key() * words_;
     const GemmSize size{tile.queries.end - tile.queries.begin, tile.vectors * kLanes, words_};
+    const bool biased = args_.bias.data != nullptr;
+    if (biased) start_from_bias(problem_, args_.bias, plane_, tile, weights, kScoreStride);
     multiply(Products(), size,
              {data_.q + first_query, row_words(), 1, data_.k_transposed + first_key, kLanes,
               words_ * kLanes, weights, kScoreStride},
-             false);
+             biased);
     multiply(Products(), size,
              {data_.grad_out + first_query, row_words(), 1, data_.v_transposed + first_key, kLanes,
               words_ * kLanes, grads, kScoreStride},
@@ -264,6 +267,22 @@ class BackwardPlane {
     uint16_t kept[kTileKeeps];
     step.kept = tile_keeps(problem_, plane_, tile, query, kept);
     differentiate_row<true>(step, scores, grads);
+  }
+
+  // The gradients of scale * q . k, of which those of the bias lack the factor.
+  void add_to_bias(const ScoreTile& tile, const float* grads) const {
+    const __m512 factor = _mm512_set1_ps(static_cast<float>(1 / problem_.scale));
+    const int64_t keys = problem_.shape.key_length - tile.first_key();
+    for (int64_t i = tile.queries.begin; i < tile.queries.end; ++i) {
+      float* sums = args_.grad_bias.row(plane_.head, i) + tile.first_key();
+      const float* row = grads + (i - tile.queries.begin) * kScoreStride;
+      for (int64_t v = 0; v < tile.vectors; ++v) {
+        const __mmask16 lanes = lanes_between(0, keys - v * kLanes);
+        const __m512 sum = _mm512_maskz_loadu_ps(lanes, sums + v * kLanes);
+        const __m512 grad = _mm512_loadu_ps(row + v * kLanes);
+        _mm512_mask_storeu_ps(sums + v * kLanes, lanes, _mm512_fmadd_ps(grad, factor, sum));
+      }
+    }
   }
 
   void add_to_queries(const ScoreTile& tile, const float* grads) const {
@@ -344,15 +363,28 @@ void run_split(Plane& plane, const std::vector<KeyRange>& tiles,
       });
 }
 
+void clear_bias(const AttentionShape& shape, const ScoreBias<float>& bias) {
+  parallel_for_each(shape.heads * shape.query_length, [&](int64_t row) {
+    std::fill_n(bias.row(row / shape.query_length, row % shape.query_length), shape.key_length,
+                0.0f);
+  });
+}
+
 template <typename Products, typename T>
 void run_backward(const AttentionProblem& problem, const AttentionBackward<T>& args) {
   check_attention_problem(problem);
   const std::vector<KeyRange> tiles = query_tiles(problem);
   const int64_t planes = problem.shape.batch * problem.shape.heads;
-  if (hand_out_whole_planes(planes, num_threads(), 7.0 / 5.0)) {
-    parallel_for_each(planes, [&](int64_t index) {
-      BackwardPlane<T, Products> plane(problem, args, index);
-      run_whole(plane, problem, tiles);
+  // Planes of one head add to one bias, in the order of the batch.
+  const int64_t in_a_row = args.grad_bias.data == nullptr ? 1 : problem.shape.batch;
+  const int64_t rows = planes / in_a_row;
+  if (args.grad_bias.data != nullptr) clear_bias(problem.shape, args.grad_bias);
+  if (hand_out_whole_planes(rows, num_threads(), 7.0 / 5.0)) {
+    parallel_for_each(rows, [&](int64_t row) {
+      for (int64_t index = row; index < planes; index += rows) {
+        BackwardPlane<T, Products> plane(problem, args, index);
+        run_whole(plane, problem, tiles);
+      }
     });
     return;
   }

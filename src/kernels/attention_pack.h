@@ -67,6 +67,12 @@ void unpack_rows(const float* packed, KeyRange range, int64_t dim, const Attenti
 template <typename T>
 void unpack_row(const float* packed, int64_t dim, float factor, T* to);
 
+// Fills the scores of a tile, rows `stride` apart, with bias / scale: where the product of queries
+// and keys then adds to.
+void start_from_bias(const AttentionProblem& problem, const ScoreBias<const float>& bias,
+                     const AttentionPlane& plane, const ScoreTile& tile, float* scores,
+                     int64_t stride);
+
 // The lanes of the tile that one query sees; `space` is used where queries differ.
 const uint16_t* lanes_of_query(const AttentionProblem& problem, const AttentionPlane& plane,
                                const ScoreTile& tile, int64_t query,

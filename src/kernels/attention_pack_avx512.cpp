@@ -154,6 +154,22 @@ LRA_INSTANTIATE(float)
 LRA_INSTANTIATE(Bf16)
 #undef LRA_INSTANTIATE
 
+void start_from_bias(const AttentionProblem& problem, const ScoreBias<const float>& bias,
+                     const AttentionPlane& plane, const ScoreTile& tile, float* scores,
+                     int64_t stride) {
+  const __m512 factor = _mm512_set1_ps(static_cast<float>(1 / problem.scale));
+  const int64_t keys = problem.shape.key_length - tile.first_key();
+  for (int64_t i = tile.queries.begin; i < tile.queries.end; ++i) {
+    const float* from = bias.row(plane.head, i) + tile.first_key();
+    float* to = scores + (i - tile.queries.begin) * stride;
+    for (int64_t v = 0; v < tile.vectors; ++v) {
+      const __mmask16 lanes = lanes_between(0, keys - v * kLanes);
+      const __m512 value = _mm512_maskz_loadu_ps(lanes, from + v * kLanes);
+      _mm512_storeu_ps(to + v * kLanes, _mm512_mul_ps(value, factor));
+    }
+  }
+}
+
 const uint16_t* lanes_of_query(const AttentionProblem& problem, const AttentionPlane& plane,
                                const ScoreTile& tile, int64_t query,
                                uint16_t (&space)[kTileVectors]) {

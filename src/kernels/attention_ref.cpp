@@ -81,16 +81,18 @@ T dropout_factor(const AttentionProblem& problem, const Query& query, int64_t ke
   return value < threshold ? T{0} : static_cast<T>(dropout_scale(problem.dropout_rate));
 }
 
-// Fills scratch.weights with the scores of the visible keys.
-template <typename T>
-void compute_scores(const AttentionProblem& problem, const HeadView<const T>& q,
-                    const HeadView<const T>& k, const Query& query, Scratch<T>& scratch) {
-  const T* q_row = q.row(query.batch, query.head, query.row());
+// Fills scratch.weights with the scores of the visible keys. Args: forward or backward.
+template <typename T, typename Args>
+void compute_scores(const AttentionProblem& problem, const Args& args, const Query& query,
+                    Scratch<T>& scratch) {
+  const T* q_row = args.q.row(query.batch, query.head, query.row());
   scratch.weights.clear();
   for (const int64_t j : scratch.keys) {
-    const T* k_row = k.row(query.batch, query.head, query.runs.row(j));
-    const Wide<T> score = dot(q_row, k_row, problem.shape.head_dim);
-    scratch.weights.push_back(static_cast<Wide<T>>(problem.scale) * score);
+    const T* k_row = args.k.row(query.batch, query.head, query.runs.row(j));
+    const Wide<T> score =
+        static_cast<Wide<T>>(problem.scale) * dot(q_row, k_row, problem.shape.head_dim);
+    const bool biased = args.bias.data != nullptr;
+    scratch.weights.push_back(biased ? score + args.bias.row(query.head, query.index)[j] : score);
   }
 }
 
@@ -105,7 +107,7 @@ void forward_query(const AttentionProblem& problem, const AttentionForward<T>& a
   logsumexp = -std::numeric_limits<W>::infinity();
   find_visible_keys(problem, query, scratch);
   if (!scratch.keys.empty()) {
-    compute_scores(problem, args.q, args.k, query, scratch);
+    compute_scores(problem, args, query, scratch);
     const W largest = *std::max_element(scratch.weights.begin(), scratch.weights.end());
     W sum = 0;
     for (W& weight : scratch.weights) sum += weight = std::exp(weight - largest);
@@ -130,7 +132,7 @@ void backward_query(const AttentionProblem& problem, const AttentionBackward<T>&
   const int64_t dim = shape.head_dim;
   find_visible_keys(problem, query, scratch);
   if (scratch.keys.empty()) return;
-  compute_scores(problem, args.q, args.k, query, scratch);
+  compute_scores(problem, args, query, scratch);
   const int64_t row = (b * shape.heads + h) * shape.query_length + i;
   const W logsumexp = args.logsumexp[row];
   const T* grad_out = args.grad_out.row(b, h, i);
@@ -143,7 +145,9 @@ void backward_query(const AttentionProblem& problem, const AttentionBackward<T>&
     const W factor = dropout_factor<W>(problem, query, scratch.keys[n]);
     add_scaled(weight * factor, grad_out, scratch.grad_v.data() + j * dim, dim);
     const W grad_weight = factor * dot(grad_out, args.v.row(b, h, j), dim);
-    const W grad_score = static_cast<W>(problem.scale) * weight * (grad_weight - mean);
+    const W slope = weight * (grad_weight - mean);
+    if (args.grad_bias.data != nullptr) args.grad_bias.row(h, i)[j] += slope;
+    const W grad_score = static_cast<W>(problem.scale) * slope;
     add_scaled(grad_score, args.k.row(b, h, j), scratch.row.data(), dim);
     add_scaled(grad_score, args.q.row(b, h, i), scratch.grad_k.data() + j * dim, dim);
   }
@@ -188,8 +192,20 @@ template <typename T>
 void attention_backward(const AttentionProblem& problem, const AttentionBackward<T>& args) {
   check_attention_problem(problem);
   const AttentionShape& shape = problem.shape;
-  parallel_for_each(shape.batch * shape.heads,
-                    [&](int64_t plane) { backward_plane(problem, args, plane); });
+  if (args.grad_bias.data == nullptr) {
+    parallel_for_each(shape.batch * shape.heads,
+                      [&](int64_t plane) { backward_plane(problem, args, plane); });
+    return;
+  }
+  // Planes of one head add to one table.
+  parallel_for_each(shape.heads, [&](int64_t head) {
+    for (int64_t i = 0; i < shape.query_length; ++i) {
+      std::fill_n(args.grad_bias.row(head, i), shape.key_length, Wide<T>{0});
+    }
+    for (int64_t b = 0; b < shape.batch; ++b) {
+      backward_plane(problem, args, b * shape.heads + head);
+    }
+  });
 }
 
 template void attention_forward<float>(const AttentionProblem&, const AttentionForward<float>&);

@@ -28,6 +28,7 @@ struct CaseSettings {
   BlockListsFor block_lists_for = BlockListsFor::kAll;
   double dropout_rate = 0;
   bool grad_logsumexp = false;
+  bool bias = false;
   int64_t rounds = 0;  // of sorted runs; the last of them is what the problem sees
   int64_t buckets = 0, chunk = 0;
   bool causal = false;
@@ -40,8 +41,8 @@ struct CaseSettings {
            text(static_cast<int>(layout)) + "window " + text(left) + text(right) + "masks " +
            text(key_mask) + text(query_mask) + "blocks " + text(query_block) + text(key_block) +
            text(static_cast<int>(block_lists_for)) + "dropout " + text(dropout_rate) +
-           "grad_logsumexp " + text(grad_logsumexp) + "rounds " + text(rounds) + text(buckets) +
-           text(chunk) + text(causal);
+           "grad_logsumexp " + text(grad_logsumexp) + "bias " + text(bias) + "rounds " +
+           text(rounds) + text(buckets) + text(chunk) + text(causal);
   }
 };
 
@@ -58,7 +59,7 @@ struct AttentionCase {
   std::vector<std::vector<int32_t>> rounds;
   std::vector<int64_t> ranks;  // [planes, L] in the last round
   std::vector<T> q, k, v, grad_out, out, grad_q, grad_k, grad_v;
-  std::vector<Wide<T>> grad_logsumexp, logsumexp;
+  std::vector<Wide<T>> grad_logsumexp, logsumexp, bias, grad_bias;  // bias: rows padded by 3
 
   explicit AttentionCase(const CaseSettings& s, uint64_t seed = 1) : settings(s), shape(s.shape) {
     RandomStream random(seed);
@@ -72,6 +73,13 @@ struct AttentionCase {
     for (auto* x : {&out, &grad_q}) x->assign(queries * shape.head_dim, nan);
     for (auto* x : {&grad_k, &grad_v}) x->assign(keys * shape.head_dim, nan);
     logsumexp.assign(queries, nan);
+    if (settings.bias) {
+      fill(bias, shape.heads * shape.query_length * bias_row(), random);
+      for (size_t n = 0; n < bias.size(); ++n) {
+        const bool is_padding = static_cast<int64_t>(n) % bias_row() >= shape.key_length;
+        grad_bias.push_back(is_padding ? Wide<T>{0} : Wide<T>{nan});
+      }
+    }
     if (settings.key_mask) make_mask(key_mask, shape.key_length, random);
     if (settings.query_mask) make_mask(query_mask, shape.query_length, random);
     if (settings.query_block > 0) make_blocks(random);
@@ -109,9 +117,16 @@ struct AttentionCase {
   HeadView<T> of_queries(std::vector<T>& data) const { return view(data, shape.query_length); }
   HeadView<T> of_keys(std::vector<T>& data) const { return view(data, shape.key_length); }
 
+  int64_t bias_row() const { return shape.key_length + 3; }
+  template <typename U, typename V>
+  ScoreBias<U> bias_view(std::vector<V>& data) const {
+    if (!settings.bias) return {};
+    return {data.data(), shape.query_length * bias_row(), bias_row()};
+  }
+
   AttentionForward<T> forward_args() {
-    return {constant(of_queries(q)), constant(of_keys(k)), constant(of_keys(v)), of_queries(out),
-            logsumexp.data()};
+    return {constant(of_queries(q)), constant(of_keys(k)), constant(of_keys(v)),
+            of_queries(out),         logsumexp.data(),     bias_view<const Wide<T>>(bias)};
   }
   AttentionBackward<T> backward_args() {
     return {constant(of_queries(q)),
@@ -123,7 +138,9 @@ struct AttentionCase {
             of_queries(grad_q),
             of_keys(grad_k),
             of_keys(grad_v),
-            settings.grad_logsumexp ? grad_logsumexp.data() : nullptr};
+            settings.grad_logsumexp ? grad_logsumexp.data() : nullptr,
+            bias_view<const Wide<T>>(bias),
+            bias_view<Wide<T>>(grad_bias)};
   }
 
   bool is_visible(int64_t b, int64_t h, int64_t i, int64_t j) const {
@@ -225,6 +242,10 @@ inline void run_dense_oracle(AttentionCase<double>& c) {
   const auto k = c.of_keys(c.k), v = c.of_keys(c.v), grad_k = c.of_keys(c.grad_k),
              grad_v = c.of_keys(c.grad_v);
   for (auto* x : {&c.out, &c.grad_q, &c.grad_k, &c.grad_v}) std::fill(x->begin(), x->end(), 0.0);
+  const ScoreBias<double> grad_bias = c.bias_view<double>(c.grad_bias);
+  for (int64_t row = 0; c.settings.bias && row < H * L; ++row) {
+    std::fill_n(grad_bias.row(row / L, row % L), S, 0.0);
+  }
   for (int64_t row = 0; row < B * H * L; ++row) {
     const int64_t b = row / (H * L), h = row / L % H, i = row % L;
     std::vector<double> weight(S), keep(S, 1.0), grad_weight(S, 0.0);
@@ -233,7 +254,9 @@ inline void run_dense_oracle(AttentionCase<double>& c) {
       if (!c.is_visible(b, h, i, j)) continue;
       double score = 0;
       for (int64_t e = 0; e < E; ++e) score += q.row(b, h, i)[e] * k.row(b, h, j)[e];
-      sum += weight[j] = std::exp(score * problem.scale);
+      score *= problem.scale;
+      if (c.settings.bias) score += c.bias_view<double>(c.bias).row(h, i)[j];
+      sum += weight[j] = std::exp(score);
       const int64_t plane = b * H + h;
       const uint32_t value = dropout_value(problem.dropout_key, static_cast<uint32_t>(plane),
                                            static_cast<uint32_t>(c.rank_of(plane, i)),
@@ -254,7 +277,9 @@ inline void run_dense_oracle(AttentionCase<double>& c) {
       mean += weight[j] * grad_weight[j];
     }
     for (int64_t j = 0; j < S; ++j) {
-      const double grad_score = problem.scale * weight[j] * (grad_weight[j] - mean);
+      const double slope = weight[j] * (grad_weight[j] - mean);
+      if (c.settings.bias) grad_bias.row(h, i)[j] += slope;
+      const double grad_score = problem.scale * slope;
       for (int64_t e = 0; e < E; ++e) {
         grad_q.row(b, h, i)[e] += grad_score * k.row(b, h, j)[e];
         grad_k.row(b, h, j)[e] += grad_score * q.row(b, h, i)[e];
