@@ -20,9 +20,10 @@
 //
 // Limits. Parameters: max_length^2 per head and layer for random, max_length * (2 rank) for
 // factorized_random, max_length * (E + 1) for dense. Time grows with L^2 in every variant. Beyond
-// parameters and their gradients memory is linear in L: factorized_random and dense scores are
-// inner products, which the attention kernel takes tile by tile (queries R1 and keys R2; queries
-// relu(W1 x + b1) and keys W2); the others are made a few rows at a time (row_chunks.h).
+// parameters and their gradients memory is linear in L: the attention kernel adds R to its tiles of
+// scores; factorized_random and dense scores are inner products, which it takes too (queries R1 and
+// keys R2; queries relu(W1 x + b1) and keys W2); those of factorized_dense are made a few rows at a
+// time (row_chunks.h).
 #include <cmath>
 
 #include "mixers/all.h"
@@ -108,9 +109,6 @@ class Synthesizer : public Mixer {
     Tensor queries, keys, values;
     const MixerContext& context;
   };
-  // The scores [B or 1, H, rows, L] of some rows from the same rows of other tensors.
-  using Scores = std::function<Tensor(const std::vector<Tensor>& rows)>;
-
   void make_random(Initializer& init) {
     const int64_t length = shape_.max_length;
     // Xavier with fans of length * heads, as released.
@@ -188,37 +186,31 @@ class Synthesizer : public Mixer {
 
   Tensor random(const Inputs& in) const {
     const int64_t length = in.values.size(1);
-    const Tensor rows_1LHL =
-        random_.narrow(1, 0, length).narrow(2, 0, length).transpose(0, 1).unsqueeze(0);
-    return attention_in_chunks(
-        in, {rows_1LHL}, [](const std::vector<Tensor>& rows) { return rows[0].transpose(1, 2); });
+    const Tensor& mask_BL = in.context.mask_BL;
+    const Tensor none = config_.dot_product ? Tensor() : at::zeros_like(in.values);
+    return ops::attention(
+        config_.dot_product ? in.queries : none, config_.dot_product ? in.keys : none, in.values,
+        {.offsets = {}, .key_blocks = {}, .right = config_.causal ? 0 : -1},
+        {.keys = mask_BL, .queries = mask_BL}, {in.context.attention_dropout, in.context.key}, 0,
+        random_.narrow(1, 0, length).narrow(2, 0, length));
   }
 
   Tensor factorized_dense(const Inputs& in, const Tensor& hidden_BLHE) const {
-    const int64_t length = in.values.size(1);
-    const auto product = [length](const std::vector<Tensor>& rows) {
-      return (rows[1].unsqueeze(-1) * rows[0].unsqueeze(-2))
-          .flatten(3)
-          .narrow(3, 0, length)
-          .transpose(1, 2);
-    };
-    return attention_in_chunks(
-        in, {scores_a_->forward(hidden_BLHE), scores_b_->forward(hidden_BLHE)}, product);
-  }
-
-  Tensor attention_in_chunks(const Inputs& in, std::vector<Tensor> rows,
-                             const Scores& scores) const {
-    std::vector<Tensor> whole = {in.values};
+    const auto& values = in.values;
+    std::vector<Tensor> rows = {scores_a_->forward(hidden_BLHE), scores_b_->forward(hidden_BLHE)};
+    std::vector<Tensor> whole = {values};
     if (config_.dot_product) {
       rows.push_back(in.queries);
       whole.push_back(in.keys);
     }
-    const int64_t weights_of_row = in.values.size(0) * in.values.size(1) * in.values.size(2);
     // Called again in the backward pass, when this call's arguments are gone.
-    const auto f = [scores, context = in.context, config = config_](
-                       const std::vector<Tensor>& some_rows, const std::vector<Tensor>& all,
-                       int64_t first) {
-      Tensor scores_BHRL = scores(some_rows);
+    const auto f = [context = in.context, config = config_](const std::vector<Tensor>& some_rows,
+                                                            const std::vector<Tensor>& all,
+                                                            int64_t first) {
+      Tensor scores_BHRL = (some_rows[1].unsqueeze(-1) * some_rows[0].unsqueeze(-2))
+                               .flatten(3)
+                               .narrow(3, 0, all[0].size(1))
+                               .transpose(1, 2);
       if (config.dot_product) {
         const double scale = 1 / std::sqrt(static_cast<double>(all[1].size(3)));
         scores_BHRL = scores_BHRL + at::matmul(some_rows.back().transpose(1, 2) * scale,
@@ -226,6 +218,7 @@ class Synthesizer : public Mixer {
       }
       return weighted_values(scores_BHRL, all[0], context, config.causal, first);
     };
+    const int64_t weights_of_row = values.size(0) * values.size(1) * values.size(2);
     return in_row_chunks(rows, whole, kChunkWeights / weights_of_row, f);
   }
 

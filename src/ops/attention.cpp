@@ -33,14 +33,16 @@ struct Options {
 #define LRA_ATTENTION_PASS key_mask, query_mask, offsets, key_blocks, runs, sizes, scale, rate, key
 
 using Forward = std::tuple<Tensor, Tensor>(const Tensor&, const Tensor&, const Tensor&,
-                                           LRA_ATTENTION_OPTION_TYPES);
+                                           LRA_ATTENTION_OPTION_TYPES, const OptTensor&);
 using Backward = void(const Tensor&, const OptTensor&, const Tensor&, const Tensor&, const Tensor&,
-                      const Tensor&, const Tensor&, LRA_ATTENTION_OPTION_TYPES, Tensor&, Tensor&,
-                      Tensor&);
+                      const Tensor&, const Tensor&, LRA_ATTENTION_OPTION_TYPES, const OptTensor&,
+                      Tensor&, Tensor&, Tensor&, const OptTensor&);
 
 Tensor last_contiguous(const Tensor& t) {
   return t.stride(-1) == 1 || t.size(-1) == 1 ? t : t.contiguous();
 }
+
+OptTensor last_contiguous(const OptTensor& t) { return t ? OptTensor(last_contiguous(*t)) : t; }
 
 template <typename T>
 kernels::HeadView<const T> input_view(const Tensor& t) {
@@ -50,6 +52,16 @@ kernels::HeadView<const T> input_view(const Tensor& t) {
 template <typename T>
 kernels::HeadView<T> output_view(const Tensor& t) {
   return {mutable_data<T>(t), t.stride(0), t.stride(2), t.stride(1)};
+}
+
+// Undefined data without a bias. `shape` is the problem's.
+template <typename T, typename U>
+kernels::ScoreBias<T> bias_view(const OptTensor& bias, const kernels::AttentionShape& shape) {
+  if (!bias) return {};
+  LRA_CHECK(bias->scalar_type() == c10::CppTypeToScalarType<U>::value);
+  LRA_CHECK(bias->sizes() == at::IntArrayRef({shape.heads, shape.query_length, shape.key_length}));
+  LRA_CHECK(bias->stride(2) == 1 || bias->size(2) == 1);
+  return {bias->data_ptr<U>(), bias->stride(0), bias->stride(1)};
 }
 
 void check_mask(const OptTensor& mask, int64_t batch, int64_t length) {
@@ -112,24 +124,28 @@ class Problem {
 };
 
 std::tuple<Tensor, Tensor> forward_impl(const Tensor& q_in, const Tensor& k_in, const Tensor& v_in,
-                                        LRA_ATTENTION_OPTIONS) {
+                                        LRA_ATTENTION_OPTIONS, const OptTensor& bias_in) {
+  const OptTensor bias = last_contiguous(bias_in);
   const Tensor q = last_contiguous(q_in), k = last_contiguous(k_in), v = last_contiguous(v_in);
   const Problem problem(q, k, v, LRA_ATTENTION_PASS);
   Tensor out = at::empty(q.sizes(), q.options());
   Tensor logsumexp = at::empty({q.size(0), q.size(2), q.size(1)}, q.options().dtype(wide_type(q)));
   with_float_type(q, "lra::attention", [&](auto zero) {
     using T = decltype(zero);
+    using W = kernels::Wide<T>;
     kernels::attention_forward<T>(
-        problem.get(), {input_view<T>(q), input_view<T>(k), input_view<T>(v), output_view<T>(out),
-                        logsumexp.mutable_data_ptr<kernels::Wide<T>>()});
+        problem.get(),
+        {input_view<T>(q), input_view<T>(k), input_view<T>(v), output_view<T>(out),
+         logsumexp.mutable_data_ptr<W>(), bias_view<const W, W>(bias, problem.get().shape)});
   });
   return {out, logsumexp};
 }
 
 void backward_impl(const Tensor& grad_in, const OptTensor& grad_logsumexp_in, const Tensor& q_in,
                    const Tensor& k_in, const Tensor& v_in, const Tensor& out,
-                   const Tensor& logsumexp, LRA_ATTENTION_OPTIONS, Tensor& grad_q, Tensor& grad_k,
-                   Tensor& grad_v) {
+                   const Tensor& logsumexp, LRA_ATTENTION_OPTIONS, const OptTensor& bias_in,
+                   Tensor& grad_q, Tensor& grad_k, Tensor& grad_v, const OptTensor& grad_bias) {
+  const OptTensor bias = last_contiguous(bias_in);
   const Tensor grad = last_contiguous(grad_in);
   const Tensor grad_logsumexp = grad_logsumexp_in ? grad_logsumexp_in->contiguous() : Tensor();
   const Tensor q = last_contiguous(q_in), k = last_contiguous(k_in), v = last_contiguous(v_in);
@@ -141,34 +157,35 @@ void backward_impl(const Tensor& grad_in, const OptTensor& grad_logsumexp_in, co
         problem.get(), {input_view<T>(q), input_view<T>(k), input_view<T>(v), input_view<T>(out),
                         input_view<T>(grad), logsumexp.const_data_ptr<W>(), output_view<T>(grad_q),
                         output_view<T>(grad_k), output_view<T>(grad_v),
-                        grad_logsumexp.defined() ? grad_logsumexp.const_data_ptr<W>() : nullptr});
+                        grad_logsumexp.defined() ? grad_logsumexp.const_data_ptr<W>() : nullptr,
+                        bias_view<const W, W>(bias, problem.get().shape),
+                        bias_view<W, W>(grad_bias, problem.get().shape)});
   });
 }
 
-// Calls an operator whose schema ends with the options.
-template <typename Op, typename... Inputs>
-auto call_with(const Op& op, const Options& o, const Inputs&... inputs) {
-  return op.call(inputs..., o.key_mask, o.query_mask, o.offsets, o.key_blocks, o.runs, o.sizes,
-                 o.scale, o.rate, o.key);
-}
-
 std::tuple<Tensor, Tensor> call_forward(const Tensor& q, const Tensor& k, const Tensor& v,
-                                        const Options& o) {
+                                        const Options& o, const OptTensor& bias = {}) {
   static const auto op = find_op<Forward>("lra::attention_forward");
-  return call_with(op, o, q, k, v);
+  return op.call(q, k, v, o.key_mask, o.query_mask, o.offsets, o.key_blocks, o.runs, o.sizes,
+                 o.scale, o.rate, o.key, bias);
 }
 
 struct OutputGradients {
   Tensor out, logsumexp;  // undefined: none
 };
 
+struct InputGradients {
+  Tensor q, k, v, bias;  // bias may be undefined
+};
+
 void call_backward(const OutputGradients& grads, const Tensor& q, const Tensor& k, const Tensor& v,
-                   const Tensor& out, const Tensor& logsumexp, const Options& o, Tensor grad_q,
-                   Tensor grad_k, Tensor grad_v) {
+                   const Tensor& out, const Tensor& logsumexp, const Options& o,
+                   const OptTensor& bias, InputGradients to) {
   static const auto op = find_op<Backward>("lra::attention_backward");
   const Tensor grad = grads.out.defined() ? grads.out : at::zeros_like(out);
   op.call(grad, optional_tensor(grads.logsumexp), q, k, v, out, logsumexp, o.key_mask, o.query_mask,
-          o.offsets, o.key_blocks, o.runs, o.sizes, o.scale, o.rate, o.key, grad_q, grad_k, grad_v);
+          o.offsets, o.key_blocks, o.runs, o.sizes, o.scale, o.rate, o.key, bias, to.q, to.k, to.v,
+          optional_tensor(to.bias));
 }
 
 void save_options(AutogradContext* ctx, const Options& o) {
@@ -196,22 +213,23 @@ Options saved_options(AutogradContext* ctx) {
 // Gives {out, logsumexp}; callers that drop the second pay nothing for it.
 struct AttentionFunction : torch::autograd::Function<AttentionFunction> {
   static variable_list forward(AutogradContext* ctx, const Tensor& q, const Tensor& k,
-                               const Tensor& v, const Options& o) {
+                               const Tensor& v, const OptTensor& bias, const Options& o) {
     const at::AutoDispatchBelowADInplaceOrView guard;
-    auto [out, logsumexp] = call_forward(q, k, v, o);
-    ctx->save_for_backward({q, k, v, out, logsumexp});
+    auto [out, logsumexp] = call_forward(q, k, v, o, bias);
+    ctx->save_for_backward({q, k, v, out, logsumexp, bias.value_or(Tensor())});
     ctx->set_materialize_grads(false);
     save_options(ctx, o);
     return {out, logsumexp};
   }
   static variable_list backward(AutogradContext* ctx, variable_list grads) {
     const auto s = ctx->get_saved_variables();
-    Tensor grad_q = at::empty(s[0].sizes(), s[0].options()),
-           grad_k = at::empty(s[1].sizes(), s[1].options());
-    Tensor grad_v = at::empty(s[2].sizes(), s[2].options());
-    call_backward({grads[0], grads[1]}, s[0], s[1], s[2], s[3], s[4], saved_options(ctx), grad_q,
-                  grad_k, grad_v);
-    return {grad_q, grad_k, grad_v, Tensor()};
+    const auto like = [](const Tensor& t) {
+      return t.defined() ? at::empty(t.sizes(), t.options()) : Tensor();
+    };
+    const InputGradients to{like(s[0]), like(s[1]), like(s[2]), like(s[5])};
+    call_backward({grads[0], grads[1]}, s[0], s[1], s[2], s[3], s[4], saved_options(ctx),
+                  optional_tensor(s[5]), to);
+    return {to.q, to.k, to.v, to.bias, Tensor()};
   }
 };
 
@@ -227,8 +245,8 @@ struct PackedAttentionFunction : torch::autograd::Function<PackedAttentionFuncti
     const auto s = ctx->get_saved_variables();
     Tensor grad = at::empty(s[0].sizes(), s[0].options());
     call_backward({grads[0], {}}, s[0].select(2, 0), s[0].select(2, 1), s[0].select(2, 2), s[1],
-                  s[2], saved_options(ctx), grad.select(2, 0), grad.select(2, 1),
-                  grad.select(2, 2));
+                  s[2], saved_options(ctx), {},
+                  {grad.select(2, 0), grad.select(2, 1), grad.select(2, 2), {}});
     return {grad, Tensor()};
   }
 };
@@ -237,28 +255,29 @@ Options options_of(LRA_ATTENTION_OPTIONS) {
   return {key_mask, query_mask, offsets, key_blocks, runs, sizes.vec(), scale, rate, key};
 }
 
-Tensor attention_op(const Tensor& q, const Tensor& k, const Tensor& v, LRA_ATTENTION_OPTIONS) {
-  return std::get<0>(call_forward(q, k, v, options_of(LRA_ATTENTION_PASS)));
+Tensor attention_op(const Tensor& q, const Tensor& k, const Tensor& v, LRA_ATTENTION_OPTIONS,
+                    const OptTensor& bias) {
+  return std::get<0>(call_forward(q, k, v, options_of(LRA_ATTENTION_PASS), bias));
 }
 
 Tensor attention_op_autograd(const Tensor& q, const Tensor& k, const Tensor& v,
-                             LRA_ATTENTION_OPTIONS) {
-  return AttentionFunction::apply(q, k, v, options_of(LRA_ATTENTION_PASS))[0];
+                             LRA_ATTENTION_OPTIONS, const OptTensor& bias) {
+  return AttentionFunction::apply(q, k, v, bias, options_of(LRA_ATTENTION_PASS))[0];
 }
 
 std::tuple<Tensor, Tensor> logsumexp_op(const Tensor& q, const Tensor& k, const Tensor& v,
-                                        LRA_ATTENTION_OPTIONS) {
-  return call_forward(q, k, v, options_of(LRA_ATTENTION_PASS));
+                                        LRA_ATTENTION_OPTIONS, const OptTensor& bias) {
+  return call_forward(q, k, v, options_of(LRA_ATTENTION_PASS), bias);
 }
 
 std::tuple<Tensor, Tensor> logsumexp_op_autograd(const Tensor& q, const Tensor& k, const Tensor& v,
-                                                 LRA_ATTENTION_OPTIONS) {
-  const auto results = AttentionFunction::apply(q, k, v, options_of(LRA_ATTENTION_PASS));
+                                                 LRA_ATTENTION_OPTIONS, const OptTensor& bias) {
+  const auto results = AttentionFunction::apply(q, k, v, bias, options_of(LRA_ATTENTION_PASS));
   return {results[0], results[1]};
 }
 
 Tensor packed_op(const Tensor& qkv, LRA_ATTENTION_OPTIONS) {
-  return attention_op(qkv.select(2, 0), qkv.select(2, 1), qkv.select(2, 2), LRA_ATTENTION_PASS);
+  return attention_op(qkv.select(2, 0), qkv.select(2, 1), qkv.select(2, 2), LRA_ATTENTION_PASS, {});
 }
 
 Tensor packed_op_autograd(const Tensor& qkv, LRA_ATTENTION_OPTIONS) {
@@ -281,21 +300,23 @@ Options options_of(const AttentionPattern& pattern, const AttentionMask& mask,
 }  // namespace
 
 Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionPattern& pattern,
-                 const AttentionMask& mask, const AttentionDropout& dropout, double scale) {
+                 const AttentionMask& mask, const AttentionDropout& dropout, double scale,
+                 const Tensor& bias) {
   static const auto op =
-      find_op<Tensor(const Tensor&, const Tensor&, const Tensor&, LRA_ATTENTION_OPTION_TYPES)>(
-          "lra::attention");
-  return call_with(op, options_of(pattern, mask, dropout, scale, q.size(-1)), q, k, v);
+      find_op<Tensor(const Tensor&, const Tensor&, const Tensor&, LRA_ATTENTION_OPTION_TYPES,
+                     const OptTensor&)>("lra::attention");
+  const Options o = options_of(pattern, mask, dropout, scale, q.size(-1));
+  return op.call(q, k, v, o.key_mask, o.query_mask, o.offsets, o.key_blocks, o.runs, o.sizes,
+                 o.scale, o.rate, o.key, optional_tensor(bias));
 }
 
 PartialAttention partial_attention(const Tensor& q, const Tensor& k, const Tensor& v,
                                    const AttentionPattern& pattern, const AttentionMask& mask,
                                    const AttentionDropout& dropout, double scale) {
-  static const auto op = find_op<std::tuple<Tensor, Tensor>(
-      const Tensor&, const Tensor&, const Tensor&, LRA_ATTENTION_OPTION_TYPES)>(
-      "lra::attention_with_logsumexp");
-  auto [out, logsumexp] =
-      call_with(op, options_of(pattern, mask, dropout, scale, q.size(-1)), q, k, v);
+  static const auto op = find_op<Forward>("lra::attention_with_logsumexp");
+  const Options o = options_of(pattern, mask, dropout, scale, q.size(-1));
+  auto [out, logsumexp] = op.call(q, k, v, o.key_mask, o.query_mask, o.offsets, o.key_blocks,
+                                  o.runs, o.sizes, o.scale, o.rate, o.key, {});
   return {out, logsumexp};
 }
 
@@ -320,7 +341,9 @@ Tensor packed_attention(const Tensor& qkv, const AttentionPattern& pattern,
                         const AttentionMask& mask, const AttentionDropout& dropout, double scale) {
   static const auto op =
       find_op<Tensor(const Tensor&, LRA_ATTENTION_OPTION_TYPES)>("lra::packed_attention");
-  return call_with(op, options_of(pattern, mask, dropout, scale, qkv.size(-1)), qkv);
+  const Options o = options_of(pattern, mask, dropout, scale, qkv.size(-1));
+  return op.call(qkv, o.key_mask, o.query_mask, o.offsets, o.key_blocks, o.runs, o.sizes, o.scale,
+                 o.rate, o.key);
 }
 
 AttentionPattern diagonal_pattern(int64_t length, int64_t block) {
@@ -337,19 +360,21 @@ AttentionPattern diagonal_pattern(int64_t length, int64_t block) {
   "int[] sizes=[0, 0, -1, -1], float scale=1.0, float dropout=0.0, int key=0"
 
 TORCH_LIBRARY_FRAGMENT(lra, m) {
-  m.def("attention(Tensor q, Tensor k, Tensor v, " LRA_ATTENTION_SCHEMA ") -> Tensor");
+  m.def("attention(Tensor q, Tensor k, Tensor v, " LRA_ATTENTION_SCHEMA
+        ", Tensor? bias=None) -> Tensor");
   m.def("attention_with_logsumexp(Tensor q, Tensor k, Tensor v, " LRA_ATTENTION_SCHEMA
-        ") -> (Tensor, Tensor)");
+        ", Tensor? bias=None) -> (Tensor, Tensor)");
   m.def("packed_attention(Tensor qkv, " LRA_ATTENTION_SCHEMA ") -> Tensor");
   m.def("attention_forward(Tensor q, Tensor k, Tensor v, " LRA_ATTENTION_SCHEMA
-        ") -> (Tensor, Tensor)");
+        ", Tensor? bias=None) -> (Tensor, Tensor)");
   m.def(
       "attention_backward(Tensor grad, Tensor? grad_logsumexp, Tensor q, Tensor k, Tensor v, "
       "Tensor "
       "out, Tensor logsumexp, Tensor? key_mask, Tensor? query_mask, Tensor? offsets, Tensor? "
       "key_blocks, Tensor? runs, int[] sizes, "
       "float scale, "
-      "float dropout, int key, Tensor(a!) grad_q, Tensor(b!) grad_k, Tensor(c!) grad_v) -> ()");
+      "float dropout, int key, Tensor? bias, Tensor(a!) grad_q, Tensor(b!) grad_k, Tensor(c!) "
+      "grad_v, Tensor(d!)? grad_bias) -> ()");
 }
 
 TORCH_LIBRARY_IMPL(lra, CPU, m) {

@@ -37,11 +37,13 @@ struct AttentionDropout {
 };
 
 // q [B, L, H, E], k and v [B, S, H, E] (last axis contiguous, other strides free) -> [B, L, H, E].
-// Weights are softmax(scale q k^T); scale 0 means 1 / sqrt(E). A query without a visible key gives
-// 0.
+// Weights are softmax(scale q k^T + bias); scale 0 means 1 / sqrt(E). A query without a visible key
+// gives 0. `bias` is float32 also beside bfloat16 (float64 beside float64); undefined: none; not
+// together with runs.
 at::Tensor attention(const at::Tensor& q_BLHE, const at::Tensor& k_BSHE, const at::Tensor& v_BSHE,
                      const AttentionPattern& pattern = {}, const AttentionMask& mask = {},
-                     const AttentionDropout& dropout = {}, double scale = 0);
+                     const AttentionDropout& dropout = {}, double scale = 0,
+                     const at::Tensor& bias_HLS = {});
 
 // Attention to some of the keys: its output, and the logsumexp of its scores, -infinity for a query
 // that saw none. Both are differentiable.

@@ -25,11 +25,14 @@ struct Problem {
   AttentionMask mask = {};
   AttentionDropout dropout = {};
   double scale = 0;
+  bool bias = false;
 };
 
 TensorFunction ours(const Problem& p) {
   return [p](const std::vector<Tensor>& in) {
-    return attention(in[0], in[1], in[2], p.pattern, p.mask, p.dropout, p.scale);
+    // The bias of a problem is a part of a longer one, as where a batch was cut to its longest.
+    const Tensor bias = p.bias ? in[3].narrow(1, 0, p.queries).narrow(2, 0, p.keys) : Tensor();
+    return attention(in[0], in[1], in[2], p.pattern, p.mask, p.dropout, p.scale, bias);
   };
 }
 
@@ -42,14 +45,17 @@ TensorFunction packed(const Problem& p) {
 TensorFunction oracle(const Problem& p) {
   const Tensor allowed = masks_allow(pattern_allows(p.pattern, kHeads, p.queries, p.keys), p.mask);
   return [p, allowed](const std::vector<Tensor>& in) {
-    return dense_attention(in[0], in[1], in[2], allowed, p.dropout, p.scale);
+    const Tensor bias = p.bias ? in[3].narrow(1, 0, p.queries).narrow(2, 0, p.keys) : Tensor();
+    return dense_attention(in[0], in[1], in[2], allowed, p.dropout, p.scale, bias);
   };
 }
 
 std::vector<Tensor> inputs(const Problem& p) {
-  return {random_tensor({kBatch, p.queries, kHeads, p.head_dim}, 1),
-          random_tensor({kBatch, p.keys, kHeads, p.head_dim}, 2),
-          random_tensor({kBatch, p.keys, kHeads, p.head_dim}, 3)};
+  std::vector<Tensor> all = {random_tensor({kBatch, p.queries, kHeads, p.head_dim}, 1),
+                             random_tensor({kBatch, p.keys, kHeads, p.head_dim}, 2),
+                             random_tensor({kBatch, p.keys, kHeads, p.head_dim}, 3)};
+  if (p.bias) all.push_back(random_tensor({kHeads, p.queries + 2, p.keys + 5}, 4));
+  return all;
 }
 
 // Valid lengths n, about n / 2 and 0.
@@ -162,6 +168,21 @@ TEST(Attention, DropsWeightsByTheCounter) {
     expect_oracle({.queries = length, .keys = length, .dropout = {0.1, 42}});
     expect_oracle({.queries = length, .keys = length, .dropout = {0.5, uint64_t{1} << 63 | 7}});
   }
+}
+
+TEST(Attention, AddsABias) {
+  expect_oracle({.queries = 9, .keys = 11, .bias = true});
+  const int64_t length = 270;
+  const Tensor mask = ragged_mask(length);
+  const Problem p{.queries = length,
+                  .keys = length,
+                  .pattern = window(-1, 0),
+                  .mask = {mask, mask},
+                  .dropout = {0.2, 7},
+                  .scale = 0.5,
+                  .bias = true};
+  expect_oracle(p);
+  expect_agrees_in_bf16(ours(p), oracle(p), inputs(p), 3);
 }
 
 TEST(Attention, TakesItsScale) { expect_oracle({.queries = 9, .keys = 11, .scale = 1.75}); }

@@ -64,13 +64,15 @@ inline at::Tensor attention_dropout_factors(at::IntArrayRef shape_BHLS,
   return t;
 }
 
-// softmax over the allowed keys of scale q k^T, times v. q [B, L, H, E], k and v [B, S, H, E],
-// allowed broadcasts to [B, H, L, S] -> [B, L, H, E]; rows without a key give 0.
+// softmax over the allowed keys of scale q k^T + bias, times v. q [B, L, H, E], k and v [B, S, H,
+// E], allowed broadcasts to [B, H, L, S], bias [H, L, S] or undefined -> [B, L, H, E]; rows without
+// a key give 0.
 inline at::Tensor dense_attention(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                                   const at::Tensor& allowed, const AttentionDropout& dropout = {},
-                                  double scale = 0) {
+                                  double scale = 0, const at::Tensor& bias = {}) {
   if (scale == 0) scale = 1 / std::sqrt(static_cast<double>(q.size(-1)));
-  const at::Tensor scores = scale * at::einsum("blhe,bshe->bhls", {q, k});
+  at::Tensor scores = scale * at::einsum("blhe,bshe->bhls", {q, k});
+  if (bias.defined()) scores = scores + bias;
   // Far below every score, yet finite: a row without a key becomes uniform and is then zeroed.
   at::Tensor weights = scores.masked_fill(~allowed, -1e30).softmax(-1) * allowed;
   if (dropout.rate > 0) weights = weights * attention_dropout_factors(weights.sizes(), dropout);

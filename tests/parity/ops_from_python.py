@@ -47,9 +47,9 @@ def normal(*shape):
     return torch.randn(*shape, dtype=torch.float64)
 
 
-def dense_attention(q, k, v, allowed, scale):
+def dense_attention(q, k, v, allowed, scale, bias=0):
     """Softmax attention over [B, L, H, E]; a query that may see nothing gives zero."""
-    scores = torch.einsum("blhe,bshe->bhls", q, k) * scale
+    scores = torch.einsum("blhe,bshe->bhls", q, k) * scale + bias
     scores = scores.masked_fill(~allowed, float("-inf"))
     weights = torch.where(allowed.any(-1, keepdim=True), scores, 0.0).softmax(-1)
     weights = torch.where(allowed, weights, 0.0)
@@ -97,6 +97,10 @@ def check_attention():
         check(f"attention, {name}",
               lambda q, k, v: ops.attention(q, k, v, scale=scale, **options),
               lambda q, k, v: dense_attention(q, k, v, allowed, scale), [q, k, v])
+        check(f"attention with a bias, {name}",
+              lambda q, k, v, bias: ops.attention(q, k, v, scale=scale, bias=bias, **options),
+              lambda q, k, v, bias: dense_attention(q, k, v, allowed, scale, bias),
+              [q, k, v, normal(heads, length, length)])
         check(f"packed_attention, {name}",
               lambda qkv: ops.packed_attention(qkv, scale=scale, **options),
               lambda qkv: dense_attention(*qkv.unbind(2), allowed, scale),
