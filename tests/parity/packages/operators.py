@@ -12,8 +12,8 @@ torch.ops.load_library(str(LIBRARY))
 ops = torch.ops.lra
 
 
-def heads(x, weight):
-    return ops.linear(x, weight).view(*x.shape[:2], 3, HEADS, HEAD_DIM)
+def heads(x, weight, parts=3):
+    return ops.linear(x, weight).view(*x.shape[:2], parts, HEADS, HEAD_DIM)
 
 
 def attend(x, valid, w, **pattern):
@@ -51,6 +51,14 @@ def bigbird(x, valid, w, settings):
             for row in draws.bigbird_blocks(key, head, num_blocks, settings["random_blocks"],
                                             num_blocks)]
     return attend(x, valid, w, **blocks_of(rows, settings["block"]))
+
+
+def linformer(x, valid, w, settings):
+    (q,) = heads(x, w["query.weight"], 1).unbind(2)
+    k, v = torch.einsum("lr,blphe->brphe", w["projection"][:x.shape[1]],
+                        heads(x * valid[:, :, None], w["key_value.weight"], 2)).unbind(2)
+    y = ops.attention(q, k, v, query_mask=valid.to(torch.uint8), scale=HEAD_DIM**-0.5)
+    return ops.linear(y.flatten(2), w["output.weight"])
 
 
 def linear_transformer(x, valid, w, settings):
