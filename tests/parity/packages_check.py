@@ -23,7 +23,6 @@ if os.path.realpath(sys.prefix) != os.path.realpath(VENV):
     python = str(VENV / "bin" / "python")
     os.execv(python, [python, *sys.argv])
 
-os.environ["TRANSFORMERS_VERBOSITY"] = "error"
 import numpy as np
 import torch
 
@@ -39,7 +38,7 @@ except OSError as error:  # of a program built with another PyTorch
 
 torch.set_num_threads(1)
 # Largest allowed difference, relative to the largest value. Two orders of the same sums differ by
-# a few roundings, of 6e-8 in float32; the largest seen is a seventh of its bound.
+# a few roundings, of 6e-8 in float32; the largest seen is a seventh of these bounds.
 VALUE = {torch.float32: 5e-6, torch.float64: 1e-13}
 GRADIENT = {torch.float32: 1e-5, torch.float64: 3e-13}
 CHANGE = 1.01  # of one row of a weight
