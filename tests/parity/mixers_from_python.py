@@ -5,10 +5,8 @@ the tables of docs/mixers.md, and the errors for files that do not fit.
 """
 import json
 import math
-import os
 import pathlib
 import re
-import subprocess
 import sys
 import tempfile
 
@@ -23,8 +21,8 @@ except ImportError:
     sys.exit(77)
 
 from definitions import draws, pairs
+from definitions.program import apply_mixer, default_settings, lra, lra_json, run_mixer
 
-PROGRAM = os.environ["LRA_PROGRAM"]
 BATCH, LENGTH, WIDTH, HEADS, HEAD_DIM, MAX_LENGTH = 3, 37, 10, 2, 6, 41
 SIZES = ["--heads", HEADS, "--head-dim", HEAD_DIM, "--max-length", MAX_LENGTH]
 SEED = 3  # of fresh weights
@@ -216,34 +214,6 @@ CASES = {
 }
 
 
-def lra(*words):
-    words = [PROGRAM, *map(str, words), "--threads", "1"]
-    return subprocess.run(words, capture_output=True, text=True)
-
-
-def lra_json(*words):
-    done = lra(*words, "--json")
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
-
-
-def default_settings(name):
-    rows = lra_json("help", name)
-    mixer = {row["setting"].removeprefix("mixer."): row["default"].strip('"') for row in rows
-             if row["setting"].startswith("mixer.")}
-    return {key: json.loads(text) if re.fullmatch(r"true|false|-?[\d.]+(e-?\d+)?", text) else text
-            for key, text in mixer.items()}
-
-
-def run_mixer(name, folder, tensors, settings, *more):
-    save_file(tensors, folder / "in.safetensors")
-    sets = [f"--set=mixer.{key}={json.dumps(value)}" for key, value in settings.items()]
-    done = lra("mixer", "run", name, "--in", folder / "in.safetensors", "--out",
-               folder / "out.safetensors", *sets, *more)
-    assert done.returncode == 0, f"{name} {settings}: {done.stderr}"
-    return load_file(folder / "out.safetensors")
-
-
 def is_present(when, settings):
     """'always', 'SETTING = VALUE, VALUE' or 'SETTING > 0'"""
     if when == "always":
@@ -317,10 +287,7 @@ def check_bf16(reference, settings, folder):
 
     def run(tensors, *more):
         save_torch(tensors, folder / "in.safetensors")
-        sets = [f"--set=mixer.{key}={json.dumps(value)}" for key, value in settings.items()]
-        done = lra("mixer", "run", name, "--in", folder / "in.safetensors", "--out",
-                   folder / "out.safetensors", *sets, *SIZES, *more)
-        assert done.returncode == 0, f"{name} {settings}: {done.stderr}"
+        apply_mixer(name, folder, settings, *SIZES, *more)
         result = load_torch(folder / "out.safetensors")
         return result.pop("y"), result
 

@@ -1,0 +1,206 @@
+"""Mixers against the packages of other people, with our weights carried over.
+
+Values of lra mixer run, with padding where the package hides it as we do, and gradients of the
+operators; each comparison must also notice a changed weight and a missing mask. What is compared,
+how, and what the packages compute otherwise: docs/mixers.md.
+
+Needs the packages of tests/parity/requirements.txt, which this command installs from the network:
+
+    tools/make_venv build/parity-venv tests/parity/requirements.txt
+"""
+import dataclasses
+import os
+import pathlib
+import sys
+import tempfile
+
+VENV, WANTED = pathlib.Path("build/parity-venv"), pathlib.Path("tests/parity/requirements.txt")
+if os.path.realpath(sys.prefix) != os.path.realpath(VENV):
+    made = VENV / "installed.txt"
+    if not made.exists() or made.read_text() != WANTED.read_text():
+        print(f"skipped: needs other people's packages; run: tools/make_venv {VENV} {WANTED}")
+        sys.exit(77)
+    python = str(VENV / "bin" / "python")
+    os.execv(python, [python, *sys.argv])
+
+import numpy as np
+import torch
+
+from definitions.program import default_settings, lra_json, run_mixer
+from packages import approximate, exact
+from packages.carry import HEADS, WIDTH
+
+try:
+    from packages import operators
+except OSError as error:  # of a program built with another PyTorch
+    print(f"no gradients are compared: {error}")
+    operators = None
+
+torch.set_num_threads(1)
+# Largest allowed difference, relative to the largest value. Two orders of the same sums differ by
+# a few roundings, of 6e-8 in float32; the largest seen is a seventh of these bounds.
+VALUE = {torch.float32: 5e-6, torch.float64: 1e-13}
+GRADIENT = {torch.float32: 1e-5, torch.float64: 3e-13}
+CHANGE = 1.01  # of one row of a weight
+BOTH = (torch.float32, torch.float64)
+
+
+@dataclasses.dataclass
+class Case:
+    oracle: object
+    settings: dict
+    length: int
+    lengths: tuple = ()  # without padding, of the three examples; none: no padding
+    max_length: int = 0  # 0: length
+    dtypes: tuple = BOTH
+    float64: float = VALUE[torch.float64]  # bound where the package rounds more coarsely than that
+
+    @property
+    def name(self):
+        return self.oracle.__name__
+
+    def inputs(self, dtype):
+        x = np.random.default_rng(5).uniform(-2, 2, (3, self.length, WIDTH))
+        valid = np.arange(self.length) < np.array(self.lengths or 3 * (self.length,))[:, None]
+        return torch.from_numpy(x).to(dtype), torch.from_numpy(valid)
+
+
+def cases(oracle, settings, *sizes, **more):
+    return [Case(oracle, settings, length, lengths, **more) for length, lengths in sizes]
+
+
+# Lengths below, at, between and above block sizes, where the package can.
+PADDED = ((96, (96, 50, 1)), (333, (333, 200, 7)))
+WHOLE = ((96, ()), (320, ()))
+CASES = [
+    *cases(exact.transformer, {}, *PADDED, (2, (2, 2, 1))),
+    *cases(exact.sparse_transformer, {"stride": 10, "summary": 3}, *PADDED),
+    *cases(exact.sparse_transformer, {"stride": 10, "causal": True, "global_first": True}, *PADDED),
+    *cases(exact.sparse_transformer, {"stride": 7, "pattern": "strided"}, *PADDED),
+    *cases(exact.synthesizer, {"variant": "random", "dot_product": True}, *PADDED, max_length=400),
+    *cases(exact.synthesizer, {"rank": 8}, *PADDED),
+    *cases(exact.synthesizer, {"rank": 8, "causal": True}, *WHOLE),
+    *cases(exact.local, {"block": 8}, *PADDED),
+    *cases(exact.local, {"block": 50}, *PADDED, (20, (20, 9, 1))),
+    # The package's softmax is float32 whatever its input, and the gradient of float64 input is NaN.
+    *cases(exact.longformer, {"window": 12, "global_tokens": 0}, *PADDED, dtypes=BOTH[:1]),
+    *cases(exact.longformer, {"window": 32}, *PADDED, dtypes=BOTH[:1]),
+    *cases(exact.longformer, {"window": 64, "global_tokens": 5}, (20, (20, 9, 6)),
+           (320, (320, 200, 77)), dtypes=BOTH[:1]),
+    # In the package the last block is that of the longest example: padding within it alone.
+    *cases(exact.bigbird, {"block": 8, "random_blocks": 3}, (96, (96, 93, 89)),
+           (320, (320, 319, 313))),
+    *cases(exact.bigbird, {"block": 64, "random_blocks": 2}, (1024, (1024, 1000, 961))),
+    *cases(approximate.linear_transformer, {}, (40, (40, 21, 1)), *PADDED),
+    *cases(approximate.linear_transformer, {"eps": 0.5}, *PADDED),
+    *cases(approximate.linformer, {"rank": 24}, (96, (96, 50, 1)), (320, (320, 200, 7)),
+           max_length=320),
+    *cases(approximate.performer, {"num_features": 40}, *WHOLE),
+    *cases(approximate.performer, {"features": "relu"}, *WHOLE),
+    # The package adds 1e-9 to the number of times that it counted a pair.
+    *cases(approximate.reformer, {"chunk": 16, "buckets": 6, "rounds": 1}, WHOLE[0], float64=1e-8),
+    *cases(approximate.reformer, {"chunk": 16, "buckets": 20, "rounds": 4}, WHOLE[1], float64=1e-8),
+    # It gives a token -5e4 as its score with itself, where float32 has steps of 0.004: that shows
+    # in the sum over rounds where a token sees nothing else, as the first ones do.
+    *cases(approximate.reformer, {"chunk": 8, "buckets": 12, "rounds": 3, "causal": True}, WHOLE[0],
+           dtypes=BOTH[1:], float64=1e-8),
+    *cases(approximate.sinkhorn, {"block": 8}, *WHOLE),
+    *cases(approximate.sinkhorn, {"block": 32, "iterations": 2, "temperature": 2.5}, *WHOLE),
+]
+
+
+def run(case, folder, tensors, *more):
+    tensors = {name: tensor.numpy() for name, tensor in tensors.items()}
+    done = run_mixer(case.name, folder, tensors, case.settings, "--heads", HEADS, "--max-length",
+                     case.max_length or case.length, *more)
+    return {name: torch.from_numpy(value) for name, value in done.items()}
+
+
+def weights_for(case, folder):
+    """Fresh ones of the program, bent to what the package can compute."""
+    w = run(case, folder, {"x": case.inputs(torch.float64)[0]}, "--seed", 3)
+    w.pop("y")
+    if case.oracle is approximate.sinkhorn:
+        query, key, _ = w["qkv.weight"].chunk(3)
+        w["qkv.weight"] = torch.cat([query, key, key])
+    return w
+
+
+def difference(actual, expected):
+    return ((actual - expected).abs().max() / expected.abs().max()).item()
+
+
+def changed(weight):
+    weight = weight.clone()
+    weight[0] *= CHANGE
+    return weight
+
+
+def check_sensitivity(case, bound, x, valid, w, settings, y):
+    """The bound is exceeded when a weight of the package, or its mask, is not ours."""
+    for name in w:
+        other = case.oracle(x, valid, {**w, name: changed(w[name])}, settings)
+        error = difference(other[valid], y)
+        assert error > bound, f"{case}: {name} changed by a hundredth goes unnoticed: {error:.1e}"
+    if case.lengths:
+        error = difference(case.oracle(x, torch.ones_like(valid), w, settings)[valid], y)
+        assert error > bound, f"{case}: padding that is not hidden goes unnoticed: {error:.1e}"
+
+
+def check_values(case, dtype, weights, settings, folder):
+    """-> the difference"""
+    x, valid = case.inputs(dtype)
+    w = {name: weight.to(dtype) for name, weight in weights.items()}
+    y = run(case, folder, {"x": x, **({"mask": valid} if case.lengths else {}), **w})["y"][valid]
+    bound = max(VALUE[dtype], case.float64)
+    with torch.no_grad():
+        error = difference(case.oracle(x, valid, w, settings)[valid], y)
+        assert error <= bound, f"{case} {dtype}: values differ by {error:.1e}"
+        check_sensitivity(case, bound, x, valid, w, settings, y)
+    return error
+
+
+def gradients(function, x, valid, w, settings):
+    leaves = {name: t.clone().requires_grad_() for name, t in {"x": x, **w}.items()}
+    y = function(leaves["x"], valid, {name: leaves[name] for name in w}, settings)[valid]
+    # A fixed, uneven weight per output: a plain sum would hide exchanged gradients.
+    uneven = torch.cos(torch.arange(y.numel(), dtype=y.dtype)).view(y.shape)
+    return dict(zip(leaves, torch.autograd.grad((y * uneven).sum(), [*leaves.values()])))
+
+
+def check_gradients(case, dtype, weights, settings):
+    """-> the largest difference of all gradients"""
+    x, valid = case.inputs(dtype)
+    w = {name: weight.to(dtype) for name, weight in weights.items()}
+    ours = gradients(getattr(operators, case.name), x, valid, w, settings)
+    theirs = gradients(case.oracle, x, valid, w, settings)
+    errors = {name: difference(ours[name], theirs[name]) for name in theirs}
+    # A NaN is not within the bound either.
+    assert all(error <= GRADIENT[dtype] for error in errors.values()), f"{case} {dtype}: {errors}"
+    return max(errors.values())
+
+
+def check(case, folder):
+    weights = weights_for(case, folder)
+    settings = {**default_settings(case.name), **case.settings}
+    has_operator = hasattr(operators, case.name) and not settings.get("global_tokens")
+    said = []
+    for dtype in case.dtypes:
+        error = check_values(case, dtype, weights, settings, folder)
+        said.append(f"{dtype} values {error:.1e}")
+        if has_operator:
+            said.append(f"gradients {check_gradients(case, dtype, weights, settings):.1e}")
+    print(f"ok: {case.name} {case.settings}, length {case.length}, "
+          f"{f'tokens {case.lengths}' if case.lengths else 'no padding'}: {', '.join(said)}")
+
+
+def main():
+    names = {row["name"] for row in lra_json("list", "models")["models"]}
+    for name in sorted(names - {case.name for case in CASES}):
+        print(f"no package for {name}")
+    with tempfile.TemporaryDirectory() as temporary:
+        for case in CASES:
+            check(case, pathlib.Path(temporary))
+
+
+main()
