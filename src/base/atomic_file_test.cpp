@@ -124,6 +124,35 @@ TEST(AtomicFile, AFullDiskLeavesTheOldFileUntouched) {
   EXPECT_EQ(names_in(folder.path()), std::set<std::string>{"a"});
 }
 
+TEST(AtomicFile, LeftByAKillCanBeRemovedAndNothingElseIs) {
+  const ScratchFolder folder;
+  const pid_t child = ::fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    AtomicFile file(folder.file("a"));
+    file.append("half");
+    ::_exit(0);  // without the destructor
+  }
+  ASSERT_EQ(::waitpid(child, nullptr, 0), child);
+  ASSERT_EQ(names_in(folder.path()).size(), 1u);
+  const std::set<std::string> others = {"a", ".lock", "b.tmp.1.2", ".tmp.1.2", ".c.tmp.x"};
+  for (const std::string& name : others) write_file_atomically(folder.file(name), "x");
+  remove_temporaries(folder.path());
+  EXPECT_EQ(names_in(folder.path()), others);
+  remove_temporaries(folder.file("none"));
+}
+
+TEST(MoveIntoPlace, ReplacesAFileAndSaysWhyItCannot) {
+  const ScratchFolder folder;
+  write_file_atomically(folder.file("a"), "new");
+  write_file_atomically(folder.file("b"), "old");
+  move_into_place(folder.file("a"), folder.file("b"));
+  EXPECT_EQ(read_file(folder.file("b"), 10), "new");
+  const auto again = [&] { move_into_place(folder.file("a"), folder.file("b")); };
+  EXPECT_THAT(error_of(again), HasSubstr("b: cannot rename " + folder.file("a")));
+  EXPECT_EQ(code_of(again), 74);
+}
+
 TEST(WriteAll, ReportsAFullDevice) {
   const int fd = ::open("/dev/full", O_WRONLY);
   if (fd < 0) GTEST_SKIP() << "no /dev/full here";
@@ -163,39 +192,6 @@ TEST(MakeFolder, MakesParentsAndAcceptsWhatIsThere) {
   write_file_atomically(folder.file("file"), "x");
   EXPECT_EQ(code_of([&] { make_folder(folder.file("file")); }), 74);
   EXPECT_EQ(code_of([&] { make_folder(folder.file("file/a")); }), 74);
-}
-
-TEST(FileLock, LetsOneHolderIn) {
-  const ScratchFolder folder;
-  {
-    const FileLock lock(folder.file("lock"), "the run folder");
-    const std::string message = error_of([&] { FileLock(folder.file("lock"), "the run folder"); });
-    EXPECT_THAT(message, HasSubstr("the run folder is in use by another process (process " +
-                                   std::to_string(::getpid()) + ")"));
-  }
-  EXPECT_EQ(error_of([&] { FileLock(folder.file("lock"), "the run folder"); }), "");
-}
-
-TEST(FileLock, EndsWithItsProcessHoweverThatEnds) {
-  const ScratchFolder folder;
-  int ready[2];
-  ASSERT_EQ(::pipe(ready), 0);
-  const pid_t child = ::fork();
-  ASSERT_GE(child, 0);
-  if (child == 0) {
-    const FileLock lock(folder.file("lock"), "x");
-    if (::write(ready[1], "r", 1) != 1) ::_exit(1);
-    for (;;) ::pause();
-  }
-  char byte;
-  ASSERT_EQ(::read(ready[0], &byte, 1), 1);
-  EXPECT_THAT(error_of([&] { FileLock(folder.file("lock"), "x"); }),
-              HasSubstr(std::to_string(child)));
-  ::kill(child, SIGKILL);
-  ::waitpid(child, nullptr, 0);
-  EXPECT_EQ(error_of([&] { FileLock(folder.file("lock"), "x"); }), "");
-  ::close(ready[0]);
-  ::close(ready[1]);
 }
 
 }  // namespace

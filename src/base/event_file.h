@@ -18,7 +18,8 @@ class EventFile {
  public:
   // Starts a new file events.out.tfevents.<time>.<host>.<pid> in `folder`, which must exist. After
   // a resume, `purge_step` is the first step that will be written again: TensorBoard drops what
-  // earlier files hold from that step on. Throws lra::Error (exit code 74).
+  // earlier files hold from that step on. It reads files in the order of their names, so <time> is
+  // the present second, or one after the latest that is there. Throws lra::Error (exit code 74).
   explicit EventFile(const std::string& folder, std::optional<int64_t> purge_step = {});
   ~EventFile();
   EventFile(const EventFile&) = delete;
@@ -26,8 +27,11 @@ class EventFile {
 
   void scalar(std::string_view tag, float value, int64_t step);
   void text(std::string_view tag, std::string_view value, int64_t step);
-  // Hands what was buffered to the system; done by itself every 64 KiB and at the end.
+  // Hands what was buffered to the system, where a kill cannot reach it; done by itself every
+  // 64 KiB and at the end.
   void flush();
+  // The same, and makes it durable.
+  void sync();
   const std::string& path() const { return path_; }
 
  private:

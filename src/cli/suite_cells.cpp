@@ -5,6 +5,7 @@
 
 #include "base/atomic_file.h"
 #include "base/hash.h"
+#include "base/lock_file.h"
 #include "base/stop_flag.h"
 #include "cli/child_process.h"
 #include "training/run_folder.h"

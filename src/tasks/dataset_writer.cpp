@@ -8,6 +8,7 @@
 #include "base/atomic_file.h"
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/lock_file.h"
 #include "base/text_format.h"
 #include "tasks/dataset.h"
 #include "tasks/files.h"

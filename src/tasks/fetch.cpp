@@ -5,6 +5,7 @@
 #include "base/atomic_file.h"
 #include "base/download.h"
 #include "base/error.h"
+#include "base/lock_file.h"
 #include "base/text_format.h"
 #include "tasks/files.h"
 #include "tasks/tar_archive.h"
@@ -79,7 +80,7 @@ std::string unpack_folder(const std::string& archive, const std::string& folder,
                  .expected = "the archive of the Long Range Arena",
                  .advice = "fetch it again"});
   }
-  fs::rename(unfinished, target);
+  move_into_place(unfinished, target);
   return target;
 }
 

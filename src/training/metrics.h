@@ -22,7 +22,8 @@ class MetricsLog {
   void train(int64_t step, const RunningMean& mean, double learning_rate, double tokens_per_s,
              double gradient_norm);
   void evaluation(const std::string& split, const Evaluation& evaluation);
-  void flush();
+  // What was logged stands in the files, where a kill cannot reach it; this makes it durable.
+  void sync();
 
  private:
   void line(const std::string& text);
