@@ -180,9 +180,9 @@ def difference(state, good):
 
 
 def train_command(scratch, before=None):
-    """Six steps with three checkpoints, of which one is kept beside the best."""
+    """Two checkpoints, of which the second replaces the first."""
     def words(root):
-        run = Run(root, "run", scratch / "data", train__steps=6, train__checkpoint_every=2,
+        run = Run(root, "run", scratch / "data", train__steps=4, train__checkpoint_every=2,
                   train__eval_every=4, train__keep_checkpoints=1)
         return [*run.command(), "--quiet"]
     name = "train" if before is None else "train --resume"

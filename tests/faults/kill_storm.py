@@ -25,8 +25,8 @@ REFERENCE_STEPS = 2000
 def disturb(run, chance):
     """Starts, waits, kills. Whether it was training by then."""
     run.start()
-    trains = chance.random() < 0.875 and run.wait_for_training()
-    time.sleep(chance.random() * (0.2 if trains else 0.6))
+    trains = chance.random() < 0.875 and run.wait_for_training(chance.randrange(3 * INTERVAL))
+    time.sleep(chance.random() * (0.02 if trains else 0.6))
     run.kill()
     return trains
 

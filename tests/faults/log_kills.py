@@ -26,6 +26,7 @@ except ImportError:
     sys.exit(77)
 
 KILLS_A_RUN = 40
+INTERVAL = 20  # steps between checkpoints: each resume has some to write again
 MAX_LOST_S = 1.0
 
 
@@ -44,9 +45,9 @@ def events_of(path):
 def killed(run, chance):
     """Kills it at a random moment of its training; seconds lost, and what is wrong."""
     run.start()
-    if not run.wait_for_training():
+    if not run.wait_for_training(chance.randrange(4 * INTERVAL)):
         return 0.0, [f"it ended: {run.said()}"]
-    time.sleep(chance.random() * 0.25)
+    time.sleep(chance.random() * 0.02)
     moment = time.time()
     run.kill()
     logged = [event for event in events_of(sorted(run.folder.glob("events.out.tfevents.*"))[-1])
@@ -89,8 +90,7 @@ def main():
     with tempfile.TemporaryDirectory() as root:
         data = make_data(root)
         for first in range(0, kills, KILLS_A_RUN):
-            # Checkpoints are far apart, so that each resume has much to write again.
-            run = Run(root, f"run{first}", data, train__checkpoint_every=25, train__eval_every=100)
+            run = Run(root, f"run{first}", data, train__checkpoint_every=INTERVAL, train__eval_every=100)
             for number in range(first, min(kills, first + KILLS_A_RUN)):
                 seconds, found = killed(run, chance)
                 lost.append(seconds)

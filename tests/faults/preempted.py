@@ -33,7 +33,7 @@ def models():
 def preempt(run, number, step):
     """Lets the run get to `step`, tells it, and ends it; what is wrong."""
     run.start()
-    if not run.wait_for(lambda: run.logged() >= step):
+    if not run.wait_for_training() or not run.wait_for(lambda: run.logged() >= step):
         return [f"it ended with {run.process.returncode} before step {step}: {run.said()}"]
     logged = run.logged()
     run.process.send_signal(number)
@@ -52,7 +52,7 @@ def trial(root, data, model, chance):
     if whole.to_the_end() != 0:
         return [whole.said()]
     problems = []
-    points = sorted(chance.sample(range(2, STEPS - 10), PREEMPTIONS))
+    points = sorted(chance.sample(range(2, STEPS - 40), PREEMPTIONS))
     for i, step in enumerate(points):
         problems += preempt(other, signal.SIGUSR2 if i % 2 == 0 else signal.SIGTERM, step)
     code = other.to_the_end()

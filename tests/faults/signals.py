@@ -53,9 +53,9 @@ def saves(run, number):
 def while_training(run, number, chance, loader):
     """One signal to a run that goes on for ever; seconds and problems."""
     run.start()
-    if not run.wait_for_training():
+    if not run.wait_for_training(chance.randrange(60)):
         return 0.0, [f"it ended: {run.said()}"]
-    time.sleep(chance.random() * 0.3)
+    time.sleep(chance.random() * 0.02)
     problems = []
     if number in (signal.SIGUSR1, signal.SIGUSR2):
         seconds, code = saves(run, number)

@@ -114,9 +114,10 @@ class Run:
             time.sleep(0.002)
         return True
 
-    def wait_for_training(self):
-        """Until this process has logged a step. Its event file begins with less than 200 bytes."""
-        return self.wait_for(lambda: any(path.stat().st_size > 200 for path in self.folder.glob(
+    def wait_for_training(self, steps=0):
+        """Until this process has logged a step, and about as many more as `steps`. Its event file
+        begins with less than 200 bytes; a step adds some 280."""
+        return self.wait_for(lambda: any(path.stat().st_size > 200 + 280 * steps for path in self.folder.glob(
             f"events.out.tfevents.*.{self.process.pid}")))
 
     def files(self):
