@@ -1,6 +1,6 @@
 """A run that is killed again and again: does every checkpoint load, and what is lost?
 
-    LRA_PROGRAM=build/lra python3 tests/faults/kill_storm.py [--quick | --kills N] [--build FOLDER]
+    LRA_PROGRAM=build/lra python3 tests/faults/kill_storm.py [--quick | --kills N] [--jobs N] [--build FOLDER]
 
 SIGKILL at a random moment: mostly while it trains and saves (every fifth step), one time in eight while
 it starts. After each kill every checkpoint in the folder is opened as a resume does, the newest must be
@@ -9,6 +9,7 @@ run has at that step. Then the run goes on. --quick kills 15 times and records n
 kills 1,000 times and writes docs/results/scorecard/08-kills.json.
 """
 import argparse
+import concurrent.futures
 import random
 import sys
 import tempfile
@@ -62,34 +63,47 @@ def undisturbed(root, data):
     return found
 
 
-def storm(root, data, kills, build):
-    """Problems and figures of `kills` kills."""
-    chance, loader, reference = random.Random(8), Loader(build), undisturbed(root, data)
-    problems, lost, training = [], [], 0
+def kill_one(run, kills, loader, reference):
+    """Kills one run `kills` times: what is wrong, steps lost each time, how often it was training."""
+    chance, problems, lost, training, newest = random.Random(run.folder.name), [], [], 0, 0
     for number in range(kills):
-        if number % KILLS_A_RUN == 0:
-            run, newest = Run(root, f"run{number}", data), 0
         training += disturb(run, chance)
         found, newest, steps = judge(run, loader, newest, reference)
-        problems += [f"kill {number}: {text}" for text in found]
+        problems += [f"{run.folder.name}, kill {number}: {text}" for text in found]
         lost.append(steps)
-        if number % 100 == 99:
-            print(f"{number + 1} kills, {len(problems)} problems", flush=True)
-    loader.close()
-    return problems, {"kills": kills, "of these while it trained or saved": training,
+    return problems, lost, training
+
+
+def storm(root, data, kills, jobs, build):
+    """Problems and figures of `kills` kills, of runs of which `jobs` go on at a time."""
+    reference, numbers = undisturbed(root, data), range(0, kills, KILLS_A_RUN)
+
+    def trial(number):
+        loader = Loader(build)
+        end = kill_one(Run(root, f"run{number}", data), min(KILLS_A_RUN, kills - number), loader, reference)
+        loader.close()
+        print(f"run {number // KILLS_A_RUN}: {len(end[1])} kills, {len(end[0])} problems", flush=True)
+        return end
+    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+        ends = list(pool.map(trial, numbers))
+    problems = [problem for end in ends for problem in end[0]]
+    return problems, {"kills": sum(len(end[1]) for end in ends),
+                      "of these while it trained or saved": sum(end[2] for end in ends),
                       "unloadable checkpoints or other problems": len(problems),
-                      "most steps lost": max(lost), "steps between checkpoints": INTERVAL}
+                      "most steps lost": max(max(end[1]) for end in ends),
+                      "steps between checkpoints": INTERVAL}
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--kills", type=int, default=1000)
+    parser.add_argument("--jobs", type=int, default=1, help="runs at a time")
     parser.add_argument("--build", default=BUILD)
     arguments = parser.parse_args()
     kills = 15 if arguments.quick else arguments.kills
     with tempfile.TemporaryDirectory() as root:
-        problems, figures = storm(root, make_data(root), kills, arguments.build)
+        problems, figures = storm(root, make_data(root), kills, arguments.jobs, arguments.build)
     print("; ".join(f"{name}: {value}" for name, value in figures.items()))
     if not arguments.quick:
         verdict = "red" if problems else "green" if kills >= 1000 else "partial"
