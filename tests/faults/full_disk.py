@@ -119,6 +119,16 @@ def try_command(disk, name, words, output):
     return "fits" if code == 0 else "refused or stopped", problems
 
 
+def bytes_needed(disk, words, output):
+    """What a command takes of a disk that is large enough."""
+    with disk:
+        code, text = lra([*words, "--quiet", "--out", disk.folder / output])
+        if code != 0:
+            raise RuntimeError(text)
+        info = os.statvfs(disk.folder)
+        return (info.f_blocks - info.f_bfree) * info.f_frsize
+
+
 def commands(scratch, whole):
     """What else is tried: name, words, name of the output."""
     source = scratch / "images.tar"
@@ -145,9 +155,10 @@ def trials(scratch, sizes, build):
             ends[f"train, {end}"] += 1
             problems += [f"{size} bytes, train: {text}" for text in found]
     for name, words, output in commands(scratch, whole):
-        # Small outputs: the same number of sizes, up to a few pages more than they take.
+        needed = bytes_needed(Disk(scratch / "disk", 64 << 20), words, output)
+        # As many sizes, from a twentieth of what it takes to a quarter more.
         for number in range(1, len(sizes) + 1):
-            size = PAGE * (2 + number * 120 // len(sizes))
+            size = max(PAGE, needed * number * 5 // (4 * len(sizes)))
             with Disk(scratch / "disk", size) as disk:
                 end, found = try_command(disk, name, words, disk.folder / output)
                 ends[f"{name}, {end}"] += 1
