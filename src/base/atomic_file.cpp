@@ -9,7 +9,6 @@
 #include <cerrno>
 #include <filesystem>
 #include <utility>
-#include <vector>
 
 #include "base/error.h"
 #include "base/text_format.h"
@@ -182,6 +181,19 @@ uint64_t free_bytes(const std::string& folder) {
   return static_cast<uint64_t>(status.f_bavail) * status.f_frsize;
 }
 
+std::vector<std::string> names_in(const std::string& folder) {
+  std::vector<std::string> names;
+  std::error_code failed;
+  std::filesystem::directory_iterator entry(folder, failed);
+  for (; !failed && entry != std::filesystem::directory_iterator(); entry.increment(failed)) {
+    names.push_back(entry->path().filename());
+  }
+  if (failed && failed != std::errc::no_such_file_or_directory) {
+    throw io_error(folder, "cannot be searched", failed.value());
+  }
+  return names;
+}
+
 void make_folder(const std::string& path) {
   std::error_code ignored;
   if (std::filesystem::is_directory(path, ignored)) return;
@@ -196,13 +208,17 @@ void make_folder(const std::string& path) {
   throw io_error(path, "the folder cannot be made", problem == EEXIST ? ENOTDIR : problem);
 }
 
+int remove_tree(const std::string& path) {
+  std::error_code failed;
+  do std::filesystem::remove_all(path, failed);
+  while (failed == std::errc::interrupted);
+  return failed.value();
+}
+
 void remove_temporaries(const std::string& folder) {
-  std::vector<std::string> left;
-  std::error_code ignored;  // they cost space, not results
-  for (const auto& entry : std::filesystem::directory_iterator(folder, ignored)) {
-    if (is_temporary(entry.path().filename())) left.push_back(entry.path());
+  for (const std::string& name : names_in(folder)) {
+    if (is_temporary(name)) ::unlink((folder + "/" + name).c_str());
   }
-  for (const std::string& path : left) ::unlink(path.c_str());
 }
 
 }  // namespace lra

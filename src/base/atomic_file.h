@@ -12,6 +12,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace lra {
 
@@ -70,9 +71,17 @@ int sync_file(int fd);
 // Bytes that this user can still write below `folder`.
 uint64_t free_bytes(const std::string& folder);
 
+// Names of what lies in `folder`, in no order; none when there is no such folder. Throws with exit
+// code 74: a folder that cannot be read is not an empty one.
+std::vector<std::string> names_in(const std::string& folder);
+
 // Creates `path` and its missing parents, and makes their names durable; an existing folder is
 // fine. Throws with exit code 74.
 void make_folder(const std::string& path);
+
+// Removes a file, or a folder with all that is in it, past interruptions; none is fine. Returns 0,
+// or errno.
+int remove_tree(const std::string& path);
 
 // Removes what processes that were killed have left of their atomic files in `folder`. Only for a
 // folder in which no other process writes.

@@ -8,7 +8,6 @@
 #include <bit>
 #include <cerrno>
 #include <charconv>
-#include <filesystem>
 
 #include "base/atomic_file.h"
 #include "base/clock.h"
@@ -98,16 +97,12 @@ std::string message(uint32_t field, std::string_view content) {
 // The time in the name of the last event file of `folder`; 0 when there is none.
 int64_t latest_time_in(const std::string& folder) {
   int64_t latest = 0;
-  std::error_code failed;
-  std::filesystem::directory_iterator entry(folder, failed);
-  for (; !failed && entry != std::filesystem::directory_iterator(); entry.increment(failed)) {
-    const std::string name = entry->path().filename();
+  for (const std::string& name : names_in(folder)) {
     if (!name.starts_with(kNameStart)) continue;
     int64_t time = 0;
     std::from_chars(name.data() + kNameStart.size(), name.data() + name.size(), time);
     latest = std::max(latest, time);
   }
-  if (failed) throw io_error(folder, "cannot be searched", failed.value());
   return latest;
 }
 

@@ -215,14 +215,12 @@ void TextTask::export_official(const Dataset& dataset, const std::string& out) c
     throw Error({.where = folder, .what = "exists already", .expected = "", .advice = "remove it"});
   }
   const std::vector<ReviewKey> keys = read_names(dataset);
-  std::error_code failed;
-  fs::remove_all(partial, failed);
+  remove_tree(partial);  // else a file that is there is told of
   try {
     write_reviews(dataset, keys, partial);
     move_into_place(partial, folder);
   } catch (...) {
-    std::error_code ignored;
-    fs::remove_all(partial, ignored);
+    remove_tree(partial);
     throw;
   }
 }

@@ -150,12 +150,6 @@ void check_progress(const SafetensorsFile& moments, const TrainProgress& of_weig
              ", in folder step_" + std::to_string(step));
 }
 
-// What cannot be removed costs space, not results.
-void remove_if_possible(const std::string& path) {
-  std::error_code ignored;
-  fs::remove_all(path, ignored);
-}
-
 void rename_folder(const std::string& from, const std::string& to) {
   if (::rename(from.c_str(), to.c_str()) != 0) throw io_error(to, "cannot rename", errno);
 }
@@ -211,18 +205,16 @@ std::string CheckpointStore::save(const FlatParameters& parameters, const TrainP
   replace_link(folder_of("latest"), name);
   if (is_best) replace_link(folder_of("best"), name);
   sync_folder(folder_);
-  remove_if_possible(partial);
+  // What cannot be removed, here and below, costs space, not results.
+  remove_tree(partial);
   remove_old(progress);
   return hash;
 }
 
 void CheckpointStore::remove_unfinished() const {
-  std::vector<std::string> unfinished;
-  std::error_code ignored;
-  for (const auto& entry : fs::directory_iterator(folder_, ignored)) {
-    if (entry.path().extension() == ".partial") unfinished.push_back(entry.path());
+  for (const std::string& name : names_in(folder_)) {
+    if (name.ends_with(".partial")) remove_tree(folder_of(name));
   }
-  for (const std::string& path : unfinished) remove_if_possible(path);
 }
 
 void CheckpointStore::repair_links(const TrainProgress& progress) const {
@@ -249,19 +241,12 @@ void CheckpointStore::load_best(const TrainProgress& progress, FlatParameters& p
 
 std::vector<int64_t> CheckpointStore::steps() const {
   std::vector<int64_t> found;
-  std::error_code failed;
-  fs::directory_iterator entry(folder_, failed);
-  for (; !failed && entry != fs::directory_iterator(); entry.increment(failed)) {
-    const std::string name = entry->path().filename();
+  for (const std::string& name : names_in(folder_)) {
     if (!name.starts_with(kStepPrefix)) continue;
     int64_t step = 0;
     const char *begin = name.data() + std::strlen(kStepPrefix), *end = name.data() + name.size();
     const auto [stop, code] = std::from_chars(begin, end, step);
     if (code == std::errc() && stop == end) found.push_back(step);
-  }
-  // Taken for an empty folder, one that cannot be read would begin the run again.
-  if (failed && failed != std::errc::no_such_file_or_directory) {
-    throw io_error(folder_, "cannot be searched", failed.value());
   }
   std::sort(found.begin(), found.end());
   return found;
@@ -277,7 +262,7 @@ void CheckpointStore::remove_old(const TrainProgress& progress) const {
     // Renamed first: a kill while it is removed must not leave half of it under its name.
     const std::string path = folder_of(kStepPrefix + std::to_string(step));
     if (::rename(path.c_str(), (path + ".partial").c_str()) == 0) {
-      remove_if_possible(path + ".partial");
+      remove_tree(path + ".partial");
     }
   }
 }
