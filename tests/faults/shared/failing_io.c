@@ -141,6 +141,12 @@ DIR *opendir(const char *path) {
   return folder;
 }
 
+int closedir(DIR *folder) {
+  REAL(closedir);
+  remember(dirfd(folder), 0);
+  return real(folder);
+}
+
 ssize_t write(int fd, const void *data, size_t size) {
   REAL(write);
   if (!fails("write", of_fd(fd), SPACE | SLOW | WRITES)) return real(fd, data, size);
