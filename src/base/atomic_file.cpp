@@ -32,6 +32,24 @@ bool is_temporary(const std::string& name) {
          name.find_first_not_of("0123456789.", middle + kMiddle.size()) == std::string::npos;
 }
 
+// 0, or errno.
+int make_with_parents(std::string folder) {
+  std::error_code ignored;
+  if (std::filesystem::is_directory(folder, ignored)) return 0;
+  while (folder.size() > 1 && folder.back() == '/') folder.pop_back();
+  const std::string parent = folder_of(folder);
+  if (parent != folder && parent != ".") {
+    if (const int problem = make_with_parents(parent)) return problem;
+  }
+  const int problem = ::mkdir(folder.c_str(), 0777) == 0 ? 0 : errno;
+  if (problem == 0) sync_folder(parent);
+  // Another process may have made it meanwhile.
+  if (problem != EEXIST || std::filesystem::is_directory(folder, ignored)) {
+    return problem == EEXIST ? 0 : problem;
+  }
+  return ENOTDIR;
+}
+
 }  // namespace
 
 std::string folder_of(const std::string& path) {
@@ -195,17 +213,9 @@ std::vector<std::string> names_in(const std::string& folder) {
 }
 
 void make_folder(const std::string& path) {
-  std::error_code ignored;
-  if (std::filesystem::is_directory(path, ignored)) return;
-  std::string folder = path;
-  while (folder.size() > 1 && folder.back() == '/') folder.pop_back();
-  const std::string parent = folder_of(folder);
-  if (parent != folder && parent != ".") make_folder(parent);
-  if (::mkdir(folder.c_str(), 0777) == 0) return sync_folder(parent);
-  const int problem = errno;
-  // Another process may have made it meanwhile.
-  if (problem == EEXIST && std::filesystem::is_directory(folder, ignored)) return;
-  throw io_error(path, "the folder cannot be made", problem == EEXIST ? ENOTDIR : problem);
+  if (const int problem = make_with_parents(path)) {
+    throw io_error(path, "the folder cannot be made", problem);
+  }
 }
 
 int remove_tree(const std::string& path) {

@@ -209,6 +209,8 @@ TEST(MakeFolder, MakesParentsAndAcceptsWhatIsThere) {
   write_file_atomically(folder.file("file"), "x");
   EXPECT_EQ(code_of([&] { make_folder(folder.file("file")); }), 74);
   EXPECT_EQ(code_of([&] { make_folder(folder.file("file/a")); }), 74);
+  EXPECT_THAT(error_of([&] { make_folder(folder.file("file/a")); }),
+              HasSubstr(folder.file("file/a") + ": the folder cannot be made: Not a directory"));
 }
 
 }  // namespace
