@@ -7,13 +7,10 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <chrono>
 #include <filesystem>
-#include <thread>
 #include <utility>
 
 #include "base/error.h"
-#include "base/lock_file.h"
 #include "base/text_format.h"
 
 namespace lra {
@@ -27,13 +24,30 @@ std::string temporary_name(const std::string& path, int attempt) {
          "." + std::to_string(attempt);
 }
 
-// fsync, past interruptions. Some file systems have no such operation for folders.
-int sync(int fd) {
-  while (::fsync(fd) != 0) {
-    if (errno == EINVAL || errno == EROFS) return 0;
-    if (errno != EINTR) return errno;
+// ".NAME.tmp.PROCESS.ATTEMPT"
+bool is_temporary(const std::string& name) {
+  constexpr std::string_view kMiddle = ".tmp.";
+  const size_t middle = name.rfind(kMiddle);
+  return name.starts_with('.') && middle != std::string::npos && middle > 1 &&
+         name.find_first_not_of("0123456789.", middle + kMiddle.size()) == std::string::npos;
+}
+
+// 0, or errno.
+int make_with_parents(std::string folder) {
+  std::error_code ignored;
+  if (std::filesystem::is_directory(folder, ignored)) return 0;
+  while (folder.size() > 1 && folder.back() == '/') folder.pop_back();
+  const std::string parent = folder_of(folder);
+  if (parent != folder && parent != ".") {
+    if (const int problem = make_with_parents(parent)) return problem;
   }
-  return 0;
+  const int problem = ::mkdir(folder.c_str(), 0777) == 0 ? 0 : errno;
+  if (problem == 0) sync_folder(parent);
+  // Another process may have made it meanwhile.
+  if (problem != EEXIST || std::filesystem::is_directory(folder, ignored)) {
+    return problem == EEXIST ? 0 : problem;
+  }
+  return ENOTDIR;
 }
 
 }  // namespace
@@ -44,13 +58,34 @@ std::string folder_of(const std::string& path) {
   return slash == 0 ? "/" : path.substr(0, slash);
 }
 
+int open_file(const std::string& path, int flags, unsigned mode) {
+  int fd;
+  do fd = ::open(path.c_str(), flags, mode);
+  while (fd < 0 && errno == EINTR);
+  return fd;
+}
+
+int sync_file(int fd) {
+  while (::fsync(fd) != 0) {
+    // Some file systems have no such operation for folders.
+    if (errno == EINVAL || errno == EROFS) return 0;
+    if (errno != EINTR) return errno;
+  }
+  return 0;
+}
+
 void sync_folder(const std::string& folder) {
-  const int fd = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  const int fd = open_file(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   // A folder that may be written but not listed cannot be opened; the file itself is safe.
   if (fd < 0 && errno == EACCES) return;
-  const int problem = fd < 0 ? errno : sync(fd);
+  const int problem = fd < 0 ? errno : sync_file(fd);
   if (fd >= 0) ::close(fd);
   if (problem) throw io_error(folder, "cannot be flushed", problem);
+}
+
+void move_into_place(const std::string& from, const std::string& to) {
+  if (::rename(from.c_str(), to.c_str()) != 0) throw io_error(to, "cannot rename " + from, errno);
+  sync_folder(folder_of(to));
 }
 
 int write_all(int fd, std::span<const std::byte> data) {
@@ -68,10 +103,8 @@ int write_all(int fd, std::span<const std::byte> data) {
 AtomicFile::AtomicFile(const std::string& path) : path_(path) {
   for (int attempt = 0; fd_ < 0; ++attempt) {
     temporary_ = temporary_name(path_, attempt);
-    fd_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (fd_ < 0 && errno != EEXIST && errno != EINTR) {
-      throw io_error(path_, "cannot be written", errno);
-    }
+    fd_ = open_file(temporary_, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (fd_ < 0 && errno != EEXIST) throw io_error(path_, "cannot be written", errno);
   }
 }
 
@@ -101,7 +134,7 @@ void AtomicFile::append(std::string_view data) {
 
 void AtomicFile::commit() {
   LRA_CHECK_GE(fd_, 0);
-  if (const int problem = sync(fd_)) fail("cannot be flushed", problem);
+  if (const int problem = sync_file(fd_)) fail("cannot be flushed", problem);
   // Network file systems report a full disk only here.
   const int closed = ::close(std::exchange(fd_, -1));
   if (closed != 0 && errno != EINTR) fail("cannot be closed", errno);
@@ -118,7 +151,7 @@ void write_file_atomically(const std::string& path, std::string_view content) {
 
 std::string read_file(const std::string& path, uint64_t max_bytes) {
   // Without O_NONBLOCK, opening a named pipe waits for a writer.
-  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  const int fd = open_file(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (fd < 0) {
     if (errno != ENOENT && errno != ENOTDIR) throw io_error(path, "cannot be opened", errno);
     throw Error({.where = path, .what = "there is no such file", .expected = "", .advice = ""});
@@ -166,30 +199,36 @@ uint64_t free_bytes(const std::string& folder) {
   return static_cast<uint64_t>(status.f_bavail) * status.f_frsize;
 }
 
+std::vector<std::string> names_in(const std::string& folder) {
+  std::vector<std::string> names;
+  std::error_code failed;
+  std::filesystem::directory_iterator entry(folder, failed);
+  for (; !failed && entry != std::filesystem::directory_iterator(); entry.increment(failed)) {
+    names.push_back(entry->path().filename());
+  }
+  if (failed && failed != std::errc::no_such_file_or_directory) {
+    throw io_error(folder, "cannot be searched", failed.value());
+  }
+  return names;
+}
+
 void make_folder(const std::string& path) {
-  std::error_code problem;
-  std::filesystem::create_directories(path, problem);
-  if (problem) throw io_error(path, "the folder cannot be made", problem.value());
-  if (!std::filesystem::is_directory(path, problem)) {
-    throw io_error(path, "the folder cannot be made", ENOTDIR);
+  if (const int problem = make_with_parents(path)) {
+    throw io_error(path, "the folder cannot be made", problem);
   }
 }
 
-FileLock::FileLock(const std::string& path, const std::string& what) : fd_(try_lock_file(path)) {
-  // is_locked() of another process may hold it for an instant.
-  for (int again = 0; fd_ < 0 && again < 5; ++again) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    fd_ = try_lock_file(path);
-  }
-  if (fd_ >= 0) return;
-  const std::string owner = lock_owner(path);
-  const std::string process = owner.empty() ? "" : " (process " + owner + ")";
-  throw Error({.where = path,
-               .what = what + " is in use by another process" + process,
-               .expected = "",
-               .advice = "wait until it has ended, or choose another place"});
+int remove_tree(const std::string& path) {
+  std::error_code failed;
+  do std::filesystem::remove_all(path, failed);
+  while (failed == std::errc::interrupted);
+  return failed.value();
 }
 
-FileLock::~FileLock() { ::close(fd_); }
+void remove_temporaries(const std::string& folder) {
+  for (const std::string& name : names_in(folder)) {
+    if (is_temporary(name)) ::unlink((folder + "/" + name).c_str());
+  }
+}
 
 }  // namespace lra

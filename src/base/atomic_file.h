@@ -12,6 +12,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace lra {
 
@@ -50,31 +51,40 @@ std::string read_file(const std::string& path, uint64_t max_bytes);
 // flushed. Throws with exit code 74.
 void sync_folder(const std::string& folder);
 
+// Renames a file or folder, over a file or an empty folder that is there, and flushes the folder
+// that holds the new name. Throws with exit code 74.
+void move_into_place(const std::string& from, const std::string& to);
+
 // The folder that a file lies in: "a/b" gives "a", "b" gives ".", "/b" gives "/".
 std::string folder_of(const std::string& path);
+
+// open(2), past interruptions: a descriptor, or -1 and errno.
+int open_file(const std::string& path, int flags, unsigned mode = 0);
 
 // Writes all of `data` to a descriptor, past interrupted and short writes. Returns 0, or errno.
 int write_all(int fd, std::span<const std::byte> data);
 
+// fsync(2), past interruptions. Returns 0, also where the file system has no such operation, or
+// errno.
+int sync_file(int fd);
+
 // Bytes that this user can still write below `folder`.
 uint64_t free_bytes(const std::string& folder);
 
-// Creates `path` and its missing parents; an existing folder is fine.
+// Names of what lies in `folder`, in no order; none when there is no such folder. Throws with exit
+// code 74: a folder that cannot be read is not an empty one.
+std::vector<std::string> names_in(const std::string& folder);
+
+// Creates `path` and its missing parents, and makes their names durable; an existing folder is
+// fine. Throws with exit code 74.
 void make_folder(const std::string& path);
 
-// Held by one process at a time, released by the destructor or by the end of the process, however
-// it ends. The lock file itself stays. It holds the owner's process id.
-class FileLock {
- public:
-  // Throws at once, exit code 2, when another process holds `path`; `what` names the thing that is
-  // locked in the message ("the run folder runs/a").
-  FileLock(const std::string& path, const std::string& what);
-  ~FileLock();
-  FileLock(const FileLock&) = delete;
-  FileLock& operator=(const FileLock&) = delete;
+// Removes a file, or a folder with all that is in it, past interruptions; none is fine. Returns 0,
+// or errno.
+int remove_tree(const std::string& path);
 
- private:
-  int fd_ = -1;
-};
+// Removes what processes that were killed have left of their atomic files in `folder`. Only for a
+// folder in which no other process writes.
+void remove_temporaries(const std::string& folder);
 
 }  // namespace lra

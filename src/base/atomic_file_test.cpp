@@ -19,12 +19,9 @@ namespace {
 
 using testing::HasSubstr;
 
-std::set<std::string> names_in(const std::string& folder) {
-  std::set<std::string> names;
-  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
-    names.insert(entry.path().filename());
-  }
-  return names;
+std::set<std::string> set_of_names(const std::string& folder) {
+  const std::vector<std::string> names = names_in(folder);
+  return {names.begin(), names.end()};
 }
 
 // The exit code that the lra::Error thrown by `f` carries; 0 when it throws none.
@@ -45,7 +42,7 @@ TEST(AtomicFile, ReplacesTheOldContentAndLeavesNothingElse) {
   write_file_atomically(path, "new\0content");
   write_file_atomically(path, std::string("b\0c", 3));
   EXPECT_EQ(read_file(path, 100), std::string("b\0c", 3));
-  EXPECT_EQ(names_in(folder.path()), std::set<std::string>{"a.txt"});
+  EXPECT_EQ(set_of_names(folder.path()), std::set<std::string>{"a.txt"});
 }
 
 TEST(AtomicFile, ShowsNothingBeforeCommit) {
@@ -66,7 +63,7 @@ TEST(AtomicFile, WithoutCommitLeavesTheOldFileAndNoTemporary) {
   write_file_atomically(folder.file("a"), "old");
   { AtomicFile(folder.file("a")).append("half"); }
   EXPECT_EQ(read_file(folder.file("a"), 100), "old");
-  EXPECT_EQ(names_in(folder.path()), std::set<std::string>{"a"});
+  EXPECT_EQ(set_of_names(folder.path()), std::set<std::string>{"a"});
 }
 
 TEST(AtomicFile, TwoWritersOfOneFileDoNotMix) {
@@ -77,7 +74,7 @@ TEST(AtomicFile, TwoWritersOfOneFileDoNotMix) {
   second.commit();
   first.commit();
   EXPECT_EQ(read_file(folder.file("a"), 100), "first");
-  EXPECT_EQ(names_in(folder.path()), std::set<std::string>{"a"});
+  EXPECT_EQ(set_of_names(folder.path()), std::set<std::string>{"a"});
 }
 
 TEST(AtomicFile, RespectsTheUmask) {
@@ -101,7 +98,7 @@ TEST(AtomicFile, CannotReplaceAFolder) {
   make_folder(folder.file("a"));
   EXPECT_THAT(error_of([&] { write_file_atomically(folder.file("a"), "x"); }),
               HasSubstr("cannot be replaced"));
-  EXPECT_EQ(names_in(folder.path()), std::set<std::string>{"a"});
+  EXPECT_EQ(set_of_names(folder.path()), std::set<std::string>{"a"});
 }
 
 // A limit on the size of files stands in for a full disk: write() is cut short, then fails.
@@ -121,7 +118,36 @@ TEST(AtomicFile, AFullDiskLeavesTheOldFileUntouched) {
   ASSERT_EQ(::waitpid(child, &status, 0), child);
   EXPECT_EQ(WEXITSTATUS(status), 74);
   EXPECT_EQ(read_file(path, 100), "old");
-  EXPECT_EQ(names_in(folder.path()), std::set<std::string>{"a"});
+  EXPECT_EQ(set_of_names(folder.path()), std::set<std::string>{"a"});
+}
+
+TEST(AtomicFile, LeftByAKillCanBeRemovedAndNothingElseIs) {
+  const ScratchFolder folder;
+  const pid_t child = ::fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    AtomicFile file(folder.file("a"));
+    file.append("half");
+    ::_exit(0);  // without the destructor
+  }
+  ASSERT_EQ(::waitpid(child, nullptr, 0), child);
+  ASSERT_EQ(set_of_names(folder.path()).size(), 1u);
+  const std::set<std::string> others = {"a", ".lock", "b.tmp.1.2", ".tmp.1.2", ".c.tmp.x"};
+  for (const std::string& name : others) write_file_atomically(folder.file(name), "x");
+  remove_temporaries(folder.path());
+  EXPECT_EQ(set_of_names(folder.path()), others);
+  remove_temporaries(folder.file("none"));
+}
+
+TEST(MoveIntoPlace, ReplacesAFileAndSaysWhyItCannot) {
+  const ScratchFolder folder;
+  write_file_atomically(folder.file("a"), "new");
+  write_file_atomically(folder.file("b"), "old");
+  move_into_place(folder.file("a"), folder.file("b"));
+  EXPECT_EQ(read_file(folder.file("b"), 10), "new");
+  const auto again = [&] { move_into_place(folder.file("a"), folder.file("b")); };
+  EXPECT_THAT(error_of(again), HasSubstr("b: cannot rename " + folder.file("a")));
+  EXPECT_EQ(code_of(again), 74);
 }
 
 TEST(WriteAll, ReportsAFullDevice) {
@@ -155,6 +181,26 @@ TEST(FreeBytes, AreSomeOnAWritableDisk) {
   EXPECT_EQ(code_of([&] { free_bytes(folder.file("none")); }), 74);
 }
 
+TEST(NamesIn, AreThoseOfAFolderAndNoneOfAMissingOne) {
+  const ScratchFolder folder;
+  EXPECT_TRUE(names_in(folder.path()).empty());
+  make_folder(folder.file("b"));
+  write_file_atomically(folder.file("a"), "x");
+  EXPECT_EQ(set_of_names(folder.path()), (std::set<std::string>{"a", "b"}));
+  EXPECT_TRUE(names_in(folder.file("none")).empty());
+  EXPECT_EQ(code_of([&] { names_in(folder.file("a")); }), 74) << "a file is no folder";
+}
+
+TEST(RemoveTree, RemovesAllOfItAndMindsNoneBeingThere) {
+  const ScratchFolder folder;
+  make_folder(folder.file("a/b"));
+  write_file_atomically(folder.file("a/b/c"), "x");
+  EXPECT_EQ(remove_tree(folder.file("a")), 0);
+  EXPECT_TRUE(names_in(folder.path()).empty());
+  EXPECT_EQ(remove_tree(folder.file("a")), 0);
+  EXPECT_NE(remove_tree("/proc/self/status"), 0);
+}
+
 TEST(MakeFolder, MakesParentsAndAcceptsWhatIsThere) {
   const ScratchFolder folder;
   make_folder(folder.file("a/b/c"));
@@ -163,39 +209,8 @@ TEST(MakeFolder, MakesParentsAndAcceptsWhatIsThere) {
   write_file_atomically(folder.file("file"), "x");
   EXPECT_EQ(code_of([&] { make_folder(folder.file("file")); }), 74);
   EXPECT_EQ(code_of([&] { make_folder(folder.file("file/a")); }), 74);
-}
-
-TEST(FileLock, LetsOneHolderIn) {
-  const ScratchFolder folder;
-  {
-    const FileLock lock(folder.file("lock"), "the run folder");
-    const std::string message = error_of([&] { FileLock(folder.file("lock"), "the run folder"); });
-    EXPECT_THAT(message, HasSubstr("the run folder is in use by another process (process " +
-                                   std::to_string(::getpid()) + ")"));
-  }
-  EXPECT_EQ(error_of([&] { FileLock(folder.file("lock"), "the run folder"); }), "");
-}
-
-TEST(FileLock, EndsWithItsProcessHoweverThatEnds) {
-  const ScratchFolder folder;
-  int ready[2];
-  ASSERT_EQ(::pipe(ready), 0);
-  const pid_t child = ::fork();
-  ASSERT_GE(child, 0);
-  if (child == 0) {
-    const FileLock lock(folder.file("lock"), "x");
-    if (::write(ready[1], "r", 1) != 1) ::_exit(1);
-    for (;;) ::pause();
-  }
-  char byte;
-  ASSERT_EQ(::read(ready[0], &byte, 1), 1);
-  EXPECT_THAT(error_of([&] { FileLock(folder.file("lock"), "x"); }),
-              HasSubstr(std::to_string(child)));
-  ::kill(child, SIGKILL);
-  ::waitpid(child, nullptr, 0);
-  EXPECT_EQ(error_of([&] { FileLock(folder.file("lock"), "x"); }), "");
-  ::close(ready[0]);
-  ::close(ready[1]);
+  EXPECT_THAT(error_of([&] { make_folder(folder.file("file/a")); }),
+              HasSubstr(folder.file("file/a") + ": the folder cannot be made: Not a directory"));
 }
 
 }  // namespace

@@ -16,6 +16,7 @@
 #include "base/atomic_file.h"
 #include "base/digest.h"
 #include "base/error.h"
+#include "base/lock_file.h"
 #include "base/stop_flag.h"
 #include "base/text_format.h"
 
@@ -54,7 +55,7 @@ int64_t first_of_range(std::string_view value) {
 class PartFile {
  public:
   explicit PartFile(const std::string& path) : path_(path) {
-    fd_ = ::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+    fd_ = open_file(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
     if (fd_ < 0) throw io_error(path, "cannot be created", errno);
     size_ = ::lseek(fd_, 0, SEEK_END);
   }
@@ -77,7 +78,7 @@ class PartFile {
     return problem;
   }
   void flush() const {
-    if (::fsync(fd_) != 0) throw io_error(path_, "cannot be flushed", errno);
+    if (const int problem = sync_file(fd_)) throw io_error(path_, "cannot be flushed", problem);
   }
 
  private:
@@ -321,10 +322,7 @@ void download(const Download& what, Progress& progress) {
   for (const std::string& url : what.urls) {
     const std::string reason = try_mirror(what, url, progress);
     if (reason.empty()) {
-      if (::rename((what.path + ".part").c_str(), what.path.c_str()) != 0) {
-        throw io_error(what.path, "cannot be put in place", errno);
-      }
-      return;
+      return move_into_place(what.path + ".part", what.path);
     }
     reasons += (reasons.empty() ? "" : "; ") + printable(url) + ": " + reason;
   }

@@ -3,8 +3,10 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
+#include <charconv>
 
 #include "base/atomic_file.h"
 #include "base/clock.h"
@@ -18,6 +20,7 @@ using wire::message, wire::put_bytes, wire::put_double, wire::put_doubles, wire:
     wire::put_integer, wire::put_little_endian;
 
 constexpr size_t kFlushBytes = 64 << 10;
+constexpr std::string_view kNameStart = "events.out.tfevents.";
 
 // ---- CRC-32C, one table of 256 remainders: 0.4 GB/s, for records of some 60 bytes
 
@@ -57,6 +60,18 @@ constexpr uint32_t kParameterName = 1, kParameterType = 4, kMetricName = 1, kMet
 constexpr uint32_t kStartParameters = 1, kStartTime = 5, kMapKey = 1, kMapValue = 2;
 constexpr uint32_t kValueNumber = 2, kValueString = 3, kValueBool = 4;
 constexpr uint32_t kEndStatus = 1, kEndTime = 2;
+
+// The time in the name of the last event file of `folder`; 0 when there is none.
+int64_t latest_time_in(const std::string& folder) {
+  int64_t latest = 0;
+  for (const std::string& name : names_in(folder)) {
+    if (!name.starts_with(kNameStart)) continue;
+    int64_t time = 0;
+    std::from_chars(name.data() + kNameStart.size(), name.data() + name.size(), time);
+    latest = std::max(latest, time);
+  }
+  return latest;
+}
 
 std::string host_name() {
   char name[256] = {};
@@ -98,15 +113,11 @@ uint32_t masked_crc32c(std::span<const std::byte> data) {
 }
 
 EventFile::EventFile(const std::string& folder, std::optional<int64_t> purge_step) {
-  const std::string stem = folder + "/events.out.tfevents." +
-                           std::to_string(static_cast<int64_t>(unix_seconds())) + "." +
-                           host_name() + "." + std::to_string(::getpid());
-  // Two files of one process within one second: TensorBoard reads files in the order of names.
-  for (int i = 0; fd_ < 0; ++i) {
-    path_ = i == 0 ? stem : stem + "." + std::to_string(i);
-    fd_ = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0666);
-    if (fd_ < 0 && errno != EEXIST) throw io_error(path_, "cannot be written", errno);
-  }
+  const int64_t time = std::max(static_cast<int64_t>(unix_seconds()), latest_time_in(folder) + 1);
+  path_ = folder + "/" + std::string(kNameStart) + std::to_string(time) + "." + host_name() + "." +
+          std::to_string(::getpid());
+  fd_ = open_file(path_, O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0666);
+  if (fd_ < 0) throw io_error(path_, "cannot be written", errno);
   append_event(0, message(kEventFileVersion, "brain.Event:2"));
   if (purge_step) {
     std::string status;
@@ -204,6 +215,11 @@ void EventFile::flush() {
   const int problem = write_all(fd_, bytes_of(buffer_));
   buffer_.clear();
   if (problem) throw io_error(path_, "cannot be written", problem);
+}
+
+void EventFile::sync() {
+  flush();
+  if (const int problem = sync_file(fd_)) throw io_error(path_, "cannot be flushed", problem);
 }
 
 }  // namespace lra

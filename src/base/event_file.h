@@ -27,7 +27,8 @@ class EventFile {
  public:
   // Starts a new file events.out.tfevents.<time>.<host>.<pid> in `folder`, which must exist. After
   // a resume, `purge_step` is the first step that will be written again: TensorBoard drops what
-  // earlier files hold from that step on. Throws lra::Error (exit code 74).
+  // earlier files hold from that step on. It reads files in the order of their names, so <time> is
+  // the present second, or one after the latest that is there. Throws lra::Error (exit code 74).
   explicit EventFile(const std::string& folder, std::optional<int64_t> purge_step = {});
   ~EventFile();
   EventFile(const EventFile&) = delete;
@@ -39,8 +40,11 @@ class EventFile {
   // The settings of the run and the tags of the scalars by which runs are compared; its end.
   void session_start(std::span<const HParam> parameters, std::span<const std::string> metrics);
   void session_end(bool success);
-  // Hands what was buffered to the system; done by itself every 64 KiB and at the end.
+  // Hands what was buffered to the system, where a kill cannot reach it; done by itself every
+  // 64 KiB and at the end.
   void flush();
+  // The same, and makes it durable.
+  void sync();
   const std::string& path() const { return path_; }
 
  private:

@@ -28,7 +28,7 @@ bool still_named(int fd, const std::string& path) {
 
 int try_lock_file(const std::string& path) {
   for (;;) {
-    const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    const int fd = open_file(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
     if (fd < 0) throw io_error(path, "the lock file cannot be opened", errno);
     int result;
     do result = ::flock(fd, LOCK_EX | LOCK_NB);
@@ -57,7 +57,7 @@ bool is_locked(const std::string& path) {
 
 std::string lock_owner(const std::string& path) {
   std::string owner(32, '\0');
-  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  const int fd = open_file(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (fd < 0) return "";
   const ssize_t length = ::read(fd, owner.data(), owner.size());
   ::close(fd);
@@ -67,6 +67,23 @@ std::string lock_owner(const std::string& path) {
   }
   return owner;
 }
+
+FileLock::FileLock(const std::string& path, const std::string& what) : fd_(try_lock_file(path)) {
+  // is_locked() of another process may hold it for an instant.
+  for (int again = 0; fd_ < 0 && again < 5; ++again) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    fd_ = try_lock_file(path);
+  }
+  if (fd_ >= 0) return;
+  const std::string owner = lock_owner(path);
+  const std::string process = owner.empty() ? "" : " (process " + owner + ")";
+  throw Error({.where = path,
+               .what = what + " is in use by another process" + process,
+               .expected = "",
+               .advice = "wait until it has ended, or choose another place"});
+}
+
+FileLock::~FileLock() { ::close(fd_); }
 
 WaitingLock::WaitingLock(const std::string& path, const std::function<void()>& waiting)
     : path_(path) {

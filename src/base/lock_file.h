@@ -1,6 +1,5 @@
 // Locks that processes take on a file, by flock: released by the end of the process, however it
-// ends. The file holds the owner's process id. base/atomic_file.h has the lock that refuses at
-// once.
+// ends. The file holds the owner's process id.
 #pragma once
 
 #include <functional>
@@ -17,6 +16,21 @@ bool is_locked(const std::string& path);
 
 // The process id that the lock file holds; empty when there is none, or no such file.
 std::string lock_owner(const std::string& path);
+
+// Held by one process at a time, released by the destructor or by the end of the process, however
+// it ends. The lock file itself stays. It holds the owner's process id.
+class FileLock {
+ public:
+  // Throws at once, exit code 2, when another process holds `path`; `what` names the thing that is
+  // locked in the message ("the run folder runs/a").
+  FileLock(const std::string& path, const std::string& what);
+  ~FileLock();
+  FileLock(const FileLock&) = delete;
+  FileLock& operator=(const FileLock&) = delete;
+
+ private:
+  int fd_ = -1;
+};
 
 // Waits for its turn. The destructor removes the file, which cannot lead to two owners: whoever
 // has opened the removed file finds that out and opens the new one.

@@ -1,6 +1,8 @@
 #include "base/lock_file.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -12,6 +14,8 @@
 
 namespace lra {
 namespace {
+
+using testing::HasSubstr;
 
 void never() { throw std::runtime_error("had to wait"); }
 
@@ -33,6 +37,39 @@ TEST(LockFile, OneProcessHoldsItAndIsNamed) {
   write_file_atomically(folder.file("odd"), "\033[31m");
   EXPECT_EQ(lock_owner(folder.file("odd")), "");
   EXPECT_THROW(try_lock_file(folder.file("no/folder")), Error);
+}
+
+TEST(FileLock, LetsOneHolderIn) {
+  const ScratchFolder folder;
+  {
+    const FileLock lock(folder.file("lock"), "the run folder");
+    const std::string message = error_of([&] { FileLock(folder.file("lock"), "the run folder"); });
+    EXPECT_THAT(message, HasSubstr("the run folder is in use by another process (process " +
+                                   std::to_string(::getpid()) + ")"));
+  }
+  EXPECT_EQ(error_of([&] { FileLock(folder.file("lock"), "the run folder"); }), "");
+}
+
+TEST(FileLock, EndsWithItsProcessHoweverThatEnds) {
+  const ScratchFolder folder;
+  int ready[2];
+  ASSERT_EQ(::pipe(ready), 0);
+  const pid_t child = ::fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    const FileLock lock(folder.file("lock"), "x");
+    if (::write(ready[1], "r", 1) != 1) ::_exit(1);
+    for (;;) ::pause();
+  }
+  char byte;
+  ASSERT_EQ(::read(ready[0], &byte, 1), 1);
+  EXPECT_THAT(error_of([&] { FileLock(folder.file("lock"), "x"); }),
+              HasSubstr(std::to_string(child)));
+  ::kill(child, SIGKILL);
+  ::waitpid(child, nullptr, 0);
+  EXPECT_EQ(error_of([&] { FileLock(folder.file("lock"), "x"); }), "");
+  ::close(ready[0]);
+  ::close(ready[1]);
 }
 
 TEST(WaitingLock, LeavesNoFileAndWhatTheWaitThrowsEndsIt) {

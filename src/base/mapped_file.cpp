@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <utility>
 
+#include "base/atomic_file.h"
 #include "base/error.h"
 
 namespace lra {
@@ -22,7 +23,7 @@ struct Descriptor {
 
 MappedFile::MappedFile(const std::string& path) : path_(path) {
   // O_NONBLOCK: opening a pipe must not wait for a writer; it has no effect on regular files.
-  const Descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
+  const Descriptor file{open_file(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
   if (file.fd < 0) {
     if (errno != ENOENT && errno != ENOTDIR) throw io_error(path, "cannot be opened", errno);
     throw Error({.where = path, .what = "there is no such file", .expected = "", .advice = ""});

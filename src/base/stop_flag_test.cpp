@@ -14,6 +14,7 @@ template <typename F>
 int status_of_child(const F& body) {
   const pid_t child = ::fork();
   if (child == 0) {
+    std::signal(SIGHUP, SIG_DFL);  // the tests may run below nohup
     install_stop_handlers();
     ::_exit(body());
   }

@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "base/atomic_file.h"
+#include "base/lock_file.h"
 #include "base/stop_flag.h"
 #include "base/text_format.h"
 #include "cli/child_process.h"

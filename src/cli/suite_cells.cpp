@@ -1,10 +1,12 @@
 #include "cli/suite_cells.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 
 #include "base/atomic_file.h"
 #include "base/hash.h"
+#include "base/lock_file.h"
 #include "base/parallel.h"
 #include "base/stop_flag.h"
 #include "cli/child_process.h"
@@ -33,12 +35,9 @@ std::string recorded_state(const Cell& cell) {
 }
 
 bool has_checkpoint(const Cell& cell) {
-  std::error_code none;  // there is no such folder
-  for (const auto& entry :
-       fs::directory_iterator(training::RunFolder{cell.folder}.checkpoints(), none)) {
-    if (entry.is_directory() && entry.path().filename().string().starts_with("step_")) return true;
-  }
-  return false;
+  const std::vector<std::string> names = names_in(training::RunFolder{cell.folder}.checkpoints());
+  return std::any_of(names.begin(), names.end(),
+                     [](const std::string& name) { return name.starts_with("step_"); });
 }
 
 // Calls `change` with the cell's folder, which must exist, locked. Where another process has it,

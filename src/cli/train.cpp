@@ -3,6 +3,7 @@
 #include <filesystem>
 
 #include "base/atomic_file.h"
+#include "base/lock_file.h"
 #include "base/text_format.h"
 #include "cli/command.h"
 #include "training/prepare_data.h"

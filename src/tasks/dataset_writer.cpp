@@ -8,6 +8,7 @@
 #include "base/atomic_file.h"
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/lock_file.h"
 #include "base/text_format.h"
 #include "tasks/dataset.h"
 #include "tasks/files.h"
@@ -162,17 +163,15 @@ DatasetWriter::DatasetWriter(const std::string& folder, Manifest manifest, int64
   if (state.can_resume()) {
     remove_unmarked(state.partial);
   } else {
-    std::error_code failed;
-    fs::remove_all(state.partial, failed);
-    if (failed) throw io_error(state.partial, "cannot remove what was left", failed.value());
+    const int failed = remove_tree(state.partial);
+    if (failed) throw io_error(state.partial, "cannot remove what was left", failed);
   }
   make_folder(state.partial);
 }
 
 DatasetWriter::~DatasetWriter() {
   if (state_->finished || state_->can_resume()) return;
-  std::error_code ignored;  // a destructor has nobody to tell
-  fs::remove_all(state_->partial, ignored);
+  remove_tree(state_->partial);  // a destructor has nobody to tell when it cannot
 }
 
 std::vector<std::string> DatasetWriter::take_over() {

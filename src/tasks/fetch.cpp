@@ -5,6 +5,7 @@
 #include "base/atomic_file.h"
 #include "base/download.h"
 #include "base/error.h"
+#include "base/lock_file.h"
 #include "base/text_format.h"
 #include "tasks/files.h"
 #include "tasks/tar_archive.h"
@@ -29,10 +30,7 @@ std::string below(const std::string& path, const std::string& folder) {
 // Removes what was begun, unless it has been renamed.
 struct Unfinished {
   std::string path;
-  ~Unfinished() {
-    std::error_code ignored;  // a destructor has nobody to tell
-    std::filesystem::remove_all(path, ignored);
-  }
+  ~Unfinished() { remove_tree(path); }  // a destructor has nobody to tell when it cannot
 };
 
 // One file of the archive. Two entries that want the same place are refused: which of them counts
@@ -63,7 +61,9 @@ std::string unpack_folder(const std::string& archive, const std::string& folder,
   make_folder(out);
   const FileLock lock(target + ".lock", "the folder " + target);
   if (fs::exists(target)) return target;  // another process has unpacked it meanwhile
-  fs::remove_all(unfinished);
+  if (const int failed = remove_tree(unfinished)) {
+    throw io_error(unfinished, "cannot remove what was left", failed);
+  }
   const Unfinished removed_at_the_end{unfinished};
   TarArchive tar(archive, "the archive of the Long Range Arena", kReleaseLimits);
   int64_t files = 0;
@@ -79,7 +79,7 @@ std::string unpack_folder(const std::string& archive, const std::string& folder,
                  .expected = "the archive of the Long Range Arena",
                  .advice = "fetch it again"});
   }
-  fs::rename(unfinished, target);
+  move_into_place(unfinished, target);
   return target;
 }
 

@@ -9,6 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/atomic_file.h"
 #include "base/error.h"
 #include "base/text_format.h"
 #include "tasks/files.h"
@@ -29,7 +30,7 @@ class InputFile {
     if (!is_file(path)) {
       throw Error({.where = path, .what = "no such file", .expected = "", .advice = ""});
     }
-    fd_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    fd_ = open_file(path, O_RDONLY | O_CLOEXEC);
     if (fd_ < 0) throw io_error(path, "cannot open", errno);
   }
   ~InputFile() { ::close(fd_); }

@@ -196,14 +196,14 @@ void write_reviews(const Dataset& dataset, const std::vector<ReviewKey>& keys,
       const std::string path = folder + "/" + review_path(keys[static_cast<size_t>(i)]);
       const std::span<const uint8_t> text =
           i < train.size() ? train.stored_bytes(i) : test.stored_bytes(i - train.size());
-      const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+      const int fd = open_file(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
       if (fd < 0) throw io_error(path, "cannot create", errno);
       const int failed = write_all(fd, std::as_bytes(text));
       ::close(fd);
       if (failed) throw io_error(path, "cannot write", failed);
     }
   });
-  const int fd = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  const int fd = open_file(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   const int failed = fd < 0 || ::syncfs(fd) != 0 ? errno : 0;
   if (fd >= 0) ::close(fd);
   if (failed) throw io_error(folder, "cannot flush", failed);
@@ -215,15 +215,12 @@ void TextTask::export_official(const Dataset& dataset, const std::string& out) c
     throw Error({.where = folder, .what = "exists already", .expected = "", .advice = "remove it"});
   }
   const std::vector<ReviewKey> keys = read_names(dataset);
-  std::error_code failed;
-  fs::remove_all(partial, failed);
+  remove_tree(partial);  // else a file that is there is told of
   try {
     write_reviews(dataset, keys, partial);
-    fs::rename(partial, folder, failed);
-    if (failed) throw io_error(folder, "cannot rename " + partial, failed.value());
+    move_into_place(partial, folder);
   } catch (...) {
-    std::error_code ignored;
-    fs::remove_all(partial, ignored);
+    remove_tree(partial);
     throw;
   }
 }

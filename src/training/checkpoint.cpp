@@ -35,13 +35,27 @@ std::span<const std::byte> bytes_of(const at::Tensor& flat, int64_t offset, int6
           static_cast<size_t>(count * size)};
 }
 
-std::string hash_of(const std::vector<TensorView>& tensors) {
+std::string hash_of_data(const std::vector<TensorView>& tensors) {
   Hasher hasher;
   for (const TensorView& tensor : tensors) hasher.append(tensor.data);
   return to_hex(hasher.digest());
 }
 
-std::map<std::string, std::string> metadata_of(const TrainProgress& p, const std::string& hash) {
+using Metadata = std::map<std::string, std::string>;
+constexpr const char* kHashKey = "lra.xxh3";
+
+// Of everything in a file but the place where this hash stands itself.
+std::string hash_of_file(const std::vector<TensorView>& tensors, Metadata metadata,
+                         const std::string& data_hash) {
+  metadata.erase(kHashKey);
+  Json entries = Json::array();
+  for (const TensorView& tensor : tensors) {
+    entries.push_back({tensor.name, to_string(tensor.dtype), tensor.shape});
+  }
+  return to_hex(hash128(json_text({metadata, entries, data_hash})));
+}
+
+Metadata metadata_of(const TrainProgress& p) {
   const Json progress = {{"step", p.step},
                          {"tokens", p.tokens},
                          {"last_eval_step", p.last_eval_step},
@@ -50,7 +64,17 @@ std::map<std::string, std::string> metadata_of(const TrainProgress& p, const std
                          {"loss_sum", p.mean.loss_sum},
                          {"correct", p.mean.correct},
                          {"count", p.mean.count}};
-  return {{"format", "pt"}, {"lra.progress", json_text(progress)}, {"lra.xxh3", hash}};
+  return {{"format", "pt"}, {"lra.progress", json_text(progress)}};
+}
+
+// Returns the hash of the tensors' data.
+std::string write_file(const std::string& path, const std::vector<TensorView>& tensors,
+                       const TrainProgress& progress) {
+  Metadata metadata = metadata_of(progress);
+  const std::string data_hash = hash_of_data(tensors);
+  metadata[kHashKey] = hash_of_file(tensors, metadata, data_hash);
+  write_safetensors(path, tensors, metadata);
+  return data_hash;
 }
 
 TrainProgress progress_of(const SafetensorsFile& file) {
@@ -110,8 +134,9 @@ void check_contents(const SafetensorsFile& file, size_t num_tensors) {
   if (file.tensors().size() != num_tensors) {
     refuse(file, std::to_string(file.tensors().size()) + " tensors", std::to_string(num_tensors));
   }
-  const auto hash = file.metadata().find("lra.xxh3");
-  if (hash == file.metadata().end() || hash->second != hash_of(file.tensors())) {
+  const auto hash = file.metadata().find(kHashKey);
+  if (hash == file.metadata().end() ||
+      hash->second != hash_of_file(file.tensors(), file.metadata(), hash_of_data(file.tensors()))) {
     refuse(file, "the contents do not match their hash", "the bytes that were written");
   }
 }
@@ -123,12 +148,6 @@ void check_progress(const SafetensorsFile& moments, const TrainProgress& of_weig
   refuse(moments, "lra.progress is that of step " + std::to_string(progress.step),
          "the one of model.safetensors, step " + std::to_string(of_weights.step) +
              ", in folder step_" + std::to_string(step));
-}
-
-void remove_folder(const std::string& path) {
-  std::error_code code;
-  fs::remove_all(path, code);
-  if (code) throw io_error(path, "cannot be removed", code.value());
 }
 
 void rename_folder(const std::string& from, const std::string& to) {
@@ -159,7 +178,6 @@ void put_in_place(const std::string& partial, const std::string& final_path) {
     throw io_error(final_path, "cannot replace the checkpoint", errno);
   }
   const std::string aside = final_path + ".replaced.partial";
-  remove_folder(aside);
   rename_folder(final_path, aside);
   rename_folder(partial, final_path);
   rename_folder(aside, partial);
@@ -175,39 +193,39 @@ std::string CheckpointStore::save(const FlatParameters& parameters, const TrainP
   const std::string name = kStepPrefix + std::to_string(progress.step),
                     final_path = folder_of(name);
   const std::string partial = final_path + ".partial";
-  const auto weights = views_of(parameters, parameters.values, "");
-  const std::string hash = hash_of(weights);
   remove_unfinished();
   make_folder(partial);
-  write_safetensors(partial + "/model.safetensors", weights, metadata_of(progress, hash));
+  const std::string hash = write_file(partial + "/model.safetensors",
+                                      views_of(parameters, parameters.values, ""), progress);
   auto moments = views_of(parameters, parameters.m, "m.");
   const auto second = views_of(parameters, parameters.v, "v.");
   moments.insert(moments.end(), second.begin(), second.end());
-  write_safetensors(partial + "/optimizer.safetensors", moments,
-                    metadata_of(progress, hash_of(moments)));
+  write_file(partial + "/optimizer.safetensors", moments, progress);
   put_in_place(partial, final_path);
   replace_link(folder_of("latest"), name);
   if (is_best) replace_link(folder_of("best"), name);
   sync_folder(folder_);
-  remove_folder(partial);
+  // What cannot be removed, here and below, costs space, not results.
+  remove_tree(partial);
   remove_old(progress);
   return hash;
 }
 
 void CheckpointStore::remove_unfinished() const {
-  std::vector<std::string> unfinished;
-  std::error_code ignored;
-  for (const auto& entry : fs::directory_iterator(folder_, ignored)) {
-    if (entry.path().extension() == ".partial") unfinished.push_back(entry.path());
+  for (const std::string& name : names_in(folder_)) {
+    if (name.ends_with(".partial")) remove_tree(folder_of(name));
   }
-  for (const std::string& path : unfinished) remove_folder(path);
 }
 
 void CheckpointStore::repair_links(const TrainProgress& progress) const {
   replace_link(folder_of("latest"), kStepPrefix + std::to_string(progress.step));
-  if (progress.best_step >= 0) {
-    replace_link(folder_of("best"), kStepPrefix + std::to_string(progress.best_step));
+  const std::string best = kStepPrefix + std::to_string(progress.best_step);
+  if (fs::exists(folder_of(best))) {
+    replace_link(folder_of("best"), best);
+  } else if (::unlink(folder_of("best").c_str()) != 0 && errno != ENOENT) {
+    throw io_error(folder_of("best"), "cannot be removed", errno);
   }
+  sync_folder(folder_);
 }
 
 void CheckpointStore::load_best(const TrainProgress& progress, FlatParameters& parameters) const {
@@ -223,9 +241,7 @@ void CheckpointStore::load_best(const TrainProgress& progress, FlatParameters& p
 
 std::vector<int64_t> CheckpointStore::steps() const {
   std::vector<int64_t> found;
-  std::error_code ignored;
-  for (const auto& entry : fs::directory_iterator(folder_, ignored)) {
-    const std::string name = entry.path().filename();
+  for (const std::string& name : names_in(folder_)) {
     if (!name.starts_with(kStepPrefix)) continue;
     int64_t step = 0;
     const char *begin = name.data() + std::strlen(kStepPrefix), *end = name.data() + name.size();
@@ -243,8 +259,11 @@ void CheckpointStore::remove_old(const TrainProgress& progress) const {
   for (int64_t i = 0; i < removable; ++i) {
     const int64_t step = all[static_cast<size_t>(i)];
     if (step == progress.best_step) continue;
-    std::error_code ignored;  // a checkpoint that cannot be removed costs space, not results
-    fs::remove_all(folder_of(kStepPrefix + std::to_string(step)), ignored);
+    // Renamed first: a kill while it is removed must not leave half of it under its name.
+    const std::string path = folder_of(kStepPrefix + std::to_string(step));
+    if (::rename(path.c_str(), (path + ".partial").c_str()) == 0) {
+      remove_tree(path + ".partial");
+    }
   }
 }
 
@@ -262,6 +281,7 @@ std::optional<TrainProgress> CheckpointStore::load_latest(
       read_into(moments, parameters, parameters.v, "v.");
       return progress;
     } catch (const Error& error) {
+      if (error.code() == ExitCode::kIoError) throw;
       problems->push_back(error.what());
     }
   }
@@ -276,7 +296,7 @@ TrainProgress load_weights(const std::string& path, FlatParameters& parameters) 
 }
 
 std::string weights_hash(const FlatParameters& parameters) {
-  return hash_of(views_of(parameters, parameters.values, ""));
+  return hash_of_data(views_of(parameters, parameters.values, ""));
 }
 
 }  // namespace lra::training

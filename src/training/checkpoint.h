@@ -1,9 +1,9 @@
 // Checkpoints: weights and optimizer state as safetensors with PyTorch-style names.
 //
 // checkpoints/step_N/model.safetensors holds the weights, optimizer.safetensors "m.NAME" and
-// "v.NAME"; both carry the progress of the run as metadata and an XXH3 of their tensor data,
-// checked when they are read. A step's folder is written under another name and renamed when
-// complete. `latest` and `best` are links to step folders.
+// "v.NAME"; both carry the progress of the run as metadata and an XXH3 of all that they say: names,
+// types, shapes, metadata and data. It is checked when they are read. A step's folder is written
+// under another name and renamed when complete. `latest` and `best` are links to step folders.
 #pragma once
 
 #include <cstdint>
@@ -35,12 +35,15 @@ class CheckpointStore {
   // steps than the one just saved are damaged ones that a resume left aside: they do not count.
   CheckpointStore(std::string folder, int64_t keep);
 
-  // Returns the hash of the weights, 32 hex digits.
+  // Returns the hash of the weights, 32 hex digits. Throws lra::Error (exit code 74) when the
+  // checkpoint is not durable; those before it are untouched then.
   std::string save(const FlatParameters& parameters, const TrainProgress& progress, bool is_best);
 
   // Puts the newest readable checkpoint into `parameters`; a damaged one is reported into
   // `problems` and the one before it is used. Empty when there is none at all, or none that can be
-  // read; in the second case `problems` is not empty and `parameters` may hold anything.
+  // read; in the second case `problems` is not empty and `parameters` may hold anything. Throws
+  // lra::Error (exit code 74) when the device fails: that is no damage, and an older checkpoint no
+  // answer.
   std::optional<TrainProgress> load_latest(FlatParameters& parameters,
                                            std::vector<std::string>* problems) const;
 
@@ -49,7 +52,8 @@ class CheckpointStore {
   void load_best(const TrainProgress& progress, FlatParameters& parameters) const;
 
   // Points `latest` and `best` at what `progress` says: a run that was killed while it saved may
-  // have left them behind.
+  // have left them behind. A best checkpoint that is gone, because a later one that is damaged now
+  // had taken its place, has no link: the run will find the later one again.
   void repair_links(const TrainProgress& progress) const;
 
   // Folder of step N, "latest" or "best".

@@ -51,7 +51,7 @@ MetricsLog::MetricsLog(const RunFolder& folder, int64_t step, bool resumed)
     : path_(folder.metrics()),
       events_(folder.path, resumed ? std::optional<int64_t>(step + 1) : std::nullopt) {
   keep_until(path_, step);
-  fd_ = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+  fd_ = open_file(path_, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
   if (fd_ < 0) throw io_error(path_, "cannot be opened for writing", errno);
 }
 
@@ -77,6 +77,7 @@ void MetricsLog::train(int64_t step, const RunningMean& mean, double learning_ra
   events_.scalar("train/learning_rate", static_cast<float>(learning_rate), step);
   events_.scalar("train/gradient_norm", static_cast<float>(gradient_norm), step);
   events_.scalar("train/tokens_per_s", static_cast<float>(tokens_per_s), step);
+  events_.flush();
 }
 
 void MetricsLog::evaluation(const std::string& split, const Evaluation& e) {
@@ -87,7 +88,7 @@ void MetricsLog::evaluation(const std::string& split, const Evaluation& e) {
                   {"examples", e.num_examples}}));
   events_.scalar(split + "/loss", static_cast<float>(e.loss), e.step);
   events_.scalar(split + "/accuracy", static_cast<float>(e.accuracy), e.step);
-  flush();
+  events_.flush();
 }
 
 void MetricsLog::settings(const ConfigTable& config) {
@@ -99,7 +100,7 @@ void MetricsLog::settings(const ConfigTable& config) {
 
 void MetricsLog::ended(bool success) {
   events_.session_end(success);
-  flush();
+  sync();
 }
 
 void MetricsLog::histograms(const FlatParameters& parameters, int64_t step) {
@@ -116,6 +117,9 @@ void MetricsLog::histograms(const FlatParameters& parameters, int64_t step) {
   write("gradients", parameters.gradients);
 }
 
-void MetricsLog::flush() { events_.flush(); }
+void MetricsLog::sync() {
+  if (const int problem = sync_file(fd_)) throw io_error(path_, "cannot be flushed", problem);
+  events_.sync();
+}
 
 }  // namespace lra::training

@@ -29,7 +29,8 @@ class MetricsLog {
   void ended(bool success);
   // TensorBoard only: weights and gradients of every parameter.
   void histograms(const FlatParameters& parameters, int64_t step);
-  void flush();
+  // What was logged stands in the files, where a kill cannot reach it; this makes it durable.
+  void sync();
 
  private:
   void line(const std::string& text);

@@ -33,6 +33,13 @@ class Metrics : public ::testing::Test {
     for (int64_t step = from; step <= to; ++step) log.train(step, RunningMean(), 0.1, 1000, 2);
     log.evaluation("val", {.step = to, .loss = 1, .accuracy = 0.5, .num_examples = 4});
   }
+  uintmax_t event_bytes() const {
+    uintmax_t bytes = 0;
+    for (const auto& entry : std::filesystem::directory_iterator(folder_.path)) {
+      if (entry.path() != folder_.metrics()) bytes += entry.file_size();
+    }
+    return bytes;
+  }
   void append(const std::string& text) const {
     std::ofstream(folder_.metrics(), std::ios::app) << text;
   }
@@ -68,6 +75,17 @@ TEST_F(Metrics, CanBeReadWhileTheRunGoesOn) {
   MetricsLog log(folder_, 0, false);
   write_steps(log, 1, 2);
   EXPECT_THAT(lines(), ElementsAre("train 1", "train 2", "val 2"));
+}
+
+// What stands in the files is out of a kill's reach.
+TEST_F(Metrics, AlsoReachTheEventFileAtOnce) {
+  MetricsLog log(folder_, 0, false);
+  uintmax_t before = event_bytes();
+  for (int64_t step = 1; step <= 3; ++step) {
+    log.train(step, RunningMean(), 0.1, 1000, 2);
+    EXPECT_GT(event_bytes(), before) << step;
+    before = event_bytes();
+  }
 }
 
 TEST_F(Metrics, AfterAResumeStandOnce) {

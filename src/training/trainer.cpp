@@ -10,6 +10,7 @@
 #include "base/stop_flag.h"
 #include "base/text_format.h"
 #include "ops/adam.h"
+#include "training/disk_space.h"
 #include "training/fairness.h"
 #include "training/prepare_data.h"
 #include "training/schedule.h"
@@ -97,6 +98,7 @@ Trainer::Trainer(RunConfig config, RunFolder folder, TrainOptions options)
 
 void Trainer::start() {
   make_folder(folder_.checkpoints());
+  refuse_without_room(folder_, parameters_, config_.train, progress_.step);
   write_file_atomically(folder_.config(), to_toml(record_.config));
   write_running_record();
 }
@@ -123,10 +125,12 @@ void Trainer::resume() {
                  .expected = "data " + before.data_hash + ", settings " + before.config_hash,
                  .advice = "start a new run with another --out"});
   }
+  remove_temporaries(folder_.path);
   // Stopped before the first checkpoint: begin again, which is what going on means then.
   if (found) {
     progress_ = *found;
     checkpoints_.repair_links(progress_);
+    refuse_without_room(folder_, parameters_, config_.train, progress_.step);
   }
   for (const Evaluation& evaluation : before.val_curve) {
     if (evaluation.step <= progress_.last_eval_step) record_.val_curve.push_back(evaluation);
@@ -265,8 +269,8 @@ bool Trainer::save(bool is_best) {
   if (!std::isfinite(ops::gradient_norm(parameters_.values))) return false;
   // The record first: it must know at least what the checkpoint knows.
   write_running_record();
+  metrics_->sync();  // a resume from this checkpoint will not log these steps again
   record_.weights_hash = checkpoints_.save(parameters_, progress_, is_best);
-  metrics_->flush();
   return true;
 }
 
@@ -286,8 +290,6 @@ Trainer::Outcome Trainer::test(Progress& bar) {
   if (!std::isfinite(result.summary.loss)) return Outcome::kDiverged;
   result.summary.step = last_weights ? progress_.step : progress_.best_step;
   record_.test = result.summary;
-  metrics_->evaluation("test", result.summary);
-  mlperf_log_.evaluation("test", result.summary);
   return Outcome::kDone;
 }
 
@@ -324,7 +326,14 @@ RunRecord Trainer::finish(RunStatus status, const std::string& failure) {
     }
   }
   record_.provenance.finished_utc = utc_now();
+  metrics_->sync();
   write_running_record();
+  if (status == RunStatus::kDone) {
+    // Not before: a run that is killed here is tested, and would log it, once more.
+    metrics_->evaluation("test", *record_.test);
+    mlperf_log_.evaluation("test", *record_.test);
+    metrics_->sync();
+  }
   if (status != RunStatus::kStopped) metrics_->ended(status == RunStatus::kDone);
   mlperf_log_.end(status, progress_.step);
   if (!profiler_.finish()) {

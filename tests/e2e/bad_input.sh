@@ -6,14 +6,17 @@ source "$(dirname "${BASH_SOURCE[0]}")/lib.bash"
 mkdir work outside
 num_cases=0
 
+# Every name and size; a lock file holds the process id of its last owner, of any number of digits.
+snapshot() { find work ! -name .lock -printf '%p %s\n' -o -printf '%p\n' | sort; }
+
 # refuse CODE PATTERN WORD...: "lra WORD..." in ./work. PATTERN is an extended regular expression
 # that the message must match.
 refuse() {
   local wanted=$1 pattern=$2 code=0
   shift 2
-  find work -printf '%p %s\n' | sort >outside/before
+  snapshot >outside/before
   (cd work && timeout 60 "$LRA_PROGRAM" "$@" >../outside/out 2>../outside/err) || code=$?
-  find work -printf '%p %s\n' | sort >outside/after
+  snapshot >outside/after
   [[ $code == "$wanted" ]] || fail "'lra $*' ended with $code, not $wanted: $(cat outside/err)"
   [[ ! -s outside/out ]] || fail "'lra $*' wrote to standard output: $(cat outside/out)"
   [[ $(wc -l <outside/err) == 1 ]] || fail "'lra $*' did not write one line: $(cat outside/err)"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # `lra data fetch` against a server that misbehaves: the right file or one clear line, and never
 # anything under the final name that does not match its digest.
-server_script=$(realpath "$(dirname "${BASH_SOURCE[0]}")")/hostile_server.py
+server_script=$(realpath "$(dirname "${BASH_SOURCE[0]}")/../faults/shared/hostile_server.py")
 source "$(dirname "${BASH_SOURCE[0]}")/lib.bash"
 
 make_reviews raw
@@ -16,11 +16,11 @@ base=http://127.0.0.1:$(cat port)
 
 sizes=(--set task.num_train=20 --set task.num_test=20)
 
-# fetch FOLDER CASE...: from mirrors that behave like CASE, in this order.
+# fetch FOLDER CASE...: from mirrors that behave like CASE (see the server), in this order.
 fetch() {
   local folder=$1 case urls=()
   shift
-  for case in "$@"; do urls+=(--url "$base/$case"); done
+  for case in "$@"; do urls+=(--url "$base/${case// /%20}/$folder"); done
   lra data fetch text --out "$folder/text" --sha256 "$sum" --timeout 1 --quiet "${urls[@]}"
 }
 
@@ -45,15 +45,16 @@ bad() {
 
 complete_downloads() {
   good plain good
-  good redirected to_good
-  # Three answers break off half-way; the second mirror is asked for the rest.
-  good resumed drop good
-  good second_mirror 404 good
-  good after_garbage garbage good
+  good redirected "good after a redirect"
+  # Two answers break off after a third; those that follow are asked for the rest.
+  good resumed "good, a third each time"
+  good second_mirror "status 404" good
+  good broken_mirror "reset half-way" good
+  good after_garbage "not HTTP" good
   # The server sends all again although a part was asked for.
   mkdir restarted
   head -c 1000 reviews.tar.gz >"$(raw restarted).part"
-  good restarted no_ranges
+  good restarted "good, ranges unknown"
   # What was begun belongs to another file.
   mkdir other
   head -c 1000 /dev/zero >"$(raw other).part"
@@ -69,31 +70,31 @@ resume_asks_for_the_rest() {
   mkdir rest
   head -c 1000 reviews.tar.gz >"$(raw rest).part"
   good rest good
-  "$LRA_PYTHON" -c "import urllib.request as u; print(u.urlopen('$base/ranges').read().decode())" |
-    tail -n 1 | grep -qx 'bytes=1000-' || fail "the rest was not asked for"
+  "$LRA_PYTHON" -c "import urllib.request as u; print(u.urlopen('$base/ranges/').read().decode())" |
+    tail -n 1 | grep -qx 'range: bytes=1000-' || fail "the rest was not asked for"
   passed "a part is not sent twice"
 }
 
 hostile_servers() {
   local status
-  for status in 401 403 404 410 500 503; do bad "status_$status" "answers $status" "$status"; done
-  bad loop "redirects" loop
-  bad to_file "rotocol" to_file
-  bad stall "imeout" stall
-  bad silent "imeout" silent
-  bad damaged "SHA-256" damaged
-  bad long "SHA-256" long
-  bad garbage "garbage" garbage
+  for status in 401 403 404 500 503; do bad "status_$status" "answers $status" "status $status"; done
+  bad loop "redirects" "redirects without end"
+  bad to_file "rotocol" "redirect to a file"
+  bad stall "imeout" "stall in the body"
+  bad silent "imeout" silence
+  bad damaged "SHA-256" "one bit is wrong"
+  bad long "SHA-256" "more than there is"
+  bad garbage "HTTP" "not HTTP"
   mkdir wrong
   head -c 1000 reviews.tar.gz >"$(raw wrong).part"
-  bad wrong "another part" wrong_range
-  bad all "/503: answers 503" 404 loop 503
+  bad wrong "another part" "206 from another place"
+  bad all "/all: answers 503" "status 404" "redirects without end" "status 503"
   passed "hostile servers"
 }
 
 bounded_size() {
   # The published size bounds what is taken: without --sha256 it holds.
-  expect_code 74 lra data fetch text --out endless/text --timeout 1 --quiet --url "$base/endless"
+  expect_code 74 lra data fetch text --out endless/text --timeout 1 --quiet --url "$base/body%20without%20end/endless"
   grep -q "sends more than 84,125,825 bytes" err || fail "endless: $(cat err)"
   [[ $(stat -c %s "$(raw endless).part") -le 84125825 ]] || fail "endless: too much was written"
   passed "an endless answer is cut"
@@ -119,7 +120,7 @@ stop_and_go_on() {
   local code=0
   mkdir stopped
   "$LRA_PROGRAM" data fetch text --out stopped/text --sha256 "$sum" --timeout 60 --quiet \
-    --url "$base/stall" 2>err &
+    --url "$base/stall%20in%20the%20body/stopped" 2>err &
   for ((i = 0; i < 100; ++i)); do
     if [[ -s $(raw stopped).part ]]; then break; fi
     sleep 0.1

@@ -3,9 +3,6 @@
 // Usage: bit_flips FLIPS SEED TASK=FOLDER... One file of one folder at a time, all folders alike
 // and all files of a folder alike, a random bit of it. Prints, per task, flips and how many were
 // caught; a flip that was not is named. Exit code 1 when there is one.
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
@@ -15,6 +12,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "flip_bit.h"
 #include "tasks/all.h"
 
 namespace {
@@ -49,23 +47,12 @@ std::string complaint(const Prepared& data) {
   return "";
 }
 
-void flip(const std::string& path, uint64_t bit) {
-  const int fd = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
-  char byte = 0;
-  const auto at = static_cast<off_t>(bit / 8);
-  bool done = fd >= 0 && ::pread(fd, &byte, 1, at) == 1;
-  byte = static_cast<char>(byte ^ (1 << (bit % 8)));
-  done = done && ::pwrite(fd, &byte, 1, at) == 1;
-  ::close(fd);
-  if (!done) throw std::runtime_error("cannot change " + path);
-}
-
 void attack(Prepared& data, std::mt19937_64& random) {
   const std::string& path = data.files[random() % data.files.size()];
   const uint64_t bit = random() % (std::filesystem::file_size(path) * 8);
-  flip(path, bit);
+  lra::faults::flip_bit(path, bit);
   const bool caught = !complaint(data).empty();
-  flip(path, bit);
+  lra::faults::flip_bit(path, bit);
   ++data.flips;
   data.caught += caught;
   if (!caught)

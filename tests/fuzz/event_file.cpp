@@ -1,5 +1,5 @@
 // TensorBoard events: whatever tags and texts are, the file is whole records with right checksums.
-// Covers: src/base/event_file.cpp
+// Covers: src/base/event_file.cpp Without: sync latest_time_in
 #include "base/event_file.h"
 
 #include <unistd.h>

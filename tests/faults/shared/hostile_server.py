@@ -1,16 +1,22 @@
 """An HTTP server that misbehaves in fifty ways. It speaks raw bytes: no library would send these.
 
 Each case is a function of (connection, request, content). A request has `begin`, the byte that the
-client asked to go on from, and `count`, how often this case and client were asked before.
+client asked to go on from, and `count`, how often this case and client were asked before. Run alone,
+it prints its port and serves a file:
+
+    hostile_server.py FILE        /CASE/CLIENT, CASE by number or name; /ranges/: what was asked for
 """
 import dataclasses
 import gzip
+import pathlib
 import re
 import socket
 import socketserver
 import struct
+import sys
 import threading
 import time
+import urllib.parse
 import zlib
 
 STALL_S = 15
@@ -289,29 +295,43 @@ class Handler(socketserver.BaseRequestHandler):
                 return
             data += got
         path = data.split(b" ")[1].decode("latin-1")
-        found = re.match(r"/(\d+)/([^&?]*)", path)
+        found = re.match(r"/([^/]+)/([^&?]*)", path)
         if not found:
+            return
+        if found[1] == "ranges":
+            body = "\n".join(self.server.ranges).encode()
+            self.request.sendall(head("200 OK", f"Content-Length: {len(body)}", "Connection: close") + body)
             return
         span = re.search(rb"(?i)range: bytes=(\d+)-", data)
         key = (found[1], found[2])
         with self.server.lock:
             count = self.server.counts[key] = self.server.counts.get(key, -1) + 1
+            self.server.ranges.append(span[0].decode().lower() if span else "")
         port = self.server.server_address[1]
         request = Request(int(span[1]) if span else 0, count, f"http://127.0.0.1:{port}{path}")
-        self.server.cases[int(found[1])](self.request, request, self.server.content)
+        name = urllib.parse.unquote(found[1])
+        send = list(CASES.values())[int(name)] if name.isdigit() else CASES[name]
+        send(self.request, request, self.server.content)
 
 
 class Server(socketserver.ThreadingTCPServer):
-    """Serves every case under /NUMBER/CLIENT."""
+    """Serves every case under /NUMBER/CLIENT and /NAME/CLIENT."""
     daemon_threads = True
     allow_reuse_address = True
     request_queue_size = 64
 
     def __init__(self, content):
         super().__init__(("127.0.0.1", 0), Handler)
-        self.content, self.cases, self.counts = content, list(CASES.values()), {}
+        self.content, self.counts, self.ranges = content, {}, []
         self.lock = threading.Lock()
         threading.Thread(target=self.serve_forever, daemon=True).start()
 
     def handle_error(self, request, client_address):
         pass  # clients that hang up are the point of it
+
+
+if __name__ == "__main__":
+    server = Server(pathlib.Path(sys.argv[1]).read_bytes())
+    print(server.server_address[1], flush=True)
+    while True:
+        time.sleep(3600)

@@ -1,0 +1,25 @@
+// Whether the checkpoints of a run will fit on its device: asked before the run, not hours later.
+#pragma once
+
+#include <cstdint>
+
+#include "training/flat_parameters.h"
+#include "training/run_folder.h"
+#include "training/train_config.h"
+
+namespace lra::training {
+
+// Bytes of one checkpoint, both files; an upper bound, at most 16 KiB and 600 bytes per parameter
+// tensor above what is written.
+uint64_t checkpoint_bytes(const FlatParameters& parameters);
+
+// Moments at which a run that is at `step` will still save, those after `step` up to the last.
+int64_t saves_ahead(const TrainConfig& train, int64_t step);
+
+// Throws lra::Error (exit code 2) when the device has no room for the checkpoints that the run will
+// keep at one time: train.keep_checkpoints, the best, and the one that is being written. What the
+// run has saved already counts as room.
+void refuse_without_room(const RunFolder& folder, const FlatParameters& parameters,
+                         const TrainConfig& train, int64_t step);
+
+}  // namespace lra::training
