@@ -57,6 +57,10 @@ void MetricsLog::train(int64_t step, const RunningMean& mean, double learning_ra
   events_.scalar("train/tokens_per_s", static_cast<float>(tokens_per_s), step);
 }
 
+void MetricsLog::bad_step(int64_t step, const std::string& kind, const std::string& fault) {
+  line(json_text({{"step", step}, {"kind", kind}, {"fault", fault}}));
+}
+
 void MetricsLog::evaluation(const std::string& split, const Evaluation& e) {
   line(json_text({{"step", e.step},
                   {"kind", split},
