@@ -12,7 +12,6 @@ import argparse
 import json
 import pathlib
 import random
-import subprocess
 import sys
 import tempfile
 
@@ -48,10 +47,9 @@ def train(model, shape, folder, threads):
     else:
         sets["task.validation"] = '"heldout"'
     words = ["train", task, model, "--preset", preset, "--data", folder / "data", "--out",
-             folder / f"{model}-{task}-{preset}-{length}", "--threads", threads, "--quiet", "--json"]
-    words += [word for key, value in sets.items() for word in ("--set", f"{key}={value}")]
-    done = subprocess.run([tables.PROGRAM, *map(str, words)], check=True, stdout=subprocess.PIPE)
-    return json.loads(done.stdout)
+             folder / f"{model}-{task}-{preset}-{length}", "--threads", threads]
+    return tables.run_json(
+        words + [word for key, value in sets.items() for word in ("--set", f"{key}={value}")])
 
 
 def estimate(model, shape, folder, threads):

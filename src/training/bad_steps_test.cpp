@@ -23,8 +23,8 @@ using ::testing::HasSubstr;
 constexpr int64_t kSteps = 30, kTrain = 30, kBatch = 4, kPoisonedAt = 2;
 constexpr char kMark = '~';  // in the first example of the training split and nowhere else
 
-// One review has a token that no other has, and the run goes on from a checkpoint in which that token
-// is poison: the steps whose batch holds the review are bad, and no other.
+// One review has a token that no other has, and the run goes on from a checkpoint in which that
+// token is poison: the steps whose batch holds the review are bad, and no other.
 class BadSteps : public TinyTraining {
  protected:
   BadSteps() {
@@ -162,10 +162,14 @@ TEST_F(BadSteps, AreTheSameToARunThatWasKilledAnywhere) {
 
 // Checkpoints that a signal asks for come at any step; going back to them would give other weights.
 TEST_F(BadSteps, AreTheSameWhateverElseIsSaved) {
+  begin_poisoned(config_of("roll_back", {"train.checkpoint_every=2"}), "whole");
+  // On with the same settings, but as few checkpoints kept as can be.
   const RunConfig config =
       config_of("roll_back", {"train.checkpoint_every=2", "train.keep_checkpoints=1"});
-  begin_poisoned(config, "whole");
-  begin_poisoned(config, "saved");
+  RunRecord before = read_record(folder("whole").record());
+  before.fingerprint = run(config, "unpoisoned").fingerprint;
+  write_record(before, folder("whole").record());
+  copy_killed_after("whole", "saved", kPoisonedAt);
   const RunRecord whole = resume(config, "whole");
   std::atomic<bool> ended = false;
   std::thread signaller([&] {

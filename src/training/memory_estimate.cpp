@@ -82,7 +82,8 @@ MemoryEstimate estimate_memory(const models::SequenceClassifier& model, Stepper&
       at_batch(infer(1).tensors, infer(2).tensors, config.eval_batch_size);
   const double tensors = std::max(at_batch(one.tensors, two.tensors, micro_batch), tensors_of_eval);
   // The heap has holes: it grows by more than the tensors do.
-  const double heap_per_byte = (two.resident - one.resident) / (two.tensors - one.tensors);
+  const double heap_per_byte =
+      std::max(1.0, (two.resident - one.resident) / (two.tensors - one.tensors));
   MemoryEstimate estimate;
   estimate.peak_bytes =
       static_cast<int64_t>(one.resident + heap_per_byte * (tensors - one.tensors));

@@ -23,6 +23,10 @@ TEST_F(RunEnd, IsAfterTheEpochsOrExamplesAskedFor) {
   EXPECT_EQ(epochs.planned_steps, 4);
   EXPECT_FALSE(epochs.ended_by.has_value());
   EXPECT_EQ(run(kept_run({"train.examples=33"}), "examples").steps, 5);
+  // The schedule is that of as many steps.
+  const RunRecord steps = run(kept_run({"train.steps=4", "train.schedule=cosine"}), "steps");
+  EXPECT_EQ(run(kept_run({"train.epochs=0.5", "train.schedule=cosine"}), "cosine").weights_hash,
+            steps.weights_hash);
 }
 
 TEST_F(RunEnd, ComesWithPatienceAndIsTheSameAfterAKill) {

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "base/parallel.h"
-#include "training/flat_parameters.h"
 #include "tasks/dataset.h"
+#include "training/flat_parameters.h"
 #include "training/run_config.h"
 
 namespace lra::training {

@@ -27,6 +27,11 @@ void refuse_empty_splits(const tasks::Task& task, const tasks::Dataset& dataset)
   }
 }
 
+TrainConfig with_steps(TrainConfig config, int64_t steps) {
+  config.steps = steps;
+  return config;
+}
+
 }  // namespace
 
 Trainer::Trainer(RunConfig config, RunFolder folder, TrainOptions options)
@@ -40,11 +45,11 @@ Trainer::Trainer(RunConfig config, RunFolder folder, TrainOptions options)
       parameters_(model_.parameter_list()),
       checkpoints_(folder_.checkpoints(), config_.train.keep_checkpoints),
       record_(new_record(config_, *task_, dataset_, options_.provenance)),
-      stepper_(model_, parameters_, config_.train, config_.seed),
+      stepper_(model_, parameters_, with_steps(config_.train, record_.planned_steps), config_.seed),
       guard_(config_.train),
       started_(monotonic_seconds()) {
   refuse_empty_splits(*task_, dataset_);
-  config_.train.steps = record_.planned_steps;
+  config_.train = with_steps(config_.train, record_.planned_steps);
   // Before anything is written: a run that is refused leaves nothing behind.
   if (config_.train.memory_check != "off") check_memory();
   options_.resume ? resume() : start();
@@ -64,11 +69,13 @@ void Trainer::check_memory() {
   const MemoryEstimate estimate =
       estimate_memory(model_, stepper_, task_->split(dataset_, "train"), shape_, config_.train);
   const int64_t available = available_memory_bytes();
+  if (config_.train.memory_check == "refuse") refuse_without_memory(estimate, available);
   record_.estimated_resident_bytes = estimate.peak_bytes;
   say("memory: about " + human_bytes(static_cast<uint64_t>(estimate.peak_bytes)) + ", of which " +
       human_bytes(static_cast<uint64_t>(estimate.extra_bytes)) + " are not taken yet; " +
-      human_bytes(static_cast<uint64_t>(available)) + " are available");
-  if (config_.train.memory_check == "refuse") refuse_without_memory(estimate, available);
+      human_bytes(static_cast<uint64_t>(available)) +
+      (estimate.extra_bytes > available ? " are available, which is too little"
+                                        : " are available"));
 }
 
 void Trainer::start() {
@@ -223,12 +230,13 @@ bool Trainer::recover(const std::string& fault, bool updated, Progress& bar) {
       metrics_->bad_step(progress_.step + 1, "skip", fault);
       bar.message(fault + ": its update is left out");
       return true;
-    case Remedy::kRollBack:
+    case Remedy::kRollBack: {
       const int64_t to = roll_back();
       metrics_->bad_step(progress_.step + 1, "roll_back", fault);
       bar.message(fault + ": back to the weights of step " + std::to_string(to) +
                   ", on with the step after it");
       return true;
+    }
   }
   return false;
 }
