@@ -10,6 +10,9 @@
 namespace lra::training {
 namespace {
 
+// Small models need more than two examples to stand out from what else the heap does.
+constexpr double kProbeBytes = 128 << 20;
+
 // The example that makes the longest batches.
 int64_t longest_example(const tasks::Split& split, int64_t num_towers) {
   int64_t longest = 0, length = -1;
@@ -42,8 +45,9 @@ Use use_of(const std::function<void()>& work) {
   return {static_cast<double>(memory.peak_bytes()), static_cast<double>(peak_resident_bytes())};
 }
 
-double at_batch(double one, double two, int64_t batch) {
-  return one + (two - one) * static_cast<double>(batch - 1);
+// The line through what batches of one and of `more` examples took.
+double at_batch(int64_t batch, double one, double of_more, int64_t more) {
+  return one + (of_more - one) * static_cast<double>(batch - 1) / static_cast<double>(more - 1);
 }
 
 }  // namespace
@@ -77,13 +81,15 @@ MemoryEstimate estimate_memory(const models::SequenceClassifier& model, Stepper&
     return {.peak_bytes = micro_batch > 1 ? 2 * peak - before : peak,
             .extra_bytes = micro_batch > 1 ? peak - before : 0};
   }
-  const Use two = train(2);
-  const double tensors_of_eval =
-      at_batch(infer(1).tensors, infer(2).tensors, config.eval_batch_size);
-  const double tensors = std::max(at_batch(one.tensors, two.tensors, micro_batch), tensors_of_eval);
+  const int64_t more = std::clamp<int64_t>(static_cast<int64_t>(kProbeBytes / one.tensors), 2,
+                                           std::max<int64_t>(2, micro_batch));
+  const Use of_more = train(more);
+  const double tensors =
+      std::max(at_batch(micro_batch, one.tensors, of_more.tensors, more),
+               at_batch(config.eval_batch_size, infer(1).tensors, infer(2).tensors, 2));
   // The heap has holes: it grows by more than the tensors do.
   const double heap_per_byte =
-      std::max(1.0, (two.resident - one.resident) / (two.tensors - one.tensors));
+      std::max(1.0, (of_more.resident - one.resident) / (of_more.tensors - one.tensors));
   MemoryEstimate estimate;
   estimate.peak_bytes =
       static_cast<int64_t>(one.resident + heap_per_byte * (tensors - one.tensors));

@@ -1,4 +1,4 @@
-// How much memory a run will take, from two small steps on its longest example.
+// How much memory a run will take, from two small batches of its longest example.
 #pragma once
 
 #include <cstdint>
@@ -15,10 +15,10 @@ struct MemoryEstimate {
   int64_t extra_bytes = 0;  // of these, what is not resident yet
 };
 
-// Computes gradients on batches of one and of two copies of the longest example of `split`, and
-// extends both tensors and resident memory linearly to the batches of `config`. Where already the
-// batch of two would not fit, the estimate is that of this batch. Changes nothing but the
-// gradients, and the peak that peak_resident_bytes() tells: it counts from here.
+// Computes gradients on one and on a few copies of the longest example of `split` (two, or as many
+// as hold 128 MB), and extends both tensors and resident memory linearly to the batches of
+// `config`. Where already two would not fit, the estimate is that of a batch of two. Changes
+// nothing but the gradients, and the peak that peak_resident_bytes() tells: it counts from here.
 MemoryEstimate estimate_memory(const models::SequenceClassifier& model, Stepper& stepper,
                                const tasks::Split& split, const TaskShape& shape,
                                const TrainConfig& config);
