@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cmath>
 #include <csignal>
+#include <set>
 #include <thread>
 
 #include "base/stop_flag.h"
@@ -129,11 +130,13 @@ TEST_F(BadSteps, SendTheRunBackToItsLastScheduledCheckpoint) {
   const RunConfig config = config_of("roll_back", {"train.checkpoint_every=2"});
   begin_poisoned(config, "run");
   const RunRecord record = resume(config, "run");
-  int64_t undone = 0;
-  for (const int64_t step : bad_steps()) undone += step - (step - 1) / 2 * 2;
+  std::set<int64_t> undone;
+  for (const int64_t step : bad_steps()) {
+    for (int64_t back = step; back > (step - 1) / 2 * 2; --back) undone.insert(back);
+  }
   EXPECT_EQ(record.status, RunStatus::kDone);
   EXPECT_EQ(record.roll_backs, static_cast<int64_t>(bad_steps().size()));
-  EXPECT_EQ(record.undone_steps, undone);
+  EXPECT_EQ(record.undone_steps, static_cast<int64_t>(undone.size()));
   EXPECT_FALSE(record.skipped_steps.has_value());
   EXPECT_THAT(logged("run", "roll_back"), ElementsAreArray(bad_steps()));
   expect_finite_checkpoints(config, "run", kSteps);

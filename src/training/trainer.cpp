@@ -243,15 +243,16 @@ bool Trainer::recover(const std::string& fault, bool updated, Progress& bar) {
 
 int64_t Trainer::roll_back() {
   const int64_t to = last_scheduled_checkpoint(config_.train, progress_.step);
-  progress_.health.undone += progress_.step + 1 - to;
+  int64_t updates = 0;  // in what is gone back to; steps may be undone that had undone others
   if (to > 0) {
-    (void)checkpoints_.load(to, parameters_);
+    updates = to - checkpoints_.load(to, parameters_).health.undone;
   } else {
     const FlatParameters fresh(config_.make_model(shape_).parameter_list());
     parameters_.values.copy_(fresh.values);
     parameters_.m.zero_();
     parameters_.v.zero_();
   }
+  progress_.health.undone = progress_.step + 1 - updates;
   return to;
 }
 
