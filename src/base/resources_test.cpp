@@ -77,8 +77,7 @@ TEST(MemoryGroups, OfVersion1AreReadAsWell) {
   write(group + "/memory.limit_in_bytes", "1000\n");
   write(group + "/memory.usage_in_bytes", "900\n");
   write(group + "/memory.stat", "inactive_file 1\ntotal_inactive_file 100\n");
-  const MemoryGroup found =
-      memory_group(scratch.file(""), "5:cpuset:/other\n4:cpu,memory:/user\n");
+  const MemoryGroup found = memory_group(scratch.file(""), "5:cpuset:/other\n4:cpu,memory:/user\n");
   EXPECT_EQ(found.limit, 1000);
   EXPECT_EQ(found.margin, 200);
 }

@@ -1,5 +1,7 @@
 #include "training/memory_estimate.h"
 
+#include <malloc.h>
+
 #include <algorithm>
 #include <functional>
 
@@ -11,7 +13,7 @@ namespace lra::training {
 namespace {
 
 // Small models need more than two examples to stand out from what else the heap does.
-constexpr double kProbeBytes = 128 << 20;
+constexpr double kProbeBytes = 256 << 20;
 
 // The example that makes the longest batches.
 int64_t longest_example(const tasks::Split& split, int64_t num_towers) {
@@ -83,13 +85,15 @@ MemoryEstimate estimate_memory(const models::SequenceClassifier& model, Stepper&
   }
   const int64_t more = std::clamp<int64_t>(static_cast<int64_t>(kProbeBytes / one.tensors), 2,
                                            std::max<int64_t>(2, micro_batch));
-  const Use of_more = train(more);
+  const Use of_more = train(more), eval_one = infer(1), eval_more = infer(more);
   const double tensors =
       std::max(at_batch(micro_batch, one.tensors, of_more.tensors, more),
-               at_batch(config.eval_batch_size, infer(1).tensors, infer(2).tensors, 2));
-  // The heap has holes: it grows by more than the tensors do.
+               at_batch(config.eval_batch_size, eval_one.tensors, eval_more.tensors, more));
+  // The heap has holes: it grows by more than the tensors do, and an evaluation after a step leaves
+  // others than the step alone.
   const double heap_per_byte =
-      std::max(1.0, (of_more.resident - one.resident) / (of_more.tensors - one.tensors));
+      std::max(1.0, (eval_more.resident - one.resident) / (of_more.tensors - one.tensors));
+  malloc_trim(0);  // the holes that the probes leave must not be added to those of the run
   MemoryEstimate estimate;
   estimate.peak_bytes =
       static_cast<int64_t>(one.resident + heap_per_byte * (tensors - one.tensors));

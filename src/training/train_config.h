@@ -91,7 +91,7 @@ struct TrainConfig {
       "keep only the input of each encoder block and compute the rest again in the backward pass: "
       "less memory, about a third more work, the same bits");
     f("memory_check", memory_check,
-      "before training, the memory it will take is estimated with batches of 1 and 2; when that is "
+      "before training, the memory it will take is estimated on a few examples; when that is "
       "more than there is: refuse, or warn and go on; off: no estimate",
       one_of({"refuse", "warn", "off"}));
     f("on_nonfinite", on_nonfinite,
