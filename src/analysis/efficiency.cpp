@@ -5,14 +5,13 @@
 #include <functional>
 #include <optional>
 
-#include "analysis/tensor_memory.h"
 #include "base/clock.h"
 #include "base/resources.h"
 #include "base/rng.h"
 #include "models/classifier.h"
-#include "ops/adam.h"
 #include "training/flat_parameters.h"
-#include "training/schedule.h"
+#include "training/stepper.h"
+#include "training/tensor_memory.h"
 
 namespace lra::analysis {
 namespace {
@@ -46,29 +45,28 @@ std::vector<double> timed_windows(const std::function<void()>& step,
 }  // namespace
 
 Measurement measure(const training::RunConfig& run, const EfficiencyOptions& options) {
-  std::optional<TensorMemory> memory(std::in_place);
+  std::optional<training::TensorMemory> memory(std::in_place);
   const TaskShape shape = run.make_task()->shape();
   models::SequenceClassifier model = run.make_model(shape);
   // Inference has no gradients and moments.
   std::optional<training::FlatParameters> parameters;
   if (options.train) parameters.emplace(model.parameter_list());
-  const models::TokenBatch tokens = random_tokens(shape, options.batch);
-  const at::Tensor labels = at::zeros({options.batch}, at::kLong);
-  const training::TrainConfig& t = run.train;
+  const training::Batch batch{.input = random_tokens(shape, options.batch),
+                              .labels_B = at::zeros({options.batch}, at::kLong),
+                              .num_tokens = options.batch * shape.num_towers * shape.length};
+  std::optional<training::Stepper> stepper;
+  if (options.train) stepper.emplace(model, *parameters, run.train, run.seed);
   int64_t step = 0;
   const auto train_step = [&] {
-    parameters->zero_gradients();
-    const models::StepRandom random{.training = true, .seed = run.seed, .step = step};
-    at::cross_entropy_loss(model.forward(tokens, random), labels).backward();
-    LRA_CHECK(std::isfinite(ops::gradient_norm(parameters->gradients)));
-    ops::adam_step(parameters->values, parameters->gradients, parameters->m, parameters->v,
-                   {training::learning_rate(t, step), t.beta1, t.beta2, t.eps, t.weight_decay},
-                   step, 1);
+    const training::StepLoss loss = stepper->gradients(std::span(&batch, 1), step);
+    LRA_CHECK(std::isfinite(loss.gradient_norm));
+    stepper->update(step, step, loss.gradient_norm);
+    LRA_CHECK(stepper->weights_are_finite());
     ++step;
   };
   const auto infer_step = [&] {
     const torch::NoGradGuard no_grad;
-    (void)model.forward(tokens, {});
+    (void)model.forward(batch.input, {});
   };
   const std::function<void()> one_step =
       options.train ? std::function<void()>(train_step) : infer_step;
@@ -86,7 +84,7 @@ Measurement measure(const training::RunConfig& run, const EfficiencyOptions& opt
           .length = shape.length,
           .batch = options.batch,
           .steps_per_s = median,
-          .tokens_per_s = median * static_cast<double>(tokens.tokens_BL.numel()),
+          .tokens_per_s = median * static_cast<double>(batch.num_tokens),
           .slowest_steps_per_s = rates.front(),
           .fastest_steps_per_s = rates.back(),
           .windows = options.windows,

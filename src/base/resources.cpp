@@ -7,7 +7,9 @@
 #include <algorithm>
 #include <cstdlib>
 #include <fstream>
+#include <iterator>
 #include <optional>
+#include <sstream>
 #include <string>
 
 namespace lra {
@@ -30,18 +32,46 @@ std::optional<int64_t> number_file(const std::string& path) {
   return value;
 }
 
-struct GroupMemory {
-  std::optional<int64_t> limit, used;
-};
-
-// The memory control group as seen from inside a container: version 2, then version 1.
-GroupMemory group_memory() {
-  const std::string root = "/sys/fs/cgroup/";
-  if (auto limit = number_file(root + "memory.max")) {
-    return {limit, number_file(root + "memory.current")};
+// The number behind `key` in a file of lines "key 123".
+int64_t field(const std::string& path, const std::string& key) {
+  std::ifstream in(path);
+  int64_t value = 0;
+  for (std::string name; in >> name >> value;) {
+    if (name == key) return value;
   }
-  return {number_file(root + "memory/memory.limit_in_bytes"),
-          number_file(root + "memory/memory.usage_in_bytes")};
+  return 0;
+}
+
+// Names of the files of a control group.
+struct GroupFiles {
+  const char *limit, *used, *reclaimable;
+};
+constexpr GroupFiles kVersion2 = {"/memory.max", "/memory.current", "inactive_file"};
+constexpr GroupFiles kVersion1 = {"/memory.limit_in_bytes", "/memory.usage_in_bytes",
+                                  "total_inactive_file"};
+
+void narrow(MemoryGroup& group, const std::string& folder, const GroupFiles& files) {
+  const auto limit = number_file(folder + files.limit), used = number_file(folder + files.used);
+  if (!limit) return;
+  group.limit = std::min(group.limit, *limit);
+  if (!used) return;
+  const int64_t reclaimable = field(folder + "/memory.stat", files.reclaimable);
+  group.margin = std::min(group.margin, std::max<int64_t>(0, *limit - *used + reclaimable));
+}
+
+// The group and those above it; in a container the mount itself stands for the container's group.
+void narrow_upwards(MemoryGroup& group, const std::string& mount, std::string path,
+                    const GroupFiles& files) {
+  for (; !path.empty() && path != "/"; path.resize(path.rfind('/'))) {
+    narrow(group, mount + path, files);
+  }
+  narrow(group, mount, files);
+}
+
+MemoryGroup own_memory_group() {
+  std::ifstream in("/proc/self/cgroup");
+  const std::string groups((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
+  return memory_group("/sys/fs/cgroup", groups);
 }
 
 }  // namespace
@@ -64,16 +94,30 @@ bool reset_peak_resident_bytes() {
   return done;
 }
 
+MemoryGroup memory_group(const std::string& mount, const std::string& groups) {
+  MemoryGroup group;
+  std::istringstream lines(groups);
+  for (std::string line; std::getline(lines, line);) {
+    // "0::/path" is version 2, "4:cpu,memory:/path" version 1.
+    const size_t names = line.find(':'), path = line.find(":/");
+    if (path == std::string::npos) continue;
+    const std::string controllers = "," + line.substr(names + 1, path - names - 1) + ",";
+    if (controllers == ",,") narrow_upwards(group, mount, line.substr(path + 1), kVersion2);
+    if (controllers.find(",memory,") != std::string::npos) {
+      narrow_upwards(group, mount + "/memory", line.substr(path + 1), kVersion1);
+    }
+  }
+  return group;
+}
+
 int64_t total_memory_bytes() {
   const int64_t machine = kilobytes_field("/proc/meminfo", "MemTotal:").value_or(0);
-  return std::min(machine, group_memory().limit.value_or(machine));
+  return std::min(machine, own_memory_group().limit);
 }
 
 int64_t available_memory_bytes() {
   const int64_t machine = kilobytes_field("/proc/meminfo", "MemAvailable:").value_or(0);
-  const GroupMemory group = group_memory();
-  if (!group.limit || !group.used) return machine;
-  return std::min(machine, std::max<int64_t>(0, *group.limit - *group.used));
+  return std::min(machine, own_memory_group().margin);
 }
 
 }  // namespace lra

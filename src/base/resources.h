@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 namespace lra {
 
@@ -11,6 +12,15 @@ int64_t peak_resident_bytes();
 // Makes the present size the peak. False when the kernel does not allow it; then the peak keeps
 // counting from the start of the process.
 bool reset_peak_resident_bytes();
+
+// What the memory control groups that a process is in allow: the least of each group and of those
+// above it. `margin` is what can still be allocated; file pages that the kernel would give up first
+// do not count as used.
+struct MemoryGroup {
+  int64_t limit = INT64_MAX, margin = INT64_MAX;
+};
+// `mount` is /sys/fs/cgroup, `groups` the text of /proc/self/cgroup; version 2, then version 1.
+MemoryGroup memory_group(const std::string& mount, const std::string& groups);
 
 // Of the machine, or of the control group (container) when that allows less.
 int64_t total_memory_bytes();

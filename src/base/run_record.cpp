@@ -89,6 +89,11 @@ void fields(auto& f, RunRecord& r) {
   f("total_seconds", r.total_seconds);
   f("train_tokens_per_s", r.train_tokens_per_s);
   f("peak_resident_bytes", r.peak_resident_bytes);
+  f("estimated_resident_bytes", r.estimated_resident_bytes);
+  f("ended_by", r.ended_by);
+  f("skipped_steps", r.skipped_steps);
+  f("roll_backs", r.roll_backs);
+  f("undone_steps", r.undone_steps);
   f("train", r.train);
   f("val", r.val);
   f("test", r.test);
@@ -242,6 +247,9 @@ class Reader {
     if (auto inner = in_.find_object(key)) from_object(std::move(*inner), value.emplace());
   }
   void take(const char* key, std::optional<int64_t>& value) { value = in_.find<int64_t>(key); }
+  void take(const char* key, std::optional<std::string>& value) {
+    value = in_.find<std::string>(key);
+  }
   template <typename T>
   void take(const char* key, std::vector<T>& list) {
     const Json& array = in_.array(key);

@@ -88,6 +88,13 @@ struct RunRecord {
   double total_seconds = 0;       // with evaluation and saving
   double train_tokens_per_s = 0;  // over all training steps of this run
   int64_t peak_resident_bytes = 0;
+  // What peak_resident_bytes was expected to be. Absent without train.memory_check.
+  std::optional<int64_t> estimated_resident_bytes = {};
+  // Why training ended before planned_steps although the run is done; absent when it did not.
+  std::optional<std::string> ended_by = {};
+  // Bad steps (train.on_nonfinite) whose update was left out, roll-backs, and the steps that these
+  // left out. Absent when there was none.
+  std::optional<int64_t> skipped_steps = {}, roll_backs = {}, undone_steps = {};
   std::optional<Evaluation> train, val, test, best_val;
   std::vector<Evaluation> val_curve;
   std::vector<Measurement> measurements;

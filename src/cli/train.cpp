@@ -40,6 +40,13 @@ void print_summary(const RunRecord& r, const std::string& folder) {
               to_string(r.status).c_str(), thousands(r.steps).c_str(),
               thousands(r.planned_steps).c_str());
   if (!r.failure.empty()) std::printf("  %s\n", r.failure.c_str());
+  if (r.ended_by) std::printf("  ended early     %s\n", r.ended_by->c_str());
+  if (r.skipped_steps)
+    std::printf("  left out       %s bad steps\n", thousands(*r.skipped_steps).c_str());
+  if (r.roll_backs) {
+    std::printf("  rolled back    %s times, %s steps left out\n", thousands(*r.roll_backs).c_str(),
+                thousands(r.undone_steps.value_or(0)).c_str());
+  }
   if (r.test) {
     std::printf("  test accuracy  %s on %s examples (weights: %s)\n",
                 percent(r.test->accuracy).c_str(), thousands(r.test->num_examples).c_str(),

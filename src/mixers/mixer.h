@@ -30,7 +30,8 @@ struct MixerShape {
 struct MixerContext {
   at::Tensor mask_BL;            // uint8, 1 = token, 0 = padding; undefined: no padding
   double attention_dropout = 0;  // 0 outside training
-  uint64_t key = 0;              // for everything random in this layer at this step
+  uint64_t key = 0;              // for what is random in this layer, step and micro-batch
+  uint64_t step_key = 0;         // for what all examples of the step share in this layer
   bool training = false;         // noise that a mechanism adds while it learns
   int64_t step = 0;              // of training, for what is drawn again every so many steps
 };

@@ -23,7 +23,7 @@
 // hashing grows with L^2: it is as large as the scores at a length of about chunk^2.
 //
 // R of head h and round r: normal numbers, rounded to float32, row by row from RandomStream(
-// derive_key(key, kMixer, h, r)); key = derive_key(context.key, kMixer) while training and
+// derive_key(key, kMixer, h, r)); key = derive_key(context.step_key, kMixer) while training and
 // derive_key(0, kMixer, layer) otherwise. Attention dropout of round r: the operator's, with
 // derive_key(context.key, kDropout, r) and the places in the sorted order; the benchmark's own code
 // takes the rate and does not use it (docs/deviations.md, 9 and 19).
@@ -120,8 +120,9 @@ class Reformer : public Mixer {
   }
 
   std::vector<Tensor> hash_rounds(const Tensor& q_BLHE, const MixerContext& context) const {
-    const Tensor drawn =
-        context.training ? rotations(derive_key(context.key, RandomUse::kMixer)) : fixed_rotations_;
+    const Tensor drawn = context.training
+                             ? rotations(derive_key(context.step_key, RandomUse::kMixer))
+                             : fixed_rotations_;
     const Tensor buckets =
         ops::hash_buckets(q_BLHE, drawn.to(ops::wide_type(q_BLHE)), context.mask_BL);
     return ops::sorted_runs(buckets, config_.buckets,

@@ -180,6 +180,7 @@ constexpr Conformance kTraining{"reformer", training_oracle,
 TEST(Reformer, HashesByTheKeyOfTheStepWhileTraining) {
   for (const uint64_t key : {uint64_t{1}, kKey}) {
     MixerContext context{ragged_mask(33), 0.2, key};
+    context.step_key = key;
     context.training = true;
     expect_definition(kTraining, context, 33);
   }

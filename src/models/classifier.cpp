@@ -10,8 +10,8 @@ constexpr int64_t kClsPositions = 1;
 SequenceClassifier::SequenceClassifier(const TaskShape& shape, const ModelConfig& config,
                                        const mixers::MixerSpec& spec,
                                        const ConfigTable& mixer_config, uint64_t seed,
-                                       at::ScalarType activations)
-    : activations_(activations),
+                                       const Execution& execution)
+    : activations_(execution.activations),
       has_cls_(config.pooling == "cls"),
       pooling_(config.pooling),
       pair_features_(shape.num_towers == 2 ? config.pair_features : "") {
@@ -21,7 +21,8 @@ SequenceClassifier::SequenceClassifier(const TaskShape& shape, const ModelConfig
   embedding_ = register_module(
       "embedding", std::make_shared<Embedding>(config, shape.vocabulary, max_positions, init));
   encoder_ = register_module(
-      "encoder", std::make_shared<Encoder>(config, spec, mixer_config, max_positions, init));
+      "encoder", std::make_shared<Encoder>(config, spec, mixer_config, max_positions, init,
+                                           execution.recompute));
   const int64_t vectors = pair_features_.empty() ? 1 : pair_features_ == "nli" ? 4 : 2;
   head_ = register_module("head", std::make_shared<ClassifierHead>(
                                       config, vectors * config.embed_dim, shape.num_classes, init));

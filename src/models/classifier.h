@@ -20,13 +20,19 @@ struct TokenBatch {
   at::Tensor lengths_B;  // int32: valid tokens per row; undefined: every position is valid
 };
 
+// How a model computes, apart from what it computes.
+struct Execution {
+  // What embedding and encoder hand on, float32 or bfloat16; parameters, pooled vectors and logits
+  // are float32.
+  at::ScalarType activations = at::kFloat;
+  bool recompute = false;  // activations of encoder blocks again in the backward pass: same bits
+};
+
 class SequenceClassifier : public torch::nn::Module {
  public:
-  // `activations` is what embedding and encoder hand on, float32 or bfloat16; parameters, pooled
-  // vectors and logits are float32.
   SequenceClassifier(const TaskShape& shape, const ModelConfig& config,
                      const mixers::MixerSpec& spec, const ConfigTable& mixer_config, uint64_t seed,
-                     at::ScalarType activations = at::kFloat);
+                     const Execution& execution = {});
 
   // -> logits [B, num_classes], float32.
   at::Tensor forward(const TokenBatch& batch, const StepRandom& random) const;

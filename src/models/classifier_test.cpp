@@ -193,7 +193,8 @@ TEST(SequenceClassifier, GivesFloat32LogitsOfBf16ActivationsNearThoseOfFp32) {
     for (const char* pooling : {"cls", "mean"}) {
       SCOPED_TRACE(testing::Message() << spec->name << " " << pooling);
       const SequenceClassifier bf16(kSmallShape, small_config(pooling), *spec,
-                                    parse_toml("", "model.toml"), 1, at::kBFloat16);
+                                    parse_toml("", "model.toml"), 1,
+                                    {.activations = at::kBFloat16});
       const auto fp32 = make(kSmallShape, small_config(pooling), std::string(spec->name));
       const Tensor logits = bf16.forward(batch, {.training = true}),
                    same = fp32.forward(batch, {.training = true});

@@ -1,5 +1,6 @@
 #include "models/encoder.h"
 
+#include "models/recompute.h"
 #include "ops/feed_forward.h"
 #include "ops/pointwise.h"
 
@@ -39,8 +40,12 @@ EncoderBlock::EncoderBlock(const ModelConfig& config, const mixers::MixerSpec& s
 at::Tensor EncoderBlock::forward(const at::Tensor& x_BLD, const at::Tensor& mask_BL,
                                  const StepRandom& random) const {
   const double rate = random.rate(dropout_);
-  const mixers::MixerContext context{mask_BL, random.rate(attention_dropout_),
-                                     random.key(layer_, kMixer), random.training, random.step};
+  const mixers::MixerContext context{.mask_BL = mask_BL,
+                                     .attention_dropout = random.rate(attention_dropout_),
+                                     .key = random.key(layer_, kMixer),
+                                     .step_key = random.step_key(layer_, kMixer),
+                                     .training = random.training,
+                                     .step = random.step};
   const at::Tensor mixed = mixer_->forward(norm1_->forward(x_BLD), context);
   const at::Tensor x = ops::dropout_add(mixed, x_BLD, rate, random.key(layer_, kMixerOutput));
   const at::Tensor hidden = mlp_->forward(norm2_->forward(x), rate, random.key(layer_, kMlpHidden));
@@ -48,8 +53,9 @@ at::Tensor EncoderBlock::forward(const at::Tensor& x_BLD, const at::Tensor& mask
 }
 
 Encoder::Encoder(const ModelConfig& config, const mixers::MixerSpec& spec,
-                 const ConfigTable& mixer_config, int64_t max_positions,
-                 mixers::Initializer& init) {
+                 const ConfigTable& mixer_config, int64_t max_positions, mixers::Initializer& init,
+                 bool recompute)
+    : recompute_(recompute) {
   if (config.qkv_dim % config.heads != 0) {
     throw Error({.where = "model.heads",
                  .what = std::to_string(config.heads) + " heads do not divide qkv_dim " +
@@ -72,7 +78,10 @@ Encoder::Encoder(const ModelConfig& config, const mixers::MixerSpec& spec,
 
 at::Tensor Encoder::forward(at::Tensor x_BLD, const at::Tensor& mask_BL,
                             const StepRandom& random) const {
-  for (const auto& block : blocks_) x_BLD = block->forward(x_BLD, mask_BL, random);
+  for (const auto& block : blocks_) {
+    const auto run = [=](const at::Tensor& x) { return block->forward(x, mask_BL, random); };
+    x_BLD = recompute_ ? recomputed(x_BLD, run) : run(x_BLD);
+  }
   return norm_->forward(x_BLD);
 }
 

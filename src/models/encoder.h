@@ -44,11 +44,13 @@ class EncoderBlock : public torch::nn::Module {
 // The blocks, then one layer norm.
 class Encoder : public torch::nn::Module {
  public:
+  // With `recompute` a block keeps only its input for the backward pass, and runs again there.
   Encoder(const ModelConfig& config, const mixers::MixerSpec& spec, const ConfigTable& mixer_config,
-          int64_t max_positions, mixers::Initializer& init);
+          int64_t max_positions, mixers::Initializer& init, bool recompute = false);
   at::Tensor forward(at::Tensor x_BLD, const at::Tensor& mask_BL, const StepRandom& random) const;
 
  private:
+  bool recompute_;
   std::vector<std::shared_ptr<EncoderBlock>> blocks_;
   std::shared_ptr<mixers::LayerNorm> norm_;
 };

@@ -38,6 +38,12 @@ void add_result(const RunRecord& run, Facts& facts) {
   facts.add("best validation", evaluation_text(run.best_val));
   facts.add("training", evaluation_text(run.train));
   facts.add("steps", thousands(run.steps) + " of " + thousands(run.planned_steps));
+  if (run.ended_by) facts.add("ended early", *run.ended_by);
+  if (run.skipped_steps) facts.add("bad steps left out", thousands(*run.skipped_steps));
+  if (run.roll_backs) {
+    facts.add("rolled back", thousands(*run.roll_backs) + " times, " +
+                                 thousands(run.undone_steps.value_or(0)) + " steps left out");
+  }
   facts.add_count("parameters", run.num_parameters);
   facts.add("division",
             run.division_reason.empty() ? run.division : run.division + ": " + run.division_reason);

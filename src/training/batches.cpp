@@ -47,13 +47,15 @@ Batch make_batch(const tasks::Split& split, std::span<const int64_t> indices,
 }
 
 BatchLoader::BatchLoader(tasks::Split split, TaskShape shape, tasks::BatchOrder order,
-                         int64_t first_step, bool trim, int64_t prefetch)
+                         int64_t first_step, bool trim, int64_t prefetch, int64_t parts)
     : split_(std::move(split)),
       shape_(shape),
       order_(order),
       trim_(trim),
       prefetch_(static_cast<size_t>(prefetch)),
+      parts_(parts),
       next_step_(first_step) {
+  LRA_CHECK(1 <= parts && parts <= order.batch());
   if (prefetch_ > 0) worker_ = std::thread([this] { run(); });
 }
 
@@ -66,10 +68,17 @@ BatchLoader::~BatchLoader() {
   if (worker_.joinable()) worker_.join();
 }
 
-Batch BatchLoader::load(int64_t step) const {
+std::vector<Batch> BatchLoader::load(int64_t step) const {
   std::vector<int64_t> indices(static_cast<size_t>(order_.batch()));
   order_.fill(step, indices);
-  return make_batch(split_, indices, shape_, trim_);
+  std::vector<Batch> parts;
+  for (int64_t part = 0; part < parts_; ++part) {
+    const auto begin = static_cast<size_t>(part * order_.batch() / parts_),
+               end = static_cast<size_t>((part + 1) * order_.batch() / parts_);
+    parts.push_back(
+        make_batch(split_, std::span(indices).subspan(begin, end - begin), shape_, trim_));
+  }
+  return parts;
 }
 
 void BatchLoader::run() {
@@ -82,9 +91,9 @@ void BatchLoader::run() {
       step = next_step_++;
     }
     try {
-      Batch batch = load(step);
+      std::vector<Batch> batches = load(step);
       const std::lock_guard lock(mutex_);
-      ready_.push_back(std::move(batch));
+      ready_.push_back(std::move(batches));
     } catch (...) {
       const std::lock_guard lock(mutex_);
       failure_ = std::current_exception();
@@ -94,15 +103,15 @@ void BatchLoader::run() {
   }
 }
 
-Batch BatchLoader::next() {
+std::vector<Batch> BatchLoader::next() {
   if (prefetch_ == 0) return load(next_step_++);
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [&] { return !ready_.empty() || failure_; });
   if (ready_.empty()) std::rethrow_exception(failure_);
-  Batch batch = std::move(ready_.front());
+  std::vector<Batch> batches = std::move(ready_.front());
   ready_.pop_front();
   changed_.notify_all();
-  return batch;
+  return batches;
 }
 
 }  // namespace lra::training

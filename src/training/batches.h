@@ -9,6 +9,7 @@
 #include <mutex>
 #include <span>
 #include <thread>
+#include <vector>
 
 #include "base/task_shape.h"
 #include "models/classifier.h"
@@ -29,20 +30,22 @@ struct Batch {
 Batch make_batch(const tasks::Split& split, std::span<const int64_t> indices,
                  const TaskShape& shape, bool trim);
 
-// Batches of the steps from `first_step` on. Which examples a step takes is a function of the order
-// alone, so the stream is the same with any `prefetch` and after any resume.
+// The steps from `first_step` on, each as its `parts` micro-batches (1 to the size of a batch): its
+// examples in their order, cut into parts whose sizes differ by one at most. Which examples a step
+// takes is a function of the order alone, so the stream is the same with any `prefetch` and `parts`
+// and after any resume.
 class BatchLoader {
  public:
   BatchLoader(tasks::Split split, TaskShape shape, tasks::BatchOrder order, int64_t first_step,
-              bool trim, int64_t prefetch);
+              bool trim, int64_t prefetch, int64_t parts = 1);
   ~BatchLoader();
   BatchLoader(const BatchLoader&) = delete;
   BatchLoader& operator=(const BatchLoader&) = delete;
 
-  Batch next();
+  std::vector<Batch> next();
 
  private:
-  Batch load(int64_t step) const;
+  std::vector<Batch> load(int64_t step) const;
   void run();
 
   const tasks::Split split_;
@@ -50,11 +53,12 @@ class BatchLoader {
   const tasks::BatchOrder order_;
   const bool trim_;
   const size_t prefetch_;
+  const int64_t parts_;
   int64_t next_step_;
 
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::deque<Batch> ready_;
+  std::deque<std::vector<Batch>> ready_;
   std::exception_ptr failure_;
   bool stopping_ = false;
   std::thread worker_;

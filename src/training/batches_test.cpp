@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <future>
+#include <map>
 
 #include "base/scratch_folder.h"
 #include "training/test_runs.h"
@@ -132,8 +133,29 @@ TEST_F(Loader, GivesTheSameStreamWithAnyPrefetchAndFromAnyStep) {
       for (int64_t step = first_step; step < first_step + 12; ++step) {
         std::vector<int64_t> indices(kBatch);
         order.fill(step, indices);
-        expect_same(loader.next(), make_batch(split_, indices, shape_, true));
+        const std::vector<Batch> parts = loader.next();
+        ASSERT_EQ(parts.size(), 1u);
+        expect_same(parts[0], make_batch(split_, indices, shape_, true));
       }
+    }
+  }
+}
+
+TEST_F(Loader, CutsAStepIntoPartsOfNearlyOneSize) {
+  const tasks::BatchOrder order(kExamples, kBatch, 11);
+  std::vector<int64_t> indices(kBatch);
+  order.fill(2, indices);
+  for (const auto& [num_parts, sizes] :
+       std::map<int64_t, std::vector<size_t>>{{2, {2, 3}}, {3, {1, 2, 2}}, {5, {1, 1, 1, 1, 1}}}) {
+    SCOPED_TRACE(num_parts);
+    BatchLoader loader(split_, shape_, order, 2, true, 1, num_parts);
+    const std::vector<Batch> parts = loader.next();
+    ASSERT_EQ(parts.size(), sizes.size());
+    size_t begin = 0;
+    for (size_t i = 0; i < sizes.size(); begin += sizes[i], ++i) {
+      const auto expected =
+          make_batch(split_, std::span(indices).subspan(begin, sizes[i]), shape_, true);
+      expect_same(parts[i], expected);
     }
   }
 }

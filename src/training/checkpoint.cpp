@@ -55,15 +55,34 @@ std::string hash_of_file(const std::vector<TensorView>& tensors, Metadata metada
   return to_hex(hash128(json_text({metadata, entries, data_hash})));
 }
 
+Json health_json(const Health& h) {
+  return {{"skipped", h.skipped},       {"skipped_in_a_row", h.skipped_in_a_row},
+          {"roll_backs", h.roll_backs}, {"undone", h.undone},
+          {"mean_loss", h.mean_loss},   {"mean_norm", h.mean_norm},
+          {"num_good", h.num_good}};
+}
+
+Health health_of(std::optional<JsonFields> fields) {
+  if (!fields) return {};
+  return {.skipped = fields->get<int64_t>("skipped"),
+          .skipped_in_a_row = fields->get<int64_t>("skipped_in_a_row"),
+          .roll_backs = fields->get<int64_t>("roll_backs"),
+          .undone = fields->get<int64_t>("undone"),
+          .mean_loss = fields->get<double>("mean_loss"),
+          .mean_norm = fields->get<double>("mean_norm"),
+          .num_good = fields->get<int64_t>("num_good")};
+}
+
 Metadata metadata_of(const TrainProgress& p) {
-  const Json progress = {{"step", p.step},
-                         {"tokens", p.tokens},
-                         {"last_eval_step", p.last_eval_step},
-                         {"best_accuracy", p.best_accuracy},
-                         {"best_step", p.best_step},
-                         {"loss_sum", p.mean.loss_sum},
-                         {"correct", p.mean.correct},
-                         {"count", p.mean.count}};
+  Json progress = {{"step", p.step},
+                   {"tokens", p.tokens},
+                   {"last_eval_step", p.last_eval_step},
+                   {"best_accuracy", p.best_accuracy},
+                   {"best_step", p.best_step},
+                   {"loss_sum", p.mean.loss_sum},
+                   {"correct", p.mean.correct},
+                   {"count", p.mean.count}};
+  if (p.health != Health{}) progress["health"] = health_json(p.health);
   return {{"format", "pt"}, {"lra.progress", json_text(progress)}};
 }
 
@@ -94,7 +113,8 @@ TrainProgress progress_of(const SafetensorsFile& file) {
           .best_step = fields.get<int64_t>("best_step"),
           .mean = {.loss_sum = fields.get<double>("loss_sum"),
                    .correct = fields.get<int64_t>("correct"),
-                   .count = fields.get<int64_t>("count")}};
+                   .count = fields.get<int64_t>("count")},
+          .health = health_of(fields.find_object("health"))};
 }
 
 // Views of `flat`, one per parameter, named prefix + name.
@@ -189,7 +209,7 @@ CheckpointStore::CheckpointStore(std::string folder, int64_t keep)
     : folder_(std::move(folder)), keep_(keep) {}
 
 std::string CheckpointStore::save(const FlatParameters& parameters, const TrainProgress& progress,
-                                  bool is_best) {
+                                  bool is_best, int64_t also_kept) {
   const std::string name = kStepPrefix + std::to_string(progress.step),
                     final_path = folder_of(name);
   const std::string partial = final_path + ".partial";
@@ -207,7 +227,7 @@ std::string CheckpointStore::save(const FlatParameters& parameters, const TrainP
   sync_folder(folder_);
   // What cannot be removed, here and below, costs space, not results.
   remove_tree(partial);
-  remove_old(progress);
+  remove_old(progress, also_kept);
   return hash;
 }
 
@@ -252,13 +272,13 @@ std::vector<int64_t> CheckpointStore::steps() const {
   return found;
 }
 
-void CheckpointStore::remove_old(const TrainProgress& progress) const {
+void CheckpointStore::remove_old(const TrainProgress& progress, int64_t also_kept) const {
   std::vector<int64_t> all = steps();
   std::erase_if(all, [&](int64_t step) { return step > progress.step; });
   const auto removable = static_cast<int64_t>(all.size()) - keep_;
   for (int64_t i = 0; i < removable; ++i) {
     const int64_t step = all[static_cast<size_t>(i)];
-    if (step == progress.best_step) continue;
+    if (step == progress.best_step || step == also_kept) continue;
     // Renamed first: a kill while it is removed must not leave half of it under its name.
     const std::string path = folder_of(kStepPrefix + std::to_string(step));
     if (::rename(path.c_str(), (path + ".partial").c_str()) == 0) {
@@ -267,19 +287,23 @@ void CheckpointStore::remove_old(const TrainProgress& progress) const {
   }
 }
 
+TrainProgress CheckpointStore::load(int64_t step, FlatParameters& parameters) const {
+  const std::string folder = folder_of(kStepPrefix + std::to_string(step));
+  const auto moments = SafetensorsFile::open(folder + "/optimizer.safetensors");
+  check_contents(moments, 2 * parameters.parts().size());
+  const TrainProgress progress = load_weights(folder + "/model.safetensors", parameters);
+  check_progress(moments, progress, step);
+  read_into(moments, parameters, parameters.m, "m.");
+  read_into(moments, parameters, parameters.v, "v.");
+  return progress;
+}
+
 std::optional<TrainProgress> CheckpointStore::load_latest(
     FlatParameters& parameters, std::vector<std::string>* problems) const {
   const std::vector<int64_t> all = steps();
   for (auto step = all.rbegin(); step != all.rend(); ++step) {
-    const std::string folder = folder_of(kStepPrefix + std::to_string(*step));
     try {
-      const auto moments = SafetensorsFile::open(folder + "/optimizer.safetensors");
-      check_contents(moments, 2 * parameters.parts().size());
-      const TrainProgress progress = load_weights(folder + "/model.safetensors", parameters);
-      check_progress(moments, progress, *step);
-      read_into(moments, parameters, parameters.m, "m.");
-      read_into(moments, parameters, parameters.v, "v.");
-      return progress;
+      return load(*step, parameters);
     } catch (const Error& error) {
       if (error.code() == ExitCode::kIoError) throw;
       problems->push_back(error.what());

@@ -14,6 +14,7 @@
 
 #include "training/flat_parameters.h"
 #include "training/running_mean.h"
+#include "training/step_guard.h"
 
 namespace lra::training {
 
@@ -26,6 +27,7 @@ struct TrainProgress {
   double best_accuracy = -1;  // on validation
   int64_t best_step = -1;
   RunningMean mean = {};  // of the steps since the last line of metrics
+  Health health = {};     // written only when something is in it
   bool operator==(const TrainProgress&) const = default;
 };
 
@@ -36,8 +38,10 @@ class CheckpointStore {
   CheckpointStore(std::string folder, int64_t keep);
 
   // Returns the hash of the weights, 32 hex digits. Throws lra::Error (exit code 74) when the
-  // checkpoint is not durable; those before it are untouched then.
-  std::string save(const FlatParameters& parameters, const TrainProgress& progress, bool is_best);
+  // checkpoint is not durable; those before it are untouched then. The checkpoint of step
+  // `also_kept` stays, however old it is.
+  std::string save(const FlatParameters& parameters, const TrainProgress& progress, bool is_best,
+                   int64_t also_kept = -1);
 
   // Puts the newest readable checkpoint into `parameters`; a damaged one is reported into
   // `problems` and the one before it is used. Empty when there is none at all, or none that can be
@@ -46,6 +50,10 @@ class CheckpointStore {
   // answer.
   std::optional<TrainProgress> load_latest(FlatParameters& parameters,
                                            std::vector<std::string>* problems) const;
+
+  // Puts weights and moments of one step into `parameters`. Throws lra::Error when they cannot be
+  // read or are those of another step.
+  TrainProgress load(int64_t step, FlatParameters& parameters) const;
 
   // The weights of progress.best_step. Throws lra::Error when they cannot be read or are those of
   // another step.
@@ -60,7 +68,7 @@ class CheckpointStore {
   std::string folder_of(const std::string& name) const { return folder_ + "/" + name; }
 
  private:
-  void remove_old(const TrainProgress& progress) const;
+  void remove_old(const TrainProgress& progress, int64_t also_kept) const;
   void remove_unfinished() const;      // what a run that was killed while it saved has left
   std::vector<int64_t> steps() const;  // ascending
 

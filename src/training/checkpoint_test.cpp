@@ -136,6 +136,35 @@ TEST_F(Checkpoint, KeepsTheNewestAndTheBest) {
   EXPECT_TRUE(at::equal(best.values, parameters(2).values));
 }
 
+TEST_F(Checkpoint, KeepsAnOldOneThatIsStillNeeded) {
+  for (int64_t step = 1; step <= 6; ++step) {
+    store_.save(parameters(static_cast<uint64_t>(step)), progress_at(step), step == 1, 2);
+  }
+  FlatParameters loaded = parameters(50);
+  EXPECT_EQ(store_.load(2, loaded).step, 2);
+  EXPECT_EQ(bits_of(loaded), bits_of(parameters(2)));
+  EXPECT_THROW((void)store_.load(3, loaded), Error);
+}
+
+TEST_F(Checkpoint, KnowsOfBadStepsOnceThereWereAny) {
+  store_.save(parameters(1), progress_at(1), false);
+  const auto text = [&](int64_t step) {
+    return SafetensorsFile::open(file(step, "model")).metadata().at("lra.progress");
+  };
+  EXPECT_EQ(text(1).find("health"), std::string::npos) << "other checkpoints stay as they were";
+  TrainProgress progress = progress_at(2);
+  progress.health = {.skipped = 1,
+                     .skipped_in_a_row = 2,
+                     .roll_backs = 3,
+                     .undone = 4,
+                     .mean_loss = 1.0 / 3,
+                     .mean_norm = 1.0 / 7,
+                     .num_good = 5};
+  store_.save(parameters(2), progress, false);
+  FlatParameters loaded = parameters(50);
+  EXPECT_TRUE(load(loaded) == progress);
+}
+
 TEST_F(Checkpoint, ReplacesAStepThatIsSavedTwice) {
   store_.save(parameters(1), progress_at(4), false);
   store_.save(parameters(2), progress_at(4), true);

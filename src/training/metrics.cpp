@@ -80,6 +80,10 @@ void MetricsLog::train(int64_t step, const RunningMean& mean, double learning_ra
   events_.flush();
 }
 
+void MetricsLog::bad_step(int64_t step, const std::string& kind, const std::string& fault) {
+  line(json_text({{"step", step}, {"kind", kind}, {"fault", fault}}));
+}
+
 void MetricsLog::evaluation(const std::string& split, const Evaluation& e) {
   line(json_text({{"step", e.step},
                   {"kind", split},

@@ -23,6 +23,8 @@ class MetricsLog {
 
   void train(int64_t step, const RunningMean& mean, double learning_rate, double tokens_per_s,
              double gradient_norm);
+  // A step whose update was left out, and what was done: kind "skip" or "roll_back".
+  void bad_step(int64_t step, const std::string& kind, const std::string& fault);
   void evaluation(const std::string& split, const Evaluation& evaluation);
   // TensorBoard only: the settings by which it compares runs, and how the run ended.
   void settings(const ConfigTable& config);

@@ -7,6 +7,7 @@
 #include "base/hash.h"
 #include "mixers/all.h"
 #include "tasks/all.h"
+#include "training/budget.h"
 
 namespace lra::training {
 namespace {
@@ -129,6 +130,7 @@ RunConfig from_sections(const std::string& task, const std::string& model,
                 .train = {}};
   run.model_config = read_config<models::ModelConfig>(section(settings, "model"), "model");
   run.train = read_config<TrainConfig>(section(settings, "train"), "train");
+  check_train_config(run.train);
   // Made once here so that a bad key is refused before anything starts.
   (void)run.task_spec().make(section(settings, "task"));
   mixers::Initializer init(0);
@@ -149,8 +151,10 @@ std::unique_ptr<tasks::Task> RunConfig::make_task() const {
 }
 
 models::SequenceClassifier RunConfig::make_model(const TaskShape& shape) const {
-  return {shape,          model_config, mixer_spec(),
-          mixer_settings, seed,         train.precision == "bf16" ? at::kBFloat16 : at::kFloat};
+  const models::Execution execution{
+      .activations = train.precision == "bf16" ? at::kBFloat16 : at::kFloat,
+      .recompute = train.recompute};
+  return {shape, model_config, mixer_spec(), mixer_settings, seed, execution};
 }
 
 ConfigTable RunConfig::to_table() const {

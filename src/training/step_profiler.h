@@ -3,10 +3,19 @@
 // them.
 #pragma once
 
+#include <ATen/record_function.h>
+
 #include <cstdint>
 #include <string>
 
 namespace lra::training {
+
+// Gives `part` a name in the trace; costs nothing without one.
+template <typename Part>
+auto traced(const char* name, const Part& part) {
+  RECORD_USER_SCOPE(name);
+  return part();
+}
 
 struct ProfileOptions {
   std::string path;       // empty: no trace

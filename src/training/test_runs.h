@@ -8,6 +8,7 @@
 
 #include "base/parallel.h"
 #include "tasks/dataset.h"
+#include "training/flat_parameters.h"
 #include "training/run_config.h"
 
 namespace lra::training {
@@ -40,6 +41,18 @@ inline RunConfig tiny_run(const std::vector<std::string>& sets = {},
       "train.checkpoint_every=1"};
   all.insert(all.end(), sets.begin(), sets.end());
   return resolve_run("listops", model, "small", seed, {}, all);
+}
+
+// Weights of one token so large, though finite, that a forward pass over that token is not:
+// what dropout keeps of them is infinite, and without it so is the sum of their squares.
+inline void poison_token(FlatParameters& parameters, int64_t token) {
+  for (const auto& part : parameters.parts()) {
+    if (part.name != "embedding.token") continue;
+    const at::Tensor row =
+        parameters.values.narrow(0, part.offset, part.count).view(part.shape).select(0, token);
+    row.fill_(3.3e38);
+    row.slice(0, 0, at::nullopt, 2).neg_();
+  }
 }
 
 struct TestExample {

@@ -9,7 +9,9 @@
 namespace lra::training {
 
 struct TrainConfig {
-  int64_t batch_size = 32, steps = 5000;
+  int64_t batch_size = 32, accumulate = 1, steps = 5000, examples = 0;
+  double epochs = 0, max_seconds = 0;
+  int64_t patience = 0;
   double learning_rate = 0.05;
   std::string schedule = "rsqrt";
   int64_t warmup_steps = 1000, cycle_steps = 0;
@@ -21,10 +23,31 @@ struct TrainConfig {
   bool trim_padding = true;
   int64_t prefetch = 2;
   std::string precision = "fp32";
+  bool recompute = false;
+  std::string memory_check = "refuse";
+  std::string on_nonfinite = "stop";
+  double spike_factor = 0;
+  int64_t max_skips = 10, max_roll_backs = 3;
 
   void fields(auto& f) {
     f("batch_size", batch_size, "examples per step", between(1, 65536));
-    f("steps", steps, "updates in all", between(1, 1e9));
+    f("accumulate", accumulate,
+      "micro-batches that a step is computed in, to save memory: the same update to rounding, "
+      "another pattern of dropout; at most batch_size",
+      between(1, 65536));
+    f("steps", steps, "updates in all, where neither epochs nor examples says otherwise",
+      between(1, 1e9));
+    f("epochs", epochs, "instead of steps: passes over the training split; 0: see steps",
+      between(0, 1e9));
+    f("examples", examples, "instead of steps: examples to train on; 0: see steps",
+      between(0, int64_t{1} << 46));
+    f("max_seconds", max_seconds,
+      "training ends after this time, validations, saving and the parts before a resume (up to "
+      "their last checkpoint) included; then the run is validated, tested and done; 0: no limit",
+      at_least(0));
+    f("patience", patience,
+      "training ends after this many validations in a row without a better accuracy; 0: never",
+      at_least(0));
     f("learning_rate", learning_rate, "factor of the schedule", at_least(0));
     f("schedule", schedule,
       "rsqrt: rate * min(1, step / warmup) / sqrt(max(step, warmup)); cosine: rate * warmup * half "
@@ -64,6 +87,25 @@ struct TrainConfig {
       "sums, "
       "logits, loss and optimizer",
       one_of({"fp32", "bf16"}));
+    f("recompute", recompute,
+      "keep only the input of each encoder block and compute the rest again in the backward pass: "
+      "less memory, about a third more work, the same bits");
+    f("memory_check", memory_check,
+      "before training, the memory it will take is estimated on a few examples; when that is "
+      "more than there is: refuse, or warn and go on; off: no estimate",
+      one_of({"refuse", "warn", "off"}));
+    f("on_nonfinite", on_nonfinite,
+      "a step whose loss, gradient or updated weights are not finite; stop: the run ends as "
+      "diverged; skip: the step counts, its update is left out (needs a copy of weights and "
+      "moments); roll_back: weights and moments of the last scheduled checkpoint, and on with the "
+      "step after the bad one",
+      one_of({"stop", "skip", "roll_back"}));
+    f("spike_factor", spike_factor,
+      "a step whose loss or gradient norm is more than this many times its running mean is treated "
+      "like one that is not finite; 0: none is",
+      between(0, 1e9));
+    f("max_skips", max_skips, "left out in a row before the run ends as diverged", at_least(1));
+    f("max_roll_backs", max_roll_backs, "of a run before it ends as diverged", at_least(1));
   }
 };
 

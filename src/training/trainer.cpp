@@ -5,59 +5,18 @@
 
 #include "base/atomic_file.h"
 #include "base/clock.h"
-#include "base/hash.h"
 #include "base/resources.h"
 #include "base/stop_flag.h"
 #include "base/text_format.h"
-#include "ops/adam.h"
+#include "training/budget.h"
 #include "training/disk_space.h"
-#include "training/fairness.h"
+#include "training/memory_estimate.h"
+#include "training/new_record.h"
 #include "training/prepare_data.h"
 #include "training/schedule.h"
 
 namespace lra::training {
 namespace {
-
-std::string fingerprint(const RunRecord& record) {
-  return to_hex(
-      hash128(record.config_hash + record.data_hash + std::to_string(record.task_version)));
-}
-
-RunRecord new_record(const RunConfig& config, const tasks::Task& task,
-                     const tasks::Dataset& dataset, const Provenance& provenance) {
-  RunRecord record;
-  const Fairness fairness = judge(config);
-  record.task = config.task;
-  record.task_title = config.task_spec().title;
-  record.task_version = config.task_spec().version;
-  record.model = config.model;
-  record.model_title = config.mixer_spec().title;
-  record.preset = config.preset;
-  record.seed = config.seed;
-  record.validation = task.validation();
-  record.checkpoint = config.train.test_checkpoint;
-  record.data_source = dataset.manifest().source;
-  record.data_hash = dataset.hash();
-  record.config = config.to_table();
-  record.config_hash = to_hex(hash128(canonical_text(record.config)));
-  record.fingerprint = fingerprint(record);
-  record.num_parameters = fairness.parameters;
-  record.base_parameters = fairness.base_parameters;
-  record.division = fairness.division;
-  record.division_reason = fairness.reason;
-  record.planned_steps = config.train.steps;
-  record.preset_steps = preset_steps(config);
-  record.test_split_examples = task.split(dataset, "test").size();
-  record.provenance = provenance;
-  return record;
-}
-
-// Gives `part` a name in the profiler's trace; costs nothing without one.
-template <typename Part>
-auto traced(const char* name, const Part& part) {
-  RECORD_USER_SCOPE(name);
-  return part();
-}
 
 void refuse_empty_splits(const tasks::Task& task, const tasks::Dataset& dataset) {
   for (const char* name : {"train", "val", "test"}) {
@@ -67,6 +26,11 @@ void refuse_empty_splits(const tasks::Task& task, const tasks::Dataset& dataset)
                  .expected = "at least one",
                  .advice = "prepare the data again"});
   }
+}
+
+TrainConfig with_steps(TrainConfig config, int64_t steps) {
+  config.steps = steps;
+  return config;
 }
 
 }  // namespace
@@ -82,10 +46,15 @@ Trainer::Trainer(RunConfig config, RunFolder folder, TrainOptions options)
       parameters_(model_.parameter_list()),
       checkpoints_(folder_.checkpoints(), config_.train.keep_checkpoints),
       record_(new_record(config_, *task_, dataset_, options_.provenance)),
+      stepper_(model_, parameters_, with_steps(config_.train, record_.planned_steps), config_.seed),
+      guard_(config_.train),
       mlperf_log_(options_.mlperf_log ? folder_.mlperf_log() : ""),
       profiler_(options_.profile),
       started_(monotonic_seconds()) {
   refuse_empty_splits(*task_, dataset_);
+  config_.train = with_steps(config_.train, record_.planned_steps);
+  // Before anything is written: a run that is refused leaves nothing behind.
+  if (config_.train.memory_check != "off") check_memory();
   options_.resume ? resume() : start();
   metrics_ = std::make_unique<MetricsLog>(folder_, progress_.step, options_.resume);
   if (progress_.step == 0) metrics_->settings(record_.config);
@@ -93,7 +62,25 @@ Trainer::Trainer(RunConfig config, RunFolder folder, TrainOptions options)
   const tasks::Split train = task_->split(dataset_, "train");
   loader_ = std::make_unique<BatchLoader>(
       train, shape_, tasks::BatchOrder(train.size(), config_.train.batch_size, config_.seed),
-      progress_.step, config_.train.trim_padding, config_.train.prefetch);
+      progress_.step, config_.train.trim_padding, config_.train.prefetch, config_.train.accumulate);
+}
+
+void Trainer::say(const std::string& text) const {
+  Progress({.description = "", .quiet = options_.quiet}).message(text);
+}
+
+void Trainer::check_memory() {
+  record_.peak_resident_bytes = peak_resident_bytes();
+  const MemoryEstimate estimate =
+      estimate_memory(model_, stepper_, task_->split(dataset_, "train"), shape_, config_.train);
+  const int64_t available = available_memory_bytes();
+  if (config_.train.memory_check == "refuse") refuse_without_memory(estimate, available);
+  record_.estimated_resident_bytes = estimate.peak_bytes;
+  say("memory: about " + human_bytes(static_cast<uint64_t>(estimate.peak_bytes)) + ", of which " +
+      human_bytes(static_cast<uint64_t>(estimate.extra_bytes)) + " are not taken yet; " +
+      human_bytes(static_cast<uint64_t>(available)) +
+      (estimate.extra_bytes > available ? " are available, which is too little"
+                                        : " are available"));
 }
 
 void Trainer::start() {
@@ -107,8 +94,7 @@ void Trainer::resume() {
   std::vector<std::string> problems;
   const auto found = checkpoints_.load_latest(parameters_, &problems);
   for (const std::string& problem : problems) {
-    Progress({.description = "", .quiet = options_.quiet})
-        .message("damaged checkpoint left aside: " + problem);
+    say("damaged checkpoint left aside: " + problem);
   }
   if (!found && !problems.empty()) {
     throw Error({.where = folder_.checkpoints(),
@@ -138,16 +124,25 @@ void Trainer::resume() {
   if (found) {
     record_.train_seconds = before.train_seconds;
     earlier_seconds_ = before.total_seconds;
-    record_.peak_resident_bytes = before.peak_resident_bytes;
+    record_.peak_resident_bytes = std::max(record_.peak_resident_bytes, before.peak_resident_bytes);
   }
   logged_seconds_ = record_.train_seconds;
   logged_tokens_ = progress_.tokens;
 }
 
-bool Trainer::evaluation_due() const {
+// A run that was stopped after its time was over is over as well.
+bool Trainer::is_over() {
+  if (progress_.step == config_.train.steps) return true;
+  const std::string why = early_end(config_.train, progress_, seconds_so_far());
+  if (why.empty()) return false;
+  record_.ended_by = why;
+  return true;
+}
+
+bool Trainer::evaluation_due(bool is_over) const {
   const int64_t step = progress_.step;
   if (step == 0 || progress_.last_eval_step == step) return false;
-  return step % config_.train.eval_every == 0 || step == config_.train.steps;
+  return step % config_.train.eval_every == 0 || is_over;
 }
 
 bool Trainer::checkpoint_due() const {
@@ -160,22 +155,13 @@ RunRecord Trainer::run() {
                 .total = config_.train.steps,
                 .unit = "step",
                 .quiet = options_.quiet});
+  for (const std::string& warning : schedule_warnings(config_.train)) bar.message(warning);
   bar.update(progress_.step);
-  for (;;) {
-    if (evaluation_due()) {
-      const Outcome validation = validate(bar);
-      if (validation == Outcome::kStopped) break;
-      if (validation == Outcome::kDiverged) return diverged("validation loss or a weight");
-    } else if (checkpoint_due() && !save(false)) {
-      return diverged("a weight");
-    }
-    if (progress_.step == config_.train.steps || stop_requested()) break;
-    if (take_save_request() && !save(false)) return diverged("a weight");
-    if (!train_step(bar)) return diverged("loss or gradient");
-    bar.update();
-  }
-  if (progress_.last_eval_step < config_.train.steps) {
-    return save(false) ? finish(RunStatus::kStopped) : diverged("a weight");
+  const Trained trained = train(bar);
+  if (!trained.failure.empty()) return finish(RunStatus::kDiverged, trained.failure);
+  if (!trained.complete) {
+    return save(false) ? finish(RunStatus::kStopped)
+                       : finish(RunStatus::kDiverged, bad_weight_failure());
   }
   bar.finish();
   const int64_t limit = config_.train.test_examples, size = task_->split(dataset_, "test").size();
@@ -187,7 +173,7 @@ RunRecord Trainer::run() {
     case Outcome::kStopped:
       return finish(RunStatus::kStopped);
     case Outcome::kDiverged:
-      return diverged("test loss");
+      return finish(RunStatus::kDiverged, "the test loss is not finite");
     case Outcome::kDone:
       break;
   }
@@ -195,43 +181,102 @@ RunRecord Trainer::run() {
   return finish(RunStatus::kDone);
 }
 
-bool Trainer::train_step(Progress& bar) {
+Trainer::Trained Trainer::train(Progress& bar) {
+  for (;;) {
+    bool over = is_over();
+    if (evaluation_due(over)) {
+      const Outcome validation = validate(bar);
+      if (validation == Outcome::kStopped) return {};
+      if (validation == Outcome::kDiverged) {
+        return {.failure = "the validation loss or a weight is not finite at step " +
+                           std::to_string(progress_.step)};
+      }
+      over = over || is_over();  // this validation may have been the last one to wait for
+    } else if (checkpoint_due() && !save(false)) {
+      return {.failure = bad_weight_failure()};
+    }
+    if (over) return {.complete = true};
+    if (stop_requested()) return {};
+    if (take_save_request() && !save(false)) return {.failure = bad_weight_failure()};
+    const std::string failure = train_step(bar);
+    if (!failure.empty()) return {.failure = failure};
+    bar.update();
+  }
+}
+
+std::string Trainer::train_step(Progress& bar) {
   profiler_.next_step();
   RECORD_USER_SCOPE("training step");
   const Stopwatch watch;
-  const Batch batch = traced("next batch", [&] { return loader_->next(); });
-  const models::StepRandom random{.training = true, .seed = config_.seed, .step = progress_.step};
-  parameters_.zero_gradients();
-  const at::Tensor logits = traced("forward", [&] { return model_.forward(batch.input, random); });
-  const at::Tensor loss = at::cross_entropy_loss(logits, batch.labels_B);
-  traced("backward", [&] { loss.backward(); });
-  const double norm = ops::gradient_norm(parameters_.gradients), loss_value = loss.item<double>();
-  if (!std::isfinite(norm) || !std::isfinite(loss_value)) return false;
-  const TrainConfig& t = config_.train;
-  const double clip = t.clip_norm > 0 && norm > t.clip_norm ? t.clip_norm / norm : 1.0;
-  const double rate = learning_rate(t, progress_.step);
-  traced("update", [&] {
-    ops::adam_step(parameters_.values, parameters_.gradients, parameters_.m, parameters_.v,
-                   {rate, t.beta1, t.beta2, t.eps, t.weight_decay}, progress_.step, clip);
-  });
-  const int64_t count = batch.labels_B.size(0);
-  progress_.mean.add(loss_value * static_cast<double>(count),
-                     logits.argmax(1).eq(batch.labels_B).sum().item<int64_t>(), count);
+  Health& health = progress_.health;
+  const StepLoss loss =
+      stepper_.gradients(traced("next batch", [&] { return loader_->next(); }), progress_.step);
+  std::string fault = guard_.fault(loss.mean(), loss.gradient_norm, health);
+  const bool updated = fault.empty();
+  if (updated) {
+    stepper_.update(progress_.step, progress_.step - health.skipped - health.undone,
+                    loss.gradient_norm);
+    if (!stepper_.weights_are_finite()) fault = "a weight is not finite";
+  }
+  if (fault.empty()) {
+    guard_.passed(loss.mean(), loss.gradient_norm, health);
+    progress_.mean.add(loss.loss_sum, loss.correct, loss.examples);
+  } else {
+    fault += " at step " + std::to_string(progress_.step + 1);
+    if (!recover(fault, updated, bar)) return fault;
+  }
   ++progress_.step;
-  progress_.tokens += batch.num_tokens;
+  progress_.tokens += loss.tokens;
   record_.train_seconds += watch.seconds();
-  if (progress_.step % t.log_every == 0) log_step(bar, rate, norm);
+  if (progress_.step % config_.train.log_every == 0) log_step(bar, loss.gradient_norm);
   if (options_.histogram_every > 0 && progress_.step % options_.histogram_every == 0) {
     metrics_->histograms(parameters_, progress_.step);
   }
-  return true;
+  return "";
 }
 
-void Trainer::log_step(Progress& bar, double rate, double gradient_norm) {
+bool Trainer::recover(const std::string& fault, bool updated, Progress& bar) {
+  switch (guard_.remedy(progress_.health)) {
+    case Remedy::kStop:
+      return false;
+    case Remedy::kSkip:
+      if (updated) stepper_.undo_update();
+      metrics_->bad_step(progress_.step + 1, "skip", fault);
+      bar.message(fault + ": its update is left out");
+      return true;
+    case Remedy::kRollBack: {
+      const int64_t to = roll_back();
+      metrics_->bad_step(progress_.step + 1, "roll_back", fault);
+      bar.message(fault + ": back to the weights of step " + std::to_string(to) +
+                  ", on with the step after it");
+      return true;
+    }
+  }
+  return false;
+}
+
+int64_t Trainer::roll_back() {
+  const int64_t to = last_scheduled_checkpoint(config_.train, progress_.step);
+  int64_t updates = 0;  // in what is gone back to; steps may be undone that had undone others
+  if (to > 0) {
+    updates = to - checkpoints_.load(to, parameters_).health.undone;
+  } else {
+    const FlatParameters fresh(config_.make_model(shape_).parameter_list());
+    parameters_.values.copy_(fresh.values);
+    parameters_.m.zero_();
+    parameters_.v.zero_();
+  }
+  progress_.health.undone = progress_.step + 1 - updates;
+  return to;
+}
+
+void Trainer::log_step(Progress& bar, double gradient_norm) {
+  if (progress_.mean.count == 0) return;  // every step since the last line was a bad one
   const double seconds = record_.train_seconds - logged_seconds_;
   const double tokens_per_s =
       static_cast<double>(progress_.tokens - logged_tokens_) / std::max(seconds, 1e-9);
-  metrics_->train(progress_.step, progress_.mean, rate, tokens_per_s, gradient_norm);
+  metrics_->train(progress_.step, progress_.mean, learning_rate(config_.train, progress_.step - 1),
+                  tokens_per_s, gradient_norm);
   bar.set_postfix(
       "loss=" + fixed(progress_.mean.loss(), 3) + ", acc=" + fixed(progress_.mean.accuracy(), 3) +
       ", " + thousands(static_cast<int64_t>(tokens_per_s)) + " tok/s, " +
@@ -265,12 +310,14 @@ Trainer::Outcome Trainer::validate(Progress& bar) {
 }
 
 bool Trainer::save(bool is_best) {
-  // A sum over all weights is finite only when every one of them is.
-  if (!std::isfinite(ops::gradient_norm(parameters_.values))) return false;
+  if (!stepper_.weights_are_finite()) return false;
   // The record first: it must know at least what the checkpoint knows.
   write_running_record();
   metrics_->sync();  // a resume from this checkpoint will not log these steps again
-  record_.weights_hash = checkpoints_.save(parameters_, progress_, is_best);
+  const bool may_roll_back = config_.train.on_nonfinite == "roll_back";
+  record_.weights_hash = checkpoints_.save(
+      parameters_, progress_, is_best,
+      may_roll_back ? last_scheduled_checkpoint(config_.train, progress_.step) : -1);
   return true;
 }
 
@@ -293,13 +340,21 @@ Trainer::Outcome Trainer::test(Progress& bar) {
   return Outcome::kDone;
 }
 
+double Trainer::seconds_so_far() const { return earlier_seconds_ + monotonic_seconds() - started_; }
+
 void Trainer::write_running_record() {
   record_.steps = progress_.step;
   record_.examples = progress_.step * config_.train.batch_size;
   record_.tokens = progress_.tokens;
   record_.train_tokens_per_s =
       record_.train_seconds > 0 ? static_cast<double>(progress_.tokens) / record_.train_seconds : 0;
-  record_.total_seconds = earlier_seconds_ + monotonic_seconds() - started_;
+  record_.total_seconds = seconds_so_far();
+  const Health& health = progress_.health;
+  if (health.skipped > 0) record_.skipped_steps = health.skipped;
+  if (health.roll_backs > 0) {
+    record_.roll_backs = health.roll_backs;
+    record_.undone_steps = health.undone;
+  }
   record_.peak_resident_bytes = std::max(record_.peak_resident_bytes, peak_resident_bytes());
   if (!record_.val_curve.empty()) {
     record_.val = record_.val_curve.back();
@@ -311,9 +366,8 @@ void Trainer::write_running_record() {
   write_record(record_, folder_.record());
 }
 
-RunRecord Trainer::diverged(const std::string& what) {
-  return finish(RunStatus::kDiverged,
-                what + " is not finite at step " + std::to_string(progress_.step));
+std::string Trainer::bad_weight_failure() const {
+  return "a weight is not finite at step " + std::to_string(progress_.step);
 }
 
 RunRecord Trainer::finish(RunStatus status, const std::string& failure) {

@@ -14,7 +14,9 @@
 #include "training/mlperf_log.h"
 #include "training/run_config.h"
 #include "training/run_folder.h"
+#include "training/step_guard.h"
 #include "training/step_profiler.h"
+#include "training/stepper.h"
 
 namespace lra::training {
 
@@ -32,28 +34,45 @@ struct TrainOptions {
 class Trainer {
  public:
   // Prepares data, model and, on resume, the state of the newest checkpoint that can be read; a run
-  // that has none yet begins again. Throws lra::Error for a split without examples, and on resume
-  // when data or task changed since the run began, or when no checkpoint can be read.
+  // that has none yet begins again. Throws lra::Error for a split without examples, for a run that
+  // does not fit into memory (train.memory_check), and on resume when data or task changed since
+  // the run began, or when no checkpoint can be read.
   Trainer(RunConfig config, RunFolder folder, TrainOptions options);
 
   // Runs to the end, to a stop signal (status kStopped) or to a loss, gradient or weight that is
-  // not finite (kDiverged). The record is on disk when this returns.
+  // not finite and that train.on_nonfinite cannot or may not pass (kDiverged). The record is on
+  // disk when this returns.
   RunRecord run();
 
  private:
+  void say(const std::string& text) const;
+  void check_memory();
   void start();
   void resume();
-  bool train_step(Progress& bar);
-  void log_step(Progress& bar, double rate, double gradient_norm);
+  // How the training ended: complete, with a failure, or neither when a stop was asked for.
+  struct Trained {
+    bool complete = false;
+    std::string failure = {};
+  };
+  Trained train(Progress& bar);
+  // Empty, or why the run cannot go on: a bad step counts as none then.
+  std::string train_step(Progress& bar);
+  // Does what the policy says about a bad step; false when it says stop.
+  bool recover(const std::string& fault, bool updated, Progress& bar);
+  // Weights and moments of the last scheduled checkpoint, or those of the beginning; its step.
+  int64_t roll_back();
+  void log_step(Progress& bar, double gradient_norm);
   enum class Outcome { kDone, kStopped, kDiverged };
   Outcome validate(Progress& bar);
   // False, and nothing is written, when a weight is not finite.
   bool save(bool is_best);
-  RunRecord diverged(const std::string& what);
+  std::string bad_weight_failure() const;
   RunRecord finish(RunStatus status, const std::string& failure = "");
   Outcome test(Progress& bar);
-  bool evaluation_due() const;
+  bool is_over();
+  bool evaluation_due(bool is_over) const;
   bool checkpoint_due() const;
+  double seconds_so_far() const;
   void write_running_record();
 
   RunConfig config_;
@@ -67,6 +86,8 @@ class Trainer {
   CheckpointStore checkpoints_;
   TrainProgress progress_;
   RunRecord record_;
+  Stepper stepper_;
+  StepGuard guard_;
   std::unique_ptr<MetricsLog> metrics_;
   MlperfLog mlperf_log_;
   StepProfiler profiler_;

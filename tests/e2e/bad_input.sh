@@ -81,6 +81,11 @@ settings() {
   refuse 2 "3 heads do not divide qkv_dim" "${train[@]}" model.heads=3
   refuse 2 "dropout is 1.*< 1" "${train[@]}" model.dropout=1.0
   refuse 2 "mixer.rank" "${train[@]}" mixer.rank=4
+  refuse 2 "5 micro-batches of 4.*train.batch_size" "${train[@]}" train.accumulate=5 \
+    --set train.batch_size=4
+  refuse 2 "train.epochs.*train.examples" "${train[@]}" train.epochs=1 --set train.examples=9
+  refuse 2 "train.spike_factor.*more than 1" "${train[@]}" train.spike_factor=0.5
+  refuse 2 "on_nonfinite.*stop, skip, roll_back" "${train[@]}" train.on_nonfinite=ignore
   refuse 2 "min_length" data make listops --out new --set task.min_lenght=3
   refuse 2 "section 'train'" data make listops --out new --set train.steps=3
   section "settings"
@@ -102,6 +107,9 @@ data_folders() {
   refuse 2 "train.*1 to" data make listops --train 0 --out new
   refuse 74 "only .* free" data make listops --train 100000000 --out new \
     --set task.max_length=1000000
+  refuse 2 "memory: .* more than now; .*available; .*train.accumulate.*bf16" \
+    train listops transformer --data data --out new --threads 1 --set train.batch_size=65536 \
+    --set model.embed_dim=512 --set model.layers=8
   cp -r work/data/listops work/damaged
   printf '\xff' | dd of="$(echo work/damaged/train*)" bs=1 seek=900 conv=notrunc status=none
   refuse 2 "damaged/train.*content hash.*damaged" data check listops damaged

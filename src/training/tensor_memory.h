@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <memory>
 
-namespace lra::analysis {
+namespace lra::training {
 
 // Counts the CPU tensors that this thread, and the backward passes it starts, allocate from the
 // construction on, until they are freed. Buffers that kernels and libraries keep for themselves are
@@ -25,4 +25,4 @@ class TensorMemory {
   c10::DebugInfoGuard guard_;
 };
 
-}  // namespace lra::analysis
+}  // namespace lra::training

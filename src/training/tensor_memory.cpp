@@ -1,9 +1,9 @@
-#include "analysis/tensor_memory.h"
+#include "training/tensor_memory.h"
 
 #include <algorithm>
 #include <mutex>
 
-namespace lra::analysis {
+namespace lra::training {
 
 // What the library's own memory profiler hears.
 class TensorMemory::Counter : public c10::MemoryReportingInfoBase {
@@ -32,4 +32,4 @@ TensorMemory::TensorMemory()
 
 int64_t TensorMemory::peak_bytes() const { return counter_->peak(); }
 
-}  // namespace lra::analysis
+}  // namespace lra::training

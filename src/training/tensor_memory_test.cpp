@@ -1,9 +1,9 @@
-#include "analysis/tensor_memory.h"
+#include "training/tensor_memory.h"
 
 #include <gtest/gtest.h>
 #include <torch/torch.h>
 
-namespace lra::analysis {
+namespace lra::training {
 namespace {
 
 constexpr int64_t kMegabyte = 1 << 20;
@@ -35,4 +35,4 @@ TEST(TensorMemory, EndsWithItsScope) {
 }
 
 }  // namespace
-}  // namespace lra::analysis
+}  // namespace lra::training

@@ -1,0 +1,136 @@
+#!/usr/bin/env python3
+"""Is the memory of a run what was estimated before it, and what does recomputation save?
+
+    LRA_PROGRAM=build/lra python3 bench/training_memory.py [--models A,B] [--out docs/results]
+
+Estimates: `lra train` for a step of full batches, one validation and a test of one batch; record.json
+has the estimate made before the run and the largest resident memory measured at its end. The exit
+code is 1 when one is off by more than LIMIT. Recomputation: bytes of tensors and steps per second of
+`lra bench` with and without train.recompute, Text as released, length 4096, batch 1.
+"""
+import argparse
+import json
+import pathlib
+import random
+import sys
+import tempfile
+
+import result_tables as tables
+
+LIMIT = 0.15
+# Task, preset, length, examples per step.
+SHAPES = (("text", "release", 1024, 32), ("text", "release", 4096, 4), ("text", "small", 1000, 32),
+          ("listops", "small", 2000, 32))
+RECOMPUTED = ("transformer", "local", "performer")
+
+
+def write_reviews(folder):
+    """aclImdb of 64 + 64 reviews of 300 to 6,000 letters."""
+    stream = random.Random(1)
+    for split in ("train", "test"):
+        for label, rating in (("neg", 2), ("pos", 9)):
+            for i in range(32):
+                path = folder / "aclImdb" / split / label / f"{i}_{rating}.txt"
+                path.parent.mkdir(parents=True, exist_ok=True)
+                letters = stream.choices("abcdefghij ", k=stream.randrange(300, 6000))
+                path.write_text("".join(letters), encoding="utf-8")
+
+
+def train(model, shape, folder, threads):
+    """The record of a run of one step."""
+    task, preset, length, batch = shape
+    sets = {"task.length": length, "train.batch_size": batch, "train.steps": 1,
+            "train.warmup_steps": 0, "train.eval_batch_size": batch, "train.eval_examples": batch,
+            "train.test_examples": 1, "train.memory_check": '"warn"'}
+    if task == "listops":
+        sets |= {"task.num_train": 100, "task.num_val": 40, "task.num_test": 40}
+    else:
+        sets["task.validation"] = '"heldout"'
+    words = ["train", task, model, "--preset", preset, "--data", folder / "data", "--out",
+             folder / f"{model}-{task}-{preset}-{length}", "--threads", threads]
+    return tables.run_json(
+        words + [word for key, value in sets.items() for word in ("--set", f"{key}={value}")])
+
+
+def estimate(model, shape, folder, threads):
+    record = train(model, shape, folder, threads)
+    estimated, measured = record["estimated_resident_bytes"], record["peak_resident_bytes"]
+    return {"model": model, "shape": shape, "estimated": estimated, "measured": measured,
+            "error": estimated / measured - 1, "provenance": record["provenance"]}
+
+
+def recompute(model, threads):
+    measured = []
+    for setting in ("false", "true"):
+        record = tables.run_json(["bench", "--models", model, "--lengths", 4096, "--batch", 1,
+                                  "--windows", 5, "--window-seconds", 0, "--threads", threads,
+                                  "--set", f"train.recompute={setting}"])[0]
+        measured.append(record["measurements"][0])
+    kept, again = measured
+    return {"model": model, "kept": kept, "again": again,
+            "memory": again["peak_tensor_bytes"] / kept["peak_tensor_bytes"],
+            "time": kept["steps_per_s"] / again["steps_per_s"]}
+
+
+def estimate_row(model, results):
+    """One model, every shape: estimated / measured MB and the error."""
+    cells = [model]
+    for shape in SHAPES:
+        for r in results:
+            if r["model"] == model and tuple(r["shape"]) == shape:
+                cells.append(f"{r['estimated'] / 1e6:,.0f} / {r['measured'] / 1e6:,.0f}, "
+                             f"{100 * r['error']:+.1f} %")
+    return cells
+
+
+def recompute_row(r):
+    return [r["model"], f"{r['kept']['peak_tensor_bytes'] / 1e6:,.1f}",
+            f"{r['again']['peak_tensor_bytes'] / 1e6:,.1f}", f"{r['memory']:.2f}",
+            f"{r['kept']['peak_resident_bytes'] / 1e6:,.0f}",
+            f"{r['again']['peak_resident_bytes'] / 1e6:,.0f}", f"{r['time']:.2f}"]
+
+
+def page(estimates, recomputed):
+    header = ["model", *(f"{task} {preset}, {length}, batch {batch}"
+                         for task, preset, length, batch in SHAPES)]
+    models = list(dict.fromkeys(r["model"] for r in estimates))
+    worst = max(abs(r["error"]) for r in estimates)
+    return ("# Memory of training runs\n\nWritten by `bench/training_memory.py`.\n\n"
+            "## Estimated before the run / measured, resident MB\n\n"
+            f"The largest error is {100 * worst:.1f} %.\n\n"
+            + tables.markdown(header, (estimate_row(model, estimates) for model in models))
+            + "\n## Activations of encoder blocks kept or computed again (`train.recompute`)\n\n"
+            "Text as released, length 4096, batch 1.\n\n"
+            + tables.markdown(["model", "tensors kept, MB", "again, MB", "ratio",
+                               "resident kept, MB", "again, MB", "time of a step, ratio"],
+                              map(recompute_row, recomputed))
+            + f"\nMeasured with {tables.where_measured(estimates[0]['provenance'])}.\n")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--models", default=",".join(tables.MODELS))
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--out", type=pathlib.Path, default="docs/results")
+    a = parser.parse_args()
+    estimates = []
+    with tempfile.TemporaryDirectory() as root:
+        write_reviews(pathlib.Path(root) / "data")
+        for shape in SHAPES:
+            for model in a.models.split(","):
+                estimates.append(estimate(model, shape, pathlib.Path(root), a.threads))
+                print(*shape, *estimate_row(model, estimates[-1:]), flush=True)
+    recomputed = [recompute(model, a.threads) for model in RECOMPUTED]
+    for r in recomputed:
+        print(*recompute_row(r), flush=True)
+    a.out.mkdir(parents=True, exist_ok=True)
+    results = {"estimates": estimates, "recompute": recomputed}
+    (a.out / "training_memory.json").write_text(json.dumps(results, indent=1) + "\n")
+    (a.out / "training_memory.md").write_text(page(estimates, recomputed))
+    far = [f"{r['model']} {r['shape']}" for r in estimates if abs(r["error"]) > LIMIT]
+    if far:
+        sys.exit(f"estimates off by more than {LIMIT:.0%}: {', '.join(far)}")
+
+
+if __name__ == "__main__":
+    main()

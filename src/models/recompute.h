@@ -1,0 +1,16 @@
+// A function whose inner values are computed again in the backward pass instead of kept (Chen et
+// al. 2016, arXiv:1604.06174).
+#pragma once
+
+#include <torch/torch.h>
+
+#include <functional>
+
+namespace lra::models {
+
+// f(x), keeping x alone for the backward pass. `f` must give the same bits each time it is called;
+// gradients reach x and the parameters that `f` uses, as they do without this. Differentiable once.
+// Outside of autograd it is f(x).
+at::Tensor recomputed(const at::Tensor& x, const std::function<at::Tensor(const at::Tensor&)>& f);
+
+}  // namespace lra::models

@@ -1,0 +1,82 @@
+#include "training/budget.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/error.h"
+#include "base/text_format.h"
+
+namespace lra::training {
+namespace {
+constexpr int64_t kMaxSteps = 1'000'000'000;
+}
+
+void check_train_config(const TrainConfig& config) {
+  if (config.accumulate > config.batch_size) {
+    throw Error({.where = "train.accumulate",
+                 .what = std::to_string(config.accumulate) + " micro-batches of " +
+                         std::to_string(config.batch_size) + " examples",
+                 .expected = "at most train.batch_size",
+                 .advice = "set train.accumulate or train.batch_size"});
+  }
+  if (config.epochs > 0 && config.examples > 0) {
+    throw Error({.where = "train.epochs",
+                 .what = "is set, and so is train.examples",
+                 .expected = "one of them",
+                 .advice = "set the other to 0"});
+  }
+  if (config.spike_factor > 0 && config.spike_factor <= 1) {
+    throw Error({.where = "train.spike_factor",
+                 .what = "is " + fixed(config.spike_factor, 3) + ", and every step a spike",
+                 .expected = "more than 1, or 0 for none",
+                 .advice = ""});
+  }
+}
+
+int64_t planned_steps(const TrainConfig& config, int64_t num_examples) {
+  if (config.epochs == 0 && config.examples == 0) return config.steps;
+  const double examples = config.epochs > 0 ? config.epochs * static_cast<double>(num_examples)
+                                            : static_cast<double>(config.examples);
+  const double steps = std::ceil(examples / static_cast<double>(config.batch_size));
+  if (steps <= kMaxSteps) return std::max<int64_t>(1, static_cast<int64_t>(steps));
+  throw Error({.where = config.epochs > 0 ? "train.epochs" : "train.examples",
+               .what = "takes more than " + thousands(kMaxSteps) + " steps",
+               .expected = "",
+               .advice = "set it lower, or train.batch_size higher"});
+}
+
+std::vector<std::string> schedule_warnings(const TrainConfig& config) {
+  std::vector<std::string> warnings;
+  if (config.warmup_steps >= config.steps) {
+    warnings.push_back("the learning rate never leaves warm-up: train.warmup_steps is " +
+                       thousands(config.warmup_steps) + ", and training takes " +
+                       thousands(config.steps) + " steps");
+  }
+  const int64_t end = config.warmup_steps + config.cycle_steps;
+  if (config.schedule == "cosine" && config.cycle_steps > 0 && end < config.steps) {
+    warnings.push_back("the schedule ends before training does: after step " + thousands(end) +
+                       " of " + thousands(config.steps) +
+                       " the cosine begins again at the full rate (train.cycle_steps)");
+  }
+  return warnings;
+}
+
+std::string early_end(const TrainConfig& config, const TrainProgress& progress, double seconds) {
+  if (config.max_seconds > 0 && progress.step > 0 && seconds >= config.max_seconds) {
+    return "train.max_seconds, " + human_duration(config.max_seconds) + ", were over";
+  }
+  // Validations come every eval_every steps, so steps without a better one count them.
+  const int64_t worse = progress.last_eval_step - progress.best_step;
+  if (config.patience > 0 && progress.best_step > 0 &&
+      worse >= config.patience * config.eval_every) {
+    return "no better validation in " + std::to_string(config.patience) + " (train.patience)";
+  }
+  return "";
+}
+
+int64_t last_scheduled_checkpoint(const TrainConfig& config, int64_t step) {
+  const auto last_multiple = [&](int64_t every) { return every > 0 ? step / every * every : 0; };
+  return std::max(last_multiple(config.eval_every), last_multiple(config.checkpoint_every));
+}
+
+}  // namespace lra::training

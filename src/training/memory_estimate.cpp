@@ -1,0 +1,117 @@
+#include "training/memory_estimate.h"
+
+#include <malloc.h>
+
+#include <algorithm>
+#include <functional>
+
+#include "base/resources.h"
+#include "base/text_format.h"
+#include "training/tensor_memory.h"
+
+namespace lra::training {
+namespace {
+
+// Small models need more than two examples to stand out from what else the heap does.
+constexpr double kProbeBytes = 256 << 20;
+
+// The example that makes the longest batches.
+int64_t longest_example(const tasks::Split& split, int64_t num_towers) {
+  int64_t longest = 0, length = -1;
+  for (int64_t example = 0; example < split.size(); ++example) {
+    for (int64_t tower = 0; tower < num_towers; ++tower) {
+      if (split.sequence_length(example, tower) <= length) continue;
+      longest = example;
+      length = split.sequence_length(example, tower);
+    }
+  }
+  return longest;
+}
+
+// One token short where there is padding, so that the mask which real batches have is there.
+Batch probe_batch(const tasks::Split& split, int64_t example, int64_t count, const TaskShape& shape,
+                  bool trim) {
+  Batch batch =
+      make_batch(split, std::vector<int64_t>(static_cast<size_t>(count), example), shape, trim);
+  if (shape.has_padding) batch.input.lengths_B.sub_(1).clamp_min_(1);
+  return batch;
+}
+
+struct Use {
+  double tensors = 0, resident = 0;  // peaks, in bytes
+};
+
+Use use_of(const std::function<void()>& work) {
+  const TensorMemory memory;
+  work();
+  return {static_cast<double>(memory.peak_bytes()), static_cast<double>(peak_resident_bytes())};
+}
+
+// The line through what batches of one and of `more` examples took.
+double at_batch(int64_t batch, double one, double of_more, int64_t more) {
+  return one + (of_more - one) * static_cast<double>(batch - 1) / static_cast<double>(more - 1);
+}
+
+}  // namespace
+
+MemoryEstimate estimate_memory(const models::SequenceClassifier& model, Stepper& stepper,
+                               const tasks::Split& split, const TaskShape& shape,
+                               const TrainConfig& config) {
+  const int64_t example = longest_example(split, shape.num_towers);
+  const auto batch_of = [&](int64_t count) {
+    return probe_batch(split, example, count, shape, config.trim_padding);
+  };
+  const auto train = [&](int64_t count) {
+    return use_of([&] {
+      const Batch batch = batch_of(count);
+      (void)stepper.gradients(std::span(&batch, 1), 0);
+    });
+  };
+  const auto infer = [&](int64_t count) {
+    return use_of([&] {
+      const torch::NoGradGuard no_grad;
+      (void)model.forward(batch_of(count).input, {});
+    });
+  };
+  const int64_t before = resident_bytes();
+  (void)reset_peak_resident_bytes();
+  const int64_t micro_batch = (config.batch_size + config.accumulate - 1) / config.accumulate;
+  const Use one = train(1);
+  // A second example takes at most what the first one took.
+  const auto peak = static_cast<int64_t>(one.resident);
+  if (peak - before > available_memory_bytes()) {
+    return {.peak_bytes = micro_batch > 1 ? 2 * peak - before : peak,
+            .extra_bytes = micro_batch > 1 ? peak - before : 0};
+  }
+  const int64_t more = std::clamp<int64_t>(static_cast<int64_t>(kProbeBytes / one.tensors), 2,
+                                           std::max<int64_t>(2, micro_batch));
+  const Use of_more = train(more), eval_one = infer(1), eval_more = infer(more);
+  const double tensors =
+      std::max(at_batch(micro_batch, one.tensors, of_more.tensors, more),
+               at_batch(config.eval_batch_size, eval_one.tensors, eval_more.tensors, more));
+  // The heap has holes: it grows by more than the tensors do, and an evaluation after a step leaves
+  // others than the step alone.
+  const double heap_per_byte =
+      std::max(1.0, (eval_more.resident - one.resident) / (of_more.tensors - one.tensors));
+  malloc_trim(0);  // the holes that the probes leave must not be added to those of the run
+  MemoryEstimate estimate;
+  estimate.peak_bytes =
+      static_cast<int64_t>(one.resident + heap_per_byte * (tensors - one.tensors));
+  estimate.extra_bytes = std::max<int64_t>(0, estimate.peak_bytes - resident_bytes());
+  return estimate;
+}
+
+void refuse_without_memory(const MemoryEstimate& estimate, int64_t available_bytes) {
+  if (estimate.extra_bytes <= available_bytes) return;
+  throw Error({.where = "memory",
+               .what = "this run takes about " +
+                       human_bytes(static_cast<uint64_t>(estimate.peak_bytes)) + ", " +
+                       human_bytes(static_cast<uint64_t>(estimate.extra_bytes)) + " more than now",
+               .expected = "at most the " + human_bytes(static_cast<uint64_t>(available_bytes)) +
+                           " that are available",
+               .advice = "set train.accumulate higher, train.batch_size lower, "
+                         "train.recompute=true or train.precision=bf16; "
+                         "train.memory_check=warn goes on"});
+}
+
+}  // namespace lra::training

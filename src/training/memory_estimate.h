@@ -1,0 +1,29 @@
+// How much memory a run will take, from two small batches of its longest example.
+#pragma once
+
+#include <cstdint>
+
+#include "base/run_record.h"
+#include "models/classifier.h"
+#include "tasks/dataset.h"
+#include "training/stepper.h"
+
+namespace lra::training {
+
+struct MemoryEstimate {
+  int64_t peak_bytes = 0;   // resident, of the whole process at the largest step or evaluation
+  int64_t extra_bytes = 0;  // of these, what is not resident yet
+};
+
+// Computes gradients on one and on a few copies of the longest example of `split` (two, or as many
+// as hold 256 MB), and extends both tensors and resident memory linearly to the batches of
+// `config`. Where already two would not fit, the estimate is that of a batch of two. Changes
+// nothing but the gradients, and the peak that peak_resident_bytes() tells: it counts from here.
+MemoryEstimate estimate_memory(const models::SequenceClassifier& model, Stepper& stepper,
+                               const tasks::Split& split, const TaskShape& shape,
+                               const TrainConfig& config);
+
+// Throws lra::Error with advice when `extra_bytes` of the `peak_bytes` are more than `available`.
+void refuse_without_memory(const MemoryEstimate& estimate, int64_t available_bytes);
+
+}  // namespace lra::training

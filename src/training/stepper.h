@@ -1,0 +1,50 @@
+// The arithmetic of one training step: gradients of the mean loss over its micro-batches, and Adam.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "models/classifier.h"
+#include "training/batches.h"
+#include "training/flat_parameters.h"
+#include "training/train_config.h"
+
+namespace lra::training {
+
+struct StepLoss {
+  double loss_sum = 0;  // over the examples
+  int64_t correct = 0, examples = 0, tokens = 0;
+  double gradient_norm = 0;  // of the mean loss, before clipping
+
+  double mean() const { return loss_sum / static_cast<double>(examples); }
+};
+
+// Holds on to the model and the parameters it is given; gradients, moments and values are theirs.
+class Stepper {
+ public:
+  Stepper(const models::SequenceClassifier& model, FlatParameters& parameters,
+          const TrainConfig& config, uint64_t seed);
+
+  // Puts the gradients of the mean loss over all examples of `parts` into the parameters, whatever
+  // it is cut into; one part gives the bits of the plain loss. Nothing is updated.
+  StepLoss gradients(std::span<const Batch> parts, int64_t step);
+
+  // One update from the gradients, clipped, at the learning rate of `step` (steps before this one).
+  // `num_updates` have gone into the moments: as many, unless steps were left out.
+  void update(int64_t step, int64_t num_updates, double gradient_norm);
+
+  // Takes the last update back. Only with train.on_nonfinite = "skip", which keeps what it needs.
+  void undo_update();
+
+  bool weights_are_finite() const;
+
+ private:
+  const models::SequenceClassifier& model_;
+  FlatParameters& parameters_;
+  const TrainConfig config_;
+  const uint64_t seed_;
+  std::vector<at::Tensor> before_update_;  // values, m, v; empty when updates are never taken back
+};
+
+}  // namespace lra::training
