@@ -116,7 +116,10 @@ Tensor library_product(const Tensor& a, const Tensor& b) {
     return t.as_strided({t.size(-2), t.size(-1)}, {t.stride(-2), t.stride(-1)},
                         t.storage_offset() + offset_of(t, item));
   };
-  parallel_for_each(items * parts, [&](int64_t index) {
+  // One part alone would not be in a parallel region, and the library would take all threads for
+  // it.
+  parallel_for_each(std::max<int64_t>(2, items * parts), [&](int64_t index) {
+    if (index >= items * parts) return;
     const at::AutoDispatchBelowADInplaceOrView guard;
     const int64_t item = index / parts, first = index % parts * part;
     const int64_t count = std::min(part, rows - first);
