@@ -58,7 +58,13 @@ if cmp -s {transformer,other-seed}/checkpoints/latest/model.safetensors; then
 fi
 passed "another seed, other bits"
 
-# Data is ours alone: there the number of threads may not matter.
+expect_code 0 lra reproduce transformer --data data --threads 2 --quiet
+grep -q "reproduced bit for bit" out || fail "lra reproduce does not say so: $(cat out)"
+sed 's/"seed": 0/"seed": 1/' transformer/record.json >changed.json
+expect_code 2 lra reproduce changed.json --data data --threads 1 --quiet
+grep -q "DIFFERS  weights" out || fail "lra reproduce calls another seed equal: $(cat out)"
+passed "lra reproduce tells the same run from another"
+
 for threads in 1 2; do
   lra data make listops --train 300 --val 20 --test 20 --seed 3 --out "made-$threads" \
     --threads "$threads" --quiet >/dev/null
