@@ -1,5 +1,6 @@
-// ops::linear against at::linear in float32 on all threads: forward, forward with GELU, and the
-// training step (forward and backward). Target: 1.7 times the library at 2048^3 forward.
+// ops::linear against at::linear in float32: forward, forward with GELU, and the training step
+// (forward and backward); the gradient of the weight alone, in bfloat16 too; and the backward pass
+// of layer normalisation. Target: 1.7 times the library at 2048^3 forward.
 //
 // GFLOP/s count 2 M K N per product: one forward, three for the training step.
 #include <torch/torch.h>
@@ -7,7 +8,9 @@
 #include <cstdio>
 
 #include "bench/side_by_side.h"
+#include "ops/layer_norm.h"
 #include "ops/linear.h"
+#include "ops/product.h"
 
 namespace lra {
 namespace {
@@ -33,6 +36,36 @@ void print(const Layer& layer, const char* pass, int products, const SideBySide&
   const double gflop = 2e-9 * static_cast<double>(products * layer.m * layer.k * layer.n);
   std::printf("%-26s %6ld x %4ld x %4ld  %-18s %7.0f %7.0f GFLOP/s  %5.2fx\n", layer.what, layer.m,
               layer.k, layer.n, pass, gflop / times.ours_s, gflop / times.theirs_s, times.ratio());
+}
+
+void measure_weight_gradient(const Layer& layer) {
+  for (const auto type : {at::kFloat, at::kBFloat16}) {
+    const Tensor x = at::randn({layer.m, layer.k}).to(type);
+    const Tensor grad = at::randn({layer.m, layer.n}).to(type);
+    print(layer, type == at::kFloat ? "weight" : "weight, bfloat16", 1,
+          side_by_side(
+              kRounds, [&] { ops::sum_of_outer_products(grad, x); },
+              [&] { at::mm(grad.t(), x).to(at::kFloat); }));
+  }
+}
+
+void measure_layer_norm(int64_t tokens, int64_t width) {
+  const Tensor w = at::randn({width}).set_requires_grad(true);
+  const Tensor b = at::randn({width}).set_requires_grad(true);
+  for (const auto type : {at::kFloat, at::kBFloat16}) {
+    const Tensor x = at::randn({tokens, width}).to(type).set_requires_grad(true);
+    const Tensor grad = at::randn({tokens, width}).to(type);
+    const Tensor ours = ops::layer_norm(x, w, b, 1e-6);
+    const Tensor theirs = at::layer_norm(x, {width}, w, b, 1e-6);
+    const auto backward = [&](const Tensor& y) {
+      torch::autograd::grad({y}, {x, w, b}, {grad}, /*retain_graph=*/true);
+    };
+    const SideBySide times = side_by_side(
+        kRounds, [&] { backward(ours); }, [&] { backward(theirs); });
+    std::printf("layer norm, backward, %-8s %6ld x %4ld  %8.2f %8.2f ms  %5.2fx\n",
+                type == at::kFloat ? "float32" : "bfloat16", tokens, width, 1e3 * times.ours_s,
+                1e3 * times.theirs_s, times.ratio());
+  }
 }
 
 void measure(const Layer& layer) {
@@ -65,5 +98,10 @@ int main() {
               lra::ops::linear_choice().c_str());
   std::printf("%-26s %6s   %4s   %4s  %-18s %7s %7s\n", "layer", "M", "K", "N", "pass", "ours",
               "library");
-  for (const auto& layer : lra::kLayers) lra::measure(layer);
+  for (const auto& layer : lra::kLayers) {
+    lra::measure(layer);
+    lra::measure_weight_gradient(layer);
+  }
+  lra::measure_layer_norm(16384, 256);
+  lra::measure_layer_norm(32000, 64);
 }

@@ -9,7 +9,7 @@
 namespace lra::kernels {
 
 // Rounds to the nearest, ties to even; what is too large becomes infinite, NaN stays NaN.
-// Relative error 2^-9.
+// Relative error 2^-8.
 struct Bf16 {
   Bf16() = default;
   Bf16(float x) : bits(rounded(x)) {}

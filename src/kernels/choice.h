@@ -31,6 +31,11 @@ enum class Op {
   kAdamStep,
   kSumOfSquares,
   kColumnSums,
+  kOuterProducts,
+  kOuterProductsBf16,
+  kLayerNormBackward,
+  kEluPlusOne,
+  kEluPlusOneBackward,
 };
 
 // The best implementation of `op` that is available: for float32, or for bfloat16 arrays where the

@@ -6,12 +6,14 @@
 
 namespace lra::kernels {
 
-void column_sums(int64_t rows, int64_t columns, const Bf16* x, float* sums) {
+template <typename T>
+void column_sums(int64_t rows, int64_t columns, const T* x, float* sums) {
   if (choose(Op::kColumnSums) == Isa::kAvx512) return avx512::column_sums(rows, columns, x, sums);
   ref::column_sums(rows, columns, x, sums);
 }
 
-void ref::column_sums(int64_t rows, int64_t columns, const Bf16* x, float* sums) {
+template <typename T>
+void ref::column_sums(int64_t rows, int64_t columns, const T* x, float* sums) {
   for (int64_t c = 0; c < columns; ++c) {
     float sum = 0;
     for (int64_t first = 0; first < rows; first += kSumRows) {
@@ -22,5 +24,10 @@ void ref::column_sums(int64_t rows, int64_t columns, const Bf16* x, float* sums)
     sums[c] = sum;
   }
 }
+
+template void column_sums(int64_t, int64_t, const float*, float*);
+template void column_sums(int64_t, int64_t, const Bf16*, float*);
+template void ref::column_sums(int64_t, int64_t, const float*, float*);
+template void ref::column_sums(int64_t, int64_t, const Bf16*, float*);
 
 }  // namespace lra::kernels

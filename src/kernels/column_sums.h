@@ -8,16 +8,19 @@
 namespace lra::kernels {
 
 // sums[c] = the sum of x[r * columns + c] over `rows` rows, added in float: runs of kSumRows rows,
-// then the runs. Error against fp64: (kSumRows + rows / kSumRows) 2^-24 of the sum of absolute
-// values. The same bits at any number of threads.
+// then the runs; T is float or Bf16. Error against fp64: (kSumRows + rows / kSumRows) 2^-24 of the
+// sum of absolute values. The same bits at any number of threads.
 inline constexpr int64_t kSumRows = 512;
-void column_sums(int64_t rows, int64_t columns, const Bf16* x, float* sums);
+template <typename T>
+void column_sums(int64_t rows, int64_t columns, const T* x, float* sums);
 
 namespace ref {
-void column_sums(int64_t rows, int64_t columns, const Bf16* x, float* sums);
+template <typename T>
+void column_sums(int64_t rows, int64_t columns, const T* x, float* sums);
 }
 namespace avx512 {
-void column_sums(int64_t rows, int64_t columns, const Bf16* x, float* sums);
+template <typename T>
+void column_sums(int64_t rows, int64_t columns, const T* x, float* sums);
 }
 
 }  // namespace lra::kernels

@@ -6,11 +6,12 @@
 namespace lra::kernels::avx512 {
 namespace {
 
-// Columns that are summed at once: 256 bytes of each row, and sums that stay in registers.
+// Columns that are summed at once: 128 numbers of each row, and sums that stay in registers.
 constexpr int64_t kVectors = 8;
 constexpr int64_t kColumns = kVectors * kLanes;
 
-void add_rows(int64_t rows, int64_t columns, const Bf16* x, const __mmask16 (&lanes)[kVectors],
+template <typename T>
+void add_rows(int64_t rows, int64_t columns, const T* x, const __mmask16 (&lanes)[kVectors],
               __m512 (&sums)[kVectors]) {
   __m512 run[kVectors];
   for (__m512& each : run) each = _mm512_setzero_ps();
@@ -25,7 +26,8 @@ void add_rows(int64_t rows, int64_t columns, const Bf16* x, const __mmask16 (&la
 
 }  // namespace
 
-void column_sums(int64_t rows, int64_t columns, const Bf16* x, float* sums) {
+template <typename T>
+void column_sums(int64_t rows, int64_t columns, const T* x, float* sums) {
   parallel_for_each((columns + kColumns - 1) / kColumns, [&](int64_t block) {
     const int64_t c = block * kColumns;
     __mmask16 lanes[kVectors];
@@ -42,5 +44,8 @@ void column_sums(int64_t rows, int64_t columns, const Bf16* x, float* sums) {
     }
   });
 }
+
+template void column_sums(int64_t, int64_t, const float*, float*);
+template void column_sums(int64_t, int64_t, const Bf16*, float*);
 
 }  // namespace lra::kernels::avx512

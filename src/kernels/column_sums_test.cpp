@@ -12,17 +12,23 @@
 namespace lra::kernels {
 namespace {
 
-std::vector<Bf16> random_matrix(int64_t rows, int64_t columns) {
+template <typename T>
+std::vector<T> random_matrix(int64_t rows, int64_t columns) {
   RandomStream random(static_cast<uint64_t>(rows * 1000 + columns));
-  std::vector<Bf16> x(static_cast<size_t>(rows * columns));
-  for (Bf16& value : x) value = static_cast<float>(random.normal());
+  std::vector<T> x(static_cast<size_t>(rows * columns));
+  for (T& value : x) value = static_cast<float>(random.normal());
   return x;
 }
 
-TEST(ColumnSums, KeepTheErrorContract) {
+template <typename T>
+class ColumnSums : public testing::Test {};
+using Types = testing::Types<float, Bf16>;
+TYPED_TEST_SUITE(ColumnSums, Types);
+
+TYPED_TEST(ColumnSums, KeepTheErrorContract) {
   for (const auto& [rows, columns] :
        {std::pair{1, 1}, {3, 17}, {511, 128}, {512, 129}, {1500, 300}}) {
-    const auto x = random_matrix(rows, columns);
+    const auto x = random_matrix<TypeParam>(rows, columns);
     std::vector<float> sums(columns, -1), reference(columns, -1);
     column_sums(rows, columns, x.data(), sums.data());
     ref::column_sums(rows, columns, x.data(), reference.data());
@@ -39,15 +45,15 @@ TEST(ColumnSums, KeepTheErrorContract) {
   }
 }
 
-TEST(ColumnSums, DoNotStopWhereBfloat16Would) {
+TEST(ColumnSumsBf16, DoNotStopWhereBfloat16Would) {
   const std::vector<Bf16> ones(100'000, Bf16(1));
   float sum = 0;
   column_sums(100'000, 1, ones.data(), &sum);
   EXPECT_EQ(sum, 100'000);
 }
 
-TEST(ColumnSums, GiveTheSameBitsAtAnyNumberOfThreads) {
-  const auto x = random_matrix(700, 1000);
+TYPED_TEST(ColumnSums, GiveTheSameBitsAtAnyNumberOfThreads) {
+  const auto x = random_matrix<TypeParam>(700, 1000);
   std::vector<float> one(1000), five(1000);
   const int before = num_threads();
   set_num_threads(1);

@@ -44,6 +44,29 @@ inline void store_lanes(Bf16* to, __mmask16 lanes, __m512 x) {
   _mm256_mask_storeu_epi16(to, lanes, to_bf16(x));
 }
 
+// All sixteen lanes. What is stored under a mask cannot be read again for some 20 cycles, so inner
+// loops over an array that is read and written go without masks.
+struct AllLanes {};
+inline __m512 load_lanes(AllLanes, const float* from) { return _mm512_loadu_ps(from); }
+inline __m512 load_lanes(AllLanes, const Bf16* from) {
+  const auto* words = reinterpret_cast<const __m256i*>(from);
+  return _mm512_castsi512_ps(
+      _mm512_slli_epi32(_mm512_cvtepu16_epi32(_mm256_loadu_si256(words)), 16));
+}
+inline void store_lanes(float* to, AllLanes, __m512 x) { _mm512_storeu_ps(to, x); }
+inline void store_lanes(Bf16* to, AllLanes, __m512 x) {
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), to_bf16(x));
+}
+
+// Calls body(n, lanes) for each run of sixteen from n on, with a mask for a last one that is
+// shorter.
+template <typename F>
+inline void for_each_run(int64_t count, const F& body) {
+  int64_t n = 0;
+  for (; n + kLanes <= count; n += kLanes) body(n, AllLanes{});
+  if (n < count) body(n, lanes_between(0, count - n));
+}
+
 // 2^x for x <= 127, relative error 1.2e-7; 0 below -150, -infinity included; NaN stays NaN.
 // x = n + f with n whole and |f| <= 1/2; the polynomial is the minimax one for 2^f of degree 6
 // (relative error 2e-9; degree 5 has 7.5e-8, which rounding then makes 2e-7).

@@ -4,6 +4,7 @@
 #include <torch/torch.h>
 
 #include "mixers/initializer.h"
+#include "ops/layer_norm.h"
 #include "ops/linear.h"
 
 namespace lra::mixers {
@@ -26,9 +27,7 @@ class LayerNorm : public torch::nn::Module {
     weight = register_parameter("weight", init.ones({dim}));
     bias = register_parameter("bias", init.zeros({dim}));
   }
-  at::Tensor forward(const at::Tensor& x) const {
-    return at::layer_norm(x, weight.sizes(), weight, bias, 1e-6);
-  }
+  at::Tensor forward(const at::Tensor& x) const { return ops::layer_norm(x, weight, bias, 1e-6); }
   at::Tensor weight, bias;
 };
 

@@ -5,6 +5,7 @@
 #include "mixers/all.h"
 #include "mixers/layers.h"
 #include "ops/feature_attention.h"
+#include "ops/pointwise.h"
 
 namespace lra::mixers {
 namespace {
@@ -26,8 +27,8 @@ class LinearTransformer : public Mixer {
 
   at::Tensor forward(const at::Tensor& x_BLD, const MixerContext& context) override {
     const auto parts = qkv_->forward(x_BLD).unbind(2);
-    const auto phi = [](const at::Tensor& x) { return at::elu(x) + 1; };
-    return output_->forward(ops::feature_attention(phi(parts[0]), phi(parts[1]), parts[2],
+    return output_->forward(ops::feature_attention(ops::elu_plus_one(parts[0]),
+                                                   ops::elu_plus_one(parts[1]), parts[2],
                                                    context.mask_BL, config_.eps));
   }
 

@@ -9,6 +9,7 @@
 #include "mixers/layers.h"
 #include "ops/attention.h"
 #include "ops/precision.h"
+#include "ops/product.h"
 
 namespace lra::mixers {
 namespace {
@@ -50,7 +51,7 @@ class Linformer : public Mixer {
   at::Tensor projected_rows(at::Tensor rows_BLN, const at::Tensor& mask_BL) const {
     if (mask_BL.defined()) rows_BLN = rows_BLN * mask_BL.unsqueeze(-1).to(rows_BLN.scalar_type());
     const at::Tensor p_RL = ops::beside(projection_.narrow(0, 0, rows_BLN.size(1)), rows_BLN).t();
-    return at::bmm(p_RL.unsqueeze(0).expand({rows_BLN.size(0), -1, -1}), rows_BLN);
+    return ops::product(p_RL.unsqueeze(0).expand({rows_BLN.size(0), -1, -1}), rows_BLN);
   }
 
   std::shared_ptr<HeadProjection> query_, key_value_;

@@ -23,6 +23,7 @@
 #include "mixers/layers.h"
 #include "ops/attention.h"
 #include "ops/precision.h"
+#include "ops/product.h"
 #include "ops/sinkhorn.h"
 
 namespace lra::mixers {
@@ -81,7 +82,7 @@ class Sinkhorn : public Mixer {
     const at::Tensor mask_BNb = mask_of_blocks(x_BLD, context.mask_BL, blocks);
     const at::Tensor own = into_blocks(qkv_BL3HE.narrow(2, 1, 2), context.mask_BL, blocks);
     const at::Tensor sorted =
-        at::matmul(ops::beside(permutation(own, mask_BNb, context), own), own);
+        ops::product(ops::beside(permutation(own, mask_BNb, context), own), own);
     // [B, H, 2 N, b * 2 * E] -> [B, 2 N b, 2, H, E]
     const at::Tensor all = at::cat({sorted, own}, 2)
                                .view({own.size(0), own.size(1), 2 * blocks * config_.block, 2, -1})
@@ -118,7 +119,8 @@ class Sinkhorn : public Mixer {
     const int64_t blocks = own.size(2);
     const at::Tensor keys = own.unflatten(3, {config_.block, 2, -1}).select(4, 0);
     const at::Tensor weight_HEN = sort_HNE_.narrow(1, 0, blocks).transpose(1, 2);
-    at::Tensor logits = at::matmul(keys.sum(3, false, ops::wide_type(keys)), weight_HEN);
+    at::Tensor logits = ops::product(keys.sum(3, false, ops::wide_type(keys)),
+                                     weight_HEN.unsqueeze(0).expand({own.size(0), -1, -1, -1}));
     if (context.training && config_.noise) {
       const uint64_t key = derive_key(context.key, RandomUse::kMixer);
       logits = logits + gumbel_noise(logits.sizes(), key).to(logits.options());

@@ -31,6 +31,8 @@
 #include "mixers/row_chunks.h"
 #include "ops/attention.h"
 #include "ops/precision.h"
+#include "ops/product.h"
+#include "ops/softmax.h"
 
 namespace lra::mixers {
 namespace {
@@ -50,7 +52,9 @@ class HeadAffine : public torch::nn::Module {
   }
   // [B, L, H, E] -> [B, L, H, rows]
   Tensor forward(const Tensor& x_BLHE) const {
-    return at::einsum("blhe,hre->blhr", {x_BLHE, ops::beside(weight, x_BLHE)}) +
+    const Tensor rows_HNE = x_BLHE.flatten(0, 1).transpose(0, 1);
+    const Tensor y_HNR = ops::product(rows_HNE, ops::beside(weight, x_BLHE).transpose(1, 2));
+    return y_HNR.transpose(0, 1).unflatten(0, {x_BLHE.size(0), x_BLHE.size(1)}) +
            ops::beside(bias, x_BLHE);
   }
   Tensor weight, bias;
@@ -213,8 +217,8 @@ class Synthesizer : public Mixer {
                                .transpose(1, 2);
       if (config.dot_product) {
         const double scale = 1 / std::sqrt(static_cast<double>(all[1].size(3)));
-        scores_BHRL = scores_BHRL + at::matmul(some_rows.back().transpose(1, 2) * scale,
-                                               all[1].permute({0, 2, 3, 1}));
+        scores_BHRL = scores_BHRL + ops::product(some_rows.back().transpose(1, 2) * scale,
+                                                 all[1].permute({0, 2, 3, 1}));
       }
       return weighted_values(scores_BHRL, all[0], context, config.causal, first);
     };
@@ -235,14 +239,15 @@ class Synthesizer : public Mixer {
       hidden = hidden.defined() ? hidden | later : later;
     }
     // Far below every score, yet finite: an example of padding alone stays free of NaN.
-    Tensor weights = (hidden.defined() ? scores_BHRL.masked_fill(hidden, -1e30) : scores_BHRL)
-                         .softmax(-1, ops::wide_type(scores_BHRL));
+    Tensor weights =
+        ops::softmax(hidden.defined() ? scores_BHRL.masked_fill(hidden, -1e30) : scores_BHRL);
     if (context.attention_dropout > 0) {
       weights =
           weights * weight_dropout({values_BLHE.size(0), values_BLHE.size(2), rows, length}, first,
                                    {context.attention_dropout, context.key}, weights.options());
     }
-    return at::matmul(ops::beside(weights, values_BLHE), values_BLHE.transpose(1, 2))
+    weights = weights.expand({values_BLHE.size(0), -1, -1, -1});  // random has one for all
+    return ops::product(ops::beside(weights, values_BLHE), values_BLHE.transpose(1, 2))
         .transpose(1, 2);
   }
 

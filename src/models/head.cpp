@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ops/precision.h"
+#include "ops/product.h"
 
 namespace lra::models {
 
@@ -11,7 +12,7 @@ namespace {
 // A product gives back the type of its factors, so a bfloat16 sum is rounded by it: there the
 // masked values are summed instead.
 at::Tensor masked_sum(const at::Tensor& x_BLD, const at::Tensor& mask_BL, at::ScalarType type) {
-  if (x_BLD.scalar_type() == type) return at::bmm(mask_BL.unsqueeze(1), x_BLD).squeeze(1);
+  if (x_BLD.scalar_type() == type) return ops::product(mask_BL.unsqueeze(1), x_BLD).squeeze(1);
   return (x_BLD * mask_BL.unsqueeze(2)).sum(1, false, type);
 }
 

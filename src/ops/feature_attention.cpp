@@ -1,6 +1,7 @@
 #include "ops/feature_attention.h"
 
 #include "ops/dispatch.h"
+#include "ops/product.h"
 
 namespace lra::ops {
 namespace {
@@ -12,9 +13,9 @@ Tensor feature_attention_impl(const Tensor& phi_q, const Tensor& phi_k_in, const
   Tensor phi_k = phi_k_in;
   if (mask) phi_k = phi_k * mask->unsqueeze(-1).unsqueeze(-1).to(phi_k.scalar_type());
   const Tensor q_BHLR = phi_q.transpose(1, 2);
-  const Tensor summary_BHRE = at::matmul(phi_k.permute({0, 2, 3, 1}), v.transpose(1, 2));
+  const Tensor summary_BHRE = product(phi_k.permute({0, 2, 3, 1}), v.transpose(1, 2));
   const Tensor norm_BHR1 = phi_k.sum(1).unsqueeze(-1);
-  const Tensor out_BHLE = at::matmul(q_BHLR, summary_BHRE) / (at::matmul(q_BHLR, norm_BHR1) + eps);
+  const Tensor out_BHLE = product(q_BHLR, summary_BHRE) / (product(q_BHLR, norm_BHR1) + eps);
   return out_BHLE.transpose(1, 2);
 }
 

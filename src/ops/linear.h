@@ -5,8 +5,9 @@
 // than the AVX2 that the wheel's BLAS uses on AMD (bench/linear_bench.cpp). float64 and every other
 // case run at::linear. Which one is chosen is part of every run record (linear_choice).
 //
-// bfloat16 x meets float32 weights, which are rounded once for both passes; sums are float32, and
-// so are the gradients of weight and bias, that of the weight rounded to bfloat16 on the way.
+// The gradients of weight and bias, sums over all tokens, are those of product.h: the same bits at
+// any number of threads. bfloat16 x meets float32 weights, which are rounded once for both passes;
+// sums are float32, and so are the gradients of weight and bias.
 #pragma once
 
 #include <torch/torch.h>

@@ -2,6 +2,7 @@
 
 #include "ops/test_bf16.h"
 #include "ops/test_tensors.h"
+#include "ops/test_threads.h"
 
 namespace lra::ops {
 namespace {
@@ -76,6 +77,26 @@ TEST(DropoutAdd, RoundsOnceInBf16) {
 
 TEST(DropoutAdd, RefusesDifferentShapes) {
   EXPECT_THROW(dropout_add(at::ones({2, 3}), at::ones({3}), 0.1, kKey), CheckFailure);
+}
+
+TEST(EluPlusOne, AgreesWithTheLibrary) {
+  const TensorFunction ours = [](const auto& in) { return elu_plus_one(4 * in[0]); };
+  const TensorFunction library = [](const auto& in) { return at::elu(4 * in[0]) + 1; };
+  expect_agrees(ours, at::kFloat, library, {random_tensor(kShape, 9)},
+                {.value = 1e-6, .gradient = 1e-6});
+  expect_agrees_in_bf16([](const auto& in) { return elu_plus_one(in[0]); },
+                        [](const auto& in) { return at::elu(in[0]) + 1; },
+                        {random_tensor(kShape, 9)}, 1, {.value = 0x1p-8, .gradient = 0x1p-8});
+  expect_gradient_is_slope(ours, {random_tensor({40}, 10)});
+}
+
+// The library's elu does not: 131,072 elements on three threads, 50,001 on two.
+TEST(EluPlusOne, GivesTheSameBitsAtAnyNumberOfThreads) {
+  const Tensor x = random_tensor({131072}, 11, at::kFloat).set_requires_grad(true);
+  expect_same_bits_at_any_number_of_threads([&]() -> std::vector<Tensor> {
+    const Tensor y = elu_plus_one(x);
+    return {y.detach(), torch::autograd::grad({y}, {x}, {loss_weights(y)})[0]};
+  });
 }
 
 TEST(GeluDropout, AgreesWithTheComposition) {

@@ -1,7 +1,8 @@
 """The operators of liblra_ops.so, loaded into PyTorch, against PyTorch's own in float64.
 
 torch.ops.load_library is all that a Python user needs. Values and gradients (through autograd) of
-linear, feed_forward, attention, packed_attention, feature_attention and dropout.
+linear, feed_forward, layer_norm, product, elu_plus_one, attention, packed_attention,
+feature_attention and dropout.
 """
 import os
 import pathlib
@@ -67,6 +68,10 @@ def check_layers():
         return functional.linear(hidden, w2, b2)
 
     check("feed_forward", ops.feed_forward, reference, [x, w, b, normal(11, 5), normal(11)])
+    check("layer_norm", lambda x, w, b: ops.layer_norm(x, w, b, 1e-6),
+          lambda x, w, b: functional.layer_norm(x, (11,), w, b, 1e-6), [x, normal(11), normal(11)])
+    check("product", ops.product, torch.matmul, [normal(2, 3, 40, 9), normal(2, 3, 9, 17)])
+    check("elu_plus_one", ops.elu_plus_one, lambda x: functional.elu(x) + 1, [x])
 
 
 def check_attention():

@@ -1,0 +1,184 @@
+// lra reproduce: a recorded run again, and whether it gives the same bits.
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+
+#include "base/atomic_file.h"
+#include "base/record_comparison.h"
+#include "base/text_format.h"
+#include "cli/command.h"
+#include "training/prepare_data.h"
+#include "training/trainer.h"
+
+namespace lra::cli {
+namespace {
+
+struct ReproduceArguments {
+  std::string record, data, out;
+};
+
+// Where the run is made again: the folder asked for, or one that is taken away at the end.
+class Place {
+ public:
+  explicit Place(const std::string& out) : folder_{out}, is_temporary_(out.empty()) {
+    if (is_temporary_) {
+      std::string pattern =
+          (std::filesystem::temp_directory_path() / "lra-reproduce-XXXXXX").string();
+      if (::mkdtemp(pattern.data()) == nullptr) throw io_error(pattern, "cannot be made", errno);
+      folder_.path = pattern;
+    } else if (std::filesystem::exists(out)) {
+      throw Error({.where = out,
+                   .what = "exists already",
+                   .expected = "a folder that is to be made",
+                   .advice = "choose another --out"});
+    } else {
+      make_folder(out);
+    }
+  }
+  ~Place() {
+    std::error_code ignored;  // the end of the command is being reported
+    if (is_temporary_ || !std::filesystem::exists(folder_.record(), ignored)) {
+      std::filesystem::remove_all(folder_.path, ignored);
+    }
+  }
+  Place(const Place&) = delete;
+  Place& operator=(const Place&) = delete;
+
+  const training::RunFolder& folder() const { return folder_; }
+
+ private:
+  training::RunFolder folder_;
+  bool is_temporary_;
+};
+
+std::string record_file(const std::string& path) {
+  return std::filesystem::is_directory(path) ? training::RunFolder{path}.record() : path;
+}
+
+[[noreturn]] void refuse(const std::string& where, const std::string& what,
+                         const std::string& expected, const std::string& advice) {
+  throw Error({.where = where, .what = what, .expected = expected, .advice = advice});
+}
+
+// The run that the record tells of, as far as this program can make it again.
+training::RunConfig config_of(const RunRecord& record, const std::string& file) {
+  if (record.kind != "train") {
+    refuse(file, "is the record of a measurement (kind '" + record.kind + "')",
+           "a record of lra train", "");
+  }
+  if (record.status != RunStatus::kDone) {
+    refuse(file, "the run is " + to_string(record.status) + ", not done", "a finished run",
+           record.status == RunStatus::kStopped ? "finish it with lra train --resume" : "");
+  }
+  const training::RunConfig config = training::RunConfig::from_table(record.config);
+  if (config.task_spec().version != record.task_version) {
+    refuse(file,
+           "was made with version " + std::to_string(record.task_version) + " of " + record.task,
+           "version " + std::to_string(config.task_spec().version),
+           "take the program of that record, " + record.provenance.git_revision);
+  }
+  return config;
+}
+
+void check_data(const ReproduceArguments& a, const RunRecord& record,
+                const training::RunConfig& config, bool quiet) {
+  const auto task = config.make_task();
+  const tasks::Dataset dataset =
+      training::prepare_data(config.task_spec(), *task, training::data_root(a.data), quiet);
+  if (dataset.hash() == record.data_hash) return;
+  refuse(dataset.folder(), "is not the data of the record, hash " + dataset.hash(),
+         record.data_hash, "name the right folder with --data");
+}
+
+Json json_of(const std::vector<Compared>& rows) {
+  Json list = Json::array();
+  for (const Compared& row : rows) {
+    list.push_back({{"what", row.what},
+                    {"equal", row.is_equal()},
+                    {"recorded", row.recorded},
+                    {"now", row.now}});
+  }
+  return list;
+}
+
+void print_results(const std::vector<Compared>& rows) {
+  for (const Compared& row : rows) {
+    const std::string now = row.is_equal() ? "" : "; now " + row.now;
+    std::printf("  %-8s %s: %s%s\n", row.is_equal() ? "equal" : "DIFFERS", row.what.c_str(),
+                printable(row.recorded).c_str(), now.c_str());
+  }
+}
+
+void print_circumstances(const std::vector<Compared>& rows, bool is_equal) {
+  std::string list;
+  for (const Compared& row : rows) {
+    if (row.is_equal()) continue;
+    list += "  " + row.what + ": " + printable(row.recorded) + "; now " + row.now + "\n";
+  }
+  if (list.empty()) {
+    if (!is_equal) std::printf("program and machine are those of the record\n");
+    return;
+  }
+  std::printf("%s:\n%s", is_equal ? "though these differ" : "likely because of what else differs",
+              list.c_str());
+}
+
+ExitCode report(const Program& program, const RunRecord& recorded, const RunRecord& now) {
+  const auto results = compare_results(recorded, now);
+  const auto circumstances = compare_circumstances(recorded.provenance, now.provenance);
+  const bool is_equal = std::all_of(results.begin(), results.end(),
+                                    [](const Compared& row) { return row.is_equal(); });
+  if (program.common.json) {
+    print_json({{"equal", is_equal},
+                {"task", recorded.task},
+                {"model", recorded.model},
+                {"seed", recorded.seed},
+                {"results", json_of(results)},
+                {"circumstances", json_of(circumstances)}});
+  } else {
+    std::printf("%s on %s, seed %llu, %s steps: %s\n", recorded.model_title.c_str(),
+                recorded.task_title.c_str(), static_cast<unsigned long long>(recorded.seed),
+                thousands(recorded.steps).c_str(),
+                is_equal ? "reproduced bit for bit" : "not reproduced");
+    print_results(results);
+    print_circumstances(circumstances, is_equal);
+  }
+  if (now.status == RunStatus::kDiverged) return ExitCode::kDiverged;
+  return is_equal ? ExitCode::kDone : ExitCode::kUserError;
+}
+
+ExitCode reproduce(const Program& program, const ReproduceArguments& a) {
+  const std::string file = record_file(a.record);
+  const RunRecord recorded = read_record(file);
+  const training::RunConfig config = config_of(recorded, file);
+  check_data(a, recorded, config, program.common.quiet);
+  const Place place(a.out);
+  const FileLock lock(place.folder().lock(), "the run folder " + place.folder().path);
+  training::Trainer trainer(config, place.folder(),
+                            {.data_root = training::data_root(a.data),
+                             .resume = false,
+                             .quiet = program.common.quiet,
+                             .provenance = program_provenance(program.common)});
+  const RunRecord now = trainer.run();
+  if (now.status == RunStatus::kStopped) return ExitCode::kStopped;
+  return report(program, recorded, now);
+}
+
+}  // namespace
+
+void add_reproduce(CLI::App& app, Program& program) {
+  auto a = std::make_shared<ReproduceArguments>();
+  auto* command = add_command(
+      app, program, "reproduce",
+      "run a recorded run again and compare weights and metrics bit for bit; exit code 0: equal, "
+      "2: different, 4: it diverged this time",
+      [&program, a] { return reproduce(program, *a); });
+  command->add_option("record", a->record, "a run folder, or its record.json")->required();
+  command->add_option("--data", a->data, "folder of the data; default $LRA_DATA, else ./data");
+  command->add_option("--out", a->out,
+                      "keep the new run in this folder; default: a temporary one, taken away");
+}
+
+}  // namespace lra::cli

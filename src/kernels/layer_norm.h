@@ -1,0 +1,46 @@
+// The backward pass of layer normalisation over the last axis (Ba et al., arXiv:1607.06450):
+// y = xhat gamma + beta with xhat = (x - mean) rstd.
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/bf16.h"
+
+namespace lra::kernels {
+
+// Rows whose sums over columns are one thread's.
+inline constexpr int64_t kNormRows = 128;
+
+template <typename T>
+struct LayerNormBackward {
+  int64_t rows = 0, columns = 0;
+  const T* grad = nullptr;                             // of y, [rows, columns]
+  const T* x = nullptr;                                // [rows, columns]
+  const Wide<T>*mean = nullptr, *rstd = nullptr;       // [rows]
+  const Wide<T>* gamma = nullptr;                      // [columns]
+  T* dx = nullptr;                                     // [rows, columns]
+  Wide<T>*grad_gamma = nullptr, *grad_beta = nullptr;  // [columns]
+};
+
+// dx = rstd (g - mean(g) - xhat mean(g xhat)) with g = grad gamma and means over a row;
+// grad_gamma = sum over rows of grad xhat, grad_beta = sum of grad. dx may be grad; nothing else
+// may overlap. Rows are summed in runs of kNormRows and the runs in their order: the same bits at
+// any number of threads. Error against fp64 (layer_norm_test.cpp): dx 1e-6 of rstd times the row's
+// largest |g|, and 2^-8 of itself more in bfloat16; sums (kNormRows + rows / kNormRows) 2^-24 of
+// their sum of absolute values.
+template <typename T>
+void layer_norm_backward(const LayerNormBackward<T>& p);
+
+namespace ref {
+// Rows [begin, end): their dx, and their sums over columns.
+template <typename T>
+void layer_norm_rows_backward(const LayerNormBackward<T>& p, int64_t begin, int64_t end,
+                              Wide<T>* grad_gamma, Wide<T>* grad_beta);
+}  // namespace ref
+namespace avx512 {
+template <typename T>
+void layer_norm_rows_backward(const LayerNormBackward<T>& p, int64_t begin, int64_t end,
+                              float* grad_gamma, float* grad_beta);
+}  // namespace avx512
+
+}  // namespace lra::kernels

@@ -1,0 +1,82 @@
+#include "ops/layer_norm.h"
+
+#include "kernels/layer_norm.h"
+#include "ops/dispatch.h"
+#include "ops/precision.h"
+
+namespace lra::ops {
+namespace {
+
+using at::Tensor;
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+using Gradients = std::tuple<Tensor, Tensor, Tensor>;
+
+Gradients backward_impl(const Tensor& grad_in, const Tensor& x, const Tensor& mean,
+                        const Tensor& rstd, const Tensor& weight) {
+  const Tensor grad = grad_in.contiguous();
+  LRA_CHECK(x.is_contiguous() && weight.is_contiguous());
+  LRA_CHECK_EQ(grad.sizes(), x.sizes());
+  Tensor grad_x = at::empty_like(x), grad_weight = at::empty_like(weight),
+         grad_bias = at::empty_like(weight);
+  with_float_type(x, "lra::layer_norm_backward", [&](auto zero) {
+    using T = decltype(zero);
+    using W = kernels::Wide<T>;
+    const int64_t columns = weight.numel();
+    kernels::layer_norm_backward<T>({x.numel() / columns, columns, const_data<T>(grad),
+                                     const_data<T>(x), const_data<W>(mean), const_data<W>(rstd),
+                                     const_data<W>(weight), mutable_data<T>(grad_x),
+                                     mutable_data<W>(grad_weight), mutable_data<W>(grad_bias)});
+  });
+  return {grad_x, grad_weight, grad_bias};
+}
+
+struct LayerNormFunction : torch::autograd::Function<LayerNormFunction> {
+  static Tensor forward(AutogradContext* ctx, const Tensor& x_in, const Tensor& weight,
+                        const Tensor& bias, double eps) {
+    const at::AutoDispatchBelowADInplaceOrView guard;
+    const Tensor x = x_in.contiguous();
+    auto [y, mean, rstd] = at::native_layer_norm(x, weight.sizes(), weight, bias, eps);
+    ctx->save_for_backward({x, mean, rstd, weight});
+    return y;
+  }
+  static variable_list backward(AutogradContext* ctx, variable_list grads) {
+    static const auto op =
+        find_op<Gradients(const Tensor&, const Tensor&, const Tensor&, const Tensor&,
+                          const Tensor&)>("lra::layer_norm_backward");
+    const auto saved = ctx->get_saved_variables();
+    auto [grad_x, grad_weight, grad_bias] =
+        op.call(grads[0], saved[0], saved[1], saved[2], saved[3]);
+    return {grad_x, grad_weight, grad_bias, Tensor()};
+  }
+};
+
+}  // namespace
+
+Tensor layer_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, double eps) {
+  static const auto op =
+      find_op<Tensor(const Tensor&, const Tensor&, const Tensor&, double)>("lra::layer_norm");
+  return op.call(x, weight, bias, eps);
+}
+
+TORCH_LIBRARY_FRAGMENT(lra, m) {
+  m.def("layer_norm(Tensor x, Tensor weight, Tensor bias, float eps=1e-6) -> Tensor");
+  m.def(
+      "layer_norm_backward(Tensor grad, Tensor x, Tensor mean, Tensor rstd, Tensor weight) -> "
+      "(Tensor, Tensor, Tensor)");
+}
+
+TORCH_LIBRARY_IMPL(lra, CPU, m) {
+  m.impl("layer_norm", [](const Tensor& x, const Tensor& weight, const Tensor& bias, double eps) {
+    return at::layer_norm(x, weight.sizes(), weight, bias, eps);
+  });
+  m.impl("layer_norm_backward", backward_impl);
+}
+
+TORCH_LIBRARY_IMPL(lra, Autograd, m) {
+  m.impl("layer_norm", [](const Tensor& x, const Tensor& weight, const Tensor& bias, double eps) {
+    return LayerNormFunction::apply(x, weight, bias, eps);
+  });
+}
+
+}  // namespace lra::ops

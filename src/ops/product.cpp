@@ -1,0 +1,218 @@
+#include "ops/product.h"
+
+#include "base/parallel.h"
+#include "kernels/choice.h"
+#include "kernels/column_sums.h"
+#include "kernels/outer_products.h"
+#include "ops/dispatch.h"
+#include "ops/precision.h"
+
+namespace lra::ops {
+namespace {
+
+using at::Tensor;
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+// Parts that a product is cut into where it is large enough: several for each thread of a large
+// machine.
+constexpr int64_t kParts = 32;
+constexpr int64_t kLeastRows = 32;         // of a part of the library's
+constexpr int64_t kLeastDepth = 1024;      // of a part of a sum over rows
+constexpr int64_t kOuterRowsMultiple = 8;  // of the kernel's register blocks
+constexpr int64_t kOuterColumnsMultiple = 48;
+
+int64_t parts_of(int64_t size, int64_t part) { return (size + part - 1) / part; }
+
+// The length of a part when `size` is cut evenly into `parts`, a multiple of `multiple`.
+int64_t even_part(int64_t size, int64_t parts, int64_t multiple) {
+  return parts_of(parts_of(size, parts), multiple) * multiple;
+}
+
+// Where matrix `index` of [..., M, N] begins.
+int64_t offset_of(const Tensor& t, int64_t index) {
+  int64_t offset = 0;
+  for (int64_t axis = t.dim() - 3; axis >= 0; --axis) {
+    offset += index % t.size(axis) * t.stride(axis);
+    index /= t.size(axis);
+  }
+  return offset;
+}
+
+// A^T B for matrices a [..., rows, M] and b [..., rows, N] whose columns are neighbours.
+class OuterProducts {
+ public:
+  OuterProducts(const Tensor& a, const Tensor& b)
+      : a_(a), b_(b), rows_(a.size(-2)), m_(a.size(-1)), n_(b.size(-1)) {
+    items_ = m_ * rows_ > 0 ? a.numel() / (m_ * rows_) : 0;
+    m_part_ = even_part(m_, parts_of(m_, kernels::kOuterRows), kOuterRowsMultiple);
+    n_part_ = even_part(n_, parts_of(n_, kernels::kOuterColumns), kOuterColumnsMultiple);
+    blocks_ = parts_of(m_, m_part_) * parts_of(n_, n_part_);
+    const int64_t wanted = kParts / std::max<int64_t>(1, items_ * blocks_);
+    const int64_t runs = std::clamp<int64_t>(rows_ / kLeastDepth, 1, std::max<int64_t>(1, wanted));
+    rows_part_ = std::max(kernels::kOuterRun, even_part(rows_, runs, kernels::kOuterRun));
+    runs_ = std::max<int64_t>(1, parts_of(rows_, rows_part_));
+  }
+
+  // [..., M, N] in the type that sums are held in.
+  Tensor sum() const {
+    auto shape = a_.sizes().vec();
+    shape.end()[-2] = m_;
+    shape.end()[-1] = n_;
+    const auto options = a_.options().dtype(wide_type(a_));
+    if (a_.numel() == 0 || b_.numel() == 0) return at::zeros(shape, options);
+    const Tensor parts = at::empty({runs_, items_ * m_ * n_}, options);
+    parallel_for_each(runs_ * items_ * blocks_, [&](int64_t index) { part(index, parts); });
+    return (runs_ == 1 ? parts : sum_of_rows(parts)).view(shape);
+  }
+
+ private:
+  void part(int64_t index, const Tensor& parts) const {
+    const int64_t block = index % blocks_, item = index / blocks_ % items_;
+    const int64_t run = index / (blocks_ * items_), n_parts = parts_of(n_, n_part_);
+    const int64_t i = block / n_parts * m_part_, j = block % n_parts * n_part_;
+    const int64_t first = run * rows_part_, count = std::min(rows_part_, rows_ - first);
+    with_float_type(a_, "lra::product", [&](auto zero) {
+      using T = decltype(zero);
+      const auto columns = [&](const Tensor& t, int64_t column, int64_t size) {
+        return kernels::MatrixColumns<T>{
+            const_data<T>(t) + offset_of(t, item) + first * t.stride(-2) + column, t.stride(-2),
+            size};
+      };
+      kernels::sum_outer_products<T>(
+          count, columns(a_, i, std::min(m_part_, m_ - i)),
+          columns(b_, j, std::min(n_part_, n_ - j)),
+          mutable_data<kernels::Wide<T>>(parts) + (run * items_ + item) * m_ * n_ + i * n_ + j, n_);
+    });
+  }
+
+  const Tensor &a_, &b_;
+  int64_t rows_, m_, n_, items_, m_part_, n_part_, blocks_, rows_part_, runs_;
+};
+
+bool has_neighbouring_columns(const Tensor& t) { return t.size(-1) == 1 || t.stride(-1) == 1; }
+
+// Where the kernel would be textbook loops the library is 50 times faster.
+bool use_outer_products(const Tensor& a_rows, const Tensor& b) {
+  using kernels::Op;
+  const bool is_bf16 = a_rows.scalar_type() == at::kBFloat16;
+  if (!is_bf16 && a_rows.scalar_type() != at::kFloat) return false;
+  return has_neighbouring_columns(a_rows) && has_neighbouring_columns(b) &&
+         kernels::choose(is_bf16 ? Op::kOuterProductsBf16 : Op::kOuterProducts) !=
+             kernels::Isa::kRef;
+}
+
+// The library's products of one thread each, on whole matrices or on runs of rows.
+Tensor library_product(const Tensor& a, const Tensor& b) {
+  auto shape = a.sizes().vec();
+  shape.back() = b.size(-1);
+  const int64_t rows = a.size(-2);
+  Tensor out = at::empty(shape, a.options());
+  if (out.numel() == 0) return out;
+  const int64_t items = out.numel() / (rows * shape.back());
+  const int64_t wanted = std::clamp<int64_t>(kParts / items, 1, parts_of(rows, kLeastRows));
+  const int64_t part = even_part(rows, wanted, 1), parts = parts_of(rows, part);
+  const auto matrix = [](const Tensor& t, int64_t item) {
+    return t.as_strided({t.size(-2), t.size(-1)}, {t.stride(-2), t.stride(-1)},
+                        t.storage_offset() + offset_of(t, item));
+  };
+  // One part alone would not be in a parallel region, and the library would take all threads for
+  // it.
+  parallel_for_each(std::max<int64_t>(2, items * parts), [&](int64_t index) {
+    if (index >= items * parts) return;
+    const at::AutoDispatchBelowADInplaceOrView guard;
+    const int64_t item = index / parts, first = index % parts * part;
+    const int64_t count = std::min(part, rows - first);
+    Tensor to = matrix(out, item).narrow(0, first, count);
+    at::mm_out(to, matrix(a, item).narrow(0, first, count), matrix(b, item));
+  });
+  return out;
+}
+
+Tensor product_impl(const Tensor& a, const Tensor& b) {
+  LRA_CHECK_EQ(a.dim(), b.dim());
+  LRA_CHECK_GE(a.dim(), 2);
+  LRA_CHECK_EQ(a.sizes().slice(0, a.dim() - 2), b.sizes().slice(0, b.dim() - 2));
+  LRA_CHECK_EQ(a.size(-1), b.size(-2));
+  LRA_CHECK(a.scalar_type() == b.scalar_type());
+  const Tensor a_rows = a.transpose(-2, -1);
+  if (use_outer_products(a_rows, b)) return OuterProducts(a_rows, b).sum().to(a.scalar_type());
+  return library_product(a, b);
+}
+
+Tensor sum_of_outer_products_impl(const Tensor& a, const Tensor& b) {
+  LRA_CHECK(a.dim() == 2 && b.dim() == 2 && a.scalar_type() == b.scalar_type());
+  LRA_CHECK_EQ(a.size(0), b.size(0));
+  if (use_outer_products(a, b)) return OuterProducts(a, b).sum();
+  // In runs as well: a product of few columns could not be cut otherwise.
+  const int64_t runs = std::clamp<int64_t>(a.size(0) / kLeastDepth, 1, kParts);
+  const int64_t part = std::max<int64_t>(1, a.size(0) / runs);
+  const int64_t rest = a.size(0) - runs * part;
+  const auto in_runs = [&](const Tensor& t) {
+    return t.narrow(0, 0, runs * part).unflatten(0, {runs, part});
+  };
+  const Tensor parts = library_product(in_runs(a).transpose(1, 2), in_runs(b)).to(wide_type(a));
+  Tensor sum = sum_of_rows(parts.flatten(1)).view({a.size(1), b.size(1)});
+  if (rest == 0) return sum;
+  return sum.add_(
+      library_product(a.narrow(0, runs * part, rest).t(), b.narrow(0, runs * part, rest)));
+}
+
+struct ProductFunction : torch::autograd::Function<ProductFunction> {
+  static Tensor forward(AutogradContext* ctx, const Tensor& a, const Tensor& b) {
+    const at::AutoDispatchBelowADInplaceOrView guard;
+    ctx->save_for_backward({a, b});
+    return product(a, b);
+  }
+  static variable_list backward(AutogradContext* ctx, variable_list grads) {
+    const auto saved = ctx->get_saved_variables();
+    const Tensor &a = saved[0], &b = saved[1], &grad = grads[0];
+    Tensor grad_a, grad_b;
+    if (ctx->needs_input_grad(0)) grad_a = product(grad, b.transpose(-2, -1));
+    if (ctx->needs_input_grad(1)) grad_b = product(a.transpose(-2, -1), grad);
+    return {grad_a, grad_b};
+  }
+};
+
+}  // namespace
+
+Tensor product(const Tensor& a, const Tensor& b) {
+  static const auto op = find_op<Tensor(const Tensor&, const Tensor&)>("lra::product");
+  return op.call(a, b);
+}
+
+Tensor sum_of_outer_products(const Tensor& a, const Tensor& b) {
+  static const auto op =
+      find_op<Tensor(const Tensor&, const Tensor&)>("lra::sum_of_outer_products");
+  return op.call(a, b);
+}
+
+Tensor sum_of_rows(const Tensor& x) {
+  if (x.scalar_type() == at::kDouble) return x.sum(0);
+  const Tensor rows = x.contiguous();
+  Tensor sums = at::empty({rows.size(1)}, rows.options().dtype(at::kFloat));
+  with_float_type(rows, "sum of rows", [&](auto zero) {
+    using T = decltype(zero);
+    if constexpr (!std::is_same_v<T, double>) {
+      kernels::column_sums(rows.size(0), rows.size(1), const_data<T>(rows),
+                           sums.mutable_data_ptr<float>());
+    }
+  });
+  return sums;
+}
+
+TORCH_LIBRARY_FRAGMENT(lra, m) {
+  m.def("product(Tensor a, Tensor b) -> Tensor");
+  m.def("sum_of_outer_products(Tensor a, Tensor b) -> Tensor");
+}
+
+TORCH_LIBRARY_IMPL(lra, CPU, m) {
+  m.impl("product", product_impl);
+  m.impl("sum_of_outer_products", sum_of_outer_products_impl);
+}
+
+TORCH_LIBRARY_IMPL(lra, Autograd, m) {
+  m.impl("product", [](const Tensor& a, const Tensor& b) { return ProductFunction::apply(a, b); });
+}
+
+}  // namespace lra::ops

@@ -1,0 +1,24 @@
+// Matrix products that give the same bits at any number of threads.
+//
+// A library cuts a product among the threads that it has, and the cut decides in which order an
+// element's terms are added (docs/numerics.md). Here the cut depends on the shapes alone, and each
+// part is one thread's: a product of the library on one thread, or, for A^T B on processors with
+// AVX-512, kernels/outer_products.h.
+#pragma once
+
+#include <torch/torch.h>
+
+namespace lra::ops {
+
+// a [..., M, K] times b [..., K, N] -> [..., M, N]; the same leading axes, any strides, expanded
+// axes too. Differentiable once.
+at::Tensor product(const at::Tensor& a, const at::Tensor& b);
+
+// a [rows, M]^T times b [rows, N] -> [M, N], a sum over all rows; without autograd. float32 for
+// bfloat16.
+at::Tensor sum_of_outer_products(const at::Tensor& a, const at::Tensor& b);
+
+// x [rows, columns] -> [columns], summed over the rows; without autograd. float32 for bfloat16.
+at::Tensor sum_of_rows(const at::Tensor& x);
+
+}  // namespace lra::ops

@@ -1,0 +1,12 @@
+// Softmax over the last axis. The library's backward pass gives other bits at other numbers of
+// threads (docs/numerics.md); its forward pass does not.
+#pragma once
+
+#include <torch/torch.h>
+
+namespace lra::ops {
+
+// x [..., N] -> the same shape, float32 for bfloat16. Differentiable once.
+at::Tensor softmax(const at::Tensor& x);
+
+}  // namespace lra::ops
