@@ -12,8 +12,11 @@
 namespace lra::training {
 namespace {
 
-// Small models need more than two examples to stand out from what else the heap does.
-constexpr double kProbeBytes = 256 << 20;
+// Small models are measured at the batch of the run, or near it.
+constexpr double kProbeBytes = 512 << 20;
+// The larger the blocks, the less of the heap is holes: of the holes per byte of tensors that the
+// probes find, this much is expected of what lies beyond them (docs/numerics.md).
+constexpr double kHolesBeyond = 0.5;
 
 // The example that makes the longest batches.
 int64_t longest_example(const tasks::Split& split, int64_t num_towers) {
@@ -83,20 +86,22 @@ MemoryEstimate estimate_memory(const models::SequenceClassifier& model, Stepper&
     return {.peak_bytes = micro_batch > 1 ? 2 * peak - before : peak,
             .extra_bytes = micro_batch > 1 ? peak - before : 0};
   }
-  const int64_t more = std::clamp<int64_t>(static_cast<int64_t>(kProbeBytes / one.tensors), 2,
+  const double room = std::min(kProbeBytes, static_cast<double>(available_memory_bytes()) / 4);
+  const int64_t more = std::clamp<int64_t>(static_cast<int64_t>(room / one.tensors), 2,
                                            std::max<int64_t>(2, micro_batch));
   const Use of_more = train(more), eval_one = infer(1), eval_more = infer(more);
   const double tensors =
       std::max(at_batch(micro_batch, one.tensors, of_more.tensors, more),
                at_batch(config.eval_batch_size, eval_one.tensors, eval_more.tensors, more));
-  // The heap has holes: it grows by more than the tensors do, and an evaluation after a step leaves
-  // others than the step alone.
-  const double heap_per_byte =
-      std::max(1.0, (eval_more.resident - one.resident) / (of_more.tensors - one.tensors));
+  // An evaluation after a step leaves other holes in the heap than the step alone.
+  const double holes =
+      std::max(0.0, (eval_more.resident - one.resident) / (of_more.tensors - one.tensors) - 1);
+  const double beyond = std::max(0.0, tensors - of_more.tensors);
+  const double resident = one.resident + (1 + holes) * (tensors - beyond - one.tensors) +
+                          (1 + kHolesBeyond * holes) * beyond;
   malloc_trim(0);  // the holes that the probes leave must not be added to those of the run
   MemoryEstimate estimate;
-  estimate.peak_bytes =
-      static_cast<int64_t>(one.resident + heap_per_byte * (tensors - one.tensors));
+  estimate.peak_bytes = static_cast<int64_t>(resident);
   estimate.extra_bytes = std::max<int64_t>(0, estimate.peak_bytes - resident_bytes());
   return estimate;
 }
