@@ -16,7 +16,7 @@ struct MemoryEstimate {
 };
 
 // Computes gradients on one and on a few copies of the longest example of `split` (two, or as many
-// as hold 256 MB), and extends both tensors and resident memory linearly to the batches of
+// as hold 512 MB), and extends both tensors and resident memory linearly to the batches of
 // `config`. Where already two would not fit, the estimate is that of a batch of two. Changes
 // nothing but the gradients, and the peak that peak_resident_bytes() tells: it counts from here.
 MemoryEstimate estimate_memory(const models::SequenceClassifier& model, Stepper& stepper,
