@@ -202,10 +202,13 @@ uint64_t free_bytes(const std::string& folder) {
 std::vector<std::string> names_in(const std::string& folder) {
   std::vector<std::string> names;
   std::error_code failed;
-  std::filesystem::directory_iterator entry(folder, failed);
-  for (; !failed && entry != std::filesystem::directory_iterator(); entry.increment(failed)) {
-    names.push_back(entry->path().filename());
-  }
+  do {
+    names.clear();
+    std::filesystem::directory_iterator entry(folder, failed);
+    for (; !failed && entry != std::filesystem::directory_iterator(); entry.increment(failed)) {
+      names.push_back(entry->path().filename());
+    }
+  } while (failed == std::errc::interrupted);
   if (failed && failed != std::errc::no_such_file_or_directory) {
     throw io_error(folder, "cannot be searched", failed.value());
   }

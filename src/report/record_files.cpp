@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <set>
 
+#include "base/atomic_file.h"
 #include "base/error.h"
 
 namespace lra::report {
@@ -13,24 +14,21 @@ namespace fs = std::filesystem;
 // Adds the record files below `folder`; a subfolder that may not be opened is a problem, not an
 // end.
 void search(const fs::path& folder, std::set<fs::path>& found, std::vector<std::string>* problems) {
-  std::error_code error;
-  fs::directory_iterator entry(folder, error);
-  if (error) {
-    problems->push_back(folder.string() + ": cannot be searched: " + error.message());
-    return;
+  std::vector<std::string> names;
+  try {
+    names = names_in(folder.string());
+  } catch (const Error& error) {
+    problems->push_back(error.what());
   }
-  for (; entry != fs::directory_iterator(); entry.increment(error)) {
-    if (error) {
-      problems->push_back(folder.string() + ": cannot be searched: " + error.message());
-      return;
-    }
+  for (const std::string& name : names) {
+    const fs::path path = folder / name;
     std::error_code status_error;
-    const fs::file_status status = entry->symlink_status(status_error);
+    const fs::file_status status = fs::symlink_status(path, status_error);
     if (fs::is_directory(status)) {
-      search(entry->path(), found, problems);
-    } else if (entry->path().filename() == "record.json") {
-      const fs::path real = fs::canonical(entry->path(), status_error);
-      found.insert(status_error ? entry->path() : real);
+      search(path, found, problems);
+    } else if (name == "record.json") {
+      const fs::path real = fs::canonical(path, status_error);
+      found.insert(status_error ? path : real);
     }
   }
 }

@@ -72,8 +72,10 @@ void refuse_without_room(const RunFolder& folder, const FlatParameters& paramete
   }
   throw Error({.where = folder.path,
                .what = "only " + human_bytes(free) + " are free",
-               .expected = "room for " + thousands(static_cast<int64_t>(most)) +
-                           " checkpoints of " + human_bytes(one),
+               .expected = "room for " +
+                           (most == 1 ? "a checkpoint"
+                                      : thousands(static_cast<int64_t>(most)) + " checkpoints") +
+                           " of " + human_bytes(one),
                .advice = "make room, choose another --out, or lower train.keep_checkpoints"});
 }
 
