@@ -22,7 +22,8 @@ STOPPED, TIMEOUT_S = 3, 300
 
 
 def stop_at(words, folder, step, which):
-    """Starts a run, sends the signal once `step` is logged; its exit code."""
+    """Starts a run, sends the signal once it has gone on to `step` at least; its exit code."""
+    step = max(step, runs.logged_steps(folder) + 1)
     with subprocess.Popen(words, env=runs.ENVIRONMENT, stderr=subprocess.PIPE,
                           stdout=subprocess.DEVNULL) as process:
         deadline = time.monotonic() + TIMEOUT_S

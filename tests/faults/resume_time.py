@@ -20,14 +20,15 @@ from shared import result, runs
 
 MOST_RATIO, MOST_BYTES, STOPPED = 1.2, 4096, 3
 SETTINGS = ["model.layers=1", "model.embed_dim=16", "model.qkv_dim=16", "model.mlp_dim=16",
-            "task.length=32", "train.batch_size=1", "train.prefetch=4"]
+            "task.length=32", "train.batch_size=10"]
 
 
 def make_stopped(root, name, steps, stop):
     """A run of one epoch, stopped after about `stop` steps; its folder and last step."""
     words = runs.command(root, name, "listops", "transformer", steps, settings=SETTINGS)
     folder = runs.pathlib.Path(root) / name
-    with subprocess.Popen(words, env=runs.ENVIRONMENT, stderr=subprocess.PIPE) as process:
+    with subprocess.Popen(words, env=runs.ENVIRONMENT, stderr=subprocess.PIPE,
+                          stdout=subprocess.DEVNULL) as process:
         while runs.logged_steps(folder) < stop and process.poll() is None:
             time.sleep(0.001)
         process.send_signal(signal.SIGTERM)
@@ -57,8 +58,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--quick", action="store_true")
     arguments = parser.parse_args()
-    epoch, rounds = (400, 3) if arguments.quick else (20000, 9)
-    runs.SIZES["listops"] = (epoch, 20, 20)
+    epoch, rounds = (100, 3) if arguments.quick else (2000, 9)
+    runs.SIZES["listops"] = (10 * epoch, 20, 20)
     with tempfile.TemporaryDirectory() as root:
         runs.make_data(root, ["listops"])
         # More than an epoch, so that no validation falls between.
