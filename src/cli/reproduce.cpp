@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "base/atomic_file.h"
+#include "base/lock_file.h"
 #include "base/record_comparison.h"
 #include "base/text_format.h"
 #include "cli/command.h"
