@@ -26,14 +26,15 @@ RECOMPUTED = ("transformer", "local", "performer")
 
 
 def write_reviews(folder):
-    """aclImdb of 64 + 64 reviews of 300 to 6,000 letters."""
+    """aclImdb of 64 + 64 reviews, three quarters longer than any shape: a step meets a longest one."""
     stream = random.Random(1)
     for split in ("train", "test"):
         for label, rating in (("neg", 2), ("pos", 9)):
             for i in range(32):
                 path = folder / "aclImdb" / split / label / f"{i}_{rating}.txt"
                 path.parent.mkdir(parents=True, exist_ok=True)
-                letters = stream.choices("abcdefghij ", k=stream.randrange(300, 6000))
+                length = stream.randrange(300, 4000) if i % 4 == 0 else stream.randrange(4200, 6000)
+                letters = stream.choices("abcdefghij ", k=length)
                 path.write_text("".join(letters), encoding="utf-8")
 
 
