@@ -12,7 +12,8 @@ turn, while absolute speeds of two peers were measured at different times. With 
 that was more than X behind the fastest at the first length is not measured at the further ones.
 
 Finished cells are kept in build/peers and not measured again by the same program with the same
-options (--fresh does). The exit code is 1 when lra is slower in a row than its fastest peer by more
+options (--fresh does). Rows that --models leaves out are taken over from the table that stands in
+--out, which says of every row with what it was measured. The exit code is 1 when lra is slower in a row than its fastest peer by more
 than --tolerance, or when no peer of a row could be measured.
 """
 import argparse
@@ -23,6 +24,7 @@ import json
 import os
 import pathlib
 import platform
+import re
 import statistics
 import subprocess
 import sys
@@ -35,7 +37,8 @@ HERE = pathlib.Path(__file__).resolve().parent
 KEEP_MEMORY = ("glibc.malloc.mmap_threshold=4294967296:glibc.malloc.trim_threshold=4294967296:"
                "glibc.malloc.top_pad=67108864")
 # Peers that hold L x L weights of every layer: GB they need, by length. Not started in less.
-NEEDS_GB = {("transformer-drop", 4096): {"jax": 24, "torch": 17, "transformers": 17}}
+NEEDS_GB = {("transformer-drop", 4096): {"jax": 24, "torch": 20, "transformers": 20},
+            ("synthesizer", 4096): {"torch": 24}}
 
 
 def environment(threads):
@@ -136,8 +139,9 @@ def cell_of(name, peer, length, a):
 
 
 def versions():
-    lines = (HERE / "requirements.txt").read_text().splitlines()
-    names = [line.split("==")[0] for line in lines if line and not line.startswith("#")]
+    files = (HERE.parents[1] / "tests/parity/requirements.txt", HERE / "requirements.txt")
+    lines = [line for file in files for line in file.read_text().splitlines()]
+    names = [re.split("[=<>]", line)[0] for line in lines if line and not line.startswith("#")]
     return {name: importlib.metadata.version(name) for name in names}
 
 
@@ -165,10 +169,17 @@ HEADER = ["row", "length", "peer", "lra tokens/s (spread)", "peer tokens/s (spre
           "lra MB", "peer MB", "settings of both"]
 
 
+def where_measured(cells):
+    """A line for each program and machine that measured some rows."""
+    rows = {}
+    for cell in (c for c in cells if "failure" not in c):
+        rows.setdefault(tables.where_measured(cell["provenance"]), {})[cell["row"]] = True
+    return "".join(f"- {', '.join(names)}: {where}\n" for where, names in rows.items())
+
+
 def page(cells, a):
     best = fastest(cells).values()
     installed = ", ".join(f"{n} {v}" for n, v in versions().items())
-    last = next(reversed(list(best)))
     return (f"# Training speed beside other implementations\n\nWritten by `bench/peers/run "
             f"--threads {a.threads} --windows {a.windows} --window-seconds {a.window_seconds}"
             f"{'' if a.contenders == float('inf') else f' --contenders {a.contenders}'}`; "
@@ -176,8 +187,8 @@ def page(cells, a):
             f"`torch` and `jax` are plain modules in `bench/peers`, the others are packages.\n\n"
             f"## Against the fastest peer\n\n{tables.markdown(HEADER, map(line_of, best))}\n"
             f"## All peers\n\n{tables.markdown(HEADER, map(line_of, cells))}\n"
-            f"Measured with {tables.where_measured(last['provenance'])}; {installed}; Python "
-            f"{platform.python_version()}; {platform.machine()}, {os.cpu_count()} cores.\n")
+            f"Measured with {installed}; Python {platform.python_version()}; "
+            f"{platform.machine()}, {os.cpu_count()} cores:\n\n{where_measured(cells)}")
 
 
 def parse():
@@ -212,10 +223,19 @@ def measure_row(name, a):
     return row
 
 
+def with_rows_left_out(measured, a):
+    """The cells in the order of ROWS, those of other rows from an earlier call."""
+    file = a.out / "peers.json"
+    earlier = json.loads(file.read_text()) if file.exists() else []
+    kept = [c for c in earlier if c["row"] not in a.models.split(",")]
+    order = {name: i for i, name in enumerate(ROWS)}
+    return sorted(measured + kept, key=lambda c: order[c["row"]])
+
+
 def main():
     a = parse()
     os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:a.threads])
-    cells = [cell for name in a.models.split(",") for cell in measure_row(name, a)]
+    cells = with_rows_left_out([c for name in a.models.split(",") for c in measure_row(name, a)], a)
     best = fastest(cells)
     if not best:
         sys.exit("nothing was measured")
