@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """Is the memory of a run what was estimated before it, and what does recomputation save?
 
-    LRA_PROGRAM=build/lra python3 bench/training_memory.py [--models A,B] [--out docs/results]
+    LRA_PROGRAM=build/lra python3 bench/training_memory.py [--models A,B] [--lengths 1024,4096]
+        [--skip-recompute] [--out docs/results]
 
 Estimates: `lra train` for a step of full batches, one validation and a test of one example; its
 record has the estimate made before the run. The same run without the estimate, whose probes could
 be what takes most, tells the largest resident memory. The exit code is 1 when an estimate is off by
-more than LIMIT. Recomputation: bytes of tensors and steps per second of
+more than LIMIT. Rows that are not measured again stay as they are in the results. Recomputation: bytes of tensors and steps per second of
 `lra bench` with and without train.recompute, Text as released, length 4096, batch 1.
 """
 import argparse
@@ -79,10 +80,9 @@ def estimate_row(model, results):
     """One model, every shape: estimated / measured MB and the error."""
     cells = [model]
     for shape in SHAPES:
-        for r in results:
-            if r["model"] == model and tuple(r["shape"]) == shape:
-                cells.append(f"{r['estimated'] / 1e6:,.0f} / {r['measured'] / 1e6:,.0f}, "
-                             f"{100 * r['error']:+.1f} %")
+        found = [r for r in results if r["model"] == model and tuple(r["shape"]) == shape]
+        cells.append(f"{found[0]['estimated'] / 1e6:,.0f} / {found[0]['measured'] / 1e6:,.0f}, "
+                     f"{100 * found[0]['error']:+.1f} %" if found else "")
     return cells
 
 
@@ -96,7 +96,7 @@ def recompute_row(r):
 def page(estimates, recomputed):
     header = ["model", *(f"{task} {preset}, {length}, batch {batch}"
                          for task, preset, length, batch in SHAPES)]
-    models = list(dict.fromkeys(r["model"] for r in estimates))
+    models = [model for model in tables.MODELS if any(r["model"] == model for r in estimates)]
     worst = max(abs(r["error"]) for r in estimates)
     return ("# Memory of training runs\n\nWritten by `bench/training_memory.py`.\n\n"
             "## Estimated before the run / measured, resident MB\n\n"
@@ -110,27 +110,44 @@ def page(estimates, recomputed):
             + f"\nMeasured with {tables.where_measured(estimates[0]['provenance'])}.\n")
 
 
+class Results:
+    """What docs/results has, with what is measured in its place."""
+
+    def __init__(self, folder):
+        self.json, self.page = folder / "training_memory.json", folder / "training_memory.md"
+        known = json.loads(self.json.read_text()) if self.json.exists() else {}
+        self.estimates, self.recomputed = known.get("estimates", []), known.get("recompute", [])
+        folder.mkdir(parents=True, exist_ok=True)
+
+    def add(self, rows, row, names):
+        """Replaces the row that has the same values under `names`, and writes everything."""
+        rows[:] = [r for r in rows if any(r[n] != row[n] for n in names)] + [row]
+        text = json.dumps({"estimates": self.estimates, "recompute": self.recomputed}, indent=1)
+        self.json.write_text(text + "\n")
+        self.page.write_text(page(self.estimates, self.recomputed))
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--models", default=",".join(tables.MODELS))
+    parser.add_argument("--lengths", default=",".join(str(shape[2]) for shape in SHAPES))
+    parser.add_argument("--skip-recompute", action="store_true")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--out", type=pathlib.Path, default="docs/results")
     a = parser.parse_args()
-    estimates = []
+    results = Results(a.out)
     with tempfile.TemporaryDirectory() as root:
         write_reviews(pathlib.Path(root) / "data")
-        for shape in SHAPES:
+        for shape in (s for s in SHAPES if str(s[2]) in a.lengths.split(",")):
             for model in a.models.split(","):
-                estimates.append(estimate(model, shape, pathlib.Path(root), a.threads))
-                print(*shape, *estimate_row(model, estimates[-1:]), flush=True)
-    recomputed = [recompute(model, a.threads) for model in RECOMPUTED]
-    for r in recomputed:
-        print(*recompute_row(r), flush=True)
-    a.out.mkdir(parents=True, exist_ok=True)
-    results = {"estimates": estimates, "recompute": recomputed}
-    (a.out / "training_memory.json").write_text(json.dumps(results, indent=1) + "\n")
-    (a.out / "training_memory.md").write_text(page(estimates, recomputed))
-    far = [f"{r['model']} {r['shape']}" for r in estimates if abs(r["error"]) > LIMIT]
+                found = estimate(model, list(shape), pathlib.Path(root), a.threads)
+                print(*shape, *filter(None, estimate_row(model, [found])), flush=True)
+                results.add(results.estimates, found, ("model", "shape"))
+    for model in () if a.skip_recompute else RECOMPUTED:
+        found = recompute(model, a.threads)
+        print(*recompute_row(found), flush=True)
+        results.add(results.recomputed, found, ("model",))
+    far = [f"{r['model']} {r['shape']}" for r in results.estimates if abs(r["error"]) > LIMIT]
     if far:
         sys.exit(f"estimates off by more than {LIMIT:.0%}: {', '.join(far)}")
 
