@@ -27,9 +27,10 @@ def train(task, model, precision, seed, a):
     folder = a.work / f"{task}-{model}-{precision}-s{seed}"
     record = folder / "record.json"
     if not record.exists():
-        sets = [f"train.precision={precision}", f"train.seed={seed}", *CASES[task, model]]
+        sets = [f"train.precision={precision}", *CASES[task, model]]
         tables.run_json(["train", task, model, "--preset", "small", "--data", a.data, "--out", folder,
-                         "--threads", a.threads, *(word for each in sets for word in ("--set", each))])
+                         "--threads", a.threads, "--seed", seed,
+                         *(word for each in sets for word in ("--set", each))])
     elif json.loads(record.read_text())["status"] != "done":
         tables.run_json(["train", "--resume", folder, "--data", a.data, "--threads", a.threads])
     return json.loads(record.read_text())

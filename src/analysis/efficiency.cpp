@@ -1,15 +1,20 @@
 #include "analysis/efficiency.h"
 
-#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <optional>
 
+#include "analysis/timed_windows.h"
+
+#include "analysis/flop_count.h"
+#include "analysis/gemm_speed.h"
 #include "base/clock.h"
 #include "base/resources.h"
 #include "base/rng.h"
 #include "models/classifier.h"
+#include "training/batches.h"
 #include "training/flat_parameters.h"
+#include "training/prepare_data.h"
 #include "training/stepper.h"
 #include "training/tensor_memory.h"
 
@@ -26,20 +31,58 @@ models::TokenBatch random_tokens(const TaskShape& shape, int64_t batch) {
   return tokens;
 }
 
-// Steps per second in each window.
-std::vector<double> timed_windows(const std::function<void()>& step,
-                                  const EfficiencyOptions& options) {
-  std::vector<double> rates;
-  for (int64_t w = 0; w < options.windows; ++w) {
-    const Stopwatch watch;
-    int64_t steps = 0;
-    do {
-      step();
-      ++steps;
-    } while (watch.seconds() < options.window_seconds);
-    rates.push_back(static_cast<double>(steps) / watch.seconds());
+// The model, what trains it, and one step of either mode.
+class Bench {
+ public:
+  Bench(const training::RunConfig& run, const TaskShape& shape, bool train)
+      : model_(run.make_model(shape)) {
+    if (!train) return;  // inference has no gradients and moments
+    parameters_.emplace(model_.parameter_list());
+    stepper_.emplace(model_, *parameters_, run.train, run.seed);
   }
-  return rates;
+
+  void step(const training::Batch& batch) {
+    if (!stepper_) {
+      const torch::NoGradGuard no_grad;
+      (void)model_.forward(batch.input, {});
+      return;
+    }
+    const training::StepLoss loss = stepper_->gradients(std::span(&batch, 1), step_);
+    LRA_CHECK(std::isfinite(loss.gradient_norm));
+    stepper_->update(step_, step_, loss.gradient_norm);
+    LRA_CHECK(stepper_->weights_are_finite());
+    ++step_;
+  }
+
+  const models::SequenceClassifier& model() const { return model_; }
+
+ private:
+  models::SequenceClassifier model_;
+  std::optional<training::FlatParameters> parameters_;
+  std::optional<training::Stepper> stepper_;
+  int64_t step_ = 0;
+};
+
+training::Batch random_batch(const TaskShape& shape, int64_t batch) {
+  return {.input = random_tokens(shape, batch),
+          .labels_B = at::zeros({batch}, at::kLong),
+          .num_tokens = batch * shape.num_towers * shape.length};
+}
+
+// Median of steps per second with batches of the task's training examples, none of them trimmed.
+double pipeline_speed(const training::RunConfig& run, const TaskShape& shape,
+                      const EfficiencyOptions& options, Bench& bench) {
+  const auto task = run.make_task();
+  const tasks::Dataset dataset =
+      training::prepare_data(run.task_spec(), *task, *options.data_root, true);
+  const tasks::Split split = task->split(dataset, "train");
+  training::BatchLoader loader(split, shape,
+                               tasks::BatchOrder(split.size(), options.batch, run.seed), 0, false,
+                               std::max<int64_t>(1, run.train.prefetch));
+  bench.step(loader.next().at(0));
+  return timed_windows([&] { bench.step(loader.next().at(0)); }, options.windows,
+                       options.window_seconds)
+      .median();
 }
 
 }  // namespace
@@ -47,49 +90,31 @@ std::vector<double> timed_windows(const std::function<void()>& step,
 Measurement measure(const training::RunConfig& run, const EfficiencyOptions& options) {
   std::optional<training::TensorMemory> memory(std::in_place);
   const TaskShape shape = run.make_task()->shape();
-  models::SequenceClassifier model = run.make_model(shape);
-  // Inference has no gradients and moments.
-  std::optional<training::FlatParameters> parameters;
-  if (options.train) parameters.emplace(model.parameter_list());
-  const training::Batch batch{.input = random_tokens(shape, options.batch),
-                              .labels_B = at::zeros({options.batch}, at::kLong),
-                              .num_tokens = options.batch * shape.num_towers * shape.length};
-  std::optional<training::Stepper> stepper;
-  if (options.train) stepper.emplace(model, *parameters, run.train, run.seed);
-  int64_t step = 0;
-  const auto train_step = [&] {
-    const training::StepLoss loss = stepper->gradients(std::span(&batch, 1), step);
-    LRA_CHECK(std::isfinite(loss.gradient_norm));
-    stepper->update(step, step, loss.gradient_norm);
-    LRA_CHECK(stepper->weights_are_finite());
-    ++step;
-  };
-  const auto infer_step = [&] {
-    const torch::NoGradGuard no_grad;
-    (void)model.forward(batch.input, {});
-  };
-  const std::function<void()> one_step =
-      options.train ? std::function<void()>(train_step) : infer_step;
-  for (int64_t i = 0; i < options.warmup_steps; ++i) one_step();
+  Bench bench(run, shape, options.train);
+  const training::Batch batch = random_batch(shape, options.batch);
+  for (int64_t i = 0; i < options.warmup_steps; ++i) bench.step(batch);
   // Counting ends before anything is timed.
   const int64_t peak_tensor_bytes = memory->peak_bytes();
   memory.reset();
-  std::vector<double> rates = timed_windows(one_step, options);
-  std::sort(rates.begin(), rates.end());
-  const size_t middle = rates.size() / 2;
-  const double median =
-      rates.size() % 2 == 1 ? rates[middle] : (rates[middle - 1] + rates[middle]) / 2;
-  return {.mode = options.train ? "train" : "infer",
-          .dtype = run.train.precision,
-          .length = shape.length,
-          .batch = options.batch,
-          .steps_per_s = median,
-          .tokens_per_s = median * static_cast<double>(batch.num_tokens),
-          .slowest_steps_per_s = rates.front(),
-          .fastest_steps_per_s = rates.back(),
-          .windows = options.windows,
-          .peak_resident_bytes = peak_resident_bytes(),
-          .peak_tensor_bytes = peak_tensor_bytes};
+  const TimedWindows windows =
+      timed_windows([&] { bench.step(batch); }, options.windows, options.window_seconds);
+  Measurement m{.mode = options.train ? "train" : "infer",
+                .dtype = run.train.precision,
+                .length = shape.length,
+                .batch = options.batch,
+                .steps_per_s = windows.median(),
+                .tokens_per_s = windows.median() * static_cast<double>(batch.num_tokens),
+                .slowest_steps_per_s = windows.slowest(),
+                .fastest_steps_per_s = windows.fastest(),
+                .windows = options.windows,
+                .peak_resident_bytes = peak_resident_bytes(),
+                .peak_tensor_bytes = peak_tensor_bytes,
+                .warning = windows.warning()};
+  m.model_flops = (options.train ? 3 : 1) * options.batch *
+                  forward_flops(bench.model(), random_batch(shape, 1).input);
+  m.gemm_flops_per_s = gemm_flops_per_s(run.train.precision == "bf16");
+  if (options.data_root) m.pipeline_steps_per_s = pipeline_speed(run, shape, options, bench);
+  return m;
 }
 
 }  // namespace lra::analysis

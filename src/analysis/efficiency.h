@@ -1,11 +1,14 @@
 // Speed and memory of one model at one length: the quantities of the paper's Tables 2 and 4, on
 // this machine.
 //
-// One call per process, so that peak memory belongs to that measurement alone. Random tokens, no
-// input pipeline.
+// One call per process, so that peak memory belongs to that measurement alone. "Compute only" is
+// with random tokens; "with pipeline" reads, shuffles and pads batches of the task's data, as long
+// as the others, while the steps run.
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <string>
 
 #include "base/run_record.h"
 #include "training/run_config.h"
@@ -18,10 +21,12 @@ struct EfficiencyOptions {
   int64_t warmup_steps = 2;   // not timed
   int64_t windows = 5;        // timed windows; the median counts
   double window_seconds = 1;  // a window has as many whole steps as it takes to fill this
+  std::optional<std::string> data_root = {};  // measures with pipeline too
 };
 
 // `run` gives model and task (its length is the one measured). Peak memory counts from the start of
-// the process; of tensors, from the making of the model to the last warm-up step.
+// the process; of tensors, from the making of the model to the last warm-up step. Both end before
+// the pipeline and the matrix product that the model's operations are compared with are measured.
 Measurement measure(const training::RunConfig& run, const EfficiencyOptions& options);
 
 }  // namespace lra::analysis

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/scratch_folder.h"
 #include "training/test_runs.h"
 
 namespace lra::analysis {
@@ -23,6 +24,23 @@ TEST(Efficiency, MeasuresTrainingAndInference) {
     EXPECT_LE(m.steps_per_s, m.fastest_steps_per_s);
     EXPECT_DOUBLE_EQ(m.tokens_per_s, m.steps_per_s * 3 * 40);
     EXPECT_GT(m.peak_resident_bytes, int64_t{1} << 20);
+    EXPECT_GT(flops_utilisation(m).value(), 0);
+    EXPECT_LT(flops_utilisation(m).value(), 1);
+    EXPECT_FALSE(m.pipeline_steps_per_s);
+  }
+}
+
+TEST(Efficiency, MeasuresWithDataToo) {
+  const training::OneThread one_thread;
+  const ScratchFolder folder;
+  for (const bool train : {true, false}) {
+    const Measurement m = measure(training::tiny_run(), {.train = train,
+                                                         .batch = 3,
+                                                         .warmup_steps = 0,
+                                                         .windows = 2,
+                                                         .window_seconds = 0.01,
+                                                         .data_root = folder.path()});
+    EXPECT_GT(m.pipeline_steps_per_s.value(), 0);
   }
 }
 

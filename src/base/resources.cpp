@@ -120,4 +120,9 @@ int64_t available_memory_bytes() {
   return std::min(machine, own_memory_group().margin);
 }
 
+double load_average() {
+  double minute = 0;
+  return ::getloadavg(&minute, 1) == 1 ? minute : 0;
+}
+
 }  // namespace lra

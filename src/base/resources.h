@@ -27,4 +27,7 @@ int64_t total_memory_bytes();
 // What can still be allocated without swapping: MemAvailable, and the control group's margin.
 int64_t available_memory_bytes();
 
+// Of the last minute: how many threads ran or waited to run, on average.
+double load_average();
+
 }  // namespace lra

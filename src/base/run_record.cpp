@@ -37,6 +37,10 @@ void fields(auto& f, Measurement& m) {
   f("windows", m.windows);
   f("peak_resident_bytes", m.peak_resident_bytes);
   f("peak_tensor_bytes", m.peak_tensor_bytes);
+  f("model_flops", m.model_flops);
+  f("gemm_flops_per_s", m.gemm_flops_per_s);
+  f("pipeline_steps_per_s", m.pipeline_steps_per_s);
+  f("warning", m.warning);
 }
 
 void fields(auto& f, Provenance& p) {
@@ -166,7 +170,6 @@ class Writer {
   }
   Json take() { return std::move(out_); }
 
- private:
   template <typename T>
   static Json to_object(const T& value) {
     Writer writer;
@@ -176,6 +179,7 @@ class Writer {
     return writer.take();
   }
 
+ private:
   template <typename T>
   void put(const char* key, const T& value) {
     if constexpr (requires(Writer w, T v) { fields(w, v); }) {
@@ -215,7 +219,6 @@ class Reader {
     take(key, value);
   }
 
- private:
   template <typename T>
   static void from_object(JsonFields in, T& value) {
     Reader reader(in);
@@ -223,6 +226,7 @@ class Reader {
     in.finish();
   }
 
+ private:
   template <typename T>
   void take(const char* key, T& value) {
     if constexpr (requires(Reader r) { fields(r, value); }) {
@@ -247,6 +251,7 @@ class Reader {
     if (auto inner = in_.find_object(key)) from_object(std::move(*inner), value.emplace());
   }
   void take(const char* key, std::optional<int64_t>& value) { value = in_.find<int64_t>(key); }
+  void take(const char* key, std::optional<double>& value) { value = in_.find<double>(key); }
   void take(const char* key, std::optional<std::string>& value) {
     value = in_.find<std::string>(key);
   }
@@ -276,6 +281,22 @@ std::string to_string(RunStatus status) {
   const auto index = static_cast<size_t>(status);
   LRA_CHECK_LT(index, kStatusNames.size());
   return kStatusNames[index];
+}
+
+std::optional<double> flops_utilisation(const Measurement& m) {
+  if (!m.model_flops || m.gemm_flops_per_s.value_or(0) <= 0) return std::nullopt;
+  return static_cast<double>(*m.model_flops) * m.steps_per_s / *m.gemm_flops_per_s;
+}
+
+std::string to_json(const Measurement& measurement) {
+  return json_text(Writer::to_object(measurement), 2) + "\n";
+}
+
+Measurement parse_measurement(const std::string& text, const std::string& name) {
+  const Json json = parse_json(text, name, kLimits);
+  Measurement measurement;
+  Reader::from_object(JsonFields(json, name), measurement);
+  return measurement;
 }
 
 std::string to_json(const RunRecord& record) {

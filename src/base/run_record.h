@@ -57,7 +57,18 @@ struct Measurement {
   int64_t peak_resident_bytes = 0;
   // Of tensors alive at one time. Absent in the records of versions that did not count them.
   std::optional<int64_t> peak_tensor_bytes = {};
+  // Floating-point operations of a step by the model's definition (analysis/flop_count.h; three
+  // forward passes when training), and of a second of this machine's matrix product, measured in
+  // the same process. Absent in older records, as what follows.
+  std::optional<int64_t> model_flops = {};
+  std::optional<double> gemm_flops_per_s = {};
+  // Median with batches that are read from the task's data; absent when no data were given.
+  std::optional<double> pipeline_steps_per_s = {};
+  std::optional<std::string> warning = {};  // why the figures may not be the machine's
 };
+
+// Share of the matrix product's speed that the model's operations reach; nothing when not measured.
+std::optional<double> flops_utilisation(const Measurement& m);
 
 struct RunRecord {
   int schema = kRecordSchema;
@@ -107,6 +118,9 @@ struct RunRecord {
 std::string to_json(const RunRecord& record);
 // Throws lra::Error for text that is not JSON, an unknown schema, a missing or ill-typed field.
 RunRecord parse_record(const std::string& json_text, const std::string& name);
+
+std::string to_json(const Measurement& measurement);
+Measurement parse_measurement(const std::string& json_text, const std::string& name);
 
 void write_record(const RunRecord& record, const std::string& path);
 RunRecord read_record(const std::string& path);

@@ -198,5 +198,21 @@ TEST(RunRecord, SurvivesHostileText) {
   EXPECT_THROW(parse_record(deep, "r.json"), Error);
 }
 
+TEST(RunRecord, AMeasurementComesBackAndKnowsItsShareOfTheMatrixProduct) {
+  Measurement m{.mode = "train", .dtype = "fp32", .length = 1024, .batch = 4, .steps_per_s = 2};
+  EXPECT_FALSE(flops_utilisation(m));
+  m.model_flops = 300;
+  m.gemm_flops_per_s = 1000.0;
+  m.pipeline_steps_per_s = 1.5;
+  m.warning = "the windows differ";
+  const Measurement again = parse_measurement(to_json(m), "here");
+  EXPECT_EQ(again.mode, "train");
+  EXPECT_EQ(again.model_flops, 300);
+  EXPECT_EQ(again.pipeline_steps_per_s, 1.5);
+  EXPECT_EQ(again.warning, "the windows differ");
+  EXPECT_DOUBLE_EQ(flops_utilisation(again).value(), 0.6);
+  EXPECT_THROW(parse_measurement(R"({"mode": "train"})", "here"), Error);
+}
+
 }  // namespace
 }  // namespace lra

@@ -2,12 +2,14 @@
 #include <algorithm>
 #include <csignal>
 #include <cstdio>
+#include <optional>
 
 #include "analysis/efficiency.h"
 #include "base/atomic_file.h"
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/progress.h"
+#include "base/resources.h"
 #include "base/stop_flag.h"
 #include "base/text_format.h"
 #include "cli/child_process.h"
@@ -25,6 +27,7 @@ struct BenchArguments {
   std::vector<int64_t> lengths = {1024, 2048, 3072, 4096};
   int64_t batch = 32, windows = 5;
   double window_seconds = 1;
+  std::optional<std::string> data;
 };
 
 training::RunConfig config_of(const BenchArguments& a, const std::string& model, int64_t length) {
@@ -42,36 +45,6 @@ training::RunConfig config_of(const BenchArguments& a, const std::string& model,
   return training::resolve_run(a.task, model, a.preset, 0, {}, sets);
 }
 
-Json to_json_fields(const Measurement& m) {
-  return {{"mode", m.mode},
-          {"dtype", m.dtype},
-          {"length", m.length},
-          {"batch", m.batch},
-          {"steps_per_s", m.steps_per_s},
-          {"tokens_per_s", m.tokens_per_s},
-          {"slowest_steps_per_s", m.slowest_steps_per_s},
-          {"fastest_steps_per_s", m.fastest_steps_per_s},
-          {"windows", m.windows},
-          {"peak_resident_bytes", m.peak_resident_bytes},
-          {"peak_tensor_bytes", m.peak_tensor_bytes.value_or(0)}};
-}
-
-Measurement from_json_fields(const std::string& text) {
-  const Json json = parse_json(text, "measurement");
-  JsonFields f(json, "measurement");
-  return {.mode = f.get<std::string>("mode"),
-          .dtype = f.get<std::string>("dtype"),
-          .length = f.get<int64_t>("length"),
-          .batch = f.get<int64_t>("batch"),
-          .steps_per_s = f.get<double>("steps_per_s"),
-          .tokens_per_s = f.get<double>("tokens_per_s"),
-          .slowest_steps_per_s = f.get<double>("slowest_steps_per_s"),
-          .fastest_steps_per_s = f.get<double>("fastest_steps_per_s"),
-          .windows = f.get<int64_t>("windows"),
-          .peak_resident_bytes = f.get<int64_t>("peak_resident_bytes"),
-          .peak_tensor_bytes = f.get<int64_t>("peak_tensor_bytes")};
-}
-
 // The child's part: one measurement, printed as JSON. Nothing of it is worth saving, so a request
 // to stop ends it at once.
 ExitCode measure_one(const BenchArguments& a) {
@@ -83,8 +56,9 @@ ExitCode measure_one(const BenchArguments& a) {
                                                                .batch = a.batch,
                                                                .warmup_steps = 2,
                                                                .windows = a.windows,
-                                                               .window_seconds = a.window_seconds});
-  print_json(to_json_fields(result));
+                                                               .window_seconds = a.window_seconds,
+                                                               .data_root = a.data});
+  std::fputs(to_json(result).c_str(), stdout);
   return ExitCode::kDone;
 }
 
@@ -110,6 +84,7 @@ std::vector<std::string> child_arguments(const BenchArguments& a, const CommonOp
                                     "--window-seconds",
                                     std::to_string(a.window_seconds)};
   if (common.threads > 0) words.insert(words.end(), {"--threads", std::to_string(common.threads)});
+  if (a.data) words.insert(words.end(), {"--data", *a.data});
   for (const std::string& set : a.sets) words.insert(words.end(), {"--set", set});
   return words;
 }
@@ -147,7 +122,9 @@ RunRecord bench_model(const BenchArguments& a, const std::string& model, const P
     bar.set_postfix(model + " " + std::to_string(length));
     const ChildResult child = run_self(child_arguments(a, program.common, model, length));
     if (child.exit_code == 0) {
-      record.measurements.push_back(from_json_fields(child.output));
+      record.measurements.push_back(parse_measurement(child.output, "measurement"));
+      const auto& warning = record.measurements.back().warning;
+      if (warning) bar.message(model + " at " + std::to_string(length) + ": " + *warning);
     } else if (!stop_requested()) {
       record.status = RunStatus::kFailed;
       record.failure =
@@ -164,18 +141,30 @@ RunRecord bench_model(const BenchArguments& a, const std::string& model, const P
 }
 
 void print_table(const std::vector<RunRecord>& records, const BenchArguments& a) {
-  TextTable table({"model", "length", "steps/s", "slowest", "fastest", "tokens/s", "peak memory"});
+  TextTable table({"model", "length", "steps/s", "slowest", "fastest", "with data", "tokens/s",
+                   "of GEMM", "peak memory"});
   for (const RunRecord& record : records) {
     for (const Measurement& m : record.measurements) {
+      const auto share = flops_utilisation(m);
       table.add_row({record.model, std::to_string(m.length), fixed(m.steps_per_s, 3),
                      fixed(m.slowest_steps_per_s, 3), fixed(m.fastest_steps_per_s, 3),
+                     m.pipeline_steps_per_s ? fixed(*m.pipeline_steps_per_s, 3) : "-",
                      thousands(static_cast<int64_t>(m.tokens_per_s)),
+                     share ? fixed(100 * *share, 1) + " %" : "-",
                      human_bytes(static_cast<uint64_t>(m.peak_resident_bytes))});
     }
   }
   std::printf("%s, %s, preset %s, batch %lld, %s, median of %lld windows\n\n%s", a.mode.c_str(),
               a.task.c_str(), a.preset.c_str(), static_cast<long long>(a.batch), a.dtype.c_str(),
               static_cast<long long>(a.windows), table.text().c_str());
+}
+
+// Before anything of ours runs.
+void warn_of_other_work(Progress& bar) {
+  const double load = load_average();
+  if (load < 0.5) return;
+  bar.message("the load of this machine was " + fixed(load, 1) +
+              " in the last minute: measurements want a machine without other work");
 }
 
 ExitCode bench(const Program& program, BenchArguments a) {
@@ -186,6 +175,7 @@ ExitCode bench(const Program& program, BenchArguments a) {
                 .total = static_cast<int64_t>(a.models.size() * a.lengths.size()),
                 .unit = "cell",
                 .quiet = program.common.quiet});
+  warn_of_other_work(bar);
   std::vector<RunRecord> records;
   ExitCode code = ExitCode::kDone;
   for (const std::string& model : a.models) {
@@ -237,6 +227,8 @@ void add_bench(CLI::App& app, Program& program) {
       ->check(count_range());
   command->add_option("--window-seconds", a->window_seconds, "least length of a window (default 1)")
       ->check(CLI::Range(0.0, 3600.0));
+  command->add_option("--data", a->data,
+                      "folder of the data: measures steps with batches read from it too");
   add_set_option(*command, a->sets);
   command->add_option("--out", a->out, "folder for run records");
   command->add_option("--measure-one", a->one, "measure one model in this process")->group("");

@@ -37,6 +37,12 @@ void check_runs(const AttentionProblem& problem) {
   check_sorted_runs(*visible.runs, problem.shape.batch * problem.shape.heads);
 }
 
+int64_t pairs_of_row(const PlaneRuns& runs, int64_t n) {
+  int64_t count = 0;
+  for (int64_t m = runs.begin()[n]; m < runs.end()[n]; ++m) count += runs.sees(n, m) ? 1 : 0;
+  return count;
+}
+
 void sort_and_merge(std::vector<KeyRange>& ranges) {
   std::sort(ranges.begin(), ranges.end(),
             [](const KeyRange& a, const KeyRange& b) { return a.begin < b.begin; });
@@ -105,6 +111,24 @@ void visible_key_ranges(const AttentionProblem& problem, int64_t plane, KeyRange
     if (range.begin < range.end) ranges.push_back(range);
   }
   sort_and_merge(ranges);
+}
+
+int64_t count_visible_pairs(const AttentionProblem& problem) {
+  check_attention_problem(problem);
+  const int64_t length = problem.shape.query_length;
+  int64_t count = 0;
+  std::vector<KeyRange> ranges;
+  for (int64_t plane = 0; plane < problem.shape.batch * problem.shape.heads; ++plane) {
+    for (int64_t i = 0; i < length; ++i) {
+      if (problem.visible.runs != nullptr) {
+        count += pairs_of_row(problem.visible.runs->plane(plane), i);
+        continue;
+      }
+      visible_key_ranges(problem, plane, {i, i + 1}, ranges);
+      for (const KeyRange& range : ranges) count += range.end - range.begin;
+    }
+  }
+  return count;
 }
 
 }  // namespace lra::kernels

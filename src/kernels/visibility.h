@@ -30,4 +30,8 @@ void visible_key_ranges(const AttentionProblem& problem, int64_t plane, KeyRange
 // The keys that the window allows one query, within [0, S); empty ranges have end <= begin.
 KeyRange window_of_query(const AttentionProblem& problem, int64_t query);
 
+// The (query, key) pairs of all planes that the block lists and the window, or the runs, allow: the
+// scores that attention is made of. Masks are not looked at.
+int64_t count_visible_pairs(const AttentionProblem& problem);
+
 }  // namespace lra::kernels

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "kernels/attention.h"
+#include "kernels/visibility.h"
 #include "ops/dispatch.h"
 #include "ops/precision.h"
 
@@ -161,6 +162,11 @@ void backward_impl(const Tensor& grad_in, const OptTensor& grad_logsumexp_in, co
                         bias_view<const W, W>(bias, problem.get().shape),
                         bias_view<W, W>(grad_bias, problem.get().shape)});
   });
+}
+
+int64_t pairs_impl(const Tensor& q, const Tensor& k, const Tensor& v, LRA_ATTENTION_OPTIONS,
+                   const OptTensor&) {
+  return kernels::count_visible_pairs(Problem(q, k, v, LRA_ATTENTION_PASS).get());
 }
 
 std::tuple<Tensor, Tensor> call_forward(const Tensor& q, const Tensor& k, const Tensor& v,
@@ -367,14 +373,14 @@ TORCH_LIBRARY_FRAGMENT(lra, m) {
   m.def("packed_attention(Tensor qkv, " LRA_ATTENTION_SCHEMA ") -> Tensor");
   m.def("attention_forward(Tensor q, Tensor k, Tensor v, " LRA_ATTENTION_SCHEMA
         ", Tensor? bias=None) -> (Tensor, Tensor)");
+  m.def("attention_pairs(Tensor q, Tensor k, Tensor v, " LRA_ATTENTION_SCHEMA
+        ", Tensor? bias=None) -> int");
   m.def(
       "attention_backward(Tensor grad, Tensor? grad_logsumexp, Tensor q, Tensor k, Tensor v, "
-      "Tensor "
-      "out, Tensor logsumexp, Tensor? key_mask, Tensor? query_mask, Tensor? offsets, Tensor? "
-      "key_blocks, Tensor? runs, int[] sizes, "
-      "float scale, "
-      "float dropout, int key, Tensor? bias, Tensor(a!) grad_q, Tensor(b!) grad_k, Tensor(c!) "
-      "grad_v, Tensor(d!)? grad_bias) -> ()");
+      "Tensor out, Tensor logsumexp, Tensor? key_mask, Tensor? query_mask, Tensor? offsets, "
+      "Tensor? key_blocks, Tensor? runs, int[] sizes, float scale, float dropout, int key, "
+      "Tensor? bias, Tensor(a!) grad_q, Tensor(b!) grad_k, Tensor(c!) grad_v, "
+      "Tensor(d!)? grad_bias) -> ()");
 }
 
 TORCH_LIBRARY_IMPL(lra, CPU, m) {
@@ -382,6 +388,7 @@ TORCH_LIBRARY_IMPL(lra, CPU, m) {
   m.impl("attention_with_logsumexp", logsumexp_op);
   m.impl("packed_attention", packed_op);
   m.impl("attention_forward", forward_impl);
+  m.impl("attention_pairs", pairs_impl);
   m.impl("attention_backward", backward_impl);
 }
 

@@ -181,6 +181,7 @@ Cells measurement_line(const SpeedRow& row) {
       " [" + rate_text(m.slowest_steps_per_s) + ".." + rate_text(m.fastest_steps_per_s) + "]";
   const std::string memory =
       m.peak_resident_bytes > 0 ? human_bytes(static_cast<uint64_t>(m.peak_resident_bytes)) : "-";
+  const auto share = flops_utilisation(m);
   return {{row.task},
           {row.title},
           {row.preset.empty() ? "-" : row.preset},
@@ -190,7 +191,9 @@ Cells measurement_line(const SpeedRow& row) {
           {thousands(m.length)},
           {thousands(m.batch)},
           {rate_text(m.steps_per_s) + (m.windows > 1 ? range : "")},
+          {m.pipeline_steps_per_s ? rate_text(m.pipeline_steps_per_s) : "-"},
           {rate_text(m.tokens_per_s)},
+          {share ? fixed(100 * *share, 1) + " %" : "-"},
           {ratio_text(row.relative)},
           {ratio_text(row.paper_relative)},
           {memory},
@@ -205,16 +208,28 @@ Table measurement_table(const Leaderboard& board) {
       .caption =
           "Medians of timed windows, in brackets the slowest and fastest window. "
           "Relative: to the Transformer measured in the same conditions. Paper: "
-          "the same ratio on 16 TPU v3 chips.",
+          "the same ratio on 16 TPU v3 chips. With data: the same steps with batches that are "
+          "read from the task's data. Of GEMM: the model's floating-point operations per second "
+          "over those of this machine's matrix product.",
       .header = {"Task", "Model", "Preset", "Settings", "mode", "dtype", "length", "batch",
-                 "steps/s", "tokens/s", "relative", "paper", "peak memory", "Revision", "Machine"},
+                 "steps/s", "with data", "tokens/s", "of GEMM", "relative", "paper", "peak memory",
+                 "Revision", "Machine"},
       .rows = {},
       .num_left = 6,
       .num_keys = 2};
   for (const SpeedRow& row : board.speeds) table.rows.push_back(measurement_line(row));
-  const bool no_paper = std::none_of(board.speeds.begin(), board.speeds.end(),
-                                     [](const SpeedRow& row) { return row.paper_relative; });
-  if (no_paper) fold_column(table, "paper", Fold::kAway);
+  const auto none = [&](const auto& known) {
+    return std::none_of(board.speeds.begin(), board.speeds.end(), known);
+  };
+  if (none([](const SpeedRow& row) { return row.paper_relative.has_value(); })) {
+    fold_column(table, "paper", Fold::kAway);
+  }
+  if (none([](const SpeedRow& row) { return row.measured.pipeline_steps_per_s.has_value(); })) {
+    fold_column(table, "with data", Fold::kAway);
+  }
+  if (none([](const SpeedRow& row) { return flops_utilisation(row.measured).has_value(); })) {
+    fold_column(table, "of GEMM", Fold::kAway);
+  }
   for (const char* title :
        {"Preset", "Settings", "mode", "dtype", "batch", "Revision", "Machine"}) {
     fold_column(table, title);

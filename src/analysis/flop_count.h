@@ -1,0 +1,17 @@
+// Floating-point operations that a model's definition asks for: its matrix products and attention
+// scores, as its operators are called; what a kernel computes twice or leaves to waste is not
+// counted, nor are element-wise passes.
+#pragma once
+
+#include <cstdint>
+
+#include "models/classifier.h"
+
+namespace lra::analysis {
+
+// Of one forward pass; a multiply-add counts as two. A product [M, K] x [K, N] is 2 M N K,
+// attention 4 E for every visible pair of query and key (operator lra::attention_pairs). The
+// backward pass is twice as much: each product has two gradients.
+int64_t forward_flops(const models::SequenceClassifier& model, const models::TokenBatch& input);
+
+}  // namespace lra::analysis

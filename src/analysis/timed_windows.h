@@ -1,0 +1,33 @@
+// Steps timed in windows: the median, the spread, and whether the spread says that something else
+// was measured too.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace lra::analysis {
+
+class TimedWindows {
+ public:
+  // Steps per second in the order of time; at least one.
+  explicit TimedWindows(std::vector<double> rates);
+
+  double median() const;
+  double slowest() const { return sorted_.front(); }
+  double fastest() const { return sorted_.back(); }
+
+  // One sentence when the windows differ by more than a tenth of the median: either each is slower
+  // than the one before, as on a processor that gets hot, or something else ran beside them.
+  std::optional<std::string> warning() const;
+
+ private:
+  std::vector<double> rates_, sorted_;
+};
+
+// Each window has as many whole steps as it takes to fill `seconds`, at least one.
+TimedWindows timed_windows(const std::function<void()>& step, int64_t windows, double seconds);
+
+}  // namespace lra::analysis
