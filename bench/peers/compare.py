@@ -1,7 +1,9 @@
-"""Training speed and memory of lra beside other implementations; started by bench/peers/run.
+"""Speed and memory of lra beside other implementations; started by bench/peers/run.
 
 The release Text encoder (4 layers, 4 heads, width 256, MLP 1024, 257 tokens, 2 classes, mean of the
-outputs), batch 4, dropout 0.1, AdamW, float32; a step is forward, backward and update. For each row
+outputs), batch 4, dropout 0.1, AdamW; a step is forward, backward and update, with --mode infer a
+forward pass without dropout. With --dtype bf16 lra computes in bfloat16 and every peer stands twice,
+in float32 and in bfloat16 (PyTorch's autocast; JAX layers of that type). For each row
 and length, lra and a peer are measured in turn, A B A B, --windows times each; the figure is the
 median, the spread (largest - smallest) / median. Each peer runs in a process of its own that waits
 while lra is measured; each window of lra is a process. Both sides are bound to the same cores.
@@ -50,9 +52,10 @@ def environment(threads):
 class Peer:
     """A peer's process, ready to be timed."""
 
-    def __init__(self, kind, name, row, length, a):
-        words = [sys.executable, HERE / "peer_process.py", kind, name, length, row["drop"],
-                 a.threads, a.window_seconds]
+    def __init__(self, peer, row, length, a):
+        kind, name, dtype = peer[0], peer[1], peer[3]
+        words = [sys.executable, HERE / "peer_process.py", kind, name, length, row["drop"], a.mode,
+                 dtype, a.threads, a.window_seconds]
         self.process = subprocess.Popen(list(map(str, words)), stdin=subprocess.PIPE, text=True,
                                         stdout=subprocess.PIPE, env=environment(a.threads))
         self.expect("ready")
@@ -78,7 +81,7 @@ class Peer:
 def lra_words(row, peer, length, a):
     sets = [word for s in lra_settings(row, peer, length) for word in ("--set", s)]
     return ["bench", "--task", "text", "--preset", "release", "--models", row["model"], "--lengths",
-            length, "--batch", 4, "--windows", 1, "--window-seconds", a.window_seconds,
+            length, "--batch", 4, "--mode", a.mode, "--dtype", a.dtype, "--windows", 1, "--window-seconds", a.window_seconds,
             "--threads", a.threads, *sets]
 
 
@@ -96,14 +99,15 @@ def available_gb():
 
 def measure(name, peer, length, a):
     """One cell: lra and a peer in turn."""
-    row, (kind, what, _) = ROWS[name], peer
+    row, (kind, what, _, dtype) = ROWS[name], peer
     cell = {"row": name, "length": length, "kind": kind, "peer": what, "threads": a.threads,
+            "mode": a.mode, "dtype": a.dtype, "peer_dtype": dtype,
             "lra_command": "lra " + " ".join(map(str, lra_words(row, peer, length, a)))}
     need = NEEDS_GB.get((name, length), {}).get(kind, 0)
     if available_gb() < need:
         return {**cell, "failure": f"needs {need} GB of memory"}
     try:
-        process = Peer(kind, what, row, length, a)
+        process = Peer(peer, row, length, a)
         ours, theirs = [], []
         for _ in range(a.windows):
             record = tables.run_json(lra_words(row, peer, length, a))[0]
@@ -127,8 +131,8 @@ def program_digest():
 
 def cell_of(name, peer, length, a):
     """A cell from the work folder, else measured now. Failures are tried again."""
-    options = f"{a.threads}-{a.windows}-{a.window_seconds}-{program_digest()}"
-    file = a.work / f"{name}-{length}-{peer[0]}-{peer[1]}-{options}.json"
+    options = f"{a.mode}-{a.dtype}-{a.threads}-{a.windows}-{a.window_seconds}-{program_digest()}"
+    file = a.work / f"{name}-{length}-{peer[0]}-{peer[1]}-{peer[3]}-{options}.json"
     if file.exists() and not a.fresh:
         return json.loads(file.read_text())
     cell = measure(name, peer, length, a)
@@ -146,7 +150,7 @@ def versions():
 
 
 def line_of(cell):
-    peer = f"{cell['kind']} {cell['peer']}"
+    peer = f"{cell['kind']} {cell['peer']}" + (", bf16" if cell.get("peer_dtype") == "bf16" else "")
     if "failure" in cell:
         return [cell["row"], cell["length"], peer, cell["failure"], "", "", "", "", ""]
     rate = lambda side: f"{cell[side]['tokens_per_s']:,.0f} ({cell[side]['spread']:.0%})"
@@ -180,7 +184,9 @@ def where_measured(cells):
 def page(cells, a):
     best = fastest(cells).values()
     installed = ", ".join(f"{n} {v}" for n, v in versions().items())
-    return (f"# Training speed beside other implementations\n\nWritten by `bench/peers/run "
+    what = "Training" if a.mode == "train" else "Inference"
+    choice = "" if results_name(a) == "peers" else f"--mode {a.mode} --dtype {a.dtype} "
+    return (f"# {what} speed beside other implementations\n\nWritten by `bench/peers/run {choice}"
             f"--threads {a.threads} --windows {a.windows} --window-seconds {a.window_seconds}"
             f"{'' if a.contenders == float('inf') else f' --contenders {a.contenders}'}`; "
             f"the head of `bench/peers/compare.py` says how. Ratio above 1: lra is faster. Kinds "
@@ -191,10 +197,17 @@ def page(cells, a):
             f"{platform.machine()}, {os.cpu_count()} cores:\n\n{where_measured(cells)}")
 
 
+def results_name(a):
+    """Training in float32 is the table that the others are beside."""
+    return "peers" if (a.mode, a.dtype) == ("train", "fp32") else f"peers-{a.mode}-{a.dtype}"
+
+
 def parse():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--models", default=",".join(ROWS), help="rows: " + ", ".join(ROWS))
     parser.add_argument("--lengths", default="1024,4096")
+    parser.add_argument("--mode", choices=("train", "infer"), default="train")
+    parser.add_argument("--dtype", choices=("fp32", "bf16"), default="fp32")
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--windows", type=int, default=5)
     parser.add_argument("--window-seconds", type=float, default=3)
@@ -212,7 +225,8 @@ def parse():
 
 def measure_row(name, a):
     """The cells of a row, all lengths."""
-    peers, row = ROWS[name]["peers"], []
+    dtypes = ("fp32",) if a.dtype == "fp32" else ("fp32", "bf16")
+    peers, row = [(*peer, dtype) for peer in ROWS[name]["peers"] for dtype in dtypes], []
     for length in map(int, a.lengths.split(",")):
         cells = [cell_of(name, peer, length, a) for peer in peers]
         for cell in cells:
@@ -225,7 +239,7 @@ def measure_row(name, a):
 
 def with_rows_left_out(measured, a):
     """The cells in the order of ROWS, those of other rows from an earlier call."""
-    file = a.out / "peers.json"
+    file = a.out / f"{results_name(a)}.json"
     earlier = json.loads(file.read_text()) if file.exists() else []
     kept = [c for c in earlier if c["row"] not in a.models.split(",")]
     order = {name: i for i, name in enumerate(ROWS)}
@@ -240,8 +254,8 @@ def main():
     if not best:
         sys.exit("nothing was measured")
     a.out.mkdir(parents=True, exist_ok=True)
-    (a.out / "peers.json").write_text(json.dumps(cells, indent=1) + "\n")
-    (a.out / "peers.md").write_text(page(cells, a))
+    (a.out / f"{results_name(a)}.json").write_text(json.dumps(cells, indent=1) + "\n")
+    (a.out / f"{results_name(a)}.md").write_text(page(cells, a))
     slow = [f"{row} at {length}" for (row, length), cell in best.items()
             if cell["ratio"] < 1 - a.tolerance]
     missing = {(c["row"], c["length"]) for c in cells} - set(best)

@@ -1,4 +1,4 @@
-"""The Text encoder and its training step in JAX with flax.linen and optax."""
+"""The Text encoder, its training step and its forward pass in JAX with flax.linen and optax."""
 import flax.linen as nn
 import jax
 import jax.numpy as jnp
@@ -13,42 +13,54 @@ jax.config.update("jax_default_prng_impl", "unsafe_rbg")
 class Layer(nn.Module):
     core: str
     drop: float
+    train: bool
+    dtype: jnp.dtype
 
     @nn.compact
     def __call__(self, x):
-        dropout = lambda y: nn.Dropout(RATE, deterministic=False)(y)
+        dropout = lambda y: nn.Dropout(RATE, deterministic=not self.train)(y)
+        dense = lambda width, **words: nn.Dense(width, dtype=self.dtype, **words)
+        norm = lambda y: nn.LayerNorm(dtype=self.dtype)(y)
         batch, length, _ = x.shape
-        heads = nn.Dense(3 * WIDTH, use_bias=False)(nn.LayerNorm()(x))
+        heads = dense(3 * WIDTH, use_bias=False)(norm(x))
         q, k, v = heads.reshape(batch, length, 3, HEADS, -1).transpose(2, 0, 3, 1, 4)
-        mixed = jax_mixers.CORES[self.core](self.drop)(q, k, v)
+        mixed = jax_mixers.CORES[self.core](self.drop if self.train else 0.0)(q, k, v)
         mixed = mixed.transpose(0, 2, 1, 3).reshape(batch, length, WIDTH)
-        x = x + dropout(nn.Dense(WIDTH, use_bias=False)(mixed))
-        hidden = dropout(nn.gelu(nn.Dense(MLP)(nn.LayerNorm()(x))))
-        return x + dropout(nn.Dense(WIDTH)(hidden))
+        x = x + dropout(dense(WIDTH, use_bias=False)(mixed))
+        hidden = dropout(nn.gelu(dense(MLP)(norm(x))))
+        return x + dropout(dense(WIDTH)(hidden))
 
 
 class Encoder(nn.Module):
     core: str
     drop: float
+    train: bool
+    dtype: jnp.dtype
 
     @nn.compact
     def __call__(self, tokens):
         x = nn.Embed(VOCABULARY, WIDTH)(tokens) + sinusoids(tokens.shape[1])
-        x = nn.Dropout(RATE, deterministic=False)(x)
+        x = nn.Dropout(RATE, deterministic=not self.train)(x).astype(self.dtype)
         for _ in range(LAYERS):
-            x = Layer(self.core, self.drop)(x)
-        x = nn.LayerNorm()(x).mean(1)
+            x = Layer(self.core, self.drop, self.train, self.dtype)(x)
+        x = nn.LayerNorm()(x.astype(jnp.float32)).mean(1)
         return nn.Dense(CLASSES)(nn.relu(nn.Dense(MLP)(x)))
 
 
-def build(name, length, drop):
-    """A function that makes one training step."""
-    model, optimizer = Encoder(name, drop), optax.adamw(1e-4)
+def build(name, length, drop, train, dtype):
+    """A function that makes one training step, or one forward pass; it returns a number of it.
+    With bf16 the layers compute in bfloat16, parameters stay float32."""
+    model = Encoder(name, drop, train, jnp.bfloat16 if dtype == "bf16" else jnp.float32)
+    optimizer = optax.adamw(1e-4)
     keys = jax.random.split(jax.random.key(0), 4)
     tokens = jax.random.randint(keys[0], (BATCH, length), 1, VOCABULARY)
     labels = jax.random.randint(keys[1], (BATCH,), 0, CLASSES)
     streams = lambda key: dict(zip(("dropout", "mixer"), jax.random.split(key)))
     parameters = jax.jit(model.init)({"params": keys[2], **streams(keys[3])}, tokens)
+
+    if not train:
+        infer = jax.jit(lambda p: model.apply(p, tokens, rngs=streams(keys[3])).sum())
+        return lambda: float(infer(parameters))
 
     def loss_of(parameters, key):
         logits = model.apply(parameters, tokens, rngs=streams(key))

@@ -1,7 +1,8 @@
 """One peer in a process of its own: builds it, warms up, then times a window at every request.
 
-    peer_process.py KIND NAME LENGTH DROP THREADS SECONDS
+    peer_process.py KIND NAME LENGTH DROP MODE DTYPE THREADS SECONDS
 
+MODE is train (forward, backward and update) or infer (forward without dropout), DTYPE fp32 or bf16.
 Prints "ready" and then, for every line that it reads, one line of JSON: tokens per second in a
 window of whole steps that fill SECONDS, and the peak resident bytes so far.
 """
@@ -16,29 +17,29 @@ from workload import BATCH
 WARM_UP_STEPS = 2
 
 
-def build(kind, name, length, drop, threads):
+def build(kind, name, length, drop, mode, dtype, threads):
     if kind == "jax":
         import jax_peers
-        return jax_peers.build(name, length, drop)
+        return jax_peers.build(name, length, drop, mode == "train", dtype)
     import torch_peers
-    return torch_peers.build(kind, name, length, drop, threads)
+    return torch_peers.build(kind, name, length, drop, mode == "train", dtype, threads)
 
 
 def window(step, length, seconds):
     start, steps = time.perf_counter(), 0
     while steps == 0 or time.perf_counter() - start < seconds:
-        loss = step()
+        result = step()
         steps += 1
     rate = steps * BATCH * length / (time.perf_counter() - start)
-    if not math.isfinite(loss):
-        sys.exit(f"the loss is {loss}")
+    if not math.isfinite(result):
+        sys.exit(f"the step gave {result}")
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     return {"tokens_per_s": rate, "peak_resident_bytes": peak}
 
 
 def main():
-    kind, name, length, drop, threads, seconds = sys.argv[1:]
-    step = build(kind, name, int(length), float(drop), int(threads))
+    kind, name, length, drop, mode, dtype, threads, seconds = sys.argv[1:]
+    step = build(kind, name, int(length), float(drop), mode, dtype, int(threads))
     for _ in range(WARM_UP_STEPS):
         step()
     print("ready", flush=True)

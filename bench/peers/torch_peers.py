@@ -1,4 +1,4 @@
-"""The Text encoder and its training step in PyTorch: around our own cores, around the attention
+"""The Text encoder, its training step and its forward pass in PyTorch: around our own cores, around the attention
 layers of packages, and as transformers' BERT."""
 import functools
 
@@ -90,8 +90,9 @@ def package(name, length, drop):
     return Encoder(make, length)
 
 
-def build(kind, name, length, drop, threads):
-    """A function that makes one training step."""
+def build(kind, name, length, drop, train, dtype, threads):
+    """A function that makes one training step, or one forward pass; it returns a number of it.
+    bf16 is autocast, parameters stay float32."""
     torch.set_num_threads(threads)
     torch.manual_seed(0)
     if kind == "transformers":
@@ -99,14 +100,22 @@ def build(kind, name, length, drop, threads):
     else:
         model = package(name, length, drop) if kind == "package" else own(name, length, drop)
         forward = torch.compile(model) if kind == "torch-compiled" else model
-    model.train()
-    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, fused=True)
+    model.train(train)
     tokens = torch.randint(1, VOCABULARY, (BATCH, length))
+    precision = functools.partial(torch.autocast, "cpu", torch.bfloat16, enabled=dtype == "bf16")
+
+    def infer():
+        with torch.inference_mode(), precision():
+            return forward(tokens).float().sum().item()
+    if not train:
+        return infer
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, fused=True)
     labels = torch.randint(CLASSES, (BATCH,))
 
     def step():
         optimizer.zero_grad(set_to_none=True)
-        loss = functional.cross_entropy(forward(tokens), labels)
+        with precision():
+            loss = functional.cross_entropy(forward(tokens).float(), labels)
         loss.backward()
         optimizer.step()
         return loss.item()
