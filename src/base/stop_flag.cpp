@@ -38,6 +38,15 @@ void install_stop_handlers() {
   }
 }
 
+void end_at_first_signal() {
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+    struct sigaction now {};
+    LRA_CHECK_EQ(sigaction(signal, nullptr, &now), 0);
+    if (now.sa_handler != SIG_IGN) std::signal(signal, SIG_DFL);
+  }
+  if (stop_requested()) std::raise(stop_signal());
+}
+
 int stop_signal() { return stop.load(std::memory_order_relaxed); }
 
 int take_save_request() {

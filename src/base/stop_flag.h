@@ -12,6 +12,10 @@ namespace lra {
 // ignored SIGHUP stays ignored, as `nohup` wants it.
 void install_stop_handlers();
 
+// For work that has nothing to save: SIGINT, SIGTERM and SIGHUP end the process, at once when one
+// has come already.
+void end_at_first_signal();
+
 // The SIGINT, SIGTERM or SIGHUP that asked to stop, or 0. Costs one relaxed load.
 int stop_signal();
 inline bool stop_requested() { return stop_signal() != 0; }

@@ -1,6 +1,5 @@
 // lra bench: training and inference speed and memory, each figure measured in a process of its own.
 #include <algorithm>
-#include <csignal>
 #include <cstdio>
 #include <optional>
 
@@ -28,7 +27,18 @@ struct BenchArguments {
   int64_t batch = 32, windows = 5;
   double window_seconds = 1;
   std::optional<std::string> data;
+  int table = 0;
 };
+
+// The paper's Table 2 is what is measured without options: it does not say which sizes it has.
+// Table 4 says layers, heads and hidden size; the feed-forward width is four times that.
+void take_table(BenchArguments& a) {
+  if (a.table != 4) return;
+  a.mode = "infer";
+  const auto sizes = {"model.layers=4", "model.heads=8", "model.embed_dim=128", "model.qkv_dim=128",
+                      "model.mlp_dim=512"};
+  a.sets.insert(a.sets.begin(), sizes.begin(), sizes.end());
+}
 
 training::RunConfig config_of(const BenchArguments& a, const std::string& model, int64_t length) {
   std::vector<std::string> sets = {"train.precision=" + a.dtype};  // what --set may change
@@ -48,9 +58,7 @@ training::RunConfig config_of(const BenchArguments& a, const std::string& model,
 // The child's part: one measurement, printed as JSON. Nothing of it is worth saving, so a request
 // to stop ends it at once.
 ExitCode measure_one(const BenchArguments& a) {
-  std::signal(SIGTERM, SIG_DFL);
-  std::signal(SIGINT, SIG_DFL);
-  if (stop_requested()) return ExitCode::kStopped;
+  end_at_first_signal();
   const auto result =
       analysis::measure(config_of(a, a.one, a.lengths.at(0)), {.train = a.mode == "train",
                                                                .batch = a.batch,
@@ -169,6 +177,7 @@ void warn_of_other_work(Progress& bar) {
 
 ExitCode bench(const Program& program, BenchArguments a) {
   if (!a.one.empty()) return measure_one(a);
+  take_table(a);
   if (a.models.empty()) a.models = mixers::mixer_names();
   for (const std::string& model : a.models) (void)config_of(a, model, a.lengths.at(0));
   Progress bar({.description = "bench " + a.mode,
@@ -216,8 +225,14 @@ void add_bench(CLI::App& app, Program& program) {
       ->delimiter(',')
       ->check(count_range());
   command->add_option("--batch", a->batch, "sequences per step (default 32)")->check(count_range());
-  command->add_option("--mode", a->mode, "train or infer (default train)")
-      ->check(CLI::IsMember({"train", "infer"}));
+  auto* mode = command->add_option("--mode", a->mode, "train or infer (default train)")
+                   ->check(CLI::IsMember({"train", "infer"}));
+  command
+      ->add_option("--table", a->table,
+                   "of the paper: 2, training, as without options; 4, inference with 4 layers, "
+                   "8 heads, width 128")
+      ->check(CLI::IsMember({2, 4}))
+      ->excludes(mode);
   command
       ->add_option("--dtype", a->dtype,
                    "of the activations, train.precision: fp32 or bf16 (default fp32)")

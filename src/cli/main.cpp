@@ -125,7 +125,10 @@ int main(int argc, char** argv) {
     return static_cast<int>(ExitCode::kIoError);
   } catch (const std::exception& error) {
     if (is_out_of_memory(error)) {
-      complain("out of memory; try smaller settings: train.batch_size, task.length, model.*");
+      complain(
+          "out of memory; try smaller sizes: train.batch_size, task.length, model.*, mixer.*, or "
+          "the "
+          "option that asked for much");
       return static_cast<int>(ExitCode::kUserError);
     }
     complain(std::string("this is a bug in lra: ") + error.what());

@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 
 #include "base/safetensors.h"
+#include "base/stop_flag.h"
 #include "cli/command.h"
 #include "mixers/all.h"
 #include "ops/precision.h"
@@ -84,6 +86,10 @@ at::Tensor read_input(const SafetensorsFile& file) {
   const at::Tensor x = copied(*view, type->second);
   if (x.dim() != 3 || x.numel() == 0) {
     refuse(place(file, kInput), "has shape " + shape_text(x.sizes()), "[B, L, D], each at least 1");
+  }
+  if (!x.isfinite().all().item<bool>()) {
+    refuse(place(file, kInput), "holds a number that is not finite", "",
+           "put 0 where there is padding");
   }
   return x;
 }
@@ -197,6 +203,11 @@ void print_result(const Program& program, const RunArguments& a, const NamedTens
 }
 
 ExitCode run(const Program& program, const RunArguments& a) {
+  end_at_first_signal();
+  std::error_code ignored;
+  if (std::filesystem::equivalent(a.in, a.out, ignored)) {
+    refuse("--out", a.out + " is the file that is read", "another file");
+  }
   const at::NoGradGuard no_grad;
   const mixers::MixerSpec& spec = mixers::find_mixer(a.name);
   const auto file = SafetensorsFile::open(a.in);
@@ -246,7 +257,7 @@ void add_mixer(CLI::App& app, Program& program) {
   command
       ->add_option("--max-length", a->max_length,
                    "length that the weights are made for (default L)")
-      ->check(count_range());
+      ->check(CLI::Range(int64_t{1}, mixers::kMostTokens));
 }
 
 }  // namespace lra::cli

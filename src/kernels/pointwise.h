@@ -32,7 +32,7 @@ void check_dropout(const Dropout& dropout);
 inline constexpr int64_t kDropoutRowLength = 1024;
 
 // All arrays have `count` contiguous elements; an output may be the same array as an input, but
-// must not overlap one in part. T is float or double; double always runs the reference.
+// must not overlap one in part. T is float, double or Bf16; double always runs the reference.
 
 // y = dropout(gelu_tanh(x))
 template <typename T>

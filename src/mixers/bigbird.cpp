@@ -43,8 +43,9 @@ class BigBird : public Mixer {
     int64_t block = 64, random_blocks = 3;
     std::string random_range = "all";
     void fields(auto& f) {
-      f("block", block, "tokens per block", at_least(1));
-      f("random_blocks", random_blocks, "random key blocks per query block", at_least(0));
+      f("block", block, "tokens per block", between(1, kMostTokens));
+      f("random_blocks", random_blocks, "random key blocks per query block",
+        between(0, kMostTokens));
       f("random_range", random_range,
         "where random blocks come from: the whole sequence, or its first 1024 tokens (as released)",
         one_of({"all", "first_1024"}));

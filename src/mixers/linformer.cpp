@@ -19,7 +19,7 @@ class Linformer : public Mixer {
   struct Config {
     int64_t rank = 256;
     void fields(auto& f) {
-      f("rank", rank, "length of the projected keys and values", at_least(1));
+      f("rank", rank, "length of the projected keys and values", between(1, kMostTokens));
     }
   };
 

@@ -31,14 +31,16 @@ class Local : public Mixer {
     int64_t block = 50;
     std::string groups = "contiguous";
     void fields(auto& f) {
-      f("block", block, "tokens per block", at_least(1));
+      f("block", block, "tokens per block", between(1, kMostTokens));
       f("groups", groups, "neighbours, or tokens spread over the sequence as in the release",
         one_of({"contiguous", "strided"}));
     }
   };
 
-  Local(const Config& config, const MixerShape& shape, Initializer& init)
-      : config_(config), num_groups_((shape.max_length - 1) / config.block + 1) {
+  Local(const Config& config, const MixerShape& shape, Initializer& init) : config_(config) {
+    // A longer block holds the same tokens, and padding.
+    config_.block = std::min(config.block, shape.max_length);
+    num_groups_ = (shape.max_length - 1) / config_.block + 1;
     qkv_ = register_module("qkv", std::make_shared<HeadProjection>(3, shape.model_dim, shape.heads,
                                                                    shape.head_dim, init));
     output_ = register_module(

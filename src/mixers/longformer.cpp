@@ -27,8 +27,9 @@ class Longformer : public Mixer {
     bool causal = false;
     void fields(auto& f) {
       f("window", window, "neighbours a token attends to, half of them on either side; even",
-        at_least(0));
-      f("global_tokens", global_tokens, "how many of the first tokens are global", at_least(0));
+        between(0, kMostTokens));
+      f("global_tokens", global_tokens, "how many of the first tokens are global",
+        between(0, kMostTokens));
       f("causal", causal, "no token attends to a later one");
     }
   };

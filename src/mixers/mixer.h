@@ -17,6 +17,10 @@
 
 namespace lra::mixers {
 
+// The most that a setting which counts tokens may say: longer than any sequence, and far from where
+// sums of such numbers overflow.
+inline constexpr int64_t kMostTokens = int64_t{1} << 24;
+
 // What a layer of the encoder asks of its mixer.
 struct MixerShape {
   int64_t model_dim = 0;   // D

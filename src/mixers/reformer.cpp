@@ -57,6 +57,7 @@ Tensor draw_rotations(uint64_t key, const MixerShape& shape, int64_t rounds, int
 
 class Reformer : public Mixer {
  public:
+  static constexpr int64_t kMostBuckets = 1 << 16;
   struct Config {
     int64_t rounds = 2;
     int64_t chunk = 64;
@@ -64,9 +65,9 @@ class Reformer : public Mixer {
     bool causal = false;
     void fields(auto& f) {
       f("rounds", rounds, "hash rounds", between(1, 64));
-      f("chunk", chunk, "tokens per chunk of the sorted sequence", at_least(1));
+      f("chunk", chunk, "tokens per chunk of the sorted sequence", between(1, kMostTokens));
       f("buckets", buckets, "hash buckets, even; 0: 2 ceil(max length / chunk)",
-        between(0, 1 << 20));
+        between(0, kMostBuckets));
       f("causal", causal, "see no later token");
     }
   };
@@ -81,7 +82,8 @@ class Reformer : public Mixer {
     }
     // Kitaev et al.: chunks twice as long as the average bucket.
     if (config_.buckets == 0) {
-      config_.buckets = 2 * ((shape.max_length + config.chunk - 1) / config.chunk);
+      const int64_t chunks = (shape.max_length + config.chunk - 1) / config.chunk;
+      config_.buckets = std::min(2 * chunks, kMostBuckets);
     }
     query_value_ = register_module(
         "query_value",

@@ -55,17 +55,19 @@ class Sinkhorn : public Mixer {
     double temperature = 0.75;
     bool noise = true;
     void fields(auto& f) {
-      f("block", block, "tokens per block", at_least(1));
-      f("iterations", iterations, "of the Sinkhorn normalisation", at_least(1));
+      f("block", block, "tokens per block", between(1, kMostTokens));
+      f("iterations", iterations, "of the Sinkhorn normalisation", between(1, 1000));
       f("temperature", temperature, "the sort logits are divided by it", between(1e-3, 1e3));
       f("noise", noise, "Gumbel noise on the sort logits while training");
     }
   };
 
   Sinkhorn(const Config& config, const MixerShape& shape, Initializer& init) : config_(config) {
+    // A longer block holds the same tokens, and padding.
+    config_.block = std::min(config.block, shape.max_length);
     qkv_ = register_module("qkv", std::make_shared<HeadProjection>(3, shape.model_dim, shape.heads,
                                                                    shape.head_dim, init));
-    const int64_t max_blocks = (shape.max_length + config.block - 1) / config.block;
+    const int64_t max_blocks = (shape.max_length + config_.block - 1) / config_.block;
     std::vector<at::Tensor> heads;
     for (int64_t h = 0; h < shape.heads; ++h) {
       heads.push_back(init.xavier(max_blocks, shape.head_dim));

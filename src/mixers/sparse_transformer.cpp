@@ -75,19 +75,32 @@ class SparseTransformer : public Mixer {
     void fields(auto& f) {
       f("pattern", pattern, "which tokens are seen", one_of({"fixed", "strided"}));
       f("stride", stride,
-        "tokens per block, or per step; 0: the integer nearest to sqrt(max length)", at_least(0));
-      f("summary", summary, "last tokens of each block that all see (fixed), at most the stride",
-        at_least(1));
+        "tokens per block, or per step; 0: the integer nearest to sqrt(max length), without "
+        "the first token when that is global",
+        between(0, kMostTokens));
+      f("summary", summary,
+        "last tokens of each block that all see, at most the stride; without effect when strided",
+        between(1, kMostTokens));
       f("causal", causal, "see no later token");
-      f("global_first", global_first, "the first token sees all and is seen by all");
+      f("global_first", global_first,
+        "the first token sees all and is seen by all; blocks and steps begin after it");
     }
   };
 
   SparseTransformer(const Config& config, const MixerShape& shape, Initializer& init)
       : config_(config) {
     const auto length = static_cast<double>(shape.max_length - (config.global_first ? 1 : 0));
-    if (config.stride == 0) config_.stride = std::max(1L, std::lround(std::sqrt(length)));
-    config_.summary = std::min(config_.summary, config_.stride);
+    if (config.stride == 0) {
+      config_.stride = std::max(1L, std::lround(std::sqrt(length)));
+      config_.summary = std::min(config_.summary, config_.stride);
+    }
+    if (config_.pattern == "fixed" && config_.summary > config_.stride) {
+      throw Error({.where = "mixer.summary",
+                   .what = std::to_string(config_.summary) + " tokens of blocks of " +
+                           std::to_string(config_.stride),
+                   .expected = "at most mixer.stride",
+                   .advice = ""});
+    }
     qkv_ = register_module("qkv", std::make_shared<HeadProjection>(3, shape.model_dim, shape.heads,
                                                                    shape.head_dim, init));
     output_ = register_module(

@@ -69,7 +69,8 @@ class Synthesizer : public Mixer {
     void fields(auto& f) {
       f("variant", variant, "where the scores come from",
         one_of({"random", "factorized_random", "dense", "factorized_dense"}));
-      f("rank", rank, "columns of the two factors of factorized_random", at_least(1));
+      f("rank", rank, "columns of the two factors of factorized_random, without effect elsewhere",
+        between(1, kMostTokens));
       f("dot_product", dot_product, "add q . k / sqrt(head width) to the scores");
       f("causal", causal, "a token attends to itself and to those before it only");
     }
@@ -246,7 +247,6 @@ class Synthesizer : public Mixer {
           weights * weight_dropout({values_BLHE.size(0), values_BLHE.size(2), rows, length}, first,
                                    {context.attention_dropout, context.key}, weights.options());
     }
-    weights = weights.expand({values_BLHE.size(0), -1, -1, -1});  // random has one for all
     return ops::product(ops::beside(weights, values_BLHE), values_BLHE.transpose(1, 2))
         .transpose(1, 2);
   }

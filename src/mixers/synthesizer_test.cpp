@@ -83,7 +83,10 @@ TEST_P(SynthesizerVariant, AgreesWithItsOracle) {
   const std::string variant = std::string("variant = '") + GetParam() + "'\nrank = 4\n";
   for (const char* mixture :
        {"", "dot_product = true", "causal = true", "dot_product = true\ncausal = true"}) {
-    expect_variant_agrees(kSynthesizer, synthesizer, (variant + mixture).c_str());
+    // Where a rounded ReLU of the dense variants changes its sign, so does a gradient.
+    const bool is_dense = std::string_view(GetParam()).ends_with("dense");
+    expect_variant_agrees(kSynthesizer, synthesizer, (variant + mixture).c_str(),
+                          is_dense ? 0x1p-3 : 0x1p-5);
   }
 }
 
@@ -110,25 +113,14 @@ TEST_P(SynthesizerVariant, GivesTheSameAtAnyNumberOfThreads) {
   const auto f = mixer.function({ragged_mask(700), 0.1, 5}, at::kFloat);
   const auto inputs = mixer.inputs(ops::random_tensor({3, 700, 6}, 9));
   const int threads = at::get_num_threads();
+  at::set_num_threads(3);
   const auto expected = ops::differentiate(f, inputs, at::kFloat);
   at::set_num_threads(1);
   const auto actual = ops::differentiate(f, inputs, at::kFloat);
   at::set_num_threads(threads);
   EXPECT_TRUE(at::equal(actual.value, expected.value));
-  // The library's products for the gradients of linear layers, and of the variant that goes in row
-  // chunks, split their sums by threads (docs/numerics.md).
-  const std::string_view variant = GetParam();
-  const bool is_tiled = variant != "factorized_dense";
-  std::vector<std::string> names = {"x"};
-  for (const auto& item : mixer.make(at::kFloat)->named_parameters()) names.push_back(item.key());
-  for (size_t i = 0; i < names.size(); ++i) {
-    const bool is_linear = names[i].ends_with(".weight") || names[i].ends_with(".bias");
-    const at::Tensor &one = actual.gradients[i], &many = expected.gradients[i];
-    if (is_tiled && !is_linear) {
-      EXPECT_TRUE(at::equal(one, many)) << names[i];
-    } else {
-      EXPECT_LE(ops::relative_error(one, many), 1e-5) << names[i];
-    }
+  for (size_t i = 0; i < actual.gradients.size(); ++i) {
+    EXPECT_TRUE(at::equal(actual.gradients[i], expected.gradients[i])) << "input " << i;
   }
 }
 

@@ -1,13 +1,16 @@
-// A mixer under other settings than those of kConformance, against its oracle.
+// A mixer under other settings than those of its ConformanceRow, against its oracle.
 #pragma once
 
 #include "mixers/every_mixer_test.h"
+#include "ops/test_bf16.h"
 
 namespace lra::mixers {
 
 // Values and gradients at several lengths, with and without padding and dropout, the slope, and
-// that padding changes nothing. `settings` is the TOML of [mixer].
-inline void expect_variant_agrees(const MixerSpec& spec, Oracle oracle, const char* settings) {
+// that padding changes nothing; bfloat16 too, gradients to `bf16_gradient` in the norm. `settings`
+// is the TOML of [mixer].
+inline void expect_variant_agrees(const MixerSpec& spec, Oracle oracle, const char* settings,
+                                  double bf16_gradient = 0x1p-5) {
   constexpr uint64_t kKey = 0xFACADE;
   const Conformance conformance{spec.name, oracle, settings, 0};
   for (const int64_t length : {1, 2, 9, 33}) {
@@ -23,6 +26,9 @@ inline void expect_variant_agrees(const MixerSpec& spec, Oracle oracle, const ch
         const MixerContext context{mask, rate, kKey};
         ops::expect_agrees(mixer.function(context, at::kFloat), at::kFloat, mixer.oracle(context),
                            mixer.inputs(x), {.value = 1e-5, .gradient = 1e-4});
+        ops::expect_agrees_in_bf16(mixer.function(context, at::kBFloat16), mixer.oracle(context),
+                                   mixer.inputs(x), 1,
+                                   {.value = 0x1p-6, .gradient = bf16_gradient});
         if (length != 9) continue;
         ops::expect_gradient_is_slope(mixer.function(context, at::kDouble), mixer.inputs(x));
       }

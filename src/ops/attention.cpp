@@ -83,7 +83,7 @@ class Problem {
     LRA_CHECK(k.scalar_type() == q.scalar_type() && v.scalar_type() == q.scalar_type());
     LRA_CHECK_EQ(sizes.size(), size_t{4});
     problem_.shape = {q.size(0), q.size(2), q.size(1), k.size(1), q.size(3)};
-    problem_.scale = scale;
+    problem_.scale = scale != 0 ? scale : 1.0 / std::sqrt(static_cast<double>(q.size(3)));
     problem_.dropout_rate = rate;
     problem_.dropout_key = static_cast<uint64_t>(key);
     problem_.visible.left = sizes[2];
@@ -92,6 +92,7 @@ class Problem {
     check_mask(query_mask, q.size(0), q.size(1));
     if (key_mask) problem_.visible.key_mask = key_mask->const_data_ptr<uint8_t>();
     if (query_mask) problem_.visible.query_mask = query_mask->const_data_ptr<uint8_t>();
+    LRA_CHECK(offsets.has_value() == key_blocks.has_value());
     if (offsets) set_blocks(*offsets, key_blocks.value(), sizes);
     if (runs) set_runs(*runs);
   }
@@ -228,6 +229,7 @@ struct AttentionFunction : torch::autograd::Function<AttentionFunction> {
     return {out, logsumexp};
   }
   static variable_list backward(AutogradContext* ctx, variable_list grads) {
+    refuse_second_derivative("lra::attention");
     const auto s = ctx->get_saved_variables();
     const auto like = [](const Tensor& t) {
       return t.defined() ? at::empty(t.sizes(), t.options()) : Tensor();
@@ -248,6 +250,7 @@ struct PackedAttentionFunction : torch::autograd::Function<PackedAttentionFuncti
     return out;
   }
   static variable_list backward(AutogradContext* ctx, variable_list grads) {
+    refuse_second_derivative("lra::attention");
     const auto s = ctx->get_saved_variables();
     Tensor grad = at::empty(s[0].sizes(), s[0].options());
     call_backward({grads[0], {}}, s[0].select(2, 0), s[0].select(2, 1), s[0].select(2, 2), s[1],
@@ -291,14 +294,14 @@ Tensor packed_op_autograd(const Tensor& qkv, LRA_ATTENTION_OPTIONS) {
 }
 
 Options options_of(const AttentionPattern& pattern, const AttentionMask& mask,
-                   const AttentionDropout& dropout, double scale, int64_t head_dim) {
+                   const AttentionDropout& dropout, double scale) {
   return {.key_mask = optional_tensor(mask.keys),
           .query_mask = optional_tensor(mask.queries),
           .offsets = optional_tensor(pattern.offsets),
           .key_blocks = optional_tensor(pattern.key_blocks),
           .runs = optional_tensor(pattern.runs),
           .sizes = {pattern.query_block, pattern.key_block, pattern.left, pattern.right},
-          .scale = scale != 0 ? scale : 1.0 / std::sqrt(static_cast<double>(head_dim)),
+          .scale = scale,
           .rate = dropout.rate,
           .key = static_cast<int64_t>(dropout.key)};
 }
@@ -311,7 +314,7 @@ Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, const Attent
   static const auto op =
       find_op<Tensor(const Tensor&, const Tensor&, const Tensor&, LRA_ATTENTION_OPTION_TYPES,
                      const OptTensor&)>("lra::attention");
-  const Options o = options_of(pattern, mask, dropout, scale, q.size(-1));
+  const Options o = options_of(pattern, mask, dropout, scale);
   return op.call(q, k, v, o.key_mask, o.query_mask, o.offsets, o.key_blocks, o.runs, o.sizes,
                  o.scale, o.rate, o.key, optional_tensor(bias));
 }
@@ -320,7 +323,7 @@ PartialAttention partial_attention(const Tensor& q, const Tensor& k, const Tenso
                                    const AttentionPattern& pattern, const AttentionMask& mask,
                                    const AttentionDropout& dropout, double scale) {
   static const auto op = find_op<Forward>("lra::attention_with_logsumexp");
-  const Options o = options_of(pattern, mask, dropout, scale, q.size(-1));
+  const Options o = options_of(pattern, mask, dropout, scale);
   auto [out, logsumexp] = op.call(q, k, v, o.key_mask, o.query_mask, o.offsets, o.key_blocks,
                                   o.runs, o.sizes, o.scale, o.rate, o.key, {});
   return {out, logsumexp};
@@ -347,7 +350,7 @@ Tensor packed_attention(const Tensor& qkv, const AttentionPattern& pattern,
                         const AttentionMask& mask, const AttentionDropout& dropout, double scale) {
   static const auto op =
       find_op<Tensor(const Tensor&, LRA_ATTENTION_OPTION_TYPES)>("lra::packed_attention");
-  const Options o = options_of(pattern, mask, dropout, scale, qkv.size(-1));
+  const Options o = options_of(pattern, mask, dropout, scale);
   return op.call(qkv, o.key_mask, o.query_mask, o.offsets, o.key_blocks, o.runs, o.sizes, o.scale,
                  o.rate, o.key);
 }
@@ -363,7 +366,7 @@ AttentionPattern diagonal_pattern(int64_t length, int64_t block) {
 #define LRA_ATTENTION_SCHEMA                                                       \
   "Tensor? key_mask=None, Tensor? query_mask=None, Tensor? offsets=None, Tensor? " \
   "key_blocks=None, Tensor? runs=None, "                                           \
-  "int[] sizes=[0, 0, -1, -1], float scale=1.0, float dropout=0.0, int key=0"
+  "int[] sizes=[0, 0, -1, -1], float scale=0.0, float dropout=0.0, int key=0"
 
 TORCH_LIBRARY_FRAGMENT(lra, m) {
   m.def("attention(Tensor q, Tensor k, Tensor v, " LRA_ATTENTION_SCHEMA

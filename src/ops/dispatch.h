@@ -24,6 +24,16 @@ inline at::Tensor tensor_or_empty(const std::optional<at::Tensor>& t) {
   return t ? *t : at::Tensor();
 }
 
+// For the backward pass of a fused operator, whose gradient autograd could not follow: a second
+// derivative through it would be wrong without a word.
+inline void refuse_second_derivative(const char* op) {
+  if (!at::GradMode::is_enabled()) return;
+  throw Error({.where = op,
+               .what = "has no second derivative",
+               .expected = "a backward pass without create_graph",
+               .advice = "compute this part with the library's own operators"});
+}
+
 // The elements of a tensor, whose type must be T; Bf16 is the library's BFloat16.
 template <typename T>
 const T* const_data(const at::Tensor& t) {

@@ -15,7 +15,9 @@ Tensor feature_attention_impl(const Tensor& phi_q, const Tensor& phi_k_in, const
   const Tensor q_BHLR = phi_q.transpose(1, 2);
   const Tensor summary_BHRE = product(phi_k.permute({0, 2, 3, 1}), v.transpose(1, 2));
   const Tensor norm_BHR1 = phi_k.sum(1).unsqueeze(-1);
-  const Tensor out_BHLE = product(q_BHLR, summary_BHRE) / (product(q_BHLR, norm_BHR1) + eps);
+  const Tensor sum_BHL1 = product(q_BHLR, norm_BHR1) + eps;
+  // A query that sees no key gets 0, as in attention.
+  const Tensor out_BHLE = product(q_BHLR, summary_BHRE) / sum_BHL1.masked_fill(sum_BHL1 == 0, 1);
   return out_BHLE.transpose(1, 2);
 }
 

@@ -61,6 +61,12 @@ TEST(FeatureAttention, GivesZeroWhereEveryKeyIsMasked) {
   EXPECT_TRUE(out[1].ne(0).any().item<bool>());
 }
 
+TEST(FeatureAttention, GivesZeroWhereEveryKeyIsMaskedWithoutEpsToo) {
+  const auto in = inputs(4, 6);
+  const Tensor mask = at::zeros({in[0].size(0), 6}, at::kByte);
+  EXPECT_TRUE(ops::feature_attention(in[0], in[1], in[2], mask, 0).eq(0).all().item<bool>());
+}
+
 TEST(FeatureAttention, IgnoresMaskedKeysAndValues) {
   const auto in = inputs(4, 6);
   const Tensor mask = ragged_mask(6);

@@ -35,6 +35,7 @@ struct FeedForwardFunction : torch::autograd::Function<FeedForwardFunction> {
   }
 
   static variable_list backward(AutogradContext* ctx, variable_list grads) {
+    refuse_second_derivative("lra::feed_forward");
     const auto saved = ctx->get_saved_variables();
     const Tensor &x = saved[0], &w1 = saved[1], &w2 = saved[2], &hidden = saved[3];
     const double rate = ctx->saved_data["rate"].toDouble();

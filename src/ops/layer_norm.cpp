@@ -41,6 +41,7 @@ struct LayerNormFunction : torch::autograd::Function<LayerNormFunction> {
     return y;
   }
   static variable_list backward(AutogradContext* ctx, variable_list grads) {
+    refuse_second_derivative("lra::layer_norm");
     static const auto op =
         find_op<Gradients(const Tensor&, const Tensor&, const Tensor&, const Tensor&,
                           const Tensor&)>("lra::layer_norm_backward");

@@ -90,6 +90,7 @@ struct EluPlusOneFunction : torch::autograd::Function<EluPlusOneFunction> {
     return y;
   }
   static variable_list backward(AutogradContext* ctx, variable_list grads) {
+    refuse_second_derivative("lra::elu_plus_one");
     static const auto op =
         find_op<Tensor(const Tensor&, const Tensor&)>("lra::elu_plus_one_backward");
     return {op.call(ctx->get_saved_variables()[0], grads[0])};
@@ -122,6 +123,23 @@ struct DropoutAddFunction : torch::autograd::Function<DropoutAddFunction> {
     const double rate = ctx->saved_data["rate"].toDouble();
     // Without dropout both inputs have the same gradient: no pass over memory.
     return {rate == 0 ? grads[0] : dropout(grads[0], rate, key), grads[0], Tensor(), Tensor()};
+  }
+};
+
+struct GeluDropoutFunction : torch::autograd::Function<GeluDropoutFunction> {
+  static Tensor forward(AutogradContext* ctx, const Tensor& x, double rate, int64_t key) {
+    const at::AutoDispatchBelowADInplaceOrView guard;
+    ctx->save_for_backward({x});
+    ctx->saved_data["rate"] = rate;
+    ctx->saved_data["key"] = key;
+    return gelu_dropout(x, rate, static_cast<uint64_t>(key));
+  }
+  static variable_list backward(AutogradContext* ctx, variable_list grads) {
+    refuse_second_derivative("lra::gelu_dropout");
+    const auto key = static_cast<uint64_t>(ctx->saved_data["key"].toInt());
+    return {gelu_dropout_backward(ctx->get_saved_variables()[0], grads[0],
+                                  ctx->saved_data["rate"].toDouble(), key),
+            Tensor(), Tensor()};
   }
 };
 
@@ -174,6 +192,9 @@ TORCH_LIBRARY_IMPL(lra, CPU, m) {
 
 TORCH_LIBRARY_IMPL(lra, Autograd, m) {
   m.impl("elu_plus_one", [](const Tensor& x) { return EluPlusOneFunction::apply(x); });
+  m.impl("gelu_dropout", [](const Tensor& x, double rate, int64_t key) {
+    return GeluDropoutFunction::apply(x, rate, key);
+  });
   m.impl("dropout", [](const Tensor& x, double rate, int64_t key) {
     return DropoutFunction::apply(x, rate, key);
   });

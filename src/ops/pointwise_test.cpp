@@ -1,5 +1,7 @@
 #include "ops/pointwise.h"
 
+#include "ops/attention.h"
+#include "ops/layer_norm.h"
 #include "ops/test_bf16.h"
 #include "ops/test_tensors.h"
 #include "ops/test_threads.h"
@@ -97,6 +99,25 @@ TEST(EluPlusOne, GivesTheSameBitsAtAnyNumberOfThreads) {
     const Tensor y = elu_plus_one(x);
     return {y.detach(), torch::autograd::grad({y}, {x}, {loss_weights(y)})[0]};
   });
+}
+
+// What create_graph=True asks for would be a gradient of zero.
+TEST(FusedOperators, RefuseASecondDerivative) {
+  const Tensor x = random_tensor({5, 8}, 1, at::kFloat).set_requires_grad(true);
+  for (const Tensor& y :
+       {ops::elu_plus_one(x), ops::gelu_dropout(x, 0.1, kKey),
+        ops::layer_norm(x, at::ones({8}), at::zeros({8}), 1e-6),
+        ops::attention(x.view({1, 5, 2, 4}), x.view({1, 5, 2, 4}), x.view({1, 5, 2, 4}))}) {
+    EXPECT_THROW(torch::autograd::grad({y.sum()}, {x}, {}, true, true), Error);
+    EXPECT_NO_THROW(torch::autograd::grad({y.sum()}, {x}, {}, true, false));
+  }
+}
+
+TEST(GeluDropout, HasItsGradient) {
+  expect_agrees(
+      [](const auto& in) { return ops::gelu_dropout(in[0], kRate, kKey); }, at::kFloat,
+      [](const auto& in) { return at::gelu(in[0], "tanh") * dropout_factors(kShape, kRate, kKey); },
+      {random_tensor(kShape, 2)}, {.value = 1e-6, .gradient = 1e-6});
 }
 
 TEST(GeluDropout, AgreesWithTheComposition) {

@@ -36,6 +36,12 @@ constexpr std::string_view kFreeSettings[] = {"train.eval_every",       "train.e
                                               "train.keep_checkpoints", "train.log_every",
                                               "train.trim_padding",     "train.prefetch"};
 
+// Settings that have no effect on this task or model.
+bool is_without_effect(const RunConfig& run, const std::string& key) {
+  if (key == "model.attention_dropout") return !run.mixer_spec().attention_dropout;
+  return key == "model.pair_features" && run.make_task()->shape().num_towers == 1;
+}
+
 // "section.key" to value, of [task], [model] and [train], without the free ones.
 std::map<std::string, std::string> scored_settings(const RunConfig& run) {
   std::map<std::string, std::string> settings;
@@ -45,6 +51,7 @@ std::map<std::string, std::string> scored_settings(const RunConfig& run) {
     const std::string key = line.substr(0, line.find_last_not_of(" =", equals) + 1);
     if (key.starts_with("run.") || key.starts_with("mixer.")) continue;
     if (std::ranges::find(kFreeSettings, key) != std::end(kFreeSettings)) continue;
+    if (is_without_effect(run, key)) continue;
     settings[key] = line.substr(line.find_first_not_of(" =", equals));
   }
   return settings;

@@ -63,6 +63,15 @@ TEST(Fairness, SetsARunApartThatChangesTheSettingOfItsPreset) {
   }
 }
 
+TEST(Fairness, LeavesOutWhatHasNoEffect) {
+  EXPECT_EQ(judge(release("linear_transformer", {"model.attention_dropout=0.7"})).division, kFair);
+  EXPECT_EQ(judge(release("local", {"model.attention_dropout=0.7"})).division, kFree);
+  EXPECT_EQ(judge(release("local", {"model.pair_features=concat"})).division, kFair);
+  EXPECT_EQ(judge(resolve_run("retrieval", "local", "release", 0, {}, {"model.pair_features=nli"}))
+                .division,
+            kFree);
+}
+
 TEST(Fairness, NamesTheSizeThatWasChanged) {
   for (const auto& [set, reason] :
        {std::pair("model.layers=2", "layers 2 instead of 4"),

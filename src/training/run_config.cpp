@@ -139,7 +139,24 @@ RunConfig from_sections(const std::string& task, const std::string& model,
       {.model_dim = 1, .heads = 1, .head_dim = 1, .max_length = 1, .layer = 0}, init);
   run.task_settings = filled(section(settings, "task"), run.task_spec().describe());
   run.mixer_settings = filled(section(settings, "mixer"), run.mixer_spec().describe());
+  refuse_blind_readout(run);
   return run;
+}
+
+// Under a causal mixer the first place of a sequence sees itself alone.
+void refuse_blind_readout(const RunConfig& run) {
+  const auto is_set = [&](const char* key) {
+    const ConfigValue* found = run.mixer_settings.find(key);
+    return found && found->value == ConfigValue{true, ""}.value;
+  };
+  const std::string& pooling = run.model_config.pooling;
+  if (!is_set("causal") || is_set("global_first")) return;
+  if (pooling != "cls" && pooling != "first") return;
+  throw Error({.where = "mixer.causal",
+               .what = "the classifier reads the first place (model.pooling = '" + pooling +
+                       "'), which sees no other token",
+               .expected = "another pooling",
+               .advice = "add --set model.pooling=mean"});
 }
 
 }  // namespace

@@ -203,6 +203,31 @@ TEST(RunConfig, OfAFileWithAMistakeIsRefused) {
   EXPECT_THAT(error_of([] { (void)RunConfig::from_table({}); }), HasSubstr("unknown task ''"));
 }
 
+TEST(RunConfig, RefusesAClassifierThatReadsOneToken) {
+  const auto error_with = [](const std::string& model, const std::vector<std::string>& sets) {
+    return error_of([&] { (void)resolve_run("listops", model, "small", 0, {}, sets); });
+  };
+  for (const char* model : {"longformer", "reformer", "synthesizer", "sparse_transformer"}) {
+    EXPECT_THAT(error_with(model, {"mixer.causal=true"}), HasSubstr("model.pooling=mean"));
+    EXPECT_THAT(error_with(model, {"mixer.causal=true", "model.pooling=cls"}), HasSubstr("cls"));
+    EXPECT_EQ(error_with(model, {"mixer.causal=true", "model.pooling=mean"}), "");
+  }
+  EXPECT_EQ(error_with("sparse_transformer", {"mixer.causal=true", "mixer.global_first=true"}), "");
+}
+
+TEST(RunConfig, RefusesNumbersOfTokensBeyondAnyLength) {
+  for (const auto& [model, key] : {std::pair{"local", "block"},
+                                   {"bigbird", "block"},
+                                   {"sinkhorn", "block"},
+                                   {"sinkhorn", "iterations"},
+                                   {"sparse_transformer", "stride"},
+                                   {"reformer", "chunk"}}) {
+    const std::string set = std::string("mixer.") + key + "=9223372036854775807";
+    EXPECT_THAT(error_of([&] { (void)resolve_run("listops", model, "small", 0, {}, {set}); }),
+                HasSubstr(key));
+  }
+}
+
 TEST(RunConfig, OfEveryPresetTaskAndModelResolvesAndBuilds) {
   for (const tasks::TaskSpec* task : tasks::all_tasks()) {
     const auto presets = preset_names(std::string(task->name));

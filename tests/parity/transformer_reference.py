@@ -263,7 +263,7 @@ SETTINGS = {"sparse_transformer": ["mixer.summary=3"], "longformer": ["mixer.win
 
 
 def models():
-    """Every mixer that has a reference; fails for one that has neither a reference nor a reason."""
+    """Every mixer that has a reference; names the others."""
     names = [model["name"] for model in json.loads(lra("list", "models", "--json"))["models"]]
     for name in names:
         if name not in Model.MIXERS:

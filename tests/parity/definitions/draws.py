@@ -55,6 +55,7 @@ def bigbird_blocks(key, head, blocks, random_blocks, candidate_blocks):
     Random ones are among the first `candidate_blocks`: number below(count) of those not seen
     already, in ascending order, until there are enough; all of them where there are too few.
     """
+    blocks = int(blocks)  # integers of NumPy overflow in the key
     stream = Stream(derive_key(key, USE_MIXER, head, blocks))
     last, rows = blocks - 1, []
     for query in range(blocks):
