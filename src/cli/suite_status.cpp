@@ -58,14 +58,16 @@ struct CellStatus {
   // That of the record; "interrupted": nobody works on a running one; "queued": given to SLURM,
   // which has not begun it.
   std::string state;
+  bool is_submitted = false;
   int64_t steps = 0;
   std::optional<Pace> pace;
 };
 
 CellStatus status_of(const Cell& cell, const std::set<std::string>& submitted) {
   CellStatus status{.cell = &cell, .record = {}, .state = cell.state, .pace = {}};
+  status.is_submitted = submitted.contains(cell.run_name());
   if (cell.state == "waiting") {
-    if (submitted.contains(cell.run_name())) status.state = "queued";
+    if (status.is_submitted) status.state = "queued";
     return status;
   }
   const training::RunFolder folder{cell.folder};
@@ -121,8 +123,10 @@ Json json_of(const std::vector<CellStatus>& all) {
   return rows;
 }
 
+// SLURM begins what it has stopped again, unless somebody else stopped it, which it is not asked.
 bool is_open(const CellStatus& s) {
-  return s.state == "running" || s.state == "waiting" || s.state == "queued";
+  return s.state == "running" || s.state == "waiting" || s.state == "queued" ||
+         (s.is_submitted && (s.state == "stopped" || s.state == "interrupted"));
 }
 
 // "12 done, 1 running"

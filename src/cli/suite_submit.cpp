@@ -139,7 +139,7 @@ void print_submissions(const std::vector<Submission>& all, const std::vector<Cel
   } else {
     std::printf("watch it with     lra suite status %s --watch\n", suite.c_str());
     std::printf("logs              %s/JOB_TASK.log\n", slurm_folder(job.out).c_str());
-    std::printf("results           lra report %s\n", shell_word(job.out).c_str());
+    std::printf("results           lra suite run %s, once all are done\n", suite.c_str());
   }
 }
 
@@ -183,8 +183,8 @@ void add_suite_submit(CLI::App& suite, Program& program) {
   command->add_flag("--dry-run", a->dry_run, "write the scripts and submit nothing");
   command->add_option("--out", a->out, "folder of the runs; default runs/NAME");
   command->add_option("--data", a->data, "folder of the data; default $LRA_DATA, else ./data");
-  command->add_option("--partition", a->job.partition, "of the cluster");
-  command->add_option("--account", a->job.account, "to charge");
+  command->add_option("--partition", a->job.partition, "partition of the cluster");
+  command->add_option("--account", a->job.account, "account to charge");
   command->add_option(
       "--time", a->job.time,
       "limit of each run, as 12:00:00; a run that needs more saves and is queued again");

@@ -36,7 +36,7 @@ SlurmctldPort=$controller_port
 SlurmdPort=$node_port
 AuthType=auth/munge
 # A requeued job waits as long as a credential lives.
-AuthInfo=socket=$cluster/munge.socket,cred_expire=2
+AuthInfo=socket=$cluster/munge.socket,cred_expire=5
 CryptoType=crypto/munge
 StateSaveLocation=$cluster/state
 SlurmdSpoolDir=$cluster/spool
