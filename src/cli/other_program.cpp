@@ -7,8 +7,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdlib>
-#include <sstream>
 
 #include "base/error.h"
 #include "base/text_format.h"
@@ -82,15 +80,6 @@ ProgramEnd run_program(const std::vector<std::string>& words) {
   if (problem != 0) throw io_error(words[0], "cannot be started", problem);
   const int exit_code = wait_for(process);
   return {.exit_code = exit_code, .output = output.text(), .errors = one_line(errors.text())};
-}
-
-bool has_program(const std::string& name) {
-  const char* path = std::getenv("PATH");
-  std::istringstream folders(path ? path : "");
-  for (std::string folder; std::getline(folders, folder, ':');) {
-    if (::access((folder + "/" + name).c_str(), X_OK) == 0) return true;
-  }
-  return false;
 }
 
 }  // namespace lra::cli

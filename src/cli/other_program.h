@@ -16,7 +16,4 @@ struct ProgramEnd {
 // input. Throws lra::Error: exit code 2 when there is no such program, else 74.
 ProgramEnd run_program(const std::vector<std::string>& words);
 
-// Whether a program of this name is on PATH.
-bool has_program(const std::string& name);
-
 }  // namespace lra::cli

@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <map>
+#include <set>
 
 #include "base/atomic_file.h"
 #include "base/lock_file.h"
@@ -24,7 +25,7 @@ struct SubmitArguments {
   SlurmJob job;
 };
 
-// SLURM numbers the tasks of an array below this.
+// SLURM numbers the tasks of an array below MaxArraySize, of which this is the default.
 constexpr size_t kDefaultArraySize = 1001;
 
 size_t max_array_size() {
@@ -156,15 +157,13 @@ ExitCode submit(const Program& program, const SubmitArguments& a) {
   job.out = whole_path(suite_folder(suite, a.out));
   job.data = whole_path(training::data_root(a.data));
   job.threads = program.common.threads > 0 ? program.common.threads : job.cpus;
-  // A dry run does without SLURM where there is none.
-  const bool asks = !a.dry_run || has_program("sbatch");
-  const size_t array_size = asks ? max_array_size() : kDefaultArraySize;
+  const size_t array_size = a.dry_run ? kDefaultArraySize : max_array_size();
   std::vector<Cell> cells = cells_of(suite, job.out);
   leave_out_without_data(cells, job.data, program);
   (void)slurm_script(job, {"TASK-MODEL-s0"});  // refuses names before anything is written
   make_folder(slurm_folder(job.out));
   const FileLock lock(job.out + "/.lock", "the suite folder " + job.out);
-  const std::set<std::string> queued = asks ? runs_in_queue(job.out) : std::set<std::string>();
+  const std::set<std::string> queued = a.dry_run ? std::set<std::string>() : runs_in_queue(job.out);
   const std::vector<std::string> runs = missing_runs(cells, queued);
   const std::vector<Submission> all = submit_runs(runs, job, array_size, a.dry_run);
   print_submissions(all, cells, job, program.common.json);
@@ -180,7 +179,7 @@ void add_suite_submit(CLI::App& suite, Program& program) {
   command->add_option("file", a->file, "a suite (configs/suites/*.toml)")->required();
   command->add_flag("--slurm", a->slurm, "the batch system: SLURM, one task of a job array per run")
       ->required();
-  command->add_flag("--dry-run", a->dry_run, "write the scripts and submit nothing");
+  command->add_flag("--dry-run", a->dry_run, "write the scripts and ask SLURM nothing");
   command->add_option("--out", a->out, "folder of the runs; default runs/NAME");
   command->add_option("--data", a->data, "folder of the data; default $LRA_DATA, else ./data");
   command->add_option("--partition", a->job.partition, "partition of the cluster");
@@ -191,7 +190,8 @@ void add_suite_submit(CLI::App& suite, Program& program) {
   command->add_option("--cpus", a->job.cpus, "processors of each run (default 1)")
       ->check(CLI::Range(1, 1024));
   command
-      ->add_option("--array-limit", a->job.array_limit, "runs at the same time; default: no limit")
+      ->add_option("--array-limit", a->job.array_limit,
+                   "runs of an array at the same time; default: no limit")
       ->check(count_range());
   command
       ->add_option("--signal-seconds", a->job.signal_seconds,

@@ -134,8 +134,7 @@ refused() {
 }
 
 refusals() {
-  mkdir -p empty
-  refused "no such program on PATH" 2 env PATH="$scratch/empty" "$LRA_PROGRAM" suite submit small.toml \
+  refused "no such program on PATH" 2 env PATH=/nowhere "$LRA_PROGRAM" suite submit small.toml \
     --slurm --out no
   refused "Invalid partition" 2 lra suite submit small.toml --slurm --out no --partition=nowhere
   refused "control character" 2 lra suite submit small.toml --slurm --out $'two\nlines'
@@ -150,9 +149,9 @@ refusals() {
   passed "what is refused is refused in one line"
 }
 
-# Without sbatch too, a dry run writes a script that bash takes.
+# Before there is a cluster.
 dry_run() {
-  expect_code 0 env PATH="$scratch/empty" "$LRA_PROGRAM" suite submit small.toml --slurm --out "$out" \
+  expect_code 0 env PATH=/nowhere "$LRA_PROGRAM" suite submit small.toml --slurm --out "$out" \
     --data "$data" --dry-run --partition main
   bash -n "$out/slurm/array-1.sbatch" || fail "bash cannot read the script"
   grep -q '^#SBATCH --partition=main' "$out/slurm/array-1.sbatch" || fail "no partition in the script"

@@ -49,7 +49,7 @@ AccountingStorageType=accounting_storage/none
 MailProg=/bin/true
 SelectType=select/cons_tres
 SelectTypeParameters=CR_CPU
-SchedulerParameters=batch_sched_delay=0,sched_min_interval=100000,bf_interval=1
+SchedulerParameters=batch_sched_delay=0,sched_min_interval=100000,sched_interval=1,bf_interval=1
 SlurmdParameters=config_overrides
 KillWait=10
 ReturnToService=2

@@ -307,6 +307,8 @@ every_json() {
     --window-seconds 0 --preset small
   json suite status small.toml --out whole
   json suite run small.toml --out whole --data data
+  json suite run small.toml --out whole --data data --only listops-transformer-s1
+  json suite submit small.toml --slurm --dry-run --out whole
   json report whole
   json model compare listops linformer
   passed "--json of $num_commands commands is JSON alone"
