@@ -44,7 +44,7 @@ int try_lock_file(const std::string& path) {
     while (result != 0 && errno == EINTR);
     const int problem = result == 0 ? 0 : errno;
     if (problem == 0 && still_named(fd, path)) {
-      // For messages only, so a full disk does not matter.
+      // For people only, so a full disk does not matter.
       const std::string owner = std::to_string(::getpid()) + " " + boot_id();
       if (::ftruncate(fd, 0) == 0) write_all(fd, std::as_bytes(std::span(owner)));
       return fd;

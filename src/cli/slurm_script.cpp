@@ -96,7 +96,7 @@ while [[ -n $signal ]]; do
 done
 
 if [[ $requeue == yes && ($code == 3 || $code == 140) ]]; then
-  echo "$run is saved and queued again"
+  echo "$run is saved; its task is queued again"
   scontrol requeue "$SLURM_JOB_ID"
 fi
 exit "$code"

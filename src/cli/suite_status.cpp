@@ -123,7 +123,7 @@ Json json_of(const std::vector<CellStatus>& all) {
   return rows;
 }
 
-// SLURM begins what it has stopped again, unless somebody else stopped it, which it is not asked.
+// A submitted run that was preempted begins again; that somebody cancelled it, no folder says.
 bool is_open(const CellStatus& s) {
   return s.state == "running" || s.state == "waiting" || s.state == "queued" ||
          (s.is_submitted && (s.state == "stopped" || s.state == "interrupted"));

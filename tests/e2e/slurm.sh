@@ -156,6 +156,7 @@ dry_run() {
   bash -n "$out/slurm/array-1.sbatch" || fail "bash cannot read the script"
   grep -q '^#SBATCH --partition=main' "$out/slurm/array-1.sbatch" || fail "no partition in the script"
   expect_states small.toml "$out" " 4 waiting"
+  [[ ! -e $data ]] || fail "a dry run made data"
   passed "a dry run writes the script alone"
 }
 
@@ -208,7 +209,7 @@ disturbed_runs() {
   scancel --batch --signal=USR2 "$(task_of local)"
   wait_for 90 "two runs" has_states long.toml long " 2 done 1 failed"
   wait_for 30 "the end of the job" no_jobs
-  grep -q 'listops-local-s0 is saved and queued again' long/slurm/*.log || fail "not queued again: $(logs long)"
+  grep -q 'listops-local-s0 is saved; its task is queued again' long/slurm/*.log || fail "not queued again: $(logs long)"
   for model in local linear_transformer; do
     grep -q "listops $model seed 0: goes on, it was stopped" long/slurm/*.log ||
       fail "$model did not go on where it was: $(logs long)"
