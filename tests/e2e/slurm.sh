@@ -209,7 +209,8 @@ disturbed_runs() {
   scancel --batch --signal=USR2 "$(task_of local)"
   wait_for 90 "two runs" has_states long.toml long " 2 done 1 failed"
   wait_for 30 "the end of the job" no_jobs
-  grep -q 'listops-local-s0 is saved; its task is queued again' long/slurm/*.log || fail "not queued again: $(logs long)"
+  grep -q 'listops-local-s0 is saved; its task is queued again' long/slurm/*.log ||
+    fail "not queued again: $(logs long)"
   for model in local linear_transformer; do
     grep -q "listops $model seed 0: goes on, it was stopped" long/slurm/*.log ||
       fail "$model did not go on where it was: $(logs long)"
