@@ -8,6 +8,7 @@
 #include <cctype>
 #include <cerrno>
 #include <chrono>
+#include <fstream>
 #include <thread>
 
 #include "base/atomic_file.h"
@@ -24,6 +25,14 @@ bool still_named(int fd, const std::string& path) {
          opened.st_dev == named.st_dev && opened.st_ino == named.st_ino;
 }
 
+// Of the running kernel, which is what knows its locks; empty where it does not say.
+std::string boot_id() {
+  std::ifstream file("/proc/sys/kernel/random/boot_id");
+  std::string id;
+  std::getline(file, id);
+  return id;
+}
+
 }  // namespace
 
 int try_lock_file(const std::string& path) {
@@ -35,8 +44,8 @@ int try_lock_file(const std::string& path) {
     while (result != 0 && errno == EINTR);
     const int problem = result == 0 ? 0 : errno;
     if (problem == 0 && still_named(fd, path)) {
-      // For messages only, so a full disk does not matter.
-      const std::string owner = std::to_string(::getpid());
+      // For people only, so a full disk does not matter.
+      const std::string owner = std::to_string(::getpid()) + " " + boot_id();
       if (::ftruncate(fd, 0) == 0) write_all(fd, std::as_bytes(std::span(owner)));
       return fd;
     }
@@ -55,17 +64,20 @@ bool is_locked(const std::string& path) {
   return locked;
 }
 
-std::string lock_owner(const std::string& path) {
-  std::string owner(32, '\0');
+LockOwner lock_owner(const std::string& path) {
+  std::string text(64, '\0');
   const int fd = open_file(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (fd < 0) return "";
-  const ssize_t length = ::read(fd, owner.data(), owner.size());
+  if (fd < 0) return {};
+  const ssize_t length = ::read(fd, text.data(), text.size());
   ::close(fd);
-  owner.resize(length > 0 ? static_cast<size_t>(length) : 0);
-  for (const char c : owner) {
-    if (!std::isdigit(static_cast<unsigned char>(c))) return "";
+  text.resize(length > 0 ? static_cast<size_t>(length) : 0);
+  const size_t space = text.find(' ');
+  const std::string process = text.substr(0, space);
+  for (const char c : process) {
+    if (!std::isdigit(static_cast<unsigned char>(c))) return {};
   }
-  return owner;
+  const std::string machine = space == std::string::npos ? "" : text.substr(space + 1);
+  return {.process = process, .is_here = machine.empty() || machine == boot_id()};
 }
 
 FileLock::FileLock(const std::string& path, const std::string& what) : fd_(try_lock_file(path)) {
@@ -75,8 +87,10 @@ FileLock::FileLock(const std::string& path, const std::string& what) : fd_(try_l
     fd_ = try_lock_file(path);
   }
   if (fd_ >= 0) return;
-  const std::string owner = lock_owner(path);
-  const std::string process = owner.empty() ? "" : " (process " + owner + ")";
+  const LockOwner owner = lock_owner(path);
+  const std::string place = owner.is_here ? "" : " of another machine";
+  const std::string process =
+      owner.process.empty() ? "" : " (process " + owner.process + place + ")";
   throw Error({.where = path,
                .what = what + " is in use by another process" + process,
                .expected = "",

@@ -1,5 +1,9 @@
 // Locks that processes take on a file, by flock: released by the end of the process, however it
-// ends. The file holds the owner's process id.
+// ends. The file holds the owner's process id, and which machine it runs on.
+//
+// On NFS, Linux hands flock to the server, so that a lock holds between machines, unless the mount
+// says local_lock or nolock. Then, as on file systems that know no locks of others, is_locked()
+// sees those of this machine only; LockOwner::is_here tells when to doubt it.
 #pragma once
 
 #include <functional>
@@ -14,11 +18,15 @@ int try_lock_file(const std::string& path);
 // Whether some process holds the lock at this moment. The file is not made.
 bool is_locked(const std::string& path);
 
-// The process id that the lock file holds; empty when there is none, or no such file.
-std::string lock_owner(const std::string& path);
+// The last process that had the lock; an empty id when the file holds none, or is not there.
+struct LockOwner {
+  std::string process;
+  bool is_here = true;  // on the machine that asks, since it was started
+};
+LockOwner lock_owner(const std::string& path);
 
 // Held by one process at a time, released by the destructor or by the end of the process, however
-// it ends. The lock file itself stays. It holds the owner's process id.
+// it ends. The lock file itself stays.
 class FileLock {
  public:
   // Throws at once, exit code 2, when another process holds `path`; `what` names the thing that is

@@ -1,8 +1,10 @@
 #include "base/lock_file.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/file.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -24,7 +26,8 @@ TEST(LockFile, OneProcessHoldsItAndIsNamed) {
   const int fd = try_lock_file(folder.file("lock"));
   ASSERT_GE(fd, 0);
   EXPECT_EQ(try_lock_file(folder.file("lock")), -1);
-  EXPECT_EQ(lock_owner(folder.file("lock")), std::to_string(::getpid()));
+  EXPECT_EQ(lock_owner(folder.file("lock")).process, std::to_string(::getpid()));
+  EXPECT_TRUE(lock_owner(folder.file("lock")).is_here);
   EXPECT_TRUE(is_locked(folder.file("lock")));
   ::close(fd);
   EXPECT_FALSE(is_locked(folder.file("lock")));
@@ -33,10 +36,26 @@ TEST(LockFile, OneProcessHoldsItAndIsNamed) {
   const int again = try_lock_file(folder.file("lock"));
   EXPECT_GE(again, 0);
   ::close(again);
-  EXPECT_EQ(lock_owner(folder.file("none")), "");
+  EXPECT_EQ(lock_owner(folder.file("none")).process, "");
   write_file_atomically(folder.file("odd"), "\033[31m");
-  EXPECT_EQ(lock_owner(folder.file("odd")), "");
+  EXPECT_EQ(lock_owner(folder.file("odd")).process, "");
   EXPECT_THROW(try_lock_file(folder.file("no/folder")), Error);
+}
+
+TEST(LockFile, SaysWhenItsOwnerWorksOnAnotherMachine) {
+  const ScratchFolder folder;
+  const std::string path = folder.file("lock");
+  write_file_atomically(path, "12 7b0c2a3e-0000-4000-8000-000000000000");
+  EXPECT_EQ(lock_owner(path).process, "12");
+  EXPECT_FALSE(lock_owner(path).is_here);
+  const int fd = ::open(path.c_str(), O_RDONLY);
+  ASSERT_EQ(::flock(fd, LOCK_EX), 0);
+  EXPECT_THAT(error_of([&] { FileLock(path, "the run folder"); }),
+              HasSubstr("(process 12 of another machine)"));
+  ::close(fd);
+  write_file_atomically(path, "12");
+  EXPECT_EQ(lock_owner(path).process, "12");
+  EXPECT_TRUE(lock_owner(path).is_here);
 }
 
 TEST(FileLock, LetsOneHolderIn) {

@@ -11,23 +11,36 @@ namespace {
 std::atomic<int> stop{0}, save{0};
 static_assert(std::atomic<int>::is_always_lock_free, "a signal handler may not wait for a lock");
 
-extern "C" void on_signal(int signal) {
-  if (signal == SIGUSR1 || signal == SIGUSR2) {
-    save.store(signal, std::memory_order_relaxed);
-    return;
-  }
-  if (stop.exchange(signal, std::memory_order_relaxed) == 0) return;
-  // The second request. The signal is blocked while its handler runs: it is delivered, with the
-  // default action, on return.
+bool ask_to_stop(int signal) { return stop.exchange(signal, std::memory_order_relaxed) == 0; }
+
+// The signal is blocked while its handler runs: it is delivered, with the default action, on
+// return.
+void end_at_once(int signal) {
   std::signal(signal, SIG_DFL);
   std::raise(signal);
 }
 
+extern "C" void on_signal(int signal) {
+  if (signal == SIGUSR1 || signal == SIGUSR2) {
+    save.store(signal, std::memory_order_relaxed);
+  } else if (!ask_to_stop(signal)) {
+    end_at_once(signal);
+  }
+}
+
+extern "C" void on_signal_in_batch_job(int signal) {
+  if (signal == SIGUSR1) {
+    save.store(signal, std::memory_order_relaxed);
+  } else if (!ask_to_stop(signal) && signal == SIGINT) {
+    end_at_once(signal);
+  }
+}
+
 }  // namespace
 
-void install_stop_handlers() {
+void install_stop_handlers(StartedBy by) {
   struct sigaction action {};
-  action.sa_handler = on_signal;
+  action.sa_handler = by == StartedBy::kUser ? on_signal : on_signal_in_batch_job;
   action.sa_flags = SA_RESTART;
   sigemptyset(&action.sa_mask);
   for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2}) {
@@ -44,7 +57,7 @@ void end_at_first_signal() {
     LRA_CHECK_EQ(sigaction(signal, nullptr, &now), 0);
     if (now.sa_handler != SIG_IGN) std::signal(signal, SIG_DFL);
   }
-  if (stop_requested()) std::raise(stop_signal());
+  if (stop_requested()) end_at_once(stop_signal());
 }
 
 int stop_signal() { return stop.load(std::memory_order_relaxed); }

@@ -2,26 +2,34 @@
 //
 // SIGINT, SIGTERM and SIGHUP (the terminal is gone) ask to stop with everything saved; a second one
 // of them ends the process at once by the default action. SIGUSR1 and SIGUSR2 (batch systems send
-// them before a time limit) ask to save and go on. The flag is the one piece of global state that
-// signal handlers force on us.
+// them before a time limit) ask to save and go on.
+//
+// In a job of a batch system, SIGUSR2 asks to stop like SIGTERM: the job script queues the job
+// again. And there only a second SIGINT, somebody's Ctrl-C, ends the process at once: a batch
+// system sends SIGTERM more than once, to every process of a job, and ends what is too slow with
+// SIGKILL.
+//
+// The flag is the one piece of global state that signal handlers force on us.
 #pragma once
 
 namespace lra {
 
+enum class StartedBy { kUser, kBatchSystem };
+
 // Routes SIGINT, SIGTERM, SIGHUP, SIGUSR1 and SIGUSR2 to the flag. System calls are restarted. An
 // ignored SIGHUP stays ignored, as `nohup` wants it.
-void install_stop_handlers();
+void install_stop_handlers(StartedBy by);
 
-// For work that has nothing to save: SIGINT, SIGTERM and SIGHUP end the process, at once when one
-// has come already.
+// For work that has nothing to save: SIGINT, SIGTERM and SIGHUP end the process, at once when a stop
+// was asked for already.
 void end_at_first_signal();
 
-// The SIGINT, SIGTERM or SIGHUP that asked to stop, or 0. Costs one relaxed load.
+// The signal that asked to stop, or 0. Costs one relaxed load.
 int stop_signal();
 inline bool stop_requested() { return stop_signal() != 0; }
 
-// The last SIGUSR1 or SIGUSR2 since the last call, or 0; the request is taken, so it is answered
-// once.
+// The last SIGUSR1 or SIGUSR2 that asked to save since the last call, or 0; the request is taken,
+// so it is answered once.
 int take_save_request();
 
 // For tests: as if `signal` (one of the five) had arrived, and as if none had.

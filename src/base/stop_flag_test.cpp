@@ -11,11 +11,11 @@ namespace {
 
 // Signals go to a child process, so that a failure cannot end the tests. Returns its wait status.
 template <typename F>
-int status_of_child(const F& body) {
+int status_of_child(const F& body, StartedBy by = StartedBy::kUser) {
   const pid_t child = ::fork();
   if (child == 0) {
     std::signal(SIGHUP, SIG_DFL);  // the tests may run below nohup
-    install_stop_handlers();
+    install_stop_handlers(by);
     ::_exit(body());
   }
   int status = 0;
@@ -67,6 +67,31 @@ TEST_P(StopFlagSaves, OnceAndGoesOn) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Signals, StopFlagSaves, testing::Values(SIGUSR1, SIGUSR2));
+
+TEST_F(StopFlag, IsRaisedBySigusr2InABatchJobAndOnlyCtrlCTwiceEndsAtOnce) {
+  const auto by = StartedBy::kBatchSystem;
+  const int status = status_of_child(
+      [&] {
+        std::raise(SIGUSR1);
+        if (stop_requested() || take_save_request() != SIGUSR1) return 1;
+        std::raise(SIGUSR2);
+        if (stop_signal() != SIGUSR2 || take_save_request() != 0) return 2;
+        for (const int again : {SIGUSR2, SIGTERM, SIGTERM, SIGHUP}) std::raise(again);
+        return stop_requested() ? 42 : 3;
+      },
+      by);
+  EXPECT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 42);
+  const int interrupted = status_of_child(
+      [&] {
+        std::raise(SIGTERM);
+        std::raise(SIGINT);
+        return 1;
+      },
+      by);
+  EXPECT_TRUE(WIFSIGNALED(interrupted));
+  EXPECT_EQ(WTERMSIG(interrupted), SIGINT);
+}
 
 TEST_F(StopFlag, CanBeRaisedAndClearedByTests) {
   EXPECT_FALSE(stop_requested());

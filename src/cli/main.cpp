@@ -3,6 +3,7 @@
 #include <torch/torch.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <new>
 #include <stdexcept>
@@ -93,7 +94,7 @@ ExitCode run(CLI::App& app, Program& program) {
     set_num_threads(program.common.threads);
     at::set_num_threads(program.common.threads);
   }
-  install_stop_handlers();
+  install_stop_handlers(std::getenv("SLURM_JOB_ID") ? StartedBy::kBatchSystem : StartedBy::kUser);
   follow_parent();
   return program.action();
 }

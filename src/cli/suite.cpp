@@ -5,6 +5,7 @@
 
 #include <cstdio>
 #include <filesystem>
+#include <set>
 
 #include "base/atomic_file.h"
 #include "base/lock_file.h"
@@ -13,6 +14,7 @@
 #include "cli/child_process.h"
 #include "cli/suite_cells.h"
 #include "cli/suite_status.h"
+#include "cli/suite_submit.h"
 #include "report/report.h"
 #include "training/prepare_data.h"
 #include "training/run_folder.h"
@@ -21,33 +23,19 @@ namespace lra::cli {
 namespace {
 
 struct SuiteArguments {
-  std::string file, data, out;
+  std::string file, data, out, only;
   int jobs = 1;
   bool watch = false;
 };
 
-std::string out_folder(const Suite& suite, const SuiteArguments& a) {
-  return a.out.empty() ? "runs/" + suite.settings.name : a.out;
-}
-
 // Data of every task first, so that a missing one is known before hours are spent.
-void prepare_tasks(const Suite& suite, std::vector<Cell>& cells, const std::string& data,
-                   const Program& program) {
-  for (const std::string& task : suite.tasks) {
-    const auto first =
-        std::find_if(cells.begin(), cells.end(), [&](const Cell& c) { return c.task == task; });
-    const auto& spec = first->config.task_spec();
-    const auto made = first->config.make_task();
-    if (training::data_available(spec, *made, data)) {
-      (void)training::prepare_data(spec, *made, data, program.common.quiet);
-      continue;
-    }
-    say(program, "note: there is no data for " + task + " under " + data +
-                     ", so its runs are left out; get it with 'lra data import " + task +
-                     " FROM --out " + data + "/" + task + "'");
-    for (Cell& cell : cells) {
-      if (cell.task == task) cell.state = "no data";
-    }
+void prepare_tasks(std::vector<Cell>& cells, const std::string& data, const Program& program) {
+  leave_out_without_data(cells, data, program);
+  std::set<std::string> prepared;
+  for (const Cell& cell : cells) {
+    if (cell.state == "no data" || !prepared.insert(cell.task).second) continue;
+    (void)training::prepare_data(cell.config.task_spec(), *cell.config.make_task(), data,
+                                 program.common.quiet);
   }
 }
 
@@ -122,13 +110,29 @@ void write_reports(const Suite& suite, const std::string& out, const Program& pr
   if (!program.common.json) std::printf("\nreport: %s/report.html\n", out.c_str());
 }
 
+// The lock of the run's folder is enough: others work on other runs of the suite.
+ExitCode run_one(const Suite& suite, const Program& program, const SuiteArguments& a) {
+  const std::string out = suite_folder(suite, a.out), data = training::data_root(a.data);
+  std::vector<Cell> cells = cells_of(suite, out, a.only);
+  make_folder(out);
+  prepare_tasks(cells, data, program);
+  run_cells(cells, data, 1, program);
+  const Cell& cell = cells.front();
+  if (program.common.json) {
+    print_json({{"run", cell.run_name()}, {"state", cell.state}, {"folder", cell.folder}});
+  }
+  if (stop_requested() && cell.state != "done") return ExitCode::kStopped;
+  return cell.state == "no data" ? ExitCode::kUserError : judge_cells(cells);
+}
+
 ExitCode run(const Program& program, const SuiteArguments& a) {
   const Suite suite = read_suite(a.file);
-  const std::string out = out_folder(suite, a), data = training::data_root(a.data);
+  if (!a.only.empty()) return run_one(suite, program, a);
+  const std::string out = suite_folder(suite, a.out), data = training::data_root(a.data);
   std::vector<Cell> cells = cells_of(suite, out);
   make_folder(out);
   const FileLock lock(out + "/.lock", "the suite folder " + out);
-  prepare_tasks(suite, cells, data, program);
+  prepare_tasks(cells, data, program);
   run_cells(cells, data, a.jobs, program);
   ExitCode measured = ExitCode::kDone;
   if (!stop_requested() && suite.bench) measured = run_bench(suite, out, program);
@@ -143,7 +147,7 @@ ExitCode run(const Program& program, const SuiteArguments& a) {
 
 ExitCode status(const Program& program, const SuiteArguments& a) {
   const Suite suite = read_suite(a.file);
-  const std::string out = out_folder(suite, a);
+  const std::string out = suite_folder(suite, a.out);
   if (a.watch && program.common.json) {
     throw Error({.where = "suite status",
                  .what = "--watch and --json exclude each other",
@@ -176,6 +180,10 @@ void add_suite(CLI::App& app, Program& program) {
       ->add_option("--jobs", a->jobs,
                    "runs trained at the same time (default 1), each with its part of the cores")
       ->check(CLI::Range(1, 1024));
+  run_command->add_option("--only", a->only,
+                          "one run alone, by the name of its folder (TASK-MODEL-sSEED): what each "
+                          "task of a job array does");
+  add_suite_submit(*suite, program);
   add("status", "one line per run", status)
       ->add_flag("--watch", a->watch,
                  "draw the table again every two seconds until all have ended");

@@ -1,8 +1,10 @@
 #include "cli/suite_cells.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <filesystem>
+#include <map>
 
 #include "base/atomic_file.h"
 #include "base/hash.h"
@@ -10,12 +12,16 @@
 #include "base/parallel.h"
 #include "base/stop_flag.h"
 #include "cli/child_process.h"
+#include "training/prepare_data.h"
 #include "training/run_folder.h"
 
 namespace lra::cli {
 namespace {
 
 namespace fs = std::filesystem;
+
+// A run that is at work writes lines and checkpoints more often.
+constexpr auto kSilence = std::chrono::minutes(10);
 
 std::string config_hash(const Cell& cell) {
   return to_hex(hash128(canonical_text(cell.config.to_table())));
@@ -166,11 +172,6 @@ void judge_end(Cell& cell, int exit_code, const Program& program) {
   }
 }
 
-bool is_due(const Cell& cell) {
-  return cell.state == "waiting" || cell.state == "running" || cell.state == "stopped" ||
-         cell.state == "failed";
-}
-
 // What is said of a cell that was not trained, or not to its end.
 std::string explanation(const Cell& cell) {
   if (cell.state == "diverged") {
@@ -182,10 +183,48 @@ std::string explanation(const Cell& cell) {
 
 }  // namespace
 
+bool is_due(const Cell& cell) {
+  return cell.state == "waiting" || cell.state == "running" || cell.state == "stopped" ||
+         cell.state == "failed";
+}
+
+bool is_at_work(const Cell& cell) {
+  const training::RunFolder folder{cell.folder};
+  if (is_locked(folder.lock())) return true;
+  if (cell.state != "running" || lock_owner(folder.lock()).is_here) return false;
+  for (const std::string& file : {folder.metrics(), folder.record()}) {
+    std::error_code ignored;  // not there yet
+    const auto written = fs::last_write_time(file, ignored);
+    if (!ignored && fs::file_time_type::clock::now() - written < kSilence) return true;
+  }
+  return false;
+}
+
+void leave_out_without_data(std::vector<Cell>& cells, const std::string& data_root,
+                            const Program& program) {
+  std::map<std::string, bool> available;
+  for (Cell& cell : cells) {
+    const auto [known, is_new] = available.try_emplace(cell.task, false);
+    if (is_new) {
+      known->second =
+          training::data_available(cell.config.task_spec(), *cell.config.make_task(), data_root);
+      if (!known->second) {
+        say(program, "note: there is no data for " + cell.task + " under " + data_root +
+                         ", so its runs are left out; get it with 'lra data import " + cell.task +
+                         " FROM --out " + data_root + "/" + cell.task + "'");
+      }
+    }
+    if (!known->second) cell.state = "no data";
+  }
+}
+
 std::string Cell::name() const { return task + " " + model + " seed " + std::to_string(seed); }
 
-std::vector<Cell> cells_of(const Suite& suite, const std::string& out) {
+std::string Cell::run_name() const { return task + "-" + model + "-s" + std::to_string(seed); }
+
+std::vector<Cell> cells_of(const Suite& suite, const std::string& out, const std::string& only) {
   std::vector<Cell> cells;
+  std::vector<std::string> names;
   for (const std::string& task : suite.tasks) {
     ConfigTable overrides = suite.common;
     merge(overrides, suite.by_task.at(task));
@@ -194,14 +233,22 @@ std::vector<Cell> cells_of(const Suite& suite, const std::string& out) {
         Cell cell;
         cell.task = task;
         cell.model = model;
-        cell.folder = out + "/" + task + "-" + model + "-s" + std::to_string(seed);
         cell.seed = static_cast<uint64_t>(seed);
+        cell.folder = out + "/" + cell.run_name();
+        names.push_back(cell.run_name());
+        if (!only.empty() && only != names.back()) continue;
         cell.config =
             training::resolve_run(task, model, suite.settings.preset, cell.seed, overrides, {});
         cell.state = recorded_state(cell);
         cells.push_back(std::move(cell));
       }
     }
+  }
+  if (cells.empty()) {
+    throw Error({.where = "--only",
+                 .what = "the suite has no run '" + only + "'",
+                 .expected = "TASK-MODEL-sSEED",
+                 .advice = suggestion(only, names)});
   }
   return cells;
 }

@@ -23,12 +23,27 @@ struct Cell {
   std::string problem;                      // why it failed or is in use
   ExitCode failure = ExitCode::kUserError;  // of a failed one
 
-  std::string name() const;  // "text linformer seed 0"
+  std::string name() const;      // "text linformer seed 0"
+  std::string run_name() const;  // "text-linformer-s0", the last part of `folder`
 };
 
-// Every cell of the suite with its state. The runs lie in `out`/TASK-MODEL-sSEED. Throws lra::Error
-// when one of them has other settings than the suite asks for.
-std::vector<Cell> cells_of(const Suite& suite, const std::string& out);
+// Every cell of the suite with its state, or the one whose run_name() is `only`. The runs lie in
+// `out`/TASK-MODEL-sSEED. Throws lra::Error when one of them has other settings than the suite asks
+// for, or none has the name `only`.
+std::vector<Cell> cells_of(const Suite& suite, const std::string& out,
+                           const std::string& only = "");
+
+// Whether run_cells would train it, in its present state.
+bool is_due(const Cell& cell);
+
+// Whether a process works on it now: its folder is locked; or its record says so, its lock was
+// taken on another machine, whose locks a shared file system may hide, and what it writes is less
+// than ten minutes old.
+bool is_at_work(const Cell& cell);
+
+// Makes "no data" of the state of every cell whose task has none and cannot make it, and says so.
+void leave_out_without_data(std::vector<Cell>& cells, const std::string& data_root,
+                            const Program& program);
 
 // Prints a line to standard error, unless --quiet.
 void say(const Program& program, const std::string& text);

@@ -65,4 +65,8 @@ Suite read_suite(const std::string& file) {
   return suite;
 }
 
+std::string suite_folder(const Suite& suite, const std::string& out) {
+  return out.empty() ? "runs/" + suite.settings.name : out;
+}
+
 }  // namespace lra::cli

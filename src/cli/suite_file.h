@@ -47,4 +47,7 @@ struct Suite {
 // models = ["all"] stands for every model there is; a suite without a name has that of its file.
 Suite read_suite(const std::string& file);
 
+// Where its runs lie: `out`, or runs/NAME when that is empty.
+std::string suite_folder(const Suite& suite, const std::string& out);
+
 }  // namespace lra::cli

@@ -6,11 +6,13 @@
 #include <chrono>
 #include <cstdio>
 #include <fstream>
+#include <map>
+#include <set>
 #include <thread>
 
-#include "base/lock_file.h"
 #include "base/stop_flag.h"
 #include "base/text_format.h"
+#include "cli/slurm_jobs.h"
 #include "cli/suite_cells.h"
 #include "training/run_folder.h"
 
@@ -53,18 +55,25 @@ std::optional<Pace> last_pace(const std::string& path) {
 struct CellStatus {
   const Cell* cell;
   RunRecord record;
-  std::string state;  // that of the record, or "interrupted": nobody works on a running one
+  // That of the record; "interrupted": nobody works on a running one; "queued": given to SLURM,
+  // which has not begun it.
+  std::string state;
+  bool is_submitted = false;
   int64_t steps = 0;
   std::optional<Pace> pace;
 };
 
-CellStatus status_of(const Cell& cell) {
+CellStatus status_of(const Cell& cell, const std::set<std::string>& submitted) {
   CellStatus status{.cell = &cell, .record = {}, .state = cell.state, .pace = {}};
-  if (cell.state == "waiting") return status;
+  status.is_submitted = submitted.contains(cell.run_name());
+  if (cell.state == "waiting") {
+    if (status.is_submitted) status.state = "queued";
+    return status;
+  }
   const training::RunFolder folder{cell.folder};
   status.record = read_record(folder.record());
   status.steps = status.record.steps;
-  if (is_locked(folder.lock())) {
+  if (is_at_work(cell)) {
     status.state = "running";
     status.pace = last_pace(folder.metrics());
     if (status.pace) status.steps = std::max(status.steps, status.pace->step);
@@ -114,7 +123,11 @@ Json json_of(const std::vector<CellStatus>& all) {
   return rows;
 }
 
-bool is_open(const CellStatus& s) { return s.state == "running" || s.state == "waiting"; }
+// A submitted run that was preempted begins again; that somebody cancelled it, no folder says.
+bool is_open(const CellStatus& s) {
+  return s.state == "running" || s.state == "waiting" || s.state == "queued" ||
+         (s.is_submitted && (s.state == "stopped" || s.state == "interrupted"));
+}
 
 // "12 done, 1 running"
 std::string counts_of(const std::vector<CellStatus>& all) {
@@ -132,7 +145,8 @@ std::vector<CellStatus> statuses(const Suite& suite, const std::string& out,
                                  std::vector<Cell>& cells) {
   cells = cells_of(suite, out);
   std::vector<CellStatus> all;
-  for (const Cell& cell : cells) all.push_back(status_of(cell));
+  const std::set<std::string> submitted = submitted_runs(out);
+  for (const Cell& cell : cells) all.push_back(status_of(cell, submitted));
   return all;
 }
 

@@ -4,7 +4,9 @@ set -euo pipefail
 
 : "${LRA_PROGRAM:?names the program to test}" "${LRA_PYTHON:?names a Python}"
 LRA_PROGRAM=$(realpath "$LRA_PROGRAM")
-unset LRA_DATA LRA_KERNELS
+# Without following links: where a link lies tells Python its environment.
+LRA_PYTHON=$(realpath -s "$(command -v "$LRA_PYTHON")")
+unset LRA_DATA LRA_KERNELS SLURM_JOB_ID
 
 scratch=$(mktemp -d)
 clean_up() {

@@ -166,6 +166,13 @@ interrupted_cell() {
   wait "$pid" 2>/dev/null || true
   wait_for_end "$child"
   expect_states gone long.toml " 1 interrupted 1 waiting "
+  # As if on another machine, whose lock cannot be seen: how old the last line is must do.
+  local run=gone/listops-transformer-s0
+  echo "$child 00000000-0000-4000-8000-000000000000" >$run/.lock
+  touch $run/metrics.jsonl
+  expect_states gone long.toml " 1 running 1 waiting "
+  touch -d '11 minutes ago' $run/metrics.jsonl $run/record.json
+  expect_states gone long.toml " 1 interrupted 1 waiting "
   passed "status tells a run that was killed from one at work"
 }
 
@@ -300,6 +307,8 @@ every_json() {
     --window-seconds 0 --preset small
   json suite status small.toml --out whole
   json suite run small.toml --out whole --data data
+  json suite run small.toml --out whole --data data --only listops-transformer-s1
+  json suite submit small.toml --slurm --dry-run --out whole
   json report whole
   json model compare listops linformer
   passed "--json of $num_commands commands is JSON alone"

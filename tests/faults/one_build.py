@@ -108,7 +108,7 @@ def killed_round(command, root, chance):
     processes = start([word.replace("{data}", str(data)) for word in command])
     time.sleep(chance.random() * 0.15)
     victims = [path for path in data.glob("listops*.turn") if path.read_text()]
-    victim = int(victims[0].read_text()) if victims else processes[0].pid
+    victim = int(victims[0].read_text().split()[0]) if victims else processes[0].pid
     if victim in [process.pid for process in processes if process.poll() is None]:
         os.kill(victim, signal.SIGKILL)
     ends = [end for end in finish(processes) if end[0] != -signal.SIGKILL]

@@ -3,8 +3,8 @@
     LRA_PROGRAM=build/lra python3 tests/faults/preempted.py [--quick]
 
 Batch systems send a signal, wait, and kill; the job is queued again and runs the same way. Here the
-signals are SIGUSR2 (saves, and is killed once it has) and SIGTERM (saves and ends), in turn, each at a
-random step. For every model the last weights and moments, the record and every line of metrics must be
+signals are SIGUSR2 (saves, and is killed once it has), SIGTERM (saves and ends) and SIGUSR2 in a job of
+SLURM (saves and ends), in turn, each at a random step. For every model the last weights and moments, the record and every line of metrics must be
 those of an undisturbed run. --quick takes two models and records nothing; the full form takes all and
 writes docs/results/scorecard/14-preemptions.json.
 """
@@ -30,14 +30,18 @@ def models():
     return [model["name"] for model in (found["models"] if isinstance(found, dict) else found)]
 
 
-def preempt(run, number, step):
+# Signal and environment.
+PREEMPTED_BY = ((signal.SIGUSR2, {}), (signal.SIGTERM, {}), (signal.SIGUSR2, {"SLURM_JOB_ID": "1"}))
+
+
+def preempt(run, number, environment, step):
     """Lets the run get to `step`, tells it, and ends it; what is wrong."""
-    run.start()
+    run.start(**environment)
     if not run.wait_for_training() or not run.wait_for(lambda: run.logged() >= step):
         return [f"it ended with {run.process.returncode} before step {step}: {run.said()}"]
     logged = run.logged()
     run.process.send_signal(number)
-    if number == signal.SIGTERM:
+    if number == signal.SIGTERM or environment:
         code = run.end()
         return [] if code == 3 else [f"exit code {code}: {run.said()}"]
     saved = run.wait_for(lambda: run.latest() >= logged)
@@ -54,7 +58,7 @@ def trial(root, data, model, chance):
     problems = []
     points = sorted(chance.sample(range(2, STEPS - 40), PREEMPTIONS))
     for i, step in enumerate(points):
-        problems += preempt(other, signal.SIGUSR2 if i % 2 == 0 else signal.SIGTERM, step)
+        problems += preempt(other, *PREEMPTED_BY[i % len(PREEMPTED_BY)], step)
     code = other.to_the_end()
     if code != 0:
         return problems + [f"exit code {code} at the end: {other.said()}"]

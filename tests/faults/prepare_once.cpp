@@ -29,7 +29,7 @@ int main(int argc, char** argv) {
     return 2;
   }
   try {
-    lra::install_stop_handlers();
+    lra::install_stop_handlers(lra::StartedBy::kUser);
     return run(argc, argv);
   } catch (const lra::Error& error) {
     std::fprintf(stderr, "prepare_once: %s\n", error.what());

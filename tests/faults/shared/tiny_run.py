@@ -9,6 +9,8 @@ PROGRAM = os.path.realpath(os.environ["LRA_PROGRAM"])
 BUILD = os.path.dirname(PROGRAM)
 # Threads that wait for each other would make a busy machine part of the measurement.
 ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1"}
+# In a SLURM job signals have other meanings (src/base/stop_flag.h).
+ENVIRONMENT.pop("SLURM_JOB_ID", None)
 TIMEOUT_S = 120
 
 SETTINGS = {"task.length": 64, "task.num_train": 200, "task.num_val": 40, "task.num_test": 40,

@@ -1,0 +1,135 @@
+#include "cli/slurm_script.h"
+
+#include <algorithm>
+#include <cctype>
+#include <string_view>
+
+#include "base/error.h"
+
+namespace lra::cli {
+namespace {
+
+bool all_of(const std::string& word, std::string_view others) {
+  return std::all_of(word.begin(), word.end(), [&](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) || others.find(c) != others.npos;
+  });
+}
+
+// The value of an option on an #SBATCH line. sbatch knows quotes and backslashes there, and no
+// variables or commands; a line cannot be continued.
+std::string sbatch_word(const std::string& word, const char* where) {
+  if (std::any_of(word.begin(), word.end(),
+                  [](char c) { return std::iscntrl(static_cast<unsigned char>(c)); })) {
+    throw Error({.where = where,
+                 .what = "'" + word + "' has a control character, which sbatch cannot be given",
+                 .expected = "",
+                 .advice = "choose another name"});
+  }
+  if (!word.empty() && all_of(word, "-_./=:,+@%")) return word;
+  std::string quoted = "\"";
+  for (const char c : word) {
+    if (c == '"' || c == '\\') quoted += '\\';
+    quoted += c;
+  }
+  return quoted + "\"";
+}
+
+// SLURM's own names for job and task stand after %, and a backslash switches them off.
+std::string log_pattern(const std::string& out) {
+  if (out.find('\\') != std::string::npos) {
+    throw Error({.where = "--out",
+                 .what = "'" + out + "' has a backslash, which SLURM does not take in a log's name",
+                 .expected = "",
+                 .advice = "choose another folder"});
+  }
+  std::string pattern;
+  for (const char c : slurm_folder(out))
+    pattern += c == '%' ? std::string("%%") : std::string(1, c);
+  return pattern + "/%A_%a.log";
+}
+
+std::string options_of(const SlurmJob& job, size_t num_runs) {
+  std::string lines;
+  const auto add = [&](const std::string& option, const std::string& value, const char* where) {
+    if (!value.empty()) lines += "#SBATCH " + option + "=" + sbatch_word(value, where) + "\n";
+  };
+  const std::string limit = job.array_limit > 0 ? "%" + std::to_string(job.array_limit) : "";
+  add("--job-name", "lra-" + job.name, "the suite's name");
+  add("--array", "0-" + std::to_string(num_runs - 1) + limit, "--array-limit");
+  add("--output", log_pattern(job.out), "--out");
+  add("--open-mode", "append", "");
+  add("--cpus-per-task", std::to_string(job.cpus), "--cpus");
+  add("--partition", job.partition, "--partition");
+  add("--account", job.account, "--account");
+  add("--time", job.time, "--time");
+  lines += "#SBATCH --requeue\n";
+  add("--signal", "B:USR2@" + std::to_string(job.signal_seconds), "--signal-seconds");
+  for (const std::string& option : job.more_options) {
+    lines += "#SBATCH " + sbatch_word(option, "--sbatch-arg") + "\n";
+  }
+  return lines;
+}
+
+// SLURM signals this shell, and at the end of a job every process of it.
+constexpr std::string_view kSignals = R"(
+# Signals that reach this shell are handed on: USR1 saves; USR2, which SLURM sends before the time is
+# over, saves, stops and queues the task again; TERM saves and stops.
+lra='' signal='' requeue=no
+hand_on() {
+  signal=$1
+  if [[ $1 == USR2 ]]; then requeue=yes; fi
+  if [[ -n $lra ]]; then kill "-$1" "$lra" 2>/dev/null; fi
+}
+for name in USR1 USR2 TERM; do trap "hand_on $name" "$name"; done
+
+)";
+
+// A signal ends `wait` before the program has ended. 140 is the program ended by USR2, before it
+// could listen.
+constexpr std::string_view kEnd = R"(lra=$!
+if [[ -n $signal ]]; then kill "-$signal" "$lra"; fi
+signal=first
+while [[ -n $signal ]]; do
+  signal=''
+  wait "$lra"
+  code=$?
+done
+
+if [[ $requeue == yes && ($code == 3 || $code == 140) ]]; then
+  echo "$run is saved; its task is queued again"
+  scontrol requeue "$SLURM_JOB_ID"
+fi
+exit "$code"
+)";
+
+}  // namespace
+
+std::string slurm_folder(const std::string& out) { return out + "/slurm"; }
+
+std::string shell_word(const std::string& word) {
+  if (!word.empty() && all_of(word, "-_./=:,+@%")) return word;
+  std::string quoted = "'";
+  for (const char c : word) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return quoted + "'";
+}
+
+std::string slurm_script(const SlurmJob& job, const std::vector<std::string>& runs) {
+  LRA_CHECK(!runs.empty());
+  std::string script =
+      "#!/usr/bin/env bash\n"
+      "# One run of a suite in each task. Written by 'lra suite submit', and good for 'sbatch' as "
+      "it "
+      "is.\n" +
+      options_of(job, runs.size()) + "\nruns=(\n";
+  for (const std::string& run : runs) script += "  " + shell_word(run) + "\n";
+  script += ")\nrun=${runs[SLURM_ARRAY_TASK_ID]}\n";
+  script += kSignals;
+  script +=
+      shell_word(job.program) + " suite run " + shell_word(job.suite) + " --only \"$run\" \\\n";
+  script += "  --out " + shell_word(job.out) + " --data " + shell_word(job.data) + " --threads " +
+            std::to_string(job.threads) + " &\n";
+  script += kEnd;
+  return script;
+}
+
+}  // namespace lra::cli

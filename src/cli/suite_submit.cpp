@@ -1,0 +1,210 @@
+#include "cli/suite_submit.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <map>
+#include <set>
+
+#include "base/atomic_file.h"
+#include "base/lock_file.h"
+#include "cli/other_program.h"
+#include "cli/slurm_jobs.h"
+#include "cli/slurm_script.h"
+#include "cli/suite_cells.h"
+#include "training/prepare_data.h"
+
+namespace lra::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct SubmitArguments {
+  std::string file, data, out;
+  bool slurm = false, dry_run = false;
+  SlurmJob job;
+};
+
+// SLURM numbers the tasks of an array below MaxArraySize, of which this is the default.
+constexpr size_t kDefaultArraySize = 1001;
+
+size_t max_array_size() {
+  const ProgramEnd end = run_program({"scontrol", "show", "config"});
+  const std::string key = "MaxArraySize";
+  const size_t at = end.output.find(key), number = end.output.find_first_of("0123456789", at);
+  if (end.exit_code != 0 || at == std::string::npos || number == std::string::npos) {
+    throw Error({.where = "scontrol show config",
+                 .what = end.errors.empty() ? "does not say " + key : end.errors,
+                 .expected = "",
+                 .advice = "does the cluster answer?"});
+  }
+  const size_t size = std::stoull(end.output.substr(number));
+  if (size < 2) {
+    throw Error(
+        {.where = "sbatch",
+         .what = "this cluster takes no job arrays (" + key + " " + std::to_string(size) + ")",
+         .expected = "",
+         .advice = "run the suite with 'lra suite run'"});
+  }
+  return size;
+}
+
+// The number of the job.
+std::string submit_script(const std::string& script) {
+  const ProgramEnd end = run_program({"sbatch", "--parsable", script});
+  const std::string id = end.output.substr(0, end.output.find_first_of(";\n"));
+  if (end.exit_code != 0 || id.empty()) {
+    throw Error({.where = "sbatch",
+                 .what = end.errors.empty() ? "printed no number of a job" : end.errors,
+                 .expected = "",
+                 .advice = "the script is " + script});
+  }
+  return id;
+}
+
+// Names of the runs to submit. Every other cell's `state` says why it is not among them.
+std::vector<std::string> missing_runs(std::vector<Cell>& cells,
+                                      const std::set<std::string>& queued) {
+  std::vector<std::string> runs;
+  for (Cell& cell : cells) {
+    if (is_at_work(cell)) {
+      cell.state = "running";
+    } else if (is_due(cell) && queued.contains(cell.run_name())) {
+      cell.state = "queued";
+    } else if (is_due(cell)) {
+      runs.push_back(cell.run_name());
+      cell.state = "to submit";
+    }
+  }
+  return runs;
+}
+
+// "4 runs: 3 done, 1 to submit"
+std::string counts_of(const std::vector<Cell>& cells) {
+  std::map<std::string, int> counts;
+  for (const Cell& cell : cells) ++counts[cell.state];
+  std::string text;
+  for (const auto& [state, count] : counts) {
+    text += (text.empty() ? "" : ", ") + std::to_string(count) + " " + state;
+  }
+  return std::to_string(cells.size()) + " runs: " + text;
+}
+
+struct Submission {
+  std::string script, id;  // no id: not submitted
+  std::vector<std::string> runs;
+};
+
+std::vector<Submission> submit_runs(const std::vector<std::string>& runs, const SlurmJob& job,
+                                    size_t array_size, bool dry_run) {
+  std::vector<Submission> all;
+  for (size_t begin = 0; begin < runs.size(); begin += array_size) {
+    const size_t end = std::min(runs.size(), begin + array_size);
+    all.push_back(
+        {.script = slurm_folder(job.out) + "/array-" + std::to_string(all.size() + 1) + ".sbatch",
+         .id = "",
+         .runs = {runs.begin() + static_cast<std::ptrdiff_t>(begin),
+                  runs.begin() + static_cast<std::ptrdiff_t>(end)}});
+    Submission& last = all.back();
+    write_file_atomically(last.script, slurm_script(job, last.runs));
+    if (dry_run) continue;
+    last.id = submit_script(last.script);
+    write_array(job.out, {.id = last.id, .runs = last.runs});
+  }
+  return all;
+}
+
+void print_submissions(const std::vector<Submission>& all, const std::vector<Cell>& cells,
+                       const SlurmJob& job, bool json) {
+  if (json) {
+    Json rows = Json::array();
+    for (const Submission& s : all) {
+      rows.push_back(
+          {{"job", s.id.empty() ? Json() : Json(s.id)}, {"script", s.script}, {"runs", s.runs}});
+    }
+    Json states = Json::object();
+    for (const Cell& cell : cells) states[cell.run_name()] = cell.state;
+    print_json({{"submitted", rows}, {"runs", states}});
+    return;
+  }
+  std::printf("%s\n", counts_of(cells).c_str());
+  for (const Submission& s : all) {
+    std::printf("%s: %zu runs, %s\n", s.id.empty() ? "not submitted" : ("job " + s.id).c_str(),
+                s.runs.size(), s.script.c_str());
+  }
+  const std::string suite = shell_word(job.suite) + " --out " + shell_word(job.out);
+  if (all.empty()) {
+    std::printf("nothing to submit\n");
+  } else if (all.front().id.empty()) {
+    std::printf("submit it with    sbatch FILE, or without --dry-run\n");
+  } else {
+    std::printf("watch it with     lra suite status %s --watch\n", suite.c_str());
+    std::printf("logs              %s/JOB_TASK.log\n", slurm_folder(job.out).c_str());
+    std::printf("results           lra suite run %s, once all are done\n", suite.c_str());
+  }
+}
+
+std::string whole_path(const std::string& path) {
+  return fs::absolute(path).lexically_normal().string();
+}
+
+ExitCode submit(const Program& program, const SubmitArguments& a) {
+  const Suite suite = read_suite(a.file);
+  SlurmJob job = a.job;
+  job.name = suite.settings.name;
+  job.program = fs::read_symlink("/proc/self/exe").string();
+  job.suite = whole_path(a.file);
+  job.out = whole_path(suite_folder(suite, a.out));
+  job.data = whole_path(training::data_root(a.data));
+  job.threads = program.common.threads > 0 ? program.common.threads : job.cpus;
+  const size_t array_size = a.dry_run ? kDefaultArraySize : max_array_size();
+  std::vector<Cell> cells = cells_of(suite, job.out);
+  leave_out_without_data(cells, job.data, program);
+  (void)slurm_script(job, {"TASK-MODEL-s0"});  // refuses names before anything is written
+  make_folder(slurm_folder(job.out));
+  const FileLock lock(job.out + "/.lock", "the suite folder " + job.out);
+  const std::set<std::string> queued = a.dry_run ? std::set<std::string>() : runs_in_queue(job.out);
+  const std::vector<std::string> runs = missing_runs(cells, queued);
+  const std::vector<Submission> all = submit_runs(runs, job, array_size, a.dry_run);
+  print_submissions(all, cells, job, program.common.json);
+  return ExitCode::kDone;
+}
+
+}  // namespace
+
+void add_suite_submit(CLI::App& suite, Program& program) {
+  auto a = std::make_shared<SubmitArguments>();
+  auto* command = add_command(suite, program, "submit", "give what is not done to a batch system",
+                              [&program, a] { return submit(program, *a); });
+  command->add_option("file", a->file, "a suite (configs/suites/*.toml)")->required();
+  command->add_flag("--slurm", a->slurm, "the batch system: SLURM, one task of a job array per run")
+      ->required();
+  command->add_flag("--dry-run", a->dry_run, "write the scripts and ask SLURM nothing");
+  command->add_option("--out", a->out, "folder of the runs; default runs/NAME");
+  command->add_option("--data", a->data, "folder of the data; default $LRA_DATA, else ./data");
+  command->add_option("--partition", a->job.partition, "partition of the cluster");
+  command->add_option("--account", a->job.account, "account to charge");
+  command->add_option(
+      "--time", a->job.time,
+      "limit of each run, as 12:00:00; a run that needs more saves and is queued again");
+  command->add_option("--cpus", a->job.cpus, "processors of each run (default 1)")
+      ->check(CLI::Range(1, 1024));
+  command
+      ->add_option("--array-limit", a->job.array_limit,
+                   "runs of an array at the same time; default: no limit")
+      ->check(count_range());
+  command
+      ->add_option("--signal-seconds", a->job.signal_seconds,
+                   "before the time limit at which a run saves (default 60)")
+      ->check(CLI::Range(1, 65535));
+  command
+      ->add_option("--sbatch-arg", a->job.more_options,
+                   "any other option of sbatch, as often as wanted: --sbatch-arg=--mem=8G")
+      ->take_all()
+      ->allow_extra_args(false)
+      ->check([](const std::string& word) -> std::string {
+        return word.starts_with('-') ? "" : "'" + word + "' is no option of sbatch, as --mem=8G is";
+      });
+}
+
+}  // namespace lra::cli

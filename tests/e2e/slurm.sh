@@ -1,0 +1,239 @@
+#!/usr/bin/env bash
+# A suite on a SLURM cluster: submitted as a job array, preempted, queued again, taken up; submitted
+# again; with a run that fails. The cluster is a real one of one node, see slurm_cluster.bash.
+here=$(realpath "$(dirname "${BASH_SOURCE[0]}")")
+source "$here/lib.bash"
+source "$here/slurm_cluster.bash"
+
+# Names that a shell, sbatch and SLURM's log patterns each read in their own way.
+out="$scratch/runs of 'me' \"you\" %A;\$(touch hit)#"
+data="$scratch/data \$HOME"$'\n'"'"
+
+write_suites() {
+  cat >small.toml <<'TOML'
+name = "small 'suite'; $(touch hit)"
+tasks = ["listops", "pathfinder"]
+models = ["local", "linear_transformer"]
+seeds = [0]
+preset = "small"
+
+[set.model]
+layers = 1
+heads = 2
+embed_dim = 16
+qkv_dim = 16
+mlp_dim = 16
+
+[set.train]
+steps = 30
+warmup_steps = 2
+eval_every = 15
+batch_size = 2
+eval_examples = 8
+test_examples = 8
+checkpoint_every = 10
+log_every = 1
+
+[listops.task]
+length = 64
+num_train = 64
+num_val = 16
+num_test = 16
+
+[pathfinder.task]
+num_images = 80
+TOML
+  # Long enough to be met at work; saved at its two validations, else only when asked to.
+  sed 's/^steps = .*/steps = 4000/; s/^eval_every = .*/eval_every = 2000/
+    s/^checkpoint_every = .*/checkpoint_every = 0/; s/^tasks = .*/tasks = ["listops"]/
+    s/^models = .*/models = ["local", "linear_transformer", "transformer"]/
+    /^\[pathfinder.task\]/,$d; s/^name = .*/name = "long"/' small.toml >long.toml
+}
+
+# submit FILE OUT [OPTION...]: output in out and err; the jobs' numbers in `job`.
+submit() {
+  local file=$1 folder=$2
+  shift 2
+  lra suite submit "$file" --slurm --out "$folder" --data "$data" "$@" >out 2>err ||
+    fail "submit ended with $?: $(cat err)"
+  job=$(sed -n 's/^job \([0-9]*\): .*/\1/p' out | tr '\n' ' ')
+}
+
+# states FILE OUT: " 3 done 1 running"
+states() {
+  lra suite status "$1" --out "$2" --json | "$LRA_PYTHON" -c '
+import collections, json, sys
+counts = collections.Counter(row["state"] for row in json.load(sys.stdin))
+print("".join(f" {count} {state}" for state, count in sorted(counts.items())))'
+}
+
+has_states() { [[ $(states "$1" "$2") == "$3" ]]; }
+
+expect_states() {
+  has_states "$@" || fail "$2: states are '$(states "$1" "$2")', not '$3'"
+}
+
+# logs OUT: the end of each.
+logs() { tail -n 15 "$1"/slurm/*.log; }
+
+# wait_for SECONDS WHAT COMMAND...
+wait_for() {
+  local seconds=$1 what=$2
+  shift 2
+  within "$seconds" "$@" ||
+    fail "$what: not within $seconds s; $(squeue --states=all; cat "$cluster/within.out")"
+}
+
+# Every figure of a run, without times and what names the machine and the command.
+result_of() {
+  "$LRA_PYTHON" - "$1" <<'PYTHON'
+import hashlib, json, pathlib, sys
+
+run = pathlib.Path(sys.argv[1])
+record = json.loads((run / "record.json").read_text())
+kept = ("status", "task", "model", "seed", "fingerprint", "config_hash", "data_hash", "steps", "examples",
+        "tokens", "weights_hash", "val", "best_val", "test", "val_curve", "baselines")
+for name in kept:
+    print(name, record[name])
+for line in (run / "metrics.jsonl").read_text().splitlines():
+    line = json.loads(line)
+    line.pop("tokens_per_s", None)
+    print(line)
+for name in ("model", "optimizer"):
+    file = run / f"checkpoints/latest/{name}.safetensors"
+    print(name, hashlib.sha256(file.read_bytes()).hexdigest())
+PYTHON
+}
+
+# same_runs OUT OUT: the runs of both, bit for bit.
+same_runs() {
+  local run
+  for run in "$1"/*-s0; do
+    cmp <(result_of "$run") <(result_of "$2/${run##*/}") >&2 ||
+      fail "$run differs from that in $2: $(diff <(result_of "$run") <(result_of "$2/${run##*/}"))"
+  done
+}
+
+# What the program needs of srun to find the other processes of a run.
+tasks_of_srun() {
+  local name
+  srun -n 2 env >env
+  for name in SLURM_JOB_ID=1 SLURM_PROCID=0 SLURM_PROCID=1 SLURM_LOCALID=1 SLURM_NTASKS=2 \
+    SLURM_NODEID=0 SLURM_JOB_NODELIST=localhost SLURM_STEP_NODELIST=localhost; do
+    grep -qx $name env || fail "srun does not say $name: $(grep SLURM env)"
+  done
+  passed "srun -n 2 numbers its processes"
+}
+
+# What is refused costs one line, and nothing is submitted.
+refused() {
+  local line="$1"
+  shift
+  expect_code "$@"
+  [[ $(wc -l <err) == 1 && $(cat err) == *"$line"* ]] || fail "'$*' says: $(cat err)"
+}
+
+refusals() {
+  refused "no such program on PATH" 2 env PATH=/nowhere "$LRA_PROGRAM" suite submit small.toml \
+    --slurm --out no
+  refused "Invalid partition" 2 lra suite submit small.toml --slurm --out no --partition=nowhere
+  refused "control character" 2 lra suite submit small.toml --slurm --out $'two\nlines'
+  refused "backslash" 2 lra suite submit small.toml --slurm --out 'back\slash'
+  refused "no option of sbatch" 2 lra suite submit small.toml --slurm --out no --sbatch-arg mem=8G
+  refused "slurm is required" 2 lra suite submit small.toml --out no
+  refused "did you mean 'listops-local-s0'" 2 lra suite run small.toml --out no --only listops-local-s1
+  : >file
+  refused "file/" 74 lra suite submit small.toml --slurm --out file/runs
+  refused "in use" 2 flock -o no/.lock "$LRA_PROGRAM" suite submit small.toml --slurm --out no
+  [[ -z $(squeue --noheader) ]] || fail "a refused suite was submitted: $(squeue)"
+  passed "what is refused is refused in one line"
+}
+
+# Before there is a cluster.
+dry_run() {
+  expect_code 0 env PATH=/nowhere "$LRA_PROGRAM" suite submit small.toml --slurm --out "$out" \
+    --data "$data" --dry-run --partition main
+  bash -n "$out/slurm/array-1.sbatch" || fail "bash cannot read the script"
+  grep -q '^#SBATCH --partition=main' "$out/slurm/array-1.sbatch" || fail "no partition in the script"
+  expect_states small.toml "$out" " 4 waiting"
+  [[ ! -e $data ]] || fail "a dry run made data"
+  passed "a dry run writes the script alone"
+}
+
+# Four tasks that start at once on no data at all.
+four_runs() {
+  scontrol update partitionname=main state=down
+  submit small.toml "$out" --partition main --time 10 --sbatch-arg=--comment="a 'b' \$(touch hit)"
+  [[ $(wc -w <<<"$job") == 2 ]] || fail "not two jobs for four runs: $(cat out)"
+  expect_states small.toml "$out" " 4 queued"
+  submit small.toml "$out"
+  [[ -z $job && $(cat out) == *"4 queued"*"nothing to submit"* ]] || fail "queued runs: $(cat out)"
+  scontrol update partitionname=main state=up
+  wait_for 90 "four runs" has_states small.toml "$out" " 4 done"
+  wait_for 30 "the end of the job" no_jobs
+  [[ -z $(find "$data" -name '*.turn' -o -name '*.lock') ]] || fail "a lock was left: $(ls "$data")"
+  [[ $(find . -name hit) == "" ]] || fail "a name was run as a command"
+  submit small.toml "$out"
+  [[ -z $job && $(cat out) == *"4 done"*"nothing to submit"* ]] || fail "done runs: $(cat out)"
+  lra suite run small.toml --out plain --data "$data" --threads 1 >leaderboard 2>err ||
+    fail "the undisturbed suite ended with $?: $(cat err)"
+  same_runs "$out" plain
+  lra suite run small.toml --out "$out" --data "$data" >leaderboard 2>err || fail "no leaderboard: $(cat err)"
+  grep -q 'Linear Transformer' leaderboard || fail "not on the leaderboard: $(cat leaderboard)"
+  passed "four runs of a job array equal those of a suite, and none is submitted twice"
+}
+
+steps_of() { wc -l <"long/listops-$1-s0/metrics.jsonl"; }
+is_at_step() { [[ $(steps_of "$1") -ge $2 ]]; }
+has_checkpoint() { [[ -e long/listops-$1-s0/checkpoints/latest ]]; }
+
+# task_of MODEL: JOB_TASK of its run, which is the one that says so in its log.
+task_of() {
+  local log
+  log=$(grep -l "listops $1 seed 0" long/slurm/*.log)
+  basename "$log" .log
+}
+
+# One run is asked to save and goes on; then it is told that its time is over: it saves, stops and
+# queues itself again. The second is preempted by SLURM. The third is killed. All at work at once.
+disturbed_runs() {
+  local model
+  submit long.toml long --time 10
+  for model in local linear_transformer transformer; do
+    wait_for 60 "the first steps of $model" is_at_step $model 20
+  done
+  scancel --batch --signal=USR1 "$(task_of local)"
+  scontrol requeue "$(task_of linear_transformer)"
+  kill -KILL "$(cut -d ' ' -f 1 long/listops-transformer-s0/.lock)"
+  wait_for 20 "what USR1 asks for" has_checkpoint local
+  scancel --batch --signal=USR2 "$(task_of local)"
+  wait_for 90 "two runs" has_states long.toml long " 2 done 1 failed"
+  wait_for 30 "the end of the job" no_jobs
+  grep -q 'listops-local-s0 is saved; its task is queued again' long/slurm/*.log ||
+    fail "not queued again: $(logs long)"
+  for model in local linear_transformer; do
+    grep -q "listops $model seed 0: goes on, it was stopped" long/slurm/*.log ||
+      fail "$model did not go on where it was: $(logs long)"
+  done
+  [[ $(field long/listops-transformer-s0/record.json failure) == *"signal 9"* ]] ||
+    fail "the record does not say how the run ended"
+  submit long.toml long
+  [[ $(cat out) == *"2 done, 1 to submit"* ]] || fail "after a failure: $(cat out)"
+  wait_for 90 "the failed run" has_states long.toml long " 3 done"
+  lra suite run long.toml --out long-plain --data "$data" --threads 1 --jobs 2 >leaderboard 2>err ||
+    fail "the undisturbed suite ended with $?: $(cat err)"
+  same_runs long long-plain
+  passed "runs that are saved, preempted, requeued or killed end with the bits of undisturbed ones"
+}
+
+write_suites
+dry_run
+# Arrays of three tasks at most: four runs need two.
+start_cluster MaxArraySize=3
+tasks_of_srun
+refusals
+four_runs
+disturbed_runs
+end_cluster
+[[ -z $(find "$cluster" -name '*.pid') ]] || fail "a daemon did not end: $(ls "$cluster")"
+passed "the daemons have ended"
