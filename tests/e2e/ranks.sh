@@ -10,7 +10,7 @@ unset RANK WORLD_SIZE LOCAL_RANK MASTER_ADDR MASTER_PORT TORCHELASTIC_USE_AGENT_
 for name in $(compgen -e SLURM_ || true); do unset "$name"; done
 
 steps=24
-settings=(--data data --threads 1 --quiet
+settings=(--threads 1 --quiet
   --set task.length=128 --set train.batch_size=8 --set train.steps=$steps
   --set train.eval_every=8 --set train.checkpoint_every=4 --set train.warmup_steps=5
   --set train.log_every=1 --set train.eval_examples=20 --set train.eval_batch_size=4)
@@ -36,7 +36,7 @@ launch() {
   local count=$1
   shift
   rm -f {out,err,pid,code}.[0-9]*
-  "$torchrun" --no-python --nnodes 1 --master-port 0 --nproc-per-node "$count" ./rank.sh "$@" \
+  "$torchrun" --no-python --standalone --nproc-per-node "$count" ./rank.sh "$@" \
     >launcher.log 2>&1 &
   launcher=$!
 }
@@ -102,6 +102,7 @@ PYTHON
 }
 
 make_listops data/listops 400 50 50
+export LRA_DATA=data
 expect_code 0 lra train listops transformer --out alone-4 "${settings[@]}" --set train.accumulate=4
 expect_code 0 lra train listops transformer --out alone-2 "${settings[@]}" --set train.accumulate=2
 train 2 two
@@ -124,7 +125,7 @@ train 1 one-of-one --set train.accumulate=2
 same_weights alone-2 one-of-one
 passed "torchrun with one process is a plain run"
 
-launch 2 train listops transformer --out fresh-run "${settings[@]}" --data fresh \
+launch 2 train listops transformer --data fresh --out fresh-run "${settings[@]}" \
   --set task.num_train=200 --set task.num_val=20 --set task.num_test=20 --set train.steps=2
 expect_codes 0 0
 passed "two ranks without data make it once"
@@ -141,7 +142,7 @@ grep -q "rank 0 of 2: rank 1 was lost after step [0-9]*; go on with lra train --
 [[ $(field killed/record.json status) == stopped ]] || fail "the record does not say stopped"
 saved=$(readlink killed/checkpoints/latest)
 [[ $saved == "step_$(field killed/record.json steps)" ]] || fail "the last step is not saved: $saved"
-launch 2 train --resume killed --data data --threads 1 --quiet
+launch 2 train --resume killed --threads 1 --quiet
 expect_codes 0 0
 same_weights two killed
 passed "kill -9 of one rank: rank 0 saves and says it, and the resumed run has the same bits"
@@ -151,7 +152,7 @@ wait_for_step first-killed 6
 kill -KILL "$(<pid.0)"
 expect_codes 137 74
 grep -q "rank 1 of 2: rank 0 was lost" err.1 || fail "the loss is not said: $(cat err.1)"
-launch 2 train --resume first-killed --data data --threads 1 --quiet
+launch 2 train --resume first-killed --threads 1 --quiet
 expect_codes 0 0
 same_weights two first-killed
 passed "kill -9 of rank 0: the run resumes from its last checkpoint to the same bits"
@@ -163,17 +164,17 @@ for rank in 0 1; do
   expect_codes 3 3
   [[ $(field "stopped-$rank/record.json" status) == stopped ]] || fail "the record does not say stopped"
 done
-launch 2 train --resume stopped-1 --data data --threads 1 --quiet
+launch 2 train --resume stopped-1 --threads 1 --quiet
 expect_codes 0 0
 same_weights two stopped-1
 passed "SIGTERM to one rank saves, and ends all with 3"
 
-launch 4 train --resume stopped-0 --data data --threads 1 --quiet
+launch 4 train --resume stopped-0 --threads 1 --quiet
 expect_codes 0 0 0 0
 [[ $(field stopped-0/record.json status) == done ]] || fail "not done"
 [[ $(field stopped-0/record.json fingerprint) == "$(field two/record.json fingerprint)" ]] ||
   fail "another number of ranks changes the fingerprint"
-expect_code 2 lra reproduce two --data data --quiet
+expect_code 2 lra reproduce two --quiet
 grep -q "was made by 2 processes" err || fail "reproduce does not say why: $(cat err)"
 passed "another number of ranks goes on"
 
