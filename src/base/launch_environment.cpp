@@ -177,7 +177,7 @@ Launch read_launch(const Variables& variables) {
   const Reader reader(variables);
   Launch launch = read_ranks(reader);
   if (launch.num_ranks > 1 && reader.has("GLOO_SOCKET_IFNAME")) {
-    launch.interface = host(reader, "GLOO_SOCKET_IFNAME");
+    launch.interface = reader.text("GLOO_SOCKET_IFNAME");
   }
   return launch;
 }

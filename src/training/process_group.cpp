@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <thread>
@@ -21,6 +22,7 @@ using std::chrono::milliseconds;
 using StorePointer = c10::intrusive_ptr<c10d::Store>;
 
 constexpr milliseconds kPoll{20};
+constexpr int kErrorsOnly = 2;  // level of c10's log
 // Once a rank is lost, the store is asked for what others know of it, but not waited for.
 constexpr milliseconds kLastQuestion{2000};
 
@@ -94,6 +96,15 @@ void wait_for_all(c10d::Store& store, const Launch& launch, milliseconds timeout
                     "start as many processes as there are ranks; --rank-timeout waits longer");
     }
     std::this_thread::sleep_for(kPoll);
+  }
+}
+
+// c10d would warn, with the frames of its stack, of what our own messages say.
+void quiet_c10d() {
+  if (std::getenv("TORCH_CPP_LOG_LEVEL")) {
+    c10::initLogging();
+  } else {
+    FLAGS_caffe2_log_level = kErrorsOnly;
   }
 }
 
@@ -192,6 +203,10 @@ class C10dRanks : public Ranks {
       }
       std::this_thread::sleep_for(kPoll);
     } while (watch.seconds() < 0.5);
+    return unknown_rank();
+  }
+
+  std::string unknown_rank() const {
     return count() == 2 ? "rank " + std::to_string(1 - rank()) : "another rank";
   }
 
@@ -233,6 +248,7 @@ std::unique_ptr<Ranks> join_ranks_at(StorePointer store, const Launch& launch,
 
 std::unique_ptr<Ranks> join_ranks(const Launch& launch, milliseconds timeout) {
   if (launch.num_ranks == 1) return std::make_unique<OneRank>();
+  quiet_c10d();
   return join_ranks_at(open_store(launch, timeout), launch, timeout);
 }
 

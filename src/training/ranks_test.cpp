@@ -5,12 +5,8 @@
 #include <torch/csrc/distributed/c10d/HashStore.hpp>
 
 #include <array>
-#include <cmath>
-#include <csignal>
-#include <mutex>
 
 #include "base/scratch_folder.h"
-#include "base/stop_flag.h"
 #include "ops/test_tensors.h"
 #include "training/agreement.h"
 #include "training/evaluate.h"

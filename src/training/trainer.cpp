@@ -39,8 +39,8 @@ RunRecord Trainer::run() {
     // The sum that failed belongs to a step, a validation or a test that has changed nothing yet.
     const bool saves = ranks_.is_first() && progress_.step > 0 && has_last_weights;
     if (saves) save(progress_.best_step == progress_.step);
-    const Error error = lost.at_step(
-        progress_.step, "go on with lra train --resume " + folder_.path + ", on any number");
+    const Error error =
+        lost.at_step(progress_.step, "go on with lra train --resume " + folder_.path);
     finish(RunStatus::kStopped, error.what());
     throw error;
   }
