@@ -213,9 +213,9 @@ class C10dRanks : public Ranks {
   // The first rank that finds out tells the others, whose connections break when it leaves.
   std::string what_was_lost(double waited_s) {
     const bool is_silent = waited_s * 1000 >= 0.9 * static_cast<double>(timeout_.count());
-    const std::string mine = is_silent
-                                 ? "another rank did not answer within " + seconds_text(timeout_)
-                                 : ended_rank() + " was lost";
+    const std::string mine =
+        is_silent ? unknown_rank() + " did not answer within " + seconds_text(timeout_)
+                  : ended_rank() + " was lost";
     try {
       const c10d::StoreTimeoutGuard soon(*store_, kLastQuestion);
       return store_->compareSet("lost", std::string(), mine);
