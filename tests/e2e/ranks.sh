@@ -9,10 +9,10 @@ export OMP_NUM_THREADS=1
 unset RANK WORLD_SIZE LOCAL_RANK MASTER_ADDR MASTER_PORT TORCHELASTIC_USE_AGENT_STORE
 for name in $(compgen -e SLURM_ || true); do unset "$name"; done
 
-steps=24
+steps=60
 settings=(--threads 1 --quiet
   --set task.length=128 --set train.batch_size=8 --set train.steps=$steps
-  --set train.eval_every=8 --set train.checkpoint_every=4 --set train.warmup_steps=5
+  --set train.eval_every=20 --set train.checkpoint_every=8 --set train.warmup_steps=5
   --set train.log_every=1 --set train.eval_examples=20 --set train.eval_batch_size=4)
 
 # torchrun answers with a code of its own, so each rank leaves its code, its process and what it said.
@@ -93,7 +93,8 @@ def lines(run):
 assert one.keys() == other.keys() and len(other) == count, "the same lines, each once"
 assert sum(kind == "train" for kind, _ in one) == int(sys.argv[3])
 worst = max(abs(one[key] - other[key]) / abs(one[key]) for key in one)
-assert worst < 1e-5, f"losses differ by {worst}"
+print(f"losses differ by {worst:.1e} at most")
+assert worst < 1e-4, f"losses differ by {worst}"
 records = [json.load(open(run + "/record.json")) for run in sys.argv[1:3]]
 for key in ("fingerprint", "tokens", "examples", "steps", "config_hash"):
     if key == "tokens" or records[0]["config_hash"] == records[1]["config_hash"]:
@@ -205,6 +206,22 @@ expect_code 74 env RANK=1 WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT="$port"
 grep -q "rank 1 of 2: cannot reach rank 0 at 127.0.0.1 port $port within 2 s" err || fail "unclear: $(cat err)"
 [[ ! -e lonely ]] || fail "a run that did not begin left a folder"
 passed "a rank that does not come: said after --rank-timeout"
+
+port=$((port + 1))
+for rank in 0 1; do
+  env RANK=$rank WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT="$port" "$LRA_PROGRAM" train listops \
+    transformer --out hung "${settings[@]}" --set train.steps=100000 --rank-timeout 3 2>"err.$rank" &
+  tasks[rank]=$!
+done
+launcher=${tasks[0]}
+wait_for_step hung 6
+kill -STOP "${tasks[1]}"
+code=0
+wait "${tasks[0]}" || code=$?
+kill -KILL "${tasks[1]}"
+[[ $code == 74 ]] && grep -q "rank 0 of 2: rank 1 did not answer within 3 s after step" err.0 ||
+  fail "a rank that hangs: $code, $(cat err.0)"
+passed "a rank that hangs: said after --rank-timeout"
 
 # As two tasks of a step of srun see it.
 slurm=(SLURM_JOB_ID=$((RANDOM + 1)) SLURM_STEP_ID=0 SLURM_NTASKS=2 SLURM_NNODES=1 SLURM_NODELIST=here)
