@@ -217,7 +217,7 @@ class C10dRanks : public Ranks {
         is_silent ? unknown_rank() + " did not answer within " + seconds_text(timeout_)
                   : ended_rank() + " was lost";
     try {
-      const c10d::StoreTimeoutGuard soon(*store_, kLastQuestion);
+      store_->setTimeout(kLastQuestion);
       return store_->compareSet("lost", std::string(), mine);
     } catch (const std::exception&) {
       return mine;  // the store went with the rank
