@@ -158,17 +158,18 @@ expect_codes 0 0
 same_weights two first-killed
 passed "kill -9 of rank 0: the run resumes from its last checkpoint to the same bits"
 
-for rank in 0 1; do
-  launch 2 train listops transformer --out "stopped-$rank" "${settings[@]}"
-  wait_for_step "stopped-$rank" 6
-  kill -TERM "$(<"pid.$rank")"
+for who in 0 1 torchrun; do
+  launch 2 train listops transformer --out "stopped-$who" "${settings[@]}"
+  wait_for_step "stopped-$who" 6
+  if [[ $who == torchrun ]]; then kill -TERM "$launcher"; else kill -TERM "$(<"pid.$who")"; fi
   expect_codes 3 3
-  [[ $(field "stopped-$rank/record.json" status) == stopped ]] || fail "the record does not say stopped"
+  [[ $(field "stopped-$who/record.json" status) == stopped ]] ||
+    fail "stopped-$who: the record does not say stopped"
 done
 launch 2 train --resume stopped-1 --threads 1 --quiet
 expect_codes 0 0
 same_weights two stopped-1
-passed "SIGTERM to one rank saves, and ends all with 3"
+passed "SIGTERM to one rank, or to torchrun, saves and ends all with 3"
 
 launch 4 train --resume stopped-0 --threads 1 --quiet
 expect_codes 0 0 0 0
