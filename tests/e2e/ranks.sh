@@ -198,7 +198,8 @@ expect_codes 2 2
 grep -q "train.batch_size: 7 examples for 2 processes" err.0 || fail "unclear: $(cat err.0)"
 passed "bad variables and a batch that cannot be shared: one line, exit code 2"
 
-port=$("$LRA_PYTHON" -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
+port=$("$LRA_PYTHON" -c '
+import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
 expect_code 74 env RANK=0 WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT="$port" "$LRA_PROGRAM" \
   train listops transformer --out lonely "${settings[@]}" --rank-timeout 2
 grep -q "rank 0 of 2: did not come within 2 s: rank 1" err || fail "unclear: $(cat err)"
