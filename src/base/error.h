@@ -17,7 +17,7 @@ enum class ExitCode : int {
   kStopped = 3,    // stopped by a signal with everything saved
   kDiverged = 4,   // the loss became NaN or infinite
   kOurBug = 70,
-  kIoError = 74,  // input/output failure
+  kIoError = 74,  // input/output failure, or another process of the run was lost
 };
 
 // The parts of a message. Empty parts are left out.

@@ -72,7 +72,9 @@ std::vector<Compared> compare_circumstances(const Provenance& recorded, const Pr
       {"processor", recorded.processor, now.processor},
       {"instruction set", recorded.isa, now.isa},
       {"device", recorded.device, now.device},
-      {"threads", std::to_string(recorded.threads), std::to_string(now.threads)}};
+      {"threads", std::to_string(recorded.threads), std::to_string(now.threads)},
+      {"processes", std::to_string(recorded.ranks.value_or(1)),
+       std::to_string(now.ranks.value_or(1))}};
   std::set<std::string> ops;
   for (const Provenance* p : {&recorded, &now}) {
     for (const auto& [op, implementation] : p->kernels) ops.insert(op);

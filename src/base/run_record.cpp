@@ -53,6 +53,7 @@ void fields(auto& f, Provenance& p) {
   f("isa", p.isa);
   f("device", p.device);
   f("threads", p.threads);
+  f("ranks", p.ranks);
   f("kernels", p.kernels);
   f("host_os", p.host_os);
   f("started_utc", p.started_utc);

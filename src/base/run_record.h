@@ -27,6 +27,7 @@ struct Provenance {
   std::string isa;            // "avx512"
   std::string device;         // "cpu"
   int64_t threads = 0;
+  std::optional<int64_t> ranks = {};           // processes that trained together; absent with one
   std::map<std::string, std::string> kernels;  // operator -> chosen implementation
   std::string host_os;
   std::string started_utc;  // ISO 8601

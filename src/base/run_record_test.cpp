@@ -58,13 +58,21 @@ RunRecord full_record() {
       "steps = 5\nrate = 1.0\nname = \"x\"\nflag = true\nlist = [1, 2.5, \"y\"]\nclip = inf\n"
       "[model]\nwidth = 64\n[model.mixer]\nrank = 1\n",
       "a");
-  r.provenance = {"0.1.0",  "abc",
-                  "def",    "g++ 12",
-                  "2.13.0", "AMD",
-                  "avx2",   "cpu",
-                  2,        {{"attention", "avx512"}},
-                  "Linux",  "t0",
-                  "t1",     {"lra", "train"}};
+  r.provenance = {"0.1.0",
+                  "abc",
+                  "def",
+                  "g++ 12",
+                  "2.13.0",
+                  "AMD",
+                  "avx2",
+                  "cpu",
+                  2,
+                  4,
+                  {{"attention", "avx512"}},
+                  "Linux",
+                  "t0",
+                  "t1",
+                  {"lra", "train"}};
   return r;
 }
 

@@ -68,6 +68,10 @@ int take_save_request() {
   return save.exchange(0, std::memory_order_relaxed);
 }
 
+void ignore_stop_signals() {
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) std::signal(signal, SIG_IGN);
+}
+
 void raise_stop_flag(int signal) {
   const bool saves = signal == SIGUSR1 || signal == SIGUSR2;
   LRA_CHECK(saves || signal == SIGINT || signal == SIGTERM || signal == SIGHUP);

@@ -32,6 +32,9 @@ inline bool stop_requested() { return stop_signal() != 0; }
 // so it is answered once.
 int take_save_request();
 
+// From now on SIGINT, SIGTERM and SIGHUP do nothing: all is saved, and the process is about to end.
+void ignore_stop_signals();
+
 // For tests: as if `signal` (one of the five) had arrived, and as if none had.
 void raise_stop_flag(int signal);
 void clear_stop_flag();

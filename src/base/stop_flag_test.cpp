@@ -104,5 +104,16 @@ TEST_F(StopFlag, CanBeRaisedAndClearedByTests) {
   EXPECT_EQ(stop_signal(), 0);
 }
 
+TEST_P(StopFlagStops, NothingOnceAllIsSaved) {
+  const int status = status_of_child([&] {
+    ignore_stop_signals();
+    std::raise(GetParam());
+    std::raise(GetParam());
+    return stop_requested() ? 1 : 42;
+  });
+  EXPECT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 42);
+}
+
 }  // namespace
 }  // namespace lra

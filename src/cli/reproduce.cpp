@@ -73,6 +73,10 @@ training::RunConfig config_of(const RunRecord& record, const std::string& file) 
     refuse(file, "the run is " + to_string(record.status) + ", not done", "a finished run",
            record.status == RunStatus::kStopped ? "finish it with lra train --resume" : "");
   }
+  if (const int64_t ranks = record.provenance.ranks.value_or(1); ranks > 1) {
+    refuse(file, "was made by " + std::to_string(ranks) + " processes", "a run of one process",
+           "compare it with a second run of as many: their weights_hash is the same");
+  }
   const training::RunConfig config = training::RunConfig::from_table(record.config);
   if (config.task_spec().version != record.task_version) {
     refuse(file,

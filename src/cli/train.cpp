@@ -1,12 +1,16 @@
 // lra train: one run, or the rest of one.
 #include <cstdio>
 #include <filesystem>
+#include <optional>
 
 #include "base/atomic_file.h"
+#include "base/launch_environment.h"
 #include "base/lock_file.h"
+#include "base/stop_flag.h"
 #include "base/text_format.h"
 #include "cli/command.h"
 #include "training/prepare_data.h"
+#include "training/process_group.h"
 #include "training/trainer.h"
 
 namespace lra::cli {
@@ -18,6 +22,7 @@ struct TrainArguments {
   std::vector<std::string> sets;
   training::ProfileOptions profile;
   int64_t histogram_every = 0;
+  int64_t rank_timeout_s = 600;
   bool mlperf_log = false;
 };
 
@@ -105,37 +110,60 @@ class NewFolder {
   bool is_new_;
 };
 
+// What one process does for all: the run's folder, locked until the end.
+struct OwnedFolder {
+  OwnedFolder(const training::RunFolder& folder, bool resume)
+      : made(folder), lock(folder.lock(), "the run folder " + folder.path) {
+    if (resume || !std::filesystem::exists(folder.record())) return;
+    throw Error(
+        {.where = folder.path,
+         .what = "a run is there already (" + to_string(read_record(folder.record()).status) + ")",
+         .expected = "",
+         .advice = "go on with --resume " + folder.path + ", or choose another --out"});
+  }
+  NewFolder made;
+  FileLock lock;
+};
+
+RunRecord train_on(training::Ranks& ranks, const Program& program, const TrainArguments& a,
+                   const training::RunConfig& config, const training::RunFolder& folder) {
+  const bool resume = !a.resume.empty();
+  std::optional<OwnedFolder> owned;
+  ranks.on_first([&] { owned.emplace(folder, resume); });
+  if (resume) {
+    RunRecord record = read_record(folder.record());
+    if (record.status == RunStatus::kDone) return record;
+  }
+  training::Trainer trainer(config, folder,
+                            {.data_root = training::data_root(a.data),
+                             .resume = resume,
+                             .quiet = program.common.quiet,
+                             .provenance = program_provenance(program.common),
+                             .histogram_every = a.histogram_every,
+                             .mlperf_log = a.mlperf_log,
+                             .profile = a.profile},
+                            ranks);
+  return trainer.run();
+}
+
 ExitCode train(const Program& program, const TrainArguments& arguments) {
-  const bool resume = !arguments.resume.empty();
+  const Launch launch = launch_of_this_process();
   const training::RunConfig config = requested_config(arguments);
   const training::RunFolder folder{run_folder(arguments)};
-  const NewFolder made(folder);
-  const FileLock lock(folder.lock(), "the run folder " + folder.path);
-  RunRecord record;
-  if (std::filesystem::exists(folder.record())) {
-    record = read_record(folder.record());
-    if (!resume) {
-      throw Error({.where = folder.path,
-                   .what = "a run is there already (" + to_string(record.status) + ")",
-                   .expected = "",
-                   .advice = "go on with --resume " + folder.path + ", or choose another --out"});
+  const auto ranks = training::join_ranks(launch, std::chrono::seconds(arguments.rank_timeout_s));
+  const RunRecord record = train_on(*ranks, program, arguments, config, folder);
+  if (ranks->is_first()) {
+    if (program.common.json) {
+      std::printf("%s\n", to_json(record).c_str());
+    } else {
+      print_summary(record, folder.path);
     }
+    std::fflush(stdout);
   }
-  if (record.status != RunStatus::kDone) {
-    training::Trainer trainer(config, folder,
-                              {.data_root = training::data_root(arguments.data),
-                               .resume = resume,
-                               .quiet = program.common.quiet,
-                               .provenance = program_provenance(program.common),
-                               .histogram_every = arguments.histogram_every,
-                               .mlperf_log = arguments.mlperf_log,
-                               .profile = arguments.profile});
-    record = trainer.run();
-  }
-  if (program.common.json) {
-    std::printf("%s\n", to_json(record).c_str());
-  } else {
-    print_summary(record, folder.path);
+  if (ranks->count() > 1) {
+    // A launcher that sees one process end asks the others to stop: all end together.
+    ranks->barrier();
+    ignore_stop_signals();
   }
   return exit_code(record.status);
 }
@@ -165,6 +193,11 @@ void add_train(CLI::App& app, Program& program) {
                       "write a trace of some steps for Perfetto or chrome://tracing");
   command->add_option("--profile-steps", a->profile.num_steps, "steps in the trace (default 5)")
       ->check(CLI::Range(1, 1000));
+  command
+      ->add_option("--rank-timeout", a->rank_timeout_s,
+                   "seconds to wait for another process of the same run, started by torchrun or "
+                   "srun (default 600)")
+      ->check(CLI::Range(1, 1000000));
   command->add_flag("--mlperf-log", a->mlperf_log, "write mllog.txt, events in MLPerf's form");
   add_set_option(*command, a->sets, "KEY=VALUE: override a setting, as often as wanted")
       ->excludes(resume);

@@ -47,7 +47,7 @@ Batch make_batch(const tasks::Split& split, std::span<const int64_t> indices,
 }
 
 BatchLoader::BatchLoader(tasks::Split split, TaskShape shape, tasks::BatchOrder order,
-                         int64_t first_step, bool trim, int64_t prefetch, int64_t parts)
+                         int64_t first_step, bool trim, int64_t prefetch, StepParts parts)
     : split_(std::move(split)),
       shape_(shape),
       order_(order),
@@ -55,7 +55,8 @@ BatchLoader::BatchLoader(tasks::Split split, TaskShape shape, tasks::BatchOrder 
       prefetch_(static_cast<size_t>(prefetch)),
       parts_(parts),
       next_step_(first_step) {
-  LRA_CHECK(1 <= parts && parts <= order.batch());
+  LRA_CHECK(0 <= parts.first && 1 <= parts.count && parts.first + parts.count <= parts.of);
+  LRA_CHECK_LE(parts.of, order.batch());
   if (prefetch_ > 0) worker_ = std::thread([this] { run(); });
 }
 
@@ -72,9 +73,9 @@ std::vector<Batch> BatchLoader::load(int64_t step) const {
   std::vector<int64_t> indices(static_cast<size_t>(order_.batch()));
   order_.fill(step, indices);
   std::vector<Batch> parts;
-  for (int64_t part = 0; part < parts_; ++part) {
-    const auto begin = static_cast<size_t>(part * order_.batch() / parts_),
-               end = static_cast<size_t>((part + 1) * order_.batch() / parts_);
+  for (int64_t part = parts_.first; part < parts_.first + parts_.count; ++part) {
+    const auto begin = static_cast<size_t>(part * order_.batch() / parts_.of),
+               end = static_cast<size_t>((part + 1) * order_.batch() / parts_.of);
     parts.push_back(
         make_batch(split_, std::span(indices).subspan(begin, end - begin), shape_, trim_));
   }

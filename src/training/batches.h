@@ -30,14 +30,19 @@ struct Batch {
 Batch make_batch(const tasks::Split& split, std::span<const int64_t> indices,
                  const TaskShape& shape, bool trim);
 
-// The steps from `first_step` on, each as its `parts` micro-batches (1 to the size of a batch): its
-// examples in their order, cut into parts whose sizes differ by one at most. Which examples a step
-// takes is a function of the order alone, so the stream is the same with any `prefetch` and `parts`
-// and after any resume.
+// What one rank takes of every step: `count` micro-batches from number `first` on, of `of` in all.
+struct StepParts {
+  int64_t first = 0, count = 1, of = 1;
+};
+
+// The steps from `first_step` on, each as its micro-batches (1 to the size of a batch): its
+// examples in their order, cut into parts whose sizes differ by one at most, and of these a rank's
+// share. Which examples a step takes is a function of the order alone, so the stream is the same
+// with any `prefetch` and `parts`, on any number of ranks together, and after any resume.
 class BatchLoader {
  public:
   BatchLoader(tasks::Split split, TaskShape shape, tasks::BatchOrder order, int64_t first_step,
-              bool trim, int64_t prefetch, int64_t parts = 1);
+              bool trim, int64_t prefetch, StepParts parts = {});
   ~BatchLoader();
   BatchLoader(const BatchLoader&) = delete;
   BatchLoader& operator=(const BatchLoader&) = delete;
@@ -53,7 +58,7 @@ class BatchLoader {
   const tasks::BatchOrder order_;
   const bool trim_;
   const size_t prefetch_;
-  const int64_t parts_;
+  const StepParts parts_;
   int64_t next_step_;
 
   std::mutex mutex_;

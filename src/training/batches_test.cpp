@@ -148,7 +148,7 @@ TEST_F(Loader, CutsAStepIntoPartsOfNearlyOneSize) {
   for (const auto& [num_parts, sizes] :
        std::map<int64_t, std::vector<size_t>>{{2, {2, 3}}, {3, {1, 2, 2}}, {5, {1, 1, 1, 1, 1}}}) {
     SCOPED_TRACE(num_parts);
-    BatchLoader loader(split_, shape_, order, 2, true, 1, num_parts);
+    BatchLoader loader(split_, shape_, order, 2, true, 1, {.count = num_parts, .of = num_parts});
     const std::vector<Batch> parts = loader.next();
     ASSERT_EQ(parts.size(), sizes.size());
     size_t begin = 0;

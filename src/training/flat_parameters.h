@@ -25,6 +25,8 @@ class FlatParameters {
     int64_t offset, count;
   };
   const std::vector<Part>& parts() const { return parts_; }
+  // The model's own tensor, a view of `values`.
+  const at::Tensor& tensor(size_t part) const { return parameters_[part].second; }
   // Sets all gradients to zero and makes sure that the model's tensors still point at the flat
   // array.
   void zero_gradients();

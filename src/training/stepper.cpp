@@ -1,5 +1,6 @@
 #include "training/stepper.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "ops/adam.h"
@@ -9,32 +10,60 @@
 namespace lra::training {
 
 Stepper::Stepper(const models::SequenceClassifier& model, FlatParameters& parameters,
-                 const TrainConfig& config, uint64_t seed)
-    : model_(model), parameters_(parameters), config_(config), seed_(seed) {
+                 const TrainConfig& config, uint64_t seed, Ranks& ranks)
+    : model_(model),
+      parameters_(parameters),
+      config_(config),
+      seed_(seed),
+      ranks_(ranks),
+      sum_(parameters, ranks) {
   if (config.on_nonfinite != "skip") return;
   for (const at::Tensor* t : {&parameters.values, &parameters.m, &parameters.v}) {
     before_update_.push_back(t->clone());
   }
 }
 
-StepLoss Stepper::gradients(std::span<const Batch> parts, int64_t step) {
+StepLoss Stepper::gradients(std::span<const Batch> parts, int64_t step, std::span<double> shared) {
   StepLoss sum;
   for (const Batch& part : parts) sum.examples += part.labels_B.size(0);
+  const auto all_examples = static_cast<double>(sum.examples * ranks_.count());
   parameters_.zero_gradients();
   for (size_t i = 0; i < parts.size(); ++i) {
     const Batch& part = parts[i];
     const models::StepRandom random{
-        .training = true, .seed = seed_, .step = step, .part = static_cast<uint32_t>(i)};
+        .training = true,
+        .seed = seed_,
+        .step = step,
+        .part = static_cast<uint32_t>(static_cast<size_t>(ranks_.rank()) * parts.size() + i)};
     const at::Tensor logits = traced("forward", [&] { return model_.forward(part.input, random); });
     const at::Tensor loss = at::cross_entropy_loss(logits, part.labels_B);
     const auto count = static_cast<double>(part.labels_B.size(0));
-    traced("backward", [&] { (loss * (count / static_cast<double>(sum.examples))).backward(); });
+    if (i + 1 == parts.size()) sum_.begin();
+    traced("backward", [&] { (loss * (count / all_examples)).backward(); });
     sum.loss_sum += loss.item<double>() * count;
     sum.correct += logits.argmax(1).eq(part.labels_B).sum().item<int64_t>();
     sum.tokens += part.num_tokens;
   }
+  traced("sum over ranks", [&] { add_up(sum, shared); });
   sum.gradient_norm = ops::gradient_norm(parameters_.gradients);
   return sum;
+}
+
+// One message besides the gradients. Counts are exact as doubles.
+void Stepper::add_up(StepLoss& loss, std::span<double> shared) {
+  if (ranks_.count() == 1) return;
+  sum_.end();
+  std::vector<double> numbers = {loss.loss_sum, static_cast<double>(loss.correct),
+                                 static_cast<double>(loss.examples),
+                                 static_cast<double>(loss.tokens)};
+  const size_t own = numbers.size();
+  numbers.insert(numbers.end(), shared.begin(), shared.end());
+  ranks_.sum(numbers);
+  loss.loss_sum = numbers[0];
+  loss.correct = static_cast<int64_t>(numbers[1]);
+  loss.examples = static_cast<int64_t>(numbers[2]);
+  loss.tokens = static_cast<int64_t>(numbers[3]);
+  std::copy(numbers.begin() + static_cast<std::ptrdiff_t>(own), numbers.end(), shared.begin());
 }
 
 void Stepper::update(int64_t step, int64_t num_updates, double gradient_norm) {

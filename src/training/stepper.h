@@ -8,10 +8,13 @@
 #include "models/classifier.h"
 #include "training/batches.h"
 #include "training/flat_parameters.h"
+#include "training/gradient_sum.h"
+#include "training/ranks.h"
 #include "training/train_config.h"
 
 namespace lra::training {
 
+// Of all ranks together.
 struct StepLoss {
   double loss_sum = 0;  // over the examples
   int64_t correct = 0, examples = 0, tokens = 0;
@@ -24,11 +27,13 @@ struct StepLoss {
 class Stepper {
  public:
   Stepper(const models::SequenceClassifier& model, FlatParameters& parameters,
-          const TrainConfig& config, uint64_t seed);
+          const TrainConfig& config, uint64_t seed, Ranks& ranks = one_rank());
 
   // Puts the gradients of the mean loss over all examples of `parts` into the parameters, whatever
-  // it is cut into; one part gives the bits of the plain loss. Nothing is updated.
-  StepLoss gradients(std::span<const Batch> parts, int64_t step);
+  // it is cut into; one part gives the bits of the plain loss. With several ranks `parts` are this
+  // one's share, as large as each other's, and the gradients are those of all. `shared` is added up
+  // over the ranks along with the loss. Nothing is updated. Throws LostRank.
+  StepLoss gradients(std::span<const Batch> parts, int64_t step, std::span<double> shared = {});
 
   // One update from the gradients, clipped, at the learning rate of `step` (steps before this one).
   // `num_updates` have gone into the moments: as many, unless steps were left out.
@@ -40,10 +45,14 @@ class Stepper {
   bool weights_are_finite() const;
 
  private:
+  void add_up(StepLoss& loss, std::span<double> shared);
+
   const models::SequenceClassifier& model_;
   FlatParameters& parameters_;
   const TrainConfig config_;
   const uint64_t seed_;
+  Ranks& ranks_;
+  GradientSum sum_;
   std::vector<at::Tensor> before_update_;  // values, m, v; empty when updates are never taken back
 };
 

@@ -33,7 +33,7 @@ class Stepping : public ::testing::Test {
 
   std::vector<Batch> parts(int64_t count) const {
     BatchLoader loader(split_, kShape, tasks::BatchOrder(kExamples, kExamples, 1), 0, true, 0,
-                       count);
+                       {.count = count, .of = count});
     return loader.next();
   }
 

@@ -3,137 +3,18 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/atomic_file.h"
 #include "base/clock.h"
 #include "base/resources.h"
-#include "base/stop_flag.h"
 #include "base/text_format.h"
 #include "training/budget.h"
-#include "training/disk_space.h"
-#include "training/memory_estimate.h"
-#include "training/new_record.h"
-#include "training/prepare_data.h"
 #include "training/schedule.h"
 
 namespace lra::training {
-namespace {
-
-void refuse_empty_splits(const tasks::Task& task, const tasks::Dataset& dataset) {
-  for (const char* name : {"train", "val", "test"}) {
-    if (task.split(dataset, name).size() > 0) continue;
-    throw Error({.where = dataset.folder(),
-                 .what = "split '" + std::string(name) + "' has no examples",
-                 .expected = "at least one",
-                 .advice = "prepare the data again"});
-  }
-}
-
-TrainConfig with_steps(TrainConfig config, int64_t steps) {
-  config.steps = steps;
-  return config;
-}
-
-}  // namespace
-
-Trainer::Trainer(RunConfig config, RunFolder folder, TrainOptions options)
-    : config_(std::move(config)),
-      folder_(std::move(folder)),
-      options_(std::move(options)),
-      task_(config_.make_task()),
-      dataset_(prepare_data(config_.task_spec(), *task_, options_.data_root, options_.quiet)),
-      shape_(task_->shape()),
-      model_(config_.make_model(shape_)),
-      parameters_(model_.parameter_list()),
-      checkpoints_(folder_.checkpoints(), config_.train.keep_checkpoints),
-      record_(new_record(config_, *task_, dataset_, options_.provenance)),
-      stepper_(model_, parameters_, with_steps(config_.train, record_.planned_steps), config_.seed),
-      guard_(config_.train),
-      mlperf_log_(options_.mlperf_log ? folder_.mlperf_log() : ""),
-      profiler_(options_.profile),
-      started_(monotonic_seconds()) {
-  refuse_empty_splits(*task_, dataset_);
-  config_.train = with_steps(config_.train, record_.planned_steps);
-  // Before anything is written: a run that is refused leaves nothing behind.
-  if (config_.train.memory_check != "off") check_memory();
-  options_.resume ? resume() : start();
-  metrics_ = std::make_unique<MetricsLog>(folder_, progress_.step, options_.resume);
-  if (progress_.step == 0) metrics_->settings(record_.config);
-  mlperf_log_.begin(record_, progress_.step);
-  const tasks::Split train = task_->split(dataset_, "train");
-  loader_ = std::make_unique<BatchLoader>(
-      train, shape_, tasks::BatchOrder(train.size(), config_.train.batch_size, config_.seed),
-      progress_.step, config_.train.trim_padding, config_.train.prefetch, config_.train.accumulate);
-}
-
-void Trainer::say(const std::string& text) const {
-  Progress({.description = "", .quiet = options_.quiet}).message(text);
-}
-
-void Trainer::check_memory() {
-  record_.peak_resident_bytes = peak_resident_bytes();
-  const MemoryEstimate estimate =
-      estimate_memory(model_, stepper_, task_->split(dataset_, "train"), shape_, config_.train);
-  const int64_t available = available_memory_bytes();
-  if (config_.train.memory_check == "refuse") refuse_without_memory(estimate, available);
-  record_.estimated_resident_bytes = estimate.peak_bytes;
-  say("memory: about " + human_bytes(static_cast<uint64_t>(estimate.peak_bytes)) + ", of which " +
-      human_bytes(static_cast<uint64_t>(estimate.extra_bytes)) + " are not taken yet; " +
-      human_bytes(static_cast<uint64_t>(available)) +
-      (estimate.extra_bytes > available ? " are available, which is too little"
-                                        : " are available"));
-}
-
-void Trainer::start() {
-  make_folder(folder_.checkpoints());
-  refuse_without_room(folder_, parameters_, config_.train, progress_.step);
-  write_file_atomically(folder_.config(), to_toml(record_.config));
-  write_running_record();
-}
-
-void Trainer::resume() {
-  std::vector<std::string> problems;
-  const auto found = checkpoints_.load_latest(parameters_, &problems);
-  for (const std::string& problem : problems) {
-    say("damaged checkpoint left aside: " + problem);
-  }
-  if (!found && !problems.empty()) {
-    throw Error({.where = folder_.checkpoints(),
-                 .what = "no checkpoint can be read (" + problems.front() + ")",
-                 .expected = "",
-                 .advice = "start a new run with another --out"});
-  }
-  const RunRecord before = read_record(folder_.record());
-  if (before.fingerprint != record_.fingerprint) {
-    throw Error({.where = folder_.path,
-                 .what = before.data_hash == record_.data_hash
-                             ? "the task or config.toml changed since this run began"
-                             : "the data changed since this run began",
-                 .expected = "data " + before.data_hash + ", settings " + before.config_hash,
-                 .advice = "start a new run with another --out"});
-  }
-  remove_temporaries(folder_.path);
-  // Stopped before the first checkpoint: begin again, which is what going on means then.
-  if (found) {
-    progress_ = *found;
-    checkpoints_.repair_links(progress_);
-    refuse_without_room(folder_, parameters_, config_.train, progress_.step);
-  }
-  for (const Evaluation& evaluation : before.val_curve) {
-    if (evaluation.step <= progress_.last_eval_step) record_.val_curve.push_back(evaluation);
-  }
-  if (found) {
-    record_.train_seconds = before.train_seconds;
-    earlier_seconds_ = before.total_seconds;
-    record_.peak_resident_bytes = std::max(record_.peak_resident_bytes, before.peak_resident_bytes);
-  }
-  logged_seconds_ = record_.train_seconds;
-  logged_tokens_ = progress_.tokens;
-}
 
 // A run that was stopped after its time was over is over as well.
 bool Trainer::is_over() {
   if (progress_.step == config_.train.steps) return true;
-  const std::string why = early_end(config_.train, progress_, seconds_so_far());
+  const std::string why = early_end(config_.train, progress_, agreement_.seconds());
   if (why.empty()) return false;
   record_.ended_by = why;
   return true;
@@ -151,6 +32,22 @@ bool Trainer::checkpoint_due() const {
 }
 
 RunRecord Trainer::run() {
+  bool has_last_weights = true;
+  try {
+    return train_and_test(has_last_weights);
+  } catch (const LostRank& lost) {
+    // The sum that failed belongs to a step, a validation or a test that has changed nothing yet.
+    const bool saves = ranks_.is_first() && progress_.step > 0 && has_last_weights;
+    if (saves) save(progress_.best_step == progress_.step);
+    const Error error =
+        lost.at_step(progress_.step, "go on with lra train --resume " + folder_.path);
+    finish(RunStatus::kStopped, error.what());
+    throw error;
+  }
+}
+
+// `has_last_weights` turns false once others are loaded for the test.
+RunRecord Trainer::train_and_test(bool& has_last_weights) {
   Progress bar({.description = config_.task + " " + config_.model,
                 .total = config_.train.steps,
                 .unit = "step",
@@ -169,6 +66,7 @@ RunRecord Trainer::run() {
                      .total = limit > 0 ? std::min(limit, size) : size,
                      .unit = "ex",
                      .quiet = options_.quiet});
+  has_last_weights = false;
   switch (test(test_bar)) {
     case Outcome::kStopped:
       return finish(RunStatus::kStopped);
@@ -182,6 +80,8 @@ RunRecord Trainer::run() {
 }
 
 Trainer::Trained Trainer::train(Progress& bar) {
+  refuse_drift();
+  agreement_.settle();
   for (;;) {
     bool over = is_over();
     if (evaluation_due(over)) {
@@ -196,8 +96,8 @@ Trainer::Trained Trainer::train(Progress& bar) {
       return {.failure = bad_weight_failure()};
     }
     if (over) return {.complete = true};
-    if (stop_requested()) return {};
-    if (take_save_request() && !save(false)) return {.failure = bad_weight_failure()};
+    if (agreement_.stop()) return {};
+    if (agreement_.take_save_request() && !save(false)) return {.failure = bad_weight_failure()};
     const std::string failure = train_step(bar);
     if (!failure.empty()) return {.failure = failure};
     bar.update();
@@ -209,8 +109,10 @@ std::string Trainer::train_step(Progress& bar) {
   RECORD_USER_SCOPE("training step");
   const Stopwatch watch;
   Health& health = progress_.health;
-  const StepLoss loss =
-      stepper_.gradients(traced("next batch", [&] { return loader_->next(); }), progress_.step);
+  Agreement::Numbers notices = agreement_.notices();
+  const StepLoss loss = stepper_.gradients(traced("next batch", [&] { return loader_->next(); }),
+                                           progress_.step, notices);
+  agreement_.settle(notices);
   std::string fault = guard_.fault(loss.mean(), loss.gradient_norm, health);
   const bool updated = fault.empty();
   if (updated) {
@@ -230,7 +132,7 @@ std::string Trainer::train_step(Progress& bar) {
   record_.train_seconds += watch.seconds();
   if (progress_.step % config_.train.log_every == 0) log_step(bar, loss.gradient_norm);
   if (options_.histogram_every > 0 && progress_.step % options_.histogram_every == 0) {
-    metrics_->histograms(parameters_, progress_.step);
+    log_.histograms(parameters_, progress_.step);
   }
   return "";
 }
@@ -241,12 +143,12 @@ bool Trainer::recover(const std::string& fault, bool updated, Progress& bar) {
       return false;
     case Remedy::kSkip:
       if (updated) stepper_.undo_update();
-      metrics_->bad_step(progress_.step + 1, "skip", fault);
+      log_.bad_step(progress_.step + 1, "skip", fault);
       bar.message(fault + ": its update is left out");
       return true;
     case Remedy::kRollBack: {
       const int64_t to = roll_back();
-      metrics_->bad_step(progress_.step + 1, "roll_back", fault);
+      log_.bad_step(progress_.step + 1, "roll_back", fault);
       bar.message(fault + ": back to the weights of step " + std::to_string(to) +
                   ", on with the step after it");
       return true;
@@ -275,8 +177,8 @@ void Trainer::log_step(Progress& bar, double gradient_norm) {
   const double seconds = record_.train_seconds - logged_seconds_;
   const double tokens_per_s =
       static_cast<double>(progress_.tokens - logged_tokens_) / std::max(seconds, 1e-9);
-  metrics_->train(progress_.step, progress_.mean, learning_rate(config_.train, progress_.step - 1),
-                  tokens_per_s, gradient_norm);
+  log_.step(progress_.step, progress_.mean, learning_rate(config_.train, progress_.step - 1),
+            tokens_per_s, gradient_norm);
   bar.set_postfix(
       "loss=" + fixed(progress_.mean.loss(), 3) + ", acc=" + fixed(progress_.mean.accuracy(), 3) +
       ", " + thousands(static_cast<int64_t>(tokens_per_s)) + " tok/s, " +
@@ -288,15 +190,15 @@ void Trainer::log_step(Progress& bar, double gradient_norm) {
 }
 
 Trainer::Outcome Trainer::validate(Progress& bar) {
+  refuse_drift();
   const tasks::Split split = task_->split(dataset_, "val");
   auto result = evaluate(model_, split, shape_, config_.train.eval_batch_size,
-                         config_.train.eval_examples, {});
+                         config_.train.eval_examples, {}, ranks_);
   if (result.stopped) return Outcome::kStopped;
   if (!std::isfinite(result.summary.loss)) return Outcome::kDiverged;
   result.summary.step = progress_.step;
   record_.val_curve.push_back(result.summary);
-  metrics_->evaluation("val", result.summary);
-  mlperf_log_.evaluation("val", result.summary);
+  log_.evaluation("val", result.summary);
   bar.message("step " + thousands(progress_.step) + ": validation accuracy " +
               percent(result.summary.accuracy) + ", loss " + fixed(result.summary.loss, 4) +
               " on " + thousands(result.summary.num_examples) + " examples");
@@ -311,9 +213,10 @@ Trainer::Outcome Trainer::validate(Progress& bar) {
 
 bool Trainer::save(bool is_best) {
   if (!stepper_.weights_are_finite()) return false;
+  if (!ranks_.is_first()) return true;
   // The record first: it must know at least what the checkpoint knows.
   write_running_record();
-  metrics_->sync();  // a resume from this checkpoint will not log these steps again
+  log_.sync();  // a resume from this checkpoint will not log these steps again
   const bool may_roll_back = config_.train.on_nonfinite == "roll_back";
   record_.weights_hash = checkpoints_.save(
       parameters_, progress_, is_best,
@@ -330,9 +233,11 @@ Trainer::Outcome Trainer::test(Progress& bar) {
     record_.test = last;  // the same weights on the same examples
     return Outcome::kDone;
   }
+  ranks_.barrier();  // the first rank may still be saving the best
   if (!last_weights) checkpoints_.load_best(progress_, parameters_);
-  auto result = evaluate(model_, split, shape_, config_.train.eval_batch_size,
-                         config_.train.test_examples, [&](int64_t count) { bar.update(count); });
+  auto result = evaluate(
+      model_, split, shape_, config_.train.eval_batch_size, config_.train.test_examples,
+      [&](int64_t count) { bar.update(count); }, ranks_);
   if (result.stopped) return Outcome::kStopped;
   if (!std::isfinite(result.summary.loss)) return Outcome::kDiverged;
   result.summary.step = last_weights ? progress_.step : progress_.best_step;
@@ -342,7 +247,18 @@ Trainer::Outcome Trainer::test(Progress& bar) {
 
 double Trainer::seconds_so_far() const { return earlier_seconds_ + monotonic_seconds() - started_; }
 
+// Ranks whose processors round otherwise would train models of their own from the same gradients.
+void Trainer::refuse_drift() {
+  if (ranks_.count() == 1 || ranks_.all_equal(weights_hash(parameters_))) return;
+  throw Error(
+      {.where = ranks_.name(),
+       .what = "the ranks have different weights after step " + std::to_string(progress_.step),
+       .expected = "the same bits",
+       .advice = "use machines with the same processor, or LRA_KERNELS=ref on all"});
+}
+
 void Trainer::write_running_record() {
+  if (!ranks_.is_first()) return;
   record_.steps = progress_.step;
   record_.examples = progress_.step * config_.train.batch_size;
   record_.tokens = progress_.tokens;
@@ -375,21 +291,21 @@ RunRecord Trainer::finish(RunStatus status, const std::string& failure) {
   record_.failure = failure;
   if (status == RunStatus::kDone) {
     record_.weights_hash = weights_hash(parameters_);
+  }
+  if (status == RunStatus::kDone && ranks_.is_first()) {
     for (const tasks::Baseline& baseline : task_->baselines(dataset_)) {
       record_.baselines[baseline.name] = baseline.accuracy;
     }
   }
   record_.provenance.finished_utc = utc_now();
-  metrics_->sync();
+  log_.sync();
   write_running_record();
   if (status == RunStatus::kDone) {
     // Not before: a run that is killed here is tested, and would log it, once more.
-    metrics_->evaluation("test", *record_.test);
-    mlperf_log_.evaluation("test", *record_.test);
-    metrics_->sync();
+    log_.evaluation("test", *record_.test);
+    log_.sync();
   }
-  if (status != RunStatus::kStopped) metrics_->ended(status == RunStatus::kDone);
-  mlperf_log_.end(status, progress_.step);
+  log_.ended(status, progress_.step);
   if (!profiler_.finish()) {
     Progress({.quiet = options_.quiet}).message("no trace: the run ended before its third step");
   }

@@ -6,14 +6,15 @@
 
 #include "base/progress.h"
 #include "base/run_record.h"
+#include "training/agreement.h"
 #include "training/batches.h"
 #include "training/checkpoint.h"
 #include "training/evaluate.h"
 #include "training/flat_parameters.h"
-#include "training/metrics.h"
-#include "training/mlperf_log.h"
+#include "training/ranks.h"
 #include "training/run_config.h"
 #include "training/run_folder.h"
+#include "training/run_log.h"
 #include "training/step_guard.h"
 #include "training/step_profiler.h"
 #include "training/stepper.h"
@@ -36,15 +37,18 @@ class Trainer {
   // Prepares data, model and, on resume, the state of the newest checkpoint that can be read; a run
   // that has none yet begins again. Throws lra::Error for a split without examples, for a run that
   // does not fit into memory (train.memory_check), and on resume when data or task changed since
-  // the run began, or when no checkpoint can be read.
-  Trainer(RunConfig config, RunFolder folder, TrainOptions options);
+  // the run began, or when no checkpoint can be read; for a batch that the ranks cannot share.
+  // Every rank makes a trainer with the same arguments; the first alone writes and speaks.
+  Trainer(RunConfig config, RunFolder folder, TrainOptions options, Ranks& ranks = one_rank());
 
   // Runs to the end, to a stop signal (status kStopped) or to a loss, gradient or weight that is
   // not finite and that train.on_nonfinite cannot or may not pass (kDiverged). The record is on
-  // disk when this returns.
+  // disk when this returns. When a rank is lost, the first saves the weights of the last whole
+  // step, the record says kStopped, and an lra::Error (74) is thrown.
   RunRecord run();
 
  private:
+  RunRecord train_and_test(bool& has_last_weights);
   void say(const std::string& text) const;
   void check_memory();
   void start();
@@ -73,10 +77,12 @@ class Trainer {
   bool evaluation_due(bool is_over) const;
   bool checkpoint_due() const;
   double seconds_so_far() const;
+  void refuse_drift();
   void write_running_record();
 
   RunConfig config_;
   RunFolder folder_;
+  Ranks& ranks_;
   TrainOptions options_;
   std::unique_ptr<tasks::Task> task_;
   tasks::Dataset dataset_;
@@ -88,8 +94,8 @@ class Trainer {
   RunRecord record_;
   Stepper stepper_;
   StepGuard guard_;
-  std::unique_ptr<MetricsLog> metrics_;
-  MlperfLog mlperf_log_;
+  Agreement agreement_;
+  RunLog log_;
   StepProfiler profiler_;
   std::unique_ptr<BatchLoader> loader_;
   double logged_seconds_ = 0;  // train_seconds at the last line of metrics

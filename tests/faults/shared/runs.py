@@ -3,6 +3,7 @@ import hashlib
 import json
 import os
 import pathlib
+import socket
 import struct
 import subprocess
 
@@ -53,6 +54,31 @@ def run(words, code=0):
 def train(root, name, task, model, steps, threads=1, settings=()):
     """A whole run; returns its folder."""
     run(command(root, name, task, model, steps, threads, settings))
+    return pathlib.Path(root) / name
+
+
+def free_port():
+    """A port that nobody listens at for now."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def rank_environment(rank, ranks, port):
+    """What torchrun tells a process of a run in several."""
+    return {**ENVIRONMENT, "RANK": str(rank), "WORLD_SIZE": str(ranks), "LOCAL_RANK": str(rank),
+            "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
+
+
+def train_on_ranks(root, name, task, model, steps, ranks, settings=()):
+    """A whole run in several processes; returns its folder."""
+    words, port = command(root, name, task, model, steps, settings=settings), free_port()
+    processes = [subprocess.Popen(words, env=rank_environment(rank, ranks, port),
+                                  stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+                 for rank in range(ranks)]
+    said = [process.communicate()[1] for process in processes]
+    if any(process.returncode for process in processes):
+        raise RuntimeError(f"{' '.join(words[1:])} in {ranks} processes: {said}")
     return pathlib.Path(root) / name
 
 

@@ -1,0 +1,37 @@
+// What single ranks notice and all must act upon after the same step: their clocks and signals.
+#pragma once
+
+#include <array>
+#include <functional>
+
+#include "training/ranks.h"
+
+namespace lra::training {
+
+// One process sees the clock and its signals as they are. Several see what was agreed last, and
+// agree anew with every step: a signal to one of them stops all after the same step.
+class Agreement {
+ public:
+  using Numbers = std::array<double, 3>;  // stops, requests to save, seconds of the first rank
+
+  // `seconds`: how long the run has taken.
+  Agreement(Ranks& ranks, std::function<double()> seconds);
+
+  // What this rank has noticed, to be added up over the ranks; requests to save are taken by it.
+  Numbers notices() const;
+  void settle(const Numbers& sums);
+  // Both, with a sum of its own. Throws LostRank.
+  void settle();
+
+  bool stop() const;
+  bool take_save_request();
+  double seconds() const;
+
+ private:
+  Ranks& ranks_;
+  const std::function<double()> own_seconds_;
+  bool stop_ = false, save_ = false;
+  double seconds_ = 0;
+};
+
+}  // namespace lra::training

@@ -1,0 +1,166 @@
+// How a run begins, or is taken up again where it was left.
+#include <algorithm>
+
+#include "base/atomic_file.h"
+#include "base/clock.h"
+#include "base/resources.h"
+#include "base/text_format.h"
+#include "training/disk_space.h"
+#include "training/memory_estimate.h"
+#include "training/new_record.h"
+#include "training/prepare_data.h"
+#include "training/trainer.h"
+
+namespace lra::training {
+namespace {
+
+void refuse_empty_splits(const tasks::Task& task, const tasks::Dataset& dataset) {
+  for (const char* name : {"train", "val", "test"}) {
+    if (task.split(dataset, name).size() > 0) continue;
+    throw Error({.where = dataset.folder(),
+                 .what = "split '" + std::string(name) + "' has no examples",
+                 .expected = "at least one",
+                 .advice = "prepare the data again"});
+  }
+}
+
+TrainConfig with_steps(TrainConfig config, int64_t steps) {
+  config.steps = steps;
+  return config;
+}
+
+// All ranks take equal shares, in equally many micro-batches.
+void refuse_unequal_shares(const TrainConfig& config, const Ranks& ranks) {
+  const int64_t parts = config.accumulate * ranks.count();
+  if (ranks.count() == 1 ||
+      (config.batch_size % ranks.count() == 0 && parts <= config.batch_size)) {
+    return;
+  }
+  throw Error({.where = "train.batch_size",
+               .what = std::to_string(config.batch_size) + " examples for " +
+                       std::to_string(ranks.count()) +
+                       " processes with train.accumulate = " + std::to_string(config.accumulate),
+               .expected = "a multiple of the processes that gives every micro-batch an example",
+               .advice = "change train.batch_size or train.accumulate, or start another number"});
+}
+
+TrainOptions of_rank(TrainOptions options, const Ranks& ranks) {
+  if (ranks.count() > 1) options.provenance.ranks = ranks.count();
+  if (ranks.is_first()) return options;
+  options.quiet = true;
+  options.profile = {};
+  return options;
+}
+
+}  // namespace
+
+Trainer::Trainer(RunConfig config, RunFolder folder, TrainOptions options, Ranks& ranks)
+    : config_(std::move(config)),
+      folder_(std::move(folder)),
+      ranks_(ranks),
+      options_(of_rank(std::move(options), ranks)),
+      task_(config_.make_task()),
+      dataset_(prepare_data(config_.task_spec(), *task_, options_.data_root, options_.quiet)),
+      shape_(task_->shape()),
+      model_(config_.make_model(shape_)),
+      parameters_(model_.parameter_list()),
+      checkpoints_(folder_.checkpoints(), config_.train.keep_checkpoints),
+      record_(new_record(config_, *task_, dataset_, options_.provenance)),
+      stepper_(model_, parameters_, with_steps(config_.train, record_.planned_steps), config_.seed,
+               ranks),
+      guard_(config_.train),
+      agreement_(ranks, [this] { return seconds_so_far(); }),
+      profiler_(options_.profile),
+      started_(monotonic_seconds()) {
+  refuse_empty_splits(*task_, dataset_);
+  refuse_unequal_shares(config_.train, ranks_);
+  config_.train = with_steps(config_.train, record_.planned_steps);
+  // Before anything is written: a run that is refused leaves nothing behind.
+  if (config_.train.memory_check != "off") ranks_.on_first([&] { check_memory(); });
+  // The others read what the first has put in order.
+  ranks_.on_first([&] { options_.resume ? resume() : start(); });
+  if (options_.resume && !ranks_.is_first()) resume();
+  if (ranks_.is_first()) {
+    log_.begin(folder_, record_, progress_.step, options_.resume, options_.mlperf_log);
+  }
+  const tasks::Split train = task_->split(dataset_, "train");
+  const int64_t parts = config_.train.accumulate;
+  loader_ = std::make_unique<BatchLoader>(
+      train, shape_, tasks::BatchOrder(train.size(), config_.train.batch_size, config_.seed),
+      progress_.step, config_.train.trim_padding, config_.train.prefetch,
+      StepParts{.first = parts * ranks_.rank(), .count = parts, .of = parts * ranks_.count()});
+}
+
+void Trainer::say(const std::string& text) const {
+  Progress({.description = "", .quiet = options_.quiet}).message(text);
+}
+
+void Trainer::check_memory() {
+  record_.peak_resident_bytes = peak_resident_bytes();
+  // Of this rank alone, whose share of a step takes as much as that of any other.
+  TrainConfig share = config_.train;
+  share.accumulate *= ranks_.count();
+  share.on_nonfinite = "stop";  // the copies that "skip" needs are there already
+  Stepper stepper(model_, parameters_, share, config_.seed);
+  const MemoryEstimate estimate =
+      estimate_memory(model_, stepper, task_->split(dataset_, "train"), shape_, share);
+  const int64_t available = available_memory_bytes() / ranks_.count_on_this_machine();
+  if (config_.train.memory_check == "refuse") refuse_without_memory(estimate, available);
+  record_.estimated_resident_bytes = estimate.peak_bytes;
+  say("memory: about " + human_bytes(static_cast<uint64_t>(estimate.peak_bytes)) + ", of which " +
+      human_bytes(static_cast<uint64_t>(estimate.extra_bytes)) + " are not taken yet; " +
+      human_bytes(static_cast<uint64_t>(available)) +
+      (estimate.extra_bytes > available ? " are available, which is too little"
+                                        : " are available"));
+}
+
+void Trainer::start() {
+  make_folder(folder_.checkpoints());
+  refuse_without_room(folder_, parameters_, config_.train, progress_.step);
+  write_file_atomically(folder_.config(), to_toml(record_.config));
+  write_running_record();
+}
+
+void Trainer::resume() {
+  std::vector<std::string> problems;
+  const auto found = checkpoints_.load_latest(parameters_, &problems);
+  for (const std::string& problem : problems) {
+    say("damaged checkpoint left aside: " + problem);
+  }
+  if (!found && !problems.empty()) {
+    throw Error({.where = folder_.checkpoints(),
+                 .what = "no checkpoint can be read (" + problems.front() + ")",
+                 .expected = "",
+                 .advice = "start a new run with another --out"});
+  }
+  const RunRecord before = read_record(folder_.record());
+  if (before.fingerprint != record_.fingerprint) {
+    throw Error({.where = folder_.path,
+                 .what = before.data_hash == record_.data_hash
+                             ? "the task or config.toml changed since this run began"
+                             : "the data changed since this run began",
+                 .expected = "data " + before.data_hash + ", settings " + before.config_hash,
+                 .advice = "start a new run with another --out"});
+  }
+  if (ranks_.is_first()) remove_temporaries(folder_.path);
+  // Stopped before the first checkpoint: begin again, which is what going on means then.
+  if (found) {
+    progress_ = *found;
+    if (ranks_.is_first()) {
+      checkpoints_.repair_links(progress_);
+      refuse_without_room(folder_, parameters_, config_.train, progress_.step);
+    }
+  }
+  for (const Evaluation& evaluation : before.val_curve) {
+    if (evaluation.step <= progress_.last_eval_step) record_.val_curve.push_back(evaluation);
+  }
+  if (found) {
+    record_.train_seconds = before.train_seconds;
+    earlier_seconds_ = before.total_seconds;
+    record_.peak_resident_bytes = std::max(record_.peak_resident_bytes, before.peak_resident_bytes);
+  }
+  logged_seconds_ = record_.train_seconds;
+  logged_tokens_ = progress_.tokens;
+}
+
+}  // namespace lra::training

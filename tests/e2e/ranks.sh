@@ -1,0 +1,241 @@
+#!/usr/bin/env bash
+# One run in several processes, started by torchrun or with Slurm's variables: the same losses for any
+# number, the same bits again, and a clear end when one is lost, stopped or never comes.
+source "$(dirname "${BASH_SOURCE[0]}")/lib.bash"
+
+torchrun=$(dirname "$LRA_PYTHON")/torchrun
+if [[ ! -x $torchrun ]]; then torchrun=$(command -v torchrun) || exit 77; fi
+export OMP_NUM_THREADS=1
+unset RANK WORLD_SIZE LOCAL_RANK MASTER_ADDR MASTER_PORT TORCHELASTIC_USE_AGENT_STORE
+for name in $(compgen -e SLURM_ || true); do unset "$name"; done
+
+steps=60
+settings=(--threads 1 --quiet
+  --set task.length=128 --set train.batch_size=8 --set train.steps=$steps
+  --set train.eval_every=20 --set train.checkpoint_every=8 --set train.warmup_steps=5
+  --set train.log_every=1 --set train.eval_examples=20 --set train.eval_batch_size=4)
+
+# torchrun answers with a code of its own, so each rank leaves its code, its process and what it said.
+cat >rank.sh <<'SCRIPT'
+#!/usr/bin/env bash
+# Outlives the signal by which torchrun ends the others.
+trap : TERM
+"$LRA_PROGRAM" "$@" >"out.$RANK" 2>"err.$RANK" &
+echo $! >"pid.$RANK"
+code=0
+wait $! || code=$?
+while kill -0 "$(<"pid.$RANK")" 2>/dev/null; do wait "$(<"pid.$RANK")" && code=0 || code=$?; done
+echo "$code" >"code.$RANK"
+exit "$code"
+SCRIPT
+chmod +x rank.sh
+export LRA_PROGRAM
+
+# launch RANKS ARGUMENT...: in the background; sets `launcher`.
+launch() {
+  local count=$1
+  shift
+  rm -f {out,err,pid,code}.[0-9]*
+  "$torchrun" --no-python --standalone --nproc-per-node "$count" ./rank.sh "$@" \
+    >launcher.log 2>&1 &
+  launcher=$!
+}
+
+# expect_codes CODE...: of rank 0, 1, ... within two minutes.
+expect_codes() {
+  local rank=0 wanted
+  for _ in {1..1200}; do
+    if ! kill -0 "$launcher" 2>/dev/null; then break; fi
+    sleep 0.1
+  done
+  ! kill -0 "$launcher" 2>/dev/null || fail "the ranks did not end: $(cat err.*)"
+  wait "$launcher" || true
+  for wanted in "$@"; do
+    [[ $(cat "code.$rank" 2>/dev/null) == "$wanted" ]] ||
+      fail "rank $rank ended with $(cat "code.$rank" 2>/dev/null), not $wanted: $(cat err.* launcher.log)"
+    rank=$((rank + 1))
+  done
+}
+
+# train RANKS RUN ARGUMENT...: a whole run.
+train() {
+  local count=$1 run=$2 rank codes=()
+  shift 2
+  launch "$count" train listops transformer --out "$run" "${settings[@]}" "$@"
+  for ((rank = 0; rank < count; ++rank)); do codes+=(0); done
+  expect_codes "${codes[@]}"
+}
+
+wait_for_step() {
+  until [[ -e $1/metrics.jsonl && $(wc -l <"$1/metrics.jsonl") -ge $2 ]]; do
+    kill -0 "$launcher" 2>/dev/null || fail "$1 ended before step $2: $(cat err.* launcher.log)"
+    sleep 0.02
+  done
+}
+
+same_weights() {
+  local name
+  for name in model optimizer; do
+    same_files "$1/checkpoints/latest/$name.safetensors" "$2/checkpoints/latest/$name.safetensors"
+  done
+}
+
+# close_figures RUN RUN: every logged loss, and the test, to rounding; each step once.
+close_figures() {
+  "$LRA_PYTHON" - "$1" "$2" "$steps" <<'PYTHON' || fail "$1 and $2 have other figures"
+import json, sys
+
+def lines(run):
+    found = [json.loads(text) for text in open(run + "/metrics.jsonl")]
+    return {(line["kind"], line["step"]): line["loss"] for line in found}, len(found)
+
+(one, _), (other, count) = lines(sys.argv[1]), lines(sys.argv[2])
+assert one.keys() == other.keys() and len(other) == count, "the same lines, each once"
+assert sum(kind == "train" for kind, _ in one) == int(sys.argv[3])
+worst = max(abs(one[key] - other[key]) / abs(one[key]) for key in one)
+print(f"losses differ by {worst:.1e} at most")
+assert worst < 1e-5, f"losses differ by {worst}"
+records = [json.load(open(run + "/record.json")) for run in sys.argv[1:3]]
+for key in ("fingerprint", "tokens", "examples", "steps", "config_hash"):
+    if key == "tokens" or records[0]["config_hash"] == records[1]["config_hash"]:
+        assert records[0][key] == records[1][key], key
+PYTHON
+}
+
+make_listops data/listops 400 50 50
+export LRA_DATA=data
+expect_code 0 lra train listops transformer --out alone-4 "${settings[@]}" --set train.accumulate=4
+expect_code 0 lra train listops transformer --out alone-2 "${settings[@]}" --set train.accumulate=2
+train 2 two
+train 2 two-in-two --set train.accumulate=2
+train 4 four
+close_figures alone-2 two
+close_figures alone-4 two-in-two
+close_figures alone-4 four
+[[ $(field two/record.json provenance ranks) == 2 ]] || fail "the record does not say 2 ranks"
+! grep -q '"ranks"' alone-2/record.json || fail "the record of one process speaks of ranks"
+[[ -z $(cat out.1 err.1 out.2 err.2 out.3 err.3) ]] || fail "other ranks speak: $(cat out.[1-3] err.[1-3])"
+grep -q "done after $steps of $steps steps" out.0 || fail "rank 0 does not sum up: $(cat out.0 err.0)"
+passed "1, 2 and 4 ranks: the same samples and dropout, and the same losses to rounding"
+
+train 2 two-again
+same_weights two two-again
+passed "2 ranks again: the same bits"
+
+train 1 one-of-one --set train.accumulate=2
+same_weights alone-2 one-of-one
+passed "torchrun with one process is a plain run"
+
+launch 2 train listops transformer --data fresh --out fresh-run "${settings[@]}" \
+  --set task.num_train=200 --set task.num_val=20 --set task.num_test=20 --set train.steps=2
+expect_codes 0 0
+passed "two ranks without data make it once"
+
+launch 2 train listops transformer --out killed "${settings[@]}" --rank-timeout 60
+wait_for_step killed 6
+began=$SECONDS
+kill -KILL "$(<pid.1)"
+expect_codes 74
+[[ $((SECONDS - began)) -lt 60 ]] || fail "the end took $((SECONDS - began)) s"
+[[ $(wc -l <err.0) == 1 ]] || fail "not one line: $(cat err.0)"
+grep -q "rank 0 of 2: rank 1 was lost after step [0-9]*; go on with lra train --resume killed" err.0 ||
+  fail "the loss is not said: $(cat err.0)"
+[[ $(field killed/record.json status) == stopped ]] || fail "the record does not say stopped"
+saved=$(readlink killed/checkpoints/latest)
+[[ $saved == "step_$(field killed/record.json steps)" ]] || fail "the last step is not saved: $saved"
+launch 2 train --resume killed --threads 1 --quiet
+expect_codes 0 0
+same_weights two killed
+passed "kill -9 of one rank: rank 0 saves and says it, and the resumed run has the same bits"
+
+launch 2 train listops transformer --out first-killed "${settings[@]}" --rank-timeout 60
+wait_for_step first-killed 6
+kill -KILL "$(<pid.0)"
+expect_codes 137 74
+grep -q "rank 1 of 2: rank 0 was lost" err.1 || fail "the loss is not said: $(cat err.1)"
+launch 2 train --resume first-killed --threads 1 --quiet
+expect_codes 0 0
+same_weights two first-killed
+passed "kill -9 of rank 0: the run resumes from its last checkpoint to the same bits"
+
+for who in 0 1 torchrun; do
+  launch 2 train listops transformer --out "stopped-$who" "${settings[@]}"
+  wait_for_step "stopped-$who" 6
+  if [[ $who == torchrun ]]; then kill -TERM "$launcher"; else kill -TERM "$(<"pid.$who")"; fi
+  expect_codes 3 3
+  [[ $(field "stopped-$who/record.json" status) == stopped ]] ||
+    fail "stopped-$who: the record does not say stopped"
+done
+launch 2 train --resume stopped-1 --threads 1 --quiet
+expect_codes 0 0
+same_weights two stopped-1
+passed "SIGTERM to one rank, or to torchrun, saves and ends all with 3"
+
+launch 4 train --resume stopped-0 --threads 1 --quiet
+expect_codes 0 0 0 0
+[[ $(field stopped-0/record.json status) == done ]] || fail "not done"
+[[ $(field stopped-0/record.json fingerprint) == "$(field two/record.json fingerprint)" ]] ||
+  fail "another number of ranks changes the fingerprint"
+expect_code 2 lra reproduce two --quiet
+grep -q "was made by 2 processes" err || fail "reproduce does not say why: $(cat err)"
+passed "another number of ranks goes on"
+
+# The line is clear, names the variable, and nothing is left behind.
+refused() {
+  local text=$1
+  shift
+  expect_code 2 env "$@" "$LRA_PROGRAM" train listops transformer --out bad "${settings[@]}"
+  [[ $(wc -l <err) == 1 ]] && grep -q "$text" err || fail "$*: $(cat err)"
+  [[ ! -e bad ]] || fail "$*: a folder is left behind"
+}
+refused "RANK: is 'x'" RANK=x WORLD_SIZE=2
+refused "RANK: is 2 and WORLD_SIZE 2" RANK=2 WORLD_SIZE=2
+refused "WORLD_SIZE: is not set" RANK=0
+refused "MASTER_PORT: is not set" RANK=0 WORLD_SIZE=2 MASTER_ADDR=127.0.0.1
+refused "SLURM_PROCID: is '-1'" SLURM_PROCID=-1 SLURM_NTASKS=2 SLURM_STEP_ID=0 SLURM_JOB_ID=1
+launch 2 train listops transformer --out bad "${settings[@]}" --set train.batch_size=7
+expect_codes 2 2
+grep -q "train.batch_size: 7 examples for 2 processes" err.0 || fail "unclear: $(cat err.0)"
+passed "bad variables and a batch that cannot be shared: one line, exit code 2"
+
+port=$("$LRA_PYTHON" -c '
+import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
+expect_code 74 env RANK=0 WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT="$port" "$LRA_PROGRAM" \
+  train listops transformer --out lonely "${settings[@]}" --rank-timeout 2
+grep -q "rank 0 of 2: did not come within 2 s: rank 1" err || fail "unclear: $(cat err)"
+expect_code 74 env RANK=1 WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT="$port" "$LRA_PROGRAM" \
+  train listops transformer --out lonely "${settings[@]}" --rank-timeout 2
+grep -q "rank 1 of 2: cannot reach rank 0 at 127.0.0.1 port $port within 2 s" err || fail "unclear: $(cat err)"
+[[ ! -e lonely ]] || fail "a run that did not begin left a folder"
+passed "a rank that does not come: said after --rank-timeout"
+
+port=$((port + 1))
+for rank in 0 1; do
+  env RANK=$rank WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT="$port" "$LRA_PROGRAM" train listops \
+    transformer --out hung "${settings[@]}" --set train.steps=100000 --rank-timeout 3 2>"err.$rank" &
+  tasks[rank]=$!
+done
+launcher=${tasks[0]}
+wait_for_step hung 6
+kill -STOP "${tasks[1]}"
+code=0
+wait "${tasks[0]}" || code=$?
+kill -KILL "${tasks[1]}"
+{ wait "${tasks[1]}"; } 2>/dev/null || true  # bash would report the kill
+[[ $code == 74 ]] && grep -q "rank 0 of 2: rank 1 did not answer within 3 s after step" err.0 ||
+  fail "a rank that hangs: $code, $(cat err.0)"
+passed "a rank that hangs: said after --rank-timeout"
+
+# As two tasks of a step of srun see it.
+slurm=(SLURM_JOB_ID=$((RANDOM + 1)) SLURM_STEP_ID=0 SLURM_NTASKS=2 SLURM_NNODES=1 SLURM_NODELIST=here)
+for rank in 0 1; do
+  env "${slurm[@]}" SLURM_PROCID=$rank SLURM_LOCALID=$rank "$LRA_PROGRAM" \
+    train listops transformer --out by-slurm "${settings[@]}" >"out.$rank" 2>"err.$rank" &
+  tasks[rank]=$!
+done
+for rank in 0 1; do wait "${tasks[rank]}" || fail "task $rank: $(cat "err.$rank")"; done
+same_weights two by-slurm
+expect_code 0 env SLURM_JOB_ID=1 SLURM_NTASKS=1 SLURM_PROCID=0 SLURM_LOCALID=0 "$LRA_PROGRAM" \
+  train listops transformer --out in-a-job "${settings[@]}" --set train.accumulate=2
+same_weights alone-2 in-a-job
+passed "a step of Slurm with two tasks, and a job of one task"
