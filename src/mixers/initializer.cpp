@@ -5,28 +5,26 @@
 #include "base/rng.h"
 
 namespace lra::mixers {
-namespace {
 
 // Fills a new tensor with draw(stream), one stream per tensor.
 template <typename Draw>
-at::Tensor filled(at::IntArrayRef shape, uint64_t key, Draw draw) {
-  at::Tensor t = at::empty(shape, at::kFloat);
-  RandomStream stream(key);
+at::Tensor Initializer::filled(at::IntArrayRef shape, Draw draw) {
+  RandomStream stream(next_key());
+  at::Tensor t = at::empty(shape, at::TensorOptions(at::kFloat).device(device_));
+  if (t.is_meta()) return t;
   float* data = t.mutable_data_ptr<float>();
   for (int64_t i = 0; i < t.numel(); ++i) data[i] = static_cast<float>(draw(stream));
   return t;
 }
 
-}  // namespace
-
 uint64_t Initializer::next_key() { return derive_key(seed_, RandomUse::kWeights, count_++); }
 
 at::Tensor Initializer::normal(at::IntArrayRef shape, double deviation) {
-  return filled(shape, next_key(), [&](RandomStream& s) { return deviation * s.normal(); });
+  return filled(shape, [&](RandomStream& s) { return deviation * s.normal(); });
 }
 
 at::Tensor Initializer::uniform(at::IntArrayRef shape, double limit) {
-  return filled(shape, next_key(), [&](RandomStream& s) { return limit * (2 * s.uniform() - 1); });
+  return filled(shape, [&](RandomStream& s) { return limit * (2 * s.uniform() - 1); });
 }
 
 at::Tensor Initializer::xavier(int64_t rows, int64_t columns) {
@@ -36,7 +34,7 @@ at::Tensor Initializer::xavier(int64_t rows, int64_t columns) {
 at::Tensor Initializer::lecun(int64_t rows, int64_t columns) {
   // A standard normal cut at +-2 has deviation 0.87962566.
   const double deviation = std::sqrt(1.0 / static_cast<double>(columns)) / 0.87962566103423978;
-  return filled({rows, columns}, next_key(), [&](RandomStream& s) {
+  return filled({rows, columns}, [&](RandomStream& s) {
     double x = s.normal();
     while (std::abs(x) > 2) x = s.normal();
     return deviation * x;

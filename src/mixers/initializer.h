@@ -10,10 +10,12 @@ namespace lra::mixers {
 
 class Initializer {
  public:
-  explicit Initializer(uint64_t seed) : seed_(seed) {}
+  // On the device `meta` tensors have shapes alone: for counting what would not fit.
+  explicit Initializer(uint64_t seed, at::Device device = at::kCPU)
+      : seed_(seed), device_(device) {}
 
-  at::Tensor zeros(at::IntArrayRef shape) { return at::zeros(shape); }
-  at::Tensor ones(at::IntArrayRef shape) { return at::ones(shape); }
+  at::Tensor zeros(at::IntArrayRef shape) { return at::zeros(shape, device_); }
+  at::Tensor ones(at::IntArrayRef shape) { return at::ones(shape, device_); }
   // N(0, deviation^2).
   at::Tensor normal(at::IntArrayRef shape, double deviation);
   // Uniform in [-limit, limit).
@@ -28,7 +30,11 @@ class Initializer {
   uint64_t next_key();
 
  private:
+  template <typename Draw>
+  at::Tensor filled(at::IntArrayRef shape, Draw draw);
+
   uint64_t seed_;
+  at::Device device_;
   uint32_t count_ = 0;
 };
 

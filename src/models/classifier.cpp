@@ -16,7 +16,7 @@ SequenceClassifier::SequenceClassifier(const TaskShape& shape, const ModelConfig
       pooling_(config.pooling),
       pair_features_(shape.num_towers == 2 ? config.pair_features : "") {
   LRA_CHECK_LE(shape.num_towers, 2);
-  mixers::Initializer init(seed);
+  mixers::Initializer init(seed, execution.device);
   const int64_t max_positions = shape.length + (has_cls_ ? kClsPositions : 0);
   embedding_ = register_module(
       "embedding", std::make_shared<Embedding>(config, shape.vocabulary, max_positions, init));

@@ -25,6 +25,7 @@ struct Execution {
   // What embedding and encoder hand on, float32 or bfloat16; parameters, pooled vectors and logits
   // are float32.
   at::ScalarType activations = at::kFloat;
+  at::Device device = at::kCPU;  // of the parameters; meta: a model that is only counted
   bool recompute = false;  // activations of encoder blocks again in the backward pass: same bits
 };
 

@@ -73,7 +73,7 @@ std::string changed_setting(const RunConfig& run) {
 }  // namespace
 
 int64_t count_parameters(const RunConfig& run) {
-  return run.make_model(run.make_task()->shape()).num_parameters();
+  return run.make_model(run.make_task()->shape(), at::kMeta).num_parameters();
 }
 
 Fairness judge(const RunConfig& run) {

@@ -63,6 +63,11 @@ TEST(Fairness, SetsARunApartThatChangesTheSettingOfItsPreset) {
   }
 }
 
+TEST(Fairness, CountsAModelThatWouldNotFit) {
+  const RunConfig run = resolve_run("pathfinder256", "synthesizer", "release", 0, {}, {});
+  EXPECT_GT(count_parameters(run), int64_t{10'000'000'000});
+}
+
 TEST(Fairness, LeavesOutWhatHasNoEffect) {
   EXPECT_EQ(judge(release("linear_transformer", {"model.attention_dropout=0.7"})).division, kFair);
   EXPECT_EQ(judge(release("local", {"model.attention_dropout=0.7"})).division, kFree);

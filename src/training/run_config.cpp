@@ -167,9 +167,10 @@ std::unique_ptr<tasks::Task> RunConfig::make_task() const {
   return task_spec().make(task_settings);
 }
 
-models::SequenceClassifier RunConfig::make_model(const TaskShape& shape) const {
+models::SequenceClassifier RunConfig::make_model(const TaskShape& shape, at::Device device) const {
   const models::Execution execution{
       .activations = train.precision == "bf16" ? at::kBFloat16 : at::kFloat,
+      .device = device,
       .recompute = train.recompute};
   return {shape, model_config, mixer_spec(), mixer_settings, seed, execution};
 }

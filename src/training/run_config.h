@@ -28,7 +28,8 @@ struct RunConfig {
   const mixers::MixerSpec& mixer_spec() const;
   std::unique_ptr<tasks::Task> make_task() const;
   // The model of this run for a task of `shape`, with the weights of its seed.
-  models::SequenceClassifier make_model(const TaskShape& shape) const;
+  // On the device `meta` parameters have shapes alone.
+  models::SequenceClassifier make_model(const TaskShape& shape, at::Device device = at::kCPU) const;
 
   // [run] task, model, preset, seed; [task]; [model]; [mixer]; [train]: what config.toml of a run
   // holds.
