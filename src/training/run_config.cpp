@@ -118,6 +118,23 @@ void merge_model_layers(ConfigTable& settings, const std::string& model, const s
   merge_section(settings, section(of_preset, task.c_str()));
 }
 
+// Under a causal mixer the first place of a sequence sees itself alone.
+void refuse_blind_readout(const RunConfig& run) {
+  const auto is_set = [&](const char* key) {
+    const ConfigValue* found = run.mixer_settings.find(key);
+    const bool* value = found ? std::get_if<bool>(&found->value) : nullptr;
+    return value && *value;
+  };
+  const std::string& pooling = run.model_config.pooling;
+  if (!is_set("causal") || is_set("global_first")) return;
+  if (pooling != "cls" && pooling != "first") return;
+  throw Error({.where = "mixer.causal",
+               .what = "the classifier reads the first place (model.pooling = '" + pooling +
+                       "'), which sees no other token",
+               .expected = "another pooling",
+               .advice = "add --set model.pooling=mean"});
+}
+
 RunConfig from_sections(const std::string& task, const std::string& model,
                         const std::string& preset, uint64_t seed, const ConfigTable& settings) {
   RunConfig run{.task = task,
@@ -141,22 +158,6 @@ RunConfig from_sections(const std::string& task, const std::string& model,
   run.mixer_settings = filled(section(settings, "mixer"), run.mixer_spec().describe());
   refuse_blind_readout(run);
   return run;
-}
-
-// Under a causal mixer the first place of a sequence sees itself alone.
-void refuse_blind_readout(const RunConfig& run) {
-  const auto is_set = [&](const char* key) {
-    const ConfigValue* found = run.mixer_settings.find(key);
-    return found && found->value == ConfigValue{true, ""}.value;
-  };
-  const std::string& pooling = run.model_config.pooling;
-  if (!is_set("causal") || is_set("global_first")) return;
-  if (pooling != "cls" && pooling != "first") return;
-  throw Error({.where = "mixer.causal",
-               .what = "the classifier reads the first place (model.pooling = '" + pooling +
-                       "'), which sees no other token",
-               .expected = "another pooling",
-               .advice = "add --set model.pooling=mean"});
 }
 
 }  // namespace

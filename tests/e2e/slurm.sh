@@ -125,6 +125,22 @@ tasks_of_srun() {
   passed "srun -n 2 numbers its processes"
 }
 
+# Two processes that srun starts train one run: the weights of one process with as many micro-batches.
+ranks_of_srun() {
+  local set train=(train listops linear_transformer --data "$data" --threads 1)
+  for set in task.length=64 task.num_train=64 task.num_val=16 task.num_test=16 model.layers=1 \
+    model.heads=2 model.embed_dim=16 model.qkv_dim=16 model.mlp_dim=16 train.steps=6 train.batch_size=4 \
+    train.warmup_steps=2 train.eval_every=3 train.eval_examples=8 train.test_examples=8; do
+    train+=(--set "$set")
+  done
+  srun -n 2 "$LRA_PROGRAM" "${train[@]}" --out two-ranks >out 2>err || fail "srun: $(cat err)"
+  lra "${train[@]}" --out one-rank --set train.accumulate=2 >out 2>err || fail "one process: $(cat err)"
+  [[ $(field two-ranks/record.json provenance ranks) == 2 ]] || fail "the record does not say 2 ranks"
+  [[ $(field two-ranks/record.json weights_hash) == "$(field one-rank/record.json weights_hash)" ]] ||
+    fail "two processes of srun end with other weights than one"
+  passed "srun -n 2 lra train"
+}
+
 # What is refused costs one line, and nothing is submitted.
 refused() {
   local line="$1"
@@ -233,6 +249,7 @@ start_cluster MaxArraySize=3
 tasks_of_srun
 refusals
 four_runs
+ranks_of_srun
 disturbed_runs
 end_cluster
 [[ -z $(find "$cluster" -name '*.pid') ]] || fail "a daemon did not end: $(ls "$cluster")"
