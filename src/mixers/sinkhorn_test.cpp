@@ -15,6 +15,10 @@ double number(const OracleInput& in, const char* name) {
   return std::get<double>(in.config.find(name)->value);
 }
 
+int64_t block_of(const OracleInput& in) {
+  return std::min(setting(in, "block"), in.shape.max_length);
+}
+
 // A block's logits over all blocks to a soft permutation, rows and columns divided by their sums.
 Tensor doubly_stochastic(const Tensor& logits_NN, int64_t iterations) {
   Tensor s = logits_NN.exp();
@@ -42,7 +46,7 @@ Tensor gumbel(int64_t blocks, uint64_t key, int64_t plane) {
 // for padding, which is all that follows the first `valid` tokens.
 Tensor sorting_matrix(const OracleInput& in, const Tensor& k, int64_t b, int64_t h, int64_t valid,
                       bool noise) {
-  const int64_t block = setting(in, "block"), all = k.size(0) / block;
+  const int64_t block = block_of(in), all = k.size(0) / block;
   const int64_t blocks = (valid + block - 1) / block;
   if (blocks == 0) return at::zeros({k.size(0), k.size(0)}, at::kDouble);
   const Tensor sums_NE = k.narrow(0, 0, blocks * block).view({blocks, block, -1}).sum(1);
@@ -56,7 +60,7 @@ Tensor sorting_matrix(const OracleInput& in, const Tensor& k, int64_t b, int64_t
 
 // Query i sees the sorted rows of its block where some block has a token, and its own block.
 Tensor allowed_pairs(const OracleInput& in, int64_t padded) {
-  const int64_t batch = in.x_BLD.size(0), length = in.x_BLD.size(1), block = setting(in, "block");
+  const int64_t batch = in.x_BLD.size(0), length = in.x_BLD.size(1), block = block_of(in);
   Tensor allowed = at::zeros({batch, 1, length, 2 * padded}, at::kBool);
   for (int64_t b = 0; b < batch; ++b) {
     const int64_t valid = in.valid_BL[b].sum().item<int64_t>();
@@ -71,7 +75,7 @@ Tensor allowed_pairs(const OracleInput& in, int64_t padded) {
 
 // Valid tokens must be a prefix.
 Tensor definition(const OracleInput& in, bool noise) {
-  const int64_t length = in.x_BLD.size(1), block = setting(in, "block");
+  const int64_t length = in.x_BLD.size(1), block = block_of(in);
   const int64_t padded = (length + block - 1) / block * block;
   const auto into_blocks = [&](int64_t part) {
     const Tensor x = heads_of(in, "qkv.weight", part) * in.valid_BL.unsqueeze(-1).unsqueeze(-1);

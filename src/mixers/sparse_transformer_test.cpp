@@ -175,8 +175,9 @@ TEST(SparseTransformer, TakesTheStrideFromTheMaximumLength) {
   expect_same(settings("fixed", 0, 3, false, true), settings("fixed", 6, 3, false, true), 43);
 }
 
-TEST(SparseTransformer, CutsTheSummaryToTheStride) {
-  expect_same(settings("fixed", 5, 50, true, false), settings("fixed", 5, 5, true, false), 30);
+TEST(SparseTransformer, RefusesASummaryLongerThanTheStride) {
+  const Conformance conformance = conformance_of(settings("fixed", 5, 6, true, false));
+  EXPECT_THROW(tested(conformance, 8).make(at::kFloat), Error);
 }
 
 TEST(SparseTransformer, RefusesAnUnknownPattern) {
