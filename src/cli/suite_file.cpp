@@ -37,6 +37,16 @@ std::vector<T> take_list(ConfigTable& table, const char* key, const std::string&
   return values;
 }
 
+void refuse_negative_seeds(const std::vector<int64_t>& seeds, const std::string& file) {
+  for (const int64_t seed : seeds) {
+    if (seed >= 0) continue;
+    throw Error({.where = file,
+                 .what = "seeds holds " + std::to_string(seed),
+                 .expected = "0 or more",
+                 .advice = ""});
+  }
+}
+
 ConfigTable take_table(ConfigTable& table, const std::string& key) {
   const ConfigTable taken = table.table(key);
   table.erase(key);
@@ -51,6 +61,7 @@ Suite read_suite(const std::string& file) {
   suite.tasks = take_list<std::string>(table, "tasks", file);
   suite.models = take_list<std::string>(table, "models", file);
   suite.seeds = take_list<int64_t>(table, "seeds", file);
+  refuse_negative_seeds(suite.seeds, file);
   if (suite.models == std::vector<std::string>{"all"}) suite.models = mixers::mixer_names();
   suite.common = take_table(table, "set");
   for (const std::string& task : suite.tasks) suite.by_task[task] = take_table(table, task);

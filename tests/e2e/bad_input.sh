@@ -81,6 +81,8 @@ settings() {
   refuse 2 "3 heads do not divide qkv_dim" "${train[@]}" model.heads=3
   refuse 2 "dropout is 1.*< 1" "${train[@]}" model.dropout=1.0
   refuse 2 "mixer.rank" "${train[@]}" mixer.rank=4
+  refuse 2 "mixer.causal.*sees no other token.*pooling=mean" train listops reformer --data data \
+    --out new --set mixer.causal=true
   refuse 2 "5 micro-batches of 4.*train.batch_size" "${train[@]}" train.accumulate=5 \
     --set train.batch_size=4
   refuse 2 "train.epochs.*train.examples" "${train[@]}" train.epochs=1 --set train.examples=9
@@ -258,6 +260,8 @@ suite_files() {
   refuse 2 "suite.toml:1.*tasks is not a list" "${run[@]}"
   suite $'tasks = ["listops"]\nmodels = ["local"]\nseeds = ["a"]'
   refuse 2 "suite.toml:3.*seeds.*wrong type" "${run[@]}"
+  suite $'tasks = ["listops"]\nmodels = ["local"]\nseeds = [0, -1]'
+  refuse 2 "suite.toml.*seeds holds -1" "${run[@]}"
   suite $'tasks = ["listops"]\nmodels = []\nseeds = [0]'
   refuse 2 "suite.toml:2.*models" "${run[@]}"
   suite $'tasks = ["listops"]\nmodels = ["lokal"]\nseeds = [0]'
@@ -269,6 +273,27 @@ suite_files() {
   suite "$lists"$'\n[bench'
   refuse 2 "suite.toml:4" "${run[@]}"
   section "suite files"
+}
+
+mixer_runs() {
+  "$LRA_PYTHON" - <<'PYTHON'
+import json, struct
+
+header = json.dumps({"x": {"dtype": "F32", "shape": [1, 2, 2], "data_offsets": [0, 16]}}).encode()
+header += b" " * (-len(header) % 8)
+for name, last in (("x", 4.0), ("nan", float("nan"))):
+    with open(f"work/{name}.safetensors", "wb") as file:
+        file.write(struct.pack("<Q", len(header)) + header + struct.pack("<4f", 1, 2, 3, last))
+PYTHON
+  local run=(mixer run local --in x.safetensors)
+  refuse 2 "nan.safetensors.*'x'.*not finite" mixer run local --in nan.safetensors --out new
+  refuse 2 "x.safetensors is the file that is read" "${run[@]}" --out x.safetensors
+  refuse 2 "mixer.block is 9223372036854775807" "${run[@]}" --out new \
+    --set mixer.block=9223372036854775807
+  refuse 2 "max-length" "${run[@]}" --out new --max-length 1000000000
+  refuse 2 "mixer.summary.*at most mixer.stride" mixer run sparse_transformer --in x.safetensors \
+    --out new --set mixer.stride=4
+  section "mixer run"
 }
 
 full_disk() {
@@ -303,4 +328,5 @@ official_files
 hostile_archives
 run_folders
 suite_files
+mixer_runs
 full_disk
