@@ -20,8 +20,8 @@ enum class StartedBy { kUser, kBatchSystem };
 // ignored SIGHUP stays ignored, as `nohup` wants it.
 void install_stop_handlers(StartedBy by);
 
-// For work that has nothing to save: SIGINT, SIGTERM and SIGHUP end the process, at once when a stop
-// was asked for already.
+// For work that has nothing to save: SIGINT, SIGTERM and SIGHUP end the process, at once when a
+// stop was asked for already.
 void end_at_first_signal();
 
 // The signal that asked to stop, or 0. Costs one relaxed load.

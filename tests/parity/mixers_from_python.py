@@ -192,7 +192,7 @@ CASES = {
     "transformer": [{}],
     "local": [{"block": 8}, {"block": 50}, {"block": 8, "groups": "strided"},
               {"block": 50, "groups": "strided"}],
-    "sparse_transformer": [{"summary": 2}, {"stride": 5, "causal": True, "global_first": True},
+    "sparse_transformer": [{"summary": 2}, {"stride": 5, "summary": 5, "causal": True, "global_first": True},
                            {"stride": 5, "summary": 3, "causal": True},
                            {"pattern": "strided", "global_first": True},
                            {"pattern": "strided", "stride": 5, "causal": True}],
