@@ -25,7 +25,7 @@ def words(model, lengths, threads):
     line = ["bench", "--task", "listops", "--preset", "paper", "--models", model, "--lengths",
             ",".join(map(str, lengths)), "--batch", 1, "--windows", 1, "--window-seconds", 0,
             "--threads", threads]
-    return line + [word for setting in SETTINGS for word in ("--set", setting)]
+    return line + tables.set_words(SETTINGS)
 
 
 def measure(model, threads):

@@ -33,14 +33,8 @@ def settings_of(task):
 def train(task, model, a):
     """The run's record, from the work folder when it is there."""
     folder = a.work / f"{task}-{model}"
-    record = folder / "record.json"
-    if not record.exists() or json.loads(record.read_text())["status"] != "done":
-        words = ["train", task, model, "--preset", "small", "--data", a.data, "--out", folder,
-                 "--threads", a.threads]
-        resume = ["train", "--resume", folder, "--data", a.data, "--threads", a.threads]
-        sets = [word for setting in settings_of(task) for word in ("--set", setting)]
-        tables.run_json(resume if record.exists() else words + sets)
-    return json.loads(record.read_text()), folder
+    words = [task, model, "--preset", "small", *tables.set_words(settings_of(task))]
+    return tables.finished_run(folder, words, a), folder
 
 
 def cell(task, model, a):

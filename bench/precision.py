@@ -24,16 +24,9 @@ T_95 = 4.303
 
 def train(task, model, precision, seed, a):
     """The record of a run, from the work folder when it is there."""
-    folder = a.work / f"{task}-{model}-{precision}-s{seed}"
-    record = folder / "record.json"
-    if not record.exists():
-        sets = [f"train.precision={precision}", *CASES[task, model]]
-        tables.run_json(["train", task, model, "--preset", "small", "--data", a.data, "--out", folder,
-                         "--threads", a.threads, "--seed", seed,
-                         *(word for each in sets for word in ("--set", each))])
-    elif json.loads(record.read_text())["status"] != "done":
-        tables.run_json(["train", "--resume", folder, "--data", a.data, "--threads", a.threads])
-    return json.loads(record.read_text())
+    sets = tables.set_words((f"train.precision={precision}", *CASES[task, model]))
+    return tables.finished_run(a.work / f"{task}-{model}-{precision}-s{seed}",
+                               [task, model, "--preset", "small", "--seed", seed, *sets], a)
 
 
 def row(task, model, records):

@@ -37,8 +37,8 @@ def words_of(shape, steps, threads, folder):
             "train.memory_check": '"off"'}
     line = [tables.program(), "train", "text", "transformer", "--preset", preset, "--data",
             folder / "data", "--out", folder / "run", "--threads", threads, "--quiet"]
-    return [str(word) for word in line] + [
-        word for key, value in sets.items() for word in ("--set", f"{key}={value}")]
+    return [str(word) for word in line] + tables.set_words(
+        f"{key}={value}" for key, value in sets.items())
 
 
 def environments(ranks, threads):

@@ -24,6 +24,22 @@ def run_json(words):
     return json.loads(done.stdout)
 
 
+def set_words(settings):
+    """Of "KEY=VALUE" texts, the words of a command."""
+    return [word for setting in settings for word in ("--set", setting)]
+
+
+def finished_run(folder, words, a):
+    """The record of `lra train WORDS --out folder`: one that is done is not made again, one that was
+    stopped goes on. `a` has data and threads."""
+    record, common = folder / "record.json", ("--data", a.data, "--threads", a.threads)
+    if not record.exists():
+        run_json(["train", *words, "--out", folder, *common])
+    elif json.loads(record.read_text())["status"] != "done":
+        run_json(["train", "--resume", folder, *common])
+    return json.loads(record.read_text())
+
+
 def markdown(header, rows):
     """A Markdown table; every column but the first is right-aligned."""
     lines = ["| " + " | ".join(header) + " |", "| --- |" + " ---: |" * (len(header) - 1)]

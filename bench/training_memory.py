@@ -51,8 +51,7 @@ def train(model, shape, memory_check, folder, threads):
         sets["task.validation"] = '"heldout"'
     words = ["train", task, model, "--preset", preset, "--data", folder / "data", "--out",
              folder / f"{model}-{task}-{preset}-{length}-{memory_check}", "--threads", threads]
-    return tables.run_json(
-        words + [word for key, value in sets.items() for word in ("--set", f"{key}={value}")])
+    return tables.run_json(words + tables.set_words(f"{key}={value}" for key, value in sets.items()))
 
 
 def estimate(model, shape, folder, threads):

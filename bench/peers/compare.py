@@ -79,7 +79,7 @@ class Peer:
 
 
 def lra_words(row, peer, length, a):
-    sets = [word for s in lra_settings(row, peer, length) for word in ("--set", s)]
+    sets = tables.set_words(lra_settings(row, peer, length))
     return ["bench", "--task", "text", "--preset", "release", "--models", row["model"], "--lengths",
             length, "--batch", 4, "--mode", a.mode, "--dtype", a.dtype, "--windows", 1, "--window-seconds", a.window_seconds,
             "--threads", a.threads, *sets]

@@ -111,7 +111,7 @@ Measurement measure(const training::RunConfig& run, const EfficiencyOptions& opt
                 .peak_tensor_bytes = peak_tensor_bytes,
                 .warning = windows.warning()};
   m.model_flops = (options.train ? 3 : 1) * options.batch *
-                  forward_flops(bench.model(), random_batch(shape, 1).input);
+                  forward_flops(bench.model(), random_tokens(shape, 1));
   m.gemm_flops_per_s = gemm_flops_per_s(run.train.precision == "bf16");
   if (options.data_root) m.pipeline_steps_per_s = pipeline_speed(run, shape, options, bench);
   return m;

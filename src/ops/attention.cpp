@@ -329,23 +329,6 @@ PartialAttention partial_attention(const Tensor& q, const Tensor& k, const Tenso
   return {out, logsumexp};
 }
 
-Tensor merge_attention(const std::vector<PartialAttention>& parts) {
-  std::vector<Tensor> logsumexps;
-  for (const PartialAttention& part : parts) logsumexps.push_back(part.logsumexp_BHL);
-  const Tensor all_NBHL = at::stack(logsumexps);
-  const Tensor most = all_NBHL.detach().amax(0);
-  // Where no part saw a key every weight is exp(-infinity - 0) = 0.
-  const Tensor shares_NBHL = (all_NBHL - most.masked_fill(most.isinf(), 0)).exp();
-  const Tensor sum_BHL = shares_NBHL.sum(0).masked_fill(most.isinf(), 1);
-  const Tensor weights_NBLH1 =
-      beside((shares_NBHL / sum_BHL).transpose(2, 3).unsqueeze(-1), parts[0].out_BLHE);
-  Tensor out = parts[0].out_BLHE * weights_NBLH1[0];
-  for (size_t n = 1; n < parts.size(); ++n) {
-    out = out + parts[n].out_BLHE * weights_NBLH1[static_cast<int64_t>(n)];
-  }
-  return out;
-}
-
 Tensor packed_attention(const Tensor& qkv, const AttentionPattern& pattern,
                         const AttentionMask& mask, const AttentionDropout& dropout, double scale) {
   static const auto op =
@@ -353,14 +336,6 @@ Tensor packed_attention(const Tensor& qkv, const AttentionPattern& pattern,
   const Options o = options_of(pattern, mask, dropout, scale);
   return op.call(qkv, o.key_mask, o.query_mask, o.offsets, o.key_blocks, o.runs, o.sizes, o.scale,
                  o.rate, o.key);
-}
-
-AttentionPattern diagonal_pattern(int64_t length, int64_t block) {
-  const int64_t num_blocks = (length + block - 1) / block;
-  return {.offsets = at::arange(num_blocks + 1, at::kLong),
-          .key_blocks = at::arange(num_blocks, at::kInt),
-          .query_block = block,
-          .key_block = block};
 }
 
 #define LRA_ATTENTION_SCHEMA                                                       \

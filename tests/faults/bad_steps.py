@@ -24,7 +24,7 @@ import tempfile
 import numpy
 from safetensors.numpy import load_file
 
-from shared import result
+from shared import result, runs
 
 PROGRAM = os.path.realpath(os.environ["LRA_PROGRAM"])
 MARK = "~"
@@ -186,19 +186,13 @@ class Trial:
             self.expect_finite(run, limit, f"update, {policy}")
 
 
-def models():
-    """The names of all models."""
-    listed = subprocess.run([PROGRAM, "list", "models", "--json"], check=True, capture_output=True)
-    return [row["name"] for row in json.loads(listed.stdout)["models"]]
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--build", default=os.path.dirname(PROGRAM))
     arguments = parser.parse_args()
     os.environ.setdefault("OMP_NUM_THREADS", "1")
-    names = ["transformer", "reformer", "performer"] if arguments.quick else models()
+    names = ["transformer", "reformer", "performer"] if arguments.quick else runs.models()
     totals = {}
     for model in names:
         with tempfile.TemporaryDirectory() as root:

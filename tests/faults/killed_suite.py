@@ -20,6 +20,7 @@ import tempfile
 import time
 
 from shared import result, runs
+from shared.tiny_run import report
 
 TIMEOUT_S = 600
 SUITE = """name = "killed"
@@ -131,17 +132,15 @@ def main():
     steps, kills = (20, 2) if quick else (40, 5)
     with tempfile.TemporaryDirectory() as folder:
         problems = trial(pathlib.Path(folder), arguments, models, tasks, seeds, steps, kills)
-    for problem in problems:
-        print("FAILED:", problem, file=sys.stderr)
     if not quick:
         figures = {"models": len(models), "tasks": tasks, "seeds": seeds, "steps": steps, "kills": kills,
-                   "of them with the runs": kills // 2, "runs compared": len(models) * 4,
+                   "of them with the runs": kills // 2, "runs compared": len(models) * len(tasks) * len(seeds),
                    "differences": len(problems), "command": "LRA_PROGRAM=build/lra python3 "
                    "tests/faults/killed_suite.py", "machine": result.machine(),
                    "revision": result.revision()}
         path = result.ROOT / "docs" / "results" / "killed_suite.json"
         path.write_text(json.dumps(figures, indent=2) + "\n", encoding="utf-8")
-    return 1 if problems else 0
+    return report(problems)
 
 
 if __name__ == "__main__":

@@ -9,25 +9,15 @@ those of an undisturbed run. --quick takes two models and records nothing; the f
 writes docs/results/scorecard/14-preemptions.json.
 """
 import argparse
-import json
 import random
 import signal
-import subprocess
 import sys
 import tempfile
 
-from shared import result
-from shared.tiny_run import ENVIRONMENT, PROGRAM, Run, make_data, report
+from shared import result, runs
+from shared.tiny_run import Run, make_data, report
 
 PREEMPTIONS, STEPS = 5, 120
-
-
-def models():
-    """Names of all models."""
-    done = subprocess.run([PROGRAM, "list", "models", "--json"], capture_output=True, check=True,
-                          env=ENVIRONMENT)
-    found = json.loads(done.stdout)
-    return [model["name"] for model in (found["models"] if isinstance(found, dict) else found)]
 
 
 # Signal and environment.
@@ -73,7 +63,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--quick", action="store_true")
     quick = parser.parse_args().quick
-    chosen, problems, chance = models(), [], random.Random(14)
+    chosen, problems, chance = runs.models(), [], random.Random(14)
     if quick:
         chosen = [chosen[0], chosen[-1]]
     with tempfile.TemporaryDirectory() as root:
