@@ -13,6 +13,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/launch_environment.h"
 #include "base/stop_flag.h"
 
 extern char** environ;
@@ -98,11 +99,22 @@ pid_t spawn(const std::vector<std::string>& arguments, int output) {
 
 }  // namespace
 
+void refuse_ranks() {
+  const Launch launch = launch_of_this_process();
+  if (launch.num_ranks == 1) return;
+  throw Error(
+      {.where = launch.name(),
+       .what = "this command starts processes of its own and cannot be one of several ranks",
+       .expected = "'lra train', the command that several processes can share",
+       .advice = "start it once, without torchrun or srun"});
+}
+
 Children::~Children() {
   for (const Child& child : children_) ::close(child.output_fd);
 }
 
 void Children::start(size_t id, const std::vector<std::string>& arguments) {
+  refuse_ranks();
   Pipe pipe;
   const pid_t process = spawn(arguments, pipe.write_end());
   children_.push_back(

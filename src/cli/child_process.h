@@ -9,6 +9,10 @@
 
 namespace lra::cli {
 
+// Throws lra::Error when this process is one of several ranks: a child takes over the environment,
+// and would look for the others.
+void refuse_ranks();
+
 struct ChildResult {
   int exit_code = 0;   // 128 + signal when a signal ended it
   std::string output;  // standard output; standard error goes where ours goes
@@ -25,7 +29,8 @@ class Children {
   Children(const Children&) = delete;
   Children& operator=(const Children&) = delete;
 
-  // Starts "lra ARGUMENTS...". Throws lra::Error (74) when no process can be started.
+  // Starts "lra ARGUMENTS...". Throws lra::Error: 74 when no process can be started, 2 when this
+  // process is one of several ranks.
   void start(size_t id, const std::vector<std::string>& arguments);
   size_t size() const { return children_.size(); }
 

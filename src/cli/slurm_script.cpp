@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <regex>
 #include <string_view>
 
 #include "base/error.h"
@@ -46,6 +47,17 @@ std::string log_pattern(const std::string& out) {
   for (const char c : slurm_folder(out))
     pattern += c == '%' ? std::string("%%") : std::string(1, c);
   return pattern + "/%A_%a.log";
+}
+
+// A task that is signalled at once would save nothing and queue itself again for ever.
+void refuse_short_limit(const SlurmJob& job) {
+  const std::optional<int64_t> limit = slurm_seconds(job.time);
+  if (!limit || *limit > job.signal_seconds) return;
+  throw Error({.where = "--time",
+               .what = "a limit of " + std::to_string(*limit) + " s",
+               .expected = "more than the " + std::to_string(job.signal_seconds) +
+                           " s of --signal-seconds, before which a run saves",
+               .advice = "give more time"});
 }
 
 std::string options_of(const SlurmJob& job, size_t num_runs) {
@@ -104,6 +116,23 @@ exit "$code"
 
 }  // namespace
 
+std::optional<int64_t> slurm_seconds(const std::string& limit) {
+  static const std::regex form(R"((?:(\d{1,6})-)?(\d{1,8})(?::(\d{1,8}))?(?::(\d{1,8}))?)");
+  std::smatch parts;
+  if (!std::regex_match(limit, parts, form)) return std::nullopt;
+  std::vector<int64_t> numbers;
+  for (size_t i = 2; i < parts.size() && parts[i].matched; ++i) {
+    numbers.push_back(std::stoll(parts[i]));
+  }
+  // After days the first number is hours; else one or two numbers begin with minutes.
+  const bool begins_with_hours = parts[1].matched || numbers.size() == 3;
+  numbers.insert(numbers.begin(), begins_with_hours ? 0 : 1, 0);
+  numbers.resize(3);
+  const int64_t days = parts[1].matched ? std::stoll(parts[1]) : 0;
+  const int64_t seconds = ((days * 24 + numbers[0]) * 60 + numbers[1]) * 60 + numbers[2];
+  return seconds > 0 ? std::optional(seconds) : std::nullopt;
+}
+
 std::string slurm_folder(const std::string& out) { return out + "/slurm"; }
 
 std::string shell_word(const std::string& word) {
@@ -115,6 +144,7 @@ std::string shell_word(const std::string& word) {
 
 std::string slurm_script(const SlurmJob& job, const std::vector<std::string>& runs) {
   LRA_CHECK(!runs.empty());
+  refuse_short_limit(job);
   std::string script =
       "#!/usr/bin/env bash\n"
       "# One run of a suite in each task. Written by 'lra suite submit', and good for 'sbatch' as "

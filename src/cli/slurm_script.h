@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,9 +25,13 @@ std::string slurm_folder(const std::string& out);
 
 // The script whose task i does runs[i] (as Cell::run_name()), saves, stops and queues itself again
 // at SIGUSR2, and goes on where it ended. Every word is quoted for whom it is meant. Throws
-// lra::Error for text that sbatch cannot be given: control characters in an option, or a backslash
-// in `out`.
+// lra::Error for text that sbatch cannot be given (control characters in an option, a backslash in
+// `out`), and for a time limit that would end before a run has time to begin.
 std::string slurm_script(const SlurmJob& job, const std::vector<std::string>& runs);
+
+// Seconds of a time limit as sbatch takes it: M, M:S, H:M:S, D-H, D-H:M or D-H:M:S. Nothing for
+// other text and for 0, which is no limit.
+std::optional<int64_t> slurm_seconds(const std::string& limit);
 
 // `word` as bash reads it: quoted where that is needed.
 std::string shell_word(const std::string& word);

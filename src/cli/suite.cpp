@@ -126,6 +126,7 @@ ExitCode run_one(const Suite& suite, const Program& program, const SuiteArgument
 }
 
 ExitCode run(const Program& program, const SuiteArguments& a) {
+  refuse_ranks();
   const Suite suite = read_suite(a.file);
   if (!a.only.empty()) return run_one(suite, program, a);
   const std::string out = suite_folder(suite, a.out), data = training::data_root(a.data);

@@ -155,12 +155,11 @@ void PathfinderTask::make(const MakeOptions& options, Progress& progress) const 
   std::string all_settings = manifest.task + "\n";
   for (const auto& [key, value] : manifest.settings) all_settings += key + "=" + value + "\n";
   manifest.source_hash = to_hex(hash128(all_settings));
-  const Membership members = draw_membership(counts, config_.split_seed);
-  const std::string split_hash = hash_of(members);
+  // First, so that a disk without room is found before hundreds of millions of places are drawn.
   DatasetWriter writer(options.out, std::move(manifest),
-                       num_to_make(options) * (num_pixels() + kExtraBytes),
-                       split_hash + program_revision());
-  writer.set_setting(kSplitHash, split_hash);
+                       num_to_make(options) * (num_pixels() + kExtraBytes), program_revision());
+  const Membership members = draw_membership(counts, config_.split_seed);
+  writer.set_setting(kSplitHash, hash_of(members));
   const PathfinderGenerator generator(settings_, options.seed);
   const auto draw = [&](int64_t index) {
     PathfinderImage image = generator.draw(index);

@@ -196,6 +196,11 @@ refused "SLURM_PROCID: is '-1'" SLURM_PROCID=-1 SLURM_NTASKS=2 SLURM_STEP_ID=0 S
 launch 2 train listops transformer --out bad "${settings[@]}" --set train.batch_size=7
 expect_codes 2 2
 grep -q "train.batch_size: 7 examples for 2 processes" err.0 || fail "unclear: $(cat err.0)"
+printf 'name = "no"\ntasks = ["listops"]\nmodels = ["transformer"]\nseeds = [0]\n' >suite.toml
+expect_code 2 env RANK=0 WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=1 "$LRA_PROGRAM" \
+  suite run suite.toml --out bad
+[[ $(wc -l <err) == 1 && ! -e bad ]] && grep -q "rank 0 of 2: this command starts processes" err ||
+  fail "a suite under torchrun: $(cat err)"
 passed "bad variables and a batch that cannot be shared: one line, exit code 2"
 
 port=$("$LRA_PYTHON" -c '

@@ -156,6 +156,13 @@ refusals() {
   refused "control character" 2 lra suite submit small.toml --slurm --out $'two\nlines'
   refused "backslash" 2 lra suite submit small.toml --slurm --out 'back\slash'
   refused "no option of sbatch" 2 lra suite submit small.toml --slurm --out no --sbatch-arg mem=8G
+  refused "a limit of 60 s" 2 lra suite submit small.toml --slurm --out no --time 1
+  refused "a limit of 7200 s" 2 lra suite submit small.toml --slurm --out no --time 0-2 \
+    --signal-seconds 7200
+  refused "a limit of 90 s" 2 lra suite submit small.toml --slurm --out no --time 1:30 \
+    --signal-seconds 100
+  refused "a limit of 3601 s" 2 lra suite submit small.toml --slurm --out no --time 1:0:1 \
+    --signal-seconds 3700
   refused "slurm is required" 2 lra suite submit small.toml --out no
   refused "did you mean 'listops-local-s0'" 2 lra suite run small.toml --out no --only listops-local-s1
   : >file
