@@ -60,10 +60,10 @@ ExitCode show_command(const Program& program, const CLI::App& command) {
   }
   if (program.common.json) {
     print_json({{"command", command.get_name()},
-                {"usage", command.help()},
+                {"usage", command.help("lra")},
                 {"settings", sections_json(sections)}});
   } else {
-    std::printf("%s", command.help().c_str());
+    std::printf("%s", command.help("lra").c_str());
     print_sections(sections);
   }
   return ExitCode::kDone;
