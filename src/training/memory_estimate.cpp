@@ -13,7 +13,7 @@ namespace lra::training {
 namespace {
 
 // Small models are measured at the batch of the run, or near it.
-constexpr double kProbeBytes = 512 << 20;
+constexpr double kProbeBytes = 1 << 30;
 // The larger the blocks, the less of the heap is holes: of the holes per byte of tensors that the
 // probes find, this much is expected of what lies beyond them. Without it the estimate of large
 // models was up to 19 % too high, with half of it up to 15 % too low.
@@ -51,9 +51,16 @@ Use use_of(const std::function<void()>& work) {
   return {static_cast<double>(memory.peak_bytes()), static_cast<double>(peak_resident_bytes())};
 }
 
-// The line through what batches of one and of `more` examples took.
-double at_batch(int64_t batch, double one, double of_more, int64_t more) {
-  return one + (of_more - one) * static_cast<double>(batch - 1) / static_cast<double>(more - 1);
+// Bytes of tensors that a batch of so many examples took.
+struct Probe {
+  int64_t count;
+  double tensors;
+};
+
+// The line through two probes.
+double at_batch(int64_t batch, const Probe& few, const Probe& more) {
+  return few.tensors + (more.tensors - few.tensors) * static_cast<double>(batch - few.count) /
+                           static_cast<double>(more.count - few.count);
 }
 
 }  // namespace
@@ -87,13 +94,18 @@ MemoryEstimate estimate_memory(const models::SequenceClassifier& model, Stepper&
     return {.peak_bytes = micro_batch > 1 ? 2 * peak - before : peak,
             .extra_bytes = micro_batch > 1 ? peak - before : 0};
   }
+  // Where parameters are most of a step, its peak may lie elsewhere than with many examples: so the
+  // line begins at two, and what examples add decides how many are measured.
+  const Use two = train(2);
   const double room = std::min(kProbeBytes, static_cast<double>(available_memory_bytes()) / 4);
-  const int64_t more = std::clamp<int64_t>(static_cast<int64_t>(room / one.tensors), 2,
-                                           std::max<int64_t>(2, micro_batch));
-  const Use of_more = train(more), eval_one = infer(1), eval_more = infer(more);
-  const double tensors =
-      std::max(at_batch(micro_batch, one.tensors, of_more.tensors, more),
-               at_batch(config.eval_batch_size, eval_one.tensors, eval_more.tensors, more));
+  const int64_t more =
+      std::clamp<int64_t>(static_cast<int64_t>(room / std::max(1.0, two.tensors - one.tensors)), 2,
+                          std::max<int64_t>(2, micro_batch));
+  const Use of_more = more > 2 ? train(more) : two, eval_one = infer(1), eval_more = infer(more);
+  const Probe few = more > 2 ? Probe{2, two.tensors} : Probe{1, one.tensors};
+  const double tensors = std::max(
+      {one.tensors, at_batch(micro_batch, few, {more, of_more.tensors}),
+       at_batch(config.eval_batch_size, {1, eval_one.tensors}, {more, eval_more.tensors})});
   // The heap has holes: it grows by more than the tensors do, and an evaluation after a step leaves
   // others than the step alone.
   const double holes =

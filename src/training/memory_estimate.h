@@ -1,4 +1,4 @@
-// How much memory a run will take, from two small batches of its longest example.
+// How much memory a run will take, from small batches of its longest example.
 #pragma once
 
 #include <cstdint>
@@ -15,10 +15,10 @@ struct MemoryEstimate {
   int64_t extra_bytes = 0;  // of these, what is not resident yet
 };
 
-// Computes gradients on one and on a few copies of the longest example of `split` (two, or as many
-// as hold 512 MB), and extends both tensors and resident memory linearly to the batches of
-// `config`. Where already two would not fit, the estimate is that of a batch of two. Changes
-// nothing but the gradients, and the peak that peak_resident_bytes() tells: it counts from here.
+// Computes gradients on one, two and a few copies of the longest example of `split` (as many as add
+// 1 GB), and extends both tensors and resident memory linearly to the batches of `config`. Where
+// already two would not fit, the estimate is that of a batch of two. Changes nothing but the
+// gradients, and the peak that peak_resident_bytes() tells: it counts from here.
 MemoryEstimate estimate_memory(const models::SequenceClassifier& model, Stepper& stepper,
                                const tasks::Split& split, const TaskShape& shape,
                                const TrainConfig& config);
