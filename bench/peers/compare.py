@@ -1,7 +1,7 @@
 """Speed and memory of lra beside other implementations; started by bench/peers/run.
 
 The release Text encoder (4 layers, 4 heads, width 256, MLP 1024, 257 tokens, 2 classes, mean of the
-outputs), batch 4, dropout 0.1, AdamW; a step is forward, backward and update, with --mode infer a
+outputs), batch 4, dropout 0.1, AdamW, and the narrow ones of Image and Pathfinder (workload.py); a step is forward, backward and update, with --mode infer a
 forward pass without dropout. With --dtype bf16 lra computes in bfloat16 and every peer stands twice,
 in float32 and in bfloat16 (PyTorch's autocast; JAX layers of that type). For each row
 and length, lra and a peer are measured in turn, A B A B, --windows times each; the figure is the
@@ -33,7 +33,7 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 import result_tables as tables
-from rows import ROWS, lra_settings
+from rows import ROWS, lra_settings, workload_of
 
 HERE = pathlib.Path(__file__).resolve().parent
 KEEP_MEMORY = ("glibc.malloc.mmap_threshold=4294967296:glibc.malloc.trim_threshold=4294967296:"
@@ -54,7 +54,7 @@ class Peer:
 
     def __init__(self, peer, row, length, a):
         kind, name, dtype = peer[0], peer[1], peer[3]
-        words = [sys.executable, HERE / "peer_process.py", kind, name, length, row["drop"], a.mode,
+        words = [sys.executable, HERE / "peer_process.py", kind, name, row.get("workload", "text"), length, row["drop"], a.mode,
                  dtype, a.threads, a.window_seconds]
         self.process = subprocess.Popen(list(map(str, words)), stdin=subprocess.PIPE, text=True,
                                         stdout=subprocess.PIPE, env=environment(a.threads))
@@ -80,8 +80,10 @@ class Peer:
 
 def lra_words(row, peer, length, a):
     sets = tables.set_words(lra_settings(row, peer, length))
-    return ["bench", "--task", "text", "--preset", "release", "--models", row["model"], "--lengths",
-            length, "--batch", 4, "--mode", a.mode, "--dtype", a.dtype, "--windows", 1, "--window-seconds", a.window_seconds,
+    work = workload_of(row)
+    lengths = ["--lengths", length] if "lengths" not in row else []
+    return ["bench", "--task", work.task, "--preset", "release", "--models", row["model"], *lengths,
+            "--batch", work.batch, "--mode", a.mode, "--dtype", a.dtype, "--windows", 1, "--window-seconds", a.window_seconds,
             "--threads", a.threads, *sets]
 
 
@@ -227,7 +229,7 @@ def measure_row(name, a):
     """The cells of a row, all lengths."""
     dtypes = ("fp32",) if a.dtype == "fp32" else ("fp32", "bf16")
     peers, row = [(*peer, dtype) for peer in ROWS[name]["peers"] for dtype in dtypes], []
-    for length in map(int, a.lengths.split(",")):
+    for length in ROWS[name].get("lengths", map(int, a.lengths.split(","))):
         cells = [cell_of(name, peer, length, a) for peer in peers]
         for cell in cells:
             print(*line_of(cell)[:6], sep="  ", flush=True)

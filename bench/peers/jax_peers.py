@@ -1,16 +1,17 @@
-"""The Text encoder, its training step and its forward pass in JAX with flax.linen and optax."""
+"""An encoder, its training step and its forward pass in JAX with flax.linen and optax."""
 import flax.linen as nn
 import jax
 import jax.numpy as jnp
 import optax
 
 import jax_mixers
-from workload import BATCH, CLASSES, HEADS, LAYERS, MLP, RATE, VOCABULARY, WIDTH, sinusoids
+from workload import Workload, sinusoids
 
 jax.config.update("jax_default_prng_impl", "unsafe_rbg")
 
 
 class Layer(nn.Module):
+    work: Workload
     core: str
     drop: float
     train: bool
@@ -18,20 +19,21 @@ class Layer(nn.Module):
 
     @nn.compact
     def __call__(self, x):
-        dropout = lambda y: nn.Dropout(RATE, deterministic=not self.train)(y)
+        dropout = lambda y: nn.Dropout(self.work.dropout, deterministic=not self.train)(y)
         dense = lambda width, **words: nn.Dense(width, dtype=self.dtype, **words)
         norm = lambda y: nn.LayerNorm(dtype=self.dtype)(y)
         batch, length, _ = x.shape
-        heads = dense(3 * WIDTH, use_bias=False)(norm(x))
-        q, k, v = heads.reshape(batch, length, 3, HEADS, -1).transpose(2, 0, 3, 1, 4)
+        heads = dense(3 * self.work.qkv, use_bias=False)(norm(x))
+        q, k, v = heads.reshape(batch, length, 3, self.work.heads, -1).transpose(2, 0, 3, 1, 4)
         mixed = jax_mixers.CORES[self.core](self.drop if self.train else 0.0)(q, k, v)
-        mixed = mixed.transpose(0, 2, 1, 3).reshape(batch, length, WIDTH)
-        x = x + dropout(dense(WIDTH, use_bias=False)(mixed))
-        hidden = dropout(nn.gelu(dense(MLP)(norm(x))))
-        return x + dropout(dense(WIDTH)(hidden))
+        mixed = mixed.transpose(0, 2, 1, 3).reshape(batch, length, -1)
+        x = x + dropout(dense(self.work.width, use_bias=False)(mixed))
+        hidden = dropout(nn.gelu(dense(self.work.mlp)(norm(x))))
+        return x + dropout(dense(self.work.width)(hidden))
 
 
 class Encoder(nn.Module):
+    work: Workload
     core: str
     drop: float
     train: bool
@@ -39,22 +41,23 @@ class Encoder(nn.Module):
 
     @nn.compact
     def __call__(self, tokens):
-        x = nn.Embed(VOCABULARY, WIDTH)(tokens) + sinusoids(tokens.shape[1])
-        x = nn.Dropout(RATE, deterministic=not self.train)(x).astype(self.dtype)
-        for _ in range(LAYERS):
-            x = Layer(self.core, self.drop, self.train, self.dtype)(x)
+        work = self.work
+        x = nn.Embed(work.vocabulary, work.width)(tokens) + sinusoids(tokens.shape[1], work.width)
+        x = nn.Dropout(work.dropout, deterministic=not self.train)(x).astype(self.dtype)
+        for _ in range(work.layers):
+            x = Layer(work, self.core, self.drop, self.train, self.dtype)(x)
         x = nn.LayerNorm()(x.astype(jnp.float32)).mean(1)
-        return nn.Dense(CLASSES)(nn.relu(nn.Dense(MLP)(x)))
+        return nn.Dense(work.classes)(nn.relu(nn.Dense(work.mlp)(x)))
 
 
-def build(name, length, drop, train, dtype):
+def build(name, length, drop, train, dtype, work):
     """A function that makes one training step, or one forward pass; it returns a number of it.
     With bf16 the layers compute in bfloat16, parameters stay float32."""
-    model = Encoder(name, drop, train, jnp.bfloat16 if dtype == "bf16" else jnp.float32)
+    model = Encoder(work, name, drop, train, jnp.bfloat16 if dtype == "bf16" else jnp.float32)
     optimizer = optax.adamw(1e-4)
     keys = jax.random.split(jax.random.key(0), 4)
-    tokens = jax.random.randint(keys[0], (BATCH, length), 1, VOCABULARY)
-    labels = jax.random.randint(keys[1], (BATCH,), 0, CLASSES)
+    tokens = jax.random.randint(keys[0], (work.batch, length), 1, work.vocabulary)
+    labels = jax.random.randint(keys[1], (work.batch,), 0, work.classes)
     streams = lambda key: dict(zip(("dropout", "mixer"), jax.random.split(key)))
     parameters = jax.jit(model.init)({"params": keys[2], **streams(keys[3])}, tokens)
 

@@ -1,9 +1,10 @@
 """What is compared with what.
 
-A row names the model of lra, its settings beside the release Text preset, the rate of attention
-dropout on both sides, and its peers: (kind, name, further settings of lra against this peer). Kinds:
+A row names the model of lra, its settings beside the release preset of the workload (Text, where it
+names none; lengths: the only ones that it has), the rate of attention dropout on both sides, and its peers: (kind, name, further settings of lra against this peer). Kinds:
 jax and torch are the modules of this folder, package and transformers are other people's.
 """
+from workload import WORKLOADS
 
 # Both sides of the Reformer rows: one round, chunks and average buckets of 64.
 REFORMER = {1024: ("mixer.chunk=64", "mixer.buckets=16"),
@@ -56,7 +57,31 @@ ROWS = {
 }
 
 
+def narrow(task, core, model, drop, settings, *peers):
+    """A row of a narrow release preset, where element-wise passes are most of a step."""
+    return {f"{task}-{model}": {"model": model, "workload": task, "lengths": (1024,), "drop": drop,
+                                 "settings": settings,
+                                 "peers": [("torch", core, peers), ("jax", core, peers)]}}
+
+
+LOCAL50 = ("mixer.block=50", "mixer.groups=contiguous")
+for TASK, DROP in (("image", 0.2), ("pathfinder", 0.1)):
+    ROWS |= narrow(TASK, "exact", "transformer", DROP, f"attention dropout {DROP}")
+    ROWS |= narrow(TASK, "local", "local", DROP, "blocks of 50", *LOCAL50)
+    ROWS |= narrow(TASK, "linformer", "linformer", DROP, "rank 16", "mixer.rank=16")
+    ROWS |= narrow(TASK, "relu_performer", "performer", DROP, "ReLU features", "mixer.features=relu")
+    ROWS |= narrow(TASK, "linear", "linear_transformer", DROP, "elu + 1")
+
+
+def workload_of(row):
+    return WORKLOADS[row.get("workload", "text")]
+
+
 def lra_settings(row, peer, length):
     """The --set values of lra for a peer of a row."""
     extra = peer[2].get(length, ()) if isinstance(peer[2], dict) else peer[2]
-    return ("model.pooling=mean", f"model.attention_dropout={row['drop']}", *extra)
+    work = workload_of(row)
+    sizes = {"layers": work.layers, "heads": work.heads, "embed_dim": work.width, "qkv_dim": work.qkv,
+             "mlp_dim": work.mlp, "dropout": work.dropout, "attention_dropout": row["drop"],
+             "positions": "sinusoid", "pooling": "mean", "classifier": "mlp"}
+    return (*(f"model.{key}={value}" for key, value in sizes.items()), *extra)

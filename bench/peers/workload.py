@@ -1,9 +1,30 @@
-"""The workload that all sides train: the release Text encoder with the mean of the outputs."""
+"""The workloads that all sides train: encoders of the release presets with the mean of the outputs."""
+import dataclasses
+
 import numpy as np
 
-LAYERS, HEADS, WIDTH, MLP, VOCABULARY, CLASSES, BATCH, RATE = 4, 4, 256, 1024, 257, 2, 4, 0.1
+
+@dataclasses.dataclass(frozen=True)
+class Workload:
+    task: str
+    layers: int
+    heads: int
+    width: int
+    qkv: int  # all heads together
+    mlp: int
+    vocabulary: int
+    classes: int
+    batch: int
+    dropout: float
 
 
-def sinusoids(length):
-    angle = np.arange(length)[:, None] / 10000.0 ** (np.arange(0, WIDTH, 2) / WIDTH)
-    return np.stack([np.sin(angle), np.cos(angle)], -1).reshape(length, WIDTH).astype(np.float32)
+WORKLOADS = {
+    "text": Workload("text", 4, 4, 256, 256, 1024, 257, 2, 4, 0.1),
+    "image": Workload("image", 1, 8, 128, 64, 128, 256, 10, 16, 0.3),
+    "pathfinder": Workload("pathfinder", 4, 4, 32, 16, 32, 256, 2, 16, 0.2),
+}
+
+
+def sinusoids(length, width):
+    angle = np.arange(length)[:, None] / 10000.0 ** (np.arange(0, width, 2) / width)
+    return np.stack([np.sin(angle), np.cos(angle)], -1).reshape(length, width).astype(np.float32)

@@ -23,7 +23,7 @@ namespace {
 struct BenchArguments {
   std::string task = "text", preset = "release", mode = "train", dtype = "fp32", out, one;
   std::vector<std::string> models, sets;
-  std::vector<int64_t> lengths = {1024, 2048, 3072, 4096};
+  std::vector<int64_t> lengths;  // empty: the default of the task
   int64_t batch = 32, windows = 5;
   double window_seconds = 1;
   std::optional<std::string> data;
@@ -40,19 +40,32 @@ void take_table(BenchArguments& a) {
   a.sets.insert(a.sets.begin(), sizes.begin(), sizes.end());
 }
 
+bool has_length_setting(const std::string& task) {
+  const auto fields = tasks::find_task(task).describe();
+  return std::any_of(fields.begin(), fields.end(),
+                     [](const FieldInfo& f) { return f.name == "length"; });
+}
+
 training::RunConfig config_of(const BenchArguments& a, const std::string& model, int64_t length) {
   std::vector<std::string> sets = {"train.precision=" + a.dtype};  // what --set may change
   sets.insert(sets.end(), a.sets.begin(), a.sets.end());
-  const auto fields = tasks::find_task(a.task).describe();
-  if (std::none_of(fields.begin(), fields.end(),
-                   [](const FieldInfo& f) { return f.name == "length"; })) {
-    throw Error({.where = "--task",
-                 .what = "the length of " + a.task + " is fixed",
-                 .expected = "a task with a setting task.length, such as text",
-                 .advice = ""});
-  }
-  sets.push_back("task.length=" + std::to_string(length));
+  if (has_length_setting(a.task)) sets.push_back("task.length=" + std::to_string(length));
   return training::resolve_run(a.task, model, a.preset, 0, {}, sets);
+}
+
+// Those of the paper's tables, or the one that images have.
+void complete_lengths(BenchArguments& a) {
+  if (has_length_setting(a.task)) {
+    if (a.lengths.empty()) a.lengths = {1024, 2048, 3072, 4096};
+    return;
+  }
+  const int64_t length = config_of(a, a.models.at(0), 0).make_task()->shape().length;
+  if (a.lengths.empty()) a.lengths = {length};
+  if (a.lengths == std::vector{length}) return;
+  throw Error({.where = "--lengths",
+               .what = "the length of " + a.task + " is " + std::to_string(length),
+               .expected = "this one, or a task with a setting task.length, such as text",
+               .advice = "leave --lengths out"});
 }
 
 // The child's part: one measurement, printed as JSON. Nothing of it is worth saving, so a request
@@ -179,6 +192,7 @@ ExitCode bench(const Program& program, BenchArguments a) {
   if (!a.one.empty()) return measure_one(a);
   take_table(a);
   if (a.models.empty()) a.models = mixers::mixer_names();
+  complete_lengths(a);
   for (const std::string& model : a.models) (void)config_of(a, model, a.lengths.at(0));
   Progress bar({.description = "bench " + a.mode,
                 .total = static_cast<int64_t>(a.models.size() * a.lengths.size()),
@@ -220,8 +234,9 @@ void add_bench(CLI::App& app, Program& program) {
   command->add_option("--models", a->models, "models, separated by commas; default: all")
       ->delimiter(',');
   command
-      ->add_option("--lengths", a->lengths,
-                   "lengths, separated by commas (default 1024,2048,3072,4096)")
+      ->add_option(
+          "--lengths", a->lengths,
+          "lengths, separated by commas (default 1024,2048,3072,4096; for images their own)")
       ->delimiter(',')
       ->check(count_range());
   command->add_option("--batch", a->batch, "sequences per step (default 32)")->check(count_range());
