@@ -73,6 +73,7 @@ MemoryEstimate estimate_memory(const models::SequenceClassifier& model, Stepper&
     return probe_batch(split, example, count, shape, config.trim_padding);
   };
   const auto train = [&](int64_t count) {
+    malloc_trim(0);  // a run has not the holes that smaller batches leave
     return use_of([&] {
       const Batch batch = batch_of(count);
       (void)stepper.gradients(std::span(&batch, 1), 0);
@@ -96,12 +97,12 @@ MemoryEstimate estimate_memory(const models::SequenceClassifier& model, Stepper&
   }
   // Where parameters are most of a step, its peak may lie elsewhere than with many examples: so the
   // line begins at two, and what examples add decides how many are measured.
-  const Use two = train(2);
+  const Use eval_one = infer(1), two = train(2);
   const double room = std::min(kProbeBytes, static_cast<double>(available_memory_bytes()) / 4);
   const int64_t more =
       std::clamp<int64_t>(static_cast<int64_t>(room / std::max(1.0, two.tensors - one.tensors)), 2,
                           std::max<int64_t>(2, micro_batch));
-  const Use of_more = more > 2 ? train(more) : two, eval_one = infer(1), eval_more = infer(more);
+  const Use of_more = more > 2 ? train(more) : two, eval_more = infer(more);
   const Probe few = more > 2 ? Probe{2, two.tensors} : Probe{1, one.tensors};
   const double tensors = std::max(
       {one.tensors, at_batch(micro_batch, few, {more, of_more.tensors}),
