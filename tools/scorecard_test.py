@@ -56,6 +56,17 @@ class Scorecard(unittest.TestCase):
             self.assertEqual("partial", scorecard.fuzz_result(worse)["verdict"], wrong)
         self.assertEqual("partial", scorecard.fuzz_result(dict(list(good.items())[:11]))["verdict"])
 
+    def test_the_commands_of_the_asked_lines_run_again(self):
+        with tempfile.TemporaryDirectory() as folder:
+            marks = [pathlib.Path(folder) / name for name in ("one", "two", "three")]
+            results = [result(1, "green", command=f"touch {marks[0]}"),
+                       result(2, "green", command=f"touch {marks[1]}; exit 4"),
+                       result(3, "green", command=f"touch {marks[2]} --without PROGRAM")]
+            self.assertEqual(["line 2 (exit code 4)"], scorecard.measure_again(results, [2]))
+            self.assertEqual([False, True, False], [mark.exists() for mark in marks])
+            scorecard.measure_again(results, [])
+            self.assertEqual([True, True, False], [mark.exists() for mark in marks])
+
 
 if __name__ == "__main__":
     unittest.main()
