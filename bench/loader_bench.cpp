@@ -89,7 +89,7 @@ void measure(const Row& row, const std::string& folder, double seconds) {
     order.fill(step, indices);
     lra::training::make_batch(split, indices, row.shape, false);
   });
-  BatchLoader loader(split, row.shape, order, 0, false, 2);
+  BatchLoader loader(split, row.shape, order, 0, {.trim = false, .prefetch = 2});
   const Speed loaded = speed_of(row, seconds, [&](int64_t) { loader.next(); });
   std::printf("%-8s %3lld x %5lld: made %.2f GB/s elapsed, %.2f processor; loaded %.2f, %.2f\n",
               row.name, static_cast<long long>(row.batch), static_cast<long long>(row.shape.length),

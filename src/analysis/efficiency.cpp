@@ -77,8 +77,10 @@ double pipeline_speed(const training::RunConfig& run, const TaskShape& shape,
       training::prepare_data(run.task_spec(), *task, *options.data_root, true);
   const tasks::Split split = task->split(dataset, "train");
   training::BatchLoader loader(split, shape,
-                               tasks::BatchOrder(split.size(), options.batch, run.seed), 0, false,
-                               std::max<int64_t>(1, run.train.prefetch));
+                               tasks::BatchOrder(split.size(), options.batch, run.seed), 0,
+                               {.trim = false,
+                                .prefetch = std::max<int64_t>(1, run.train.prefetch),
+                                .threads = run.train.loader_threads});
   bench.step(loader.next().at(0));
   return timed_windows([&] { bench.step(loader.next().at(0)); }, options.windows,
                        options.window_seconds)

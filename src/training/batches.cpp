@@ -47,17 +47,20 @@ Batch make_batch(const tasks::Split& split, std::span<const int64_t> indices,
 }
 
 BatchLoader::BatchLoader(tasks::Split split, TaskShape shape, tasks::BatchOrder order,
-                         int64_t first_step, bool trim, int64_t prefetch, StepParts parts)
+                         int64_t first_step, const LoaderSettings& settings)
     : split_(std::move(split)),
       shape_(shape),
       order_(order),
-      trim_(trim),
-      prefetch_(static_cast<size_t>(prefetch)),
-      parts_(parts),
+      settings_(settings),
+      wanted_step_(first_step),
       next_step_(first_step) {
+  const StepParts& parts = settings.parts;
   LRA_CHECK(0 <= parts.first && 1 <= parts.count && parts.first + parts.count <= parts.of);
   LRA_CHECK_LE(parts.of, order.batch());
-  if (prefetch_ > 0) worker_ = std::thread([this] { run(); });
+  LRA_CHECK_GE(settings.threads, 1);
+  for (int64_t i = 0; i < std::min(settings.threads, settings.prefetch); ++i) {
+    workers_.emplace_back([this] { run(); });
+  }
 }
 
 BatchLoader::~BatchLoader() {
@@ -66,18 +69,19 @@ BatchLoader::~BatchLoader() {
     stopping_ = true;
   }
   changed_.notify_all();
-  if (worker_.joinable()) worker_.join();
+  for (std::thread& worker : workers_) worker.join();
 }
 
 std::vector<Batch> BatchLoader::load(int64_t step) const {
   std::vector<int64_t> indices(static_cast<size_t>(order_.batch()));
   order_.fill(step, indices);
   std::vector<Batch> parts;
-  for (int64_t part = parts_.first; part < parts_.first + parts_.count; ++part) {
-    const auto begin = static_cast<size_t>(part * order_.batch() / parts_.of),
-               end = static_cast<size_t>((part + 1) * order_.batch() / parts_.of);
+  for (int64_t part = settings_.parts.first; part < settings_.parts.first + settings_.parts.count;
+       ++part) {
+    const auto begin = static_cast<size_t>(part * order_.batch() / settings_.parts.of),
+               end = static_cast<size_t>((part + 1) * order_.batch() / settings_.parts.of);
     parts.push_back(
-        make_batch(split_, std::span(indices).subspan(begin, end - begin), shape_, trim_));
+        make_batch(split_, std::span(indices).subspan(begin, end - begin), shape_, settings_.trim));
   }
   return parts;
 }
@@ -87,14 +91,15 @@ void BatchLoader::run() {
     int64_t step;
     {
       std::unique_lock lock(mutex_);
-      changed_.wait(lock, [&] { return stopping_ || ready_.size() < prefetch_; });
+      changed_.wait(lock,
+                    [&] { return stopping_ || next_step_ < wanted_step_ + settings_.prefetch; });
       if (stopping_) return;
       step = next_step_++;
     }
     try {
       std::vector<Batch> batches = load(step);
       const std::lock_guard lock(mutex_);
-      ready_.push_back(std::move(batches));
+      ready_.emplace(step, std::move(batches));
     } catch (...) {
       const std::lock_guard lock(mutex_);
       failure_ = std::current_exception();
@@ -105,12 +110,11 @@ void BatchLoader::run() {
 }
 
 std::vector<Batch> BatchLoader::next() {
-  if (prefetch_ == 0) return load(next_step_++);
+  if (settings_.prefetch == 0) return load(wanted_step_++);
   std::unique_lock lock(mutex_);
-  changed_.wait(lock, [&] { return !ready_.empty() || failure_; });
-  if (ready_.empty()) std::rethrow_exception(failure_);
-  std::vector<Batch> batches = std::move(ready_.front());
-  ready_.pop_front();
+  changed_.wait(lock, [&] { return ready_.contains(wanted_step_) || failure_; });
+  if (!ready_.contains(wanted_step_)) std::rethrow_exception(failure_);
+  std::vector<Batch> batches = std::move(ready_.extract(wanted_step_++).mapped());
   changed_.notify_all();
   return batches;
 }

@@ -1,11 +1,11 @@
-// Batches for training and evaluation, and the thread that prepares them ahead.
+// Batches for training and evaluation, and the threads that prepare them ahead.
 #pragma once
 
 #include <torch/torch.h>
 
 #include <condition_variable>
-#include <deque>
 #include <exception>
+#include <map>
 #include <mutex>
 #include <span>
 #include <thread>
@@ -35,14 +35,22 @@ struct StepParts {
   int64_t first = 0, count = 1, of = 1;
 };
 
+struct LoaderSettings {
+  bool trim = true;      // see make_batch
+  int64_t prefetch = 0;  // steps prepared ahead; 0: each when it is asked for, without threads
+  int64_t threads = 1;   // that prepare them, at least 1
+  StepParts parts = {};
+};
+
 // The steps from `first_step` on, each as its micro-batches (1 to the size of a batch): its
 // examples in their order, cut into parts whose sizes differ by one at most, and of these a rank's
 // share. Which examples a step takes is a function of the order alone, so the stream is the same
-// with any `prefetch` and `parts`, on any number of ranks together, and after any resume.
+// with any `prefetch`, `threads` and `parts`, on any number of ranks together, and after any
+// resume.
 class BatchLoader {
  public:
   BatchLoader(tasks::Split split, TaskShape shape, tasks::BatchOrder order, int64_t first_step,
-              bool trim, int64_t prefetch, StepParts parts = {});
+              const LoaderSettings& settings);
   ~BatchLoader();
   BatchLoader(const BatchLoader&) = delete;
   BatchLoader& operator=(const BatchLoader&) = delete;
@@ -56,17 +64,15 @@ class BatchLoader {
   const tasks::Split split_;
   const TaskShape shape_;
   const tasks::BatchOrder order_;
-  const bool trim_;
-  const size_t prefetch_;
-  const StepParts parts_;
-  int64_t next_step_;
+  const LoaderSettings settings_;
 
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::deque<std::vector<Batch>> ready_;
+  int64_t wanted_step_, next_step_;  // to hand out, to begin with
+  std::map<int64_t, std::vector<Batch>> ready_;
   std::exception_ptr failure_;
   bool stopping_ = false;
-  std::thread worker_;
+  std::vector<std::thread> workers_;
 };
 
 }  // namespace lra::training

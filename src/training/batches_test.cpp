@@ -124,12 +124,15 @@ class Loader : public ::testing::Test {
   const TaskShape shape_ = shape_of(50);
 };
 
-TEST_F(Loader, GivesTheSameStreamWithAnyPrefetchAndFromAnyStep) {
+TEST_F(Loader, GivesTheSameStreamWithAnyPrefetchAndThreadsAndFromAnyStep) {
   const tasks::BatchOrder order(kExamples, kBatch, 11);
   for (const int64_t first_step : {0, 6}) {
-    for (const int64_t prefetch : {0, 1, 4}) {
-      SCOPED_TRACE(std::to_string(first_step) + " with prefetch " + std::to_string(prefetch));
-      BatchLoader loader(split_, shape_, order, first_step, true, prefetch);
+    for (const auto& [prefetch, threads] :
+         std::vector<std::pair<int64_t, int64_t>>{{0, 1}, {1, 1}, {4, 1}, {4, 4}, {8, 3}}) {
+      SCOPED_TRACE(std::to_string(first_step) + " with prefetch " + std::to_string(prefetch) +
+                   ", " + std::to_string(threads) + " threads");
+      BatchLoader loader(split_, shape_, order, first_step,
+                         {.prefetch = prefetch, .threads = threads});
       for (int64_t step = first_step; step < first_step + 12; ++step) {
         std::vector<int64_t> indices(kBatch);
         order.fill(step, indices);
@@ -148,7 +151,8 @@ TEST_F(Loader, CutsAStepIntoPartsOfNearlyOneSize) {
   for (const auto& [num_parts, sizes] :
        std::map<int64_t, std::vector<size_t>>{{2, {2, 3}}, {3, {1, 2, 2}}, {5, {1, 1, 1, 1, 1}}}) {
     SCOPED_TRACE(num_parts);
-    BatchLoader loader(split_, shape_, order, 2, true, 1, {.count = num_parts, .of = num_parts});
+    BatchLoader loader(split_, shape_, order, 2,
+                       {.prefetch = 1, .parts = {.count = num_parts, .of = num_parts}});
     const std::vector<Batch> parts = loader.next();
     ASSERT_EQ(parts.size(), sizes.size());
     size_t begin = 0;
@@ -164,7 +168,7 @@ TEST_F(Loader, HandsAnExceptionOfTheWorkerToNext) {
   // An order over more examples than there are runs past the end sooner or later.
   const tasks::BatchOrder order(2 * kExamples, kBatch, 11);
   for (const int64_t prefetch : {0, 1, 4}) {
-    BatchLoader loader(split_, shape_, order, 0, true, prefetch);
+    BatchLoader loader(split_, shape_, order, 0, {.prefetch = prefetch, .threads = 2});
     const auto drain = [&] {
       for (int step = 0; step < 2 * kExamples; ++step) (void)loader.next();
     };
@@ -176,7 +180,8 @@ TEST_F(Loader, HandsAnExceptionOfTheWorkerToNext) {
 
 TEST_F(Loader, IsDestroyedWhileItsWorkerWaitsForRoom) {
   auto destroyed = std::async(std::launch::async, [&] {
-    const BatchLoader loader(split_, shape_, tasks::BatchOrder(kExamples, kBatch, 1), 0, true, 2);
+    const BatchLoader loader(split_, shape_, tasks::BatchOrder(kExamples, kBatch, 1), 0,
+                             {.prefetch = 2, .threads = 2});
     // Time enough to prepare two tiny batches; then the worker waits.
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
   });

@@ -31,10 +31,10 @@ std::string changed_size(const models::ModelConfig& run, const models::ModelConf
 }
 
 // Settings that cannot move a score: what is written when, and how work is cut for memory.
-constexpr std::string_view kFreeSettings[] = {"train.eval_every",       "train.eval_batch_size",
-                                              "train.eval_examples",    "train.checkpoint_every",
-                                              "train.keep_checkpoints", "train.log_every",
-                                              "train.trim_padding",     "train.prefetch"};
+constexpr std::string_view kFreeSettings[] = {
+    "train.eval_every",       "train.eval_batch_size",  "train.eval_examples",
+    "train.checkpoint_every", "train.keep_checkpoints", "train.log_every",
+    "train.trim_padding",     "train.prefetch",         "train.loader_threads"};
 
 // Settings that have no effect on this task or model.
 bool is_without_effect(const RunConfig& run, const std::string& key) {

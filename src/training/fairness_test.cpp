@@ -58,7 +58,8 @@ TEST(Fairness, SetsARunApartThatChangesTheSettingOfItsPreset) {
     EXPECT_EQ(fairness.division, kFree) << set;
     EXPECT_EQ(fairness.reason, reason);
   }
-  for (const char* set : {"train.log_every=1", "train.prefetch=0", "train.eval_every=7"}) {
+  for (const char* set :
+       {"train.log_every=1", "train.prefetch=0", "train.loader_threads=4", "train.eval_every=7"}) {
     EXPECT_EQ(judge(release("transformer", {set})).division, kFair) << set;
   }
 }

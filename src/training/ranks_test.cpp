@@ -134,8 +134,8 @@ class OnRanks : public ::testing::Test {
     split_ = write_split(scratch_.file("data"), examples);
   }
   std::vector<Batch> parts(StepParts parts) const {
-    BatchLoader loader(split_, kShape, tasks::BatchOrder(kExamples, kExamples, 1), 0, true, 0,
-                       parts);
+    BatchLoader loader(split_, kShape, tasks::BatchOrder(kExamples, kExamples, 1), 0,
+                       {.parts = parts});
     return loader.next();
   }
 

@@ -32,8 +32,8 @@ class Stepping : public ::testing::Test {
   }
 
   std::vector<Batch> parts(int64_t count) const {
-    BatchLoader loader(split_, kShape, tasks::BatchOrder(kExamples, kExamples, 1), 0, true, 0,
-                       {.count = count, .of = count});
+    BatchLoader loader(split_, kShape, tasks::BatchOrder(kExamples, kExamples, 1), 0,
+                       {.parts = {.count = count, .of = count}});
     return loader.next();
   }
 

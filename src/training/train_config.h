@@ -21,7 +21,7 @@ struct TrainConfig {
   std::string test_checkpoint = "last";
   int64_t checkpoint_every = 0, keep_checkpoints = 2, log_every = 10;
   bool trim_padding = true;
-  int64_t prefetch = 2;
+  int64_t prefetch = 2, loader_threads = 1;
   std::string precision = "fp32";
   bool recompute = false;
   std::string memory_check = "refuse";
@@ -80,8 +80,9 @@ struct TrainConfig {
     f("trim_padding", trim_padding,
       "cut batches to their longest example: less work, the same results but for the pattern of "
       "dropout");
-    f("prefetch", prefetch, "batches prepared ahead by a thread; 0: none, no thread",
-      between(0, 1024));
+    f("prefetch", prefetch, "batches prepared ahead; 0: none, no thread", between(0, 1024));
+    f("loader_threads", loader_threads, "threads that prepare them, at most one for each",
+      between(1, 1024));
     f("precision", precision,
       "activations of the encoder; bf16: bfloat16 between operators, with float32 parameters, "
       "sums, "

@@ -87,8 +87,12 @@ Trainer::Trainer(RunConfig config, RunFolder folder, TrainOptions options, Ranks
   const int64_t parts = config_.train.accumulate;
   loader_ = std::make_unique<BatchLoader>(
       train, shape_, tasks::BatchOrder(train.size(), config_.train.batch_size, config_.seed),
-      progress_.step, config_.train.trim_padding, config_.train.prefetch,
-      StepParts{.first = parts * ranks_.rank(), .count = parts, .of = parts * ranks_.count()});
+      progress_.step,
+      LoaderSettings{
+          .trim = config_.train.trim_padding,
+          .prefetch = config_.train.prefetch,
+          .threads = config_.train.loader_threads,
+          .parts = {.first = parts * ranks_.rank(), .count = parts, .of = parts * ranks_.count()}});
 }
 
 void Trainer::say(const std::string& text) const {

@@ -46,10 +46,11 @@ train bf16-3 transformer 3 --set train.precision=bf16
 expect_same bf16 bf16-3
 passed "weights made in chunks, and bfloat16: the same bits"
 
-for prefetch in 0 4; do
-  train "prefetch-$prefetch" transformer 1 --set train.prefetch=$prefetch
-  expect_same transformer "prefetch-$prefetch"
-  passed "train.prefetch=$prefetch: the same bits"
+for loaders in 0 4; do
+  train "loaders-$loaders" transformer 1 --set train.prefetch=$loaders \
+    --set train.loader_threads=$((loaders > 0 ? loaders : 1))
+  expect_same transformer "loaders-$loaders"
+  passed "$loaders loader threads: the same bits"
 done
 
 train other-seed transformer 1 --seed 1

@@ -1,9 +1,9 @@
-"""How batches are prepared does not matter: no thread, or one that is 1 or 4 batches ahead; and two
+"""How batches are prepared does not matter: by no thread, by 1, by 4 that are 4 batches ahead; and two
 processes see the samples that one sees.
 
     LRA_PROGRAM=build/lra python3 tests/faults/loaders.py [--quick]
 
-Every model on generated ListOps, 60 steps over an epoch's end, train.prefetch 0, 1 and 4. Then two
+Every model on generated ListOps, 60 steps over an epoch's end, train.prefetch and train.loader_threads 0, 1 and 4. Then two
 processes, each with half of every batch, against one that takes the halves one after the other
 (train.accumulate=2): losses, accuracies, gradient norms and weights are functions of the samples, so
 that equal bits in every step mean equal samples, dropout included. --quick: 10 steps, nothing
@@ -16,18 +16,19 @@ import tempfile
 
 from shared import result, runs
 
-AHEAD = (0, 1, 4)
+THREADS = (0, 1, 4)
 RANKS = 2
 
 
 def of_loaders(root, model, steps):
     """What differs between the ways to prepare batches."""
     states = []
-    for ahead in AHEAD:
-        folder = runs.train(root, "run", "listops", model, steps, settings=[f"train.prefetch={ahead}"])
+    for threads in THREADS:
+        folder = runs.train(root, "run", "listops", model, steps, settings=[
+            f"train.prefetch={threads}", f"train.loader_threads={max(1, threads)}"])
         states.append(runs.state(folder))
         shutil.rmtree(folder)
-    return [f"{model}, {ahead} ahead: {name}" for ahead, found in zip(AHEAD, states)
+    return [f"{model}, {threads} loader threads: {name}" for threads, found in zip(THREADS, states)
             for name in runs.differences(states[0], found)]
 
 
@@ -59,7 +60,7 @@ def main():
         print("FAILED:", problem, file=sys.stderr)
     if not arguments.quick:
         figures = {"models": len(models), "steps": steps,
-                   "batches prepared ahead": ", ".join(map(str, AHEAD)), "differences": len(loaders),
+                   "loader threads": ", ".join(map(str, THREADS)), "differences": len(loaders),
                    "processes": f"1 and {RANKS}", "differences of processes": len(processes)}
         result.record(4, "loaders", figures, "red" if wrong else "green",
                       "LRA_PROGRAM=build/lra python3 tests/faults/loaders.py")
