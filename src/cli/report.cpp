@@ -29,6 +29,7 @@ report::Format chosen_format(const ReportArguments& a, const CommonOptions& comm
 ExitCode run_report(const Program& program, const ReportArguments& a) {
   report::ReportOptions options{.title = a.title};
   const auto records = report::collect_records(a.paths, &options.problems);
+  options.analyses = report::collect_analyses(a.paths, &options.problems);
   options.color = a.out.empty() && ::isatty(STDOUT_FILENO);
   const std::string text = report::render(records, chosen_format(a, program.common), options);
   if (a.out.empty()) {

@@ -5,6 +5,8 @@
 #include <vector>
 
 #include "report/leaderboard.h"
+#include "report/record_files.h"
+#include "report/speed_grid.h"
 
 namespace lra::report {
 
@@ -12,6 +14,8 @@ namespace lra::report {
 struct ReportInput {
   const std::vector<RunRecord>& records;
   const Leaderboard& board;
+  const std::vector<Analysis>& analyses;
+  const std::vector<SpeedGrid>& grids;  // of the board's speeds
   const std::string& title;
   const std::vector<std::string>& problems;  // files that were left out, one line each
   bool color = false;                        // text only

@@ -1,9 +1,13 @@
-// Finding run records on disk.
+// Finding run records, and the analyses of runs, on disk.
 #pragma once
 
+#include <map>
+
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "base/analysis_record.h"
 #include "base/run_record.h"
 
 namespace lra::report {
@@ -14,5 +18,23 @@ namespace lra::report {
 // a run record, adds one line to `problems` and is left out; so does a path without any record.
 std::vector<RunRecord> collect_records(const std::vector<std::string>& paths,
                                        std::vector<std::string>* problems);
+
+// An analysis with the pictures that its record names: file name -> the bytes of a PNG.
+struct Analysis {
+  AnalysisRecord record;
+  std::map<std::string, std::string> pictures;
+};
+
+// Larger pictures stay out of a report, which carries its pictures within itself.
+inline constexpr size_t kMostPictureBytes = size_t{256} << 10;
+
+// The analyses at `paths`, found as run records are: files KIND.json in folders called analysis. A
+// picture that is missing, too large or no PNG adds a line to `problems`. A path without any is no
+// problem.
+std::vector<Analysis> collect_analyses(const std::vector<std::string>& paths,
+                                       std::vector<std::string>* problems);
+
+// Whether `bytes` begin as a PNG file does.
+bool is_png(std::string_view bytes);
 
 }  // namespace lra::report

@@ -43,7 +43,9 @@ std::string render(const std::vector<RunRecord>& records, Format format,
                  .advice = "make one with lra train"});
   }
   const Leaderboard board = build_leaderboard(records);
-  const ReportInput input{records, board, options.title, options.problems, options.color};
+  const std::vector<SpeedGrid> grids = speed_grids(board.speeds);
+  const ReportInput input{records,       board,           options.analyses, grids,
+                          options.title, options.problems, options.color};
   for (const NamedFormat& named : kFormats) {
     if (named.format == format) return named.render(input);
   }

@@ -33,3 +33,43 @@ addEventListener("beforeprint", () => {
 addEventListener("afterprint", () => {
   for (const details of closed) details.open = false;
 });
+// A run's details are opened by what links to them.
+function openTarget() {
+  const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+  if (target instanceof HTMLDetailsElement) {
+    target.open = true;
+    target.scrollIntoView({ block: "start" });
+    target.querySelector("summary").focus({ preventScroll: true });
+  }
+}
+addEventListener("hashchange", openTarget);
+openTarget();
+// The same link again changes no hash.
+for (const link of document.querySelectorAll("a[href^='#run-']")) {
+  link.addEventListener("click", () => setTimeout(openTarget));
+}
+const tools = document.querySelector(".tools");
+tools.hidden = false;
+for (const button of tools.querySelectorAll("[data-theme]")) {
+  button.addEventListener("click", () => {
+    for (const other of tools.querySelectorAll("[data-theme]")) {
+      other.setAttribute("aria-pressed", String(other === button));
+    }
+    document.documentElement.dataset.theme = button.dataset.theme;
+    document.dispatchEvent(new Event("themechange"));
+  });
+}
+// What is looked for in: rows of tables and runs. The feet of tables stay.
+const filtered = [...document.querySelectorAll("main > section tbody tr, .runs > details")]
+  .filter((row) => !row.closest("figure"))
+  .map((row) => [row, row.textContent.toLowerCase()]);
+tools.querySelector("input").addEventListener("input", (event) => {
+  const words = event.target.value.toLowerCase().split(/\s+/).filter(Boolean);
+  let shown = 0;
+  for (const [row, text] of filtered) {
+    row.hidden = !words.every((word) => text.includes(word));
+    shown += !row.hidden;
+  }
+  tools.querySelector("output").textContent =
+    words.length ? `${shown} of ${filtered.length} rows and runs` : "";
+});
