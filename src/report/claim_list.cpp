@@ -108,11 +108,13 @@ Comparisons pareto_front(const Evidence& e) {
       const Finding pace = e.speed(model, "train", k4K), other_pace = e.speed(other, "train", k4K);
       Finding lead;
       if (quality && other_quality && pace && other_pace) {
-        lead = Measured{100 * std::max(quality->value / other_quality->value,
-                                       pace->value / other_pace->value) - 100, 0};
+        lead = Measured{
+            100 * std::max(quality->value / other_quality->value, pace->value / other_pace->value) -
+                100,
+            0};
       }
-      comparisons.push_back({lead, Measured{0, 0}, label(model) + " leads " + label(other) + " by",
-                             "limit", "%"});
+      comparisons.push_back(
+          {lead, Measured{0, 0}, label(model) + " leads " + label(other) + " by", "limit", "%"});
     }
   }
   return comparisons;
@@ -141,8 +143,8 @@ Comparisons image_last(const Evidence& e) {
 }
 // 50 % and three standard errors of 20,000 images.
 Comparisons pathfinder_learned(const Evidence& e) {
-  return all_above(all_models(), two_class_chance_limit(20000),
-                   accuracy(e, PaperTask::kPathfinder), "%");
+  return all_above(all_models(), two_class_chance_limit(20000), accuracy(e, PaperTask::kPathfinder),
+                   "%");
 }
 Comparisons pathfinder_ends(const Evidence& e) {
   const auto metric = accuracy(e, PaperTask::kPathfinder);
@@ -150,8 +152,8 @@ Comparisons pathfinder_ends(const Evidence& e) {
          pairs(without(all_models(), {"local"}), {"local"}, metric, "%");
 }
 Comparisons pathx_failed(const Evidence& e) {
-  return swapped(all_above(all_models(), two_class_chance_limit(20000),
-                           accuracy(e, PaperTask::kPathX), "%"));
+  return swapped(
+      all_above(all_models(), two_class_chance_limit(20000), accuracy(e, PaperTask::kPathX), "%"));
 }
 
 Comparisons performer_fastest(const Evidence& e) {
@@ -202,9 +204,7 @@ Comparisons fast_inference(const Evidence& e) {
                speed(e, "infer", k4K), "x");
 }
 
-Comparisons overfitting(const Evidence& e) {
-  return all_above(all_models(), 20, e.gap, "points");
-}
+Comparisons overfitting(const Evidence& e) { return all_above(all_models(), 20, e.gap, "points"); }
 Comparisons linformer_converges(const Evidence& e) {
   return pairs(without(all_models(), {"linformer"}), {"linformer"}, e.steps_to_35, "steps");
 }
@@ -238,8 +238,9 @@ constinit const Claim kClaims[] = {
      "BigBird and Performer lie on the Pareto front of average and training speed (at 4K).",
      pareto_front},
     {"3.3", "The best models reach 37 % on ListOps (judged: none reaches 38 %).", listops_ceiling},
-    {"3.3", "Kernel-based models do worse on ListOps (judged: Linear Transformer and Performer "
-            "are below the Transformer).",
+    {"3.3",
+     "Kernel-based models do worse on ListOps (judged: Linear Transformer and Performer "
+     "are below the Transformer).",
      listops_kernels},
     {"3.3", "On Text the Linear Transformer is best, the Performer second.", text_kernels},
     {"3.3", "On Retrieval the Sparse Transformer is best, BigBird second.", retrieval_leaders},
@@ -253,8 +254,9 @@ constinit const Claim kClaims[] = {
      "No model learns Path-X (judged: none is above chance by three standard errors).",
      pathx_failed},
     {"3.4, Table 2", "Performer is the fastest in training at 4K.", performer_fastest},
-    {"3.4, Table 2", "Low-rank and kernel-based models are the fastest in training at 4K (judged: "
-                     "Local Attention, which is called fast too, is behind them).",
+    {"3.4, Table 2",
+     "Low-rank and kernel-based models are the fastest in training at 4K (judged: "
+     "Local Attention, which is called fast too, is behind them).",
      low_rank_fast},
     {"3.4, Table 2", "Reformer trains more slowly than the Transformer at all lengths.",
      reformer_slow},
@@ -288,11 +290,13 @@ constinit const Claim kClaims[] = {
      "The required attention span is rather high on all tasks (judged: above a tenth of the "
      "length; a uniform one is a third).",
      wide_spans},
-    {"A.2, Figure 4", "Grays that are nearer have more similar embeddings (judged: similarity "
-                      "falls with distance).",
+    {"A.2, Figure 4",
+     "Grays that are nearer have more similar embeddings (judged: similarity "
+     "falls with distance).",
      gray_order},
-    {"A.2, Figure 4", "Closeness in a column of the image is kept better by the position "
-                      "embeddings than closeness in a row.",
+    {"A.2, Figure 4",
+     "Closeness in a column of the image is kept better by the position "
+     "embeddings than closeness in a row.",
      vertical_positions},
 };
 

@@ -85,8 +85,8 @@ std::vector<JudgedClaim> judge_claims(const ReportInput& input) {
     if (result.ours.verdict == Verdict::kNotTested) {
       const Judgement found = judge(claim.comparisons(weak));
       if (result.ours.finding.empty() && !found.finding.empty()) {
-        result.ours.finding = "shortened runs or small presets alone, which decide nothing: " +
-                              found.finding;
+        result.ours.finding =
+            "shortened runs or small presets alone, which decide nothing: " + found.finding;
       }
     }
     judged.push_back(std::move(result));

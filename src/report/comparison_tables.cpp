@@ -5,6 +5,7 @@
 
 #include "base/text_format.h"
 #include "report/claims.h"
+#include "report/trade_off.h"
 
 namespace lra::report {
 namespace {
@@ -108,16 +109,16 @@ std::string analysis_label(const AnalysisRecord& record) {
 
 Table efficiency_table(const SpeedGrid& grid) {
   const bool training = grid.mode == "train";
-  Table table{.kind = TableKind::kEfficiency,
-              .title = training ? "Table 2: training speed and memory" : "Table 4: inference speed",
-              .caption = std::string("Steps per second and their ratio to the Transformer's, ") +
-                         "beside it the paper's ratio, by sequence length; then the peak " +
-                         (grid.counts_tensors ? "memory of tensors" : "resident memory") +
-                         (training ? " and the paper's per TPU device with one example each. "
-                                   : ". ") +
-                         "Measured on " + grid.setting() + "; the paper's on 16 TPU v3 chips.",
-              .header = {"Model"},
-              .rows = {}};
+  Table table{
+      .kind = TableKind::kEfficiency,
+      .title = training ? "Table 2: training speed and memory" : "Table 4: inference speed",
+      .caption = std::string("Steps per second and their ratio to the Transformer's, ") +
+                 "beside it the paper's ratio, by sequence length; then the peak " +
+                 (grid.counts_tensors ? "memory of tensors" : "resident memory") +
+                 (training ? " and the paper's per TPU device with one example each. " : ". ") +
+                 "Measured on " + grid.setting() + "; the paper's on 16 TPU v3 chips.",
+      .header = {"Model"},
+      .rows = {}};
   for (const int64_t length : grid.lengths) {
     const std::string name = length_text(length);
     table.header.insert(table.header.end(), {name + " steps/s", name + " ratio", name + " paper"});
@@ -133,9 +134,10 @@ Table efficiency_table(const SpeedGrid& grid) {
 Table generalization_table(const std::vector<Analysis>& analyses) {
   Table table{.kind = TableKind::kGeneralization,
               .title = "Table 3: accuracy on the training and on the test set",
-              .caption = "Percent, each from a pass of its own without dropout; the gap with its "
-                         "standard error. Paper: Image alone; how its training accuracy was "
-                         "measured is not said.",
+              .caption =
+                  "Percent, each from a pass of its own without dropout; the gap with its "
+                  "standard error. Paper: Image alone; how its training accuracy was "
+                  "measured is not said.",
               .header = {"Task", "Model", "Weights", "train", "test", "gap", "paper train",
                          "paper test", "paper gap"},
               .rows = {},
@@ -154,7 +156,8 @@ Table generalization_table(const std::vector<Analysis>& analyses) {
       train = paper_generalization(record->model)->train_accuracy;
       test = paper_accuracy(*paper, PaperTask::kImage, PaperVersion::kV0);
     }
-    for (const auto& value : {train, test}) cells.push_back({accuracy_text(value), Emphasis::kQuiet});
+    for (const auto& value : {train, test})
+      cells.push_back({accuracy_text(value), Emphasis::kQuiet});
     cells.push_back({signed_text(difference(train, test)), Emphasis::kQuiet});
     table.rows.push_back(std::move(cells));
   }
@@ -164,9 +167,10 @@ Table generalization_table(const std::vector<Analysis>& analyses) {
 Table convergence_table(const std::vector<Analysis>& analyses) {
   Table table{.kind = TableKind::kConvergence,
               .title = "Table 5: training steps until a validation accuracy",
-              .caption = "The first evaluation at or above the accuracy, in parentheses the time "
-                         "in training until it; nothing is interpolated. Paper: Image alone, an "
-                         "evaluation every 175 steps.",
+              .caption =
+                  "The first evaluation at or above the accuracy, in parentheses the time "
+                  "in training until it; nothing is interpolated. Paper: Image alone, an "
+                  "evaluation every 175 steps.",
               .header = {"Task", "Model", "Run", "to 30 %", "to 35 %", "paper 30 %", "paper 35 %",
                          "steps apart", "best, %"},
               .rows = {},
@@ -192,12 +196,13 @@ Table convergence_table(const std::vector<Analysis>& analyses) {
 Table span_table(const std::vector<Analysis>& analyses) {
   Table table{.kind = TableKind::kSpan,
               .title = "Figure 2: required attention span",
-              .caption = "Mean distance in tokens between a query and what it attends to, weighted "
-                         "by attention; s is over examples. Uniform: the same with equal weights, "
-                         "about a third of the length; a span near it is diffuse attention and no "
-                         "more. The paper gives no figures.",
-              .header = {"Task", "Model", "Weights", "span", "s", "uniform", "of uniform",
-                         "length", "with CLS", "pixels", "uniform pixels", "by layer", "examples"},
+              .caption =
+                  "Mean distance in tokens between a query and what it attends to, weighted "
+                  "by attention; s is over examples. Uniform: the same with equal weights, "
+                  "about a third of the length; a span near it is diffuse attention and no "
+                  "more. The paper gives no figures.",
+              .header = {"Task", "Model", "Weights", "span", "s", "uniform", "of uniform", "length",
+                         "with CLS", "pixels", "uniform pixels", "by layer", "examples"},
               .rows = {},
               .num_left = 3,
               .num_keys = 2};
@@ -224,9 +229,10 @@ Table span_table(const std::vector<Analysis>& analyses) {
 Table similarity_table(const std::vector<Analysis>& analyses) {
   Table table{.kind = TableKind::kSimilarity,
               .title = "Figure 4: similarity of embeddings",
-              .caption = "Mean cosine similarity of the embeddings of two grays or two positions "
-                         "by how far they are apart: 1, 2, ... 8. Order: the correlation of "
-                         "similarity and distance of two grays.",
+              .caption =
+                  "Mean cosine similarity of the embeddings of two grays or two positions "
+                  "by how far they are apart: 1, 2, ... 8. Order: the correlation of "
+                  "similarity and distance of two grays.",
               .header = {"Task", "Model", "Weights", "order", "grays apart", "down a column",
                          "along a row", "positions apart"},
               .rows = {},
@@ -249,8 +255,9 @@ Table similarity_table(const std::vector<Analysis>& analyses) {
 Table rollout_table(const std::vector<Analysis>& analyses) {
   Table table{.kind = TableKind::kRollout,
               .title = "Figure 5: attention rollout",
-              .caption = "Entropy is over that of equal weights: 1 says nothing is picked out. "
-                         "Bright: the weight on pixels brighter than the mean, beside their share.",
+              .caption =
+                  "Entropy is over that of equal weights: 1 says nothing is picked out. "
+                  "Bright: the weight on pixels brighter than the mean, beside their share.",
               .header = {"Task", "Model", "Weights", "example", "label", "predicted", "entropy",
                          "on CLS", "bright weight", "bright pixels"},
               .rows = {},
@@ -274,28 +281,30 @@ Table rollout_table(const std::vector<Analysis>& analyses) {
 }
 
 Table claims_table(const ReportInput& input) {
-  Table table{.kind = TableKind::kClaims,
-              .title = "The paper's claims",
-              .caption = "Judged by runs of the whole budget with the paper or release preset and "
-                         "by measurements that compare. Confirmed: every comparison holds by more "
-                         "than the noise (95 % intervals, spread of timed windows); contradicted: "
-                         "one fails by more; undecided: one is within it. The last two columns ask "
-                         "the same of the paper's own tables.",
-              .header = {"Place", "Claim", "Verdict", "By our figures", "Paper's tables",
-                         "By its figures"},
-              .rows = {},
-              .num_left = 6,
-              .num_keys = 2};
+  Table table{
+      .kind = TableKind::kClaims,
+      .title = "The paper's claims",
+      .caption =
+          "Judged by runs of the whole budget with the paper or release preset and "
+          "by measurements that compare. Confirmed: every comparison holds by more "
+          "than the noise (95 % intervals, spread of timed windows); contradicted: "
+          "one fails by more; undecided: one is within it. The last two columns ask "
+          "the same of the paper's own tables.",
+      .header = {"Place", "Claim", "Verdict", "By our figures", "Paper's tables", "By its figures"},
+      .rows = {},
+      .num_left = 6,
+      .num_keys = 2};
   for (const JudgedClaim& judged : judge_claims(input)) {
     const auto finding = [](const Judgement& j) { return j.finding.empty() ? "-" : j.finding; };
-    table.rows.push_back({{std::string(judged.claim->place)},
-                          {std::string(judged.claim->statement)},
-                          {std::string(verdict_text(judged.ours.verdict))},
-                          {finding(judged.ours)},
-                          {judged.paper.finding.empty() ? "no figures"
-                                                        : std::string(verdict_text(judged.paper.verdict)),
-                           Emphasis::kQuiet},
-                          {finding(judged.paper), Emphasis::kQuiet}});
+    table.rows.push_back(
+        {{std::string(judged.claim->place)},
+         {std::string(judged.claim->statement)},
+         {std::string(verdict_text(judged.ours.verdict))},
+         {finding(judged.ours)},
+         {judged.paper.finding.empty() ? "no figures"
+                                       : std::string(verdict_text(judged.paper.verdict)),
+          Emphasis::kQuiet},
+         {finding(judged.paper), Emphasis::kQuiet}});
   }
   return table;
 }
@@ -304,8 +313,9 @@ std::vector<Table> all_tables(const ReportInput& input) {
   std::vector<Table> tables = report_tables(input.board);
   tables.push_back(claims_table(input));
   for (const SpeedGrid& grid : input.grids) tables.push_back(efficiency_table(grid));
-  for (const auto make : {generalization_table, convergence_table, span_table, similarity_table,
-                          rollout_table}) {
+  tables.push_back(trade_off_table(our_trade_off(input)));
+  for (const auto make :
+       {generalization_table, convergence_table, span_table, similarity_table, rollout_table}) {
     tables.push_back(make(input.analyses));
   }
   std::erase_if(tables, [](const Table& table) { return table.rows.empty(); });

@@ -27,7 +27,9 @@ struct Selection {
   }
 };
 
-Finding higher(const Finding& a, const Finding& b) { return !a || (b && b->value > a->value) ? b : a; }
+Finding higher(const Finding& a, const Finding& b) {
+  return !a || (b && b->value > a->value) ? b : a;
+}
 
 Finding cell_finding(const Cell& cell, const Selection& selection) {
   const auto figure = selection.figure(cell);
@@ -41,7 +43,8 @@ Finding accuracy_of(const Leaderboard& board, const Selection& selection, std::s
   for (const Row& row : board.rows) {
     if (!same_paper_model(row.model, model) || !selection.takes(row)) continue;
     for (size_t i = 0; i < board.columns.size(); ++i) {
-      if (board.columns[i].paper == task) best = higher(best, cell_finding(row.cells[i], selection));
+      if (board.columns[i].paper == task)
+        best = higher(best, cell_finding(row.cells[i], selection));
     }
   }
   return best;
@@ -152,25 +155,26 @@ Finding vertical_figure(const AnalysisRecord& record) {
 Evidence evidence_of(const ReportInput& input, const Selection& selection) {
   constexpr std::string_view kYardstick = "transformer";
   const ReportInput* in = &input;
-  const auto on_image = [in, selection](std::string_view model, Finding (*figure)(const AnalysisRecord&)) {
+  const auto on_image = [in, selection](std::string_view model,
+                                        Finding (*figure)(const AnalysisRecord&)) {
     return analysed(*in, selection, model, PaperTask::kImage, figure);
   };
-  return {.average = [in, selection](auto model) { return average_of(in->board, selection, model); },
-          .accuracy =
-              [in, selection](auto model, auto task) {
-                return accuracy_of(in->board, selection, model, task);
-              },
-          .speed = [in](auto model, auto mode,
-                        auto length) { return speed_of(*in, model, mode, length); },
-          .memory = [in](auto model, auto length) { return memory_of(*in, model, length); },
-          .gap = [on_image](auto model) { return on_image(model, gap_figure); },
-          .steps_to_35 = [on_image](auto model) { return on_image(model, steps_figure); },
-          .span =
-              [in, selection, kYardstick](PaperTask task) {
-                return analysed(*in, selection, kYardstick, task, span_figure);
-              },
-          .gray_correlation = [on_image, kYardstick] { return on_image(kYardstick, gray_figure); },
-          .vertical_lead = [on_image, kYardstick] { return on_image(kYardstick, vertical_figure); }};
+  return {
+      .average = [in, selection](auto model) { return average_of(in->board, selection, model); },
+      .accuracy = [in, selection](
+                      auto model,
+                      auto task) { return accuracy_of(in->board, selection, model, task); },
+      .speed = [in](auto model, auto mode,
+                    auto length) { return speed_of(*in, model, mode, length); },
+      .memory = [in](auto model, auto length) { return memory_of(*in, model, length); },
+      .gap = [on_image](auto model) { return on_image(model, gap_figure); },
+      .steps_to_35 = [on_image](auto model) { return on_image(model, steps_figure); },
+      .span =
+          [in, selection, kYardstick](PaperTask task) {
+            return analysed(*in, selection, kYardstick, task, span_figure);
+          },
+      .gray_correlation = [on_image, kYardstick] { return on_image(kYardstick, gray_figure); },
+      .vertical_lead = [on_image, kYardstick] { return on_image(kYardstick, vertical_figure); }};
 }
 
 std::optional<double> paper_memory(std::string_view model, int64_t length) {
@@ -190,29 +194,27 @@ Finding paper_gap(std::string_view model) {
 }  // namespace
 
 Evidence paper_evidence() {
-  return {.average =
-              [](auto model) {
-                return exact(paper_average(*paper_model(model), PaperVersion::kV0));
-              },
-          .accuracy =
-              [](auto model, auto task) {
-                return exact(paper_accuracy(*paper_model(model), task, PaperVersion::kV0));
-              },
-          .speed =
-              [](auto model, auto mode, auto length) {
-                return exact(paper_relative_speed(model, mode, static_cast<int>(length)));
-              },
-          .memory = [](auto model, auto length) { return exact(paper_memory(model, length)); },
-          .gap = [](auto model) { return paper_gap(model); },
-          .steps_to_35 =
-              [](auto model) -> Finding {
-                const PaperConvergence* row = paper_convergence(model);
-                if (!row) return std::nullopt;
-                return Measured{static_cast<double>(row->steps_to_35), 0};
-              },
-          .span = [](PaperTask) { return Finding(); },
-          .gray_correlation = [] { return Finding(); },
-          .vertical_lead = [] { return Finding(); }};
+  return {
+      .average =
+          [](auto model) { return exact(paper_average(*paper_model(model), PaperVersion::kV0)); },
+      .accuracy =
+          [](auto model, auto task) {
+            return exact(paper_accuracy(*paper_model(model), task, PaperVersion::kV0));
+          },
+      .speed =
+          [](auto model, auto mode, auto length) {
+            return exact(paper_relative_speed(model, mode, static_cast<int>(length)));
+          },
+      .memory = [](auto model, auto length) { return exact(paper_memory(model, length)); },
+      .gap = [](auto model) { return paper_gap(model); },
+      .steps_to_35 = [](auto model) -> Finding {
+        const PaperConvergence* row = paper_convergence(model);
+        if (!row) return std::nullopt;
+        return Measured{static_cast<double>(row->steps_to_35), 0};
+      },
+      .span = [](PaperTask) { return Finding(); },
+      .gray_correlation = [] { return Finding(); },
+      .vertical_lead = [] { return Finding(); }};
 }
 
 Evidence full_evidence(const ReportInput& input, std::string preset) {

@@ -25,7 +25,7 @@ std::string colored(const std::string& text, Emphasis emphasis, bool color) {
 }
 
 constexpr int kPageWidth = 100;
-constexpr int kWidestCell = 44;  // longer texts are broken at spaces
+constexpr int kWidestCell = 40;  // longer texts are broken at spaces
 constexpr int kGap = 2;
 
 // Text in lines of at most `width` columns, broken at spaces.

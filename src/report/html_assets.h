@@ -1,5 +1,5 @@
-// The style sheets and scripts of the HTML page. Their sources are the files of tools/web, which the
-// build turns into the definitions of these functions.
+// The style sheets and scripts of the HTML page. Their sources are the files of tools/web, which
+// the build turns into the definitions of these functions.
 #pragma once
 
 #include <string_view>

@@ -156,7 +156,9 @@ int paper_order(std::string_view model) {
   return static_cast<int>(found ? found - std::begin(kModels) : std::ssize(kModels));
 }
 
-bool same_paper_model(std::string_view a, std::string_view b) { return full_name(a) == full_name(b); }
+bool same_paper_model(std::string_view a, std::string_view b) {
+  return full_name(a) == full_name(b);
+}
 
 const PaperTraining* paper_training(std::string_view model) {
   return find_row(paper_training(), full_name(model));

@@ -22,7 +22,7 @@ Format parse_format(std::string_view name);
 struct ReportOptions {
   std::string title = "Long Range Arena";
   std::vector<std::string> problems = {};  // from collect_records: listed in the notes
-  std::vector<Analysis> analyses = {};  // from collect_analyses
+  std::vector<Analysis> analyses = {};     // from collect_analyses
   bool color = false;                      // terminal colours; Format::kText only
 };
 

@@ -10,8 +10,8 @@ namespace lra::report {
 namespace {
 
 auto setting_of(const SpeedRow& row) {
-  return std::tuple(row.task, row.preset, row.measured.mode, row.measured.dtype,
-                    row.measured.batch, row.revision, row.machine);
+  return std::tuple(row.task, row.preset, row.measured.mode, row.measured.dtype, row.measured.batch,
+                    row.revision, row.machine);
 }
 
 void sort_lines(std::vector<SpeedGridLine>& lines) {
