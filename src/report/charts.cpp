@@ -18,8 +18,7 @@ Json axis(const std::string& field, const std::string& title, bool from_zero) {
 Json colour(const char* name) { return {{"value", std::string("var(--") + name + ")"}}; }
 
 Json specification(const std::string& description, double height) {
-  return {{"$schema", "https://vega.github.io/schema/vega-lite/v6.json"},
-          {"description", clean(description)},
+  return {{"description", clean(description)},
           {"width", "container"},
           {"height", height},
           {"autosize", {{"type", "fit"}, {"contains", "padding"}}}};

@@ -143,11 +143,13 @@ std::string format_html(const ReportInput& input) {
     page += "<section id=\"" + section.id + "\">\n<h2>" + html(section.title) + "</h2>\n" +
             section.body + "</section>\n";
   }
-  return page + "</main>\n<footer>Made by lra from run records alone. Nothing on this page was " +
-         "loaded from anywhere. Charts: Vega-Lite and uPlot; their licences stand in the source of "
-         "the "
+  return page +
+         "</main>\n<footer>Made by lra from run records alone. Nothing on this page was loaded "
+         "from "
+         "anywhere. Charts: Vega-Lite and uPlot; their licences stand in the source of the "
          "page.</footer>\n<script>" +
-         std::string(page_script()) + "</script>\n</body>\n</html>\n";
+         std::string(page_script()) + "</script>\n<script>" + std::string(charts_script()) +
+         "</script>\n</body>\n</html>\n";
 }
 
 }  // namespace lra::report
