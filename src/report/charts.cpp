@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/text_format.h"
+#include "report/comparison_tables.h"
 #include "report/markup.h"
 
 namespace lra::report {
@@ -102,10 +103,7 @@ Json trade_off_chart(const TradeOff& trade_off) {
 }
 
 Json span_chart(const std::vector<Analysis>& analyses) {
-  std::vector<const AnalysisRecord*> spans;
-  for (const Analysis& analysis : analyses) {
-    if (analysis.record.span) spans.push_back(&analysis.record);
-  }
+  const auto spans = analyses_of(analyses, "span");
   if (spans.empty()) return nullptr;
   const bool several = std::any_of(spans.begin(), spans.end(), [&](const AnalysisRecord* record) {
     return record->model != spans[0]->model;
@@ -140,7 +138,7 @@ Json span_chart(const std::vector<Analysis>& analyses) {
         {"type", "nominal"},
         {"title", nullptr},
         {"scale",
-         {{"domain", {"measured", "uniform attention"}}, {"range", {"var(--c0)", "var(--line)"}}}},
+         {{"domain", {"measured", "uniform attention"}}, {"range", {"var(--c0)", "var(--c7)"}}}},
         {"legend", {{"orient", "bottom"}}}}},
       {"tooltip", {{"field", "text"}, {"type", "nominal"}}}};
   return chart;

@@ -38,7 +38,9 @@ bool is_closer(const Comparison& a, const Comparison& b) {
 }
 
 std::string sentence(const Comparison& c) {
-  return c.left_name + " " + figure_of(*c.left, c.unit) + ", " + c.right_name + " " +
+  const double by = margin(c);
+  const char* relation = by > 1 ? " above " : by < -1 ? " below " : " as good as ";
+  return c.left_name + " " + figure_of(*c.left, c.unit) + relation + c.right_name + " " +
          figure_of(*c.right, c.unit);
 }
 

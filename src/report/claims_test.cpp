@@ -41,9 +41,10 @@ TEST(Claims, AMissingFigureLeavesAClaimUntestedUnlessItIsContradicted) {
 }
 
 TEST(Claims, TheFindingIsTheComparisonThatDecides) {
-  EXPECT_EQ(judge({comparison(90, 50), comparison(51, 50)}).finding, "left 51.00 %, right 50.00 %");
+  EXPECT_EQ(judge({comparison(90, 50), comparison(51, 50)}).finding,
+            "left 51.00 % above right 50.00 %");
   EXPECT_EQ(judge({comparison(60, 50, 1), comparison(41, 50, 1)}).finding,
-            "left 41.00 ± 1.00 %, right 50.00 ± 1.00 %");
+            "left 41.00 ± 1.00 % below right 50.00 ± 1.00 %");
 }
 
 TEST(Claims, WhatWasNeverReachedIsLast) {
@@ -55,7 +56,7 @@ TEST(Claims, WhatWasNeverReachedIsLast) {
 }
 
 // Which sentences the paper's own tables do not bear out.
-TEST(Claims, ThePapersOwnTablesContradictFourOfItsSentences) {
+TEST(Claims, ThePapersOwnTablesContradictTwoOfItsSentences) {
   const Evidence paper = paper_evidence();
   std::set<std::string> contradicted, undecided;
   for (const Claim& claim : paper_claims()) {
@@ -64,7 +65,9 @@ TEST(Claims, ThePapersOwnTablesContradictFourOfItsSentences) {
     if (verdict == Verdict::kUndecided) undecided.insert(std::string(claim.statement));
   }
   EXPECT_THAT(undecided, IsEmpty());
-  EXPECT_THAT(contradicted, ::testing::UnorderedElementsAre());
+  EXPECT_THAT(contradicted,
+              ::testing::UnorderedElementsAre(HasSubstr("slower than the Transformer at 1K"),
+                                              HasSubstr("about the same memory at 3K and 4K")));
 }
 
 const JudgedClaim& find(const std::vector<JudgedClaim>& claims, const std::string& part) {
@@ -85,7 +88,8 @@ class JudgedRecords : public ::testing::Test {
     for (const PaperModel& model : paper_models()) {
       const double paper = *paper_accuracy(model, PaperTask::kPathfinder, PaperVersion::kV0);
       records_.push_back(finished_run("pathfinder", std::string(model.name),
-                                      model.name == "performer" ? paper + lead : paper, 0, 20000));
+                                      model.name == "performer" ? paper + lead : paper, 0,
+                                      2000000));
       records_.back().preset = preset;
     }
   }

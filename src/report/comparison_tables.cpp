@@ -21,24 +21,17 @@ std::string task_of(const AnalysisRecord& record) {
   return record.task_title.empty() ? record.task : record.task_title;
 }
 
+std::string weights_text(const AnalysisRecord& record) {
+  std::string text = record.preset.empty() ? "" : record.preset + " preset, ";
+  if (!record.checkpoint.empty()) text += record.checkpoint + " weights, ";
+  return text + "step " + thousands(record.step);
+}
+
 std::string percent_text(double share) { return fixed(100 * share, 2); }
 
 // "1K" for 1024.
 std::string length_text(int64_t length) {
   return length % 1024 == 0 ? std::to_string(length / 1024) + "K" : thousands(length);
-}
-
-// The analyses of a kind, in the paper's order of models, else as they came.
-std::vector<const AnalysisRecord*> analyses_of(const std::vector<Analysis>& analyses,
-                                               std::string_view kind) {
-  std::vector<const AnalysisRecord*> found;
-  for (const Analysis& analysis : analyses) {
-    if (analysis.record.kind == kind) found.push_back(&analysis.record);
-  }
-  std::stable_sort(found.begin(), found.end(), [](const auto* a, const auto* b) {
-    return paper_order(a->model) < paper_order(b->model);
-  });
-  return found;
 }
 
 const SpeedRow* row_at(const SpeedGridLine& line, int64_t length) {
@@ -101,10 +94,22 @@ std::string optional_text(const std::optional<double>& value, int decimals) {
 }  // namespace
 
 std::string analysis_label(const AnalysisRecord& record) {
-  std::string text = title_of(record);
-  if (!record.preset.empty()) text += ", " + record.preset + " preset";
-  if (!record.checkpoint.empty()) text += ", " + record.checkpoint + " weights";
-  return text + ", step " + thousands(record.step);
+  return title_of(record) + ", " + weights_text(record);
+}
+
+std::vector<const AnalysisRecord*> analyses_of(const std::vector<Analysis>& analyses,
+                                               std::string_view kind) {
+  std::vector<const AnalysisRecord*> found;
+  for (const Analysis& analysis : analyses) {
+    if (analysis.record.kind == kind) found.push_back(&analysis.record);
+  }
+  const auto place = [](const AnalysisRecord* record) {
+    const auto task = paper_task(record->task);
+    return std::pair(task ? static_cast<int>(*task) : kNumPaperTasks, paper_order(record->model));
+  };
+  std::stable_sort(found.begin(), found.end(),
+                   [&](const auto* a, const auto* b) { return place(a) < place(b); });
+  return found;
 }
 
 Table efficiency_table(const SpeedGrid& grid) {
@@ -147,7 +152,7 @@ Table generalization_table(const std::vector<Analysis>& analyses) {
     const GeneralizationResult& result = *record->generalization;
     Cells cells = {{task_of(*record)},
                    {title_of(*record)},
-                   {analysis_label(*record)},
+                   {weights_text(*record)},
                    {percent_text(result.train.accuracy)},
                    {percent_text(result.test.accuracy)},
                    {signed_text(100 * result.gap) + " ± " + percent_text(result.gap_error)}};
@@ -182,7 +187,7 @@ Table convergence_table(const std::vector<Analysis>& analyses) {
     const PaperConvergence* paper = has_paper ? paper_convergence(record->model) : nullptr;
     table.rows.push_back({{task_of(*record)},
                           {title_of(*record)},
-                          {analysis_label(*record)},
+                          {weights_text(*record)},
                           {steps_text(result, 0.30)},
                           {steps_text(result, 0.35)},
                           {paper ? thousands(paper->steps_to_30) : "-", Emphasis::kQuiet},
@@ -211,7 +216,7 @@ Table span_table(const std::vector<Analysis>& analyses) {
     const SpanFigures& tokens = result.tokens;
     table.rows.push_back({{task_of(*record)},
                           {title_of(*record)},
-                          {analysis_label(*record)},
+                          {weights_text(*record)},
                           {fixed(tokens.mean, 1)},
                           {fixed(tokens.deviation, 1)},
                           {fixed(tokens.uniform, 1)},
@@ -242,7 +247,7 @@ Table similarity_table(const std::vector<Analysis>& analyses) {
     const EmbeddingsResult& result = *record->embeddings;
     table.rows.push_back({{task_of(*record)},
                           {title_of(*record)},
-                          {analysis_label(*record)},
+                          {weights_text(*record)},
                           {optional_text(result.intensity_correlation, 2)},
                           {numbers_text(result.by_intensity, 2)},
                           {numbers_text(result.vertical, 2)},
@@ -267,7 +272,7 @@ Table rollout_table(const std::vector<Analysis>& analyses) {
     for (const RolloutExample& example : record->rollout->examples) {
       table.rows.push_back({{task_of(*record)},
                             {title_of(*record)},
-                            {analysis_label(*record)},
+                            {weights_text(*record)},
                             {thousands(example.index)},
                             {std::to_string(example.label)},
                             {std::to_string(example.prediction)},
@@ -312,7 +317,11 @@ Table claims_table(const ReportInput& input) {
 std::vector<Table> all_tables(const ReportInput& input) {
   std::vector<Table> tables = report_tables(input.board);
   tables.push_back(claims_table(input));
-  for (const SpeedGrid& grid : input.grids) tables.push_back(efficiency_table(grid));
+  for (const std::string_view mode : {"train", "infer"}) {  // Table 2 before Table 4
+    for (const SpeedGrid& grid : input.grids) {
+      if (grid.mode == mode) tables.push_back(efficiency_table(grid));
+    }
+  }
   tables.push_back(trade_off_table(our_trade_off(input)));
   for (const auto make :
        {generalization_table, convergence_table, span_table, similarity_table, rollout_table}) {

@@ -21,7 +21,11 @@ Table claims_table(const ReportInput& input);
 // report_tables() of the leaderboard and all of these; tables without rows are left out.
 std::vector<Table> all_tables(const ReportInput& input);
 
-// "Transformer, small, last at step 3,000": whose analysis it is.
+// "Transformer, small preset, last weights, step 3,000": whose analysis it is.
 std::string analysis_label(const AnalysisRecord& record);
+
+// In the paper's order of models and tasks, else as they came.
+std::vector<const AnalysisRecord*> analyses_of(const std::vector<Analysis>& analyses,
+                                               std::string_view kind);
 
 }  // namespace lra::report

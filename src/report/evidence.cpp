@@ -9,6 +9,7 @@
 namespace lra::report {
 namespace {
 
+constexpr double kHalfWidths = 1.96;  // of a 95 % interval, in standard errors
 constexpr double kInfinite = std::numeric_limits<double>::infinity();
 
 Finding exact(std::optional<double> value) {
@@ -122,7 +123,6 @@ Finding analysed(const ReportInput& input, const Selection& selection, std::stri
 
 Finding gap_figure(const AnalysisRecord& record) {
   if (!record.generalization) return std::nullopt;
-  constexpr double kHalfWidths = 1.96;  // of a 95 % interval in standard errors
   return Measured{100 * record.generalization->gap,
                   100 * kHalfWidths * record.generalization->gap_error};
 }
@@ -139,7 +139,10 @@ Finding steps_figure(const AnalysisRecord& record) {
 
 Finding span_figure(const AnalysisRecord& record) {
   if (!record.span || record.span->mean_length <= 0) return std::nullopt;
-  return Measured{record.span->tokens.mean / record.span->mean_length, 0};
+  const SpanFigures& span = record.span->tokens;
+  const double examples = std::max<double>(1, static_cast<double>(record.num_examples));
+  return Measured{span.mean / record.span->mean_length,
+                  kHalfWidths * span.deviation / std::sqrt(examples) / record.span->mean_length};
 }
 
 Finding gray_figure(const AnalysisRecord& record) {

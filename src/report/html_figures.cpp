@@ -33,6 +33,13 @@ std::string pictures_html(const std::string& title, const std::string& caption,
          "</p>\n<div class=\"pictures\">\n" + text + "</div>\n";
 }
 
+std::string pictures_and_table(const Table& table, const std::string& caption,
+                               const std::vector<std::string>& pictures) {
+  if (table.rows.empty()) return "";
+  const std::string shown = pictures_html(table.title, caption + " " + table.caption, pictures);
+  return shown.empty() ? table_html(table) : shown + bare_table_html(table);
+}
+
 void add(std::vector<std::string>& pictures, std::string picture) {
   if (!picture.empty()) pictures.push_back(std::move(picture));
 }
@@ -95,8 +102,7 @@ std::string figure4(const std::vector<Analysis>& analyses) {
                                label + ": similarity of each position embedding with all others"));
   }
   const Table table = similarity_table(analyses);
-  return pictures_html(table.title, "Cosine similarity; bright is similar.", pictures) +
-         (table.rows.empty() ? "" : table_html(table));
+  return pictures_and_table(table, "Bright is similar.", pictures);
 }
 
 std::string figure5(const std::vector<Analysis>& analyses) {
@@ -109,8 +115,8 @@ std::string figure5(const std::vector<Analysis>& analyses) {
     }
   }
   const Table table = rollout_table(analyses);
-  return pictures_html(table.title, "The example, and what its prediction attends to.", pictures) +
-         (table.rows.empty() ? "" : table_html(table));
+  return pictures_and_table(table, "Pictures: the example, and what its prediction attends to.",
+                            pictures);
 }
 
 // Which analyses are not among the records, and how to make them.

@@ -117,6 +117,11 @@ TradeOff paper_trade_off() {
                              row.memory_gb[kLast]});
   }
   mark_front(result.points);
+  std::string front;
+  for (const TradeOffPoint& point : result.points) {
+    if (point.on_front) front += (front.empty() ? "" : ", ") + point.title;
+  }
+  result.caption += " By its own tables these lie on it: " + front + ".";
   return result;
 }
 
