@@ -29,6 +29,9 @@ std::string format_csv(const ReportInput& input);
 std::string format_json(const ReportInput& input);
 // The paper's Table 1 and Table 2 with our figures, as two tables for the booktabs package.
 std::string format_latex(const ReportInput& input);
+// One row of the leaderboard as the results file of the lm-evaluation-harness. Throws lra::Error
+// when there are several rows.
+std::string format_lm_eval(const ReportInput& input);
 // One self-contained page.
 std::string format_html(const ReportInput& input);
 

@@ -97,8 +97,8 @@ std::vector<Analysis> collect_analyses(const std::vector<std::string>& paths,
   return analyses;
 }
 
-std::vector<RunRecord> collect_records(const std::vector<std::string>& paths,
-                                       std::vector<std::string>* problems) {
+std::vector<std::string> find_record_files(const std::vector<std::string>& paths,
+                                           std::vector<std::string>* problems) {
   std::set<fs::path> found;
   for (const std::string& path : paths) {
     std::error_code error;
@@ -117,10 +117,15 @@ std::vector<RunRecord> collect_records(const std::vector<std::string>& paths,
       problems->push_back(path + ": no record.json that was not named before");
     }
   }
+  return {found.begin(), found.end()};
+}
+
+std::vector<RunRecord> collect_records(const std::vector<std::string>& paths,
+                                       std::vector<std::string>* problems) {
   std::vector<RunRecord> records;
-  for (const fs::path& path : found) {
+  for (const std::string& path : find_record_files(paths, problems)) {
     try {
-      records.push_back(read_record(path.string()));
+      records.push_back(read_record(path));
     } catch (const Error& error) {
       problems->push_back(error.what());
     }

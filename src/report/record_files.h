@@ -12,10 +12,14 @@
 
 namespace lra::report {
 
-// The records at `paths`: each a record file, or a folder searched through all its subfolders for
-// files called record.json. Links to folders are not followed; a file reached twice counts once.
-// Sorted by path, so the answer does not depend on the file system. What cannot be read, or is not
-// a run record, adds one line to `problems` and is left out; so does a path without any record.
+// The run records at `paths`, sorted: each a record file, or a folder searched through all its
+// subfolders for files called record.json. Links to folders are not followed; a file reached twice
+// counts once. A path without any adds one line to `problems`.
+std::vector<std::string> find_record_files(const std::vector<std::string>& paths,
+                                           std::vector<std::string>* problems);
+
+// Those files read, in their order. What cannot be read, or is not a run record, adds one line to
+// `problems` and is left out.
 std::vector<RunRecord> collect_records(const std::vector<std::string>& paths,
                                        std::vector<std::string>* problems);
 

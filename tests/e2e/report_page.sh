@@ -30,4 +30,4 @@ passed "no format passes terminal escapes on"
 [[ $(stat -c %s fixed.html) -lt 1500000 ]] || fail "a page of $(stat -c %s fixed.html) bytes"
 
 # "$@": --save-references renews the reference pictures.
-node "$here/drive.mjs" "$PWD" "$here" "$@" || fail "the page does not do what it should"
+LRA_CHROMIUM=$(command -v chromium) node "$here/drive.mjs" "$PWD" "$here" "$@" || fail "the page does not do what it should"

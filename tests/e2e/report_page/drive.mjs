@@ -15,9 +15,11 @@ const kMostDifference = 8; // mean of all channels, of 255
 const kScale = 4;
 
 const browser = await chromium.launch({
-  executablePath: process.env.LRA_CHROMIUM ?? "/usr/bin/chromium",
+  executablePath: process.env.LRA_CHROMIUM,
   args: ["--no-sandbox", "--disable-gpu", "--font-render-hinting=none"],
 });
+
+let visits = 0, requests = 0, errors = 0;
 
 // Runs `test` with a page in which nothing may go wrong.
 async function withPage(claim, name, options, test) {
@@ -25,12 +27,15 @@ async function withPage(claim, name, options, test) {
   const page = await context.newPage();
   const wrong = [];
   page.on("console", (message) => {
-    if (message.type() !== "log") wrong.push(`console ${message.type()}: ${message.text()}`);
+    if (message.type() === "log") return;
+    ++errors;
+    wrong.push(`console ${message.type()}: ${message.text()}`);
   });
-  page.on("pageerror", (error) => wrong.push(`error: ${error.message}`));
+  page.on("pageerror", (error) => { ++errors; wrong.push(`error: ${error.message}`); });
   page.on("dialog", (dialog) => { wrong.push(`dialog: ${dialog.message()}`); dialog.dismiss(); });
   page.on("request", (request) => {
     if (request.url() !== url(name) && !request.url().startsWith("data:image/png;base64,")) {
+      ++requests;
       wrong.push(`request: ${request.url()}`);
     }
   });
@@ -43,6 +48,7 @@ async function withPage(claim, name, options, test) {
   await test(page);
   assert.deepEqual(wrong, [], claim);
   await context.close();
+  ++visits;
   console.log(`ok: ${claim}`);
 }
 
@@ -235,6 +241,7 @@ try {
   await withPage("hostile records do no harm", "hostile.html", desktop, isHarmless);
   await withPage("nor on a phone", "hostile.html", phone, isHarmless);
   await compareScreenshots();
+  console.log(`${visits} visits, ${requests} requests, ${errors} errors`);
 } finally {
   await browser.close();
 }
