@@ -179,6 +179,7 @@ void add_rollouts(const RolloutOf& r, int64_t index, RolloutResult& result) {
       token.text = r.run.task->token_text(tokens[0][token.position]);
     }
     const auto picture = analysis::rollout_picture(row_S, has_cls, pixels, side);
+    make_folder(r.folder);
     write_file_atomically(r.folder + "/" + example.picture, tasks::encode_png(picture));
     result.examples.push_back(std::move(example));
   }
@@ -213,7 +214,6 @@ std::optional<AnalysisRecord> analyze_rollout(const CommonOptions& common,
   record.split = a.split;
   record.num_examples = static_cast<int64_t>(indices.size());
   const RolloutOf rollout{run, attention, split, training::RunFolder{folder}.analysis()};
-  make_folder(rollout.folder);
   record.rollout.emplace();
   Progress bar({.description = "rollout",
                 .total = record.num_examples,

@@ -304,4 +304,5 @@ def main():
         compare(scratch, "text", "linformer", text, ["mixer.rank=9", "model.heads=4"])
 
 
-main()
+if __name__ == "__main__":
+    main()
