@@ -1,6 +1,7 @@
 #include "analysis/attention_weights.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "analysis/softmax_rows.h"
 #include "base/error.h"

@@ -3,8 +3,12 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <csignal>
+#include <set>
 
 #include "analysis/examples.h"
+#include "base/scratch_folder.h"
+#include "base/stop_flag.h"
 #include "training/test_runs.h"
 
 namespace lra::analysis {
@@ -107,6 +111,28 @@ TEST(Span, OfBlocksIsThatOfABlock) {
   // A query alone in its block with CLS, and one that is alone.
   Case alone("local", {"model.pooling=cls", "mixer.block=1"});
   EXPECT_EQ(alone.of({20}).tokens.mean, 0);
+}
+
+// Both documents of a pair count, empty ones do not, and a stop is answered with nothing.
+TEST(Span, ReadsEverySequenceOfTheChosenExamples) {
+  const OneThread one_thread;
+  const ScratchFolder folder;
+  Case c("transformer", {"model.pooling=mean"});
+  c.make_uniform();
+  const std::vector<uint8_t> four(4, 1), six(6, 2), none;
+  const tasks::Split split = training::write_split(
+      folder.file("data"), {{0, {four, six}}, {1, {none, six}}, {1, {four, four}}});
+  const TaskShape shape{.length = 5, .vocabulary = 17, .num_classes = 2, .num_towers = 2};
+  int64_t done = 0;
+  const auto count = [&](int64_t examples) { done += examples; };
+  const auto span = measure_span(c.attention, split, shape, {0, 1}, count);
+  EXPECT_EQ(done, 2);
+  // The second document is cut to the task's length.
+  EXPECT_NEAR(span->mean_length, (4 + 5 + 5) / 3.0, 1e-12);
+  EXPECT_NEAR(span->tokens.mean, (uniform_span(4) + 2 * uniform_span(5)) / 3, 1e-5);
+  raise_stop_flag(SIGINT);
+  EXPECT_FALSE(measure_span(c.attention, split, shape, {0, 1}, count).has_value());
+  clear_stop_flag();
 }
 
 TEST(Examples, AreDrawnOnceEachAndTheSameAgain) {
