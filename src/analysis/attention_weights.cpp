@@ -113,7 +113,7 @@ at::Tensor AttentionWeights::unit_columns(int64_t layer, const at::Tensor& x_1SD
                                           int64_t count) const {
   const int64_t length = x_1SD.size(1), passes = (count + head_dim_ - 1) / head_dim_;
   at::Tensor values_CSE = at::zeros({passes, length, head_dim_});
-  const auto value = values_CSE.accessor<float, 3>();
+  auto value = values_CSE.accessor<float, 3>();
   for (int64_t c = 0; c < count; ++c) value[c / head_dim_][first + c][c % head_dim_] = 1;
   const at::Tensor out_CSHE = apply(layer, x_1SD, values_CSE);
   return out_CSHE.permute({2, 1, 0, 3}).flatten(2).narrow(2, 0, count).contiguous();
@@ -142,9 +142,9 @@ void AttentionWeights::for_each_tile(int64_t layer, const at::Tensor& x_1SD,
   const torch::NoGradGuard no_grad;
   const int64_t length = x_1SD.size(1);
   const int64_t passes = std::max<int64_t>(1, kMostNumbers / (length * heads_ * head_dim_));
-  const auto show = [&](int64_t first_query, int64_t first_key, const at::Tensor& weights) {
+  const auto show = [&](int64_t first_query, int64_t first_key, at::Tensor weights) {
     check(layer, weights);
-    visit({first_query, first_key, weights});
+    visit({first_query, first_key, weights.clamp_min_(0)});
   };
   auto& mixer = as<mixers::Mixer>(blocks_[static_cast<size_t>(layer)].mixer);
   if (const auto rows = SoftmaxRows::heard_in([&] { (void)mixer.forward(x_1SD, {}); })) {

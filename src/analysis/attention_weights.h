@@ -7,9 +7,9 @@
 // and tokens whose values are unit vectors give E columns of A at a time. No more than some columns
 // of one example exist at once.
 //
-// Where a mixer is one unrestricted softmax(scale q k^T), which shows in the operators that it
-// calls, its rows are computed from q and k instead, in 1 / S-th of the time; columns that were
-// read off must agree with them, or all are read off.
+// Reading off takes S / E forward passes of the mixer. Where it is one unrestricted
+// softmax(scale q k^T), which shows in the operators that it calls, its rows are computed from q
+// and k instead; columns that were read off must agree with them, or all are read off.
 //
 // A model whose heads weigh values with both signs (Linformer, whose values are projected along the
 // length) has no attention weights between tokens and is refused.

@@ -20,23 +20,23 @@ std::vector<double> numbers_of(const at::Tensor& matrix) {
   return {data, data + wide.numel()};
 }
 
-// The mean over i of m[i, i + distance], for distances 1, 2, .. 8.
-std::vector<double> means_by_distance(const at::Tensor& matrix) {
+// The mean cosine of pairs of rows (first, first + apart * step) for apart = 1, 2, .. 8, over all
+// lines of `length` rows: line n begins at row n * line_step.
+struct Lines {
+  int64_t count, length, line_step, step;
+};
+std::vector<double> means_by_distance(const std::vector<double>& cosines, const Lines& lines) {
+  const int64_t size = lines.count * lines.length;
   std::vector<double> means;
-  for (int64_t apart = 1; apart <= std::min(kMostApart, matrix.size(0) - 1); ++apart) {
-    means.push_back(matrix.diagonal(apart).to(at::kDouble).mean().item<double>());
-  }
-  return means;
-}
-
-// The same for positions of a grid [y, x, y', x'] that lie `distance` apart along one axis, 0 or 1,
-// and equal along the other.
-std::vector<double> means_along(const at::Tensor& grid_YXYX, int64_t axis) {
-  // [other axis, a, a'] of pairs that agree on the other axis.
-  const at::Tensor pairs = grid_YXYX.diagonal(0, 1 - axis, 3 - axis).movedim(-1, 0).to(at::kDouble);
-  std::vector<double> means;
-  for (int64_t apart = 1; apart <= std::min(kMostApart, pairs.size(1) - 1); ++apart) {
-    means.push_back(pairs.diagonal(apart, 1, 2).mean().item<double>());
+  for (int64_t apart = 1; apart <= std::min(kMostApart, lines.length - 1); ++apart) {
+    double sum = 0;
+    for (int64_t line = 0; line < lines.count; ++line) {
+      for (int64_t place = 0; place + apart < lines.length; ++place) {
+        const int64_t first = line * lines.line_step + place * lines.step;
+        sum += cosines[static_cast<size_t>(first * size + first + apart * lines.step)];
+      }
+    }
+    means.push_back(sum / static_cast<double>(lines.count * (lines.length - apart)));
   }
   return means;
 }
@@ -49,9 +49,7 @@ double least_between(const at::Tensor& matrix) {
 }
 
 // Of similarity and distance over all pairs i < j; nothing when one of them never changes.
-std::optional<double> correlation_with_distance(const at::Tensor& matrix) {
-  const std::vector<double> values = numbers_of(matrix);
-  const int64_t n = matrix.size(0);
+std::optional<double> correlation_with_distance(const std::vector<double>& values, int64_t n) {
   double count = 0, x_sum = 0, y_sum = 0, xx = 0, yy = 0, xy = 0;
   for (int64_t i = 0; i < n; ++i) {
     for (int64_t j = i + 1; j < n; ++j) {
@@ -110,13 +108,14 @@ EmbeddingsResult embedding_figures(const at::Tensor& token_VV, const at::Tensor&
   result.vocabulary = token_VV.size(0);
   result.token_min = least_between(token_VV);
   result.position_min = least_between(position_PP);
-  result.by_distance = means_by_distance(position_PP);
+  const std::vector<double> positions = numbers_of(position_PP);
+  result.by_distance = means_by_distance(positions, {1, position_PP.size(0), 0, 1});
   if (!is_image) return result;
-  result.by_intensity = means_by_distance(token_VV);
-  result.intensity_correlation = correlation_with_distance(token_VV);
-  const at::Tensor grid = position_PP.view({shown.side, shown.side, shown.side, shown.side});
-  result.vertical = means_along(grid, 0);
-  result.horizontal = means_along(grid, 1);
+  const std::vector<double> tokens = numbers_of(token_VV);
+  result.by_intensity = means_by_distance(tokens, {1, result.vocabulary, 0, 1});
+  result.intensity_correlation = correlation_with_distance(tokens, result.vocabulary);
+  result.vertical = means_by_distance(positions, {shown.side, shown.side, 1, shown.side});
+  result.horizontal = means_by_distance(positions, {shown.side, shown.side, shown.side, 1});
   return result;
 }
 

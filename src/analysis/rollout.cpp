@@ -5,6 +5,7 @@
 
 #include "analysis/heat_map.h"
 #include "base/error.h"
+#include "ops/product.h"
 
 namespace lra::analysis {
 namespace {
@@ -23,7 +24,8 @@ at::Tensor one_layer(const AttentionWeights& attention, int64_t layer, const at:
   attention.for_each_tile(layer, x_1SD, [&](const WeightTile& tile) {
     const at::Tensor a_QK = tile.weights_HQK.to(at::kDouble).mean(0);
     const at::Tensor r_Q = scaled_S.narrow(0, tile.first_query, a_QK.size(0));
-    out_S.narrow(0, tile.first_key, a_QK.size(1)) += (r_Q.unsqueeze(1) * a_QK).sum(0);
+    out_S.narrow(0, tile.first_key, a_QK.size(1)) +=
+        ops::product(r_Q.unsqueeze(0), a_QK).squeeze(0);
   });
   return out_S;
 }

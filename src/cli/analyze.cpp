@@ -94,7 +94,10 @@ void add_analyze(CLI::App& app, Program& program) {
   add_checkpoint(*rollout, *a);
   add_split(*rollout, *a);
   add_data_options(*rollout, *a);
-  rollout->add_option("--index", a->indices, "which examples, with commas between")->delimiter(',');
+  rollout->add_option("--index", a->indices, "which examples, with commas between")
+      ->delimiter(',')
+      ->take_all()
+      ->allow_extra_args(false);
   rollout->add_option("--count", a->count, "without --index, the first so many (default 4)")
       ->check(CLI::Range(1, 1000));
 

@@ -10,7 +10,7 @@ lra data make listops --train 200 --val 60 --test 40 --out data/listops --thread
 lra train listops transformer --out exact "${tiny[@]}" --set train.steps=8 \
   --set train.eval_every=4 >/dev/null
 lra train listops reformer --out hashed "${tiny[@]}" --set train.steps=4 \
-  --set train.precision=bf16 --set model.pooling=cls >/dev/null
+  --set train.eval_every=2 --set train.precision=bf16 --set model.pooling=cls >/dev/null
 
 for kind in span generalization convergence rollout embeddings; do
   where=(--data data)

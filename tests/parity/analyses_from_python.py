@@ -195,7 +195,7 @@ def compare(scratch, task, model, examples, settings, token_text, side=0):
               "train.learning_rate=0.02", "model.layers=2"]
     lra("train", task, model, "--data", scratch / "data", "--out", run,
         *words_of(common + settings))
-    reference = Attention(run)
+    reference = Attention(run, side * side)
     has_cls = reference.config["model"]["pooling"] == "cls"
     name = f"{task} {model} {' '.join(settings)}"
     if model == "linformer":
@@ -205,7 +205,6 @@ def compare(scratch, task, model, examples, settings, token_text, side=0):
         assert not (run / "analysis" / "span.json").exists()
         print(f"ok: {name}: refused")
         return
-    length = reference.config["task"].get("length", side * side)
     layers, logits = zip(*(reference.weights(ids) for ids, _ in examples))
     where = ["--split", "test", "--data", scratch / "data"]
     span = analyze("span", run, *where)
@@ -215,7 +214,7 @@ def compare(scratch, task, model, examples, settings, token_text, side=0):
     for said, weights, scores, (ids, label) in zip(rollout["examples"], layers, logits, examples):
         pixels = np.array(ids, float) if side else None
         worst = max(worst, check_rollout(said, weights, scores, label, has_cls, pixels, token_text,
-                                         ids[:length]))
+                                         ids[:reference.length]))
         width, height = picture_size(run / "analysis" / said["picture"])
         assert (width, height) == (2 * 256 + 16, 256) if side else width % 8 == 0
     check_embeddings(run, reference, has_cls, side)
