@@ -101,14 +101,14 @@ std::array<uint8_t, 3> colour_at(ColourScale scale, double place) {
     return {gray, gray, gray};
   }
   if (scale == ColourScale::kSequential) {
-    // Chroma is small at both ends, where screens have little of it.
+    // Little chroma: with more, the greens would leave what a screen shows.
     return to_rgb({.lightness = 0.15 + 0.82 * place,
-                   .chroma = 0.05 + 0.10 * std::sin(std::numbers::pi * std::min(1.0, place + 0.1)),
-                   .hue_degrees = 280 - 175 * place});
+                   .chroma = 0.03 + 0.065 * std::sin(std::numbers::pi * place),
+                   .hue_degrees = 285 - 180 * place});
   }
   const double from_middle = 2 * place - 1;
-  return to_rgb({.lightness = 0.97 - 0.57 * std::abs(from_middle),
-                 .chroma = 0.18 * std::abs(from_middle),
+  return to_rgb({.lightness = 0.97 - 0.55 * std::abs(from_middle),
+                 .chroma = 0.14 * std::abs(from_middle),
                  .hue_degrees = from_middle < 0 ? 255.0 : 27.0});
 }
 

@@ -33,7 +33,7 @@ TEST(HeatMap, DivergingColoursGrowDarkerFromTheMiddleAlike) {
   for (int i = 0; i <= 10; ++i) {
     const auto cold = colour_at(ColourScale::kDiverging, 0.5 - i / 20.0);
     const auto warm = colour_at(ColourScale::kDiverging, 0.5 + i / 20.0);
-    EXPECT_NEAR(lightness(cold), 0.97 - 0.57 * i / 10.0, 0.01) << i;
+    EXPECT_NEAR(lightness(cold), 0.97 - 0.55 * i / 10.0, 0.01) << i;
     EXPECT_NEAR(lightness(cold), lightness(warm), 0.01) << i;
     if (i > 1) {
       EXPECT_GT(cold[2], cold[0]) << i;

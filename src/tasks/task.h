@@ -76,7 +76,7 @@ class Task {
 };
 
 // token_text of the tasks that read byte b as token b + 1; bytes that are no printable ASCII as
-// "\\x0a", padding as "".
+// "\x0a", padding as "".
 std::string byte_token_text(int32_t token);
 
 // A published copy of a task's raw data, for `lra data fetch`.
