@@ -214,12 +214,16 @@ void refuse_impossible(const AnalysisRecord& r, const std::string& name) {
 
 }  // namespace
 
-std::string to_json(const AnalysisRecord& record) {
+Json to_json_object(const AnalysisRecord& record) {
   RecordWriter writer;
   AnalysisRecord copy = record;
   writer("schema", copy.schema);
   fields(writer, copy);
-  return json_text(writer.take(), 2) + "\n";
+  return writer.take();
+}
+
+std::string to_json(const AnalysisRecord& record) {
+  return json_text(to_json_object(record), 2) + "\n";
 }
 
 AnalysisRecord parse_analysis(const std::string& text, const std::string& name) {
@@ -241,6 +245,7 @@ AnalysisRecord parse_analysis(const std::string& text, const std::string& name) 
 }
 
 void write_analysis(const AnalysisRecord& record, const std::string& path) {
+  refuse_impossible(record, path);
   write_file_atomically(path, to_json(record));
 }
 

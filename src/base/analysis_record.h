@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "base/json.h"
 #include "base/run_record.h"
 
 namespace lra {
@@ -119,11 +120,13 @@ struct AnalysisRecord {
 };
 
 std::string to_json(const AnalysisRecord& record);
+Json to_json_object(const AnalysisRecord& record);
 // Throws lra::Error for text that is not JSON, an unknown schema or kind, a missing, unknown or
 // ill-typed field, a result of another kind, and figures that cannot be: NaN, shares outside 0..1,
 // names of files that lead out of the folder.
 AnalysisRecord parse_analysis(const std::string& json_text, const std::string& name);
 
+// Refuses what parse_analysis refuses: nothing unreadable is written.
 void write_analysis(const AnalysisRecord& record, const std::string& path);
 AnalysisRecord read_analysis(const std::string& path);
 
