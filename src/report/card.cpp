@@ -13,8 +13,18 @@
 namespace lra::report {
 namespace {
 
-// JSON's strings are YAML's, too.
-std::string yaml(const std::string& text) { return json_text(Json(clean(text))); }
+// JSON's strings are YAML's, too. A reader that knows no head shows it as text: no markup in it.
+std::string yaml(const std::string& text) {
+  std::string quoted;
+  for (const char c : json_text(Json(clean(text)))) {
+    if (c == '<') {
+      quoted += "\\u003c";
+    } else {
+      quoted += c;
+    }
+  }
+  return quoted;
+}
 
 std::string title_of(const RunRecord& run) {
   return run.model_title.empty() ? run.model : run.model_title;

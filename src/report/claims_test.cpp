@@ -156,6 +156,15 @@ TEST_F(JudgedRecords, SpeedsAreJudgedWhereTheTransformerWasMeasuredToo) {
   EXPECT_EQ(find(judged(), "Performer is the fastest").ours.verdict, Verdict::kNotTested);
 }
 
+TEST_F(JudgedRecords, SpeedsOfTheSmallPresetDecideNothing) {
+  add_speeds("reformer", 0.5);
+  add_speeds("transformer", 1);
+  for (RunRecord& record : records_) record.preset = "small";
+  const Judgement ours = find(judged(), "Reformer trains more slowly").ours;
+  EXPECT_EQ(ours.verdict, Verdict::kNotTested);
+  EXPECT_THAT(ours.finding, HasSubstr("decide nothing: Transformer 1.00 ± 0.01 x above Reformer"));
+}
+
 TEST_F(JudgedRecords, AnAnalysisCountsOnlyWithItsFullRun) {
   add_pathfinder("paper", 0);
   AnalysisRecord record;

@@ -77,23 +77,26 @@ Finding average_of(const Leaderboard& board, const Selection& selection, std::st
   return best;
 }
 
-const SpeedRow* speed_row(const ReportInput& input, std::string_view model, std::string_view mode,
-                          int64_t length) {
+// The measurements that say most, unless they are not of the preset that is asked for.
+const SpeedGrid* grid_of(const ReportInput& input, const Selection& selection,
+                         std::string_view mode) {
   const SpeedGrid* grid = paper_grid(input.grids, mode);
-  return grid ? grid->find(model, length) : nullptr;
+  return grid && (!selection.preset || grid->preset == *selection.preset) ? grid : nullptr;
 }
 
-Finding speed_of(const ReportInput& input, std::string_view model, std::string_view mode,
-                 int64_t length) {
-  const SpeedRow* row = speed_row(input, model, mode, length);
+Finding speed_of(const ReportInput& input, const Selection& selection, std::string_view model,
+                 std::string_view mode, int64_t length) {
+  const SpeedGrid* grid = grid_of(input, selection, mode);
+  const SpeedRow* row = grid ? grid->find(model, length) : nullptr;
   if (!row || !row->relative || row->measured.steps_per_s <= 0) return std::nullopt;
   const Measurement& m = row->measured;
   const double spread = (m.fastest_steps_per_s - m.slowest_steps_per_s) / 2 / m.steps_per_s;
   return Measured{*row->relative, *row->relative * std::max(0.0, spread)};
 }
 
-Finding memory_of(const ReportInput& input, std::string_view model, int64_t length) {
-  const SpeedGrid* grid = paper_grid(input.grids, "train");
+Finding memory_of(const ReportInput& input, const Selection& selection, std::string_view model,
+                  int64_t length) {
+  const SpeedGrid* grid = grid_of(input, selection, "train");
   const SpeedRow* row = grid ? grid->find(model, length) : nullptr;
   const int64_t bytes = row ? grid->memory_bytes(*row) : 0;
   return bytes > 0 ? exact(static_cast<double>(bytes) / 1e9) : std::nullopt;
@@ -167,9 +170,11 @@ Evidence evidence_of(const ReportInput& input, const Selection& selection) {
       .accuracy = [in, selection](
                       auto model,
                       auto task) { return accuracy_of(in->board, selection, model, task); },
-      .speed = [in](auto model, auto mode,
-                    auto length) { return speed_of(*in, model, mode, length); },
-      .memory = [in](auto model, auto length) { return memory_of(*in, model, length); },
+      .speed = [in, selection](
+                   auto model, auto mode,
+                   auto length) { return speed_of(*in, selection, model, mode, length); },
+      .memory = [in, selection](auto model,
+                                auto length) { return memory_of(*in, selection, model, length); },
       .gap = [on_image](auto model) { return on_image(model, gap_figure); },
       .steps_to_35 = [on_image](auto model) { return on_image(model, steps_figure); },
       .span =

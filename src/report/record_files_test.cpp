@@ -84,7 +84,9 @@ class AnalysisFiles : public RecordFiles {
     record.kind = "rollout";
     record.task = "image";
     record.model = "transformer";
-    record.rollout = RolloutResult{{{.index = 1, .picture = "rollout-1.png"}}};
+    RolloutExample example;
+    example.picture = "rollout-1.png";
+    record.rollout = RolloutResult{{example}};
     fs::create_directories(root_ / "run" / "analysis");
     write_analysis(record, (root_ / "run" / "analysis" / "rollout.json").string());
     std::ofstream(root_ / "run" / "analysis" / "rollout-1.png") << picture_bytes;
