@@ -1,7 +1,8 @@
-// Two tables in the layout of the paper, for \usepackage{booktabs}.
+// Tables in the layout of the paper, for \usepackage{booktabs}.
 #include <algorithm>
 
 #include "base/text_format.h"
+#include "report/comparison_tables.h"
 #include "report/formats.h"
 #include "report/markup.h"
 #include "report/speed_grid.h"
@@ -120,9 +121,35 @@ std::string speed_table(const SpeedGrid& grid) {
   return text + std::string(kEndTable);
 }
 
-std::string speed_tables(const Leaderboard& board) {
+std::string speed_tables(const std::vector<SpeedGrid>& grids) {
   std::string text;
-  for (const SpeedGrid& grid : speed_grids(board.speeds)) text += "\n" + speed_table(grid);
+  for (const SpeedGrid& grid : grids) text += "\n" + speed_table(grid);
+  return text;
+}
+
+std::string plain_table(const Table& table) {
+  const auto words = static_cast<size_t>(table.num_left);
+  std::string text =
+      "\n" + begin_table(std::string(words, 'l') + std::string(table.header.size() - words, 'r'),
+                         latex(table.title + ". " + table.caption));
+  for (size_t i = 0; i < table.header.size(); ++i) {
+    text += (i ? " & " : "") + latex(table.header[i]);
+  }
+  text += " \\\\\n\\midrule\n";
+  for (const auto& row : table.rows) {
+    for (size_t i = 0; i < row.size(); ++i) text += (i ? " & " : "") + latex(row[i].text);
+    text += " \\\\\n";
+  }
+  return text + std::string(kEndTable);
+}
+
+// Tables 3 and 5, and what Figure 2 shows.
+std::string analysis_tables(const std::vector<Analysis>& analyses) {
+  std::string text;
+  for (const auto make : {generalization_table, convergence_table, span_table}) {
+    const Table table = make(analyses);
+    if (!table.rows.empty()) text += plain_table(table);
+  }
   return text;
 }
 
@@ -139,7 +166,7 @@ std::string format_latex(const ReportInput& input) {
   for (const std::string& problem : input.problems) text += comment("Left out: " + problem);
   text += "\n";
   if (!input.board.rows.empty()) text += accuracy_table(input.board);
-  return text + speed_tables(input.board);
+  return text + speed_tables(input.grids) + analysis_tables(input.analyses);
 }
 
 }  // namespace lra::report

@@ -27,7 +27,7 @@ std::string format_markdown(const ReportInput& input);
 std::string format_csv(const ReportInput& input);
 // Everything: leaderboard with all numbers, and the records themselves. ASCII only.
 std::string format_json(const ReportInput& input);
-// The paper's Table 1 and Table 2 with our figures, as two tables for the booktabs package.
+// The paper's Tables 1 to 5 and what Figure 2 shows, with our figures, for the booktabs package.
 std::string format_latex(const ReportInput& input);
 // One row of the leaderboard as the results file of the lm-evaluation-harness. Throws lra::Error
 // when there are several rows.
