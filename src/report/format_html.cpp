@@ -127,7 +127,8 @@ std::string format_html(const ReportInput& input) {
       {"claims", "The paper's claims", claims_section(input)},
       {"tables", "The paper's Tables 2 to 5",
        tables_section(
-           input, {TableKind::kEfficiency, TableKind::kGeneralization, TableKind::kConvergence})},
+           input, {TableKind::kEfficiency, TableKind::kGeneralization, TableKind::kConvergence}) +
+           missing_tables_html(input)},
       {"figures", "The paper's figures", figures_html(input)},
       {"curves", "Learning curves", curves_section(input)},
       {"speed", "Speed and memory",
@@ -144,9 +145,8 @@ std::string format_html(const ReportInput& input) {
             section.body + "</section>\n";
   }
   return page +
-         "</main>\n<footer>Made by lra from run records alone. Nothing on this page was loaded "
-         "from "
-         "anywhere. Charts: Vega-Lite and uPlot; their licences stand in the source of the "
+         "</main>\n<footer>Made by lra from run records alone. Nothing on this page was loaded\n"
+         "from anywhere. Charts: Vega-Lite and uPlot; their licences stand in the source of the\n"
          "page.</footer>\n<script>" +
          std::string(page_script()) + "</script>\n<script>" + std::string(charts_script()) +
          "</script>\n</body>\n</html>\n";

@@ -119,32 +119,55 @@ std::string figure5(const std::vector<Analysis>& analyses) {
                             pictures);
 }
 
-// Which analyses are not among the records, and how to make them.
-std::string missing_html(const ReportInput& input) {
-  const std::pair<const char*, const char*> kinds[] = {
-      {"span", "Figure 2"}, {"embeddings", "Figure 4"}, {"rollout", "Figures 1 and 5"}};
-  std::string text;
-  for (const auto& [kind, figure] : kinds) {
+struct Missing {
+  const char* figure;
+  const char* kind;  // of analysis
+};
+
+// Which of the analyses are not among the records, and how to make them.
+std::string missing_analyses(const ReportInput& input, std::initializer_list<Missing> wanted) {
+  std::string items;
+  for (const auto& [figure, kind] : wanted) {
     bool found = false;
     for (const Analysis& analysis : input.analyses) found |= analysis.record.kind == kind;
     if (!found) {
-      text += std::string("<li>") + figure + ": no " + kind +
-              " analysis among the records (lra analyze " + kind + ").</li>\n";
+      items += std::string("<li>") + figure + ": no " + kind +
+               " analysis among the records (lra analyze " + kind + ").</li>\n";
     }
   }
-  if (our_trade_off(input).points.empty()) {
-    text +=
-        "<li>Figure 3, ours: no two models with test accuracies and measurements beside the "
-        "Transformer's (lra bench).</li>\n";
-  }
-  return text.empty() ? "" : "<ul class=\"notes\">\n" + text + "</ul>\n";
+  return items;
+}
+
+std::string notes_list(const std::string& items) {
+  return items.empty() ? "" : "<ul class=\"notes\">\n" + items + "</ul>\n";
 }
 
 }  // namespace
 
 std::string figures_html(const ReportInput& input) {
+  std::string missing = missing_analyses(
+      input, {{"Figure 2", "span"}, {"Figure 4", "embeddings"}, {"Figures 1 and 5", "rollout"}});
+  if (our_trade_off(input).points.empty()) {
+    missing +=
+        "<li>Figure 3, ours: no two models with test accuracies and measurements beside the "
+        "Transformer's (lra bench).</li>\n";
+  }
   return figure1(input.analyses) + figure2(input.analyses) + figure3(input) +
-         figure4(input.analyses) + figure5(input.analyses) + missing_html(input);
+         figure4(input.analyses) + figure5(input.analyses) + notes_list(missing);
+}
+
+std::string missing_tables_html(const ReportInput& input) {
+  std::string missing;
+  for (const auto& [table, mode] : {std::pair{"Table 2", "train"}, {"Table 4", "infer"}}) {
+    bool found = false;
+    for (const SpeedGrid& grid : input.grids) found |= grid.mode == mode;
+    if (!found) {
+      missing += std::string("<li>") + table +
+                 ": no measurements among the records (lra bench --mode " + mode + ").</li>\n";
+    }
+  }
+  return notes_list(missing + missing_analyses(input, {{"Table 3", "generalization"},
+                                                       {"Table 5", "convergence"}}));
 }
 
 }  // namespace lra::report

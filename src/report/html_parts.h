@@ -17,8 +17,10 @@ std::string leaderboard_html(const Leaderboard& board);
 std::string table_html(const Table& table);
 std::string bare_table_html(const Table& table);
 
-// Figures 1 to 5 of the paper.
+// Figures 1 to 5 of the paper, and which of them have no data here.
 std::string figures_html(const ReportInput& input);
+// Which of Tables 2 to 5 have none.
+std::string missing_tables_html(const ReportInput& input);
 
 // A <details> for every record, with the id that run_id says: result, protocol, provenance,
 // settings.

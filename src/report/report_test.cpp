@@ -131,6 +131,22 @@ TEST(Report, HtmlPolicyNamesExactlyTheInlineCode) {
   EXPECT_THAT(page, Not(HasSubstr(" style=\""))) << "the policy would refuse it";
 }
 
+TEST(Report, HtmlNamesWhatTheRecordsLackAndHowToMakeIt) {
+  const std::string page = render({finished_run("text", "performer", 65)}, Format::kHtml);
+  for (const char* command :
+       {"lra bench --mode train", "lra bench --mode infer", "lra analyze span",
+        "lra analyze generalization", "lra analyze convergence", "lra analyze embeddings",
+        "lra analyze rollout"}) {
+    EXPECT_THAT(page, HasSubstr(command));
+  }
+  AnalysisRecord convergence;
+  convergence.kind = "convergence";
+  convergence.convergence = ConvergenceResult{};
+  EXPECT_THAT(render({finished_run("text", "performer", 65)}, Format::kHtml,
+                     {.analyses = {{convergence, {}}}}),
+              Not(HasSubstr("lra analyze convergence")));
+}
+
 TEST(Report, HtmlLoadsNothing) {
   std::string page = render({finished_run("text", "performer", 65)}, Format::kHtml);
   const size_t charts = page.find(charts_script());
