@@ -1,6 +1,7 @@
 #include "report/charts.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/text_format.h"
 #include "report/comparison_tables.h"
@@ -35,6 +36,96 @@ std::string span_group(const AnalysisRecord& record, bool several_models) {
   return clean(text);
 }
 
+// Where the name of a circle stands beside it.
+struct Side {
+  const char* name;
+  const char* align;
+  double dx, dy;
+};
+constexpr Side kSides[] = {{"above", "center", 0, -16},
+                           {"below", "center", 0, 18},
+                           {"left", "right", -12, 0},
+                           {"right", "left", 12, 0}};
+
+struct Box {
+  double left, right, top, bottom;
+  bool meets(const Box& other) const {
+    return left < other.right && other.left < right && top < other.bottom && other.top < bottom;
+  }
+};
+
+// For each point the first side at which its name meets no circle and no name before it, as seen on
+// a page of a common width; else the first.
+class NamePlaces {
+ public:
+  explicit NamePlaces(const std::vector<TradeOffPoint>& points) {
+    for (const TradeOffPoint& point : points) {
+      speeds_.take(point.speed);
+      qualities_.take(point.quality);
+    }
+    constexpr double kRadius = 6;
+    for (const TradeOffPoint& point : points) {
+      const auto [x, y] = place_of(point);
+      taken_.push_back({x - kRadius, x + kRadius, y - kRadius, y + kRadius});
+    }
+  }
+
+  const Side& next(const TradeOffPoint& point) {
+    const Side* chosen = &kSides[0];
+    for (const Side& side : kSides) {
+      if (!is_free(box_at(point, side))) continue;
+      chosen = &side;
+      break;
+    }
+    taken_.push_back(box_at(point, *chosen));
+    return *chosen;
+  }
+
+ private:
+  static constexpr double kWidth = 500, kHeight = 260, kMargin = 40, kLetter = 6.5, kLine = 14;
+
+  struct Range {
+    double low = HUGE_VAL, high = -HUGE_VAL;
+    void take(double value) {
+      low = std::min(low, value);
+      high = std::max(high, value);
+    }
+    double part(double value) const { return high > low ? (value - low) / (high - low) : 0.5; }
+  };
+
+  std::pair<double, double> place_of(const TradeOffPoint& point) const {
+    return {kWidth * speeds_.part(point.speed), kHeight * (1 - qualities_.part(point.quality))};
+  }
+  Box box_at(const TradeOffPoint& point, const Side& side) const {
+    const auto [x, y] = place_of(point);
+    const double width = kLetter * display_width(point.title);
+    const std::string_view align = side.align;
+    const double left = x + side.dx - (align == "left" ? 0 : align == "right" ? width : width / 2);
+    return {left, left + width, y + side.dy - kLine / 2, y + side.dy + kLine / 2};
+  }
+  bool is_free(const Box& box) const {
+    if (box.left < -kMargin || box.right > kWidth + kMargin) return false;
+    return std::none_of(taken_.begin(), taken_.end(),
+                        [&](const Box& other) { return other.meets(box); });
+  }
+
+  Range speeds_, qualities_;
+  std::vector<Box> taken_;
+};
+
+Json name_layer(const Side& side) {
+  return {{"transform", Json::array({{{"filter", {{"field", "side"}, {"equal", side.name}}}}})},
+          {"mark",
+           {{"type", "text"},
+            {"align", side.align},
+            {"baseline", "middle"},
+            {"dx", side.dx},
+            {"dy", side.dy},
+            {"fontSize", 12}}},
+          {"encoding",
+           {{"text", {{"field", "model"}, {"type", "nominal"}}}, {"color", colour("ink")}}}};
+}
+
 }  // namespace
 
 std::string chart_html(const std::string& kind, const Json& data) {
@@ -60,6 +151,7 @@ std::string chart_figure(const std::string& title, const std::string& caption,
 
 Json trade_off_chart(const TradeOff& trade_off) {
   Json points = Json::array();
+  NamePlaces places(trade_off.points);
   for (const TradeOffPoint& point : trade_off.points) {
     const std::string memory = point.memory_gb ? ", " + fixed(*point.memory_gb, 2) + " GB" : "";
     points.push_back({{"model", clean(point.title)},
@@ -67,6 +159,7 @@ Json trade_off_chart(const TradeOff& trade_off) {
                       {"speed", point.speed},
                       {"memory", point.memory_gb.value_or(0)},
                       {"front", point.on_front},
+                      {"side", places.next(point).name},
                       {"text", clean(point.title) + ": " + fixed(point.quality, 2) + " %, " +
                                    fixed(point.speed, 2) + "x" + memory}});
   }
@@ -95,10 +188,8 @@ Json trade_off_chart(const TradeOff& trade_off) {
          {"color",
           {{"condition", {{"test", {{"field", "front"}, {"equal", true}}}, {"value", "var(--c1)"}}},
            {"value", "var(--c0)"}}},
-         {"tooltip", {{"field", "text"}, {"type", "nominal"}}}}}},
-      {{"mark", {{"type", "text"}, {"dy", -14}, {"fontSize", 12}}},
-       {"encoding",
-        {{"text", {{"field", "model"}, {"type", "nominal"}}}, {"color", colour("ink")}}}}};
+         {"tooltip", {{"field", "text"}, {"type", "nominal"}}}}}}};
+  for (const Side& side : kSides) chart["layer"].push_back(name_layer(side));
   return chart;
 }
 

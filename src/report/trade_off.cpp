@@ -105,8 +105,7 @@ TradeOff paper_trade_off() {
   TradeOff result{.title = "Figure 3: quality, speed and memory, the paper's",
                   .caption =
                       "Averages of Table 1, computed from its rows; speed and memory of "
-                      "Table 2 at 4K. The paper names BigBird and Performer as its front; "
-                      "by its own tables the Synthesizer lies on it too.",
+                      "Table 2 at 4K. The paper names BigBird and Performer as its front.",
                   .quality_name = "average of five, %",
                   .points = {}};
   constexpr size_t kLast = kPaperLengths.size() - 1;
