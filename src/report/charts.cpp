@@ -45,7 +45,8 @@ struct Side {
 constexpr Side kSides[] = {{"above", "center", 0, -16},
                            {"below", "center", 0, 18},
                            {"left", "right", -12, 0},
-                           {"right", "left", 12, 0}};
+                           {"right", "left", 12, 0},
+                           {"high above", "center", 0, -32}};
 
 struct Box {
   double left, right, top, bottom;
