@@ -165,7 +165,7 @@ TEST(RunRecord, NamesTheFieldThatIsWrong) {
   EXPECT_THAT(refusal([](Json& j) { j["baselines"]["majority"] = "x"; }),
               HasSubstr("'baselines.majority'"));
   EXPECT_THAT(refusal([](Json& j) { j["provenance"]["command"] = Json::array({1}); }),
-              HasSubstr("'provenance.command'"));
+              HasSubstr("'provenance.command[0]'"));
   EXPECT_THAT(refusal([](Json& j) { j["provenance"]["kernels"]["x"] = 1; }),
               HasSubstr("'provenance.kernels.x'"));
 }

@@ -2,15 +2,10 @@
 #include <cstdio>
 
 #include "base/progress.h"
-#include "base/run_record.h"
-#include "base/stop_flag.h"
 #include "base/text_format.h"
 #include "cli/command.h"
-#include "training/checkpoint.h"
 #include "training/evaluate.h"
-#include "training/prepare_data.h"
-#include "training/run_config.h"
-#include "training/run_folder.h"
+#include "training/loaded_run.h"
 
 namespace lra::cli {
 namespace {
@@ -19,21 +14,6 @@ struct EvalArguments {
   std::string run, split = "test", checkpoint = "last", data;
   bool other_data = false;
 };
-
-std::string checkpoint_file(const EvalArguments& a) {
-  if (a.checkpoint.ends_with(".safetensors")) return a.checkpoint;
-  const std::string name = a.checkpoint == "last" ? "latest" : a.checkpoint;
-  return training::RunFolder{a.run}.checkpoints() + "/" + name + "/model.safetensors";
-}
-
-// A score belongs to the data that the run was made with.
-void check_data(const EvalArguments& a, const RunRecord& record, const tasks::Dataset& dataset) {
-  if (a.other_data || record.data_hash == dataset.hash()) return;
-  throw Error({.where = dataset.folder(),
-               .what = "is not the data of " + a.run + ", hash " + dataset.hash(),
-               .expected = record.data_hash,
-               .advice = "name the right folder with --data, or say --other-data"});
-}
 
 void print_text(const training::EvaluationResult& result, const EvalArguments& a) {
   std::printf("%s, %s split, weights of step %s\n  accuracy  %s on %s examples\n  loss      %s\n\n",
@@ -53,22 +33,17 @@ void print_text(const training::EvaluationResult& result, const EvalArguments& a
 }
 
 ExitCode eval(const Program& program, const EvalArguments& a) {
-  const auto [config, record] = training::read_run({a.run});
-  const auto task = config.make_task();
-  const auto dataset = training::prepare_data(config.task_spec(), *task,
-                                              training::data_root(a.data), program.common.quiet);
-  check_data(a, record, dataset);
-  const models::SequenceClassifier model = config.make_model(task->shape());
-  training::FlatParameters parameters(model.parameter_list());
-  const auto progress = training::load_weights(checkpoint_file(a), parameters);
-  const tasks::Split split = task->split(dataset, a.split);
+  const training::LoadedRun run(a.run, a.checkpoint, training::ModelPrecision::kAsTrained);
+  const auto dataset = training::open_run_data(run, {a.data, a.other_data, program.common.quiet});
+  const tasks::Split split = run.task->split(dataset, a.split);
   Progress bar(
       {.description = a.split, .total = split.size(), .unit = "ex", .quiet = program.common.quiet});
-  auto result = training::evaluate(model, split, task->shape(), config.train.eval_batch_size, 0,
+  auto result = training::evaluate(run.model, split, run.task->shape(),
+                                   run.stored.config.train.eval_batch_size, 0,
                                    [&](int64_t count) { bar.update(count); });
   if (result.stopped) return ExitCode::kStopped;
   bar.finish();
-  result.summary.step = progress.step;
+  result.summary.step = run.progress.step;
   if (program.common.json) {
     print_json({{"run", a.run},
                 {"split", a.split},

@@ -6,7 +6,11 @@
 #include <cstdio>
 
 #include "base/atomic_file.h"
+#include "base/text_format.h"
 #include "cli/command.h"
+#include "report/card.h"
+#include "report/check_record.h"
+#include "training/fairness.h"
 
 namespace lra::cli {
 namespace {
@@ -14,6 +18,7 @@ namespace {
 struct ReportArguments {
   std::vector<std::string> paths;
   std::string format, out, title = "Long Range Arena";
+  bool card = false, check = false;
 };
 
 // The named format, else the one that the file's ending says, else text.
@@ -26,9 +31,82 @@ report::Format chosen_format(const ReportArguments& a, const CommonOptions& comm
   return report::parse_format(ending == "tex" ? "latex" : ending == "txt" ? "text" : ending);
 }
 
+// A card for each training run: printed, or as files of the folder --out.
+ExitCode write_cards(const Program& program, const ReportArguments& a) {
+  std::vector<std::string> problems;
+  const auto records = report::collect_records(a.paths, &problems);
+  for (const std::string& problem : problems) {
+    std::fprintf(stderr, "left out: %s\n", printable(problem).c_str());
+  }
+  int count = 0;
+  if (!a.out.empty()) make_folder(a.out);
+  for (const RunRecord& record : records) {
+    if (record.kind != "train") continue;
+    const std::string card = report::results_card(record);
+    if (a.out.empty()) {
+      std::printf("%s%s", count > 0 ? "\n" : "", card.c_str());
+    } else {
+      write_file_atomically(a.out + "/" + report::card_name(record), card);
+    }
+    ++count;
+  }
+  if (count == 0) {
+    throw Error({.where = "report --card",
+                 .what = "there is no record of a training run",
+                 .expected = "run folders, or a folder that holds them",
+                 .advice = "make one with lra train"});
+  }
+  if (!a.out.empty() && !program.common.quiet) {
+    std::fprintf(stderr, "%d cards: %s\n", count, a.out.c_str());
+  }
+  return ExitCode::kDone;
+}
+
+// What the model itself says: its size, and the division that its settings have.
+std::vector<std::string> check_model(const RunRecord& record) {
+  std::vector<std::string> findings;
+  try {
+    const training::Fairness fairness =
+        training::judge(training::RunConfig::from_table(record.config));
+    const auto expect = [&](const std::string& what, const std::string& recorded,
+                            const std::string& now) {
+      if (recorded != now) findings.push_back(what + " is " + recorded + "; expected " + now);
+    };
+    expect("division", record.division, fairness.division);
+    expect("num_parameters", std::to_string(record.num_parameters),
+           std::to_string(fairness.parameters));
+  } catch (const Error& error) {
+    findings.push_back(std::string("its settings are no run of this program: ") + error.what());
+  }
+  return findings;
+}
+
+ExitCode check_records(const ReportArguments& a) {
+  std::vector<std::string> findings;
+  const auto files = report::find_record_files(a.paths, &findings);
+  for (const std::string& file : files) {
+    try {
+      const RunRecord record = read_record(file);
+      auto found = report::check_record(record);
+      if (record.kind == "train") {
+        for (std::string& finding : check_model(record)) found.push_back(std::move(finding));
+      }
+      for (const std::string& finding : found) findings.push_back(file + ": " + finding);
+    } catch (const Error& error) {
+      findings.push_back(error.what());
+    }
+  }
+  for (const std::string& finding : findings) std::printf("%s\n", printable(finding).c_str());
+  if (findings.empty()) std::printf("%zu records agree with themselves\n", files.size());
+  return findings.empty() ? ExitCode::kDone : ExitCode::kUserError;
+}
+
 ExitCode run_report(const Program& program, const ReportArguments& a) {
+  if (a.check) return check_records(a);
+  if (a.card) return write_cards(program, a);
   report::ReportOptions options{.title = a.title};
   const auto records = report::collect_records(a.paths, &options.problems);
+  options.analyses = report::collect_analyses(a.paths, &options.problems);
   options.color = a.out.empty() && ::isatty(STDOUT_FILENO);
   const std::string text = report::render(records, chosen_format(a, program.common), options);
   if (a.out.empty()) {
@@ -50,9 +128,17 @@ void add_report(CLI::App& app, Program& program) {
   command->add_option("paths", a->paths, "run folders, or folders that hold some")->required();
   command
       ->add_option("--format", a->format,
-                   "text, md, csv, json, latex or html; default: by the ending of --out")
-      ->check(CLI::IsMember({"text", "md", "csv", "json", "latex", "html"}));
-  command->add_option("--out", a->out, "file to write; default: print");
+                   "text, md, csv, json, latex, html or lm-eval (one model, as the "
+                   "lm-evaluation-harness writes it); default: by the ending of --out")
+      ->check(CLI::IsMember({"text", "md", "csv", "json", "latex", "html", "lm-eval"}));
+  command->add_option("--out", a->out, "file to write, with --card a folder; default: print");
+  auto* card = command->add_flag("--card", a->card,
+                                 "a results card for each training run: Markdown with a YAML head");
+  command
+      ->add_flag("--check", a->check,
+                 "check records that were handed in: hashes, settings, division, arithmetic; a "
+                 "line for each thing that does not fit, and exit code 2")
+      ->excludes(card);
   command->add_option("--title", a->title, "heading of the report");
 }
 

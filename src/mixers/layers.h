@@ -31,13 +31,16 @@ class LayerNorm : public torch::nn::Module {
   at::Tensor weight, bias;
 };
 
+// What the last part of a projection is: the values that a mixer mixes, or queries.
+enum class LastPart { kValues, kQueries };
+
 // `count` projections D -> H * E of one input as one product, without bias: weight [count * H * E,
 // D], each part Xavier-initialised on its own. forward gives [B, L, count, H, E].
 class HeadProjection : public torch::nn::Module {
  public:
   HeadProjection(int64_t count, int64_t model_dim, int64_t heads, int64_t head_dim,
-                 Initializer& init)
-      : count_(count), heads_(heads), head_dim_(head_dim) {
+                 Initializer& init, LastPart last = LastPart::kValues)
+      : last_part(last), count_(count), heads_(heads), head_dim_(head_dim) {
     std::vector<at::Tensor> parts;
     for (int64_t i = 0; i < count; ++i) parts.push_back(init.xavier(heads * head_dim, model_dim));
     weight = register_parameter("weight", at::cat(parts));
@@ -45,7 +48,9 @@ class HeadProjection : public torch::nn::Module {
   at::Tensor forward(const at::Tensor& x) const {
     return ops::linear(x, weight).view({x.size(0), x.size(1), count_, heads_, head_dim_});
   }
+  int64_t num_heads() const { return heads_; }
   at::Tensor weight;
+  const LastPart last_part;
 
  private:
   int64_t count_, heads_, head_dim_;

@@ -24,8 +24,9 @@ class Linformer : public Mixer {
   };
 
   Linformer(const Config& config, const MixerShape& shape, Initializer& init) {
-    query_ = register_module("query", std::make_shared<HeadProjection>(
-                                          1, shape.model_dim, shape.heads, shape.head_dim, init));
+    query_ = register_module(
+        "query", std::make_shared<HeadProjection>(1, shape.model_dim, shape.heads, shape.head_dim,
+                                                  init, LastPart::kQueries));
     key_value_ = register_module(
         "key_value",
         std::make_shared<HeadProjection>(2, shape.model_dim, shape.heads, shape.head_dim, init));

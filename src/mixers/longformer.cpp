@@ -41,14 +41,14 @@ class Longformer : public Mixer {
                    .expected = "an even number",
                    .advice = "half of it lies on either side of a token"});
     }
-    const auto projection = [&](int64_t count) {
+    const auto projection = [&](int64_t count, LastPart last) {
       return std::make_shared<HeadProjection>(count, shape.model_dim, shape.heads, shape.head_dim,
-                                              init);
+                                              init, last);
     };
-    qkv_ = register_module("qkv", projection(3));
+    qkv_ = register_module("qkv", projection(3, LastPart::kValues));
     if (config.global_tokens > 0) {
-      global_query_ = register_module("global_query", projection(1));
-      global_key_value_ = register_module("global_key_value", projection(2));
+      global_query_ = register_module("global_query", projection(1, LastPart::kQueries));
+      global_key_value_ = register_module("global_key_value", projection(2, LastPart::kValues));
     }
     output_ = register_module(
         "output", std::make_shared<HeadMerge>(shape.model_dim, shape.heads, shape.head_dim, init));

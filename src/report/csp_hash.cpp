@@ -1,5 +1,7 @@
 #include "report/csp_hash.h"
 
+#include <openssl/evp.h>
+
 #include <bit>
 
 namespace lra::report {
@@ -58,19 +60,18 @@ std::array<uint8_t, 32> sha256(std::string_view data) {
   return digest;
 }
 
+std::string base64(std::string_view bytes) {
+  std::string text((bytes.size() + 2) / 3 * 4 + 1, '\0');  // one more for the library's final zero
+  const int length = EVP_EncodeBlock(reinterpret_cast<unsigned char*>(text.data()),
+                                     reinterpret_cast<const unsigned char*>(bytes.data()),
+                                     static_cast<int>(bytes.size()));
+  text.resize(static_cast<size_t>(length));
+  return text;
+}
+
 std::string csp_hash(std::string_view inline_text) {
-  constexpr std::string_view kDigits =
-      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
   const auto digest = sha256(inline_text);
-  std::string text = "sha256-";
-  // 32 bytes are ten groups of three and one of two.
-  for (size_t i = 0; i < 30; i += 3) {
-    const uint32_t group = uint32_t{digest[i]} << 16 | uint32_t{digest[i + 1]} << 8 | digest[i + 2];
-    for (int shift = 18; shift >= 0; shift -= 6) text += kDigits[group >> shift & 63];
-  }
-  const uint32_t last = uint32_t{digest[30]} << 10 | uint32_t{digest[31]} << 2;
-  for (int shift = 12; shift >= 0; shift -= 6) text += kDigits[last >> shift & 63];
-  return text + "=";
+  return "sha256-" + base64({reinterpret_cast<const char*>(digest.data()), digest.size()});
 }
 
 }  // namespace lra::report

@@ -11,6 +11,9 @@ namespace lra::report {
 // SHA-256 (FIPS 180-4).
 std::array<uint8_t, 32> sha256(std::string_view data);
 
+// Of at most 1 GB.
+std::string base64(std::string_view bytes);
+
 // "sha256-" and the base64 of the digest, as a policy writes it (without its single quotes).
 std::string csp_hash(std::string_view inline_text);
 

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "base/text_format.h"
+#include "report/charts.h"
 #include "report/html_assets.h"
 #include "report/markup.h"
 
@@ -13,11 +14,14 @@ namespace {
 constexpr double kWidth = 560, kHeight = 300;
 constexpr double kLeft = 46, kRight = 24, kTop = 12, kBottom = 44;
 constexpr size_t kMostPoints = 500;  // about one per pixel column of the plot
+// Of the chart of the page's script, which can be looked into: 100 KB a curve.
+constexpr size_t kMostChartPoints = 4000;
 
 struct Curve {
   std::string name;
   uint64_t seed = 0;
   std::vector<Evaluation> points;
+  std::vector<Evaluation> chart_points;
   int style = 0;  // place of its name in the legend
 
   std::string run_name() const { return name + ", seed " + std::to_string(seed); }
@@ -153,7 +157,7 @@ std::string description(const Chart& chart) {
 }
 
 std::string legend_html(const Chart& chart) {
-  std::string text = "<ul class=\"legend\">";
+  std::string text = "<ul class=\"legend static\">";
   for (size_t i = 0; i < chart.legend.size(); ++i) {
     const auto uses = std::any_of(chart.curves.begin(), chart.curves.end(),
                                   [&](const Curve& c) { return c.style == static_cast<int>(i); });
@@ -182,12 +186,30 @@ std::string end_points_html(const Chart& chart) {
   return text + "</tbody></table></div></details>\n";
 }
 
-std::string chart_html(const Chart& chart) {
-  std::string text =
-      "<figure>\n<h3>" + html(chart.column->title) +
-      " <span class=\"quiet\">validation accuracy, %</span></h3>\n<svg viewBox=\"0 0 " +
-      fixed(kWidth, 0) + " " + fixed(kHeight, 0) + "\" role=\"img\" aria-label=\"" +
-      html(description(chart)) + "\">\n" + axes_svg(chart);
+Json chart_data(const Chart& chart) {
+  Json curves = Json::array();
+  for (const Curve& curve : chart.curves) {
+    Json steps = Json::array(), percents = Json::array();
+    for (const Evaluation& point : curve.chart_points) {
+      steps.push_back(point.step);
+      percents.push_back(std::round(1e4 * point.accuracy) / 100);
+    }
+    curves.push_back({{"name", clean(curve.run_name())},
+                      {"color", curve.style % kNumCurveColors},
+                      {"dash", curve.style / kNumCurveColors % kNumCurveDashes},
+                      {"steps", steps},
+                      {"percents", percents}});
+  }
+  return {{"curves", curves}};
+}
+
+std::string figure_html(const Chart& chart) {
+  std::string text = "<figure>\n<h3>" + html(chart.column->title) +
+                     " <span class=\"quiet\">validation accuracy, %</span></h3>\n" +
+                     chart_html("curves", chart_data(chart)) +
+                     "<svg class=\"static\" viewBox=\"0 0 " + fixed(kWidth, 0) + " " +
+                     fixed(kHeight, 0) + "\" role=\"img\" aria-label=\"" +
+                     html(description(chart)) + "\">\n" + axes_svg(chart);
   for (const Curve& curve : chart.curves) text += curve_svg(chart, curve);
   return text + "</svg>\n" + legend_html(chart) + end_points_html(chart) + "</figure>\n";
 }
@@ -238,11 +260,13 @@ std::string curves_html(const std::vector<RunRecord>& records, const Leaderboard
       std::vector<Evaluation> points = thinned_curve(run.val_curve, kMostPoints);
       if (points.empty()) continue;
       const std::string name = names.name_of(run);
-      chart.curves.push_back({name, run.seed, std::move(points), names.style_of(name)});
+      chart.curves.push_back({name, run.seed, std::move(points),
+                              thinned_curve(run.val_curve, kMostChartPoints),
+                              names.style_of(name)});
     }
     if (chart.curves.empty()) continue;
     set_ticks(chart);
-    text += chart_html(chart);
+    text += figure_html(chart);
   }
   return text;
 }

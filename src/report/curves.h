@@ -1,4 +1,5 @@
-// Learning curves as inline SVG.
+// Learning curves: as inline SVG for print and for readers without scripts, and as data for the
+// chart of the page's script, which can be looked into.
 #pragma once
 
 #include <string>

@@ -1,8 +1,9 @@
 // One self-contained page: no network, no foreign script. The Content-Security-Policy allows
-// exactly our style sheet and our script, by their hashes, and nothing else, so even markup that
-// got past the escapes could not run or load anything.
+// exactly our style sheets and our scripts, by their hashes, and pictures that the page itself
+// holds, and nothing else, so even markup that got past the escapes could not run or load anything.
 #include <set>
 
+#include "report/comparison_tables.h"
 #include "report/csp_hash.h"
 #include "report/curves.h"
 #include "report/formats.h"
@@ -13,21 +14,38 @@
 namespace lra::report {
 namespace {
 
+std::string hashes(std::initializer_list<std::string_view> texts) {
+  std::string text;
+  for (const std::string_view part : texts) text += " '" + csp_hash(part) + "'";
+  return text;
+}
+
 std::string head_html(const std::string& title) {
-  const std::string policy = "default-src 'none'; style-src '" + csp_hash(page_style()) +
-                             "'; script-src '" + csp_hash(page_script()) +
-                             "'; base-uri 'none'; form-action 'none'";
+  const std::string policy = "default-src 'none'; img-src data:; style-src" +
+                             hashes({page_style(), charts_style()}) + "; script-src" +
+                             hashes({page_script(), charts_script()}) +
+                             "; base-uri 'none'; form-action 'none'";
   return "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
          "<meta http-equiv=\"Content-Security-Policy\" content=\"" +
          policy +
          "\">\n<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
          "<meta name=\"referrer\" content=\"no-referrer\">\n<title>" +
-         html(title) + "</title>\n<style>" + std::string(page_style()) + "</style>\n</head>\n";
+         html(title) + "</title>\n<style>" + std::string(charts_style()) + "</style>\n<style>" +
+         std::string(page_style()) + "</style>\n</head>\n";
 }
 
 struct Section {
   std::string id, title, body;
 };
+
+// Shown by the script, which makes them work.
+constexpr const char* kTools =
+    "<div class=\"tools\" hidden><label>Find <input type=\"search\" placeholder=\"model, task, "
+    "setting\"></label><div role=\"group\" aria-label=\"Colours\">"
+    "<button type=\"button\" data-theme=\"auto\" aria-pressed=\"true\">Auto</button>"
+    "<button type=\"button\" data-theme=\"light\" aria-pressed=\"false\">Light</button>"
+    "<button type=\"button\" data-theme=\"dark\" aria-pressed=\"false\">Dark</button></div>"
+    "<output aria-live=\"polite\"></output></div>\n";
 
 std::string count_text(size_t count, const std::string& one) {
   return "<b>" + std::to_string(count) + "</b> " + one + (count == 1 ? "" : "s");
@@ -49,7 +67,7 @@ std::string header_html(const ReportInput& input, const std::vector<Section>& se
   for (const Section& section : sections) {
     text += "<a href=\"#" + section.id + "\">" + html(section.title) + "</a>";
   }
-  return text + "</nav>\n</header>\n";
+  return text + "</nav>\n" + kTools + "</header>\n";
 }
 
 template <typename Lines>
@@ -85,10 +103,15 @@ std::string notes_section(const ReportInput& input) {
 
 std::string tables_section(const ReportInput& input, const std::set<TableKind>& kinds) {
   std::string text;
-  for (const Table& table : report_tables(input.board)) {
+  for (const Table& table : all_tables(input)) {
     if (kinds.contains(table.kind)) text += table_html(table);
   }
   return text;
+}
+
+std::string claims_section(const ReportInput& input) {
+  const Table table = claims_table(input);
+  return "<p class=\"caption\">" + html(table.caption) + "</p>\n" + bare_table_html(table);
 }
 
 std::string curves_section(const ReportInput& input) {
@@ -101,6 +124,12 @@ std::string curves_section(const ReportInput& input) {
 std::string format_html(const ReportInput& input) {
   std::vector<Section> sections = {
       {"leaderboard", "Leaderboard", board_section(input)},
+      {"claims", "The paper's claims", claims_section(input)},
+      {"tables", "The paper's Tables 2 to 5",
+       tables_section(
+           input, {TableKind::kEfficiency, TableKind::kGeneralization, TableKind::kConvergence}) +
+           missing_tables_html(input)},
+      {"figures", "The paper's figures", figures_html(input)},
       {"curves", "Learning curves", curves_section(input)},
       {"speed", "Speed and memory",
        tables_section(input, {TableKind::kTrainingSpeed, TableKind::kMeasurements})},
@@ -115,8 +144,11 @@ std::string format_html(const ReportInput& input) {
     page += "<section id=\"" + section.id + "\">\n<h2>" + html(section.title) + "</h2>\n" +
             section.body + "</section>\n";
   }
-  return page + "</main>\n<footer>Made by lra from run records alone. Nothing on this page was " +
-         "loaded from anywhere.</footer>\n<script>" + std::string(page_script()) +
+  return page +
+         "</main>\n<footer>Made by lra from run records alone. Nothing on this page was loaded\n"
+         "from anywhere. Charts: Vega-Lite and uPlot; their licences stand in the source of the\n"
+         "page.</footer>\n<script>" +
+         std::string(page_script()) + "</script>\n<script>" + std::string(charts_script()) +
          "</script>\n</body>\n</html>\n";
 }
 

@@ -1,8 +1,10 @@
 // The whole report for programs: the numbers of the leaderboard unrounded, then the records.
 #include "base/json.h"
 
+#include "report/claims.h"
 #include "report/formats.h"
 #include "report/markup.h"
+#include "report/trade_off.h"
 
 namespace lra::report {
 namespace {
@@ -92,6 +94,35 @@ Json speed_json(const SpeedRow& row) {
           {"revision", row.revision}};
 }
 
+template <typename Items, typename Function>
+Json list_of(const Items& items, const Function& function) {
+  Json list = Json::array();
+  for (const auto& item : items) list.push_back(function(item));
+  return list;
+}
+
+Json judgement_json(const Judgement& judgement) {
+  return {{"verdict", verdict_text(judgement.verdict)}, {"finding", judgement.finding}};
+}
+
+Json claim_json(const JudgedClaim& judged) {
+  return {{"place", judged.claim->place},
+          {"claim", judged.claim->statement},
+          {"ours", judgement_json(judged.ours)},
+          {"paper_tables", judgement_json(judged.paper)}};
+}
+
+Json trade_off_json(const TradeOff& trade_off) {
+  Json points = list_of(trade_off.points, [](const TradeOffPoint& point) {
+    return Json{{"model", point.title},
+                {"quality", json_number(point.quality)},
+                {"relative_speed", json_number(point.speed)},
+                {"memory_gb", optional_number(point.memory_gb)},
+                {"on_front", point.on_front}};
+  });
+  return {{"quality", trade_off.quality_name}, {"points", points}};
+}
+
 // The same document with clean() applied to every text, keys included.
 Json cleaned(const Json& json) {
   if (json.is_string()) return clean(json.get<std::string>());
@@ -106,13 +137,6 @@ Json cleaned(const Json& json) {
   return out;
 }
 
-template <typename Items, typename Function>
-Json list_of(const Items& items, const Function& function) {
-  Json list = Json::array();
-  for (const auto& item : items) list.push_back(function(item));
-  return list;
-}
-
 }  // namespace
 
 std::string format_json(const ReportInput& input) {
@@ -125,6 +149,12 @@ std::string format_json(const ReportInput& input) {
   json["baselines"] =
       list_of(board.baselines, [&](const BaselineRow& row) { return baseline_json(board, row); });
   json["measurements"] = list_of(board.speeds, speed_json);
+  json["claims"] = list_of(judge_claims(input), claim_json);
+  json["figure3"] = {{"ours", trade_off_json(our_trade_off(input))},
+                     {"paper", trade_off_json(paper_trade_off())}};
+  json["analyses"] = list_of(input.analyses, [](const Analysis& analysis) {
+    return parse_json(to_json(analysis.record), "analysis");
+  });
   const auto text = [](const auto& line) { return Json(std::string(line)); };
   json["warnings"] = list_of(board.warnings, text);
   json["left_out"] = list_of(input.problems, text);

@@ -1,11 +1,11 @@
-// Two tables in the layout of the paper, for \usepackage{booktabs}.
+// Tables in the layout of the paper, for \usepackage{booktabs}.
 #include <algorithm>
-#include <array>
-#include <map>
 
 #include "base/text_format.h"
+#include "report/comparison_tables.h"
 #include "report/formats.h"
 #include "report/markup.h"
+#include "report/speed_grid.h"
 #include "report/tables.h"
 
 namespace lra::report {
@@ -87,54 +87,69 @@ std::string accuracy_table(const Leaderboard& board) {
   return text + std::string(kEndTable);
 }
 
-// One table for each task, preset, mode, number format, batch, revision and machine: models down,
-// lengths across.
-using SpeedSetting = std::array<std::string, 7>;
-using SpeedTable = std::map<std::string, std::map<int64_t, const SpeedRow*>>;
+std::string speed_cell(const SpeedRow* row) {
+  if (!row) return " & --";
+  return " & " + latex(rate_text(row->measured.steps_per_s) +
+                       (row->relative ? " (" + ratio_text(row->relative) + ")" : ""));
+}
 
-std::string speed_table(const SpeedSetting& setting, const SpeedTable& models) {
-  std::map<int64_t, int> lengths;
-  for (const auto& [model, rows] : models) {
-    for (const auto& [length, row] : rows) ++lengths[length];
-  }
-  const auto& [task, preset, mode, dtype, batch, revision, machine] = setting;
+std::string memory_cell(const SpeedGrid& grid, const SpeedRow* row) {
+  if (!row) return " & --";
+  return " & " + latex(human_bytes(static_cast<uint64_t>(grid.memory_bytes(*row))));
+}
+
+std::string speed_table(const SpeedGrid& grid) {
   std::string text =
-      begin_table("l" + std::string(2 * lengths.size(), 'c'),
-                  "Steps per second (relative to the Transformer) and peak resident memory: " +
-                      latex(task + ", " + preset + ", " + mode + ", " + dtype + ", batch " + batch +
-                            ", revision " + revision + ", " + machine) +
-                      ".");
+      begin_table("l" + std::string(2 * grid.lengths.size(), 'c'),
+                  std::string("Steps per second (relative to the Transformer) and peak ") +
+                      (grid.counts_tensors ? "memory of tensors: " : "resident memory: ") +
+                      latex(grid.mode + ", " + grid.setting()) + ".");
   for (int half = 0; half < 2; ++half) {
-    for (const auto& [length, unused] : lengths) text += " & " + std::to_string(length);
+    for (const int64_t length : grid.lengths) text += " & " + std::to_string(length);
   }
   text += " \\\\\n\\midrule\n";
-  for (const auto& [model, rows] : models) {
+  for (const SpeedGridLine& line : grid.lines) {
     std::string speeds, memories;
-    for (const auto& [length, unused] : lengths) {
-      const auto found = rows.find(length);
-      const SpeedRow* row = found == rows.end() ? nullptr : found->second;
-      speeds += row ? " & " + latex(rate_text(row->measured.steps_per_s) +
-                                    (row->relative ? " (" + ratio_text(row->relative) + ")" : ""))
-                    : " & --";
-      memories +=
-          row ? " & " + latex(human_bytes(static_cast<uint64_t>(row->measured.peak_resident_bytes)))
-              : " & --";
+    for (const int64_t length : grid.lengths) {
+      const auto found = line.at.find(length);
+      const SpeedRow* row = found == line.at.end() ? nullptr : found->second;
+      speeds += speed_cell(row);
+      memories += memory_cell(grid, row);
     }
-    text += latex(model) + speeds + memories + " \\\\\n";
+    text += latex(line.title) + speeds + memories + " \\\\\n";
   }
   return text + std::string(kEndTable);
 }
 
-std::string speed_tables(const Leaderboard& board) {
-  std::map<SpeedSetting, SpeedTable> settings;
-  for (const SpeedRow& row : board.speeds) {
-    const Measurement& m = row.measured;
-    const std::string name = row.title + (row.settings.empty() ? "" : " (" + row.settings + ")");
-    settings[{row.task, row.preset, m.mode, m.dtype, std::to_string(m.batch), row.revision,
-              row.machine}][name][m.length] = &row;
-  }
+std::string speed_tables(const std::vector<SpeedGrid>& grids) {
   std::string text;
-  for (const auto& [setting, models] : settings) text += "\n" + speed_table(setting, models);
+  for (const SpeedGrid& grid : grids) text += "\n" + speed_table(grid);
+  return text;
+}
+
+std::string plain_table(const Table& table) {
+  const auto words = static_cast<size_t>(table.num_left);
+  std::string text =
+      "\n" + begin_table(std::string(words, 'l') + std::string(table.header.size() - words, 'r'),
+                         latex(table.title + ". " + table.caption));
+  for (size_t i = 0; i < table.header.size(); ++i) {
+    text += (i ? " & " : "") + latex(table.header[i]);
+  }
+  text += " \\\\\n\\midrule\n";
+  for (const auto& row : table.rows) {
+    for (size_t i = 0; i < row.size(); ++i) text += (i ? " & " : "") + latex(row[i].text);
+    text += " \\\\\n";
+  }
+  return text + std::string(kEndTable);
+}
+
+// Tables 3 and 5, and what Figure 2 shows.
+std::string analysis_tables(const std::vector<Analysis>& analyses) {
+  std::string text;
+  for (const auto make : {generalization_table, convergence_table, span_table}) {
+    const Table table = make(analyses);
+    if (!table.rows.empty()) text += plain_table(table);
+  }
   return text;
 }
 
@@ -151,7 +166,7 @@ std::string format_latex(const ReportInput& input) {
   for (const std::string& problem : input.problems) text += comment("Left out: " + problem);
   text += "\n";
   if (!input.board.rows.empty()) text += accuracy_table(input.board);
-  return text + speed_tables(input.board);
+  return text + speed_tables(input.grids) + analysis_tables(input.analyses);
 }
 
 }  // namespace lra::report

@@ -1,4 +1,5 @@
 // GitHub-flavoured Markdown: pipe tables and lists.
+#include "report/comparison_tables.h"
 #include "report/formats.h"
 #include "report/markup.h"
 #include "report/tables.h"
@@ -40,7 +41,7 @@ std::string list_text(const std::string& title, const Lines& lines) {
 
 std::string format_markdown(const ReportInput& input) {
   std::string text = "# " + markdown(input.title) + "\n\n";
-  for (const Table& table : report_tables(input.board)) text += table_text(table);
+  for (const Table& table : all_tables(input)) text += table_text(table);
   text += list_text("Warnings", input.board.warnings);
   text += list_text("Left out", input.problems);
   return text + list_text("Notes on the paper's figures", paper_notes());

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/text_format.h"
+#include "report/comparison_tables.h"
 #include "report/formats.h"
 #include "report/markup.h"
 #include "report/tables.h"
@@ -24,7 +25,7 @@ std::string colored(const std::string& text, Emphasis emphasis, bool color) {
 }
 
 constexpr int kPageWidth = 100;
-constexpr int kWidestCell = 44;  // longer texts are broken at spaces
+constexpr int kWidestCell = 40;  // longer texts are broken at spaces
 constexpr int kGap = 2;
 
 // Text in lines of at most `width` columns, broken at spaces.
@@ -155,7 +156,7 @@ std::string list_text(const std::string& title, const Lines& lines, bool color) 
 
 std::string format_text(const ReportInput& input) {
   std::string text = colored(clean(input.title), Emphasis::kBest, input.color) + "\n\n";
-  for (const Table& table : report_tables(input.board)) text += table_text(table, input.color);
+  for (const Table& table : all_tables(input)) text += table_text(table, input.color);
   text += list_text("Warnings", input.board.warnings, input.color);
   text += list_text("Left out", input.problems, input.color);
   return text + list_text("Notes on the paper's figures", paper_notes(), input.color);

@@ -5,6 +5,8 @@
 #include <vector>
 
 #include "report/leaderboard.h"
+#include "report/record_files.h"
+#include "report/speed_grid.h"
 
 namespace lra::report {
 
@@ -12,6 +14,8 @@ namespace lra::report {
 struct ReportInput {
   const std::vector<RunRecord>& records;
   const Leaderboard& board;
+  const std::vector<Analysis>& analyses;
+  const std::vector<SpeedGrid>& grids;  // of the board's speeds
   const std::string& title;
   const std::vector<std::string>& problems;  // files that were left out, one line each
   bool color = false;                        // text only
@@ -23,8 +27,11 @@ std::string format_markdown(const ReportInput& input);
 std::string format_csv(const ReportInput& input);
 // Everything: leaderboard with all numbers, and the records themselves. ASCII only.
 std::string format_json(const ReportInput& input);
-// The paper's Table 1 and Table 2 with our figures, as two tables for the booktabs package.
+// The paper's Tables 1 to 5 and what Figure 2 shows, with our figures, for the booktabs package.
 std::string format_latex(const ReportInput& input);
+// One row of the leaderboard as the results file of the lm-evaluation-harness. Throws lra::Error
+// when there are several rows.
+std::string format_lm_eval(const ReportInput& input);
 // One self-contained page.
 std::string format_html(const ReportInput& input);
 

@@ -1,4 +1,5 @@
-// The style sheet and the script of the HTML page.
+// The style sheets and scripts of the HTML page. Their sources are the files of tools/web, which
+// the build turns into the definitions of these functions.
 #pragma once
 
 #include <string_view>
@@ -10,5 +11,8 @@ inline constexpr int kNumCurveDashes = 3;
 
 std::string_view page_style();
 std::string_view page_script();
+// Of the charts that need a script: only pages that have some carry them.
+std::string_view charts_style();
+std::string_view charts_script();
 
 }  // namespace lra::report

@@ -31,6 +31,16 @@ std::string sort_attribute(std::optional<double> value) {
   return " data-sort=\"" + (value ? fixed(*value, 6) : "") + "\"";
 }
 
+// Where the figure comes from: "runs 1, 2" of the section Runs.
+std::string run_links(const std::vector<size_t>& runs) {
+  std::string text = runs.size() == 1 ? "run " : "runs ";
+  for (size_t i = 0; i < runs.size(); ++i) {
+    text += std::string(i ? ", " : "") + "<a href=\"#" + run_id(runs[i]) + "\">" +
+            std::to_string(runs[i] + 1) + "</a>";
+  }
+  return text;
+}
+
 std::string cell_html(const Cell& cell, bool best) {
   const auto ours = cell.full_accuracy();
   std::string text = "<td" + std::string(best ? " class=\"best\"" : "") +
@@ -42,6 +52,7 @@ std::string cell_html(const Cell& cell, bool best) {
   if (!cell.shortfall.empty()) text += sub(html(cell.shortfall));
   text += both_papers_html(ours, cell.paper_v0, cell.paper_v1);
   if (cell.paper_fail) text += sub("v0, v1 FAIL");
+  if (!cell.runs.empty()) text += sub(run_links(cell.runs));
   return text + "</td>";
 }
 
@@ -102,9 +113,12 @@ std::string leaderboard_html(const Leaderboard& board) {
 }
 
 std::string table_html(const Table& table) {
-  std::string text = "<h3>" + html(table.title) + "</h3>\n<p class=\"caption\">" +
-                     html(table.caption) +
-                     "</p>\n<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"" +
+  return "<h3>" + html(table.title) + "</h3>\n<p class=\"caption\">" + html(table.caption) +
+         "</p>\n" + bare_table_html(table);
+}
+
+std::string bare_table_html(const Table& table) {
+  std::string text = "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"" +
                      html(table.title) + "\"><table>\n<thead><tr>";
   const auto is_word = [&](size_t column) { return static_cast<int>(column) < table.num_left; };
   for (size_t i = 0; i < table.header.size(); ++i) {

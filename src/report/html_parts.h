@@ -13,11 +13,21 @@ namespace lra::report {
 // the foot.
 std::string leaderboard_html(const Leaderboard& board);
 
-// Any other table, sortable, with heading and caption.
+// Any other table, sortable, with heading and caption; or without either.
 std::string table_html(const Table& table);
+std::string bare_table_html(const Table& table);
 
-// A <details> for every record: result, protocol, provenance, settings.
+// Figures 1 to 5 of the paper, and which of them have no data here.
+std::string figures_html(const ReportInput& input);
+// Which of Tables 2 to 5 have none.
+std::string missing_tables_html(const ReportInput& input);
+
+// A <details> for every record, with the id that run_id says: result, protocol, provenance,
+// settings.
 std::string runs_html(const std::vector<RunRecord>& records);
+
+// Of the record at that place, from 0: "run-1" for the first.
+std::string run_id(size_t index);
 
 // "<th>" of a sortable column. `word`: text rather than figures.
 std::string column_header(const std::string& title, bool word,

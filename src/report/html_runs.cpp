@@ -93,12 +93,12 @@ std::string config_html(const ConfigTable& config) {
   return text + "</pre>\n";
 }
 
-std::string run_html(const RunRecord& run) {
+std::string run_html(const RunRecord& run, size_t index) {
   const bool is_bench = run.kind == "bench";
   const bool bad = run.status == RunStatus::kFailed || run.status == RunStatus::kDiverged;
-  std::string text = "<details><summary><b>" +
-                     html(run.model_title.empty() ? run.model : run.model_title) + "</b> on " +
-                     html(run.task_title.empty() ? run.task : run.task_title);
+  std::string text = "<details id=\"" + run_id(index) + "\"><summary>" + std::to_string(index + 1) +
+                     ". <b>" + html(run.model_title.empty() ? run.model : run.model_title) +
+                     "</b> on " + html(run.task_title.empty() ? run.task : run.task_title);
   text +=
       is_bench ? ", measurement" : html(", " + run.preset + ", seed " + std::to_string(run.seed));
   if (run.test) text += ", " + fixed(100 * run.test->accuracy, 2) + " %";
@@ -112,9 +112,11 @@ std::string run_html(const RunRecord& run) {
 
 }  // namespace
 
+std::string run_id(size_t index) { return "run-" + std::to_string(index + 1); }
+
 std::string runs_html(const std::vector<RunRecord>& records) {
   std::string text = "<div class=\"runs\">\n";
-  for (const RunRecord& run : records) text += run_html(run);
+  for (size_t i = 0; i < records.size(); ++i) text += run_html(records[i], i);
   return text + "</div>\n";
 }
 

@@ -92,6 +92,9 @@ Cell make_cell(const TaskColumn& column, const RowGroup& group,
     cell.validation = found->second.front()->validation;
     cell.division = found->second.front()->division;
     cell.speed = cell_speed(found->second, records);
+    for (const RunRecord* run : found->second) {
+      cell.runs.push_back(static_cast<size_t>(run - records.data()));
+    }
   }
   cell.fail = cell.fail && column.paper == PaperTask::kPathX;
   if (const PaperModel* paper = paper_model(group.model); paper && column.paper) {

@@ -35,6 +35,7 @@ struct Cell {
   bool paper_fail = false;
   std::string validation, division;
   CellSpeed speed;
+  std::vector<size_t> runs;  // their places among the records
 
   bool was_run() const { return accuracy.count + num_diverged + num_failed + num_unfinished > 0; }
   // The figure that is shown.

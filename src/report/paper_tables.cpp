@@ -151,6 +151,28 @@ const PaperModel* paper_model(std::string_view model) {
   return find_row(paper_models(), full_name(model));
 }
 
+int paper_order(std::string_view model) {
+  const PaperModel* found = paper_model(model);
+  return static_cast<int>(found ? found - std::begin(kModels) : std::ssize(kModels));
+}
+
+bool same_paper_model(std::string_view a, std::string_view b) {
+  return full_name(a) == full_name(b);
+}
+
+const PaperTraining* paper_training(std::string_view model) {
+  return find_row(paper_training(), full_name(model));
+}
+const PaperInference* paper_inference(std::string_view model) {
+  return find_row(paper_inference(), full_name(model));
+}
+const PaperGeneralization* paper_generalization(std::string_view model) {
+  return find_row(paper_generalization(), full_name(model));
+}
+const PaperConvergence* paper_convergence(std::string_view model) {
+  return find_row(paper_convergence(), full_name(model));
+}
+
 std::optional<double> paper_accuracy(const PaperModel& model, PaperTask task,
                                      PaperVersion version) {
   if (task == PaperTask::kPathX) return std::nullopt;

@@ -75,6 +75,17 @@ std::string_view paper_task_title(PaperTask task);
 // Null for a model the paper does not have. "sparse" and "linear" are taken for the full names.
 const PaperModel* paper_model(std::string_view model);
 
+// Place in the paper's tables, from 0; behind them all for other models.
+int paper_order(std::string_view model);
+// Whether both are names of one model: "sparse" is "sparse_transformer".
+bool same_paper_model(std::string_view a, std::string_view b);
+
+// The rows of Tables 2, 3, 4 and 5; null for a model the table does not have.
+const PaperTraining* paper_training(std::string_view model);
+const PaperInference* paper_inference(std::string_view model);
+const PaperGeneralization* paper_generalization(std::string_view model);
+const PaperConvergence* paper_convergence(std::string_view model);
+
 // Nothing for Path-X.
 std::optional<double> paper_accuracy(const PaperModel& model, PaperTask task, PaperVersion version);
 // Mean of the five scored tasks, computed from the row (the printed averages are not all right).

@@ -1,18 +1,44 @@
-// Finding run records on disk.
+// Finding run records, and the analyses of runs, on disk.
 #pragma once
 
+#include <map>
+
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "base/analysis_record.h"
 #include "base/run_record.h"
 
 namespace lra::report {
 
-// The records at `paths`: each a record file, or a folder searched through all its subfolders for
-// files called record.json. Links to folders are not followed; a file reached twice counts once.
-// Sorted by path, so the answer does not depend on the file system. What cannot be read, or is not
-// a run record, adds one line to `problems` and is left out; so does a path without any record.
+// The run records at `paths`, sorted: each a record file, or a folder searched through all its
+// subfolders for files called record.json. Links to folders are not followed; a file reached twice
+// counts once. A path without any adds one line to `problems`.
+std::vector<std::string> find_record_files(const std::vector<std::string>& paths,
+                                           std::vector<std::string>* problems);
+
+// Those files read, in their order. What cannot be read, or is not a run record, adds one line to
+// `problems` and is left out.
 std::vector<RunRecord> collect_records(const std::vector<std::string>& paths,
                                        std::vector<std::string>* problems);
+
+// An analysis with the pictures that its record names: file name -> the bytes of a PNG.
+struct Analysis {
+  AnalysisRecord record;
+  std::map<std::string, std::string> pictures;
+};
+
+// Larger pictures stay out of a report, which carries its pictures within itself.
+inline constexpr size_t kMostPictureBytes = size_t{256} << 10;
+
+// The analyses at `paths`, found as run records are: files KIND.json in folders called analysis. A
+// picture that is missing, too large or no PNG adds a line to `problems`. A path without any is no
+// problem.
+std::vector<Analysis> collect_analyses(const std::vector<std::string>& paths,
+                                       std::vector<std::string>* problems);
+
+// Whether `bytes` begin as a PNG file does.
+bool is_png(std::string_view bytes);
 
 }  // namespace lra::report

@@ -77,5 +77,53 @@ TEST_F(RecordFiles, LinksToFoldersAreNotFollowed) {
   EXPECT_EQ(collect_records({root_.string()}, &problems_).size(), 1u);
 }
 
+class AnalysisFiles : public RecordFiles {
+ protected:
+  void add_rollout(const std::string& picture_bytes) {
+    AnalysisRecord record;
+    record.kind = "rollout";
+    record.task = "image";
+    record.model = "transformer";
+    RolloutExample example;
+    example.picture = "rollout-1.png";
+    record.rollout = RolloutResult{{example}};
+    fs::create_directories(root_ / "run" / "analysis");
+    write_analysis(record, (root_ / "run" / "analysis" / "rollout.json").string());
+    std::ofstream(root_ / "run" / "analysis" / "rollout-1.png") << picture_bytes;
+  }
+  const std::string png_ = std::string("\x89PNG\r\n\x1a\n\0\0\0\rIHDR", 16) + "rest";
+};
+
+TEST_F(AnalysisFiles, AreFoundWithTheirPictures) {
+  add("run", "transformer");
+  add_rollout(png_);
+  const auto analyses = collect_analyses({root_.string()}, &problems_);
+  ASSERT_EQ(analyses.size(), 1u);
+  EXPECT_EQ(analyses[0].record.kind, "rollout");
+  EXPECT_EQ(analyses[0].pictures.at("rollout-1.png"), png_);
+  EXPECT_THAT(problems_, IsEmpty());
+}
+
+TEST_F(AnalysisFiles, WhatIsNoPngStaysOut) {
+  add_rollout("<script>alert(1)</script>");
+  const auto analyses = collect_analyses({root_.string()}, &problems_);
+  ASSERT_EQ(analyses.size(), 1u);
+  EXPECT_THAT(analyses[0].pictures, IsEmpty());
+  EXPECT_THAT(problems_, ElementsAre(HasSubstr("not a PNG")));
+}
+
+TEST_F(AnalysisFiles, ALargePictureStaysOut) {
+  add_rollout(png_ + std::string(kMostPictureBytes, 'x'));
+  EXPECT_THAT(collect_analyses({root_.string()}, &problems_)[0].pictures, IsEmpty());
+  EXPECT_THAT(problems_, ElementsAre(HasSubstr("rollout-1.png")));
+}
+
+TEST_F(AnalysisFiles, AForeignFileIsAProblemAndNotTheEnd) {
+  add_rollout(png_);
+  std::ofstream(root_ / "run" / "analysis" / "span.json") << "{}";
+  EXPECT_EQ(collect_analyses({root_.string()}, &problems_).size(), 1u);
+  EXPECT_THAT(problems_, ElementsAre(HasSubstr("span.json")));
+}
+
 }  // namespace
 }  // namespace lra::report

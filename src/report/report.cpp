@@ -14,9 +14,13 @@ struct NamedFormat {
 };
 
 constinit const NamedFormat kFormats[] = {
-    {"text", Format::kText, format_text},    {"md", Format::kMarkdown, format_markdown},
-    {"csv", Format::kCsv, format_csv},       {"json", Format::kJson, format_json},
-    {"latex", Format::kLatex, format_latex}, {"html", Format::kHtml, format_html},
+    {"text", Format::kText, format_text},
+    {"md", Format::kMarkdown, format_markdown},
+    {"csv", Format::kCsv, format_csv},
+    {"json", Format::kJson, format_json},
+    {"latex", Format::kLatex, format_latex},
+    {"html", Format::kHtml, format_html},
+    {"lm-eval", Format::kLmEval, format_lm_eval},
 };
 
 }  // namespace
@@ -29,7 +33,7 @@ Format parse_format(std::string_view name) {
   }
   throw Error({.where = "--format",
                .what = "unknown report format '" + std::string(name) + "'",
-               .expected = "text, md, csv, json, latex or html",
+               .expected = "text, md, csv, json, latex, html or lm-eval",
                .advice = ""});
 }
 
@@ -43,7 +47,9 @@ std::string render(const std::vector<RunRecord>& records, Format format,
                  .advice = "make one with lra train"});
   }
   const Leaderboard board = build_leaderboard(records);
-  const ReportInput input{records, board, options.title, options.problems, options.color};
+  const std::vector<SpeedGrid> grids = speed_grids(board.speeds);
+  const ReportInput input{records,          board,        options.analyses, grids, options.title,
+                          options.problems, options.color};
   for (const NamedFormat& named : kFormats) {
     if (named.format == format) return named.render(input);
   }

@@ -1,4 +1,4 @@
-// The room's entry: run records in, a report in one of six formats out.
+// The room's entry: run records in, a report in one of seven formats out.
 //
 //   std::vector<std::string> problems;
 //   const auto records = report::collect_records({"runs"}, &problems);
@@ -14,14 +14,15 @@
 
 namespace lra::report {
 
-enum class Format { kText, kMarkdown, kCsv, kJson, kLatex, kHtml };
+enum class Format { kText, kMarkdown, kCsv, kJson, kLatex, kHtml, kLmEval };
 
-// "text", "md", "csv", "json", "latex" or "html"; anything else is an lra::Error.
+// "text", "md", "csv", "json", "latex", "html" or "lm-eval"; anything else is an lra::Error.
 Format parse_format(std::string_view name);
 
 struct ReportOptions {
   std::string title = "Long Range Arena";
   std::vector<std::string> problems = {};  // from collect_records: listed in the notes
+  std::vector<Analysis> analyses = {};     // from collect_analyses
   bool color = false;                      // terminal colours; Format::kText only
 };
 

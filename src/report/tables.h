@@ -16,7 +16,20 @@ struct TableCell {
   Emphasis emphasis = Emphasis::kPlain;
 };
 
-enum class TableKind { kAccuracy, kProtocols, kTrainingSpeed, kMeasurements };
+enum class TableKind {
+  kAccuracy,
+  kProtocols,
+  kTrainingSpeed,
+  kMeasurements,
+  kEfficiency,
+  kGeneralization,
+  kConvergence,
+  kSpan,
+  kSimilarity,
+  kRollout,
+  kTradeOff,
+  kClaims
+};
 
 struct Table {
   TableKind kind;

@@ -117,6 +117,9 @@ class ListOpsTask : public Task {
   void export_official(const Dataset& dataset, const std::string& out) const override;
   std::vector<Fact> check(const Dataset& dataset) const override;
   std::string render(const Split& split, int64_t example) const override;
+  std::string token_text(int32_t token) const override {
+    return std::string(listops_symbol_text(static_cast<uint8_t>(token)));
+  }
   std::vector<Baseline> baselines(const Dataset& dataset) const override;
 
  private:

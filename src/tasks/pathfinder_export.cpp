@@ -27,7 +27,8 @@ void write_image(const Split& split, const char* name, int64_t example, int size
                  .advice = "run lra data check"});
   }
   write_file_atomically(
-      path, encode_png({.width = size, .height = size, .pixels = {pixels.begin(), pixels.end()}}));
+      path, encode_png(GrayImage{
+                .width = size, .height = size, .pixels = {pixels.begin(), pixels.end()}}));
 }
 
 // The first number in a name, 0 when there is none.

@@ -77,7 +77,7 @@ TEST(PathfinderFiles, RefusesLinesThatNameNoImageOrLabel) {
 
 TEST(PathfinderFiles, EmptyAndDamagedImagesAreReportedNotFatal) {
   const TestFolder root;
-  const std::string png = encode_png({.width = 2, .height = 2, .pixels = {1, 2, 3, 4}});
+  const std::string png = encode_png(GrayImage{.width = 2, .height = 2, .pixels = {1, 2, 3, 4}});
   write_text(root.path("good.png"), png);
   write_text(root.path("empty.png"), "");
   write_text(root.path("cut.png"), png.substr(0, 40));

@@ -82,7 +82,8 @@ bool read_rows(png_structp png, png_infop info, Session& session, int max_side) 
 bool write_rows(png_structp png, png_infop info, Session& session) {
   if (setjmp(png_jmpbuf(png))) return false;
   png_set_write_fn(png, &session, write_bytes, flush_nothing);
-  png_set_IHDR(png, info, session.width, session.height, 8, PNG_COLOR_TYPE_GRAY, PNG_INTERLACE_NONE,
+  png_set_IHDR(png, info, session.width, session.height, 8,
+               session.channels == 1 ? PNG_COLOR_TYPE_GRAY : PNG_COLOR_TYPE_RGB, PNG_INTERLACE_NONE,
                PNG_COMPRESSION_TYPE_DEFAULT, PNG_FILTER_TYPE_DEFAULT);
   png_set_rows(png, info, session.row_starts.data());
   png_write_png(png, info, PNG_TRANSFORM_IDENTITY, nullptr);
@@ -124,16 +125,19 @@ GrayImage decode_png(std::span<const std::byte> file, const std::string& name, i
   return image;
 }
 
-std::string encode_png(const GrayImage& image) {
-  LRA_CHECK(image.width > 0 && image.height > 0);
-  LRA_CHECK_EQ(image.pixels.size(),
-               static_cast<size_t>(image.width) * static_cast<size_t>(image.height));
+namespace {
+
+std::string encode(int width, int height, int channels, const std::vector<uint8_t>& pixels) {
+  LRA_CHECK(width > 0 && height > 0);
+  const size_t row_bytes = static_cast<size_t>(width) * static_cast<size_t>(channels);
+  LRA_CHECK_EQ(pixels.size(), row_bytes * static_cast<size_t>(height));
   Session session;
-  session.width = static_cast<png_uint_32>(image.width);
-  session.height = static_cast<png_uint_32>(image.height);
-  session.rows = image.pixels;
+  session.width = static_cast<png_uint_32>(width);
+  session.height = static_cast<png_uint_32>(height);
+  session.channels = channels;
+  session.rows = pixels;
   for (size_t y = 0; y < session.height; ++y) {
-    session.row_starts.push_back(&session.rows[y * session.width]);
+    session.row_starts.push_back(&session.rows[y * row_bytes]);
   }
   png_structp png = png_create_write_struct(PNG_LIBPNG_VER_STRING, &session, on_error, on_warning);
   LRA_CHECK(png != nullptr);
@@ -143,6 +147,16 @@ std::string encode_png(const GrayImage& image) {
   png_destroy_write_struct(&png, &info);
   LRA_CHECK(good);
   return std::move(session.output);
+}
+
+}  // namespace
+
+std::string encode_png(const GrayImage& image) {
+  return encode(image.width, image.height, 1, image.pixels);
+}
+
+std::string encode_png(const ColourImage& image) {
+  return encode(image.width, image.height, 3, image.pixels);
 }
 
 }  // namespace lra::tasks

@@ -1,4 +1,5 @@
-// Gray PNG images in memory, through libpng: what the Pathfinder archives hold.
+// PNG images in memory, through libpng: gray ones, which the Pathfinder archives hold, and pictures
+// in colour.
 #pragma once
 
 #include <cstddef>
@@ -19,7 +20,13 @@ struct GrayImage {
 // anything else: not a PNG, damaged, cut off, transparent, 16 bits, larger than `max_side`.
 GrayImage decode_png(std::span<const std::byte> file, const std::string& name, int max_side);
 
-// An 8-bit gray PNG. The image must not be empty.
+struct ColourImage {
+  int width = 0, height = 0;
+  std::vector<uint8_t> pixels;  // red, green, blue of each, row by row
+};
+
+// An 8-bit gray or RGB PNG. The image must not be empty.
 std::string encode_png(const GrayImage& image);
+std::string encode_png(const ColourImage& image);
 
 }  // namespace lra::tasks

@@ -34,6 +34,15 @@ TEST(PngImage, DecodesWhatItEncodes) {
   }
 }
 
+// Read as gray: the weights of ITU-R 601 tell the channels apart.
+TEST(PngImage, EncodesColours) {
+  const ColourImage image{
+      .width = 2, .height = 2, .pixels = {255, 0, 0, 0, 255, 0, 0, 0, 255, 10, 10, 10}};
+  const GrayImage gray = decode_png(bytes_of(encode_png(image)), "x.png", 64);
+  EXPECT_EQ(gray.width, 2);
+  EXPECT_EQ(gray.pixels, (std::vector<uint8_t>{76, 150, 29, 10}));
+}
+
 TEST(PngImage, RefusesEveryTruncation) {
   const std::string file = encode_png(ramp(8, 8));
   for (size_t size = 0; size < file.size(); ++size) {

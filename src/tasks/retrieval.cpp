@@ -60,6 +60,7 @@ class RetrievalTask : public Task {
   void export_official(const Dataset& dataset, const std::string& out) const override;
   std::vector<Fact> check(const Dataset& dataset) const override;
   std::string render(const Split& split, int64_t example) const override;
+  std::string token_text(int32_t token) const override { return byte_token_text(token); }
   std::vector<Baseline> baselines(const Dataset& dataset) const override;
 
  private:

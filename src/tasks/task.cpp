@@ -13,4 +13,12 @@ void Task::make(const MakeOptions&, Progress&) const {
                .advice = "use lra data fetch or lra data import"});
 }
 
+std::string byte_token_text(int32_t token) {
+  if (token == 0) return "";
+  const int byte = token - 1;
+  if (byte >= 0x20 && byte < 0x7F) return {static_cast<char>(byte)};
+  constexpr const char* kDigits = "0123456789abcdef";
+  return std::string("\\x") + kDigits[byte >> 4 & 15] + kDigits[byte & 15];
+}
+
 }  // namespace lra::tasks

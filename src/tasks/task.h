@@ -70,8 +70,14 @@ class Task {
   virtual std::vector<Fact> check(const Dataset& dataset) const = 0;
   // For people: the text, the expression tree, the picture. Safe to print on a terminal.
   virtual std::string render(const Split& split, int64_t example) const = 0;
+  // One token for people: a gray value, a character, a symbol.
+  virtual std::string token_text(int32_t token) const { return std::to_string(token); }
   virtual std::vector<Baseline> baselines(const Dataset& dataset) const = 0;
 };
+
+// token_text of the tasks that read byte b as token b + 1; bytes that are no printable ASCII as
+// "\x0a", padding as "".
+std::string byte_token_text(int32_t token);
 
 // A published copy of a task's raw data, for `lra data fetch`.
 struct RemoteData {

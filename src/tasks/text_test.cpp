@@ -181,5 +181,14 @@ TEST(Text, TheRealReviewsAreAsPublished) {
   EXPECT_LT(baselines[1].accuracy, 0.72);
 }
 
+TEST(TokenText, ShowsBytesAsCharactersOrDigits) {
+  EXPECT_EQ(byte_token_text(0), "");
+  EXPECT_EQ(byte_token_text(1 + 'a'), "a");
+  EXPECT_EQ(byte_token_text(1 + ' '), " ");
+  EXPECT_EQ(byte_token_text(1 + '\n'), "\\x0a");
+  EXPECT_EQ(byte_token_text(1 + 0x1B), "\\x1b");
+  EXPECT_EQ(byte_token_text(1 + 0xE6), "\\xe6");
+}
+
 }  // namespace
 }  // namespace lra::tasks

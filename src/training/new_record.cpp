@@ -1,18 +1,10 @@
 #include "training/new_record.h"
 
-#include "base/hash.h"
+#include "base/fingerprint.h"
 #include "training/budget.h"
 #include "training/fairness.h"
 
 namespace lra::training {
-namespace {
-
-std::string fingerprint(const RunRecord& record) {
-  return to_hex(
-      hash128(record.config_hash + record.data_hash + std::to_string(record.task_version)));
-}
-
-}  // namespace
 
 RunRecord new_record(const RunConfig& config, const tasks::Task& task,
                      const tasks::Dataset& dataset, const Provenance& provenance) {
@@ -30,8 +22,8 @@ RunRecord new_record(const RunConfig& config, const tasks::Task& task,
   record.data_source = dataset.manifest().source;
   record.data_hash = dataset.hash();
   record.config = config.to_table();
-  record.config_hash = to_hex(hash128(canonical_text(record.config)));
-  record.fingerprint = fingerprint(record);
+  record.config_hash = config_hash(record.config);
+  record.fingerprint = run_fingerprint(record.config_hash, record.data_hash, record.task_version);
   record.num_parameters = fairness.parameters;
   record.base_parameters = fairness.base_parameters;
   record.division = fairness.division;

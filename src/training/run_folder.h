@@ -13,6 +13,7 @@ struct RunFolder {
   std::string mlperf_log() const { return path + "/mllog.txt"; }
   std::string lock() const { return path + "/.lock"; }
   std::string checkpoints() const { return path + "/checkpoints"; }
+  std::string analysis() const { return path + "/analysis"; }
 };
 
 }  // namespace lra::training

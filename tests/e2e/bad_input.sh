@@ -245,6 +245,38 @@ run_folders() {
   section "run folders"
 }
 
+# After run_folders, which makes the damaged ones.
+analyses() {
+  (cd work && lra train listops linformer --data data --out signs --threads 1 --quiet \
+    --set train.steps=1 --set train.batch_size=2 --set task.length=32 >/dev/null)
+  refuse 2 "'spam'.*'span'" analyze spam run
+  refuse 2 "subcommand" analyze
+  refuse 2 "run.*required" analyze span
+  local kind
+  for kind in span generalization convergence rollout embeddings; do
+    refuse 2 "nothere: is not the folder of a run" analyze "$kind" nothere
+    refuse 2 "garbage/config.toml:[0-9]+.*stepz" analyze "$kind" garbage
+  done
+  for kind in span rollout embeddings generalization; do
+    refuse 2 "bare/checkpoints/latest/model.safetensors" analyze "$kind" bare
+    refuse 2 "odd/checkpoints/latest/model.safetensors.*hash" analyze "$kind" odd
+    refuse 2 "checkpoints/nope" analyze "$kind" run --checkpoint nope
+  done
+  refuse 2 "split.*dev" analyze span run --split dev
+  refuse 2 "samples.*0.*1 to" analyze span run --samples 0
+  refuse 2 "count.*0" analyze rollout run --count 0
+  refuse 2 "there is no example 999" analyze rollout run --data data --index 0,999
+  refuse 2 "there is no example -1" analyze rollout run --data data --index=-1
+  refuse 2 "index" analyze rollout run --data data --index x
+  refuse 2 "thresholds.*'30'" analyze convergence run --thresholds 30
+  refuse 2 "thresholds.*'0'" analyze convergence run --thresholds 0.3,0
+  refuse 2 "thresholds.*''" analyze convergence run --thresholds "0.3,"
+  refuse 2 "thresholds.*'nan'" analyze convergence run --thresholds nan
+  refuse 2 "layer 0 weighs the values of tokens with both signs" analyze span signs --data data
+  refuse 2 "weighs the values of tokens with both signs" analyze rollout signs --data data
+  section "analyses"
+}
+
 # suite TEXT: writes work/suite.toml.
 suite() { printf '%s\n' "$1" >work/suite.toml; }
 
@@ -327,6 +359,7 @@ data_folders
 official_files
 hostile_archives
 run_folders
+analyses
 suite_files
 mixer_runs
 full_disk

@@ -228,6 +228,32 @@ def run_record():
     return [json.dumps(whole | change) for change in changes]
 
 
+def analysis_record():
+    run = {key: RECORD[key] for key in ("schema", "task", "task_title", "task_version", "model", "model_title",
+                                        "preset", "seed", "fingerprint")}
+    about = run | {"checkpoint": "last", "step": 5, "split": "val", "num_examples": 10,
+                   "choices": {"CLS": "left out"}}
+    figures = {"mean": 1.5, "deviation": 0.5, "uniform": 3, "layers": [1.5], "heads": [[1, 2.0]]}
+    evaluation = {"step": 5, "loss": 1.5, "accuracy": 0.5, "num_examples": 10}
+    results = {
+        "span": {"tokens": figures, "with_cls": figures, "pixels": figures, "mean_length": 10,
+                 "least_row_sum": 0.9, "largest_row_sum": 1},
+        "generalization": {"train": evaluation, "test": evaluation, "gap": 0.1, "gap_error": 0.01},
+        "convergence": {"eval_every": 5, "thresholds": [{"accuracy": 0.3, "step": 5, "seconds": 1.5},
+                                                        {"accuracy": 0.4}], "best": evaluation, "last_step": 5},
+        "rollout": {"examples": [{"index": 1, "label": 0, "prediction": 1, "picture": "a.png", "cls_weight": 0.5,
+                                  "entropy": 0.5, "top": [{"position": 3, "text": "x", "weight": 0.5}]}]},
+        "embeddings": {"vocabulary": 4, "positions": 5, "width": 6, "matrices": "m", "token_picture": "t",
+                       "position_picture": "p", "token_min": 0, "position_min": -0.5, "by_intensity": [],
+                       "by_distance": [0.5], "vertical": [], "horizontal": []}}
+    whole = [about | {"kind": kind, kind: result, "provenance": RECORD["provenance"]}
+             for kind, result in results.items()]
+    changes = [{"schema": 2}, {"kind": "rollout"}, {"span": None}, {"more": 1}, {"choices": {"a": 1}},
+               {"span": results["span"] | {"tokens": figures | {"heads": [1]}}},
+               {"span": results["span"] | {"tokens": figures | {"mean": "nan"}}}]
+    return [json.dumps(record) for record in whole + [whole[0] | change for change in changes]]
+
+
 RECORD = {
     "schema": 1, "kind": "train", "status": "done", "failure": "", "task": "text", "task_title": "Text",
     "task_version": 1, "model": "local", "model_title": "Local", "preset": "small", "seed": 1, "validation": "own",
@@ -265,7 +291,7 @@ def event_file():
 def main():
     root = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else pathlib.Path(__file__).parent / "corpus")
     makers = [listops_tsv, pairs_tsv, cifar_binary, cifar_pickle, png, pathfinder_text, pathfinder_npy, tar, shard,
-              manifest, safetensors, toml, config_override, json_text, run_record, metrics_lines, review_names,
+              manifest, safetensors, toml, config_override, json_text, run_record, analysis_record, metrics_lines, review_names,
               terminal_text, event_file]
     for maker in makers:
         folder = root / {"json_text": "json"}.get(maker.__name__, maker.__name__)

@@ -1,5 +1,5 @@
 // record.json of a run. What is accepted reads the same after it was written.
-// Covers: src/base/run_record.cpp
+// Covers: src/base/run_record.cpp src/base/record_json.h src/base/config_json.cpp
 // Without: write_record read_record
 #include "base/run_record.h"
 

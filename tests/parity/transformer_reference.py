@@ -64,15 +64,15 @@ def sinusoids(length, width):
 
 
 class Model:
-    """One sequence at a time, without any padding."""
+    """One sequence at a time, without any padding. Images have no length among their settings."""
 
-    def __init__(self, run):
+    def __init__(self, run, length=None):
         self.config = tomllib.loads((run / "config.toml").read_text())
         self.w = {name: t.double() for name, t in
                   load_file(run / "checkpoints" / "latest" / "model.safetensors").items()}
         self.mixer = self.config["mixer"]
-        self.max_length = (self.config["task"]["length"] +
-                           int(self.config["model"]["pooling"] == "cls"))
+        self.length = length or self.config["task"]["length"]
+        self.max_length = self.length + int(self.config["model"]["pooling"] == "cls")
 
     def norm(self, x, name):
         weight, bias = self.w[name + ".weight"], self.w[name + ".bias"]
@@ -201,7 +201,7 @@ class Model:
 
     def logits(self, ids):
         model = self.config["model"]
-        x = self.w["embedding.token"][torch.tensor(ids[:self.config["task"]["length"]])]
+        x = self.w["embedding.token"][torch.tensor(ids[:self.length])]
         if model["pooling"] == "cls":
             x = torch.cat([self.w["embedding.cls"][None], x])
         learned = self.w.get("embedding.position")
@@ -304,4 +304,5 @@ def main():
         compare(scratch, "text", "linformer", text, ["mixer.rank=9", "model.heads=4"])
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,65 @@
+#include "analysis/convergence.h"
+
+#include <charconv>
+#include <cmath>
+
+#include "base/error.h"
+#include "base/text_format.h"
+
+namespace lra::analysis {
+namespace {
+
+double parse_threshold(std::string text) {
+  const std::string whole = text;
+  double unit = 1;
+  if (text.ends_with('%')) {
+    text.pop_back();
+    unit = 100;
+  }
+  double value = 0;
+  const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), value);
+  const bool is_number = problem == std::errc() && end == text.data() + text.size();
+  if (is_number && value > 0 && value <= unit) return value / unit;
+  throw Error({.where = "--thresholds",
+               .what = "'" + printable(whole.substr(0, 50)) + "' is no accuracy",
+               .expected = "numbers above 0 and up to 1, or percentages, with commas between",
+               .advice = "for example 30%,35%"});
+}
+
+}  // namespace
+
+std::vector<double> parse_thresholds(const std::string& text) {
+  std::vector<double> thresholds;
+  size_t begin = 0;
+  while (true) {
+    const size_t comma = text.find(',', begin);
+    thresholds.push_back(parse_threshold(text.substr(begin, comma - begin)));
+    if (comma == std::string::npos) return thresholds;
+    begin = comma + 1;
+  }
+}
+
+ConvergenceResult measure_convergence(const RunRecord& run, int64_t eval_every,
+                                      const std::vector<double>& thresholds) {
+  ConvergenceResult result;
+  result.eval_every = eval_every;
+  const double step_seconds =
+      run.steps > 0 ? run.train_seconds / static_cast<double>(run.steps) : 0;
+  for (const double accuracy : thresholds) {
+    Threshold threshold{.accuracy = accuracy, .step = {}, .seconds = {}};
+    for (const Evaluation& e : run.val_curve) {
+      if (e.accuracy < accuracy) continue;
+      threshold.step = e.step;
+      if (step_seconds > 0) threshold.seconds = static_cast<double>(e.step) * step_seconds;
+      break;
+    }
+    result.thresholds.push_back(threshold);
+  }
+  for (const Evaluation& e : run.val_curve) {
+    if (!result.best || e.accuracy > result.best->accuracy) result.best = e;
+    result.last_step = e.step;
+  }
+  return result;
+}
+
+}  // namespace lra::analysis

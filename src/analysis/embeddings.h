@@ -1,0 +1,44 @@
+// Similarity of embeddings (Tay et al. 2021, figure 4): the cosine of every pair of token
+// embeddings, and of every pair of position embeddings, learned or sinusoid.
+#pragma once
+
+#include <torch/torch.h>
+
+#include <string>
+
+#include "base/analysis_record.h"
+#include "base/task_shape.h"
+#include "models/classifier.h"
+#include "tasks/png_image.h"
+
+namespace lra::analysis {
+
+// rows [N, D] -> cosines [N, N], float32; a row of zeros is like no other, 0.
+at::Tensor cosine_similarity(const at::Tensor& rows_ND);
+
+struct Embeddings {
+  at::Tensor token_VD;     // float32
+  at::Tensor position_PD;  // of the tokens: that of CLS is left out
+};
+Embeddings embeddings_of(const models::SequenceClassifier& model, bool has_cls);
+
+// Positions that matrix and picture show: every stride-th, on images every stride-th row and
+// column, so that at most 4096 are left.
+struct ShownPositions {
+  int64_t stride = 1;
+  int64_t side = 0;    // of images, in shown pixels; else 0
+  at::Tensor indices;  // int64, ascending
+};
+ShownPositions shown_positions(int64_t num_positions, int64_t side);
+
+// All figures; names of files are left empty. On images tokens are grays and distances in pixels.
+// similarity_PP is that of all positions when `shown` has a stride of 1, else of the shown ones,
+// and then distances are counted in shown positions.
+EmbeddingsResult embedding_figures(const at::Tensor& token_VV, const at::Tensor& position_PP,
+                                   const ShownPositions& shown, bool is_image);
+
+// Colours from -1 to 1; positions of images as a tile for each, laid out as the image.
+tasks::ColourImage token_picture(const at::Tensor& token_VV);
+tasks::ColourImage position_picture(const at::Tensor& position_PP, const ShownPositions& shown);
+
+}  // namespace lra::analysis

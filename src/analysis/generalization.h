@@ -1,0 +1,12 @@
+// Generalization gap (Tay et al. 2021, table 3): accuracy on the training split less accuracy on
+// the test split, each by a pass of its own with dropout off.
+#pragma once
+
+#include "base/analysis_record.h"
+
+namespace lra::analysis {
+
+// gap_error: the standard error of a difference of two independent binomial shares.
+GeneralizationResult generalization_of(const Evaluation& train, const Evaluation& test);
+
+}  // namespace lra::analysis

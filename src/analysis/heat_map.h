@@ -1,0 +1,41 @@
+// Numbers as colours.
+//
+// The scales are made in OKLab (Ottosson 2020), where equal steps look equally large: `sequential`
+// goes from dark blue over green to light yellow with lightness growing evenly, `diverging` from
+// blue over near-white in the middle to red with lightness falling evenly to both ends. So both are
+// read in black and white, too, and with colour-blind eyes. Colours that a screen does not have
+// lose chroma, never lightness.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+
+#include "tasks/png_image.h"
+
+namespace lra::analysis {
+
+enum class ColourScale { kSequential, kDiverging, kGray };
+
+struct Colours {
+  ColourScale scale = ColourScale::kSequential;
+  double low = 0, high = 1;  // the numbers at the ends of the scale; others are taken to an end
+};
+
+// Red, green, blue of a place on a scale, 0 to 1.
+std::array<uint8_t, 3> colour_at(ColourScale scale, double place);
+
+// `values` in lines of `columns` cells (a short last line is filled with mid gray), each cell of
+// `cell` x `cell` pixels. At least one value.
+tasks::ColourImage heat_map(std::span<const double> values, int64_t columns, const Colours& colours,
+                            int cell);
+
+// Tiles of side x side values, side x side of them, with gray lines between: values[t * side^2 ..]
+// is tile t. One pixel per value.
+tasks::ColourImage tiled_heat_map(std::span<const double> values, int64_t side,
+                                  const Colours& colours);
+
+// Two pictures of one height with a white gap.
+tasks::ColourImage side_by_side(const tasks::ColourImage& left, const tasks::ColourImage& right);
+
+}  // namespace lra::analysis

@@ -1,0 +1,256 @@
+#include "base/analysis_record.h"
+
+#include <array>
+#include <cmath>
+
+#include "base/atomic_file.h"
+#include "base/record_json.h"
+
+namespace lra {
+
+void fields(auto& f, SpanFigures& s) {
+  f("mean", s.mean);
+  f("deviation", s.deviation);
+  f("uniform", s.uniform);
+  f("layers", s.layers);
+  f("heads", s.heads);
+}
+
+void fields(auto& f, SpanResult& s) {
+  f("tokens", s.tokens);
+  f("with_cls", s.with_cls);
+  f("pixels", s.pixels);
+  f("mean_length", s.mean_length);
+  f("least_row_sum", s.least_row_sum);
+  f("largest_row_sum", s.largest_row_sum);
+}
+
+void fields(auto& f, GeneralizationResult& g) {
+  f("train", g.train);
+  f("test", g.test);
+  f("gap", g.gap);
+  f("gap_error", g.gap_error);
+}
+
+void fields(auto& f, Threshold& t) {
+  f("accuracy", t.accuracy);
+  f("step", t.step);
+  f("seconds", t.seconds);
+}
+
+void fields(auto& f, ConvergenceResult& c) {
+  f("eval_every", c.eval_every);
+  f("thresholds", c.thresholds);
+  f("best", c.best);
+  f("last_step", c.last_step);
+}
+
+void fields(auto& f, EmbeddingsResult& e) {
+  f("vocabulary", e.vocabulary);
+  f("positions", e.positions);
+  f("width", e.width);
+  f("matrices", e.matrices);
+  f("token_picture", e.token_picture);
+  f("position_picture", e.position_picture);
+  f("token_min", e.token_min);
+  f("position_min", e.position_min);
+  f("by_intensity", e.by_intensity);
+  f("intensity_correlation", e.intensity_correlation);
+  f("by_distance", e.by_distance);
+  f("vertical", e.vertical);
+  f("horizontal", e.horizontal);
+}
+
+void fields(auto& f, RolloutToken& t) {
+  f("position", t.position);
+  f("text", t.text);
+  f("weight", t.weight);
+}
+
+void fields(auto& f, RolloutExample& e) {
+  f("index", e.index);
+  f("label", e.label);
+  f("prediction", e.prediction);
+  f("picture", e.picture);
+  f("cls_weight", e.cls_weight);
+  f("entropy", e.entropy);
+  f("bright_weight", e.bright_weight);
+  f("bright_pixels", e.bright_pixels);
+  f("top", e.top);
+}
+
+void fields(auto& f, RolloutResult& r) { f("examples", r.examples); }
+
+// The schema goes first and is read apart: nothing else is known of a record before it.
+void fields(auto& f, AnalysisRecord& r) {
+  f("kind", r.kind);
+  f("task", r.task);
+  f("task_title", r.task_title);
+  f("task_version", r.task_version);
+  f("model", r.model);
+  f("model_title", r.model_title);
+  f("preset", r.preset);
+  f("seed", r.seed);
+  f("fingerprint", r.fingerprint);
+  f("checkpoint", r.checkpoint);
+  f("step", r.step);
+  f("split", r.split);
+  f("num_examples", r.num_examples);
+  f("choices", r.choices);
+  f("span", r.span);
+  f("generalization", r.generalization);
+  f("convergence", r.convergence);
+  f("rollout", r.rollout);
+  f("embeddings", r.embeddings);
+  f("provenance", r.provenance);
+}
+
+namespace {
+
+constexpr JsonLimits kLimits = {.max_bytes = 16 << 20, .max_depth = 16, .max_keys = 1000};
+
+// Looks for numbers that no analysis can have: a record edited by hand, or not one of ours.
+class Inspection {
+ public:
+  explicit Inspection(const std::string& name) : name_(name) {}
+
+  void require(bool possible, const std::string& what, const std::string& expected) const {
+    if (possible) return;
+    throw Error({.where = name_, .what = what, .expected = expected, .advice = ""});
+  }
+  void share(double value, const std::string& what) const {
+    require(value >= 0 && value <= 1, what + " is " + std::to_string(value), "0 to 1");
+  }
+  void share(const std::optional<double>& value, const std::string& what) const {
+    if (value) share(*value, what);
+  }
+  void cosine(double value, const std::string& what) const {
+    require(std::abs(value) <= 1 + 1e-6, what + " is " + std::to_string(value), "-1 to 1");
+  }
+  void cosines(const std::vector<double>& values, const std::string& what) const {
+    for (const double value : values) cosine(value, what);
+  }
+  // Of a file beside the record: the report follows it.
+  void file(const std::string& file) const {
+    const bool plain = !file.empty() && file[0] != '.' && file.find('/') == std::string::npos &&
+                       file.find('\0') == std::string::npos;
+    require(plain, "the file name '" + printable(file.substr(0, 100)) + "'",
+            "a name without a folder");
+  }
+
+  void look_at(const SpanFigures& s) const {
+    const auto distance = [&](double value) {
+      require(value >= 0 && std::isfinite(value), "a span of " + std::to_string(value),
+              "a distance");
+    };
+    for (const double value : {s.mean, s.deviation, s.uniform}) distance(value);
+    for (const double value : s.layers) distance(value);
+    for (const auto& layer : s.heads) {
+      for (const double value : layer) distance(value);
+    }
+    require(s.layers.size() == s.heads.size(), "spans of another number of layers than of heads",
+            "one per layer");
+  }
+  void look_at(const SpanResult& s) const {
+    look_at(s.tokens);
+    if (s.with_cls) look_at(*s.with_cls);
+    if (s.pixels) look_at(*s.pixels);
+  }
+  void look_at(const GeneralizationResult& g) const {
+    share(g.train.accuracy, "an accuracy");
+    share(g.test.accuracy, "an accuracy");
+    require(std::abs(g.gap) <= 1, "a gap of " + std::to_string(g.gap), "-1 to 1");
+    share(g.gap_error, "a standard error");
+  }
+  void look_at(const ConvergenceResult& c) const {
+    for (const Threshold& t : c.thresholds) share(t.accuracy, "a threshold");
+    if (c.best) share(c.best->accuracy, "an accuracy");
+  }
+  void look_at(const EmbeddingsResult& e) const {
+    for (const auto* name : {&e.matrices, &e.token_picture, &e.position_picture}) file(*name);
+    cosine(e.token_min, "a similarity");
+    cosine(e.position_min, "a similarity");
+    cosine(e.intensity_correlation.value_or(0), "a correlation");
+    for (const auto* list : {&e.by_intensity, &e.by_distance, &e.vertical, &e.horizontal}) {
+      cosines(*list, "a similarity");
+    }
+  }
+  void look_at(const RolloutResult& r) const {
+    for (const RolloutExample& e : r.examples) {
+      file(e.picture);
+      share(e.cls_weight, "a weight");
+      share(e.bright_weight, "a weight");
+      share(e.bright_pixels, "a share of pixels");
+      for (const RolloutToken& t : e.top) share(t.weight, "a weight");
+    }
+  }
+  // Returns whether there is one.
+  template <typename Result>
+  bool part(const AnalysisRecord& record, const std::string& kind,
+            const std::optional<Result>& result) const {
+    require(result.has_value() == (record.kind == kind),
+            result ? "a " + kind + " in a record of kind '" + printable(record.kind) + "'"
+                   : "a record of kind '" + kind + "' without one",
+            "the result that 'kind' names, and no other");
+    if (result) look_at(*result);
+    return result.has_value();
+  }
+
+ private:
+  const std::string& name_;
+};
+
+void refuse_impossible(const AnalysisRecord& r, const std::string& name) {
+  const Inspection inspection(name);
+  const std::array found = {
+      inspection.part(r, "span", r.span), inspection.part(r, "generalization", r.generalization),
+      inspection.part(r, "convergence", r.convergence), inspection.part(r, "rollout", r.rollout),
+      inspection.part(r, "embeddings", r.embeddings)};
+  bool any = false;
+  for (const bool one : found) any |= one;
+  inspection.require(any, "kind '" + printable(r.kind.substr(0, 100)) + "'",
+                     "span, generalization, convergence, rollout or embeddings");
+}
+
+}  // namespace
+
+Json to_json_object(const AnalysisRecord& record) {
+  RecordWriter writer;
+  AnalysisRecord copy = record;
+  writer("schema", copy.schema);
+  fields(writer, copy);
+  return writer.take();
+}
+
+std::string to_json(const AnalysisRecord& record) {
+  return json_text(to_json_object(record), 2) + "\n";
+}
+
+AnalysisRecord parse_analysis(const std::string& text, const std::string& name) {
+  const Json json = parse_json(text, name, kLimits);
+  JsonFields in(json, name);
+  AnalysisRecord record;
+  const auto schema = in.get<int64_t>("schema");
+  if (schema != kAnalysisSchema) {
+    throw Error({.where = name,
+                 .what = "an analysis of schema " + std::to_string(schema),
+                 .expected = "schema " + std::to_string(kAnalysisSchema),
+                 .advice = "read it with the version of lra that wrote it"});
+  }
+  RecordReader reader(in);
+  fields(reader, record);
+  in.finish();
+  refuse_impossible(record, name);
+  return record;
+}
+
+void write_analysis(const AnalysisRecord& record, const std::string& path) {
+  refuse_impossible(record, path);
+  write_file_atomically(path, to_json(record));
+}
+
+AnalysisRecord read_analysis(const std::string& path) {
+  return parse_analysis(read_file(path, kLimits.max_bytes), path);
+}
+
+}  // namespace lra

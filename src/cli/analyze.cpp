@@ -1,0 +1,110 @@
+// lra analyze: the paper's other figures of finished or running runs, each as
+// RUN/analysis/KIND.json.
+#include "cli/analyze.h"
+
+#include <cstdio>
+
+#include "base/atomic_file.h"
+#include "base/clock.h"
+#include "training/run_folder.h"
+
+namespace lra::cli {
+namespace {
+
+ExitCode analyze(const Program& program, const AnalyzeArguments& a, Analysis* analysis) {
+  Json all = Json::array();
+  for (const std::string& folder : a.runs) {
+    std::optional<AnalysisRecord> record = analysis(program.common, a, folder);
+    if (!record) return ExitCode::kStopped;
+    record->provenance.finished_utc = utc_now();
+    const std::string analyses = training::RunFolder{folder}.analysis();
+    make_folder(analyses);
+    const std::string file = analyses + "/" + record->kind + ".json";
+    write_analysis(*record, file);
+    if (program.common.json) {
+      all.push_back({{"run", folder}, {"file", file}, {"analysis", to_json_object(*record)}});
+    } else {
+      std::printf("%s", analysis_text(*record, folder).c_str());
+    }
+  }
+  if (program.common.json) print_json(all);
+  return ExitCode::kDone;
+}
+
+CLI::App* add_kind(CLI::App& parent, Program& program, const std::shared_ptr<AnalyzeArguments>& a,
+                   const char* name, const char* help, Analysis* analysis) {
+  auto* command = add_command(parent, program, name, help,
+                              [&program, a, analysis] { return analyze(program, *a, analysis); });
+  command->add_option("run", a->runs, "run folders")->required();
+  return command;
+}
+
+void add_checkpoint(CLI::App& command, AnalyzeArguments& a) {
+  command.add_option("--checkpoint", a.checkpoint,
+                     "last, best, or a model.safetensors (default last)");
+}
+
+void add_data_options(CLI::App& command, AnalyzeArguments& a) {
+  command.add_option("--data", a.data, "folder of the data; default $LRA_DATA, else ./data");
+  command.add_flag("--other-data", a.other_data, "read data that the run was not made with");
+}
+
+void add_split(CLI::App& command, AnalyzeArguments& a) {
+  command.add_option("--split", a.split, "train, val or test (default val)")
+      ->check(CLI::IsMember({"train", "val", "test"}));
+}
+
+}  // namespace
+
+void add_analyze(CLI::App& app, Program& program) {
+  CLI::App* parent =
+      app.add_subcommand("analyze", "attention span, rollout, convergence and more of runs");
+  parent->require_subcommand(1);
+  auto a = std::make_shared<AnalyzeArguments>();
+  a->split = "val";
+
+  auto* span = add_kind(*parent, program, a, "span",
+                        "mean distance between a query and what it attends to, per layer and head "
+                        "(figure 2)",
+                        analyze_span);
+  add_checkpoint(*span, *a);
+  add_split(*span, *a);
+  add_data_options(*span, *a);
+  span->add_option("--samples", a->samples, "examples, drawn the same in every run (default 1000)")
+      ->check(count_range());
+
+  auto* gap = add_kind(*parent, program, a, "generalization",
+                       "train and test accuracy, each by a pass with dropout off (table 3)",
+                       analyze_generalization);
+  add_checkpoint(*gap, *a);
+  add_data_options(*gap, *a);
+  gap->add_option("--examples", a->examples,
+                  "at most so many of each split, drawn the same in every run; default: all")
+      ->check(count_range());
+
+  auto* convergence = add_kind(
+      *parent, program, a, "convergence",
+      "training steps until validation accuracy reaches thresholds (table 5)", analyze_convergence);
+  convergence->add_option("--thresholds", a->thresholds,
+                          "accuracies with commas between (default 30%,35%)");
+
+  auto* rollout = add_kind(*parent, program, a, "rollout",
+                           "where the classifier's attention comes from, as pictures (figure 5)",
+                           analyze_rollout);
+  add_checkpoint(*rollout, *a);
+  add_split(*rollout, *a);
+  add_data_options(*rollout, *a);
+  rollout->add_option("--index", a->indices, "which examples, with commas between")
+      ->delimiter(',')
+      ->take_all()
+      ->allow_extra_args(false);
+  rollout->add_option("--count", a->count, "without --index, the first so many (default 4)")
+      ->check(CLI::Range(1, 1000));
+
+  auto* embeddings =
+      add_kind(*parent, program, a, "embeddings",
+               "cosine similarity of token and position embeddings (figure 4)", analyze_embeddings);
+  add_checkpoint(*embeddings, *a);
+}
+
+}  // namespace lra::cli

@@ -1,0 +1,110 @@
+// The tables of lra analyze.
+#include "base/text_format.h"
+#include "cli/analyze.h"
+
+namespace lra::cli {
+namespace {
+
+std::string span_text(const SpanResult& span) {
+  TextTable table({"distance", "mean", "deviation", "uniform", "of uniform"});
+  const auto row = [&](const std::string& name, const SpanFigures& f) {
+    const double share = f.uniform > 0 ? f.mean / f.uniform : 0;
+    table.add_row(
+        {name, fixed(f.mean, 2), fixed(f.deviation, 2), fixed(f.uniform, 2), percent(share, 1)});
+  };
+  row("tokens", span.tokens);
+  if (span.with_cls) row("tokens, CLS counted", *span.with_cls);
+  if (span.pixels) row("pixels", *span.pixels);
+  std::vector<std::string> header = {"layer", "mean"};
+  for (size_t h = 0; h < span.tokens.heads[0].size(); ++h) {
+    header.push_back("head " + std::to_string(h));
+  }
+  TextTable heads(header);
+  for (size_t layer = 0; layer < span.tokens.layers.size(); ++layer) {
+    std::vector<std::string> cells = {std::to_string(layer), fixed(span.tokens.layers[layer], 2)};
+    for (const double value : span.tokens.heads[layer]) cells.push_back(fixed(value, 2));
+    heads.add_row(cells);
+  }
+  return table.text() + "\n" + heads.text();
+}
+
+std::string generalization_text(const GeneralizationResult& g) {
+  TextTable table({"split", "accuracy", "loss", "examples"});
+  const auto row = [&](const std::string& name, const Evaluation& e) {
+    table.add_row({name, percent(e.accuracy), fixed(e.loss, 4), thousands(e.num_examples)});
+  };
+  row("train", g.train);
+  row("test", g.test);
+  return table.text() + "gap " + fixed(100 * g.gap, 2) + " points, standard error " +
+         fixed(100 * g.gap_error, 2) + "\n";
+}
+
+std::string convergence_text(const ConvergenceResult& c) {
+  TextTable table({"accuracy", "step", "time"});
+  for (const Threshold& t : c.thresholds) {
+    table.add_row({percent(t.accuracy, 1), t.step ? thousands(*t.step) : "never",
+                   t.seconds ? human_duration(*t.seconds) : "-"});
+  }
+  std::string text = table.text() + "evaluated every " + thousands(c.eval_every) + " steps up to " +
+                     thousands(c.last_step);
+  if (c.best) text += "; best " + percent(c.best->accuracy) + " at " + thousands(c.best->step);
+  return text + "\n";
+}
+
+std::string rollout_text(const RolloutResult& rollout) {
+  TextTable table({"example", "label", "predicted", "entropy", "on bright", "bright pixels",
+                   "most weight on", "picture"});
+  const auto share = [](const std::optional<double>& value) {
+    return value ? percent(*value, 1) : "-";
+  };
+  for (const RolloutExample& e : rollout.examples) {
+    const RolloutToken& most = e.top.at(0);
+    table.add_row({thousands(e.index), std::to_string(e.label), std::to_string(e.prediction),
+                   fixed(e.entropy, 3), share(e.bright_weight), share(e.bright_pixels),
+                   std::to_string(most.position) + " '" + most.text + "' " + percent(most.weight),
+                   e.picture});
+  }
+  return table.text();
+}
+
+std::string embeddings_text(const EmbeddingsResult& e) {
+  TextTable table({"mean cosine of", "1 apart", "2", "4", "8"});
+  const auto row = [&](const std::string& name, const std::vector<double>& by_distance) {
+    if (by_distance.empty()) return;
+    std::vector<std::string> cells = {name};
+    for (const size_t apart : {1, 2, 4, 8}) {
+      cells.push_back(apart <= by_distance.size() ? fixed(by_distance[apart - 1], 3) : "-");
+    }
+    table.add_row(cells);
+  };
+  row("grays", e.by_intensity);
+  row("positions in the sequence", e.by_distance);
+  row("positions, vertical", e.vertical);
+  row("positions, horizontal", e.horizontal);
+  std::string text = table.text();
+  if (e.intensity_correlation) {
+    text += "correlation of similarity and difference of grays " +
+            fixed(*e.intensity_correlation, 3) + "\n";
+  }
+  return text + "pictures " + e.token_picture + ", " + e.position_picture + "; matrices " +
+         e.matrices + "\n";
+}
+
+}  // namespace
+
+std::string analysis_text(const AnalysisRecord& r, const std::string& folder) {
+  std::string text = folder + ": " + r.kind + ", " + r.task_title + ", " + r.model_title;
+  if (!r.checkpoint.empty()) text += ", weights of step " + thousands(r.step);
+  if (!r.split.empty()) {
+    text += ", " + thousands(r.num_examples) + " examples of " + r.split;
+  }
+  text += "\n";
+  if (r.span) text += span_text(*r.span);
+  if (r.generalization) text += generalization_text(*r.generalization);
+  if (r.convergence) text += convergence_text(*r.convergence);
+  if (r.rollout) text += rollout_text(*r.rollout);
+  if (r.embeddings) text += embeddings_text(*r.embeddings);
+  return text;
+}
+
+}  // namespace lra::cli

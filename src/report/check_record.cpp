@@ -1,0 +1,110 @@
+#include "report/check_record.h"
+
+#include <cmath>
+
+#include "base/fingerprint.h"
+#include "base/text_format.h"
+
+namespace lra::report {
+namespace {
+
+class Findings {
+ public:
+  void expect(bool holds, const std::string& finding) {
+    if (!holds) lines_.push_back(finding);
+  }
+  void expect_equal(const std::string& what, const std::string& recorded,
+                    const std::string& expected) {
+    expect(recorded == expected, what + " is " + recorded + "; expected " + expected);
+  }
+  const std::vector<std::string>& lines() const { return lines_; }
+
+ private:
+  std::vector<std::string> lines_;
+};
+
+// A setting that is a word or a whole number; empty when it is not there.
+std::string setting(const ConfigTable& config, const std::string& section, const std::string& key) {
+  const ConfigValue* table = config.find(section);
+  const ConfigValue* value = table && table->as_table() ? table->as_table()->find(key) : nullptr;
+  if (!value) return "";
+  if (const auto* number = std::get_if<int64_t>(&value->value)) return std::to_string(*number);
+  const auto* text = std::get_if<std::string>(&value->value);
+  return text ? *text : "";
+}
+
+void check_hashes(const RunRecord& record, Findings& findings) {
+  findings.expect_equal("config_hash", record.config_hash, config_hash(record.config));
+  findings.expect_equal("fingerprint", record.fingerprint,
+                        run_fingerprint(record.config_hash, record.data_hash, record.task_version));
+}
+
+void check_evaluation(const std::string& what, const Evaluation& e, Findings& findings) {
+  const std::string of = what + " at step " + std::to_string(e.step) + ": ";
+  if (e.num_examples <= 0 || !(e.accuracy >= 0 && e.accuracy <= 1)) {
+    findings.expect(false, of + "accuracy " + std::to_string(e.accuracy) + " of " +
+                               thousands(e.num_examples) + " examples");
+    return;
+  }
+  const double right = e.accuracy * static_cast<double>(e.num_examples);
+  // A double holds a share of as many examples as there are to far better than this.
+  constexpr double kRounding = 1e-6;
+  findings.expect(std::abs(right - std::round(right)) <= kRounding * std::max(1.0, right),
+                  of + "accuracy " + fixed(e.accuracy, 8) + " is no whole number of " +
+                      thousands(e.num_examples) + " examples");
+  findings.expect(!(e.loss < 0), of + "loss " + std::to_string(e.loss) + " is below zero");
+}
+
+void check_evaluations(const RunRecord& record, Findings& findings) {
+  if (record.test) check_evaluation("test", *record.test, findings);
+  if (record.val) check_evaluation("validation", *record.val, findings);
+  int64_t step = 0;
+  for (const Evaluation& e : record.val_curve) {
+    check_evaluation("validation", e, findings);
+    findings.expect(e.step > step, "the validation curve goes from step " + std::to_string(step) +
+                                       " to " + std::to_string(e.step));
+    step = e.step;
+    findings.expect(!record.best_val || e.accuracy <= record.best_val->accuracy,
+                    "the validation at step " + std::to_string(e.step) + ", " +
+                        percent(e.accuracy) + ", is above the best one");
+  }
+  if (record.best_val) check_evaluation("best validation", *record.best_val, findings);
+  findings.expect(step <= record.steps, "the validation curve goes on after the last step");
+}
+
+void check_budget(const RunRecord& record, Findings& findings) {
+  findings.expect(
+      record.steps <= record.planned_steps,
+      thousands(record.steps) + " steps, and " + thousands(record.planned_steps) + " were planned");
+  if (record.status == RunStatus::kDone) {
+    findings.expect(record.test.has_value(), "the run is done, but has no test figure");
+    findings.expect(record.steps == record.planned_steps || record.ended_by,
+                    "the run is done after " + thousands(record.steps) + " of " +
+                        thousands(record.planned_steps) + " steps, and does not say why");
+  }
+  if (record.test && record.test_split_examples) {
+    findings.expect(record.test->num_examples <= *record.test_split_examples,
+                    "tested on " + thousands(record.test->num_examples) + " of " +
+                        thousands(*record.test_split_examples) + " examples");
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> check_record(const RunRecord& record) {
+  Findings findings;
+  if (record.kind != "train") return {};
+  check_hashes(record, findings);
+  for (const auto& [key, value] : {std::pair{"task", record.task},
+                                   {"model", record.model},
+                                   {"preset", record.preset},
+                                   {"seed", std::to_string(record.seed)}}) {
+    findings.expect_equal(std::string("run.") + key + " of the settings",
+                          setting(record.config, "run", key), value);
+  }
+  check_evaluations(record, findings);
+  check_budget(record, findings);
+  return findings.lines();
+}
+
+}  // namespace lra::report

@@ -1,0 +1,87 @@
+#include "report/check_record.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/fingerprint.h"
+#include "report/test_records.h"
+
+namespace lra::report {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+RunRecord honest_run() {
+  RunRecord run = finished_run("text", "performer", 65);
+  ConfigTable& settings = run.config.table("run");
+  settings.set("task", ConfigValue{std::string("text"), ""});
+  settings.set("model", ConfigValue{std::string("performer"), ""});
+  settings.set("preset", ConfigValue{std::string("paper"), ""});
+  settings.set("seed", ConfigValue{int64_t{0}, ""});
+  run.config_hash = config_hash(run.config);
+  run.fingerprint = run_fingerprint(run.config_hash, run.data_hash, run.task_version);
+  run.val_curve = {{2500, 1, 0.5, 1000}, {5000, 1, 0.625, 1000}};
+  run.best_val = run.val = run.val_curve[1];
+  return run;
+}
+
+TEST(CheckRecord, AnHonestRecordAgreesWithItself) {
+  EXPECT_THAT(check_record(honest_run()), IsEmpty());
+}
+
+TEST(CheckRecord, ChangedSettingsDoNotHaveTheirHash) {
+  RunRecord run = honest_run();
+  run.config.table("train").set("steps", ConfigValue{int64_t{9}, ""});
+  EXPECT_THAT(check_record(run), ElementsAre(HasSubstr("config_hash is")));
+  run.config_hash = config_hash(run.config);
+  EXPECT_THAT(check_record(run), ElementsAre(HasSubstr("fingerprint is")));
+}
+
+TEST(CheckRecord, SettingsOfAnotherRunAreFound) {
+  RunRecord run = honest_run();
+  run.seed = 7;
+  EXPECT_THAT(check_record(run), ElementsAre("run.seed of the settings is 0; expected 7"));
+}
+
+TEST(CheckRecord, AnAccuracyIsAShareOfItsExamples) {
+  RunRecord run = honest_run();
+  run.test->accuracy = 0.65012345;
+  EXPECT_THAT(check_record(run), ElementsAre(HasSubstr("no whole number of 2,000 examples")));
+  run.test->accuracy = 1301.0 / 2000;
+  EXPECT_THAT(check_record(run), IsEmpty());
+  run.test->accuracy = 1.5;
+  EXPECT_THAT(check_record(run), ElementsAre(HasSubstr("accuracy 1.5")));
+}
+
+TEST(CheckRecord, ThirdsAndSeventeensAreSharesToo) {
+  for (const int64_t n : {3, 17, 17437, 25000, 1000003}) {
+    RunRecord run = honest_run();
+    run.test_split_examples = n;
+    run.test = Evaluation{5000, 1, static_cast<double>(n - 1) / static_cast<double>(n), n};
+    EXPECT_THAT(check_record(run), IsEmpty()) << n;
+  }
+}
+
+TEST(CheckRecord, TheBestValidationIsTheBest) {
+  RunRecord run = honest_run();
+  run.val_curve[0].accuracy = 0.7;
+  EXPECT_THAT(check_record(run), ElementsAre(HasSubstr("is above the best one")));
+}
+
+TEST(CheckRecord, StepsFollowTheirPlan) {
+  RunRecord run = honest_run();
+  run.planned_steps = 4000;
+  EXPECT_THAT(check_record(run),
+              ElementsAre(HasSubstr("4,000 were planned"), HasSubstr("does not say why")));
+  run = honest_run();
+  run.test.reset();
+  EXPECT_THAT(check_record(run), ElementsAre(HasSubstr("no test figure")));
+  run = honest_run();
+  run.test_split_examples = 1000;
+  EXPECT_THAT(check_record(run), ElementsAre(HasSubstr("tested on 2,000 of 1,000")));
+}
+
+}  // namespace
+}  // namespace lra::report

@@ -1,0 +1,334 @@
+#include "report/comparison_tables.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/text_format.h"
+#include "report/claims.h"
+#include "report/trade_off.h"
+
+namespace lra::report {
+namespace {
+
+using Cells = std::vector<TableCell>;
+
+std::string title_of(const AnalysisRecord& record) {
+  return record.model_title.empty() ? record.model : record.model_title;
+}
+
+std::string task_of(const AnalysisRecord& record) {
+  if (const auto task = paper_task(record.task)) return std::string(paper_task_title(*task));
+  return record.task_title.empty() ? record.task : record.task_title;
+}
+
+std::string weights_text(const AnalysisRecord& record) {
+  std::string text = record.preset.empty() ? "" : record.preset + " preset, ";
+  if (!record.checkpoint.empty()) text += record.checkpoint + " weights, ";
+  return text + "step " + thousands(record.step);
+}
+
+std::string percent_text(double share) { return fixed(100 * share, 2); }
+
+// "1K" for 1024.
+std::string length_text(int64_t length) {
+  return length % 1024 == 0 ? std::to_string(length / 1024) + "K" : thousands(length);
+}
+
+const SpeedRow* row_at(const SpeedGridLine& line, int64_t length) {
+  const auto found = line.at.find(length);
+  return found == line.at.end() ? nullptr : found->second;
+}
+
+std::string paper_memory_text(std::string_view model, int64_t length) {
+  const PaperTraining* row = paper_training(model);
+  const auto column = std::find(kPaperLengths.begin(), kPaperLengths.end(), length);
+  if (!row || column == kPaperLengths.end()) return "-";
+  return fixed(row->memory_gb[static_cast<size_t>(column - kPaperLengths.begin())], 2) + " GB";
+}
+
+Cells efficiency_line(const SpeedGrid& grid, const SpeedGridLine& line) {
+  const bool training = grid.mode == "train";
+  Cells cells = {{line.title}};
+  for (const int64_t length : grid.lengths) {
+    const SpeedRow* row = row_at(line, length);
+    cells.push_back({row ? rate_text(row->measured.steps_per_s) : "-"});
+    cells.push_back({row ? ratio_text(row->relative) : "-"});
+    const auto paper = paper_relative_speed(line.model, grid.mode, static_cast<int>(length));
+    cells.push_back({ratio_text(paper), Emphasis::kQuiet});
+  }
+  for (const int64_t length : grid.lengths) {
+    const SpeedRow* row = row_at(line, length);
+    const int64_t bytes = row ? grid.memory_bytes(*row) : 0;
+    cells.push_back({bytes > 0 ? human_bytes(static_cast<uint64_t>(bytes)) : "-"});
+    if (training) cells.push_back({paper_memory_text(line.model, length), Emphasis::kQuiet});
+  }
+  return cells;
+}
+
+// Whose figure of the paper stands beside ours.
+const PaperModel* paper_on_image(const AnalysisRecord& record) {
+  return paper_task(record.task) == PaperTask::kImage ? paper_model(record.model) : nullptr;
+}
+
+std::string steps_text(const ConvergenceResult& result, double accuracy) {
+  for (const Threshold& threshold : result.thresholds) {
+    if (std::abs(threshold.accuracy - accuracy) > 1e-9) continue;
+    if (!threshold.step) return "not in " + thousands(result.last_step);
+    std::string text = thousands(*threshold.step);
+    if (threshold.seconds) text += " (" + human_duration(*threshold.seconds) + ")";
+    return text;
+  }
+  return "-";
+}
+
+std::string numbers_text(const std::vector<double>& values, int decimals) {
+  std::string text;
+  for (const double value : values) text += (text.empty() ? "" : ", ") + fixed(value, decimals);
+  return text.empty() ? "-" : text;
+}
+
+std::string optional_text(const std::optional<double>& value, int decimals) {
+  return value ? fixed(*value, decimals) : "-";
+}
+
+}  // namespace
+
+std::string analysis_label(const AnalysisRecord& record) {
+  return title_of(record) + ", " + weights_text(record);
+}
+
+std::vector<const AnalysisRecord*> analyses_of(const std::vector<Analysis>& analyses,
+                                               std::string_view kind) {
+  std::vector<const AnalysisRecord*> found;
+  for (const Analysis& analysis : analyses) {
+    if (analysis.record.kind == kind) found.push_back(&analysis.record);
+  }
+  const auto place = [](const AnalysisRecord* record) {
+    const auto task = paper_task(record->task);
+    return std::pair(task ? static_cast<int>(*task) : kNumPaperTasks, paper_order(record->model));
+  };
+  std::stable_sort(found.begin(), found.end(),
+                   [&](const auto* a, const auto* b) { return place(a) < place(b); });
+  return found;
+}
+
+Table efficiency_table(const SpeedGrid& grid) {
+  const bool training = grid.mode == "train";
+  Table table{
+      .kind = TableKind::kEfficiency,
+      .title = training ? "Table 2: training speed and memory" : "Table 4: inference speed",
+      .caption = std::string("Steps per second and their ratio to the Transformer's, ") +
+                 "beside it the paper's ratio, by sequence length; then the peak " +
+                 (grid.counts_tensors ? "memory of tensors" : "resident memory") +
+                 (training ? " and the paper's per TPU device with one example each. " : ". ") +
+                 "Measured on " + grid.setting() + "; the paper's on 16 TPU v3 chips.",
+      .header = {"Model"},
+      .rows = {}};
+  for (const int64_t length : grid.lengths) {
+    const std::string name = length_text(length);
+    table.header.insert(table.header.end(), {name + " steps/s", name + " ratio", name + " paper"});
+  }
+  for (const int64_t length : grid.lengths) {
+    table.header.push_back(length_text(length) + " memory");
+    if (training) table.header.push_back(length_text(length) + " paper");
+  }
+  for (const SpeedGridLine& line : grid.lines) table.rows.push_back(efficiency_line(grid, line));
+  return table;
+}
+
+Table generalization_table(const std::vector<Analysis>& analyses) {
+  Table table{.kind = TableKind::kGeneralization,
+              .title = "Table 3: accuracy on the training and on the test set",
+              .caption =
+                  "Percent, each from a pass of its own without dropout; the gap with its "
+                  "standard error. Paper: Image alone; how its training accuracy was "
+                  "measured is not said.",
+              .header = {"Task", "Model", "Weights", "train", "test", "gap", "paper train",
+                         "paper test", "paper gap"},
+              .rows = {},
+              .num_left = 3,
+              .num_keys = 2};
+  for (const AnalysisRecord* record : analyses_of(analyses, "generalization")) {
+    const GeneralizationResult& result = *record->generalization;
+    Cells cells = {{task_of(*record)},
+                   {title_of(*record)},
+                   {weights_text(*record)},
+                   {percent_text(result.train.accuracy)},
+                   {percent_text(result.test.accuracy)},
+                   {signed_text(100 * result.gap) + " ± " + percent_text(result.gap_error)}};
+    std::optional<double> train, test;
+    if (const PaperModel* paper = paper_on_image(*record)) {
+      train = paper_generalization(record->model)->train_accuracy;
+      test = paper_accuracy(*paper, PaperTask::kImage, PaperVersion::kV0);
+    }
+    for (const auto& value : {train, test})
+      cells.push_back({accuracy_text(value), Emphasis::kQuiet});
+    cells.push_back({signed_text(difference(train, test)), Emphasis::kQuiet});
+    table.rows.push_back(std::move(cells));
+  }
+  return table;
+}
+
+Table convergence_table(const std::vector<Analysis>& analyses) {
+  Table table{.kind = TableKind::kConvergence,
+              .title = "Table 5: training steps until a validation accuracy",
+              .caption =
+                  "The first evaluation at or above the accuracy, in parentheses the time "
+                  "in training until it; nothing is interpolated. Paper: Image alone, an "
+                  "evaluation every 175 steps.",
+              .header = {"Task", "Model", "Run", "to 30 %", "to 35 %", "paper 30 %", "paper 35 %",
+                         "steps apart", "best, %"},
+              .rows = {},
+              .num_left = 3,
+              .num_keys = 2};
+  for (const AnalysisRecord* record : analyses_of(analyses, "convergence")) {
+    const ConvergenceResult& result = *record->convergence;
+    const bool has_paper = paper_on_image(*record) != nullptr;
+    const PaperConvergence* paper = has_paper ? paper_convergence(record->model) : nullptr;
+    table.rows.push_back({{task_of(*record)},
+                          {title_of(*record)},
+                          {weights_text(*record)},
+                          {steps_text(result, 0.30)},
+                          {steps_text(result, 0.35)},
+                          {paper ? thousands(paper->steps_to_30) : "-", Emphasis::kQuiet},
+                          {paper ? thousands(paper->steps_to_35) : "-", Emphasis::kQuiet},
+                          {thousands(result.eval_every)},
+                          {result.best ? percent_text(result.best->accuracy) : "-"}});
+  }
+  return table;
+}
+
+Table span_table(const std::vector<Analysis>& analyses) {
+  Table table{.kind = TableKind::kSpan,
+              .title = "Figure 2: required attention span",
+              .caption =
+                  "Mean distance in tokens between a query and what it attends to, weighted "
+                  "by attention; s is over examples. Uniform: the same with equal weights, "
+                  "about a third of the length; a span near it is diffuse attention and no "
+                  "more. The paper gives no figures.",
+              .header = {"Task", "Model", "Weights", "span", "s", "uniform", "of uniform", "length",
+                         "with CLS", "pixels", "uniform pixels", "by layer", "examples"},
+              .rows = {},
+              .num_left = 3,
+              .num_keys = 2};
+  for (const AnalysisRecord* record : analyses_of(analyses, "span")) {
+    const SpanResult& result = *record->span;
+    const SpanFigures& tokens = result.tokens;
+    table.rows.push_back({{task_of(*record)},
+                          {title_of(*record)},
+                          {weights_text(*record)},
+                          {fixed(tokens.mean, 1)},
+                          {fixed(tokens.deviation, 1)},
+                          {fixed(tokens.uniform, 1)},
+                          {tokens.uniform > 0 ? ratio_text(tokens.mean / tokens.uniform) : "-"},
+                          {fixed(result.mean_length, 1)},
+                          {result.with_cls ? fixed(result.with_cls->mean, 1) : "-"},
+                          {result.pixels ? fixed(result.pixels->mean, 1) : "-"},
+                          {result.pixels ? fixed(result.pixels->uniform, 1) : "-"},
+                          {numbers_text(tokens.layers, 0)},
+                          {thousands(record->num_examples)}});
+  }
+  return table;
+}
+
+Table similarity_table(const std::vector<Analysis>& analyses) {
+  Table table{.kind = TableKind::kSimilarity,
+              .title = "Figure 4: similarity of embeddings",
+              .caption =
+                  "Mean cosine similarity of the embeddings of two grays or two positions "
+                  "by how far they are apart: 1, 2, ... 8. Order: the correlation of "
+                  "similarity and distance of two grays.",
+              .header = {"Task", "Model", "Weights", "order", "grays apart", "down a column",
+                         "along a row", "positions apart"},
+              .rows = {},
+              .num_left = 3,
+              .num_keys = 2};
+  for (const AnalysisRecord* record : analyses_of(analyses, "embeddings")) {
+    const EmbeddingsResult& result = *record->embeddings;
+    table.rows.push_back({{task_of(*record)},
+                          {title_of(*record)},
+                          {weights_text(*record)},
+                          {optional_text(result.intensity_correlation, 2)},
+                          {numbers_text(result.by_intensity, 2)},
+                          {numbers_text(result.vertical, 2)},
+                          {numbers_text(result.horizontal, 2)},
+                          {numbers_text(result.by_distance, 2)}});
+  }
+  return table;
+}
+
+Table rollout_table(const std::vector<Analysis>& analyses) {
+  Table table{.kind = TableKind::kRollout,
+              .title = "Figure 5: attention rollout",
+              .caption =
+                  "Entropy is over that of equal weights: 1 says nothing is picked out. "
+                  "Bright: the weight on pixels brighter than the mean, beside their share.",
+              .header = {"Task", "Model", "Weights", "example", "label", "predicted", "entropy",
+                         "on CLS", "bright weight", "bright pixels"},
+              .rows = {},
+              .num_left = 3,
+              .num_keys = 2};
+  for (const AnalysisRecord* record : analyses_of(analyses, "rollout")) {
+    for (const RolloutExample& example : record->rollout->examples) {
+      table.rows.push_back({{task_of(*record)},
+                            {title_of(*record)},
+                            {weights_text(*record)},
+                            {thousands(example.index)},
+                            {std::to_string(example.label)},
+                            {std::to_string(example.prediction)},
+                            {fixed(example.entropy, 3)},
+                            {optional_text(example.cls_weight, 3)},
+                            {optional_text(example.bright_weight, 3)},
+                            {optional_text(example.bright_pixels, 3)}});
+    }
+  }
+  return table;
+}
+
+Table claims_table(const ReportInput& input) {
+  Table table{
+      .kind = TableKind::kClaims,
+      .title = "The paper's claims",
+      .caption =
+          "Judged by runs of the whole budget with the paper or release preset and "
+          "by measurements that compare. Confirmed: every comparison holds by more "
+          "than the noise (95 % intervals, spread of timed windows); contradicted: "
+          "one fails by more; undecided: one is within it. The last two columns ask "
+          "the same of the paper's own tables.",
+      .header = {"Place", "Claim", "Verdict", "By our figures", "Paper's tables", "By its figures"},
+      .rows = {},
+      .num_left = 6,
+      .num_keys = 2};
+  for (const JudgedClaim& judged : judge_claims(input)) {
+    const auto finding = [](const Judgement& j) { return j.finding.empty() ? "-" : j.finding; };
+    table.rows.push_back(
+        {{std::string(judged.claim->place)},
+         {std::string(judged.claim->statement)},
+         {std::string(verdict_text(judged.ours.verdict))},
+         {finding(judged.ours)},
+         {judged.paper.finding.empty() ? "no figures"
+                                       : std::string(verdict_text(judged.paper.verdict)),
+          Emphasis::kQuiet},
+         {finding(judged.paper), Emphasis::kQuiet}});
+  }
+  return table;
+}
+
+std::vector<Table> all_tables(const ReportInput& input) {
+  std::vector<Table> tables = report_tables(input.board);
+  tables.push_back(claims_table(input));
+  for (const std::string_view mode : {"train", "infer"}) {  // Table 2 before Table 4
+    for (const SpeedGrid& grid : input.grids) {
+      if (grid.mode == mode) tables.push_back(efficiency_table(grid));
+    }
+  }
+  tables.push_back(trade_off_table(our_trade_off(input)));
+  for (const auto make :
+       {generalization_table, convergence_table, span_table, similarity_table, rollout_table}) {
+    tables.push_back(make(input.analyses));
+  }
+  std::erase_if(tables, [](const Table& table) { return table.rows.empty(); });
+  return tables;
+}
+
+}  // namespace lra::report

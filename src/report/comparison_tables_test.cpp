@@ -1,0 +1,116 @@
+#include "report/comparison_tables.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "report/report.h"
+#include "report/test_records.h"
+
+namespace lra::report {
+namespace {
+
+using ::testing::HasSubstr;
+
+AnalysisRecord analysis(const std::string& kind, const std::string& task,
+                        const std::string& model) {
+  AnalysisRecord record;
+  record.kind = kind;
+  record.task = task;
+  record.model = model;
+  record.preset = "small";
+  record.checkpoint = "last";
+  record.step = 3000;
+  return record;
+}
+
+std::vector<std::string> texts(const std::vector<TableCell>& row) {
+  std::vector<std::string> all;
+  for (const TableCell& cell : row) all.push_back(cell.text);
+  return all;
+}
+
+RunRecord measured(const std::string& model, double speed) {
+  RunRecord record = finished_run("text", model, 60);
+  record.kind = "bench";
+  for (const int64_t length : {1024, 4096}) {
+    record.measurements.push_back({.mode = "train",
+                                   .dtype = "fp32",
+                                   .length = length,
+                                   .batch = 32,
+                                   .steps_per_s = speed,
+                                   .windows = 5,
+                                   .peak_resident_bytes = 2000000000});
+  }
+  return record;
+}
+
+TEST(ComparisonTables, Table2HasThePapersLayoutAndFiguresBeside) {
+  const std::vector<RunRecord> records = {measured("performer", 6), measured("transformer", 2)};
+  const Leaderboard board = build_leaderboard(records);
+  const auto grids = speed_grids(board.speeds);
+  ASSERT_EQ(grids.size(), 1u);
+  const Table table = efficiency_table(grids[0]);
+  EXPECT_EQ(table.header,
+            (std::vector<std::string>{"Model", "1K steps/s", "1K ratio", "1K paper", "4K steps/s",
+                                      "4K ratio", "4K paper", "1K memory", "1K paper", "4K memory",
+                                      "4K paper"}));
+  ASSERT_EQ(table.rows.size(), 2u);
+  EXPECT_EQ(table.rows[0][0].text, "transformer") << "the paper's order";
+  EXPECT_EQ(texts(table.rows[1]),
+            (std::vector<std::string>{"performer", "6.000", "3.00x", "1.17x", "6.000", "3.00x",
+                                      "5.71x", "2.0 GB", "0.37 GB", "2.0 GB", "1.06 GB"}));
+}
+
+TEST(ComparisonTables, Table3SetsThePapersFiguresBesideOursOnImageAlone) {
+  AnalysisRecord image = analysis("generalization", "image", "linformer");
+  image.generalization = GeneralizationResult{{1, 1, 0.9, 100}, {1, 1, 0.4, 100}, 0.5, 0.05};
+  AnalysisRecord text = analysis("generalization", "text", "linformer");
+  text.generalization = image.generalization;
+  const Table table = generalization_table({{image, {}}, {text, {}}});
+  ASSERT_EQ(table.rows.size(), 2u);
+  EXPECT_EQ(
+      texts(table.rows[1]),
+      (std::vector<std::string>{"Image", "linformer", "small preset, last weights, step 3,000",
+                                "90.00", "40.00", "+50.00 ± 5.00", "97.23", "38.56", "+58.67"}));
+  EXPECT_EQ(table.rows[0][6].text, "-");
+}
+
+TEST(ComparisonTables, Table5SaysWhatWasNeverReached) {
+  AnalysisRecord record = analysis("convergence", "image", "linformer");
+  record.convergence = ConvergenceResult{
+      175, {{0.30, 350, 12.5}, {0.35, {}, {}}}, Evaluation{525, 1, 0.34, 100}, 700};
+  const Table table = convergence_table({{record, {}}});
+  EXPECT_EQ(table.rows[0][3].text, "350 (0:12)");
+  EXPECT_EQ(table.rows[0][4].text, "not in 700");
+  EXPECT_EQ(table.rows[0][5].text, "452");
+  EXPECT_EQ(table.rows[0][6].text, "875");
+}
+
+TEST(ComparisonTables, ASpanStandsBesideTheUniformOne) {
+  AnalysisRecord record = analysis("span", "pathfinder", "transformer");
+  record.span = SpanResult{};
+  record.span->tokens = {170.5, 10, 341, {100, 241}, {}};
+  record.span->mean_length = 1024;
+  const Table table = span_table({{record, {}}});
+  EXPECT_EQ(table.rows[0][0].text, "Pathfinder");
+  EXPECT_EQ(table.rows[0][3].text, "170.5");
+  EXPECT_EQ(table.rows[0][5].text, "341.0");
+  EXPECT_EQ(table.rows[0][6].text, "0.50x");
+  EXPECT_EQ(table.rows[0][11].text, "100, 241");
+}
+
+TEST(ComparisonTables, EveryFormatButCsvHasTheAnalyses) {
+  AnalysisRecord record = analysis("convergence", "image", "linformer");
+  record.convergence = ConvergenceResult{175, {{0.30, 1234, {}}}, {}, 7000};
+  const std::vector<Analysis> analyses = {{record, {}}};
+  for (const Format format : {Format::kText, Format::kMarkdown, Format::kLatex, Format::kHtml}) {
+    EXPECT_THAT(render({finished_run("image", "linformer", 40)}, format, {.analyses = analyses}),
+                HasSubstr("1,234"));
+  }
+  EXPECT_THAT(
+      render({finished_run("image", "linformer", 40)}, Format::kJson, {.analyses = analyses}),
+      HasSubstr("1234"));
+}
+
+}  // namespace
+}  // namespace lra::report

@@ -1,0 +1,234 @@
+#include "report/evidence.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "report/shortfall.h"
+
+namespace lra::report {
+namespace {
+
+constexpr double kHalfWidths = 1.96;  // of a 95 % interval, in standard errors
+constexpr double kInfinite = std::numeric_limits<double>::infinity();
+
+Finding exact(std::optional<double> value) {
+  if (!value) return std::nullopt;
+  return Measured{*value, 0};
+}
+
+// Which runs count: those of the whole budget with one preset, or all.
+struct Selection {
+  std::optional<std::string> preset;
+
+  bool takes(const Row& row) const { return !preset || row.preset == *preset; }
+  std::optional<double> figure(const Cell& cell) const {
+    if (!preset) return cell.shown_accuracy();
+    return cell.budget_known ? cell.full_accuracy() : std::nullopt;
+  }
+};
+
+Finding higher(const Finding& a, const Finding& b) {
+  return !a || (b && b->value > a->value) ? b : a;
+}
+
+Finding cell_finding(const Cell& cell, const Selection& selection) {
+  const auto figure = selection.figure(cell);
+  if (!figure) return std::nullopt;
+  return Measured{*figure, cell.interval.value_or(0)};
+}
+
+Finding accuracy_of(const Leaderboard& board, const Selection& selection, std::string_view model,
+                    PaperTask task) {
+  Finding best;
+  for (const Row& row : board.rows) {
+    if (!same_paper_model(row.model, model) || !selection.takes(row)) continue;
+    for (size_t i = 0; i < board.columns.size(); ++i) {
+      if (board.columns[i].paper == task)
+        best = higher(best, cell_finding(row.cells[i], selection));
+    }
+  }
+  return best;
+}
+
+// Mean of one row's five figures; the noise of independent ones.
+Finding row_average(const Leaderboard& board, const Row& row, const Selection& selection) {
+  double sum = 0, squares = 0;
+  int count = 0;
+  for (size_t i = 0; i < board.columns.size(); ++i) {
+    const auto& task = board.columns[i].paper;
+    if (!task || *task == PaperTask::kPathX) continue;
+    const Finding cell = cell_finding(row.cells[i], selection);
+    if (!cell) return std::nullopt;
+    sum += cell->value;
+    squares += cell->noise * cell->noise;
+    ++count;
+  }
+  if (count != kNumScoredTasks) return std::nullopt;
+  return Measured{sum / count, std::sqrt(squares) / count};
+}
+
+Finding average_of(const Leaderboard& board, const Selection& selection, std::string_view model) {
+  Finding best;
+  for (const Row& row : board.rows) {
+    if (!same_paper_model(row.model, model) || !selection.takes(row)) continue;
+    best = higher(best, row_average(board, row, selection));
+  }
+  return best;
+}
+
+// The measurements that say most, unless they are not of the preset that is asked for.
+const SpeedGrid* grid_of(const ReportInput& input, const Selection& selection,
+                         std::string_view mode) {
+  const SpeedGrid* grid = paper_grid(input.grids, mode);
+  return grid && (!selection.preset || grid->preset == *selection.preset) ? grid : nullptr;
+}
+
+Finding speed_of(const ReportInput& input, const Selection& selection, std::string_view model,
+                 std::string_view mode, int64_t length) {
+  const SpeedGrid* grid = grid_of(input, selection, mode);
+  const SpeedRow* row = grid ? grid->find(model, length) : nullptr;
+  if (!row || !row->relative || row->measured.steps_per_s <= 0) return std::nullopt;
+  const Measurement& m = row->measured;
+  const double spread = (m.fastest_steps_per_s - m.slowest_steps_per_s) / 2 / m.steps_per_s;
+  return Measured{*row->relative, *row->relative * std::max(0.0, spread)};
+}
+
+Finding memory_of(const ReportInput& input, const Selection& selection, std::string_view model,
+                  int64_t length) {
+  const SpeedGrid* grid = grid_of(input, selection, "train");
+  const SpeedRow* row = grid ? grid->find(model, length) : nullptr;
+  const int64_t bytes = row ? grid->memory_bytes(*row) : 0;
+  return bytes > 0 ? exact(static_cast<double>(bytes) / 1e9) : std::nullopt;
+}
+
+bool belongs(const ReportInput& input, const AnalysisRecord& analysis, const Selection& selection) {
+  if (!selection.preset) return true;
+  if (analysis.preset != *selection.preset) return false;
+  return std::any_of(input.records.begin(), input.records.end(), [&](const RunRecord& run) {
+    return run.fingerprint == analysis.fingerprint && run.status == RunStatus::kDone &&
+           run.preset_steps && run.test && shortfall_of(run).empty();
+  });
+}
+
+// Of the first analysis of the model on the task that has a figure: they are sorted by path.
+template <typename Figure>
+Finding analysed(const ReportInput& input, const Selection& selection, std::string_view model,
+                 PaperTask task, const Figure& figure) {
+  for (const Analysis& analysis : input.analyses) {
+    const AnalysisRecord& record = analysis.record;
+    if (!same_paper_model(record.model, model) || paper_task(record.task) != task) continue;
+    if (!belongs(input, record, selection)) continue;
+    if (const Finding found = figure(record)) return found;
+  }
+  return std::nullopt;
+}
+
+Finding gap_figure(const AnalysisRecord& record) {
+  if (!record.generalization) return std::nullopt;
+  return Measured{100 * record.generalization->gap,
+                  100 * kHalfWidths * record.generalization->gap_error};
+}
+
+Finding steps_figure(const AnalysisRecord& record) {
+  if (!record.convergence) return std::nullopt;
+  for (const Threshold& threshold : record.convergence->thresholds) {
+    if (std::abs(threshold.accuracy - 0.35) > 1e-9) continue;
+    return Measured{threshold.step ? static_cast<double>(*threshold.step) : kInfinite,
+                    static_cast<double>(record.convergence->eval_every)};
+  }
+  return std::nullopt;
+}
+
+Finding span_figure(const AnalysisRecord& record) {
+  if (!record.span || record.span->mean_length <= 0) return std::nullopt;
+  const SpanFigures& span = record.span->tokens;
+  const double examples = std::max<double>(1, static_cast<double>(record.num_examples));
+  return Measured{span.mean / record.span->mean_length,
+                  kHalfWidths * span.deviation / std::sqrt(examples) / record.span->mean_length};
+}
+
+Finding gray_figure(const AnalysisRecord& record) {
+  return record.embeddings ? exact(record.embeddings->intensity_correlation) : std::nullopt;
+}
+
+Finding vertical_figure(const AnalysisRecord& record) {
+  const auto& found = record.embeddings;
+  if (!found || found->vertical.empty() || found->horizontal.empty()) return std::nullopt;
+  return Measured{found->vertical[0] - found->horizontal[0], 0};
+}
+
+Evidence evidence_of(const ReportInput& input, const Selection& selection) {
+  constexpr std::string_view kYardstick = "transformer";
+  const ReportInput* in = &input;
+  const auto on_image = [in, selection](std::string_view model,
+                                        Finding (*figure)(const AnalysisRecord&)) {
+    return analysed(*in, selection, model, PaperTask::kImage, figure);
+  };
+  return {
+      .average = [in, selection](auto model) { return average_of(in->board, selection, model); },
+      .accuracy = [in, selection](
+                      auto model,
+                      auto task) { return accuracy_of(in->board, selection, model, task); },
+      .speed = [in, selection](
+                   auto model, auto mode,
+                   auto length) { return speed_of(*in, selection, model, mode, length); },
+      .memory = [in, selection](auto model,
+                                auto length) { return memory_of(*in, selection, model, length); },
+      .gap = [on_image](auto model) { return on_image(model, gap_figure); },
+      .steps_to_35 = [on_image](auto model) { return on_image(model, steps_figure); },
+      .span =
+          [in, selection, kYardstick](PaperTask task) {
+            return analysed(*in, selection, kYardstick, task, span_figure);
+          },
+      .gray_correlation = [on_image, kYardstick] { return on_image(kYardstick, gray_figure); },
+      .vertical_lead = [on_image, kYardstick] { return on_image(kYardstick, vertical_figure); }};
+}
+
+std::optional<double> paper_memory(std::string_view model, int64_t length) {
+  const PaperTraining* row = paper_training(model);
+  const auto column = std::find(kPaperLengths.begin(), kPaperLengths.end(), length);
+  if (!row || column == kPaperLengths.end()) return std::nullopt;
+  return row->memory_gb[static_cast<size_t>(column - kPaperLengths.begin())];
+}
+
+Finding paper_gap(std::string_view model) {
+  const PaperGeneralization* row = paper_generalization(model);
+  if (!row) return std::nullopt;
+  const double test = *paper_accuracy(*paper_model(model), PaperTask::kImage, PaperVersion::kV0);
+  return Measured{row->train_accuracy - test, 0};
+}
+
+}  // namespace
+
+Evidence paper_evidence() {
+  return {
+      .average =
+          [](auto model) { return exact(paper_average(*paper_model(model), PaperVersion::kV0)); },
+      .accuracy =
+          [](auto model, auto task) {
+            return exact(paper_accuracy(*paper_model(model), task, PaperVersion::kV0));
+          },
+      .speed =
+          [](auto model, auto mode, auto length) {
+            return exact(paper_relative_speed(model, mode, static_cast<int>(length)));
+          },
+      .memory = [](auto model, auto length) { return exact(paper_memory(model, length)); },
+      .gap = [](auto model) { return paper_gap(model); },
+      .steps_to_35 = [](auto model) -> Finding {
+        const PaperConvergence* row = paper_convergence(model);
+        if (!row) return std::nullopt;
+        return Measured{static_cast<double>(row->steps_to_35), 0};
+      },
+      .span = [](PaperTask) { return Finding(); },
+      .gray_correlation = [] { return Finding(); },
+      .vertical_lead = [] { return Finding(); }};
+}
+
+Evidence full_evidence(const ReportInput& input, std::string preset) {
+  return evidence_of(input, {std::move(preset)});
+}
+
+Evidence weak_evidence(const ReportInput& input) { return evidence_of(input, {}); }
+
+}  // namespace lra::report

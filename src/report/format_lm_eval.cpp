@@ -1,0 +1,84 @@
+// The shape that tools around the lm-evaluation-harness read: one model, a task to a key, metrics
+// named "metric,filter". Shares, not percent.
+#include <algorithm>
+#include <cmath>
+
+#include "base/error.h"
+#include "base/json.h"
+#include "report/formats.h"
+#include "report/markup.h"
+
+namespace lra::report {
+namespace {
+
+Json result_of(const TaskColumn& column, const Cell& cell, const RunRecord& run) {
+  Json result = {{"alias", clean(column.title)},
+                 {"acc,none", json_number(cell.accuracy.mean / 100)}};
+  // Over seeds where there are several, else of the share itself.
+  const double p = cell.accuracy.mean / 100;
+  const double n = static_cast<double>(std::max<int64_t>(1, run.test->num_examples));
+  const double error = cell.accuracy.deviation
+                           ? *cell.accuracy.deviation / 100 / std::sqrt(cell.accuracy.count)
+                           : std::sqrt(p * (1 - p) / n);
+  result["acc_stderr,none"] = json_number(error);
+  if (!cell.shortfall.empty()) result["shortfall"] = clean(cell.shortfall);
+  return result;
+}
+
+const RunRecord* tested_run(const ReportInput& input, const Cell& cell) {
+  for (const size_t place : cell.runs) {
+    const RunRecord& run = input.records[place];
+    if (run.status == RunStatus::kDone && run.test) return &run;
+  }
+  return nullptr;
+}
+
+const Row& only_row(const Leaderboard& board) {
+  if (board.rows.size() == 1) return board.rows.front();
+  throw Error(
+      {.where = "--format lm-eval",
+       .what = "the records make " + std::to_string(board.rows.size()) + " rows of the leaderboard",
+       .expected = "the runs of one model with one setting",
+       .advice = "name the folders of its runs alone"});
+}
+
+}  // namespace
+
+std::string format_lm_eval(const ReportInput& input) {
+  const Row& row = only_row(input.board);
+  Json json = {{"results", Json::object()},   {"configs", Json::object()},
+               {"versions", Json::object()},  {"n-shot", Json::object()},
+               {"n-samples", Json::object()}, {"higher_is_better", Json::object()}};
+  for (size_t i = 0; i < row.cells.size(); ++i) {
+    const RunRecord* run = tested_run(input, row.cells[i]);
+    if (!run) continue;
+    const TaskColumn& column = input.board.columns[i];
+    const std::string task = "lra_" + clean(column.task);
+    const int64_t all = run->test_split_examples.value_or(run->test->num_examples);
+    json["results"][task] = result_of(column, row.cells[i], *run);
+    json["configs"][task] = {{"task", task},
+                             {"output_type", "classification"},
+                             {"test_split", "test"},
+                             {"metadata",
+                              {{"version", column.version},
+                               {"validation", clean(run->validation)},
+                               {"checkpoint", clean(run->checkpoint)},
+                               {"division", clean(run->division)},
+                               {"data_hash", clean(run->data_hash)}}}};
+    json["versions"][task] = column.version;
+    json["n-shot"][task] = 0;
+    json["n-samples"][task] = {{"original", all}, {"effective", run->test->num_examples}};
+    json["higher_is_better"][task] = {{"acc", true}};
+    json["date"] = clean(run->provenance.finished_utc);
+  }
+  json["model_name"] = clean(row.title);
+  json["model_source"] = "lra";
+  json["config"] = {{"model", clean(row.model)},
+                    {"preset", clean(row.preset)},
+                    {"settings", clean(row.settings)}};
+  json["git_hash"] = clean(row.revisions);
+  json["machine"] = clean(row.machines);
+  return json.dump(2, ' ', true, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace lra::report

@@ -1,0 +1,173 @@
+// Figures 1 to 5 of the paper, from our records.
+#include "report/charts.h"
+#include "report/comparison_tables.h"
+#include "report/csp_hash.h"
+#include "report/html_parts.h"
+#include "report/markup.h"
+#include "report/trade_off.h"
+
+namespace lra::report {
+namespace {
+
+constexpr size_t kMostPictures = 12;  // of a kind: a page stays small
+
+// Empty when the record's picture could not be read.
+std::string picture_html(const Analysis& analysis, const std::string& name,
+                         const std::string& caption) {
+  const auto found = analysis.pictures.find(name);
+  if (found == analysis.pictures.end()) return "";
+  return "<figure><img src=\"data:image/png;base64," + base64(found->second) + "\" alt=\"" +
+         html(caption) + "\"><figcaption>" + html(caption) + "</figcaption></figure>\n";
+}
+
+std::string pictures_html(const std::string& title, const std::string& caption,
+                          const std::vector<std::string>& pictures) {
+  std::string text;
+  for (size_t i = 0; i < pictures.size() && i < kMostPictures; ++i) text += pictures[i];
+  if (text.empty()) return "";
+  if (pictures.size() > kMostPictures) {
+    text += "<p class=\"caption\">The first " + std::to_string(kMostPictures) + " of " +
+            std::to_string(pictures.size()) + ".</p>\n";
+  }
+  return "<h3>" + html(title) + "</h3>\n<p class=\"caption\">" + html(caption) +
+         "</p>\n<div class=\"pictures\">\n" + text + "</div>\n";
+}
+
+std::string pictures_and_table(const Table& table, const std::string& caption,
+                               const std::vector<std::string>& pictures) {
+  if (table.rows.empty()) return "";
+  const std::string shown = pictures_html(table.title, caption + " " + table.caption, pictures);
+  return shown.empty() ? table_html(table) : shown + bare_table_html(table);
+}
+
+void add(std::vector<std::string>& pictures, std::string picture) {
+  if (!picture.empty()) pictures.push_back(std::move(picture));
+}
+
+std::string example_caption(const AnalysisRecord& record, const RolloutExample& example) {
+  return analysis_label(record) + ", " + record.task + " example " + std::to_string(example.index) +
+         ": label " + std::to_string(example.label) + ", predicted " +
+         std::to_string(example.prediction);
+}
+
+// One positive and one negative Pathfinder image.
+std::string figure1(const std::vector<Analysis>& analyses) {
+  std::vector<std::string> pictures;
+  for (const int64_t label : {1, 0}) {
+    for (const Analysis& analysis : analyses) {
+      const AnalysisRecord& record = analysis.record;
+      if (!record.rollout || paper_task(record.task) != PaperTask::kPathfinder) continue;
+      if (pictures.size() > static_cast<size_t>(1 - label)) break;
+      for (const RolloutExample& example : record.rollout->examples) {
+        if (example.label != label) continue;
+        add(pictures, picture_html(analysis, example.picture,
+                                   label ? "A positive example: connected"
+                                         : "A negative example: not connected"));
+        break;
+      }
+    }
+  }
+  return pictures_html("Figure 1: Pathfinder",
+                       "The image is on the left; beside it the attention of Figure 5.", pictures);
+}
+
+std::string figure2(const std::vector<Analysis>& analyses) {
+  const Json chart = span_chart(analyses);
+  if (chart.is_null()) return "";
+  const Table table = span_table(analyses);
+  return chart_figure(table.title, table.caption, chart, bare_table_html(table));
+}
+
+std::string figure3(const ReportInput& input) {
+  std::string text;
+  for (const TradeOff& trade_off : {our_trade_off(input), paper_trade_off()}) {
+    if (trade_off.points.empty()) continue;
+    text +=
+        chart_figure(trade_off.title,
+                     trade_off.caption + " Circle area is memory; the line is the Pareto front.",
+                     trade_off_chart(trade_off), bare_table_html(trade_off_table(trade_off)));
+  }
+  return "<div class=\"charts\">\n" + text + "</div>\n";
+}
+
+std::string figure4(const std::vector<Analysis>& analyses) {
+  std::vector<std::string> pictures;
+  for (const Analysis& analysis : analyses) {
+    if (!analysis.record.embeddings) continue;
+    const std::string label = analysis_label(analysis.record) + ", " + analysis.record.task;
+    const EmbeddingsResult& result = *analysis.record.embeddings;
+    add(pictures, picture_html(analysis, result.token_picture,
+                               label + ": similarity of each two token embeddings"));
+    add(pictures, picture_html(analysis, result.position_picture,
+                               label + ": similarity of each position embedding with all others"));
+  }
+  const Table table = similarity_table(analyses);
+  return pictures_and_table(table, "Bright is similar.", pictures);
+}
+
+std::string figure5(const std::vector<Analysis>& analyses) {
+  std::vector<std::string> pictures;
+  for (const Analysis& analysis : analyses) {
+    if (!analysis.record.rollout) continue;
+    for (const RolloutExample& example : analysis.record.rollout->examples) {
+      add(pictures,
+          picture_html(analysis, example.picture, example_caption(analysis.record, example)));
+    }
+  }
+  const Table table = rollout_table(analyses);
+  return pictures_and_table(table, "Pictures: the example, and what its prediction attends to.",
+                            pictures);
+}
+
+struct Missing {
+  const char* figure;
+  const char* kind;  // of analysis
+};
+
+// Which of the analyses are not among the records, and how to make them.
+std::string missing_analyses(const ReportInput& input, std::initializer_list<Missing> wanted) {
+  std::string items;
+  for (const auto& [figure, kind] : wanted) {
+    bool found = false;
+    for (const Analysis& analysis : input.analyses) found |= analysis.record.kind == kind;
+    if (!found) {
+      items += std::string("<li>") + figure + ": no " + kind +
+               " analysis among the records (lra analyze " + kind + ").</li>\n";
+    }
+  }
+  return items;
+}
+
+std::string notes_list(const std::string& items) {
+  return items.empty() ? "" : "<ul class=\"notes\">\n" + items + "</ul>\n";
+}
+
+}  // namespace
+
+std::string figures_html(const ReportInput& input) {
+  std::string missing = missing_analyses(
+      input, {{"Figure 2", "span"}, {"Figure 4", "embeddings"}, {"Figures 1 and 5", "rollout"}});
+  if (our_trade_off(input).points.empty()) {
+    missing +=
+        "<li>Figure 3, ours: no two models with test accuracies and measurements beside the "
+        "Transformer's (lra bench).</li>\n";
+  }
+  return figure1(input.analyses) + figure2(input.analyses) + figure3(input) +
+         figure4(input.analyses) + figure5(input.analyses) + notes_list(missing);
+}
+
+std::string missing_tables_html(const ReportInput& input) {
+  std::string missing;
+  for (const auto& [table, mode] : {std::pair{"Table 2", "train"}, {"Table 4", "infer"}}) {
+    bool found = false;
+    for (const SpeedGrid& grid : input.grids) found |= grid.mode == mode;
+    if (!found) {
+      missing += std::string("<li>") + table +
+                 ": no measurements among the records (lra bench --mode " + mode + ").</li>\n";
+    }
+  }
+  return notes_list(missing + missing_analyses(input, {{"Table 3", "generalization"},
+                                                       {"Table 5", "convergence"}}));
+}
+
+}  // namespace lra::report

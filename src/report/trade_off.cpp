@@ -1,0 +1,143 @@
+#include "report/trade_off.h"
+
+#include <algorithm>
+#include <map>
+
+#include "base/text_format.h"
+
+namespace lra::report {
+namespace {
+
+struct Quality {
+  std::string name, remark;
+  std::optional<double> (*of)(const Row& row);
+};
+
+std::optional<double> shown_average(const Row& row) {
+  double sum = 0;
+  for (const Cell& cell : row.cells) {
+    if (!cell.shown_accuracy()) return std::nullopt;
+    sum += *cell.shown_accuracy();
+  }
+  if (row.cells.empty()) return std::nullopt;
+  return sum / static_cast<double>(row.cells.size());
+}
+
+// The length at which most models have a ratio to the Transformer; the greatest of equals.
+int64_t widest_length(const SpeedGrid& grid) {
+  std::map<int64_t, int> counts;
+  for (const SpeedGridLine& line : grid.lines) {
+    for (const auto& [length, row] : line.at) counts[length] += row->relative.has_value();
+  }
+  int64_t widest = 0;
+  int most = 0;
+  for (const auto& [length, count] : counts) {
+    if (count >= most) {
+      most = count;
+      widest = length;
+    }
+  }
+  return widest;
+}
+
+std::vector<TradeOffPoint> points_of(const ReportInput& input, const SpeedGrid& grid,
+                                     int64_t length, const Quality& quality) {
+  std::vector<TradeOffPoint> points;
+  for (const SpeedGridLine& line : grid.lines) {
+    const SpeedRow* speed = grid.find(line.model, length);
+    if (!speed || !speed->relative || line.at.count(length) == 0) continue;
+    if (line.at.at(length) != speed) continue;  // another setting of a model that has its point
+    std::optional<double> best;
+    for (const Row& row : input.board.rows) {
+      if (row.model != line.model) continue;
+      const auto value = quality.of(row);
+      if (value && (!best || *value > *best)) best = value;
+    }
+    if (!best) continue;
+    TradeOffPoint point{line.title, *best, *speed->relative};
+    const int64_t bytes = grid.memory_bytes(*speed);
+    if (bytes > 0) point.memory_gb = static_cast<double>(bytes) / 1e9;
+    points.push_back(std::move(point));
+  }
+  return points;
+}
+
+}  // namespace
+
+void mark_front(std::vector<TradeOffPoint>& points) {
+  for (TradeOffPoint& point : points) {
+    point.on_front = std::none_of(points.begin(), points.end(), [&](const TradeOffPoint& other) {
+      return other.quality >= point.quality && other.speed >= point.speed &&
+             (other.quality > point.quality || other.speed > point.speed);
+    });
+  }
+}
+
+TradeOff our_trade_off(const ReportInput& input) {
+  const Quality qualities[] = {
+      {"average of five, %", "", [](const Row& row) { return row.scored.ours; }},
+      {"average of the tasks shown, %", " Not the paper's average: tasks are missing.",
+       [](const Row& row) { return row.present.ours; }},
+      {"average of the tasks shown, %",
+       " Not the paper's average: runs are shortened, or tasks are missing.", shown_average}};
+  TradeOff result{.title = "Figure 3: quality, speed and memory, ours",
+                  .caption = "",
+                  .quality_name = "",
+                  .points = {}};
+  const SpeedGrid* grid = paper_grid(input.grids, "train");
+  if (!grid) return result;
+  const int64_t length = widest_length(*grid);
+  for (const Quality& quality : qualities) {
+    result.points = points_of(input, *grid, length, quality);
+    if (result.points.size() < 2) continue;
+    result.quality_name = quality.name;
+    result.caption = "Training speed at " + thousands(length) + " tokens, measured on " +
+                     grid->setting() + "; memory is the peak of " +
+                     (grid->counts_tensors ? "tensors." : "the process.") + quality.remark;
+    mark_front(result.points);
+    return result;
+  }
+  result.points.clear();
+  return result;
+}
+
+TradeOff paper_trade_off() {
+  TradeOff result{.title = "Figure 3: quality, speed and memory, the paper's",
+                  .caption =
+                      "Averages of Table 1, computed from its rows; speed and memory of "
+                      "Table 2 at 4K. The paper names BigBird and Performer as its front.",
+                  .quality_name = "average of five, %",
+                  .points = {}};
+  constexpr size_t kLast = kPaperLengths.size() - 1;
+  for (const PaperTraining& row : paper_training()) {
+    const PaperModel& model = *paper_model(row.name);
+    result.points.push_back({std::string(model.label), paper_average(model, PaperVersion::kV0),
+                             *paper_relative_speed(row.name, "train", kPaperLengths[kLast]),
+                             row.memory_gb[kLast]});
+  }
+  mark_front(result.points);
+  std::string front;
+  for (const TradeOffPoint& point : result.points) {
+    if (point.on_front) front += (front.empty() ? "" : ", ") + point.title;
+  }
+  result.caption += " By its own tables these lie on it: " + front + ".";
+  return result;
+}
+
+Table trade_off_table(const TradeOff& trade_off) {
+  Table table{.kind = TableKind::kTradeOff,
+              .title = trade_off.title,
+              .caption = trade_off.caption,
+              .header = {"Model", trade_off.quality_name, "speed", "memory", "Pareto front"},
+              .rows = {}};
+  for (const TradeOffPoint& point : trade_off.points) {
+    table.rows.push_back({{point.title},
+                          {accuracy_text(point.quality)},
+                          {ratio_text(point.speed)},
+                          {point.memory_gb ? fixed(*point.memory_gb, 2) + " GB" : "-"},
+                          {point.on_front ? "yes" : "no"}});
+  }
+  return table;
+}
+
+}  // namespace lra::report

@@ -1,0 +1,42 @@
+#include "training/loaded_run.h"
+
+#include "training/prepare_data.h"
+
+namespace lra::training {
+namespace {
+
+StoredRun read_run_for(const std::string& folder, ModelPrecision precision) {
+  StoredRun stored = read_run({folder});
+  if (precision == ModelPrecision::kFloat32) stored.config.train.precision = "fp32";
+  return stored;
+}
+
+}  // namespace
+
+std::string checkpoint_file(const std::string& run, const std::string& checkpoint) {
+  if (checkpoint.ends_with(".safetensors")) return checkpoint;
+  const std::string name = checkpoint == "last" ? "latest" : checkpoint;
+  return RunFolder{run}.checkpoints() + "/" + name + "/model.safetensors";
+}
+
+LoadedRun::LoadedRun(const std::string& folder, const std::string& checkpoint,
+                     ModelPrecision precision)
+    : folder(folder),
+      stored(read_run_for(folder, precision)),
+      task(stored.config.make_task()),
+      model(stored.config.make_model(task->shape())),
+      parameters(model.parameter_list()),
+      progress(load_weights(checkpoint_file(folder, checkpoint), parameters)) {}
+
+tasks::Dataset open_run_data(const LoadedRun& run, const RunDataOptions& options) {
+  tasks::Dataset dataset = prepare_data(run.stored.config.task_spec(), *run.task,
+                                        data_root(options.root), options.quiet);
+  // A score belongs to the data that the run was made with.
+  if (options.other_data || run.stored.record.data_hash == dataset.hash()) return dataset;
+  throw Error({.where = dataset.folder(),
+               .what = "is not the data of " + run.folder + ", hash " + dataset.hash(),
+               .expected = run.stored.record.data_hash,
+               .advice = "name the right folder with --data, or say --other-data"});
+}
+
+}  // namespace lra::training

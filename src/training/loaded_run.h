@@ -1,0 +1,46 @@
+// The model of a run on disk with the weights of one of its checkpoints, and the run's data: what
+// evaluation and analyses begin with.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "models/classifier.h"
+#include "tasks/task.h"
+#include "training/checkpoint.h"
+#include "training/flat_parameters.h"
+#include "training/run_config.h"
+
+namespace lra::training {
+
+// "last", "best" or the path of a model.safetensors -> the file. An analysis names its checkpoint
+// by the same word.
+std::string checkpoint_file(const std::string& run, const std::string& checkpoint);
+
+enum class ModelPrecision {
+  kAsTrained,  // train.precision
+  kFloat32     // float32 activations, whatever the run was trained with
+};
+
+struct LoadedRun {
+  // Throws lra::Error for a folder that is no run and a checkpoint that is missing or not its own.
+  LoadedRun(const std::string& folder, const std::string& checkpoint, ModelPrecision precision);
+
+  std::string folder;
+  StoredRun stored;
+  std::unique_ptr<tasks::Task> task;
+  models::SequenceClassifier model;
+  FlatParameters parameters;
+  TrainProgress progress;  // of the checkpoint
+};
+
+struct RunDataOptions {
+  std::string root;         // --data
+  bool other_data = false;  // data that the run was not made with will do
+  bool quiet = false;
+};
+
+// The data of a run. Throws lra::Error when they are missing or others than the run was made with.
+tasks::Dataset open_run_data(const LoadedRun& run, const RunDataOptions& options);
+
+}  // namespace lra::training

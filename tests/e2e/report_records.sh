@@ -1,0 +1,64 @@
+#!/usr/bin/env bash
+# Records that are handed on: --check passes what a run left and finds what was changed afterwards,
+# --card and --format lm-eval say what the record says.
+source "$(dirname "${BASH_SOURCE[0]}")/lib.bash"
+
+make_listops data/listops 200 20 20
+lra train listops linformer --data data --out run --threads 1 --quiet --set task.length=200 \
+  --set train.batch_size=8 --set train.steps=4 --set train.eval_every=2 --set train.warmup_steps=1
+
+expect_code 0 lra report --check run
+passed "a record that a run left agrees with itself"
+
+# changed KEY... VALUE: a copy of the record with the value at that place.
+changed() {
+  "$LRA_PYTHON" - "$@" <<'PYTHON'
+import json, pathlib, sys
+
+*keys, last, value = sys.argv[1:]
+record = json.loads(pathlib.Path("run/record.json").read_text())
+place = record
+for key in keys:
+    place = place[key]
+place[last] = json.loads(value)
+pathlib.Path("changed.json").write_text(json.dumps(record))
+PYTHON
+}
+
+# finds EXPECTED: --check of the copy names it, in one line, and ends with 2.
+finds() {
+  expect_code 2 lra report --check changed.json
+  grep -qF -- "$1" out || fail "'$1' is not among: $(cat out)"
+  [[ $(wc -l <out) == "${2-1}" ]] || fail "not ${2-1} lines: $(cat out)"
+}
+
+changed test accuracy 0.512345
+finds "is no whole number of 20 examples"
+changed fingerprint '"00000000000000000000000000000000"'
+finds "fingerprint is 0000"
+changed config train learning_rate 0.9
+finds "config_hash is"
+changed division '"apples-to-apples"'
+finds "division is apples-to-apples; expected free-for-all"
+changed num_parameters 17
+finds "num_parameters is 17"
+changed model '"performer"'
+finds "run.model of the settings is linformer"
+changed schema 99
+finds "schema"
+changed seed -1
+finds "seed"
+passed "changed records are found out, one line each"
+
+expect_code 0 lra report run --card --out cards
+card=$(echo cards/linformer-listops-seed0-*.md)
+[[ $(head -n 1 "$card") == --- ]] || fail "$card has no head"
+accuracy=$("$LRA_PYTHON" -c 'import json; print("%.4f" % (100 * json.load(open("run/record.json"))["test"]["accuracy"]))')
+grep -qF "value: $accuracy" "$card" || fail "$card does not say $accuracy"
+expect_code 2 lra report empty --card
+passed "a card says what the record says"
+
+expect_code 0 lra report run --format lm-eval --out results.json
+[[ $(field results.json results lra_listops acc,none) == "$(field run/record.json test accuracy)" ]] ||
+  fail "another accuracy: $(cat results.json)"
+passed "the lm-evaluation-harness shape holds the figure"

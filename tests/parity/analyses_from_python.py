@@ -1,0 +1,258 @@
+"""lra analyze against the same figures from dense float64 arrays.
+
+Weights come from a run's model.safetensors, examples from the exported official files. The model is
+that of transformer_reference.py, one example at a time: its attention weights [H, S, S] are what
+its mixers make of unit vectors as values. From them span, rollout and their figures are computed
+by their definitions, for every mixer that has a reference there; similarities of embeddings by
+theirs.
+"""
+import json
+import math
+import pathlib
+import struct
+import subprocess
+import sys
+import tempfile
+import zlib
+
+import numpy as np
+
+try:
+    from safetensors.numpy import load_file
+except ImportError:
+    print("skipped: no safetensors package")
+    sys.exit(77)
+
+import torch
+from transformer_reference import (LISTOPS_DATA, PROGRAM, SETTINGS, Model, listops_examples, lra,
+                                   models, sinusoids, text_examples, words_of, write_reviews)
+
+
+class Attention(Model):
+    """A model that notes the attention weights of every layer."""
+
+    units = False
+
+    def heads(self, x, name):
+        parts = super().heads(x, name)
+        if not self.units or name.endswith("query"):
+            return parts
+        values = torch.eye(len(x), dtype=torch.float64).expand(len(parts[0]), -1, -1)
+        return *parts[:-1], values
+
+    def mix(self, x, prefix):
+        self.units = True
+        self.layers.append(self.MIXERS[self.config["run"]["model"]](self, x, prefix))
+        self.units = False
+        return super().mix(x, prefix)
+
+    def weights(self, ids):
+        """The layers' [H, S, S], CLS in front where there is one; and the logits."""
+        self.layers = []
+        logits = self.logits(ids)
+        return torch.stack(self.layers).numpy(), logits.numpy()
+
+
+def span_of(weights, distance, first):
+    """[layers, H]: the mean over queries from `first` on, keys before it left out."""
+    kept = weights[..., first:, first:]
+    return ((kept * distance).sum(-1) / kept.sum(-1)).mean(-1)
+
+
+def rollout_of(weights, has_cls):
+    size = weights.shape[-1]
+    total = np.eye(size)
+    for layer in weights:
+        mixed = layer.mean(0) + np.eye(size)
+        total = mixed / mixed.sum(-1, keepdims=True) @ total
+    return total[0] if has_cls else total.mean(0)
+
+
+def near(mine, said, name, error=1e-4):
+    mine, said = np.asarray(mine, float), np.asarray(said, float)
+    assert mine.shape == said.shape, f"{name}: {mine.shape}, lra says {said.shape}"
+    apart = np.abs(mine - said).max() / max(1.0, np.abs(mine).max())
+    assert apart <= error, f"{name}: {mine.tolist()}, lra says {said.tolist()}"
+    return apart
+
+
+def analyze(kind, run, *words):
+    (said,) = json.loads(lra("analyze", kind, run, "--json", *words))
+    assert json.loads(pathlib.Path(said["file"]).read_text()) == said["analysis"]
+    return said["analysis"]
+
+
+def picture_size(path):
+    """Width and height of a PNG whose pixels can be unpacked."""
+    data = path.read_bytes()
+    assert data[:8] == b"\x89PNG\r\n\x1a\n", path
+    width, height, depth, colour = struct.unpack(">IIBB", data[16:26])
+    packed, at = b"", 8
+    while at < len(data):
+        size, = struct.unpack(">I", data[at:at + 4])
+        packed += data[at + 8:at + 8 + size] if data[at + 4:at + 8] == b"IDAT" else b""
+        at += size + 12
+    assert (depth, colour) == (8, 2) and len(zlib.decompress(packed)) == height * (3 * width + 1)
+    return width, height
+
+
+def check_spans(said, layers, has_cls, side):
+    first = int(has_cls)
+    figures = {"tokens": [], "with_cls": [], "pixels": []}
+    for weights in layers:
+        size = weights.shape[-1]
+        place = np.arange(size - first)
+        apart = np.abs(place[:, None] - place)
+        figures["tokens"].append(span_of(weights, apart, first))
+        if has_cls:
+            every = np.abs(np.arange(size)[:, None] - np.arange(size))
+            figures["with_cls"].append(span_of(weights, every, 0))
+        if side:
+            y, x = place // side, place % side
+            grid = np.hypot(y[:, None] - y, x[:, None] - x)
+            figures["pixels"].append(span_of(weights, grid, first))
+            near(grid.mean(), said["pixels"]["uniform"], "uniform in pixels", 1e-9)
+    worst = 0
+    for name, spans in figures.items():
+        if not spans:
+            assert name not in said
+            continue
+        means = np.mean(spans, (1, 2))
+        worst = max(worst, near(np.mean(spans, 0), said[name]["heads"], f"{name} by head"),
+                    near(np.mean(spans, (0, 2)), said[name]["layers"], f"{name} by layer"),
+                    near(np.mean(spans), said[name]["mean"], name),
+                    near(np.std(means, ddof=1), said[name]["deviation"], f"{name}, deviation"))
+    lengths = np.array([weights.shape[-1] - first for weights in layers], float)
+    near(((lengths**2 - 1) / (3 * lengths)).mean(), said["tokens"]["uniform"], "uniform", 1e-9)
+    sums = [weights.sum(-1) for weights in layers]
+    near(min(s.min() for s in sums), said["least_row_sum"], "least row sum")
+    near(max(s.max() for s in sums), said["largest_row_sum"], "largest row sum")
+    return worst
+
+
+def check_rollout(said, weights, logits, label, has_cls, pixels, token_text, ids):
+    row = rollout_of(weights, has_cls)
+    tokens = row[int(has_cls):] / row[int(has_cls):].sum()
+    assert said["prediction"] == int(logits.argmax()) and said["label"] == label
+    worst = near(-(tokens * np.log(tokens, where=tokens > 0, out=np.zeros_like(tokens))).sum() /
+                 max(math.log(len(tokens)), 1e-9), said["entropy"], "entropy")
+    if has_cls:
+        near(row[0], said["cls_weight"], "weight of CLS", 1e-5)
+    order = np.sort(tokens)[::-1][:10]
+    near(order, [t["weight"] for t in said["top"]], "largest weights", 1e-5)
+    for top in said["top"]:
+        near(tokens[top["position"]], top["weight"], "weight of a token", 1e-5)
+        assert top["text"] == token_text(ids[top["position"]]), top
+    if pixels is not None:
+        bright = pixels > pixels.mean()
+        near(tokens[bright].sum(), said["bright_weight"], "weight on bright pixels", 1e-5)
+        near(bright.mean(), said["bright_pixels"], "bright pixels", 1e-9)
+    return worst
+
+
+def check_embeddings(run, model, has_cls, side):
+    said = analyze("embeddings", run)
+    result, folder = said["embeddings"], run / "analysis"
+    matrices = load_file(folder / result["matrices"])
+    width = result["width"]
+    position = model.w.get("embedding.position")
+    if position is None:
+        position = sinusoids(model.max_length, width)
+    rows = {"token": model.w["embedding.token"], "position": position[int(has_cls):]}
+    for name, row in rows.items():
+        unit = row.numpy() / np.linalg.norm(row.numpy(), axis=1, keepdims=True)
+        near(unit @ unit.T, matrices[name], f"similarity of {name}s", 1e-6)
+    cosines = unit @ unit.T
+    near([np.diagonal(cosines, n).mean() for n in range(1, 9)], result["by_distance"], "by distance")
+    assert picture_size(folder / result["token_picture"])[0] == 3 * result["vocabulary"]
+    shown = side * (side + 1) + 1 if side else result["positions"]
+    assert picture_size(folder / result["position_picture"])[0] == shown
+    if side:
+        grid = cosines.reshape(side, side, side, side)
+        for name, axis in (("vertical", 0), ("horizontal", 1)):
+            moved = grid if axis == 0 else grid.transpose(1, 0, 3, 2)
+            means = [np.mean([moved[a, b, a + n, b] for a in range(side - n) for b in range(side)])
+                     for n in range(1, 9)]
+            near(means, result[name], name)
+        token = rows["token"].numpy()
+        unit = token / np.linalg.norm(token, axis=1, keepdims=True)
+        i, j = np.triu_indices(len(unit), 1)
+        near(np.corrcoef(j - i, (unit @ unit.T)[i, j])[0, 1], result["intensity_correlation"],
+             "correlation of grays")
+
+
+def byte_text(token):
+    return chr(token - 1) if 0x20 <= token - 1 < 0x7f else f"\\x{token - 1:02x}"
+
+
+def listops_text(token):
+    return [None, "[MIN", "[MAX", "[MED", "[SM", "]", *map(str, range(10))][token]
+
+
+def compare(scratch, task, model, examples, settings, token_text, side=0):
+    run = scratch / f"{task}-{model}-{len(list(scratch.iterdir()))}"
+    common = ["train.steps=6", "train.warmup_steps=1", "train.batch_size=4", "train.eval_every=6",
+              "train.learning_rate=0.02", "model.layers=2"]
+    lra("train", task, model, "--data", scratch / "data", "--out", run,
+        *words_of(common + settings))
+    reference = Attention(run, side * side)
+    has_cls = reference.config["model"]["pooling"] == "cls"
+    name = f"{task} {model} {' '.join(settings)}"
+    if model == "linformer":
+        refused = subprocess.run([PROGRAM, "analyze", "span", str(run), "--split", "test", "--data",
+                                  str(scratch / "data"), "--quiet"], capture_output=True)
+        assert refused.returncode == 2 and b"both signs" in refused.stderr, refused
+        assert not (run / "analysis" / "span.json").exists()
+        print(f"ok: {name}: refused")
+        return
+    layers, logits = zip(*(reference.weights(ids) for ids, _ in examples))
+    where = ["--split", "test", "--data", scratch / "data"]
+    span = analyze("span", run, *where)
+    assert span["num_examples"] == len(examples)
+    worst = check_spans(span["span"], layers, has_cls, side)
+    rollout = analyze("rollout", run, *where, "--index", ",".join(map(str, range(3))))["rollout"]
+    for said, weights, scores, (ids, label) in zip(rollout["examples"], layers, logits, examples):
+        pixels = np.array(ids, float) if side else None
+        worst = max(worst, check_rollout(said, weights, scores, label, has_cls, pixels, token_text,
+                                         ids[:reference.length]))
+        width, height = picture_size(run / "analysis" / said["picture"])
+        assert (width, height) == (2 * 256 + 16, 256) if side else width % 8 == 0
+    check_embeddings(run, reference, has_cls, side)
+    print(f"ok: {name}: spans and rollouts at most {worst:.1e} apart")
+
+
+def pathfinder_examples(scratch):
+    """Test examples as the prepared folder holds them: its layout is that of tasks/dataset.h."""
+    folder = scratch / "data" / "pathfinder32"
+    (shard,) = json.loads((folder / "manifest.json").read_text())["splits"]["test"]
+    data, count = (folder / shard["file"]).read_bytes(), shard["num_examples"]
+    labels = np.frombuffer(data, "<i4", count, 64)
+    pixels = np.frombuffer(data[-count * 1024:], np.uint8).reshape(count, 1024)
+    return [(list(map(int, image)), int(label)) for image, label in zip(pixels, labels)]
+
+
+def main():
+    with tempfile.TemporaryDirectory() as folder:
+        scratch = pathlib.Path(folder)
+        lra("data", "make", "listops", "--train", 60, "--val", 4, "--test", 12, "--seed", 5,
+            *words_of(LISTOPS_DATA), "--out", scratch / "data" / "listops")
+        lra("data", "export", "listops", scratch / "data" / "listops",
+            *words_of(LISTOPS_DATA), "--out", scratch / "official")
+        write_reviews(scratch / "official")
+        lra("data", "import", "text", scratch / "official", "--out", scratch / "data" / "text")
+        lra("data", "make", "pathfinder32", "--train", 20, "--val", 4, "--test", 4, "--out",
+            scratch / "data" / "pathfinder32")
+        listops = list(listops_examples(scratch / "official", "test"))
+        text = list(text_examples(scratch / "official", "test"))
+        cls = ["model.pooling=cls", "model.positions=sinusoid"]
+        mean = ["model.pooling=mean", "model.positions=learned"]
+        for model in models():
+            own = SETTINGS.get(model, [])
+            compare(scratch, "text", model, text, ["task.length=150", *cls, *own], byte_text)
+            compare(scratch, "listops", model, listops,
+                    ["task.length=180", *LISTOPS_DATA, *mean, *own], listops_text)
+        compare(scratch, "pathfinder32", "transformer", pathfinder_examples(scratch),
+                ["model.pooling=cls", "model.positions=learned"], str, side=32)
+
+
+main()
