@@ -33,7 +33,7 @@ struct WeightTile {
   at::Tensor weights_HQK;  // float32, contiguous
 };
 
-// What the mixer of a layer is given for one example, and how its head outputs are asked for.
+// Of all layers of one model, an example at a time.
 class AttentionWeights {
  public:
   // The model must outlive this object; it must compute in float32. `name` is the run in messages.

@@ -4,8 +4,9 @@
 // span = mean over examples, layers, heads and queries i of sum_j A_ij |i - j| / sum_j A_ij. CLS is
 // left out, as query and as key, and the weights that are left are divided by their sum; a query
 // that attends to CLS alone is left out as well. `with_cls` counts CLS as the token before the
-// first. Padding does not exist here: an example is read alone, at its own length. On images
-// `pixels` is the same mean of the Euclidean distance on the grid of pixels.
+// first. An example in which no query sees a token has span 0. Padding does not exist here: an
+// example is read alone, at its own length. On images `pixels` is the same mean of the Euclidean
+// distance on the grid of pixels.
 //
 // Equal weights give (L^2 - 1) / (3 L) for an example of L tokens: the figure beside each span.
 #pragma once

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Analyses of finished, unfinished and bfloat16 runs: tables, records, pictures; the same again;
-# Ctrl-C leaves no record behind. What the figures are: tests/parity/analyses_from_python.py.
+# a stop leaves no record behind. What the figures are: tests/parity/analyses_from_python.py.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.bash"
 
 tiny=(--data data --threads 1 --quiet --set train.batch_size=4 --set task.length=64
@@ -64,16 +64,16 @@ interrupt() {
   for delay in 0.1 0.2 0.4 0.8 1.6 3.2 6.4 12.8; do
     code=0
     rm -f hashed/analysis/*.json
-    lra analyze "$@" hashed --data many --other-data --threads 1 --quiet >out 2>err &
+    "$LRA_PROGRAM" analyze "$@" hashed --data many --other-data --threads 1 --quiet >out 2>err &
     sleep $delay
-    kill -INT $! 2>/dev/null || true
+    kill -TERM $! 2>/dev/null || true
     wait $! || code=$?
     [[ $code != 3 ]] || break
   done
-  [[ $code == 3 ]] || fail "'$*' ended with $code after SIGINT: $(cat out err)"
+  [[ $code == 3 ]] || fail "'$*' ended with $code after SIGTERM: $(cat out err)"
   [[ -z $(ls hashed/analysis/*.json 2>/dev/null) ]] || fail "'$*' left a record behind"
   [[ ! -s out ]] || fail "'$*' printed $(cat out)"
 }
 interrupt span --samples 6000
 interrupt rollout --count 1000
-passed "Ctrl-C"
+passed "stops"

@@ -54,9 +54,16 @@ class Attention(Model):
 
 
 def span_of(weights, distance, first):
-    """[layers, H]: the mean over queries from `first` on, keys before it left out."""
+    """[layers, H]: the mean over queries from `first` on, keys before it left out.
+
+    A query that sees nothing else counts for nothing; where none sees a token, as in an example of
+    one token, the span is 0.
+    """
     kept = weights[..., first:, first:]
-    return ((kept * distance).sum(-1) / kept.sum(-1)).mean(-1)
+    mass = kept.sum(-1)
+    sees = mass > 1e-6
+    spans = np.where(sees, (kept * distance).sum(-1) / np.where(sees, mass, 1), 0)
+    return spans.sum(-1) / np.maximum(sees.sum(-1), 1)
 
 
 def rollout_of(weights, has_cls):
@@ -223,7 +230,7 @@ def compare(scratch, task, model, examples, settings, token_text, side=0):
 
 def pathfinder_examples(scratch):
     """Test examples as the prepared folder holds them: its layout is that of tasks/dataset.h."""
-    folder = scratch / "data" / "pathfinder32"
+    folder = scratch / "data" / "pathfinder"
     (shard,) = json.loads((folder / "manifest.json").read_text())["splits"]["test"]
     data, count = (folder / shard["file"]).read_bytes(), shard["num_examples"]
     labels = np.frombuffer(data, "<i4", count, 64)
@@ -240,8 +247,8 @@ def main():
             *words_of(LISTOPS_DATA), "--out", scratch / "official")
         write_reviews(scratch / "official")
         lra("data", "import", "text", scratch / "official", "--out", scratch / "data" / "text")
-        lra("data", "make", "pathfinder32", "--train", 20, "--val", 4, "--test", 4, "--out",
-            scratch / "data" / "pathfinder32")
+        lra("data", "make", "pathfinder", "--train", 20, "--val", 4, "--test", 4, "--out",
+            scratch / "data" / "pathfinder")
         listops = list(listops_examples(scratch / "official", "test"))
         text = list(text_examples(scratch / "official", "test"))
         cls = ["model.pooling=cls", "model.positions=sinusoid"]
@@ -251,7 +258,7 @@ def main():
             compare(scratch, "text", model, text, ["task.length=150", *cls, *own], byte_text)
             compare(scratch, "listops", model, listops,
                     ["task.length=180", *LISTOPS_DATA, *mean, *own], listops_text)
-        compare(scratch, "pathfinder32", "transformer", pathfinder_examples(scratch),
+        compare(scratch, "pathfinder", "transformer", pathfinder_examples(scratch),
                 ["model.pooling=cls", "model.positions=learned"], str, side=32)
 
 
