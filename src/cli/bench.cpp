@@ -6,7 +6,7 @@
 #include "analysis/efficiency.h"
 #include "base/atomic_file.h"
 #include "base/clock.h"
-#include "base/hash.h"
+#include "base/fingerprint.h"
 #include "base/progress.h"
 #include "base/resources.h"
 #include "base/stop_flag.h"
@@ -123,7 +123,7 @@ RunRecord bench_record(const BenchArguments& a, const std::string& model, const 
   record.model_title = config.mixer_spec().title;
   record.preset = a.preset;
   record.config = config.to_table();
-  record.config_hash = to_hex(hash128(canonical_text(record.config)));
+  record.config_hash = config_hash(record.config);
   record.num_parameters = fairness.parameters;
   record.base_parameters = fairness.base_parameters;
   record.division = fairness.division;

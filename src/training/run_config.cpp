@@ -4,7 +4,7 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "base/hash.h"
+#include "base/fingerprint.h"
 #include "mixers/all.h"
 #include "tasks/all.h"
 #include "training/budget.h"
@@ -244,9 +244,10 @@ StoredRun read_run(const RunFolder& folder) {
                  .expected = "one with config.toml and record.json",
                  .advice = "start a run with lra train TASK MODEL --out FOLDER"});
   }
-  StoredRun run{.config = RunConfig::from_table(parse_toml_file(folder.config())),
-                .record = read_record(folder.record())};
-  if (to_hex(hash128(canonical_text(run.config.to_table()))) == run.record.config_hash) return run;
+  // The file as it is: settings that this version has and the run's did not are no change of it.
+  const ConfigTable settings = parse_toml_file(folder.config());
+  StoredRun run{.config = RunConfig::from_table(settings), .record = read_record(folder.record())};
+  if (config_hash(settings) == run.record.config_hash) return run;
   throw Error({.where = folder.config(),
                .what = "is not what the run began with",
                .expected = "the settings in record.json",
