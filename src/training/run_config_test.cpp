@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "base/fingerprint.h"
 #include "base/scratch_folder.h"
 #include "mixers/all.h"
 #include "tasks/all.h"
@@ -226,6 +227,26 @@ TEST(RunConfig, RefusesNumbersOfTokensBeyondAnyLength) {
     EXPECT_THAT(error_of([&] { (void)resolve_run("listops", model, "small", 0, {}, {set}); }),
                 HasSubstr(key));
   }
+}
+
+// A run of a version that did not know a setting yet.
+TEST(StoredRun, IsReadWithTheDefaultsOfSettingsAddedSinceAndRefusedWhenChanged) {
+  const ScratchFolder scratch;
+  const RunFolder folder{scratch.path()};
+  RunRecord record;
+  record.task = "listops";
+  record.config = resolve_run("listops", "linformer", "small", 0, {}, {"train.steps=7"}).to_table();
+  record.config.table("train").erase("prefetch");
+  record.config_hash = config_hash(record.config);
+  write_record(record, folder.record());
+  std::ofstream(folder.config()) << to_toml(record.config);
+  const StoredRun run = read_run(folder);
+  EXPECT_EQ(run.config.train.steps, 7);
+  EXPECT_EQ(run.config.train.prefetch, TrainConfig().prefetch);
+  record.config.table("train").erase("recompute");
+  std::ofstream(folder.config()) << to_toml(record.config);
+  EXPECT_THAT(error_of([&] { (void)read_run(folder); }),
+              HasSubstr("is not what the run began with"));
 }
 
 TEST(RunConfig, OfEveryPresetTaskAndModelResolvesAndBuilds) {
