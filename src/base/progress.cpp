@@ -30,8 +30,10 @@ Progress::Progress(ProgressOptions options, ProgressTarget target)
     : options_(std::move(options)),
       target_(std::move(target)),
       start_(coarse_seconds()),
+      count_(options_.initial),
       next_draw_(start_),
-      last_time_(start_) {
+      last_time_(start_),
+      last_count_(options_.initial) {
   LRA_CHECK_GE(target_.fill.size(), 2u);
   const bool silent = options_.quiet || target_.disabled;
   if (silent) {
@@ -112,6 +114,7 @@ void Progress::draw(double now, bool last) {
                       .postfix = postfix_,
                       .count = count,
                       .total = options_.total,
+                      .initial = options_.initial,
                       .elapsed_s = now - start_,
                       .unit_scale = options_.unit_scale};
   // The mean over the whole time ends the bar, as in tqdm.

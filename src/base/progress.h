@@ -18,7 +18,8 @@ namespace lra {
 
 struct ProgressOptions {
   std::string description = {};
-  int64_t total = 0;  // 0: unknown, no bar
+  int64_t total = 0;    // 0: unknown, no bar
+  int64_t initial = 0;  // done before: counted, but not as work of this time
   std::string unit = "it";
   bool unit_scale = false;  // 12.3k, 4.56M
   bool quiet = false;       // print nothing at all
@@ -42,7 +43,7 @@ struct ProgressTarget {
 // All that a line shows.
 struct ProgressState {
   std::string_view description, unit, postfix;
-  int64_t count = 0, total = 0;
+  int64_t count = 0, total = 0, initial = 0;
   double elapsed_s = 0;
   double rate = 0;  // per second; 0: not known yet
   bool unit_scale = false;
@@ -80,7 +81,7 @@ class Progress {
   const ProgressOptions options_;
   const ProgressTarget target_;
   const double start_;
-  std::atomic<int64_t> count_{0};
+  std::atomic<int64_t> count_;
   std::atomic<double> next_draw_;
 
   std::mutex mutex_;  // guards what follows
@@ -91,7 +92,7 @@ class Progress {
   // start at zero by the same factor, which cancels in the quotient.
   double mean_count_ = 0, mean_seconds_ = 0;
   double last_time_;
-  int64_t last_count_ = 0;
+  int64_t last_count_;
 };
 
 }  // namespace lra

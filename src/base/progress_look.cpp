@@ -138,9 +138,10 @@ ProgressTarget ProgressTarget::standard_error() {
 
 std::string progress_line(const ProgressState& state, int columns,
                           const std::vector<std::string>& fill) {
-  const double rate = state.rate > 0        ? state.rate
-                      : state.elapsed_s > 0 ? static_cast<double>(state.count) / state.elapsed_s
-                                            : 0;
+  const double rate = state.rate > 0 ? state.rate
+                      : state.elapsed_s > 0
+                          ? static_cast<double>(state.count - state.initial) / state.elapsed_s
+                          : 0;
   const std::string head = state.description.empty() ? "" : std::string(state.description) + ": ";
   const std::string postfix = state.postfix.empty() ? "" : ", " + std::string(state.postfix);
   const std::string done = count_text(state.count, state.unit_scale);

@@ -169,6 +169,16 @@ TEST_F(ProgressTest, IsOneLineAtTheEndWithoutATerminal) {
   EXPECT_THAT(written(), EndsWith("]\n"));
 }
 
+TEST_F(ProgressTest, CountsWhatWasDoneBeforeButNotItsSpeed) {
+  const ProgressState state{.count = 60, .total = 100, .initial = 50, .elapsed_s = 5};
+  const std::string line = progress_line(state, 0, kAscii);
+  EXPECT_THAT(line, HasSubstr("60/100 [00:05<00:20,  2.00it/s]"));
+  Progress bar({.total = 100, .initial = 60}, target(false));
+  bar.update(40);
+  bar.finish();
+  EXPECT_THAT(written(), HasSubstr("100/100"));
+}
+
 TEST_F(ProgressTest, IsSilentWhenQuiet) {
   Progress bar({.total = 4, .quiet = true}, target(true));
   bar.update(4);

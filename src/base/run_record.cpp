@@ -72,6 +72,7 @@ void fields(auto& f, RunRecord& r) {
   f("skipped_steps", r.skipped_steps);
   f("roll_backs", r.roll_backs);
   f("undone_steps", r.undone_steps);
+  f("warnings", r.warnings);
   f("train", r.train);
   f("val", r.val);
   f("test", r.test);

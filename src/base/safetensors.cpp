@@ -199,8 +199,8 @@ void write_safetensors(const std::string& path, const std::vector<TensorView>& t
 }
 
 SafetensorsFile SafetensorsFile::open(const std::string& path) {
-  SafetensorsFile result{MappedFile(path)};
-  ByteReader reader(result.file_.bytes(), path);
+  SafetensorsFile result(path, read_file(path, std::numeric_limits<int64_t>::max()));
+  ByteReader reader(std::as_bytes(std::span(result.content_)), path);
   const uint64_t length = reader.u64("length of the header");
   if (length > kMaxHeaderBytes) {
     refuse(path, "a header of " + std::to_string(length) + " bytes", "at most 100000000");

@@ -20,8 +20,6 @@
 #include <unordered_map>
 #include <vector>
 
-#include "base/mapped_file.h"
-
 namespace lra {
 
 enum class Dtype { kF64, kF32, kF16, kBF16, kI64, kI32, kI16, kI8, kU8, kBool };
@@ -40,8 +38,8 @@ struct TensorView {
 void write_safetensors(const std::string& path, const std::vector<TensorView>& tensors,
                        const std::map<std::string, std::string>& metadata = {});
 
-// A mapped file. The views point into it: they are valid as long as this object (or what it was
-// moved to) lives.
+// A file in memory. The views point into it: they are valid as long as this object (or what it was
+// moved to) lives. It is read, not mapped: a device that fails is an error then, not a signal.
 class SafetensorsFile {
  public:
   // Throws lra::Error naming file and tensor.
@@ -53,12 +51,14 @@ class SafetensorsFile {
   // nullptr when there is none.
   const TensorView* find(std::string_view name) const;
   const std::map<std::string, std::string>& metadata() const { return metadata_; }
-  const std::string& path() const { return file_.path(); }
+  const std::string& path() const { return path_; }
 
  private:
-  explicit SafetensorsFile(MappedFile file) : file_(std::move(file)) {}
+  SafetensorsFile(std::string path, std::string content)
+      : path_(std::move(path)), content_(std::move(content)) {}
 
-  MappedFile file_;
+  // Moving it moves no bytes: a file with a tensor in it is too long for a string's own buffer.
+  std::string path_, content_;
   std::vector<TensorView> tensors_;
   std::unordered_map<std::string, size_t> index_;
   std::map<std::string, std::string> metadata_;

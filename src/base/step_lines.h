@@ -1,16 +1,26 @@
-// metrics.jsonl of a run that goes on: what its lines say after the checkpoint will be written
-// again.
+// Logs of a run that goes on, a line an event: what their lines say after the checkpoint will be
+// written again.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 
 namespace lra {
 
-// The lines of `text` that are JSON objects with a "step" of at most `step`, each with its line
-// end. Others, a last one without a line end among them, were cut short by a crash. `name` is the
-// file in messages; throws nothing for what stands in the text.
-std::string lines_until_step(std::string_view text, int64_t step, const std::string& name);
+// Whether a line, without its end, is to be kept; one that makes this throw lra::Error is not.
+using KeepsLine = std::function<bool(std::string_view line)>;
+
+// The lines of `text` that are kept, each with its line end. A last one without a line end was cut
+// short by a crash.
+std::string kept_lines(std::string_view text, const KeepsLine& keeps);
+
+// Leaves only these in a file of at most `max_bytes`. Throws lra::Error (74).
+void keep_lines(const std::string& path, uint64_t max_bytes, const KeepsLine& keeps);
+
+// A line of metrics.jsonl: a JSON object with a "step" of at most `step` that is not of the test,
+// which comes after all steps. `name` is the file in messages. Throws lra::Error for other text.
+bool is_line_until_step(std::string_view line, int64_t step, const std::string& name);
 
 }  // namespace lra

@@ -2,19 +2,40 @@
 
 #include <gtest/gtest.h>
 
+#include "base/atomic_file.h"
+#include "base/scratch_folder.h"
+
 namespace lra {
 namespace {
 
+std::string until(int64_t step, const std::string& text) {
+  return kept_lines(text,
+                    [&](std::string_view line) { return is_line_until_step(line, step, "m"); });
+}
+
 TEST(StepLines, KeepsWholeLinesUpToTheStep) {
   const std::string text = "{\"step\": 1}\n{\"step\": 3}\n{\"step\": 2, \"loss\": \"nan\"}\n";
-  EXPECT_EQ(lines_until_step(text, 2, "m"), "{\"step\": 1}\n{\"step\": 2, \"loss\": \"nan\"}\n");
-  EXPECT_EQ(lines_until_step(text, 0, "m"), "");
-  EXPECT_EQ(lines_until_step(text, 3, "m"), text);
+  EXPECT_EQ(until(2, text), "{\"step\": 1}\n{\"step\": 2, \"loss\": \"nan\"}\n");
+  EXPECT_EQ(until(0, text), "");
+  EXPECT_EQ(until(3, text), text);
 }
 
 TEST(StepLines, DropsWhatACrashCutShort) {
-  EXPECT_EQ(lines_until_step("{\"step\": 1}\n{\"st\n[1]\n{\"step\": \"x\"}\n{\"step\": 1}", 5, "m"),
+  EXPECT_EQ(until(5, "{\"step\": 1}\n{\"st\n[1]\n{\"step\": \"x\"}\n{\"step\": 1}"),
             "{\"step\": 1}\n");
+}
+
+TEST(StepLines, DropsTheTestWhichComesLast) {
+  EXPECT_EQ(until(5, "{\"step\": 5, \"kind\": \"val\"}\n{\"step\": 2, \"kind\": \"test\"}\n"),
+            "{\"step\": 5, \"kind\": \"val\"}\n");
+}
+
+TEST(StepLines, AreKeptInTheFile) {
+  const ScratchFolder scratch;
+  const std::string path = scratch.file("log");
+  write_file_atomically(path, "a\nb\nc");
+  keep_lines(path, 100, [](std::string_view line) { return line != "a"; });
+  EXPECT_EQ(read_file(path, 100), "b\n");
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include <stdexcept>
 #include <string_view>
 
+#include "base/bus_error.h"
 #include "base/config.h"
 #include "base/parallel.h"
 #include "base/provenance.h"
@@ -96,6 +97,7 @@ ExitCode run(CLI::App& app, Program& program) {
     at::set_num_threads(program.common.threads);
   }
   install_stop_handlers(std::getenv("SLURM_JOB_ID") ? StartedBy::kBatchSystem : StartedBy::kUser);
+  report_unreadable_maps();
   follow_parent();
   return program.action();
 }

@@ -17,12 +17,11 @@ namespace {
 
 constexpr uint64_t kMaxMetricsBytes = uint64_t{4} << 30;
 
-// Drops lines of steps after `step`, and a last line that a crash cut short.
+// Drops lines of steps after `step` and of the test, and a last line that a crash cut short.
 void keep_until(const std::string& path, int64_t step) {
   if (!std::filesystem::exists(path)) return;
-  const std::string text = read_file(path, kMaxMetricsBytes);
-  const std::string kept = lines_until_step(text, step, path);
-  if (kept.size() != text.size()) write_file_atomically(path, kept);
+  keep_lines(path, kMaxMetricsBytes,
+             [&](std::string_view line) { return is_line_until_step(line, step, path); });
 }
 
 // "train.steps" -> 200 for every leaf.

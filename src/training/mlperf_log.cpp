@@ -4,9 +4,11 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <filesystem>
 
 #include "base/atomic_file.h"
 #include "base/clock.h"
+#include "base/step_lines.h"
 
 namespace lra::training {
 namespace {
@@ -14,12 +16,26 @@ namespace {
 constexpr const char* kPoint = "POINT_IN_TIME";
 constexpr const char* kStart = "INTERVAL_START";
 constexpr const char* kEnd = "INTERVAL_END";
+constexpr std::string_view kMark = ":::MLLOG ";
+constexpr uint64_t kMaxBytes = uint64_t{1} << 30;
+
+bool is_kept(std::string_view line, int64_t step, const std::string& path) {
+  if (!line.starts_with(kMark)) return false;
+  const Json json = parse_json(line.substr(kMark.size()), path);
+  JsonFields fields(json, path);
+  JsonFields metadata = fields.object("metadata");
+  return metadata.find<int64_t>("step_num").value_or(0) <= step &&
+         metadata.find<std::string>("split") != "test";
+}
 
 }  // namespace
 
-MlperfLog::MlperfLog(const std::string& path) : path_(path) {
+MlperfLog::MlperfLog(const std::string& path, int64_t step) : path_(path) {
   if (path.empty()) return;
-  fd_ = ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+  if (std::filesystem::exists(path)) {
+    keep_lines(path, kMaxBytes, [&](std::string_view line) { return is_kept(line, step, path); });
+  }
+  fd_ = open_file(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
   if (fd_ < 0) throw io_error(path, "cannot be opened for writing", errno);
 }
 
@@ -33,7 +49,7 @@ void MlperfLog::event(const char* type, const char* key, Json value, Json metada
       {"namespace", ""},           {"time_ms", static_cast<int64_t>(unix_seconds() * 1e3)},
       {"event_type", type},        {"key", key},
       {"value", std::move(value)}, {"metadata", std::move(metadata)}};
-  const std::string line = ":::MLLOG " + json_text(content) + "\n";
+  const std::string line = std::string(kMark) + json_text(content) + "\n";
   const int code = write_all(fd_, std::as_bytes(std::span(line.data(), line.size())));
   if (code != 0) throw io_error(path_, "cannot be written", code);
 }

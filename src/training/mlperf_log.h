@@ -12,8 +12,9 @@ namespace lra::training {
 
 class MlperfLog {
  public:
-  // Appends to `path`; an empty path writes nothing. Throws lra::Error (74).
-  explicit MlperfLog(const std::string& path);
+  // Appends to `path`; an empty path writes nothing. What the file says of steps after `step`, and
+  // of a test, is dropped: it will be logged again. Throws lra::Error (74).
+  MlperfLog(const std::string& path, int64_t step);
   ~MlperfLog();
   MlperfLog(const MlperfLog&) = delete;
   MlperfLog& operator=(const MlperfLog&) = delete;

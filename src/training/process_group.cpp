@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -22,7 +23,8 @@ using std::chrono::milliseconds;
 using StorePointer = c10::intrusive_ptr<c10d::Store>;
 
 constexpr milliseconds kPoll{20};
-constexpr int kErrorsOnly = 2;  // level of c10's log
+constexpr milliseconds kConnectSlice{1000};
+constexpr int kFatalOnly = 3;  // level of c10's log
 // Once a rank is lost, the store is asked for what others know of it, but not waited for.
 constexpr milliseconds kLastQuestion{2000};
 
@@ -44,6 +46,33 @@ std::string first_line(const std::exception& error) {
   return printable(text.substr(0, std::min<size_t>(text.find('\n'), 200)));
 }
 
+void refuse_when_stopped(const Launch& launch) {
+  if (!stop_requested()) return;
+  throw Error({.where = launch.name(),
+               .what = "stopped by a signal before all ranks had come",
+               .expected = "",
+               .advice = "",
+               .code = ExitCode::kStopped});
+}
+
+// Connecting cannot be stopped by a signal, so that it is tried for a slice of the time only, again
+// and again.
+c10::intrusive_ptr<c10d::TCPStore> connect(const Launch& launch, c10d::TCPStoreOptions options,
+                                           milliseconds timeout) {
+  const Stopwatch watch;
+  for (;;) {
+    const milliseconds left = timeout - milliseconds(static_cast<int64_t>(watch.seconds() * 1000));
+    options.timeout = std::clamp(left, milliseconds(1), kConnectSlice);
+    try {
+      return c10::make_intrusive<c10d::TCPStore>(launch.address, options);
+    } catch (const std::exception&) {
+      refuse_when_stopped(launch);
+      if (left <= kConnectSlice) throw;
+    }
+    std::this_thread::sleep_for(kPoll);  // some failures come at once
+  }
+}
+
 StorePointer open_store(const Launch& launch, milliseconds timeout) {
   c10d::TCPStoreOptions options;
   options.port = launch.port;
@@ -52,9 +81,13 @@ StorePointer open_store(const Launch& launch, milliseconds timeout) {
   options.timeout = timeout;
   const std::string place = launch.address + " port " + std::to_string(launch.port);
   try {
-    auto store = c10::make_intrusive<c10d::TCPStore>(launch.address, options);
+    auto store = options.isServer ? c10::make_intrusive<c10d::TCPStore>(launch.address, options)
+                                  : connect(launch, options, timeout);
+    store->setTimeout(timeout);
     return c10::make_intrusive<c10d::PrefixStore>("lra/attempt_" + std::to_string(launch.restarts),
                                                   store);
+  } catch (const Error&) {
+    throw;
   } catch (const std::exception& error) {
     if (options.isServer) {
       throw failure(launch, "cannot listen at " + place + " (" + first_line(error) + ")",
@@ -82,13 +115,7 @@ void wait_for_all(c10d::Store& store, const Launch& launch, milliseconds timeout
   const Stopwatch watch;
   store.set(here_key(launch.rank), std::string("yes"));
   while (!store.check(keys)) {
-    if (stop_requested()) {
-      throw Error({.where = launch.name(),
-                   .what = "stopped by a signal before all ranks had come",
-                   .expected = "",
-                   .advice = "",
-                   .code = ExitCode::kStopped});
-    }
+    refuse_when_stopped(launch);
     if (watch.seconds() * 1000 > static_cast<double>(timeout.count())) {
       throw failure(launch,
                     "did not come within " + seconds_text(timeout) + ": rank " +
@@ -104,7 +131,7 @@ void quiet_c10d() {
   if (std::getenv("TORCH_CPP_LOG_LEVEL")) {
     c10::initLogging();
   } else {
-    FLAGS_caffe2_log_level = kErrorsOnly;
+    FLAGS_caffe2_log_level = kFatalOnly;
   }
 }
 

@@ -6,7 +6,7 @@ void RunLog::begin(const RunFolder& folder, const RunRecord& record, int64_t ste
                    bool mlperf_log) {
   metrics_.emplace(folder, step, resumed);
   if (step == 0) metrics_->settings(record.config);
-  mlperf_log_.emplace(mlperf_log ? folder.mlperf_log() : "");
+  mlperf_log_.emplace(mlperf_log ? folder.mlperf_log() : "", step);
   mlperf_log_->begin(record, step);
 }
 

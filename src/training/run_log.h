@@ -15,7 +15,8 @@ class RunLog {
   // Writes nothing until begin(), and on a rank that does not call it never.
   RunLog() = default;
 
-  // After a resume at `step`, what was logged of later steps is dropped: it will be logged again.
+  // After a resume at `step`, what was logged of later steps and of the test is dropped: it will be
+  // logged again.
   void begin(const RunFolder& folder, const RunRecord& record, int64_t step, bool resumed,
              bool mlperf_log);
 

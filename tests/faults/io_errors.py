@@ -4,8 +4,9 @@
 
 A preloaded library (shared/failing_io.c, compiled here) makes the n-th call that concerns the scratch
 folder fail, for every n: once with EIO, EDQUOT, ENOSPC, and with ENOSPC from there on, as on a full
-disk; writes that do half of what they should; EINTR where a call may be interrupted. Commands:
-`lra train` from the start and resumed, `lra data make`, `lra data import`, `lra report`.
+disk; writes that do half of what they should; EINTR where a call may be interrupted; files that are
+mapped into memory and cannot be read there. Commands: `lra train` from the start and resumed, `lra data make`,
+`lra data import`, `lra data check`, `lra report`.
 With an error the program must end with exit code 74 and one line (a report says what it cannot read and
 leaves it out: with 2 when nothing is left), or with 0 and the very files of a run
 without errors, which only calls may lead to whose failure loses nothing (reading folders, removing what
@@ -34,7 +35,8 @@ from shared.tiny_run import BUILD, ENVIRONMENT, PROGRAM, Loader, Run, make_data,
 
 # Name, errno, whether it lasts.
 FAULTS = (("EIO", errno.EIO, ""), ("ENOSPC", errno.ENOSPC, ""), ("EDQUOT", errno.EDQUOT, ""),
-          ("disk full", errno.ENOSPC, "1"), ("EINTR", errno.EINTR, ""), ("short write", "SHORT", ""))
+          ("disk full", errno.ENOSPC, "1"), ("EINTR", errno.EINTR, ""), ("short write", "SHORT", ""),
+          ("unreadable map", "UNREADABLE", ""))
 HARMLESS = ("EINTR", "short write")
 # What must never fail unnoticed. Not among them: reading, and removing what is not needed any more.
 DURABLE = ("create", "write", "pwrite", "writev", "fsync", "fdatasync", "syncfs", "rename", "symlink", "link",
@@ -85,6 +87,9 @@ class Command:
             name = re.sub(r"tfevents\..*", "tfevents", str(path.relative_to(root)))
             if path.is_symlink():
                 found[name] = os.readlink(path)
+            elif path.name == "metrics.jsonl":
+                found[name] = [re.sub(r'"tokens_per_s":[^,}]*', "", line)
+                               for line in path.read_text(encoding="utf-8").splitlines()]
             elif path.is_file() and self.outputs.search(name):
                 found[name] = hashlib.sha256(path.read_bytes()).hexdigest()
             else:
@@ -235,6 +240,10 @@ def commands(scratch, library):
     yield Command("data make", lambda root: [*listops, "--out", str(root / "listops")], re.compile("."))
     yield Command("data import", lambda root: [PROGRAM, "data", "import", "text", str(source), "--quiet",
                                                "--out", str(root / "text"), *sizes], re.compile("."))
+    checked = scratch / "checked"
+    shutil.copytree(scratch / "data", checked)
+    yield Command("data check", lambda root: [PROGRAM, "data", "check", "listops", str(root / "listops"), "--quiet"],
+                  re.compile("."), checked)
     finished = scratch / "finished"
     finished.mkdir()
     Run(finished, "run", scratch / "data", train__steps=2).to_the_end()

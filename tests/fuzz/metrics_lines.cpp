@@ -6,8 +6,11 @@
 int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   lra::fuzz::Input input(data, size);
   const int64_t step = input.byte();
-  const std::string kept = lra::lines_until_step(input.text(), step, "metrics.jsonl");
+  const auto keeps = [&](std::string_view line) {
+    return lra::is_line_until_step(line, step, "metrics.jsonl");
+  };
+  const std::string kept = lra::kept_lines(input.text(), keeps);
   LRA_CHECK_LE(kept.size(), input.text().size());
-  LRA_CHECK(lra::lines_until_step(kept, step, "metrics.jsonl") == kept);
+  LRA_CHECK(lra::kept_lines(kept, keeps) == kept);
   return 0;
 }
