@@ -23,6 +23,7 @@ struct TrainArguments {
   training::ProfileOptions profile;
   int64_t histogram_every = 0;
   int64_t rank_timeout_s = 600;
+  int64_t memory_limit = INT64_MAX;
   bool mlperf_log = false;
 };
 
@@ -45,7 +46,7 @@ void print_summary(const RunRecord& r, const std::string& folder) {
               to_string(r.status).c_str(), thousands(r.steps).c_str(),
               thousands(r.planned_steps).c_str());
   if (!r.failure.empty()) std::printf("  %s\n", r.failure.c_str());
-  if (r.ended_by) std::printf("  ended early     %s\n", r.ended_by->c_str());
+  if (r.ended_by) std::printf("  ended early    %s\n", r.ended_by->c_str());
   if (r.skipped_steps)
     std::printf("  left out       %s bad steps\n", thousands(*r.skipped_steps).c_str());
   if (r.roll_backs) {
@@ -138,6 +139,7 @@ RunRecord train_on(training::Ranks& ranks, const Program& program, const TrainAr
                             {.data_root = training::data_root(a.data),
                              .resume = resume,
                              .quiet = program.common.quiet,
+                             .memory_limit = a.memory_limit,
                              .provenance = program_provenance(program.common),
                              .histogram_every = a.histogram_every,
                              .mlperf_log = a.mlperf_log,
@@ -198,6 +200,11 @@ void add_train(CLI::App& app, Program& program) {
                    "seconds to wait for another process of the same run, started by torchrun or "
                    "srun (default 600)")
       ->check(CLI::Range(1, 1000000));
+  command
+      ->add_option("--memory-limit", a->memory_limit,
+                   "bytes that train.memory_check may count on, though more are free: what other "
+                   "runs on this machine leave")
+      ->check(CLI::PositiveNumber);
   command->add_flag("--mlperf-log", a->mlperf_log, "write mllog.txt, events in MLPerf's form");
   add_set_option(*command, a->sets, "KEY=VALUE: override a setting, as often as wanted")
       ->excludes(resume);

@@ -52,7 +52,10 @@ RunRecord Trainer::train_and_test(bool& has_last_weights) {
                 .total = config_.train.steps,
                 .unit = "step",
                 .quiet = options_.quiet});
-  for (const std::string& warning : schedule_warnings(config_.train)) bar.message(warning);
+  for (const std::string& warning : schedule_warnings(config_.train)) {
+    record_warning(warning);
+    bar.message(warning);
+  }
   bar.update(progress_.step);
   const Trained trained = train(bar);
   if (!trained.failure.empty()) return finish(RunStatus::kDiverged, trained.failure);
@@ -306,9 +309,7 @@ RunRecord Trainer::finish(RunStatus status, const std::string& failure) {
     log_.sync();
   }
   log_.ended(status, progress_.step);
-  if (!profiler_.finish()) {
-    Progress({.quiet = options_.quiet}).message("no trace: the run ended before its third step");
-  }
+  if (!profiler_.finish()) say("no trace: the run ended before its third step");
   return record_;
 }
 

@@ -25,6 +25,9 @@ struct TrainOptions {
   std::string data_root;
   bool resume = false;
   bool quiet = false;
+  // Bytes that train.memory_check may count on beside what this process has, although more are
+  // free: what other runs on this machine leave it.
+  int64_t memory_limit = INT64_MAX;
   Provenance provenance;
   // What is written besides, on request; nothing of it changes the run.
   int64_t histogram_every = 0;  // steps between histograms for TensorBoard; 0: none
@@ -50,6 +53,8 @@ class Trainer {
  private:
   RunRecord train_and_test(bool& has_last_weights);
   void say(const std::string& text) const;
+  // Into the record, once, also after a resume.
+  void record_warning(const std::string& text);
   void check_memory();
   void start();
   void resume();
