@@ -39,21 +39,17 @@ std::span<const std::byte> bytes_of(std::string_view text) {
   return std::as_bytes(std::span(text.data(), text.size()));
 }
 
-// Field numbers of event.proto, summary.proto, tensor.proto, and of the hparams plugin's
+// Field numbers of event.proto, summary.proto, and of the hparams plugin's
 // plugin_data.proto and api.proto.
 constexpr uint32_t kEventWallTime = 1, kEventStep = 2, kEventFileVersion = 3, kEventSummary = 5,
                    kEventSessionLog = 7;
 constexpr uint32_t kSessionLogStatus = 1;
 constexpr int64_t kSessionStart = 1;
 constexpr uint32_t kSummaryValue = 1;
-constexpr uint32_t kValueTag = 1, kValueSimple = 2, kValueHistogram = 5, kValueTensor = 8,
-                   kValueMetadata = 9;
+constexpr uint32_t kValueTag = 1, kValueSimple = 2, kValueHistogram = 5, kValueMetadata = 9;
 constexpr uint32_t kHistogramMin = 1, kHistogramMax = 2, kHistogramCount = 3, kHistogramSum = 4,
                    kHistogramSquares = 5, kHistogramLimits = 6, kHistogramCounts = 7;
 constexpr uint32_t kMetadataPlugin = 1, kPluginName = 1, kPluginContent = 2;
-constexpr uint32_t kTensorDtype = 1, kTensorShape = 2, kTensorString = 8;
-constexpr int64_t kDtString = 7;
-constexpr uint32_t kShapeDim = 2, kDimSize = 1;
 constexpr uint32_t kHParamsExperiment = 2, kHParamsStart = 3, kHParamsEnd = 4;
 constexpr uint32_t kExperimentParameter = 4, kExperimentMetric = 5;
 constexpr uint32_t kParameterName = 1, kParameterType = 4, kMetricName = 1, kMetricTag = 2;
@@ -150,19 +146,6 @@ void EventFile::append_event(int64_t step, std::string_view payload) {
 void EventFile::scalar(std::string_view tag, float value, int64_t step) {
   std::string item = message(kValueTag, tag);
   put_float(item, kValueSimple, value);
-  append_event(step, message(kEventSummary, message(kSummaryValue, item)));
-}
-
-void EventFile::text(std::string_view tag, std::string_view value, int64_t step) {
-  // A string tensor of shape [1], marked for the text plugin.
-  std::string size;
-  put_integer(size, kDimSize, 1);
-  std::string tensor;
-  put_integer(tensor, kTensorDtype, kDtString);
-  tensor += message(kTensorShape, message(kShapeDim, size)) + message(kTensorString, value);
-  const std::string plugin = message(kMetadataPlugin, message(kPluginName, "text"));
-  const std::string item =
-      message(kValueTag, tag) + message(kValueTensor, tensor) + message(kValueMetadata, plugin);
   append_event(step, message(kEventSummary, message(kSummaryValue, item)));
 }
 

@@ -35,7 +35,6 @@ class EventFile {
   EventFile& operator=(const EventFile&) = delete;
 
   void scalar(std::string_view tag, float value, int64_t step);
-  void text(std::string_view tag, std::string_view value, int64_t step);
   void histogram(std::string_view tag, const Histogram& histogram, int64_t step);
   // The settings of the run and the tags of the scalars by which runs are compared; its end.
   void session_start(std::span<const HParam> parameters, std::span<const std::string> metrics);

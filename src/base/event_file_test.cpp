@@ -91,27 +91,6 @@ TEST(EventFile, WritesTheVersionThenScalars) {
                                    12));
 }
 
-TEST(EventFile, WritesText) {
-  const ScratchFolder folder;
-  EventFile file(folder.path());
-  file.text("note", "hello", 1);
-  file.flush();
-  const std::vector<std::string> events = events_in(file.path());
-  ASSERT_EQ(events.size(), 2u);
-  EXPECT_EQ(events[1], std::string("\x10\x01"
-                                   "\x2a\x23"
-                                   "\x0a\x21"
-                                   "\x0a\x04note"
-                                   "\x42\x0f"
-                                   "\x08\x07"
-                                   "\x12\x04\x12\x02\x08\x01"
-                                   "\x42\x05hello"
-                                   "\x4a\x08"
-                                   "\x0a\x06"
-                                   "\x0a\x04text",
-                                   39));
-}
-
 TEST(EventFile, AfterAResumePurgesLaterSteps) {
   const ScratchFolder folder;
   EventFile file(folder.path(), 200);

@@ -24,6 +24,11 @@ double coarse_seconds() {
   return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
 
+// A terminal that is gone must not end a training run.
+void write_text(int fd, std::string_view text) {
+  write_all(fd, std::as_bytes(std::span(text.data(), text.size())));
+}
+
 }  // namespace
 
 Progress::Progress(ProgressOptions options, ProgressTarget target)
@@ -136,9 +141,8 @@ void Progress::draw_line(const std::string& line, bool last) {
   drawn_width_ = std::max(1, width);
 }
 
-void Progress::write(std::string_view text) const {
-  // A terminal that is gone must not end a training run.
-  write_all(target_.fd, std::as_bytes(std::span(text.data(), text.size())));
-}
+void Progress::write(std::string_view text) const { write_text(target_.fd, text); }
+
+void print_message(std::string_view text) { write_text(2, std::string(text) + '\n'); }
 
 }  // namespace lra

@@ -95,4 +95,7 @@ class Progress {
   int64_t last_count_;
 };
 
+// A line on standard error where no bar is drawn, in one write.
+void print_message(std::string_view text);
+
 }  // namespace lra

@@ -108,8 +108,8 @@ struct RunRecord {
   // Bad steps (train.on_nonfinite) whose update was left out, roll-backs, and the steps that these
   // left out. Absent when there was none.
   std::optional<int64_t> skipped_steps = {}, roll_backs = {}, undone_steps = {};
-  // What did not go as asked, one line each: a damaged checkpoint and what was taken instead.
-  // Absent when there was nothing.
+  // What was odd about the run and did not end it, one sentence each: a schedule that does not fit
+  // the steps, a damaged checkpoint left aside. Absent when nothing was.
   std::optional<std::vector<std::string>> warnings = {};
   std::optional<Evaluation> train, val, test, best_val;
   std::vector<Evaluation> val_curve;

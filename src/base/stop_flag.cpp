@@ -49,6 +49,16 @@ void install_stop_handlers(StartedBy by) {
     if (signal == SIGHUP && before.sa_handler == SIG_IGN) continue;
     LRA_CHECK_EQ(sigaction(signal, &action, nullptr), 0);
   }
+  const sigset_t saves = save_signals();
+  LRA_CHECK_EQ(sigprocmask(SIG_UNBLOCK, &saves, nullptr), 0);
+}
+
+sigset_t save_signals() {
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGUSR1);
+  sigaddset(&signals, SIGUSR2);
+  return signals;
 }
 
 void end_at_first_signal() {

@@ -12,13 +12,20 @@
 // The flag is the one piece of global state that signal handlers force on us.
 #pragma once
 
+#include <csignal>
+
 namespace lra {
 
 enum class StartedBy { kUser, kBatchSystem };
 
 // Routes SIGINT, SIGTERM, SIGHUP, SIGUSR1 and SIGUSR2 to the flag. System calls are restarted. An
-// ignored SIGHUP stays ignored, as `nohup` wants it.
+// ignored SIGHUP stays ignored, as `nohup` wants it. Unblocks save_signals(), of which one that
+// came before is answered now.
 void install_stop_handlers(StartedBy by);
+
+// SIGUSR1 and SIGUSR2: to be blocked in a new process of this program until it listens, as their
+// default action would end it.
+sigset_t save_signals();
 
 // For work that has nothing to save: SIGINT, SIGTERM and SIGHUP end the process, at once when a
 // stop was asked for already.

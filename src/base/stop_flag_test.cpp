@@ -52,6 +52,15 @@ TEST_P(StopFlagStops, AtOnceByASecondSignal) {
   EXPECT_EQ(WTERMSIG(status), GetParam());
 }
 
+TEST_P(StopFlagSaves, AlsoWhenBlockedUntilTheProcessListens) {
+  const sigset_t signals = save_signals();
+  ASSERT_EQ(sigprocmask(SIG_BLOCK, &signals, nullptr), 0);
+  std::raise(GetParam());
+  install_stop_handlers(StartedBy::kUser);
+  EXPECT_EQ(take_save_request(), GetParam());
+  EXPECT_EQ(take_save_request(), 0);
+}
+
 INSTANTIATE_TEST_SUITE_P(Signals, StopFlagStops, testing::Values(SIGINT, SIGTERM, SIGHUP));
 
 TEST_P(StopFlagSaves, OnceAndGoesOn) {

@@ -3,16 +3,20 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <spawn.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
+#include <span>
 #include <string_view>
 #include <utility>
 
+#include "base/atomic_file.h"
 #include "base/launch_environment.h"
 #include "base/stop_flag.h"
 
@@ -24,36 +28,40 @@ namespace {
 // Process id of the parent. Not an argument: those are recorded as the command of a run.
 constexpr const char* kParentVariable = "LRA_PARENT_PROCESS";
 constexpr std::string_view kParentEntry = "LRA_PARENT_PROCESS=";
+// Of a child: a file in memory that its parent reads when it has ended.
+constexpr int kErrorFd = 3;
+constexpr size_t kErrorBytes = 2000;
 
-class Pipe {
+class Descriptor {
  public:
-  Pipe() {
-    if (::pipe2(ends_, O_CLOEXEC) != 0) throw io_error("pipe", "cannot be made", errno);
+  explicit Descriptor(int fd) : fd_(fd) {}
+  ~Descriptor() {
+    if (fd_ >= 0) ::close(fd_);
   }
-  ~Pipe() {
-    ::close(ends_[1]);
-    if (ends_[0] >= 0) ::close(ends_[0]);
-  }
-  Pipe(const Pipe&) = delete;
-  Pipe& operator=(const Pipe&) = delete;
-  int write_end() const { return ends_[1]; }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  int get() const { return fd_; }
   // To be closed by the caller.
-  int take_read_end() { return std::exchange(ends_[0], -1); }
+  int take() { return std::exchange(fd_, -1); }
 
  private:
-  int ends_[2] = {-1, -1};
+  int fd_;
 };
 
-// How the child differs from us: standard input, standard output, process group.
+// How the child differs from us: standard input, standard output, what it tells us, process group,
+// and that it cannot be asked to save before it listens.
 class SpawnSettings {
  public:
-  explicit SpawnSettings(int output) {
+  SpawnSettings(int output, int errors) {
     posix_spawn_file_actions_init(&actions_);
     posix_spawn_file_actions_addopen(&actions_, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
     posix_spawn_file_actions_adddup2(&actions_, output, STDOUT_FILENO);
+    posix_spawn_file_actions_adddup2(&actions_, errors, kErrorFd);
     posix_spawnattr_init(&attributes_);
-    posix_spawnattr_setflags(&attributes_, POSIX_SPAWN_SETPGROUP);
+    posix_spawnattr_setflags(&attributes_, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK);
     posix_spawnattr_setpgroup(&attributes_, 0);
+    const sigset_t blocked = save_signals();
+    posix_spawnattr_setsigmask(&attributes_, &blocked);
   }
   ~SpawnSettings() {
     posix_spawn_file_actions_destroy(&actions_);
@@ -86,10 +94,10 @@ std::vector<char*> c_strings(std::vector<std::string>& words) {
   return pointers;
 }
 
-pid_t spawn(const std::vector<std::string>& arguments, int output) {
+pid_t spawn(const std::vector<std::string>& arguments, int output, int errors) {
   std::vector<std::string> words = {"lra"}, variables = child_environment();
   words.insert(words.end(), arguments.begin(), arguments.end());
-  const SpawnSettings settings(output);
+  const SpawnSettings settings(output, errors);
   pid_t child = 0;
   const int code = posix_spawn(&child, "/proc/self/exe", settings.actions(), settings.attributes(),
                                c_strings(words).data(), c_strings(variables).data());
@@ -110,15 +118,27 @@ void refuse_ranks() {
 }
 
 Children::~Children() {
-  for (const Child& child : children_) ::close(child.output_fd);
+  for (const Child& child : children_) {
+    ::close(child.output_fd);
+    ::close(child.error_fd);
+  }
 }
 
 void Children::start(size_t id, const std::vector<std::string>& arguments) {
   refuse_ranks();
-  Pipe pipe;
-  const pid_t process = spawn(arguments, pipe.write_end());
-  children_.push_back(
-      {.id = id, .process = process, .output_fd = pipe.take_read_end(), .output = {}});
+  hand_signals_on();  // what was asked for so far is none of the new one's business
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC) != 0) throw io_error("pipe", "cannot be made", errno);
+  Descriptor output(ends[0]);
+  const Descriptor write_end(ends[1]);
+  Descriptor errors(::memfd_create("lra-error", MFD_CLOEXEC));
+  if (errors.get() < 0) throw io_error("lra", "cannot make a file in memory", errno);
+  const pid_t process = spawn(arguments, write_end.get(), errors.get());
+  children_.push_back({.id = id,
+                       .process = process,
+                       .output_fd = output.take(),
+                       .error_fd = errors.take(),
+                       .output = {}});
 }
 
 void Children::hand_signals_on() {
@@ -153,20 +173,35 @@ Children::Ended Children::wait_for_one() {
       if (waiting[i].revents == 0 || read_some(children_[i])) continue;
       const Child ended = std::move(children_[i]);
       children_.erase(children_.begin() + static_cast<std::ptrdiff_t>(i));
-      ::close(ended.output_fd);
-      int status = 0;
-      while (::waitpid(ended.process, &status, 0) < 0 && errno == EINTR) {
-      }
-      const int code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-      return {ended.id, {.exit_code = code, .output = ended.output}};
+      return {ended.id, result_of(ended)};
     }
   }
+}
+
+ChildResult Children::result_of(const Child& ended) {
+  const Descriptor output(ended.output_fd), errors(ended.error_fd);
+  int status = 0;
+  while (::waitpid(ended.process, &status, 0) < 0 && errno == EINTR) {
+  }
+  const int code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  char text[kErrorBytes];
+  const ssize_t size = ::pread(errors.get(), text, sizeof text, 0);
+  if (size < 0) throw io_error("lra", "cannot read why a process failed", errno);
+  return {.exit_code = code,
+          .output = ended.output,
+          .error = std::string(text, static_cast<size_t>(size))};
 }
 
 ChildResult run_self(const std::vector<std::string>& arguments) {
   Children one;
   one.start(0, arguments);
   return one.wait_for_one().result;
+}
+
+void tell_parent(const std::string& error) {
+  const char* parent = std::getenv(kParentVariable);
+  if (!parent || std::to_string(::getppid()) != parent) return;
+  write_all(kErrorFd, std::as_bytes(std::span(error)).first(std::min(error.size(), kErrorBytes)));
 }
 
 void follow_parent() {

@@ -16,11 +16,13 @@ void refuse_ranks();
 struct ChildResult {
   int exit_code = 0;   // 128 + signal when a signal ended it
   std::string output;  // standard output; standard error goes where ours goes
+  std::string error;   // what it told with tell_parent(); empty when it ended otherwise
 };
 
 // Processes that run at the same time. Each reads nothing (/dev/null) and has a process group of
 // its own: Ctrl-C in the terminal reaches us alone, and is handed on as one SIGTERM, so that it
-// asks the child once. SIGUSR1 and SIGUSR2 are handed on as they are.
+// asks the child once. SIGUSR1 and SIGUSR2 are handed on as they are, to those that were there when
+// they came.
 class Children {
  public:
   Children() = default;
@@ -46,12 +48,13 @@ class Children {
   struct Child {
     size_t id;
     int process;
-    int output_fd;
+    int output_fd, error_fd;
     std::string output;
     bool told_to_stop = false;
   };
   void hand_signals_on();
   static bool read_some(Child& child);
+  static ChildResult result_of(const Child& ended);
 
   std::vector<Child> children_;
 };
@@ -63,6 +66,10 @@ ChildResult run_self(const std::vector<std::string>& arguments);
 // started: when its parent ends, however that ends, this process gets SIGTERM, and so saves and
 // stops instead of living on unseen. In any other process: nothing.
 void follow_parent();
+
+// In a process that run_self started: hands the reason why it fails to its parent, which waits for
+// its end. In any other process: nothing.
+void tell_parent(const std::string& error);
 
 // The code for us to end with when a child failed: its own where it has a meaning (2, 4, 70, 74), 2
 // after SIGKILL, which is how running out of memory looks from outside, and 70 for anything else.

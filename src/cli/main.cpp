@@ -30,7 +30,10 @@ void keep_pages_between_steps() {
   mallopt(M_TOP_PAD, 64 << 20);
 }
 
-void complain(const std::string& text) { std::fprintf(stderr, "lra: %s\n", text.c_str()); }
+void complain(const std::string& text) {
+  std::fprintf(stderr, "lra: %s\n", text.c_str());
+  tell_parent(text);
+}
 
 // A word that no command and no flag takes, and the nearest one that there is.
 std::string unexpected(const CLI::App& app, const std::string& word) {

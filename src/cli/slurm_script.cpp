@@ -92,13 +92,16 @@ hand_on() {
   if [[ $1 == USR2 ]]; then requeue=yes; fi
   if [[ -n $lra ]]; then kill "-$1" "$lra" 2>/dev/null; fi
 }
-for name in USR1 USR2 TERM; do trap "hand_on $name" "$name"; done
+for name in USR2 TERM; do trap "hand_on $name" "$name"; done
+# The program is started deaf to USR1: before it listens there is nothing to save.
+trap '' USR1
 
 )";
 
 // A signal ends `wait` before the program has ended. 140 is the program ended by USR2, before it
 // could listen.
 constexpr std::string_view kEnd = R"(lra=$!
+trap 'hand_on USR1' USR1
 if [[ -n $signal ]]; then kill "-$signal" "$lra"; fi
 signal=first
 while [[ -n $signal ]]; do

@@ -34,8 +34,9 @@ void prepare_tasks(std::vector<Cell>& cells, const std::string& data, const Prog
   std::set<std::string> prepared;
   for (const Cell& cell : cells) {
     if (cell.state == "no data" || !prepared.insert(cell.task).second) continue;
-    (void)training::prepare_data(cell.config.task_spec(), *cell.config.make_task(), data,
-                                 program.common.quiet);
+    const tasks::Dataset dataset = training::prepare_data(
+        cell.config.task_spec(), *cell.config.make_task(), data, program.common.quiet);
+    refuse_other_data(cells, cell.task, dataset.hash());
   }
 }
 
@@ -132,7 +133,7 @@ ExitCode run(const Program& program, const SuiteArguments& a) {
   const std::string out = suite_folder(suite, a.out), data = training::data_root(a.data);
   std::vector<Cell> cells = cells_of(suite, out);
   make_folder(out);
-  const FileLock lock(out + "/.lock", "the suite folder " + out);
+  const FileLock lock(suite_lock(out), "the suite folder " + out);
   prepare_tasks(cells, data, program);
   run_cells(cells, data, a.jobs, program);
   ExitCode measured = ExitCode::kDone;

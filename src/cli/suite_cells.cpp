@@ -7,9 +7,10 @@
 #include <map>
 
 #include "base/atomic_file.h"
-#include "base/hash.h"
+#include "base/fingerprint.h"
 #include "base/lock_file.h"
 #include "base/parallel.h"
+#include "base/resources.h"
 #include "base/stop_flag.h"
 #include "cli/child_process.h"
 #include "training/prepare_data.h"
@@ -23,21 +24,29 @@ namespace fs = std::filesystem;
 // A run that is at work writes lines and checkpoints more often.
 constexpr auto kSilence = std::chrono::minutes(10);
 
-std::string config_hash(const Cell& cell) {
-  return to_hex(hash128(canonical_text(cell.config.to_table())));
-}
+std::string config_hash(const Cell& cell) { return lra::config_hash(cell.config.to_table()); }
 
-std::string recorded_state(const Cell& cell) {
+// Sets state and record. Throws for a run with other settings.
+void look_at_record(Cell& cell) {
   const training::RunFolder folder{cell.folder};
-  if (!fs::exists(folder.record())) return "waiting";
-  const RunRecord record = read_record(folder.record());
-  if (record.config_hash != config_hash(cell)) {
+  cell.record = {};
+  cell.state = "waiting";
+  if (!fs::exists(folder.record())) return;
+  try {
+    cell.record = read_record(folder.record());
+  } catch (const Error& error) {
+    if (error.code() != ExitCode::kUserError) throw;
+    cell.state = "damaged";
+    cell.problem = error.what();
+    return;
+  }
+  if (cell.record.config_hash != config_hash(cell)) {
     throw Error({.where = cell.folder,
                  .what = "the run there has other settings than the suite now asks for",
                  .expected = "",
                  .advice = "remove that folder, or choose another --out"});
   }
-  return to_string(record.status);
+  cell.state = to_string(cell.record.status);
 }
 
 bool has_checkpoint(const Cell& cell) {
@@ -66,15 +75,12 @@ void with_lock(Cell& cell, const Change& change) {
 // Looks again, as hours may have passed since the suite began, and makes room where nothing of a
 // failed run is worth keeping.
 void prepare_folder(Cell& cell) {
-  if (!fs::exists(cell.folder)) {
-    cell.state = "waiting";
-    return;
-  }
+  if (!fs::exists(cell.folder)) return look_at_record(cell);
   with_lock(cell, [&] {
-    cell.state = recorded_state(cell);
+    look_at_record(cell);
     if (cell.state != "failed" || has_checkpoint(cell)) return;
     fs::remove_all(cell.folder);
-    cell.state = "waiting";
+    look_at_record(cell);
   });
 }
 
@@ -96,14 +102,22 @@ void append_sets(const ConfigTable& table, const std::string& prefix,
   }
 }
 
-// Of one run; 0: as many as there are.
-int threads_of(int jobs, const CommonOptions& common) {
-  if (common.threads > 0 || jobs == 1) return common.threads;
-  return std::max(1, num_threads() / jobs);
+// What each of the runs at one time may take.
+struct Share {
+  bool is_whole = true;
+  int threads = 0;  // 0: as many as there are
+  int64_t memory_bytes = 0;
+};
+
+Share share_of(int jobs, const CommonOptions& common) {
+  if (jobs == 1) return {.threads = common.threads};
+  return {.is_whole = false,
+          .threads = common.threads > 0 ? common.threads : std::max(1, num_threads() / jobs),
+          .memory_bytes = std::max<int64_t>(1, available_memory_bytes() / jobs)};
 }
 
-std::vector<std::string> train_arguments(const Cell& cell, const std::string& data_root, int jobs,
-                                         const CommonOptions& common) {
+std::vector<std::string> train_arguments(const Cell& cell, const std::string& data_root,
+                                         const Share& share, const CommonOptions& common) {
   std::vector<std::string> words = {"train", "--json", "--data", data_root};
   if (cell.state == "waiting") {
     words.insert(words.end(), {cell.task, cell.model, "--preset", cell.config.preset, "--seed",
@@ -114,17 +128,16 @@ std::vector<std::string> train_arguments(const Cell& cell, const std::string& da
   } else {
     words.insert(words.end(), {"--resume", cell.folder});
   }
-  if (common.quiet || jobs > 1) words.push_back("--quiet");
-  const int threads = threads_of(jobs, common);
-  if (threads > 0) words.insert(words.end(), {"--threads", std::to_string(threads)});
+  if (common.quiet || !share.is_whole) words.push_back("--quiet");
+  if (share.threads > 0) words.insert(words.end(), {"--threads", std::to_string(share.threads)});
+  if (!share.is_whole)
+    words.insert(words.end(), {"--memory-limit", std::to_string(share.memory_bytes)});
   return words;
 }
 
 // A child that died leaves no record of its end; the report must know of it.
 void write_failure(const Cell& cell, const Program& program) {
-  const training::RunFolder folder{cell.folder};
-  RunRecord record;
-  if (fs::exists(folder.record())) record = read_record(folder.record());
+  RunRecord record = cell.record;
   record.status = RunStatus::kFailed;
   record.failure = cell.problem;
   record.task = cell.task;
@@ -137,26 +150,26 @@ void write_failure(const Cell& cell, const Program& program) {
   record.config = cell.config.to_table();
   record.config_hash = config_hash(cell);
   if (record.provenance.lra_version.empty()) record.provenance = program_provenance(program.common);
-  write_record(record, folder.record());
+  write_record(record, training::RunFolder{cell.folder}.record());
 }
 
-void record_failure(Cell& cell, int exit_code, const Program& program) {
-  cell.state = "failed";
-  cell.failure = failure_code(exit_code);
-  cell.problem = "ended with " + describe_end(exit_code);
+void record_failure(Cell& cell, const ChildResult& result, const Program& program) {
   make_folder(cell.folder);
   with_lock(cell, [&] {
+    look_at_record(cell);
     // The folder may have been lost to another process that has ended since.
-    if (recorded_state(cell) == "done") {
-      cell.state = "done";
-    } else {
-      write_failure(cell, program);
-    }
+    if (cell.state == "done" || cell.state == "damaged") return;
+    cell.state = "failed";
+    cell.failure = failure_code(result.exit_code);
+    cell.problem = "ended with " + describe_end(result.exit_code);
+    if (!result.error.empty()) cell.problem += ": " + result.error;
+    write_failure(cell, program);
   });
 }
 
-void judge_end(Cell& cell, int exit_code, const Program& program) {
-  switch (static_cast<ExitCode>(exit_code)) {
+void judge_end(Cell& cell, const ChildResult& result, const Program& program) {
+  cell.problem.clear();
+  switch (static_cast<ExitCode>(result.exit_code)) {
     case ExitCode::kDone:
       cell.state = "done";
       break;
@@ -168,7 +181,7 @@ void judge_end(Cell& cell, int exit_code, const Program& program) {
       break;
     default:
       // Ended by us, at the second request to stop: its record says what there is.
-      if (!stop_requested()) record_failure(cell, exit_code, program);
+      if (!stop_requested()) record_failure(cell, result, program);
   }
 }
 
@@ -178,7 +191,16 @@ std::string explanation(const Cell& cell) {
     return "diverged; with the same seed it would again, so it is not repeated unless " +
            cell.folder + " is removed";
   }
+  if (cell.state == "stopped") return "stopped; the same command goes on with it";
   return cell.problem.empty() ? cell.state : cell.state + ": " + cell.problem;
+}
+
+// Of a run that was quiet.
+void say_warnings(const Cell& cell, const std::string& name, const Program& program) {
+  const std::string path = training::RunFolder{cell.folder}.record();
+  if (cell.state == "damaged" || !fs::exists(path)) return;
+  for (const std::string& warning : read_record(path).warnings.value_or(std::vector<std::string>{}))
+    say(program, name + ": " + warning);
 }
 
 }  // namespace
@@ -218,6 +240,24 @@ void leave_out_without_data(std::vector<Cell>& cells, const std::string& data_ro
   }
 }
 
+void refuse_other_data(const std::vector<Cell>& cells, const std::string& task,
+                       const std::string& data_hash) {
+  for (const Cell& cell : cells) {
+    const RunRecord& record = cell.record;
+    // A run that failed before it began has no data, and one without checkpoint begins again.
+    if (cell.task != task || record.data_hash.empty()) continue;
+    if (cell.state == "failed" && !has_checkpoint(cell)) continue;
+    const int64_t version = cell.config.task_spec().version;
+    if (record.data_hash == data_hash && record.task_version == version) continue;
+    throw Error({.where = cell.folder,
+                 .what = "the run there was trained on data " + record.data_hash +
+                         " of task version " + std::to_string(record.task_version),
+                 .expected = data_hash + " of version " + std::to_string(version) +
+                             ", as the suite's other runs",
+                 .advice = "remove that folder, or choose another --out or --data"});
+  }
+}
+
 std::string Cell::name() const { return task + " " + model + " seed " + std::to_string(seed); }
 
 std::string Cell::run_name() const { return task + "-" + model + "-s" + std::to_string(seed); }
@@ -239,7 +279,7 @@ std::vector<Cell> cells_of(const Suite& suite, const std::string& out, const std
         if (!only.empty() && only != names.back()) continue;
         cell.config =
             training::resolve_run(task, model, suite.settings.preset, cell.seed, overrides, {});
-        cell.state = recorded_state(cell);
+        look_at_record(cell);
         cells.push_back(std::move(cell));
       }
     }
@@ -259,6 +299,7 @@ void say(const Program& program, const std::string& text) {
 
 void run_cells(std::vector<Cell>& cells, const std::string& data_root, int jobs,
                const Program& program) {
+  const Share share = share_of(jobs, program.common);
   Children children;
   const auto name = [&](size_t i) {
     return "[" + std::to_string(i + 1) + "/" + std::to_string(cells.size()) + "] " +
@@ -272,7 +313,7 @@ void run_cells(std::vector<Cell>& cells, const std::string& data_root, int jobs,
       if (is_due(cell)) prepare_folder(cell);
       if (is_due(cell)) {
         say(program, name(i) + (cell.state == "waiting" ? "" : ": goes on, it was " + cell.state));
-        children.start(i, train_arguments(cell, data_root, jobs, program.common));
+        children.start(i, train_arguments(cell, data_root, share, program.common));
       } else {
         say(program, name(i) + ": " + explanation(cell));
       }
@@ -280,22 +321,29 @@ void run_cells(std::vector<Cell>& cells, const std::string& data_root, int jobs,
     if (children.size() == 0) return;
     const Children::Ended ended = children.wait_for_one();
     Cell& cell = cells[ended.id];
-    judge_end(cell, ended.result.exit_code, program);
+    judge_end(cell, ended.result, program);
+    if (jobs > 1) say_warnings(cell, name(ended.id), program);
     if (jobs > 1 || cell.state != "done") say(program, name(ended.id) + ": " + explanation(cell));
   }
 }
 
 ExitCode judge_cells(const std::vector<Cell>& cells) {
-  ExitCode code = ExitCode::kDone;
+  std::optional<ExitCode> failed;
+  bool diverged = false, unfinished = false;
   for (const Cell& cell : cells) {
-    const bool diverged = cell.state == "diverged";
-    if (!diverged && cell.state != "failed" && cell.state != "in use") continue;
+    if (cell.state == "done" || cell.state == "no data") continue;
     std::fprintf(stderr, "lra: %s %s\n", cell.name().c_str(), explanation(cell).c_str());
-    if (code == ExitCode::kDone || (code == ExitCode::kDiverged && !diverged)) {
-      code = diverged ? ExitCode::kDiverged : cell.failure;
+    if (cell.state == "diverged") {
+      diverged = true;
+    } else if (is_due(cell) && cell.state != "failed") {
+      unfinished = true;
+    } else if (!failed) {
+      failed = cell.failure;
     }
   }
-  return code;
+  if (failed) return *failed;
+  if (unfinished) return ExitCode::kStopped;
+  return diverged ? ExitCode::kDiverged : ExitCode::kDone;
 }
 
 }  // namespace lra::cli

@@ -16,11 +16,12 @@ struct Cell {
   std::string task, model, folder;
   uint64_t seed = 0;
   training::RunConfig config;
-  // "waiting", "no data", "in use" (another process works in its folder), or the status of its
-  // record: "running" (the process that wrote it may be gone), "done", "stopped", "diverged",
-  // "failed".
+  // "waiting", "no data", "in use" (another process works in its folder), "damaged" (its record
+  // cannot be read), or the status of its record: "running" (the process that wrote it may be
+  // gone), "done", "stopped", "diverged", "failed".
   std::string state;
-  std::string problem;                      // why it failed or is in use
+  RunRecord record;                         // as it was last read, where there is one
+  std::string problem;                      // why it failed, is in use or damaged
   ExitCode failure = ExitCode::kUserError;  // of a failed one
 
   std::string name() const;      // "text linformer seed 0"
@@ -45,12 +46,18 @@ bool is_at_work(const Cell& cell);
 void leave_out_without_data(std::vector<Cell>& cells, const std::string& data_root,
                             const Program& program);
 
+// Throws lra::Error for a run of `task` that was trained on other data than those with `data_hash`,
+// or with another version of the task: its figures would stand beside those of others.
+void refuse_other_data(const std::vector<Cell>& cells, const std::string& task,
+                       const std::string& data_hash);
+
 // Prints a line to standard error, unless --quiet.
 void say(const Program& program, const std::string& text);
 
 // Trains what is not done, each cell in a process of its own, `jobs` of them at a time, until a
 // stop is requested. With several, each gets its part of the processor's cores unless --threads
-// says otherwise, and their progress bars give way to a line per cell.
+// says otherwise, and of the memory that is free now, and their progress bars give way to a line
+// per cell and its warnings.
 // - A failed cell, whatever ended it, goes on from its checkpoint; one without begins again.
 // - A diverged cell stays as it is recorded: the same seed would diverge again, bit for bit. It is
 //   run again when its folder was removed.
@@ -58,8 +65,9 @@ void say(const Program& program, const std::string& text);
 void run_cells(std::vector<Cell>& cells, const std::string& data_root, int jobs,
                const Program& program);
 
-// What the suite ends with: the first failed cell's code (2 for one in use), else 4 when one
-// diverged, else 0. Failed, diverged and used cells are named on standard error, also with --quiet.
+// What the suite ends with: the first failed cell's code (2 for one in use or damaged), else 3 when
+// one is not trained to its end, else 4 when one diverged, else 0. All these cells are named on
+// standard error, also with --quiet.
 ExitCode judge_cells(const std::vector<Cell>& cells);
 
 }  // namespace lra::cli

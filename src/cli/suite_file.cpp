@@ -1,5 +1,6 @@
 #include "cli/suite_file.h"
 
+#include <algorithm>
 #include <filesystem>
 
 #include "base/error.h"
@@ -31,6 +32,12 @@ std::vector<T> take_list(ConfigTable& table, const char* key, const std::string&
                    .what = std::string("an entry of ") + key + " has the wrong type",
                    .expected = "",
                    .advice = ""});
+    if (std::find(values.begin(), values.end(), *value) != values.end()) {
+      throw Error({.where = item.where,
+                   .what = std::string(key) + " has an entry twice",
+                   .expected = "each once",
+                   .advice = "leave the second one out"});
+    }
     values.push_back(*value);
   }
   table.erase(key);
@@ -79,5 +86,7 @@ Suite read_suite(const std::string& file) {
 std::string suite_folder(const Suite& suite, const std::string& out) {
   return out.empty() ? "runs/" + suite.settings.name : out;
 }
+
+std::string suite_lock(const std::string& folder) { return folder + "/.lock"; }
 
 }  // namespace lra::cli

@@ -43,11 +43,15 @@ struct Suite {
   std::vector<int64_t> bench_lengths;  // tokens
 };
 
-// Throws lra::Error for a file that is not TOML, a missing or ill-typed list, an unknown key.
+// Throws lra::Error for a file that is not TOML, a missing or ill-typed list, one that names
+// something twice, an unknown key.
 // models = ["all"] stands for every model there is; a suite without a name has that of its file.
 Suite read_suite(const std::string& file);
 
 // Where its runs lie: `out`, or runs/NAME when that is empty.
 std::string suite_folder(const Suite& suite, const std::string& out);
+
+// The lock of that folder, held by whoever runs or submits the suite.
+std::string suite_lock(const std::string& folder);
 
 }  // namespace lra::cli

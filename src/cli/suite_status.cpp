@@ -10,6 +10,7 @@
 #include <set>
 #include <thread>
 
+#include "base/lock_file.h"
 #include "base/stop_flag.h"
 #include "base/text_format.h"
 #include "cli/slurm_jobs.h"
@@ -54,25 +55,31 @@ std::optional<Pace> last_pace(const std::string& path) {
 
 struct CellStatus {
   const Cell* cell;
-  RunRecord record;
   // That of the record; "interrupted": nobody works on a running one; "queued": given to SLURM,
   // which has not begun it.
   std::string state;
   bool is_submitted = false;
   int64_t steps = 0;
+  std::optional<int64_t> planned_steps;  // unknown before a run whose budget is in examples
   std::optional<Pace> pace;
 };
 
 CellStatus status_of(const Cell& cell, const std::set<std::string>& submitted) {
-  CellStatus status{.cell = &cell, .record = {}, .state = cell.state, .pace = {}};
+  CellStatus status{.cell = &cell, .state = cell.state, .planned_steps = {}, .pace = {}};
   status.is_submitted = submitted.contains(cell.run_name());
+  const training::TrainConfig& train = cell.config.train;
+  if (cell.record.planned_steps > 0) {
+    status.planned_steps = cell.record.planned_steps;
+  } else if (train.epochs == 0 && train.examples == 0) {
+    status.planned_steps = train.steps;
+  }
+  if (cell.state == "damaged") return status;
   if (cell.state == "waiting") {
     if (status.is_submitted) status.state = "queued";
     return status;
   }
   const training::RunFolder folder{cell.folder};
-  status.record = read_record(folder.record());
-  status.steps = status.record.steps;
+  status.steps = cell.record.steps;
   if (is_at_work(cell)) {
     status.state = "running";
     status.pace = last_pace(folder.metrics());
@@ -85,10 +92,11 @@ CellStatus status_of(const Cell& cell, const std::set<std::string>& submitted) {
 
 // Time to the last step at the present pace; the tests at the end are not counted.
 std::string time_left(const CellStatus& s) {
-  if (!s.pace || s.pace->tokens_per_s <= 0 || s.record.steps == 0) return "-";
+  const RunRecord& record = s.cell->record;
+  if (!s.pace || s.pace->tokens_per_s <= 0 || record.steps == 0 || !s.planned_steps) return "-";
   const double tokens_per_step =
-      static_cast<double>(s.record.tokens) / static_cast<double>(s.record.steps);
-  const auto steps = static_cast<double>(s.cell->config.train.steps - s.steps);
+      static_cast<double>(record.tokens) / static_cast<double>(record.steps);
+  const auto steps = static_cast<double>(*s.planned_steps - s.steps);
   return human_duration(steps * tokens_per_step / s.pace->tokens_per_s);
 }
 
@@ -100,11 +108,12 @@ TextTable table_of(const std::vector<CellStatus>& all) {
   TextTable table({"task", "model", "seed", "state", "steps", "loss", "tokens/s", "left",
                    "validation", "test"});
   for (const CellStatus& s : all) {
-    table.add_row({s.cell->task, s.cell->model, std::to_string(s.cell->seed), s.state,
-                   std::to_string(s.steps) + "/" + std::to_string(s.cell->config.train.steps),
-                   s.pace ? fixed(s.pace->loss, 3) : "-",
-                   s.pace ? thousands(static_cast<int64_t>(s.pace->tokens_per_s)) : "-",
-                   time_left(s), accuracy(s.record.val), accuracy(s.record.test)});
+    table.add_row(
+        {s.cell->task, s.cell->model, std::to_string(s.cell->seed), s.state,
+         std::to_string(s.steps) + "/" + (s.planned_steps ? std::to_string(*s.planned_steps) : "?"),
+         s.pace ? fixed(s.pace->loss, 3) : "-",
+         s.pace ? thousands(static_cast<int64_t>(s.pace->tokens_per_s)) : "-", time_left(s),
+         accuracy(s.cell->record.val), accuracy(s.cell->record.test)});
   }
   return table;
 }
@@ -112,20 +121,22 @@ TextTable table_of(const std::vector<CellStatus>& all) {
 Json json_of(const std::vector<CellStatus>& all) {
   Json rows = Json::array();
   for (const CellStatus& s : all) {
-    Json row = {{"task", s.cell->task},    {"model", s.cell->model},
-                {"seed", s.cell->seed},    {"state", s.state},
-                {"steps", s.steps},        {"planned_steps", s.cell->config.train.steps},
-                {"folder", s.cell->folder}};
-    if (s.record.val) row["validation_accuracy"] = s.record.val->accuracy;
-    if (s.record.test) row["test_accuracy"] = s.record.test->accuracy;
+    const RunRecord& record = s.cell->record;
+    Json row = {{"task", s.cell->task}, {"model", s.cell->model}, {"seed", s.cell->seed},
+                {"state", s.state},     {"steps", s.steps},       {"folder", s.cell->folder}};
+    if (s.planned_steps) row["planned_steps"] = *s.planned_steps;
+    if (!s.cell->problem.empty()) row["problem"] = s.cell->problem;
+    if (record.val) row["validation_accuracy"] = record.val->accuracy;
+    if (record.test) row["test_accuracy"] = record.test->accuracy;
     rows.push_back(std::move(row));
   }
   return rows;
 }
 
 // A submitted run that was preempted begins again; that somebody cancelled it, no folder says.
-bool is_open(const CellStatus& s) {
-  return s.state == "running" || s.state == "waiting" || s.state == "queued" ||
+bool is_open(const CellStatus& s, bool suite_is_at_work) {
+  return s.state == "running" || s.state == "queued" ||
+         (suite_is_at_work && s.state == "waiting") ||
          (s.is_submitted && (s.state == "stopped" || s.state == "interrupted"));
 }
 
@@ -166,6 +177,7 @@ ExitCode watch_cells(const Suite& suite, const std::string& out) {
   const bool terminal = ::isatty(STDOUT_FILENO) != 0;
   for (;;) {
     std::vector<Cell> cells;
+    const bool suite_is_at_work = is_locked(suite_lock(out));
     const std::vector<CellStatus> all = statuses(suite, out, cells);
     // Home, each line cleared to its end as it is drawn, then the rest of the screen: no flicker.
     std::string text = table_of(all).text() + "\n" + counts_of(all) + "\n";
@@ -176,7 +188,9 @@ ExitCode watch_cells(const Suite& suite, const std::string& out) {
     }
     std::printf("%s", text.c_str());
     std::fflush(stdout);
-    if (std::none_of(all.begin(), all.end(), is_open)) return ExitCode::kDone;
+    const bool is_over = std::none_of(
+        all.begin(), all.end(), [&](const CellStatus& s) { return is_open(s, suite_is_at_work); });
+    if (is_over) return ExitCode::kDone;
     const auto until = std::chrono::steady_clock::now() + kRedraw;
     while (std::chrono::steady_clock::now() < until) {
       if (stop_requested()) return ExitCode::kDone;

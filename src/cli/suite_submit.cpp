@@ -162,7 +162,7 @@ ExitCode submit(const Program& program, const SubmitArguments& a) {
   leave_out_without_data(cells, job.data, program);
   (void)slurm_script(job, {"TASK-MODEL-s0"});  // refuses names before anything is written
   make_folder(slurm_folder(job.out));
-  const FileLock lock(job.out + "/.lock", "the suite folder " + job.out);
+  const FileLock lock(suite_lock(job.out), "the suite folder " + job.out);
   const std::set<std::string> queued = a.dry_run ? std::set<std::string>() : runs_in_queue(job.out);
   const std::vector<std::string> runs = missing_runs(cells, queued);
   const std::vector<Submission> all = submit_runs(runs, job, array_size, a.dry_run);

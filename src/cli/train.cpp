@@ -4,12 +4,12 @@
 #include <optional>
 
 #include "base/atomic_file.h"
+#include "base/fingerprint.h"
 #include "base/launch_environment.h"
 #include "base/lock_file.h"
 #include "base/stop_flag.h"
 #include "base/text_format.h"
 #include "cli/command.h"
-#include "training/new_record.h"
 #include "training/prepare_data.h"
 #include "training/process_group.h"
 #include "training/trainer.h"
@@ -24,6 +24,7 @@ struct TrainArguments {
   training::ProfileOptions profile;
   int64_t histogram_every = 0;
   int64_t rank_timeout_s = 600;
+  int64_t memory_limit = INT64_MAX;
   bool mlperf_log = false;
   bool go_on = false;
 };
@@ -47,7 +48,7 @@ void print_summary(const RunRecord& r, const std::string& folder) {
               to_string(r.status).c_str(), thousands(r.steps).c_str(),
               thousands(r.planned_steps).c_str());
   if (!r.failure.empty()) std::printf("  %s\n", r.failure.c_str());
-  if (r.ended_by) std::printf("  ended early     %s\n", r.ended_by->c_str());
+  if (r.ended_by) std::printf("  ended early    %s\n", r.ended_by->c_str());
   if (r.skipped_steps)
     std::printf("  left out       %s bad steps\n", thousands(*r.skipped_steps).c_str());
   if (r.roll_backs) {
@@ -164,6 +165,7 @@ RunRecord train_on(training::Ranks& ranks, const Program& program, const TrainAr
                             {.data_root = training::data_root(a.data),
                              .resume = resume,
                              .quiet = program.common.quiet,
+                             .memory_limit = a.memory_limit,
                              .provenance = program_provenance(program.common),
                              .histogram_every = a.histogram_every,
                              .mlperf_log = a.mlperf_log,
@@ -232,6 +234,11 @@ void add_train(CLI::App& app, Program& program) {
                    "seconds to wait for another process of the same run, started by torchrun or "
                    "srun (default 600)")
       ->check(CLI::Range(1, 1000000));
+  command
+      ->add_option("--memory-limit", a->memory_limit,
+                   "bytes that train.memory_check may count on, though more are free: what other "
+                   "runs on this machine leave")
+      ->check(CLI::PositiveNumber);
   command->add_flag("--mlperf-log", a->mlperf_log, "write mllog.txt, events in MLPerf's form");
   add_set_option(*command, a->sets, "KEY=VALUE: override a setting, as often as wanted")
       ->excludes(resume);

@@ -45,12 +45,6 @@ class BatchOrder {
     }
   }
 
-  // Whole passes over the data that are done before `step`, with the part of the one begun.
-  double epochs_before(int64_t step) const {
-    return static_cast<double>(step) * static_cast<double>(batch_) /
-           static_cast<double>(num_examples_);
-  }
-
  private:
   Permutation epoch_order(int64_t epoch) const {
     const auto number = static_cast<uint64_t>(epoch);

@@ -116,5 +116,29 @@ TEST_F(RunEnd, IsBeforeTheBeginningWhereTheMemoryIsNotThere) {
   EXPECT_FALSE(fs::exists(folder("large").path));
 }
 
+TEST_F(RunEnd, IsBeforeTheBeginningWhereOtherRunsTakeTheMemory) {
+  TrainOptions options;
+  options.data_root = scratch_.file("data");
+  options.quiet = true;
+  options.memory_limit = 1000;
+  EXPECT_THAT(tasks::error_of([&] { Trainer(kept_run(), folder("beside"), options); }),
+              HasSubstr("1.0 kB that are available"));
+  EXPECT_FALSE(fs::exists(folder("beside").path));
+}
+
+TEST_F(RunEnd, KeepsTheWarningsOfTheWholeRun) {
+  const RunConfig config = kept_run({"train.warmup_steps=50"});
+  const RunRecord whole = run(config, "whole");
+  ASSERT_EQ(whole.warnings.value_or(std::vector<std::string>{}).size(), 1u);
+  EXPECT_THAT(whole.warnings->front(), HasSubstr("train.warmup_steps"));
+  copy_killed_after("whole", "damaged", 7);
+  write_file_atomically(step_folder("damaged", 7) + "/model.safetensors", "damage");
+  const RunRecord resumed = resume(config, "damaged");
+  ASSERT_EQ(resumed.warnings.value_or(std::vector<std::string>{}).size(), 2u);
+  EXPECT_EQ(resumed.warnings->front(), whole.warnings->front());
+  EXPECT_THAT(resumed.warnings->back(), HasSubstr("damaged checkpoint left aside"));
+  EXPECT_FALSE(run(kept_run(), "even").warnings.has_value());
+}
+
 }  // namespace
 }  // namespace lra::training

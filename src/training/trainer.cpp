@@ -58,7 +58,10 @@ RunRecord Trainer::train_and_test(bool& has_last_weights) {
                 .initial = progress_.step,
                 .unit = "step",
                 .quiet = options_.quiet});
-  for (const std::string& warning : schedule_warnings(config_.train)) bar.message(warning);
+  for (const std::string& warning : schedule_warnings(config_.train)) {
+    record_warning(warning);
+    bar.message(warning);
+  }
   const Trained trained = train(bar);
   if (!trained.failure.empty()) return finish(RunStatus::kDiverged, trained.failure);
   if (!trained.complete) {
@@ -220,9 +223,9 @@ int64_t Trainer::load_readable(const std::vector<int64_t>& steps,
         if (error.code() == ExitCode::kIoError || step == steps.back()) throw;
         const std::string warning =
             std::string("damaged checkpoint, one of another step is taken: ") + error.what();
-        bar.message(warning);
-        if (!record_.warnings) record_.warnings.emplace();
-        record_.warnings->push_back(warning);
+        record_warning(warning);
+        // Also when quiet: something was lost.
+        options_.quiet ? print_message(warning) : bar.message(warning);
       }
     }
   });

@@ -27,6 +27,9 @@ struct TrainOptions {
   std::string data_root;
   bool resume = false;
   bool quiet = false;
+  // Bytes that train.memory_check may count on beside what this process has, although more are
+  // free: what other runs on this machine leave it.
+  int64_t memory_limit = INT64_MAX;
   Provenance provenance;
   // The step after which train.max_seconds count as over, whatever the clock says: where a run that
   // is made again has ended. 0: the clock decides.
@@ -56,6 +59,8 @@ class Trainer {
  private:
   RunRecord train_and_test(bool& has_last_weights);
   void say(const std::string& text) const;
+  // Into the record, once, also after a resume.
+  void record_warning(const std::string& text);
   void check_memory();
   void start();
   void resume();

@@ -118,7 +118,12 @@ Trainer::Trainer(RunConfig config, RunFolder folder, TrainOptions options, Ranks
 }
 
 void Trainer::say(const std::string& text) const {
-  Progress({.description = "", .quiet = options_.quiet}).message(text);
+  if (!options_.quiet) print_message(text);
+}
+
+void Trainer::record_warning(const std::string& text) {
+  auto& warnings = record_.warnings ? *record_.warnings : record_.warnings.emplace();
+  if (std::find(warnings.begin(), warnings.end(), text) == warnings.end()) warnings.push_back(text);
 }
 
 void Trainer::check_memory() {
@@ -130,14 +135,18 @@ void Trainer::check_memory() {
   Stepper stepper(model_, parameters_, share, config_.seed);
   const MemoryEstimate estimate =
       estimate_memory(model_, stepper, task_->split(dataset_, "train"), shape_, share);
-  const int64_t available = available_memory_bytes() / ranks_.count_on_this_machine();
+  const int64_t available =
+      std::min(options_.memory_limit, available_memory_bytes() / ranks_.count_on_this_machine());
   if (config_.train.memory_check == "refuse") refuse_without_memory(estimate, available);
   record_.estimated_resident_bytes = estimate.peak_bytes;
-  say("memory: about " + human_bytes(static_cast<uint64_t>(estimate.peak_bytes)) + ", of which " +
-      human_bytes(static_cast<uint64_t>(estimate.extra_bytes)) + " are not taken yet; " +
-      human_bytes(static_cast<uint64_t>(available)) +
-      (estimate.extra_bytes > available ? " are available, which is too little"
-                                        : " are available"));
+  const bool fits = estimate.extra_bytes <= available;
+  const std::string text = "memory: about " +
+                           human_bytes(static_cast<uint64_t>(estimate.peak_bytes)) + ", of which " +
+                           human_bytes(static_cast<uint64_t>(estimate.extra_bytes)) +
+                           " are not taken yet; " + human_bytes(static_cast<uint64_t>(available)) +
+                           " are available" + (fits ? "" : ", which is too little");
+  say(text);
+  if (!fits) record_warning(text);
 }
 
 void Trainer::start() {
@@ -150,8 +159,14 @@ void Trainer::start() {
 void Trainer::resume() {
   std::vector<std::string> problems;
   const auto found = checkpoints_.load_latest(parameters_, &problems);
+  const RunRecord before = read_record(folder_.record());
+  for (const std::string& warning : before.warnings.value_or(std::vector<std::string>{})) {
+    record_warning(warning);
+  }
   for (const std::string& problem : problems) {
-    say("damaged checkpoint left aside: " + problem);
+    const std::string text = "damaged checkpoint left aside: " + problem;
+    record_warning(text);
+    if (ranks_.is_first()) print_message(text);  // also when quiet: something was lost
   }
   if (!found && !problems.empty()) {
     throw Error({.where = folder_.checkpoints(),
@@ -159,7 +174,6 @@ void Trainer::resume() {
                  .expected = "",
                  .advice = "start a new run with another --out"});
   }
-  const RunRecord before = read_record(folder_.record());
   if (before.fingerprint != record_.fingerprint) {
     throw Error({.where = folder_.path,
                  .what = before.data_hash == record_.data_hash
@@ -181,7 +195,6 @@ void Trainer::resume() {
     if (evaluation.step <= progress_.last_eval_step) record_.val_curve.push_back(evaluation);
   }
   if (found) {
-    record_.warnings = before.warnings;
     record_.train_seconds = before.train_seconds;
     earlier_seconds_ = before.total_seconds;
     record_.peak_resident_bytes = std::max(record_.peak_resident_bytes, before.peak_resident_bytes);

@@ -294,6 +294,10 @@ suite_files() {
   refuse 2 "suite.toml:3.*seeds.*wrong type" "${run[@]}"
   suite $'tasks = ["listops"]\nmodels = ["local"]\nseeds = [0, -1]'
   refuse 2 "suite.toml.*seeds holds -1" "${run[@]}"
+  suite $'tasks = ["listops"]\nmodels = ["local"]\nseeds = [0, 0]'
+  refuse 2 "suite.toml:3.*seeds has an entry twice" "${run[@]}"
+  suite $'tasks = ["listops"]\nmodels = ["local", "local"]\nseeds = [0]'
+  refuse 2 "suite.toml:2.*models has an entry twice" "${run[@]}"
   suite $'tasks = ["listops"]\nmodels = []\nseeds = [0]'
   refuse 2 "suite.toml:2.*models" "${run[@]}"
   suite $'tasks = ["listops"]\nmodels = ["lokal"]\nseeds = [0]'

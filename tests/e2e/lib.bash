@@ -48,6 +48,13 @@ print(value)
 PYTHON
 }
 
+# child_of PROCESS: the first one; nothing when there is none.
+child_of() {
+  local children
+  children=$(cat "/proc/$1/task/$1/children" 2>/dev/null) || true
+  echo "${children%% *}"
+}
+
 same_files() { cmp "$1" "$2" >&2 || fail "$1 and $2 differ"; }
 
 # make_listops FOLDER TRAIN VAL TEST: generated data, the same every time.

@@ -172,12 +172,37 @@ refusals() {
   passed "what is refused is refused in one line"
 }
 
+# The script with a program that never listens: USR1 does not end it, USR2 queues the task again.
+deaf_to_early_saves() {
+  local signal wanted code script
+  mkdir fake
+  printf '#!/bin/sh\nexec sleep 3\n' >fake/program
+  printf '#!/bin/sh\necho "$1 $2" >>fake/requeued\n' >fake/scontrol
+  chmod +x fake/program fake/scontrol
+  sed "s|^$LRA_PROGRAM suite run|fake/program suite run|" "$1" >fake/script
+  grep -q '^fake/program' fake/script || fail "the program is not in the script: $(cat "$1")"
+  for signal in USR1 USR2; do
+    PATH="$PWD/fake:$PATH" SLURM_ARRAY_TASK_ID=0 SLURM_JOB_ID=1 bash fake/script >fake/log 2>&1 &
+    script=$!
+    until [[ -n $(child_of "$script") ]]; do sleep 0.02; done
+    kill "-$signal" "$script"
+    code=0
+    wait "$script" || code=$?
+    wanted=0
+    if [[ $signal == USR2 ]]; then wanted=140; fi
+    [[ $code == "$wanted" ]] || fail "$signal ended the script with $code: $(cat fake/log)"
+  done
+  [[ $(cat fake/requeued) == "requeue 1" ]] || fail "not queued again once: $(cat fake/requeued)"
+  rm -r fake
+}
+
 # Before there is a cluster.
 dry_run() {
   expect_code 0 env PATH=/nowhere "$LRA_PROGRAM" suite submit small.toml --slurm --out "$out" \
     --data "$data" --dry-run --partition main
   bash -n "$out/slurm/array-1.sbatch" || fail "bash cannot read the script"
   grep -q '^#SBATCH --partition=main' "$out/slurm/array-1.sbatch" || fail "no partition in the script"
+  deaf_to_early_saves "$out/slurm/array-1.sbatch"
   expect_states small.toml "$out" " 4 waiting"
   [[ ! -e $data ]] || fail "a dry run made data"
   passed "a dry run writes the script alone"

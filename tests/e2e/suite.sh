@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # A small suite from nothing to its report; again without doing anything; with a cell that is killed,
-# diverges, or is in use by another process; stopped by a signal or Ctrl-C, or killed, and taken up
+# diverges, is in use by another process, or has a damaged record or other data; stopped by a signal or Ctrl-C, or killed, and taken up
 # again; its measurements made again when they are not what it asks for. And --json of every command
 # is JSON and nothing else.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.bash"
@@ -67,13 +67,6 @@ long_command() {
   printf '%s\n' "$LRA_PROGRAM" suite run long.toml --out "$1" --data data --threads 1 --quiet
 }
 
-# child_of PROCESS: the first one; nothing when there is none.
-child_of() {
-  local children
-  children=$(cat "/proc/$1/task/$1/children" 2>/dev/null) || true
-  echo "${children%% *}"
-}
-
 # start OUT [COMMAND...]: the long suite in the background, run by COMMAND, until its first cell has
 # a checkpoint. Sets pid, and child to the process that trains.
 start() {
@@ -129,6 +122,107 @@ stopped_suite() {
   passed "a stopped suite goes on, to the same bits"
 }
 
+# A run that was stopped alone is not done: the suite finishes the others and says so.
+stopped_cell() {
+  start alone
+  kill -TERM "$child"
+  expect_end 3
+  expect_states alone long.toml " 1 done 1 stopped "
+  grep -q 'listops transformer seed 0 stopped' alone.out || fail "not named: $(cat alone.out)"
+  suite alone long.toml || fail "after the stop, the suite ended with $?: $(tail -n 3 err)"
+  expect_states alone long.toml " 2 done "
+  passed "a suite with an unfinished run does not end with 0"
+}
+
+# A request to save that comes before a run, or before it listens, ends neither it nor the suite.
+saved_early() {
+  sed 's/^length = 64/&\nnum_train = 40000/; s/^seeds.*/seeds = [0]/' small.toml >early.toml
+  "$LRA_PROGRAM" suite run early.toml --out early --data fresh --threads 1 --quiet >early.out 2>&1 &
+  pid=$!
+  until [[ -e fresh/listops.turn ]]; do
+    kill -0 "$pid" 2>/dev/null || fail "the suite ended early: $(cat early.out)"
+    sleep 0.01
+  done
+  kill -USR1 "$pid"
+  until [[ -n $(child_of "$pid") ]]; do
+    kill -0 "$pid" 2>/dev/null || fail "the suite ended early: $(cat early.out)"
+    sleep 0.01
+  done
+  for _ in {1..40}; do
+    if kill -USR1 "$pid" 2>/dev/null; then sleep 0.02; fi
+  done
+  expect_end 0
+  expect_states early early.toml " 2 done "
+  passed "a request to save before a run listens"
+}
+
+# One record that cannot be read: its run alone is left out.
+damaged_record() {
+  cp -r whole spoilt
+  rm -r spoilt/listops-linear_transformer-s1
+  truncate -s 300 spoilt/listops-transformer-s0/record.json
+  expect_states spoilt small.toml " 1 damaged 2 done 1 waiting "
+  expect_code 2 lra suite run small.toml --out spoilt --data data --threads 1
+  expect_states spoilt small.toml " 1 damaged 3 done "
+  grep -q 'lra: listops transformer seed 0 damaged: spoilt/listops-transformer-s0/record.json' err ||
+    fail "the damaged record is not named: $(cat err)"
+  grep -q 'Linear Transformer' out || fail "no leaderboard beside a damaged record: $(cat out)"
+  passed "a damaged record stops its run alone"
+}
+
+# Figures from other data would stand beside those of these.
+other_data() {
+  make_listops other/listops 64 8 9
+  expect_code 2 lra suite run small.toml --out whole --data other --threads 1
+  [[ $(wc -l <err) == 1 && $(cat err) == *whole/listops-transformer-s0*"trained on data"* ]] ||
+    fail "other data is not refused: $(cat err)"
+  sed -i 's/"task_version": [0-9]*/"task_version": 0/' alone/listops-transformer-s0/record.json
+  expect_code 2 lra suite run long.toml --out alone --data data --threads 1
+  grep -q 'of task version 0' err || fail "another task version is not refused: $(cat err)"
+  passed "runs on other data are not taken for done"
+}
+
+# A task without data, and nobody who works: --watch ends.
+watched_after_the_end() {
+  sed 's/^tasks.*/tasks = ["listops", "text"]/' small.toml >no_text.toml
+  suite whole no_text.toml || fail "without data for one task, the suite ended with $?: $(cat err)"
+  timeout 60 "$LRA_PROGRAM" suite status no_text.toml --out whole --watch >watched ||
+    fail "the watched table ended with $?"
+  [[ $(tail -n 1 watched) == "4 done, 4 waiting" ]] || fail "watched: $(cat watched)"
+  passed "a watched suite that is over"
+}
+
+# The steps that a budget of epochs takes are known once a run has begun.
+epoch_budget() {
+  sed 's/^steps = 6/epochs = 0.5/; s/^seeds.*/seeds = [0]/' small.toml >epochs.toml
+  lra suite status epochs.toml --out epochs | grep -q ' 0/? ' || fail "steps before there are any"
+  suite epochs epochs.toml || fail "a suite of epochs ended with $?: $(tail -n 3 err)"
+  lra suite status epochs.toml --out epochs | grep -q ' 8/8 ' ||
+    fail "not 8 steps: $(lra suite status epochs.toml --out epochs)"
+  passed "steps of a budget in epochs"
+}
+
+# What a run says is not lost when several of them are quiet: why it failed, and its warnings.
+told_by_runs() {
+  local run
+  sed 's/^warmup_steps = 2/warmup_steps = 20/; s/^seeds.*/seeds = [0]/' small.toml >warned.toml
+  expect_code 0 lra suite run warned.toml --out warned --data data --threads 1 --jobs 2
+  for run in transformer linear_transformer; do
+    grep -q "listops $run seed 0: the learning rate never leaves warm-up" err ||
+      fail "no warning for $run: $(cat err)"
+    [[ $(field warned/listops-$run-s0/record.json warnings 0) == *"never leaves warm-up"* ]] ||
+      fail "no warning in the record of $run"
+  done
+  sed 's/^batch_size = 4/batch_size = 65536/' warned.toml >greedy.toml
+  printf '[set.model]\nlayers = 6\nembed_dim = 512\nqkv_dim = 512\nmlp_dim = 2048\n' >>greedy.toml
+  expect_code 2 lra suite run greedy.toml --out greedy --data data --threads 1 --jobs 2
+  for run in transformer linear_transformer; do
+    [[ $(field greedy/listops-$run-s0/record.json failure) == *"exit code 2: memory"* ]] ||
+      fail "$run does not say why it failed: $(field greedy/listops-$run-s0/record.json failure)"
+  done
+  passed "the suite keeps why a run failed and what it warned of"
+}
+
 # Several runs at a time: the same bits as one after another; a stop reaches all of them.
 several_at_once() {
   local run
@@ -140,14 +234,15 @@ several_at_once() {
   done
   "$LRA_PROGRAM" suite run long.toml --out both --data data --threads 1 --jobs 2 >both.out 2>&1 &
   pid=$!
-  "$LRA_PROGRAM" suite status long.toml --out both --watch >watched &
-  local watcher=$! model
+  local watcher model
   for model in transformer linear_transformer; do
     until [[ -e both/listops-$model-s0/checkpoints/latest ]]; do
       kill -0 "$pid" 2>/dev/null || fail "the suite ended early: $(cat both.out)"
       sleep 0.02
     done
   done
+  "$LRA_PROGRAM" suite status long.toml --out both --watch >watched &
+  watcher=$!
   expect_states both long.toml " 2 running "
   lra suite status long.toml --out both | grep -qE 'running +[0-9]+/250 +[0-9]+\.[0-9]+' ||
     fail "no pace: $(lra suite status long.toml --out both)"
@@ -318,6 +413,13 @@ done_and_done_again
 long_suite
 killed_cell
 stopped_suite
+stopped_cell
+saved_early
+damaged_record
+other_data
+watched_after_the_end
+epoch_budget
+told_by_runs
 several_at_once
 interrupted_cell
 interrupted_suite

@@ -128,10 +128,26 @@ resumed_past_a_damaged_checkpoint() {
   expect_end 3
   printf '\xff\xff' | dd of="$run/checkpoints/latest/model.safetensors" bs=1 seek=20000 \
     conv=notrunc status=none
-  expect_code 0 lra train --resume "$run" --data data --threads 1
+  resume "$run"
   grep -q "damaged checkpoint left aside: $run/checkpoints/step_" err ||
     fail "$run: nothing said about the damaged checkpoint"
+  [[ $(field "$run/record.json" warnings 0) == *"$run/checkpoints/step_"* ]] ||
+    fail "$run: nothing in the record about the damaged checkpoint"
   expect_like_the_uninterrupted "$run"
+}
+
+# Bars that are not those of the run would stay on the screen.
+on_a_terminal() {
+  local run=on_a_terminal
+  "$LRA_PYTHON" -c 'import pty, sys; sys.exit(pty.spawn(sys.argv[1:]) >> 8)' "$LRA_PROGRAM" train \
+    --threads 1 --data data listops transformer --out "$run" --profile trace.json \
+    --set task.length=64 --set train.batch_size=2 --set train.steps=2 --set train.eval_every=2 \
+    --set train.eval_examples=8 --set train.test_examples=8 >screen </dev/null ||
+    fail "on a terminal the run ended with $?: $(cat screen)"
+  grep -q 'memory: about' screen || fail "no message on the screen: $(cat screen)"
+  grep -q 'no trace' screen || fail "no message at the end: $(cat screen)"
+  if grep -q '0it' screen; then fail "a stray bar: $(cat -v screen)"; fi
+  passed "$run"
 }
 
 one_process_per_run() {

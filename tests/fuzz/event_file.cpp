@@ -1,4 +1,4 @@
-// TensorBoard events: whatever tags and texts are, the file is whole records with right checksums.
+// TensorBoard events: whatever tags and values are, the file is whole records with right checksums.
 // Covers: src/base/event_file.cpp Without: sync latest_time_in
 #include "base/event_file.h"
 
@@ -42,19 +42,16 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   static const lra::ScratchFolder folder;
   lra::fuzz::Input input(data, size);
   const int64_t step = static_cast<int8_t>(input.byte());
-  const std::string tag(input.until('\0'));
-  const std::string text(input.text());
+  const std::string tag(input.text());
   std::string path;
   {
     lra::EventFile file(folder.path(), step % 2 ? std::optional(step) : std::nullopt);
     path = file.path();
     file.scalar(tag, std::bit_cast<float>(static_cast<uint32_t>(size * 2654435761u)), step);
-    file.text(tag, text, step);
   }
   const std::vector<std::string> records = records_of(lra::read_file(path, 1 << 20));
   LRA_CHECK_EQ(::unlink(path.c_str()), 0);
-  LRA_CHECK_EQ(records.size(), step % 2 ? 4u : 3u);
-  LRA_CHECK(records[records.size() - 2].find(tag) != std::string::npos);
-  LRA_CHECK(records.back().find(text) != std::string::npos);
+  LRA_CHECK_EQ(records.size(), step % 2 ? 3u : 2u);
+  LRA_CHECK(records.back().find(tag) != std::string::npos);
   return 0;
 }
