@@ -54,9 +54,11 @@ TEST_F(RunEnd, ComesWhenTheTimeIsOver) {
 
 TEST_F(RunEnd, ByTimeIsMadeAgainAfterTheSameStep) {
   const auto end_after = [&](const RunConfig& config, const std::string& name, int64_t step) {
-    Trainer trainer(config, folder(name),
-                    {.data_root = scratch_.file("data"), .quiet = true, .time_ends_after = step});
-    return trainer.run();
+    TrainOptions options;
+    options.data_root = scratch_.file("data");
+    options.quiet = true;
+    options.time_ends_after = step;
+    return Trainer(config, folder(name), options).run();
   };
   const RunRecord early = end_after(kept_run({"train.max_seconds=1000"}), "early", 7);
   EXPECT_EQ(early.steps, 7);

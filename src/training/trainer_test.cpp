@@ -342,11 +342,13 @@ TEST_F(TinyTraining, TestsTheBestWeightsWhenAskedTo) {
               AllOf(HasSubstr("damaged checkpoint"),
                     HasSubstr("step_" + std::to_string(record.best_val->step) + "/")));
   EXPECT_NE(other.test->step, record.best_val->step);
+  const auto of_tested =
+      std::find_if(record.val_curve.begin(), record.val_curve.end(),
+                   [&](const Evaluation& e) { return e.step == other.test->step; });
+  ASSERT_NE(of_tested, record.val_curve.end());
   for (const Evaluation& e : record.val_curve) {
-    const auto of_tested = std::find_if(
-        record.val_curve.begin(), record.val_curve.end(),
-        [&](const Evaluation& evaluation) { return evaluation.step == other.test->step; });
-    if (e.step != record.best_val->step) EXPECT_LE(e.accuracy, of_tested->accuracy);
+    if (e.step == record.best_val->step) continue;
+    EXPECT_LE(e.accuracy, of_tested->accuracy);
   }
   EXPECT_FALSE(record.warnings.has_value());
 }
