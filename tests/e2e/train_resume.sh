@@ -168,6 +168,7 @@ stopped_by INT
 killed_again_and_again
 saved_on_request
 resumed_past_a_damaged_checkpoint
+on_a_terminal
 one_process_per_run
 cp whole/checkpoints/latest/model.safetensors before
 resume whole
