@@ -170,8 +170,9 @@ TEST_F(ProgressTest, IsOneLineAtTheEndWithoutATerminal) {
 }
 
 TEST_F(ProgressTest, CountsWhatWasDoneBeforeButNotItsSpeed) {
-  const ProgressState state{.count = 60, .total = 100, .initial = 50, .elapsed_s = 5};
-  const std::string line = progress_line(state, 0, kAscii);
+  ProgressState resumed = state(60, 100, 5);
+  resumed.initial = 50;
+  const std::string line = progress_line(resumed, 0, kAscii);
   EXPECT_THAT(line, HasSubstr("60/100 [00:05<00:20,  2.00it/s]"));
   Progress bar({.total = 100, .initial = 60}, target(false));
   bar.update(40);
