@@ -64,7 +64,7 @@ std::vector<std::string> schedule_warnings(const TrainConfig& config) {
 
 std::string early_end(const TrainConfig& config, const TrainProgress& progress, double seconds) {
   if (config.max_seconds > 0 && progress.step > 0 && seconds >= config.max_seconds) {
-    return std::string(kTime) + ", " + human_duration(config.max_seconds) + ", were over";
+    return kTime + (", " + human_duration(config.max_seconds)) + ", were over";
   }
   // Validations come every eval_every steps, so steps without a better one count them.
   const int64_t worse = progress.last_eval_step - progress.best_step;
