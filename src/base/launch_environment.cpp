@@ -81,6 +81,7 @@ Launch of_torchrun(const Reader& reader) {
   launch.num_ranks = reader.number("WORLD_SIZE", 1, kMaxRanks);
   launch.rank = rank_below(reader, "RANK", "WORLD_SIZE", launch.num_ranks);
   if (reader.has("LOCAL_RANK")) rank_below(reader, "LOCAL_RANK", "WORLD_SIZE", launch.num_ranks);
+  launch.restarts = reader.number_or("TORCHELASTIC_RESTART_COUNT", 0, INT32_MAX);
   if (launch.num_ranks == 1) return launch;
   launch.address = host(reader, "MASTER_ADDR");
   launch.port = static_cast<uint16_t>(reader.number("MASTER_PORT", 1, UINT16_MAX));
@@ -92,7 +93,6 @@ Launch of_torchrun(const Reader& reader) {
     }
     launch.store_is_hosted = hosted == "True";
   }
-  launch.restarts = reader.number_or("TORCHELASTIC_RESTART_COUNT", 0, INT32_MAX);
   return launch;
 }
 

@@ -99,6 +99,7 @@ void fields(auto& f, RunRecord& r) {
   f("skipped_steps", r.skipped_steps);
   f("roll_backs", r.roll_backs);
   f("undone_steps", r.undone_steps);
+  f("warnings", r.warnings);
   f("train", r.train);
   f("val", r.val);
   f("test", r.test);
@@ -255,6 +256,9 @@ class Reader {
   void take(const char* key, std::optional<double>& value) { value = in_.find<double>(key); }
   void take(const char* key, std::optional<std::string>& value) {
     value = in_.find<std::string>(key);
+  }
+  void take(const char* key, std::optional<std::vector<std::string>>& value) {
+    value = in_.find<std::vector<std::string>>(key);
   }
   template <typename T>
   void take(const char* key, std::vector<T>& list) {

@@ -83,7 +83,8 @@ struct RunRecord {
   std::string preset;
   uint64_t seed = 0;
   std::string validation;   // "own", "test" (validation set is the test set), "heldout"
-  std::string checkpoint;   // which weights the test figure belongs to: "best" or "last"
+  std::string checkpoint;   // which weights the test figure belongs to: "best" or "last"; "best
+                            // readable" when the best were damaged
   std::string data_source;  // "generated", "imported"
   std::string data_hash, config_hash, weights_hash;
   std::string
@@ -107,6 +108,9 @@ struct RunRecord {
   // Bad steps (train.on_nonfinite) whose update was left out, roll-backs, and the steps that these
   // left out. Absent when there was none.
   std::optional<int64_t> skipped_steps = {}, roll_backs = {}, undone_steps = {};
+  // What did not go as asked, one line each: a damaged checkpoint and what was taken instead.
+  // Absent when there was nothing.
+  std::optional<std::vector<std::string>> warnings = {};
   std::optional<Evaluation> train, val, test, best_val;
   std::vector<Evaluation> val_curve;
   std::vector<Measurement> measurements;

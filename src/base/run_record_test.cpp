@@ -47,6 +47,7 @@ RunRecord full_record() {
   r.total_seconds = 2.5;
   r.train_tokens_per_s = 672000;
   r.peak_resident_bytes = int64_t{5} << 33;
+  r.warnings = {"damaged checkpoint", "another"};
   r.train = Evaluation{1, 0.1, 0.2, 3};
   r.val = Evaluation{4, 0.4, 0.5, 6};
   r.test = Evaluation{7, std::nan(""), 0.8, 9};

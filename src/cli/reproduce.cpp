@@ -10,6 +10,7 @@
 #include "base/record_comparison.h"
 #include "base/text_format.h"
 #include "cli/command.h"
+#include "training/budget.h"
 #include "training/prepare_data.h"
 #include "training/trainer.h"
 
@@ -78,6 +79,10 @@ training::RunConfig config_of(const RunRecord& record, const std::string& file) 
            "compare it with a second run of as many: their weights_hash is the same");
   }
   const training::RunConfig config = training::RunConfig::from_table(record.config);
+  if (record.checkpoint != config.train.test_checkpoint) {
+    refuse(file, "its test is of the " + record.checkpoint + " weights, for a damaged checkpoint",
+           "the " + config.train.test_checkpoint + " weights", "");
+  }
   if (config.task_spec().version != record.task_version) {
     refuse(file,
            "was made with version " + std::to_string(record.task_version) + " of " + record.task,
@@ -85,6 +90,13 @@ training::RunConfig config_of(const RunRecord& record, const std::string& file) 
            "take the program of that record, " + record.provenance.git_revision);
   }
   return config;
+}
+
+// The clock would end the run elsewhere: its record says where it did, or that it did not.
+int64_t time_ends_after(const RunRecord& record, const training::RunConfig& config) {
+  if (config.train.max_seconds == 0) return 0;
+  const bool by_time = record.ended_by && training::is_end_by_time(*record.ended_by);
+  return by_time ? record.steps : record.planned_steps;
 }
 
 void check_data(const ReproduceArguments& a, const RunRecord& record,
@@ -165,7 +177,8 @@ ExitCode reproduce(const Program& program, const ReproduceArguments& a) {
                             {.data_root = training::data_root(a.data),
                              .resume = false,
                              .quiet = program.common.quiet,
-                             .provenance = program_provenance(program.common)});
+                             .provenance = program_provenance(program.common),
+                             .time_ends_after = time_ends_after(recorded, config)});
   const RunRecord now = trainer.run();
   if (now.status == RunStatus::kStopped) return ExitCode::kStopped;
   return report(program, recorded, now);

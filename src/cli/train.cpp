@@ -9,6 +9,7 @@
 #include "base/stop_flag.h"
 #include "base/text_format.h"
 #include "cli/command.h"
+#include "training/new_record.h"
 #include "training/prepare_data.h"
 #include "training/process_group.h"
 #include "training/trainer.h"
@@ -24,6 +25,7 @@ struct TrainArguments {
   int64_t histogram_every = 0;
   int64_t rank_timeout_s = 600;
   bool mlperf_log = false;
+  bool go_on = false;
 };
 
 ExitCode exit_code(RunStatus status) {
@@ -52,6 +54,8 @@ void print_summary(const RunRecord& r, const std::string& folder) {
     std::printf("  rolled back    %s times, %s steps left out\n", thousands(*r.roll_backs).c_str(),
                 thousands(r.undone_steps.value_or(0)).c_str());
   }
+  for (const std::string& warning : r.warnings.value_or(std::vector<std::string>()))
+    std::printf("  warning        %s\n", warning.c_str());
   if (r.test) {
     std::printf("  test accuracy  %s on %s examples (weights: %s)\n",
                 percent(r.test->accuracy).c_str(), thousands(r.test->num_examples).c_str(),
@@ -112,9 +116,9 @@ class NewFolder {
 
 // What one process does for all: the run's folder, locked until the end.
 struct OwnedFolder {
-  OwnedFolder(const training::RunFolder& folder, bool resume)
+  OwnedFolder(const training::RunFolder& folder, bool has_run)
       : made(folder), lock(folder.lock(), "the run folder " + folder.path) {
-    if (resume || !std::filesystem::exists(folder.record())) return;
+    if (has_run || !std::filesystem::exists(folder.record())) return;
     throw Error(
         {.where = folder.path,
          .what = "a run is there already (" + to_string(read_record(folder.record()).status) + ")",
@@ -125,11 +129,33 @@ struct OwnedFolder {
   FileLock lock;
 };
 
+void refuse_other_settings(const training::RunFolder& folder, const training::RunConfig& config) {
+  const std::string there = read_record(folder.record()).config_hash;
+  if (there == training::config_hash(config)) return;
+  throw Error({.where = folder.path,
+               .what = "a run with other settings is there already",
+               .expected = "settings with the hash " + there,
+               .advice = "choose another --out"});
+}
+
+// Whether there is a run to go on with. The first process sees it for all, before it writes.
+bool take_folder(training::Ranks& ranks, std::optional<OwnedFolder>& owned, const TrainArguments& a,
+                 const training::RunConfig& config, const training::RunFolder& folder) {
+  double resumes = 0;
+  ranks.on_first([&] {
+    owned.emplace(folder, !a.resume.empty() || a.go_on);
+    const bool has_run = a.go_on && std::filesystem::exists(folder.record());
+    if (has_run) refuse_other_settings(folder, config);
+    resumes = has_run || !a.resume.empty() ? 1 : 0;
+  });
+  ranks.sum({&resumes, 1});
+  return resumes > 0;
+}
+
 RunRecord train_on(training::Ranks& ranks, const Program& program, const TrainArguments& a,
                    const training::RunConfig& config, const training::RunFolder& folder) {
-  const bool resume = !a.resume.empty();
   std::optional<OwnedFolder> owned;
-  ranks.on_first([&] { owned.emplace(folder, resume); });
+  const bool resume = take_folder(ranks, owned, a, config, folder);
   if (resume) {
     RunRecord record = read_record(folder.record());
     if (record.status == RunStatus::kDone) return record;
@@ -146,8 +172,10 @@ RunRecord train_on(training::Ranks& ranks, const Program& program, const TrainAr
   return trainer.run();
 }
 
-ExitCode train(const Program& program, const TrainArguments& arguments) {
+ExitCode train(const Program& program, TrainArguments arguments) {
   const Launch launch = launch_of_this_process();
+  // A launcher that starts the ranks again gives them the same command.
+  if (launch.restarts > 0 && arguments.resume.empty()) arguments.go_on = true;
   const training::RunConfig config = requested_config(arguments);
   const training::RunFolder folder{run_folder(arguments)};
   const auto ranks = training::join_ranks(launch, std::chrono::seconds(arguments.rank_timeout_s));
@@ -183,6 +211,12 @@ void add_train(CLI::App& app, Program& program) {
   option("model", a->model, "a model (lra list models)");
   option("--preset", a->preset, "paper, release or small (default small)");
   command->add_option("--data", a->data, "folder of the data; default $LRA_DATA, else ./data");
+  command
+      ->add_flag(
+          "--go-on", a->go_on,
+          "go on with the run in the folder when there is one with these settings, else begin; "
+          "for jobs that are started again with the same command")
+      ->excludes(resume);
   option("--out", a->out, "run folder; default runs/TASK-MODEL-PRESET-sSEED");
   option("--seed", a->seed, "seed of weights, order and dropout (default 0)")->check(seed_range());
   command

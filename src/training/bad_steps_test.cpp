@@ -164,6 +164,31 @@ TEST_F(BadSteps, AreTheSameToARunThatWasKilledAnywhere) {
 }
 
 // Checkpoints that a signal asks for come at any step; going back to them would give other weights.
+TEST_F(BadSteps, SendTheRunFurtherBackPastADamagedCheckpoint) {
+  const RunConfig config = config_of("roll_back", {"train.checkpoint_every=2"});
+  begin_poisoned(config, "whole");
+  const RunRecord whole = resume(config, "whole");
+  const std::vector<int64_t> bad = bad_steps();
+  // A bad step two after a scheduled checkpoint, to which it would go back.
+  const auto step = std::find_if(bad.begin(), bad.end(), [](int64_t s) { return s % 2 == 0; });
+  ASSERT_NE(step, bad.end());
+  const int64_t target = *step - 2;
+  copy_killed_after("whole", "damaged", target);
+  FlatParameters parameters = parameters_of(config);
+  CheckpointStore store(folder("damaged").checkpoints(), 1000);
+  TrainProgress progress = store.load(target, parameters);
+  ++progress.step;  // as if a signal had asked for it
+  (void)store.save(parameters, progress, false);
+  fs::resize_file(step_folder("damaged", target) + "/model.safetensors", 1000);
+  const RunRecord record = resume(config, "damaged");
+  EXPECT_EQ(record.status, RunStatus::kDone);
+  EXPECT_GT(record.undone_steps, whole.undone_steps);
+  ASSERT_TRUE(record.warnings.has_value());
+  EXPECT_THAT(record.warnings->front(),
+              AllOf(HasSubstr("damaged checkpoint"), HasSubstr("step_" + std::to_string(target))));
+  EXPECT_FALSE(whole.warnings.has_value());
+}
+
 TEST_F(BadSteps, AreTheSameWhateverElseIsSaved) {
   begin_poisoned(config_of("roll_back", {"train.checkpoint_every=2"}), "whole");
   // On with the same settings, but as few checkpoints kept as can be.

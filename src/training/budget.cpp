@@ -9,7 +9,8 @@
 namespace lra::training {
 namespace {
 constexpr int64_t kMaxSteps = 1'000'000'000;
-}
+constexpr const char* kTimeWas = "train.max_seconds, ";
+}  // namespace
 
 void check_train_config(const TrainConfig& config) {
   if (config.accumulate > config.batch_size) {
@@ -63,7 +64,7 @@ std::vector<std::string> schedule_warnings(const TrainConfig& config) {
 
 std::string early_end(const TrainConfig& config, const TrainProgress& progress, double seconds) {
   if (config.max_seconds > 0 && progress.step > 0 && seconds >= config.max_seconds) {
-    return "train.max_seconds, " + human_duration(config.max_seconds) + ", were over";
+    return kTimeWas + human_duration(config.max_seconds) + ", were over";
   }
   // Validations come every eval_every steps, so steps without a better one count them.
   const int64_t worse = progress.last_eval_step - progress.best_step;
@@ -73,6 +74,8 @@ std::string early_end(const TrainConfig& config, const TrainProgress& progress, 
   }
   return "";
 }
+
+bool is_end_by_time(const std::string& why) { return why.starts_with(kTimeWas); }
 
 int64_t last_scheduled_checkpoint(const TrainConfig& config, int64_t step) {
   const auto last_multiple = [&](int64_t every) { return every > 0 ? step / every * every : 0; };

@@ -24,6 +24,9 @@ std::vector<std::string> schedule_warnings(const TrainConfig& config);
 // say; empty when it goes on. `seconds`: the run's time so far.
 std::string early_end(const TrainConfig& config, const TrainProgress& progress, double seconds);
 
+// Whether early_end() gave this reason for want of time.
+bool is_end_by_time(const std::string& why);
+
 // The last step up to `step` at whose end a checkpoint is written whatever happens: a validation or
 // a multiple of train.checkpoint_every. 0 when there is none. Checkpoints that a signal asks for do
 // not count, so that an interrupted run goes back to where an undisturbed one does.

@@ -56,6 +56,7 @@ TEST(Budget, EndsWhenTheTimeIsOver) {
   EXPECT_EQ(early_end(config, {.step = 5}, 59.9), "");
   EXPECT_THAT(early_end(config, {.step = 5}, 60), HasSubstr("max_seconds, 1:00"));
   EXPECT_EQ(early_end(config, {.step = 0}, 60), "") << "one step is always made";
+  EXPECT_TRUE(is_end_by_time(early_end(config, {.step = 5}, 60)));
 }
 
 TEST(Budget, EndsWhenValidationsGetNoBetter) {
@@ -65,6 +66,7 @@ TEST(Budget, EndsWhenValidationsGetNoBetter) {
   EXPECT_EQ(early_end(config, progress, 0), "");
   config.patience = 3;
   EXPECT_THAT(early_end(config, progress, 0), HasSubstr("in 3 (train.patience)"));
+  EXPECT_FALSE(is_end_by_time(early_end(config, progress, 0)));
   progress.best_step = 20;
   EXPECT_EQ(early_end(config, progress, 0), "");
   progress.best_step = -1;

@@ -145,8 +145,11 @@ void read_into(const SafetensorsFile& file, const FlatParameters& parameters,
     if (tensor->shape != part.shape || tensor->dtype != dtype_of(flat)) {
       refuse(file, "tensor '" + tensor->name + "' has another shape or type", "");
     }
+  }
+  for (const auto& part : parameters.parts()) {
     const auto target = bytes_of(flat, part.offset, part.count);
-    std::memcpy(const_cast<std::byte*>(target.data()), tensor->data.data(), target.size());
+    std::memcpy(const_cast<std::byte*>(target.data()), file.find(prefix + part.name)->data.data(),
+                target.size());
   }
 }
 
@@ -159,6 +162,12 @@ void check_contents(const SafetensorsFile& file, size_t num_tensors) {
       hash->second != hash_of_file(file.tensors(), file.metadata(), hash_of_data(file.tensors()))) {
     refuse(file, "the contents do not match their hash", "the bytes that were written");
   }
+}
+
+SafetensorsFile open_weights(const std::string& path, const FlatParameters& parameters) {
+  auto file = SafetensorsFile::open(path);
+  check_contents(file, parameters.parts().size());
+  return file;
 }
 
 // The two files of a checkpoint and its folder belong to the same moment of the run.
@@ -248,15 +257,22 @@ void CheckpointStore::repair_links(const TrainProgress& progress) const {
   sync_folder(folder_);
 }
 
-void CheckpointStore::load_best(const TrainProgress& progress, FlatParameters& parameters) const {
-  const std::string path =
-      folder_of(kStepPrefix + std::to_string(progress.best_step)) + "/model.safetensors";
-  const TrainProgress found = load_weights(path, parameters);
-  if (found.step == progress.best_step) return;
-  throw Error({.where = path,
-               .what = "holds the weights of step " + std::to_string(found.step),
-               .expected = "those of step " + std::to_string(progress.best_step),
-               .advice = "start a new run with another --out"});
+void CheckpointStore::load_weights_of(int64_t step, FlatParameters& parameters) const {
+  const auto file = open_weights(
+      folder_of(kStepPrefix + std::to_string(step)) + "/model.safetensors", parameters);
+  const TrainProgress found = progress_of(file);
+  if (found.step != step) {
+    throw Error({.where = file.path(),
+                 .what = "holds the weights of step " + std::to_string(found.step),
+                 .expected = "those of step " + std::to_string(step),
+                 .advice = "start a new run with another --out"});
+  }
+  read_into(file, parameters, parameters.values, "");
+}
+
+bool CheckpointStore::has(int64_t step) const {
+  std::error_code ignored;
+  return fs::exists(folder_of(kStepPrefix + std::to_string(step)), ignored);
 }
 
 std::vector<int64_t> CheckpointStore::steps() const {
@@ -313,10 +329,10 @@ std::optional<TrainProgress> CheckpointStore::load_latest(
 }
 
 TrainProgress load_weights(const std::string& path, FlatParameters& parameters) {
-  const auto file = SafetensorsFile::open(path);
-  check_contents(file, parameters.parts().size());
+  const auto file = open_weights(path, parameters);
+  const TrainProgress progress = progress_of(file);
   read_into(file, parameters, parameters.values, "");
-  return progress_of(file);
+  return progress;
 }
 
 std::string weights_hash(const FlatParameters& parameters) {

@@ -55,9 +55,12 @@ class CheckpointStore {
   // read or are those of another step.
   TrainProgress load(int64_t step, FlatParameters& parameters) const;
 
-  // The weights of progress.best_step. Throws lra::Error when they cannot be read or are those of
-  // another step.
-  void load_best(const TrainProgress& progress, FlatParameters& parameters) const;
+  // The weights of one step. Throws lra::Error when they cannot be read or are those of another
+  // step; `parameters` are as before then.
+  void load_weights_of(int64_t step, FlatParameters& parameters) const;
+
+  // Whether there is a checkpoint of that step, readable or not.
+  bool has(int64_t step) const;
 
   // Points `latest` and `best` at what `progress` says: a run that was killed while it saved may
   // have left them behind. A best checkpoint that is gone, because a later one that is damaged now
@@ -77,7 +80,8 @@ class CheckpointStore {
 };
 
 // Loads the weights of one model.safetensors by name. Throws lra::Error naming the tensor that is
-// missing, left over, or of another shape or type, and when the hash does not match.
+// missing, left over, or of another shape or type, and when the hash does not match; `parameters`
+// are as before then.
 TrainProgress load_weights(const std::string& path, FlatParameters& parameters);
 
 // XXH3-128 over all weights in order.

@@ -14,6 +14,10 @@ std::string fingerprint(const RunRecord& record) {
 
 }  // namespace
 
+std::string config_hash(const RunConfig& config) {
+  return to_hex(hash128(canonical_text(config.to_table())));
+}
+
 RunRecord new_record(const RunConfig& config, const tasks::Task& task,
                      const tasks::Dataset& dataset, const Provenance& provenance) {
   RunRecord record;
@@ -30,7 +34,7 @@ RunRecord new_record(const RunConfig& config, const tasks::Task& task,
   record.data_source = dataset.manifest().source;
   record.data_hash = dataset.hash();
   record.config = config.to_table();
-  record.config_hash = to_hex(hash128(canonical_text(record.config)));
+  record.config_hash = config_hash(config);
   record.fingerprint = fingerprint(record);
   record.num_parameters = fairness.parameters;
   record.base_parameters = fairness.base_parameters;

@@ -7,6 +7,9 @@
 
 namespace lra::training {
 
+// Of the settings alone: record.config_hash.
+std::string config_hash(const RunConfig& config);
+
 // Everything that is known before the first step, the fingerprint among it.
 RunRecord new_record(const RunConfig& config, const tasks::Task& task,
                      const tasks::Dataset& dataset, const Provenance& provenance);

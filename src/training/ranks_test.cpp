@@ -275,6 +275,32 @@ TEST_F(TrainingOnRanks, AnotherNumberGoesOn) {
   expect_same_end(whole[0], "whole", run_on(2, config, "same", true)[0], "same");
 }
 
+TEST_F(TrainingOnRanks, RefusesRanksThatAreNotOfOneRun) {
+  const auto refusal = [&](const std::string& setting, const std::string& revision) {
+    try {
+      on_ranks(2, [&](Ranks& ranks) {
+        const std::string own = std::to_string(ranks.rank());
+        std::vector<std::string> sets;
+        if (!setting.empty()) sets.push_back(setting + own);
+        TrainOptions options;
+        options.data_root = scratch_.file("data");
+        options.quiet = true;
+        if (!revision.empty()) options.provenance.git_revision = revision + own;
+        Trainer(tiny_run(sets), folder("refused"), options, ranks);
+      });
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ExitCode::kUserError);
+      EXPECT_FALSE(fs::exists(folder("refused").record()));
+      return std::string(error.what());
+    }
+    return std::string("taken");
+  };
+  using testing::HasSubstr;
+  EXPECT_THAT(refusal("train.learning_rate=0.1", ""),
+              HasSubstr("rank 0 of 2: the ranks have different settings"));
+  EXPECT_THAT(refusal("", "abc"), HasSubstr("different programs"));
+}
+
 TEST_F(TrainingOnRanks, RefusesABatchThatTheyCannotShare) {
   for (const auto& sets : {std::vector<std::string>{"train.batch_size=9"},
                            std::vector<std::string>{"train.batch_size=8", "train.accumulate=5"}}) {

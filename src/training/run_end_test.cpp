@@ -52,6 +52,25 @@ TEST_F(RunEnd, ComesWhenTheTimeIsOver) {
   EXPECT_THAT(record.ended_by.value_or(""), HasSubstr("train.max_seconds"));
 }
 
+TEST_F(RunEnd, ByTimeIsMadeAgainAfterTheSameStep) {
+  const auto end_after = [&](const RunConfig& config, const std::string& name, int64_t step) {
+    TrainOptions options;
+    options.data_root = scratch_.file("data");
+    options.quiet = true;
+    options.time_ends_after = step;
+    return Trainer(config, folder(name), options).run();
+  };
+  const RunRecord early = end_after(kept_run({"train.max_seconds=1000"}), "early", 7);
+  EXPECT_EQ(early.steps, 7);
+  EXPECT_THAT(early.ended_by.value_or(""), HasSubstr("train.max_seconds"));
+  EXPECT_TRUE(early.test.has_value());
+  const RunRecord again = end_after(kept_run({"train.max_seconds=1e-9"}), "again", 7);
+  EXPECT_EQ(again.weights_hash, early.weights_hash);
+  const RunRecord whole = end_after(kept_run({"train.max_seconds=1e-9"}), "whole", 12);
+  EXPECT_EQ(whole.steps, 12);
+  EXPECT_FALSE(whole.ended_by.has_value());
+}
+
 TEST_F(RunEnd, CountsTheTimeBeforeAResume) {
   const RunConfig config = kept_run({"train.max_seconds=1000"});
   (void)run(config, "whole");

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -43,6 +44,15 @@ bool is_whole(const std::string& path) {
 
 StepProfiler::StepProfiler(ProfileOptions options) : options_(std::move(options)) {
   if (options_.path.empty()) return;
+  // Its marks of stages would go to standard error.
+  ::setenv("KINETO_LOG_LEVEL", "99", /*overwrite=*/0);
+  for (const std::string& path : {options_.path, partial(options_.path)}) {
+    if (!fs::is_directory(path)) continue;
+    throw Error({.where = path,
+                 .what = "is a folder",
+                 .expected = "a file for the trace",
+                 .advice = "name another file with --profile"});
+  }
   const std::string folder = folder_of(options_.path);
   if (::access(folder.c_str(), W_OK) == 0) return;
   throw Error({.where = options_.path,
@@ -55,33 +65,38 @@ StepProfiler::~StepProfiler() {
   if (recording_) (void)profiler::disableProfiler();
 }
 
-void StepProfiler::next_step() {
-  if (options_.path.empty()) return;
-  if (steps_seen_ == kWarmupSteps) {
+std::string StepProfiler::next_step() {
+  if (options_.path.empty()) return "";
+  ++steps_seen_;
+  if (recording_ && steps_seen_ > kWarmupSteps + options_.num_steps) return save();
+  if (steps_seen_ == kWarmupSteps + 1) {
     const std::set<ActivityType> activities = {ActivityType::CPU};
     profiler::prepareProfiler(profiler_config(), activities);
     profiler::enableProfiler(profiler_config(), activities);
     recording_ = true;
   }
-  if (recording_ && steps_seen_ == kWarmupSteps + options_.num_steps) save();
-  ++steps_seen_;
+  return "";
 }
 
-bool StepProfiler::finish() {
-  if (recording_) save();
-  return options_.path.empty() || steps_seen_ > kWarmupSteps;
+std::string StepProfiler::finish() {
+  if (recording_) return save();
+  if (options_.path.empty() || steps_seen_ > kWarmupSteps) return "";
+  return "no trace: the run ended before its third step";
 }
 
-void StepProfiler::save() {
+std::string StepProfiler::save() {
   recording_ = false;
   const std::string unfinished = partial(options_.path);
   profiler::disableProfiler()->save(unfinished);
   if (!is_whole(unfinished)) {
     std::error_code ignored;
     fs::remove(unfinished, ignored);
-    throw io_error(options_.path, "the trace cannot be written", ENOSPC);
+    return "no trace: " + options_.path + " cannot be written";
   }
-  fs::rename(unfinished, options_.path);
+  std::error_code problem;
+  fs::rename(unfinished, options_.path, problem);
+  if (problem) return "no trace: " + options_.path + ": " + problem.message();
+  return "";
 }
 
 }  // namespace lra::training

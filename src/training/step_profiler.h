@@ -24,22 +24,22 @@ struct ProfileOptions {
 
 class StepProfiler {
  public:
-  // Throws lra::Error for a path whose folder cannot be written.
+  // Throws lra::Error for a path that is a folder or whose folder cannot be written.
   explicit StepProfiler(ProfileOptions options);
   // A trace that is still being recorded is dropped.
   ~StepProfiler();
   StepProfiler(const StepProfiler&) = delete;
   StepProfiler& operator=(const StepProfiler&) = delete;
 
-  // To be called between any two steps; starts and ends the recording. Throws lra::Error (74) when
-  // the file cannot be written.
-  void next_step();
-  // Writes what there is of a run that ends before enough steps were made. False when a trace was
-  // wanted and there is nothing to write.
-  bool finish();
+  // To be called between any two steps; starts and ends the recording. Empty, or why there is no
+  // trace: a file that cannot be written ends no run.
+  std::string next_step();
+  // Writes what there is of a run that ends before enough steps were made. Empty, or why a trace
+  // that was wanted is missing.
+  std::string finish();
 
  private:
-  void save();
+  std::string save();
 
   const ProfileOptions options_;
   int64_t steps_seen_ = 0;

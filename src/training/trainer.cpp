@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "base/clock.h"
 #include "base/resources.h"
@@ -14,7 +15,11 @@ namespace lra::training {
 // A run that was stopped after its time was over is over as well.
 bool Trainer::is_over() {
   if (progress_.step == config_.train.steps) return true;
-  const std::string why = early_end(config_.train, progress_, agreement_.seconds());
+  double seconds = agreement_.seconds();
+  if (const int64_t end = options_.time_ends_after; end > 0) {
+    seconds = progress_.step < end ? 0 : std::numeric_limits<double>::infinity();
+  }
+  const std::string why = early_end(config_.train, progress_, seconds);
   if (why.empty()) return false;
   record_.ended_by = why;
   return true;
@@ -50,10 +55,10 @@ RunRecord Trainer::run() {
 RunRecord Trainer::train_and_test(bool& has_last_weights) {
   Progress bar({.description = config_.task + " " + config_.model,
                 .total = config_.train.steps,
+                .initial = progress_.step,
                 .unit = "step",
                 .quiet = options_.quiet});
   for (const std::string& warning : schedule_warnings(config_.train)) bar.message(warning);
-  bar.update(progress_.step);
   const Trained trained = train(bar);
   if (!trained.failure.empty()) return finish(RunStatus::kDiverged, trained.failure);
   if (!trained.complete) {
@@ -105,7 +110,7 @@ Trainer::Trained Trainer::train(Progress& bar) {
 }
 
 std::string Trainer::train_step(Progress& bar) {
-  profiler_.next_step();
+  if (const std::string note = profiler_.next_step(); !note.empty()) bar.message(note);
   RECORD_USER_SCOPE("training step");
   const Stopwatch watch;
   Health& health = progress_.health;
@@ -147,7 +152,7 @@ bool Trainer::recover(const std::string& fault, bool updated, Progress& bar) {
       bar.message(fault + ": its update is left out");
       return true;
     case Remedy::kRollBack: {
-      const int64_t to = roll_back();
+      const int64_t to = roll_back(bar);
       log_.bad_step(progress_.step + 1, "roll_back", fault);
       bar.message(fault + ": back to the weights of step " + std::to_string(to) +
                   ", on with the step after it");
@@ -157,19 +162,75 @@ bool Trainer::recover(const std::string& fault, bool updated, Progress& bar) {
   return false;
 }
 
-int64_t Trainer::roll_back() {
-  const int64_t to = last_scheduled_checkpoint(config_.train, progress_.step);
+int64_t Trainer::roll_back(Progress& bar) {
+  const auto scheduled = [&](int64_t step) {
+    return last_scheduled_checkpoint(config_.train, step);
+  };
+  std::vector<int64_t> steps;
+  for (int64_t step = scheduled(progress_.step); step > 0; step = scheduled(step - 1)) {
+    if (steps.empty() || checkpoints_.has(step)) steps.push_back(step);
+  }
+  steps.push_back(0);
   int64_t updates = 0;  // in what is gone back to; steps may be undone that had undone others
-  if (to > 0) {
-    updates = to - checkpoints_.load(to, parameters_).health.undone;
-  } else {
+  const auto load = [&](int64_t step) {
+    if (step > 0) {
+      updates = step - checkpoints_.load(step, parameters_).health.undone;
+      return;
+    }
     const FlatParameters fresh(config_.make_model(shape_).parameter_list());
     parameters_.values.copy_(fresh.values);
     parameters_.m.zero_();
     parameters_.v.zero_();
-  }
+  };
+  const int64_t to = load_readable(steps, load, bar);
   progress_.health.undone = progress_.step + 1 - updates;
   return to;
+}
+
+int64_t Trainer::load_best(Progress& bar) {
+  std::vector<Evaluation> best_first = record_.val_curve;
+  std::stable_sort(best_first.begin(), best_first.end(),
+                   [](const auto& a, const auto& b) { return a.accuracy > b.accuracy; });
+  std::vector<int64_t> steps = {progress_.best_step};
+  for (const Evaluation& evaluation : best_first) {
+    if (steps.back() == progress_.step) break;  // these weights are in memory
+    const bool is_other = evaluation.step != progress_.best_step;
+    if (is_other && (evaluation.step == progress_.step || checkpoints_.has(evaluation.step))) {
+      steps.push_back(evaluation.step);
+    }
+  }
+  const auto load = [&](int64_t step) {
+    if (step != progress_.step) checkpoints_.load_weights_of(step, parameters_);
+  };
+  const int64_t found = load_readable(steps, load, bar);
+  if (found != progress_.best_step) record_.checkpoint = "best readable";
+  return found;
+}
+
+int64_t Trainer::load_readable(const std::vector<int64_t>& steps,
+                               const std::function<void(int64_t)>& load, Progress& bar) {
+  double found = 0;
+  ranks_.on_first([&] {
+    for (const int64_t step : steps) {
+      try {
+        load(step);
+        found = static_cast<double>(step);
+        return;
+      } catch (const Error& error) {
+        if (error.code() == ExitCode::kIoError || step == steps.back()) throw;
+        const std::string warning =
+            std::string("damaged checkpoint, one of another step is taken: ") + error.what();
+        bar.message(warning);
+        if (!record_.warnings) record_.warnings.emplace();
+        record_.warnings->push_back(warning);
+      }
+    }
+  });
+  ranks_.sum({&found, 1});
+  const auto step = static_cast<int64_t>(found);
+  if (!ranks_.is_first()) load(step);
+  ranks_.barrier();  // the first may remove a checkpoint only when all have read it
+  return step;
 }
 
 void Trainer::log_step(Progress& bar, double gradient_norm) {
@@ -233,14 +294,13 @@ Trainer::Outcome Trainer::test(Progress& bar) {
     record_.test = last;  // the same weights on the same examples
     return Outcome::kDone;
   }
-  ranks_.barrier();  // the first rank may still be saving the best
-  if (!last_weights) checkpoints_.load_best(progress_, parameters_);
+  const int64_t tested = last_weights ? progress_.step : load_best(bar);
   auto result = evaluate(
       model_, split, shape_, config_.train.eval_batch_size, config_.train.test_examples,
       [&](int64_t count) { bar.update(count); }, ranks_);
   if (result.stopped) return Outcome::kStopped;
   if (!std::isfinite(result.summary.loss)) return Outcome::kDiverged;
-  result.summary.step = last_weights ? progress_.step : progress_.best_step;
+  result.summary.step = tested;
   record_.test = result.summary;
   return Outcome::kDone;
 }
@@ -298,17 +358,13 @@ RunRecord Trainer::finish(RunStatus status, const std::string& failure) {
     }
   }
   record_.provenance.finished_utc = utc_now();
+  // Before the record: nothing is added to a run that is done. A run that is killed in between is
+  // tested once more, and its log begins without this line then.
+  if (status == RunStatus::kDone) log_.evaluation("test", *record_.test);
   log_.sync();
   write_running_record();
-  if (status == RunStatus::kDone) {
-    // Not before: a run that is killed here is tested, and would log it, once more.
-    log_.evaluation("test", *record_.test);
-    log_.sync();
-  }
   log_.ended(status, progress_.step);
-  if (!profiler_.finish()) {
-    Progress({.quiet = options_.quiet}).message("no trace: the run ended before its third step");
-  }
+  if (const std::string note = profiler_.finish(); !note.empty()) say(note);
   return record_;
 }
 

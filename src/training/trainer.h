@@ -1,8 +1,10 @@
 // One run from its settings to its record: train, validate, save, test.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "base/progress.h"
 #include "base/run_record.h"
@@ -26,6 +28,9 @@ struct TrainOptions {
   bool resume = false;
   bool quiet = false;
   Provenance provenance;
+  // The step after which train.max_seconds count as over, whatever the clock says: where a run that
+  // is made again has ended. 0: the clock decides.
+  int64_t time_ends_after = 0;
   // What is written besides, on request; nothing of it changes the run.
   int64_t histogram_every = 0;  // steps between histograms for TensorBoard; 0: none
   bool mlperf_log = false;      // mllog.txt
@@ -37,7 +42,8 @@ class Trainer {
   // Prepares data, model and, on resume, the state of the newest checkpoint that can be read; a run
   // that has none yet begins again. Throws lra::Error for a split without examples, for a run that
   // does not fit into memory (train.memory_check), and on resume when data or task changed since
-  // the run began, or when no checkpoint can be read; for a batch that the ranks cannot share.
+  // the run began, or when no checkpoint can be read; for a batch that the ranks cannot share,
+  // and when they have other settings, data, programs or kernels than each other.
   // Every rank makes a trainer with the same arguments; the first alone writes and speaks.
   Trainer(RunConfig config, RunFolder folder, TrainOptions options, Ranks& ranks = one_rank());
 
@@ -63,8 +69,15 @@ class Trainer {
   std::string train_step(Progress& bar);
   // Does what the policy says about a bad step; false when it says stop.
   bool recover(const std::string& fault, bool updated, Progress& bar);
-  // Weights and moments of the last scheduled checkpoint, or those of the beginning; its step.
-  int64_t roll_back();
+  // Weights and moments of the last scheduled checkpoint that can be read, or those of the
+  // beginning; its step.
+  int64_t roll_back(Progress& bar);
+  // The weights with the best validation whose checkpoint can be read; their step.
+  int64_t load_best(Progress& bar);
+  // Calls load(step) on all ranks with the first of `steps` whose checkpoint is not damaged, and
+  // returns it; each damaged one becomes a warning of the record. The last of `steps` has to load.
+  int64_t load_readable(const std::vector<int64_t>& steps, const std::function<void(int64_t)>& load,
+                        Progress& bar);
   void log_step(Progress& bar, double gradient_norm);
   enum class Outcome { kDone, kStopped, kDiverged };
   Outcome validate(Progress& bar);

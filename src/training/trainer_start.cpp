@@ -44,6 +44,27 @@ void refuse_unequal_shares(const TrainConfig& config, const Ranks& ranks) {
                .advice = "change train.batch_size or train.accumulate, or start another number"});
 }
 
+// Each rank has read its own arguments, files and machine.
+void refuse_different_runs(const RunRecord& record, Ranks& ranks) {
+  const Provenance& p = record.provenance;
+  std::string kernels;
+  for (const auto& [op, implementation] : p.kernels) kernels += op + "=" + implementation + " ";
+  const std::string program = p.lra_version + " " + p.git_revision + " " + p.git_dirty + " " +
+                              p.compiler + " " + p.torch_version;
+  const auto refuse_others = [&](const std::string& what, const std::string& own,
+                                 const std::string& advice) {
+    if (ranks.all_equal(own)) return;
+    throw Error({.where = ranks.name(),
+                 .what = "the ranks have different " + what + "; here: " + own,
+                 .expected = "the same on all",
+                 .advice = advice});
+  };
+  refuse_others("settings", record.config_hash, "start all with the same arguments");
+  refuse_others("data", record.data_hash, "give all the same data");
+  refuse_others("programs", program, "start the same program on all machines");
+  refuse_others("kernels", kernels, "use machines with the same processor, or LRA_KERNELS=ref");
+}
+
 TrainOptions of_rank(TrainOptions options, const Ranks& ranks) {
   if (ranks.count() > 1) options.provenance.ranks = ranks.count();
   if (ranks.is_first()) return options;
@@ -74,6 +95,7 @@ Trainer::Trainer(RunConfig config, RunFolder folder, TrainOptions options, Ranks
       started_(monotonic_seconds()) {
   refuse_empty_splits(*task_, dataset_);
   refuse_unequal_shares(config_.train, ranks_);
+  refuse_different_runs(record_, ranks_);
   config_.train = with_steps(config_.train, record_.planned_steps);
   // Before anything is written: a run that is refused leaves nothing behind.
   if (config_.train.memory_check != "off") ranks_.on_first([&] { check_memory(); });
@@ -155,6 +177,7 @@ void Trainer::resume() {
     if (evaluation.step <= progress_.last_eval_step) record_.val_curve.push_back(evaluation);
   }
   if (found) {
+    record_.warnings = before.warnings;
     record_.train_seconds = before.train_seconds;
     earlier_seconds_ = before.total_seconds;
     record_.peak_resident_bytes = std::max(record_.peak_resident_bytes, before.peak_resident_bytes);

@@ -129,6 +129,19 @@ TEST_F(TinyTraining, GoesOnFromTheCheckpointBeforeADamagedOne) {
   expect_same_end(whole, "whole", resume(config, "damaged"), "damaged");
 }
 
+TEST_F(TinyTraining, IsTestedOnceMoreWhenItDiedBeforeItsRecordSaidDone) {
+  const RunConfig config = kept_run();
+  RunRecord whole = run(config, "whole");
+  fs::copy(folder("whole").path, folder("died").path,
+           fs::copy_options::recursive | fs::copy_options::copy_symlinks);
+  RunRecord before = whole;
+  before.status = RunStatus::kRunning;
+  write_record(before, folder("died").record());
+  expect_same_end(whole, "whole", resume(config, "died"), "died");
+  std::vector<double> losses, whole_losses;
+  EXPECT_EQ(metric_lines("died", &losses), metric_lines("whole", &whole_losses));
+}
+
 TEST_F(TinyTraining, StoppedExactlyAtAValidationGoesOnBitForBit) {
   const RunConfig config = kept_run();
   const RunRecord whole = run(config, "whole");
@@ -317,6 +330,27 @@ TEST_F(TinyTraining, TestsTheBestWeightsWhenAskedTo) {
   const auto expected = evaluate(model, dataset.split("test"), task->shape(), 16, 0, {});
   EXPECT_EQ(record.test->loss, expected.summary.loss);
   EXPECT_EQ(record.test->accuracy, expected.summary.accuracy);
+
+  // The best weights are damaged: the best of the others are tested, and the record says so.
+  fs::resize_file(step_folder(name, record.best_val->step) + "/model.safetensors", 1000);
+  const RunRecord other = resume(config, name);
+  EXPECT_EQ(other.status, RunStatus::kDone);
+  EXPECT_EQ(other.checkpoint, "best readable");
+  ASSERT_TRUE(other.warnings.has_value());
+  ASSERT_EQ(other.warnings->size(), 1u);
+  EXPECT_THAT(other.warnings->front(),
+              AllOf(HasSubstr("damaged checkpoint"),
+                    HasSubstr("step_" + std::to_string(record.best_val->step) + "/")));
+  EXPECT_NE(other.test->step, record.best_val->step);
+  const auto of_tested =
+      std::find_if(record.val_curve.begin(), record.val_curve.end(),
+                   [&](const Evaluation& e) { return e.step == other.test->step; });
+  ASSERT_NE(of_tested, record.val_curve.end());
+  for (const Evaluation& e : record.val_curve) {
+    if (e.step == record.best_val->step) continue;
+    EXPECT_LE(e.accuracy, of_tested->accuracy);
+  }
+  EXPECT_FALSE(record.warnings.has_value());
 }
 
 }  // namespace

@@ -102,6 +102,11 @@ for key in ("fingerprint", "tokens", "examples", "steps", "config_hash"):
 PYTHON
 }
 
+free_port() {
+  "$LRA_PYTHON" -c '
+import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'
+}
+
 make_listops data/listops 400 50 50
 export LRA_DATA=data
 expect_code 0 lra train listops transformer --out alone-4 "${settings[@]}" --set train.accumulate=4
@@ -130,6 +135,31 @@ launch 2 train listops transformer --data fresh --out fresh-run "${settings[@]}"
   --set task.num_train=200 --set task.num_val=20 --set task.num_test=20 --set train.steps=2
 expect_codes 0 0
 passed "two ranks without data make it once"
+
+# Two ranks with settings of their own.
+expect_different() {
+  local text=$1 rank
+  shift
+  for rank in 0 1; do
+    env RANK=$rank WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT="$port" "$LRA_PROGRAM" train listops \
+      transformer --out different "${settings[@]}" "${!1}" >"out.$rank" 2>"err.$rank" &
+    tasks[rank]=$!
+    shift
+  done
+  for rank in 0 1; do
+    local code=0
+    wait "${tasks[rank]}" || code=$?
+    [[ $code == 2 && $(wc -l <"err.$rank") == 1 ]] && grep -q "$text" "err.$rank" ||
+      fail "$text, rank $rank: $code, $(cat "err.$rank")"
+  done
+  [[ ! -e different ]] || fail "ranks that differ left a folder"
+}
+lra data make listops --train 399 --val 50 --test 50 --out other/listops --threads 1 --quiet >/dev/null
+here=--data=data there=--data=other slow=--set=train.learning_rate=0.001 fast=--set=train.learning_rate=0.01
+port=$(free_port)
+expect_different "rank [01] of 2: the ranks have different data" here there
+expect_different "rank [01] of 2: the ranks have different settings" slow fast
+passed "ranks with other data or settings: one line each, exit code 2, no folder"
 
 launch 2 train listops transformer --out killed "${settings[@]}" --rank-timeout 60
 wait_for_step killed 6
@@ -203,16 +233,29 @@ expect_code 2 env RANK=0 WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=1 "$LRA_
   fail "a suite under torchrun: $(cat err)"
 passed "bad variables and a batch that cannot be shared: one line, exit code 2"
 
-port=$("$LRA_PYTHON" -c '
-import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
+port=$(free_port)
 expect_code 74 env RANK=0 WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT="$port" "$LRA_PROGRAM" \
   train listops transformer --out lonely "${settings[@]}" --rank-timeout 2
-grep -q "rank 0 of 2: did not come within 2 s: rank 1" err || fail "unclear: $(cat err)"
+[[ $(wc -l <err) == 1 ]] && grep -q "rank 0 of 2: did not come within 2 s: rank 1" err ||
+  fail "unclear: $(cat err)"
 expect_code 74 env RANK=1 WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT="$port" "$LRA_PROGRAM" \
   train listops transformer --out lonely "${settings[@]}" --rank-timeout 2
-grep -q "rank 1 of 2: cannot reach rank 0 at 127.0.0.1 port $port within 2 s" err || fail "unclear: $(cat err)"
+[[ $(wc -l <err) == 1 ]] &&
+  grep -q "rank 1 of 2: cannot reach rank 0 at 127.0.0.1 port $port within 2 s" err ||
+  fail "unclear: $(cat err)"
 [[ ! -e lonely ]] || fail "a run that did not begin left a folder"
 passed "a rank that does not come: said after --rank-timeout"
+
+env RANK=1 WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT="$port" "$LRA_PROGRAM" \
+  train listops transformer --out lonely "${settings[@]}" 2>err &
+lonely=$!
+sleep 3  # longer than it takes to begin to wait; a signal before that ends it too
+kill -TERM "$lonely"
+began=$SECONDS code=0
+wait "$lonely" || code=$?
+[[ $code == 3 && $((SECONDS - began)) -lt 60 && $(wc -l <err) == 1 ]] ||
+  fail "SIGTERM while rank 0 is absent: $code after $((SECONDS - began)) s, $(cat err)"
+passed "a rank that waits for rank 0 can be stopped"
 
 port=$((port + 1))
 for rank in 0 1; do
@@ -230,6 +273,28 @@ kill -KILL "${tasks[1]}"
 [[ $code == 74 ]] && grep -q "rank 0 of 2: rank 1 did not answer within 3 s after step" err.0 ||
   fail "a rank that hangs: $code, $(cat err.0)"
 passed "a rank that hangs: said after --rank-timeout"
+
+# The first attempt loses a rank; torchrun starts both again with the same command.
+cat >once.sh <<'SCRIPT'
+#!/usr/bin/env bash
+if [[ $RANK == 0 || $TORCHELASTIC_RESTART_COUNT != 0 ]]; then exec "$LRA_PROGRAM" "$@"; fi
+"$LRA_PROGRAM" "$@" &
+until [[ -e restarted/checkpoints/step_8 ]]; do
+  kill -0 $! 2>/dev/null || exit 1
+  sleep 0.02
+done
+kill -KILL $!
+wait $!
+SCRIPT
+chmod +x once.sh
+expect_code 0 "$torchrun" --no-python --standalone --nproc-per-node 2 --max-restarts 1 ./once.sh \
+  train listops transformer --out restarted "${settings[@]}" --rank-timeout 60
+same_weights two restarted
+expect_code 0 lra train listops transformer --out alone-2 "${settings[@]}" --set train.accumulate=2 --go-on
+grep -q "done after $steps of $steps steps" out || fail "a run that is done is not shown: $(cat out)"
+expect_code 2 lra train listops transformer --out alone-2 "${settings[@]}" --go-on
+[[ $(wc -l <err) == 1 ]] && grep -q "alone-2: a run with other settings" err || fail "unclear: $(cat err)"
+passed "torchrun starts the ranks again: the run goes on to the same bits; other settings are refused"
 
 # As two tasks of a step of srun see it.
 slurm=(SLURM_JOB_ID=$((RANDOM + 1)) SLURM_STEP_ID=0 SLURM_NTASKS=2 SLURM_NNODES=1 SLURM_NODELIST=here)
