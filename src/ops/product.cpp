@@ -7,6 +7,10 @@
 #include "ops/dispatch.h"
 #include "ops/precision.h"
 
+// MKL's, where that is the library's BLAS: threads for the calls of this thread, 0 for as many as
+// elsewhere; returns what was set before.
+extern "C" [[gnu::weak]] int MKL_Set_Num_Threads_Local(int count);
+
 namespace lra::ops {
 namespace {
 
@@ -102,6 +106,21 @@ bool use_outer_products(const Tensor& a_rows, const Tensor& b) {
              kernels::Isa::kRef;
 }
 
+// Products of this thread alone. Told nothing, MKL cuts sums for as many threads as there are, on
+// Intel processors even inside a parallel region, where it then takes one.
+class OneBlasThread {
+ public:
+  OneBlasThread() : before_(MKL_Set_Num_Threads_Local ? MKL_Set_Num_Threads_Local(1) : 0) {}
+  ~OneBlasThread() {
+    if (MKL_Set_Num_Threads_Local) MKL_Set_Num_Threads_Local(before_);
+  }
+  OneBlasThread(const OneBlasThread&) = delete;
+  OneBlasThread& operator=(const OneBlasThread&) = delete;
+
+ private:
+  int before_;
+};
+
 // The library's products of one thread each, on whole matrices or on runs of rows.
 Tensor library_product(const Tensor& a, const Tensor& b) {
   auto shape = a.sizes().vec();
@@ -116,11 +135,11 @@ Tensor library_product(const Tensor& a, const Tensor& b) {
     return t.as_strided({t.size(-2), t.size(-1)}, {t.stride(-2), t.stride(-1)},
                         t.storage_offset() + offset_of(t, item));
   };
-  // One part alone would not be in a parallel region, and the library would take all threads for
-  // it.
+  // One part alone would not be in a parallel region, and oneDNN would take all threads for it.
   parallel_for_each(std::max<int64_t>(2, items * parts), [&](int64_t index) {
     if (index >= items * parts) return;
     const at::AutoDispatchBelowADInplaceOrView guard;
+    const OneBlasThread one_thread;
     const int64_t item = index / parts, first = index % parts * part;
     const int64_t count = std::min(part, rows - first);
     Tensor to = matrix(out, item).narrow(0, first, count);
