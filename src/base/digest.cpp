@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cerrno>
+#include <cstdint>
 #include <cstdio>
 #include <memory>
 
@@ -24,15 +25,21 @@ class Digester {
     LRA_CHECK_EQ(EVP_DigestUpdate(context_.get(), data, size), 1);
   }
 
-  std::string hex() {
-    std::array<unsigned char, EVP_MAX_MD_SIZE> bytes{};
+  std::string bytes() {
+    std::array<char, EVP_MAX_MD_SIZE> bytes{};
     unsigned size = 0;
-    LRA_CHECK_EQ(EVP_DigestFinal_ex(context_.get(), bytes.data(), &size), 1);
+    LRA_CHECK_EQ(
+        EVP_DigestFinal_ex(context_.get(), reinterpret_cast<unsigned char*>(bytes.data()), &size),
+        1);
+    return {bytes.data(), size};
+  }
+
+  std::string hex() {
     std::string text;
-    for (unsigned n = 0; n < size; ++n) {
+    for (const char byte : bytes()) {
       constexpr std::string_view kDigits = "0123456789abcdef";
-      text += kDigits[bytes[n] >> 4];
-      text += kDigits[bytes[n] & 15];
+      text += kDigits[static_cast<uint8_t>(byte) >> 4];
+      text += kDigits[static_cast<uint8_t>(byte) & 15];
     }
     return text;
   }
@@ -45,6 +52,12 @@ class Digester {
 };
 
 }  // namespace
+
+std::string digest_bytes(DigestKind kind, std::string_view data) {
+  Digester digester(kind);
+  digester.append(data.data(), data.size());
+  return digester.bytes();
+}
 
 std::string digest(DigestKind kind, std::string_view data) {
   Digester digester(kind);

@@ -9,6 +9,8 @@ namespace lra {
 
 enum class DigestKind { kMd5, kSha256 };
 
+// The bytes themselves: 16 of MD5, 32 of SHA-256.
+std::string digest_bytes(DigestKind kind, std::string_view data);
 // Lower-case hex digits.
 std::string digest(DigestKind kind, std::string_view data);
 // Throws lra::Error when the file cannot be read.

@@ -1,15 +1,10 @@
 // Content-Security-Policy names the scripts and styles a page may use by their SHA-256.
 #pragma once
 
-#include <array>
-#include <cstdint>
 #include <string>
 #include <string_view>
 
 namespace lra::report {
-
-// SHA-256 (FIPS 180-4).
-std::array<uint8_t, 32> sha256(std::string_view data);
 
 // Of at most 1 GB.
 std::string base64(std::string_view bytes);
