@@ -1,5 +1,6 @@
 #include "base/analysis_record.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 
@@ -81,7 +82,6 @@ void fields(auto& f, RolloutExample& e) {
 
 void fields(auto& f, RolloutResult& r) { f("examples", r.examples); }
 
-// The schema goes first and is read apart: nothing else is known of a record before it.
 void fields(auto& f, AnalysisRecord& r) {
   f("kind", r.kind);
   f("task", r.task);
@@ -109,18 +109,11 @@ namespace {
 
 constexpr JsonLimits kLimits = {.max_bytes = 16 << 20, .max_depth = 16, .max_keys = 1000};
 
-// Looks for numbers that no analysis can have: a record edited by hand, or not one of ours.
-class Inspection {
+class AnalysisInspection : public Inspection {
  public:
-  explicit Inspection(const std::string& name) : name_(name) {}
+  using Inspection::Inspection;
+  using Inspection::share;
 
-  void require(bool possible, const std::string& what, const std::string& expected) const {
-    if (possible) return;
-    throw Error({.where = name_, .what = what, .expected = expected, .advice = ""});
-  }
-  void share(double value, const std::string& what) const {
-    require(value >= 0 && value <= 1, what + " is " + std::to_string(value), "0 to 1");
-  }
   void share(const std::optional<double>& value, const std::string& what) const {
     if (value) share(*value, what);
   }
@@ -195,13 +188,10 @@ class Inspection {
     if (result) look_at(*result);
     return result.has_value();
   }
-
- private:
-  const std::string& name_;
 };
 
 void refuse_impossible(const AnalysisRecord& r, const std::string& name) {
-  const Inspection inspection(name);
+  const AnalysisInspection inspection(name);
   const std::array found = {
       inspection.part(r, "span", r.span), inspection.part(r, "generalization", r.generalization),
       inspection.part(r, "convergence", r.convergence), inspection.part(r, "rollout", r.rollout),
@@ -214,32 +204,21 @@ void refuse_impossible(const AnalysisRecord& r, const std::string& name) {
 
 }  // namespace
 
-Json to_json_object(const AnalysisRecord& record) {
-  RecordWriter writer;
-  AnalysisRecord copy = record;
-  writer("schema", copy.schema);
-  fields(writer, copy);
-  return writer.take();
+const Threshold* ConvergenceResult::at(double accuracy) const {
+  const auto found = std::find_if(thresholds.begin(), thresholds.end(), [&](const Threshold& t) {
+    return std::abs(t.accuracy - accuracy) < 1e-9;
+  });
+  return found == thresholds.end() ? nullptr : &*found;
 }
+
+Json to_json_object(const AnalysisRecord& record) { return file_to_json(record); }
 
 std::string to_json(const AnalysisRecord& record) {
   return json_text(to_json_object(record), 2) + "\n";
 }
 
 AnalysisRecord parse_analysis(const std::string& text, const std::string& name) {
-  const Json json = parse_json(text, name, kLimits);
-  JsonFields in(json, name);
-  AnalysisRecord record;
-  const auto schema = in.get<int64_t>("schema");
-  if (schema != kAnalysisSchema) {
-    throw Error({.where = name,
-                 .what = "an analysis of schema " + std::to_string(schema),
-                 .expected = "schema " + std::to_string(kAnalysisSchema),
-                 .advice = "read it with the version of lra that wrote it"});
-  }
-  RecordReader reader(in);
-  fields(reader, record);
-  in.finish();
+  auto record = parse_record_file<AnalysisRecord>(text, name, kLimits, "an analysis");
   refuse_impossible(record, name);
   return record;
 }

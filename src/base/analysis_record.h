@@ -54,6 +54,9 @@ struct ConvergenceResult {
   std::vector<Threshold> thresholds;
   std::optional<Evaluation> best = {};
   int64_t last_step = 0;  // of the curve
+
+  // Null for an accuracy that is none of the thresholds.
+  const Threshold* at(double accuracy) const;
 };
 
 // Cosine similarities. Pictures are names of files beside the record.

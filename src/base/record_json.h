@@ -187,4 +187,53 @@ class RecordReader {
   JsonFields& in_;
 };
 
+// A whole file of records of one kind: the schema goes first, and nothing else is known of a record
+// before it was read. `Record` has a member `schema`, whose default is this version's.
+template <typename Record>
+Json file_to_json(Record record) {
+  RecordWriter writer;
+  writer("schema", record.schema);
+  fields(writer, record);
+  return writer.take();
+}
+
+// `what` is such a record in words, "a run record". Throws lra::Error as the reader does, and for
+// another schema.
+template <typename Record>
+Record parse_record_file(const std::string& text, const std::string& name, const JsonLimits& limits,
+                         const std::string& what) {
+  const Json json = parse_json(text, name, limits);
+  JsonFields in(json, name);
+  Record record;
+  const auto schema = in.get<int64_t>("schema");
+  if (schema != record.schema) {
+    throw Error({.where = name,
+                 .what = what + " of schema " + std::to_string(schema),
+                 .expected = "schema " + std::to_string(record.schema),
+                 .advice = "read it with the version of lra that wrote it"});
+  }
+  RecordReader reader(in);
+  fields(reader, record);
+  in.finish();
+  return record;
+}
+
+// Looks for numbers that no record can have: one edited by hand, or not one of ours.
+class Inspection {
+ public:
+  // `name` is the record in messages, and outlives this.
+  explicit Inspection(const std::string& name) : name_(name) {}
+
+  void require(bool possible, const std::string& what, const std::string& expected) const {
+    if (possible) return;
+    throw Error({.where = name_, .what = what, .expected = expected, .advice = ""});
+  }
+  void share(double value, const std::string& what) const {
+    require(value >= 0 && value <= 1, what + " is " + std::to_string(value), "0 to 1");
+  }
+
+ private:
+  const std::string& name_;
+};
+
 }  // namespace lra

@@ -106,51 +106,29 @@ Measurement parse_measurement(const std::string& text, const std::string& name) 
   return measurement;
 }
 
-std::string to_json(const RunRecord& record) {
-  RecordWriter writer;
-  RunRecord copy = record;
-  writer("schema", copy.schema);
-  fields(writer, copy);
-  return json_text(writer.take(), 2) + "\n";
-}
+std::string to_json(const RunRecord& record) { return json_text(file_to_json(record), 2) + "\n"; }
 
 namespace {
 
 // Numbers that no run can have: a record edited by hand, or not one of ours.
 void refuse_impossible(const RunRecord& record, const std::string& name) {
-  const auto require = [&](bool possible, const std::string& what, const std::string& expected) {
-    if (possible) return;
-    throw Error({.where = name, .what = what, .expected = expected, .advice = ""});
-  };
-  const auto share = [&](double value, const std::string& what) {
-    require(value >= 0 && value <= 1, what + " is " + std::to_string(value), "0 to 1");
-  };
+  const Inspection inspection(name);
   for (const auto* e : {&record.train, &record.val, &record.test, &record.best_val}) {
-    if (*e) share((*e)->accuracy, "an accuracy");
+    if (*e) inspection.share((*e)->accuracy, "an accuracy");
   }
-  for (const Evaluation& e : record.val_curve) share(e.accuracy, "an accuracy");
-  for (const auto& [baseline, accuracy] : record.baselines) share(accuracy, "the " + baseline);
-  require(record.train_seconds >= 0 && record.total_seconds >= 0, "a negative time", "seconds");
-  require(record.kind == "train" || record.kind == "bench", "kind '" + record.kind + "'",
-          "train or bench");
+  for (const Evaluation& e : record.val_curve) inspection.share(e.accuracy, "an accuracy");
+  for (const auto& [baseline, accuracy] : record.baselines)
+    inspection.share(accuracy, "the " + baseline);
+  inspection.require(record.train_seconds >= 0 && record.total_seconds >= 0, "a negative time",
+                     "seconds");
+  inspection.require(record.kind == "train" || record.kind == "bench", "kind '" + record.kind + "'",
+                     "train or bench");
 }
 
 }  // namespace
 
 RunRecord parse_record(const std::string& text, const std::string& name) {
-  const Json json = parse_json(text, name, kLimits);
-  JsonFields in(json, name);
-  RunRecord record;
-  const auto schema = in.get<int64_t>("schema");
-  if (schema != kRecordSchema) {
-    throw Error({.where = name,
-                 .what = "a run record of schema " + std::to_string(schema),
-                 .expected = "schema " + std::to_string(kRecordSchema),
-                 .advice = "read it with the version of lra that wrote it"});
-  }
-  RecordReader reader(in);
-  fields(reader, record);
-  in.finish();
+  auto record = parse_record_file<RunRecord>(text, name, kLimits, "a run record");
   refuse_impossible(record, name);
   return record;
 }

@@ -1,7 +1,6 @@
 #include "report/comparison_tables.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "base/text_format.h"
 #include "report/claims.h"
@@ -40,10 +39,8 @@ const SpeedRow* row_at(const SpeedGridLine& line, int64_t length) {
 }
 
 std::string paper_memory_text(std::string_view model, int64_t length) {
-  const PaperTraining* row = paper_training(model);
-  const auto column = std::find(kPaperLengths.begin(), kPaperLengths.end(), length);
-  if (!row || column == kPaperLengths.end()) return "-";
-  return fixed(row->memory_gb[static_cast<size_t>(column - kPaperLengths.begin())], 2) + " GB";
+  const auto gigabytes = paper_memory(model, length);
+  return gigabytes ? fixed(*gigabytes, 2) + " GB" : "-";
 }
 
 Cells efficiency_line(const SpeedGrid& grid, const SpeedGridLine& line) {
@@ -53,7 +50,7 @@ Cells efficiency_line(const SpeedGrid& grid, const SpeedGridLine& line) {
     const SpeedRow* row = row_at(line, length);
     cells.push_back({row ? rate_text(row->measured.steps_per_s) : "-"});
     cells.push_back({row ? ratio_text(row->relative) : "-"});
-    const auto paper = paper_relative_speed(line.model, grid.mode, static_cast<int>(length));
+    const auto paper = paper_relative_speed(line.model, grid.mode, length);
     cells.push_back({ratio_text(paper), Emphasis::kQuiet});
   }
   for (const int64_t length : grid.lengths) {
@@ -71,14 +68,12 @@ const PaperModel* paper_on_image(const AnalysisRecord& record) {
 }
 
 std::string steps_text(const ConvergenceResult& result, double accuracy) {
-  for (const Threshold& threshold : result.thresholds) {
-    if (std::abs(threshold.accuracy - accuracy) > 1e-9) continue;
-    if (!threshold.step) return "not in " + thousands(result.last_step);
-    std::string text = thousands(*threshold.step);
-    if (threshold.seconds) text += " (" + human_duration(*threshold.seconds) + ")";
-    return text;
-  }
-  return "-";
+  const Threshold* threshold = result.at(accuracy);
+  if (!threshold) return "-";
+  if (!threshold->step) return "not in " + thousands(result.last_step);
+  std::string text = thousands(*threshold->step);
+  if (threshold->seconds) text += " (" + human_duration(*threshold->seconds) + ")";
+  return text;
 }
 
 std::string numbers_text(const std::vector<double>& values, int decimals) {
@@ -89,6 +84,27 @@ std::string numbers_text(const std::vector<double>& values, int decimals) {
 
 std::string optional_text(const std::optional<double>& value, int decimals) {
   return value ? fixed(*value, decimals) : "-";
+}
+
+// A table of what one analysis found. Its first columns say of what: task, model, `weights` ("Run"
+// where the analysis reads no weights).
+Table analysis_table(TableKind kind, std::string title, std::string caption,
+                     std::vector<std::string> columns, std::string weights = "Weights") {
+  Table table{.kind = kind,
+              .title = std::move(title),
+              .caption = std::move(caption),
+              .header = {"Task", "Model", std::move(weights)},
+              .rows = {},
+              .num_left = 3,
+              .num_keys = 2};
+  table.header.insert(table.header.end(), columns.begin(), columns.end());
+  return table;
+}
+
+void add_row(Table& table, const AnalysisRecord& record, const Cells& figures) {
+  Cells cells = {{task_of(record)}, {title_of(record)}, {weights_text(record)}};
+  cells.insert(cells.end(), figures.begin(), figures.end());
+  table.rows.push_back(std::move(cells));
 }
 
 }  // namespace
@@ -137,149 +153,114 @@ Table efficiency_table(const SpeedGrid& grid) {
 }
 
 Table generalization_table(const std::vector<Analysis>& analyses) {
-  Table table{.kind = TableKind::kGeneralization,
-              .title = "Table 3: accuracy on the training and on the test set",
-              .caption =
-                  "Percent, each from a pass of its own without dropout; the gap with its "
-                  "standard error. Paper: Image alone; how its training accuracy was "
-                  "measured is not said.",
-              .header = {"Task", "Model", "Weights", "train", "test", "gap", "paper train",
-                         "paper test", "paper gap"},
-              .rows = {},
-              .num_left = 3,
-              .num_keys = 2};
+  Table table = analysis_table(
+      TableKind::kGeneralization, "Table 3: accuracy on the training and on the test set",
+      "Percent, each from a pass of its own without dropout; the gap with its "
+      "standard error. Paper: Image alone; how its training accuracy was "
+      "measured is not said.",
+      {"train", "test", "gap", "paper train", "paper test", "paper gap"});
   for (const AnalysisRecord* record : analyses_of(analyses, "generalization")) {
     const GeneralizationResult& result = *record->generalization;
-    Cells cells = {{task_of(*record)},
-                   {title_of(*record)},
-                   {weights_text(*record)},
-                   {percent_text(result.train.accuracy)},
-                   {percent_text(result.test.accuracy)},
-                   {signed_text(100 * result.gap) + " ± " + percent_text(result.gap_error)}};
     std::optional<double> train, test;
     if (const PaperModel* paper = paper_on_image(*record)) {
       train = paper_generalization(record->model)->train_accuracy;
       test = paper_accuracy(*paper, PaperTask::kImage, PaperVersion::kV0);
     }
-    for (const auto& value : {train, test})
-      cells.push_back({accuracy_text(value), Emphasis::kQuiet});
-    cells.push_back({signed_text(difference(train, test)), Emphasis::kQuiet});
-    table.rows.push_back(std::move(cells));
+    add_row(table, *record,
+            {{percent_text(result.train.accuracy)},
+             {percent_text(result.test.accuracy)},
+             {signed_text(100 * result.gap) + " ± " + percent_text(result.gap_error)},
+             {accuracy_text(train), Emphasis::kQuiet},
+             {accuracy_text(test), Emphasis::kQuiet},
+             {signed_text(difference(train, test)), Emphasis::kQuiet}});
   }
   return table;
 }
 
 Table convergence_table(const std::vector<Analysis>& analyses) {
-  Table table{.kind = TableKind::kConvergence,
-              .title = "Table 5: training steps until a validation accuracy",
-              .caption =
-                  "The first evaluation at or above the accuracy, in parentheses the time "
-                  "in training until it; nothing is interpolated. Paper: Image alone, an "
-                  "evaluation every 175 steps.",
-              .header = {"Task", "Model", "Run", "to 30 %", "to 35 %", "paper 30 %", "paper 35 %",
-                         "steps apart", "best, %"},
-              .rows = {},
-              .num_left = 3,
-              .num_keys = 2};
+  Table table = analysis_table(
+      TableKind::kConvergence, "Table 5: training steps until a validation accuracy",
+      "The first evaluation at or above the accuracy, in parentheses the time "
+      "in training until it; nothing is interpolated. Paper: Image alone, an "
+      "evaluation every 175 steps.",
+      {"to 30 %", "to 35 %", "paper 30 %", "paper 35 %", "steps apart", "best, %"}, "Run");
   for (const AnalysisRecord* record : analyses_of(analyses, "convergence")) {
     const ConvergenceResult& result = *record->convergence;
-    const bool has_paper = paper_on_image(*record) != nullptr;
-    const PaperConvergence* paper = has_paper ? paper_convergence(record->model) : nullptr;
-    table.rows.push_back({{task_of(*record)},
-                          {title_of(*record)},
-                          {weights_text(*record)},
-                          {steps_text(result, 0.30)},
-                          {steps_text(result, 0.35)},
-                          {paper ? thousands(paper->steps_to_30) : "-", Emphasis::kQuiet},
-                          {paper ? thousands(paper->steps_to_35) : "-", Emphasis::kQuiet},
-                          {thousands(result.eval_every)},
-                          {result.best ? percent_text(result.best->accuracy) : "-"}});
+    const PaperConvergence* paper =
+        paper_on_image(*record) ? paper_convergence(record->model) : nullptr;
+    add_row(table, *record,
+            {{steps_text(result, 0.30)},
+             {steps_text(result, 0.35)},
+             {paper ? thousands(paper->steps_to_30) : "-", Emphasis::kQuiet},
+             {paper ? thousands(paper->steps_to_35) : "-", Emphasis::kQuiet},
+             {thousands(result.eval_every)},
+             {result.best ? percent_text(result.best->accuracy) : "-"}});
   }
   return table;
 }
 
 Table span_table(const std::vector<Analysis>& analyses) {
-  Table table{.kind = TableKind::kSpan,
-              .title = "Figure 2: required attention span",
-              .caption =
-                  "Mean distance in tokens between a query and what it attends to, weighted "
-                  "by attention; s is over examples. Uniform: the same with equal weights, "
-                  "about a third of the length; a span near it is diffuse attention and no "
-                  "more. The paper gives no figures.",
-              .header = {"Task", "Model", "Weights", "span", "s", "uniform", "of uniform", "length",
-                         "with CLS", "pixels", "uniform pixels", "by layer", "examples"},
-              .rows = {},
-              .num_left = 3,
-              .num_keys = 2};
+  Table table =
+      analysis_table(TableKind::kSpan, "Figure 2: required attention span",
+                     "Mean distance in tokens between a query and what it attends to, weighted "
+                     "by attention; s is over examples. Uniform: the same with equal weights, "
+                     "about a third of the length; a span near it is diffuse attention and no "
+                     "more. The paper gives no figures.",
+                     {"span", "s", "uniform", "of uniform", "length", "with CLS", "pixels",
+                      "uniform pixels", "by layer", "examples"});
   for (const AnalysisRecord* record : analyses_of(analyses, "span")) {
     const SpanResult& result = *record->span;
     const SpanFigures& tokens = result.tokens;
-    table.rows.push_back({{task_of(*record)},
-                          {title_of(*record)},
-                          {weights_text(*record)},
-                          {fixed(tokens.mean, 1)},
-                          {fixed(tokens.deviation, 1)},
-                          {fixed(tokens.uniform, 1)},
-                          {tokens.uniform > 0 ? ratio_text(tokens.mean / tokens.uniform) : "-"},
-                          {fixed(result.mean_length, 1)},
-                          {result.with_cls ? fixed(result.with_cls->mean, 1) : "-"},
-                          {result.pixels ? fixed(result.pixels->mean, 1) : "-"},
-                          {result.pixels ? fixed(result.pixels->uniform, 1) : "-"},
-                          {numbers_text(tokens.layers, 0)},
-                          {thousands(record->num_examples)}});
+    add_row(table, *record,
+            {{fixed(tokens.mean, 1)},
+             {fixed(tokens.deviation, 1)},
+             {fixed(tokens.uniform, 1)},
+             {tokens.uniform > 0 ? ratio_text(tokens.mean / tokens.uniform) : "-"},
+             {fixed(result.mean_length, 1)},
+             {result.with_cls ? fixed(result.with_cls->mean, 1) : "-"},
+             {result.pixels ? fixed(result.pixels->mean, 1) : "-"},
+             {result.pixels ? fixed(result.pixels->uniform, 1) : "-"},
+             {numbers_text(tokens.layers, 0)},
+             {thousands(record->num_examples)}});
   }
   return table;
 }
 
 Table similarity_table(const std::vector<Analysis>& analyses) {
-  Table table{.kind = TableKind::kSimilarity,
-              .title = "Figure 4: similarity of embeddings",
-              .caption =
-                  "Mean cosine similarity of the embeddings of two grays or two positions "
-                  "by how far they are apart: 1, 2, ... 8. Order: the correlation of "
-                  "similarity and distance of two grays.",
-              .header = {"Task", "Model", "Weights", "order", "grays apart", "down a column",
-                         "along a row", "positions apart"},
-              .rows = {},
-              .num_left = 3,
-              .num_keys = 2};
+  Table table =
+      analysis_table(TableKind::kSimilarity, "Figure 4: similarity of embeddings",
+                     "Mean cosine similarity of the embeddings of two grays or two positions "
+                     "by how far they are apart: 1, 2, ... 8. Order: the correlation of "
+                     "similarity and distance of two grays.",
+                     {"order", "grays apart", "down a column", "along a row", "positions apart"});
   for (const AnalysisRecord* record : analyses_of(analyses, "embeddings")) {
     const EmbeddingsResult& result = *record->embeddings;
-    table.rows.push_back({{task_of(*record)},
-                          {title_of(*record)},
-                          {weights_text(*record)},
-                          {optional_text(result.intensity_correlation, 2)},
-                          {numbers_text(result.by_intensity, 2)},
-                          {numbers_text(result.vertical, 2)},
-                          {numbers_text(result.horizontal, 2)},
-                          {numbers_text(result.by_distance, 2)}});
+    add_row(table, *record,
+            {{optional_text(result.intensity_correlation, 2)},
+             {numbers_text(result.by_intensity, 2)},
+             {numbers_text(result.vertical, 2)},
+             {numbers_text(result.horizontal, 2)},
+             {numbers_text(result.by_distance, 2)}});
   }
   return table;
 }
 
 Table rollout_table(const std::vector<Analysis>& analyses) {
-  Table table{.kind = TableKind::kRollout,
-              .title = "Figure 5: attention rollout",
-              .caption =
-                  "Entropy is over that of equal weights: 1 says nothing is picked out. "
-                  "Bright: the weight on pixels brighter than the mean, beside their share.",
-              .header = {"Task", "Model", "Weights", "example", "label", "predicted", "entropy",
-                         "on CLS", "bright weight", "bright pixels"},
-              .rows = {},
-              .num_left = 3,
-              .num_keys = 2};
+  Table table = analysis_table(
+      TableKind::kRollout, "Figure 5: attention rollout",
+      "Entropy is over that of equal weights: 1 says nothing is picked out. "
+      "Bright: the weight on pixels brighter than the mean, beside their share.",
+      {"example", "label", "predicted", "entropy", "on CLS", "bright weight", "bright pixels"});
   for (const AnalysisRecord* record : analyses_of(analyses, "rollout")) {
     for (const RolloutExample& example : record->rollout->examples) {
-      table.rows.push_back({{task_of(*record)},
-                            {title_of(*record)},
-                            {weights_text(*record)},
-                            {thousands(example.index)},
-                            {std::to_string(example.label)},
-                            {std::to_string(example.prediction)},
-                            {fixed(example.entropy, 3)},
-                            {optional_text(example.cls_weight, 3)},
-                            {optional_text(example.bright_weight, 3)},
-                            {optional_text(example.bright_pixels, 3)}});
+      add_row(table, *record,
+              {{thousands(example.index)},
+               {std::to_string(example.label)},
+               {std::to_string(example.prediction)},
+               {fixed(example.entropy, 3)},
+               {optional_text(example.cls_weight, 3)},
+               {optional_text(example.bright_weight, 3)},
+               {optional_text(example.bright_pixels, 3)}});
     }
   }
   return table;

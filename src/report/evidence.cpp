@@ -131,13 +131,10 @@ Finding gap_figure(const AnalysisRecord& record) {
 }
 
 Finding steps_figure(const AnalysisRecord& record) {
-  if (!record.convergence) return std::nullopt;
-  for (const Threshold& threshold : record.convergence->thresholds) {
-    if (std::abs(threshold.accuracy - 0.35) > 1e-9) continue;
-    return Measured{threshold.step ? static_cast<double>(*threshold.step) : kInfinite,
-                    static_cast<double>(record.convergence->eval_every)};
-  }
-  return std::nullopt;
+  const Threshold* threshold = record.convergence ? record.convergence->at(0.35) : nullptr;
+  if (!threshold) return std::nullopt;
+  return Measured{threshold->step ? static_cast<double>(*threshold->step) : kInfinite,
+                  static_cast<double>(record.convergence->eval_every)};
 }
 
 Finding span_figure(const AnalysisRecord& record) {
@@ -185,13 +182,6 @@ Evidence evidence_of(const ReportInput& input, const Selection& selection) {
       .vertical_lead = [on_image, kYardstick] { return on_image(kYardstick, vertical_figure); }};
 }
 
-std::optional<double> paper_memory(std::string_view model, int64_t length) {
-  const PaperTraining* row = paper_training(model);
-  const auto column = std::find(kPaperLengths.begin(), kPaperLengths.end(), length);
-  if (!row || column == kPaperLengths.end()) return std::nullopt;
-  return row->memory_gb[static_cast<size_t>(column - kPaperLengths.begin())];
-}
-
 Finding paper_gap(std::string_view model) {
   const PaperGeneralization* row = paper_generalization(model);
   if (!row) return std::nullopt;
@@ -209,10 +199,8 @@ Evidence paper_evidence() {
           [](auto model, auto task) {
             return exact(paper_accuracy(*paper_model(model), task, PaperVersion::kV0));
           },
-      .speed =
-          [](auto model, auto mode, auto length) {
-            return exact(paper_relative_speed(model, mode, static_cast<int>(length)));
-          },
+      .speed = [](auto model, auto mode,
+                  auto length) { return exact(paper_relative_speed(model, mode, length)); },
       .memory = [](auto model, auto length) { return exact(paper_memory(model, length)); },
       .gap = [](auto model) { return paper_gap(model); },
       .steps_to_35 = [](auto model) -> Finding {

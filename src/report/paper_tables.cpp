@@ -118,6 +118,13 @@ std::optional<double> relative_speed(std::span<const Row> rows, std::string_view
   return row->steps_per_s[column] / rows.front().steps_per_s[column];
 }
 
+// The column of Tables 2 and 4.
+std::optional<size_t> column_of(int64_t length) {
+  const auto column = std::find(kPaperLengths.begin(), kPaperLengths.end(), length);
+  if (column == kPaperLengths.end()) return std::nullopt;
+  return static_cast<size_t>(column - kPaperLengths.begin());
+}
+
 }  // namespace
 
 std::span<const PaperModel> paper_models() { return kModels; }
@@ -187,13 +194,19 @@ double paper_average(const PaperModel& model, PaperVersion version) {
 }
 
 std::optional<double> paper_relative_speed(std::string_view model, std::string_view mode,
-                                           int length) {
-  const auto column = std::find(kPaperLengths.begin(), kPaperLengths.end(), length);
-  if (column == kPaperLengths.end()) return std::nullopt;
-  const auto index = static_cast<size_t>(column - kPaperLengths.begin());
-  if (mode == "train") return relative_speed(paper_training(), model, index);
-  if (mode == "infer") return relative_speed(paper_inference(), model, index);
+                                           int64_t length) {
+  const auto column = column_of(length);
+  if (!column) return std::nullopt;
+  if (mode == "train") return relative_speed(paper_training(), model, *column);
+  if (mode == "infer") return relative_speed(paper_inference(), model, *column);
   return std::nullopt;
+}
+
+std::optional<double> paper_memory(std::string_view model, int64_t length) {
+  const PaperTraining* row = paper_training(model);
+  const auto column = column_of(length);
+  if (!row || !column) return std::nullopt;
+  return row->memory_gb[*column];
 }
 
 }  // namespace lra::report

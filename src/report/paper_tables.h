@@ -94,7 +94,10 @@ double paper_average(const PaperModel& model, PaperVersion version);
 // Speed relative to the Transformer, computed from the steps per second of Table 2 ("train") or 4
 // ("infer"); nothing for a length, model or mode the paper did not measure.
 std::optional<double> paper_relative_speed(std::string_view model, std::string_view mode,
-                                           int length);
+                                           int64_t length);
+
+// Gigabytes per device of Table 2; nothing for a length or model the paper did not measure.
+std::optional<double> paper_memory(std::string_view model, int64_t length);
 
 // Slips and silences of the paper a reader of the comparison has to know, one sentence or two each.
 std::span<const std::string_view> paper_notes();
