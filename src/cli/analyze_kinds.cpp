@@ -13,7 +13,6 @@
 #include "base/text_format.h"
 #include "cli/analyze.h"
 #include "training/batches.h"
-#include "training/evaluate.h"
 #include "training/loaded_run.h"
 
 namespace lra::cli {
@@ -48,6 +47,14 @@ AnalysisRecord about(const LoadedRun& run, const std::string& kind, const Common
   return record;
 }
 
+// Of `num_examples` examples.
+Progress bar_of(const AnalysisRecord& record, const CommonOptions& common) {
+  return Progress({.description = record.kind,
+                   .total = record.num_examples,
+                   .unit = "ex",
+                   .quiet = common.quiet});
+}
+
 tasks::Dataset data_of(const LoadedRun& run, const CommonOptions& common,
                        const AnalyzeArguments& a) {
   return training::open_run_data(run, {a.data, a.other_data, common.quiet});
@@ -74,8 +81,7 @@ std::optional<AnalysisRecord> analyze_span(const CommonOptions& common, const An
   AnalysisRecord record = about(run, "span", common, a);
   record.split = a.split;
   record.num_examples = static_cast<int64_t>(examples.size());
-  Progress bar(
-      {.description = "span", .total = record.num_examples, .unit = "ex", .quiet = common.quiet});
+  Progress bar = bar_of(record, common);
   record.span = analysis::measure_span(attention, split, run.task->shape(), examples,
                                        [&](int64_t count) { bar.update(count); });
   if (!record.span) return {};
@@ -98,15 +104,8 @@ std::optional<AnalysisRecord> analyze_generalization(const CommonOptions& common
   AnalysisRecord record = about(run, "generalization", common, a);
   record.split = "train and test";
   const auto pass = [&](const std::string& name) -> std::optional<Evaluation> {
-    const tasks::Split split = run.task->split(dataset, name);
-    const int64_t total = a.examples > 0 ? std::min(a.examples, split.size()) : split.size();
-    Progress bar({.description = name, .total = total, .unit = "ex", .quiet = common.quiet});
-    auto result = training::evaluate(run.model, split, run.task->shape(),
-                                     run.stored.config.train.eval_batch_size, a.examples,
-                                     [&](int64_t count) { bar.update(count); });
+    const auto result = training::evaluate_run(run, dataset, name, a.examples, common.quiet);
     if (result.stopped) return {};
-    bar.finish();
-    result.summary.step = run.progress.step;
     return result.summary;
   };
   const auto train = pass("train");
@@ -215,10 +214,7 @@ std::optional<AnalysisRecord> analyze_rollout(const CommonOptions& common,
   record.num_examples = static_cast<int64_t>(indices.size());
   const RolloutOf rollout{run, attention, split, training::RunFolder{folder}.analysis()};
   record.rollout.emplace();
-  Progress bar({.description = "rollout",
-                .total = record.num_examples,
-                .unit = "ex",
-                .quiet = common.quiet});
+  Progress bar = bar_of(record, common);
   for (const int64_t index : indices) {
     if (stop_requested()) return {};
     add_rollouts(rollout, index, *record.rollout);

@@ -1,10 +1,8 @@
 // lra eval: accuracy, loss and confusion matrix of a finished or running run.
 #include <cstdio>
 
-#include "base/progress.h"
 #include "base/text_format.h"
 #include "cli/command.h"
-#include "training/evaluate.h"
 #include "training/loaded_run.h"
 
 namespace lra::cli {
@@ -35,15 +33,8 @@ void print_text(const training::EvaluationResult& result, const EvalArguments& a
 ExitCode eval(const Program& program, const EvalArguments& a) {
   const training::LoadedRun run(a.run, a.checkpoint, training::ModelPrecision::kAsTrained);
   const auto dataset = training::open_run_data(run, {a.data, a.other_data, program.common.quiet});
-  const tasks::Split split = run.task->split(dataset, a.split);
-  Progress bar(
-      {.description = a.split, .total = split.size(), .unit = "ex", .quiet = program.common.quiet});
-  auto result = training::evaluate(run.model, split, run.task->shape(),
-                                   run.stored.config.train.eval_batch_size, 0,
-                                   [&](int64_t count) { bar.update(count); });
+  const auto result = training::evaluate_run(run, dataset, a.split, 0, program.common.quiet);
   if (result.stopped) return ExitCode::kStopped;
-  bar.finish();
-  result.summary.step = run.progress.step;
   if (program.common.json) {
     print_json({{"run", a.run},
                 {"split", a.split},

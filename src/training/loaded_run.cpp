@@ -1,5 +1,6 @@
 #include "training/loaded_run.h"
 
+#include "base/progress.h"
 #include "training/prepare_data.h"
 
 namespace lra::training {
@@ -37,6 +38,19 @@ tasks::Dataset open_run_data(const LoadedRun& run, const RunDataOptions& options
                .what = "is not the data of " + run.folder + ", hash " + dataset.hash(),
                .expected = run.stored.record.data_hash,
                .advice = "name the right folder with --data, or say --other-data"});
+}
+
+EvaluationResult evaluate_run(const LoadedRun& run, const tasks::Dataset& dataset,
+                              const std::string& split, int64_t limit, bool quiet) {
+  const tasks::Split examples = run.task->split(dataset, split);
+  const int64_t total = limit > 0 ? std::min(limit, examples.size()) : examples.size();
+  Progress bar({.description = split, .total = total, .unit = "ex", .quiet = quiet});
+  auto result =
+      evaluate(run.model, examples, run.task->shape(), run.stored.config.train.eval_batch_size,
+               limit, [&](int64_t count) { bar.update(count); });
+  if (!result.stopped) bar.finish();
+  result.summary.step = run.progress.step;
+  return result;
 }
 
 }  // namespace lra::training

@@ -41,21 +41,18 @@ Batch probe_batch(const tasks::Split& split, int64_t example, int64_t count, con
   return batch;
 }
 
-struct Use {
-  double tensors = 0, resident = 0;  // peaks, in bytes
-};
-
-Use use_of(const std::function<void()>& work) {
-  const TensorMemory memory;
-  work();
-  return {static_cast<double>(memory.peak_bytes()), static_cast<double>(peak_resident_bytes())};
-}
-
-// Bytes of tensors that a batch of so many examples took.
+// What a batch of `count` examples took.
 struct Probe {
   int64_t count;
-  double tensors;
+  double tensors, resident;  // peaks, in bytes
 };
+
+Probe probe(int64_t count, const std::function<void()>& work) {
+  const TensorMemory memory;
+  work();
+  return {count, static_cast<double>(memory.peak_bytes()),
+          static_cast<double>(peak_resident_bytes())};
+}
 
 // The line through two probes.
 double at_batch(int64_t batch, const Probe& few, const Probe& more) {
@@ -74,13 +71,13 @@ MemoryEstimate estimate_memory(const models::SequenceClassifier& model, Stepper&
   };
   const auto train = [&](int64_t count) {
     malloc_trim(0);  // a run has not the holes that smaller batches leave
-    return use_of([&] {
+    return probe(count, [&] {
       const Batch batch = batch_of(count);
       (void)stepper.gradients(std::span(&batch, 1), 0);
     });
   };
   const auto infer = [&](int64_t count) {
-    return use_of([&] {
+    return probe(count, [&] {
       const torch::NoGradGuard no_grad;
       (void)model.forward(batch_of(count).input, {});
     });
@@ -88,7 +85,7 @@ MemoryEstimate estimate_memory(const models::SequenceClassifier& model, Stepper&
   const int64_t before = resident_bytes();
   (void)reset_peak_resident_bytes();
   const int64_t micro_batch = (config.batch_size + config.accumulate - 1) / config.accumulate;
-  const Use one = train(1);
+  const Probe one = train(1);
   // A second example takes at most what the first one took.
   const auto peak = static_cast<int64_t>(one.resident);
   if (peak - before > available_memory_bytes()) {
@@ -97,16 +94,15 @@ MemoryEstimate estimate_memory(const models::SequenceClassifier& model, Stepper&
   }
   // Where parameters are most of a step, its peak may lie elsewhere than with many examples: so the
   // line begins at two, and what examples add decides how many are measured.
-  const Use eval_one = infer(1), two = train(2);
+  const Probe eval_one = infer(1), two = train(2);
   const double room = std::min(kProbeBytes, static_cast<double>(available_memory_bytes()) / 4);
   const int64_t more =
       std::clamp<int64_t>(static_cast<int64_t>(room / std::max(1.0, two.tensors - one.tensors)), 2,
                           std::max<int64_t>(2, micro_batch));
-  const Use of_more = more > 2 ? train(more) : two, eval_more = infer(more);
-  const Probe few = more > 2 ? Probe{2, two.tensors} : Probe{1, one.tensors};
-  const double tensors = std::max(
-      {one.tensors, at_batch(micro_batch, few, {more, of_more.tensors}),
-       at_batch(config.eval_batch_size, {1, eval_one.tensors}, {more, eval_more.tensors})});
+  const Probe of_more = more > 2 ? train(more) : two, eval_more = infer(more);
+  const double tensors =
+      std::max({one.tensors, at_batch(micro_batch, more > 2 ? two : one, of_more),
+                at_batch(config.eval_batch_size, eval_one, eval_more)});
   // The heap has holes: it grows by more than the tensors do, and an evaluation after a step leaves
   // others than the step alone.
   const double holes =
