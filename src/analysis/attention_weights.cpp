@@ -77,6 +77,12 @@ AttentionWeights::AttentionWeights(const models::SequenceClassifier& model,
       heads_(config.heads),
       head_dim_(config.qkv_dim / config.heads),
       model_dim_(config.embed_dim) {
+  if (config.receptive_field > 0) {
+    throw Error({.where = name_,
+                 .what = "sees blocks of " + std::to_string(config.receptive_field) + " tokens",
+                 .expected = "model.receptive_field = 0",
+                 .advice = "take a run that sees all tokens at once"});
+  }
   const auto parts = model.named_children();
   embedding_ = parts["embedding"];
   const auto layers = parts["encoder"]->named_children();

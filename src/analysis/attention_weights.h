@@ -36,7 +36,8 @@ struct WeightTile {
 // Of all layers of one model, an example at a time.
 class AttentionWeights {
  public:
-  // The model must outlive this object; it must compute in float32. `name` is the run in messages.
+  // Throws lra::Error for a model whose receptive field is bounded. The model must outlive this
+  // object; it must compute in float32. `name` is the run in messages.
   AttentionWeights(const models::SequenceClassifier& model, const models::ModelConfig& config,
                    std::string name);
 

@@ -35,13 +35,14 @@ constexpr PhiloxBlock philox4x32(PhiloxBlock counter, uint64_t key) {
 
 // What a stream of numbers is for. Part of the counter, so streams of one seed never overlap.
 enum class RandomUse : uint32_t {
-  kSample = 1,    // drawing a generated example
-  kShuffle = 2,   // order of examples in an epoch
-  kSplit = 3,     // held-out examples
-  kWeights = 4,   // initial weights
-  kDropout = 5,   // dropout keys
-  kMixer = 6,     // random structure of a mixer (blocks, hashes, features)
-  kAnalysis = 7,  // samples taken by an analysis
+  kSample = 1,      // drawing a generated example
+  kShuffle = 2,     // order of examples in an epoch
+  kSplit = 3,       // held-out examples
+  kWeights = 4,     // initial weights
+  kDropout = 5,     // dropout keys
+  kMixer = 6,       // random structure of a mixer (blocks, hashes, features)
+  kAnalysis = 7,    // samples taken by an analysis
+  kTokenOrder = 8,  // tokens of an example in another order
 };
 
 // A key for a sub-stream: a function of (seed, use, a, b, c) that is as good as random.

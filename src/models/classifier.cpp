@@ -2,6 +2,8 @@
 
 #include <regex>
 
+#include "models/receptive_field.h"
+
 namespace lra::models {
 namespace {
 constexpr int64_t kClsPositions = 1;
@@ -13,6 +15,7 @@ SequenceClassifier::SequenceClassifier(const TaskShape& shape, const ModelConfig
                                        const Execution& execution)
     : activations_(execution.activations),
       has_cls_(config.pooling == "cls"),
+      receptive_field_(config.receptive_field),
       pooling_(config.pooling),
       pair_features_(shape.num_towers == 2 ? config.pair_features : "") {
   LRA_CHECK_LE(shape.num_towers, 2);
@@ -20,9 +23,12 @@ SequenceClassifier::SequenceClassifier(const TaskShape& shape, const ModelConfig
   const int64_t max_positions = shape.length + (has_cls_ ? kClsPositions : 0);
   embedding_ = register_module(
       "embedding", std::make_shared<Embedding>(config, shape.vocabulary, max_positions, init));
-  encoder_ = register_module(
-      "encoder", std::make_shared<Encoder>(config, spec, mixer_config, max_positions, init,
-                                           execution.recompute));
+  const int64_t seen =
+      receptive_field_ > 0 ? std::min(receptive_field_, shape.length) : shape.length;
+  encoder_ =
+      register_module("encoder", std::make_shared<Encoder>(config, spec, mixer_config,
+                                                           seen + (has_cls_ ? kClsPositions : 0),
+                                                           init, execution.recompute));
   const int64_t vectors = pair_features_.empty() ? 1 : pair_features_ == "nli" ? 4 : 2;
   head_ = register_module("head", std::make_shared<ClassifierHead>(
                                       config, vectors * config.embed_dim, shape.num_classes, init));
@@ -37,12 +43,26 @@ at::Tensor SequenceClassifier::mask(const TokenBatch& batch) const {
   return positions_L.unsqueeze(0).lt((batch.lengths_B + cls).unsqueeze(1)).to(at::kByte);
 }
 
+at::Tensor SequenceClassifier::pooled(const at::Tensor& x_BLD, const at::Tensor& mask_BL,
+                                      const StepRandom& random) const {
+  const int64_t length = x_BLD.size(1) - (has_cls_ ? kClsPositions : 0);
+  if (receptive_field_ == 0 || length <= receptive_field_) {
+    return pool(encoder_->forward(x_BLD, mask_BL, random), mask_BL, pooling_);
+  }
+  const TokenBlocks blocks = cut_into_blocks(x_BLD, mask_BL, receptive_field_, has_cls_);
+  const at::Tensor read =
+      pool(encoder_->forward(blocks.x_BLD, blocks.mask_BL, random), blocks.mask_BL, pooling_);
+  return mean_of_blocks(read, blocks.weight_RC);
+}
+
+void SequenceClassifier::set_positions(const at::Tensor& table_PD) {
+  embedding_->set_positions(table_PD);
+}
+
 at::Tensor SequenceClassifier::forward(const TokenBatch& batch, const StepRandom& random) const {
-  const at::Tensor mask_BL = mask(batch);
-  const at::Tensor x_BLD = encoder_->forward(
-      embedding_->forward(batch.tokens_BL, random, activations_), mask_BL, random);
-  const at::Tensor pooled = pool(x_BLD, mask_BL, pooling_);
-  return head_->forward(pair_features_.empty() ? pooled : pair_features(pooled, pair_features_));
+  const at::Tensor read =
+      pooled(embedding_->forward(batch.tokens_BL, random, activations_), mask(batch), random);
+  return head_->forward(pair_features_.empty() ? read : pair_features(read, pair_features_));
 }
 
 std::vector<std::pair<std::string, at::Tensor>> SequenceClassifier::parameter_list() const {

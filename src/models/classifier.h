@@ -38,6 +38,10 @@ class SequenceClassifier : public torch::nn::Module {
   // -> logits [B, num_classes], float32.
   at::Tensor forward(const TokenBatch& batch, const StepRandom& random) const;
 
+  // Other encodings of positions than the model's own, for sequences it was not made for: [P, D], P
+  // at least the longest input with CLS. Not part of parameter_list().
+  void set_positions(const at::Tensor& table_PD);
+
   // Names as in a PyTorch state dict: "encoder.layers.0.mixer.qkv.weight".
   std::vector<std::pair<std::string, at::Tensor>> parameter_list() const;
   int64_t num_parameters() const;
@@ -45,9 +49,13 @@ class SequenceClassifier : public torch::nn::Module {
  private:
   // uint8 [B, L (+ 1 with CLS, always valid)]; undefined when nothing is padded.
   at::Tensor mask(const TokenBatch& batch) const;
+  // Encoded and read: [B, L, D] -> [B, D].
+  at::Tensor pooled(const at::Tensor& x_BLD, const at::Tensor& mask_BL,
+                    const StepRandom& random) const;
 
   at::ScalarType activations_;
   bool has_cls_;
+  int64_t receptive_field_;              // 0: all tokens
   std::string pooling_, pair_features_;  // pair_features_ is empty with one tower
   std::shared_ptr<Embedding> embedding_;
   std::shared_ptr<Encoder> encoder_;

@@ -185,6 +185,67 @@ TEST(SequenceClassifier, KeepsClsValidInAnEmptyExample) {
   }
 }
 
+// Blocks through a model that was made for one, each with the positions it has in the whole.
+Tensor logits_by_hand(const std::string& mixer, const ModelConfig& config, const TokenBatch& batch,
+                      const std::vector<int32_t>& lengths, int64_t width) {
+  ModelConfig of_block = config;
+  of_block.receptive_field = 0;
+  TaskShape shape = kSmallShape;
+  shape.length = width;
+  auto model = make(shape, of_block, mixer);
+  const int64_t cls = config.pooling == "cls" ? 1 : 0;
+  const Tensor table = sinusoid_table(kSmallShape.length + width + cls, config.embed_dim);
+  Tensor logits = at::zeros({kBatch, kSmallShape.num_classes});
+  for (int64_t b = 0; b < kBatch; ++b) {
+    for (int64_t first = 0; first < lengths[b]; first += width) {
+      const int64_t count = std::min<int64_t>(width, lengths[b] - first);
+      model.set_positions(at::cat({table.narrow(0, 0, cls), table.narrow(0, cls + first, width)}));
+      const Tensor tokens = batch.tokens_BL.narrow(0, b, 1).narrow(1, first, count);
+      logits[b] += model.forward({tokens, {}}, {})[0] * (double(count) / lengths[b]);
+    }
+  }
+  return logits;
+}
+
+TEST(SequenceClassifier, ReadsTheMeanOfBlocksThatDoNotSeeEachOther) {
+  const std::vector<int32_t> lengths = {37, 20, 1, 11};
+  const torch::NoGradGuard no_grad;
+  for (const mixers::MixerSpec* spec : mixers::kAllMixers) {
+    for (const char* pooling : {"cls", "mean", "first"}) {
+      SCOPED_TRACE(testing::Message() << spec->name << " " << pooling);
+      ModelConfig config = small_config(pooling);
+      config.classifier = "linear";  // so that the mean of logits is the logit of the mean
+      config.receptive_field = 10;
+      const std::string name(spec->name);
+      const auto model = make(kSmallShape, config, name);
+      for (const int64_t length : {37, 40}) {
+        const TokenBatch batch = batch_of(lengths, length, 3);
+        const Tensor expected = logits_by_hand(name, config, batch, lengths, 10);
+        EXPECT_LE(ops::relative_error(model.forward(batch, {}), expected), 1e-5) << length;
+      }
+      const TokenBatch whole = batch_of({40, 40, 40, 40}, 40, 0);
+      EXPECT_TRUE(at::allclose(model.forward({whole.tokens_BL, {}}, {}), model.forward(whole, {}),
+                               1e-4, 1e-5))
+          << "without lengths";
+    }
+  }
+}
+
+TEST(SequenceClassifier, TrainsInBlocksAndTakesExamplesWithoutTokens) {
+  for (const char* pooling : {"cls", "mean"}) {
+    ModelConfig config = small_config(pooling);
+    config.receptive_field = 10;
+    const auto model = make(kSmallShape, config, "transformer");
+    const Tensor logits = model.forward(batch_of({40, 0, 13, 10}, 40, 0), {.training = true});
+    EXPECT_TRUE(logits.isfinite().all().item<bool>());
+    (logits * ops::loss_weights(logits)).sum().backward();
+    for (const auto& [name, parameter] : model.parameter_list()) {
+      EXPECT_TRUE(parameter.grad().isfinite().all().item<bool>()) << name;
+      EXPECT_GT(parameter.grad().abs().max().item<double>(), 0) << name;
+    }
+  }
+}
+
 // bfloat16 moves logits by about 2^-8 of their size per layer and operator; a mixer that hashes may
 // move tokens into other buckets.
 TEST(SequenceClassifier, GivesFloat32LogitsOfBf16ActivationsNearThoseOfFp32) {

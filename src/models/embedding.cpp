@@ -69,8 +69,9 @@ at::Tensor Embedding::forward(const at::Tensor& tokens_BL, const StepRandom& ran
   at::Tensor x = type == at::kBFloat16 ? RoundedRows::apply(token_, tokens_BL)
                                        : at::embedding(token_, tokens_BL);
   if (cls_.defined()) x = at::cat({ops::beside(cls_, x).expand({x.size(0), 1, -1}), x}, 1);
-  LRA_CHECK_LE(x.size(1), position_.size(0));
-  x = x + ops::beside(position_.narrow(0, 0, x.size(1)), x);
+  const at::Tensor& position = other_position_.defined() ? other_position_ : position_;
+  LRA_CHECK_LE(x.size(1), position.size(0));
+  x = x + ops::beside(position.narrow(0, 0, x.size(1)), x);
   return ops::dropout(x, random.rate(dropout_), random.key(kEmbeddingLayer, 0));
 }
 

@@ -24,9 +24,13 @@ class Embedding : public torch::nn::Module {
   at::Tensor forward(const at::Tensor& tokens_BL, const StepRandom& random,
                      at::ScalarType type = at::kFloat) const;
 
+  // [P, D], P at least the longest input: in place of the model's own positions, which stay its
+  // parameter or buffer.
+  void set_positions(const at::Tensor& table_PD) { other_position_ = table_PD; }
+
  private:
   double dropout_;
-  at::Tensor token_, cls_, position_;
+  at::Tensor token_, cls_, position_, other_position_;
 };
 
 // sin(p w_c) in channel 2c and cos(p w_c) in channel 2c + 1, w_c = 10000^(-2c / D); [length, D].

@@ -11,6 +11,7 @@ namespace lra::models {
 struct ModelConfig {
   int64_t layers = 4, heads = 4, embed_dim = 256, qkv_dim = 256, mlp_dim = 1024;
   double dropout = 0.1, attention_dropout = 0.1;
+  int64_t receptive_field = 0;
   std::string positions = "sinusoid", pooling = "cls", classifier = "mlp", pair_features = "nli";
 
   void fields(auto& f) {
@@ -23,6 +24,10 @@ struct ModelConfig {
     f("dropout", dropout, "rate for embeddings, mixer outputs and both MLP spots", rate());
     f("attention_dropout", attention_dropout,
       "rate for attention weights, where the mechanism has them", rate());
+    f("receptive_field", receptive_field,
+      "a control: the encoder sees blocks of so many tokens, one at a time, and the classifier the "
+      "mean of what it reads from each; 0: all tokens at once",
+      at_least(0));
     f("positions", positions, "position embedding", one_of({"sinusoid", "learned"}));
     f("pooling", pooling,
       "what the classifier reads: a learned CLS vector put in front, the mean over tokens, or the "

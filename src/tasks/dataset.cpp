@@ -8,6 +8,8 @@
 #include "base/hash.h"
 #include "base/mapped_file.h"
 #include "base/parallel.h"
+#include "base/permutation.h"
+#include "base/rng.h"
 #include "tasks/files.h"
 #include "tasks/shard_view.h"
 
@@ -40,6 +42,16 @@ Shard open_shard(const std::string& folder, const ShardInfo& info, const Manifes
   Shard shard{.file = MappedFile(folder + "/" + info.file), .view = {}};
   shard.view = view_shard(shard.file.bytes(), shard.file.path(), info, manifest, verify);
   return shard;
+}
+
+// The order of sequence `number` of a split.
+void shuffle(std::span<int32_t> tokens, int64_t number) {
+  if (tokens.empty()) return;
+  const std::vector<int32_t> before(tokens.begin(), tokens.end());
+  const Permutation order(before.size(),
+                          derive_key(0, RandomUse::kTokenOrder, static_cast<uint32_t>(number),
+                                     static_cast<uint32_t>(number >> 32)));
+  for (size_t i = 0; i < before.size(); ++i) tokens[i] = before[order(i)];
 }
 
 }  // namespace
@@ -86,6 +98,12 @@ Split Split::subset(std::vector<int64_t> indices) const {
   return part;
 }
 
+Split Split::with_shuffled_tokens() const {
+  Split other = *this;
+  other.shuffled_ = true;
+  return other;
+}
+
 int64_t Split::base_index(int64_t example) const {
   LRA_CHECK_GE(example, 0);
   LRA_CHECK_LT(example, size());
@@ -114,6 +132,9 @@ int64_t Split::read_tokens(int64_t example, int64_t tower, std::span<int32_t> ou
   } else {
     const auto* values = reinterpret_cast<const uint16_t*>(sequence.data);
     for (size_t i = 0; i < count; ++i) out[i] = values[i] + offset;
+  }
+  if (shuffled_) {
+    shuffle(out.first(count), shards_->num_towers * base_index(example) + tower);
   }
   return static_cast<int64_t>(sequence.length);
 }

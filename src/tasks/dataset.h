@@ -28,6 +28,9 @@ class Split {
   explicit Split(std::shared_ptr<const Shards> shards);
   // The same examples in the order of `indices` (a held-out part, a small subset).
   Split subset(std::vector<int64_t> indices) const;
+  // The same examples, the tokens of every sequence in an order of its own, which is the same
+  // whenever they are read; of a sequence that is cut, those that are left.
+  Split with_shuffled_tokens() const;
 
   int64_t size() const;
   int32_t label(int64_t example) const;
@@ -35,7 +38,8 @@ class Split {
   // most out.size() ids and returns how many the stored sequence has.
   int64_t read_tokens(int64_t example, int64_t tower, std::span<int32_t> out) const;
   int64_t sequence_length(int64_t example, int64_t tower) const;
-  // The stored values of one sequence, not copied, token_offset not added; token_bytes must be 1.
+  // The stored values of one sequence in the order of the file, not copied, token_offset not added;
+  // token_bytes must be 1.
   std::span<const uint8_t> stored_bytes(int64_t example, int64_t tower = 0) const;
 
  private:
@@ -43,6 +47,7 @@ class Split {
 
   std::shared_ptr<const Shards> shards_;
   std::shared_ptr<const std::vector<int64_t>> indices_;  // null: all of them
+  bool shuffled_ = false;
 };
 
 class Dataset {

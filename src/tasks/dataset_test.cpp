@@ -5,6 +5,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <numeric>
 
 #include "base/atomic_file.h"
 #include "base/error.h"
@@ -102,6 +103,39 @@ TEST(Dataset, SubsetsOfSubsetsKeepTheirOrder) {
   EXPECT_THROW(part.label(2), CheckFailure);
   EXPECT_THROW(part.label(-1), CheckFailure);
   EXPECT_THROW(part.read_tokens(0, 2, {}), CheckFailure);
+}
+
+TEST(Dataset, ShuffledTokensAreTheSameOnesInAnOrderOfTheirExample) {
+  const TestFolder root;
+  const std::string folder = root.path("data");
+  Manifest manifest = small_manifest();
+  manifest.num_towers = 1;
+  DatasetWriter writer(folder, manifest, 10000);
+  writer.begin_split("train");
+  Bytes values(100);
+  std::iota(values.begin(), values.end(), uint8_t{0});
+  for (int i = 0; i < 4; ++i) writer.add(0, values);
+  writer.add(0, Bytes{});
+  writer.finish();
+  const Split given = Dataset::open(folder).split("train"), other = given.with_shuffled_tokens();
+  const auto read = [](const Split& split, int64_t example, size_t size) {
+    std::vector<int32_t> tokens(size);
+    EXPECT_EQ(split.read_tokens(example, 0, tokens), example == 4 ? 0 : 100);
+    return tokens;
+  };
+  const auto sorted = [](std::vector<int32_t> tokens) {
+    std::sort(tokens.begin(), tokens.end());
+    return tokens;
+  };
+  for (const size_t size : {100, 40, 1}) {  // of a cut sequence only what is left is moved
+    EXPECT_EQ(sorted(read(other, 0, size)), read(given, 0, size));
+    EXPECT_EQ(read(other, 0, size), read(other, 0, size));
+  }
+  EXPECT_NE(read(other, 0, 100), read(given, 0, 100));
+  EXPECT_NE(read(other, 0, 100), read(other, 1, 100));
+  EXPECT_EQ(read(other.subset({2, 1}), 1, 100), read(other, 1, 100));
+  EXPECT_EQ(read(given.subset({2}).with_shuffled_tokens(), 0, 100), read(other, 2, 100));
+  EXPECT_EQ(read(other, 4, 3), (std::vector<int32_t>{0, 0, 0}));
 }
 
 TEST(Dataset, SixteenBitTokensSurvive) {

@@ -91,4 +91,15 @@ EvaluationResult evaluate(const models::SequenceClassifier& model, const tasks::
   return result;
 }
 
+EvaluationResult evaluate_with_bar(const models::SequenceClassifier& model,
+                                   const tasks::Split& split, const TaskShape& shape,
+                                   int64_t batch_size, int64_t limit, ProgressOptions look) {
+  look.total = limit > 0 ? std::min(limit, split.size()) : split.size();
+  Progress bar(std::move(look));
+  auto result =
+      evaluate(model, split, shape, batch_size, limit, [&](int64_t count) { bar.update(count); });
+  if (!result.stopped) bar.finish();
+  return result;
+}
+
 }  // namespace lra::training

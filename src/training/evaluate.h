@@ -5,6 +5,7 @@
 #include <functional>
 #include <vector>
 
+#include "base/progress.h"
 #include "base/run_record.h"
 #include "base/task_shape.h"
 #include "models/classifier.h"
@@ -26,5 +27,10 @@ struct EvaluationResult {
 EvaluationResult evaluate(const models::SequenceClassifier& model, const tasks::Split& split,
                           const TaskShape& shape, int64_t batch_size, int64_t limit,
                           const std::function<void(int64_t)>& done, Ranks& ranks = one_rank());
+
+// The same behind a bar of examples; its total is filled in.
+EvaluationResult evaluate_with_bar(const models::SequenceClassifier& model,
+                                   const tasks::Split& split, const TaskShape& shape,
+                                   int64_t batch_size, int64_t limit, ProgressOptions look);
 
 }  // namespace lra::training

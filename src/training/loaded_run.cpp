@@ -1,6 +1,5 @@
 #include "training/loaded_run.h"
 
-#include "base/progress.h"
 #include "training/prepare_data.h"
 
 namespace lra::training {
@@ -42,13 +41,10 @@ tasks::Dataset open_run_data(const LoadedRun& run, const RunDataOptions& options
 
 EvaluationResult evaluate_run(const LoadedRun& run, const tasks::Dataset& dataset,
                               const std::string& split, int64_t limit, bool quiet) {
-  const tasks::Split examples = run.task->split(dataset, split);
-  const int64_t total = limit > 0 ? std::min(limit, examples.size()) : examples.size();
-  Progress bar({.description = split, .total = total, .unit = "ex", .quiet = quiet});
-  auto result =
-      evaluate(run.model, examples, run.task->shape(), run.stored.config.train.eval_batch_size,
-               limit, [&](int64_t count) { bar.update(count); });
-  if (!result.stopped) bar.finish();
+  const auto& config = run.stored.config;
+  auto result = evaluate_with_bar(run.model, config.split_of(*run.task, dataset, split),
+                                  run.task->shape(), config.train.eval_batch_size, limit,
+                                  {.description = split, .unit = "ex", .quiet = quiet});
   result.summary.step = run.progress.step;
   return result;
 }

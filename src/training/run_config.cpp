@@ -176,6 +176,12 @@ models::SequenceClassifier RunConfig::make_model(const TaskShape& shape, at::Dev
   return {shape, model_config, mixer_spec(), mixer_settings, seed, execution};
 }
 
+tasks::Split RunConfig::split_of(const tasks::Task& task, const tasks::Dataset& dataset,
+                                 const std::string& name) const {
+  const tasks::Split split = task.split(dataset, name);
+  return train.token_order == "shuffled" ? split.with_shuffled_tokens() : split;
+}
+
 ConfigTable RunConfig::to_table() const {
   ConfigTable table;
   ConfigTable& run = table.table("run");

@@ -31,6 +31,10 @@ struct RunConfig {
   // On the device `meta` parameters have shapes alone.
   models::SequenceClassifier make_model(const TaskShape& shape, at::Device device = at::kCPU) const;
 
+  // A split of the task as this run reads it (train.token_order).
+  tasks::Split split_of(const tasks::Task& task, const tasks::Dataset& dataset,
+                        const std::string& name) const;
+
   // [run] task, model, preset, seed; [task]; [model]; [mixer]; [train]: what config.toml of a run
   // holds.
   ConfigTable to_table() const;

@@ -21,6 +21,7 @@ struct TrainConfig {
   std::string test_checkpoint = "last";
   int64_t checkpoint_every = 0, keep_checkpoints = 2, log_every = 10;
   bool trim_padding = true;
+  std::string token_order = "given";
   int64_t prefetch = 2, loader_threads = 1;
   std::string precision = "fp32";
   bool recompute = false;
@@ -80,6 +81,10 @@ struct TrainConfig {
     f("trim_padding", trim_padding,
       "cut batches to their longest example: less work, the same results but for the pattern of "
       "dropout");
+    f("token_order", token_order,
+      "a control: shuffled puts the tokens of every example into an order of its own, in training "
+      "and evaluation, so that only which tokens there are is left",
+      one_of({"given", "shuffled"}));
     f("prefetch", prefetch, "batches prepared ahead; 0: none, no thread", between(0, 1024));
     f("loader_threads", loader_threads, "threads that prepare them, at most one for each",
       between(1, 1024));

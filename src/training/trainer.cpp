@@ -255,7 +255,7 @@ void Trainer::log_step(Progress& bar, double gradient_norm) {
 
 Trainer::Outcome Trainer::validate(Progress& bar) {
   refuse_drift();
-  const tasks::Split split = task_->split(dataset_, "val");
+  const tasks::Split split = config_.split_of(*task_, dataset_, "val");
   auto result = evaluate(model_, split, shape_, config_.train.eval_batch_size,
                          config_.train.eval_examples, {}, ranks_);
   if (result.stopped) return Outcome::kStopped;
@@ -292,7 +292,7 @@ Trainer::Outcome Trainer::test(Progress& bar) {
   const auto& last = record_.val_curve.back();
   const bool last_weights =
       config_.train.test_checkpoint == "last" || progress_.best_step == progress_.step;
-  const tasks::Split split = task_->split(dataset_, "test");
+  const tasks::Split split = config_.split_of(*task_, dataset_, "test");
   if (task_->validation() == "test" && last_weights && last.num_examples == split.size()) {
     record_.test = last;  // the same weights on the same examples
     return Outcome::kDone;
