@@ -82,6 +82,26 @@ void fields(auto& f, RolloutExample& e) {
 
 void fields(auto& f, RolloutResult& r) { f("examples", r.examples); }
 
+void fields(auto& f, ChangedInput& c) {
+  f("change", c.change);
+  f("value", c.value);
+  f("score", c.score);
+  f("refused", c.refused);
+}
+
+void fields(auto& f, ControlsResult& c) {
+  f("scores", c.scores);
+  f("baselines", c.baselines);
+}
+
+void fields(auto& f, TransferResult& t) {
+  f("task", t.task);
+  f("task_title", t.task_title);
+  f("task_version", t.task_version);
+  f("data_hash", t.data_hash);
+  f("scores", t.scores);
+}
+
 void fields(auto& f, AnalysisRecord& r) {
   f("kind", r.kind);
   f("task", r.task);
@@ -102,6 +122,8 @@ void fields(auto& f, AnalysisRecord& r) {
   f("convergence", r.convergence);
   f("rollout", r.rollout);
   f("embeddings", r.embeddings);
+  f("controls", r.controls);
+  f("transfer", r.transfer);
   f("provenance", r.provenance);
 }
 
@@ -177,6 +199,17 @@ class AnalysisInspection : public Inspection {
       for (const RolloutToken& t : e.top) share(t.weight, "a weight");
     }
   }
+  void look_at(const std::vector<ChangedInput>& scores) const {
+    for (const ChangedInput& c : scores) {
+      if (c.score) share(c.score->accuracy, "an accuracy");
+    }
+    require(!scores.empty(), "no scores", "at least that on unchanged inputs");
+  }
+  void look_at(const ControlsResult& c) const {
+    look_at(c.scores);
+    for (const auto& [name, accuracy] : c.baselines) share(accuracy, "a baseline");
+  }
+  void look_at(const TransferResult& t) const { look_at(t.scores); }
   // Returns whether there is one.
   template <typename Result>
   bool part(const AnalysisRecord& record, const std::string& kind,
@@ -192,14 +225,18 @@ class AnalysisInspection : public Inspection {
 
 void refuse_impossible(const AnalysisRecord& r, const std::string& name) {
   const AnalysisInspection inspection(name);
-  const std::array found = {
-      inspection.part(r, "span", r.span), inspection.part(r, "generalization", r.generalization),
-      inspection.part(r, "convergence", r.convergence), inspection.part(r, "rollout", r.rollout),
-      inspection.part(r, "embeddings", r.embeddings)};
+  const std::array found = {inspection.part(r, "span", r.span),
+                            inspection.part(r, "generalization", r.generalization),
+                            inspection.part(r, "convergence", r.convergence),
+                            inspection.part(r, "rollout", r.rollout),
+                            inspection.part(r, "embeddings", r.embeddings),
+                            inspection.part(r, "controls", r.controls),
+                            inspection.part(r, "transfer", r.transfer)};
   bool any = false;
   for (const bool one : found) any |= one;
-  inspection.require(any, "kind '" + printable(r.kind.substr(0, 100)) + "'",
-                     "span, generalization, convergence, rollout or embeddings");
+  inspection.require(
+      any, "kind '" + printable(r.kind.substr(0, 100)) + "'",
+      "span, generalization, convergence, rollout, embeddings, controls or transfer");
 }
 
 }  // namespace

@@ -95,9 +95,31 @@ struct RolloutResult {
   std::vector<RolloutExample> examples;
 };
 
+// One evaluation of a run on inputs that it was not trained with; the first of a list is on its
+// own.
+struct ChangedInput {
+  std::string change;  // "none", "shuffled tokens", "receptive field", "length", "positions"
+  std::string value;   // "64" tokens, "stretched"; empty where there is nothing to say
+  std::optional<Evaluation> score = {};
+  std::string refused;  // why there is no score
+};
+
+struct ControlsResult {
+  std::vector<ChangedInput> scores;
+  std::map<std::string, double> baselines;  // of the run's record: trivial classifiers, 0..1
+};
+
+// The run's weights on another task.
+struct TransferResult {
+  std::string task, task_title;
+  int64_t task_version = 0;
+  std::string data_hash;
+  std::vector<ChangedInput> scores;
+};
+
 struct AnalysisRecord {
   int schema = kAnalysisSchema;
-  std::string kind;  // "span", "generalization", "convergence", "rollout", "embeddings"
+  std::string kind;  // "span", "generalization", "convergence", "rollout", "embeddings", ...
 
   // The run, as in its record.
   std::string task, task_title;
@@ -118,6 +140,8 @@ struct AnalysisRecord {
   std::optional<ConvergenceResult> convergence = {};
   std::optional<RolloutResult> rollout = {};
   std::optional<EmbeddingsResult> embeddings = {};
+  std::optional<ControlsResult> controls = {};
+  std::optional<TransferResult> transfer = {};
 
   Provenance provenance;
 };

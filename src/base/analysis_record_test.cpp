@@ -76,9 +76,24 @@ AnalysisRecord rollout_record() {
   return r;
 }
 
+AnalysisRecord controls_record() {
+  AnalysisRecord r = about_a_run("controls");
+  r.controls = ControlsResult{
+      {{"none", "16", Evaluation{175, 0.5, 0.8, 40}, ""}, {"length", "9000", {}, "run: too long"}},
+      {{"majority", 0.5}}};
+  return r;
+}
+
+AnalysisRecord transfer_record() {
+  AnalysisRecord r = about_a_run("transfer");
+  r.transfer = TransferResult{
+      "pathx", "Path-X", 2, "d1", {{"positions", "stretched", Evaluation{9, 0.7, 0.51, 8}, "x"}}};
+  return r;
+}
+
 std::vector<AnalysisRecord> all_records() {
-  return {span_record(), generalization_record(), convergence_record(), embeddings_record(),
-          rollout_record()};
+  return {span_record(),    generalization_record(), convergence_record(), embeddings_record(),
+          rollout_record(), controls_record(),       transfer_record()};
 }
 
 TEST(AnalysisRecord, RoundTripsEveryKind) {
@@ -114,11 +129,15 @@ TEST(AnalysisRecord, WritesNoFieldOfAFullRecordWithItsDefault) {
   full.convergence = convergence_record().convergence;
   full.embeddings = embeddings_record().embeddings;
   full.rollout = rollout_record().rollout;
+  full.controls = controls_record().controls;
+  full.transfer = transfer_record().transfer;
   empty.span.emplace();
   empty.generalization.emplace();
   empty.convergence.emplace();
   empty.embeddings.emplace();
   empty.rollout.emplace();
+  empty.controls.emplace();
+  empty.transfer.emplace();
   expect_no_default(parse_json(to_json(full), "full"), parse_json(to_json(empty), "empty"), "");
 }
 
@@ -153,6 +172,17 @@ TEST(AnalysisRecord, RefusesWhatNoAnalysisCanSay) {
   EXPECT_THAT(
       error_with(rollout_record(), [](Record r) { r.rollout->examples[0].top[0].weight = 2; }),
       HasSubstr("a weight is 2"));
+}
+
+TEST(AnalysisRecord, RefusesControlsWithoutScoresAndSharesBeyondOne) {
+  EXPECT_THAT(error_with(controls_record(), [](Record r) { r.controls->scores.clear(); }),
+              HasSubstr("no scores"));
+  EXPECT_THAT(
+      error_with(controls_record(), [](Record r) { r.controls->baselines["majority"] = 17.3; }),
+      HasSubstr("a baseline is 17.3"));
+  EXPECT_THAT(
+      error_with(transfer_record(), [](Record r) { r.transfer->scores[0].score->accuracy = 51; }),
+      HasSubstr("an accuracy is 51"));
 }
 
 TEST(AnalysisRecord, RefusesFilesOutsideItsFolder) {

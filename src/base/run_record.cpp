@@ -1,6 +1,7 @@
 #include "base/run_record.h"
 
 #include <array>
+#include <cmath>
 
 #include "base/atomic_file.h"
 #include "base/record_json.h"
@@ -104,6 +105,11 @@ Measurement parse_measurement(const std::string& text, const std::string& name) 
   Measurement measurement;
   RecordReader::from_object(JsonFields(json, name), measurement);
   return measurement;
+}
+
+double two_class_chance_limit(int64_t num_examples) {
+  LRA_CHECK_GT(num_examples, 0);
+  return 50 + 100 * 3 * std::sqrt(0.25 / static_cast<double>(num_examples));
 }
 
 std::string to_json(const RunRecord& record) { return json_text(file_to_json(record), 2) + "\n"; }

@@ -46,6 +46,10 @@ struct Evaluation {
   int64_t num_examples = 0;
 };
 
+// The highest accuracy in percent that counts as chance on a balanced two-class test set: 50 plus
+// three binomial standard errors. 51.06 for 20000 examples.
+double two_class_chance_limit(int64_t num_examples);
+
 // One efficiency measurement (a child process of its own).
 struct Measurement {
   std::string mode;  // "train" or "infer"

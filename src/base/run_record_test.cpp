@@ -208,6 +208,10 @@ TEST(RunRecord, SurvivesHostileText) {
   EXPECT_THROW(parse_record(deep, "r.json"), Error);
 }
 
+TEST(RunRecord, PathXChanceEndsAtFiftyOneOnTheOfficialTestSet) {
+  EXPECT_NEAR(two_class_chance_limit(20000), 51.06, 0.005);
+}
+
 TEST(RunRecord, AMeasurementComesBackAndKnowsItsShareOfTheMatrixProduct) {
   Measurement m{.mode = "train", .dtype = "fp32", .length = 1024, .batch = 4, .steps_per_s = 2};
   EXPECT_FALSE(flops_utilisation(m));

@@ -50,8 +50,20 @@ void add_data_options(CLI::App& command, AnalyzeArguments& a) {
 }
 
 void add_split(CLI::App& command, AnalyzeArguments& a) {
-  command.add_option("--split", a.split, "train, val or test (default val)")
+  command.add_option("--split", a.split, "train, val or test (default " + a.split + ")")
       ->check(CLI::IsMember({"train", "val", "test"}));
+}
+
+void add_examples(CLI::App& command, AnalyzeArguments& a) {
+  command
+      .add_option("--examples", a.examples,
+                  "at most so many of a split, drawn the same in every run; default: all")
+      ->check(count_range());
+}
+
+void add_numbers(CLI::App& command, const std::string& name, std::vector<int64_t>& values,
+                 const std::string& help) {
+  command.add_option(name, values, help)->delimiter(',')->check(count_range());
 }
 
 }  // namespace
@@ -78,9 +90,7 @@ void add_analyze(CLI::App& app, Program& program) {
                        analyze_generalization);
   add_checkpoint(*gap, *a);
   add_data_options(*gap, *a);
-  gap->add_option("--examples", a->examples,
-                  "at most so many of each split, drawn the same in every run; default: all")
-      ->check(count_range());
+  add_examples(*gap, *a);
 
   auto* convergence = add_kind(
       *parent, program, a, "convergence",
@@ -105,6 +115,40 @@ void add_analyze(CLI::App& app, Program& program) {
       add_kind(*parent, program, a, "embeddings",
                "cosine similarity of token and position embeddings (figure 4)", analyze_embeddings);
   add_checkpoint(*embeddings, *a);
+
+  // Scores are those of the test split.
+  a = std::make_shared<AnalyzeArguments>();
+  a->split = "test";
+  a->to = "pathx";
+  a->positions = {"stretched", "continued"};
+
+  auto* controls = add_kind(*parent, program, a, "controls",
+                            "what is left of the score without order, without distance, with "
+                            "longer or shorter inputs",
+                            analyze_controls);
+  add_checkpoint(*controls, *a);
+  add_split(*controls, *a);
+  add_data_options(*controls, *a);
+  add_examples(*controls, *a);
+  add_numbers(*controls, "--fields", a->fields,
+              "tokens that are seen at once, with commas between (default 16,64,256)");
+  add_numbers(*controls, "--lengths", a->lengths,
+              "texts cut at so many tokens instead of task.length, with commas between");
+
+  auto* transfer = add_kind(*parent, program, a, "transfer",
+                            "the weights of a run on a larger task, without training: Pathfinder "
+                            "on Path-X",
+                            analyze_transfer);
+  add_checkpoint(*transfer, *a);
+  add_split(*transfer, *a);
+  add_examples(*transfer, *a);
+  transfer->add_option("--data", a->data, "folder of the data; default $LRA_DATA, else ./data");
+  transfer->add_option("--to", a->to, "the task (default pathx)");
+  transfer
+      ->add_option("--positions", a->positions,
+                   "stretched, continued, or both with a comma between (default both)")
+      ->delimiter(',')
+      ->check(CLI::IsMember({"stretched", "continued"}));
 }
 
 }  // namespace lra::cli

@@ -7,6 +7,7 @@
 
 #include "base/analysis_record.h"
 #include "cli/command.h"
+#include "training/loaded_run.h"
 
 namespace lra::cli {
 
@@ -15,15 +16,23 @@ struct AnalyzeArguments {
   std::string split, checkpoint = "last", data, thresholds = "30%,35%";
   bool other_data = false;
   int64_t samples = 1000, examples = 0, count = 4;
-  std::vector<int64_t> indices;
+  std::vector<int64_t> indices, fields, lengths;
+  std::string to;  // a task
+  std::vector<std::string> positions;
 };
+
+// A record of that kind about a run, its checkpoint and the program; nothing found yet.
+AnalysisRecord analysis_of(const training::LoadedRun& run, const std::string& kind,
+                           const CommonOptions& common, const AnalyzeArguments& a);
+tasks::Dataset analysis_data(const training::LoadedRun& run, const CommonOptions& common,
+                             const AnalyzeArguments& a);
 
 // Each reads one run folder and writes nothing but pictures and matrices beside the record to come.
 // Nothing when a stop was asked for.
 using Analysis = std::optional<AnalysisRecord>(const CommonOptions&, const AnalyzeArguments&,
                                                const std::string& folder);
 Analysis analyze_span, analyze_generalization, analyze_convergence, analyze_rollout,
-    analyze_embeddings;
+    analyze_embeddings, analyze_controls, analyze_transfer;
 
 // For people: a short table.
 std::string analysis_text(const AnalysisRecord& record, const std::string& folder);

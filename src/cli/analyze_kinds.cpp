@@ -39,25 +39,12 @@ AnalysisRecord about(const RunRecord& run, const std::string& kind, const Common
   return record;
 }
 
-AnalysisRecord about(const LoadedRun& run, const std::string& kind, const CommonOptions& common,
-                     const AnalyzeArguments& a) {
-  AnalysisRecord record = about(run.stored.record, kind, common);
-  record.checkpoint = a.checkpoint;
-  record.step = run.progress.step;
-  return record;
-}
-
 // Of `num_examples` examples.
 Progress bar_of(const AnalysisRecord& record, const CommonOptions& common) {
   return Progress({.description = record.kind,
                    .total = record.num_examples,
                    .unit = "ex",
                    .quiet = common.quiet});
-}
-
-tasks::Dataset data_of(const LoadedRun& run, const CommonOptions& common,
-                       const AnalyzeArguments& a) {
-  return training::open_run_data(run, {a.data, a.other_data, common.quiet});
 }
 
 // What span and rollout have in common.
@@ -71,14 +58,27 @@ void state_attention_choices(AnalysisRecord& record) {
 
 }  // namespace
 
+AnalysisRecord analysis_of(const LoadedRun& run, const std::string& kind,
+                           const CommonOptions& common, const AnalyzeArguments& a) {
+  AnalysisRecord record = about(run.stored.record, kind, common);
+  record.checkpoint = a.checkpoint;
+  record.step = run.progress.step;
+  return record;
+}
+
+tasks::Dataset analysis_data(const LoadedRun& run, const CommonOptions& common,
+                             const AnalyzeArguments& a) {
+  return training::open_run_data(run, {a.data, a.other_data, common.quiet});
+}
+
 std::optional<AnalysisRecord> analyze_span(const CommonOptions& common, const AnalyzeArguments& a,
                                            const std::string& folder) {
   const LoadedRun run(folder, a.checkpoint, ModelPrecision::kFloat32);
-  const tasks::Dataset dataset = data_of(run, common, a);
-  const tasks::Split split = run.task->split(dataset, a.split);
+  const tasks::Dataset dataset = analysis_data(run, common, a);
+  const tasks::Split split = run.stored.config.split_of(*run.task, dataset, a.split);
   const analysis::AttentionWeights attention(run.model, run.stored.config.model_config, folder);
   const std::vector<int64_t> examples = analysis::drawn_examples(split.size(), a.samples);
-  AnalysisRecord record = about(run, "span", common, a);
+  AnalysisRecord record = analysis_of(run, "span", common, a);
   record.split = a.split;
   record.num_examples = static_cast<int64_t>(examples.size());
   Progress bar = bar_of(record, common);
@@ -100,8 +100,8 @@ std::optional<AnalysisRecord> analyze_generalization(const CommonOptions& common
                                                      const AnalyzeArguments& a,
                                                      const std::string& folder) {
   const LoadedRun run(folder, a.checkpoint, ModelPrecision::kAsTrained);
-  const tasks::Dataset dataset = data_of(run, common, a);
-  AnalysisRecord record = about(run, "generalization", common, a);
+  const tasks::Dataset dataset = analysis_data(run, common, a);
+  AnalysisRecord record = analysis_of(run, "generalization", common, a);
   record.split = "train and test";
   const auto pass = [&](const std::string& name) -> std::optional<Evaluation> {
     const auto result = training::evaluate_run(run, dataset, name, a.examples, common.quiet);
@@ -158,7 +158,10 @@ int64_t prediction_of(const RolloutOf& r, int64_t index) {
 
 void add_rollouts(const RolloutOf& r, int64_t index, RolloutResult& result) {
   const TaskShape shape = r.run.task->shape();
-  const int64_t side = analysis::image_side(shape), prediction = prediction_of(r, index);
+  // Shuffled pixels are no picture.
+  const bool shuffled = r.run.stored.config.train.token_order == "shuffled";
+  const int64_t side = shuffled ? 0 : analysis::image_side(shape);
+  const int64_t prediction = prediction_of(r, index);
   for (int64_t tower = 0; tower < shape.num_towers; ++tower) {
     const at::Tensor tokens_1L = analysis::sequence_tokens(r.split, index, tower, shape);
     if (tokens_1L.size(1) == 0) continue;
@@ -205,11 +208,11 @@ std::optional<AnalysisRecord> analyze_rollout(const CommonOptions& common,
                                               const AnalyzeArguments& a,
                                               const std::string& folder) {
   const LoadedRun run(folder, a.checkpoint, ModelPrecision::kFloat32);
-  const tasks::Dataset dataset = data_of(run, common, a);
-  const tasks::Split split = run.task->split(dataset, a.split);
+  const tasks::Dataset dataset = analysis_data(run, common, a);
+  const tasks::Split split = run.stored.config.split_of(*run.task, dataset, a.split);
   const analysis::AttentionWeights attention(run.model, run.stored.config.model_config, folder);
   const std::vector<int64_t> indices = rollout_examples(a, split);
-  AnalysisRecord record = about(run, "rollout", common, a);
+  AnalysisRecord record = analysis_of(run, "rollout", common, a);
   record.split = a.split;
   record.num_examples = static_cast<int64_t>(indices.size());
   const RolloutOf rollout{run, attention, split, training::RunFolder{folder}.analysis()};
@@ -242,7 +245,7 @@ std::optional<AnalysisRecord> analyze_embeddings(const CommonOptions& common,
   const at::Tensor token_VV = analysis::cosine_similarity(embeddings.token_VD);
   const at::Tensor position_PP =
       analysis::cosine_similarity(embeddings.position_PD.index_select(0, shown.indices));
-  AnalysisRecord record = about(run, "embeddings", common, a);
+  AnalysisRecord record = analysis_of(run, "embeddings", common, a);
   EmbeddingsResult result = analysis::embedding_figures(token_VV, position_PP, shown, side > 0);
   result.positions = embeddings.position_PD.size(0);
   result.width = embeddings.token_VD.size(1);

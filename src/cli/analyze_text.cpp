@@ -90,6 +90,47 @@ std::string embeddings_text(const EmbeddingsResult& e) {
          e.matrices + "\n";
 }
 
+std::string changed_inputs_text(const std::vector<ChangedInput>& scores) {
+  TextTable table({"inputs", "accuracy", "less", "loss", "examples"});
+  const bool has_own = scores.front().change == "none" && scores.front().score.has_value();
+  const Evaluation* own = has_own ? &*scores.front().score : nullptr;
+  for (const ChangedInput& c : scores) {
+    const std::string name = c.value.empty() ? c.change : c.change + " " + c.value;
+    if (!c.score) {
+      table.add_row({name, "-", "-", "-", "-"});
+      continue;
+    }
+    table.add_row({name, percent(c.score->accuracy),
+                   own ? fixed(100 * (own->accuracy - c.score->accuracy), 2) : "-",
+                   fixed(c.score->loss, 4), thousands(c.score->num_examples)});
+  }
+  std::string text = table.text();
+  for (const ChangedInput& c : scores) {
+    if (!c.refused.empty()) text += "not measured: " + c.refused + "\n";
+  }
+  return text;
+}
+
+std::string controls_text(const ControlsResult& controls) {
+  std::string text = changed_inputs_text(controls.scores);
+  for (const auto& [name, accuracy] : controls.baselines) {
+    text += "without a model, " + name + ": " + percent(accuracy) + "\n";
+  }
+  return text;
+}
+
+std::string transfer_text(const TransferResult& transfer) {
+  std::string text = "on " + transfer.task_title + "\n" + changed_inputs_text(transfer.scores);
+  for (const ChangedInput& c : transfer.scores) {
+    if (!c.score) continue;
+    const double limit = two_class_chance_limit(c.score->num_examples);
+    const bool fail = 100 * c.score->accuracy <= limit;
+    text += c.change + " " + c.value + ": " + (fail ? "FAIL, not above " : "above ") +
+            fixed(limit, 2) + " %, three standard errors from chance\n";
+  }
+  return text;
+}
+
 }  // namespace
 
 std::string analysis_text(const AnalysisRecord& r, const std::string& folder) {
@@ -104,6 +145,8 @@ std::string analysis_text(const AnalysisRecord& r, const std::string& folder) {
   if (r.convergence) text += convergence_text(*r.convergence);
   if (r.rollout) text += rollout_text(*r.rollout);
   if (r.embeddings) text += embeddings_text(*r.embeddings);
+  if (r.controls) text += controls_text(*r.controls);
+  if (r.transfer) text += transfer_text(*r.transfer);
   return text;
 }
 

@@ -266,6 +266,48 @@ Table rollout_table(const std::vector<Analysis>& analyses) {
   return table;
 }
 
+namespace {
+
+// The scores on changed inputs, each below the run's own where that stands first.
+void add_changed_inputs(Table& table, const AnalysisRecord& record, const std::string& task,
+                        const std::vector<ChangedInput>& scores) {
+  const bool has_own =
+      !scores.empty() && scores.front().change == "none" && scores.front().score.has_value();
+  const Evaluation* own = has_own ? &*scores.front().score : nullptr;
+  for (const ChangedInput& c : scores) {
+    const bool compares = own && c.score && c.change != "none";
+    add_row(table, record,
+            {{task},
+             {c.value.empty() ? c.change : c.change + " " + c.value},
+             {c.score ? percent_text(c.score->accuracy) : "-"},
+             {compares ? signed_text(100 * (c.score->accuracy - own->accuracy)) : "-"},
+             {c.score ? thousands(c.score->num_examples) : c.refused}});
+  }
+}
+
+}  // namespace
+
+Table controls_table(const std::vector<Analysis>& analyses) {
+  Table table = analysis_table(
+      TableKind::kControls, "Controls and transfer",
+      "Accuracy in percent with inputs the weights were not trained on: tokens in a random order, "
+      "blocks that know nothing of each other, other lengths, another task. The difference is to "
+      "the run's own score on the same examples; a baseline needs no model.",
+      {"evaluated on", "inputs", "accuracy", "difference", "examples"});
+  for (const AnalysisRecord* record : analyses_of(analyses, "controls")) {
+    add_changed_inputs(table, *record, task_of(*record), record->controls->scores);
+    for (const auto& [name, accuracy] : record->controls->baselines) {
+      add_row(table, *record,
+              {{task_of(*record)}, {"baseline: " + name}, {percent_text(accuracy)}, {"-"}, {"-"}});
+    }
+  }
+  for (const AnalysisRecord* record : analyses_of(analyses, "transfer")) {
+    add_changed_inputs(table, *record, record->transfer->task_title, record->transfer->scores);
+  }
+  table.num_left = 5;
+  return table;
+}
+
 Table claims_table(const ReportInput& input) {
   Table table{
       .kind = TableKind::kClaims,
@@ -304,8 +346,8 @@ std::vector<Table> all_tables(const ReportInput& input) {
     }
   }
   tables.push_back(trade_off_table(our_trade_off(input)));
-  for (const auto make :
-       {generalization_table, convergence_table, span_table, similarity_table, rollout_table}) {
+  for (const auto make : {generalization_table, convergence_table, span_table, similarity_table,
+                          rollout_table, controls_table}) {
     tables.push_back(make(input.analyses));
   }
   std::erase_if(tables, [](const Table& table) { return table.rows.empty(); });

@@ -16,6 +16,7 @@ Table convergence_table(const std::vector<Analysis>& analyses);     // Table 5
 Table span_table(const std::vector<Analysis>& analyses);            // Figure 2
 Table similarity_table(const std::vector<Analysis>& analyses);      // Figure 4
 Table rollout_table(const std::vector<Analysis>& analyses);         // Figure 5
+Table controls_table(const std::vector<Analysis>& analyses);        // and transfer
 Table claims_table(const ReportInput& input);
 
 // report_tables() of the leaderboard and all of these; tables without rows are left out.

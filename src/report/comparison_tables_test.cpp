@@ -99,6 +99,26 @@ TEST(ComparisonTables, ASpanStandsBesideTheUniformOne) {
   EXPECT_EQ(table.rows[0][11].text, "100, 241");
 }
 
+TEST(ComparisonTables, AControlStandsBesideTheRunsOwnScoreAndTheBaselines) {
+  AnalysisRecord controls = analysis("controls", "text", "performer");
+  controls.controls = ControlsResult{{{"none", "", Evaluation{1, 1, 0.625, 200}, ""},
+                                      {"receptive field", "16", Evaluation{1, 1, 0.5, 200}, ""},
+                                      {"length", "4000", {}, "bound to 1,000"}},
+                                     {{"majority", 0.5}}};
+  AnalysisRecord transfer = analysis("transfer", "pathfinder", "transformer");
+  transfer.transfer = TransferResult{
+      "pathx", "Path-X", 1, "d", {{"positions", "stretched", Evaluation{1, 1, 0.51, 100}, ""}}};
+  const Table table = controls_table({{transfer, {}}, {controls, {}}});
+  ASSERT_EQ(table.rows.size(), 5u);
+  const std::vector<std::string> row = texts(table.rows[1]);
+  EXPECT_EQ(std::vector<std::string>(row.begin() + 3, row.end()),
+            (std::vector<std::string>{"Text", "receptive field 16", "50.00", "-12.50", "200"}));
+  EXPECT_EQ(table.rows[2].back().text, "bound to 1,000");
+  EXPECT_EQ(table.rows[3][4].text, "baseline: majority");
+  EXPECT_EQ(table.rows[4][3].text, "Path-X");
+  EXPECT_EQ(table.rows[4][6].text, "-") << "no score of its own on that task";
+}
+
 TEST(ComparisonTables, EveryFormatButCsvHasTheAnalyses) {
   AnalysisRecord record = analysis("convergence", "image", "linformer");
   record.convergence = ConvergenceResult{175, {{0.30, 1234, {}}}, {}, 7000};

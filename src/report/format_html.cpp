@@ -130,6 +130,7 @@ std::string format_html(const ReportInput& input) {
            input, {TableKind::kEfficiency, TableKind::kGeneralization, TableKind::kConvergence}) +
            missing_tables_html(input)},
       {"figures", "The paper's figures", figures_html(input)},
+      {"controls", "Controls", tables_section(input, {TableKind::kControls})},
       {"curves", "Learning curves", curves_section(input)},
       {"speed", "Speed and memory",
        tables_section(input, {TableKind::kTrainingSpeed, TableKind::kMeasurements})},

@@ -146,7 +146,7 @@ std::string plain_table(const Table& table) {
 // Tables 3 and 5, and what Figure 2 shows.
 std::string analysis_tables(const std::vector<Analysis>& analyses) {
   std::string text;
-  for (const auto make : {generalization_table, convergence_table, span_table}) {
+  for (const auto make : {generalization_table, convergence_table, span_table, controls_table}) {
     const Table table = make(analyses);
     if (!table.rows.empty()) text += plain_table(table);
   }

@@ -38,9 +38,4 @@ double binomial_half_width95(double accuracy_percent, int64_t num_examples) {
   return 100 * 1.95996 * std::sqrt(p * (1 - p) / static_cast<double>(num_examples));
 }
 
-double two_class_chance_limit(int64_t num_examples) {
-  LRA_CHECK_GT(num_examples, 0);
-  return 50 + 100 * 3 * std::sqrt(0.25 / static_cast<double>(num_examples));
-}
-
 }  // namespace lra::report

@@ -24,8 +24,4 @@ double t_quantile(int degrees);
 // examples (normal approximation of the binomial).
 double binomial_half_width95(double accuracy_percent, int64_t num_examples);
 
-// The highest accuracy in percent that counts as chance on a balanced two-class test set: 50 plus
-// three binomial standard errors. 51.06 for 20000 examples.
-double two_class_chance_limit(int64_t num_examples);
-
 }  // namespace lra::report

@@ -38,9 +38,5 @@ TEST(Statistics, AnAccuracyOnTwoThousandExamplesIsKnownToTwoPoints) {
   EXPECT_NEAR(binomial_half_width95(36.5, 2000), 2.11, 0.005);
 }
 
-TEST(Statistics, PathXChanceEndsAtFiftyOneOnTheOfficialTestSet) {
-  EXPECT_NEAR(two_class_chance_limit(20000), 51.06, 0.005);
-}
-
 }  // namespace
 }  // namespace lra::report

@@ -27,6 +27,7 @@ enum class TableKind {
   kSpan,
   kSimilarity,
   kRollout,
+  kControls,
   kTradeOff,
   kClaims
 };

@@ -12,7 +12,7 @@ lra train listops transformer --out exact "${tiny[@]}" --set train.steps=8 \
 lra train listops reformer --out hashed "${tiny[@]}" --set train.steps=4 \
   --set train.eval_every=2 --set train.precision=bf16 --set model.pooling=cls >/dev/null
 
-for kind in span generalization convergence rollout embeddings; do
+for kind in span generalization convergence rollout embeddings controls; do
   where=(--data data)
   if [[ $kind == convergence || $kind == embeddings ]]; then where=(); fi
   lra analyze $kind exact hashed "${where[@]}" --threads 1 --quiet >table
@@ -43,6 +43,15 @@ lra analyze rollout exact --data data --index 5,3 --quiet >/dev/null
 for file in rollout-5.png rollout-3.png embeddings-tokens.png embeddings-positions.png; do
   [[ $(head -c 4 exact/analysis/$file | tail -c 3) == PNG ]] || fail "$file is no picture"
 done
+lra analyze controls exact --data data --examples 10 --fields 8,32 --quiet >table
+[[ $(field exact/analysis/controls.json num_examples) == 10 ]] || fail "not 10 examples"
+for words in "shuffled tokens" "receptive field 8" "receptive field 32" "without a model, majority"; do
+  grep -q "^$words" table || fail "no '$words' in $(cat table)"
+done
+lra eval exact --data data --json --quiet >said.json
+lra analyze controls exact --data data --quiet >/dev/null
+[[ $(field exact/analysis/controls.json controls scores 0 score accuracy) == \
+  $(field said.json accuracy) ]] || fail "the first score is not that of lra eval"
 passed "options"
 
 # A run that was evaluated with its own data only.
@@ -76,4 +85,5 @@ interrupt() {
 }
 interrupt span --samples 6000
 interrupt rollout --count 1000
+interrupt controls --split val
 passed "stops"

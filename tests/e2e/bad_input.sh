@@ -253,11 +253,11 @@ analyses() {
   refuse 2 "subcommand" analyze
   refuse 2 "run.*required" analyze span
   local kind
-  for kind in span generalization convergence rollout embeddings; do
+  for kind in span generalization convergence rollout embeddings controls transfer; do
     refuse 2 "nothere: is not the folder of a run" analyze "$kind" nothere
     refuse 2 "garbage/config.toml:[0-9]+.*stepz" analyze "$kind" garbage
   done
-  for kind in span rollout embeddings generalization; do
+  for kind in span rollout embeddings generalization controls transfer; do
     refuse 2 "bare/checkpoints/latest/model.safetensors" analyze "$kind" bare
     refuse 2 "odd/checkpoints/latest/model.safetensors.*hash" analyze "$kind" odd
     refuse 2 "checkpoints/nope" analyze "$kind" run --checkpoint nope
@@ -272,6 +272,11 @@ analyses() {
   refuse 2 "thresholds.*'0'" analyze convergence run --thresholds 0.3,0
   refuse 2 "thresholds.*''" analyze convergence run --thresholds "0.3,"
   refuse 2 "thresholds.*'nan'" analyze convergence run --thresholds nan
+  refuse 2 "fields.*0" analyze controls run --data data --fields 16,0
+  refuse 2 "lengths.*x" analyze controls run --data data --lengths x
+  refuse 2 "positions.*sideways" analyze transfer run --data data --positions sideways
+  refuse 2 "unknown task 'pathy'.*'pathx'" analyze transfer run --data data --to pathy
+  refuse 2 "run: was trained with [0-9]+ token ids.*expected 256" analyze transfer run --data data
   refuse 2 "layer 0 weighs the values of tokens with both signs" analyze span signs --data data
   refuse 2 "weighs the values of tokens with both signs" analyze rollout signs --data data
   section "analyses"

@@ -245,7 +245,13 @@ def analysis_record():
                                   "entropy": 0.5, "top": [{"position": 3, "text": "x", "weight": 0.5}]}]},
         "embeddings": {"vocabulary": 4, "positions": 5, "width": 6, "matrices": "m", "token_picture": "t",
                        "position_picture": "p", "token_min": 0, "position_min": -0.5, "by_intensity": [],
-                       "by_distance": [0.5], "vertical": [], "horizontal": []}}
+                       "by_distance": [0.5], "vertical": [], "horizontal": []},
+        "controls": {"scores": [{"change": "none", "value": "", "score": evaluation, "refused": ""},
+                                {"change": "length", "value": "9", "refused": "too long"}],
+                     "baselines": {"majority": 0.5}},
+        "transfer": {"task": "pathx", "task_title": "Path-X", "task_version": 1, "data_hash": HASH,
+                     "scores": [{"change": "positions", "value": "stretched", "score": evaluation,
+                                 "refused": ""}]}}
     whole = [about | {"kind": kind, kind: result, "provenance": RECORD["provenance"]}
              for kind, result in results.items()]
     changes = [{"schema": 2}, {"kind": "rollout"}, {"span": None}, {"more": 1}, {"choices": {"a": 1}},

@@ -199,22 +199,32 @@ class Model:
         y = self.MIXERS[self.config["run"]["model"]](self, x, prefix)
         return self.linear(y.transpose(0, 1).flatten(1), prefix + "output")
 
-    def logits(self, ids):
-        model = self.config["model"]
-        x = self.w["embedding.token"][torch.tensor(ids[:self.length])]
-        if model["pooling"] == "cls":
-            x = torch.cat([self.w["embedding.cls"][None], x])
+    def positions(self, count):
+        """What is added to the first tokens, CLS counted."""
         learned = self.w.get("embedding.position")
-        x = x + (sinusoids(*x.shape) if learned is None else learned[:len(x)])
-        for layer in range(model["layers"]):
+        width = self.config["model"]["embed_dim"]
+        return sinusoids(count, width) if learned is None else learned[:count]
+
+    def embed(self, ids):
+        x = self.w["embedding.token"][torch.tensor(ids[:self.length])]
+        if self.config["model"]["pooling"] == "cls":
+            x = torch.cat([self.w["embedding.cls"][None], x])
+        return x + self.positions(len(x))
+
+    def read(self, x):
+        """From embedded tokens to the vector that is classified."""
+        for layer in range(self.config["model"]["layers"]):
             block = f"encoder.layers.{layer}."
             x = x + self.mix(self.norm(x, block + "norm1"), block + "mixer.")
             hidden = self.linear(self.norm(x, block + "norm2"), block + "mlp.fc1")
             hidden = functional.gelu(hidden, approximate="tanh")
             x = x + self.linear(hidden, block + "mlp.fc2")
         x = self.norm(x, "encoder.norm")
-        x = x[0] if model["pooling"] == "cls" else x.mean(0)
-        if model["classifier"] == "mlp":
+        return x[0] if self.config["model"]["pooling"] == "cls" else x.mean(0)
+
+    def logits(self, ids):
+        x = self.read(self.embed(ids))
+        if self.config["model"]["classifier"] == "mlp":
             x = functional.relu(self.linear(x, "head.hidden"))
         return self.linear(x, "head.output")
 

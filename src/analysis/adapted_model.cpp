@@ -1,0 +1,91 @@
+#include "analysis/adapted_model.h"
+
+#include <map>
+
+#include "analysis/examples.h"
+
+namespace lra::analysis {
+namespace {
+
+using training::LoadedRun;
+
+constexpr const char* kPositions = "embedding.position";
+
+[[noreturn]] void refuse_length(const LoadedRun& run, const std::string& name,
+                                const std::string& advice) {
+  throw BoundToLength({.where = run.folder,
+                       .what = name + " belongs to sequences of " +
+                               std::to_string(run.task->shape().length) + " tokens",
+                       .expected = "a model whose parameters do not depend on the length",
+                       .advice = advice});
+}
+
+// Learned or sinusoid, of the run, with CLS: [P, D].
+at::Tensor positions_of(const models::SequenceClassifier& model) {
+  const auto parameters = model.named_parameters(), buffers = model.named_buffers();
+  const at::Tensor* learned = parameters.find(kPositions);
+  const at::Tensor* found = learned ? learned : buffers.find(kPositions);
+  LRA_CHECK(found != nullptr);
+  return *found;
+}
+
+// For each place of the longer sequence the one in proportion, CLS kept in front.
+at::Tensor stretched_places(const TaskShape& from, const TaskShape& to, int64_t cls) {
+  const int64_t side_from = image_side(from), side = image_side(to);
+  const bool by_pixel = side_from > 0 && side > 0;
+  at::Tensor places = at::empty({cls + to.length}, at::kLong);
+  auto place = places.accessor<int64_t, 1>();
+  for (int64_t i = 0; i < cls; ++i) place[i] = i;
+  for (int64_t i = 0; i < to.length; ++i) {
+    place[cls + i] =
+        cls + (by_pixel ? i / side * side_from / side * side_from + i % side * side_from / side
+                        : i * from.length / to.length);
+  }
+  return places;
+}
+
+}  // namespace
+
+void refuse_other_examples(const LoadedRun& run, const TaskShape& shape) {
+  const TaskShape own = run.task->shape();
+  const auto same = [&](const char* what, int64_t wanted, int64_t has) {
+    if (wanted == has) return;
+    throw Error({.where = run.folder,
+                 .what = "was trained with " + std::to_string(has) + " " + what,
+                 .expected = std::to_string(wanted),
+                 .advice = "take a run of a task with the same kind of examples"});
+  };
+  same("token ids", shape.vocabulary, own.vocabulary);
+  same("classes", shape.num_classes, own.num_classes);
+  same("sequences per example", shape.num_towers, own.num_towers);
+}
+
+models::SequenceClassifier adapted_model(const LoadedRun& run, const Adaptation& to) {
+  training::RunConfig config = run.stored.config;
+  config.model_config.receptive_field = to.receptive_field;
+  models::SequenceClassifier model = config.make_model(to.shape);
+  const auto own = run.model.parameter_list();
+  const std::map<std::string, at::Tensor> weights(own.begin(), own.end());
+  const bool stretched = to.positions == "stretched";
+  const torch::NoGradGuard no_grad;
+  for (auto& [name, parameter] : model.parameter_list()) {
+    const at::Tensor& weight = weights.at(name);
+    if (weight.sizes() == parameter.sizes()) {
+      at::Tensor(parameter).copy_(weight);
+    } else if (name == kPositions && !stretched && parameter.size(0) < weight.size(0)) {
+      at::Tensor(parameter).copy_(weight.narrow(0, 0, parameter.size(0)));
+    } else if (name != kPositions) {
+      refuse_length(run, name, "");
+    } else if (!stretched) {
+      refuse_length(run, name, "its learned positions can be stretched, not continued");
+    }
+  }
+  if (stretched) {
+    const int64_t cls = config.model_config.pooling == "cls" ? 1 : 0;
+    model.set_positions(positions_of(run.model).index_select(
+        0, stretched_places(run.task->shape(), to.shape, cls)));
+  }
+  return model;
+}
+
+}  // namespace lra::analysis

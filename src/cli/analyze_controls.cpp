@@ -1,0 +1,175 @@
+// What is left of a run's score on other inputs: without order, without distance, longer, larger.
+#include "analysis/adapted_model.h"
+#include "base/text_format.h"
+#include "cli/analyze.h"
+#include "tasks/all.h"
+#include "training/evaluate.h"
+#include "training/prepare_data.h"
+
+namespace lra::cli {
+namespace {
+
+using training::LoadedRun;
+
+const std::vector<int64_t> kFields = {16, 64, 256};  // where --fields is not given
+
+// Evaluations of one run, one after another, until one is stopped.
+class ChangedInputs {
+ public:
+  ChangedInputs(const LoadedRun& run, const CommonOptions& common, int64_t examples)
+      : run_(run), common_(common), examples_(examples) {}
+
+  // Nothing when a stop was asked for. What an adapted model refuses is noted as refused.
+  bool add(const std::string& change, const std::string& value, const tasks::Split& split,
+           const analysis::Adaptation& to) {
+    ChangedInput result{.change = change, .value = value, .refused = ""};
+    try {
+      const models::SequenceClassifier model = analysis::adapted_model(run_, to);
+      auto found =
+          training::evaluate_with_bar(model, split, to.shape, batch_size(to.shape), examples_,
+                                      {.description = value.empty() ? change : change + " " + value,
+                                       .unit = "ex",
+                                       .quiet = common_.quiet});
+      if (found.stopped) return false;
+      found.summary.step = run_.progress.step;
+      result.score = found.summary;
+    } catch (const analysis::BoundToLength& error) {
+      result.refused = error.what();
+    }
+    scores.push_back(std::move(result));
+    return true;
+  }
+
+  std::vector<ChangedInput> scores;
+
+ private:
+  // As many tokens as the run evaluates at once.
+  int64_t batch_size(const TaskShape& shape) const {
+    const int64_t tokens = run_.stored.config.train.eval_batch_size * run_.task->shape().length;
+    return std::max<int64_t>(1, tokens / shape.length);
+  }
+
+  const LoadedRun& run_;
+  const CommonOptions& common_;
+  int64_t examples_;
+};
+
+std::string examples_choice(int64_t examples) {
+  return examples > 0 ? "drawn by a permutation that is the same in every run" : "all";
+}
+
+int64_t examples_of(const std::vector<ChangedInput>& scores) {
+  for (const ChangedInput& one : scores) {
+    if (one.score) return one.score->num_examples;
+  }
+  return 0;
+}
+
+// The task of the run with longer or shorter sequences; shape and split go together.
+struct OtherLength {
+  std::unique_ptr<tasks::Task> task;
+  tasks::Split split;
+};
+
+OtherLength at_length(const LoadedRun& run, const tasks::Dataset& dataset, int64_t length,
+                      const std::string& split) {
+  training::RunConfig config = run.stored.config;
+  if (config.task_settings.find("length") == nullptr) {
+    throw Error({.where = "--lengths",
+                 .what = "the length of " + config.task + " is fixed",
+                 .expected = "a task with a setting task.length, such as text",
+                 .advice = "leave --lengths out"});
+  }
+  config.task_settings.set("length", {length, "--lengths"});
+  auto task = config.make_task();
+  tasks::Split examples = config.split_of(*task, dataset, split);
+  return {std::move(task), std::move(examples)};
+}
+
+bool measure_controls(const LoadedRun& run, const tasks::Dataset& dataset,
+                      const AnalyzeArguments& a, ChangedInputs& inputs) {
+  const training::RunConfig& config = run.stored.config;
+  const TaskShape shape = run.task->shape();
+  const tasks::Split split = config.split_of(*run.task, dataset, a.split);
+  const int64_t own = config.model_config.receptive_field;
+  bool going = inputs.add("none", "", split, {.shape = shape, .receptive_field = own}) &&
+               inputs.add("shuffled tokens", "", split.with_shuffled_tokens(),
+                          {.shape = shape, .receptive_field = own});
+  for (const int64_t field : a.fields.empty() ? kFields : a.fields) {
+    if (!going || field >= shape.length) continue;
+    going = inputs.add("receptive field", std::to_string(field), split,
+                       {.shape = shape, .receptive_field = field});
+  }
+  for (const int64_t length : a.lengths) {
+    if (!going) break;
+    const OtherLength other = at_length(run, dataset, length, a.split);
+    going = inputs.add("length", std::to_string(length), other.split,
+                       {.shape = other.task->shape(), .receptive_field = own});
+  }
+  return going;
+}
+
+}  // namespace
+
+std::optional<AnalysisRecord> analyze_controls(const CommonOptions& common,
+                                               const AnalyzeArguments& a,
+                                               const std::string& folder) {
+  const LoadedRun run(folder, a.checkpoint, training::ModelPrecision::kAsTrained);
+  const tasks::Dataset dataset = analysis_data(run, common, a);
+  ChangedInputs inputs(run, common, a.examples);
+  if (!measure_controls(run, dataset, a, inputs)) return {};
+  AnalysisRecord record = analysis_of(run, "controls", common, a);
+  record.split = a.split;
+  record.num_examples = examples_of(inputs.scores);
+  record.controls = {.scores = std::move(inputs.scores), .baselines = run.stored.record.baselines};
+  record.choices["weights"] =
+      "the run's own, trained on unchanged inputs: a score can fall because "
+      "the change is unknown to them, too";
+  record.choices["shuffled tokens"] = "every example in a random order of its own, CLS in front";
+  record.choices["receptive field"] =
+      "blocks of so many tokens, encoded apart at their own positions; the classifier reads the "
+      "mean over blocks, by their tokens";
+  record.choices["length"] = "texts cut at so many tokens; positions go on";
+  record.choices["examples"] = examples_choice(a.examples);
+  return record;
+}
+
+std::optional<AnalysisRecord> analyze_transfer(const CommonOptions& common,
+                                               const AnalyzeArguments& a,
+                                               const std::string& folder) {
+  const LoadedRun run(folder, a.checkpoint, training::ModelPrecision::kAsTrained);
+  const training::RunConfig to =
+      training::resolve_run(a.to, run.stored.config.model, run.stored.config.preset, 0, {}, {});
+  const auto task = to.make_task();
+  const TaskShape shape = task->shape();
+  analysis::refuse_other_examples(run, shape);
+  const tasks::Dataset dataset =
+      training::prepare_data(to.task_spec(), *task, training::data_root(a.data), common.quiet);
+  ChangedInputs inputs(run, common, a.examples);
+  const tasks::Split split = run.stored.config.split_of(*task, dataset, a.split);
+  for (const std::string& positions : a.positions) {
+    const analysis::Adaptation adaptation{
+        .shape = shape,
+        .receptive_field = run.stored.config.model_config.receptive_field,
+        .positions = positions};
+    if (!inputs.add("positions", positions, split, adaptation)) return {};
+  }
+  AnalysisRecord record = analysis_of(run, "transfer", common, a);
+  record.split = a.split;
+  record.num_examples = examples_of(inputs.scores);
+  record.transfer = {.task = to.task,
+                     .task_title = std::string(to.task_spec().title),
+                     .task_version = to.task_spec().version,
+                     .data_hash = dataset.hash(),
+                     .scores = std::move(inputs.scores)};
+  record.choices["training"] = "none on " + to.task;
+  record.choices["continued"] =
+      "position p of the larger input is encoded as p; learned positions "
+      "have no more than they were trained with";
+  record.choices["stretched"] =
+      "as the position of the run's own input in proportion, in images by row and column";
+  record.choices["examples"] = examples_choice(a.examples);
+  return record;
+}
+
+}  // namespace lra::cli

@@ -1,0 +1,182 @@
+"""lra analyze controls and transfer, and training with their settings, in plain PyTorch float64.
+
+The model is that of transformer_reference.py, every mixer that has a reference there: cut into
+blocks that are encoded apart, with shorter and longer texts, with the positions of a smaller image.
+Loss (to 1e-5) and accuracy must agree. Shuffled tokens are checked by what they keep: a model whose
+score cannot depend on order has the same score, others another one.
+"""
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+import numpy as np
+import torch
+
+from transformer_reference import (LISTOPS_DATA, PROGRAM, SETTINGS, Model, listops_examples, lra,
+                                   models, text_examples, words_of, write_reviews)
+
+FIELD, LENGTHS = 16, (60, 220)
+# Whose parameters belong to the length they were trained with.
+BOUND = {"linformer", "sinkhorn", "synthesizer"}
+
+
+class Blocks(Model):
+    """Blocks of tokens that know nothing of each other; CLS in front of each."""
+
+    def __init__(self, run, length, field):
+        super().__init__(run, length)
+        self.field, self.max_length = field, field + self.max_length - self.length
+
+    def read(self, x):
+        cls = int(self.config["model"]["pooling"] == "cls")
+        blocks = x[cls:].split(self.field)
+        read = [super(Blocks, self).read(torch.cat([x[:cls], block])) for block in blocks]
+        return sum(len(b) * r for b, r in zip(blocks, read)) / (len(x) - cls)
+
+
+class Stretched(Model):
+    """Positions of a smaller image, each for a square of pixels."""
+
+    def __init__(self, run, side, own):
+        super().__init__(run, side * side)
+        self.side, self.own = side, own
+
+    def positions(self, count):
+        cls = count - self.side**2
+        place = np.arange(self.side) * self.own // self.side
+        square = (place[:, None] * self.own + place).reshape(-1)
+        table = super().positions(cls + self.own**2)
+        return torch.cat([table[:cls], table[cls + torch.from_numpy(square)]])
+
+
+def figures(model, examples):
+    loss, right = 0.0, 0
+    for ids, label in examples:
+        logits = model.logits(ids)
+        loss -= logits.log_softmax(-1)[label].item() / len(examples)
+        right += logits.argmax().item() == label
+    return loss, right / len(examples)
+
+
+def expect(said, model, examples, name):
+    loss, accuracy = figures(model, examples)
+    assert said["num_examples"] == len(examples), name
+    assert abs(said["loss"] - loss) <= 1e-5, f"{name}: {loss:.6f}, lra says {said['loss']:.6f}"
+    assert abs(said["accuracy"] - accuracy) < 1e-9, f"{name}: {accuracy}, lra says {said}"
+    return abs(said["loss"] - loss)
+
+
+def train(scratch, task, model, settings):
+    run = scratch / f"{task}-{model}-{len(list(scratch.iterdir()))}"
+    common = ["train.steps=4", "train.warmup_steps=1", "train.batch_size=4", "model.layers=2",
+              "train.learning_rate=0.01"]
+    lra("train", task, model, "--data", scratch / "data", "--out", run,
+        *words_of(common + settings))
+    return run
+
+
+def analysed(run, kind, *words):
+    said = json.loads(lra("analyze", kind, run, "--json", *words))
+    return said[0]["analysis"][kind]["scores"]
+
+
+def compare_controls(scratch, task, model, examples, settings, lengths):
+    run = train(scratch, task, model, settings)
+    lists = ["--lengths", ",".join(map(str, lengths))] if lengths else []
+    said = analysed(run, "controls", "--data", scratch / "data", "--fields", FIELD, *lists)
+    own = Model(run)
+    references = [("none", own), ("shuffled tokens", None),
+                  ("receptive field", Blocks(run, own.length, FIELD)),
+                  *(("length", Model(run, length)) for length in lengths)]
+    assert [c["change"] for c in said] == [change for change, _ in references], said
+    worst, name = 0, f"{task} {model} {' '.join(settings)}"
+    for control, (change, reference) in zip(said, references):
+        learned = own.config["model"]["positions"] == "learned"
+        if change != "none" and reference and (
+                model in BOUND or change == "length" and learned and
+                reference.length > own.length):
+            assert "score" not in control and "belongs to sequences" in control["refused"], control
+        elif reference:
+            worst = max(worst, expect(control["score"], reference, examples, f"{name}: {change}"))
+        else:
+            assert control["score"]["loss"] != said[0]["score"]["loss"], name
+    print(f"ok: {name}: losses at most {worst:.1e} apart")
+
+
+def compare_trained(scratch, model, examples):
+    """Trained and evaluated in blocks, all mixers: their parameters are those of a block."""
+    run = train(scratch, "text", model, ["task.length=150", f"model.receptive_field={FIELD}",
+                                         "model.pooling=cls", *SETTINGS.get(model, [])])
+    said = json.loads(lra("eval", run, "--json", "--data", scratch / "data"))
+    said["num_examples"] = said["examples"]
+    reference = Blocks(run, 150, FIELD)
+    print(f"ok: {model} trained in blocks: loss "
+          f"{expect(said, reference, examples, model):.1e} apart")
+    refused = subprocess.run([PROGRAM, "analyze", "span", str(run), "--data",
+                              str(scratch / "data"), "--quiet"], capture_output=True)
+    assert refused.returncode == 2 and b"sees blocks of 16 tokens" in refused.stderr, refused
+
+
+def images(folder):
+    """Test examples as the prepared folder holds them: its layout is that of tasks/dataset.h."""
+    (shard,) = json.loads((folder / "manifest.json").read_text())["splits"]["test"]
+    data, count = (folder / shard["file"]).read_bytes(), shard["num_examples"]
+    labels = np.frombuffer(data, "<i4", count, 64)
+    pixels = np.frombuffer(data, np.uint8)[-count * 64 * 64:].reshape(count, -1)
+    return [(list(map(int, image)), int(label)) for image, label in zip(pixels, labels)]
+
+
+def compare_transfer(scratch, model, positions, examples):
+    run = train(scratch, "pathfinder", model,
+                ["model.pooling=cls", f"model.positions={positions}"])
+    said = analysed(run, "transfer", "--to", "pathfinder64", "--data", scratch / "data")
+    assert [c["value"] for c in said] == ["stretched", "continued"]
+    worst = expect(said[0]["score"], Stretched(run, 64, 32), examples, f"{model} stretched")
+    if positions == "learned":
+        assert "can be stretched" in said[1]["refused"], said
+    else:
+        worst = max(worst, expect(said[1]["score"], Model(run, 64 * 64), examples, "continued"))
+    print(f"ok: {model} from Pathfinder to 64 x 64, {positions}: losses at most {worst:.1e} apart")
+
+
+def compare_shuffled(scratch):
+    """A run that was trained on shuffled tokens is evaluated on them, and on the same ones."""
+    run = train(scratch, "text", "local", ["task.length=150", "train.token_order=shuffled"])
+    said = analysed(run, "controls", "--data", scratch / "data", "--fields", 64)
+    assert said[0]["score"] == said[1]["score"], said
+    print("ok: a run on shuffled tokens")
+
+
+def main():
+    with tempfile.TemporaryDirectory() as folder:
+        scratch = pathlib.Path(folder)
+        lra("data", "make", "listops", "--train", 60, "--val", 4, "--test", 12, "--seed", 5,
+            *words_of(LISTOPS_DATA), "--out", scratch / "data" / "listops")
+        lra("data", "export", "listops", scratch / "data" / "listops",
+            *words_of(LISTOPS_DATA), "--out", scratch / "official")
+        write_reviews(scratch / "official")
+        lra("data", "import", "text", scratch / "official", "--out", scratch / "data" / "text")
+        for task, count in (("pathfinder", 20), ("pathfinder64", 2)):
+            lra("data", "make", task, "--train", count, "--val", 2, "--test", 2, "--out",
+                scratch / "data" / task)
+        listops = list(listops_examples(scratch / "official", "test"))
+        text = list(text_examples(scratch / "official", "test"))
+        large = images(scratch / "data" / "pathfinder64")
+        for model in models():
+            own = SETTINGS.get(model, [])
+            compare_controls(scratch, "text", model, text,
+                             ["task.length=150", "model.pooling=cls", "model.positions=sinusoid",
+                              *own], LENGTHS)
+            compare_controls(scratch, "listops", model, listops,
+                             ["task.length=180", *LISTOPS_DATA, "model.pooling=mean",
+                              "model.positions=learned", *own], ())
+            compare_trained(scratch, model, text)
+        for positions in ("learned", "sinusoid"):
+            compare_transfer(scratch, "transformer", positions, large)
+        compare_shuffled(scratch)
+
+
+if __name__ == "__main__":
+    main()
