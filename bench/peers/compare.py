@@ -1,10 +1,10 @@
 """Speed and memory of lra beside other implementations; started by bench/peers/run.
 
 The release Text encoder (4 layers, 4 heads, width 256, MLP 1024, 257 tokens, 2 classes, mean of the
-outputs), batch 4, dropout 0.1, AdamW, and the narrow ones of Image and Pathfinder (workload.py); a step is forward, backward and update, with --mode infer a
-forward pass without dropout. With --dtype bf16 lra computes in bfloat16 and every peer stands twice,
-in float32 and in bfloat16 (PyTorch's autocast; JAX layers of that type). For each row
-and length, lra and a peer are measured in turn, A B A B, --windows times each; the figure is the
+outputs), batch 4, dropout 0.1, AdamW, and the narrow ones of Image and Pathfinder (workload.py); a
+step is forward, backward and update, with --mode infer a forward pass without dropout. With --dtype
+bf16 lra computes in bfloat16 and every peer stands twice, in float32 and in bfloat16 (PyTorch's
+autocast; JAX layers of that type). For each row and length, lra and a peer are measured in turn, A B A B, --windows times each; the figure is the
 median, the spread (largest - smallest) / median. Each peer runs in a process of its own that waits
 while lra is measured; each window of lra is a process. Both sides are bound to the same cores.
 Peers get an allocator that keeps freed memory, which is worth 13 % to PyTorch.
@@ -15,8 +15,8 @@ that was more than X behind the fastest at the first length is not measured at t
 
 Finished cells are kept in build/peers and not measured again by the same program with the same
 options (--fresh does). Rows that --models leaves out are taken over from the table that stands in
---out, which says of every row with what it was measured. The exit code is 1 when lra is slower in a row than its fastest peer by more
-than --tolerance, or when no peer of a row could be measured.
+--out, which says of every row with what it was measured. The exit code is 1 when lra is slower in a
+row than its fastest peer by more than --tolerance, or when no peer of a row could be measured.
 """
 import argparse
 import functools
@@ -54,8 +54,8 @@ class Peer:
 
     def __init__(self, peer, row, length, a):
         kind, name, dtype = peer[0], peer[1], peer[3]
-        words = [sys.executable, HERE / "peer_process.py", kind, name, row.get("workload", "text"), length, row["drop"], a.mode,
-                 dtype, a.threads, a.window_seconds]
+        words = [sys.executable, HERE / "peer_process.py", kind, name,
+                 row.get("workload", "text"), length, row["drop"], a.mode, dtype, a.threads, a.window_seconds]
         self.process = subprocess.Popen(list(map(str, words)), stdin=subprocess.PIPE, text=True,
                                         stdout=subprocess.PIPE, env=environment(a.threads))
         self.expect("ready")
@@ -83,8 +83,8 @@ def lra_words(row, peer, length, a):
     work = workload_of(row)
     lengths = ["--lengths", length] if "lengths" not in row else []
     return ["bench", "--task", work.task, "--preset", "release", "--models", row["model"], *lengths,
-            "--batch", work.batch, "--mode", a.mode, "--dtype", a.dtype, "--windows", 1, "--window-seconds", a.window_seconds,
-            "--threads", a.threads, *sets]
+            "--batch", work.batch, "--mode", a.mode, "--dtype", a.dtype, "--windows", 1,
+            "--window-seconds", a.window_seconds, "--threads", a.threads, *sets]
 
 
 def summary(windows):
