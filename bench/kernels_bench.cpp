@@ -185,7 +185,7 @@ void pointwise(benchmark::State& state, Op op) {
                            [&] { gelu_dropout(kElements, x.data(), y.data(), dropout); });
     case Op::kGeluDropoutBackward:
       return measure_bytes(state, op, 3, [&] {
-        gelu_dropout_backward(kElements, x.data(), other.data(), y.data(), dropout);
+        gelu_dropout_backward<float>(kElements, x.data(), other.data(), y.data(), nullptr, dropout);
       });
     case Op::kDropoutAdd:
       return measure_bytes(

@@ -25,13 +25,14 @@ void gelu_dropout(int64_t count, const T* x, T* y, const Dropout& dropout) {
 }
 
 template <typename T>
-void gelu_dropout_backward(int64_t count, const T* x, const T* dy, T* dx, const Dropout& dropout) {
+void gelu_dropout_backward(int64_t count, const T* x, const T* dy, T* dx, T* y,
+                           const Dropout& dropout) {
   if constexpr (!std::is_same_v<T, double>) {
     if (choose(Op::kGeluDropoutBackward) == Isa::kAvx512) {
-      return avx512::gelu_dropout_backward(count, x, dy, dx, dropout);
+      return avx512::gelu_dropout_backward(count, x, dy, dx, y, dropout);
     }
   }
-  ref::gelu_dropout_backward(count, x, dy, dx, dropout);
+  ref::gelu_dropout_backward(count, x, dy, dx, y, dropout);
 }
 
 template <typename T>

@@ -22,6 +22,7 @@ namespace lra::kernels {
 struct Dropout {
   double rate = 0;  // in [0, 1)
   uint64_t key = 0;
+  int64_t first_row = 0;  // rows of kDropoutRowLength elements that lie before the array
 };
 
 // Fails a check unless the rate is in [0, 1) and still below 1 in the 16 bits of a decision. (In a
@@ -37,9 +38,10 @@ inline constexpr int64_t kDropoutRowLength = 1024;
 // y = dropout(gelu_tanh(x))
 template <typename T>
 void gelu_dropout(int64_t count, const T* x, T* y, const Dropout& dropout);
-// dx = gelu_tanh'(x) * dropout'(dy)
+// dx = gelu_tanh'(x) * dropout'(dy); and y again, the very bits of gelu_dropout, unless it is null.
 template <typename T>
-void gelu_dropout_backward(int64_t count, const T* x, const T* dy, T* dx, const Dropout& dropout);
+void gelu_dropout_backward(int64_t count, const T* x, const T* dy, T* dx, T* y,
+                           const Dropout& dropout);
 // y = residual + dropout(x)
 template <typename T>
 void dropout_add(int64_t count, const T* residual, const T* x, T* y, const Dropout& dropout);
@@ -57,7 +59,8 @@ namespace ref {
 template <typename T>
 void gelu_dropout(int64_t count, const T* x, T* y, const Dropout& dropout);
 template <typename T>
-void gelu_dropout_backward(int64_t count, const T* x, const T* dy, T* dx, const Dropout& dropout);
+void gelu_dropout_backward(int64_t count, const T* x, const T* dy, T* dx, T* y,
+                           const Dropout& dropout);
 template <typename T>
 void dropout_add(int64_t count, const T* residual, const T* x, T* y, const Dropout& dropout);
 template <typename T>
@@ -72,7 +75,8 @@ namespace avx512 {
 template <typename T>
 void gelu_dropout(int64_t count, const T* x, T* y, const Dropout& dropout);
 template <typename T>
-void gelu_dropout_backward(int64_t count, const T* x, const T* dy, T* dx, const Dropout& dropout);
+void gelu_dropout_backward(int64_t count, const T* x, const T* dy, T* dx, T* y,
+                           const Dropout& dropout);
 template <typename T>
 void dropout_add(int64_t count, const T* residual, const T* x, T* y, const Dropout& dropout);
 template <typename T>

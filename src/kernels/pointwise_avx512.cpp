@@ -18,7 +18,8 @@ void for_each_group(int64_t begin, int64_t end, const Dropout& dropout, const F&
   uint16_t kept[kDropoutGroupVectors];
   for (int64_t first = begin; first < end; first += kDropoutGroup) {
     if constexpr (kDropout) {
-      dropout_keeps(dropout.key, threshold, 0, static_cast<uint32_t>(first / kDropoutRowLength),
+      dropout_keeps(dropout.key, threshold, 0,
+                    static_cast<uint32_t>(dropout.first_row + first / kDropoutRowLength),
                     first % kDropoutRowLength / kDropoutGroup, kept);
     }
     for (int64_t v = 0; v < kDropoutGroupVectors && first + v * kLanes < end; ++v) {
@@ -73,8 +74,8 @@ Gate gelu_gate(__m512 x) {
 }
 
 // g + x g (1 - g) 2 u'(x)
-__m512 gelu_derivative(__m512 x_raw) {
-  const auto [gate, rest, x] = gelu_gate(x_raw);
+__m512 gelu_derivative(const Gate& of_x) {
+  const auto [gate, rest, x] = of_x;
   const __m512 square = _mm512_mul_ps(x, x);
   const __m512 two_du = _mm512_fmadd_ps(square, _mm512_set1_ps(6 * kSqrt2OverPi * kCubic),
                                         _mm512_set1_ps(2 * kSqrt2OverPi));
@@ -94,11 +95,16 @@ void gelu_dropout(int64_t count, const T* x, T* y, const Dropout& dropout) {
 }
 
 template <typename T>
-void gelu_dropout_backward(int64_t count, const T* x, const T* dy, T* dx, const Dropout& dropout) {
+void gelu_dropout_backward(int64_t count, const T* x, const T* dy, T* dx, T* y,
+                           const Dropout& dropout) {
   for_each_vector(count, dropout, [&](int64_t n, __mmask16 lanes, __m512 factor) {
-    const __m512 derivative = gelu_derivative(load_lanes(lanes, x + n));
+    const __m512 value = load_lanes(lanes, x + n);
+    const Gate gate = gelu_gate(value);
     const __m512 grad = _mm512_mul_ps(load_lanes(lanes, dy + n), factor);
-    store_lanes(dx + n, lanes, _mm512_mul_ps(grad, derivative));
+    store_lanes(dx + n, lanes, _mm512_mul_ps(grad, gelu_derivative(gate)));
+    if (y) {
+      store_lanes(y + n, lanes, _mm512_mul_ps(_mm512_mul_ps(value, gate.value), factor));
+    }
   });
 }
 

@@ -14,8 +14,9 @@ template <typename T>
 T dropout_factor(const Dropout& dropout, int64_t n) {
   const uint32_t threshold = dropout_threshold(dropout.rate);
   if (threshold == 0) return 1;
-  const uint32_t value = dropout_value(dropout.key, 0, static_cast<uint32_t>(n / kDropoutRowLength),
-                                       static_cast<uint32_t>(n % kDropoutRowLength));
+  const uint32_t value = dropout_value(
+      dropout.key, 0, static_cast<uint32_t>(dropout.first_row + n / kDropoutRowLength),
+      static_cast<uint32_t>(n % kDropoutRowLength));
   return value < threshold ? T{0} : static_cast<T>(dropout_scale(dropout.rate));
 }
 
@@ -55,11 +56,13 @@ void gelu_dropout(int64_t count, const T* x, T* y, const Dropout& dropout) {
 }
 
 template <typename T>
-void gelu_dropout_backward(int64_t count, const T* x, const T* dy, T* dx, const Dropout& dropout) {
+void gelu_dropout_backward(int64_t count, const T* x, const T* dy, T* dx, T* y,
+                           const Dropout& dropout) {
   using W = Wide<T>;
   for_each_element(count, dropout, [&](int64_t n) {
-    dx[n] = dropout_factor<W>(dropout, n) * static_cast<W>(dy[n]) *
-            gelu_derivative(static_cast<W>(x[n]));
+    const W factor = dropout_factor<W>(dropout, n), value = static_cast<W>(x[n]);
+    if (y) y[n] = factor * gelu(value);
+    dx[n] = factor * static_cast<W>(dy[n]) * gelu_derivative(value);
   });
 }
 

@@ -51,7 +51,8 @@ TEST(PointwiseRef, GeluGradientMatchesCentralDifferences) {
   const auto x = random_values<double>(count, 1);
   const auto dy = random_values<double>(count, 2);
   std::vector<double> dx(count), above(count), below(count);
-  ref::gelu_dropout_backward(count, x.data(), dy.data(), dx.data(), kSome);
+  ref::gelu_dropout_backward(count, x.data(), dy.data(), dx.data(),
+                             /*y=*/static_cast<double*>(nullptr), kSome);
   const double step = 1e-5;
   auto moved = x;
   for (double& value : moved) value += step;
@@ -100,8 +101,10 @@ TEST_F(PointwiseAvx512, KeepsTheErrorContract) {
       expect_close(1e-6);
       const std::vector<float> one(count, 1);
       const std::vector<double> wide_one(count, 1);
-      avx512::gelu_dropout_backward(count, x.data(), one.data(), got.data(), dropout);
-      ref::gelu_dropout_backward(count, wide_x.data(), wide_one.data(), want.data(), dropout);
+      avx512::gelu_dropout_backward<float>(count, x.data(), one.data(), got.data(), nullptr,
+                                           dropout);
+      ref::gelu_dropout_backward<double>(count, wide_x.data(), wide_one.data(), want.data(),
+                                         nullptr, dropout);
       for (int64_t n = 0; n < count; ++n) EXPECT_NEAR(got[n], want[n], 2e-6) << n;
     }
   }
@@ -113,7 +116,7 @@ TEST_F(PointwiseAvx512, StaysFiniteAtHugeValuesAndPassesNaNOn) {
   const std::vector<float> one(x.size(), 1);
   std::vector<float> y(x.size()), dx(x.size());
   avx512::gelu_dropout(7, x.data(), y.data(), kNone);
-  avx512::gelu_dropout_backward(7, x.data(), one.data(), dx.data(), kNone);
+  avx512::gelu_dropout_backward<float>(7, x.data(), one.data(), dx.data(), nullptr, kNone);
   for (int n = 0; n < 6; n += 2) {
     EXPECT_EQ(y[n], x[n]);
     EXPECT_EQ(dx[n], 1);
@@ -122,6 +125,31 @@ TEST_F(PointwiseAvx512, StaysFiniteAtHugeValuesAndPassesNaNOn) {
   }
   EXPECT_TRUE(std::isnan(y[6]));
   EXPECT_TRUE(std::isnan(dx[6]));
+}
+
+// A pass over a part gives what the same elements get in a pass over all.
+TEST(Pointwise, PartsGetTheDropoutOfTheirPlace) {
+  const int64_t rows = 3, rest = 77, all = rows * kDropoutRowLength + rest;
+  const auto x = random_values<float>(all, 1), dy = random_values<float>(all, 2);
+  for (const bool reference : {false, true}) {
+    const auto forward = reference ? ref::gelu_dropout<float> : gelu_dropout<float>;
+    const auto backward =
+        reference ? ref::gelu_dropout_backward<float> : gelu_dropout_backward<float>;
+    std::vector<float> y(all), dx(all), again(all), part_y(all), part_dx(all);
+    forward(all, x.data(), y.data(), kSome);
+    backward(all, x.data(), dy.data(), dx.data(), again.data(), kSome);
+    EXPECT_EQ(again, y);
+    for (int64_t row = 0; row <= rows; ++row) {
+      const int64_t first = row * kDropoutRowLength;
+      const int64_t count = std::min(kDropoutRowLength, all - first);
+      Dropout dropout = kSome;
+      dropout.first_row = row;
+      backward(count, x.data() + first, dy.data() + first, part_dx.data() + first,
+               part_y.data() + first, dropout);
+    }
+    EXPECT_EQ(part_y, y);
+    EXPECT_EQ(part_dx, dx);
+  }
 }
 
 TEST(PointwiseBf16, IsTheFloatResultRounded) {
@@ -138,8 +166,9 @@ TEST(PointwiseBf16, IsTheFloatResultRounded) {
   };
   for (const Dropout& dropout : {kNone, kSome}) {
     expect_rounded([&](auto* a, auto*, auto* y) { gelu_dropout(count, a, y, dropout); });
-    expect_rounded(
-        [&](auto* a, auto* b, auto* y) { gelu_dropout_backward(count, a, b, y, dropout); });
+    expect_rounded([&](auto* a, auto* b, auto* y) {
+      gelu_dropout_backward(count, a, b, y, decltype(y){}, dropout);
+    });
     expect_rounded([&](auto* a, auto* b, auto* y) { dropout_add(count, b, a, y, dropout); });
     expect_rounded([&](auto* a, auto*, auto* y) { apply_dropout(count, a, y, dropout); });
     expect_rounded([&](auto* a, auto*, auto* y) { elu_plus_one(count, a, y); });

@@ -20,8 +20,10 @@ FeedForward::FeedForward(int64_t model_dim, int64_t hidden_dim, mixers::Initiali
   fc2_ = register_module("fc2", layer(model_dim, hidden_dim));
 }
 
-at::Tensor FeedForward::forward(const at::Tensor& x, double dropout, uint64_t key) const {
-  return ops::feed_forward(x, fc1_->weight, fc1_->bias, fc2_->weight, fc2_->bias, dropout, key);
+at::Tensor FeedForward::forward(const at::Tensor& x, const mixers::LayerNorm& norm, double dropout,
+                                uint64_t key) const {
+  return ops::feed_forward(x, fc1_->weight, fc1_->bias, fc2_->weight, fc2_->bias, dropout, key,
+                           norm.weight, norm.bias);
 }
 
 EncoderBlock::EncoderBlock(const ModelConfig& config, const mixers::MixerSpec& spec,
@@ -48,7 +50,7 @@ at::Tensor EncoderBlock::forward(const at::Tensor& x_BLD, const at::Tensor& mask
                                      .step = random.step};
   const at::Tensor mixed = mixer_->forward(norm1_->forward(x_BLD), context);
   const at::Tensor x = ops::dropout_add(mixed, x_BLD, rate, random.key(layer_, kMixerOutput));
-  const at::Tensor hidden = mlp_->forward(norm2_->forward(x), rate, random.key(layer_, kMlpHidden));
+  const at::Tensor hidden = mlp_->forward(x, *norm2_, rate, random.key(layer_, kMlpHidden));
   return ops::dropout_add(hidden, x, rate, random.key(layer_, kMlpOutput));
 }
 

@@ -13,11 +13,12 @@
 
 namespace lra::models {
 
-// fc2(dropout(gelu(fc1(x)))), weights Xavier uniform, biases N(0, 1e-6).
+// fc2(dropout(gelu(fc1(norm(x))))), weights Xavier uniform, biases N(0, 1e-6).
 class FeedForward : public torch::nn::Module {
  public:
   FeedForward(int64_t model_dim, int64_t hidden_dim, mixers::Initializer& init);
-  at::Tensor forward(const at::Tensor& x, double dropout, uint64_t key) const;
+  at::Tensor forward(const at::Tensor& x, const mixers::LayerNorm& norm, double dropout,
+                     uint64_t key) const;
 
  private:
   std::shared_ptr<mixers::Linear> fc1_, fc2_;

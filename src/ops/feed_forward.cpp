@@ -1,9 +1,12 @@
 #include "ops/feed_forward.h"
 
+#include "kernels/pointwise.h"
 #include "ops/dispatch.h"
+#include "ops/layer_norm.h"
 #include "ops/linear.h"
 #include "ops/pointwise.h"
 #include "ops/precision.h"
+#include "ops/product.h"
 
 namespace lra::ops {
 namespace {
@@ -12,67 +15,188 @@ using at::Tensor;
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
+using MaybeTensor = std::optional<Tensor>;
 using Signature = Tensor(const Tensor&, const Tensor&, const Tensor&, const Tensor&, const Tensor&,
-                         double, int64_t);
+                         double, int64_t, const MaybeTensor&, const MaybeTensor&);
+
+constexpr double kNormEps = 1e-6;
+
+// Rows at a time: what lies between the two products stays in the cache and never exists as a
+// whole. The same at any number of threads, because sums over rows are made of these parts.
+constexpr int64_t kRows = 2048;
+static_assert(kRows % kernels::kDropoutRowLength == 0);  // so that a part begins a dropout row
+
+struct Rows {
+  int64_t first, count;
+  Tensor of(const Tensor& t) const { return t.narrow(0, first, count); }
+  // Of hidden values, `width` in a row.
+  int64_t dropout_row(int64_t width) const { return first * width / kernels::kDropoutRowLength; }
+};
+
+std::vector<Rows> parts_of(int64_t rows) {
+  std::vector<Rows> parts;
+  for (int64_t first = 0; first == 0 || first < rows; first += kRows) {
+    parts.push_back({first, std::min(kRows, rows - first)});
+  }
+  return parts;
+}
+
+Tensor as_rows(const Tensor& x) { return x.reshape({-1, x.size(-1)}); }
+
+// body(part of x) for all parts, as one array in the shape of x with rows of `width`.
+template <typename Body>
+Tensor of_all_rows(const Tensor& x, int64_t width, const Body& body) {
+  auto shape = x.sizes().vec();
+  shape.back() = width;
+  const Tensor rows = as_rows(x);
+  const auto parts = parts_of(rows.size(0));
+  if (parts.size() == 1) return body(rows, parts[0]).view(shape);
+  Tensor all = at::empty({rows.size(0), width}, x.options());
+  for (const Rows& part : parts) part.of(all).copy_(body(part.of(rows), part));
+  return all.view(shape);
+}
+
+// Weights in the type of x, and the layer norm in front of them.
+struct Layers {
+  Tensor w1, b1, w2, b2;
+  MaybeTensor norm_weight, norm_bias;
+  double rate;
+  uint64_t key;
+
+  Tensor normed(const Tensor& x) const {
+    return norm_weight ? layer_norm(x, *norm_weight, *norm_bias, kNormEps) : x;
+  }
+  int64_t dropout_row(const Rows& part) const { return part.dropout_row(w1.size(0)); }
+};
 
 Tensor feed_forward_impl(const Tensor& x, const Tensor& w1, const Tensor& b1, const Tensor& w2,
-                         const Tensor& b2, double rate, int64_t key) {
-  if (rate == 0) return linear(linear_gelu(x, w1, b1), w2, b2);
-  return linear(gelu_dropout(linear(x, w1, b1), rate, static_cast<uint64_t>(key)), w2, b2);
+                         const Tensor& b2, double rate, int64_t key, const MaybeTensor& norm_weight,
+                         const MaybeTensor& norm_bias) {
+  const Layers layers = {beside(w1, x), b1,        beside(w2, x), b2,
+                         norm_weight,   norm_bias, rate,          static_cast<uint64_t>(key)};
+  return of_all_rows(x, w2.size(0), [&](const Tensor& rows, const Rows& part) {
+    const Tensor in = layers.normed(rows);
+    const Tensor active = rate == 0 ? linear_gelu(in, layers.w1, b1)
+                                    : gelu_dropout(linear(in, layers.w1, b1), rate, layers.key,
+                                                   layers.dropout_row(part));
+    return linear(active, layers.w2, b2);
+  });
 }
+
+void add(Tensor& sum, const Tensor& part) {
+  if (sum.defined()) {
+    sum.add_(part);
+  } else {
+    sum = part;
+  }
+}
+
+// Gradients of one part after another.
+struct FeedForwardGrads {
+  Tensor x, w1, b1, w2, norm_weight, norm_bias;
+
+  void add_part(const Layers& layers, const Rows& part, const Tensor& x_rows, const Tensor& hidden,
+                const Tensor& grad) {
+    const auto inner = gelu_dropout_backward(hidden, linear_backward_input(grad, layers.w2),
+                                             layers.rate, layers.key, layers.dropout_row(part));
+    add(w2, sum_of_outer_products(grad, inner.y));
+    add(b1, sum_of_rows(inner.x));
+    if (!layers.norm_weight) {
+      add(w1, sum_of_outer_products(inner.x, x_rows));
+      if (x.defined()) part.of(x).copy_(linear_backward_input(inner.x, layers.w1));
+      return;
+    }
+    const auto norm = layer_norm_forward(x_rows, *layers.norm_weight, *layers.norm_bias, kNormEps);
+    add(w1, sum_of_outer_products(inner.x, norm.y));
+    const auto grads = layer_norm_backward(linear_backward_input(inner.x, layers.w1), x_rows,
+                                           norm.mean, norm.rstd, *layers.norm_weight);
+    if (x.defined()) part.of(x).copy_(grads.x);
+    add(norm_weight, grads.weight);
+    add(norm_bias, grads.bias);
+  }
+};
 
 struct FeedForwardFunction : torch::autograd::Function<FeedForwardFunction> {
   static Tensor forward(AutogradContext* ctx, const Tensor& x, const Tensor& w1_in,
                         const Tensor& b1, const Tensor& w2_in, const Tensor& b2, double rate,
-                        int64_t key) {
+                        int64_t key, const MaybeTensor& norm_weight, const MaybeTensor& norm_bias) {
     const at::AutoDispatchBelowADInplaceOrView guard;
-    const Tensor w1 = beside(w1_in, x), w2 = beside(w2_in, x);
-    Tensor hidden = linear(x, w1, b1);
-    ctx->save_for_backward({x, w1, w2, hidden});
+    const Layers layers = {beside(w1_in, x), b1,   beside(w2_in, x),          b2, norm_weight,
+                           norm_bias,        rate, static_cast<uint64_t>(key)};
+    variable_list saved = {x, layers.w1, layers.w2, tensor_or_empty(norm_weight),
+                           tensor_or_empty(norm_bias)};
+    const Tensor y = of_all_rows(x, w2_in.size(0), [&](const Tensor& rows, const Rows& part) {
+      const Tensor hidden = saved.emplace_back(linear(layers.normed(rows), layers.w1, b1));
+      return linear(gelu_dropout(hidden, rate, layers.key, layers.dropout_row(part)), layers.w2,
+                    b2);
+    });
+    ctx->save_for_backward(saved);
     ctx->saved_data["rate"] = rate;
     ctx->saved_data["key"] = key;
-    return linear(gelu_dropout(hidden, rate, static_cast<uint64_t>(key)), w2, b2);
+    return y;
   }
 
   static variable_list backward(AutogradContext* ctx, variable_list grads) {
     refuse_second_derivative("lra::feed_forward");
+    constexpr size_t kHidden = 5;  // the first of them
     const auto saved = ctx->get_saved_variables();
-    const Tensor &x = saved[0], &w1 = saved[1], &w2 = saved[2], &hidden = saved[3];
-    const double rate = ctx->saved_data["rate"].toDouble();
-    const auto key = static_cast<uint64_t>(ctx->saved_data["key"].toInt());
-    const auto second = linear_backward(grads[0], gelu_dropout(hidden, rate, key), w2, true, true);
-    const Tensor grad_hidden = gelu_dropout_backward(hidden, second.x, rate, key);
-    const auto first = linear_backward(grad_hidden, x, w1, ctx->needs_input_grad(0), true);
-    return {first.x, first.weight, first.bias, second.weight, second.bias, Tensor(), Tensor()};
+    const Tensor& x = saved[0];
+    const Layers layers = {saved[1],
+                           {},
+                           saved[2],
+                           {},
+                           optional_tensor(saved[3]),
+                           optional_tensor(saved[4]),
+                           ctx->saved_data["rate"].toDouble(),
+                           static_cast<uint64_t>(ctx->saved_data["key"].toInt())};
+    const Tensor grad = as_rows(grads[0]).contiguous(), rows = as_rows(x);
+    FeedForwardGrads of;
+    if (ctx->needs_input_grad(0)) of.x = at::empty_like(rows);
+    const auto parts = parts_of(rows.size(0));
+    for (size_t i = 0; i < parts.size(); ++i) {
+      of.add_part(layers, parts[i], parts[i].of(rows), saved[kHidden + i], parts[i].of(grad));
+    }
+    return {of.x.defined() ? of.x.view(x.sizes()) : Tensor(),
+            of.w1,
+            of.b1,
+            of.w2,
+            sum_of_rows(grad),
+            Tensor(),
+            Tensor(),
+            of.norm_weight,
+            of.norm_bias};
   }
 };
 
 }  // namespace
 
 Tensor feed_forward(const Tensor& x, const Tensor& w1, const Tensor& b1, const Tensor& w2,
-                    const Tensor& b2, double dropout, uint64_t key) {
+                    const Tensor& b2, double dropout, uint64_t key, const Tensor& norm_weight,
+                    const Tensor& norm_bias) {
   static const auto op = find_op<Signature>("lra::feed_forward");
-  return op.call(x, w1, b1, w2, b2, dropout, static_cast<int64_t>(key));
+  return op.call(x, w1, b1, w2, b2, dropout, static_cast<int64_t>(key),
+                 optional_tensor(norm_weight), optional_tensor(norm_bias));
 }
 
 TORCH_LIBRARY_FRAGMENT(lra, m) {
   m.def(
       "feed_forward(Tensor x, Tensor w1, Tensor b1, Tensor w2, Tensor b2, float dropout=0.0, int "
-      "key=0) -> Tensor");
+      "key=0, Tensor? norm_weight=None, Tensor? norm_bias=None) -> Tensor");
 }
 
 TORCH_LIBRARY_IMPL(lra, CPU, m) { m.impl("feed_forward", feed_forward_impl); }
 
 TORCH_LIBRARY_IMPL(lra, Autograd, m) {
   m.impl("feed_forward", [](const Tensor& x, const Tensor& w1, const Tensor& b1, const Tensor& w2,
-                            const Tensor& b2, double rate, int64_t key) {
+                            const Tensor& b2, double rate, int64_t key,
+                            const MaybeTensor& norm_weight, const MaybeTensor& norm_bias) {
     // Without gradients (evaluation) the fused path; the function object would keep the hidden
     // values.
     if (!at::GradMode::is_enabled()) {
       const at::AutoDispatchBelowADInplaceOrView guard;
-      return feed_forward(x, w1, b1, w2, b2, rate, static_cast<uint64_t>(key));
+      return feed_forward_impl(x, w1, b1, w2, b2, rate, key, norm_weight, norm_bias);
     }
-    return FeedForwardFunction::apply(x, w1, b1, w2, b2, rate, key);
+    return FeedForwardFunction::apply(x, w1, b1, w2, b2, rate, key, norm_weight, norm_bias);
   });
 }
 

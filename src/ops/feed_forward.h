@@ -1,14 +1,18 @@
-// The two-layer MLP of an encoder block: W2 dropout(gelu_tanh(W1 x + b1)) + b2.
+// The two-layer MLP of an encoder block: W2 dropout(gelu_tanh(W1 x + b1)) + b2, with or without
+// the layer norm (eps 1e-6) in front of it.
 #pragma once
 
 #include <torch/torch.h>
 
 namespace lra::ops {
 
-// x [..., D], w1 [M, D], b1 [M], w2 [D, M], b2 [D] -> [..., D]. Differentiable once. Keeps x and
-// the hidden values before GELU for the backward pass (what follows GELU is computed again, one
-// pass over memory); without gradients nothing is kept and GELU is fused into the first product.
+// x [..., D], w1 [M, D], b1 [M], w2 [D, M], b2 [D] -> [..., D]. Differentiable once. With
+// norm_weight and norm_bias [D], x is normalised first. Keeps x and the hidden values before GELU
+// for the backward pass, where what follows GELU is computed again; without gradients nothing is
+// kept and, without dropout, GELU is fused into the first product. Rows are computed some at a
+// time, so that nothing else of the hidden width exists for all of them.
 at::Tensor feed_forward(const at::Tensor& x, const at::Tensor& w1, const at::Tensor& b1,
-                        const at::Tensor& w2, const at::Tensor& b2, double dropout, uint64_t key);
+                        const at::Tensor& w2, const at::Tensor& b2, double dropout, uint64_t key,
+                        const at::Tensor& norm_weight = {}, const at::Tensor& norm_bias = {});
 
 }  // namespace lra::ops

@@ -2,6 +2,7 @@
 
 #include "ops/test_bf16.h"
 #include "ops/test_tensors.h"
+#include "ops/test_threads.h"
 
 namespace lra::ops {
 namespace {
@@ -39,6 +40,48 @@ TEST(FeedForward, DropsByTheCounterInBothPasses) {
   for (const double rate : {0.1, 0.5}) {
     expect_agrees(ours(rate), at::kFloat, composed(rate), inputs(3, 37));
   }
+}
+
+// More rows than are computed at a time, and a rest.
+TEST(FeedForward, ComputesRowsInParts) {
+  for (const double rate : {0.0, 0.25}) {
+    expect_agrees(ours(rate), at::kFloat, composed(rate), inputs(3, 1403));
+  }
+  expect_agrees_in_bf16(ours(0.25), composed(0.25), inputs(2, 2050), 1);
+}
+
+std::vector<Tensor> with_norm(int64_t batch, int64_t length) {
+  auto in = inputs(batch, length);
+  in.push_back(random_tensor({12}, 6));
+  in.push_back(random_tensor({12}, 7));
+  return in;
+}
+
+Tensor ours_normed(const std::vector<Tensor>& in) {
+  return feed_forward(in[0], in[1], in[2], in[3], in[4], 0.25, kKey, in[5], in[6]);
+}
+
+TEST(FeedForward, BeginsWithTheLayerNorm) {
+  const TensorFunction normed_first = [](const std::vector<Tensor>& in) {
+    return composed(0.25)(
+        {at::layer_norm(in[0], {12}, in[5], in[6], 1e-6), in[1], in[2], in[3], in[4]});
+  };
+  for (const int64_t length : {5, 1403}) {
+    expect_agrees(ours_normed, at::kFloat, normed_first, with_norm(3, length));
+    expect_agrees_in_bf16(ours_normed, normed_first, with_norm(3, length), 1);
+  }
+  expect_gradient_is_slope(ours_normed, with_norm(2, 5));
+}
+
+TEST(FeedForward, GivesTheSameBitsAtAnyNumberOfThreads) {
+  std::vector<Tensor> in;
+  for (const Tensor& t : with_norm(1, 4500)) in.push_back(t.to(at::kFloat).set_requires_grad(true));
+  expect_same_bits_at_any_number_of_threads([&] {
+    const Tensor y = ours_normed(in);
+    auto results = torch::autograd::grad({y}, in, {loss_weights(y)});
+    results.push_back(y.detach());
+    return results;
+  });
 }
 
 TEST(FeedForward, AgreesWithTheCompositionInBf16) {

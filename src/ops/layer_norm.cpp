@@ -36,19 +36,15 @@ struct LayerNormFunction : torch::autograd::Function<LayerNormFunction> {
                         const Tensor& bias, double eps) {
     const at::AutoDispatchBelowADInplaceOrView guard;
     const Tensor x = x_in.contiguous();
-    auto [y, mean, rstd] = at::native_layer_norm(x, weight.sizes(), weight, bias, eps);
-    ctx->save_for_backward({x, mean, rstd, weight});
-    return y;
+    const LayerNormValues values = layer_norm_forward(x, weight, bias, eps);
+    ctx->save_for_backward({x, values.mean, values.rstd, weight});
+    return values.y;
   }
   static variable_list backward(AutogradContext* ctx, variable_list grads) {
     refuse_second_derivative("lra::layer_norm");
-    static const auto op =
-        find_op<Gradients(const Tensor&, const Tensor&, const Tensor&, const Tensor&,
-                          const Tensor&)>("lra::layer_norm_backward");
     const auto saved = ctx->get_saved_variables();
-    auto [grad_x, grad_weight, grad_bias] =
-        op.call(grads[0], saved[0], saved[1], saved[2], saved[3]);
-    return {grad_x, grad_weight, grad_bias, Tensor()};
+    const auto of = layer_norm_backward(grads[0], saved[0], saved[1], saved[2], saved[3]);
+    return {of.x, of.weight, of.bias, Tensor()};
   }
 };
 
@@ -58,6 +54,21 @@ Tensor layer_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, dou
   static const auto op =
       find_op<Tensor(const Tensor&, const Tensor&, const Tensor&, double)>("lra::layer_norm");
   return op.call(x, weight, bias, eps);
+}
+
+LayerNormValues layer_norm_forward(const Tensor& x, const Tensor& weight, const Tensor& bias,
+                                   double eps) {
+  auto [y, mean, rstd] = at::native_layer_norm(x, weight.sizes(), weight, bias, eps);
+  return {y, mean, rstd};
+}
+
+LayerNormGrads layer_norm_backward(const Tensor& grad, const Tensor& x, const Tensor& mean,
+                                   const Tensor& rstd, const Tensor& weight) {
+  static const auto op =
+      find_op<Gradients(const Tensor&, const Tensor&, const Tensor&, const Tensor&, const Tensor&)>(
+          "lra::layer_norm_backward");
+  auto [grad_x, grad_weight, grad_bias] = op.call(grad, x, mean, rstd, weight);
+  return {grad_x, grad_weight, grad_bias};
 }
 
 TORCH_LIBRARY_FRAGMENT(lra, m) {

@@ -11,4 +11,18 @@ namespace lra::ops {
 at::Tensor layer_norm(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
                       double eps);
 
+// The two passes on their own, without autograd, for operators that begin with a norm. Statistics
+// [..., 1] as the library gives them; x contiguous.
+struct LayerNormValues {
+  at::Tensor y, mean, rstd;
+};
+LayerNormValues layer_norm_forward(const at::Tensor& x, const at::Tensor& weight,
+                                   const at::Tensor& bias, double eps);
+struct LayerNormGrads {
+  at::Tensor x, weight, bias;
+};
+LayerNormGrads layer_norm_backward(const at::Tensor& grad, const at::Tensor& x,
+                                   const at::Tensor& mean, const at::Tensor& rstd,
+                                   const at::Tensor& weight);
+
 }  // namespace lra::ops

@@ -67,11 +67,7 @@ std::tuple<Tensor, Tensor, Tensor> linear_backward_impl(const Tensor& grad, cons
   const Tensor grad_2d = grad.reshape({-1, grad.size(-1)});
   const Tensor x_2d = x.reshape({-1, x.size(-1)});
   Tensor grad_x;
-  if (need_x) {
-    grad_x = use_onednn(grad_2d) ? onednn_linear(grad_2d.contiguous(), weight.t(), {}, "none")
-                                 : product(grad_2d, weight);
-    grad_x = grad_x.view(x.sizes());
-  }
+  if (need_x) grad_x = linear_backward_input(grad_2d, weight).view(x.sizes());
   Tensor grad_weight = sum_of_outer_products(grad_2d, x_2d);
   Tensor grad_bias = need_bias ? sum_of_rows(grad_2d) : Tensor();
   return {grad_x, grad_weight, grad_bias};
@@ -105,6 +101,11 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
   static const auto op =
       find_op<Tensor(const Tensor&, const Tensor&, const std::optional<Tensor>&)>("lra::linear");
   return op.call(x, weight, optional_tensor(bias));
+}
+
+Tensor linear_backward_input(const Tensor& grad, const Tensor& weight) {
+  if (use_onednn(grad)) return onednn_linear(grad.contiguous(), weight.t(), {}, "none");
+  return product(grad, weight);
 }
 
 LinearGrads linear_backward(const Tensor& grad, const Tensor& x, const Tensor& weight, bool need_x,

@@ -11,7 +11,9 @@ using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
 // Schemas know signed integers only; the bits of the key pass unchanged.
-kernels::Dropout dropout_of(double rate, int64_t key) { return {rate, static_cast<uint64_t>(key)}; }
+kernels::Dropout dropout_of(double rate, int64_t key, int64_t first_row = 0) {
+  return {rate, static_cast<uint64_t>(key), first_row};
+}
 
 Tensor dropout_impl(const Tensor& x_in, double rate, int64_t key) {
   const Tensor x = x_in.contiguous();
@@ -36,27 +38,28 @@ Tensor dropout_add_impl(const Tensor& x_in, const Tensor& residual_in, double ra
   return y;
 }
 
-Tensor gelu_dropout_impl(const Tensor& x_in, double rate, int64_t key) {
+Tensor gelu_dropout_impl(const Tensor& x_in, double rate, int64_t key, int64_t first_row) {
   const Tensor x = x_in.contiguous();
   Tensor y = at::empty_like(x);
   with_float_type(x, "lra::gelu_dropout", [&](auto zero) {
     using T = decltype(zero);
     kernels::gelu_dropout<T>(x.numel(), const_data<T>(x), mutable_data<T>(y),
-                             dropout_of(rate, key));
+                             dropout_of(rate, key, first_row));
   });
   return y;
 }
 
-Tensor gelu_dropout_backward_impl(const Tensor& x_in, const Tensor& grad_in, double rate,
-                                  int64_t key) {
+std::tuple<Tensor, Tensor> gelu_dropout_backward_impl(const Tensor& x_in, const Tensor& grad_in,
+                                                      double rate, int64_t key, int64_t first_row) {
   const Tensor x = x_in.contiguous(), grad = grad_in.contiguous();
-  Tensor grad_x = at::empty_like(x);
+  Tensor y = at::empty_like(x), grad_x = at::empty_like(x);
   with_float_type(x, "lra::gelu_dropout_backward", [&](auto zero) {
     using T = decltype(zero);
     kernels::gelu_dropout_backward<T>(x.numel(), const_data<T>(x), const_data<T>(grad),
-                                      mutable_data<T>(grad_x), dropout_of(rate, key));
+                                      mutable_data<T>(grad_x), mutable_data<T>(y),
+                                      dropout_of(rate, key, first_row));
   });
-  return grad_x;
+  return {y, grad_x};
 }
 
 Tensor elu_plus_one_impl(const Tensor& x_in) {
@@ -127,19 +130,22 @@ struct DropoutAddFunction : torch::autograd::Function<DropoutAddFunction> {
 };
 
 struct GeluDropoutFunction : torch::autograd::Function<GeluDropoutFunction> {
-  static Tensor forward(AutogradContext* ctx, const Tensor& x, double rate, int64_t key) {
+  static Tensor forward(AutogradContext* ctx, const Tensor& x, double rate, int64_t key,
+                        int64_t first_row) {
     const at::AutoDispatchBelowADInplaceOrView guard;
     ctx->save_for_backward({x});
     ctx->saved_data["rate"] = rate;
     ctx->saved_data["key"] = key;
-    return gelu_dropout(x, rate, static_cast<uint64_t>(key));
+    ctx->saved_data["first_row"] = first_row;
+    return gelu_dropout(x, rate, static_cast<uint64_t>(key), first_row);
   }
   static variable_list backward(AutogradContext* ctx, variable_list grads) {
     refuse_second_derivative("lra::gelu_dropout");
-    const auto key = static_cast<uint64_t>(ctx->saved_data["key"].toInt());
-    return {gelu_dropout_backward(ctx->get_saved_variables()[0], grads[0],
-                                  ctx->saved_data["rate"].toDouble(), key),
-            Tensor(), Tensor()};
+    const auto grad = gelu_dropout_backward(ctx->get_saved_variables()[0], grads[0],
+                                            ctx->saved_data["rate"].toDouble(),
+                                            static_cast<uint64_t>(ctx->saved_data["key"].toInt()),
+                                            ctx->saved_data["first_row"].toInt());
+    return {grad.x, Tensor(), Tensor(), Tensor()};
   }
 };
 
@@ -161,15 +167,19 @@ Tensor elu_plus_one(const Tensor& x) {
   return op.call(x);
 }
 
-Tensor gelu_dropout(const Tensor& x, double rate, uint64_t key) {
-  static const auto op = find_op<Tensor(const Tensor&, double, int64_t)>("lra::gelu_dropout");
-  return op.call(x, rate, static_cast<int64_t>(key));
+Tensor gelu_dropout(const Tensor& x, double rate, uint64_t key, int64_t first_row) {
+  static const auto op =
+      find_op<Tensor(const Tensor&, double, int64_t, int64_t)>("lra::gelu_dropout");
+  return op.call(x, rate, static_cast<int64_t>(key), first_row);
 }
 
-Tensor gelu_dropout_backward(const Tensor& x, const Tensor& grad, double rate, uint64_t key) {
+GeluDropoutGrads gelu_dropout_backward(const Tensor& x, const Tensor& grad, double rate,
+                                       uint64_t key, int64_t first_row) {
   static const auto op =
-      find_op<Tensor(const Tensor&, const Tensor&, double, int64_t)>("lra::gelu_dropout_backward");
-  return op.call(x, grad, rate, static_cast<int64_t>(key));
+      find_op<std::tuple<Tensor, Tensor>(const Tensor&, const Tensor&, double, int64_t, int64_t)>(
+          "lra::gelu_dropout_backward");
+  auto [y, grad_x] = op.call(x, grad, rate, static_cast<int64_t>(key), first_row);
+  return {y, grad_x};
 }
 
 TORCH_LIBRARY_FRAGMENT(lra, m) {
@@ -177,8 +187,10 @@ TORCH_LIBRARY_FRAGMENT(lra, m) {
   m.def("dropout_add(Tensor x, Tensor residual, float rate, int key) -> Tensor");
   m.def("elu_plus_one(Tensor x) -> Tensor");
   m.def("elu_plus_one_backward(Tensor y, Tensor grad) -> Tensor");
-  m.def("gelu_dropout(Tensor x, float rate, int key) -> Tensor");
-  m.def("gelu_dropout_backward(Tensor x, Tensor grad, float rate, int key) -> Tensor");
+  m.def("gelu_dropout(Tensor x, float rate, int key, int first_row=0) -> Tensor");
+  m.def(
+      "gelu_dropout_backward(Tensor x, Tensor grad, float rate, int key, int first_row=0) -> "
+      "(Tensor, Tensor)");
 }
 
 TORCH_LIBRARY_IMPL(lra, CPU, m) {
@@ -192,8 +204,8 @@ TORCH_LIBRARY_IMPL(lra, CPU, m) {
 
 TORCH_LIBRARY_IMPL(lra, Autograd, m) {
   m.impl("elu_plus_one", [](const Tensor& x) { return EluPlusOneFunction::apply(x); });
-  m.impl("gelu_dropout", [](const Tensor& x, double rate, int64_t key) {
-    return GeluDropoutFunction::apply(x, rate, key);
+  m.impl("gelu_dropout", [](const Tensor& x, double rate, int64_t key, int64_t first_row) {
+    return GeluDropoutFunction::apply(x, rate, key, first_row);
   });
   m.impl("dropout", [](const Tensor& x, double rate, int64_t key) {
     return DropoutFunction::apply(x, rate, key);

@@ -19,10 +19,14 @@ at::Tensor dropout_add(const at::Tensor& x, const at::Tensor& residual, double r
 // before the cut differ in their last bits.
 at::Tensor elu_plus_one(const at::Tensor& x);
 
-// y = dropout(gelu_tanh(x)), without autograd: feed_forward.h differentiates it.
-at::Tensor gelu_dropout(const at::Tensor& x, double rate, uint64_t key);
-// grad of x, given grad of y.
-at::Tensor gelu_dropout_backward(const at::Tensor& x, const at::Tensor& grad, double rate,
-                                 uint64_t key);
+// y = dropout(gelu_tanh(x)). Of a part of an array, first_row rows of kernels::kDropoutRowLength
+// elements lie before it.
+at::Tensor gelu_dropout(const at::Tensor& x, double rate, uint64_t key, int64_t first_row = 0);
+// y again and grad of x, given grad of y, in one pass; without autograd.
+struct GeluDropoutGrads {
+  at::Tensor y, x;
+};
+GeluDropoutGrads gelu_dropout_backward(const at::Tensor& x, const at::Tensor& grad, double rate,
+                                       uint64_t key, int64_t first_row = 0);
 
 }  // namespace lra::ops
