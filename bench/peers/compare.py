@@ -33,6 +33,7 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 import result_tables as tables
+import targets
 from rows import ROWS, lra_settings, workload_of
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -90,8 +91,12 @@ def lra_words(row, peer, length, a):
 def summary(windows):
     rates = [w["tokens_per_s"] for w in windows]
     middle = statistics.median(rates)
+    # Of the matrix product that lra measures in the same process; a peer measures none.
+    shares = [w["model_flops"] * w["steps_per_s"] / w["gemm_flops_per_s"] for w in windows
+              if w.get("model_flops") and w.get("gemm_flops_per_s")]
     return {"tokens_per_s": middle, "spread": (max(rates) - min(rates)) / middle, "windows": rates,
-            "peak_resident_bytes": max(w["peak_resident_bytes"] for w in windows)}
+            "peak_resident_bytes": max(w["peak_resident_bytes"] for w in windows),
+            **({"share": statistics.median(shares)} if shares else {})}
 
 
 def available_gb():
@@ -171,6 +176,27 @@ def fastest(cells):
     return best
 
 
+TARGET_HEADER = ["row", "length", "ratio", "target", "of the matrix product", "ratio at all of it",
+                 "memory", "target", "missed"]
+
+
+def against_targets(cell):
+    """A row of the table of targets. "ratio at all of it": what the ratio would be, were every
+    operation of lra as fast as the matrix product; a target above it asks for fewer operations."""
+    row, length, mode = cell["row"], cell["length"], cell.get("mode", "train")
+    wanted = targets.ratio(row, length, mode, cell.get("dtype", "fp32"))
+    most = targets.memory(row, length, mode)
+    part = cell["lra"]["peak_resident_bytes"] / cell["other"]["peak_resident_bytes"]
+    share = cell["lra"].get("share")
+    missed = [what for what, bad in (("speed", wanted and cell["ratio"] < wanted),
+                                     ("memory", most and part > most)) if bad]
+    number = lambda value: "-" if value is None else f"{value:.2f}"
+    return [row, length, number(cell["ratio"]), number(wanted),
+            "-" if share is None else f"{share:.0%}",
+            "-" if share is None else f"{cell['ratio'] / share:.2f}",
+            number(part), number(most), ", ".join(missed) or "-"]
+
+
 HEADER = ["row", "length", "peer", "lra tokens/s (spread)", "peer tokens/s (spread)", "ratio",
           "lra MB", "peer MB", "settings of both"]
 
@@ -194,6 +220,8 @@ def page(cells, a):
             f"the head of `bench/peers/compare.py` says how. Ratio above 1: lra is faster. Kinds "
             f"`torch` and `jax` are plain modules in `bench/peers`, the others are packages.\n\n"
             f"## Against the fastest peer\n\n{tables.markdown(HEADER, map(line_of, best))}\n"
+            f"## Against the targets\n\n"
+            f"{tables.markdown(TARGET_HEADER, map(against_targets, best))}\n"
             f"## All peers\n\n{tables.markdown(HEADER, map(line_of, cells))}\n"
             f"Measured with {installed}; Python {platform.python_version()}; "
             f"{platform.machine()}, {os.cpu_count()} cores:\n\n{where_measured(cells)}")
