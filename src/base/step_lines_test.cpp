@@ -25,6 +25,29 @@ TEST(StepLines, DropsWhatACrashCutShort) {
             "{\"step\": 1}\n");
 }
 
+// As the program writes them, which are read without a parser.
+TEST(StepLines, KeepsLinesOfTheProgramByTheirHeads) {
+  const std::string train = R"({"step":7,"kind":"train","loss":0.5})"
+                            "\n";
+  const std::string test = R"({"step":7,"kind":"test","loss":0.5})"
+                           "\n";
+  EXPECT_EQ(until(7, train + test), train);
+  EXPECT_EQ(until(6, train + test), "");
+  EXPECT_EQ(until(7, R"({"step":7,"kind":"tr{"step":8,"kind":"train","loss":0.5})"
+                     "\n" +
+                         train),
+            train)
+      << "a line that ran into another";
+  EXPECT_EQ(until(7, R"({"step":7,"kind":"train","loss":0)"
+                     "\n" +
+                         train),
+            train);
+  EXPECT_EQ(until(7, R"({"step":99999999999999999999,"kind":"train"})"
+                     "\n" +
+                         train),
+            train);
+}
+
 TEST(StepLines, DropsTheTestWhichComesLast) {
   EXPECT_EQ(until(5, "{\"step\": 5, \"kind\": \"val\"}\n{\"step\": 2, \"kind\": \"test\"}\n"),
             "{\"step\": 5, \"kind\": \"val\"}\n");
