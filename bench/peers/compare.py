@@ -4,9 +4,10 @@ The release Text encoder (4 layers, 4 heads, width 256, MLP 1024, 257 tokens, 2 
 outputs), batch 4, dropout 0.1, AdamW, and the narrow ones of Image and Pathfinder (workload.py); a
 step is forward, backward and update, with --mode infer a forward pass without dropout. With --dtype
 bf16 lra computes in bfloat16 and every peer stands twice, in float32 and in bfloat16 (PyTorch's
-autocast; JAX layers of that type). For each row and length, lra and a peer are measured in turn, A B A B, --windows times each; the figure is the
-median, the spread (largest - smallest) / median. Each peer runs in a process of its own that waits
-while lra is measured; each window of lra is a process. Both sides are bound to the same cores.
+autocast; JAX layers of that type). For each row and length, lra and a peer are measured in turn,
+A B A B, --windows times each; the figure is the median, the spread (largest - smallest) / median.
+Each peer runs in a process of its own that waits while lra is measured; each window of lra is a
+process. Both sides are bound to the same cores.
 Peers get an allocator that keeps freed memory, which is worth 13 % to PyTorch.
 
 The fastest peer of a row is the one with the lowest ratio: every ratio comes from windows taken in
@@ -56,7 +57,8 @@ class Peer:
     def __init__(self, peer, row, length, a):
         kind, name, dtype = peer[0], peer[1], peer[3]
         words = [sys.executable, HERE / "peer_process.py", kind, name,
-                 row.get("workload", "text"), length, row["drop"], a.mode, dtype, a.threads, a.window_seconds]
+                 row.get("workload", "text"), length, row["drop"], a.mode, dtype, a.threads,
+                 a.window_seconds]
         self.process = subprocess.Popen(list(map(str, words)), stdin=subprocess.PIPE, text=True,
                                         stdout=subprocess.PIPE, env=environment(a.threads))
         self.expect("ready")

@@ -2,7 +2,8 @@
 
 A row names the model of lra, its settings beside the release preset of the workload (Text, where it
 names none; lengths: the only ones that it has), the rate of attention dropout on both sides, and
-its peers: (kind, name, further settings of lra against this peer). Kinds: jax and torch are the modules of this folder, package and transformers are other people's.
+its peers: (kind, name, further settings of lra against this peer). Kinds: jax and torch are the
+modules of this folder, package and transformers are other people's.
 """
 from workload import WORKLOADS
 

@@ -248,6 +248,11 @@ const Threshold* ConvergenceResult::at(double accuracy) const {
   return found == thresholds.end() ? nullptr : &*found;
 }
 
+const Evaluation* own_score(const std::vector<ChangedInput>& scores) {
+  const bool found = !scores.empty() && scores[0].change == "none" && scores[0].score.has_value();
+  return found ? &*scores[0].score : nullptr;
+}
+
 Json to_json_object(const AnalysisRecord& record) { return file_to_json(record); }
 
 std::string to_json(const AnalysisRecord& record) {

@@ -102,7 +102,12 @@ struct ChangedInput {
   std::string value;   // "64" tokens, "stretched"; empty where there is nothing to say
   std::optional<Evaluation> score = {};
   std::string refused;  // why there is no score
+
+  std::string title() const { return value.empty() ? change : change + " " + value; }
 };
+
+// What the others compare with: the first when its inputs are unchanged and it has a score.
+const Evaluation* own_score(const std::vector<ChangedInput>& scores);
 
 struct ControlsResult {
   std::vector<ChangedInput> scores;

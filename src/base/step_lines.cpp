@@ -11,17 +11,17 @@ namespace lra {
 namespace {
 
 struct LineHead {
-  int64_t step;
-  std::string_view kind;
+  int64_t step = 0;
+  std::string kind;
 };
 
 // Of a line as the metrics are written, {"step":7,"kind":"train",...}: runs log hundreds of
 // thousands, and the parser takes 14 us for each. Nothing where two lines may have run into each
 // other.
-std::optional<LineHead> head_of(std::string_view line) {
+std::optional<LineHead> plain_head(std::string_view line) {
   constexpr std::string_view kStep = "{\"step\":", kKind = ",\"kind\":\"";
   if (!line.starts_with(kStep) || !line.ends_with('}') || line.find('{', 1) != line.npos) return {};
-  LineHead head{};
+  LineHead head;
   const char *begin = line.data() + kStep.size(), *end = line.data() + line.size();
   const auto [stop, code] = std::from_chars(begin, end, head.step);
   if (code != std::errc()) return {};
@@ -29,6 +29,13 @@ std::optional<LineHead> head_of(std::string_view line) {
   if (!rest.starts_with(kKind)) return {};
   head.kind = rest.substr(kKind.size(), rest.find('"', kKind.size()) - kKind.size());
   return head;
+}
+
+LineHead head_of(std::string_view line, const std::string& name) {
+  if (auto head = plain_head(line)) return *head;
+  const Json json = parse_json(line, name);
+  JsonFields fields(json, name);
+  return {fields.get<int64_t>("step"), fields.find<std::string>("kind").value_or("")};
 }
 
 }  // namespace
@@ -53,10 +60,8 @@ void keep_lines(const std::string& path, uint64_t max_bytes, const KeepsLine& ke
 }
 
 bool is_line_until_step(std::string_view line, int64_t step, const std::string& name) {
-  if (const auto head = head_of(line)) return head->step <= step && head->kind != "test";
-  const Json json = parse_json(line, name);
-  JsonFields fields(json, name);
-  return fields.get<int64_t>("step") <= step && fields.find<std::string>("kind") != "test";
+  const LineHead head = head_of(line, name);
+  return head.step <= step && head.kind != "test";
 }
 
 }  // namespace lra

@@ -44,8 +44,12 @@ void add_checkpoint(CLI::App& command, AnalyzeArguments& a) {
                      "last, best, or a model.safetensors (default last)");
 }
 
-void add_data_options(CLI::App& command, AnalyzeArguments& a) {
+void add_data(CLI::App& command, AnalyzeArguments& a) {
   command.add_option("--data", a.data, "folder of the data; default $LRA_DATA, else ./data");
+}
+
+void add_data_options(CLI::App& command, AnalyzeArguments& a) {
+  add_data(command, a);
   command.add_flag("--other-data", a.other_data, "read data that the run was not made with");
 }
 
@@ -119,8 +123,6 @@ void add_analyze(CLI::App& app, Program& program) {
   // Scores are those of the test split.
   a = std::make_shared<AnalyzeArguments>();
   a->split = "test";
-  a->to = "pathx";
-  a->positions = {"stretched", "continued"};
 
   auto* controls = add_kind(*parent, program, a, "controls",
                             "what is left of the score without order, without distance, with "
@@ -142,7 +144,7 @@ void add_analyze(CLI::App& app, Program& program) {
   add_checkpoint(*transfer, *a);
   add_split(*transfer, *a);
   add_examples(*transfer, *a);
-  transfer->add_option("--data", a->data, "folder of the data; default $LRA_DATA, else ./data");
+  add_data(*transfer, *a);
   transfer->add_option("--to", a->to, "the task (default pathx)");
   transfer
       ->add_option("--positions", a->positions,

@@ -17,8 +17,8 @@ struct AnalyzeArguments {
   bool other_data = false;
   int64_t samples = 1000, examples = 0, count = 4;
   std::vector<int64_t> indices, fields, lengths;
-  std::string to;  // a task
-  std::vector<std::string> positions;
+  std::string to = "pathx";
+  std::vector<std::string> positions = {"stretched", "continued"};
 };
 
 // A record of that kind about a run, its checkpoint and the program; nothing found yet.

@@ -1,6 +1,5 @@
 // What is left of a run's score on other inputs: without order, without distance, longer, larger.
 #include "analysis/adapted_model.h"
-#include "base/text_format.h"
 #include "cli/analyze.h"
 #include "tasks/all.h"
 #include "training/evaluate.h"
@@ -25,11 +24,9 @@ class ChangedInputs {
     ChangedInput result{.change = change, .value = value, .refused = ""};
     try {
       const models::SequenceClassifier model = analysis::adapted_model(run_, to);
-      auto found =
-          training::evaluate_with_bar(model, split, to.shape, batch_size(to.shape), examples_,
-                                      {.description = value.empty() ? change : change + " " + value,
-                                       .unit = "ex",
-                                       .quiet = common_.quiet});
+      auto found = training::evaluate_with_bar(
+          model, split, to.shape, batch_size(to.shape), examples_,
+          {.description = result.title(), .unit = "ex", .quiet = common_.quiet});
       if (found.stopped) return false;
       found.summary.step = run_.progress.step;
       result.score = found.summary;
@@ -65,6 +62,12 @@ int64_t examples_of(const std::vector<ChangedInput>& scores) {
   return 0;
 }
 
+// What the run was trained with.
+analysis::Adaptation unchanged(const LoadedRun& run) {
+  return {.shape = run.task->shape(),
+          .receptive_field = run.stored.config.model_config.receptive_field};
+}
+
 // The task of the run with longer or shorter sequences; shape and split go together.
 struct OtherLength {
   std::unique_ptr<tasks::Task> task;
@@ -88,23 +91,23 @@ OtherLength at_length(const LoadedRun& run, const tasks::Dataset& dataset, int64
 
 bool measure_controls(const LoadedRun& run, const tasks::Dataset& dataset,
                       const AnalyzeArguments& a, ChangedInputs& inputs) {
-  const training::RunConfig& config = run.stored.config;
-  const TaskShape shape = run.task->shape();
-  const tasks::Split split = config.split_of(*run.task, dataset, a.split);
-  const int64_t own = config.model_config.receptive_field;
-  bool going = inputs.add("none", "", split, {.shape = shape, .receptive_field = own}) &&
-               inputs.add("shuffled tokens", "", split.with_shuffled_tokens(),
-                          {.shape = shape, .receptive_field = own});
+  // A length that cannot be is refused before anything is evaluated.
+  std::vector<OtherLength> others;
+  for (const int64_t length : a.lengths) others.push_back(at_length(run, dataset, length, a.split));
+  const analysis::Adaptation own = unchanged(run);
+  const tasks::Split split = run.stored.config.split_of(*run.task, dataset, a.split);
+  bool going = inputs.add("none", "", split, own) &&
+               inputs.add("shuffled tokens", "", split.with_shuffled_tokens(), own);
   for (const int64_t field : a.fields.empty() ? kFields : a.fields) {
-    if (!going || field >= shape.length) continue;
+    if (!going || field >= own.shape.length) continue;
     going = inputs.add("receptive field", std::to_string(field), split,
-                       {.shape = shape, .receptive_field = field});
+                       {.shape = own.shape, .receptive_field = field});
   }
-  for (const int64_t length : a.lengths) {
+  for (const OtherLength& other : others) {
     if (!going) break;
-    const OtherLength other = at_length(run, dataset, length, a.split);
-    going = inputs.add("length", std::to_string(length), other.split,
-                       {.shape = other.task->shape(), .receptive_field = own});
+    const TaskShape shape = other.task->shape();
+    going = inputs.add("length", std::to_string(shape.length), other.split,
+                       {.shape = shape, .receptive_field = own.receptive_field});
   }
   return going;
 }
@@ -149,9 +152,7 @@ std::optional<AnalysisRecord> analyze_transfer(const CommonOptions& common,
   const tasks::Split split = run.stored.config.split_of(*task, dataset, a.split);
   for (const std::string& positions : a.positions) {
     const analysis::Adaptation adaptation{
-        .shape = shape,
-        .receptive_field = run.stored.config.model_config.receptive_field,
-        .positions = positions};
+        .shape = shape, .receptive_field = unchanged(run).receptive_field, .positions = positions};
     if (!inputs.add("positions", positions, split, adaptation)) return {};
   }
   AnalysisRecord record = analysis_of(run, "transfer", common, a);

@@ -92,15 +92,13 @@ std::string embeddings_text(const EmbeddingsResult& e) {
 
 std::string changed_inputs_text(const std::vector<ChangedInput>& scores) {
   TextTable table({"inputs", "accuracy", "less", "loss", "examples"});
-  const bool has_own = scores.front().change == "none" && scores.front().score.has_value();
-  const Evaluation* own = has_own ? &*scores.front().score : nullptr;
+  const Evaluation* own = own_score(scores);
   for (const ChangedInput& c : scores) {
-    const std::string name = c.value.empty() ? c.change : c.change + " " + c.value;
     if (!c.score) {
-      table.add_row({name, "-", "-", "-", "-"});
+      table.add_row({c.title(), "-", "-", "-", "-"});
       continue;
     }
-    table.add_row({name, percent(c.score->accuracy),
+    table.add_row({c.title(), percent(c.score->accuracy),
                    own ? fixed(100 * (own->accuracy - c.score->accuracy), 2) : "-",
                    fixed(c.score->loss, 4), thousands(c.score->num_examples)});
   }
@@ -125,8 +123,8 @@ std::string transfer_text(const TransferResult& transfer) {
     if (!c.score) continue;
     const double limit = two_class_chance_limit(c.score->num_examples);
     const bool fail = 100 * c.score->accuracy <= limit;
-    text += c.change + " " + c.value + ": " + (fail ? "FAIL, not above " : "above ") +
-            fixed(limit, 2) + " %, three standard errors from chance\n";
+    text += c.title() + ": " + (fail ? "FAIL, not above " : "above ") + fixed(limit, 2) +
+            " %, three standard errors from chance\n";
   }
   return text;
 }

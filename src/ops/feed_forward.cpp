@@ -58,7 +58,7 @@ Tensor of_all_rows(const Tensor& x, int64_t width, const Body& body) {
 
 // Weights in the type of x, and the layer norm in front of them.
 struct Layers {
-  Tensor w1, b1, w2, b2;
+  Tensor w1, w2;
   MaybeTensor norm_weight, norm_bias;
   double rate;
   uint64_t key;
@@ -72,8 +72,8 @@ struct Layers {
 Tensor feed_forward_impl(const Tensor& x, const Tensor& w1, const Tensor& b1, const Tensor& w2,
                          const Tensor& b2, double rate, int64_t key, const MaybeTensor& norm_weight,
                          const MaybeTensor& norm_bias) {
-  const Layers layers = {beside(w1, x), b1,        beside(w2, x), b2,
-                         norm_weight,   norm_bias, rate,          static_cast<uint64_t>(key)};
+  const Layers layers = {beside(w1, x), beside(w2, x), norm_weight,
+                         norm_bias,     rate,          static_cast<uint64_t>(key)};
   return of_all_rows(x, w2.size(0), [&](const Tensor& rows, const Rows& part) {
     const Tensor in = layers.normed(rows);
     const Tensor active = rate == 0 ? linear_gelu(in, layers.w1, b1)
@@ -101,18 +101,20 @@ struct FeedForwardGrads {
                                              layers.rate, layers.key, layers.dropout_row(part));
     add(w2, sum_of_outer_products(grad, inner.y));
     add(b1, sum_of_rows(inner.x));
-    if (!layers.norm_weight) {
-      add(w1, sum_of_outer_products(inner.x, x_rows));
-      if (x.defined()) part.of(x).copy_(linear_backward_input(inner.x, layers.w1));
-      return;
+    const bool has_norm = layers.norm_weight.has_value();
+    const auto in =
+        has_norm ? layer_norm_forward(x_rows, *layers.norm_weight, *layers.norm_bias, kNormEps)
+                 : LayerNormValues{x_rows, {}, {}};
+    add(w1, sum_of_outer_products(inner.x, in.y));
+    if (!has_norm && !x.defined()) return;
+    Tensor grad_x = linear_backward_input(inner.x, layers.w1);
+    if (has_norm) {
+      const auto grads = layer_norm_backward(grad_x, x_rows, in.mean, in.rstd, *layers.norm_weight);
+      add(norm_weight, grads.weight);
+      add(norm_bias, grads.bias);
+      grad_x = grads.x;
     }
-    const auto norm = layer_norm_forward(x_rows, *layers.norm_weight, *layers.norm_bias, kNormEps);
-    add(w1, sum_of_outer_products(inner.x, norm.y));
-    const auto grads = layer_norm_backward(linear_backward_input(inner.x, layers.w1), x_rows,
-                                           norm.mean, norm.rstd, *layers.norm_weight);
-    if (x.defined()) part.of(x).copy_(grads.x);
-    add(norm_weight, grads.weight);
-    add(norm_bias, grads.bias);
+    if (x.defined()) part.of(x).copy_(grad_x);
   }
 };
 
@@ -121,8 +123,9 @@ struct FeedForwardFunction : torch::autograd::Function<FeedForwardFunction> {
                         const Tensor& b1, const Tensor& w2_in, const Tensor& b2, double rate,
                         int64_t key, const MaybeTensor& norm_weight, const MaybeTensor& norm_bias) {
     const at::AutoDispatchBelowADInplaceOrView guard;
-    const Layers layers = {beside(w1_in, x), b1,   beside(w2_in, x),          b2, norm_weight,
-                           norm_bias,        rate, static_cast<uint64_t>(key)};
+    const Layers layers = {
+        beside(w1_in, x),          beside(w2_in, x), norm_weight, norm_bias, rate,
+        static_cast<uint64_t>(key)};
     variable_list saved = {x, layers.w1, layers.w2, tensor_or_empty(norm_weight),
                            tensor_or_empty(norm_bias)};
     const Tensor y = of_all_rows(x, w2_in.size(0), [&](const Tensor& rows, const Rows& part) {
@@ -142,9 +145,7 @@ struct FeedForwardFunction : torch::autograd::Function<FeedForwardFunction> {
     const auto saved = ctx->get_saved_variables();
     const Tensor& x = saved[0];
     const Layers layers = {saved[1],
-                           {},
                            saved[2],
-                           {},
                            optional_tensor(saved[3]),
                            optional_tensor(saved[4]),
                            ctx->saved_data["rate"].toDouble(),

@@ -107,6 +107,21 @@ void add_row(Table& table, const AnalysisRecord& record, const Cells& figures) {
   table.rows.push_back(std::move(cells));
 }
 
+// The scores on changed inputs, each below the run's own where that stands first.
+void add_changed_inputs(Table& table, const AnalysisRecord& record, const std::string& task,
+                        const std::vector<ChangedInput>& scores) {
+  const Evaluation* own = own_score(scores);
+  for (const ChangedInput& c : scores) {
+    const bool compares = own && c.score && c.change != "none";
+    add_row(table, record,
+            {{task},
+             {c.title()},
+             {c.score ? percent_text(c.score->accuracy) : "-"},
+             {compares ? signed_text(100 * (c.score->accuracy - own->accuracy)) : "-"},
+             {c.score ? thousands(c.score->num_examples) : c.refused}});
+  }
+}
+
 }  // namespace
 
 std::string analysis_label(const AnalysisRecord& record) {
@@ -265,27 +280,6 @@ Table rollout_table(const std::vector<Analysis>& analyses) {
   }
   return table;
 }
-
-namespace {
-
-// The scores on changed inputs, each below the run's own where that stands first.
-void add_changed_inputs(Table& table, const AnalysisRecord& record, const std::string& task,
-                        const std::vector<ChangedInput>& scores) {
-  const bool has_own =
-      !scores.empty() && scores.front().change == "none" && scores.front().score.has_value();
-  const Evaluation* own = has_own ? &*scores.front().score : nullptr;
-  for (const ChangedInput& c : scores) {
-    const bool compares = own && c.score && c.change != "none";
-    add_row(table, record,
-            {{task},
-             {c.value.empty() ? c.change : c.change + " " + c.value},
-             {c.score ? percent_text(c.score->accuracy) : "-"},
-             {compares ? signed_text(100 * (c.score->accuracy - own->accuracy)) : "-"},
-             {c.score ? thousands(c.score->num_examples) : c.refused}});
-  }
-}
-
-}  // namespace
 
 Table controls_table(const std::vector<Analysis>& analyses) {
   Table table = analysis_table(

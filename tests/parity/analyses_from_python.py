@@ -24,8 +24,8 @@ except ImportError:
     sys.exit(77)
 
 import torch
-from transformer_reference import (LISTOPS_DATA, PROGRAM, SETTINGS, Model, listops_examples, lra,
-                                   models, sinusoids, text_examples, words_of, write_reviews)
+from transformer_reference import (LISTOPS_DATA, PROGRAM, SETTINGS, Model, image_examples, lra,
+                                   make_examples, models, sinusoids, words_of)
 
 
 class Attention(Model):
@@ -228,29 +228,12 @@ def compare(scratch, task, model, examples, settings, token_text, side=0):
     print(f"ok: {name}: spans and rollouts at most {worst:.1e} apart")
 
 
-def pathfinder_examples(scratch):
-    """Test examples as the prepared folder holds them: its layout is that of tasks/dataset.h."""
-    folder = scratch / "data" / "pathfinder"
-    (shard,) = json.loads((folder / "manifest.json").read_text())["splits"]["test"]
-    data, count = (folder / shard["file"]).read_bytes(), shard["num_examples"]
-    labels = np.frombuffer(data, "<i4", count, 64)
-    pixels = np.frombuffer(data[-count * 1024:], np.uint8).reshape(count, 1024)
-    return [(list(map(int, image)), int(label)) for image, label in zip(pixels, labels)]
-
-
 def main():
     with tempfile.TemporaryDirectory() as folder:
         scratch = pathlib.Path(folder)
-        lra("data", "make", "listops", "--train", 60, "--val", 4, "--test", 12, "--seed", 5,
-            *words_of(LISTOPS_DATA), "--out", scratch / "data" / "listops")
-        lra("data", "export", "listops", scratch / "data" / "listops",
-            *words_of(LISTOPS_DATA), "--out", scratch / "official")
-        write_reviews(scratch / "official")
-        lra("data", "import", "text", scratch / "official", "--out", scratch / "data" / "text")
+        text, listops = make_examples(scratch, 12)
         lra("data", "make", "pathfinder", "--train", 20, "--val", 4, "--test", 4, "--out",
             scratch / "data" / "pathfinder")
-        listops = list(listops_examples(scratch / "official", "test"))
-        text = list(text_examples(scratch / "official", "test"))
         cls = ["model.pooling=cls", "model.positions=sinusoid"]
         mean = ["model.pooling=mean", "model.positions=learned"]
         for model in models():
@@ -258,7 +241,7 @@ def main():
             compare(scratch, "text", model, text, ["task.length=150", *cls, *own], byte_text)
             compare(scratch, "listops", model, listops,
                     ["task.length=180", *LISTOPS_DATA, *mean, *own], listops_text)
-        compare(scratch, "pathfinder", "transformer", pathfinder_examples(scratch),
+        compare(scratch, "pathfinder", "transformer", image_examples(scratch / "data" / "pathfinder", 32 * 32),
                 ["model.pooling=cls", "model.positions=learned"], str, side=32)
 
 

@@ -292,17 +292,30 @@ def write_reviews(folder):
                 (place / f"{i}_{ratings + i % 4}.txt").write_text(text[:1 + 40 * i])
 
 
+def make_examples(scratch, num_listops):
+    """Prepares Text and ListOps in scratch/data; the test examples of both."""
+    data, official = scratch / "data", scratch / "official"
+    lra("data", "make", "listops", "--train", 60, "--val", 4, "--test", num_listops, "--seed", 5,
+        *words_of(LISTOPS_DATA), "--out", data / "listops")
+    lra("data", "export", "listops", data / "listops", *words_of(LISTOPS_DATA), "--out", official)
+    write_reviews(official)
+    lra("data", "import", "text", official, "--out", data / "text")
+    return list(text_examples(official, "test")), list(listops_examples(official, "test"))
+
+
+def image_examples(folder, num_pixels):
+    """Test examples as the prepared folder holds them: its layout is that of tasks/dataset.h."""
+    (shard,) = json.loads((folder / "manifest.json").read_text())["splits"]["test"]
+    data, count = (folder / shard["file"]).read_bytes(), shard["num_examples"]
+    labels = np.frombuffer(data, "<i4", count, 64)
+    pixels = np.frombuffer(data[-count * num_pixels:], np.uint8).reshape(count, num_pixels)
+    return [(list(map(int, image)), int(label)) for image, label in zip(pixels, labels)]
+
+
 def main():
     with tempfile.TemporaryDirectory() as folder:
         scratch = pathlib.Path(folder)
-        lra("data", "make", "listops", "--train", 60, "--val", 4, "--test", 40, "--seed", 5,
-            *words_of(LISTOPS_DATA), "--out", scratch / "data" / "listops")
-        lra("data", "export", "listops", scratch / "data" / "listops",
-            *words_of(LISTOPS_DATA), "--out", scratch / "official")
-        write_reviews(scratch / "official")
-        lra("data", "import", "text", scratch / "official", "--out", scratch / "data" / "text")
-        listops = list(listops_examples(scratch / "official", "test"))
-        text = list(text_examples(scratch / "official", "test"))
+        text, listops = make_examples(scratch, 40)
         cls = ["model.pooling=cls", "model.positions=sinusoid"]
         mean = ["model.pooling=mean", "model.positions=learned"]
         for model in models():
