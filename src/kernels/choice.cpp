@@ -36,8 +36,7 @@ constexpr OrderedList kOrderedLists[] = {
     {Op::kOuterProducts, "outer_products", {Isa::kAvx512, Isa::kRef, Isa::kRef}},
     {Op::kOuterProductsBf16, "outer_products_bf16", {Isa::kAvx512Bf16, Isa::kAvx512, Isa::kRef}},
     {Op::kLayerNormBackward, "layer_norm_backward", {Isa::kAvx512, Isa::kRef, Isa::kRef}},
-    {Op::kEluPlusOne, "elu_plus_one", {Isa::kAvx512, Isa::kRef, Isa::kRef}},
-    {Op::kEluPlusOneBackward, "elu_plus_one_backward", {Isa::kAvx512, Isa::kRef, Isa::kRef}},
+    {Op::kFeatureAttention, "feature_attention", {Isa::kAvx512, Isa::kRef, Isa::kRef}},
 };
 
 Isa forced_isa(std::string_view name) {

@@ -34,8 +34,7 @@ enum class Op {
   kOuterProducts,
   kOuterProductsBf16,
   kLayerNormBackward,
-  kEluPlusOne,
-  kEluPlusOneBackward,
+  kFeatureAttention,
 };
 
 // The best implementation of `op` that is available: for float32, or for bfloat16 arrays where the

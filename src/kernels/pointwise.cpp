@@ -55,24 +55,6 @@ void apply_dropout(int64_t count, const T* x, T* y, const Dropout& dropout) {
   ref::apply_dropout(count, x, y, dropout);
 }
 
-template <typename T>
-void elu_plus_one(int64_t count, const T* x, T* y) {
-  if constexpr (!std::is_same_v<T, double>) {
-    if (choose(Op::kEluPlusOne) == Isa::kAvx512) return avx512::elu_plus_one(count, x, y);
-  }
-  ref::elu_plus_one(count, x, y);
-}
-
-template <typename T>
-void elu_plus_one_backward(int64_t count, const T* y, const T* dy, T* dx) {
-  if constexpr (!std::is_same_v<T, double>) {
-    if (choose(Op::kEluPlusOneBackward) == Isa::kAvx512) {
-      return avx512::elu_plus_one_backward(count, y, dy, dx);
-    }
-  }
-  ref::elu_plus_one_backward(count, y, dy, dx);
-}
-
 LRA_INSTANTIATE_POINTWISE(float)
 LRA_INSTANTIATE_POINTWISE(Bf16)
 LRA_INSTANTIATE_POINTWISE(double)

@@ -1,5 +1,4 @@
-// Elementwise passes of an encoder: GELU with dropout, residual plus dropout, dropout, and the
-// positive feature map of linear attention.
+// Elementwise passes of an encoder: GELU with dropout, residual plus dropout, and dropout.
 //
 // Each is one pass over memory; the dropout mask is recomputed from the counter generator instead
 // of stored. Element n uses dropout_value(key, plane 0, row n / 1024, column n % 1024) of
@@ -8,9 +7,6 @@
 // gelu_tanh(x) = 0.5 x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) (Hendrycks and Gimpel,
 // arXiv:1606.08415, section 2). Error of the float kernels against the double reference:
 // 1e-6 * max(1, |x|) for values, 2e-6 for the derivative (pointwise_test.cpp).
-//
-// elu(x) + 1 is x + 1 for x > 0 and exp(x) otherwise (Clevert et al., arXiv:1511.07289); relative
-// error 2e-7 * max(1, |x|).
 #pragma once
 
 #include <cstdint>
@@ -48,12 +44,6 @@ void dropout_add(int64_t count, const T* residual, const T* x, T* y, const Dropo
 // y = dropout(x); with x = dy it is also the backward pass of both dropout and dropout_add.
 template <typename T>
 void apply_dropout(int64_t count, const T* x, T* y, const Dropout& dropout);
-// y = elu(x) + 1
-template <typename T>
-void elu_plus_one(int64_t count, const T* x, T* y);
-// dx = dy where y > 1 and dy * y elsewhere, for that y.
-template <typename T>
-void elu_plus_one_backward(int64_t count, const T* y, const T* dy, T* dx);
 
 namespace ref {
 template <typename T>
@@ -65,10 +55,6 @@ template <typename T>
 void dropout_add(int64_t count, const T* residual, const T* x, T* y, const Dropout& dropout);
 template <typename T>
 void apply_dropout(int64_t count, const T* x, T* y, const Dropout& dropout);
-template <typename T>
-void elu_plus_one(int64_t count, const T* x, T* y);
-template <typename T>
-void elu_plus_one_backward(int64_t count, const T* y, const T* dy, T* dx);
 }  // namespace ref
 
 namespace avx512 {
@@ -81,10 +67,6 @@ template <typename T>
 void dropout_add(int64_t count, const T* residual, const T* x, T* y, const Dropout& dropout);
 template <typename T>
 void apply_dropout(int64_t count, const T* x, T* y, const Dropout& dropout);
-template <typename T>
-void elu_plus_one(int64_t count, const T* x, T* y);
-template <typename T>
-void elu_plus_one_backward(int64_t count, const T* y, const T* dy, T* dx);
 }  // namespace avx512
 
 }  // namespace lra::kernels

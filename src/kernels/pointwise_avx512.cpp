@@ -124,27 +124,6 @@ void apply_dropout(int64_t count, const T* x, T* y, const Dropout& dropout) {
   });
 }
 
-template <typename T>
-void elu_plus_one(int64_t count, const T* x, T* y) {
-  const __m512 one = _mm512_set1_ps(1.0f), log2e = _mm512_set1_ps(1.44269504088896f);
-  for_each_vector(count, {}, [&](int64_t n, __mmask16 lanes, __m512) {
-    const __m512 value = load_lanes(lanes, x + n);
-    const __mmask16 above = _mm512_cmp_ps_mask(value, _mm512_setzero_ps(), _CMP_GT_OQ);
-    const __m512 power = exp2_ps(_mm512_mul_ps(_mm512_maskz_mov_ps(~above, value), log2e));
-    store_lanes(y + n, lanes, _mm512_mask_add_ps(power, above, value, one));
-  });
-}
-
-template <typename T>
-void elu_plus_one_backward(int64_t count, const T* y, const T* dy, T* dx) {
-  const __m512 one = _mm512_set1_ps(1.0f);
-  for_each_vector(count, {}, [&](int64_t n, __mmask16 lanes, __m512) {
-    const __m512 value = load_lanes(lanes, y + n), grad = load_lanes(lanes, dy + n);
-    const __mmask16 below = _mm512_cmp_ps_mask(value, one, _CMP_NGT_UQ);
-    store_lanes(dx + n, lanes, _mm512_mask_mul_ps(grad, below, grad, value));
-  });
-}
-
 LRA_INSTANTIATE_POINTWISE(float)
 LRA_INSTANTIATE_POINTWISE(Bf16)
 

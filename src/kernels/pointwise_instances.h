@@ -6,6 +6,4 @@
   template void gelu_dropout<T>(int64_t, const T*, T*, const Dropout&);                        \
   template void gelu_dropout_backward<T>(int64_t, const T*, const T*, T*, T*, const Dropout&); \
   template void dropout_add<T>(int64_t, const T*, const T*, T*, const Dropout&);               \
-  template void apply_dropout<T>(int64_t, const T*, T*, const Dropout&);                       \
-  template void elu_plus_one<T>(int64_t, const T*, T*);                                        \
-  template void elu_plus_one_backward<T>(int64_t, const T*, const T*, T*);
+  template void apply_dropout<T>(int64_t, const T*, T*, const Dropout&);

@@ -81,24 +81,6 @@ void apply_dropout(int64_t count, const T* x, T* y, const Dropout& dropout) {
                    [&](int64_t n) { y[n] = dropout_factor<W>(dropout, n) * static_cast<W>(x[n]); });
 }
 
-template <typename T>
-void elu_plus_one(int64_t count, const T* x, T* y) {
-  using W = Wide<T>;
-  for_each_element(count, {}, [&](int64_t n) {
-    const W value = x[n];
-    y[n] = value > 0 ? value + 1 : std::exp(value);
-  });
-}
-
-template <typename T>
-void elu_plus_one_backward(int64_t count, const T* y, const T* dy, T* dx) {
-  using W = Wide<T>;
-  for_each_element(count, {}, [&](int64_t n) {
-    const W value = y[n], grad = dy[n];
-    dx[n] = value > 1 ? grad : grad * value;
-  });
-}
-
 LRA_INSTANTIATE_POINTWISE(float)
 LRA_INSTANTIATE_POINTWISE(Bf16)
 LRA_INSTANTIATE_POINTWISE(double)

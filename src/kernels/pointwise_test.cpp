@@ -171,40 +171,8 @@ TEST(PointwiseBf16, IsTheFloatResultRounded) {
     });
     expect_rounded([&](auto* a, auto* b, auto* y) { dropout_add(count, b, a, y, dropout); });
     expect_rounded([&](auto* a, auto*, auto* y) { apply_dropout(count, a, y, dropout); });
-    expect_rounded([&](auto* a, auto*, auto* y) { elu_plus_one(count, a, y); });
-    expect_rounded([&](auto* a, auto* b, auto* y) { elu_plus_one_backward(count, a, b, y); });
     expect_rounded([&](auto* a, auto*, auto* y) { ref::gelu_dropout(count, a, y, dropout); });
     expect_rounded([&](auto* a, auto* b, auto* y) { ref::dropout_add(count, b, a, y, dropout); });
-  }
-}
-
-TEST(PointwiseRef, EluPlusOneHasKnownValues) {
-  const std::vector<double> x = {0, 1, -1, 30, -30}, ones(5, 1);
-  std::vector<double> y(5), dx(5);
-  ref::elu_plus_one<double>(5, x.data(), y.data());
-  ref::elu_plus_one_backward<double>(5, y.data(), ones.data(), dx.data());
-  EXPECT_EQ(y, (std::vector<double>{1, 2, std::exp(-1.0), 31, std::exp(-30.0)}));
-  EXPECT_EQ(dx, (std::vector<double>{1, 1, std::exp(-1.0), 1, std::exp(-30.0)}));
-}
-
-TEST_F(PointwiseAvx512, EluPlusOneKeepsTheErrorContract) {
-  for (const int64_t count : kCounts) {
-    auto x = random_values<float>(count, 1, 10);
-    if (count > 2) x[1] = std::numeric_limits<float>::quiet_NaN();
-    if (count > 3) x[2] = -3e38f;
-    const auto dy = random_values<float>(count, 2, 1);
-    std::vector<float> y(count), dx(count);
-    avx512::elu_plus_one(count, x.data(), y.data());
-    avx512::elu_plus_one_backward(count, y.data(), dy.data(), dx.data());
-    for (int64_t n = 0; n < count; ++n) {
-      if (std::isnan(x[n])) {
-        EXPECT_TRUE(std::isnan(y[n]) && std::isnan(dx[n]));
-        continue;
-      }
-      const double want = x[n] > 0 ? double{x[n]} + 1 : std::exp(double{x[n]});
-      EXPECT_NEAR(y[n], want, 2e-7 * std::max(1.0, std::abs(double{x[n]})) * want + 1e-38);
-      EXPECT_EQ(dx[n], x[n] > 0 ? dy[n] : dy[n] * y[n]);
-    }
   }
 }
 

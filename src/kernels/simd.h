@@ -84,6 +84,15 @@ inline __m512 exp2_ps(__m512 x) {
   return _mm512_scalef_ps(y, n);
 }
 
+// elu(x) + 1: x + 1 for x > 0 and exp(x) otherwise (Clevert et al., arXiv:1511.07289); relative
+// error 2e-7 * max(1, |x|).
+inline __m512 elu_plus_one_ps(__m512 x) {
+  const __m512 one = _mm512_set1_ps(1.0f), log2e = _mm512_set1_ps(1.44269504088896f);
+  const __mmask16 above = _mm512_cmp_ps_mask(x, _mm512_setzero_ps(), _CMP_GT_OQ);
+  const __m512 power = exp2_ps(_mm512_mul_ps(_mm512_maskz_mov_ps(~above, x), log2e));
+  return _mm512_mask_add_ps(power, above, x, one);
+}
+
 // Sixteen Philox blocks at once: word w of block n is lane n of words[w].
 struct PhiloxLanes {
   __m512i words[4];

@@ -5,7 +5,6 @@
 #include "mixers/all.h"
 #include "mixers/layers.h"
 #include "ops/feature_attention.h"
-#include "ops/pointwise.h"
 
 namespace lra::mixers {
 namespace {
@@ -26,10 +25,9 @@ class LinearTransformer : public Mixer {
   }
 
   at::Tensor forward(const at::Tensor& x_BLD, const MixerContext& context) override {
-    const auto parts = qkv_->forward(x_BLD).unbind(2);
-    return output_->forward(ops::feature_attention(ops::elu_plus_one(parts[0]),
-                                                   ops::elu_plus_one(parts[1]), parts[2],
-                                                   context.mask_BL, config_.eps));
+    return output_->forward(
+        ops::packed_feature_attention(qkv_->forward(x_BLD), context.mask_BL,
+                                      {.map = kernels::FeatureMap::kElu, .eps = config_.eps}));
   }
 
  private:

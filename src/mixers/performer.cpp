@@ -40,8 +40,6 @@ namespace {
 using at::Tensor;
 
 constexpr double kReluOffset = 1e-3;
-// Far below the least denominator, 1e-6 E per valid key: only for an example of padding alone.
-constexpr double kReluEps = 1e-20;
 
 class Performer : public Mixer {
  public:
@@ -76,14 +74,14 @@ class Performer : public Mixer {
   }
 
   Tensor forward(const Tensor& x_BLD, const MixerContext& context) override {
-    const auto parts = qkv_->forward(x_BLD).unbind(2);
-    if (config_.features == "softmax") {
-      return output_->forward(
-          favor(parts[0], parts[1], parts[2], features(context), context.mask_BL));
+    const Tensor qkv_BL3HE = qkv_->forward(x_BLD);
+    if (config_.features == "relu") {
+      return output_->forward(ops::packed_feature_attention(
+          qkv_BL3HE, context.mask_BL, {.map = kernels::FeatureMap::kRelu, .offset = kReluOffset}));
     }
-    const auto phi = [](const Tensor& x) { return at::relu(x) + kReluOffset; };
+    const auto parts = qkv_BL3HE.unbind(2);
     return output_->forward(
-        ops::feature_attention(phi(parts[0]), phi(parts[1]), parts[2], context.mask_BL, kReluEps));
+        favor(parts[0], parts[1], parts[2], features(context), context.mask_BL));
   }
 
  private:

@@ -1,45 +1,152 @@
 #include "ops/feature_attention.h"
 
 #include "ops/dispatch.h"
-#include "ops/product.h"
+#include "ops/precision.h"
 
 namespace lra::ops {
 namespace {
 
 using at::Tensor;
+using kernels::FeatureMap;
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+using MaybeTensor = std::optional<Tensor>;
 
-Tensor feature_attention_impl(const Tensor& phi_q, const Tensor& phi_k_in, const Tensor& v,
-                              const std::optional<Tensor>& mask, double eps) {
-  Tensor phi_k = phi_k_in;
-  if (mask) phi_k = phi_k * mask->unsqueeze(-1).unsqueeze(-1).to(phi_k.scalar_type());
-  const Tensor q_BHLR = phi_q.transpose(1, 2);
-  const Tensor summary_BHRE = product(phi_k.permute({0, 2, 3, 1}), v.transpose(1, 2));
-  const Tensor norm_BHR1 = phi_k.sum(1).unsqueeze(-1);
-  const Tensor sum_BHL1 = product(q_BHLR, norm_BHR1) + eps;
-  // A query that sees no key gets 0, as in attention.
-  const Tensor out_BHLE = product(q_BHLR, summary_BHRE) / sum_BHL1.masked_fill(sum_BHL1 == 0, 1);
-  return out_BHLE.transpose(1, 2);
+using Signature = Tensor(const Tensor&, c10::string_view, const MaybeTensor&, double, double);
+using Forward = std::tuple<Tensor, Tensor>(const Tensor&, c10::string_view, const MaybeTensor&,
+                                           double, double);
+using Backward = Tensor(const Tensor&, const Tensor&, const Tensor&, const Tensor&,
+                        c10::string_view, const MaybeTensor&, double, double);
+
+FeatureMap map_named(c10::string_view name) {
+  if (name == "elu") return FeatureMap::kElu;
+  if (name == "relu") return FeatureMap::kRelu;
+  throw Error({.where = "lra::packed_feature_attention",
+               .what = "unknown features '" + std::string(name) + "'",
+               .expected = "elu or relu",
+               .advice = ""});
 }
+
+const char* name_of(FeatureMap map) { return map == FeatureMap::kElu ? "elu" : "relu"; }
+
+// The kernel's description; the pointers are those of qkv, mask, out and sums.
+template <typename T>
+kernels::FeatureAttention<T> problem_of(const Tensor& qkv, c10::string_view features,
+                                        const MaybeTensor& mask, double offset, double eps,
+                                        const Tensor& out, const Tensor& sums) {
+  return {.batch = qkv.size(0),
+          .length = qkv.size(1),
+          .heads = qkv.size(3),
+          .width = qkv.size(4),
+          .map = map_named(features),
+          .offset = offset,
+          .eps = eps,
+          .qkv = const_data<T>(qkv),
+          .mask = mask ? mask->const_data_ptr<uint8_t>() : nullptr,
+          .out = mutable_data<T>(out),
+          .sums = sums.mutable_data_ptr<kernels::Wide<T>>()};
+}
+
+void check(const Tensor& qkv, const MaybeTensor& mask) {
+  LRA_CHECK(qkv.dim() == 5 && qkv.size(2) == 3);
+  if (!mask) return;
+  LRA_CHECK(mask->scalar_type() == at::kByte && mask->is_contiguous());
+  LRA_CHECK(mask->sizes() == at::IntArrayRef({qkv.size(0), qkv.size(1)}));
+}
+
+std::tuple<Tensor, Tensor> forward_impl(const Tensor& qkv_in, c10::string_view features,
+                                        const MaybeTensor& mask, double offset, double eps) {
+  check(qkv_in, mask);
+  const Tensor qkv = qkv_in.contiguous();
+  const int64_t heads = qkv.size(3), width = qkv.size(4);
+  const Tensor out = at::empty({qkv.size(0), qkv.size(1), heads, width}, qkv.options());
+  const Tensor sums = at::empty({qkv.size(0), heads, width, kernels::feature_sum_columns(width)},
+                                qkv.options().dtype(wide_type(qkv)));
+  with_float_type(qkv, "lra::packed_feature_attention", [&](auto zero) {
+    kernels::feature_attention_forward(
+        problem_of<decltype(zero)>(qkv, features, mask, offset, eps, out, sums));
+  });
+  return {out, sums};
+}
+
+Tensor backward_impl(const Tensor& grad_in, const Tensor& qkv_in, const Tensor& out,
+                     const Tensor& sums, c10::string_view features, const MaybeTensor& mask,
+                     double offset, double eps) {
+  check(qkv_in, mask);
+  const Tensor qkv = qkv_in.contiguous(), grad = grad_in.contiguous();
+  LRA_CHECK(grad.sizes() == out.sizes() && out.is_contiguous() && sums.is_contiguous());
+  Tensor grad_qkv = at::empty_like(qkv);
+  with_float_type(qkv, "lra::packed_feature_attention", [&](auto zero) {
+    using T = decltype(zero);
+    kernels::feature_attention_backward<T>(
+        {.forward = problem_of<T>(qkv, features, mask, offset, eps, out, sums),
+         .grad = const_data<T>(grad),
+         .grad_qkv = mutable_data<T>(grad_qkv)});
+  });
+  return grad_qkv;
+}
+
+std::tuple<Tensor, Tensor> call_forward(const Tensor& qkv, c10::string_view features,
+                                        const MaybeTensor& mask, double offset, double eps) {
+  static const auto op = find_op<Forward>("lra::packed_feature_attention_forward");
+  return op.call(qkv, features, mask, offset, eps);
+}
+
+struct FeatureAttentionFunction : torch::autograd::Function<FeatureAttentionFunction> {
+  static Tensor forward(AutogradContext* ctx, const Tensor& qkv, const std::string& features,
+                        const MaybeTensor& mask, double offset, double eps) {
+    const at::AutoDispatchBelowADInplaceOrView guard;
+    auto [out, sums] = call_forward(qkv, features, mask, offset, eps);
+    ctx->save_for_backward({qkv, out, sums, tensor_or_empty(mask)});
+    ctx->saved_data["features"] = features;
+    ctx->saved_data["offset"] = offset;
+    ctx->saved_data["eps"] = eps;
+    return out;
+  }
+  static variable_list backward(AutogradContext* ctx, variable_list grads) {
+    refuse_second_derivative("lra::packed_feature_attention");
+    static const auto op = find_op<Backward>("lra::packed_feature_attention_backward");
+    const auto s = ctx->get_saved_variables();
+    return {op.call(grads[0], s[0], s[1], s[2], ctx->saved_data["features"].toStringRef(),
+                    optional_tensor(s[3]), ctx->saved_data["offset"].toDouble(),
+                    ctx->saved_data["eps"].toDouble()),
+            Tensor(), Tensor(), Tensor(), Tensor()};
+  }
+};
 
 }  // namespace
 
-Tensor feature_attention(const Tensor& phi_q, const Tensor& phi_k, const Tensor& v,
-                         const Tensor& mask, double eps) {
-  static const auto op =
-      find_op<Tensor(const Tensor&, const Tensor&, const Tensor&, const std::optional<Tensor>&,
-                     double)>("lra::feature_attention");
-  return op.call(phi_q, phi_k, v, optional_tensor(mask), eps);
+Tensor packed_feature_attention(const Tensor& qkv, const Tensor& mask,
+                                const FeatureAttentionOptions& options) {
+  static const auto op = find_op<Signature>("lra::packed_feature_attention");
+  return op.call(qkv, name_of(options.map), optional_tensor(mask), options.offset, options.eps);
 }
 
 TORCH_LIBRARY_FRAGMENT(lra, m) {
   m.def(
-      "feature_attention(Tensor phi_q, Tensor phi_k, Tensor v, Tensor? mask=None, float eps=0.0) "
-      "-> Tensor");
+      "packed_feature_attention(Tensor qkv, str features, Tensor? mask=None, float offset=0.0, "
+      "float eps=0.0) -> Tensor");
+  m.def(
+      "packed_feature_attention_forward(Tensor qkv, str features, Tensor? mask, float offset, "
+      "float eps) -> (Tensor, Tensor)");
+  m.def(
+      "packed_feature_attention_backward(Tensor grad, Tensor qkv, Tensor out, Tensor sums, str "
+      "features, Tensor? mask, float offset, float eps) -> Tensor");
 }
 
-// Made of differentiable library calls: one registration serves every device and the gradient.
-TORCH_LIBRARY_IMPL(lra, CompositeImplicitAutograd, m) {
-  m.impl("feature_attention", feature_attention_impl);
+TORCH_LIBRARY_IMPL(lra, CPU, m) {
+  m.impl("packed_feature_attention",
+         [](const Tensor& qkv, c10::string_view features, const MaybeTensor& mask, double offset,
+            double eps) { return std::get<0>(call_forward(qkv, features, mask, offset, eps)); });
+  m.impl("packed_feature_attention_forward", forward_impl);
+  m.impl("packed_feature_attention_backward", backward_impl);
+}
+
+TORCH_LIBRARY_IMPL(lra, Autograd, m) {
+  m.impl("packed_feature_attention", [](const Tensor& qkv, c10::string_view features,
+                                        const MaybeTensor& mask, double offset, double eps) {
+    return FeatureAttentionFunction::apply(qkv, std::string(features), mask, offset, eps);
+  });
 }
 
 }  // namespace lra::ops

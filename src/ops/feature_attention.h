@@ -1,15 +1,25 @@
-// Attention by feature maps: the sums over keys are formed once, so cost and memory are linear in
-// the length.
+// Self-attention by feature maps: the sums over keys are formed once, so cost and memory are linear
+// in the length.
 #pragma once
 
 #include <torch/torch.h>
 
+#include "kernels/feature_attention.h"
+
 namespace lra::ops {
 
-// o_i = phi_q_i (sum_j phi_k_j^T v_j) / (phi_q_i . sum_j phi_k_j + eps) (Katharopoulos et al. 2020,
-// equation 6). phi_q [B, L, H, R], phi_k [B, S, H, R], v [B, S, H, E] -> [B, L, H, E]; rows of
-// phi_k where mask (uint8 [B, S], may be undefined) is 0 take no part. Differentiable.
-at::Tensor feature_attention(const at::Tensor& phi_q_BLHR, const at::Tensor& phi_k_BSHR,
-                             const at::Tensor& v_BSHE, const at::Tensor& mask_BS, double eps);
+// What makes features of queries and keys, and what is added to a denominator.
+struct FeatureAttentionOptions {
+  kernels::FeatureMap map = kernels::FeatureMap::kElu;
+  double offset = 0;  // of kRelu
+  double eps = 0;
+};
+
+// o_i = phi(q_i) (sum_j phi(k_j)^T v_j) / (phi(q_i) . sum_j phi(k_j) + eps) (Katharopoulos et al.
+// 2020, equation 6). qkv [B, L, 3, H, E] -> [B, L, H, E]; keys where mask (uint8 [B, L], may be
+// undefined) is 0 take no part; a query that sees none gets 0. Differentiable once; the backward
+// pass keeps qkv, the result and [B, H, E, E + 1 to 16] sums.
+at::Tensor packed_feature_attention(const at::Tensor& qkv_BL3HE, const at::Tensor& mask_BL,
+                                    const FeatureAttentionOptions& options);
 
 }  // namespace lra::ops

@@ -1,78 +1,124 @@
 #include "ops/feature_attention.h"
 
+#include "ops/test_bf16.h"
 #include "ops/test_tensors.h"
+#include "ops/test_threads.h"
 
 namespace lra::ops {
 namespace {
 
 using at::Tensor;
+using kernels::FeatureMap;
 
-constexpr double kEps = 1e-6;
+const FeatureAttentionOptions kMaps[] = {{FeatureMap::kElu, 0, 1e-6}, {FeatureMap::kRelu, 1e-3, 0}};
 
-// The definition with its L x S array of normalised weights.
-TensorFunction oracle(const Tensor& mask_BS) {
-  return [mask_BS](const std::vector<Tensor>& in) {
-    Tensor weights_BHLS = at::einsum("blhr,bshr->bhls", {in[0], in[1]});
-    if (mask_BS.defined()) {
-      weights_BHLS = weights_BHLS * mask_BS.to(at::kDouble).unsqueeze(1).unsqueeze(1);
+Tensor features(const Tensor& x, const FeatureAttentionOptions& o) {
+  return o.map == FeatureMap::kElu ? at::elu(x) + 1 : at::relu(x) + o.offset;
+}
+
+// The definition with its L x L array of normalised weights.
+TensorFunction oracle(const Tensor& mask_BL, const FeatureAttentionOptions& o) {
+  return [=](const std::vector<Tensor>& in) {
+    const auto qkv = in[0].unbind(2);
+    Tensor weights_BHLS = at::einsum("blhr,bshr->bhls", {features(qkv[0], o), features(qkv[1], o)});
+    if (mask_BL.defined()) {
+      weights_BHLS = weights_BHLS * mask_BL.to(at::kDouble).unsqueeze(1).unsqueeze(1);
     }
-    weights_BHLS = weights_BHLS / (weights_BHLS.sum(-1, true) + kEps);
-    return at::einsum("bhls,bshe->blhe", {weights_BHLS, in[2]});
+    const Tensor sums = weights_BHLS.sum(-1, true) + o.eps;
+    weights_BHLS = weights_BHLS / sums.masked_fill(sums == 0, 1);
+    return at::einsum("bhls,bshe->blhe", {weights_BHLS, qkv[2]});
   };
 }
 
-TensorFunction ours(const Tensor& mask_BS) {
-  return [mask_BS](const std::vector<Tensor>& in) {
-    return feature_attention(in[0], in[1], in[2], mask_BS, kEps);
-  };
+TensorFunction ours(const Tensor& mask_BL, const FeatureAttentionOptions& o) {
+  return [=](const std::vector<Tensor>& in) { return packed_feature_attention(in[0], mask_BL, o); };
 }
 
-// Positive features, as every feature map of the benchmark gives. B 3, H 2, R 5, E 4.
-std::vector<Tensor> inputs(int64_t queries, int64_t keys) {
-  return {random_tensor({3, queries, 2, 5}, 1) + 1.1, random_tensor({3, keys, 2, 5}, 2) + 1.1,
-          random_tensor({3, keys, 2, 4}, 3)};
+std::vector<Tensor> inputs(int64_t length, int64_t heads, int64_t width) {
+  return {3 * random_tensor({3, length, 3, heads, width}, 1)};
 }
 
 // All keys, the first half, none.
-Tensor ragged_mask(int64_t keys) {
-  Tensor mask = at::zeros({3, keys}, at::kByte);
+Tensor ragged_mask(int64_t length) {
+  Tensor mask = at::zeros({3, length}, at::kByte);
   mask[0].fill_(1);
-  mask[1].narrow(0, 0, (keys + 1) / 2).fill_(1);
+  mask[1].narrow(0, 0, (length + 1) / 2).fill_(1);
   return mask;
 }
 
+// Around blocks of 64 rows, runs of 512 and vectors of 16.
+constexpr int64_t kShapes[][3] = {{1, 1, 1},    {7, 2, 5},   {64, 1, 16},  {65, 3, 15},
+                                  {130, 2, 17}, {512, 1, 8}, {1030, 2, 64}};
+
 TEST(FeatureAttention, AgreesWithExplicitWeights) {
-  for (const auto& [queries, keys] : {std::pair{1, 1}, {7, 7}, {5, 33}, {130, 9}}) {
-    SCOPED_TRACE(testing::Message() << "L " << queries << " S " << keys);
-    expect_agrees(ours({}), at::kFloat, oracle({}), inputs(queries, keys));
-    expect_agrees(ours(ragged_mask(keys)), at::kFloat, oracle(ragged_mask(keys)),
-                  inputs(queries, keys));
+  for (const auto& o : kMaps) {
+    for (const auto& [length, heads, width] : kShapes) {
+      SCOPED_TRACE(testing::Message() << (o.map == FeatureMap::kElu ? "elu L " : "relu L ")
+                                      << length << " E " << width);
+      const auto in = inputs(length, heads, width);
+      expect_agrees(ours({}, o), at::kFloat, oracle({}, o), in);
+      const Tensor mask = ragged_mask(length);
+      expect_agrees(ours(mask, o), at::kFloat, oracle(mask, o), in);
+      expect_agrees(ours(mask, o), at::kDouble, oracle(mask, o), in, {1e-12, 1e-11, 1e-9});
+    }
+  }
+}
+
+TEST(FeatureAttention, AgreesInBf16) {
+  for (const auto& o : kMaps) {
+    for (const auto& [length, heads, width] : kShapes) {
+      SCOPED_TRACE(testing::Message() << "L " << length << " E " << width);
+      const Tensor mask = ragged_mask(length);
+      expect_agrees_in_bf16(ours(mask, o), oracle(mask, o), inputs(length, heads, width), 1);
+    }
   }
 }
 
 TEST(FeatureAttention, GradientIsTheSlope) {
-  expect_gradient_is_slope(ours(ragged_mask(9)), inputs(5, 9));
+  expect_gradient_is_slope(ours(ragged_mask(9), kMaps[0]), inputs(9, 2, 5));
+}
+
+TEST(FeatureAttention, TakesInputsOfAnyStrides) {
+  const auto in = inputs(9, 2, 5);
+  const auto ours_of = ours(ragged_mask(9), kMaps[0]);
+  const Tensor strided = in[0].transpose(1, 4).contiguous().transpose(1, 4);
+  EXPECT_TRUE(at::equal(ours_of({strided}), ours_of(in)));
 }
 
 TEST(FeatureAttention, GivesZeroWhereEveryKeyIsMasked) {
-  const auto in = inputs(4, 6);
-  const Tensor out = ours(ragged_mask(6))(in);
-  EXPECT_TRUE(out[2].eq(0).all().item<bool>());
-  EXPECT_TRUE(out[1].ne(0).any().item<bool>());
-}
-
-TEST(FeatureAttention, GivesZeroWhereEveryKeyIsMaskedWithoutEpsToo) {
-  const auto in = inputs(4, 6);
-  const Tensor mask = at::zeros({in[0].size(0), 6}, at::kByte);
-  EXPECT_TRUE(ops::feature_attention(in[0], in[1], in[2], mask, 0).eq(0).all().item<bool>());
+  for (const auto& o : kMaps) {
+    const Tensor qkv = inputs(6, 2, 5)[0].to(at::kFloat).set_requires_grad(true);
+    const Tensor out = packed_feature_attention(qkv, ragged_mask(6), o);
+    EXPECT_TRUE(out[2].eq(0).all().item<bool>());
+    EXPECT_TRUE(out[1].ne(0).any().item<bool>());
+    const Tensor grad = torch::autograd::grad({out}, {qkv}, {loss_weights(out)})[0];
+    EXPECT_TRUE(grad[2].eq(0).all().item<bool>());
+  }
 }
 
 TEST(FeatureAttention, IgnoresMaskedKeysAndValues) {
-  const auto in = inputs(4, 6);
-  const Tensor mask = ragged_mask(6);
-  const Tensor hidden_BS11 = (1 - mask.to(at::kDouble)).unsqueeze(-1).unsqueeze(-1);
-  const Tensor changed = ours(mask)({in[0], in[1] + 50 * hidden_BS11, in[2] - 70 * hidden_BS11});
-  EXPECT_TRUE(at::equal(changed, ours(mask)(in)));
+  const Tensor qkv = inputs(6, 2, 5)[0], mask = ragged_mask(6);
+  const Tensor hidden_BL1111 = (1 - mask.to(at::kDouble)).view({3, 6, 1, 1, 1});
+  const Tensor keys_and_values = at::tensor({0.0, 50.0, -70.0}, at::kDouble).view({1, 1, 3, 1, 1});
+  const auto ours_of = ours(mask, kMaps[0]);
+  EXPECT_TRUE(at::equal(ours_of({qkv + hidden_BL1111 * keys_and_values}), ours_of({qkv})));
+}
+
+TEST(FeatureAttention, GivesTheSameBitsAtAnyNumberOfThreads) {
+  for (const auto type : {at::kFloat, at::kBFloat16}) {
+    const Tensor qkv = inputs(1030, 2, 8)[0].to(type).set_requires_grad(true);
+    expect_same_bits_at_any_number_of_threads([&]() -> std::vector<Tensor> {
+      const Tensor y = packed_feature_attention(qkv, ragged_mask(1030), kMaps[0]);
+      return {y.detach(), torch::autograd::grad({y}, {qkv}, {loss_weights(y)})[0]};
+    });
+  }
+}
+
+TEST(FeatureAttention, RefusesWhatItCannotMean) {
+  const Tensor qkv = inputs(6, 2, 5)[0];
+  EXPECT_THROW(packed_feature_attention(qkv, at::ones({3, 5}, at::kByte), {}), CheckFailure);
+  EXPECT_THROW(packed_feature_attention(qkv, at::ones({3, 6}), {}), CheckFailure);
+  EXPECT_THROW(packed_feature_attention(qkv[0], {}, {}), CheckFailure);
 }
 
 }  // namespace

@@ -62,44 +62,6 @@ std::tuple<Tensor, Tensor> gelu_dropout_backward_impl(const Tensor& x_in, const 
   return {y, grad_x};
 }
 
-Tensor elu_plus_one_impl(const Tensor& x_in) {
-  const Tensor x = x_in.contiguous();
-  Tensor y = at::empty_like(x);
-  with_float_type(x, "lra::elu_plus_one", [&](auto zero) {
-    using T = decltype(zero);
-    kernels::elu_plus_one<T>(x.numel(), const_data<T>(x), mutable_data<T>(y));
-  });
-  return y;
-}
-
-Tensor elu_plus_one_backward_impl(const Tensor& y, const Tensor& grad_in) {
-  const Tensor grad = grad_in.contiguous();
-  LRA_CHECK(y.is_contiguous());
-  LRA_CHECK_EQ(y.sizes(), grad.sizes());
-  Tensor grad_x = at::empty_like(y);
-  with_float_type(y, "lra::elu_plus_one_backward", [&](auto zero) {
-    using T = decltype(zero);
-    kernels::elu_plus_one_backward<T>(y.numel(), const_data<T>(y), const_data<T>(grad),
-                                      mutable_data<T>(grad_x));
-  });
-  return grad_x;
-}
-
-struct EluPlusOneFunction : torch::autograd::Function<EluPlusOneFunction> {
-  static Tensor forward(AutogradContext* ctx, const Tensor& x) {
-    const at::AutoDispatchBelowADInplaceOrView guard;
-    Tensor y = elu_plus_one(x);
-    ctx->save_for_backward({y});
-    return y;
-  }
-  static variable_list backward(AutogradContext* ctx, variable_list grads) {
-    refuse_second_derivative("lra::elu_plus_one");
-    static const auto op =
-        find_op<Tensor(const Tensor&, const Tensor&)>("lra::elu_plus_one_backward");
-    return {op.call(ctx->get_saved_variables()[0], grads[0])};
-  }
-};
-
 struct DropoutFunction : torch::autograd::Function<DropoutFunction> {
   static Tensor forward(AutogradContext* ctx, const Tensor& x, double rate, int64_t key) {
     const at::AutoDispatchBelowADInplaceOrView guard;
@@ -162,11 +124,6 @@ Tensor dropout_add(const Tensor& x, const Tensor& residual, double rate, uint64_
   return op.call(x, residual, rate, static_cast<int64_t>(key));
 }
 
-Tensor elu_plus_one(const Tensor& x) {
-  static const auto op = find_op<Tensor(const Tensor&)>("lra::elu_plus_one");
-  return op.call(x);
-}
-
 Tensor gelu_dropout(const Tensor& x, double rate, uint64_t key, int64_t first_row) {
   static const auto op =
       find_op<Tensor(const Tensor&, double, int64_t, int64_t)>("lra::gelu_dropout");
@@ -185,8 +142,6 @@ GeluDropoutGrads gelu_dropout_backward(const Tensor& x, const Tensor& grad, doub
 TORCH_LIBRARY_FRAGMENT(lra, m) {
   m.def("dropout(Tensor x, float rate, int key) -> Tensor");
   m.def("dropout_add(Tensor x, Tensor residual, float rate, int key) -> Tensor");
-  m.def("elu_plus_one(Tensor x) -> Tensor");
-  m.def("elu_plus_one_backward(Tensor y, Tensor grad) -> Tensor");
   m.def("gelu_dropout(Tensor x, float rate, int key, int first_row=0) -> Tensor");
   m.def(
       "gelu_dropout_backward(Tensor x, Tensor grad, float rate, int key, int first_row=0) -> "
@@ -196,14 +151,11 @@ TORCH_LIBRARY_FRAGMENT(lra, m) {
 TORCH_LIBRARY_IMPL(lra, CPU, m) {
   m.impl("dropout", dropout_impl);
   m.impl("dropout_add", dropout_add_impl);
-  m.impl("elu_plus_one", elu_plus_one_impl);
-  m.impl("elu_plus_one_backward", elu_plus_one_backward_impl);
   m.impl("gelu_dropout", gelu_dropout_impl);
   m.impl("gelu_dropout_backward", gelu_dropout_backward_impl);
 }
 
 TORCH_LIBRARY_IMPL(lra, Autograd, m) {
-  m.impl("elu_plus_one", [](const Tensor& x) { return EluPlusOneFunction::apply(x); });
   m.impl("gelu_dropout", [](const Tensor& x, double rate, int64_t key, int64_t first_row) {
     return GeluDropoutFunction::apply(x, rate, key, first_row);
   });

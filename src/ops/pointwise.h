@@ -1,4 +1,4 @@
-// Dropout, residual plus dropout, GELU plus dropout, and elu + 1 as operators.
+// Dropout, residual plus dropout, and GELU plus dropout as operators.
 //
 // No mask is stored: it is a function of (key, element) and is computed again in the backward pass
 // (base/rng.h). Rate 0 is the plain function. Keys differ per place and step
@@ -14,10 +14,6 @@ at::Tensor dropout(const at::Tensor& x, double rate, uint64_t key);
 
 // y = residual + dropout(x); both of one shape.
 at::Tensor dropout_add(const at::Tensor& x, const at::Tensor& residual, double rate, uint64_t key);
-
-// y = elu(x) + 1; any shape. Where the library's elu cuts an array among threads, its last elements
-// before the cut differ in their last bits.
-at::Tensor elu_plus_one(const at::Tensor& x);
 
 // y = dropout(gelu_tanh(x)). Of a part of an array, first_row rows of kernels::kDropoutRowLength
 // elements lie before it.

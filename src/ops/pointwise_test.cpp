@@ -1,6 +1,7 @@
 #include "ops/pointwise.h"
 
 #include "ops/attention.h"
+#include "ops/feature_attention.h"
 #include "ops/layer_norm.h"
 #include "ops/test_bf16.h"
 #include "ops/test_tensors.h"
@@ -81,31 +82,12 @@ TEST(DropoutAdd, RefusesDifferentShapes) {
   EXPECT_THROW(dropout_add(at::ones({2, 3}), at::ones({3}), 0.1, kKey), CheckFailure);
 }
 
-TEST(EluPlusOne, AgreesWithTheLibrary) {
-  const TensorFunction ours = [](const auto& in) { return elu_plus_one(4 * in[0]); };
-  const TensorFunction library = [](const auto& in) { return at::elu(4 * in[0]) + 1; };
-  expect_agrees(ours, at::kFloat, library, {random_tensor(kShape, 9)},
-                {.value = 1e-6, .gradient = 1e-6});
-  expect_agrees_in_bf16([](const auto& in) { return elu_plus_one(in[0]); },
-                        [](const auto& in) { return at::elu(in[0]) + 1; },
-                        {random_tensor(kShape, 9)}, 1, {.value = 0x1p-8, .gradient = 0x1p-8});
-  expect_gradient_is_slope(ours, {random_tensor({40}, 10)});
-}
-
-// The library's elu does not: 131,072 elements on three threads, 50,001 on two.
-TEST(EluPlusOne, GivesTheSameBitsAtAnyNumberOfThreads) {
-  const Tensor x = random_tensor({131072}, 11, at::kFloat).set_requires_grad(true);
-  expect_same_bits_at_any_number_of_threads([&]() -> std::vector<Tensor> {
-    const Tensor y = elu_plus_one(x);
-    return {y.detach(), torch::autograd::grad({y}, {x}, {loss_weights(y)})[0]};
-  });
-}
-
 // What create_graph=True asks for would be a gradient of zero.
 TEST(FusedOperators, RefuseASecondDerivative) {
   const Tensor x = random_tensor({5, 8}, 1, at::kFloat).set_requires_grad(true);
   for (const Tensor& y :
-       {ops::elu_plus_one(x), ops::gelu_dropout(x, 0.1, kKey),
+       {ops::gelu_dropout(x, 0.1, kKey),
+        ops::packed_feature_attention(at::cat({x, x, x}).view({1, 5, 3, 2, 4}), {}, {}),
         ops::layer_norm(x, at::ones({8}), at::zeros({8}), 1e-6),
         ops::attention(x.view({1, 5, 2, 4}), x.view({1, 5, 2, 4}), x.view({1, 5, 2, 4}))}) {
     EXPECT_THROW(torch::autograd::grad({y.sum()}, {x}, {}, true, true), Error);

@@ -1,8 +1,8 @@
 """The operators of liblra_ops.so, loaded into PyTorch, against PyTorch's own in float64.
 
 torch.ops.load_library is all that a Python user needs. Values and gradients (through autograd) of
-linear, feed_forward, layer_norm, product, elu_plus_one, attention, packed_attention,
-feature_attention and dropout.
+linear, feed_forward, layer_norm, product, attention, packed_attention, packed_feature_attention and
+dropout.
 """
 import os
 import pathlib
@@ -71,7 +71,6 @@ def check_layers():
     check("layer_norm", lambda x, w, b: ops.layer_norm(x, w, b, 1e-6),
           lambda x, w, b: functional.layer_norm(x, (11,), w, b, 1e-6), [x, normal(11), normal(11)])
     check("product", ops.product, torch.matmul, [normal(2, 3, 40, 9), normal(2, 3, 9, 17)])
-    check("elu_plus_one", ops.elu_plus_one, lambda x: functional.elu(x) + 1, [x])
 
 
 def check_attention():
@@ -113,17 +112,25 @@ def check_attention():
 
 
 def check_feature_attention():
-    phi_q, phi_k = normal(2, 9, 3, 6).exp(), normal(2, 9, 3, 6).exp()
-    v, eps = normal(2, 9, 3, 5), 1e-6
     mask = (torch.arange(9)[None, :] < torch.tensor([[9], [4]])).to(torch.uint8)
+    maps = {"elu": (lambda x: torch.nn.functional.elu(x) + 1, 0.0, 1e-6),
+            "relu": (lambda x: x.relu() + 1e-3, 1e-3, 0.0)}
+    for name, (phi, offset, eps) in maps.items():
+        def reference(qkv):
+            q, k, v = qkv.unbind(2)
+            weights = torch.einsum("blhe,bshe->bhls", phi(q), phi(k)) * mask[:, None, None, :]
+            weights = weights / (weights.sum(-1, keepdim=True) + eps)
+            return torch.einsum("bhls,bshe->blhe", weights, v)
 
-    def reference(phi_q, phi_k, v):
-        weights = torch.einsum("blhr,bshr->bhls", phi_q, phi_k) * mask[:, None, None, :]
-        weights = weights / (weights.sum(-1, keepdim=True) + eps)
-        return torch.einsum("bhls,bshe->blhe", weights, v)
-
-    check("feature_attention", lambda *t: ops.feature_attention(*t, mask, eps), reference,
-          [phi_q, phi_k, v])
+        check(f"packed_feature_attention, {name}",
+              lambda qkv: ops.packed_feature_attention(qkv, name, mask, offset, eps), reference,
+              [normal(2, 9, 3, 3, 6)])
+    try:
+        ops.packed_feature_attention(normal(2, 9, 3, 3, 6), "gelu")
+    except RuntimeError as error:
+        assert "unknown features 'gelu'" in str(error), error
+    else:
+        raise AssertionError("unknown features were taken")
 
 
 def check_dropout():

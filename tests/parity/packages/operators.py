@@ -62,7 +62,6 @@ def linformer(x, valid, w, settings):
 
 
 def linear_transformer(x, valid, w, settings):
-    q, k, v = heads(x, w["qkv.weight"]).unbind(2)
-    q, k = (torch.nn.functional.elu(t) + 1 for t in (q, k))
-    y = ops.feature_attention(q, k, v.contiguous(), valid.to(torch.uint8), settings["eps"])
+    y = ops.packed_feature_attention(heads(x, w["qkv.weight"]), "elu", valid.to(torch.uint8), 0.0,
+                                     settings["eps"])
     return ops.linear(y.flatten(2), w["output.weight"])

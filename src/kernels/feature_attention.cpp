@@ -1,0 +1,111 @@
+#include "kernels/feature_attention.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "base/error.h"
+#include "base/parallel.h"
+#include "kernels/choice.h"
+
+namespace lra::kernels {
+namespace {
+
+template <typename T>
+struct Parts {
+  using W = Wide<T>;
+  decltype(&ref::sum_features<T>) sum_features;
+  decltype(&ref::attend_features<T>) attend_features;
+  decltype(&ref::query_gradients<T>) query_gradients;
+  decltype(&ref::key_gradients<T>) key_gradients;
+};
+
+template <typename T>
+Parts<T> choose_parts() {
+  if constexpr (!std::is_same_v<T, double>) {
+    if (choose(Op::kFeatureAttention) == Isa::kAvx512) {
+      return {avx512::sum_features<T>, avx512::attend_features<T>, avx512::query_gradients<T>,
+              avx512::key_gradients<T>};
+    }
+  }
+  return {ref::sum_features<T>, ref::attend_features<T>, ref::query_gradients<T>,
+          ref::key_gradients<T>};
+}
+
+// All runs of rows of all heads; the heads of the same rows follow each other, as their numbers do.
+template <typename T>
+class Runs {
+ public:
+  using W = Wide<T>;
+
+  explicit Runs(const FeatureAttention<T>& p)
+      : p_(p),
+        runs_((p.length + kFeatureRows - 1) / kFeatureRows),
+        size_(p.width * feature_sum_columns(p.width)) {}
+
+  // body(rows, the place of their head's sums in an array of all heads)
+  template <typename Body>
+  void for_each(const Body& body) const {
+    parallel_for_each(p_.batch * runs_ * p_.heads, [&](int64_t n) {
+      const int64_t head = n % p_.heads, run = n / p_.heads % runs_, example = n / p_.heads / runs_;
+      const FeatureRows rows{example, head, run * kFeatureRows,
+                             std::min(p_.length, (run + 1) * kFeatureRows)};
+      body(rows, (example * p_.heads + head) * size_);
+    });
+  }
+
+  // sums = those of every run, which body(rows, place, sums of the run) makes, in the runs' order.
+  template <typename Body>
+  void sum(W* sums, const Body& body) const {
+    const int64_t all = p_.batch * p_.heads * size_;
+    std::vector<W> of_runs(static_cast<size_t>(all * runs_));
+    for_each([&](const FeatureRows& rows, int64_t place) {
+      body(rows, place, of_runs.data() + rows.begin / kFeatureRows * all + place);
+    });
+    std::fill_n(sums, all, W{0});
+    for (int64_t run = 0; run < runs_; ++run) {
+      for (int64_t i = 0; i < all; ++i) sums[i] += of_runs[static_cast<size_t>(run * all + i)];
+    }
+  }
+
+ private:
+  const FeatureAttention<T>& p_;
+  int64_t runs_, size_;
+};
+
+}  // namespace
+
+template <typename T>
+void feature_attention_forward(const FeatureAttention<T>& p) {
+  const Parts<T> parts = choose_parts<T>();
+  const Runs<T> runs(p);
+  runs.sum(p.sums, [&](const FeatureRows& rows, int64_t, Wide<T>* sums) {
+    parts.sum_features(p, rows, sums);
+  });
+  runs.for_each([&](const FeatureRows& rows, int64_t place) {
+    parts.attend_features(p, rows, p.sums + place);
+  });
+}
+
+template <typename T>
+void feature_attention_backward(const FeatureAttentionBackward<T>& p) {
+  const FeatureAttention<T>& forward = p.forward;
+  const Parts<T> parts = choose_parts<T>();
+  const Runs<T> runs(forward);
+  std::vector<Wide<T>> grad_sums(static_cast<size_t>(forward.batch * forward.heads * forward.width *
+                                                     feature_sum_columns(forward.width)));
+  runs.sum(grad_sums.data(), [&](const FeatureRows& rows, int64_t place, Wide<T>* sums) {
+    parts.query_gradients(p, rows, forward.sums + place, sums);
+  });
+  runs.for_each([&](const FeatureRows& rows, int64_t place) {
+    parts.key_gradients(p, rows, grad_sums.data() + place);
+  });
+}
+
+template void feature_attention_forward(const FeatureAttention<float>&);
+template void feature_attention_forward(const FeatureAttention<Bf16>&);
+template void feature_attention_forward(const FeatureAttention<double>&);
+template void feature_attention_backward(const FeatureAttentionBackward<float>&);
+template void feature_attention_backward(const FeatureAttentionBackward<Bf16>&);
+template void feature_attention_backward(const FeatureAttentionBackward<double>&);
+
+}  // namespace lra::kernels

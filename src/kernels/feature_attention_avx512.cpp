@@ -1,0 +1,267 @@
+// Blocks of rows whose features stay in the cache, and the small products of gemm.h.
+#include <algorithm>
+#include <utility>
+
+#include "kernels/aligned_buffer.h"
+#include "kernels/feature_attention.h"
+#include "kernels/gemm.h"
+#include "kernels/simd.h"
+
+namespace lra::kernels::avx512 {
+namespace {
+
+constexpr int64_t kBlock = 64;
+
+enum Part { kQueries, kKeys, kValues };
+
+// One head: where its rows are, and its feature map.
+template <typename T>
+class Head {
+ public:
+  Head(const FeatureAttention<T>& p, const FeatureRows& rows)
+      : width(p.width), columns(feature_sum_columns(p.width)), p_(p), rows_(rows) {}
+
+  const int64_t width, columns;
+
+  int64_t row(int64_t i, Part part) const {
+    return (((rows_.example * p_.length + i) * 3 + part) * p_.heads + rows_.head) * width;
+  }
+  const T* input(int64_t i, Part part) const { return p_.qkv + row(i, part); }
+  // Of out and its gradient.
+  int64_t out_row(int64_t i) const {
+    return ((rows_.example * p_.length + i) * p_.heads + rows_.head) * width;
+  }
+  bool takes_part(int64_t j) const {
+    return !p_.mask || p_.mask[rows_.example * p_.length + j] != 0;
+  }
+  __m512 feature(__m512 x) const {
+    if (p_.map == FeatureMap::kElu) return elu_plus_one_ps(x);
+    // The second operand is what comes out for NaN.
+    return _mm512_add_ps(_mm512_max_ps(_mm512_setzero_ps(), x), offset_);
+  }
+  // grad times the slope of the map at x
+  __m512 through_feature(__m512 grad, __m512 x) const {
+    const __mmask16 below = _mm512_cmp_ps_mask(x, _mm512_setzero_ps(), _CMP_NGT_UQ);
+    const __m512 slope = p_.map == FeatureMap::kElu ? elu_plus_one_ps(x) : _mm512_setzero_ps();
+    return _mm512_mask_mul_ps(grad, below, grad, slope);
+  }
+  // 1 / (sum + eps), or 0.
+  float inverse(float sum) const { return sum == 0 ? 0 : 1 / (sum + static_cast<float>(p_.eps)); }
+
+ private:
+  const FeatureAttention<T>& p_;
+  const FeatureRows& rows_;
+  const __m512 offset_ = _mm512_set1_ps(static_cast<float>(p_.offset));
+};
+
+// What a block of rows needs. Rows of features are `stride` apart, those of values and sums
+// `columns`.
+struct Scratch {
+  Scratch(int64_t width, int64_t columns) : stride((width + 15) / 16 * 16) {
+    float* next = space_.reserve(kBlock * 2 * (stride + columns) + columns * stride);
+    for (auto [to, count] : {std::pair{&features, kBlock * stride},
+                             {&grad_features, kBlock * stride},
+                             {&values, kBlock * columns},
+                             {&result, kBlock * columns},
+                             {&transposed, columns * stride}}) {
+      *to = next;
+      next += count;
+    }
+  }
+  const int64_t stride;
+  float *features, *grad_features, *values, *result, *transposed;
+
+ private:
+  AlignedBuffer space_;
+};
+
+template <typename T>
+void gather_features(const Head<T>& head, int64_t first, int64_t count, Part part, Scratch& s) {
+  for (int64_t i = 0; i < count; ++i) {
+    float* to = s.features + i * s.stride;
+    if (part == kKeys && !head.takes_part(first + i)) {
+      std::fill_n(to, s.stride, 0.0f);
+      continue;
+    }
+    const T* x = head.input(first + i, part);
+    for_each_run(head.width, [&](int64_t n, auto lanes) {
+      _mm512_storeu_ps(to + n, head.feature(load_lanes(lanes, x + n)));
+    });
+  }
+}
+
+// A row of `columns` numbers: the sixteens of value(n, lanes), then last, then zeros.
+template <typename T, typename Value>
+void write_row(const Head<T>& head, float* to, const Value& value, float last) {
+  _mm512_storeu_ps(to + head.columns - kLanes, _mm512_setzero_ps());
+  for_each_run(head.width,
+               [&](int64_t n, auto lanes) { _mm512_storeu_ps(to + n, value(n, lanes)); });
+  to[head.width] = last;
+}
+
+template <typename T>
+void gather_values(const Head<T>& head, int64_t first, int64_t count, Scratch& s) {
+  for (int64_t i = 0; i < count; ++i) {
+    const T* v = head.input(first + i, kValues);
+    write_row(
+        head, s.values + i * head.columns,
+        [&](int64_t n, auto lanes) { return load_lanes(lanes, v + n); }, 1.0f);
+  }
+}
+
+// From [width, columns] to [width + 1, stride].
+template <typename T>
+void transpose(const Head<T>& head, const float* sums, Scratch& s) {
+  for (int64_t c = 0; c <= head.width; ++c) {
+    float* to = s.transposed + c * s.stride;
+    std::fill_n(to + s.stride - kLanes, kLanes, 0.0f);
+    for (int64_t r = 0; r < head.width; ++r) to[r] = sums[r * head.columns + c];
+  }
+}
+
+// sums (+)= features^T values
+template <typename T>
+void add_to_sums(const Head<T>& head, int64_t count, const Scratch& s, bool accumulate,
+                 float* sums) {
+  gemm({head.width, head.columns, count},
+       {s.features, 1, s.stride, s.values, head.columns, kLanes, sums, head.columns}, accumulate);
+}
+
+// grad_features = values transposed
+template <typename T>
+void make_grad_features(const Head<T>& head, int64_t count, const Scratch& s) {
+  gemm({count, s.stride, head.width + 1},
+       {s.values, head.columns, 1, s.transposed, s.stride, kLanes, s.grad_features, s.stride},
+       false);
+}
+
+// result = features times the columns of sums from `first` on
+template <typename T>
+void times_sums(const Head<T>& head, int64_t count, const float* sums, int64_t first,
+                const Scratch& s) {
+  gemm(
+      {count, head.columns - first, head.width},
+      {s.features, s.stride, 1, sums + first, head.columns, kLanes, s.result + first, head.columns},
+      false);
+}
+
+template <typename T>
+void write_input_gradient(const Head<T>& head, int64_t i, Part part, const float* grad_features,
+                          T* grad_qkv) {
+  const T* x = head.input(i, part);
+  T* to = grad_qkv + head.row(i, part);
+  for_each_run(head.width, [&](int64_t n, auto lanes) {
+    store_lanes(
+        to + n, lanes,
+        head.through_feature(load_lanes(lanes, grad_features + n), load_lanes(lanes, x + n)));
+  });
+}
+
+template <typename Body>
+void for_each_block(const FeatureRows& rows, const Body& body) {
+  for (int64_t first = rows.begin; first < rows.end; first += kBlock) {
+    body(first, std::min(kBlock, rows.end - first));
+  }
+}
+
+}  // namespace
+
+template <typename T>
+void sum_features(const FeatureAttention<T>& p, const FeatureRows& rows, float* sums) {
+  const Head<T> head(p, rows);
+  Scratch s(head.width, head.columns);
+  for_each_block(rows, [&](int64_t first, int64_t count) {
+    gather_features(head, first, count, kKeys, s);
+    gather_values(head, first, count, s);
+    add_to_sums(head, count, s, first > rows.begin, sums);
+  });
+}
+
+template <typename T>
+void attend_features(const FeatureAttention<T>& p, const FeatureRows& rows, const float* sums) {
+  const Head<T> head(p, rows);
+  Scratch s(head.width, head.columns);
+  for_each_block(rows, [&](int64_t first, int64_t count) {
+    gather_features(head, first, count, kQueries, s);
+    times_sums(head, count, sums, 0, s);
+    for (int64_t i = 0; i < count; ++i) {
+      const float* row = s.result + i * head.columns;
+      const __m512 inverse = _mm512_set1_ps(head.inverse(row[head.width]));
+      T* out = p.out + head.out_row(first + i);
+      for_each_run(head.width, [&](int64_t n, auto lanes) {
+        store_lanes(out + n, lanes, _mm512_mul_ps(_mm512_loadu_ps(row + n), inverse));
+      });
+    }
+  });
+}
+
+template <typename T>
+void query_gradients(const FeatureAttentionBackward<T>& p, const FeatureRows& rows,
+                     const float* sums, float* grad_sums) {
+  const Head<T> head(p.forward, rows);
+  Scratch s(head.width, head.columns);
+  transpose(head, sums, s);
+  for_each_block(rows, [&](int64_t first, int64_t count) {
+    gather_features(head, first, count, kQueries, s);
+    times_sums(head, count, sums, head.columns - kLanes, s);
+    for (int64_t i = 0; i < count; ++i) {
+      const int64_t at = head.out_row(first + i);
+      const float sum = s.result[i * head.columns + head.width];
+      const __m512 inverse = _mm512_set1_ps(head.inverse(sum));
+      __m512 of_sum = _mm512_setzero_ps();
+      float* row = s.values + i * head.columns;
+      write_row(
+          head, row,
+          [&](int64_t n, auto lanes) {
+            const __m512 grad = _mm512_mul_ps(load_lanes(lanes, p.grad + at + n), inverse);
+            of_sum = _mm512_fnmadd_ps(grad, load_lanes(lanes, p.forward.out + at + n), of_sum);
+            return grad;
+          },
+          0.0f);
+      row[head.width] = _mm512_reduce_add_ps(of_sum);
+    }
+    add_to_sums(head, count, s, first > rows.begin, grad_sums);
+    make_grad_features(head, count, s);
+    for (int64_t i = 0; i < count; ++i) {
+      write_input_gradient(head, first + i, kQueries, s.grad_features + i * s.stride, p.grad_qkv);
+    }
+  });
+}
+
+template <typename T>
+void key_gradients(const FeatureAttentionBackward<T>& p, const FeatureRows& rows,
+                   const float* grad_sums) {
+  const Head<T> head(p.forward, rows);
+  Scratch s(head.width, head.columns);
+  transpose(head, grad_sums, s);
+  for_each_block(rows, [&](int64_t first, int64_t count) {
+    gather_features(head, first, count, kKeys, s);
+    gather_values(head, first, count, s);
+    make_grad_features(head, count, s);
+    times_sums(head, count, grad_sums, 0, s);
+    for (int64_t i = 0; i < count; ++i) {
+      T* to = p.grad_qkv + head.row(first + i, kValues);
+      if (!head.takes_part(first + i)) {
+        std::fill_n(to, head.width, T(0.0f));
+        std::fill_n(p.grad_qkv + head.row(first + i, kKeys), head.width, T(0.0f));
+        continue;
+      }
+      write_input_gradient(head, first + i, kKeys, s.grad_features + i * s.stride, p.grad_qkv);
+      for_each_run(head.width, [&](int64_t n, auto lanes) {
+        store_lanes(to + n, lanes, _mm512_loadu_ps(s.result + i * head.columns + n));
+      });
+    }
+  });
+}
+
+#define LRA_INSTANTIATE(T)                                                                     \
+  template void sum_features(const FeatureAttention<T>&, const FeatureRows&, float*);          \
+  template void attend_features(const FeatureAttention<T>&, const FeatureRows&, const float*); \
+  template void query_gradients(const FeatureAttentionBackward<T>&, const FeatureRows&,        \
+                                const float*, float*);                                         \
+  template void key_gradients(const FeatureAttentionBackward<T>&, const FeatureRows&, const float*);
+LRA_INSTANTIATE(float)
+LRA_INSTANTIATE(Bf16)
+#undef LRA_INSTANTIATE
+
+}  // namespace lra::kernels::avx512
