@@ -110,11 +110,14 @@ void compare(const std::string& program, const Kind& kind) {
 
 int main(int argc, char** argv) {
   at::manual_seed(1);
+  const std::vector<std::string> words(argv + 1, argv + argc);
   for (const lra::Kind& kind : lra::kKinds) {
-    if (argc != 4) {
-      lra::compare(argv[0], kind);
-    } else if (kind.name == argv[2]) {
-      return lra::print_memory(kind, argv[3]);
+    if (words.empty()) lra::compare(argv[0], kind);
+    for (const char* side : {"ours", "library"}) {
+      if (words == std::vector<std::string>{"memory", kind.name, side}) {
+        return lra::print_memory(kind, side);
+      }
     }
   }
+  return words.empty() ? 0 : 2;
 }

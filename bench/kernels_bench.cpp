@@ -164,25 +164,25 @@ LRA_ATTENTION_BENCH(dense_head_dim_32, with_head_dim(32));
 LRA_ATTENTION_BENCH(dense_head_dim_8, with_head_dim(8));
 
 // Batch 4, 4 heads of width 64, elu features: forward alone, or both passes. Its operations are
-// those of the products with the values: 4 E each forward and 8 E backward, for a row and head.
+// those of the products with the values: 4 E forward and 8 E backward for each number of the
+// output.
 void feature_attention(benchmark::State& state, bool with_backward) {
   constexpr int64_t kBatch = 4, kHeads = 4, kWidth = 64;
   const int64_t length = state.range(0), count = kBatch * length * kHeads * kWidth;
   const auto qkv = random_floats(3 * count, 1), grad = random_floats(count, 2);
   std::vector<float> out(grad.size()), grad_qkv(qkv.size());
   std::vector<float> sums(kBatch * kHeads * kWidth * feature_sum_columns(kWidth));
-  const FeatureAttention<float> forward{.batch = kBatch,
+  const FeatureAttention<float> problem{.batch = kBatch,
                                         .length = length,
                                         .heads = kHeads,
                                         .width = kWidth,
                                         .eps = 1e-6,
-                                        .qkv = qkv.data(),
-                                        .out = out.data(),
-                                        .sums = sums.data()};
+                                        .qkv = qkv.data()};
   for (auto _ : state) {
-    feature_attention_forward(forward);
+    feature_attention_forward<float>({problem, out.data(), sums.data()});
     if (with_backward) {
-      feature_attention_backward<float>({forward, grad.data(), grad_qkv.data()});
+      feature_attention_backward<float>(
+          {problem, out.data(), sums.data(), grad.data(), grad_qkv.data()});
     }
   }
   const double flops = static_cast<double>(count * kWidth) * (with_backward ? 12 : 4);

@@ -6,26 +6,14 @@
 #include <string>
 
 #include "base/error.h"
+#include "kernels/test_kernels_variable.h"
 
 namespace lra::kernels {
 namespace {
 
-// Sets LRA_KERNELS for one test and puts the old value back.
 class Choice : public testing::Test {
- protected:
-  void SetUp() override {
-    const char* value = std::getenv("LRA_KERNELS");
-    was_set_ = value != nullptr;
-    if (was_set_) before_ = value;
-    unsetenv("LRA_KERNELS");
-  }
-  void TearDown() override {
-    was_set_ ? setenv("LRA_KERNELS", before_.c_str(), 1) : unsetenv("LRA_KERNELS");
-  }
-
  private:
-  bool was_set_ = false;
-  std::string before_;
+  const KernelsVariable unset_{nullptr};
 };
 
 TEST_F(Choice, TakesTheBestThatRuns) {

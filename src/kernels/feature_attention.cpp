@@ -1,9 +1,8 @@
 #include "kernels/feature_attention.h"
 
 #include <algorithm>
-#include <vector>
+#include <memory>
 
-#include "base/error.h"
 #include "base/parallel.h"
 #include "kernels/choice.h"
 
@@ -12,7 +11,6 @@ namespace {
 
 template <typename T>
 struct Parts {
-  using W = Wide<T>;
   decltype(&ref::sum_features<T>) sum_features;
   decltype(&ref::attend_features<T>) attend_features;
   decltype(&ref::query_gradients<T>) query_gradients;
@@ -53,18 +51,25 @@ class Runs {
     });
   }
 
+  // Numbers of the sums of all heads.
+  int64_t all_sums() const { return p_.batch * p_.heads * size_; }
+
   // sums = those of every run, which body(rows, place, sums of the run) makes, in the runs' order.
   template <typename Body>
   void sum(W* sums, const Body& body) const {
-    const int64_t all = p_.batch * p_.heads * size_;
-    std::vector<W> of_runs(static_cast<size_t>(all * runs_));
+    const auto of_runs =
+        std::make_unique_for_overwrite<W[]>(static_cast<size_t>(runs_ * all_sums()));
     for_each([&](const FeatureRows& rows, int64_t place) {
-      body(rows, place, of_runs.data() + rows.begin / kFeatureRows * all + place);
+      body(rows, place, of_runs.get() + rows.begin / kFeatureRows * all_sums() + place);
     });
-    std::fill_n(sums, all, W{0});
-    for (int64_t run = 0; run < runs_; ++run) {
-      for (int64_t i = 0; i < all; ++i) sums[i] += of_runs[static_cast<size_t>(run * all + i)];
-    }
+    parallel_for_each(p_.batch * p_.heads, [&](int64_t head) {
+      W* to = sums + head * size_;
+      std::fill_n(to, size_, W{0});
+      for (int64_t run = 0; run < runs_; ++run) {
+        const W* from = of_runs.get() + run * all_sums() + head * size_;
+        for (int64_t i = 0; i < size_; ++i) to[i] += from[i];
+      }
+    });
   }
 
  private:
@@ -75,35 +80,34 @@ class Runs {
 }  // namespace
 
 template <typename T>
-void feature_attention_forward(const FeatureAttention<T>& p) {
+void feature_attention_forward(const FeatureAttentionForward<T>& p) {
   const Parts<T> parts = choose_parts<T>();
-  const Runs<T> runs(p);
+  const Runs<T> runs(p.problem);
   runs.sum(p.sums, [&](const FeatureRows& rows, int64_t, Wide<T>* sums) {
-    parts.sum_features(p, rows, sums);
+    parts.sum_features(p.problem, rows, sums);
   });
   runs.for_each([&](const FeatureRows& rows, int64_t place) {
-    parts.attend_features(p, rows, p.sums + place);
+    parts.attend_features(p.problem, rows, p.sums + place, p.out);
   });
 }
 
 template <typename T>
 void feature_attention_backward(const FeatureAttentionBackward<T>& p) {
-  const FeatureAttention<T>& forward = p.forward;
   const Parts<T> parts = choose_parts<T>();
-  const Runs<T> runs(forward);
-  std::vector<Wide<T>> grad_sums(static_cast<size_t>(forward.batch * forward.heads * forward.width *
-                                                     feature_sum_columns(forward.width)));
-  runs.sum(grad_sums.data(), [&](const FeatureRows& rows, int64_t place, Wide<T>* sums) {
-    parts.query_gradients(p, rows, forward.sums + place, sums);
+  const Runs<T> runs(p.problem);
+  const auto grad_sums =
+      std::make_unique_for_overwrite<Wide<T>[]>(static_cast<size_t>(runs.all_sums()));
+  runs.sum(grad_sums.get(), [&](const FeatureRows& rows, int64_t place, Wide<T>* sums) {
+    parts.query_gradients(p, rows, p.sums + place, sums);
   });
   runs.for_each([&](const FeatureRows& rows, int64_t place) {
-    parts.key_gradients(p, rows, grad_sums.data() + place);
+    parts.key_gradients(p, rows, grad_sums.get() + place);
   });
 }
 
-template void feature_attention_forward(const FeatureAttention<float>&);
-template void feature_attention_forward(const FeatureAttention<Bf16>&);
-template void feature_attention_forward(const FeatureAttention<double>&);
+template void feature_attention_forward(const FeatureAttentionForward<float>&);
+template void feature_attention_forward(const FeatureAttentionForward<Bf16>&);
+template void feature_attention_forward(const FeatureAttentionForward<double>&);
 template void feature_attention_backward(const FeatureAttentionBackward<float>&);
 template void feature_attention_backward(const FeatureAttentionBackward<Bf16>&);
 template void feature_attention_backward(const FeatureAttentionBackward<double>&);

@@ -29,24 +29,32 @@ struct FeatureAttention {
   double offset = 0, eps = 0;
   const T* qkv = nullptr;         // [batch, length, 3, heads, width]
   const uint8_t* mask = nullptr;  // [batch, length], 0: a key that takes no part; null: all do
-  T* out = nullptr;               // [batch, length, heads, width]
-  Wide<T>* sums = nullptr;        // Z, [batch, heads, width, feature_sum_columns(width)]
+};
+
+template <typename T>
+struct FeatureAttentionForward {
+  FeatureAttention<T> problem;
+  T* out = nullptr;         // [batch, length, heads, width]
+  Wide<T>* sums = nullptr;  // Z, [batch, heads, width, feature_sum_columns(width)]
 };
 
 template <typename T>
 struct FeatureAttentionBackward {
-  // With out and sums as the forward pass left them.
-  FeatureAttention<T> forward;
+  FeatureAttention<T> problem;
+  // As the forward pass left them.
+  const T* out = nullptr;
+  const Wide<T>* sums = nullptr;
   const T* grad = nullptr;  // of out
   T* grad_qkv = nullptr;
 };
 
-// Writes out and sums. A query whose sum over keys is 0 (no key takes part) gets 0. Error against
+// Writes out and sums. A query whose sum over keys is 0 (no key takes part) gets 0. Keys and values
+// that take no part are not used: they may be anything, NaN included. Error against
 // fp64 (feature_attention_test.cpp): that of sums of kFeatureRows + length / kFeatureRows terms,
 // and one rounding of the result in bfloat16. The same bits at any number of threads: Z is summed
 // in runs of kFeatureRows rows, and the runs in their order.
 template <typename T>
-void feature_attention_forward(const FeatureAttention<T>& p);
+void feature_attention_forward(const FeatureAttentionForward<T>& p);
 // Writes all of grad_qkv. In bfloat16 the share of the denominator is made of the rounded out.
 template <typename T>
 void feature_attention_backward(const FeatureAttentionBackward<T>& p);
@@ -57,20 +65,21 @@ struct FeatureRows {
 };
 
 // Each reads or writes the head's [width, feature_sum_columns(width)] numbers of Z or its gradient.
-#define LRA_FEATURE_ATTENTION_PARTS(W)                                                        \
-  /* sums = the rows' share of Z */                                                           \
-  template <typename T>                                                                       \
-  void sum_features(const FeatureAttention<T>& p, const FeatureRows& rows, W* sums);          \
-  /* out of the rows, given Z */                                                              \
-  template <typename T>                                                                       \
-  void attend_features(const FeatureAttention<T>& p, const FeatureRows& rows, const W* sums); \
-  /* the gradient of the rows' queries, and their share of the gradient of Z */               \
-  template <typename T>                                                                       \
-  void query_gradients(const FeatureAttentionBackward<T>& p, const FeatureRows& rows,         \
-                       const W* sums, W* grad_sums);                                          \
-  /* the gradients of the rows' keys and values, given that of Z */                           \
-  template <typename T>                                                                       \
-  void key_gradients(const FeatureAttentionBackward<T>& p, const FeatureRows& rows,           \
+#define LRA_FEATURE_ATTENTION_PARTS(W)                                                       \
+  /* sums = the rows' share of Z */                                                          \
+  template <typename T>                                                                      \
+  void sum_features(const FeatureAttention<T>& p, const FeatureRows& rows, W* sums);         \
+  /* out of the rows, given Z */                                                             \
+  template <typename T>                                                                      \
+  void attend_features(const FeatureAttention<T>& p, const FeatureRows& rows, const W* sums, \
+                       T* out);                                                              \
+  /* the gradient of the rows' queries, and their share of the gradient of Z */              \
+  template <typename T>                                                                      \
+  void query_gradients(const FeatureAttentionBackward<T>& p, const FeatureRows& rows,        \
+                       const W* sums, W* grad_sums);                                         \
+  /* the gradients of the rows' keys and values, given that of Z */                          \
+  template <typename T>                                                                      \
+  void key_gradients(const FeatureAttentionBackward<T>& p, const FeatureRows& rows,          \
                      const W* grad_sums);
 
 namespace ref {

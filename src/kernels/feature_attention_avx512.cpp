@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "kernels/aligned_buffer.h"
-#include "kernels/feature_attention.h"
+#include "kernels/feature_attention_rows.h"
 #include "kernels/gemm.h"
 #include "kernels/simd.h"
 
@@ -12,46 +12,30 @@ namespace {
 
 constexpr int64_t kBlock = 64;
 
-enum Part { kQueries, kKeys, kValues };
-
-// One head: where its rows are, and its feature map.
+// The rows of one head, and its feature map.
 template <typename T>
-class Head {
+class Head : public HeadRows<T, Isa::kAvx512> {
  public:
   Head(const FeatureAttention<T>& p, const FeatureRows& rows)
-      : width(p.width), columns(feature_sum_columns(p.width)), p_(p), rows_(rows) {}
+      : HeadRows<T, Isa::kAvx512>(p, rows),
+        map_(p.map),
+        offset_(_mm512_set1_ps(static_cast<float>(p.offset))) {}
 
-  const int64_t width, columns;
-
-  int64_t row(int64_t i, Part part) const {
-    return (((rows_.example * p_.length + i) * 3 + part) * p_.heads + rows_.head) * width;
-  }
-  const T* input(int64_t i, Part part) const { return p_.qkv + row(i, part); }
-  // Of out and its gradient.
-  int64_t out_row(int64_t i) const {
-    return ((rows_.example * p_.length + i) * p_.heads + rows_.head) * width;
-  }
-  bool takes_part(int64_t j) const {
-    return !p_.mask || p_.mask[rows_.example * p_.length + j] != 0;
-  }
   __m512 feature(__m512 x) const {
-    if (p_.map == FeatureMap::kElu) return elu_plus_one_ps(x);
+    if (map_ == FeatureMap::kElu) return elu_plus_one_ps(x);
     // The second operand is what comes out for NaN.
     return _mm512_add_ps(_mm512_max_ps(_mm512_setzero_ps(), x), offset_);
   }
   // grad times the slope of the map at x
   __m512 through_feature(__m512 grad, __m512 x) const {
     const __mmask16 below = _mm512_cmp_ps_mask(x, _mm512_setzero_ps(), _CMP_NGT_UQ);
-    const __m512 slope = p_.map == FeatureMap::kElu ? elu_plus_one_ps(x) : _mm512_setzero_ps();
+    const __m512 slope = map_ == FeatureMap::kElu ? elu_plus_one_ps(x) : _mm512_setzero_ps();
     return _mm512_mask_mul_ps(grad, below, grad, slope);
   }
-  // 1 / (sum + eps), or 0.
-  float inverse(float sum) const { return sum == 0 ? 0 : 1 / (sum + static_cast<float>(p_.eps)); }
 
  private:
-  const FeatureAttention<T>& p_;
-  const FeatureRows& rows_;
-  const __m512 offset_ = _mm512_set1_ps(static_cast<float>(p_.offset));
+  const FeatureMap map_;
+  const __m512 offset_;
 };
 
 // What a block of rows needs. Rows of features are `stride` apart, those of values and sums
@@ -76,10 +60,10 @@ struct Scratch {
 };
 
 template <typename T>
-void gather_features(const Head<T>& head, int64_t first, int64_t count, Part part, Scratch& s) {
+void gather_features(const Head<T>& head, int64_t first, int64_t count, QkvPart part, Scratch& s) {
   for (int64_t i = 0; i < count; ++i) {
     float* to = s.features + i * s.stride;
-    if (part == kKeys && !head.takes_part(first + i)) {
+    if (part == QkvPart::kKey && !head.takes_part(first + i)) {
       std::fill_n(to, s.stride, 0.0f);
       continue;
     }
@@ -102,7 +86,11 @@ void write_row(const Head<T>& head, float* to, const Value& value, float last) {
 template <typename T>
 void gather_values(const Head<T>& head, int64_t first, int64_t count, Scratch& s) {
   for (int64_t i = 0; i < count; ++i) {
-    const T* v = head.input(first + i, kValues);
+    if (!head.takes_part(first + i)) {  // 0 times NaN would be NaN
+      std::fill_n(s.values + i * head.columns, head.columns, 0.0f);
+      continue;
+    }
+    const T* v = head.input(first + i, QkvPart::kValue);
     write_row(
         head, s.values + i * head.columns,
         [&](int64_t n, auto lanes) { return load_lanes(lanes, v + n); }, 1.0f);
@@ -146,7 +134,7 @@ void times_sums(const Head<T>& head, int64_t count, const float* sums, int64_t f
 }
 
 template <typename T>
-void write_input_gradient(const Head<T>& head, int64_t i, Part part, const float* grad_features,
+void write_input_gradient(const Head<T>& head, int64_t i, QkvPart part, const float* grad_features,
                           T* grad_qkv) {
   const T* x = head.input(i, part);
   T* to = grad_qkv + head.row(i, part);
@@ -171,25 +159,26 @@ void sum_features(const FeatureAttention<T>& p, const FeatureRows& rows, float* 
   const Head<T> head(p, rows);
   Scratch s(head.width, head.columns);
   for_each_block(rows, [&](int64_t first, int64_t count) {
-    gather_features(head, first, count, kKeys, s);
+    gather_features(head, first, count, QkvPart::kKey, s);
     gather_values(head, first, count, s);
     add_to_sums(head, count, s, first > rows.begin, sums);
   });
 }
 
 template <typename T>
-void attend_features(const FeatureAttention<T>& p, const FeatureRows& rows, const float* sums) {
+void attend_features(const FeatureAttention<T>& p, const FeatureRows& rows, const float* sums,
+                     T* out) {
   const Head<T> head(p, rows);
   Scratch s(head.width, head.columns);
   for_each_block(rows, [&](int64_t first, int64_t count) {
-    gather_features(head, first, count, kQueries, s);
+    gather_features(head, first, count, QkvPart::kQuery, s);
     times_sums(head, count, sums, 0, s);
     for (int64_t i = 0; i < count; ++i) {
       const float* row = s.result + i * head.columns;
       const __m512 inverse = _mm512_set1_ps(head.inverse(row[head.width]));
-      T* out = p.out + head.out_row(first + i);
+      T* to = out + head.out_row(first + i);
       for_each_run(head.width, [&](int64_t n, auto lanes) {
-        store_lanes(out + n, lanes, _mm512_mul_ps(_mm512_loadu_ps(row + n), inverse));
+        store_lanes(to + n, lanes, _mm512_mul_ps(_mm512_loadu_ps(row + n), inverse));
       });
     }
   });
@@ -198,11 +187,11 @@ void attend_features(const FeatureAttention<T>& p, const FeatureRows& rows, cons
 template <typename T>
 void query_gradients(const FeatureAttentionBackward<T>& p, const FeatureRows& rows,
                      const float* sums, float* grad_sums) {
-  const Head<T> head(p.forward, rows);
+  const Head<T> head(p.problem, rows);
   Scratch s(head.width, head.columns);
   transpose(head, sums, s);
   for_each_block(rows, [&](int64_t first, int64_t count) {
-    gather_features(head, first, count, kQueries, s);
+    gather_features(head, first, count, QkvPart::kQuery, s);
     times_sums(head, count, sums, head.columns - kLanes, s);
     for (int64_t i = 0; i < count; ++i) {
       const int64_t at = head.out_row(first + i);
@@ -214,7 +203,7 @@ void query_gradients(const FeatureAttentionBackward<T>& p, const FeatureRows& ro
           head, row,
           [&](int64_t n, auto lanes) {
             const __m512 grad = _mm512_mul_ps(load_lanes(lanes, p.grad + at + n), inverse);
-            of_sum = _mm512_fnmadd_ps(grad, load_lanes(lanes, p.forward.out + at + n), of_sum);
+            of_sum = _mm512_fnmadd_ps(grad, load_lanes(lanes, p.out + at + n), of_sum);
             return grad;
           },
           0.0f);
@@ -223,7 +212,8 @@ void query_gradients(const FeatureAttentionBackward<T>& p, const FeatureRows& ro
     add_to_sums(head, count, s, first > rows.begin, grad_sums);
     make_grad_features(head, count, s);
     for (int64_t i = 0; i < count; ++i) {
-      write_input_gradient(head, first + i, kQueries, s.grad_features + i * s.stride, p.grad_qkv);
+      write_input_gradient(head, first + i, QkvPart::kQuery, s.grad_features + i * s.stride,
+                           p.grad_qkv);
     }
   });
 }
@@ -231,22 +221,23 @@ void query_gradients(const FeatureAttentionBackward<T>& p, const FeatureRows& ro
 template <typename T>
 void key_gradients(const FeatureAttentionBackward<T>& p, const FeatureRows& rows,
                    const float* grad_sums) {
-  const Head<T> head(p.forward, rows);
+  const Head<T> head(p.problem, rows);
   Scratch s(head.width, head.columns);
   transpose(head, grad_sums, s);
   for_each_block(rows, [&](int64_t first, int64_t count) {
-    gather_features(head, first, count, kKeys, s);
+    gather_features(head, first, count, QkvPart::kKey, s);
     gather_values(head, first, count, s);
     make_grad_features(head, count, s);
     times_sums(head, count, grad_sums, 0, s);
     for (int64_t i = 0; i < count; ++i) {
-      T* to = p.grad_qkv + head.row(first + i, kValues);
+      T* to = p.grad_qkv + head.row(first + i, QkvPart::kValue);
       if (!head.takes_part(first + i)) {
         std::fill_n(to, head.width, T(0.0f));
-        std::fill_n(p.grad_qkv + head.row(first + i, kKeys), head.width, T(0.0f));
+        std::fill_n(p.grad_qkv + head.row(first + i, QkvPart::kKey), head.width, T(0.0f));
         continue;
       }
-      write_input_gradient(head, first + i, kKeys, s.grad_features + i * s.stride, p.grad_qkv);
+      write_input_gradient(head, first + i, QkvPart::kKey, s.grad_features + i * s.stride,
+                           p.grad_qkv);
       for_each_run(head.width, [&](int64_t n, auto lanes) {
         store_lanes(to + n, lanes, _mm512_loadu_ps(s.result + i * head.columns + n));
       });
@@ -254,11 +245,11 @@ void key_gradients(const FeatureAttentionBackward<T>& p, const FeatureRows& rows
   });
 }
 
-#define LRA_INSTANTIATE(T)                                                                     \
-  template void sum_features(const FeatureAttention<T>&, const FeatureRows&, float*);          \
-  template void attend_features(const FeatureAttention<T>&, const FeatureRows&, const float*); \
-  template void query_gradients(const FeatureAttentionBackward<T>&, const FeatureRows&,        \
-                                const float*, float*);                                         \
+#define LRA_INSTANTIATE(T)                                                                         \
+  template void sum_features(const FeatureAttention<T>&, const FeatureRows&, float*);              \
+  template void attend_features(const FeatureAttention<T>&, const FeatureRows&, const float*, T*); \
+  template void query_gradients(const FeatureAttentionBackward<T>&, const FeatureRows&,            \
+                                const float*, float*);                                             \
   template void key_gradients(const FeatureAttentionBackward<T>&, const FeatureRows&, const float*);
 LRA_INSTANTIATE(float)
 LRA_INSTANTIATE(Bf16)

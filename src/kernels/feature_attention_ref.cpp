@@ -3,33 +3,19 @@
 #include <cmath>
 #include <vector>
 
-#include "kernels/feature_attention.h"
+#include "kernels/feature_attention_rows.h"
 
 namespace lra::kernels::ref {
 namespace {
 
-enum Part { kQueries, kKeys, kValues };
-
 template <typename T>
-int64_t row_of(const FeatureAttention<T>& p, const FeatureRows& rows, int64_t i, Part part) {
-  return (((rows.example * p.length + i) * 3 + part) * p.heads + rows.head) * p.width;
-}
-
-// Of out and its gradient.
-template <typename T>
-int64_t out_row_of(const FeatureAttention<T>& p, const FeatureRows& rows, int64_t i) {
-  return ((rows.example * p.length + i) * p.heads + rows.head) * p.width;
-}
-
-template <typename T>
-bool takes_part(const FeatureAttention<T>& p, const FeatureRows& rows, int64_t j) {
-  return !p.mask || p.mask[rows.example * p.length + j] != 0;
-}
+using Head = HeadRows<T, Isa::kRef>;
 
 template <typename T>
 Wide<T> feature(const FeatureAttention<T>& p, T value) {
   const Wide<T> x = value;
-  if (p.map == FeatureMap::kRelu) return (x > 0 ? x : 0) + static_cast<Wide<T>>(p.offset);
+  // NaN stays NaN.
+  if (p.map == FeatureMap::kRelu) return (x <= 0 ? 0 : x) + static_cast<Wide<T>>(p.offset);
   return x > 0 ? x + 1 : std::exp(x);
 }
 
@@ -40,25 +26,26 @@ Wide<T> slope(const FeatureAttention<T>& p, T value) {
   return p.map == FeatureMap::kRelu ? 0 : std::exp(x);
 }
 
-// 1 / (phi(q_i) . sum_j phi(k_j) + eps), or 0.
+// phi(q_i) . sum_j phi(k_j)
 template <typename T>
-Wide<T> inverse_sum(const FeatureAttention<T>& p, const T* q, const Wide<T>* sums) {
+Wide<T> denominator(const FeatureAttention<T>& p, const T* q, const Wide<T>* sums) {
   Wide<T> sum = 0;
   for (int64_t r = 0; r < p.width; ++r) {
     sum += feature(p, q[r]) * sums[r * feature_sum_columns(p.width) + p.width];
   }
-  return sum == 0 ? 0 : 1 / (sum + static_cast<Wide<T>>(p.eps));
+  return sum;
 }
 
 }  // namespace
 
 template <typename T>
 void sum_features(const FeatureAttention<T>& p, const FeatureRows& rows, Wide<T>* sums) {
-  const int64_t columns = feature_sum_columns(p.width);
+  const Head<T> head(p, rows);
+  const int64_t columns = head.columns;
   std::fill_n(sums, p.width * columns, Wide<T>{0});
   for (int64_t j = rows.begin; j < rows.end; ++j) {
-    if (!takes_part(p, rows, j)) continue;
-    const T *k = p.qkv + row_of(p, rows, j, kKeys), *v = p.qkv + row_of(p, rows, j, kValues);
+    if (!head.takes_part(j)) continue;
+    const T *k = head.input(j, QkvPart::kKey), *v = head.input(j, QkvPart::kValue);
     for (int64_t r = 0; r < p.width; ++r) {
       const Wide<T> phi = feature(p, k[r]);
       for (int64_t e = 0; e < p.width; ++e) {
@@ -70,51 +57,52 @@ void sum_features(const FeatureAttention<T>& p, const FeatureRows& rows, Wide<T>
 }
 
 template <typename T>
-void attend_features(const FeatureAttention<T>& p, const FeatureRows& rows, const Wide<T>* sums) {
-  const int64_t columns = feature_sum_columns(p.width);
+void attend_features(const FeatureAttention<T>& p, const FeatureRows& rows, const Wide<T>* sums,
+                     T* out) {
+  const Head<T> head(p, rows);
   std::vector<Wide<T>> row(static_cast<size_t>(p.width));
   for (int64_t i = rows.begin; i < rows.end; ++i) {
-    const T* q = p.qkv + row_of(p, rows, i, kQueries);
+    const T* q = head.input(i, QkvPart::kQuery);
     std::fill(row.begin(), row.end(), Wide<T>{0});
     for (int64_t r = 0; r < p.width; ++r) {
       const Wide<T> phi = feature(p, q[r]);
       for (int64_t e = 0; e < p.width; ++e) {
-        row[static_cast<size_t>(e)] += phi * sums[r * columns + e];
+        row[static_cast<size_t>(e)] += phi * sums[r * head.columns + e];
       }
     }
-    const Wide<T> inverse = inverse_sum(p, q, sums);
-    T* out = p.out + out_row_of(p, rows, i);
-    for (int64_t e = 0; e < p.width; ++e) out[e] = row[static_cast<size_t>(e)] * inverse;
+    const Wide<T> inverse = head.inverse(denominator(p, q, sums));
+    T* to = out + head.out_row(i);
+    for (int64_t e = 0; e < p.width; ++e) to[e] = row[static_cast<size_t>(e)] * inverse;
   }
 }
 
 template <typename T>
 void query_gradients(const FeatureAttentionBackward<T>& p, const FeatureRows& rows,
                      const Wide<T>* sums, Wide<T>* grad_sums) {
-  const FeatureAttention<T>& forward = p.forward;
-  const int64_t width = forward.width, columns = feature_sum_columns(width);
+  const Head<T> head(p.problem, rows);
+  const int64_t width = head.width, columns = head.columns;
   std::fill_n(grad_sums, width * columns, Wide<T>{0});
   // Of phi(q_i) Z: its numerators, and its denominator.
   std::vector<Wide<T>> grads(static_cast<size_t>(width + 1));
   for (int64_t i = rows.begin; i < rows.end; ++i) {
-    const int64_t at = row_of(forward, rows, i, kQueries), out = out_row_of(forward, rows, i);
-    const T* q = forward.qkv + at;
-    const Wide<T> inverse = inverse_sum(forward, q, sums);
-    Wide<T> of_sum = 0;
+    const T* q = head.input(i, QkvPart::kQuery);
+    const T *grad = p.grad + head.out_row(i), *out = p.out + head.out_row(i);
+    T* grad_q = p.grad_qkv + head.row(i, QkvPart::kQuery);
+    const Wide<T> inverse = head.inverse(denominator(p.problem, q, sums));
+    grads.back() = 0;
     for (int64_t e = 0; e < width; ++e) {
-      const Wide<T> grad = static_cast<Wide<T>>(p.grad[out + e]) * inverse;
-      grads[static_cast<size_t>(e)] = grad;
-      of_sum -= grad * static_cast<Wide<T>>(forward.out[out + e]);
+      const Wide<T> of_numerator = static_cast<Wide<T>>(grad[e]) * inverse;
+      grads[static_cast<size_t>(e)] = of_numerator;
+      grads.back() -= of_numerator * static_cast<Wide<T>>(out[e]);
     }
-    grads.back() = of_sum;
     for (int64_t r = 0; r < width; ++r) {
-      const Wide<T> phi = feature(forward, q[r]);
+      const Wide<T> phi = feature(p.problem, q[r]);
       Wide<T> grad_phi = 0;
       for (int64_t c = 0; c <= width; ++c) {
         grad_phi += grads[static_cast<size_t>(c)] * sums[r * columns + c];
         grad_sums[r * columns + c] += phi * grads[static_cast<size_t>(c)];
       }
-      p.grad_qkv[at + r] = grad_phi * slope(forward, q[r]);
+      grad_q[r] = grad_phi * slope(p.problem, q[r]);
     }
   }
 }
@@ -122,37 +110,40 @@ void query_gradients(const FeatureAttentionBackward<T>& p, const FeatureRows& ro
 template <typename T>
 void key_gradients(const FeatureAttentionBackward<T>& p, const FeatureRows& rows,
                    const Wide<T>* grad_sums) {
-  const FeatureAttention<T>& forward = p.forward;
-  const int64_t width = forward.width, columns = feature_sum_columns(width);
-  std::vector<Wide<T>> grad_v(static_cast<size_t>(width));
+  const Head<T> head(p.problem, rows);
+  const int64_t width = head.width;
+  std::vector<Wide<T>> grad_value(static_cast<size_t>(width));
   for (int64_t j = rows.begin; j < rows.end; ++j) {
-    const int64_t at_k = row_of(forward, rows, j, kKeys);
-    const int64_t at_v = row_of(forward, rows, j, kValues);
-    const T *k = forward.qkv + at_k, *v = forward.qkv + at_v;
-    const bool sees = takes_part(forward, rows, j);
-    std::fill(grad_v.begin(), grad_v.end(), Wide<T>{0});
+    const T *k = head.input(j, QkvPart::kKey), *v = head.input(j, QkvPart::kValue);
+    T* grad_k = p.grad_qkv + head.row(j, QkvPart::kKey);
+    T* grad_v = p.grad_qkv + head.row(j, QkvPart::kValue);
+    if (!head.takes_part(j)) {
+      std::fill_n(grad_k, width, T(0));
+      std::fill_n(grad_v, width, T(0));
+      continue;
+    }
+    std::fill(grad_value.begin(), grad_value.end(), Wide<T>{0});
     for (int64_t r = 0; r < width; ++r) {
-      const Wide<T>* of_phi = grad_sums + r * columns;
-      const Wide<T> phi = feature(forward, k[r]);
+      const Wide<T>* of_phi = grad_sums + r * head.columns;
+      const Wide<T> phi = feature(p.problem, k[r]);
       Wide<T> grad_phi = of_phi[width];
       for (int64_t e = 0; e < width; ++e) {
         grad_phi += static_cast<Wide<T>>(v[e]) * of_phi[e];
-        grad_v[static_cast<size_t>(e)] += phi * of_phi[e];
+        grad_value[static_cast<size_t>(e)] += phi * of_phi[e];
       }
-      p.grad_qkv[at_k + r] = sees ? grad_phi * slope(forward, k[r]) : Wide<T>{0};
+      grad_k[r] = grad_phi * slope(p.problem, k[r]);
     }
-    for (int64_t e = 0; e < width; ++e) {
-      p.grad_qkv[at_v + e] = sees ? grad_v[static_cast<size_t>(e)] : Wide<T>{0};
-    }
+    std::copy(grad_value.begin(), grad_value.end(), grad_v);
   }
 }
 
-#define LRA_INSTANTIATE(T)                                                                       \
-  template void sum_features(const FeatureAttention<T>&, const FeatureRows&, Wide<T>*);          \
-  template void attend_features(const FeatureAttention<T>&, const FeatureRows&, const Wide<T>*); \
-  template void query_gradients(const FeatureAttentionBackward<T>&, const FeatureRows&,          \
-                                const Wide<T>*, Wide<T>*);                                       \
-  template void key_gradients(const FeatureAttentionBackward<T>&, const FeatureRows&,            \
+#define LRA_INSTANTIATE(T)                                                                      \
+  template void sum_features(const FeatureAttention<T>&, const FeatureRows&, Wide<T>*);         \
+  template void attend_features(const FeatureAttention<T>&, const FeatureRows&, const Wide<T>*, \
+                                T*);                                                            \
+  template void query_gradients(const FeatureAttentionBackward<T>&, const FeatureRows&,         \
+                                const Wide<T>*, Wide<T>*);                                      \
+  template void key_gradients(const FeatureAttentionBackward<T>&, const FeatureRows&,           \
                               const Wide<T>*);
 LRA_INSTANTIATE(float)
 LRA_INSTANTIATE(Bf16)

@@ -8,6 +8,7 @@
 
 #include "base/rng.h"
 #include "kernels/choice.h"
+#include "kernels/test_kernels_variable.h"
 
 namespace lra::kernels {
 namespace {
@@ -54,11 +55,14 @@ struct Case {
                                 .offset = map == FeatureMap::kRelu ? 1e-3 : 0,
                                 .eps = 1e-6,
                                 .qkv = qkv.data(),
-                                .mask = mask.empty() ? nullptr : mask.data(),
-                                .out = out.data(),
-                                .sums = sums.data()};
-    feature_attention_forward(p);
-    feature_attention_backward<T>({.forward = p, .grad = grad.data(), .grad_qkv = grad_qkv.data()});
+                                .mask = mask.empty() ? nullptr : mask.data()};
+    feature_attention_forward<T>({p, out.data(), sums.data()});
+    feature_attention_backward<T>({p, out.data(), sums.data(), grad.data(), grad_qkv.data()});
+  }
+
+  // One of the numbers of query 0, key 1 or value 2 of a token.
+  T& at(int64_t token, int64_t part, int64_t head, int64_t e) {
+    return qkv[((token * 3 + part) * shape.heads + head) * shape.width + e];
   }
 
   Shape shape;
@@ -102,30 +106,85 @@ void expect_agrees_with_double(double value, double gradient) {
   }
 }
 
-TEST(FeatureAttention, AgreesWithTheReferenceInDouble) {
-  expect_agrees_with_double<float>(1e-6, 4e-6);
+class FeatureAttentionTest : public testing::TestWithParam<Isa> {
+ protected:
+  void SetUp() override {
+    if (!isa_available(GetParam())) {
+      GTEST_SKIP() << "this processor has no " << isa_name(GetParam());
+    }
+  }
+
+ private:
+  const KernelsVariable forced_{isa_name(GetParam())};
+};
+
+TEST_P(FeatureAttentionTest, AgreesWithDouble) {
+  // Outputs are means of numbers of both signs: what is left after 1,100 terms cancelled.
+  expect_agrees_with_double<float>(5e-6, 5e-6);
   expect_agrees_with_double<Bf16>(0x1p-8, 0x1p-7);
 }
 
-// Two keys, one of them masked: every query gets the other's value.
-TEST(FeatureAttention, HasKnownValues) {
-  Case<double> two({1, 2, 1, 2}, FeatureMap::kElu, false);
-  two.mask = {0, 1};
-  two.run();
-  for (int i = 0; i < 4; ++i) EXPECT_NEAR(two.out[i], two.qkv[10 + i % 2], 1e-3);  // eps
-  // Nothing goes to the masked key and value.
-  for (int i = 2; i < 6; ++i) EXPECT_EQ(two.grad_qkv[i], 0);
-}
-
-TEST(FeatureAttention, LetsNaNThrough) {
+// With one key and a value of width 1, the second number of Z is the key's feature.
+TEST_P(FeatureAttentionTest, FeaturesKeepTheirErrorBound) {
+  constexpr int64_t kCount = 2000;
   for (const FeatureMap map : {FeatureMap::kElu, FeatureMap::kRelu}) {
-    Case<float> one({1, 70, 1, 16}, map, false);
-    one.qkv[3 * 16 * 5] = std::numeric_limits<float>::quiet_NaN();  // a query
-    one.run();
-    EXPECT_TRUE(std::isnan(one.out[16 * 5]));
-    EXPECT_TRUE(std::isnan(one.grad_qkv[3 * 16 * 5]));
+    Case<float> keys({1, 1, kCount, 1}, map, false);
+    for (int64_t h = 0; h < kCount; ++h) keys.at(0, 1, h, 0) *= 5;
+    keys.at(0, 1, 7, 0) = -3e38f;
+    keys.at(0, 1, 8, 0) = 0;
+    keys.run();
+    for (int64_t h = 0; h < kCount; ++h) {
+      const double x = keys.at(0, 1, h, 0), size = std::max(1.0, std::abs(x));
+      const double elu = x > 0 ? x + 1 : std::exp(x), relu = std::max(x, 0.0) + 1e-3;
+      const double want = map == FeatureMap::kElu ? elu : relu;
+      EXPECT_NEAR(keys.sums[h * 16 + 1], want, 2e-7 * size * want + 1e-38) << x;
+    }
   }
 }
+
+// Queries of 0 have features of 1; those of keys 1 and -1 are 2 and 1/e.
+TEST_P(FeatureAttentionTest, HasKnownValues) {
+  Case<float> two({1, 2, 1, 1}, FeatureMap::kElu, false);
+  two.qkv = {0, 1, 3, 0, -1, 5};
+  two.run();
+  const double other = std::exp(-1.0), want = (2 * 3 + other * 5) / (2 + other);
+  EXPECT_NEAR(two.out[0], want, 1e-5);
+  EXPECT_NEAR(two.out[1], want, 1e-5);
+}
+
+TEST_P(FeatureAttentionTest, NeverUsesMaskedKeysAndValues) {
+  for (const FeatureMap map : {FeatureMap::kElu, FeatureMap::kRelu}) {
+    Case<float> clean({2, 90, 2, 17}, map, true), dirty = clean;
+    for (int64_t token = 0; token < 2 * 90; ++token) {
+      if (dirty.mask[static_cast<size_t>(token)] != 0) continue;
+      for (int64_t part : {1, 2}) {
+        for (int64_t e = 0; e < 17; ++e) {
+          dirty.at(token, part, token % 2, e) = std::numeric_limits<float>::quiet_NaN();
+        }
+      }
+    }
+    clean.run();
+    dirty.run();
+    EXPECT_EQ(dirty.out, clean.out);
+    EXPECT_EQ(dirty.grad_qkv, clean.grad_qkv);
+  }
+}
+
+TEST_P(FeatureAttentionTest, LetsNaNThrough) {
+  for (const FeatureMap map : {FeatureMap::kElu, FeatureMap::kRelu}) {
+    for (const int64_t part : {0, 1, 2}) {
+      Case<float> one({1, 70, 1, 16}, map, false);
+      one.at(5, part, 0, 3) = std::numeric_limits<float>::quiet_NaN();
+      one.run();
+      EXPECT_TRUE(std::isnan(one.out[16 * 5 + 3])) << "part " << part;
+      EXPECT_TRUE(std::isnan(one.grad_qkv[3 * 16 * 5 + 3])) << "part " << part;
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Implementations, FeatureAttentionTest,
+                         testing::Values(Isa::kRef, Isa::kAvx512),
+                         [](const auto& info) { return isa_name(info.param); });
 
 }  // namespace
 }  // namespace lra::kernels

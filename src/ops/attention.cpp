@@ -65,13 +65,6 @@ kernels::ScoreBias<T> bias_view(const OptTensor& bias, const kernels::AttentionS
   return {bias->data_ptr<U>(), bias->stride(0), bias->stride(1)};
 }
 
-void check_mask(const OptTensor& mask, int64_t batch, int64_t length) {
-  if (!mask) return;
-  LRA_CHECK(mask->scalar_type() == at::kByte && mask->is_contiguous() && mask->dim() == 2);
-  LRA_CHECK_EQ(mask->size(0), batch);
-  LRA_CHECK_EQ(mask->size(1), length);
-}
-
 // The kernel's description of the problem; keeps the block lists alive.
 class Problem {
  public:

@@ -34,6 +34,14 @@ inline void refuse_second_derivative(const char* op) {
                .advice = "compute this part with the library's own operators"});
 }
 
+// Of valid positions, uint8 [batch, length].
+inline void check_mask(const std::optional<at::Tensor>& mask, int64_t batch, int64_t length) {
+  if (!mask) return;
+  LRA_CHECK(mask->scalar_type() == at::kByte && mask->is_contiguous() && mask->dim() == 2);
+  LRA_CHECK_EQ(mask->size(0), batch);
+  LRA_CHECK_EQ(mask->size(1), length);
+}
+
 // The elements of a tensor, whose type must be T; Bf16 is the library's BFloat16.
 template <typename T>
 const T* const_data(const at::Tensor& t) {

@@ -29,11 +29,9 @@ FeatureMap map_named(c10::string_view name) {
 
 const char* name_of(FeatureMap map) { return map == FeatureMap::kElu ? "elu" : "relu"; }
 
-// The kernel's description; the pointers are those of qkv, mask, out and sums.
 template <typename T>
 kernels::FeatureAttention<T> problem_of(const Tensor& qkv, c10::string_view features,
-                                        const MaybeTensor& mask, double offset, double eps,
-                                        const Tensor& out, const Tensor& sums) {
+                                        const MaybeTensor& mask, double offset, double eps) {
   return {.batch = qkv.size(0),
           .length = qkv.size(1),
           .heads = qkv.size(3),
@@ -42,29 +40,34 @@ kernels::FeatureAttention<T> problem_of(const Tensor& qkv, c10::string_view feat
           .offset = offset,
           .eps = eps,
           .qkv = const_data<T>(qkv),
-          .mask = mask ? mask->const_data_ptr<uint8_t>() : nullptr,
-          .out = mutable_data<T>(out),
-          .sums = sums.mutable_data_ptr<kernels::Wide<T>>()};
+          .mask = mask ? mask->const_data_ptr<uint8_t>() : nullptr};
+}
+
+std::vector<int64_t> out_shape(const Tensor& qkv) {
+  return {qkv.size(0), qkv.size(1), qkv.size(3), qkv.size(4)};
+}
+
+std::vector<int64_t> sums_shape(const Tensor& qkv) {
+  return {qkv.size(0), qkv.size(3), qkv.size(4), kernels::feature_sum_columns(qkv.size(4))};
 }
 
 void check(const Tensor& qkv, const MaybeTensor& mask) {
   LRA_CHECK(qkv.dim() == 5 && qkv.size(2) == 3);
-  if (!mask) return;
-  LRA_CHECK(mask->scalar_type() == at::kByte && mask->is_contiguous());
-  LRA_CHECK(mask->sizes() == at::IntArrayRef({qkv.size(0), qkv.size(1)}));
+  check_mask(mask, qkv.size(0), qkv.size(1));
 }
 
 std::tuple<Tensor, Tensor> forward_impl(const Tensor& qkv_in, c10::string_view features,
                                         const MaybeTensor& mask, double offset, double eps) {
   check(qkv_in, mask);
   const Tensor qkv = qkv_in.contiguous();
-  const int64_t heads = qkv.size(3), width = qkv.size(4);
-  const Tensor out = at::empty({qkv.size(0), qkv.size(1), heads, width}, qkv.options());
-  const Tensor sums = at::empty({qkv.size(0), heads, width, kernels::feature_sum_columns(width)},
-                                qkv.options().dtype(wide_type(qkv)));
+  const Tensor out = at::empty(out_shape(qkv), qkv.options());
+  const Tensor sums = at::empty(sums_shape(qkv), qkv.options().dtype(wide_type(qkv)));
   with_float_type(qkv, "lra::packed_feature_attention", [&](auto zero) {
-    kernels::feature_attention_forward(
-        problem_of<decltype(zero)>(qkv, features, mask, offset, eps, out, sums));
+    using T = decltype(zero);
+    kernels::feature_attention_forward<T>(
+        {.problem = problem_of<T>(qkv, features, mask, offset, eps),
+         .out = mutable_data<T>(out),
+         .sums = sums.mutable_data_ptr<kernels::Wide<T>>()});
   });
   return {out, sums};
 }
@@ -74,12 +77,16 @@ Tensor backward_impl(const Tensor& grad_in, const Tensor& qkv_in, const Tensor& 
                      double offset, double eps) {
   check(qkv_in, mask);
   const Tensor qkv = qkv_in.contiguous(), grad = grad_in.contiguous();
-  LRA_CHECK(grad.sizes() == out.sizes() && out.is_contiguous() && sums.is_contiguous());
+  LRA_CHECK(out.sizes() == out_shape(qkv) && out.is_contiguous());
+  LRA_CHECK(sums.sizes() == sums_shape(qkv) && sums.is_contiguous());
+  LRA_CHECK_EQ(grad.sizes(), out.sizes());
   Tensor grad_qkv = at::empty_like(qkv);
   with_float_type(qkv, "lra::packed_feature_attention", [&](auto zero) {
     using T = decltype(zero);
     kernels::feature_attention_backward<T>(
-        {.forward = problem_of<T>(qkv, features, mask, offset, eps, out, sums),
+        {.problem = problem_of<T>(qkv, features, mask, offset, eps),
+         .out = const_data<T>(out),
+         .sums = sums.const_data_ptr<kernels::Wide<T>>(),
          .grad = const_data<T>(grad),
          .grad_qkv = mutable_data<T>(grad_qkv)});
   });

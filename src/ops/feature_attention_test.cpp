@@ -79,10 +79,25 @@ TEST(FeatureAttention, GradientIsTheSlope) {
 }
 
 TEST(FeatureAttention, TakesInputsOfAnyStrides) {
-  const auto in = inputs(9, 2, 5);
+  const Tensor qkv = inputs(9, 2, 5)[0].to(at::kFloat);
   const auto ours_of = ours(ragged_mask(9), kMaps[0]);
-  const Tensor strided = in[0].transpose(1, 4).contiguous().transpose(1, 4);
-  EXPECT_TRUE(at::equal(ours_of({strided}), ours_of(in)));
+  const Tensor strided = qkv.transpose(1, 4).contiguous().transpose(1, 4);
+  EXPECT_TRUE(at::equal(ours_of({strided}), ours_of({qkv})));
+}
+
+// Of a sum, a gradient is one number for all elements.
+TEST(FeatureAttention, TakesAnExpandedGradient) {
+  const Tensor qkv = inputs(9, 2, 5)[0].to(at::kFloat).set_requires_grad(true);
+  const Tensor out = packed_feature_attention(qkv, {}, kMaps[0]);
+  const Tensor of_sum = torch::autograd::grad({out.sum()}, {qkv}, {}, true)[0];
+  EXPECT_TRUE(at::equal(of_sum, torch::autograd::grad({out}, {qkv}, {at::ones_like(out)})[0]));
+}
+
+TEST(FeatureAttention, TakesNoTokens) {
+  const Tensor qkv = at::ones({2, 0, 3, 2, 5}).set_requires_grad(true);
+  const Tensor out = packed_feature_attention(qkv, {}, kMaps[0]);
+  EXPECT_EQ(out.sizes(), at::IntArrayRef({2, 0, 2, 5}));
+  EXPECT_EQ(torch::autograd::grad({out.sum()}, {qkv})[0].sizes(), qkv.sizes());
 }
 
 TEST(FeatureAttention, GivesZeroWhereEveryKeyIsMasked) {
@@ -94,14 +109,6 @@ TEST(FeatureAttention, GivesZeroWhereEveryKeyIsMasked) {
     const Tensor grad = torch::autograd::grad({out}, {qkv}, {loss_weights(out)})[0];
     EXPECT_TRUE(grad[2].eq(0).all().item<bool>());
   }
-}
-
-TEST(FeatureAttention, IgnoresMaskedKeysAndValues) {
-  const Tensor qkv = inputs(6, 2, 5)[0], mask = ragged_mask(6);
-  const Tensor hidden_BL1111 = (1 - mask.to(at::kDouble)).view({3, 6, 1, 1, 1});
-  const Tensor keys_and_values = at::tensor({0.0, 50.0, -70.0}, at::kDouble).view({1, 1, 3, 1, 1});
-  const auto ours_of = ours(mask, kMaps[0]);
-  EXPECT_TRUE(at::equal(ours_of({qkv + hidden_BL1111 * keys_and_values}), ours_of({qkv})));
 }
 
 TEST(FeatureAttention, GivesTheSameBitsAtAnyNumberOfThreads) {
@@ -118,6 +125,7 @@ TEST(FeatureAttention, RefusesWhatItCannotMean) {
   const Tensor qkv = inputs(6, 2, 5)[0];
   EXPECT_THROW(packed_feature_attention(qkv, at::ones({3, 5}, at::kByte), {}), CheckFailure);
   EXPECT_THROW(packed_feature_attention(qkv, at::ones({3, 6}), {}), CheckFailure);
+  EXPECT_THROW(packed_feature_attention(qkv, at::ones({6, 3}, at::kByte).t(), {}), CheckFailure);
   EXPECT_THROW(packed_feature_attention(qkv[0], {}, {}), CheckFailure);
 }
 

@@ -5,7 +5,6 @@
 #include "ops/layer_norm.h"
 #include "ops/test_bf16.h"
 #include "ops/test_tensors.h"
-#include "ops/test_threads.h"
 
 namespace lra::ops {
 namespace {

@@ -241,7 +241,8 @@ def main():
             compare(scratch, "text", model, text, ["task.length=150", *cls, *own], byte_text)
             compare(scratch, "listops", model, listops,
                     ["task.length=180", *LISTOPS_DATA, *mean, *own], listops_text)
-        compare(scratch, "pathfinder", "transformer", image_examples(scratch / "data" / "pathfinder", 32 * 32),
+        images = image_examples(scratch / "data" / "pathfinder", 32 * 32)
+        compare(scratch, "pathfinder", "transformer", images,
                 ["model.pooling=cls", "model.positions=learned"], str, side=32)
 
 
