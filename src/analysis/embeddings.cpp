@@ -124,9 +124,16 @@ tasks::ColourImage token_picture(const at::Tensor& token_VV) {
 }
 
 tasks::ColourImage position_picture(const at::Tensor& position_PP, const ShownPositions& shown) {
-  const std::vector<double> values = numbers_of(position_PP);
-  if (shown.side > 0) return tiled_heat_map(values, shown.side, kCosines);
-  return heat_map(values, position_PP.size(1), kCosines, 1);
+  // 256 pixels for a text, 265 for an image of 32 x 32: a report takes them, and an eye reads them.
+  constexpr int64_t kTiles = 8, kMostInLine = 256;
+  const auto step_to = [](int64_t all, int64_t most) { return (all + most - 1) / most; };
+  if (shown.side > 0) {
+    return tiled_heat_map(numbers_of(position_PP), shown.side, step_to(shown.side, kTiles),
+                          kCosines);
+  }
+  const int64_t step = step_to(position_PP.size(0), kMostInLine);
+  const at::Tensor seen_PP = position_PP.slice(0, {}, {}, step).slice(1, {}, {}, step).contiguous();
+  return heat_map(numbers_of(seen_PP), seen_PP.size(1), kCosines, 1);
 }
 
 }  // namespace lra::analysis

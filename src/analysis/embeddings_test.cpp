@@ -67,6 +67,17 @@ TEST(Embeddings, ShowPartOfManyPositions) {
   EXPECT_EQ(grid.indices[65].item<int64_t>(), 2 * 128 + 2);
 }
 
+TEST(Embeddings, PicturesOfPositionsStaySmall) {
+  const ShownPositions line = shown_positions(1000, 0), grid = shown_positions(1024, 32);
+  EXPECT_EQ(position_picture(at::eye(1000), line).width, 250);
+  EXPECT_EQ(position_picture(at::eye(1024), grid).width, 8 * 33 + 1);
+  EXPECT_EQ(position_picture(at::eye(9), shown_positions(9, 3)).width, 3 * 4 + 1);
+  // Equal positions are red in the first tile of the first line, its first pixel.
+  const auto image = position_picture(at::eye(1024), grid);
+  EXPECT_GT(image.pixels[3 * (265 + 1)], image.pixels[3 * (265 + 1) + 2]);
+  EXPECT_EQ(image.pixels[3 * (265 + 2)], image.pixels[3 * (265 + 3)]);
+}
+
 TEST(Embeddings, OfAModelLeaveThePositionOfClsOut) {
   const OneThread one_thread;
   for (const char* positions : {"sinusoid", "learned"}) {

@@ -126,16 +126,19 @@ tasks::ColourImage heat_map(std::span<const double> values, int64_t columns, con
   return image;
 }
 
-tasks::ColourImage tiled_heat_map(std::span<const double> values, int64_t side,
+tasks::ColourImage tiled_heat_map(std::span<const double> values, int64_t side, int64_t step,
                                   const Colours& colours) {
-  const int64_t tile_size = side * side, pitch = side + 1;
+  const int64_t tile_size = side * side, pitch = side + 1, tiles = (side + step - 1) / step;
   LRA_CHECK_EQ(static_cast<int64_t>(values.size()), tile_size * tile_size);
-  tasks::ColourImage image = blank(side * pitch + 1, side * pitch + 1, kLine);
+  tasks::ColourImage image = blank(tiles * pitch + 1, tiles * pitch + 1, kLine);
   const Painter colour(colours);
-  for (int64_t i = 0; i < tile_size * tile_size; ++i) {
-    const int64_t tile = i / tile_size, pixel = i % tile_size;
-    fill(image, tile % side * pitch + 1 + pixel % side, tile / side * pitch + 1 + pixel / side, 1,
-         colour(values[static_cast<size_t>(i)]));
+  for (int64_t n = 0; n < tiles * tiles; ++n) {
+    const int64_t left = n % tiles * pitch + 1, top = n / tiles * pitch + 1;
+    const int64_t tile = n / tiles * step * side + n % tiles * step;
+    for (int64_t pixel = 0; pixel < tile_size; ++pixel) {
+      fill(image, left + pixel % side, top + pixel / side, 1,
+           colour(values[static_cast<size_t>(tile * tile_size + pixel)]));
+    }
   }
   return image;
 }

@@ -30,9 +30,9 @@ std::array<uint8_t, 3> colour_at(ColourScale scale, double place);
 tasks::ColourImage heat_map(std::span<const double> values, int64_t columns, const Colours& colours,
                             int cell);
 
-// Tiles of side x side values, side x side of them, with gray lines between: values[t * side^2 ..]
-// is tile t. One pixel per value.
-tasks::ColourImage tiled_heat_map(std::span<const double> values, int64_t side,
+// Tiles of side x side values with gray lines between: values[t * side^2 ..] is tile t of side x
+// side of them, of which every `step`-th line and column is shown. One pixel per value.
+tasks::ColourImage tiled_heat_map(std::span<const double> values, int64_t side, int64_t step,
                                   const Colours& colours);
 
 // Two pictures of one height with a white gap.

@@ -61,7 +61,7 @@ TEST(HeatMap, LaysValuesOutLineByLine) {
 TEST(HeatMap, TilesStandWhereTheirPixelDoes) {
   std::vector<double> values(16, 0.0);
   values[4 * 2 + 1] = 1;  // tile 2, below the first; its pixel 1, at the right of its first line
-  const auto image = tiled_heat_map(values, 2, {ColourScale::kGray, 0, 1});
+  const auto image = tiled_heat_map(values, 2, 1, {ColourScale::kGray, 0, 1});
   ASSERT_EQ(image.width, 7);
   const auto red = [&](int x, int y) {
     return static_cast<int>(image.pixels[static_cast<size_t>(3 * (y * 7 + x))]);
@@ -71,6 +71,21 @@ TEST(HeatMap, TilesStandWhereTheirPixelDoes) {
       const bool line = x % 3 == 0 || y % 3 == 0;
       EXPECT_EQ(red(x, y), line ? 128 : x == 2 && y == 4 ? 255 : 0) << x << " " << y;
     }
+  }
+}
+
+TEST(HeatMap, ShowsEveryOtherTile) {
+  std::vector<double> values(81, 0.0);
+  values[9 * 8 + 4] = 1;  // the middle of the last tile, which is the last of four that are shown
+  const auto image = tiled_heat_map(values, 3, 2, {ColourScale::kGray, 0, 1});
+  ASSERT_EQ(image.width, 9);
+  for (int place = 0; place < 81; ++place) {
+    const bool line = place % 9 % 4 == 0 || place / 9 % 4 == 0;
+    EXPECT_EQ(static_cast<int>(image.pixels[static_cast<size_t>(3 * place)]), line ? 128
+                                                                              : place == 6 * 9 + 6
+                                                                                  ? 255
+                                                                                  : 0)
+        << place;
   }
 }
 

@@ -64,7 +64,7 @@ struct EmbeddingsResult {
   int64_t vocabulary = 0, positions = 0, width = 0;
   std::string matrices;              // safetensors: "token" [V, V], "position" [P, P]
   std::string token_picture;         // V x V
-  std::string position_picture;      // P x P; images: a tile per position, laid out as the image
+  std::string position_picture;      // images: tiles of positions, laid out as the image
   double token_min = 0;              // least similarity of two different tokens
   double position_min = 0;           // and of two different positions
   std::vector<double> by_intensity;  // images: mean similarity of grays 1, 2, .. 8 apart
