@@ -222,7 +222,8 @@ Json span_chart(const std::vector<Analysis>& analyses) {
         {"type", "nominal"},
         {"title", nullptr},
         {"sort", nullptr},
-        {"axis", {{"labelAngle", 0}}}}},
+        // More names than stand beside each other are slanted.
+        {"axis", {{"labelAngle", spans.size() > 6 ? -35 : 0}, {"labelLimit", 240}}}}},
       {"xOffset", {{"field", "what"}, {"type", "nominal"}}},
       {"y", axis("span", "span, tokens", true)},
       {"color",

@@ -25,12 +25,11 @@ bool is_timed(const RunRecord& record) {
          record.train_tokens_per_s > 0;
 }
 
-// The settings that decide how fast a training step is, the mixer apart.
+// The settings that decide how fast a training step is, the mixer and its dropout apart.
 std::string workload_of(const ConfigTable& config) {
   static const std::map<std::string, std::set<std::string>> kept = {
       {"task", {}},  // all of them
-      {"model",
-       {"layers", "heads", "embed_dim", "qkv_dim", "mlp_dim", "dropout", "attention_dropout"}},
+      {"model", {"layers", "heads", "embed_dim", "qkv_dim", "mlp_dim", "dropout"}},
       {"train", {"batch_size", "trim_padding"}}};
   ConfigTable workload;
   for (const auto& [name, keys] : kept) {
@@ -43,19 +42,39 @@ std::string workload_of(const ConfigTable& config) {
   return canonical_text(workload);
 }
 
+std::string attention_dropout_of(const RunRecord& record) {
+  const ConfigValue* model = record.config.find("model");
+  const ConfigTable* settings = model ? model->as_table() : nullptr;
+  const ConfigValue* rate = settings ? settings->find("attention_dropout") : nullptr;
+  if (!rate) return "";
+  ConfigTable text;
+  text.set("rate", *rate);
+  return canonical_text(text);
+}
+
+// Of Transformers by their attention dropout, the one that `record` is measured against: with the
+// same, or else the only one. Some mechanisms have no such dropout (Reformer, BigBird).
+template <typename T>
+const T* yardstick_of(const RunRecord& record, const std::map<std::string, T>& transformers) {
+  const auto same = transformers.find(attention_dropout_of(record));
+  if (same != transformers.end()) return &same->second;
+  return transformers.size() == 1 ? &transformers.begin()->second : nullptr;
+}
+
 // Mean of the Transformer's tokens per second at the same work under the conditions of `record`.
 std::optional<double> yardstick_tokens_per_s(const RunRecord& record,
                                              const std::vector<RunRecord>& all) {
-  std::vector<double> speeds;
+  std::map<std::string, std::vector<double>> speeds;
   for (const RunRecord& other : all) {
     if (other.model == kYardstick && is_timed(other) && other.task == record.task &&
         workload_of(other.config) == workload_of(record.config) &&
         conditions_of(other) == conditions_of(record)) {
-      speeds.push_back(other.train_tokens_per_s);
+      speeds[attention_dropout_of(other)].push_back(other.train_tokens_per_s);
     }
   }
-  if (speeds.empty()) return std::nullopt;
-  return summarize(speeds).mean;
+  const auto* found = yardstick_of(record, speeds);
+  if (!found) return std::nullopt;
+  return summarize(*found).mean;
 }
 
 std::optional<double> mean_of(const std::vector<double>& values) {
@@ -86,10 +105,12 @@ ModelSettings model_of(const RunRecord& record) {
   return {record.model, setting_lines(bench_config(record))};
 }
 
-// What sets the measurements of one model, task and preset apart; in the order of `records`.
+// What sets the measurements of one model, task, preset and mode apart; in the order of `records`.
 std::vector<std::string> settings_labels(const std::vector<const RunRecord*>& records) {
-  using Key = std::tuple<std::string, std::string, std::string>;
-  const auto key_of = [](const RunRecord& r) { return Key(r.model, r.task, r.preset); };
+  using Key = std::tuple<std::string, std::string, std::string, std::string>;
+  const auto key_of = [](const RunRecord& r) {
+    return Key(r.model, r.task, r.preset, r.measurements.front().mode);
+  };
   std::map<Key, std::set<SettingLines>> variants;
   for (const RunRecord* record : records) {
     variants[key_of(*record)].insert(model_of(*record).second);
@@ -188,12 +209,14 @@ std::vector<SpeedRow> speed_rows(const std::vector<RunRecord>& records) {
   }
   std::vector<SpeedRow> rows;
   for (const auto& [setting, models] : settings) {
-    const auto yardstick = std::find_if(models.begin(), models.end(), [](const auto& entry) {
-      return entry.first.first == kYardstick;
-    });
+    std::map<std::string, Measured> transformers;
+    for (const auto& [model, measured] : models) {
+      if (model.first != kYardstick) continue;
+      transformers.emplace(attention_dropout_of(*measured.record), measured);
+    }
     const auto first = static_cast<std::ptrdiff_t>(rows.size());
     for (const auto& [model, measured] : models) {
-      rows.push_back(speed_row(measured, yardstick == models.end() ? nullptr : &yardstick->second));
+      rows.push_back(speed_row(measured, yardstick_of(*measured.record, transformers)));
     }
     std::stable_sort(rows.begin() + first, rows.end(), [](const SpeedRow& a, const SpeedRow& b) {
       return a.measured.steps_per_s > b.measured.steps_per_s;

@@ -16,18 +16,6 @@ RunRecord timed_run(const std::string& model, double tokens_per_s) {
   return run;
 }
 
-RunRecord measured(const std::string& model, int64_t length, double steps_per_s) {
-  RunRecord record = finished_run("text", model, 0);
-  record.kind = "bench";
-  record.test.reset();
-  record.measurements = {{.mode = "train",
-                          .dtype = "fp32",
-                          .length = length,
-                          .batch = 32,
-                          .steps_per_s = steps_per_s}};
-  return record;
-}
-
 const CellSpeed& speed_of(const Leaderboard& board, const std::string& model) {
   for (const Row& row : board.rows) {
     if (row.model == model) return row.cells[0].speed;
@@ -143,6 +131,35 @@ TEST(Speed, MeasurementsWithAnotherSettingStandBeside) {
   EXPECT_EQ(relative.at("mixer.rank=16, model.layers=4"), 1.25)
       << "the mixer's settings may differ";
   EXPECT_EQ(relative.at("mixer.rank=256, model.layers=1"), std::nullopt);
+}
+
+TEST(Speed, AMechanismWithoutAttentionDropoutIsSetAgainstTheTransformer) {
+  const auto with_dropout = [](RunRecord record, double rate) {
+    record.config.table("model").set("attention_dropout", ConfigValue{rate, ""});
+    return record;
+  };
+  std::vector<RunRecord> records = {with_dropout(measured("transformer", 1024, 4), 0.1),
+                                    with_dropout(measured("reformer", 1024, 6), 0.0)};
+  const auto relative_of_reformer = [&] {
+    for (const SpeedRow& row : speed_rows(records)) {
+      if (row.model == "reformer") return row.relative;
+    }
+    return std::optional<double>();
+  };
+  EXPECT_EQ(relative_of_reformer(), 1.5);
+  // One without dropout, too, is nearer.
+  records.push_back(with_dropout(measured("transformer", 1024, 12), 0.0));
+  EXPECT_EQ(relative_of_reformer(), 0.5);
+  // Which of two others?
+  records.back() = with_dropout(measured("transformer", 1024, 12), 0.2);
+  EXPECT_EQ(relative_of_reformer(), std::nullopt);
+}
+
+TEST(Speed, SettingsOfInferenceDoNotNameTraining) {
+  std::vector<RunRecord> records = {measured("performer", 1024, 4), measured("performer", 1024, 6)};
+  records[1].measurements[0].mode = "infer";
+  records[1].config.table("model").set("embed_dim", ConfigValue{int64_t{128}, ""});
+  for (const SpeedRow& row : speed_rows(records)) EXPECT_EQ(row.settings, "") << row.measured.mode;
 }
 
 TEST(Speed, MeasurementsDoNotEnterTheLeaderboard) {

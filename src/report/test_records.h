@@ -48,4 +48,17 @@ inline RunRecord lost_run(const std::string& task, const std::string& model, Run
   return run;
 }
 
+// A measurement of training on Text, with batches of 32.
+inline RunRecord measured(const std::string& model, int64_t length, double steps_per_s) {
+  RunRecord record = finished_run("text", model, 0);
+  record.kind = "bench";
+  record.test.reset();
+  record.measurements = {{.mode = "train",
+                          .dtype = "fp32",
+                          .length = length,
+                          .batch = 32,
+                          .steps_per_s = steps_per_s}};
+  return record;
+}
+
 }  // namespace lra::report

@@ -3,10 +3,17 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <tuple>
+
+#include "report/leaderboard.h"
+#include "report/speed_grid.h"
+#include "report/test_records.h"
+
 namespace lra::report {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 std::vector<std::string> front_of(std::vector<TradeOffPoint> points) {
   mark_front(points);
@@ -31,6 +38,40 @@ TEST(TradeOff, EqualPointsStandOnTheFrontTogether) {
 TEST(TradeOff, ThePapersTablesPutFourModelsOnTheirFront) {
   EXPECT_THAT(front_of(paper_trade_off().points),
               ElementsAre("Sinkhorn Transformer", "Synthesizer", "BigBird", "Performer"));
+}
+
+TradeOff our_trade_off_of(const std::vector<RunRecord>& records) {
+  const Leaderboard board = build_leaderboard(records);
+  const std::vector<SpeedGrid> grids = speed_grids(board.speeds);
+  const std::vector<Analysis> analyses;
+  const std::vector<std::string> problems;
+  const std::string title;
+  return our_trade_off({records, board, analyses, grids, title, problems});
+}
+
+// Three models share one task, the Transformer has another one besides.
+TEST(TradeOff, OneTaskStandsForAnAverageThatNobodyHas) {
+  std::vector<RunRecord> records = {finished_run("listops", "transformer", 36)};
+  for (const auto& [model, percent, speed] :
+       {std::tuple("transformer", 42, 1), {"performer", 40, 3}, {"local", 38, 2}}) {
+    records.push_back(finished_run("image", model, percent));
+    records.push_back(measured(model, 1024, speed));
+  }
+  const TradeOff ours = our_trade_off_of(records);
+  EXPECT_EQ(ours.quality_name, "accuracy on Image, %");
+  EXPECT_THAT(ours.caption, HasSubstr("one task alone"));
+  ASSERT_EQ(ours.points.size(), 3u);
+  EXPECT_THAT(front_of(ours.points), ElementsAre("transformer", "performer"));
+  // With an average for two models that is shown.
+  records.push_back(finished_run("listops", "performer", 37));
+  EXPECT_EQ(our_trade_off_of(records).quality_name, "average of the tasks shown, %");
+}
+
+TEST(TradeOff, OursNeedsAccuraciesAndMeasurements) {
+  EXPECT_TRUE(our_trade_off_of({}).points.empty());
+  EXPECT_TRUE(our_trade_off_of({measured("transformer", 1024, 1), measured("local", 1024, 2)})
+                  .points.empty());
+  EXPECT_TRUE(our_trade_off_of({finished_run("image", "transformer", 42)}).points.empty());
 }
 
 }  // namespace
