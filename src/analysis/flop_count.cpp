@@ -34,17 +34,26 @@ int64_t attention_flops(Inputs in) {
   return 4 * in[0].toTensor().size(-1) * stack.at(0).toInt();
 }
 
+// Of qkv [..., 3, H, E]: for each row of a head the summary of keys and values, its product with
+// the query, and the denominator.
+int64_t feature_attention_flops(Inputs in) {
+  const at::Tensor& qkv = in[0].toTensor();
+  return qkv.numel() / 3 * (4 * qkv.size(-1) + 2);
+}
+
 struct CountedOperator {
   std::string_view name;
   int64_t (*flops)(Inputs);
 };
 
 // All products of all mixers and models are one of these.
-constexpr std::array kCounted = {CountedOperator{"lra::linear", linear_flops},
-                                 CountedOperator{"lra::linear_gelu", linear_flops},
-                                 CountedOperator{"lra::product", product_flops},
-                                 CountedOperator{"lra::sum_of_outer_products", outer_flops},
-                                 CountedOperator{"lra::attention_forward", attention_flops}};
+constexpr std::array kCounted = {
+    CountedOperator{"lra::linear", linear_flops},
+    CountedOperator{"lra::linear_gelu", linear_flops},
+    CountedOperator{"lra::product", product_flops},
+    CountedOperator{"lra::sum_of_outer_products", outer_flops},
+    CountedOperator{"lra::attention_forward", attention_flops},
+    CountedOperator{"lra::packed_feature_attention_forward", feature_attention_flops}};
 
 }  // namespace
 
