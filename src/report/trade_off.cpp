@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <functional>
 #include <map>
+#include <set>
 
 #include "base/text_format.h"
 
@@ -24,23 +25,34 @@ std::optional<double> shown_average(const Row& row) {
   return sum / static_cast<double>(row.cells.size());
 }
 
-// The accuracy on one task, the one with most rows; the first of equals.
+// Accuracies that compare: of one task, preset and part of the budget.
+struct OneTask {
+  size_t column = 0;
+  std::string preset, shortfall;
+  auto operator<=>(const OneTask&) const = default;
+};
+
+// The accuracy on one task, of the runs that most models share; the first of equals.
 Quality quality_of_one_task(const Leaderboard& board) {
-  size_t widest = 0;
-  int64_t most = 0;
-  for (size_t column = 0; column < board.columns.size(); ++column) {
-    const auto count = std::count_if(board.rows.begin(), board.rows.end(), [&](const Row& row) {
-      return row.cells[column].shown_accuracy().has_value();
-    });
-    if (count > most) {
-      most = count;
-      widest = column;
+  std::map<OneTask, std::set<std::string>> models;
+  for (const Row& row : board.rows) {
+    for (size_t column = 0; column < row.cells.size(); ++column) {
+      const Cell& cell = row.cells[column];
+      if (cell.shown_accuracy()) models[{column, row.preset, cell.shortfall}].insert(row.model);
     }
   }
-  const std::string title = most > 0 ? board.columns[widest].title : "";
-  return {"accuracy on " + title + ", %",
-          " Not the paper's average: one task alone; runs may be shortened.",
-          [widest](const Row& row) { return row.cells[widest].shown_accuracy(); }};
+  const auto widest = std::max_element(
+      models.begin(), models.end(),
+      [](const auto& a, const auto& b) { return a.second.size() < b.second.size(); });
+  if (widest == models.end()) return {"", "", [](const Row&) { return std::nullopt; }};
+  const OneTask chosen = widest->first;
+  const std::string part = chosen.shortfall.empty() ? "" : ", " + chosen.shortfall;
+  return {"accuracy on " + board.columns[chosen.column].title + ", %",
+          " Not the paper's average: one task alone" + part + ".", [chosen](const Row& row) {
+            const Cell& cell = row.cells[chosen.column];
+            const bool compares = row.preset == chosen.preset && cell.shortfall == chosen.shortfall;
+            return compares ? cell.shown_accuracy() : std::nullopt;
+          }};
 }
 
 // The length at which most models have a ratio to the Transformer; the greatest of equals.

@@ -24,9 +24,9 @@ struct TradeOff {
 };
 
 // Our figures: the greatest length at which most models were measured, and the first of these
-// qualities that two models have: the average of five, that of all tasks shown, that of all tasks
-// shown with shortened runs, that of one task, the one with most models (the caption then says so).
-// A model's best row counts.
+// qualities that two models have: the average of five; that of all tasks shown; that of all tasks
+// shown with shortened runs; the accuracy on one task with one preset and part of the budget, those
+// that most models have. The caption says which. A model's best row counts.
 TradeOff our_trade_off(const ReportInput& input);
 
 // The averages of version 0 and the 4K columns of Table 2.

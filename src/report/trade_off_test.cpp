@@ -62,6 +62,11 @@ TEST(TradeOff, OneTaskStandsForAnAverageThatNobodyHas) {
   EXPECT_THAT(ours.caption, HasSubstr("one task alone"));
   ASSERT_EQ(ours.points.size(), 3u);
   EXPECT_THAT(front_of(ours.points), ElementsAre("transformer", "performer"));
+  // A shortened run is not set beside full ones.
+  records.push_back(finished_run("image", "linformer", 20));
+  records.back().steps = records.back().planned_steps = 300;
+  records.push_back(measured("linformer", 1024, 9));
+  EXPECT_EQ(our_trade_off_of(records).points.size(), 3u);
   // With an average for two models that is shown.
   records.push_back(finished_run("listops", "performer", 37));
   EXPECT_EQ(our_trade_off_of(records).quality_name, "average of the tasks shown, %");
