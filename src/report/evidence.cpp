@@ -99,7 +99,11 @@ Finding memory_of(const ReportInput& input, const Selection& selection, std::str
   const SpeedGrid* grid = grid_of(input, selection, "train");
   const SpeedRow* row = grid ? grid->find(model, length) : nullptr;
   const int64_t bytes = row ? grid->memory_bytes(*row) : 0;
-  return bytes > 0 ? exact(static_cast<double>(bytes) / 1e9) : std::nullopt;
+  if (bytes <= 0) return std::nullopt;
+  // How blocks of memory are rounded moves a peak by so much.
+  constexpr double kRounding = 0.01;
+  const double gb = static_cast<double>(bytes) / 1e9;
+  return Measured{gb, kRounding * gb};
 }
 
 bool belongs(const ReportInput& input, const AnalysisRecord& analysis, const Selection& selection) {
