@@ -24,7 +24,7 @@ std::string row_fields(const Row& row) {
 
 // kind,model,preset,checkpoint,settings,task are written by the caller; these are the next columns.
 std::string result_line(const Row& row, const TaskColumn& column, const Cell& cell) {
-  const auto ours = cell.full_accuracy();
+  const auto ours = cell.compared_accuracy();
   std::string line = "accuracy," + row_fields(row) + csv(column.task) + "," +
                      std::to_string(column.version) + "," + number(cell.shown_accuracy()) + "," +
                      std::to_string(cell.accuracy.count) + "," + number(cell.accuracy.deviation) +
@@ -46,8 +46,8 @@ std::string average_line(const Row& row, const std::string& name, const Average&
   if (!average.ours) return "";
   return "average," + row_fields(row) + name + ",," + number(average.ours) + ",,,,,,,," +
          number(average.paper_v0) + "," + number(average.paper_v1) + "," +
-         number(difference(average.ours, average.paper_v0)) + "," +
-         number(difference(average.ours, average.paper_v1)) + "," + csv(row.validation) + "," +
+         number(difference(average.compared, average.paper_v0)) + "," +
+         number(difference(average.compared, average.paper_v1)) + "," + csv(row.validation) + "," +
          csv(row.division) + ",,,,," + csv(row.revisions) + "," + csv(row.machines) + ",\n";
 }
 

@@ -13,17 +13,19 @@ Json optional_number(std::optional<double> value) {
   return value ? json_number(*value) : Json(nullptr);
 }
 
-Json comparison(std::optional<double> ours, std::optional<double> v0, std::optional<double> v1) {
+// `compared` is ours, where it may be set against the paper.
+Json comparison(std::optional<double> ours, std::optional<double> compared,
+                std::optional<double> v0, std::optional<double> v1) {
   return {{"percent", optional_number(ours)},
           {"paper_v0", optional_number(v0)},
           {"paper_v1", optional_number(v1)},
-          {"minus_paper_v0", optional_number(difference(ours, v0))},
-          {"minus_paper_v1", optional_number(difference(ours, v1))}};
+          {"minus_paper_v0", optional_number(difference(compared, v0))},
+          {"minus_paper_v1", optional_number(difference(compared, v1))}};
 }
 
 Json cell_json(const TaskColumn& column, const Cell& cell) {
-  Json json = comparison(cell.full_accuracy(), cell.paper_v0, cell.paper_v1);
-  json["percent"] = optional_number(cell.shown_accuracy());
+  Json json =
+      comparison(cell.shown_accuracy(), cell.compared_accuracy(), cell.paper_v0, cell.paper_v1);
   json["task"] = column.task;
   json["was_run"] = cell.was_run();
   json["seeds"] = cell.accuracy.count;
@@ -51,7 +53,9 @@ Json row_json(const Leaderboard& board, const Row& row) {
       {"model", row.model},       {"title", row.title},           {"preset", row.preset},
       {"settings", row.settings}, {"checkpoint", row.checkpoint}, {"validation", row.validation},
       {"division", row.division}, {"revisions", row.revisions},   {"machines", row.machines}};
-  const auto average = [](const Average& a) { return comparison(a.ours, a.paper_v0, a.paper_v1); };
+  const auto average = [](const Average& a) {
+    return comparison(a.ours, a.compared, a.paper_v0, a.paper_v1);
+  };
   json["average_of_five"] = average(row.scored);
   json["average_of_all"] = average(row.present);
   json["cells"] = Json::array();

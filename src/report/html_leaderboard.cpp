@@ -50,7 +50,7 @@ std::string cell_html(const Cell& cell, bool best) {
   if (cell.accuracy.deviation) spread += ", s " + fixed(*cell.accuracy.deviation, 2);
   if (!spread.empty()) text += sub(html(spread));
   if (!cell.shortfall.empty()) text += sub(html(cell.shortfall));
-  text += both_papers_html(ours, cell.paper_v0, cell.paper_v1);
+  text += both_papers_html(cell.compared_accuracy(), cell.paper_v0, cell.paper_v1);
   if (cell.paper_fail) text += sub("v0, v1 FAIL");
   if (!cell.runs.empty()) text += sub(run_links(cell.runs));
   return text + "</td>";
@@ -59,7 +59,7 @@ std::string cell_html(const Cell& cell, bool best) {
 std::string average_html(const Average& average) {
   return "<td class=\"avg\"" + sort_attribute(average.ours) + "><span class=\"figure" +
          (average.ours ? "" : " quiet") + "\">" + accuracy_text(average.ours) + "</span>" +
-         both_papers_html(average.ours, average.paper_v0, average.paper_v1) + "</td>";
+         both_papers_html(average.compared, average.paper_v0, average.paper_v1) + "</td>";
 }
 
 std::string row_html(const Leaderboard& board, size_t index, const std::vector<int>& best) {

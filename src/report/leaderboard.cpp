@@ -96,6 +96,7 @@ Cell make_cell(const TaskColumn& column, const RowGroup& group,
       cell.runs.push_back(static_cast<size_t>(run - records.data()));
     }
   }
+  cell.is_small = group.preset == "small";
   cell.fail = cell.fail && column.paper == PaperTask::kPathX;
   if (const PaperModel* paper = paper_model(group.model); paper && column.paper) {
     cell.paper_v0 = paper_accuracy(*paper, *column.paper, PaperVersion::kV0);
@@ -121,7 +122,8 @@ std::optional<double> mean_over(const std::vector<const Cell*>& cells, const Fig
 Average average_of(const std::vector<const Cell*>& cells) {
   return {.ours = mean_over(cells, [](const Cell& cell) { return cell.full_accuracy(); }),
           .paper_v0 = mean_over(cells, [](const Cell& cell) { return cell.paper_v0; }),
-          .paper_v1 = mean_over(cells, [](const Cell& cell) { return cell.paper_v1; })};
+          .paper_v1 = mean_over(cells, [](const Cell& cell) { return cell.paper_v1; }),
+          .compared = mean_over(cells, [](const Cell& cell) { return cell.compared_accuracy(); })};
 }
 
 // "own" when all tasks agree, else "own; text: test": the commonest, then the exceptions.

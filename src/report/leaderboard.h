@@ -31,6 +31,7 @@ struct Cell {
   // "100 of 5,000 steps": what the runs lack of full ones (see shortfall.h); empty for full ones.
   std::string shortfall;
   bool budget_known = true;  // whether every finished run names its preset's steps
+  bool is_small = false;     // of the preset "small", whose models are not the paper's
   std::optional<double> paper_v0, paper_v1;
   bool paper_fail = false;
   std::string validation, division;
@@ -43,16 +44,20 @@ struct Cell {
     if (accuracy.count == 0) return std::nullopt;
     return accuracy.mean;
   }
-  // The figure that may be averaged over tasks, ranked and set against the paper: that of full
-  // runs.
+  // The figure that may be averaged over tasks and ranked: that of full runs.
   std::optional<double> full_accuracy() const {
     return shortfall.empty() ? shown_accuracy() : std::nullopt;
+  }
+  // The figure that may be set against the paper.
+  std::optional<double> compared_accuracy() const {
+    return is_small ? std::nullopt : full_accuracy();
   }
 };
 
 // An average over tasks, each part present only when all its parts exist.
 struct Average {
   std::optional<double> ours, paper_v0, paper_v1;
+  std::optional<double> compared;  // ours, where it may be set against the paper
 };
 
 struct Row {

@@ -143,6 +143,19 @@ TEST(Leaderboard, AShortRunIsMarkedAndEntersNoComparison) {
   EXPECT_THAT(board.warnings, Contains(HasSubstr("Text: 1 figure is of 100 of 5,000 steps")));
 }
 
+TEST(Leaderboard, TheSmallPresetIsAveragedButNotSetAgainstThePaper) {
+  RunRecord run = finished_run("listops", "transformer", 37);
+  run.preset = "small";
+  const Leaderboard board = build_leaderboard({run});
+  const Cell& cell = board.rows.at(0).cells.at(0);
+  EXPECT_NEAR(*cell.full_accuracy(), 37, 1e-9);
+  EXPECT_EQ(cell.compared_accuracy(), std::nullopt);
+  EXPECT_TRUE(board.rows[0].present.ours);
+  EXPECT_EQ(board.rows[0].present.compared, std::nullopt);
+  EXPECT_TRUE(
+      build_leaderboard({finished_run("listops", "transformer", 37)}).rows.at(0).present.compared);
+}
+
 TEST(Leaderboard, APartOfTheTestSetIsMarkedAndEntersNoComparison) {
   std::vector<RunRecord> records = five_tasks("transformer");
   records[1].test_split_examples = 25000;

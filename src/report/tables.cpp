@@ -25,12 +25,12 @@ Cells paper_line(const Row& row, PaperVersion version) {
   const bool first = version == PaperVersion::kV0;
   Cells cells = {{first ? "  paper v0" : "  paper v1"}};
   for (const Cell& cell : row.cells) {
-    const auto ours = cell.full_accuracy();
+    const auto ours = cell.compared_accuracy();
     const auto paper = first ? cell.paper_v0 : cell.paper_v1;
     cells.push_back({cell.paper_fail ? "FAIL" : against_paper(ours, paper)});
   }
   for (const Average& average : {row.scored, row.present}) {
-    cells.push_back({against_paper(average.ours, first ? average.paper_v0 : average.paper_v1)});
+    cells.push_back({against_paper(average.compared, first ? average.paper_v0 : average.paper_v1)});
   }
   quiet(cells);
   return cells;
