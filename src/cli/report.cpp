@@ -113,8 +113,12 @@ ExitCode run_report(const Program& program, const ReportArguments& a) {
     std::printf("%s", text.c_str());
   } else {
     write_file_atomically(a.out, text);
-    if (!program.common.quiet)
-      std::fprintf(stderr, "report of %zu runs: %s\n", records.size(), a.out.c_str());
+    if (program.common.quiet) return ExitCode::kDone;
+    const size_t left_out = options.problems.size();
+    const std::string notes =
+        left_out == 0 ? "" : "; left out, see its notes: " + std::to_string(left_out);
+    std::fprintf(stderr, "report of %zu runs: %s%s\n", records.size(), a.out.c_str(),
+                 notes.c_str());
   }
   return ExitCode::kDone;
 }
