@@ -4,6 +4,7 @@
 
 #include "base/fingerprint.h"
 #include "base/text_format.h"
+#include "report/settings.h"
 
 namespace lra::report {
 namespace {
@@ -25,8 +26,7 @@ class Findings {
 
 // A setting that is a word or a whole number; empty when it is not there.
 std::string setting(const ConfigTable& config, const std::string& section, const std::string& key) {
-  const ConfigValue* table = config.find(section);
-  const ConfigValue* value = table && table->as_table() ? table->as_table()->find(key) : nullptr;
+  const ConfigValue* value = find_setting(config, section, key);
   if (!value) return "";
   if (const auto* number = std::get_if<int64_t>(&value->value)) return std::to_string(*number);
   const auto* text = std::get_if<std::string>(&value->value);

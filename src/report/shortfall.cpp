@@ -1,6 +1,7 @@
 #include "report/shortfall.h"
 
 #include "base/text_format.h"
+#include "report/settings.h"
 
 namespace lra::report {
 namespace {
@@ -12,9 +13,7 @@ std::string part_of(int64_t part, int64_t whole, const std::string& unit) {
 
 // train.test_examples of the run, 0 when there is no limit.
 int64_t test_limit(const RunRecord& run) {
-  const ConfigValue* train = run.config.find("train");
-  if (!train || !train->as_table()) return 0;
-  const ConfigValue* limit = train->as_table()->find("test_examples");
+  const ConfigValue* limit = find_setting(run.config, "train", "test_examples");
   const int64_t* value = limit ? std::get_if<int64_t>(&limit->value) : nullptr;
   return value ? *value : 0;
 }

@@ -43,9 +43,7 @@ std::string workload_of(const ConfigTable& config) {
 }
 
 std::string attention_dropout_of(const RunRecord& record) {
-  const ConfigValue* model = record.config.find("model");
-  const ConfigTable* settings = model ? model->as_table() : nullptr;
-  const ConfigValue* rate = settings ? settings->find("attention_dropout") : nullptr;
+  const ConfigValue* rate = find_setting(record.config, "model", "attention_dropout");
   if (!rate) return "";
   ConfigTable text;
   text.set("rate", *rate);
