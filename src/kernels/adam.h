@@ -6,6 +6,8 @@
 
 #include <cstdint>
 
+#include "kernels/choice.h"
+
 namespace lra::kernels {
 
 struct AdamStep {
@@ -48,10 +50,8 @@ template <typename T>
 SumOfSquares sum_of_squares(int64_t count, const T* x);
 }  // namespace ref
 
-namespace avx512 {
-void adam_step(int64_t count, float* parameters, const float* gradients, float* m, float* v,
-               const AdamStep& step);
-SumOfSquares sum_of_squares(int64_t count, const float* x);
-}  // namespace avx512
+LRA_DECLARE_SIMD(void adam_step(int64_t count, float* parameters, const float* gradients, float* m,
+                                float* v, const AdamStep& step);
+                 SumOfSquares sum_of_squares(int64_t count, const float* x);)
 
 }  // namespace lra::kernels

@@ -10,6 +10,7 @@
 #include "base/parallel.h"
 #include "base/rng.h"
 #include "kernels/choice.h"
+#include "kernels/test_implementations.h"
 
 namespace lra::kernels {
 namespace {
@@ -39,12 +40,7 @@ struct Trained {
 
 const AdamStep kSettings{.learning_rate = 0.05, .weight_decay = 0.1, .grad_scale = 0.25};
 
-class AdamAvx512 : public testing::Test {
- protected:
-  void SetUp() override {
-    if (!isa_available(Isa::kAvx512)) GTEST_SKIP() << "this processor has no AVX-512";
-  }
-};
+using AdamFloat = ImplementationTest;
 
 TEST(AdamRef, FirstStepMovesByTheLearningRateAgainstTheGradient) {
   // m_hat = g and v_hat = g^2 after one step, so the move is the rate times the sign of g.
@@ -77,9 +73,9 @@ TEST(AdamRef, MatchesTheFormulasOverSeveralSteps) {
   EXPECT_NEAR(got_v[0], v, 1e-14);
 }
 
-TEST_F(AdamAvx512, KeepsTheErrorContract) {
+TEST_P(AdamFloat, KeepsTheErrorContract) {
   for (const int64_t count : {1, 15, 16, 17, 1000, 40001}) {
-    const Trained<float> got(count, avx512::adam_step, kSettings);
+    const Trained<float> got(count, adam_step<float>, kSettings);
     const Trained<double> want(count, ref::adam_step<double>, kSettings);
     for (int64_t n = 0; n < count; ++n) {
       EXPECT_NEAR(got.p[n], want.p[n], 1e-6 * std::max(1.0, std::abs(want.p[n])));
@@ -89,12 +85,12 @@ TEST_F(AdamAvx512, KeepsTheErrorContract) {
   }
 }
 
-TEST_F(AdamAvx512, GivesTheSameBitsAtAnyNumberOfThreads) {
+TEST_P(AdamFloat, GivesTheSameBitsAtAnyNumberOfThreads) {
   const int before = num_threads();
   set_num_threads(1);
-  const Trained<float> one(100'003, avx512::adam_step, kSettings);
+  const Trained<float> one(100'003, adam_step<float>, kSettings);
   set_num_threads(5);
-  const Trained<float> five(100'003, avx512::adam_step, kSettings);
+  const Trained<float> five(100'003, adam_step<float>, kSettings);
   set_num_threads(before);
   EXPECT_EQ(one.p, five.p);
   EXPECT_EQ(one.m, five.m);
@@ -143,6 +139,8 @@ TEST(SumOfSquares, GivesTheSameBitsAtAnyNumberOfThreads) {
   set_num_threads(before);
   EXPECT_EQ(one, five);
 }
+
+LRA_INSTANTIATE_IMPLEMENTATIONS(AdamFloat, Isa::kRef, Isa::kAvx2, Isa::kAvx512);
 
 }  // namespace
 }  // namespace lra::kernels

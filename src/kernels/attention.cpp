@@ -19,16 +19,14 @@ template <typename T>
 void attention_forward(const AttentionProblem& problem, const AttentionForward<T>& args) {
   if (args.bias.data != nullptr) check_bias(problem);
   if constexpr (std::is_same_v<T, float>) {
-    if (choose(Op::kAttentionForward) == Isa::kAvx512) {
-      return avx512::attention_forward(problem, args);
-    }
+    LRA_RETURN_CALL(choose(Op::kAttentionForward), attention_forward(problem, args));
   } else if constexpr (std::is_same_v<T, Bf16>) {
     const Isa isa = choose(Op::kAttentionForwardBf16);
-    if (isa != Isa::kRef) {
-      return avx512::attention_forward(problem, args, isa == Isa::kAvx512Bf16);
-    }
+    if (isa == Isa::kAvx512Bf16) return avx512_bf16::attention_forward(problem, args);
+    LRA_RETURN_CALL(isa, attention_forward(problem, args));
+  } else {
+    ref::attention_forward(problem, args);
   }
-  ref::attention_forward(problem, args);
 }
 
 template <typename T>
@@ -36,16 +34,14 @@ void attention_backward(const AttentionProblem& problem, const AttentionBackward
   LRA_CHECK_EQ(args.bias.data != nullptr, args.grad_bias.data != nullptr);
   if (args.bias.data != nullptr) check_bias(problem);
   if constexpr (std::is_same_v<T, float>) {
-    if (choose(Op::kAttentionBackward) == Isa::kAvx512) {
-      return avx512::attention_backward(problem, args);
-    }
+    LRA_RETURN_CALL(choose(Op::kAttentionBackward), attention_backward(problem, args));
   } else if constexpr (std::is_same_v<T, Bf16>) {
     const Isa isa = choose(Op::kAttentionBackwardBf16);
-    if (isa != Isa::kRef) {
-      return avx512::attention_backward(problem, args, isa == Isa::kAvx512Bf16);
-    }
+    if (isa == Isa::kAvx512Bf16) return avx512_bf16::attention_backward(problem, args);
+    LRA_RETURN_CALL(isa, attention_backward(problem, args));
+  } else {
+    ref::attention_backward(problem, args);
   }
-  ref::attention_backward(problem, args);
 }
 
 template void attention_forward<float>(const AttentionProblem&, const AttentionForward<float>&);

@@ -16,6 +16,7 @@
 #include <cstdint>
 
 #include "kernels/bf16.h"
+#include "kernels/choice.h"
 #include "kernels/sorted_runs.h"
 
 namespace lra::kernels {
@@ -129,14 +130,15 @@ template <typename T>
 void attention_backward(const AttentionProblem& problem, const AttentionBackward<T>& args);
 }  // namespace ref
 
-namespace avx512 {
-void attention_forward(const AttentionProblem& problem, const AttentionForward<float>& args);
-void attention_backward(const AttentionProblem& problem, const AttentionBackward<float>& args);
-// On bfloat16 arrays: every product in float, or the products of scores and sums on pairs.
-void attention_forward(const AttentionProblem& problem, const AttentionForward<Bf16>& args,
-                       bool on_pairs);
-void attention_backward(const AttentionProblem& problem, const AttentionBackward<Bf16>& args,
-                        bool on_pairs);
-}  // namespace avx512
+LRA_DECLARE_SIMD(template <typename T> void attention_forward(const AttentionProblem& problem,
+                                                              const AttentionForward<T>& args);
+                 template <typename T> void attention_backward(const AttentionProblem& problem,
+                                                               const AttentionBackward<T>& args);)
+
+// The products of scores and sums on pairs; those of the other implementations are in float.
+namespace avx512_bf16 {
+void attention_forward(const AttentionProblem& problem, const AttentionForward<Bf16>& args);
+void attention_backward(const AttentionProblem& problem, const AttentionBackward<Bf16>& args);
+}  // namespace avx512_bf16
 
 }  // namespace lra::kernels

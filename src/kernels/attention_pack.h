@@ -1,13 +1,16 @@
-// What the AVX-512 attention passes share: heads packed into the operands of gemm.h and pairs.h,
-// and the dropout decisions of one row of a tile. T is float or Bf16.
+// What the attention passes in vector code share: heads packed into the operands of gemm.h and
+// pairs.h, and the dropout decisions of one row of a tile. T is float or Bf16.
 #pragma once
 
 #include <cstdint>
+#include <limits>
 
+#include "kernels/aligned_buffer.h"
 #include "kernels/attention.h"
 #include "kernels/attention_tiles.h"
+#include "kernels/simd.h"
 
-namespace lra::kernels::avx512 {
+namespace lra::kernels::LRA_ISA {
 
 // One head of a [B, H, N, E] tensor: `length` rows of `dim` numbers, some of them masked.
 template <typename T>
@@ -29,35 +32,53 @@ template <typename T>
 HeadRows<T> key_rows(const AttentionProblem& problem, const HeadView<const T>& view,
                      const AttentionPlane& plane);
 
-// How the products of attention are taken. Operands are made of words of 32 bits: a float, or two
-// bfloat16 numbers that are neighbours in depth. Masked rows, rows from `length` on and padding are
-// 0; `padded` is dim rounded up to 16. Ranges of transposed rows begin and end at multiples of 16.
-struct FloatProducts {
-  static constexpr int64_t kWordDepth = 1;  // numbers in a word
-  static int64_t words(int64_t depth) { return depth; }
+inline constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
-  // Depth along E: packed[(row - range.begin) * padded / kWordDepth + word].
-  template <typename T>
-  static void pack_rows(const HeadRows<T>& rows, KeyRange range, float* packed);
-  // Depth along the rows: packed[(row - range.begin) / kWordDepth * padded + e].
-  template <typename T>
-  static void pack_down(const HeadRows<T>& rows, KeyRange range, float* packed) {
-    pack_rows(rows, range, packed);
+// Sixteen floats more than a tile of scores is wide, lest all rows of a column share a set of the
+// cache.
+inline constexpr int64_t kScoreStride = kKeyTile + kLanes;
+
+// A finished tile of scores as the left operand of the last three products of the backward pass:
+// `rows` with depth along the keys, `weights_down` and `grads_down` with depth along the queries.
+struct TileOperands {
+  float *rows, *weights_down, *grads_down;
+};
+
+// Rows of a [B, L, H, E] tensor lie too far apart for the processor to foresee; without this,
+// attention in blocks of 50 takes 15 % longer.
+template <typename T>
+void fetch_ahead(const HeadRows<T>& rows, int64_t row, int64_t first) {
+  constexpr int64_t kAhead = 12;
+  if (row + kAhead < rows.length) {
+    _mm_prefetch(rows.row(row + kAhead) + first, _MM_HINT_T0);
   }
-  // Depth along E, in blocks of sixteen rows: packed[(row / 16 * words(dim) + word) * 16 + row %
-  // 16].
-  template <typename T>
-  static void pack_transposed(const HeadRows<T>& rows, KeyRange range, float* packed);
-};
+}
 
-struct PairProducts {
-  static constexpr int64_t kWordDepth = 2;
-  static int64_t words(int64_t depth) { return (depth + 1) / 2; }
+// Sixteen numbers of a row as float, from number `first` on.
+template <typename T>
+Floats load_row(const HeadRows<T>& rows, int64_t row, int64_t first) {
+  fetch_ahead(rows, row, first);
+  if (!rows.is_valid(row)) return zeros();
+  return load_lanes(lanes_between(0, rows.dim - first), rows.row(row) + first);
+}
 
-  static void pack_rows(const HeadRows<Bf16>& rows, KeyRange range, float* packed);
-  static void pack_down(const HeadRows<Bf16>& rows, KeyRange range, float* packed);
-  static void pack_transposed(const HeadRows<Bf16>& rows, KeyRange range, float* packed);
-};
+// [rows, words] to blocks of sixteen rows.
+template <typename Load>
+void transpose_rows(KeyRange range, int64_t words, float* packed, const Load& load) {
+  for (int64_t i = range.begin; i < range.end; i += kLanes) {
+    for (int64_t w = 0; w < words; w += kLanes) {
+      Floats block[kLanes];
+#pragma GCC unroll 16
+      for (int n = 0; n < kLanes; ++n) block[n] = load(i + n, w);
+      transpose_16x16(block);
+      float* to = packed + i * words + w * kLanes;
+#pragma GCC unroll 16
+      for (int n = 0; n < kLanes; ++n) {
+        if (w + n < words) store(to + n * kLanes, block[n]);
+      }
+    }
+  }
+}
 
 // Rows [range.begin, range.end) of an array [length, padded] of float back to one head of a tensor.
 template <typename T>
@@ -84,4 +105,4 @@ inline constexpr int64_t kTileKeeps = kTileVectors;
 const uint16_t* tile_keeps(const AttentionProblem& problem, const AttentionPlane& plane,
                            const ScoreTile& tile, int64_t query, uint16_t (&space)[kTileKeeps]);
 
-}  // namespace lra::kernels::avx512
+}  // namespace lra::kernels::LRA_ISA

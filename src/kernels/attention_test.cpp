@@ -10,6 +10,7 @@
 #include "kernels/attention_test_case.h"
 #include "kernels/attention_test_settings.h"
 #include "kernels/choice.h"
+#include "kernels/test_implementations.h"
 
 namespace lra::kernels {
 namespace {
@@ -45,9 +46,10 @@ void run_reference(AttentionCase<T>& c) {
   ref::attention_backward(c.problem(), c.backward_args());
 }
 
-void run_avx512(AttentionCase<float>& c) {
-  avx512::attention_forward(c.problem(), c.forward_args());
-  avx512::attention_backward(c.problem(), c.backward_args());
+template <typename T>
+void run_chosen(AttentionCase<T>& c) {
+  attention_forward(c.problem(), c.forward_args());
+  attention_backward(c.problem(), c.backward_args());
 }
 
 std::vector<float> floats(const std::vector<Bf16>& x) { return {x.begin(), x.end()}; }
@@ -60,21 +62,6 @@ TEST(AttentionRef, MatchesDenseFormulasInDouble) {
     run_dense_oracle(want);
     expect_same_results(got, want, 1e-12, 1e-11);
   }
-}
-
-// Not a query without keys, whose output is 0.
-TEST(Attention, KeepsNaNOfAVisibleQuery) {
-  if (!isa_available(Isa::kAvx512)) GTEST_SKIP() << "no AVX-512";
-  AttentionCase<float> fast(settings_of(1, 2, 20, 33, 8)), reference(fast.settings);
-  for (auto* c : {&fast, &reference}) c->q[5] = std::numeric_limits<float>::quiet_NaN();
-  avx512::attention_forward(fast.problem(), fast.forward_args());
-  ref::attention_forward(reference.problem(), reference.forward_args());
-  int64_t num_nan = 0;
-  for (size_t n = 0; n < fast.out.size(); ++n) {
-    EXPECT_EQ(std::isnan(fast.out[n]), std::isnan(reference.out[n])) << n;
-    num_nan += std::isnan(fast.out[n]);
-  }
-  EXPECT_EQ(num_nan, 8);
 }
 
 TEST(AttentionRef, GradientsMatchCentralDifferences) {
@@ -126,32 +113,41 @@ TEST(AttentionRef, FloatKeepsTheErrorContract) {
   }
 }
 
-class AttentionAvx512 : public testing::Test {
- protected:
-  void SetUp() override {
-    if (!isa_available(Isa::kAvx512)) GTEST_SKIP() << "this processor has no AVX-512";
-  }
-};
+using AttentionFloat = ImplementationTest;
 
-TEST_F(AttentionAvx512, KeepsTheErrorContract) {
+// Not a query without keys, whose output is 0.
+TEST_P(AttentionFloat, KeepsNaNOfAVisibleQuery) {
+  AttentionCase<float> fast(settings_of(1, 2, 20, 33, 8)), reference(fast.settings);
+  for (auto* c : {&fast, &reference}) c->q[5] = std::numeric_limits<float>::quiet_NaN();
+  attention_forward(fast.problem(), fast.forward_args());
+  ref::attention_forward(reference.problem(), reference.forward_args());
+  int64_t num_nan = 0;
+  for (size_t n = 0; n < fast.out.size(); ++n) {
+    EXPECT_EQ(std::isnan(fast.out[n]), std::isnan(reference.out[n])) << n;
+    num_nan += std::isnan(fast.out[n]);
+  }
+  EXPECT_EQ(num_nan, 8);
+}
+
+TEST_P(AttentionFloat, KeepsTheErrorContract) {
   for (const CaseSettings& settings : all_cases()) {
     SCOPED_TRACE(settings.describe());
     AttentionCase<float> got(settings);
     AttentionCase<double> want(settings);
-    run_avx512(got);
+    run_chosen(got);
     run_reference(want);
     expect_same_results(got, want, 1e-5, 1e-4);
   }
 }
 
-TEST_F(AttentionAvx512, KeepsTheErrorContractOnLongRowsOfLargeScores) {
+TEST_P(AttentionFloat, KeepsTheErrorContractOnLongRowsOfLargeScores) {
   CaseSettings settings = settings_of(1, 1, 130, 2100, 64);
   settings.dropout_rate = 0.1;
   AttentionCase<float> got(settings);
   AttentionCase<double> want(settings);
   for (float& x : got.q) x *= 8;
   for (double& x : want.q) x *= 8;
-  run_avx512(got);
+  run_chosen(got);
   run_reference(want);
   expect_same_results(got, want, 1e-5, 1e-4);
 }
@@ -160,11 +156,11 @@ void expect_same_bits_at_any_number_of_threads(const CaseSettings& settings) {
   const int before = num_threads();
   set_num_threads(1);
   AttentionCase<float> one(settings);
-  run_avx512(one);
+  run_chosen(one);
   for (const int threads : {2, 5}) {
     set_num_threads(threads);
     AttentionCase<float> several(settings);
-    run_avx512(several);
+    run_chosen(several);
     EXPECT_EQ(one.out, several.out);
     EXPECT_EQ(one.logsumexp, several.logsumexp);
     EXPECT_EQ(one.grad_q, several.grad_q);
@@ -175,7 +171,7 @@ void expect_same_bits_at_any_number_of_threads(const CaseSettings& settings) {
   set_num_threads(before);
 }
 
-TEST_F(AttentionAvx512, GivesTheSameBitsAtAnyNumberOfThreads) {
+TEST_P(AttentionFloat, GivesTheSameBitsAtAnyNumberOfThreads) {
   for (const int64_t planes : {1, 3, 8}) {
     CaseSettings settings = settings_of(planes, 1, 500, 700, 20);
     settings.right = 100;
@@ -210,30 +206,17 @@ void spoil_masked(AttentionCase<T>& c) {
   for (auto* x : {&c.q, &c.grad_out}) spoil(c.of_queries(*x), c.query_mask, s.query_length);
 }
 
-TEST_F(AttentionAvx512, NeverUsesMaskedValues) {
+TEST_P(AttentionFloat, NeverUsesMaskedValues) {
   CaseSettings settings = settings_of(2, 2, 70, 90, 8);
   settings.key_mask = settings.query_mask = true;
   AttentionCase<float> clean(settings), dirty(settings);
   spoil_masked(dirty);
-  run_avx512(clean);
-  run_avx512(dirty);
+  run_chosen(clean);
+  run_chosen(dirty);
   expect_same_results(dirty, clean, 0, 0);
 }
 
-// The implementations for bfloat16 arrays: which, as LRA_KERNELS names it.
-class AttentionBf16 : public testing::TestWithParam<Isa> {
- protected:
-  void SetUp() override {
-    if (!isa_available(GetParam()))
-      GTEST_SKIP() << "this processor has no " << isa_name(GetParam());
-  }
-  static void run(AttentionCase<Bf16>& c) {
-    if (GetParam() == Isa::kRef) return run_reference(c);
-    const bool on_pairs = GetParam() == Isa::kAvx512Bf16;
-    avx512::attention_forward(c.problem(), c.forward_args(), on_pairs);
-    avx512::attention_backward(c.problem(), c.backward_args(), on_pairs);
-  }
-};
+using AttentionBf16 = ImplementationTest;
 
 TEST_P(AttentionBf16, KeepsTheErrorContract) {
   for (CaseSettings settings : all_cases()) {
@@ -241,7 +224,7 @@ TEST_P(AttentionBf16, KeepsTheErrorContract) {
     SCOPED_TRACE(settings.describe());
     AttentionCase<Bf16> got(settings);
     AttentionCase<double> want(settings);
-    run(got);
+    run_chosen(got);
     run_reference(want);
     expect_same_results(got, want, 0x1p-7, 0x1p-6);
   }
@@ -255,9 +238,9 @@ TEST_P(AttentionBf16, GivesTheSameBitsAtAnyNumberOfThreads) {
     const int before = num_threads();
     AttentionCase<Bf16> one(settings), five(settings);
     set_num_threads(1);
-    run(one);
+    run_chosen(one);
     set_num_threads(5);
-    run(five);
+    run_chosen(five);
     set_num_threads(before);
     EXPECT_EQ(one.logsumexp, five.logsumexp);
     EXPECT_EQ(floats(one.out), floats(five.out));
@@ -272,14 +255,13 @@ TEST_P(AttentionBf16, NeverUsesMaskedValues) {
   settings.key_mask = settings.query_mask = true;
   AttentionCase<Bf16> clean(settings), dirty(settings);
   spoil_masked(dirty);
-  run(dirty);
-  run(clean);
+  run_chosen(dirty);
+  run_chosen(clean);
   expect_same_results(dirty, clean, 0, 0);
 }
 
-INSTANTIATE_TEST_SUITE_P(Implementations, AttentionBf16,
-                         testing::Values(Isa::kRef, Isa::kAvx512, Isa::kAvx512Bf16),
-                         [](const auto& info) { return isa_name(info.param); });
+LRA_INSTANTIATE_IMPLEMENTATIONS(AttentionBf16, Isa::kRef, Isa::kAvx2, Isa::kAvx512,
+                                Isa::kAvx512Bf16);
 
 TEST(Attention, DropsWeightsAtTheRequestedRate) {
   // With equal scores and values of one, an output is the kept fraction divided by the keep rate.
@@ -349,6 +331,8 @@ TEST(Attention, RefusesMalformedProblems) {
     p.visible.runs = &beyond;
   });
 }
+
+LRA_INSTANTIATE_IMPLEMENTATIONS(AttentionFloat, Isa::kRef, Isa::kAvx2, Isa::kAvx512);
 
 }  // namespace
 }  // namespace lra::kernels

@@ -68,7 +68,7 @@ void collect_tiles(const AttentionProblem& problem, const AttentionPlane& plane,
                    KeyRange keys, const std::vector<uint16_t>& key_lanes, TileList& list);
 
 // The lanes of the tile that one query sees, for tiles with rows_differ; with runs, what it saw in
-// earlier rounds is still there (avx512::hide_earlier_pairs takes it away).
+// earlier rounds is still there (hide_earlier_pairs takes it away).
 void fill_row_lanes(const AttentionProblem& problem, const AttentionPlane& plane,
                     const ScoreTile& tile, int64_t query, uint16_t* lanes);
 

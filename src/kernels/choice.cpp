@@ -10,50 +10,52 @@
 namespace lra::kernels {
 namespace {
 
+using BestFirst = std::array<Isa, 4>;  // the last fills up
+constexpr BestFirst kVectors{Isa::kAvx512, Isa::kAvx2, Isa::kRef, Isa::kRef};
+constexpr BestFirst kPairs{Isa::kAvx512Bf16, Isa::kAvx512, Isa::kAvx2, Isa::kRef};
+
 struct OrderedList {
   Op op;
   const char* name;
-  std::array<Isa, 3> best_first;  // the last fills up
+  BestFirst best_first;
 };
 
 constexpr OrderedList kOrderedLists[] = {
-    {Op::kGemm, "gemm", {Isa::kAvx512, Isa::kRef, Isa::kRef}},
-    {Op::kAttentionForward, "attention_forward", {Isa::kAvx512, Isa::kRef, Isa::kRef}},
-    {Op::kAttentionBackward, "attention_backward", {Isa::kAvx512, Isa::kRef, Isa::kRef}},
-    {Op::kAttentionForwardBf16,
-     "attention_forward_bf16",
-     {Isa::kAvx512Bf16, Isa::kAvx512, Isa::kRef}},
-    {Op::kAttentionBackwardBf16,
-     "attention_backward_bf16",
-     {Isa::kAvx512Bf16, Isa::kAvx512, Isa::kRef}},
-    {Op::kGeluDropout, "gelu_dropout", {Isa::kAvx512, Isa::kRef, Isa::kRef}},
-    {Op::kGeluDropoutBackward, "gelu_dropout_backward", {Isa::kAvx512, Isa::kRef, Isa::kRef}},
-    {Op::kDropoutAdd, "dropout_add", {Isa::kAvx512, Isa::kRef, Isa::kRef}},
-    {Op::kApplyDropout, "apply_dropout", {Isa::kAvx512, Isa::kRef, Isa::kRef}},
-    {Op::kAdamStep, "adam_step", {Isa::kAvx512, Isa::kRef, Isa::kRef}},
-    {Op::kSumOfSquares, "sum_of_squares", {Isa::kAvx512, Isa::kRef, Isa::kRef}},
-    {Op::kColumnSums, "column_sums", {Isa::kAvx512, Isa::kRef, Isa::kRef}},
-    {Op::kOuterProducts, "outer_products", {Isa::kAvx512, Isa::kRef, Isa::kRef}},
-    {Op::kOuterProductsBf16, "outer_products_bf16", {Isa::kAvx512Bf16, Isa::kAvx512, Isa::kRef}},
-    {Op::kLayerNormBackward, "layer_norm_backward", {Isa::kAvx512, Isa::kRef, Isa::kRef}},
-    {Op::kFeatureAttention, "feature_attention", {Isa::kAvx512, Isa::kRef, Isa::kRef}},
+    {Op::kGemm, "gemm", kVectors},
+    {Op::kAttentionForward, "attention_forward", kVectors},
+    {Op::kAttentionBackward, "attention_backward", kVectors},
+    {Op::kAttentionForwardBf16, "attention_forward_bf16", kPairs},
+    {Op::kAttentionBackwardBf16, "attention_backward_bf16", kPairs},
+    {Op::kGeluDropout, "gelu_dropout", kVectors},
+    {Op::kGeluDropoutBackward, "gelu_dropout_backward", kVectors},
+    {Op::kDropoutAdd, "dropout_add", kVectors},
+    {Op::kApplyDropout, "apply_dropout", kVectors},
+    {Op::kAdamStep, "adam_step", kVectors},
+    {Op::kSumOfSquares, "sum_of_squares", kVectors},
+    {Op::kColumnSums, "column_sums", kVectors},
+    {Op::kOuterProducts, "outer_products", kVectors},
+    {Op::kOuterProductsBf16, "outer_products_bf16", kPairs},
+    {Op::kLayerNormBackward, "layer_norm_backward", kVectors},
+    {Op::kFeatureAttention, "feature_attention", kVectors},
 };
 
 Isa forced_isa(std::string_view name) {
-  for (const Isa isa : {Isa::kRef, Isa::kAvx512, Isa::kAvx512Bf16}) {
+  for (const Isa isa : {Isa::kRef, Isa::kAvx2, Isa::kAvx512, Isa::kAvx512Bf16}) {
     if (name != isa_name(isa)) continue;
     if (isa_available(isa)) return isa;
     throw Error({"LRA_KERNELS", "this processor cannot run '" + std::string(name) + "'", "ref",
                  "unset it to take the best that runs"});
   }
   throw Error({"LRA_KERNELS", "unknown value '" + std::string(name) + "'",
-               "ref, avx512 or avx512_bf16", "unset it to take the best that runs"});
+               "ref, avx2, avx512 or avx512_bf16", "unset it to take the best that runs"});
 }
 
 }  // namespace
 
 const char* isa_name(Isa isa) {
   switch (isa) {
+    case Isa::kAvx2:
+      return "avx2";
     case Isa::kAvx512:
       return "avx512";
     case Isa::kAvx512Bf16:
@@ -66,11 +68,12 @@ const char* isa_name(Isa isa) {
 
 bool isa_available(Isa isa) {
   if (isa == Isa::kRef) return true;
+  // The features that the compile flags of *_simd.cpp let the compiler use.
+  if (!__builtin_cpu_supports("fma") || !__builtin_cpu_supports("avx2")) return false;
+  if (isa == Isa::kAvx2) return true;
   if (isa == Isa::kAvx512Bf16 && !__builtin_cpu_supports("avx512bf16")) return false;
-  // The features that the compile flags of *_avx512.cpp let the compiler use.
   return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-         __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
-         __builtin_cpu_supports("fma") && __builtin_cpu_supports("avx2");
+         __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
 }
 
 Isa choose(Op op) {

@@ -1,7 +1,7 @@
 // Which implementation of each kernel runs: an ordered list per op, best first, reference last.
 //
-// The environment variable LRA_KERNELS (ref, avx512 or avx512_bf16) forces one for every op that
-// has it; it is read at each call, so there is no hidden state.
+// The environment variable LRA_KERNELS (ref, avx2, avx512 or avx512_bf16) forces one for every op
+// that has it; it is read at each call, so there is no hidden state.
 #pragma once
 
 #include <string>
@@ -9,10 +9,33 @@
 
 namespace lra::kernels {
 
-// kAvx512Bf16: AVX-512 with products of bfloat16 pairs.
-enum class Isa { kRef, kAvx512, kAvx512Bf16 };
+// kAvx2: with FMA; kAvx512Bf16: AVX-512 with products of bfloat16 pairs.
+enum class Isa { kRef, kAvx2, kAvx512, kAvx512Bf16 };
 
-// "ref", "avx512" or "avx512_bf16".
+// Declares what vector code (simd.h) defines, once for each instruction set that it is compiled
+// for.
+#define LRA_DECLARE_SIMD(...) \
+  namespace avx2 {            \
+  __VA_ARGS__                 \
+  }                           \
+  namespace avx512 {          \
+  __VA_ARGS__                 \
+  }
+
+// Returns what `call` gives in the namespace of the instruction set.
+#define LRA_RETURN_CALL(isa, ...) \
+  switch (isa) {                  \
+    case Isa::kAvx512Bf16:        \
+    case Isa::kAvx512:            \
+      return avx512::__VA_ARGS__; \
+    case Isa::kAvx2:              \
+      return avx2::__VA_ARGS__;   \
+    case Isa::kRef:               \
+      break;                      \
+  }                               \
+  return ref::__VA_ARGS__
+
+// "ref", "avx2", "avx512" or "avx512_bf16".
 const char* isa_name(Isa isa);
 
 // Whether this processor (and this build) can run the implementation.

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "base/error.h"
-#include "kernels/test_kernels_variable.h"
+#include "kernels/test_implementations.h"
 
 namespace lra::kernels {
 namespace {
@@ -17,18 +17,21 @@ class Choice : public testing::Test {
 };
 
 TEST_F(Choice, TakesTheBestThatRuns) {
-  const Isa avx512 = isa_available(Isa::kAvx512) ? Isa::kAvx512 : Isa::kRef;
-  EXPECT_EQ(choose(Op::kAttentionForward), avx512);
+  Isa vectors = isa_available(Isa::kAvx2) ? Isa::kAvx2 : Isa::kRef;
+  if (isa_available(Isa::kAvx512)) vectors = Isa::kAvx512;
+  EXPECT_EQ(choose(Op::kAttentionForward), vectors);
   EXPECT_EQ(choose(Op::kAttentionForwardBf16),
-            isa_available(Isa::kAvx512Bf16) ? Isa::kAvx512Bf16 : avx512);
+            isa_available(Isa::kAvx512Bf16) ? Isa::kAvx512Bf16 : vectors);
 }
 
 TEST_F(Choice, ObeysTheEnvironment) {
   setenv("LRA_KERNELS", "ref", 1);
   for (const KernelChoice& each : kernel_choices()) EXPECT_EQ(each.implementation, "ref");
-  if (!isa_available(Isa::kAvx512)) GTEST_SKIP() << "this processor has no AVX-512";
-  setenv("LRA_KERNELS", "avx512", 1);
-  for (const KernelChoice& each : kernel_choices()) EXPECT_EQ(each.implementation, "avx512");
+  for (const Isa isa : {Isa::kAvx2, Isa::kAvx512}) {
+    if (!isa_available(isa)) GTEST_SKIP() << "this processor has no " << isa_name(isa);
+    setenv("LRA_KERNELS", isa_name(isa), 1);
+    for (const KernelChoice& each : kernel_choices()) EXPECT_EQ(each.implementation, isa_name(isa));
+  }
   if (!isa_available(Isa::kAvx512Bf16)) GTEST_SKIP() << "this processor multiplies no bfloat16";
   setenv("LRA_KERNELS", "avx512_bf16", 1);
   EXPECT_EQ(choose(Op::kAttentionBackwardBf16), Isa::kAvx512Bf16);
@@ -42,7 +45,8 @@ TEST_F(Choice, RefusesUnknownNames) {
     FAIL() << "no error";
   } catch (const Error& error) {
     EXPECT_NE(std::string(error.what()).find("'sse'"), std::string::npos);
-    EXPECT_NE(std::string(error.what()).find("ref, avx512 or avx512_bf16"), std::string::npos);
+    EXPECT_NE(std::string(error.what()).find("ref, avx2, avx512 or avx512_bf16"),
+              std::string::npos);
   }
 }
 

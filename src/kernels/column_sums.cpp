@@ -8,8 +8,7 @@ namespace lra::kernels {
 
 template <typename T>
 void column_sums(int64_t rows, int64_t columns, const T* x, float* sums) {
-  if (choose(Op::kColumnSums) == Isa::kAvx512) return avx512::column_sums(rows, columns, x, sums);
-  ref::column_sums(rows, columns, x, sums);
+  LRA_RETURN_CALL(choose(Op::kColumnSums), column_sums(rows, columns, x, sums));
 }
 
 template <typename T>

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "kernels/bf16.h"
+#include "kernels/choice.h"
 
 namespace lra::kernels {
 
@@ -18,9 +19,7 @@ namespace ref {
 template <typename T>
 void column_sums(int64_t rows, int64_t columns, const T* x, float* sums);
 }
-namespace avx512 {
-template <typename T>
-void column_sums(int64_t rows, int64_t columns, const T* x, float* sums);
-}
+LRA_DECLARE_SIMD(template <typename T>
+                 void column_sums(int64_t rows, int64_t columns, const T* x, float* sums);)
 
 }  // namespace lra::kernels

@@ -10,23 +10,12 @@ namespace lra::kernels {
 namespace {
 
 template <typename T>
-struct Parts {
-  decltype(&ref::sum_features<T>) sum_features;
-  decltype(&ref::attend_features<T>) attend_features;
-  decltype(&ref::query_gradients<T>) query_gradients;
-  decltype(&ref::key_gradients<T>) key_gradients;
-};
-
-template <typename T>
-Parts<T> choose_parts() {
+FeatureParts<T> choose_parts() {
   if constexpr (!std::is_same_v<T, double>) {
-    if (choose(Op::kFeatureAttention) == Isa::kAvx512) {
-      return {avx512::sum_features<T>, avx512::attend_features<T>, avx512::query_gradients<T>,
-              avx512::key_gradients<T>};
-    }
+    LRA_RETURN_CALL(choose(Op::kFeatureAttention), feature_parts<T>());
+  } else {
+    return ref::feature_parts<T>();
   }
-  return {ref::sum_features<T>, ref::attend_features<T>, ref::query_gradients<T>,
-          ref::key_gradients<T>};
 }
 
 // All runs of rows of all heads; the heads of the same rows follow each other, as their numbers do.
@@ -81,7 +70,7 @@ class Runs {
 
 template <typename T>
 void feature_attention_forward(const FeatureAttentionForward<T>& p) {
-  const Parts<T> parts = choose_parts<T>();
+  const FeatureParts<T> parts = choose_parts<T>();
   const Runs<T> runs(p.problem);
   runs.sum(p.sums, [&](const FeatureRows& rows, int64_t, Wide<T>* sums) {
     parts.sum_features(p.problem, rows, sums);
@@ -93,7 +82,7 @@ void feature_attention_forward(const FeatureAttentionForward<T>& p) {
 
 template <typename T>
 void feature_attention_backward(const FeatureAttentionBackward<T>& p) {
-  const Parts<T> parts = choose_parts<T>();
+  const FeatureParts<T> parts = choose_parts<T>();
   const Runs<T> runs(p.problem);
   const auto grad_sums =
       std::make_unique_for_overwrite<Wide<T>[]>(static_cast<size_t>(runs.all_sums()));

@@ -10,6 +10,7 @@
 #include <cstdint>
 
 #include "kernels/bf16.h"
+#include "kernels/choice.h"
 
 namespace lra::kernels {
 
@@ -64,30 +65,27 @@ struct FeatureRows {
   int64_t example = 0, head = 0, begin = 0, end = 0;
 };
 
-// Each reads or writes the head's [width, feature_sum_columns(width)] numbers of Z or its gradient.
-#define LRA_FEATURE_ATTENTION_PARTS(W)                                                       \
-  /* sums = the rows' share of Z */                                                          \
-  template <typename T>                                                                      \
-  void sum_features(const FeatureAttention<T>& p, const FeatureRows& rows, W* sums);         \
-  /* out of the rows, given Z */                                                             \
-  template <typename T>                                                                      \
-  void attend_features(const FeatureAttention<T>& p, const FeatureRows& rows, const W* sums, \
-                       T* out);                                                              \
-  /* the gradient of the rows' queries, and their share of the gradient of Z */              \
-  template <typename T>                                                                      \
-  void query_gradients(const FeatureAttentionBackward<T>& p, const FeatureRows& rows,        \
-                       const W* sums, W* grad_sums);                                         \
-  /* the gradients of the rows' keys and values, given that of Z */                          \
-  template <typename T>                                                                      \
-  void key_gradients(const FeatureAttentionBackward<T>& p, const FeatureRows& rows,          \
-                     const W* grad_sums);
-
+// What an implementation does with the rows of one head; each reads or writes the head's
+// [width, feature_sum_columns(width)] numbers of Z or its gradient.
+template <typename T>
+struct FeatureParts {
+  using W = Wide<T>;
+  // sums = the rows' share of Z
+  void (*sum_features)(const FeatureAttention<T>& p, const FeatureRows& rows, W* sums);
+  // out of the rows, given Z
+  void (*attend_features)(const FeatureAttention<T>& p, const FeatureRows& rows, const W* sums,
+                          T* out);
+  // the gradient of the rows' queries, and their share of the gradient of Z
+  void (*query_gradients)(const FeatureAttentionBackward<T>& p, const FeatureRows& rows,
+                          const W* sums, W* grad_sums);
+  // the gradients of the rows' keys and values, given that of Z
+  void (*key_gradients)(const FeatureAttentionBackward<T>& p, const FeatureRows& rows,
+                        const W* grad_sums);
+};
 namespace ref {
-LRA_FEATURE_ATTENTION_PARTS(Wide<T>)
+template <typename T>
+FeatureParts<T> feature_parts();
 }
-namespace avx512 {
-LRA_FEATURE_ATTENTION_PARTS(float)
-}
-#undef LRA_FEATURE_ATTENTION_PARTS
+LRA_DECLARE_SIMD(template <typename T> FeatureParts<T> feature_parts();)
 
 }  // namespace lra::kernels

@@ -36,8 +36,6 @@ Wide<T> denominator(const FeatureAttention<T>& p, const T* q, const Wide<T>* sum
   return sum;
 }
 
-}  // namespace
-
 template <typename T>
 void sum_features(const FeatureAttention<T>& p, const FeatureRows& rows, Wide<T>* sums) {
   const Head<T> head(p, rows);
@@ -137,17 +135,14 @@ void key_gradients(const FeatureAttentionBackward<T>& p, const FeatureRows& rows
   }
 }
 
-#define LRA_INSTANTIATE(T)                                                                      \
-  template void sum_features(const FeatureAttention<T>&, const FeatureRows&, Wide<T>*);         \
-  template void attend_features(const FeatureAttention<T>&, const FeatureRows&, const Wide<T>*, \
-                                T*);                                                            \
-  template void query_gradients(const FeatureAttentionBackward<T>&, const FeatureRows&,         \
-                                const Wide<T>*, Wide<T>*);                                      \
-  template void key_gradients(const FeatureAttentionBackward<T>&, const FeatureRows&,           \
-                              const Wide<T>*);
-LRA_INSTANTIATE(float)
-LRA_INSTANTIATE(Bf16)
-LRA_INSTANTIATE(double)
-#undef LRA_INSTANTIATE
+}  // namespace
+
+template <typename T>
+FeatureParts<T> feature_parts() {
+  return {sum_features<T>, attend_features<T>, query_gradients<T>, key_gradients<T>};
+}
+template FeatureParts<float> feature_parts();
+template FeatureParts<Bf16> feature_parts();
+template FeatureParts<double> feature_parts();
 
 }  // namespace lra::kernels::ref

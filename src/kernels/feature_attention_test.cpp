@@ -8,7 +8,7 @@
 
 #include "base/rng.h"
 #include "kernels/choice.h"
-#include "kernels/test_kernels_variable.h"
+#include "kernels/test_implementations.h"
 
 namespace lra::kernels {
 namespace {
@@ -106,17 +106,7 @@ void expect_agrees_with_double(double value, double gradient) {
   }
 }
 
-class FeatureAttentionTest : public testing::TestWithParam<Isa> {
- protected:
-  void SetUp() override {
-    if (!isa_available(GetParam())) {
-      GTEST_SKIP() << "this processor has no " << isa_name(GetParam());
-    }
-  }
-
- private:
-  const KernelsVariable forced_{isa_name(GetParam())};
-};
+using FeatureAttentionTest = ImplementationTest;
 
 TEST_P(FeatureAttentionTest, AgreesWithDouble) {
   // Outputs are means of numbers of both signs: what is left after 1,100 terms cancelled.
@@ -182,9 +172,7 @@ TEST_P(FeatureAttentionTest, LetsNaNThrough) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Implementations, FeatureAttentionTest,
-                         testing::Values(Isa::kRef, Isa::kAvx512),
-                         [](const auto& info) { return isa_name(info.param); });
+LRA_INSTANTIATE_IMPLEMENTATIONS(FeatureAttentionTest, Isa::kRef, Isa::kAvx2, Isa::kAvx512);
 
 }  // namespace
 }  // namespace lra::kernels

@@ -5,8 +5,7 @@
 namespace lra::kernels {
 
 void gemm(const GemmSize& size, const GemmOperands& operands, bool accumulate) {
-  if (choose(Op::kGemm) == Isa::kAvx512) return avx512::gemm(size, operands, accumulate);
-  ref::gemm(size, operands, accumulate);
+  LRA_RETURN_CALL(choose(Op::kGemm), gemm(size, operands, accumulate));
 }
 
 }  // namespace lra::kernels

@@ -11,6 +11,8 @@
 
 #include <cstdint>
 
+#include "kernels/choice.h"
+
 namespace lra::kernels {
 
 inline constexpr int64_t kGemmVector = 16;
@@ -37,8 +39,6 @@ void gemm(const GemmSize& size, const GemmOperands& operands, bool accumulate);
 namespace ref {
 void gemm(const GemmSize& size, const GemmOperands& operands, bool accumulate);
 }
-namespace avx512 {
-void gemm(const GemmSize& size, const GemmOperands& operands, bool accumulate);
-}
+LRA_DECLARE_SIMD(void gemm(const GemmSize& size, const GemmOperands& operands, bool accumulate);)
 
 }  // namespace lra::kernels

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "base/rng.h"
-#include "kernels/choice.h"
+#include "kernels/test_implementations.h"
 
 namespace lra::kernels {
 namespace {
@@ -56,15 +56,16 @@ TEST(GemmRef, MultipliesASmallCaseByHand) {
   EXPECT_EQ(c[2], 100);
 }
 
-TEST(GemmAvx512, MatchesTheReferenceAtEveryBlockSize) {
-  if (!isa_available(Isa::kAvx512)) GTEST_SKIP() << "this processor has no AVX-512";
+using GemmVectors = ImplementationTest;
+
+TEST_P(GemmVectors, MatchesTheReferenceAtEveryBlockSize) {
   for (int64_t rows = 1; rows <= 17; ++rows) {
     for (const int64_t columns : {1, 7, 8, 9, 16, 17, 48, 64, 80, 96, 100, 112, 128, 144}) {
       for (const int64_t depth : {0, 1, 37}) {
         for (const bool by_columns : {false, true}) {
           for (const bool accumulate : {false, true}) {
             const GemmSize size{rows, columns, depth};
-            const auto got = product(avx512::gemm, size, by_columns, accumulate);
+            const auto got = product(gemm, size, by_columns, accumulate);
             const auto want = product(ref::gemm, size, by_columns, accumulate);
             for (size_t n = 0; n < got.size(); ++n) ASSERT_NEAR(got[n], want[n], 2e-5);
           }
@@ -74,16 +75,16 @@ TEST(GemmAvx512, MatchesTheReferenceAtEveryBlockSize) {
   }
 }
 
-TEST(GemmAvx512, BitsDoNotDependOnHowDepthIsCut) {
-  if (!isa_available(Isa::kAvx512)) GTEST_SKIP() << "this processor has no AVX-512";
+TEST_P(GemmVectors, BitsDoNotDependOnHowDepthIsCut) {
   const auto a = random_values(7 * 60, 1), b = random_values(60 * 32, 2);
   std::vector<float> whole(7 * 32), parts(7 * 32);
-  avx512::gemm({7, 32, 60}, {a.data(), 60, 1, b.data(), 32, 16, whole.data(), 32}, false);
-  avx512::gemm({7, 32, 23}, {a.data(), 60, 1, b.data(), 32, 16, parts.data(), 32}, false);
-  avx512::gemm({7, 32, 37}, {a.data() + 23, 60, 1, b.data() + 23 * 32, 32, 16, parts.data(), 32},
-               true);
+  gemm({7, 32, 60}, {a.data(), 60, 1, b.data(), 32, 16, whole.data(), 32}, false);
+  gemm({7, 32, 23}, {a.data(), 60, 1, b.data(), 32, 16, parts.data(), 32}, false);
+  gemm({7, 32, 37}, {a.data() + 23, 60, 1, b.data() + 23 * 32, 32, 16, parts.data(), 32}, true);
   EXPECT_EQ(whole, parts);
 }
+
+LRA_INSTANTIATE_IMPLEMENTATIONS(GemmVectors, Isa::kAvx2, Isa::kAvx512);
 
 }  // namespace
 }  // namespace lra::kernels

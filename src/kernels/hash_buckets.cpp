@@ -54,9 +54,10 @@ using FindLargest = int64_t (*)(const T* values, int64_t count);
 template <typename T>
 FindLargest<T> choose_find_largest() {
   if constexpr (std::is_same_v<T, float>) {
-    if (choose(Op::kGemm) == Isa::kAvx512) return avx512::index_of_largest;
+    LRA_RETURN_CALL(choose(Op::kGemm), index_of_largest);
+  } else {
+    return ref::index_of_largest<T>;
   }
-  return ref::index_of_largest<T>;
 }
 
 // The rotation of one head and round with rows of whole vectors, zeros behind.

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "kernels/attention.h"
+#include "kernels/choice.h"
 
 namespace lra::kernels {
 
@@ -23,11 +24,8 @@ template <typename T>
 void hash_buckets(const HashShape& shape, const HeadView<const T>& x, const Wide<T>* rotations,
                   const uint8_t* mask, int32_t* buckets);
 
-namespace avx512 {
 // Where |values| is largest, the first of equal ones.
-int64_t index_of_largest(const float* values, int64_t count);
-}  // namespace avx512
-
+LRA_DECLARE_SIMD(int64_t index_of_largest(const float* values, int64_t count);)
 namespace ref {
 template <typename T>
 int64_t index_of_largest(const T* values, int64_t count);

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/rng.h"
-#include "kernels/choice.h"
+#include "kernels/test_implementations.h"
 
 namespace lra::kernels {
 namespace {
@@ -85,19 +85,26 @@ TEST(HashBuckets, TakeTheFirstOfEqualValues) {
   EXPECT_EQ(ref::index_of_largest(values.data(), 5), 1);
   const std::vector<float> zeros(40, 0.0f);
   EXPECT_EQ(ref::index_of_largest(zeros.data(), 40), 0);
+  if (!isa_available(Isa::kAvx2)) GTEST_SKIP() << "this processor has no AVX2";
+  EXPECT_EQ(avx2::index_of_largest(values.data(), 5), 1);
+  EXPECT_EQ(avx2::index_of_largest(zeros.data(), 40), 0);
   if (!isa_available(Isa::kAvx512)) GTEST_SKIP() << "this processor has no AVX-512";
   EXPECT_EQ(avx512::index_of_largest(values.data(), 5), 1);
   EXPECT_EQ(avx512::index_of_largest(zeros.data(), 40), 0);
 }
 
-TEST(HashBucketsAvx512, FindsTheSameLargestAsTheReference) {
-  if (!isa_available(Isa::kAvx512)) GTEST_SKIP() << "this processor has no AVX-512";
+using IndexOfLargest = ImplementationTest;
+
+TEST_P(IndexOfLargest, FindsTheSameLargestAsTheReference) {
   for (int64_t count = 1; count < 70; ++count) {
     const auto values = normals<float>(count, static_cast<uint64_t>(count));
-    EXPECT_EQ(avx512::index_of_largest(values.data(), count),
-              ref::index_of_largest(values.data(), count));
+    const auto find =
+        GetParam() == Isa::kAvx512 ? avx512::index_of_largest : avx2::index_of_largest;
+    EXPECT_EQ(find(values.data(), count), ref::index_of_largest(values.data(), count));
   }
 }
+
+LRA_INSTANTIATE_IMPLEMENTATIONS(IndexOfLargest, Isa::kAvx2, Isa::kAvx512);
 
 }  // namespace
 }  // namespace lra::kernels

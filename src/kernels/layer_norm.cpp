@@ -15,9 +15,10 @@ using RowsBackward = void (*)(const LayerNormBackward<T>&, int64_t, int64_t, Wid
 template <typename T>
 RowsBackward<T> choose_rows_backward() {
   if constexpr (!std::is_same_v<T, double>) {
-    if (choose(Op::kLayerNormBackward) == Isa::kAvx512) return avx512::layer_norm_rows_backward<T>;
+    LRA_RETURN_CALL(choose(Op::kLayerNormBackward), layer_norm_rows_backward<T>);
+  } else {
+    return ref::layer_norm_rows_backward<T>;
   }
-  return ref::layer_norm_rows_backward<T>;
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "kernels/bf16.h"
+#include "kernels/choice.h"
 
 namespace lra::kernels {
 
@@ -37,10 +38,8 @@ template <typename T>
 void layer_norm_rows_backward(const LayerNormBackward<T>& p, int64_t begin, int64_t end,
                               Wide<T>* grad_gamma, Wide<T>* grad_beta);
 }  // namespace ref
-namespace avx512 {
-template <typename T>
-void layer_norm_rows_backward(const LayerNormBackward<T>& p, int64_t begin, int64_t end,
-                              float* grad_gamma, float* grad_beta);
-}  // namespace avx512
+LRA_DECLARE_SIMD(template <typename T>
+                 void layer_norm_rows_backward(const LayerNormBackward<T>& p, int64_t begin,
+                                               int64_t end, float* grad_gamma, float* grad_beta);)
 
 }  // namespace lra::kernels

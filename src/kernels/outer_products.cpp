@@ -13,20 +13,16 @@ void sum_outer_products(int64_t rows, const MatrixColumns<T>& a, const MatrixCol
   LRA_CHECK_LE(a.columns, kOuterRows);
   LRA_CHECK_LE(b.columns, kOuterColumns);
   if constexpr (std::is_same_v<T, Bf16>) {
-    switch (choose(Op::kOuterProductsBf16)) {
-      case Isa::kAvx512Bf16:
-        return avx512_bf16::sum_outer_products(rows, a, b, c, c_stride);
-      case Isa::kAvx512:
-        return avx512::sum_outer_products(rows, a, b, c, c_stride);
-      case Isa::kRef:
-        break;
+    const Isa isa = choose(Op::kOuterProductsBf16);
+    if (isa == Isa::kAvx512Bf16) {
+      return avx512_bf16::sum_outer_products(rows, a, b, c, c_stride);
     }
+    LRA_RETURN_CALL(isa, sum_outer_products(rows, a, b, c, c_stride));
   } else if constexpr (std::is_same_v<T, float>) {
-    if (choose(Op::kOuterProducts) == Isa::kAvx512) {
-      return avx512::sum_outer_products(rows, a, b, c, c_stride);
-    }
+    LRA_RETURN_CALL(choose(Op::kOuterProducts), sum_outer_products(rows, a, b, c, c_stride));
+  } else {
+    ref::sum_outer_products(rows, a, b, c, c_stride);
   }
-  ref::sum_outer_products(rows, a, b, c, c_stride);
 }
 
 template <typename T>

@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "kernels/bf16.h"
+#include "kernels/choice.h"
 
 namespace lra::kernels {
 
@@ -38,11 +39,9 @@ template <typename T>
 void sum_outer_products(int64_t rows, const MatrixColumns<T>& a, const MatrixColumns<T>& b,
                         Wide<T>* c, int64_t c_stride);
 }
-namespace avx512 {
-template <typename T>
-void sum_outer_products(int64_t rows, const MatrixColumns<T>& a, const MatrixColumns<T>& b,
-                        float* c, int64_t c_stride);
-}
+LRA_DECLARE_SIMD(template <typename T>
+                 void sum_outer_products(int64_t rows, const MatrixColumns<T>& a,
+                                         const MatrixColumns<T>& b, float* c, int64_t c_stride);)
 namespace avx512_bf16 {
 void sum_outer_products(int64_t rows, const MatrixColumns<Bf16>& a, const MatrixColumns<Bf16>& b,
                         float* c, int64_t c_stride);

@@ -4,10 +4,7 @@
 namespace lra::kernels::avx512_bf16 {
 namespace {
 
-template <typename Lanes>
-__m512i bits_of(Lanes lanes, const Bf16* from) {
-  return _mm512_castps_si512(avx512::load_lanes(lanes, from));
-}
+using namespace avx512;
 
 struct PairWords {
   static constexpr int64_t kWordDepth = 2;
@@ -18,12 +15,10 @@ struct PairWords {
     for (int64_t r = 0; r < rows; r += kWordDepth) {
       const Bf16* row = x.data + (first + r) * x.row_stride;
       const bool has_two = r + 1 < rows;
-      avx512::for_each_run(x.columns, [&](int64_t n, auto lanes) {
-        __m512i pairs = _mm512_srli_epi32(bits_of(lanes, row + n), 16);
-        if (has_two) pairs = _mm512_or_epi32(pairs, bits_of(lanes, row + x.row_stride + n));
-        _mm512_storeu_ps(
-            packed + n / avx512::kLanes * vector_stride + r / kWordDepth * avx512::kLanes,
-            _mm512_castsi512_ps(pairs));
+      for_each_run(x.columns, [&](int64_t n, auto lanes) {
+        Words pairs = half_down(words_of(load_lanes(lanes, row + n)));
+        if (has_two) pairs = bit_or(pairs, words_of(load_lanes(lanes, row + x.row_stride + n)));
+        store(packed + n / kLanes * vector_stride + r / kWordDepth * kLanes, floats_of(pairs));
       });
     }
   }

@@ -69,6 +69,7 @@ TYPED_TEST(OuterProducts, KeepTheErrorContract) {
     const Case<TypeParam> c(rows, m, n);
     c.expect_close(c.run(ref::sum_outer_products<TypeParam>));
     c.expect_close(c.run(sum_outer_products<TypeParam>));
+    if (isa_available(Isa::kAvx2)) c.expect_close(c.run(avx2::sum_outer_products<TypeParam>));
     if (isa_available(Isa::kAvx512)) c.expect_close(c.run(avx512::sum_outer_products<TypeParam>));
   }
 }

@@ -8,23 +8,13 @@
 namespace lra::kernels::avx512_bf16 {
 namespace {
 
-struct FullPairs {
-  using Vector = __m512;
-  static Vector zero() { return _mm512_setzero_ps(); }
-  static Vector broadcast(float x) { return _mm512_set1_ps(x); }
-  static Vector load(const float* from) { return _mm512_loadu_ps(from); }
-  static void store(float* to, Vector x) { _mm512_storeu_ps(to, x); }
+struct FullPairs : avx512::Registers {
   static Vector multiply_add(Vector a, Vector b, Vector c) {
     return _mm512_dpbf16_ps(c, std::bit_cast<__m512bh>(a), std::bit_cast<__m512bh>(b));
   }
 };
 
-struct HalfPairs {
-  using Vector = __m256;
-  static Vector zero() { return _mm256_setzero_ps(); }
-  static Vector broadcast(float x) { return _mm256_set1_ps(x); }
-  static Vector load(const float* from) { return _mm256_loadu_ps(from); }
-  static void store(float* to, Vector x) { _mm256_storeu_ps(to, x); }
+struct HalfPairs : avx512::HalfRegisters {
   static Vector multiply_add(Vector a, Vector b, Vector c) {
     return _mm256_dpbf16_ps(c, std::bit_cast<__m256bh>(a), std::bit_cast<__m256bh>(b));
   }

@@ -12,6 +12,7 @@
 #include <cstdint>
 
 #include "kernels/bf16.h"
+#include "kernels/choice.h"
 
 namespace lra::kernels {
 
@@ -57,16 +58,14 @@ template <typename T>
 void apply_dropout(int64_t count, const T* x, T* y, const Dropout& dropout);
 }  // namespace ref
 
-namespace avx512 {
-template <typename T>
-void gelu_dropout(int64_t count, const T* x, T* y, const Dropout& dropout);
-template <typename T>
-void gelu_dropout_backward(int64_t count, const T* x, const T* dy, T* dx, T* y,
-                           const Dropout& dropout);
-template <typename T>
-void dropout_add(int64_t count, const T* residual, const T* x, T* y, const Dropout& dropout);
-template <typename T>
-void apply_dropout(int64_t count, const T* x, T* y, const Dropout& dropout);
-}  // namespace avx512
+LRA_DECLARE_SIMD(template <typename T>
+                 void gelu_dropout(int64_t count, const T* x, T* y, const Dropout& dropout);
+                 template <typename T>
+                 void gelu_dropout_backward(int64_t count, const T* x, const T* dy, T* dx, T* y,
+                                            const Dropout& dropout);
+                 template <typename T> void dropout_add(int64_t count, const T* residual,
+                                                        const T* x, T* y, const Dropout& dropout);
+                 template <typename T>
+                 void apply_dropout(int64_t count, const T* x, T* y, const Dropout& dropout);)
 
 }  // namespace lra::kernels

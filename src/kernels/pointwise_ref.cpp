@@ -31,6 +31,8 @@ T gelu(T x) {
 
 template <typename T>
 T gelu_derivative(T x) {
+  // 0 or 1 beyond; the cube of a large x would overflow. NaN stays NaN.
+  x = x < -10 ? T{-10} : x > 10 ? T{10} : x;
   const T u = static_cast<T>(kSqrt2OverPi) * (x + static_cast<T>(kCubic) * x * x * x);
   const T du = static_cast<T>(kSqrt2OverPi) * (1 + 3 * static_cast<T>(kCubic) * x * x);
   const T tanh_u = std::tanh(u);

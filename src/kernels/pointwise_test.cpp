@@ -10,6 +10,7 @@
 #include "base/parallel.h"
 #include "base/rng.h"
 #include "kernels/choice.h"
+#include "kernels/test_implementations.h"
 
 namespace lra::kernels {
 namespace {
@@ -26,12 +27,7 @@ std::vector<T> random_values(int64_t count, uint64_t seed, double size = 3) {
   return x;
 }
 
-class PointwiseAvx512 : public testing::Test {
- protected:
-  void SetUp() override {
-    if (!isa_available(Isa::kAvx512)) GTEST_SKIP() << "this processor has no AVX-512";
-  }
-};
+using PointwiseFloat = ImplementationTest;
 
 TEST(PointwiseRef, GeluHasKnownValues) {
   const std::vector<double> x = {0, 1, -1, 3, 20, -20};
@@ -78,7 +74,7 @@ TEST(PointwiseRef, DropsElementsAtTheRequestedRate) {
   EXPECT_NEAR(static_cast<double>(dropped) / count, 0.3, 5 * std::sqrt(0.21 / count));
 }
 
-TEST_F(PointwiseAvx512, KeepsTheErrorContract) {
+TEST_P(PointwiseFloat, KeepsTheErrorContract) {
   for (const Dropout& dropout : {kNone, kSome}) {
     for (const int64_t count : kCounts) {
       const auto x = random_values<float>(count, 1), dy = random_values<float>(count, 2, 1);
@@ -90,19 +86,18 @@ TEST_F(PointwiseAvx512, KeepsTheErrorContract) {
           EXPECT_NEAR(got[n], want[n], bound * std::max(1.0, std::abs(wide_x[n]))) << n;
         }
       };
-      avx512::gelu_dropout(count, x.data(), got.data(), dropout);
+      gelu_dropout(count, x.data(), got.data(), dropout);
       ref::gelu_dropout(count, wide_x.data(), want.data(), dropout);
       expect_close(1e-6);
-      avx512::dropout_add(count, dy.data(), x.data(), got.data(), dropout);
+      dropout_add(count, dy.data(), x.data(), got.data(), dropout);
       ref::dropout_add(count, wide_dy.data(), wide_x.data(), want.data(), dropout);
       expect_close(1e-6);
-      avx512::apply_dropout(count, x.data(), got.data(), dropout);
+      apply_dropout(count, x.data(), got.data(), dropout);
       ref::apply_dropout(count, wide_x.data(), want.data(), dropout);
       expect_close(1e-6);
       const std::vector<float> one(count, 1);
       const std::vector<double> wide_one(count, 1);
-      avx512::gelu_dropout_backward<float>(count, x.data(), one.data(), got.data(), nullptr,
-                                           dropout);
+      gelu_dropout_backward<float>(count, x.data(), one.data(), got.data(), nullptr, dropout);
       ref::gelu_dropout_backward<double>(count, wide_x.data(), wide_one.data(), want.data(),
                                          nullptr, dropout);
       for (int64_t n = 0; n < count; ++n) EXPECT_NEAR(got[n], want[n], 2e-6) << n;
@@ -110,13 +105,13 @@ TEST_F(PointwiseAvx512, KeepsTheErrorContract) {
   }
 }
 
-TEST_F(PointwiseAvx512, StaysFiniteAtHugeValuesAndPassesNaNOn) {
+TEST_P(PointwiseFloat, StaysFiniteAtHugeValuesAndPassesNaNOn) {
   const float nan = std::numeric_limits<float>::quiet_NaN();
   const std::vector<float> x = {1e30f, -1e30f, 3e38f, -3e38f, 12, -12, nan};
   const std::vector<float> one(x.size(), 1);
   std::vector<float> y(x.size()), dx(x.size());
-  avx512::gelu_dropout(7, x.data(), y.data(), kNone);
-  avx512::gelu_dropout_backward<float>(7, x.data(), one.data(), dx.data(), nullptr, kNone);
+  gelu_dropout(7, x.data(), y.data(), kNone);
+  gelu_dropout_backward<float>(7, x.data(), one.data(), dx.data(), nullptr, kNone);
   for (int n = 0; n < 6; n += 2) {
     EXPECT_EQ(y[n], x[n]);
     EXPECT_EQ(dx[n], 1);
@@ -176,24 +171,24 @@ TEST(PointwiseBf16, IsTheFloatResultRounded) {
   }
 }
 
-TEST_F(PointwiseAvx512, WritesNothingBeyondTheEnd) {
+TEST_P(PointwiseFloat, WritesNothingBeyondTheEnd) {
   for (const int64_t count : {1, 17, 1025}) {
     const std::vector<float> x(count + 64, 1);
     std::vector<float> y(count + 64, -7);
-    avx512::gelu_dropout(count, x.data(), y.data(), kSome);
+    gelu_dropout(count, x.data(), y.data(), kSome);
     for (size_t n = count; n < y.size(); ++n) EXPECT_EQ(y[n], -7);
   }
 }
 
-TEST_F(PointwiseAvx512, GivesTheSameBitsAtAnyNumberOfThreads) {
+TEST_P(PointwiseFloat, GivesTheSameBitsAtAnyNumberOfThreads) {
   const int64_t count = 200'001;
   const auto x = random_values<float>(count, 5);
   const int before = num_threads();
   std::vector<float> one(count), five(count);
   set_num_threads(1);
-  avx512::gelu_dropout(count, x.data(), one.data(), kSome);
+  gelu_dropout(count, x.data(), one.data(), kSome);
   set_num_threads(5);
-  avx512::gelu_dropout(count, x.data(), five.data(), kSome);
+  gelu_dropout(count, x.data(), five.data(), kSome);
   set_num_threads(before);
   EXPECT_EQ(one, five);
 }
@@ -211,6 +206,8 @@ TEST(Pointwise, RefusesRatesOutsideTheContract) {
   EXPECT_THROW(apply_dropout(1, &x, &x, {1.0, 0}), CheckFailure);
   EXPECT_THROW(apply_dropout(1, &x, &x, {-0.1, 0}), CheckFailure);
 }
+
+LRA_INSTANTIATE_IMPLEMENTATIONS(PointwiseFloat, Isa::kRef, Isa::kAvx2, Isa::kAvx512);
 
 }  // namespace
 }  // namespace lra::kernels

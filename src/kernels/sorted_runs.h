@@ -10,6 +10,8 @@
 
 #include <cstdint>
 
+#include "kernels/choice.h"
+
 namespace lra::kernels {
 
 // One plane's rows in one round. Row n of the round is row order[n] of the tensors; it sees row m
@@ -63,11 +65,9 @@ struct RunRules {
 void make_sorted_runs(const int32_t* buckets, int64_t planes, int64_t length, int64_t num_buckets,
                       const RunRules& rules, int64_t num_rounds, int32_t* const* rounds);
 
-namespace avx512 {
 // Takes away from lanes (bit n of lanes[v] is row first_key + 16 v + n) what `query` has seen in an
 // earlier round.
-void hide_earlier_pairs(const PlaneRuns& runs, int64_t query, int64_t first_key, int64_t vectors,
-                        uint16_t* lanes);
-}  // namespace avx512
+LRA_DECLARE_SIMD(void hide_earlier_pairs(const PlaneRuns& runs, int64_t query, int64_t first_key,
+                                         int64_t vectors, uint16_t* lanes);)
 
 }  // namespace lra::kernels

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/rng.h"
 #include "kernels/choice.h"
+#include "kernels/test_implementations.h"
 
 namespace lra::kernels {
 namespace {
@@ -130,14 +131,17 @@ TEST(SortedRuns, RefuseBucketsOutOfRange) {
   }
 }
 
-TEST(SortedRunsAvx512, HidesWhatEarlierRoundsShowed) {
-  if (!isa_available(Isa::kAvx512)) GTEST_SKIP() << "this processor has no AVX-512";
+using SortedRunsVectors = ImplementationTest;
+
+TEST_P(SortedRunsVectors, HidesWhatEarlierRoundsShowed) {
   const Made m = random_runs(77, {.chunk = 30});
   const PlaneRuns runs = m.runs(2, 1);
   for (int64_t query = 0; query < 77; ++query) {
     std::vector<uint16_t> lanes(5, 0xFFFF);
     lanes[4] = (1 << 13) - 1;
-    avx512::hide_earlier_pairs(runs, query, 0, 5, lanes.data());
+    const auto hide =
+        GetParam() == Isa::kAvx512 ? avx512::hide_earlier_pairs : avx2::hide_earlier_pairs;
+    hide(runs, query, 0, 5, lanes.data());
     for (int64_t key = 0; key < 77; ++key) {
       bool seen = false;
       for (int64_t e = 0; e < 2; ++e) {
@@ -149,6 +153,8 @@ TEST(SortedRunsAvx512, HidesWhatEarlierRoundsShowed) {
     EXPECT_EQ(lanes[4] >> 13, 0);
   }
 }
+
+LRA_INSTANTIATE_IMPLEMENTATIONS(SortedRunsVectors, Isa::kAvx2, Isa::kAvx512);
 
 }  // namespace
 }  // namespace lra::kernels

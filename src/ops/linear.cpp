@@ -1,6 +1,5 @@
 #include "ops/linear.h"
 
-#include "kernels/choice.h"
 #include "ops/dispatch.h"
 #include "ops/pointwise.h"
 #include "ops/precision.h"
@@ -31,21 +30,39 @@ const std::optional<c10::TypedOperatorHandle<Pointwise>>& onednn() {
   return handle;
 }
 
-// oneDNN has bfloat16 products only for processors with AVX-512; the library itself has them for
-// all.
 bool use_onednn(const Tensor& x) {
-  const bool has_type =
-      x.scalar_type() == at::kFloat ||
-      (x.scalar_type() == at::kBFloat16 && kernels::isa_available(kernels::Isa::kAvx512));
+  const bool has_type = x.scalar_type() == at::kFloat || x.scalar_type() == at::kBFloat16;
   return onednn() && x.device().is_cpu() && has_type && x.numel() > 0;
 }
 
 // x [M, K] times w [N, K]^T with an optional bias and activation ("none" or "gelu"). The bias of
 // bfloat16 may be float32.
-Tensor onednn_linear(const Tensor& x, const Tensor& w, const Tensor& bias, const char* activation) {
+Tensor call_onednn(const Tensor& x, const Tensor& w, const Tensor& bias, const char* activation) {
   return onednn()->call(x, w, optional_tensor(bias), activation,
                         c10::List<std::optional<at::Scalar>>(),
                         std::optional<std::string_view>("tanh"));
+}
+
+// Rows are widened to float, a run at a time so that what is widened stays in cache.
+Tensor widened_linear(const Tensor& x, const Tensor& w, const Tensor& bias,
+                      const char* activation) {
+  constexpr int64_t kRun = 1024;
+  const Tensor rows = x.reshape({-1, x.size(-1)}), wide_w = w.to(at::kFloat);
+  const Tensor wide_bias = bias.defined() ? bias.to(at::kFloat) : bias;
+  Tensor y = at::empty({rows.size(0), w.size(0)}, x.options());
+  for (int64_t first = 0; first < rows.size(0); first += kRun) {
+    const int64_t count = std::min(kRun, rows.size(0) - first);
+    const Tensor wide = rows.narrow(0, first, count).to(at::kFloat);
+    y.narrow(0, first, count).copy_(call_onednn(wide, wide_w, wide_bias, activation));
+  }
+  auto shape = x.sizes().vec();
+  shape.back() = w.size(0);
+  return y.view(shape);
+}
+
+Tensor onednn_linear(const Tensor& x, const Tensor& w, const Tensor& bias, const char* activation) {
+  return has_slow_products(x) ? widened_linear(x, w, bias, activation)
+                              : call_onednn(x, w, bias, activation);
 }
 
 Tensor linear_impl(const Tensor& x, const Tensor& weight_in, const std::optional<Tensor>& bias) {

@@ -4,6 +4,8 @@
 
 #include <torch/torch.h>
 
+#include "kernels/choice.h"
+
 namespace lra::ops {
 
 // What sums, softmax and logsumexp of values of this type are held in.
@@ -11,6 +13,13 @@ inline at::ScalarType wide_type(at::ScalarType type) {
   return type == at::kBFloat16 ? at::kFloat : type;
 }
 inline at::ScalarType wide_type(const at::Tensor& t) { return wide_type(t.scalar_type()); }
+
+// Whether the CPU library has only plain loops for products of this type, which on AVX2 take 10 to
+// 100 times as long as those of float (docs/numerics.md). They are taken in float instead.
+inline bool has_slow_products(const at::Tensor& t) {
+  return t.scalar_type() == at::kBFloat16 && t.device().is_cpu() &&
+         !kernels::isa_available(kernels::Isa::kAvx512);
+}
 
 // A parameter, or anything small, in the type of the activations that it meets: its own, or float32
 // beside bfloat16. Differentiable: its gradient comes back in the parameter's own type.

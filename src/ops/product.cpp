@@ -131,6 +131,8 @@ Tensor library_product(const Tensor& a, const Tensor& b) {
   const int64_t items = out.numel() / (rows * shape.back());
   const int64_t wanted = std::clamp<int64_t>(kParts / items, 1, parts_of(rows, kLeastRows));
   const int64_t part = even_part(rows, wanted, 1), parts = parts_of(rows, part);
+  const bool widens = has_slow_products(a);
+  const Tensor wide_b = widens ? b.to(at::kFloat) : b;
   const auto matrix = [](const Tensor& t, int64_t item) {
     return t.as_strided({t.size(-2), t.size(-1)}, {t.stride(-2), t.stride(-1)},
                         t.storage_offset() + offset_of(t, item));
@@ -143,7 +145,12 @@ Tensor library_product(const Tensor& a, const Tensor& b) {
     const int64_t item = index / parts, first = index % parts * part;
     const int64_t count = std::min(part, rows - first);
     Tensor to = matrix(out, item).narrow(0, first, count);
-    at::mm_out(to, matrix(a, item).narrow(0, first, count), matrix(b, item));
+    const Tensor rows = matrix(a, item).narrow(0, first, count);
+    if (widens) {
+      to.copy_(at::mm(rows.to(at::kFloat), matrix(wide_b, item)));
+    } else {
+      at::mm_out(to, rows, matrix(b, item));
+    }
   });
   return out;
 }

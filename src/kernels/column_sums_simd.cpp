@@ -3,7 +3,7 @@
 #include "base/parallel.h"
 #include "kernels/simd.h"
 
-namespace lra::kernels::avx512 {
+namespace lra::kernels::LRA_ISA {
 namespace {
 
 // Columns that are summed at once: 128 numbers of each row, and sums that stay in registers.
@@ -11,17 +11,17 @@ constexpr int64_t kVectors = 8;
 constexpr int64_t kColumns = kVectors * kLanes;
 
 template <typename T>
-void add_rows(int64_t rows, int64_t columns, const T* x, const __mmask16 (&lanes)[kVectors],
-              __m512 (&sums)[kVectors]) {
-  __m512 run[kVectors];
-  for (__m512& each : run) each = _mm512_setzero_ps();
+void add_rows(int64_t rows, int64_t columns, const T* x, const Lanes (&lanes)[kVectors],
+              Floats (&sums)[kVectors]) {
+  Floats run[kVectors];
+  for (Floats& each : run) each = zeros();
   for (int64_t r = 0; r < rows; ++r, x += columns) {
 #pragma GCC unroll 8
     for (int v = 0; v < kVectors; ++v) {
-      run[v] = _mm512_add_ps(run[v], load_lanes(lanes[v], x + v * kLanes));
+      run[v] = run[v] + load_lanes(lanes[v], x + v * kLanes);
     }
   }
-  for (int v = 0; v < kVectors; ++v) sums[v] = _mm512_add_ps(sums[v], run[v]);
+  for (int v = 0; v < kVectors; ++v) sums[v] = sums[v] + run[v];
 }
 
 }  // namespace
@@ -30,17 +30,17 @@ template <typename T>
 void column_sums(int64_t rows, int64_t columns, const T* x, float* sums) {
   parallel_for_each((columns + kColumns - 1) / kColumns, [&](int64_t block) {
     const int64_t c = block * kColumns;
-    __mmask16 lanes[kVectors];
-    __m512 total[kVectors];
+    Lanes lanes[kVectors];
+    Floats total[kVectors];
     for (int v = 0; v < kVectors; ++v) {
       lanes[v] = lanes_between(0, columns - c - v * kLanes);
-      total[v] = _mm512_setzero_ps();
+      total[v] = zeros();
     }
     for (int64_t first = 0; first < rows; first += kSumRows) {
       add_rows(std::min(kSumRows, rows - first), columns, x + first * columns + c, lanes, total);
     }
     for (int v = 0; v < kVectors; ++v) {
-      _mm512_mask_storeu_ps(sums + c + v * kLanes, lanes[v], total[v]);
+      store_lanes(sums + c + v * kLanes, lanes[v], total[v]);
     }
   });
 }
@@ -48,4 +48,4 @@ void column_sums(int64_t rows, int64_t columns, const T* x, float* sums) {
 template void column_sums(int64_t, int64_t, const float*, float*);
 template void column_sums(int64_t, int64_t, const Bf16*, float*);
 
-}  // namespace lra::kernels::avx512
+}  // namespace lra::kernels::LRA_ISA

@@ -1,6 +1,6 @@
 #include "kernels/outer_products_blocks.h"
 
-namespace lra::kernels::avx512 {
+namespace lra::kernels::LRA_ISA {
 namespace {
 
 struct FloatWords {
@@ -16,14 +16,13 @@ struct FloatWords {
       const T* ahead = row + std::min(kRowsAhead, rows - 1 - r) * x.row_stride;
       for_each_run(x.columns, [&](int64_t n, auto lanes) {
         _mm_prefetch(ahead + n, _MM_HINT_T0);
-        _mm512_storeu_ps(packed + n / kLanes * vector_stride + r * kLanes,
-                         load_lanes(lanes, row + n));
+        store(packed + n / kLanes * vector_stride + r * kLanes, load_lanes(lanes, row + n));
       });
     }
   }
 
   static void multiply(const GemmSize& size, const GemmOperands& operands, bool accumulate) {
-    avx512::gemm(size, operands, accumulate);
+    LRA_ISA::gemm(size, operands, accumulate);
   }
 };
 
@@ -40,4 +39,4 @@ template void sum_outer_products(int64_t, const MatrixColumns<float>&, const Mat
 template void sum_outer_products(int64_t, const MatrixColumns<Bf16>&, const MatrixColumns<Bf16>&,
                                  float*, int64_t);
 
-}  // namespace lra::kernels::avx512
+}  // namespace lra::kernels::LRA_ISA

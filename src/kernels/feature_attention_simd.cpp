@@ -7,35 +7,32 @@
 #include "kernels/gemm.h"
 #include "kernels/simd.h"
 
-namespace lra::kernels::avx512 {
+namespace lra::kernels::LRA_ISA {
 namespace {
 
 constexpr int64_t kBlock = 64;
 
 // The rows of one head, and its feature map.
 template <typename T>
-class Head : public HeadRows<T, Isa::kAvx512> {
+class Head : public HeadRows<T, kIsa> {
  public:
   Head(const FeatureAttention<T>& p, const FeatureRows& rows)
-      : HeadRows<T, Isa::kAvx512>(p, rows),
-        map_(p.map),
-        offset_(_mm512_set1_ps(static_cast<float>(p.offset))) {}
+      : HeadRows<T, kIsa>(p, rows), map_(p.map), offset_(broadcast(static_cast<float>(p.offset))) {}
 
-  __m512 feature(__m512 x) const {
-    if (map_ == FeatureMap::kElu) return elu_plus_one_ps(x);
+  Floats feature(Floats x) const {
+    if (map_ == FeatureMap::kElu) return elu_plus_one(x);
     // The second operand is what comes out for NaN.
-    return _mm512_add_ps(_mm512_max_ps(_mm512_setzero_ps(), x), offset_);
+    return (max(zeros(), x) + offset_);
   }
   // grad times the slope of the map at x
-  __m512 through_feature(__m512 grad, __m512 x) const {
-    const __mmask16 below = _mm512_cmp_ps_mask(x, _mm512_setzero_ps(), _CMP_NGT_UQ);
-    const __m512 slope = map_ == FeatureMap::kElu ? elu_plus_one_ps(x) : _mm512_setzero_ps();
-    return _mm512_mask_mul_ps(grad, below, grad, slope);
+  Floats through_feature(Floats grad, Floats x) const {
+    const Floats slope = map_ == FeatureMap::kElu ? elu_plus_one(x) : zeros();
+    return select(greater(x, zeros()), grad, grad * slope);
   }
 
  private:
   const FeatureMap map_;
-  const __m512 offset_;
+  const Floats offset_;
 };
 
 // What a block of rows needs. Rows of features are `stride` apart, those of values and sums
@@ -69,7 +66,7 @@ void gather_features(const Head<T>& head, int64_t first, int64_t count, QkvPart 
     }
     const T* x = head.input(first + i, part);
     for_each_run(head.width, [&](int64_t n, auto lanes) {
-      _mm512_storeu_ps(to + n, head.feature(load_lanes(lanes, x + n)));
+      store(to + n, head.feature(load_lanes(lanes, x + n)));
     });
   }
 }
@@ -77,9 +74,8 @@ void gather_features(const Head<T>& head, int64_t first, int64_t count, QkvPart 
 // A row of `columns` numbers: the sixteens of value(n, lanes), then last, then zeros.
 template <typename T, typename Value>
 void write_row(const Head<T>& head, float* to, const Value& value, float last) {
-  _mm512_storeu_ps(to + head.columns - kLanes, _mm512_setzero_ps());
-  for_each_run(head.width,
-               [&](int64_t n, auto lanes) { _mm512_storeu_ps(to + n, value(n, lanes)); });
+  store(to + head.columns - kLanes, zeros());
+  for_each_run(head.width, [&](int64_t n, auto lanes) { store(to + n, value(n, lanes)); });
   to[head.width] = last;
 }
 
@@ -152,8 +148,6 @@ void for_each_block(const FeatureRows& rows, const Body& body) {
   }
 }
 
-}  // namespace
-
 template <typename T>
 void sum_features(const FeatureAttention<T>& p, const FeatureRows& rows, float* sums) {
   const Head<T> head(p, rows);
@@ -175,10 +169,10 @@ void attend_features(const FeatureAttention<T>& p, const FeatureRows& rows, cons
     times_sums(head, count, sums, 0, s);
     for (int64_t i = 0; i < count; ++i) {
       const float* row = s.result + i * head.columns;
-      const __m512 inverse = _mm512_set1_ps(head.inverse(row[head.width]));
+      const Floats inverse = broadcast(head.inverse(row[head.width]));
       T* to = out + head.out_row(first + i);
       for_each_run(head.width, [&](int64_t n, auto lanes) {
-        store_lanes(to + n, lanes, _mm512_mul_ps(_mm512_loadu_ps(row + n), inverse));
+        store_lanes(to + n, lanes, (load(row + n) * inverse));
       });
     }
   });
@@ -196,18 +190,18 @@ void query_gradients(const FeatureAttentionBackward<T>& p, const FeatureRows& ro
     for (int64_t i = 0; i < count; ++i) {
       const int64_t at = head.out_row(first + i);
       const float sum = s.result[i * head.columns + head.width];
-      const __m512 inverse = _mm512_set1_ps(head.inverse(sum));
-      __m512 of_sum = _mm512_setzero_ps();
+      const Floats inverse = broadcast(head.inverse(sum));
+      Floats of_sum = zeros();
       float* row = s.values + i * head.columns;
       write_row(
           head, row,
           [&](int64_t n, auto lanes) {
-            const __m512 grad = _mm512_mul_ps(load_lanes(lanes, p.grad + at + n), inverse);
-            of_sum = _mm512_fnmadd_ps(grad, load_lanes(lanes, p.out + at + n), of_sum);
+            const Floats grad = load_lanes(lanes, p.grad + at + n) * inverse;
+            of_sum = subtract_product(of_sum, grad, load_lanes(lanes, p.out + at + n));
             return grad;
           },
           0.0f);
-      row[head.width] = _mm512_reduce_add_ps(of_sum);
+      row[head.width] = sum_of_lanes(of_sum);
     }
     add_to_sums(head, count, s, first > rows.begin, grad_sums);
     make_grad_features(head, count, s);
@@ -239,20 +233,19 @@ void key_gradients(const FeatureAttentionBackward<T>& p, const FeatureRows& rows
       write_input_gradient(head, first + i, QkvPart::kKey, s.grad_features + i * s.stride,
                            p.grad_qkv);
       for_each_run(head.width, [&](int64_t n, auto lanes) {
-        store_lanes(to + n, lanes, _mm512_loadu_ps(s.result + i * head.columns + n));
+        store_lanes(to + n, lanes, load(s.result + i * head.columns + n));
       });
     }
   });
 }
 
-#define LRA_INSTANTIATE(T)                                                                         \
-  template void sum_features(const FeatureAttention<T>&, const FeatureRows&, float*);              \
-  template void attend_features(const FeatureAttention<T>&, const FeatureRows&, const float*, T*); \
-  template void query_gradients(const FeatureAttentionBackward<T>&, const FeatureRows&,            \
-                                const float*, float*);                                             \
-  template void key_gradients(const FeatureAttentionBackward<T>&, const FeatureRows&, const float*);
-LRA_INSTANTIATE(float)
-LRA_INSTANTIATE(Bf16)
-#undef LRA_INSTANTIATE
+}  // namespace
 
-}  // namespace lra::kernels::avx512
+template <typename T>
+FeatureParts<T> feature_parts() {
+  return {sum_features<T>, attend_features<T>, query_gradients<T>, key_gradients<T>};
+}
+template FeatureParts<float> feature_parts();
+template FeatureParts<Bf16> feature_parts();
+
+}  // namespace lra::kernels::LRA_ISA

@@ -2,7 +2,7 @@
 
 #include "kernels/simd.h"
 
-namespace lra::kernels::avx512 {
+namespace lra::kernels::LRA_ISA {
 
 void hide_earlier_pairs(const PlaneRuns& runs, int64_t query, int64_t first_key, int64_t vectors,
                         uint16_t* lanes) {
@@ -10,16 +10,16 @@ void hide_earlier_pairs(const PlaneRuns& runs, int64_t query, int64_t first_key,
     const int32_t begin = runs.earlier_begin(e)[query], end = runs.earlier_end(e)[query];
     if (begin >= end) continue;
     const int32_t* rank = runs.earlier_rank(e);
-    const __m512i begins = _mm512_set1_epi32(begin), width = _mm512_set1_epi32(end - begin);
+    const Words begins = broadcast(begin), width = broadcast(end - begin);
     for (int64_t v = 0; v < vectors; ++v) {
       const int64_t key = first_key + v * kLanes;
       // Lanes that stand for no row are not visible, so not read either.
-      const __m512i ranks = _mm512_maskz_loadu_epi32(lanes[v], rank + key);
+      const Words ranks = load_lanes(lanes[v], rank + key);
       // Unsigned, so that ranks below `begin` are large: one comparison for both ends.
-      const __mmask16 seen = _mm512_cmplt_epu32_mask(_mm512_sub_epi32(ranks, begins), width);
+      const Lanes seen = below_unsigned(subtract(ranks, begins), width);
       lanes[v] = static_cast<uint16_t>(lanes[v] & ~seen);
     }
   }
 }
 
-}  // namespace lra::kernels::avx512
+}  // namespace lra::kernels::LRA_ISA

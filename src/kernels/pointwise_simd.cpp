@@ -1,11 +1,11 @@
-// Elementwise passes, sixteen elements at a time. One call of the counter generator decides a group
+// Elementwise passes, sixteen elements at a time; one call of the counter generator decides a group
 // of 128 elements.
 #include "base/parallel.h"
 #include "kernels/pointwise.h"
 #include "kernels/pointwise_instances.h"
 #include "kernels/simd.h"
 
-namespace lra::kernels::avx512 {
+namespace lra::kernels::LRA_ISA {
 namespace {
 
 // Calls body(n, lanes, factor) for each run of sixteen elements from n on; `lanes` are those that
@@ -13,7 +13,7 @@ namespace {
 // whole rows of kDropoutRowLength, which are whole groups.
 template <bool kDropout, typename F>
 void for_each_group(int64_t begin, int64_t end, const Dropout& dropout, const F& body) {
-  const __m512 scale = _mm512_set1_ps(dropout_scale(dropout.rate));
+  const Floats scale = broadcast(dropout_scale(dropout.rate));
   const uint32_t threshold = dropout_threshold(dropout.rate);
   uint16_t kept[kDropoutGroupVectors];
   for (int64_t first = begin; first < end; first += kDropoutGroup) {
@@ -22,15 +22,13 @@ void for_each_group(int64_t begin, int64_t end, const Dropout& dropout, const F&
                     static_cast<uint32_t>(dropout.first_row + first / kDropoutRowLength),
                     first % kDropoutRowLength / kDropoutGroup, kept);
     }
-    for (int64_t v = 0; v < kDropoutGroupVectors && first + v * kLanes < end; ++v) {
-      const int64_t n = first + v * kLanes;
-      const __mmask16 lanes = lanes_between(0, end - n);
+    for_each_run(std::min(kDropoutGroup, end - first), [&](int64_t n, auto lanes) {
       if constexpr (kDropout) {
-        body(n, lanes, _mm512_maskz_mov_ps(kept[v], scale));
+        body(first + n, lanes, keep(kept[n / kLanes], scale));
       } else {
-        body(n, lanes, _mm512_set1_ps(1.0f));
+        body(first + n, lanes, broadcast(1.0f));
       }
-    }
+    });
   }
 }
 
@@ -55,76 +53,75 @@ constexpr float kCubic = 0.044715f;
 
 // (1 + tanh(u)) / 2 = 1 / (1 + 2^(-2 u log2 e)) for u = sqrt(2 / pi) (x + 0.044715 x^3).
 struct Gate {
-  __m512 value;
-  __m512 rest;  // 1 - value, without the cancellation of that difference
-  __m512 x;     // cut to [-10, 10], beyond which the gate is 0 or 1 to 1e-37; NaN stays NaN
+  Floats value;
+  Floats rest;  // 1 - value, without the cancellation of that difference
+  Floats x;     // cut to [-10, 10], beyond which the gate is 0 or 1 to 1e-37; NaN stays NaN
 };
 
-Gate gelu_gate(__m512 x) {
-  x = _mm512_min_ps(_mm512_set1_ps(10.0f), _mm512_max_ps(_mm512_set1_ps(-10.0f), x));
+[[gnu::always_inline]] inline Gate gelu_gate(Floats x) {
+  x = min(broadcast(10.0f), max(broadcast(-10.0f), x));
   constexpr float kMinus2Log2e = -2 * 1.44269504088896f;
-  const __m512 square = _mm512_mul_ps(x, x);
-  const __m512 u =
-      _mm512_mul_ps(x, _mm512_fmadd_ps(square, _mm512_set1_ps(kMinus2Log2e * kSqrt2OverPi * kCubic),
-                                       _mm512_set1_ps(kMinus2Log2e * kSqrt2OverPi)));
-  const __m512 one = _mm512_set1_ps(1.0f);
-  const __m512 power = exp2_ps(u);
-  const __m512 value = _mm512_div_ps(one, _mm512_add_ps(one, power));
-  return {value, _mm512_mul_ps(power, value), x};
+  const Floats square = x * x;
+  const Floats u = x * multiply_add(square, broadcast(kMinus2Log2e * kSqrt2OverPi * kCubic),
+                                    broadcast(kMinus2Log2e * kSqrt2OverPi));
+  const Floats one = broadcast(1.0f);
+  const Floats power = exp2(u);
+  const Floats value = one / (one + power);
+  return {value, power * value, x};
 }
 
 // g + x g (1 - g) 2 u'(x)
-__m512 gelu_derivative(const Gate& of_x) {
+[[gnu::always_inline]] inline Floats gelu_derivative(const Gate& of_x) {
   const auto [gate, rest, x] = of_x;
-  const __m512 square = _mm512_mul_ps(x, x);
-  const __m512 two_du = _mm512_fmadd_ps(square, _mm512_set1_ps(6 * kSqrt2OverPi * kCubic),
-                                        _mm512_set1_ps(2 * kSqrt2OverPi));
-  const __m512 slope = _mm512_mul_ps(gate, rest);
-  return _mm512_fmadd_ps(_mm512_mul_ps(x, slope), two_du, gate);
+  const Floats square = x * x;
+  const Floats two_du =
+      multiply_add(square, broadcast(6 * kSqrt2OverPi * kCubic), broadcast(2 * kSqrt2OverPi));
+  const Floats slope = gate * rest;
+  return multiply_add(x * slope, two_du, gate);
 }
 
 }  // namespace
 
 template <typename T>
 void gelu_dropout(int64_t count, const T* x, T* y, const Dropout& dropout) {
-  for_each_vector(count, dropout, [&](int64_t n, __mmask16 lanes, __m512 factor) {
-    const __m512 value = load_lanes(lanes, x + n);
-    const __m512 gelu = _mm512_mul_ps(value, gelu_gate(value).value);
-    store_lanes(y + n, lanes, _mm512_mul_ps(gelu, factor));
+  for_each_vector(count, dropout, [&](int64_t n, auto lanes, Floats factor) {
+    const Floats value = load_lanes(lanes, x + n);
+    const Floats gelu = value * gelu_gate(value).value;
+    store_lanes(y + n, lanes, gelu * factor);
   });
 }
 
 template <typename T>
 void gelu_dropout_backward(int64_t count, const T* x, const T* dy, T* dx, T* y,
                            const Dropout& dropout) {
-  for_each_vector(count, dropout, [&](int64_t n, __mmask16 lanes, __m512 factor) {
-    const __m512 value = load_lanes(lanes, x + n);
+  for_each_vector(count, dropout, [&](int64_t n, auto lanes, Floats factor) {
+    const Floats value = load_lanes(lanes, x + n);
     const Gate gate = gelu_gate(value);
-    const __m512 grad = _mm512_mul_ps(load_lanes(lanes, dy + n), factor);
-    store_lanes(dx + n, lanes, _mm512_mul_ps(grad, gelu_derivative(gate)));
+    const Floats grad = load_lanes(lanes, dy + n) * factor;
+    store_lanes(dx + n, lanes, grad * gelu_derivative(gate));
     if (y) {
-      store_lanes(y + n, lanes, _mm512_mul_ps(_mm512_mul_ps(value, gate.value), factor));
+      store_lanes(y + n, lanes, value * gate.value * factor);
     }
   });
 }
 
 template <typename T>
 void dropout_add(int64_t count, const T* residual, const T* x, T* y, const Dropout& dropout) {
-  for_each_vector(count, dropout, [&](int64_t n, __mmask16 lanes, __m512 factor) {
-    const __m512 sum =
-        _mm512_fmadd_ps(load_lanes(lanes, x + n), factor, load_lanes(lanes, residual + n));
+  for_each_vector(count, dropout, [&](int64_t n, auto lanes, Floats factor) {
+    const Floats sum =
+        multiply_add(load_lanes(lanes, x + n), factor, load_lanes(lanes, residual + n));
     store_lanes(y + n, lanes, sum);
   });
 }
 
 template <typename T>
 void apply_dropout(int64_t count, const T* x, T* y, const Dropout& dropout) {
-  for_each_vector(count, dropout, [&](int64_t n, __mmask16 lanes, __m512 factor) {
-    store_lanes(y + n, lanes, _mm512_mul_ps(load_lanes(lanes, x + n), factor));
+  for_each_vector(count, dropout, [&](int64_t n, auto lanes, Floats factor) {
+    store_lanes(y + n, lanes, load_lanes(lanes, x + n) * factor);
   });
 }
 
 LRA_INSTANTIATE_POINTWISE(float)
 LRA_INSTANTIATE_POINTWISE(Bf16)
 
-}  // namespace lra::kernels::avx512
+}  // namespace lra::kernels::LRA_ISA

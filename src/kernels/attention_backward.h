@@ -5,8 +5,9 @@
 // run of keys (for grad_k and grad_v), at the price of seven products instead of five. Every
 // element of a gradient is one chain of multiply-adds in the same order in both, so the bits are
 // the same.
+#pragma once
+
 #include <cmath>
-#include <limits>
 #include <numbers>
 
 #include "base/parallel.h"
@@ -15,16 +16,11 @@
 #include "kernels/attention_pack.h"
 #include "kernels/attention_tiles.h"
 #include "kernels/gemm.h"
-#include "kernels/pairs.h"
 #include "kernels/simd.h"
 
-namespace lra::kernels::avx512 {
-namespace {
+namespace lra::kernels::LRA_ISA {
 
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
-constexpr int64_t kScoreStride = kKeyTile + kLanes;  // as in the forward pass
-
-// The operands and the gradients of one plane, packed (attention_pack.h).
+// The operands and the gradients of one plane, packed (attention_simd.cpp).
 struct PlaneData {
   AlignedBuffer buffers[12];
   float *q, *grad_out;  // [L][padded / kWordDepth]
@@ -36,17 +32,17 @@ struct PlaneData {
   std::vector<uint16_t> key_lanes;
 };
 
-struct TileScratch {
+struct BackwardScratch {
   AlignedBuffer weights, grad_scores, grad_rows;
   TileList list;
 };
 
-PlaneData& thread_plane() {
+inline PlaneData& thread_plane() {
   thread_local PlaneData data;
   return data;
 }
-TileScratch& thread_tiles() {
-  thread_local TileScratch scratch;
+inline BackwardScratch& backward_scratch() {
+  thread_local BackwardScratch scratch;
   return scratch;
 }
 
@@ -61,69 +57,35 @@ struct RowStep {
 // Scores become weights after dropout, gradients of those weights become gradients of q . k.
 template <bool kDropout>
 void differentiate_row(const RowStep& step, float* scores, float* grads) {
-  const __m512 log2_scale = _mm512_set1_ps(step.scale * std::numbers::log2e_v<float>);
-  const __m512 scale = _mm512_set1_ps(step.scale), kept_scale = _mm512_set1_ps(step.dropout_scale);
-  const __m512 shift = _mm512_set1_ps(step.shift), mean = _mm512_set1_ps(step.mean);
+  const Floats log2_scale = broadcast(step.scale * std::numbers::log2e_v<float>);
+  const Floats scale = broadcast(step.scale), kept_scale = broadcast(step.dropout_scale);
+  const Floats shift = broadcast(step.shift), mean = broadcast(step.mean);
   for (int64_t v = 0; v < step.vectors; ++v) {
-    const __m512 score = _mm512_loadu_ps(scores + v * kLanes);
-    __m512 grad = _mm512_loadu_ps(grads + v * kLanes);
-    const __m512 weight =
-        _mm512_maskz_mov_ps(step.lanes[v], exp2_ps(_mm512_fmsub_ps(score, log2_scale, shift)));
-    __m512 dropped = weight;
+    const Floats score = load(scores + v * kLanes);
+    Floats grad = load(grads + v * kLanes);
+    const Floats weight = keep(step.lanes[v], exp2(multiply_subtract(score, log2_scale, shift)));
+    Floats dropped = weight;
     if constexpr (kDropout) {
-      dropped = _mm512_maskz_mul_ps(step.kept[v], weight, kept_scale);
-      grad = _mm512_maskz_mul_ps(step.kept[v], grad, kept_scale);
+      dropped = keep(step.kept[v], weight * kept_scale);
+      grad = keep(step.kept[v], grad * kept_scale);
     }
-    grad = _mm512_mul_ps(_mm512_mul_ps(weight, scale), _mm512_sub_ps(grad, mean));
-    _mm512_storeu_ps(scores + v * kLanes, dropped);
-    _mm512_storeu_ps(grads + v * kLanes, grad);
+    grad = (weight * scale) * (grad - mean);
+    store(scores + v * kLanes, dropped);
+    store(grads + v * kLanes, grad);
   }
 }
 
 template <typename T>
 float dot(const T* a, const T* b, int64_t count) {
-  __m512 sum = _mm512_setzero_ps();
+  Floats sum = zeros();
   for (int64_t e = 0; e < count; e += kLanes) {
-    const __mmask16 lanes = lanes_between(0, count - e);
-    sum = _mm512_fmadd_ps(load_lanes(lanes, a + e), load_lanes(lanes, b + e), sum);
+    const Lanes lanes = lanes_between(0, count - e);
+    sum = multiply_add(load_lanes(lanes, a + e), load_lanes(lanes, b + e), sum);
   }
-  return _mm512_reduce_add_ps(sum);
+  return sum_of_lanes(sum);
 }
 
 enum class Wanted { kAll, kQueries, kKeys };
-
-// A finished tile of scores as the left operand of the last three products: `rows` with depth along
-// the keys, `weights_down` and `grads_down` with depth along the queries.
-struct TileOperands {
-  float *rows, *weights_down, *grads_down;
-};
-
-void multiply(FloatProducts, const GemmSize& size, const GemmOperands& o, bool accumulate) {
-  avx512::gemm(size, o, accumulate);
-}
-void multiply(PairProducts, const GemmSize& size, const GemmOperands& o, bool accumulate) {
-  avx512_bf16::gemm_pairs(size, o, accumulate);
-}
-
-TileOperands finish_tile(FloatProducts, TileScratch&, float* weights, float* grads, int64_t,
-                         int64_t) {
-  return {grads, weights, grads};
-}
-// Pair d of rows takes the place of row d, which is finished by then.
-TileOperands finish_tile(PairProducts, TileScratch& scratch, float* weights, float* grads,
-                         int64_t rows, int64_t keys) {
-  float* narrow = scratch.grad_rows.reserve(kQueryTile * kScoreStride);
-  for (int64_t i = 0; i < rows; ++i) {
-    avx512_bf16::narrow_row(grads + i * kScoreStride, keys, narrow + i * kScoreStride);
-  }
-  for (float* tile : {weights, grads}) {
-    for (int64_t i = 0; i < rows; i += 2) {
-      const float* second = i + 1 < rows ? tile + (i + 1) * kScoreStride : nullptr;
-      avx512_bf16::pair_rows(tile + i * kScoreStride, second, keys, tile + i / 2 * kScoreStride);
-    }
-  }
-  return {narrow, weights, grads};
-}
 
 template <typename T, typename Products>
 class BackwardPlane {
@@ -199,15 +161,15 @@ class BackwardPlane {
     if (queries.begin >= queries.end) return;
     // Whole words from the beginning of the tile.
     queries.begin -= (queries.begin - all_queries.begin) % Products::kWordDepth;
-    TileScratch& scratch = thread_tiles();
+    BackwardScratch& scratch = backward_scratch();
     collect_tiles(problem_, plane_, queries, keys, data_.key_lanes, scratch.list);
     float* weights = scratch.weights.reserve(kQueryTile * kScoreStride);
     float* grads = scratch.grad_scores.reserve(kQueryTile * kScoreStride);
     for (const ScoreTile& tile : scratch.list.tiles) {
       make_tile(tile, weights, grads);
       if (wanted != Wanted::kKeys && args_.grad_bias.data != nullptr) add_to_bias(tile, grads);
-      const TileOperands finished = finish_tile(Products(), scratch, weights, grads,
-                                                queries.end - queries.begin, tile.vectors * kLanes);
+      const TileOperands finished = Products::finish_tile(
+          scratch.grad_rows, weights, grads, queries.end - queries.begin, tile.vectors * kLanes);
       if (wanted != Wanted::kKeys) add_to_queries(tile, finished.rows);
       if (wanted != Wanted::kQueries) add_to_keys(tile, all_queries.begin, finished);
     }
@@ -240,14 +202,15 @@ class BackwardPlane {
     const GemmSize size{tile.queries.end - tile.queries.begin, tile.vectors * kLanes, words_};
     const bool biased = args_.bias.data != nullptr;
     if (biased) start_from_bias(problem_, args_.bias, plane_, tile, weights, kScoreStride);
-    multiply(Products(), size,
-             {data_.q + first_query, row_words(), 1, data_.k_transposed + first_key, kLanes,
-              words_ * kLanes, weights, kScoreStride},
-             biased);
-    multiply(Products(), size,
-             {data_.grad_out + first_query, row_words(), 1, data_.v_transposed + first_key, kLanes,
-              words_ * kLanes, grads, kScoreStride},
-             false);
+    Products::multiply(size,
+                       {data_.q + first_query, row_words(), 1, data_.k_transposed + first_key,
+                        kLanes, words_ * kLanes, weights, kScoreStride},
+                       biased);
+    Products::multiply(
+        size,
+        {data_.grad_out + first_query, row_words(), 1, data_.v_transposed + first_key, kLanes,
+         words_ * kLanes, grads, kScoreStride},
+        false);
     for (int64_t i = tile.queries.begin; i < tile.queries.end; ++i) {
       const int64_t row = (i - tile.queries.begin) * kScoreStride;
       differentiate(tile, i, weights + row, grads + row);
@@ -271,26 +234,27 @@ class BackwardPlane {
 
   // The gradients of scale * q . k, of which those of the bias lack the factor.
   void add_to_bias(const ScoreTile& tile, const float* grads) const {
-    const __m512 factor = _mm512_set1_ps(static_cast<float>(1 / problem_.scale));
+    const Floats factor = broadcast(static_cast<float>(1 / problem_.scale));
     const int64_t keys = problem_.shape.key_length - tile.first_key();
     for (int64_t i = tile.queries.begin; i < tile.queries.end; ++i) {
       float* sums = args_.grad_bias.row(plane_.head, i) + tile.first_key();
       const float* row = grads + (i - tile.queries.begin) * kScoreStride;
       for (int64_t v = 0; v < tile.vectors; ++v) {
-        const __mmask16 lanes = lanes_between(0, keys - v * kLanes);
-        const __m512 sum = _mm512_maskz_loadu_ps(lanes, sums + v * kLanes);
-        const __m512 grad = _mm512_loadu_ps(row + v * kLanes);
-        _mm512_mask_storeu_ps(sums + v * kLanes, lanes, _mm512_fmadd_ps(grad, factor, sum));
+        const Lanes lanes = lanes_between(0, keys - v * kLanes);
+        const Floats sum = load_lanes(lanes, sums + v * kLanes);
+        const Floats grad = load(row + v * kLanes);
+        store_lanes(sums + v * kLanes, lanes, multiply_add(grad, factor, sum));
       }
     }
   }
 
   void add_to_queries(const ScoreTile& tile, const float* grads) const {
     const int64_t rows = tile.queries.end - tile.queries.begin;
-    multiply(Products(), {rows, dim_, Products::words(tile.vectors * kLanes)},
-             {grads, kScoreStride, 1, data_.k_down + Products::words(tile.first_key()) * padded_,
-              padded_, kLanes, data_.grad_q + tile.queries.begin * padded_, padded_},
-             true);
+    Products::multiply(
+        {rows, dim_, Products::words(tile.vectors * kLanes)},
+        {grads, kScoreStride, 1, data_.k_down + Products::words(tile.first_key()) * padded_,
+         padded_, kLanes, data_.grad_q + tile.queries.begin * padded_, padded_},
+        true);
   }
 
   // Here rows of the product are keys: the tile is read by columns. `first` is where the query tile
@@ -300,14 +264,14 @@ class BackwardPlane {
     const int64_t first_key = tile.first_key() * padded_;
     const GemmSize size{tile.vectors * kLanes, dim_,
                         Products::words(tile.queries.end - tile.queries.begin)};
-    multiply(Products(), size,
-             {of_tile.weights_down, 1, kScoreStride, data_.grad_out_down + first_query, padded_,
-              kLanes, data_.grad_v + first_key, padded_},
-             true);
-    multiply(Products(), size,
-             {of_tile.grads_down, 1, kScoreStride, data_.q_down + first_query, padded_, kLanes,
-              data_.grad_k + first_key, padded_},
-             true);
+    Products::multiply(size,
+                       {of_tile.weights_down, 1, kScoreStride, data_.grad_out_down + first_query,
+                        padded_, kLanes, data_.grad_v + first_key, padded_},
+                       true);
+    Products::multiply(size,
+                       {of_tile.grads_down, 1, kScoreStride, data_.q_down + first_query, padded_,
+                        kLanes, data_.grad_k + first_key, padded_},
+                       true);
   }
 
   const AttentionProblem& problem_;
@@ -318,7 +282,7 @@ class BackwardPlane {
   const uint32_t threshold_;
 };
 
-std::vector<KeyRange> key_chunks(const AttentionProblem& problem) {
+inline std::vector<KeyRange> key_chunks(const AttentionProblem& problem) {
   std::vector<KeyRange> chunks;
   const int64_t length = round_up(problem.shape.key_length, kLanes);
   for (int64_t j = 0; j < length; j += kKeyTile) {
@@ -363,7 +327,7 @@ void run_split(Plane& plane, const std::vector<KeyRange>& tiles,
       });
 }
 
-void clear_bias(const AttentionShape& shape, const ScoreBias<float>& bias) {
+inline void clear_bias(const AttentionShape& shape, const ScoreBias<float>& bias) {
   parallel_for_each(shape.heads * shape.query_length, [&](int64_t row) {
     std::fill_n(bias.row(row / shape.query_length, row % shape.query_length), shape.key_length,
                 0.0f);
@@ -395,15 +359,4 @@ void run_backward(const AttentionProblem& problem, const AttentionBackward<T>& a
   }
 }
 
-}  // namespace
-
-void attention_backward(const AttentionProblem& problem, const AttentionBackward<float>& args) {
-  run_backward<FloatProducts>(problem, args);
-}
-
-void attention_backward(const AttentionProblem& problem, const AttentionBackward<Bf16>& args,
-                        bool on_pairs) {
-  on_pairs ? run_backward<PairProducts>(problem, args) : run_backward<FloatProducts>(problem, args);
-}
-
-}  // namespace lra::kernels::avx512
+}  // namespace lra::kernels::LRA_ISA

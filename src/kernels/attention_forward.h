@@ -1,8 +1,9 @@
 // Tiled attention, forward: for each tile of queries the softmax runs over tiles of keys with a
 // running maximum and sum (FlashAttention, algorithm 1). Scores are kept in units of log2, so that
 // the exponential is a bare 2^x.
+#pragma once
+
 #include <cmath>
-#include <limits>
 #include <numbers>
 
 #include "base/parallel.h"
@@ -11,17 +12,11 @@
 #include "kernels/attention_pack.h"
 #include "kernels/attention_tiles.h"
 #include "kernels/gemm.h"
-#include "kernels/pairs.h"
 #include "kernels/simd.h"
 
-namespace lra::kernels::avx512 {
-namespace {
+namespace lra::kernels::LRA_ISA {
 
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
-// Sixteen floats more than the tile is wide, lest all rows of a column share a set of the cache.
-constexpr int64_t kScoreStride = kKeyTile + kLanes;
-
-// Keys and values of one plane, as the products take them (attention_pack.h).
+// Keys and values of one plane, as the products take them (attention_simd.cpp).
 struct PackedKeys {
   AlignedBuffer transposed_buffer, values_buffer;
   float* transposed = nullptr;  // [S / 16][words of E][16]
@@ -29,7 +24,7 @@ struct PackedKeys {
   std::vector<uint16_t> lanes;
 };
 
-struct TileScratch {
+struct ForwardScratch {
   AlignedBuffer queries, scores, sums;
   TileList list;
   float row_max[kQueryTile];  // of scores * log2(e)
@@ -37,16 +32,17 @@ struct TileScratch {
 };
 
 // What a thread keeps from call to call.
-PackedKeys& thread_keys() {
+inline PackedKeys& thread_keys() {
   thread_local PackedKeys keys;
   return keys;
 }
-TileScratch& thread_tiles() {
-  thread_local TileScratch scratch;
+inline ForwardScratch& forward_scratch() {
+  thread_local ForwardScratch scratch;
   return scratch;
 }
 
-void reserve_keys(const AttentionProblem& problem, const AttentionPlane& plane, PackedKeys& keys) {
+inline void reserve_keys(const AttentionProblem& problem, const AttentionPlane& plane,
+                         PackedKeys& keys) {
   const int64_t rows = round_up(problem.shape.key_length, kLanes);
   keys.transposed = keys.transposed_buffer.reserve(rows * problem.shape.head_dim);
   keys.values = keys.values_buffer.reserve(rows * round_up(problem.shape.head_dim, kLanes));
@@ -62,19 +58,6 @@ void pack_keys(const AttentionProblem& problem, const AttentionForward<T>& args,
                       keys.values + Products::words(range.begin) * padded);
 }
 
-// A row of weights becomes the left operand of the product with the values.
-void finish_weights(FloatProducts, float*, int64_t) {}
-void finish_weights(PairProducts, float* row, int64_t count) {
-  avx512_bf16::narrow_row(row, count, row);
-}
-
-void multiply(FloatProducts, const GemmSize& size, const GemmOperands& o, bool accumulate) {
-  avx512::gemm(size, o, accumulate);
-}
-void multiply(PairProducts, const GemmSize& size, const GemmOperands& o, bool accumulate) {
-  avx512_bf16::gemm_pairs(size, o, accumulate);
-}
-
 // The running softmax of one row, and what becomes of the sums it has gathered so far.
 struct RunningRow {
   float& max;
@@ -83,11 +66,12 @@ struct RunningRow {
   int64_t sum_vectors;
 };
 
-__m512 max_of_row(const float* scores, const uint16_t* lanes, int64_t vectors, __m512 scale) {
-  __m512 most = _mm512_set1_ps(-kInfinity);
+inline Floats max_of_row(const float* scores, const uint16_t* lanes, int64_t vectors,
+                         Floats scale) {
+  Floats most = broadcast(-kInfinity);
   for (int64_t v = 0; v < vectors; ++v) {
-    const __m512 score = _mm512_mul_ps(_mm512_loadu_ps(scores + v * kLanes), scale);
-    most = _mm512_mask_max_ps(most, lanes[v], most, score);
+    const Floats score = load(scores + v * kLanes) * scale;
+    most = select(lanes[v], max(most, score), most);
   }
   return most;
 }
@@ -96,29 +80,28 @@ __m512 max_of_row(const float* scores, const uint16_t* lanes, int64_t vectors, _
 template <bool kDropout>
 void softmax_row(float* scores, const uint16_t* lanes, const uint16_t* kept, int64_t vectors,
                  float scale, RunningRow row) {
-  const __m512 scales = _mm512_set1_ps(scale);
-  const float max =
-      std::max(row.max, _mm512_reduce_max_ps(max_of_row(scores, lanes, vectors, scales)));
+  const Floats scales = broadcast(scale);
+  const float max = std::max(row.max, max_of_lanes(max_of_row(scores, lanes, vectors, scales)));
   const bool sees_none = max == -kInfinity;  // then every lane is hidden and any shift will do
-  const __m512 shift = _mm512_set1_ps(sees_none ? 0 : max);
-  __m512 sum = _mm512_setzero_ps();
+  const Floats shift = broadcast(sees_none ? 0 : max);
+  Floats sum = zeros();
   for (int64_t v = 0; v < vectors; ++v) {
-    const __m512 score = _mm512_loadu_ps(scores + v * kLanes);
-    __m512 weight = _mm512_maskz_mov_ps(lanes[v], exp2_ps(_mm512_fmsub_ps(score, scales, shift)));
-    sum = _mm512_add_ps(sum, weight);
-    if constexpr (kDropout) weight = _mm512_maskz_mov_ps(kept[v], weight);
-    _mm512_storeu_ps(scores + v * kLanes, weight);
+    const Floats score = load(scores + v * kLanes);
+    Floats weight = keep(lanes[v], exp2(multiply_subtract(score, scales, shift)));
+    sum = sum + weight;
+    if constexpr (kDropout) weight = keep(kept[v], weight);
+    store(scores + v * kLanes, weight);
   }
   if (max != row.max) {
     const float factor = std::exp2(row.max - max);  // 0 for the first tile
     row.sum *= factor;
     for (int64_t v = 0; v < row.sum_vectors; ++v) {
       float* sums = row.sums + v * kLanes;
-      _mm512_storeu_ps(sums, _mm512_mul_ps(_mm512_loadu_ps(sums), _mm512_set1_ps(factor)));
+      store(sums, (load(sums) * broadcast(factor)));
     }
     row.max = max;
   }
-  row.sum += _mm512_reduce_add_ps(sum);
+  row.sum += sum_of_lanes(sum);
 }
 
 template <typename T, typename Products>
@@ -130,7 +113,7 @@ class ForwardTile {
         args_(args),
         plane_(plane),
         keys_(keys),
-        scratch_(thread_tiles()),
+        scratch_(forward_scratch()),
         dim_(problem.shape.head_dim),
         padded_(round_up(dim_, kLanes)),
         threshold_(dropout_threshold(problem.dropout_rate)) {}
@@ -163,19 +146,20 @@ class ForwardTile {
     const int64_t words = Products::words(dim_), keys = tile.vectors * kLanes;
     const bool biased = args_.bias.data != nullptr;
     if (biased) start_from_bias(problem_, args_.bias, plane_, tile, scores_, kScoreStride);
-    multiply(
-        Products(), {rows, keys, words},
+    Products::multiply(
+        {rows, keys, words},
         {queries_, padded_ / Products::kWordDepth, 1, keys_.transposed + tile.first_key() * words,
          kLanes, words * kLanes, scores_, kScoreStride},
         biased);
     for (int64_t i = tile.queries.begin; i < tile.queries.end; ++i) {
       weigh_row(tile, i);
-      finish_weights(Products(), scores_ + (i - tile.queries.begin) * kScoreStride, keys);
+      Products::finish_weights(scores_ + (i - tile.queries.begin) * kScoreStride, keys);
     }
-    multiply(Products(), {rows, dim_, Products::words(keys)},
-             {scores_, kScoreStride, 1, keys_.values + Products::words(tile.first_key()) * padded_,
-              padded_, kLanes, sums_, padded_},
-             true);
+    Products::multiply(
+        {rows, dim_, Products::words(keys)},
+        {scores_, kScoreStride, 1, keys_.values + Products::words(tile.first_key()) * padded_,
+         padded_, kLanes, sums_, padded_},
+        true);
   }
 
   void weigh_row(const ScoreTile& tile, int64_t query) {
@@ -217,7 +201,7 @@ class ForwardTile {
   const AttentionForward<T>& args_;
   const AttentionPlane& plane_;
   const PackedKeys& keys_;
-  TileScratch& scratch_;
+  ForwardScratch& scratch_;
   const int64_t dim_, padded_;
   const uint32_t threshold_;
   float* queries_ = nullptr;
@@ -251,15 +235,4 @@ void run_forward(const AttentionProblem& problem, const AttentionForward<T>& arg
   }
 }
 
-}  // namespace
-
-void attention_forward(const AttentionProblem& problem, const AttentionForward<float>& args) {
-  run_forward<FloatProducts>(problem, args);
-}
-
-void attention_forward(const AttentionProblem& problem, const AttentionForward<Bf16>& args,
-                       bool on_pairs) {
-  on_pairs ? run_forward<PairProducts>(problem, args) : run_forward<FloatProducts>(problem, args);
-}
-
-}  // namespace lra::kernels::avx512
+}  // namespace lra::kernels::LRA_ISA

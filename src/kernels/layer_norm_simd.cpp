@@ -1,0 +1,54 @@
+#include "kernels/layer_norm.h"
+#include "kernels/simd.h"
+
+namespace lra::kernels::LRA_ISA {
+namespace {
+
+// The part of one row that both passes share.
+struct Row {
+  Floats mean, rstd;
+
+  template <typename Lanes, typename T>
+  Floats xhat(Lanes lanes, const T* x) const {
+    return (load_lanes(lanes, x) - mean) * rstd;
+  }
+};
+
+}  // namespace
+
+template <typename T>
+void layer_norm_rows_backward(const LayerNormBackward<T>& p, int64_t begin, int64_t end,
+                              float* grad_gamma, float* grad_beta) {
+  std::fill_n(grad_gamma, p.columns, 0.0f);
+  std::fill_n(grad_beta, p.columns, 0.0f);
+  const float share = 1.0f / static_cast<float>(p.columns);
+  for (int64_t r = begin; r < end; ++r) {
+    const T *grad = p.grad + r * p.columns, *x = p.x + r * p.columns;
+    const Row row{broadcast(p.mean[r]), broadcast(p.rstd[r])};
+    Floats mean = zeros(), projection = mean;  // of g, and of g xhat
+    for_each_run(p.columns, [&](int64_t c, auto lanes) {
+      // Beyond the last column dy is 0, and so is all that it multiplies.
+      const Floats dy = load_lanes(lanes, grad + c), xhat = row.xhat(lanes, x + c);
+      const Floats g = dy * load_lanes(lanes, p.gamma + c);
+      mean = mean + g;
+      projection = multiply_add(g, xhat, projection);
+      store_lanes(grad_gamma + c, lanes, multiply_add(dy, xhat, load_lanes(lanes, grad_gamma + c)));
+      store_lanes(grad_beta + c, lanes, dy + load_lanes(lanes, grad_beta + c));
+    });
+    const Floats mean_g = broadcast(sum_of_lanes(mean) * share);
+    const Floats slope = broadcast(sum_of_lanes(projection) * share);
+    T* dx = p.dx + r * p.columns;
+    for_each_run(p.columns, [&](int64_t c, auto lanes) {
+      const Floats dy = load_lanes(lanes, grad + c), xhat = row.xhat(lanes, x + c);
+      const Floats g = multiply_subtract(dy, load_lanes(lanes, p.gamma + c), mean_g);
+      store_lanes(dx + c, lanes, row.rstd * subtract_product(g, xhat, slope));
+    });
+  }
+}
+
+template void layer_norm_rows_backward(const LayerNormBackward<float>&, int64_t, int64_t, float*,
+                                       float*);
+template void layer_norm_rows_backward(const LayerNormBackward<Bf16>&, int64_t, int64_t, float*,
+                                       float*);
+
+}  // namespace lra::kernels::LRA_ISA
