@@ -71,13 +71,12 @@ struct Gate {
 }
 
 // g + x g (1 - g) 2 u'(x)
-[[gnu::always_inline]] inline Floats gelu_derivative(const Gate& of_x) {
-  const auto [gate, rest, x] = of_x;
-  const Floats square = x * x;
+[[gnu::always_inline]] inline Floats gelu_derivative(const Gate& g) {
+  const Floats square = g.x * g.x;
   const Floats two_du =
       multiply_add(square, broadcast(6 * kSqrt2OverPi * kCubic), broadcast(2 * kSqrt2OverPi));
-  const Floats slope = gate * rest;
-  return multiply_add(x * slope, two_du, gate);
+  const Floats slope = g.value * g.rest;
+  return multiply_add(g.x * slope, two_du, g.value);
 }
 
 }  // namespace
