@@ -53,7 +53,9 @@ int make_with_parents(std::string folder) {
 }  // namespace
 
 std::string folder_of(const std::string& path) {
-  const size_t slash = path.rfind('/');
+  const size_t last = path.find_last_not_of('/');
+  if (last == std::string::npos) return path.empty() ? "." : "/";
+  const size_t slash = path.rfind('/', last);
   if (slash == std::string::npos) return ".";
   return slash == 0 ? "/" : path.substr(0, slash);
 }

@@ -55,7 +55,8 @@ void sync_folder(const std::string& folder);
 // that holds the new name. Throws with exit code 74.
 void move_into_place(const std::string& from, const std::string& to);
 
-// The folder that a file lies in: "a/b" gives "a", "b" gives ".", "/b" gives "/".
+// The folder that a file or folder lies in: "a/b" and "a/b/" give "a", "b" gives ".", "/b" gives
+// "/".
 std::string folder_of(const std::string& path);
 
 // open(2), past interruptions: a descriptor, or -1 and errno.

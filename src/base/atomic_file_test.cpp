@@ -201,6 +201,17 @@ TEST(RemoveTree, RemovesAllOfItAndMindsNoneBeingThere) {
   EXPECT_NE(remove_tree("/proc/self/status"), 0);
 }
 
+TEST(FolderOf, LooksPastSlashesAtTheEnd) {
+  EXPECT_EQ(folder_of("a/b"), "a");
+  EXPECT_EQ(folder_of("a/b/"), "a");
+  EXPECT_EQ(folder_of("b"), ".");
+  EXPECT_EQ(folder_of("b//"), ".");
+  EXPECT_EQ(folder_of("/b"), "/");
+  EXPECT_EQ(folder_of("/b/"), "/");
+  EXPECT_EQ(folder_of("/"), "/");
+  EXPECT_EQ(folder_of(""), ".");
+}
+
 TEST(MakeFolder, MakesParentsAndAcceptsWhatIsThere) {
   const ScratchFolder folder;
   make_folder(folder.file("a/b/c"));

@@ -36,11 +36,6 @@ std::unique_ptr<tasks::Task> make_task(const DataArguments& a) {
   return tasks::find_task(a.task).make(settings.table("task"));
 }
 
-std::string parent_of(const std::string& path) {
-  const size_t slash = path.find_last_of('/', path.size() > 1 ? path.size() - 2 : 0);
-  return slash == std::string::npos ? "." : path.substr(0, std::max<size_t>(1, slash));
-}
-
 void report_written(const Program& program, const DataArguments& a, const tasks::Dataset& dataset) {
   Json splits = Json::object();
   for (const auto& [name, shards] : dataset.manifest().splits)
@@ -65,7 +60,7 @@ ExitCode make(const Program& program, const DataArguments& a) {
                  .expected = "",
                  .advice = "use lra data import " + a.task + " FROM --out DIR"});
   }
-  make_folder(parent_of(a.out));
+  make_folder(folder_of(a.out));
   const tasks::MakeOptions options{.out = a.out,
                                    .seed = a.seed,
                                    .num_train = a.num_train,
@@ -86,7 +81,7 @@ ExitCode import_from(const Program& program, const DataArguments& a,
                      const std::vector<std::string>& sources) {
   const auto& spec = tasks::find_task(a.task);
   const auto task = make_task(a);
-  make_folder(parent_of(a.out));
+  make_folder(folder_of(a.out));
   Progress bar({.description = "import " + a.task,
                 .total = 0,
                 .unit = "ex",
@@ -118,7 +113,7 @@ ExitCode fetch(const Program& program, const DataArguments& a) {
                 .quiet = program.common.quiet});
   const std::string source = tasks::fetch(
       *spec.remote,
-      {.folder = parent_of(a.out), .urls = a.urls, .sha256 = a.sha256, .timeout_s = a.timeout_s},
+      {.folder = folder_of(a.out), .urls = a.urls, .sha256 = a.sha256, .timeout_s = a.timeout_s},
       bar);
   bar.finish();
   return import_from(program, a, {source});
@@ -166,6 +161,7 @@ ExitCode show(const Program& program, const DataArguments& a) {
   }
   if (!a.png.empty()) {
     const auto sheet = tasks::contact_sheet(task->shape(), split, a.index, a.count);
+    make_folder(folder_of(a.png));
     write_file_atomically(a.png, tasks::encode_png(sheet));
   }
   const std::string text = task->render(split, a.index);

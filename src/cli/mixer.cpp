@@ -5,6 +5,7 @@
 #include <cstring>
 #include <filesystem>
 
+#include "base/atomic_file.h"
 #include "base/safetensors.h"
 #include "base/stop_flag.h"
 #include "cli/command.h"
@@ -182,6 +183,7 @@ void write_result(const RunArguments& a, const NamedTensors& tensors) {
                      .data = {static_cast<const std::byte*>(tensor.const_data_ptr()),
                               static_cast<size_t>(tensor.nbytes())}});
   }
+  make_folder(folder_of(a.out));
   write_safetensors(a.out, views, {{"mixer", a.name}, {"heads", std::to_string(a.heads)}});
 }
 

@@ -112,6 +112,7 @@ ExitCode run_report(const Program& program, const ReportArguments& a) {
   if (a.out.empty()) {
     std::printf("%s", text.c_str());
   } else {
+    make_folder(folder_of(a.out));
     write_file_atomically(a.out, text);
     if (program.common.quiet) return ExitCode::kDone;
     const size_t left_out = options.problems.size();
@@ -130,14 +131,17 @@ void add_report(CLI::App& app, Program& program) {
   auto* command = add_command(app, program, "report", "leaderboard and tables from finished runs",
                               [&program, a] { return run_report(program, *a); });
   command->add_option("paths", a->paths, "run folders, or folders that hold some")->required();
-  command
-      ->add_option("--format", a->format,
-                   "text, md, csv, json, latex, html or lm-eval (one model, as the "
-                   "lm-evaluation-harness writes it); default: by the ending of --out")
-      ->check(CLI::IsMember({"text", "md", "csv", "json", "latex", "html", "lm-eval"}));
+  auto* format =
+      command
+          ->add_option("--format", a->format,
+                       "text, md, csv, json, latex, html or lm-eval (one model, as the "
+                       "lm-evaluation-harness writes it); default: by the ending of --out")
+          ->check(CLI::IsMember({"text", "md", "csv", "json", "latex", "html", "lm-eval"}));
   command->add_option("--out", a->out, "file to write, with --card a folder; default: print");
-  auto* card = command->add_flag("--card", a->card,
-                                 "a results card for each training run: Markdown with a YAML head");
+  auto* card = command
+                   ->add_flag("--card", a->card,
+                              "a results card for each training run: Markdown with a YAML head")
+                   ->excludes(format);
   command
       ->add_flag("--check", a->check,
                  "check records that were handed in: hashes, settings, division, arithmetic; a "

@@ -56,9 +56,14 @@ card=$(echo cards/linformer-listops-seed0-*.md)
 accuracy=$("$LRA_PYTHON" -c 'import json; print("%.4f" % (100 * json.load(open("run/record.json"))["test"]["accuracy"]))')
 grep -qF "value: $accuracy" "$card" || fail "$card does not say $accuracy"
 expect_code 2 lra report empty --card
+expect_code 2 lra report run --card --format csv
 passed "a card says what the record says"
 
 expect_code 0 lra report run --format lm-eval --out results.json
 [[ $(field results.json results lra_listops acc,none) == "$(field run/record.json test accuracy)" ]] ||
   fail "another accuracy: $(cat results.json)"
 passed "the lm-evaluation-harness shape holds the figure"
+
+expect_code 0 lra report run --out made/for/it/report.csv
+grep -q linformer made/for/it/report.csv || fail "no run in the report"
+passed "folders that --out lacks are made"
