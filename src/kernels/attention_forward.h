@@ -97,7 +97,7 @@ void softmax_row(float* scores, const uint16_t* lanes, const uint16_t* kept, int
     row.sum *= factor;
     for (int64_t v = 0; v < row.sum_vectors; ++v) {
       float* sums = row.sums + v * kLanes;
-      store(sums, (load(sums) * broadcast(factor)));
+      store(sums, load(sums) * broadcast(factor));
     }
     row.max = max;
   }

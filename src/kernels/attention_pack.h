@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <limits>
 
-#include "kernels/aligned_buffer.h"
 #include "kernels/attention.h"
 #include "kernels/attention_tiles.h"
 #include "kernels/simd.h"

@@ -72,7 +72,7 @@ void start_from_bias(const AttentionProblem& problem, const ScoreBias<const floa
     for (int64_t v = 0; v < tile.vectors; ++v) {
       const Lanes lanes = lanes_between(0, keys - v * kLanes);
       const Floats value = load_lanes(lanes, from + v * kLanes);
-      store(to + v * kLanes, (value * factor));
+      store(to + v * kLanes, value * factor);
     }
   }
 }

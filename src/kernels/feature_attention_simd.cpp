@@ -22,7 +22,7 @@ class Head : public HeadRows<T, kIsa> {
   Floats feature(Floats x) const {
     if (map_ == FeatureMap::kElu) return elu_plus_one(x);
     // The second operand is what comes out for NaN.
-    return (max(zeros(), x) + offset_);
+    return max(zeros(), x) + offset_;
   }
   // grad times the slope of the map at x
   Floats through_feature(Floats grad, Floats x) const {
@@ -172,7 +172,7 @@ void attend_features(const FeatureAttention<T>& p, const FeatureRows& rows, cons
       const Floats inverse = broadcast(head.inverse(row[head.width]));
       T* to = out + head.out_row(first + i);
       for_each_run(head.width, [&](int64_t n, auto lanes) {
-        store_lanes(to + n, lanes, (load(row + n) * inverse));
+        store_lanes(to + n, lanes, load(row + n) * inverse);
       });
     }
   });

@@ -80,31 +80,27 @@ TEST(HashBuckets, GivePaddingABucketOfItsOwn) {
   for (size_t n = 0; n < 6; ++n) EXPECT_EQ(with[n], mask[n] ? without[n] : 8) << n;
 }
 
-TEST(HashBuckets, TakeTheFirstOfEqualValues) {
-  const std::vector<float> values = {1, -3, 2, 3, -3};
-  EXPECT_EQ(ref::index_of_largest(values.data(), 5), 1);
-  const std::vector<float> zeros(40, 0.0f);
-  EXPECT_EQ(ref::index_of_largest(zeros.data(), 40), 0);
-  if (!isa_available(Isa::kAvx2)) GTEST_SKIP() << "this processor has no AVX2";
-  EXPECT_EQ(avx2::index_of_largest(values.data(), 5), 1);
-  EXPECT_EQ(avx2::index_of_largest(zeros.data(), 40), 0);
-  if (!isa_available(Isa::kAvx512)) GTEST_SKIP() << "this processor has no AVX-512";
-  EXPECT_EQ(avx512::index_of_largest(values.data(), 5), 1);
-  EXPECT_EQ(avx512::index_of_largest(zeros.data(), 40), 0);
+class IndexOfLargest : public ImplementationTest {
+ protected:
+  static int64_t find(const std::vector<float>& values) {
+    const auto count = static_cast<int64_t>(values.size());
+    LRA_RETURN_CALL(GetParam(), index_of_largest(values.data(), count));
+  }
+};
+
+TEST_P(IndexOfLargest, IsTheFirstOfEqualValues) {
+  EXPECT_EQ(find({1, -3, 2, 3, -3}), 1);
+  EXPECT_EQ(find(std::vector<float>(40, 0.0f)), 0);
 }
 
-using IndexOfLargest = ImplementationTest;
-
-TEST_P(IndexOfLargest, FindsTheSameLargestAsTheReference) {
+TEST_P(IndexOfLargest, IsThatOfTheReference) {
   for (int64_t count = 1; count < 70; ++count) {
     const auto values = normals<float>(count, static_cast<uint64_t>(count));
-    const auto find =
-        GetParam() == Isa::kAvx512 ? avx512::index_of_largest : avx2::index_of_largest;
-    EXPECT_EQ(find(values.data(), count), ref::index_of_largest(values.data(), count));
+    EXPECT_EQ(find(values), ref::index_of_largest(values.data(), count));
   }
 }
 
-LRA_INSTANTIATE_IMPLEMENTATIONS(IndexOfLargest, Isa::kAvx2, Isa::kAvx512);
+LRA_INSTANTIATE_IMPLEMENTATIONS(IndexOfLargest, Isa::kRef, Isa::kAvx2, Isa::kAvx512);
 
 }  // namespace
 }  // namespace lra::kernels

@@ -8,8 +8,8 @@ namespace {
 struct Row {
   Floats mean, rstd;
 
-  template <typename Lanes, typename T>
-  Floats xhat(Lanes lanes, const T* x) const {
+  template <typename Mask, typename T>
+  Floats xhat(Mask lanes, const T* x) const {
     return (load_lanes(lanes, x) - mean) * rstd;
   }
 };

@@ -13,8 +13,8 @@
 namespace lra::kernels {
 
 inline constexpr int64_t kOuterRun = 512;
-// The largest block of C that one call takes: with what is packed for it, it stays in a second
-// cache of 1 MB.
+// The largest block of C that one call takes: with what AVX-512 code packs for it, it stays in a
+// second cache of 1 MB.
 inline constexpr int64_t kOuterRows = 256;
 inline constexpr int64_t kOuterColumns = 288;
 

@@ -14,6 +14,7 @@
 //   sum_of_lanes(x)  eight sums of lanes n and n + 8, then four, two and one
 //   multiply_wide(x, m, high, low): all 64 bits of the product of each word
 //   times_power_of_two(x, n): x 2^n for whole n <= 127; below 2^-126 AVX2 gives 0
+//   narrow(x)        words below 2^16 as half words
 #pragma once
 
 #include <algorithm>

@@ -102,9 +102,13 @@ struct HalfWords {
 inline HalfWords load_half_words(const void* from) {
   return {_mm256_loadu_si256(static_cast<const __m256i*>(from))};
 }
-// There are no masks for 16 bits.
+// There are no masks for 16 bits; whole vectors and heads of eight go without.
 inline HalfWords load_half_words(Lanes lanes, const void* from) {
   if (lanes == 0xFFFF) return load_half_words(from);
+  if (lanes == 0xFF) {
+    const __m128i eight = _mm_loadu_si128(static_cast<const __m128i*>(from));
+    return {_mm256_zextsi128_si256(eight)};
+  }
   alignas(32) uint16_t space[16] = {};
   for (int n = 0; n < 16; ++n) {
     if (lanes >> n & 1) std::memcpy(space + n, static_cast<const char*>(from) + 2 * n, 2);
@@ -116,6 +120,9 @@ inline void store_half_words(void* to, HalfWords x) {
 }
 inline void store_half_words(void* to, Lanes lanes, HalfWords x) {
   if (lanes == 0xFFFF) return store_half_words(to, x);
+  if (lanes == 0xFF) {
+    return _mm_storeu_si128(static_cast<__m128i*>(to), _mm256_castsi256_si128(x.bits));
+  }
   alignas(32) uint16_t space[16];
   store_half_words(space, x);
   for (int n = 0; n < 16; ++n) {
@@ -167,7 +174,7 @@ inline Floats nearest(Floats x) {
   constexpr int kMode = _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC;
   return {_mm256_round_ps(x.low, kMode), _mm256_round_ps(x.high, kMode)};
 }
-// The exponent is written into a float's bits; those below 2^-126 and that of NaN make 0 of it.
+// The exponent is written into a float's bits; 0 for exponents below -126, and for NaN.
 inline __m256 power_of_two(__m256 n) {
   const __m256i whole = _mm256_max_epi32(_mm256_cvtps_epi32(n), _mm256_set1_epi32(-127));
   return _mm256_castsi256_ps(
@@ -263,9 +270,6 @@ inline Words subtract(Words a, Words b) {
 }
 inline Words bit_and(Words a, Words b) {
   return {_mm256_and_si256(a.low, b.low), _mm256_and_si256(a.high, b.high)};
-}
-inline Words bit_or(Words a, Words b) {
-  return {_mm256_or_si256(a.low, b.low), _mm256_or_si256(a.high, b.high)};
 }
 inline Words exclusive_or(Words a, Words b, Words c) {
   return {_mm256_xor_si256(_mm256_xor_si256(a.low, b.low), c.low),

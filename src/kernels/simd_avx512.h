@@ -37,7 +37,6 @@ struct Registers {
 struct HalfRegisters {
   using Vector = __m256;
   static constexpr int kFloats = 8;
-  static constexpr int kMostVectors = 1;
   static constexpr int rows_per_block(int) { return 8; }
   static Vector zero() { return _mm256_setzero_ps(); }
   static Vector broadcast(float x) { return _mm256_set1_ps(x); }

@@ -1,5 +1,7 @@
 #include "ops/linear.h"
 
+#include <algorithm>
+
 #include "kernels/choice.h"
 #include "ops/dispatch.h"
 #include "ops/pointwise.h"
@@ -44,6 +46,11 @@ Tensor call_onednn(const Tensor& x, const Tensor& w, const Tensor& bias, const c
                         std::optional<std::string_view>("tanh"));
 }
 
+Tensor direct_linear(const Tensor& x, const Tensor& w, const Tensor& bias) {
+  if (use_onednn(x)) return call_onednn(x.contiguous(), w, bias, "none");
+  return at::linear(x, w, optional_tensor(bias.defined() ? beside(bias, x) : bias));
+}
+
 // Rows are widened to float, a run at a time so that what is widened stays in cache.
 Tensor widened_linear(const Tensor& x, const Tensor& w, const Tensor& bias) {
   constexpr int64_t kRun = 1024;
@@ -53,21 +60,19 @@ Tensor widened_linear(const Tensor& x, const Tensor& w, const Tensor& bias) {
   for (int64_t first = 0; first < rows.size(0); first += kRun) {
     const int64_t count = std::min(kRun, rows.size(0) - first);
     const Tensor wide = rows.narrow(0, first, count).to(at::kFloat);
-    y.narrow(0, first, count).copy_(call_onednn(wide, wide_w, wide_bias, "none"));
+    y.narrow(0, first, count).copy_(direct_linear(wide, wide_w, wide_bias));
   }
   auto shape = x.sizes().vec();
   shape.back() = w.size(0);
   return y.view(shape);
 }
 
-Tensor onednn_linear(const Tensor& x, const Tensor& w, const Tensor& bias) {
-  return has_slow_products(x) ? widened_linear(x, w, bias) : call_onednn(x, w, bias, "none");
+Tensor linear_of_type(const Tensor& x, const Tensor& w, const Tensor& bias) {
+  return has_slow_products(x) ? widened_linear(x, w, bias) : direct_linear(x, w, bias);
 }
 
-Tensor linear_impl(const Tensor& x, const Tensor& weight_in, const std::optional<Tensor>& bias) {
-  const Tensor weight = beside(weight_in, x);
-  if (use_onednn(x)) return onednn_linear(x.contiguous(), weight, tensor_or_empty(bias));
-  return at::linear(x, weight, bias ? std::optional(beside(*bias, x)) : bias);
+Tensor linear_impl(const Tensor& x, const Tensor& weight, const std::optional<Tensor>& bias) {
+  return linear_of_type(x, beside(weight, x), tensor_or_empty(bias));
 }
 
 Tensor linear_gelu_impl(const Tensor& x, const Tensor& weight_in, const Tensor& bias) {
@@ -123,7 +128,7 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
 }
 
 Tensor linear_backward_input(const Tensor& grad, const Tensor& weight) {
-  if (use_onednn(grad)) return onednn_linear(grad.contiguous(), weight.t(), {});
+  if (use_onednn(grad)) return linear_of_type(grad, weight.t(), {});
   return product(grad, weight);
 }
 

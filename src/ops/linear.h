@@ -2,8 +2,9 @@
 //
 // float32 on the CPU runs on oneDNN where this torch has it. Against at::linear at 2048^3 that
 // is 2.1 times the speed on Zen 5, and 1.2 to 1.3 times on Zen 4, whose AVX-512 has no higher peak
-// than the AVX2 that the wheel's BLAS uses on AMD (bench/linear_bench.cpp). float64 and every other
-// case run at::linear. Which one is chosen is part of every run record (linear_choice).
+// than the AVX2 that the wheel's BLAS uses on AMD (bench/linear_bench.cpp). bfloat16 does too,
+// widened to float32 on processors without AVX-512. float64 and every other case run at::linear.
+// Which one is chosen is part of every run record (linear_choice).
 //
 // The gradients of weight and bias, sums over all tokens, are those of product.h: the same bits at
 // any number of threads. bfloat16 x meets float32 weights, which are rounded once for both passes;
@@ -29,7 +30,7 @@ LinearGrads linear_backward(const at::Tensor& grad, const at::Tensor& x, const a
 // grad_x alone: grad [M, N], weight [N, K] in the type of grad -> [M, K].
 at::Tensor linear_backward_input(const at::Tensor& grad, const at::Tensor& weight);
 
-// gelu_tanh(x W^T + b) in one pass; not differentiable (feed_forward.h is).
+// gelu_tanh(x W^T + b), on AVX-512 in one pass; not differentiable (feed_forward.h is).
 at::Tensor linear_gelu(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias);
 
 // "onednn" or "library": what float32 on the CPU runs.

@@ -23,7 +23,7 @@ using torch::autograd::variable_list;
 constexpr int64_t kParts = 32;
 constexpr int64_t kLeastRows = 32;         // of a part of the library's
 constexpr int64_t kLeastDepth = 1024;      // of a part of a sum over rows
-constexpr int64_t kOuterRowsMultiple = 8;  // of the kernel's register blocks
+constexpr int64_t kOuterRowsMultiple = 8;  // of the register blocks of AVX-512
 constexpr int64_t kOuterColumnsMultiple = 48;
 
 int64_t parts_of(int64_t size, int64_t part) { return (size + part - 1) / part; }
@@ -145,11 +145,11 @@ Tensor library_product(const Tensor& a, const Tensor& b) {
     const int64_t item = index / parts, first = index % parts * part;
     const int64_t count = std::min(part, rows - first);
     Tensor to = matrix(out, item).narrow(0, first, count);
-    const Tensor rows = matrix(a, item).narrow(0, first, count);
+    const Tensor a_part = matrix(a, item).narrow(0, first, count);
     if (widens) {
-      to.copy_(at::mm(rows.to(at::kFloat), matrix(wide_b, item)));
+      to.copy_(at::mm(a_part.to(at::kFloat), matrix(wide_b, item)));
     } else {
-      at::mm_out(to, rows, matrix(b, item));
+      at::mm_out(to, a_part, matrix(b, item));
     }
   });
   return out;
