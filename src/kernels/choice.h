@@ -22,7 +22,8 @@ enum class Isa { kRef, kAvx2, kAvx512, kAvx512Bf16 };
   __VA_ARGS__                 \
   }
 
-// Returns what `call` gives in the namespace of the instruction set.
+// Returns the call, or the function, that follows `isa`, taken from the namespace of that
+// instruction set; for kRef from ref.
 #define LRA_RETURN_CALL(isa, ...) \
   switch (isa) {                  \
     case Isa::kAvx512Bf16:        \
