@@ -101,8 +101,7 @@ def main():
         ways = ways_of(pathlib.Path(folder))
         results = [case(model, length, ways, a.repeats)
                    for model in a.models.split(",") for length in LENGTHS]
-    provenance = tables.run_json(["bench", "--models", "transformer", "--lengths", 64, "--batch", 1, "--threads",
-                                  1, "--windows", 1, "--window-seconds", 0])[0]["provenance"]
+    provenance = tables.provenance(1)
     a.out.mkdir(parents=True, exist_ok=True)
     (a.out / "allocators.json").write_text(
         json.dumps({"results": results, "provenance": provenance}, indent=1) + "\n")

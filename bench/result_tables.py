@@ -1,4 +1,5 @@
 """What the table scripts of this folder share: calling the program, Markdown tables, provenance."""
+import functools
 import json
 import os
 import subprocess
@@ -22,6 +23,14 @@ def run_json(words):
     if done.returncode != 0:
         sys.exit(f"{sys.argv[0]}: exit code {done.returncode} of: lra {' '.join(map(str, words))}")
     return json.loads(done.stdout)
+
+
+@functools.cache
+def provenance(threads):
+    """Of a record of this program, here and today."""
+    words = ["bench", "--models", "transformer", "--lengths", 64, "--batch", 1, "--threads", threads,
+             "--windows", 1, "--window-seconds", 0]
+    return run_json(words)[0]["provenance"]
 
 
 def set_words(settings):

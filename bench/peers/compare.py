@@ -6,8 +6,7 @@ step is forward, backward and update, with --mode infer a forward pass without d
 bf16 lra computes in bfloat16 and every peer stands twice, in float32 and in bfloat16 (PyTorch's
 autocast; JAX layers of that type). For each row and length, lra and a peer are measured in turn,
 A B A B, --windows times each; the figure is the median, the spread (largest - smallest) / median.
-Each peer runs in a process of its own that waits while lra is measured; each window of lra is a
-process. Both sides are bound to the same cores.
+Each side is a process that waits while the other is measured, and both are bound to the same cores.
 Peers get an allocator that keeps freed memory, which is worth 13 % to PyTorch.
 
 The fastest peer of a row is the one with the lowest ratio: every ratio comes from windows taken in
@@ -45,28 +44,23 @@ NEEDS_GB = {("transformer-drop", 4096): {"jax": 24, "torch": 20, "transformers":
             ("synthesizer", 4096): {"torch": 24}}
 
 
-def environment(threads):
+def peer_environment(threads):
     own = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS"), str(threads))
     return {**os.environ, **own, "GLIBC_TUNABLES": KEEP_MEMORY, "JAX_PLATFORMS": "cpu",
             "HF_HUB_OFFLINE": "1"}
 
 
-class Peer:
-    """A peer's process, ready to be timed."""
+class Timed:
+    """A process that says "ready" and then times a window for every line that it reads."""
 
-    def __init__(self, peer, row, length, a):
-        kind, name, dtype = peer[0], peer[1], peer[3]
-        words = [sys.executable, HERE / "peer_process.py", kind, name,
-                 row.get("workload", "text"), length, row["drop"], a.mode, dtype, a.threads,
-                 a.window_seconds]
+    def __init__(self, words, environment):
         self.process = subprocess.Popen(list(map(str, words)), stdin=subprocess.PIPE, text=True,
-                                        stdout=subprocess.PIPE, env=environment(a.threads))
-        self.expect("ready")
+                                        stdout=subprocess.PIPE, env=environment)
 
-    def expect(self, what=None):
-        line = self.process.stdout.readline().strip()
-        while line and not line.startswith(what or "{"):
-            line = self.process.stdout.readline().strip()
+    def expect(self, what):
+        line = self.process.stdout.readline()
+        while line and not line.startswith(what):
+            line = self.process.stdout.readline()
         if not line:
             raise RuntimeError(f"ended with {self.process.wait()}")
         return line
@@ -74,31 +68,44 @@ class Peer:
     def window(self):
         self.process.stdin.write("window\n")
         self.process.stdin.flush()
-        return json.loads(self.expect())
+        return json.loads(self.expect("{"))
 
     def close(self):
-        self.process.stdin.close()
-        self.process.wait()
+        """What it still printed."""
+        rest = self.process.communicate()[0]
+        if self.process.returncode != 0:
+            raise RuntimeError(f"ended with {self.process.returncode}")
+        return rest
+
+
+def peer_words(peer, row, length, a):
+    kind, name, dtype = peer[0], peer[1], peer[3]
+    return [sys.executable, HERE / "peer_process.py", kind, name, row.get("workload", "text"), length,
+            row["drop"], a.mode, dtype, a.threads, a.window_seconds]
 
 
 def lra_words(row, peer, length, a):
     sets = tables.set_words(lra_settings(row, peer, length))
     work = workload_of(row)
-    lengths = ["--lengths", length] if "lengths" not in row else []
-    return ["bench", "--task", work.task, "--preset", "release", "--models", row["model"], *lengths,
-            "--batch", work.batch, "--mode", a.mode, "--dtype", a.dtype, "--windows", 1,
-            "--window-seconds", a.window_seconds, "--threads", a.threads, *sets]
+    return ["bench", "--task", work.task, "--preset", "release", "--measure-one", row["model"],
+            "--lengths", length, "--batch", work.batch, "--mode", a.mode, "--dtype", a.dtype,
+            "--windows", a.windows, "--window-seconds", a.window_seconds, "--threads", a.threads,
+            *sets]
 
 
-def summary(windows):
-    rates = [w["tokens_per_s"] for w in windows]
+def summary(rates, peak_bytes):
     middle = statistics.median(rates)
-    # Of the matrix product that lra measures in the same process; a peer measures none.
-    shares = [w["model_flops"] * w["steps_per_s"] / w["gemm_flops_per_s"] for w in windows
-              if w.get("model_flops") and w.get("gemm_flops_per_s")]
     return {"tokens_per_s": middle, "spread": (max(rates) - min(rates)) / middle, "windows": rates,
-            "peak_resident_bytes": max(w["peak_resident_bytes"] for w in windows),
-            **({"share": statistics.median(shares)} if shares else {})}
+            "peak_resident_bytes": peak_bytes}
+
+
+def summary_of_lra(windows, whole):
+    """`whole` is the measurement that lra prints at the end."""
+    tokens = whole["tokens_per_s"] / whole["steps_per_s"]
+    found = summary([w["steps_per_s"] * tokens for w in windows], whole["peak_resident_bytes"])
+    # Of the matrix product that lra measures in the same process; a peer measures none.
+    share = whole["model_flops"] * whole["steps_per_s"] / whole["gemm_flops_per_s"]
+    return {**found, "share": share}
 
 
 def available_gb():
@@ -111,22 +118,25 @@ def measure(name, peer, length, a):
     row, (kind, what, _, dtype) = ROWS[name], peer
     cell = {"row": name, "length": length, "kind": kind, "peer": what, "threads": a.threads,
             "mode": a.mode, "dtype": a.dtype, "peer_dtype": dtype,
-            "lra_command": "lra " + " ".join(map(str, lra_words(row, peer, length, a)))}
+            "lra_command": " ".join(map(str, ["lra", *lra_words(row, peer, length, a)]))}
     need = NEEDS_GB.get((name, length), {}).get(kind, 0)
     if available_gb() < need:
         return {**cell, "failure": f"needs {need} GB of memory"}
+    sides = [Timed([tables.program(), *lra_words(row, peer, length, a), "--in-turn"], os.environ),
+             Timed(peer_words(peer, row, length, a), peer_environment(a.threads))]
     try:
-        process = Peer(peer, row, length, a)
-        ours, theirs = [], []
-        for _ in range(a.windows):
-            record = tables.run_json(lra_words(row, peer, length, a))[0]
-            ours.append(record["measurements"][0])
-            theirs.append(process.window())
-        process.close()
-    except RuntimeError as error:
+        for side in sides:
+            side.expect("ready")
+        ours, theirs = zip(*[[side.window() for side in sides] for _ in range(a.windows)])
+        whole = json.loads(sides[0].close())
+    except (RuntimeError, BrokenPipeError) as error:
         return {**cell, "failure": str(error)}
-    lra, other = summary(ours), summary(theirs)
-    return {**cell, "lra": lra, "other": other, "provenance": record["provenance"],
+    finally:
+        for side in sides:
+            side.process.kill()
+    lra = summary_of_lra(ours, whole)
+    other = summary([w["tokens_per_s"] for w in theirs], theirs[-1]["peak_resident_bytes"])
+    return {**cell, "lra": lra, "other": other, "provenance": tables.provenance(a.threads),
             "ratio": lra["tokens_per_s"] / other["tokens_per_s"]}
 
 

@@ -4,8 +4,6 @@
 #include <functional>
 #include <optional>
 
-#include "analysis/timed_windows.h"
-
 #include "analysis/flop_count.h"
 #include "analysis/gemm_speed.h"
 #include "base/clock.h"
@@ -98,8 +96,8 @@ Measurement measure(const training::RunConfig& run, const EfficiencyOptions& opt
   // Counting ends before anything is timed.
   const int64_t peak_tensor_bytes = memory->peak_bytes();
   memory.reset();
-  const TimedWindows windows =
-      timed_windows([&] { bench.step(batch); }, options.windows, options.window_seconds);
+  const TimedWindows windows = timed_windows([&] { bench.step(batch); }, options.windows,
+                                             options.window_seconds, options.hooks);
   Measurement m{.mode = options.train ? "train" : "infer",
                 .dtype = run.train.precision,
                 .length = shape.length,

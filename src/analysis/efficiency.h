@@ -10,6 +10,7 @@
 #include <optional>
 #include <string>
 
+#include "analysis/timed_windows.h"
 #include "base/run_record.h"
 #include "training/run_config.h"
 
@@ -21,6 +22,7 @@ struct EfficiencyOptions {
   int64_t warmup_steps = 2;   // not timed
   int64_t windows = 5;        // timed windows; the median counts
   double window_seconds = 1;  // a window has as many whole steps as it takes to fill this
+  WindowHooks hooks = {};     // around the windows without pipeline
   std::optional<std::string> data_root = {};  // measures with pipeline too
 };
 

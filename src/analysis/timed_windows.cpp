@@ -35,9 +35,11 @@ std::optional<std::string> TimedWindows::warning() const {
                 : ": does something else run on this machine?");
 }
 
-TimedWindows timed_windows(const std::function<void()>& step, int64_t windows, double seconds) {
+TimedWindows timed_windows(const std::function<void()>& step, int64_t windows, double seconds,
+                           const WindowHooks& hooks) {
   std::vector<double> rates;
   for (int64_t w = 0; w < windows; ++w) {
+    hooks.before();
     const Stopwatch watch;
     int64_t steps = 0;
     do {
@@ -45,6 +47,7 @@ TimedWindows timed_windows(const std::function<void()>& step, int64_t windows, d
       ++steps;
     } while (watch.seconds() < seconds);
     rates.push_back(static_cast<double>(steps) / watch.seconds());
+    hooks.after(rates.back());
   }
   return TimedWindows(std::move(rates));
 }

@@ -27,7 +27,14 @@ class TimedWindows {
   std::vector<double> rates_, sorted_;
 };
 
+// Called around each window, so that something else can be measured in turn.
+struct WindowHooks {
+  std::function<void()> before = [] {};
+  std::function<void(double steps_per_s)> after = [](double) {};
+};
+
 // Each window has as many whole steps as it takes to fill `seconds`, at least one.
-TimedWindows timed_windows(const std::function<void()>& step, int64_t windows, double seconds);
+TimedWindows timed_windows(const std::function<void()>& step, int64_t windows, double seconds,
+                           const WindowHooks& hooks = {});
 
 }  // namespace lra::analysis

@@ -33,5 +33,17 @@ TEST(TimedWindows, TakesAtLeastOneStepPerWindow) {
   EXPECT_EQ(steps, 3);
 }
 
+TEST(TimedWindows, CallsItsHooksAroundEachWindow) {
+  std::vector<std::string> calls;
+  const TimedWindows windows = timed_windows(
+      [&] { calls.push_back("step"); }, 2, 0,
+      {.before = [&] { calls.push_back("before"); },
+       .after = [&](double rate) { calls.push_back(rate > 0 ? "after" : "no rate"); }});
+  const std::vector<std::string> one = {"before", "step", "after"};
+  std::vector<std::string> both = one;
+  both.insert(both.end(), one.begin(), one.end());
+  EXPECT_EQ(calls, both);
+}
+
 }  // namespace
 }  // namespace lra::analysis

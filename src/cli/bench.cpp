@@ -1,6 +1,7 @@
 // lra bench: training and inference speed and memory, each figure measured in a process of its own.
 #include <algorithm>
 #include <cstdio>
+#include <iostream>
 #include <optional>
 
 #include "analysis/efficiency.h"
@@ -28,6 +29,7 @@ struct BenchArguments {
   double window_seconds = 1;
   std::optional<std::string> data;
   int table = 0;
+  bool in_turn = false;
 };
 
 // The paper's Table 2 is what is measured without options: it does not say which sizes it has.
@@ -68,16 +70,37 @@ void complete_lengths(BenchArguments& a) {
                .advice = "leave --lengths out"});
 }
 
+void print_line(const std::string& line) {
+  std::fputs((line + "\n").c_str(), stdout);
+  std::fflush(stdout);
+}
+
+void wait_for_line() {
+  print_line("ready");
+  std::string line;
+  if (std::getline(std::cin, line)) return;
+  throw Error({.where = "standard input",
+               .what = "ended before the last window",
+               .expected = "a line for each",
+               .advice = ""});
+}
+
+void print_rate(double steps_per_s) { print_line(json_text({{"steps_per_s", steps_per_s}})); }
+
 // The child's part: one measurement, printed as JSON. Nothing of it is worth saving, so a request
-// to stop ends it at once.
+// to stop ends it at once. For a script that measures another program in turn, --in-turn prints
+// "ready" before each window, which starts when a line was read, and its speed after it.
 ExitCode measure_one(const BenchArguments& a) {
   end_at_first_signal();
+  analysis::WindowHooks hooks;
+  if (a.in_turn) hooks = {.before = wait_for_line, .after = print_rate};
   const auto result =
       analysis::measure(config_of(a, a.one, a.lengths.at(0)), {.train = a.mode == "train",
                                                                .batch = a.batch,
                                                                .warmup_steps = 2,
                                                                .windows = a.windows,
                                                                .window_seconds = a.window_seconds,
+                                                               .hooks = hooks,
                                                                .data_root = a.data});
   std::fputs(to_json(result).c_str(), stdout);
   return ExitCode::kDone;
@@ -262,6 +285,8 @@ void add_bench(CLI::App& app, Program& program) {
   add_set_option(*command, a->sets);
   command->add_option("--out", a->out, "folder for run records");
   command->add_option("--measure-one", a->one, "measure one model in this process")->group("");
+  command->add_flag("--in-turn", a->in_turn, "with it: a window for each line on standard input")
+      ->group("");
 }
 
 }  // namespace lra::cli
