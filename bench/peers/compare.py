@@ -122,13 +122,14 @@ def measure(name, peer, length, a):
     need = NEEDS_GB.get((name, length), {}).get(kind, 0)
     if available_gb() < need:
         return {**cell, "failure": f"needs {need} GB of memory"}
-    sides = [Timed([tables.program(), *lra_words(row, peer, length, a), "--in-turn"], os.environ),
-             Timed(peer_words(peer, row, length, a), peer_environment(a.threads))]
+    sides = [Timed(peer_words(peer, row, length, a), peer_environment(a.threads)),
+             Timed([tables.program(), *lra_words(row, peer, length, a), "--in-turn"], os.environ)]
     try:
         for side in sides:
             side.expect("ready")
-        ours, theirs = zip(*[[side.window() for side in sides] for _ in range(a.windows)])
-        whole = json.loads(sides[0].close())
+        # lra last: what it measures after its windows must not meet one of the peer's.
+        theirs, ours = zip(*[[side.window() for side in sides] for _ in range(a.windows)])
+        whole = json.loads(sides[1].close())
     except (RuntimeError, BrokenPipeError) as error:
         return {**cell, "failure": str(error)}
     finally:
