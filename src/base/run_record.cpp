@@ -35,6 +35,12 @@ void fields(auto& f, Measurement& m) {
   f("warning", m.warning);
 }
 
+void fields(auto& f, SplitSizes& sizes) {
+  f("train", sizes.train);
+  f("val", sizes.val);
+  f("test", sizes.test);
+}
+
 // The schema goes first and is read apart: nothing else is known of a record before it.
 void fields(auto& f, RunRecord& r) {
   f("kind", r.kind);
@@ -58,10 +64,12 @@ void fields(auto& f, RunRecord& r) {
   f("base_parameters", r.base_parameters);
   f("division", r.division);
   f("division_reason", r.division_reason);
+  f("published_setting", r.published_setting);
   f("steps", r.steps);
   f("planned_steps", r.planned_steps);
   f("preset_steps", r.preset_steps);
   f("test_split_examples", r.test_split_examples);
+  f("data_examples", r.data_examples);
   f("examples", r.examples);
   f("tokens", r.tokens);
   f("train_seconds", r.train_seconds);

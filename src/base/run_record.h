@@ -75,6 +75,11 @@ struct Measurement {
 // Share of the matrix product's speed that the model's operations reach; nothing when not measured.
 std::optional<double> flops_utilisation(const Measurement& m);
 
+// Examples in the splits of prepared data.
+struct SplitSizes {
+  int64_t train = 0, val = 0, test = 0;
+};
+
 struct RunRecord {
   int schema = kRecordSchema;
   std::string kind = "train";  // or "bench"
@@ -96,14 +101,19 @@ struct RunRecord {
 
   int64_t num_parameters = 0, base_parameters = 0;
   std::string division, division_reason;  // "apples-to-apples" or "free-for-all"
+  // Whether data and settings outside [mixer] are those of a published preset, so that the figures
+  // of the paper may stand beside it: in either division, since models of the paper break the rule
+  // of 10 % themselves. Absent in the records of versions that did not write it.
+  std::optional<bool> published_setting = {};
 
   int64_t steps = 0, planned_steps = 0, examples = 0, tokens = 0;
   // What a full run takes: the preset's own number of steps, and the size of the whole test split.
   // Absent in the records of versions that did not write them.
   std::optional<int64_t> preset_steps, test_split_examples;
-  double train_seconds = 0;       // training steps alone
-  double total_seconds = 0;       // with evaluation and saving
-  double train_tokens_per_s = 0;  // over all training steps of this run
+  std::optional<SplitSizes> data_examples = {};  // absent likewise
+  double train_seconds = 0;                      // training steps alone
+  double total_seconds = 0;                      // with evaluation and saving
+  double train_tokens_per_s = 0;                 // over all training steps of this run
   int64_t peak_resident_bytes = 0;
   // What peak_resident_bytes was expected to be. Absent without train.memory_check.
   std::optional<int64_t> estimated_resident_bytes = {};

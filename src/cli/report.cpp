@@ -67,7 +67,7 @@ std::vector<std::string> check_model(const RunRecord& record) {
   std::vector<std::string> findings;
   try {
     const training::Fairness fairness =
-        training::judge(training::RunConfig::from_table(record.config));
+        training::judge(training::RunConfig::from_table(record.config), record.data_examples);
     const auto expect = [&](const std::string& what, const std::string& recorded,
                             const std::string& now) {
       if (recorded != now) findings.push_back(what + " is " + recorded + "; expected " + now);
@@ -81,7 +81,7 @@ std::vector<std::string> check_model(const RunRecord& record) {
   return findings;
 }
 
-ExitCode check_records(const ReportArguments& a) {
+ExitCode check_records(const Program& program, const ReportArguments& a) {
   std::vector<std::string> findings;
   const auto files = report::find_record_files(a.paths, &findings);
   for (const std::string& file : files) {
@@ -96,13 +96,23 @@ ExitCode check_records(const ReportArguments& a) {
       findings.push_back(error.what());
     }
   }
-  for (const std::string& finding : findings) std::printf("%s\n", printable(finding).c_str());
-  if (findings.empty()) std::printf("%zu records agree with themselves\n", files.size());
+  if (program.common.json) {
+    print_json({{"records", files.size()}, {"findings", findings}});
+  } else {
+    for (const std::string& finding : findings) std::printf("%s\n", printable(finding).c_str());
+    if (findings.empty()) std::printf("%zu records agree with themselves\n", files.size());
+  }
   return findings.empty() ? ExitCode::kDone : ExitCode::kUserError;
 }
 
 ExitCode run_report(const Program& program, const ReportArguments& a) {
-  if (a.check) return check_records(a);
+  if (a.check) return check_records(program, a);
+  if (program.common.json && (a.card || (!a.format.empty() && a.format != "json"))) {
+    throw Error({.where = "--json",
+                 .what = "the output is to be " + (a.card ? "cards" : a.format),
+                 .expected = "one of the two",
+                 .advice = "leave --json out"});
+  }
   if (a.card) return write_cards(program, a);
   report::ReportOptions options{.title = a.title};
   const auto records = report::collect_records(a.paths, &options.problems);

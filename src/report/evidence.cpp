@@ -17,14 +17,14 @@ Finding exact(std::optional<double> value) {
   return Measured{*value, 0};
 }
 
-// Which runs count: those of the whole budget with one preset, or all.
+// Which runs count: those of the whole budget in the setting of one preset, or all.
 struct Selection {
   std::optional<std::string> preset;
 
   bool takes(const Row& row) const { return !preset || row.preset == *preset; }
   std::optional<double> figure(const Cell& cell) const {
     if (!preset) return cell.shown_accuracy();
-    return cell.budget_known ? cell.full_accuracy() : std::nullopt;
+    return cell.budget_known ? cell.compared_accuracy() : std::nullopt;
   }
 };
 
@@ -111,7 +111,7 @@ bool belongs(const ReportInput& input, const AnalysisRecord& analysis, const Sel
   if (analysis.preset != *selection.preset) return false;
   return std::any_of(input.records.begin(), input.records.end(), [&](const RunRecord& run) {
     return run.fingerprint == analysis.fingerprint && run.status == RunStatus::kDone &&
-           run.preset_steps && run.test && shortfall_of(run).empty();
+           run.preset_steps && run.test && shortfall_of(run).empty() && has_published_setting(run);
   });
 }
 

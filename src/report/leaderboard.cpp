@@ -59,12 +59,14 @@ void count_runs(const Runs& runs, Cell& cell) {
   std::vector<double> accuracies;
   int64_t examples = 0;
   int num_hopeless = 0;
+  std::set<std::string> shortfalls;
   for (const RunRecord* run : runs) {
     if (has_figure(*run)) {
       accuracies.push_back(100 * run->test->accuracy);
       examples = std::max(examples, run->test->num_examples);
       num_hopeless += learned_nothing(*run);
-      if (cell.shortfall.empty()) cell.shortfall = shortfall_of(*run);
+      shortfalls.insert(shortfall_of(*run));
+      cell.is_published = cell.is_published && has_published_setting(*run);
       cell.budget_known = cell.budget_known && run->preset_steps;
     } else if (run->status == RunStatus::kDiverged) {
       ++cell.num_diverged;
@@ -73,6 +75,10 @@ void count_runs(const Runs& runs, Cell& cell) {
     } else {
       ++cell.num_unfinished;
     }
+  }
+  shortfalls.erase("");
+  for (const std::string& text : shortfalls) {
+    cell.shortfall += (cell.shortfall.empty() ? "" : "; ") + text;
   }
   cell.accuracy = summarize(accuracies);
   cell.fail = cell.accuracy.count > 0 && num_hopeless == cell.accuracy.count;
@@ -96,7 +102,6 @@ Cell make_cell(const TaskColumn& column, const RowGroup& group,
       cell.runs.push_back(static_cast<size_t>(run - records.data()));
     }
   }
-  cell.is_small = group.preset == "small";
   cell.fail = cell.fail && column.paper == PaperTask::kPathX;
   if (const PaperModel* paper = paper_model(group.model); paper && column.paper) {
     cell.paper_v0 = paper_accuracy(*paper, *column.paper, PaperVersion::kV0);
@@ -215,7 +220,7 @@ Leaderboard build_leaderboard(const std::vector<RunRecord>& records) {
   board.baselines = find_baselines(records, board.columns);
   board.speeds = speed_rows(records);
   add_run_warnings(groups, board.warnings);
-  add_row_warnings(board);
+  add_row_warnings(board, records);
   return board;
 }
 

@@ -28,10 +28,11 @@ struct Cell {
   std::optional<double> interval;
   int num_diverged = 0, num_failed = 0, num_unfinished = 0;
   bool fail = false;  // Path-X only: no finished run learned anything (see leaderboard.cpp)
-  // "100 of 5,000 steps": what the runs lack of full ones (see shortfall.h); empty for full ones.
+  // "100 of 5,000 steps": what the runs lack of full ones (see shortfall.h), "; " between those of
+  // several; empty for full ones.
   std::string shortfall;
   bool budget_known = true;  // whether every finished run names its preset's steps
-  bool is_small = false;     // of the preset "small", whose models are not the paper's
+  bool is_published = true;  // all of a published setting: RunRecord::published_setting
   std::optional<double> paper_v0, paper_v1;
   bool paper_fail = false;
   std::string validation, division;
@@ -50,7 +51,7 @@ struct Cell {
   }
   // The figure that may be set against the paper.
   std::optional<double> compared_accuracy() const {
-    return is_small ? std::nullopt : full_accuracy();
+    return is_published ? full_accuracy() : std::nullopt;
   }
 };
 

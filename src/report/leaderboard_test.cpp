@@ -156,6 +156,40 @@ TEST(Leaderboard, TheSmallPresetIsAveragedButNotSetAgainstThePaper) {
       build_leaderboard({finished_run("listops", "transformer", 37)}).rows.at(0).present.compared);
 }
 
+TEST(Leaderboard, OtherSettingsThanPublishedOnesAreNotSetAgainstThePaper) {
+  RunRecord run = finished_run("listops", "transformer", 37);
+  run.division = "free-for-all";
+  Leaderboard board = build_leaderboard({run});
+  EXPECT_NEAR(*board.rows.at(0).cells.at(0).full_accuracy(), 37, 1e-9);
+  EXPECT_EQ(board.rows[0].cells[0].compared_accuracy(), std::nullopt);
+  EXPECT_THAT(board.warnings, Contains(HasSubstr("ListOps: 1 figure is of settings or data that")));
+  run.published_setting = true;  // a model of the paper with more parameters than the rule allows
+  EXPECT_TRUE(build_leaderboard({run}).rows.at(0).cells.at(0).compared_accuracy());
+  run.division = "apples-to-apples";
+  run.published_setting = false;
+  EXPECT_FALSE(build_leaderboard({run}).rows.at(0).cells.at(0).compared_accuracy());
+}
+
+TEST(Leaderboard, AColumnOverDifferentDataIsNamed) {
+  RunRecord a = finished_run("listops", "transformer", 37),
+            b = finished_run("listops", "local", 38);
+  const auto different = HasSubstr("ListOps: the figures of this column are of 2 different sets");
+  a.data_hash = b.data_hash = "00";
+  EXPECT_THAT(build_leaderboard({a, b}).warnings, Not(Contains(different)));
+  b.data_hash = "01";
+  EXPECT_THAT(build_leaderboard({a, b}).warnings, Contains(different));
+}
+
+TEST(Leaderboard, SeedsOfDifferentLengthsAreAllNamed) {
+  RunRecord a = finished_run("listops", "transformer", 37), b = a;
+  a.steps = 100;
+  b.steps = 90;
+  b.seed = 1;
+  b.fingerprint += "b";
+  EXPECT_EQ(build_leaderboard({a, b}).rows.at(0).cells.at(0).shortfall,
+            "100 of 5,000 steps; 90 of 5,000 steps");
+}
+
 TEST(Leaderboard, APartOfTheTestSetIsMarkedAndEntersNoComparison) {
   std::vector<RunRecord> records = five_tasks("transformer");
   records[1].test_split_examples = 25000;

@@ -35,4 +35,9 @@ std::string shortfall_of(const RunRecord& run) {
   return steps + (steps.empty() || test.empty() ? "" : ", ") + test;
 }
 
+bool has_published_setting(const RunRecord& run) {
+  if (run.preset == "small") return false;
+  return run.published_setting.value_or(run.division == "apples-to-apples");
+}
+
 }  // namespace lra::report

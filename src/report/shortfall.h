@@ -1,4 +1,5 @@
-// Which finished runs give less than a benchmark figure: too few steps, or part of the test set.
+// Which finished runs give less than a benchmark figure: too few steps, part of the test set, or
+// another setting than a published one.
 #pragma once
 
 #include <string>
@@ -13,5 +14,9 @@ namespace lra::report {
 // was written by an earlier version: its steps are not judged, and a test that used up a limit
 // (train.test_examples) counts as a part.
 std::string shortfall_of(const RunRecord& run);
+
+// Whether the paper's figures may stand beside the run. Of a record that does not say so, written
+// by an earlier version, the division decides.
+bool has_published_setting(const RunRecord& run);
 
 }  // namespace lra::report

@@ -69,6 +69,31 @@ void warn_of_shortfalls(Leaderboard& board, size_t column) {
   }
 }
 
+// The small preset says of itself what it is.
+void warn_of_other_settings(Leaderboard& board, size_t column) {
+  int count = 0;
+  for (const Row& row : board.rows) {
+    const Cell& cell = row.cells[column];
+    count += cell.full_accuracy() && !cell.is_published && row.preset != "small";
+  }
+  if (count == 0) return;
+  board.warnings.push_back(board.columns[column].title + ": " + std::to_string(count) +
+                           (count == 1 ? " figure is" : " figures are") +
+                           " of settings or data that nobody published; not set against the paper");
+}
+
+void warn_of_different_data(Leaderboard& board, size_t column,
+                            const std::vector<RunRecord>& records) {
+  std::set<std::string> hashes;
+  for (const Row& row : board.rows) {
+    if (row.cells[column].accuracy.count == 0) continue;
+    for (const size_t run : row.cells[column].runs) hashes.insert(records.at(run).data_hash);
+  }
+  if (hashes.size() < 2) return;
+  board.warnings.push_back(board.columns[column].title + ": the figures of this column are of " +
+                           std::to_string(hashes.size()) + " different sets of data");
+}
+
 void warn_of_mixed_provenance(const Row& row, std::vector<std::string>& warnings) {
   const auto several = [](const std::string& list) { return list.find("; ") != list.npos; };
   if (several(row.revisions)) {
@@ -96,9 +121,11 @@ void add_run_warnings(const std::vector<RowGroup>& groups, std::vector<std::stri
   }
 }
 
-void add_row_warnings(Leaderboard& board) {
+void add_row_warnings(Leaderboard& board, const std::vector<RunRecord>& records) {
   for (size_t column = 0; column < board.columns.size(); ++column) {
     warn_of_shortfalls(board, column);
+    warn_of_other_settings(board, column);
+    warn_of_different_data(board, column, records);
     if (board.columns[column].paper == PaperTask::kListops) warn_of_root_operator(board, column);
   }
   for (const Row& row : board.rows) warn_of_mixed_provenance(row, board.warnings);

@@ -13,8 +13,9 @@ namespace lra::report {
 // set, one mean over different data.
 void add_run_warnings(const std::vector<RowGroup>& groups, std::vector<std::string>& warnings);
 
-// Of rows: figures of short runs or of part of the test set, ListOps figures that reading only the
-// root operator would give, rows made by several revisions or on several machines.
-void add_row_warnings(Leaderboard& board);
+// Of rows: figures of short runs, of part of the test set or of other settings than published ones,
+// a column over different data, ListOps figures that reading only the root operator would give,
+// rows made by several revisions or on several machines. `records` are those the board was made of.
+void add_row_warnings(Leaderboard& board, const std::vector<RunRecord>& records);
 
 }  // namespace lra::report

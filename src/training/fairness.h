@@ -1,10 +1,12 @@
 // The rules under which a result may stand beside others (reference: the benchmark's README and Tay
-// et al. 2021, appendix C): nothing pretrained, the task's setting unchanged but for the mechanism
-// itself, at most 10 % more parameters than the task's base Transformer.
+// et al. 2021, appendix C): nothing pretrained, the task's data and setting unchanged but for the
+// mechanism itself, at most 10 % more parameters than the task's base Transformer.
 #pragma once
 
+#include <optional>
 #include <string>
 
+#include "base/run_record.h"
 #include "training/run_config.h"
 
 namespace lra::training {
@@ -13,9 +15,12 @@ struct Fairness {
   int64_t parameters = 0, base_parameters = 0;
   std::string division;  // "apples-to-apples" or "free-for-all"
   std::string reason;
+  bool published_setting = false;  // RunRecord::published_setting
 };
 
-Fairness judge(const RunConfig& run);
+// `data` counts the examples that are there; without it they are taken to be as the task wants
+// them.
+Fairness judge(const RunConfig& run, const std::optional<SplitSizes>& data = {});
 
 // Parameters of the model that `run` describes.
 int64_t count_parameters(const RunConfig& run);

@@ -59,9 +59,60 @@ TEST(Fairness, SetsARunApartThatChangesTheSettingOfItsPreset) {
     EXPECT_EQ(fairness.reason, reason);
   }
   for (const char* set :
-       {"train.log_every=1", "train.prefetch=0", "train.loader_threads=4", "train.eval_every=7"}) {
+       {"train.log_every=1", "train.prefetch=0", "train.loader_threads=4", "train.eval_every=7",
+        "train.recompute=true", "train.memory_check=off", "train.max_skips=20"}) {
     EXPECT_EQ(judge(release("transformer", {set})).division, kFair) << set;
   }
+  EXPECT_EQ(
+      judge(release("transformer", {"train.on_nonfinite=skip", "train.max_skips=20"})).division,
+      kFree);
+}
+
+TEST(Fairness, SetsARunApartWhoseDataAreNotTheTasks) {
+  const auto on = [](const std::string& task, const SplitSizes& data) {
+    return judge(resolve_run(task, "transformer", "release", 0, {}, {}), data);
+  };
+  const Fairness few = on("listops", {.train = 64, .val = 2000, .test = 2000});
+  EXPECT_EQ(few.division, kFree);
+  EXPECT_EQ(few.reason, "data of 64 training examples instead of 96,000");
+  EXPECT_FALSE(few.published_setting);
+  EXPECT_THAT(on("listops", {.train = 96000, .val = 2000, .test = 16}).reason,
+              HasSubstr("16 test examples instead of 2,000"));
+  EXPECT_EQ(on("pathfinder", {.train = 8, .val = 1, .test = 1}).reason,
+            "data of 10 examples instead of 200,000");
+  EXPECT_EQ(on("listops", {.train = 96000, .val = 2000, .test = 2000}).division, kFair);
+  EXPECT_EQ(on("text", {.train = 25000, .val = 0, .test = 25000}).division, kFair);
+  EXPECT_EQ(on("pathfinder", {.train = 160000, .val = 20000, .test = 20000}).division, kFair);
+}
+
+TEST(Fairness, NamesAChangedMechanism) {
+  const Fairness fairness = judge(release("local", {"mixer.block=100"}));
+  EXPECT_EQ(fairness.division, kFair);
+  EXPECT_TRUE(fairness.published_setting);
+  EXPECT_THAT(fairness.reason, HasSubstr("but for the mechanism's mixer.block 100 instead of 50"));
+}
+
+TEST(Fairness, TakesWhatThePaperHasBesideItsPreset) {
+  const auto paper = [](const char* task, const char* set) {
+    return judge(resolve_run(task, "transformer", "paper", 0, {}, {set}));
+  };
+  EXPECT_EQ(paper("listops", "train.steps=10000").division, kFair);
+  EXPECT_EQ(paper("listops", "train.steps=10001").division, kFree);
+  EXPECT_EQ(paper("text", "task.length=1000").division, kFair);
+  EXPECT_EQ(paper("text", "task.length=1001").division, kFree);
+}
+
+// Figures of the paper may stand beside its own models, whatever their size.
+TEST(Fairness, KnowsAPublishedSettingInEitherDivision) {
+  const auto released = [](const char* task, const char* model) {
+    return judge(resolve_run(task, model, "release", 0, {}, {}));
+  };
+  EXPECT_TRUE(released("text", "transformer").published_setting);
+  const Fairness reformer = released("image", "reformer");  // of other sizes than the Transformer
+  EXPECT_EQ(reformer.division, kFree);
+  EXPECT_TRUE(reformer.published_setting);
+  EXPECT_FALSE(judge(release("transformer", {"train.steps=10"})).published_setting);
+  EXPECT_FALSE(judge(resolve_run("text", "transformer", "small", 0, {}, {})).published_setting);
 }
 
 TEST(Fairness, CountsAModelThatWouldNotFit) {

@@ -5,11 +5,22 @@
 #include "training/fairness.h"
 
 namespace lra::training {
+namespace {
+
+SplitSizes sizes_of(const tasks::Dataset& dataset) {
+  const auto size = [&](const char* split) {
+    return dataset.has(split) ? dataset.split(split).size() : 0;
+  };
+  return {.train = size("train"), .val = size("val"), .test = size("test")};
+}
+
+}  // namespace
 
 RunRecord new_record(const RunConfig& config, const tasks::Task& task,
                      const tasks::Dataset& dataset, const Provenance& provenance) {
   RunRecord record;
-  const Fairness fairness = judge(config);
+  record.data_examples = sizes_of(dataset);
+  const Fairness fairness = judge(config, record.data_examples);
   record.task = config.task;
   record.task_title = config.task_spec().title;
   record.task_version = config.task_spec().version;
@@ -28,6 +39,7 @@ RunRecord new_record(const RunConfig& config, const tasks::Task& task,
   record.base_parameters = fairness.base_parameters;
   record.division = fairness.division;
   record.division_reason = fairness.reason;
+  record.published_setting = fairness.published_setting;
   record.planned_steps = planned_steps(config.train, task.split(dataset, "train").size());
   record.preset_steps = preset_steps(config);
   record.test_split_examples = task.split(dataset, "test").size();
