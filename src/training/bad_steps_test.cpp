@@ -12,6 +12,7 @@
 #include "ops/adam.h"
 #include "tasks/batch_order.h"
 #include "tasks/test_fixtures.h"
+#include "training/test_ranks.h"
 #include "training/test_trainer.h"
 
 namespace lra::training {
@@ -187,6 +188,57 @@ TEST_F(BadSteps, SendTheRunFurtherBackPastADamagedCheckpoint) {
   EXPECT_THAT(record.warnings->front(),
               AllOf(HasSubstr("damaged checkpoint"), HasSubstr("step_" + std::to_string(target))));
   EXPECT_FALSE(whole.warnings.has_value());
+}
+
+// Of a process that is cut off when it waits for the others the given number of times.
+class CutOff final : public Ranks {
+ public:
+  CutOff(Ranks& whole, int64_t waits)
+      : Ranks(whole.rank(), whole.count()), whole_(whole), waits_(waits) {}
+  int64_t count_on_this_machine() const override { return whole_.count_on_this_machine(); }
+  void begin_sum(const at::Tensor& x) override { whole_.begin_sum(x); }
+  void wait() override {
+    whole_.wait();  // whatever follows: nothing may write to tensors that are gone
+    if (!is_first() && waits_-- == 0) throw LostRank(name(), "is cut off");
+  }
+  int64_t waits_left() const { return waits_; }
+
+ private:
+  Ranks& whole_;
+  int64_t waits_;
+};
+
+// A roll-back has overwritten the weights when the first rank learns that another is gone.
+TEST_F(BadSteps, ComeToTheSameEndWhereverARankIsLost) {
+  const RunConfig config = config_of("roll_back", {"train.checkpoint_every=2"});
+  begin_poisoned(config, "poisoned");
+  const auto resume_two = [&](const std::string& name, int64_t waits) {
+    int64_t waits_left = 0;
+    try {
+      on_ranks(2, [&](Ranks& whole) {
+        CutOff ranks(whole, waits);
+        TrainOptions options;
+        options.data_root = scratch_.file("data");
+        options.resume = true;
+        options.quiet = true;
+        (void)Trainer(config, folder(name), options, ranks).run();
+        if (!ranks.is_first()) waits_left = ranks.waits_left();
+      });
+    } catch (const Error&) {
+    }
+    return waits - waits_left;
+  };
+  copy_killed_after("poisoned", "whole", kPoisonedAt);
+  const int64_t waits = resume_two("whole", 1'000'000);
+  const RunRecord whole = read_record(folder("whole").record());
+  EXPECT_GT(whole.roll_backs, 0);
+  for (int64_t lost_at = 8; lost_at < waits; lost_at += 2) {
+    const std::string name = "lost" + std::to_string(lost_at);
+    copy_killed_after("poisoned", name, kPoisonedAt);
+    (void)resume_two(name, lost_at);
+    (void)resume_two(name, 1'000'000);
+    expect_same_end(whole, "whole", read_record(folder(name).record()), name);
+  }
 }
 
 TEST_F(BadSteps, AreTheSameWhateverElseIsSaved) {

@@ -2,20 +2,15 @@
 
 #include <algorithm>
 
-#include "base/permutation.h"
-#include "base/rng.h"
 #include "base/stop_flag.h"
+#include "tasks/drawn_examples.h"
 #include "training/batches.h"
 
 namespace lra::training {
 namespace {
 
-// All examples, or `count` drawn by a keyed permutation that is the same in every run: files are
-// often sorted by label, so the first ones would not do.
 std::vector<int64_t> by_length(const tasks::Split& split, int64_t count) {
-  std::vector<int64_t> order(static_cast<size_t>(count));
-  const Permutation drawn(static_cast<uint64_t>(split.size()), derive_key(0, RandomUse::kAnalysis));
-  for (size_t i = 0; i < order.size(); ++i) order[i] = static_cast<int64_t>(drawn(i));
+  std::vector<int64_t> order = tasks::drawn_examples(split.size(), count);
   std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) {
     return split.sequence_length(a, 0) < split.sequence_length(b, 0);
   });

@@ -4,7 +4,8 @@
 
 namespace lra::training {
 
-FlatParameters::FlatParameters(std::vector<std::pair<std::string, at::Tensor>> parameters)
+FlatParameters::FlatParameters(std::vector<std::pair<std::string, at::Tensor>> parameters,
+                               FlatUse use)
     : parameters_(std::move(parameters)) {
   LRA_CHECK(!parameters_.empty());
   int64_t total = 0;
@@ -14,9 +15,9 @@ FlatParameters::FlatParameters(std::vector<std::pair<std::string, at::Tensor>> p
   }
   const auto options = parameters_[0].second.options().requires_grad(false);
   values = at::empty({total}, options);
-  gradients = at::zeros({total}, options);
-  m = at::zeros({total}, options);
-  v = at::zeros({total}, options);
+  if (use == FlatUse::kTraining) {
+    for (at::Tensor* flat : {&gradients, &m, &v}) *flat = at::zeros({total}, options);
+  }
   const torch::NoGradGuard no_grad;
   for (size_t i = 0; i < parts_.size(); ++i) {
     const Part& part = parts_[i];
@@ -24,6 +25,7 @@ FlatParameters::FlatParameters(std::vector<std::pair<std::string, at::Tensor>> p
     at::Tensor view = values.narrow(0, part.offset, part.count).view(part.shape);
     view.copy_(tensor);
     tensor.set_data(view);
+    if (use == FlatUse::kInference) continue;
     tensor.mutable_grad() = gradients.narrow(0, part.offset, part.count).view(part.shape);
   }
 }

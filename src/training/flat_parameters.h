@@ -12,12 +12,16 @@
 
 namespace lra::training {
 
+// What the parameters are for: gradients and moments take three times their memory again.
+enum class FlatUse { kTraining, kInference };
+
 class FlatParameters {
  public:
   // Moves the parameters into the flat array; `parameters` keeps its names and order.
-  explicit FlatParameters(std::vector<std::pair<std::string, at::Tensor>> parameters);
+  explicit FlatParameters(std::vector<std::pair<std::string, at::Tensor>> parameters,
+                          FlatUse use = FlatUse::kTraining);
 
-  at::Tensor values, gradients, m, v;
+  at::Tensor values, gradients, m, v;  // all but the first undefined for inference
 
   struct Part {
     std::string name;

@@ -72,9 +72,12 @@ std::string data_root(const std::string& given) {
   return named && *named ? named : "data";
 }
 
+bool data_found(const tasks::TaskSpec& spec, const tasks::Task& task, const std::string& root) {
+  return is_prepared(prepared_folder(spec, root)) || !task.find_sources(root).empty();
+}
+
 bool data_available(const tasks::TaskSpec& spec, const tasks::Task& task, const std::string& root) {
-  return is_prepared(prepared_folder(spec, root)) || task.can_generate() ||
-         !task.find_sources(root).empty();
+  return task.can_generate() || data_found(spec, task, root);
 }
 
 tasks::Dataset prepare_data(const tasks::TaskSpec& spec, const tasks::Task& task,

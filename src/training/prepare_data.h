@@ -11,6 +11,9 @@ namespace lra::training {
 // `given`, else $LRA_DATA, else "data".
 std::string data_root(const std::string& given);
 
+// Whether data is there, prepared or importable.
+bool data_found(const tasks::TaskSpec& spec, const tasks::Task& task, const std::string& root);
+
 // Whether prepare_data would succeed without the network: prepared, importable or generated.
 bool data_available(const tasks::TaskSpec& spec, const tasks::Task& task, const std::string& root);
 

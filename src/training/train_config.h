@@ -48,7 +48,7 @@ struct TrainConfig {
       at_least(0));
     f("patience", patience,
       "training ends after this many validations in a row without a better accuracy; 0: never",
-      at_least(0));
+      between(0, 1e9));
     f("learning_rate", learning_rate, "factor of the schedule", at_least(0));
     f("schedule", schedule,
       "rsqrt: rate * min(1, step / warmup) / sqrt(max(step, warmup)); cosine: rate * warmup * half "
@@ -56,8 +56,8 @@ struct TrainConfig {
       "cycle_steps; constant: rate * warmup",
       one_of({"rsqrt", "cosine", "constant"}));
     f("warmup_steps", warmup_steps, "steps of linear warmup; step 0 has rate 0 when there are any",
-      at_least(0));
-    f("cycle_steps", cycle_steps, "steps of the cosine; 0: all of them", at_least(0));
+      between(0, 1e9));
+    f("cycle_steps", cycle_steps, "steps of the cosine; 0: all of them", between(0, 1e9));
     f("weight_decay", weight_decay, "decoupled, times the learning rate, on every parameter",
       at_least(0));
     f("beta1", beta1, "Adam's first moment", rate());
@@ -65,7 +65,7 @@ struct TrainConfig {
     f("eps", eps, "added to Adam's denominator", at_least(1e-30));
     f("clip_norm", clip_norm, "largest global gradient norm; 0: no clipping", at_least(0));
     f("eval_every", eval_every, "steps between validations; the last step always validates",
-      at_least(1));
+      between(1, 1e9));
     f("eval_batch_size", eval_batch_size, "examples per evaluation batch", between(1, 65536));
     f("eval_examples", eval_examples, "validation examples used during training; 0: all of them",
       at_least(0));

@@ -37,12 +37,12 @@ bool Trainer::checkpoint_due() const {
 }
 
 RunRecord Trainer::run() {
-  bool has_last_weights = true;
   try {
-    return train_and_test(has_last_weights);
+    return train_and_test();
   } catch (const LostRank& lost) {
-    // The sum that failed belongs to a step, a validation or a test that has changed nothing yet.
-    const bool saves = ranks_.is_first() && progress_.step > 0 && has_last_weights;
+    // The sum that failed belongs to a step, a validation or a test that has changed nothing yet,
+    // or to a change of the weights.
+    const bool saves = ranks_.is_first() && progress_.step > 0 && has_last_weights_;
     if (saves) save(progress_.best_step == progress_.step);
     const Error error =
         lost.at_step(progress_.step, "go on with lra train --resume " + folder_.path);
@@ -51,8 +51,7 @@ RunRecord Trainer::run() {
   }
 }
 
-// `has_last_weights` turns false once others are loaded for the test.
-RunRecord Trainer::train_and_test(bool& has_last_weights) {
+RunRecord Trainer::train_and_test() {
   Progress bar({.description = config_.task + " " + config_.model,
                 .total = config_.train.steps,
                 .initial = progress_.step,
@@ -74,7 +73,7 @@ RunRecord Trainer::train_and_test(bool& has_last_weights) {
                      .total = limit > 0 ? std::min(limit, size) : size,
                      .unit = "ex",
                      .quiet = options_.quiet});
-  has_last_weights = false;
+  has_last_weights_ = false;
   switch (test(test_bar)) {
     case Outcome::kStopped:
       return finish(RunStatus::kStopped);
@@ -180,13 +179,15 @@ int64_t Trainer::roll_back(Progress& bar) {
       updates = step - checkpoints_.load(step, parameters_).health.undone;
       return;
     }
-    const FlatParameters fresh(config_.make_model(shape_).parameter_list());
+    const FlatParameters fresh(config_.make_model(shape_).parameter_list(), FlatUse::kInference);
     parameters_.values.copy_(fresh.values);
     parameters_.m.zero_();
     parameters_.v.zero_();
   };
+  has_last_weights_ = false;
   const int64_t to = load_readable(steps, load, bar);
   progress_.health.undone = progress_.step + 1 - updates;
+  has_last_weights_ = true;
   return to;
 }
 

@@ -57,7 +57,7 @@ class Trainer {
   RunRecord run();
 
  private:
-  RunRecord train_and_test(bool& has_last_weights);
+  RunRecord train_and_test();
   void say(const std::string& text) const;
   // Into the record, once, also after a resume.
   void record_warning(const std::string& text);
@@ -107,6 +107,8 @@ class Trainer {
   TaskShape shape_;
   models::SequenceClassifier model_;
   FlatParameters parameters_;
+  // Whether they are those of progress_: not while others are loaded, nor in the test.
+  bool has_last_weights_ = true;
   CheckpointStore checkpoints_;
   TrainProgress progress_;
   RunRecord record_;
