@@ -29,7 +29,6 @@
 namespace lra {
 
 // ---- tables
-// -------------------------------------------------------------------------------------------
 
 struct ConfigValue;
 struct ConfigEntry;
@@ -98,11 +97,10 @@ std::string canonical_text(const ConfigTable& table);
 
 // The known name nearest to `name` by edit distance, or empty when none is near.
 std::string nearest_name(std::string_view name, const std::vector<std::string>& known);
-// "; did you mean 'x'?" or a list of the known names.
+// "did you mean 'x'?", or a list of the known names: "known: a, b".
 std::string suggestion(std::string_view name, const std::vector<std::string>& known);
 
 // ---- fields
-// -------------------------------------------------------------------------------------------
 
 // What a value may be. Numbers: low <= value <= high. Strings: one of `choices`, when there are
 // any.

@@ -2,10 +2,9 @@
 
 #include <sys/utsname.h>
 
-#include <fstream>
-
 #include "base/clock.h"
 #include "base/parallel.h"
+#include "base/processor.h"
 // Made by cmake/git_revision.cmake at every build.
 #include "lra_git_revision.h"
 
@@ -29,27 +28,6 @@ std::string host_os() {
 }  // namespace
 
 std::string lra_version() { return LRA_VERSION; }
-
-std::string processor_name() {
-  std::ifstream in("/proc/cpuinfo");
-  for (std::string line; std::getline(in, line);) {
-    if (!line.starts_with("model name")) continue;
-    const size_t value = line.find_first_not_of(" \t", line.find(':') + 1);
-    if (value != std::string::npos) return line.substr(value);
-  }
-  return "unknown";
-}
-
-std::string processor_isa() {
-#if defined(__x86_64__)
-  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-      __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl")) {
-    return "avx512";
-  }
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return "avx2";
-#endif
-  return "baseline";
-}
 
 std::string program_revision() {
   return lra_version() + " " + LRA_GIT_REVISION + " " + LRA_GIT_DIRTY;

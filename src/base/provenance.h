@@ -17,10 +17,5 @@ Provenance make_provenance(const std::vector<std::string>& command);
 std::string lra_version();
 // Version, git revision and dirty state in one line: another program may compute something else.
 std::string program_revision();
-// The best instruction set this processor has of those we have kernels for: "avx512" (F, BW, DQ,
-// VL, BF16 and VNNI), "avx2" (with FMA and F16C) or "baseline".
-std::string processor_isa();
-// "AMD EPYC 7763 64-Core Processor", or "unknown".
-std::string processor_name();
 
 }  // namespace lra

@@ -41,6 +41,7 @@ struct Trained {
 const AdamStep kSettings{.learning_rate = 0.05, .weight_decay = 0.1, .grad_scale = 0.25};
 
 using AdamFloat = ImplementationTest;
+using SumOfSquares = ImplementationTest;
 
 TEST(AdamRef, FirstStepMovesByTheLearningRateAgainstTheGradient) {
   // m_hat = g and v_hat = g^2 after one step, so the move is the rate times the sign of g.
@@ -103,7 +104,7 @@ TEST(Adam, RefusesSettingsOutsideTheContract) {
   EXPECT_THROW(adam_step(1, &p, &g, &m, &v, {.beta2 = 1}), CheckFailure);
 }
 
-TEST(SumOfSquares, MatchesTheReferenceAtAnyLength) {
+TEST_P(SumOfSquares, MatchesTheReferenceAtAnyLength) {
   for (const int64_t count : {0, 1, 17, 8191, 8192, 8193, 100'001}) {
     const auto x = random_values<float>(count, 3);
     double want = 0;
@@ -114,7 +115,7 @@ TEST(SumOfSquares, MatchesTheReferenceAtAnyLength) {
   }
 }
 
-TEST(SumOfSquares, FindsEveryValueThatIsNotFinite) {
+TEST_P(SumOfSquares, FindsEveryValueThatIsNotFinite) {
   std::vector<float> x(20'001, 3e38f);
   EXPECT_TRUE(sum_of_squares<float>(20'001, x.data()).finite);
   const float infinity = std::numeric_limits<float>::infinity();
@@ -129,7 +130,7 @@ TEST(SumOfSquares, FindsEveryValueThatIsNotFinite) {
   }
 }
 
-TEST(SumOfSquares, GivesTheSameBitsAtAnyNumberOfThreads) {
+TEST_P(SumOfSquares, GivesTheSameBitsAtAnyNumberOfThreads) {
   const auto x = random_values<float>(300'001, 4);
   const int before = num_threads();
   set_num_threads(1);
@@ -141,6 +142,7 @@ TEST(SumOfSquares, GivesTheSameBitsAtAnyNumberOfThreads) {
 }
 
 LRA_INSTANTIATE_IMPLEMENTATIONS(AdamFloat, Isa::kRef, Isa::kAvx2, Isa::kAvx512);
+LRA_INSTANTIATE_IMPLEMENTATIONS(SumOfSquares, Isa::kRef, Isa::kAvx2, Isa::kAvx512);
 
 }  // namespace
 }  // namespace lra::kernels

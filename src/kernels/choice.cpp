@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "base/error.h"
+#include "base/processor.h"
 
 namespace lra::kernels {
 namespace {
@@ -67,13 +68,17 @@ const char* isa_name(Isa isa) {
 }
 
 bool isa_available(Isa isa) {
-  if (isa == Isa::kRef) return true;
-  // The features that the compile flags of *_simd.cpp let the compiler use.
-  if (!__builtin_cpu_supports("fma") || !__builtin_cpu_supports("avx2")) return false;
-  if (isa == Isa::kAvx2) return true;
-  if (isa == Isa::kAvx512Bf16 && !__builtin_cpu_supports("avx512bf16")) return false;
-  return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-         __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+  switch (isa) {
+    case Isa::kAvx2:
+      return has_avx2();
+    case Isa::kAvx512:
+      return has_avx512();
+    case Isa::kAvx512Bf16:
+      return has_avx512_bf16();
+    case Isa::kRef:
+      break;
+  }
+  return true;
 }
 
 Isa choose(Op op) {

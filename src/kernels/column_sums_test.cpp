@@ -8,6 +8,7 @@
 #include "base/parallel.h"
 #include "base/rng.h"
 #include "kernels/choice.h"
+#include "kernels/test_implementations.h"
 
 namespace lra::kernels {
 namespace {
@@ -20,15 +21,13 @@ std::vector<T> random_matrix(int64_t rows, int64_t columns) {
   return x;
 }
 
-template <typename T>
-class ColumnSums : public testing::Test {};
-using Types = testing::Types<float, Bf16>;
-TYPED_TEST_SUITE(ColumnSums, Types);
+using ColumnSums = ImplementationTest;
 
-TYPED_TEST(ColumnSums, KeepTheErrorContract) {
+template <typename T>
+void expect_contract() {
   for (const auto& [rows, columns] :
        {std::pair{1, 1}, {3, 17}, {511, 128}, {512, 129}, {1500, 300}}) {
-    const auto x = random_matrix<TypeParam>(rows, columns);
+    const auto x = random_matrix<T>(rows, columns);
     std::vector<float> sums(columns, -1), reference(columns, -1);
     column_sums(rows, columns, x.data(), sums.data());
     ref::column_sums(rows, columns, x.data(), reference.data());
@@ -45,6 +44,11 @@ TYPED_TEST(ColumnSums, KeepTheErrorContract) {
   }
 }
 
+TEST_P(ColumnSums, KeepTheErrorContract) {
+  expect_contract<float>();
+  expect_contract<Bf16>();
+}
+
 TEST(ColumnSumsBf16, DoNotStopWhereBfloat16Would) {
   const std::vector<Bf16> ones(100'000, Bf16(1));
   float sum = 0;
@@ -52,8 +56,9 @@ TEST(ColumnSumsBf16, DoNotStopWhereBfloat16Would) {
   EXPECT_EQ(sum, 100'000);
 }
 
-TYPED_TEST(ColumnSums, GiveTheSameBitsAtAnyNumberOfThreads) {
-  const auto x = random_matrix<TypeParam>(700, 1000);
+template <typename T>
+void expect_same_bits() {
+  const auto x = random_matrix<T>(700, 1000);
   std::vector<float> one(1000), five(1000);
   const int before = num_threads();
   set_num_threads(1);
@@ -63,6 +68,13 @@ TYPED_TEST(ColumnSums, GiveTheSameBitsAtAnyNumberOfThreads) {
   set_num_threads(before);
   EXPECT_EQ(one, five);
 }
+
+TEST_P(ColumnSums, GiveTheSameBitsAtAnyNumberOfThreads) {
+  expect_same_bits<float>();
+  expect_same_bits<Bf16>();
+}
+
+LRA_INSTANTIATE_IMPLEMENTATIONS(ColumnSums, Isa::kRef, Isa::kAvx2, Isa::kAvx512);
 
 }  // namespace
 }  // namespace lra::kernels

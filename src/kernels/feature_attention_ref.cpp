@@ -9,7 +9,7 @@ namespace lra::kernels::ref {
 namespace {
 
 template <typename T>
-using Head = HeadRows<T, Isa::kRef>;
+using Head = FeatureHeadRows<T, Isa::kRef>;
 
 template <typename T>
 Wide<T> feature(const FeatureAttention<T>& p, T value) {

@@ -12,9 +12,9 @@ namespace lra::kernels {
 enum class QkvPart { kQuery, kKey, kValue };
 
 template <typename T, Isa kIsa>
-class HeadRows {
+class FeatureHeadRows {
  public:
-  HeadRows(const FeatureAttention<T>& p, const FeatureRows& rows)
+  FeatureHeadRows(const FeatureAttention<T>& p, const FeatureRows& rows)
       : width(p.width), columns(feature_sum_columns(p.width)), p_(p), rows_(rows) {}
 
   const int64_t width, columns;

@@ -14,10 +14,12 @@ constexpr int64_t kBlock = 64;
 
 // The rows of one head, and its feature map.
 template <typename T>
-class Head : public HeadRows<T, kIsa> {
+class Head : public FeatureHeadRows<T, kIsa> {
  public:
   Head(const FeatureAttention<T>& p, const FeatureRows& rows)
-      : HeadRows<T, kIsa>(p, rows), map_(p.map), offset_(broadcast(static_cast<float>(p.offset))) {}
+      : FeatureHeadRows<T, kIsa>(p, rows),
+        map_(p.map),
+        offset_(broadcast(static_cast<float>(p.offset))) {}
 
   Floats feature(Floats x) const {
     if (map_ == FeatureMap::kElu) return elu_plus_one(x);
@@ -35,11 +37,12 @@ class Head : public HeadRows<T, kIsa> {
   const Floats offset_;
 };
 
-// What a block of rows needs. Rows of features are `stride` apart, those of values and sums
-// `columns`.
+// What a block of rows needs, one at a time in a thread. Rows of features are `stride` apart, those
+// of values and sums `columns`.
 struct Scratch {
   Scratch(int64_t width, int64_t columns) : stride((width + 15) / 16 * 16) {
-    float* next = space_.reserve(kBlock * 2 * (stride + columns) + columns * stride);
+    thread_local AlignedBuffer space;
+    float* next = space.reserve(kBlock * 2 * (stride + columns) + columns * stride);
     for (auto [to, count] : {std::pair{&features, kBlock * stride},
                              {&grad_features, kBlock * stride},
                              {&values, kBlock * columns},
@@ -51,9 +54,6 @@ struct Scratch {
   }
   const int64_t stride;
   float *features, *grad_features, *values, *result, *transposed;
-
- private:
-  AlignedBuffer space_;
 };
 
 template <typename T>

@@ -9,6 +9,7 @@
 #include "base/parallel.h"
 #include "base/rng.h"
 #include "kernels/choice.h"
+#include "kernels/test_implementations.h"
 
 namespace lra::kernels {
 namespace {
@@ -100,26 +101,30 @@ void expect_within_the_contract(Case<T>& got) {
   }
 }
 
-template <typename T>
-class LayerNorm : public testing::Test {};
-using Types = testing::Types<float, Bf16>;
-TYPED_TEST_SUITE(LayerNorm, Types);
+using LayerNorm = ImplementationTest;
 
-TYPED_TEST(LayerNorm, KeepsTheErrorContract) {
+template <typename T>
+void expect_contract() {
   for (const auto& [rows, columns] :
        {std::pair{1, 1}, {2, 15}, {127, 64}, {128, 17}, {129, 256}, {1000, 33}, {3, 1025}}) {
-    Case<TypeParam> got(rows, columns);
+    Case<T> got(rows, columns);
     layer_norm_backward(got.problem());
     expect_within_the_contract(got);
-    Case<TypeParam> plain(std::min<int64_t>(rows, kNormRows), columns);
+    Case<T> plain(std::min<int64_t>(rows, kNormRows), columns);
     ref::layer_norm_rows_backward(plain.problem(), 0, plain.rows, plain.grad_gamma.data(),
                                   plain.grad_beta.data());
     expect_within_the_contract(plain);
   }
 }
 
-TYPED_TEST(LayerNorm, GivesTheSameBitsAtAnyNumberOfThreads) {
-  Case<TypeParam> one(2500, 40), five(2500, 40);
+TEST_P(LayerNorm, KeepsTheErrorContract) {
+  expect_contract<float>();
+  expect_contract<Bf16>();
+}
+
+template <typename T>
+void expect_same_bits() {
+  Case<T> one(2500, 40), five(2500, 40);
   const int before = num_threads();
   set_num_threads(1);
   layer_norm_backward(one.problem());
@@ -131,8 +136,14 @@ TYPED_TEST(LayerNorm, GivesTheSameBitsAtAnyNumberOfThreads) {
   for (size_t n = 0; n < one.dx.size(); ++n) ASSERT_EQ(float{one.dx[n]}, float{five.dx[n]});
 }
 
-TYPED_TEST(LayerNorm, MayWriteOverTheGradient) {
-  Case<TypeParam> apart(300, 50), in_place(300, 50);
+TEST_P(LayerNorm, GivesTheSameBitsAtAnyNumberOfThreads) {
+  expect_same_bits<float>();
+  expect_same_bits<Bf16>();
+}
+
+template <typename T>
+void expect_same_in_place() {
+  Case<T> apart(300, 50), in_place(300, 50);
   layer_norm_backward(apart.problem());
   auto problem = in_place.problem();
   problem.dx = in_place.grad.data();
@@ -140,6 +151,11 @@ TYPED_TEST(LayerNorm, MayWriteOverTheGradient) {
   for (size_t n = 0; n < apart.dx.size(); ++n) {
     ASSERT_EQ(float{apart.dx[n]}, float{in_place.grad[n]});
   }
+}
+
+TEST_P(LayerNorm, MayWriteOverTheGradient) {
+  expect_same_in_place<float>();
+  expect_same_in_place<Bf16>();
 }
 
 // A row that is moved or scaled has the same output, so the gradient along either is 0.
@@ -156,6 +172,8 @@ TEST(LayerNormRef, GivesNoGradientAlongWhatItTakesAway) {
     EXPECT_NEAR(along_x, 0, 1e-4);  // but for eps in the deviation
   }
 }
+
+LRA_INSTANTIATE_IMPLEMENTATIONS(LayerNorm, Isa::kRef, Isa::kAvx2, Isa::kAvx512);
 
 }  // namespace
 }  // namespace lra::kernels

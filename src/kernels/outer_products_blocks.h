@@ -39,7 +39,7 @@ void sum_outer_products_in_runs(int64_t rows, const MatrixColumns<T>& a, const M
   constexpr int64_t kWords = OuterBlocks::kChunk / Products::kWordDepth;
   // A line more than the words take: otherwise all vectors of a row would lie in one cache set.
   constexpr int64_t kVector = (kWords + 1) * kLanes;
-  AlignedBuffer space_a, space_b, space_run;
+  thread_local AlignedBuffer space_a, space_b, space_run;
   // [vector of columns][word][lane]
   float* packed_a = space_a.reserve(kVector * kOuterRows / kLanes);
   float* packed_b = space_b.reserve(kVector * kOuterColumns / kLanes);

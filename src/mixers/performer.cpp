@@ -91,10 +91,15 @@ class Performer : public Mixer {
                                derive_key(key_, RandomUse::kMixer, static_cast<uint32_t>(index)));
   }
 
-  Tensor features(const MixerContext& context) const {
+  Tensor features(const MixerContext& context) {
     const int64_t index =
         context.training && config_.redraw > 0 ? context.step / config_.redraw : 0;
-    return index == 0 ? features_ : draw(index).to(features_.options());
+    if (index == 0) return features_;
+    if (index != drawn_index_) {
+      drawn_ = draw(index).to(features_.options());
+      drawn_index_ = index;
+    }
+    return drawn_;
   }
 
   // What is added to a score, [B, N, H, 1], as columns of the keys that meet ones in the queries.
@@ -138,6 +143,8 @@ class Performer : public Mixer {
   int64_t head_dim_;
   uint64_t key_ = 0;
   Tensor features_;  // draw 0
+  Tensor drawn_;     // the last other one
+  int64_t drawn_index_ = 0;
   std::shared_ptr<HeadProjection> qkv_;
   std::shared_ptr<HeadMerge> output_;
 };

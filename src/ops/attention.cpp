@@ -1,5 +1,6 @@
 #include "ops/attention.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "kernels/attention.h"
@@ -99,9 +100,16 @@ class Problem {
     LRA_CHECK_GE(sizes[1], 1);
     LRA_CHECK_GE(offsets.numel(), 1);
     LRA_CHECK_EQ(offsets.const_data_ptr<int64_t>()[offsets.numel() - 1], key_blocks.numel());
-    const int64_t query_blocks = (problem_.shape.query_length + sizes[0] - 1) / sizes[0];
+    const auto blocks_in = [](int64_t length, int64_t size) { return (length + size - 1) / size; };
+    const int64_t query_blocks = blocks_in(problem_.shape.query_length, sizes[0]);
     const int64_t rows = offsets.numel() - 1;
     LRA_CHECK_EQ(rows % query_blocks, 0);
+    const auto* first = offsets.const_data_ptr<int64_t>();
+    LRA_CHECK(first[0] == 0 && std::is_sorted(first, first + offsets.numel()));
+    const auto* block = key_blocks.const_data_ptr<int32_t>();
+    const int64_t count = blocks_in(problem_.shape.key_length, sizes[1]);
+    LRA_CHECK(std::all_of(block, block + key_blocks.numel(),
+                          [&](int32_t b) { return 0 <= b && b < count; }));
     blocks_ = {sizes[0], sizes[1], rows / query_blocks, offsets.const_data_ptr<int64_t>(),
                key_blocks.const_data_ptr<int32_t>()};
     problem_.visible.blocks = &blocks_;
@@ -109,7 +117,7 @@ class Problem {
   void set_runs(const Tensor& runs) {
     LRA_CHECK(runs.scalar_type() == at::kInt && runs.is_contiguous() && runs.dim() == 3);
     LRA_CHECK_EQ(runs.size(0), problem_.shape.batch * problem_.shape.heads);
-    LRA_CHECK_EQ(runs.size(1) % 3, 0);
+    LRA_CHECK(runs.size(1) >= 3 && runs.size(1) % 3 == 0);
     runs_ = {runs.const_data_ptr<int32_t>(), runs.size(2), runs.size(1) / 3 - 1};
     problem_.visible.runs = &runs_;
   }
@@ -145,6 +153,11 @@ void backward_impl(const Tensor& grad_in, const OptTensor& grad_logsumexp_in, co
   const Tensor grad_logsumexp = grad_logsumexp_in ? grad_logsumexp_in->contiguous() : Tensor();
   const Tensor q = last_contiguous(q_in), k = last_contiguous(k_in), v = last_contiguous(v_in);
   const Problem problem(q, k, v, LRA_ATTENTION_PASS);
+  LRA_CHECK(grad.sizes() == q.sizes() && out.sizes() == q.sizes() && grad_q.sizes() == q.sizes());
+  LRA_CHECK(grad_k.sizes() == k.sizes() && grad_v.sizes() == v.sizes());
+  const std::vector<int64_t> rows = {q.size(0), q.size(2), q.size(1)};
+  LRA_CHECK(logsumexp.sizes() == rows && logsumexp.is_contiguous());
+  LRA_CHECK(!grad_logsumexp.defined() || grad_logsumexp.sizes() == rows);
   with_float_type(q, "lra::attention_backward", [&](auto zero) {
     using T = decltype(zero);
     using W = kernels::Wide<T>;

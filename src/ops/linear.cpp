@@ -108,6 +108,7 @@ struct LinearFunction : torch::autograd::Function<LinearFunction> {
     return linear(x, weight, tensor_or_empty(bias));
   }
   static variable_list backward(AutogradContext* ctx, variable_list grads) {
+    refuse_second_derivative("lra::linear");
     const auto saved = ctx->get_saved_variables();
     auto result = linear_backward(grads[0], saved[0], saved[1], ctx->needs_input_grad(0),
                                   ctx->saved_data["bias"].toBool());

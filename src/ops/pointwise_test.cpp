@@ -3,6 +3,8 @@
 #include "ops/attention.h"
 #include "ops/feature_attention.h"
 #include "ops/layer_norm.h"
+#include "ops/linear.h"
+#include "ops/sinkhorn.h"
 #include "ops/test_bf16.h"
 #include "ops/test_tensors.h"
 
@@ -85,7 +87,8 @@ TEST(DropoutAdd, RefusesDifferentShapes) {
 TEST(FusedOperators, RefuseASecondDerivative) {
   const Tensor x = random_tensor({5, 8}, 1, at::kFloat).set_requires_grad(true);
   for (const Tensor& y :
-       {ops::gelu_dropout(x, 0.1, kKey),
+       {ops::gelu_dropout(x, 0.1, kKey), ops::linear(x, at::ones({3, 8}), {}),
+        ops::sinkhorn(x.view({1, 10, 2, 2}), {}, 3),
         ops::packed_feature_attention(at::cat({x, x, x}).view({1, 5, 3, 2, 4}), {}, {}),
         ops::layer_norm(x, at::ones({8}), at::zeros({8}), 1e-6),
         ops::attention(x.view({1, 5, 2, 4}), x.view({1, 5, 2, 4}), x.view({1, 5, 2, 4}))}) {

@@ -52,6 +52,7 @@ struct SinkhornFunction : torch::autograd::Function<SinkhornFunction> {
   // d log(sum over j of exp(x_ij)) / d x_ij is the matrix normalised along that axis, made again
   // from the vectors of each iteration.
   static variable_list backward(AutogradContext* ctx, variable_list grads) {
+    refuse_second_derivative("lra::sinkhorn");
     const variable_list saved = ctx->get_saved_variables();
     const Tensor& logits = saved[0];
     const size_t iterations = saved.size() / 2;

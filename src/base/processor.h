@@ -1,0 +1,18 @@
+// The processor that this process runs on.
+#pragma once
+
+#include <string>
+
+namespace lra {
+
+// What the vector code of the kernels is compiled for. Each is false on other architectures.
+bool has_avx2();         // with FMA
+bool has_avx512();       // F, BW, DQ and VL, beside the former
+bool has_avx512_bf16();  // products of bfloat16 pairs, beside the former
+
+// The best of them, for records: "avx512", "avx2" or "baseline".
+std::string processor_isa();
+// "AMD EPYC 7763 64-Core Processor", or "unknown".
+std::string processor_name();
+
+}  // namespace lra
