@@ -3,9 +3,10 @@
 // block may be short.
 //
 // groups = "strided" is what the released code computes instead: token t belongs to group
-// t mod ceil(Lmax / block), so that a group holds at most `block` tokens, spread over the whole
-// sequence. Lmax and not L, as the release pads: what else is in a batch must not decide groups.
-// Its misplaced mask and its attended rounding rows are not repeated (docs/deviations.md, 4 and 5).
+// t mod (floor(Lmax / block) + 1), so that a group holds at most `block` tokens, spread over the
+// whole sequence: one group more than needed where `block` divides Lmax, as there. Lmax and not L,
+// as the release pads: what else is in a batch must not decide groups. Its misplaced mask and its
+// attended rounding rows are not repeated (docs/deviations.md, 4 and 5).
 #include "mixers/all.h"
 #include "mixers/layers.h"
 #include "ops/attention.h"
@@ -38,9 +39,9 @@ class Local : public Mixer {
   };
 
   Local(const Config& config, const MixerShape& shape, Initializer& init) : config_(config) {
+    num_groups_ = shape.max_length / config.block + 1;
     // A longer block holds the same tokens, and padding.
     config_.block = std::min(config.block, shape.max_length);
-    num_groups_ = (shape.max_length - 1) / config_.block + 1;
     qkv_ = register_module("qkv", std::make_shared<HeadProjection>(3, shape.model_dim, shape.heads,
                                                                    shape.head_dim, init));
     output_ = register_module(

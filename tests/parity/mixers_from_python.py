@@ -65,7 +65,7 @@ def transformer(x, valid, w, settings):
 def local(x, valid, w, settings):
     length, block = x.shape[1], settings["block"]
     t = np.arange(length)
-    group = t // block if settings["groups"] == "contiguous" else t % -(-MAX_LENGTH // block)
+    group = t // block if settings["groups"] == "contiguous" else t % (MAX_LENGTH // block + 1)
     return attend(x, valid, w, group[:, None] == group[None, :])
 
 

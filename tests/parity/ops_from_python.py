@@ -37,11 +37,13 @@ def check(name, ours, reference, inputs):
     for dtype in (torch.float32, torch.float64):
         value, grads = run(ours, inputs, dtype)
         worst = difference(value, expected)
-        worst_grad = max(map(difference, grads, expected_grads))
+        differences = list(map(difference, grads, expected_grads))
         assert value.shape == expected.shape, f"{name}: shape {value.shape}"
         assert worst <= VALUE[dtype], f"{name} {dtype}: values differ by {worst:.2e}"
-        assert worst_grad <= GRADIENT[dtype], f"{name} {dtype}: gradients differ by {worst_grad:.2e}"
-        print(f"ok: {name} {dtype}: values {worst:.1e}, gradients {worst_grad:.1e}")
+        # One by one: max() passes over a NaN that is not the first.
+        assert all(d <= GRADIENT[dtype] for d in differences), (
+            f"{name} {dtype}: gradients differ by {differences}")
+        print(f"ok: {name} {dtype}: values {worst:.1e}, gradients {max(differences):.1e}")
 
 
 def normal(*shape):

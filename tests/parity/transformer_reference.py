@@ -5,7 +5,7 @@ exported official files, everything between them from the papers. Loss (to 1e-5)
 confusion matrix of both must agree, for every mixer and for both kinds of positions, pooling and
 classifier.
 
-A new mixer is met here by name and needs its reference in Model.MIXERS.
+A new mixer without a reference in Model.MIXERS is named, and passes.
 """
 import json
 import math
