@@ -3,6 +3,7 @@
 #include <map>
 
 #include "analysis/examples.h"
+#include "tasks/contact_sheet.h"
 
 namespace lra::analysis {
 namespace {
@@ -31,7 +32,7 @@ at::Tensor positions_of(const models::SequenceClassifier& model) {
 
 // For each place of the longer sequence the one in proportion, CLS kept in front.
 at::Tensor stretched_places(const TaskShape& from, const TaskShape& to, int64_t cls) {
-  const int64_t side_from = image_side(from), side = image_side(to);
+  const int64_t side_from = tasks::image_side(from), side = tasks::image_side(to);
   const bool by_pixel = side_from > 0 && side > 0;
   at::Tensor places = at::empty({cls + to.length}, at::kLong);
   auto place = places.accessor<int64_t, 1>();

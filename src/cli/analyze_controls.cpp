@@ -2,6 +2,7 @@
 #include "analysis/adapted_model.h"
 #include "cli/analyze.h"
 #include "tasks/all.h"
+#include "tasks/drawn_examples.h"
 #include "training/evaluate.h"
 #include "training/prepare_data.h"
 
@@ -52,7 +53,7 @@ class ChangedInputs {
 };
 
 std::string examples_choice(int64_t examples) {
-  return examples > 0 ? "drawn by a permutation that is the same in every run" : "all";
+  return examples > 0 ? tasks::kDrawnExamples : "all";
 }
 
 int64_t examples_of(const std::vector<ChangedInput>& scores) {

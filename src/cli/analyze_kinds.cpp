@@ -12,6 +12,8 @@
 #include "base/stop_flag.h"
 #include "base/text_format.h"
 #include "cli/analyze.h"
+#include "tasks/contact_sheet.h"
+#include "tasks/drawn_examples.h"
 #include "training/batches.h"
 #include "training/loaded_run.h"
 
@@ -77,7 +79,7 @@ std::optional<AnalysisRecord> analyze_span(const CommonOptions& common, const An
   const tasks::Dataset dataset = analysis_data(run, common, a);
   const tasks::Split split = run.stored.config.split_of(*run.task, dataset, a.split);
   const analysis::AttentionWeights attention(run.model, run.stored.config.model_config, folder);
-  const std::vector<int64_t> examples = analysis::drawn_examples(split.size(), a.samples);
+  const std::vector<int64_t> examples = tasks::drawn_examples(split.size(), a.samples);
   AnalysisRecord record = analysis_of(run, "span", common, a);
   record.split = a.split;
   record.num_examples = static_cast<int64_t>(examples.size());
@@ -91,7 +93,7 @@ std::optional<AnalysisRecord> analyze_span(const CommonOptions& common, const An
                                               : "this model has none";
   record.choices["distance"] = "tokens of the sequence; of images also pixels, Euclidean";
   record.choices["modules"] = "every head of every layer, equal weights";
-  record.choices["examples"] = "drawn by a permutation that is the same in every run";
+  record.choices["examples"] = tasks::kDrawnExamples;
   record.choices["uniform"] = "(L^2 - 1) / (3 L), mean over the examples' lengths";
   return record;
 }
@@ -114,8 +116,7 @@ std::optional<AnalysisRecord> analyze_generalization(const CommonOptions& common
   record.generalization = analysis::generalization_of(*train, *test);
   record.num_examples = train->num_examples + test->num_examples;
   record.choices["train accuracy"] = "a pass of its own over the training split, dropout off";
-  record.choices["examples"] =
-      a.examples > 0 ? "drawn by a permutation that is the same in every run" : "all";
+  record.choices["examples"] = a.examples > 0 ? tasks::kDrawnExamples : "all";
   record.choices["gap_error"] = "standard error of a difference of two binomial shares";
   return record;
 }
@@ -160,7 +161,7 @@ void add_rollouts(const RolloutOf& r, int64_t index, RolloutResult& result) {
   const TaskShape shape = r.run.task->shape();
   // Shuffled pixels are no picture.
   const bool shuffled = r.run.stored.config.train.token_order == "shuffled";
-  const int64_t side = shuffled ? 0 : analysis::image_side(shape);
+  const int64_t side = shuffled ? 0 : tasks::image_side(shape);
   const int64_t prediction = prediction_of(r, index);
   for (int64_t tower = 0; tower < shape.num_towers; ++tower) {
     const at::Tensor tokens_1L = analysis::sequence_tokens(r.split, index, tower, shape);
@@ -240,7 +241,7 @@ std::optional<AnalysisRecord> analyze_embeddings(const CommonOptions& common,
   const LoadedRun run(folder, a.checkpoint, ModelPrecision::kFloat32);
   const auto& settings = run.stored.config.model_config;
   const auto embeddings = analysis::embeddings_of(run.model, settings.pooling == "cls");
-  const int64_t side = analysis::image_side(run.task->shape());
+  const int64_t side = tasks::image_side(run.task->shape());
   const auto shown = analysis::shown_positions(embeddings.position_PD.size(0), side);
   const at::Tensor token_VV = analysis::cosine_similarity(embeddings.token_VD);
   const at::Tensor position_PP =

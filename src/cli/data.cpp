@@ -102,7 +102,7 @@ ExitCode fetch(const Program& program, const DataArguments& a) {
   const auto& spec = tasks::find_task(a.task);
   if (spec.remote == nullptr) {
     throw Error({.where = a.task,
-                 .what = "this task's examples are generated, there is nothing to fetch",
+                 .what = "nobody has published a copy that could be fetched",
                  .expected = "",
                  .advice = "use lra data make " + a.task + " --out DIR"});
   }

@@ -27,8 +27,10 @@ Baseline brightness_baseline(const Split& train, const Split& test) {
   int64_t best = right, threshold = 0;
   bool above = true;
   if (size - right > best) above = false, best = size - right;
-  for (const auto& [value, label] : values) {
+  for (size_t i = 0; i < values.size(); ++i) {
+    const auto& [value, label] = values[i];
     right += label == 1 ? -1 : 1;
+    if (i + 1 < values.size() && values[i + 1].first == value) continue;  // no threshold between
     for (const bool side : {true, false}) {
       const int64_t count = side ? right : size - right;
       if (count > best) best = count, threshold = value + 1, above = side;

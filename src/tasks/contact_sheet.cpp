@@ -16,20 +16,20 @@ constexpr int64_t kMostPixels = 16000000;
   throw Error({.where = "contact sheet", .what = what, .expected = expected, .advice = ""});
 }
 
-// Pixels per side of the images of a task.
-int64_t side_of(const TaskShape& shape) {
-  const auto side = std::llround(std::sqrt(static_cast<double>(shape.length)));
-  if (shape.has_padding || shape.vocabulary != 256 || shape.num_towers != 1 ||
-      side * side != shape.length) {
-    refuse("the examples of this task are no images", "image or one of the Pathfinder tasks");
-  }
-  return side;
-}
-
 }  // namespace
 
+int64_t image_side(const TaskShape& shape) {
+  const auto side = std::llround(std::sqrt(static_cast<double>(shape.length)));
+  const bool is_image = !shape.has_padding && shape.vocabulary == 256 && shape.num_towers == 1 &&
+                        side * side == shape.length;
+  return is_image ? side : 0;
+}
+
 GrayImage contact_sheet(const TaskShape& shape, const Split& split, int64_t first, int64_t count) {
-  const int64_t side = side_of(shape), pitch = side + kGap;
+  const int64_t side = image_side(shape), pitch = side + kGap;
+  if (side == 0) {
+    refuse("the examples of this task are no images", "image or one of the Pathfinder tasks");
+  }
   const int64_t tiles = std::min(count, split.size() - first);
   if (first < 0 || tiles < 1) {
     refuse("there is no example " + std::to_string(first),

@@ -9,6 +9,9 @@
 
 namespace lra::tasks {
 
+// Pixels per side when the examples of a task are square gray images, else 0.
+int64_t image_side(const TaskShape& shape);
+
 // Examples first .. first + count - 1 (fewer at the end of the split) as square gray tiles, row by
 // row, in a nearly square sheet with gray lines between them. Throws lra::Error when the examples
 // are no square gray images, there is none from `first` on, or the sheet would have more than 16

@@ -20,7 +20,7 @@ constexpr TarArchive::Limits kReleaseLimits = {
 // A copy with a digest of its own may be this many times as large as the published file.
 constexpr int64_t kMaxRepacked = 8;
 
-// What follows "folder/" in a path that has this component, or nothing.
+// What follows "folder/" in a path that has these components, or nothing.
 std::string below(const std::string& path, const std::string& folder) {
   const std::string inner = "/" + path;
   const size_t at = inner.find("/" + folder + "/");
@@ -56,7 +56,8 @@ void unpack_file(TarArchive& tar, const std::string& archive, const std::string&
 std::string unpack_folder(const std::string& archive, const std::string& folder,
                           const std::string& out) {
   namespace fs = std::filesystem;
-  const std::string target = out + "/" + folder, unfinished = target + ".part";
+  const std::string target = out + "/" + fs::path(folder).filename().string();
+  const std::string unfinished = target + ".part";
   if (fs::exists(target)) return target;
   make_folder(out);
   const FileLock lock(target + ".lock", "the folder " + target);

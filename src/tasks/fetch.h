@@ -20,8 +20,9 @@ struct FetchOptions {
 // part that is wanted. Returns what Task::import takes. Throws as download() and TarArchive do.
 std::string fetch(const RemoteData& remote, const FetchOptions& options, Progress& progress);
 
-// Unpacks the files below the first folder named `folder` of a tar archive to out/`folder`; returns
-// that path. What is there already stays; a folder appears under its name only when complete.
+// Unpacks the files below the folders of a tar archive whose path ends in `folder`, "data" or
+// "inner/data", to out/data; returns that path. What is there already stays; a folder appears under
+// its name only when complete.
 std::string unpack_folder(const std::string& archive, const std::string& folder,
                           const std::string& out);
 

@@ -376,6 +376,8 @@ std::unique_ptr<Task> make_task(const ConfigTable& config) {
   return std::make_unique<ListOpsTask>(read_config<ListOpsConfig>(config, "task"));
 }
 
+constexpr RemoteData kRemote = lra_release("lra_release/lra_release/listops-1000");
+
 }  // namespace
 
 constinit const TaskSpec kListOpsTask = {
@@ -386,6 +388,7 @@ constinit const TaskSpec kListOpsTask = {
     .version = kVersion,
     .describe = describe_config<ListOpsConfig>,
     .make = make_task,
+    .remote = &kRemote,
 };
 
 }  // namespace lra::tasks

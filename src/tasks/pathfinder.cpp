@@ -281,6 +281,11 @@ std::unique_ptr<Task> make_task(const ConfigTable& config) {
   return std::make_unique<PathfinderTask>(kSize, read_config<PathfinderConfig>(config, "task"));
 }
 
+constexpr RemoteData kRemote32 = lra_release("lra_release/lra_release/pathfinder32");
+constexpr RemoteData kRemote64 = lra_release("lra_release/lra_release/pathfinder64");
+constexpr RemoteData kRemote128 = lra_release("lra_release/lra_release/pathfinder128");
+constexpr RemoteData kRemote256 = lra_release("lra_release/lra_release/pathfinder256");
+
 }  // namespace
 
 constinit const TaskSpec kPathfinderTask = {
@@ -291,6 +296,7 @@ constinit const TaskSpec kPathfinderTask = {
     .version = kVersion,
     .describe = describe_config<PathfinderConfig>,
     .make = make_task<32>,
+    .remote = &kRemote32,
 };
 
 constinit const TaskSpec kPathfinder64Task = {
@@ -301,6 +307,7 @@ constinit const TaskSpec kPathfinder64Task = {
     .version = kVersion,
     .describe = describe_config<PathfinderConfig>,
     .make = make_task<64>,
+    .remote = &kRemote64,
 };
 
 constinit const TaskSpec kPathXTask = {
@@ -311,6 +318,7 @@ constinit const TaskSpec kPathXTask = {
     .version = kVersion,
     .describe = describe_config<PathfinderConfig>,
     .make = make_task<128>,
+    .remote = &kRemote128,
 };
 
 constinit const TaskSpec kPathfinder256Task = {
@@ -321,6 +329,7 @@ constinit const TaskSpec kPathfinder256Task = {
     .version = kVersion,
     .describe = describe_config<PathfinderConfig>,
     .make = make_task<256>,
+    .remote = &kRemote256,
 };
 
 }  // namespace lra::tasks

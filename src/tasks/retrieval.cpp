@@ -7,7 +7,6 @@
 #include "tasks/retrieval.h"
 
 #include <algorithm>
-#include <numeric>
 
 #include "base/atomic_file.h"
 #include "base/error.h"
@@ -15,6 +14,7 @@
 #include "base/progress.h"
 #include "base/text_format.h"
 #include "tasks/byte_baseline.h"
+#include "tasks/drawn_examples.h"
 #include "tasks/facts.h"
 #include "tasks/files.h"
 #include "tasks/pair_files.h"
@@ -258,10 +258,9 @@ std::string RetrievalTask::render(const Split& split, int64_t example) const {
 
 std::vector<Baseline> RetrievalTask::baselines(const Dataset& dataset) const {
   const Split train = dataset.split("train"), test = dataset.split("test");
-  std::vector<int64_t> first(static_cast<size_t>(std::min(train.size(), kMaxBaselinePairs)));
-  std::iota(first.begin(), first.end(), 0);
+  const Split some = train.subset(drawn_examples(train.size(), kMaxBaselinePairs));
   return {majority_baseline(train, test, kNumClasses),
-          byte_unigram_baseline(train.subset(std::move(first)), test, config_.length, 2)};
+          byte_unigram_baseline(some, test, config_.length, 2)};
 }
 
 std::unique_ptr<Task> make_task(const ConfigTable& config) {

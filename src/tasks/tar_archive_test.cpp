@@ -53,6 +53,18 @@ TEST(UnpackFolder, WritesTheFilesBelowTheFolderAndNothingElse) {
   EXPECT_FALSE(std::filesystem::exists(root.path("out/other")));
 }
 
+TEST(UnpackFolder, TakesOneOfTwoFoldersByItsPath) {
+  const TestFolder root;
+  write_test_archive(root.path("a.tar.gz"),
+                     {{.name = "top/data/one.tsv", .content = "outer"},
+                      {.name = "top/top/data/one.tsv", .content = "inner!"}});
+  const std::string out = unpack_folder(root.path("a.tar.gz"), "top/top/data", root.path("out"));
+  EXPECT_EQ(out, root.path("out/data"));
+  EXPECT_EQ(std::filesystem::file_size(out + "/one.tsv"), 6U);
+  EXPECT_THAT(error_of([&] { unpack_folder(root.path("a.tar.gz"), "data", root.path("both")); }),
+              HasSubstr("stands where another one does"));
+}
+
 TEST(UnpackFolder, RefusesASecondEntryInTheSamePlaceAndLeavesNoFolder) {
   const ArchiveItem good{.name = "data/a", .content = "1"};
   for (const ArchiveItem& bad : {good, ArchiveItem{.name = "data/a/b", .content = "2"},

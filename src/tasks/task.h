@@ -1,5 +1,5 @@
-// A task: where its examples come from and what shape they have. Adding one = one .cpp, one TOML
-// under configs/tasks, its name in all.h.
+// A task: where its examples come from and what shape they have. Adding one = one .cpp, one header
+// that declares its spec, one TOML under configs/tasks, its name in the table of all.cpp.
 #pragma once
 
 #include <array>
@@ -85,13 +85,14 @@ struct RemoteData {
   std::array<std::string_view, 2> urls;  // the second may be empty
   int64_t bytes;                         // 0: not published
   std::string_view md5, sha256;          // lower-case hex; empty: not published
-  // A tar archive of much else: only the folder of this name is unpacked, and then imported. Empty:
-  // import reads the file itself.
+  // A tar archive of much else: only the folder with this path, or with a path that ends so, is
+  // unpacked, and then imported. Empty: import reads the file itself.
   std::string_view unpack;
 };
 
 // The benchmark's own archive, 7.7 GB: reported to answer 403 since 2026; its authors print no
-// digest.
+// digest. It holds an archive of itself, unpacked; what stands in both is taken from the inner one
+// (the outer pathfinder128 cannot be learned), "lra_release/lra_release/...".
 constexpr RemoteData lra_release(std::string_view folder) {
   return {.file = "lra_release.gz",
           .urls = {"https://storage.googleapis.com/long-range-arena/lra_release.gz"},
