@@ -12,6 +12,7 @@
 #include "base/resources.h"
 #include "base/stop_flag.h"
 #include "base/text_format.h"
+#include "cli/bench.h"
 #include "cli/child_process.h"
 #include "cli/command.h"
 #include "mixers/all.h"
@@ -51,8 +52,7 @@ bool has_length_setting(const std::string& task) {
 training::RunConfig config_of(const BenchArguments& a, const std::string& model, int64_t length) {
   std::vector<std::string> sets = {"train.precision=" + a.dtype};  // what --set may change
   sets.insert(sets.end(), a.sets.begin(), a.sets.end());
-  if (has_length_setting(a.task)) sets.push_back("task.length=" + std::to_string(length));
-  return training::resolve_run(a.task, model, a.preset, 0, {}, sets);
+  return measured_config(a.task, model, a.preset, length, sets);
 }
 
 // Those of the paper's tables, or the one that images have.
@@ -247,6 +247,13 @@ ExitCode bench(const Program& program, BenchArguments a) {
 }
 
 }  // namespace
+
+training::RunConfig measured_config(const std::string& task, const std::string& model,
+                                    const std::string& preset, int64_t length,
+                                    std::vector<std::string> sets) {
+  if (has_length_setting(task)) sets.push_back("task.length=" + std::to_string(length));
+  return training::resolve_run(task, model, preset, 0, {}, sets);
+}
 
 void add_bench(CLI::App& app, Program& program) {
   auto a = std::make_shared<BenchArguments>();

@@ -1,6 +1,7 @@
 // The program's entry: flags, exit codes, and the only place where errors are caught.
 #include <malloc.h>
 #include <torch/torch.h>
+#include <algorithm>
 
 #include <cstdio>
 #include <cstdlib>
@@ -46,6 +47,9 @@ std::string unexpected(const CLI::App& app, const std::string& word) {
   if (is_flag) known.clear();
   for (const CLI::Option* option : command->get_options()) {
     if (is_flag && !option->get_lnames().empty()) known.push_back("--" + option->get_lnames()[0]);
+  }
+  if (std::find(known.begin(), known.end(), word) != known.end()) {
+    return "unexpected '" + word + "' here; flags stand behind the command they are for";
   }
   return "unexpected '" + word + "'; " + suggestion(word, known);
 }

@@ -11,6 +11,7 @@
 #include "base/lock_file.h"
 #include "base/stop_flag.h"
 #include "base/text_format.h"
+#include "cli/bench.h"
 #include "cli/child_process.h"
 #include "cli/suite_cells.h"
 #include "cli/suite_status.h"
@@ -49,9 +50,7 @@ bool is_measured(const Suite& suite, const std::string& model, const std::string
       bench_folder(out) + "/" + bench.task + "-" + model + "-train/record.json";
   if (!std::filesystem::exists(path)) return false;
   const RunRecord record = read_record(path);
-  const auto config =
-      training::resolve_run(bench.task, model, bench.preset, 0, {},
-                            {"task.length=" + std::to_string(suite.bench_lengths.front())});
+  const auto config = measured_config(bench.task, model, bench.preset, suite.bench_lengths.front());
   if (record.status != RunStatus::kDone ||
       canonical_text(record.config) != canonical_text(config.to_table())) {
     return false;

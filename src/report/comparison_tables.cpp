@@ -198,8 +198,8 @@ Table convergence_table(const std::vector<Analysis>& analyses) {
   Table table = analysis_table(
       TableKind::kConvergence, "Table 5: training steps until a validation accuracy",
       "The first evaluation at or above the accuracy, in parentheses the time "
-      "in training until it; nothing is interpolated. Paper: Image alone, an "
-      "evaluation every 175 steps.",
+      "in training until it; nothing is interpolated. Paper: Image alone; the "
+      "released code evaluates every 175 steps.",
       {"to 30 %", "to 35 %", "paper 30 %", "paper 35 %", "steps apart", "best, %"}, "Run");
   for (const AnalysisRecord* record : analyses_of(analyses, "convergence")) {
     const ConvergenceResult& result = *record->convergence;

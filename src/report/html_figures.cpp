@@ -105,7 +105,7 @@ std::string figure4(const std::vector<Analysis>& analyses) {
                                label + ": similarity of each position embedding with all others"));
   }
   const Table table = similarity_table(analyses);
-  return pictures_and_table(table, "Bright is similar.", pictures);
+  return pictures_and_table(table, "Red: similar, white: unrelated, blue: opposite.", pictures);
 }
 
 // Those with a rollout, the paper's own case first: the Transformer on Pathfinder, then the

@@ -142,8 +142,7 @@ SpeedRow speed_row(const Measured& measured, const Measured* yardstick) {
     row.relative = row.measured.steps_per_s / yardstick->measurement->steps_per_s;
   }
   if (paper_task(record.task) == PaperTask::kText) {
-    row.paper_relative = paper_relative_speed(record.model, row.measured.mode,
-                                              static_cast<int>(row.measured.length));
+    row.paper_relative = paper_relative_speed(record.model, row.measured.mode, row.measured.length);
   }
   return row;
 }

@@ -51,7 +51,7 @@ std::string row_label(const Leaderboard& board, const Row& row);
 // "36.42", "36.42†" (not of full runs), "FAIL (50.02)", "diverged", "failed", "unfinished";
 // "not run" only when it was not.
 std::string figure_text(const Cell& cell);
-// "n=3, +/- 0.51, 1 diverged": what goes with the figure; empty when there is nothing to say.
+// "n=3, ±0.51, 1 diverged": what goes with the figure; empty when there is nothing to say.
 std::string spread_text(const Cell& cell);
 
 // "-" for nothing; two decimals; "+0.40" for differences; "1.25x" for ratios.

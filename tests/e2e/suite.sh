@@ -348,6 +348,12 @@ TOML
   sed -i 's/^lengths.*/lengths = [16, 48]/' measured.toml
   suite measured measured.toml || fail "with other lengths, the measuring suite ended with $?"
   [[ $(field $record measurements 1 length) == 48 ]] || fail "the new length was not measured"
+  # Images have one length, and no setting for it.
+  sed 's/^task = .*/task = "pathfinder"/; s/^lengths.*/lengths = [1024]/' measured.toml >images.toml
+  for _ in first again; do
+    lra suite run images.toml --out measured --data data --threads 1 --quiet >out 2>err ||
+      fail "the suite that measures images ended with $?: $(tail -n 3 err)"
+  done
   passed "measurements are repeated when they failed or others are wanted, and only then"
 }
 

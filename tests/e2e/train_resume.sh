@@ -89,14 +89,13 @@ stopped_by() {
 
 # Each time a little further, at any place of the code.
 killed_again_and_again() {
-  local run=killed_again_and_again step kills=0
+  local run=killed_again_and_again step
   start "$run"
   for step in 2 11 20 33 47; do
     wait_for_step "$run" "$step"
     kill -KILL "$pid"
     expect_end 137
     [[ $(field "$run/record.json" status) == running ]] || fail "$run: the record does not say running"
-    kills=$((kills + 1))
     printf '{"step":%d,"kind":"tra' "$step" >>"$run/metrics.jsonl"
     resume_in_background "$run"
     # Time to take the steps after the last checkpoint off the log; a kill before that is as good.

@@ -1,0 +1,16 @@
+// What `lra bench` measures, for those who want to know whether it has been.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "training/run_config.h"
+
+namespace lra::cli {
+
+// The settings of a measurement; images have a length of their own, whatever `length` says.
+training::RunConfig measured_config(const std::string& task, const std::string& model,
+                                    const std::string& preset, int64_t length,
+                                    std::vector<std::string> sets = {});
+
+}  // namespace lra::cli
