@@ -3,8 +3,7 @@
 // Usage: bench_data verify [MEGABYTES]       a text dataset of made-up bytes (default 512 MB)
 //        bench_data import TASK FROM         an official layout, in a process of its own
 //        bench_data pairs FROM MEGABYTES     retrieval pairs: the lines of the pairs file FROM
-//        again
-//                                            and again under new ids, imported as above
+//                                            again and again under new ids, imported as above
 // verify counts bytes of whole shards, read from the page cache through lra::tasks::open_dataset:
 // hashes, offsets, and the largest token and label. import counts bytes of the files read, and
 // prints the peak resident memory of the importing process.
