@@ -62,13 +62,9 @@ class BigBird : public Mixer {
 
   at::Tensor forward(const at::Tensor& x_BLD, const MixerContext& context) override {
     const auto pattern = pattern_of(x_BLD.size(1), valid_blocks(x_BLD, context.mask_BL));
-    return output_->forward(ops::packed_attention(
-        qkv_->forward(x_BLD),
-        {.offsets = pattern.offsets.to(x_BLD.device()),
-         .key_blocks = pattern.key_blocks.to(x_BLD.device()),
-         .query_block = config_.block,
-         .key_block = config_.block},
-        {context.mask_BL, context.mask_BL}, {context.attention_dropout, context.key}));
+    return output_->forward(ops::packed_attention(qkv_->forward(x_BLD), pattern,
+                                                  {context.mask_BL, context.mask_BL},
+                                                  {context.attention_dropout, context.key}));
   }
 
  private:
@@ -101,7 +97,9 @@ class BigBird : public Mixer {
       }
     }
     return {.offsets = at::tensor(rows.offsets, at::kLong),
-            .key_blocks = at::tensor(rows.key_blocks, at::kInt)};
+            .key_blocks = at::tensor(rows.key_blocks, at::kInt),
+            .query_block = config_.block,
+            .key_block = config_.block};
   }
 
   // The rows of every head for a sequence of `blocks` blocks, drawn once.

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "base/rng.h"
+#include "mixers/on_device.h"
 
 namespace lra::mixers {
 
@@ -10,11 +11,11 @@ namespace lra::mixers {
 template <typename Draw>
 at::Tensor Initializer::filled(at::IntArrayRef shape, Draw draw) {
   RandomStream stream(next_key());
-  at::Tensor t = at::empty(shape, at::TensorOptions(at::kFloat).device(device_));
-  if (t.is_meta()) return t;
+  if (device_.is_meta()) return at::empty(shape, at::TensorOptions(at::kFloat).device(device_));
+  at::Tensor t = at::empty(shape, at::kFloat);
   float* data = t.mutable_data_ptr<float>();
   for (int64_t i = 0; i < t.numel(); ++i) data[i] = static_cast<float>(draw(stream));
-  return t;
+  return on_device(t, device_);
 }
 
 uint64_t Initializer::next_key() { return derive_key(seed_, RandomUse::kWeights, count_++); }

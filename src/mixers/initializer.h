@@ -28,6 +28,8 @@ class Initializer {
   at::Tensor lecun(int64_t rows, int64_t columns);
   // A key for anything else a layer draws.
   uint64_t next_key();
+  // Where all of this is put, and whatever else a layer keeps.
+  at::Device device() const { return device_; }
 
  private:
   template <typename Draw>

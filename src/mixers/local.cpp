@@ -64,7 +64,7 @@ class Local : public Mixer {
     const int64_t length = x_BLD.size(1), missing = num_groups_ * config_.block - length;
     Tensor x = x_BLD, mask_BL = context.mask_BL;
     if (missing > 0) {
-      if (!mask_BL.defined()) mask_BL = at::ones({x.size(0), length}, at::kByte);
+      if (!mask_BL.defined()) mask_BL = at::ones({x.size(0), length}, x.options().dtype(at::kByte));
       x = at::constant_pad_nd(x, {0, 0, 0, missing});
       mask_BL = at::constant_pad_nd(mask_BL, {0, missing});
     }

@@ -29,6 +29,7 @@
 #include "base/rng.h"
 #include "mixers/all.h"
 #include "mixers/layers.h"
+#include "mixers/on_device.h"
 #include "mixers/random_features.h"
 #include "ops/attention.h"
 #include "ops/feature_attention.h"
@@ -70,7 +71,7 @@ class Performer : public Mixer {
         "output", std::make_shared<HeadMerge>(shape.model_dim, shape.heads, shape.head_dim, init));
     if (config_.features != "softmax") return;
     key_ = init.next_key();
-    features_ = register_buffer("features", draw(0));
+    features_ = register_buffer("features", on_device(draw(0), init.device()));
   }
 
   Tensor forward(const Tensor& x_BLD, const MixerContext& context) override {
@@ -96,7 +97,7 @@ class Performer : public Mixer {
         context.training && config_.redraw > 0 ? context.step / config_.redraw : 0;
     if (index == 0) return features_;
     if (index != drawn_index_) {
-      drawn_ = draw(index).to(features_.options());
+      drawn_ = on_device(draw(index).to(features_.scalar_type()), features_.device());
       drawn_index_ = index;
     }
     return drawn_;

@@ -30,6 +30,7 @@
 #include "base/rng.h"
 #include "mixers/all.h"
 #include "mixers/layers.h"
+#include "mixers/on_device.h"
 #include "ops/attention.h"
 #include "ops/precision.h"
 #include "ops/sorted_runs.h"
@@ -90,8 +91,8 @@ class Reformer : public Mixer {
         std::make_shared<HeadProjection>(2, shape.model_dim, shape.heads, shape.head_dim, init));
     output_ = register_module(
         "output", std::make_shared<HeadMerge>(shape.model_dim, shape.heads, shape.head_dim, init));
-    fixed_rotations_ =
-        rotations(derive_key(0, RandomUse::kMixer, static_cast<uint32_t>(shape.layer)));
+    const uint64_t key = derive_key(0, RandomUse::kMixer, static_cast<uint32_t>(shape.layer));
+    fixed_rotations_ = rotations(key, init.device());
   }
 
   Tensor forward(const Tensor& x_BLD, const MixerContext& context) override {
@@ -111,8 +112,8 @@ class Reformer : public Mixer {
   }
 
  private:
-  Tensor rotations(uint64_t key) const {
-    return draw_rotations(key, shape_, config_.rounds, config_.buckets / 2);
+  Tensor rotations(uint64_t key, at::Device device) const {
+    return on_device(draw_rotations(key, shape_, config_.rounds, config_.buckets / 2), device);
   }
 
   // Zero vectors stay zero.
@@ -122,9 +123,8 @@ class Reformer : public Mixer {
   }
 
   std::vector<Tensor> hash_rounds(const Tensor& q_BLHE, const MixerContext& context) const {
-    const Tensor drawn = context.training
-                             ? rotations(derive_key(context.step_key, RandomUse::kMixer))
-                             : fixed_rotations_;
+    const uint64_t key = derive_key(context.step_key, RandomUse::kMixer);
+    const Tensor drawn = context.training ? rotations(key, q_BLHE.device()) : fixed_rotations_;
     const Tensor buckets =
         ops::hash_buckets(q_BLHE, drawn.to(ops::wide_type(q_BLHE)), context.mask_BL);
     return ops::sorted_runs(buckets, config_.buckets,

@@ -21,6 +21,7 @@
 #include "base/rng.h"
 #include "mixers/all.h"
 #include "mixers/layers.h"
+#include "mixers/on_device.h"
 #include "ops/attention.h"
 #include "ops/precision.h"
 #include "ops/product.h"
@@ -90,7 +91,7 @@ class Sinkhorn : public Mixer {
                                .view({own.size(0), own.size(1), 2 * blocks * config_.block, 2, -1})
                                .permute({0, 2, 3, 1, 4});
     return output_->forward(ops::attention(
-        qkv_BL3HE.select(2, 0), all.select(2, 0), all.select(2, 1), own_and_sorted(x_BLD, blocks),
+        qkv_BL3HE.select(2, 0), all.select(2, 0), all.select(2, 1), own_and_sorted(blocks),
         {key_mask(mask_BNb), context.mask_BL}, {context.attention_dropout, context.key}));
   }
 
@@ -125,7 +126,8 @@ class Sinkhorn : public Mixer {
                                      weight_HEN.unsqueeze(0).expand({own.size(0), -1, -1, -1}));
     if (context.training && config_.noise) {
       const uint64_t key = derive_key(context.key, RandomUse::kMixer);
-      logits = logits + gumbel_noise(logits.sizes(), key).to(logits.options());
+      const at::Tensor noise = gumbel_noise(logits.sizes(), key).to(logits.scalar_type());
+      logits = logits + on_device(noise, logits.device());
     }
     const at::Tensor valid_BN = mask_BNb.defined() ? mask_BNb.any(-1) : at::Tensor();
     return ops::sinkhorn(logits / config_.temperature,
@@ -134,9 +136,9 @@ class Sinkhorn : public Mixer {
   }
 
   // Query block n sees key blocks n (sorted) and N + n (its own).
-  ops::AttentionPattern own_and_sorted(const at::Tensor& x_BLD, int64_t blocks) const {
-    const at::Tensor sorted = at::arange(blocks, x_BLD.options().dtype(at::kInt));
-    return {.offsets = at::arange(0, 2 * blocks + 1, 2, x_BLD.options().dtype(at::kLong)),
+  ops::AttentionPattern own_and_sorted(int64_t blocks) const {
+    const at::Tensor sorted = at::arange(blocks, at::kInt);
+    return {.offsets = at::arange(0, 2 * blocks + 1, 2, at::kLong),
             .key_blocks = at::stack({sorted, sorted + blocks}, 1).flatten(),
             .query_block = config_.block,
             .key_block = config_.block};

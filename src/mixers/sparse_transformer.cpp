@@ -20,6 +20,7 @@
 #include "base/rng.h"
 #include "mixers/all.h"
 #include "mixers/layers.h"
+#include "mixers/on_device.h"
 #include "ops/attention.h"
 #include "ops/sorted_runs.h"
 
@@ -162,8 +163,10 @@ class SparseTransformer : public Mixer {
   // The last tokens of the other blocks, gathered.
   ops::PartialAttention summaries(const Rows& rows, const ops::AttentionDropout& dropout) const {
     const Tensor positions = at::arange(rows.length(), at::kLong);
-    const Tensor chosen = positions.masked_select(
-        positions.remainder(config_.stride).ge(config_.stride - config_.summary));
+    const Tensor chosen =
+        on_device(positions.masked_select(
+                      positions.remainder(config_.stride).ge(config_.stride - config_.summary)),
+                  rows.q_BLHE.device());
     const auto gather = [&](const Tensor& t) {
       return t.defined() ? t.index_select(1, chosen) : t;
     };
@@ -176,7 +179,7 @@ class SparseTransformer : public Mixer {
   // Every stride-th token but the token itself.
   ops::PartialAttention stride(const Rows& rows, const ops::AttentionDropout& dropout) const {
     const int64_t batch = rows.q_BLHE.size(0), heads = rows.q_BLHE.size(2);
-    Tensor residue_BL = at::arange(rows.length(), at::kInt)
+    Tensor residue_BL = at::arange(rows.length(), rows.q_BLHE.options().dtype(at::kInt))
                             .remainder(config_.stride)
                             .unsqueeze(0)
                             .expand({batch, -1});

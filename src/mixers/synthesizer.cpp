@@ -236,7 +236,9 @@ class Synthesizer : public Mixer {
       hidden = context.mask_BL.logical_not().unsqueeze(1).unsqueeze(1);
     }
     if (causal) {
-      const Tensor later = at::arange(length).gt(at::arange(first, first + rows).unsqueeze(-1));
+      const auto places = scores_BHRL.options().dtype(at::kLong);
+      const Tensor later =
+          at::arange(length, places).gt(at::arange(first, first + rows, places).unsqueeze(-1));
       hidden = hidden.defined() ? hidden | later : later;
     }
     // Far below every score, yet finite: an example of padding alone stays free of NaN.

@@ -2,6 +2,7 @@
 
 #include <regex>
 
+#include "mixers/on_device.h"
 #include "models/receptive_field.h"
 
 namespace lra::models {
@@ -14,6 +15,7 @@ SequenceClassifier::SequenceClassifier(const TaskShape& shape, const ModelConfig
                                        const ConfigTable& mixer_config, uint64_t seed,
                                        const Execution& execution)
     : activations_(execution.activations),
+      device_(execution.device),
       has_cls_(config.pooling == "cls"),
       receptive_field_(config.receptive_field),
       pooling_(config.pooling),
@@ -39,8 +41,9 @@ at::Tensor SequenceClassifier::mask(const TokenBatch& batch) const {
   const int64_t length = batch.tokens_BL.size(1);
   if (batch.lengths_B.min().item<int32_t>() == length) return {};
   const int64_t cls = has_cls_ ? kClsPositions : 0;
-  const at::Tensor positions_L = at::arange(length + cls, batch.lengths_B.options());
-  return positions_L.unsqueeze(0).lt((batch.lengths_B + cls).unsqueeze(1)).to(at::kByte);
+  const at::Tensor lengths_B = mixers::on_device(batch.lengths_B + cls, batch.tokens_BL.device());
+  const at::Tensor positions_L = at::arange(length + cls, lengths_B.options());
+  return positions_L.unsqueeze(0).lt(lengths_B.unsqueeze(1)).to(at::kByte);
 }
 
 at::Tensor SequenceClassifier::pooled(const at::Tensor& x_BLD, const at::Tensor& mask_BL,

@@ -17,7 +17,9 @@ namespace lra::models {
 struct TokenBatch {
   at::Tensor
       tokens_BL;  // int32, right-padded with 0; with two towers, rows 2b and 2b + 1 belong together
-  at::Tensor lengths_B;  // int32: valid tokens per row; undefined: every position is valid
+  // int32, on the CPU whatever the device of the tokens: valid tokens per row; undefined: every
+  // position is valid. The host decides by it whether there is a mask.
+  at::Tensor lengths_B;
 };
 
 // How a model computes, apart from what it computes.
@@ -45,6 +47,8 @@ class SequenceClassifier : public torch::nn::Module {
   // Names as in a PyTorch state dict: "encoder.layers.0.mixer.qkv.weight".
   std::vector<std::pair<std::string, at::Tensor>> parameter_list() const;
   int64_t num_parameters() const;
+  // Where it was made and computes; tokens come there.
+  at::Device device() const { return device_; }
 
  private:
   // uint8 [B, L (+ 1 with CLS, always valid)]; undefined when nothing is padded.
@@ -54,6 +58,7 @@ class SequenceClassifier : public torch::nn::Module {
                     const StepRandom& random) const;
 
   at::ScalarType activations_;
+  at::Device device_;
   bool has_cls_;
   int64_t receptive_field_;              // 0: all tokens
   std::string pooling_, pair_features_;  // pair_features_ is empty with one tower

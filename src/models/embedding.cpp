@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "mixers/on_device.h"
 #include "ops/pointwise.h"
 #include "ops/precision.h"
 
@@ -60,7 +61,9 @@ Embedding::Embedding(const ModelConfig& config, int64_t vocabulary, int64_t max_
     position_ = register_parameter(
         "position", init.normal({max_positions, config.embed_dim}, kPositionDeviation));
   } else {
-    position_ = register_buffer("position", sinusoid_table(max_positions, config.embed_dim));
+    position_ = register_buffer(
+        "position",
+        mixers::on_device(sinusoid_table(max_positions, config.embed_dim), init.device()));
   }
 }
 
