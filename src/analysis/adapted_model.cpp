@@ -3,6 +3,7 @@
 #include <map>
 
 #include "analysis/examples.h"
+#include "mixers/on_device.h"
 #include "tasks/contact_sheet.h"
 
 namespace lra::analysis {
@@ -64,7 +65,7 @@ void refuse_other_examples(const LoadedRun& run, const TaskShape& shape) {
 models::SequenceClassifier adapted_model(const LoadedRun& run, const Adaptation& to) {
   training::RunConfig config = run.stored.config;
   config.model_config.receptive_field = to.receptive_field;
-  models::SequenceClassifier model = config.make_model(to.shape);
+  models::SequenceClassifier model = config.make_model(to.shape, run.model.device());
   const auto own = run.model.parameter_list();
   const std::map<std::string, at::Tensor> weights(own.begin(), own.end());
   const bool stretched = to.positions == "stretched";
@@ -83,8 +84,9 @@ models::SequenceClassifier adapted_model(const LoadedRun& run, const Adaptation&
   }
   if (stretched) {
     const int64_t cls = config.model_config.pooling == "cls" ? 1 : 0;
-    model.set_positions(positions_of(run.model).index_select(
-        0, stretched_places(run.task->shape(), to.shape, cls)));
+    const at::Tensor places = stretched_places(run.task->shape(), to.shape, cls);
+    model.set_positions(
+        positions_of(run.model).index_select(0, mixers::on_device(places, model.device())));
   }
   return model;
 }

@@ -8,6 +8,7 @@
 #include "base/text_format.h"
 #include "mixers/layers.h"
 #include "mixers/mixer.h"
+#include "mixers/on_device.h"
 
 namespace lra::analysis {
 namespace {
@@ -28,7 +29,7 @@ class ValuesFromInput {
       if (auto* projection = module->as<mixers::HeadProjection>()) {
         replace(projection->weight, widened(*projection, projection->weight, model_dim, head_dim));
       } else if (auto* merge = module->as<mixers::HeadMerge>()) {
-        replace(merge->weight, at::eye(merge->weight.size(1)));
+        replace(merge->weight, at::eye(merge->weight.size(1), merge->weight.options()));
       } else if (auto* linear = module->as<mixers::Linear>()) {
         LRA_CHECK_EQ(linear->weight.size(1), model_dim);
         replace(linear->weight, at::constant_pad_nd(linear->weight, {0, head_dim}));
@@ -50,7 +51,7 @@ class ValuesFromInput {
     at::Tensor values = wide.narrow(0, wide.size(0) - width, width);
     values.zero_();
     values.narrow(1, model_dim, head_dim)
-        .copy_(at::eye(head_dim).repeat({projection.num_heads(), 1}));
+        .copy_(at::eye(head_dim, weight.options()).repeat({projection.num_heads(), 1}));
     return wide;
   }
   void replace(at::Tensor& place, at::Tensor weight) {
@@ -73,6 +74,7 @@ M& as(const std::shared_ptr<torch::nn::Module>& module) {
 AttentionWeights::AttentionWeights(const models::SequenceClassifier& model,
                                    const models::ModelConfig& config, std::string name)
     : name_(std::move(name)),
+      device_(model.device()),
       has_cls_(config.pooling == "cls"),
       heads_(config.heads),
       head_dim_(config.qkv_dim / config.heads),
@@ -95,7 +97,8 @@ AttentionWeights::AttentionWeights(const models::SequenceClassifier& model,
 
 std::vector<at::Tensor> AttentionWeights::mixer_inputs(const at::Tensor& tokens_1L) const {
   const torch::NoGradGuard no_grad;
-  at::Tensor x = as<models::Embedding>(embedding_).forward(tokens_1L, {});
+  at::Tensor x =
+      as<models::Embedding>(embedding_).forward(mixers::on_device(tokens_1L, device_), {});
   std::vector<at::Tensor> inputs;
   for (const Block& b : blocks_) {
     inputs.push_back(as<mixers::LayerNorm>(b.norm).forward(x));
@@ -121,13 +124,13 @@ at::Tensor AttentionWeights::unit_columns(int64_t layer, const at::Tensor& x_1SD
   at::Tensor values_CSE = at::zeros({passes, length, head_dim_});
   auto value = values_CSE.accessor<float, 3>();
   for (int64_t c = 0; c < count; ++c) value[c / head_dim_][first + c][c % head_dim_] = 1;
-  const at::Tensor out_CSHE = apply(layer, x_1SD, values_CSE);
+  const at::Tensor out_CSHE = apply(layer, x_1SD, mixers::on_device(values_CSE, device_));
   return out_CSHE.permute({2, 1, 0, 3}).flatten(2).narrow(2, 0, count).contiguous();
 }
 
 at::Tensor AttentionWeights::row_sums(int64_t layer, const at::Tensor& x_1SD) const {
-  const at::Tensor ones = at::ones({1, x_1SD.size(1), head_dim_});
-  return apply(layer, x_1SD, ones).select(3, 0).squeeze(0).t().contiguous();
+  const at::Tensor ones = at::ones({1, x_1SD.size(1), head_dim_}, x_1SD.options());
+  return apply(layer, x_1SD, ones).select(3, 0).squeeze(0).t().contiguous().cpu();
 }
 
 void AttentionWeights::check(int64_t layer, const at::Tensor& weights) const {
@@ -150,7 +153,7 @@ void AttentionWeights::for_each_tile(int64_t layer, const at::Tensor& x_1SD,
   const int64_t passes = std::max<int64_t>(1, kMostNumbers / (length * heads_ * head_dim_));
   const auto show = [&](int64_t first_query, int64_t first_key, at::Tensor weights) {
     check(layer, weights);
-    visit({first_query, first_key, weights.clamp_min_(0)});
+    visit({first_query, first_key, weights.clamp_min_(0).cpu()});
   };
   auto& mixer = as<mixers::Mixer>(blocks_[static_cast<size_t>(layer)].mixer);
   if (const auto rows = SoftmaxRows::heard_in([&] { (void)mixer.forward(x_1SD, {}); })) {

@@ -30,7 +30,7 @@ namespace lra::analysis {
 // first_key, ...; S counts CLS, which is position 0.
 struct WeightTile {
   int64_t first_query = 0, first_key = 0;
-  at::Tensor weights_HQK;  // float32, contiguous
+  at::Tensor weights_HQK;  // float32, contiguous, on the CPU
 };
 
 // Of all layers of one model, an example at a time.
@@ -45,10 +45,11 @@ class AttentionWeights {
   int64_t num_heads() const { return heads_; }
   bool has_cls() const { return has_cls_; }
 
-  // Inputs [1, S, D] of the mixers of all layers. tokens int32 [1, L], without padding, L >= 1.
+  // Inputs [1, S, D] of the mixers of all layers, on the model's device. tokens int32 [1, L], of
+  // any device, without padding, L >= 1.
   std::vector<at::Tensor> mixer_inputs(const at::Tensor& tokens_1L) const;
 
-  // A times one column of ones: what the weights of each query sum to, [H, S].
+  // A times one column of ones: what the weights of each query sum to, [H, S], on the CPU.
   at::Tensor row_sums(int64_t layer, const at::Tensor& x_1SD) const;
 
   // Calls `visit` on tiles that cover every pair of query and key once. Throws lra::Error for
@@ -67,6 +68,7 @@ class AttentionWeights {
   void check(int64_t layer, const at::Tensor& weights) const;
 
   std::string name_;
+  at::Device device_;
   bool has_cls_;
   int64_t heads_, head_dim_, model_dim_;
   std::shared_ptr<torch::nn::Module> embedding_;

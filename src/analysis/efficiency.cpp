@@ -6,6 +6,7 @@
 
 #include "analysis/flop_count.h"
 #include "analysis/gemm_speed.h"
+#include "analysis/wait_for.h"
 #include "base/clock.h"
 #include "base/resources.h"
 #include "base/rng.h"
@@ -32,9 +33,9 @@ models::TokenBatch random_tokens(const TaskShape& shape, int64_t batch) {
 // The model, what trains it, and one step of either mode.
 class Bench {
  public:
-  Bench(const training::RunConfig& run, const TaskShape& shape, bool train)
-      : model_(run.make_model(shape)) {
-    if (!train) return;  // inference has no gradients and moments
+  Bench(const training::RunConfig& run, const TaskShape& shape, const EfficiencyOptions& options)
+      : model_(run.make_model(shape, options.device)) {
+    if (!options.train) return;  // inference has no gradients and moments
     parameters_.emplace(model_.parameter_list());
     stepper_.emplace(model_, *parameters_, run.train, run.seed);
   }
@@ -42,13 +43,14 @@ class Bench {
   void step(const training::Batch& batch) {
     if (!stepper_) {
       const torch::NoGradGuard no_grad;
-      (void)model_.forward(batch.input, {});
+      (void)model_.forward(training::to_device(batch, model_.device()).input, {});
+      wait_for(model_.device());
       return;
     }
     const training::StepLoss loss = stepper_->gradients(std::span(&batch, 1), step_);
     LRA_CHECK(std::isfinite(loss.gradient_norm));
     stepper_->update(step_, step_, loss.gradient_norm);
-    LRA_CHECK(stepper_->weights_are_finite());
+    LRA_CHECK(stepper_->weights_are_finite());  // waits for the update
     ++step_;
   }
 
@@ -61,10 +63,11 @@ class Bench {
   int64_t step_ = 0;
 };
 
-training::Batch random_batch(const TaskShape& shape, int64_t batch) {
-  return {.input = random_tokens(shape, batch),
-          .labels_B = at::zeros({batch}, at::kLong),
-          .num_tokens = batch * shape.num_towers * shape.length};
+training::Batch random_batch(const TaskShape& shape, int64_t batch, at::Device device) {
+  return training::to_device({.input = random_tokens(shape, batch),
+                              .labels_B = at::zeros({batch}, at::kLong),
+                              .num_tokens = batch * shape.num_towers * shape.length},
+                             device);
 }
 
 // Median of steps per second with batches of the task's training examples, none of them trimmed.
@@ -88,10 +91,10 @@ double pipeline_speed(const training::RunConfig& run, const TaskShape& shape,
 }  // namespace
 
 Measurement measure(const training::RunConfig& run, const EfficiencyOptions& options) {
-  std::optional<training::TensorMemory> memory(std::in_place);
+  std::optional<training::TensorMemory> memory(std::in_place, options.device);
   const TaskShape shape = run.make_task()->shape();
-  Bench bench(run, shape, options.train);
-  const training::Batch batch = random_batch(shape, options.batch);
+  Bench bench(run, shape, options);
+  const training::Batch batch = random_batch(shape, options.batch, options.device);
   for (int64_t i = 0; i < options.warmup_steps; ++i) bench.step(batch);
   // Counting ends before anything is timed.
   const int64_t peak_tensor_bytes = memory->peak_bytes();
@@ -111,8 +114,8 @@ Measurement measure(const training::RunConfig& run, const EfficiencyOptions& opt
                 .peak_tensor_bytes = peak_tensor_bytes,
                 .warning = windows.warning()};
   m.model_flops = (options.train ? 3 : 1) * options.batch *
-                  forward_flops(bench.model(), random_tokens(shape, 1));
-  m.gemm_flops_per_s = gemm_flops_per_s(run.train.precision == "bf16");
+                  forward_flops(bench.model(), random_batch(shape, 1, options.device).input);
+  m.gemm_flops_per_s = gemm_flops_per_s(run.train.precision == "bf16", options.device);
   if (options.data_root) m.pipeline_steps_per_s = pipeline_speed(run, shape, options, bench);
   return m;
 }

@@ -6,6 +6,8 @@
 // as the others, while the steps run.
 #pragma once
 
+#include <ATen/core/Tensor.h>
+
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -17,7 +19,8 @@
 namespace lra::analysis {
 
 struct EfficiencyOptions {
-  bool train = true;  // forward, backward and update; else forward only
+  at::Device device = at::kCPU;  // its memory is that of the tensors
+  bool train = true;             // forward, backward and update; else forward only
   int64_t batch = 32;
   int64_t warmup_steps = 2;   // not timed
   int64_t windows = 5;        // timed windows; the median counts
@@ -26,7 +29,8 @@ struct EfficiencyOptions {
   std::optional<std::string> data_root = {};  // measures with pipeline too
 };
 
-// `run` gives model and task (its length is the one measured). Peak memory counts from the start of
+// `run` gives model and task (its length is the one measured). A step ends when the device has
+// computed it. Peak memory of the process, main memory alone, counts from the start of
 // the process; of tensors, from the making of the model to the last warm-up step. Both end before
 // the pipeline and the matrix product that the model's operations are compared with are measured.
 Measurement measure(const training::RunConfig& run, const EfficiencyOptions& options);

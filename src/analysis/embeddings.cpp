@@ -83,8 +83,8 @@ Embeddings embeddings_of(const models::SequenceClassifier& model, bool has_cls) 
   const auto parameters = embedding->named_parameters();
   const at::Tensor* learned = parameters.find("position");
   const at::Tensor positions = learned ? *learned : embedding->named_buffers()["position"];
-  return {.token_VD = parameters["token"].detach(),
-          .position_PD = positions.detach().slice(0, has_cls ? 1 : 0)};
+  return {.token_VD = parameters["token"].detach().cpu(),
+          .position_PD = positions.detach().cpu().slice(0, has_cls ? 1 : 0)};
 }
 
 ShownPositions shown_positions(int64_t num_positions, int64_t side) {

@@ -55,8 +55,9 @@ std::optional<SoftmaxRows> SoftmaxRows::heard_in(const std::function<void()>& fo
 at::Tensor SoftmaxRows::weights(int64_t first, int64_t count) const {
   at::Tensor scores_HQS = ops::product(q_HSE_.narrow(1, first, count), k_HSE_.transpose(1, 2));
   if (left_ >= 0 || right_ >= 0) {
-    const at::Tensor ahead_QS =
-        at::arange(k_HSE_.size(1)).unsqueeze(0) - at::arange(first, first + count).unsqueeze(1);
+    const auto places = k_HSE_.options().dtype(at::kLong);
+    const at::Tensor ahead_QS = at::arange(k_HSE_.size(1), places).unsqueeze(0) -
+                                at::arange(first, first + count, places).unsqueeze(1);
     if (left_ >= 0) scores_HQS.masked_fill_(ahead_QS.lt(-left_), -INFINITY);
     if (right_ >= 0) scores_HQS.masked_fill_(ahead_QS.gt(right_), -INFINITY);
   }

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "mixers/on_device.h"
+
 namespace lra::training {
 namespace {
 constexpr int64_t kTrimMultiple = 32;
@@ -44,6 +46,16 @@ Batch make_batch(const tasks::Split& split, std::span<const int64_t> indices,
   }
   batch.num_tokens = rows * length;
   return batch;
+}
+
+Batch to_device(const Batch& batch, at::Device device) {
+  const auto sent = [&](const at::Tensor& t) {
+    if (t.device() == device) return t;
+    return mixers::on_device(device.is_cuda() ? t.pin_memory() : t, device);
+  };
+  return {.input = {.tokens_BL = sent(batch.input.tokens_BL), .lengths_B = batch.input.lengths_B},
+          .labels_B = sent(batch.labels_B),
+          .num_tokens = batch.num_tokens};
 }
 
 BatchLoader::BatchLoader(tasks::Split split, TaskShape shape, tasks::BatchOrder order,

@@ -30,6 +30,11 @@ struct Batch {
 Batch make_batch(const tasks::Split& split, std::span<const int64_t> indices,
                  const TaskShape& shape, bool trim);
 
+// The batch where a model computes: itself when it is there. To a GPU it goes through pinned
+// memory, behind what the GPU has been given before; the host waits for nothing. Lengths stay on
+// the CPU, as a model takes them.
+Batch to_device(const Batch& batch, at::Device device);
+
 // What one rank takes of every step: `count` micro-batches from number `first` on, of `of` in all.
 struct StepParts {
   int64_t first = 0, count = 1, of = 1;

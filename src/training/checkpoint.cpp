@@ -117,7 +117,7 @@ TrainProgress progress_of(const SafetensorsFile& file) {
           .health = health_of(fields.find_object("health"))};
 }
 
-// Views of `flat`, one per parameter, named prefix + name.
+// Views of `flat`, which is on the CPU, one per parameter, named prefix + name.
 std::vector<TensorView> views_of(const FlatParameters& parameters, const at::Tensor& flat,
                                  const std::string& prefix) {
   std::vector<TensorView> views;
@@ -146,11 +146,13 @@ void read_into(const SafetensorsFile& file, const FlatParameters& parameters,
       refuse(file, "tensor '" + tensor->name + "' has another shape or type", "");
     }
   }
+  const at::Tensor host = flat.is_cpu() ? flat : at::empty_like(flat, at::kCPU);
   for (const auto& part : parameters.parts()) {
-    const auto target = bytes_of(flat, part.offset, part.count);
+    const auto target = bytes_of(host, part.offset, part.count);
     std::memcpy(const_cast<std::byte*>(target.data()), file.find(prefix + part.name)->data.data(),
                 target.size());
   }
+  if (!flat.is_cpu()) flat.copy_(host);
 }
 
 void check_contents(const SafetensorsFile& file, size_t num_tensors) {
@@ -224,10 +226,12 @@ std::string CheckpointStore::save(const FlatParameters& parameters, const TrainP
   const std::string partial = final_path + ".partial";
   remove_unfinished();
   make_folder(partial);
-  const std::string hash = write_file(partial + "/model.safetensors",
-                                      views_of(parameters, parameters.values, ""), progress);
-  auto moments = views_of(parameters, parameters.m, "m.");
-  const auto second = views_of(parameters, parameters.v, "v.");
+  // Files are the same whatever device they come from, and are read on any.
+  const at::Tensor values = parameters.values.cpu(), m = parameters.m.cpu(), v = parameters.v.cpu();
+  const std::string hash =
+      write_file(partial + "/model.safetensors", views_of(parameters, values, ""), progress);
+  auto moments = views_of(parameters, m, "m.");
+  const auto second = views_of(parameters, v, "v.");
   moments.insert(moments.end(), second.begin(), second.end());
   write_file(partial + "/optimizer.safetensors", moments, progress);
   put_in_place(partial, final_path);
@@ -336,7 +340,8 @@ TrainProgress load_weights(const std::string& path, FlatParameters& parameters) 
 }
 
 std::string weights_hash(const FlatParameters& parameters) {
-  return hash_of_data(views_of(parameters, parameters.values, ""));
+  const at::Tensor values = parameters.values.cpu();
+  return hash_of_data(views_of(parameters, values, ""));
 }
 
 }  // namespace lra::training

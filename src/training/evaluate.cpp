@@ -22,7 +22,8 @@ using Confusion = std::vector<std::vector<int64_t>>;  // [label][prediction]
 // The sum of the losses of a batch; counts its predictions.
 double evaluate_batch(const models::SequenceClassifier& model, const Batch& batch,
                       Confusion& confusion) {
-  const at::Tensor logits = model.forward(batch.input, {});
+  const at::Tensor logits =
+      model.forward(to_device(batch, model.device()).input, {}).cpu();  // read once
   const at::Tensor predicted = logits.argmax(1);
   const auto labels = batch.labels_B.accessor<int64_t, 1>(),
              predictions = predicted.accessor<int64_t, 1>();

@@ -20,10 +20,11 @@ struct EvaluationResult {
   bool stopped = false;                         // a stop was asked for before the end
 };
 
-// Every example once (the same `limit` drawn ones in every run when limit > 0), in order of length
-// so that batches carry little padding. `done` is told after every batch how many examples were
-// seen; it may be empty. Ranks take batches in turn, and their sums are added in the order of the
-// batches: all get the bits that one process gets, and all stop when one was asked to.
+// Computed where the model is. Every example once (the same `limit` drawn ones in every run when
+// limit > 0), in order of length so that batches carry little padding. `done` is told after every
+// batch how many examples were seen; it may be empty. Ranks take batches in turn, and their sums
+// are added in the order of the batches: all get the bits that one process gets, and all stop when
+// one was asked to.
 EvaluationResult evaluate(const models::SequenceClassifier& model, const tasks::Split& split,
                           const TaskShape& shape, int64_t batch_size, int64_t limit,
                           const std::function<void(int64_t)>& done, Ranks& ranks = one_rank());

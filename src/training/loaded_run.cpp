@@ -20,11 +20,11 @@ std::string checkpoint_file(const std::string& run, const std::string& checkpoin
 }
 
 LoadedRun::LoadedRun(const std::string& folder, const std::string& checkpoint,
-                     ModelPrecision precision)
+                     ModelPrecision precision, at::Device device)
     : folder(folder),
       stored(read_run_for(folder, precision)),
       task(stored.config.make_task()),
-      model(stored.config.make_model(task->shape())),
+      model(stored.config.make_model(task->shape(), device)),
       parameters(model.parameter_list(), FlatUse::kInference),
       progress(load_weights(checkpoint_file(folder, checkpoint), parameters)) {}
 

@@ -24,8 +24,10 @@ enum class ModelPrecision {
 };
 
 struct LoadedRun {
-  // Throws lra::Error for a folder that is no run and a checkpoint that is missing or not its own.
-  LoadedRun(const std::string& folder, const std::string& checkpoint, ModelPrecision precision);
+  // The model computes on `device`, whatever the run was trained on. Throws lra::Error for a folder
+  // that is no run and a checkpoint that is missing or not its own.
+  LoadedRun(const std::string& folder, const std::string& checkpoint, ModelPrecision precision,
+            at::Device device = at::kCPU);
 
   std::string folder;
   StoredRun stored;

@@ -1,4 +1,4 @@
-// How much memory a run will take, from small batches of its longest example.
+// How much main memory a run on the CPU will take, from small batches of its longest example.
 #pragma once
 
 #include <cstdint>

@@ -108,8 +108,9 @@ void MetricsLog::ended(bool success) {
 
 void MetricsLog::histograms(const FlatParameters& parameters, int64_t step) {
   const auto write = [&](const std::string& kind, const at::Tensor& flat) {
-    const std::span<const float> all(flat.const_data_ptr<float>(),
-                                     static_cast<size_t>(flat.numel()));
+    const at::Tensor host = flat.cpu();
+    const std::span<const float> all(host.const_data_ptr<float>(),
+                                     static_cast<size_t>(host.numel()));
     for (const FlatParameters::Part& part : parameters.parts()) {
       const auto values =
           all.subspan(static_cast<size_t>(part.offset), static_cast<size_t>(part.count));

@@ -194,9 +194,11 @@ class C10dRanks : public Ranks {
   }
 
   void begin_sum(const at::Tensor& x) override {
-    std::vector<at::Tensor> one = {x};
+    // Gloo adds up what lies on the CPU.
+    const at::Tensor host = x.cpu();
+    std::vector<at::Tensor> one = {host};
     try {
-      pending_.push_back(backend_->allreduce(one));
+      pending_.push_back({backend_->allreduce(one), x, host});
     } catch (const std::exception&) {
       throw LostRank(name(), what_was_lost(0));
     }
@@ -207,9 +209,12 @@ class C10dRanks : public Ranks {
     const auto pending = std::move(pending_);
     pending_.clear();
     try {
-      for (const auto& work : pending) work->wait();
+      for (const Sum& sum : pending) sum.work->wait();
     } catch (const std::exception&) {
       throw LostRank(name(), what_was_lost(watch.seconds()));
+    }
+    for (const Sum& sum : pending) {
+      if (!sum.values.is_cpu()) sum.values.copy_(sum.host);
     }
   }
 
@@ -255,7 +260,11 @@ class C10dRanks : public Ranks {
   const StorePointer store_;
   const c10::intrusive_ptr<c10d::Backend> backend_;
   std::vector<double> places_;  // machine and process id of every rank
-  std::vector<c10::intrusive_ptr<c10d::Work>> pending_;
+  struct Sum {
+    c10::intrusive_ptr<c10d::Work> work;
+    at::Tensor values, host;  // what is added up, and where: the same tensor on the CPU
+  };
+  std::vector<Sum> pending_;
 };
 
 }  // namespace

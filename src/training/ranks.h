@@ -54,9 +54,9 @@ class Ranks {
   // Ranks that share this machine's memory, this one among them.
   virtual int64_t count_on_this_machine() const = 0;
 
-  // Begins to add up a contiguous tensor over all ranks, in place: all get the same bits, the same
-  // again in every run with as many ranks. It must be left alone until wait(). All ranks begin
-  // their sums in one order.
+  // Begins to add up a contiguous tensor of any device over all ranks, in place: all get the same
+  // bits, the same again in every run with as many ranks. It must be left alone until wait(). All
+  // ranks begin their sums in one order.
   virtual void begin_sum(const at::Tensor& x) = 0;
   // Until all sums that were begun are done. Throws LostRank; their tensors may hold anything then.
   virtual void wait() = 0;

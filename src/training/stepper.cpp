@@ -8,6 +8,21 @@
 #include "training/step_profiler.h"
 
 namespace lra::training {
+namespace {
+
+// Adds the mean losses and the hits of all parts to `sum`. A device other than the CPU is waited
+// for here.
+void read_back(std::span<const Batch> parts, const std::vector<at::Tensor>& losses,
+               const std::vector<at::Tensor>& correct, StepLoss& sum) {
+  const at::Tensor means = at::stack(losses).cpu();
+  for (size_t i = 0; i < parts.size(); ++i) {
+    sum.loss_sum += means[static_cast<int64_t>(i)].item<double>() *
+                    static_cast<double>(parts[i].labels_B.size(0));
+  }
+  sum.correct = at::stack(correct).sum().item<int64_t>();
+}
+
+}  // namespace
 
 Stepper::Stepper(const models::SequenceClassifier& model, FlatParameters& parameters,
                  const TrainConfig& config, uint64_t seed, Ranks& ranks)
@@ -25,11 +40,12 @@ Stepper::Stepper(const models::SequenceClassifier& model, FlatParameters& parame
 
 StepLoss Stepper::gradients(std::span<const Batch> parts, int64_t step, std::span<double> shared) {
   StepLoss sum;
+  std::vector<at::Tensor> losses, correct;  // of the parts
   for (const Batch& part : parts) sum.examples += part.labels_B.size(0);
   const auto all_examples = static_cast<double>(sum.examples * ranks_.count());
   parameters_.zero_gradients();
   for (size_t i = 0; i < parts.size(); ++i) {
-    const Batch& part = parts[i];
+    const Batch part = to_device(parts[i], parameters_.values.device());
     const models::StepRandom random{
         .training = true,
         .seed = seed_,
@@ -40,10 +56,11 @@ StepLoss Stepper::gradients(std::span<const Batch> parts, int64_t step, std::spa
     const auto count = static_cast<double>(part.labels_B.size(0));
     if (i + 1 == parts.size()) sum_.begin();
     traced("backward", [&] { (loss * (count / all_examples)).backward(); });
-    sum.loss_sum += loss.item<double>() * count;
-    sum.correct += logits.argmax(1).eq(part.labels_B).sum().item<int64_t>();
+    losses.push_back(loss.detach());
+    correct.push_back(logits.argmax(1).eq(part.labels_B).sum());
     sum.tokens += part.num_tokens;
   }
+  read_back(parts, losses, correct, sum);
   traced("sum over ranks", [&] { add_up(sum, shared); });
   sum.gradient_norm = ops::gradient_norm(parameters_.gradients);
   return sum;

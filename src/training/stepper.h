@@ -31,7 +31,8 @@ class Stepper {
 
   // Puts the gradients of the mean loss over all examples of `parts` into the parameters, whatever
   // it is cut into; one part gives the bits of the plain loss. With several ranks `parts` are this
-  // one's share, as large as each other's, and the gradients are those of all. `shared` is added up
+  // one's share, as large as each other's, and the gradients are those of all. Parts are moved to
+  // the device of the parameters, whose results are read once, at the end. `shared` is added up
   // over the ranks along with the loss. Nothing is updated. Throws LostRank.
   StepLoss gradients(std::span<const Batch> parts, int64_t step, std::span<double> shared = {});
 

@@ -8,9 +8,11 @@ namespace lra::training {
 // What the library's own memory profiler hears.
 class TensorMemory::Counter : public c10::MemoryReportingInfoBase {
  public:
+  explicit Counter(at::Device device) : device_(device) {}
+
   void reportMemoryUsage(void* /*block*/, int64_t bytes, size_t /*allocated*/, size_t /*reserved*/,
                          c10::Device device) override {
-    if (!device.is_cpu()) return;
+    if (device != device_) return;
     const std::lock_guard lock(mutex_);
     live_ += bytes;  // negative when a block is freed
     peak_ = std::max(peak_, live_);
@@ -23,12 +25,14 @@ class TensorMemory::Counter : public c10::MemoryReportingInfoBase {
   }
 
  private:
+  const at::Device device_;
   mutable std::mutex mutex_;
   int64_t live_ = 0, peak_ = 0;
 };
 
-TensorMemory::TensorMemory()
-    : counter_(std::make_shared<Counter>()), guard_(c10::DebugInfoKind::PROFILER_STATE, counter_) {}
+TensorMemory::TensorMemory(at::Device device)
+    : counter_(std::make_shared<Counter>(device)),
+      guard_(c10::DebugInfoKind::PROFILER_STATE, counter_) {}
 
 int64_t TensorMemory::peak_bytes() const { return counter_->peak(); }
 

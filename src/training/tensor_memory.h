@@ -2,6 +2,7 @@
 // depend on what the heap keeps.
 #pragma once
 
+#include <ATen/ATen.h>
 #include <c10/core/Allocator.h>
 #include <c10/util/ThreadLocalDebugInfo.h>
 
@@ -10,12 +11,12 @@
 
 namespace lra::training {
 
-// Counts the CPU tensors that this thread, and the backward passes it starts, allocate from the
-// construction on, until they are freed. Buffers that kernels and libraries keep for themselves are
-// not counted.
+// Counts the tensors of one device that this thread, and the backward passes it starts, allocate
+// from the construction on, until they are freed. Buffers that kernels and libraries keep for
+// themselves are not counted.
 class TensorMemory {
  public:
-  TensorMemory();
+  explicit TensorMemory(at::Device device = at::kCPU);
 
   int64_t peak_bytes() const;
 

@@ -98,7 +98,8 @@ struct TrainConfig {
       "less memory, about a third more work, the same bits");
     f("memory_check", memory_check,
       "before training, the memory it will take is estimated on a few examples; when that is "
-      "more than there is: refuse, or warn and go on; off: no estimate",
+      "more than there is: refuse, or warn and go on; off: no estimate, nor is there one of the "
+      "memory of a GPU",
       one_of({"refuse", "warn", "off"}));
     f("on_nonfinite", on_nonfinite,
       "a step whose loss, gradient or updated weights are not finite; stop: the run ends as "

@@ -25,6 +25,9 @@ namespace lra::training {
 
 struct TrainOptions {
   std::string data_root;
+  // Where the model, its gradients and moments are. No part of what a run is: a resume may name
+  // another one.
+  at::Device device = at::kCPU;
   bool resume = false;
   bool quiet = false;
   // Bytes that train.memory_check may count on beside what this process has, although more are

@@ -83,7 +83,7 @@ Trainer::Trainer(RunConfig config, RunFolder folder, TrainOptions options, Ranks
       task_(config_.make_task()),
       dataset_(prepare_data(config_.task_spec(), *task_, options_.data_root, options_.quiet)),
       shape_(task_->shape()),
-      model_(config_.make_model(shape_)),
+      model_(config_.make_model(shape_, options_.device)),
       parameters_(model_.parameter_list()),
       checkpoints_(folder_.checkpoints(), config_.train.keep_checkpoints),
       record_(new_record(config_, *task_, dataset_, options_.provenance)),
@@ -97,8 +97,11 @@ Trainer::Trainer(RunConfig config, RunFolder folder, TrainOptions options, Ranks
   refuse_unequal_shares(config_.train, ranks_);
   refuse_different_runs(record_, ranks_);
   config_.train = with_steps(config_.train, record_.planned_steps);
-  // Before anything is written: a run that is refused leaves nothing behind.
-  if (config_.train.memory_check != "off") ranks_.on_first([&] { check_memory(); });
+  // Before anything is written: a run that is refused leaves nothing behind. The estimate is of
+  // main memory, which another device does not compute in.
+  if (config_.train.memory_check != "off" && options_.device.is_cpu()) {
+    ranks_.on_first([&] { check_memory(); });
+  }
   // The others read what the first has put in order.
   ranks_.on_first([&] { options_.resume ? resume() : start(); });
   if (options_.resume && !ranks_.is_first()) resume();
