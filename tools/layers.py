@@ -4,7 +4,7 @@
     tools/layers.py [ROOT]
 
 Each folder of src/ is a room, and a room may include only itself and the rooms named below. Rooms
-without LibTorch include none of its headers, CUDA headers belong to src/kernels/*_cuda.cu alone,
+without LibTorch include none of its headers, CUDA headers belong to src/kernels/*cuda* alone,
 quoted includes are written from src/ ("base/error.h"), and no header includes itself through
 others. Prints file:line for each breach; the exit code is 1 when there is one.
 """
@@ -48,8 +48,8 @@ def breach_of(name, room, quoted, target):
     if TORCH_HEADER.match(target):
         return f"room {room} is free of LibTorch" if room in TORCH_FREE else None
     if CUDA_HEADER.match(target):
-        is_cuda_file = room == "kernels" and name.endswith("_cuda.cu")
-        return None if is_cuda_file else "CUDA headers belong to src/kernels/*_cuda.cu"
+        is_cuda_file = room == "kernels" and "cuda" in pathlib.Path(name).name
+        return None if is_cuda_file else "CUDA headers belong to src/kernels/*cuda*"
     if not quoted:
         return "files of ours are included with quotes" if target.split("/")[0] in ALLOWED else None
     if GENERATED.get(target) == room:

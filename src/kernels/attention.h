@@ -30,7 +30,7 @@ struct HeadView {
   int64_t head_stride = 0;
   int64_t row_stride = 0;
 
-  T* row(int64_t batch, int64_t head, int64_t index) const {
+  constexpr T* row(int64_t batch, int64_t head, int64_t index) const {
     return data + batch * batch_stride + head * head_stride + index * row_stride;
   }
 };
@@ -43,7 +43,7 @@ struct ScoreBias {
   int64_t head_stride = 0;
   int64_t row_stride = 0;
 
-  T* row(int64_t head, int64_t query) const {
+  constexpr T* row(int64_t head, int64_t query) const {
     return data + head * head_stride + query * row_stride;
   }
 };

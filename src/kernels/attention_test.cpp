@@ -8,43 +8,13 @@
 #include "base/error.h"
 #include "base/parallel.h"
 #include "kernels/attention_test_case.h"
+#include "kernels/attention_test_results.h"
 #include "kernels/attention_test_settings.h"
 #include "kernels/choice.h"
 #include "kernels/test_implementations.h"
 
 namespace lra::kernels {
 namespace {
-
-// Largest difference, relative to the largest value (and at least 1). Infinities must agree.
-template <typename T, typename U>
-double largest_error(const std::vector<T>& got, const std::vector<U>& want) {
-  double error = 0, size = 1;
-  for (size_t n = 0; n < got.size(); ++n) {
-    const double a = got[n], b = want[n];
-    if (a == b) continue;
-    if (!std::isfinite(a) || !std::isfinite(b)) return std::numeric_limits<double>::infinity();
-    error = std::max(error, std::abs(a - b));
-    size = std::max(size, std::abs(b));
-  }
-  return error / size;
-}
-
-template <typename T, typename U>
-void expect_same_results(const AttentionCase<T>& got, const AttentionCase<U>& want,
-                         double value_bound, double gradient_bound) {
-  EXPECT_LE(largest_error(got.out, want.out), value_bound);
-  EXPECT_LE(largest_error(got.logsumexp, want.logsumexp), value_bound);
-  EXPECT_LE(largest_error(got.grad_q, want.grad_q), gradient_bound);
-  EXPECT_LE(largest_error(got.grad_k, want.grad_k), gradient_bound);
-  EXPECT_LE(largest_error(got.grad_v, want.grad_v), gradient_bound);
-  EXPECT_LE(largest_error(got.grad_bias, want.grad_bias), gradient_bound);
-}
-
-template <typename T>
-void run_reference(AttentionCase<T>& c) {
-  ref::attention_forward(c.problem(), c.forward_args());
-  ref::attention_backward(c.problem(), c.backward_args());
-}
 
 template <typename T>
 void run_chosen(AttentionCase<T>& c) {
@@ -187,23 +157,6 @@ TEST_P(AttentionFloat, GivesTheSameBitsAtAnyNumberOfThreads) {
     biased.bias = true;
     expect_same_bits_at_any_number_of_threads(biased);
   }
-}
-
-// Puts NaN where the masks say that nothing may be read.
-template <typename T>
-void spoil_masked(AttentionCase<T>& c) {
-  const T nan = std::numeric_limits<float>::quiet_NaN();
-  const AttentionShape& s = c.shape;
-  const auto spoil = [&](HeadView<T> view, const std::vector<uint8_t>& mask, int64_t length) {
-    for (int64_t b = 0; b < s.batch; ++b) {
-      for (int64_t row = 0; row < length; ++row) {
-        if (mask[b * length + row]) continue;
-        for (int64_t h = 0; h < s.heads; ++h) std::fill_n(view.row(b, h, row), s.head_dim, nan);
-      }
-    }
-  };
-  for (auto* x : {&c.k, &c.v}) spoil(c.of_keys(*x), c.key_mask, s.key_length);
-  for (auto* x : {&c.q, &c.grad_out}) spoil(c.of_queries(*x), c.query_mask, s.query_length);
 }
 
 TEST_P(AttentionFloat, NeverUsesMaskedValues) {

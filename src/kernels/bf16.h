@@ -1,4 +1,6 @@
 // bfloat16, the upper half of a float: how arrays are held in memory. Kernels compute in float.
+// What is constexpr here and in the views of kernels/attention.h, kernels for a device may call
+// too.
 #pragma once
 
 #include <bit>
@@ -12,13 +14,13 @@ namespace lra::kernels {
 // Relative error 2^-8.
 struct Bf16 {
   Bf16() = default;
-  Bf16(float x) : bits(rounded(x)) {}
-  operator float() const { return std::bit_cast<float>(uint32_t{bits} << 16); }
+  constexpr Bf16(float x) : bits(rounded(x)) {}
+  constexpr operator float() const { return std::bit_cast<float>(uint32_t{bits} << 16); }
 
   uint16_t bits;
 
  private:
-  static uint16_t rounded(float x) {
+  static constexpr uint16_t rounded(float x) {
     if (x != x) return 0x7FC0;
     const auto word = std::bit_cast<uint32_t>(x);
     return static_cast<uint16_t>((word + 0x7FFF + (word >> 16 & 1)) >> 16);

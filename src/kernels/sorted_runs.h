@@ -25,13 +25,13 @@ struct PlaneRuns {
   int64_t length = 0;
   int64_t num_earlier = 0;
 
-  const int32_t* begin() const { return order + length; }
-  const int32_t* end() const { return order + 2 * length; }
-  const int32_t* earlier_rank(int64_t e) const { return order + (3 + 3 * e) * length; }
-  const int32_t* earlier_begin(int64_t e) const { return order + (4 + 3 * e) * length; }
-  const int32_t* earlier_end(int64_t e) const { return order + (5 + 3 * e) * length; }
+  constexpr const int32_t* begin() const { return order + length; }
+  constexpr const int32_t* end() const { return order + 2 * length; }
+  constexpr const int32_t* earlier_rank(int64_t e) const { return order + (3 + 3 * e) * length; }
+  constexpr const int32_t* earlier_begin(int64_t e) const { return order + (4 + 3 * e) * length; }
+  constexpr const int32_t* earlier_end(int64_t e) const { return order + (5 + 3 * e) * length; }
 
-  int64_t row(int64_t n) const { return order == nullptr ? n : order[n]; }
+  constexpr int64_t row(int64_t n) const { return order == nullptr ? n : order[n]; }
   bool sees(int64_t n, int64_t m) const;
 };
 
@@ -41,7 +41,7 @@ struct SortedRuns {
   int64_t length = 0;
   int64_t num_earlier = 0;
 
-  PlaneRuns plane(int64_t index) const {
+  constexpr PlaneRuns plane(int64_t index) const {
     return {data + index * (3 + 3 * num_earlier) * length, length, num_earlier};
   }
 };

@@ -141,10 +141,13 @@ TORCH_LIBRARY_FRAGMENT(lra, m) {
       "features, Tensor? mask, float offset, float eps) -> Tensor");
 }
 
-TORCH_LIBRARY_IMPL(lra, CPU, m) {
+TORCH_LIBRARY_IMPL(lra, CompositeExplicitAutograd, m) {
   m.impl("packed_feature_attention",
          [](const Tensor& qkv, c10::string_view features, const MaybeTensor& mask, double offset,
             double eps) { return std::get<0>(call_forward(qkv, features, mask, offset, eps)); });
+}
+
+TORCH_LIBRARY_IMPL(lra, CPU, m) {
   m.impl("packed_feature_attention_forward", forward_impl);
   m.impl("packed_feature_attention_backward", backward_impl);
 }

@@ -21,8 +21,8 @@ using Signature = Tensor(const Tensor&, const Tensor&, const Tensor&, const Tens
 
 constexpr double kNormEps = 1e-6;
 
-// Rows at a time: what lies between the two products stays in the cache and never exists as a
-// whole. The same at any number of threads, because sums over rows are made of these parts.
+// Rows at a time on the CPU: what lies between the two products stays in the cache and never exists
+// as a whole. The same at any number of threads, because sums over rows are made of these parts.
 constexpr int64_t kRows = 2048;
 static_assert(kRows % kernels::kDropoutRowLength == 0);  // so that a part begins a dropout row
 
@@ -33,7 +33,9 @@ struct Rows {
   int64_t dropout_row(int64_t width) const { return first * width / kernels::kDropoutRowLength; }
 };
 
-std::vector<Rows> parts_of(int64_t rows) {
+std::vector<Rows> parts_of(const Tensor& x) {
+  const int64_t rows = x.size(0);
+  if (!x.is_cpu()) return {{0, rows}};
   std::vector<Rows> parts;
   for (int64_t first = 0; first == 0 || first < rows; first += kRows) {
     parts.push_back({first, std::min(kRows, rows - first)});
@@ -49,7 +51,7 @@ Tensor of_all_rows(const Tensor& x, int64_t width, const Body& body) {
   auto shape = x.sizes().vec();
   shape.back() = width;
   const Tensor rows = as_rows(x);
-  const auto parts = parts_of(rows.size(0));
+  const auto parts = parts_of(rows);
   if (parts.size() == 1) return body(rows, parts[0]).view(shape);
   Tensor all = at::empty({rows.size(0), width}, x.options());
   for (const Rows& part : parts) part.of(all).copy_(body(part.of(rows), part));
@@ -153,7 +155,7 @@ struct FeedForwardFunction : torch::autograd::Function<FeedForwardFunction> {
     const Tensor grad = as_rows(grads[0]).contiguous(), rows = as_rows(x);
     FeedForwardGrads of;
     if (ctx->needs_input_grad(0)) of.x = at::empty_like(rows);
-    const auto parts = parts_of(rows.size(0));
+    const auto parts = parts_of(rows);
     for (size_t i = 0; i < parts.size(); ++i) {
       of.add_part(layers, parts[i], parts[i].of(rows), saved[kHidden + i], parts[i].of(grad));
     }
@@ -185,7 +187,7 @@ TORCH_LIBRARY_FRAGMENT(lra, m) {
       "key=0, Tensor? norm_weight=None, Tensor? norm_bias=None) -> Tensor");
 }
 
-TORCH_LIBRARY_IMPL(lra, CPU, m) { m.impl("feed_forward", feed_forward_impl); }
+TORCH_LIBRARY_IMPL(lra, CompositeExplicitAutograd, m) { m.impl("feed_forward", feed_forward_impl); }
 
 TORCH_LIBRARY_IMPL(lra, Autograd, m) {
   m.impl("feed_forward", [](const Tensor& x, const Tensor& w1, const Tensor& b1, const Tensor& w2,

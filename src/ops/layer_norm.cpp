@@ -10,10 +10,10 @@ namespace {
 using at::Tensor;
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
-using Gradients = std::tuple<Tensor, Tensor, Tensor>;
+using Three = std::tuple<Tensor, Tensor, Tensor>;
 
-Gradients backward_impl(const Tensor& grad_in, const Tensor& x, const Tensor& mean,
-                        const Tensor& rstd, const Tensor& weight) {
+Three backward_impl(const Tensor& grad_in, const Tensor& x, const Tensor& mean, const Tensor& rstd,
+                    const Tensor& weight) {
   const Tensor grad = grad_in.contiguous();
   LRA_CHECK(x.is_contiguous() && weight.is_contiguous());
   LRA_CHECK_EQ(grad.sizes(), x.sizes());
@@ -58,14 +58,16 @@ Tensor layer_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, dou
 
 LayerNormValues layer_norm_forward(const Tensor& x, const Tensor& weight, const Tensor& bias,
                                    double eps) {
-  auto [y, mean, rstd] = at::native_layer_norm(x, weight.sizes(), weight, bias, eps);
+  static const auto op = find_op<Three(const Tensor&, const Tensor&, const Tensor&, double)>(
+      "lra::layer_norm_forward");
+  auto [y, mean, rstd] = op.call(x, weight, bias, eps);
   return {y, mean, rstd};
 }
 
 LayerNormGrads layer_norm_backward(const Tensor& grad, const Tensor& x, const Tensor& mean,
                                    const Tensor& rstd, const Tensor& weight) {
   static const auto op =
-      find_op<Gradients(const Tensor&, const Tensor&, const Tensor&, const Tensor&, const Tensor&)>(
+      find_op<Three(const Tensor&, const Tensor&, const Tensor&, const Tensor&, const Tensor&)>(
           "lra::layer_norm_backward");
   auto [grad_x, grad_weight, grad_bias] = op.call(grad, x, mean, rstd, weight);
   return {grad_x, grad_weight, grad_bias};
@@ -73,6 +75,9 @@ LayerNormGrads layer_norm_backward(const Tensor& grad, const Tensor& x, const Te
 
 TORCH_LIBRARY_FRAGMENT(lra, m) {
   m.def("layer_norm(Tensor x, Tensor weight, Tensor bias, float eps=1e-6) -> Tensor");
+  m.def(
+      "layer_norm_forward(Tensor x, Tensor weight, Tensor bias, float eps) -> (Tensor, Tensor, "
+      "Tensor)");
   m.def(
       "layer_norm_backward(Tensor grad, Tensor x, Tensor mean, Tensor rstd, Tensor weight) -> "
       "(Tensor, Tensor, Tensor)");
@@ -82,6 +87,10 @@ TORCH_LIBRARY_IMPL(lra, CPU, m) {
   m.impl("layer_norm", [](const Tensor& x, const Tensor& weight, const Tensor& bias, double eps) {
     return at::layer_norm(x, weight.sizes(), weight, bias, eps);
   });
+  m.impl("layer_norm_forward",
+         [](const Tensor& x, const Tensor& weight, const Tensor& bias, double eps) {
+           return at::native_layer_norm(x, weight.sizes(), weight, bias, eps);
+         });
   m.impl("layer_norm_backward", backward_impl);
 }
 

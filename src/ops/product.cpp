@@ -184,6 +184,20 @@ Tensor sum_of_outer_products_impl(const Tensor& a, const Tensor& b) {
       library_product(a.narrow(0, runs * part, rest).t(), b.narrow(0, runs * part, rest)));
 }
 
+Tensor sum_of_rows_impl(const Tensor& x) {
+  if (x.scalar_type() == at::kDouble) return x.sum(0);
+  const Tensor rows = x.contiguous();
+  Tensor sums = at::empty({rows.size(1)}, rows.options().dtype(at::kFloat));
+  with_float_type(rows, "sum of rows", [&](auto zero) {
+    using T = decltype(zero);
+    if constexpr (!std::is_same_v<T, double>) {
+      kernels::column_sums(rows.size(0), rows.size(1), const_data<T>(rows),
+                           sums.mutable_data_ptr<float>());
+    }
+  });
+  return sums;
+}
+
 struct ProductFunction : torch::autograd::Function<ProductFunction> {
   static Tensor forward(AutogradContext* ctx, const Tensor& a, const Tensor& b) {
     const at::AutoDispatchBelowADInplaceOrView guard;
@@ -214,27 +228,20 @@ Tensor sum_of_outer_products(const Tensor& a, const Tensor& b) {
 }
 
 Tensor sum_of_rows(const Tensor& x) {
-  if (x.scalar_type() == at::kDouble) return x.sum(0);
-  const Tensor rows = x.contiguous();
-  Tensor sums = at::empty({rows.size(1)}, rows.options().dtype(at::kFloat));
-  with_float_type(rows, "sum of rows", [&](auto zero) {
-    using T = decltype(zero);
-    if constexpr (!std::is_same_v<T, double>) {
-      kernels::column_sums(rows.size(0), rows.size(1), const_data<T>(rows),
-                           sums.mutable_data_ptr<float>());
-    }
-  });
-  return sums;
+  static const auto op = find_op<Tensor(const Tensor&)>("lra::sum_of_rows");
+  return op.call(x);
 }
 
 TORCH_LIBRARY_FRAGMENT(lra, m) {
   m.def("product(Tensor a, Tensor b) -> Tensor");
   m.def("sum_of_outer_products(Tensor a, Tensor b) -> Tensor");
+  m.def("sum_of_rows(Tensor x) -> Tensor");
 }
 
 TORCH_LIBRARY_IMPL(lra, CPU, m) {
   m.impl("product", product_impl);
   m.impl("sum_of_outer_products", sum_of_outer_products_impl);
+  m.impl("sum_of_rows", sum_of_rows_impl);
 }
 
 TORCH_LIBRARY_IMPL(lra, Autograd, m) {

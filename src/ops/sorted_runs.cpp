@@ -5,19 +5,22 @@
 #include "ops/precision.h"
 
 namespace lra::ops {
+namespace {
 
 using at::Tensor;
+using MaybeTensor = std::optional<Tensor>;
 
-Tensor hash_buckets(const Tensor& x_BLHE, const Tensor& rotations, const Tensor& mask_BL) {
+Tensor hash_buckets_impl(const Tensor& x_BLHE, const Tensor& rotations,
+                         const MaybeTensor& mask_BL) {
   LRA_CHECK_EQ(x_BLHE.dim(), 4);
   LRA_CHECK_EQ(rotations.dim(), 4);
   LRA_CHECK_EQ(rotations.size(0), x_BLHE.size(2));
   LRA_CHECK_EQ(rotations.size(2), x_BLHE.size(3));
   LRA_CHECK(rotations.is_contiguous() && rotations.scalar_type() == wide_type(x_BLHE));
-  const Tensor x = x_BLHE.stride(-1) == 1 ? x_BLHE.detach() : x_BLHE.detach().contiguous();
+  const Tensor x = x_BLHE.stride(-1) == 1 ? x_BLHE : x_BLHE.contiguous();
   const kernels::HashShape shape{x.size(0), x.size(2),         x.size(1),
                                  x.size(3), rotations.size(1), rotations.size(3)};
-  const Tensor mask = mask_BL.defined() ? mask_BL.contiguous() : mask_BL;
+  const Tensor mask = mask_BL ? mask_BL->contiguous() : Tensor();
   if (mask.defined()) {
     LRA_CHECK(mask.scalar_type() == at::kByte);
     LRA_CHECK_EQ(mask.numel(), shape.batch * shape.length);
@@ -33,7 +36,8 @@ Tensor hash_buckets(const Tensor& x_BLHE, const Tensor& rotations, const Tensor&
   return buckets;
 }
 
-std::vector<Tensor> sorted_runs(const Tensor& buckets, int64_t num_buckets, const RunRules& rules) {
+std::vector<Tensor> sorted_runs_impl(const Tensor& buckets, int64_t num_buckets, int64_t chunk,
+                                     bool causal, bool lone_rows_see_themselves) {
   LRA_CHECK(buckets.dim() == 4 && buckets.scalar_type() == at::kInt && buckets.is_contiguous());
   const int64_t planes = buckets.size(1) * buckets.size(2), length = buckets.size(3);
   std::vector<Tensor> rounds;
@@ -42,9 +46,37 @@ std::vector<Tensor> sorted_runs(const Tensor& buckets, int64_t num_buckets, cons
     rounds.push_back(at::empty({planes, 3 + 3 * r, length}, at::kInt));
     data.push_back(rounds.back().mutable_data_ptr<int32_t>());
   }
-  kernels::make_sorted_runs(buckets.const_data_ptr<int32_t>(), planes, length, num_buckets, rules,
-                            buckets.size(0), data.data());
+  kernels::make_sorted_runs(buckets.const_data_ptr<int32_t>(), planes, length, num_buckets,
+                            {chunk, causal, lone_rows_see_themselves}, buckets.size(0),
+                            data.data());
   return rounds;
+}
+
+}  // namespace
+
+Tensor hash_buckets(const Tensor& x_BLHE, const Tensor& rotations, const Tensor& mask_BL) {
+  static const auto op =
+      find_op<Tensor(const Tensor&, const Tensor&, const MaybeTensor&)>("lra::hash_buckets");
+  const at::NoGradGuard no_grad;
+  return op.call(x_BLHE.detach(), rotations, optional_tensor(mask_BL));
+}
+
+std::vector<Tensor> sorted_runs(const Tensor& buckets, int64_t num_buckets, const RunRules& rules) {
+  static const auto op =
+      find_op<std::vector<Tensor>(const Tensor&, int64_t, int64_t, bool, bool)>("lra::sorted_runs");
+  return op.call(buckets, num_buckets, rules.chunk, rules.causal, rules.lone_rows_see_themselves);
+}
+
+TORCH_LIBRARY_FRAGMENT(lra, m) {
+  m.def("hash_buckets(Tensor x, Tensor rotations, Tensor? mask=None) -> Tensor");
+  m.def(
+      "sorted_runs(Tensor buckets, int num_buckets, int chunk=0, bool causal=False, bool "
+      "lone_rows_see_themselves=False) -> Tensor[]");
+}
+
+TORCH_LIBRARY_IMPL(lra, CPU, m) {
+  m.impl("hash_buckets", hash_buckets_impl);
+  m.impl("sorted_runs", sorted_runs_impl);
 }
 
 }  // namespace lra::ops

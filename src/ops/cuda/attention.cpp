@@ -1,0 +1,111 @@
+// Blocked attention on a device. Block lists lie in main memory, where they are checked; the
+// kernels get copies.
+#include "ops/attention_problem.h"
+#include "ops/cuda/device.h"
+
+namespace lra::ops::device {
+namespace {
+
+using at::Tensor;
+namespace cuda = kernels::cuda;
+
+template <typename T>
+Tensor copied(const T* data, size_t count, const Tensor& like) {
+  const auto type = c10::CppTypeToScalarType<T>::value;
+  const Tensor here =
+      at::from_blob(const_cast<T*>(data), {static_cast<int64_t>(count)}, at::TensorOptions(type));
+  // Not at once: `data` may be gone before a copy that does not wait is done.
+  return here.to(like.device(), type, /*non_blocking=*/false, /*copy=*/true);
+}
+
+// A problem whose block lists lie on the device, and the lists seen from the keys.
+class DeviceProblem {
+ public:
+  DeviceProblem(const kernels::AttentionProblem& problem, const Tensor& like) : problem_(problem) {
+    if (problem.visible.blocks == nullptr) return;
+    blocks_ = *problem.visible.blocks;
+    const int64_t block = blocks_.query_block, length = problem.shape.query_length;
+    const auto rows = static_cast<size_t>(blocks_.lists * ((length + block - 1) / block));
+    offsets_ = copied(blocks_.offsets, rows + 1, like);
+    key_blocks_ = copied(blocks_.key_blocks, static_cast<size_t>(blocks_.offsets[rows]), like);
+    blocks_.offsets = offsets_.const_data_ptr<int64_t>();
+    blocks_.key_blocks = key_blocks_.const_data_ptr<int32_t>();
+    problem_.visible.blocks = &blocks_;
+  }
+  DeviceProblem(const DeviceProblem&) = delete;
+  DeviceProblem& operator=(const DeviceProblem&) = delete;
+  const kernels::AttentionProblem& get() const { return problem_; }
+
+ private:
+  kernels::AttentionProblem problem_;
+  kernels::BlockLists blocks_;
+  Tensor offsets_, key_blocks_;
+};
+
+// What the backward pass needs besides.
+class Scratch {
+ public:
+  Scratch(const kernels::AttentionProblem& problem, const Tensor& logsumexp)
+      : mean_(at::empty_like(logsumexp)) {
+    scratch_.mean = mean_.mutable_data_ptr<float>();
+    if (problem.visible.blocks == nullptr) return;
+    const auto lists = cuda::transpose(*problem.visible.blocks, problem.shape.query_length,
+                                       problem.shape.key_length);
+    offsets_ = copied(lists.offsets.data(), lists.offsets.size(), logsumexp);
+    query_blocks_ = copied(lists.query_blocks.data(), lists.query_blocks.size(), logsumexp);
+    scratch_.key_offsets = offsets_.const_data_ptr<int64_t>();
+    scratch_.query_blocks = query_blocks_.const_data_ptr<int32_t>();
+  }
+  const cuda::AttentionScratch& get() const { return scratch_; }
+
+ private:
+  Tensor mean_, offsets_, query_blocks_;
+  cuda::AttentionScratch scratch_;
+};
+
+void check_type(const Tensor& q) {
+  with_device_type(q, "lra::attention", [](auto) {});
+}
+
+// Of the arguments of a kernel, which has no version for double on a device.
+template <typename Args>
+constexpr bool kHasKernel = !std::is_same_v<Args, kernels::AttentionForward<double>> &&
+                            !std::is_same_v<Args, kernels::AttentionBackward<double>>;
+
+std::tuple<Tensor, Tensor> forward(const Tensor& q, const Tensor& k, const Tensor& v,
+                                   LRA_ATTENTION_OPTIONS, const OptTensor& bias) {
+  check_type(q);
+  const OnDeviceOf device(q);
+  const auto kernel = [&](const kernels::AttentionProblem& problem, const auto& args) {
+    if constexpr (kHasKernel<std::decay_t<decltype(args)>>) {
+      cuda::attention_forward(DeviceProblem(problem, q).get(), args, device.stream());
+    }
+  };
+  return attention_forward_by(kernel, q, k, v, LRA_ATTENTION_PASS, bias);
+}
+
+void backward(const Tensor& grad, const OptTensor& grad_logsumexp, const Tensor& q, const Tensor& k,
+              const Tensor& v, const Tensor& out, const Tensor& logsumexp, LRA_ATTENTION_OPTIONS,
+              const OptTensor& bias, Tensor& grad_q, Tensor& grad_k, Tensor& grad_v,
+              const OptTensor& grad_bias) {
+  check_type(q);
+  const OnDeviceOf device(q);
+  const auto kernel = [&](const kernels::AttentionProblem& problem, const auto& args) {
+    if constexpr (kHasKernel<std::decay_t<decltype(args)>>) {
+      const Scratch scratch(problem, logsumexp);
+      cuda::attention_backward(DeviceProblem(problem, q).get(), args, scratch.get(),
+                               device.stream());
+    }
+  };
+  attention_backward_by(kernel, grad, grad_logsumexp, q, k, v, out, logsumexp, LRA_ATTENTION_PASS,
+                        bias, grad_q, grad_k, grad_v, grad_bias);
+}
+
+}  // namespace
+
+TORCH_LIBRARY_IMPL(lra, LRA_DEVICE_KEY, m) {
+  m.impl("attention_forward", forward);
+  m.impl("attention_backward", backward);
+}
+
+}  // namespace lra::ops::device

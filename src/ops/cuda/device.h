@@ -1,0 +1,46 @@
+// What the operators of a CUDA device share. The files of this folder are compiled with a LibTorch
+// that has CUDA, for the dispatch key CUDA; and in tests/simulated_cuda with the same kernels on
+// the CPU, for the key PrivateUse1. What differs between the two is declared here.
+#pragma once
+
+#include <c10/core/DeviceGuard.h>
+
+#include <type_traits>
+
+#include "kernels/cuda.h"
+#include "ops/dispatch.h"
+#include "ops/precision.h"
+
+#ifndef LRA_DEVICE_KEY
+#define LRA_DEVICE_KEY CUDA
+#endif
+
+namespace lra::ops::device {
+
+// The stream of PyTorch's current work on the tensor's device.
+kernels::cuda::Stream current_stream(const at::Tensor& t);
+
+// a [M, K] times b [K, N] in the type that sums are held in: float32 for bfloat16.
+at::Tensor wide_product(const at::Tensor& a, const at::Tensor& b);
+
+// Makes the device of a tensor the current one while it lives; kernels run on its stream.
+class OnDeviceOf {
+ public:
+  explicit OnDeviceOf(const at::Tensor& t) : guard_(t.device()), stream_(current_stream(t)) {}
+  kernels::cuda::Stream stream() const { return stream_; }
+
+ private:
+  c10::DeviceGuard guard_;
+  kernels::cuda::Stream stream_;
+};
+
+// Calls f with a value of the element type: float or Bf16. float64 is for checks on the CPU.
+template <typename F>
+auto with_device_type(const at::Tensor& t, const char* op, F f) {
+  if (t.scalar_type() == at::kBFloat16) return f(kernels::Bf16{});
+  if (t.scalar_type() == at::kFloat) return f(float{});
+  throw CheckFailure(std::string(op) + ": element type " + toString(t.scalar_type()) +
+                     " is not supported on a GPU; use float32 or bfloat16, or the CPU");
+}
+
+}  // namespace lra::ops::device

@@ -1,0 +1,62 @@
+// Attention on a simulated CUDA device against the double reference, on the problems that the CPU's
+// implementations are tested on.
+#include "kernels/attention.h"
+
+#include <gtest/gtest.h>
+
+#include "kernels/attention_test_case.h"
+#include "kernels/attention_test_results.h"
+#include "kernels/attention_test_settings.h"
+#include "kernels/cuda.h"
+
+namespace lra::kernels {
+namespace {
+
+template <typename T>
+void run_on_device(AttentionCase<T>& c) {
+  const AttentionProblem problem = c.problem();
+  cuda::attention_forward(problem, c.forward_args(), nullptr);
+  cuda::TransposedLists lists;
+  cuda::AttentionScratch scratch;
+  if (problem.visible.blocks != nullptr) {
+    lists = cuda::transpose(*problem.visible.blocks, c.shape.query_length, c.shape.key_length);
+    scratch = {lists.offsets.data(), lists.query_blocks.data()};
+  }
+  std::vector<float> mean(c.logsumexp.size());
+  scratch.mean = mean.data();
+  cuda::attention_backward(problem, c.backward_args(), scratch, nullptr);
+}
+
+std::vector<CaseSettings> device_cases() {
+  std::vector<CaseSettings> cases = all_cases();
+  std::erase_if(cases, [](const CaseSettings& s) { return s.shape.head_dim > cuda::kMaxHeadDim; });
+  return cases;
+}
+
+TEST(SimulatedCudaAttention, FloatKeepsTheErrorContract) {
+  for (const CaseSettings& settings : device_cases()) {
+    SCOPED_TRACE(settings.describe());
+    AttentionCase<float> got(settings);
+    AttentionCase<double> want(settings);
+    run_on_device(got);
+    run_reference(want);
+    expect_same_results(got, want, 1e-5, 1e-4);
+    if (HasFailure()) return;
+  }
+}
+
+TEST(SimulatedCudaAttention, Bf16KeepsTheErrorContract) {
+  for (CaseSettings settings : device_cases()) {
+    settings.bf16_values = true;
+    SCOPED_TRACE(settings.describe());
+    AttentionCase<Bf16> got(settings);
+    AttentionCase<double> want(settings);
+    run_on_device(got);
+    run_reference(want);
+    expect_same_results(got, want, 0x1p-7, 0x1p-6);
+    if (HasFailure()) return;
+  }
+}
+
+}  // namespace
+}  // namespace lra::kernels

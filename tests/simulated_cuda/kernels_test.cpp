@@ -1,0 +1,186 @@
+// The simple kernels on a simulated CUDA device against the CPU's references.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "base/rng.h"
+#include "kernels/cuda.h"
+
+namespace lra::kernels {
+namespace {
+
+template <typename T>
+std::vector<T> random_values(int64_t count, uint64_t seed, double size = 1) {
+  RandomStream random(seed);
+  std::vector<T> x(static_cast<size_t>(count));
+  // Values that all types hold exactly.
+  for (T& value : x)
+    value = static_cast<T>(float{Bf16(static_cast<float>(size * random.normal()))});
+  return x;
+}
+
+template <typename T>
+std::vector<T> unwritten(int64_t count) {
+  return std::vector<T>(static_cast<size_t>(count), T(std::numeric_limits<float>::quiet_NaN()));
+}
+
+template <typename T, typename U>
+void expect_near(const std::vector<T>& got, const std::vector<U>& want, double bound) {
+  ASSERT_EQ(got.size(), want.size());
+  for (size_t n = 0; n < got.size(); ++n) {
+    const double a = got[n], b = want[n];
+    ASSERT_LE(std::abs(a - b), bound * std::max(1.0, std::abs(b))) << "element " << n;
+  }
+}
+
+template <typename T>
+class SimulatedCuda : public testing::Test {
+ protected:
+  // Of a result of order one, and of one rounding of it.
+  static constexpr double kBound = std::is_same_v<T, Bf16> ? 0x1p-8 : 4e-6;
+};
+using Types = testing::Types<float, Bf16>;
+TYPED_TEST_SUITE(SimulatedCuda, Types);
+
+TYPED_TEST(SimulatedCuda, PointwiseMatchesTheReference) {
+  using T = TypeParam;
+  for (const int64_t count : {0, 1, 15, 16, 127, 128, 129, 1023, 1024, 1025, 5000}) {
+    for (const Dropout& dropout : {Dropout{}, Dropout{0.3, 99}, Dropout{0.1, 7, 3}}) {
+      SCOPED_TRACE(count);
+      const auto x = random_values<T>(count, 1, 3), dy = random_values<T>(count, 2);
+      const std::vector<double> wide_x(x.begin(), x.end()), wide_dy(dy.begin(), dy.end());
+      const auto size = static_cast<size_t>(count);
+      std::vector<double> want(size), want_dx(size);
+      auto got = unwritten<T>(count), got_dx = unwritten<T>(count);
+      ref::gelu_dropout(count, wide_x.data(), want.data(), dropout);
+      cuda::gelu_dropout(count, x.data(), got.data(), dropout, nullptr);
+      expect_near(got, want, this->kBound);
+      got = unwritten<T>(count);
+      ref::gelu_dropout_backward(count, wide_x.data(), wide_dy.data(), want_dx.data(), want.data(),
+                                 dropout);
+      cuda::gelu_dropout_backward(count, x.data(), dy.data(), got_dx.data(), got.data(), dropout,
+                                  nullptr);
+      expect_near(got, want, this->kBound);
+      expect_near(got_dx, want_dx, this->kBound);
+      ref::dropout_add(count, wide_dy.data(), wide_x.data(), want.data(), dropout);
+      cuda::dropout_add(count, dy.data(), x.data(), got.data(), dropout, nullptr);
+      expect_near(got, want, this->kBound);
+      ref::apply_dropout(count, wide_x.data(), want.data(), dropout);
+      cuda::apply_dropout(count, x.data(), got.data(), dropout, nullptr);
+      expect_near(got, want, this->kBound);
+    }
+  }
+}
+
+TYPED_TEST(SimulatedCuda, LayerNormMatchesTheReference) {
+  using T = TypeParam;
+  for (const auto& [rows, columns] :
+       {std::pair<int64_t, int64_t>{1, 1}, {3, 7}, {130, 64}, {257, 200}}) {
+    SCOPED_TRACE(columns);
+    const auto x = random_values<T>(rows * columns, 1), grad = random_values<T>(rows * columns, 2);
+    const auto gamma = random_values<float>(columns, 3), beta = random_values<float>(columns, 4);
+    auto y = unwritten<T>(rows * columns), dx = unwritten<T>(rows * columns);
+    auto mean = unwritten<float>(rows), rstd = unwritten<float>(rows);
+    auto grad_gamma = unwritten<float>(columns), grad_beta = unwritten<float>(columns);
+    cuda::layer_norm_forward<T>({rows, columns, 1e-6, x.data(), gamma.data(), beta.data(), y.data(),
+                                 mean.data(), rstd.data()},
+                                nullptr);
+    auto scratch = unwritten<float>(cuda::layer_norm_scratch(rows, columns));
+    cuda::layer_norm_backward<T>({rows, columns, grad.data(), x.data(), mean.data(), rstd.data(),
+                                  gamma.data(), dx.data(), grad_gamma.data(), grad_beta.data()},
+                                 scratch.data(), nullptr);
+    const std::vector<double> wide_x(x.begin(), x.end()), wide_grad(grad.begin(), grad.end()),
+        wide_gamma(gamma.begin(), gamma.end());
+    std::vector<double> want_y(x.size()), want_mean(mean.size()), want_rstd(mean.size());
+    for (int64_t row = 0; row < rows; ++row) {
+      const double* of_row = wide_x.data() + row * columns;
+      double sum = 0, squares = 0;
+      for (int64_t n = 0; n < columns; ++n) sum += of_row[n];
+      const double centre = sum / static_cast<double>(columns);
+      for (int64_t n = 0; n < columns; ++n) squares += (of_row[n] - centre) * (of_row[n] - centre);
+      const auto r = static_cast<size_t>(row);
+      want_mean[r] = centre;
+      want_rstd[r] = 1 / std::sqrt(squares / static_cast<double>(columns) + 1e-6);
+      for (int64_t n = 0; n < columns; ++n) {
+        want_y[static_cast<size_t>(row * columns + n)] =
+            (of_row[n] - centre) * want_rstd[r] * gamma[static_cast<size_t>(n)] +
+            beta[static_cast<size_t>(n)];
+      }
+    }
+    std::vector<double> want_dx(x.size()), want_gamma(gamma.size()), want_beta(gamma.size());
+    layer_norm_backward<double>({rows, columns, wide_grad.data(), wide_x.data(), want_mean.data(),
+                                 want_rstd.data(), wide_gamma.data(), want_dx.data(),
+                                 want_gamma.data(), want_beta.data()});
+    // A single column has no deviation: rstd is 1000, and so is what rounding becomes.
+    const double bound = columns == 1 ? 1e-3 : 4 * this->kBound;
+    expect_near(mean, want_mean, 1e-6);
+    expect_near(y, want_y, bound);
+    expect_near(dx, want_dx, bound);
+    expect_near(grad_gamma, want_gamma, columns == 1 ? 1e-3 : 1e-4);
+    expect_near(grad_beta, want_beta, 1e-4);
+  }
+}
+
+TYPED_TEST(SimulatedCuda, HashBucketsAreThoseOfTheReference) {
+  using T = TypeParam;
+  for (const int64_t half : {1, 5, 32, 40}) {
+    const HashShape shape{2, 3, 37, 12, 2, half};
+    const int64_t rows = shape.batch * shape.heads * shape.length;
+    const auto x = random_values<T>(rows * shape.head_dim, 1);
+    const auto rotations =
+        random_values<float>(shape.heads * shape.rounds * shape.head_dim * half, 2);
+    std::vector<uint8_t> mask(static_cast<size_t>(shape.batch * shape.length), 1);
+    for (size_t n = 0; n < mask.size(); n += 3) mask[n] = 0;
+    const HeadView<const T> view{x.data(), shape.heads * shape.length * shape.head_dim,
+                                 shape.length * shape.head_dim, shape.head_dim};
+    std::vector<int32_t> got(static_cast<size_t>(rows * shape.rounds), -1), want = got;
+    cuda::hash_buckets<T>(shape, view, rotations.data(), mask.data(), got.data(), nullptr);
+    hash_buckets<T>(shape, view, rotations.data(), mask.data(), want.data());
+    EXPECT_EQ(got, want) << half;
+  }
+}
+
+TEST(SimulatedCudaAdam, StepsMatchTheReference) {
+  const int64_t count = 1000;
+  AdamStep step{.learning_rate = 0.05, .weight_decay = 0.1, .grad_scale = 0.25};
+  auto p = random_values<float>(count, 1);
+  std::vector<float> m(p.size(), 0), v = m;
+  std::vector<double> want_p(p.begin(), p.end()), want_m(p.size(), 0), want_v = want_m;
+  for (step.step = 0; step.step < 4; ++step.step) {
+    const auto gradients = random_values<float>(count, 10 + static_cast<uint64_t>(step.step));
+    const std::vector<double> wide(gradients.begin(), gradients.end());
+    cuda::adam_step(count, p.data(), gradients.data(), m.data(), v.data(), step, nullptr);
+    ref::adam_step(count, want_p.data(), wide.data(), want_m.data(), want_v.data(), step);
+  }
+  expect_near(p, want_p, 1e-6);
+  expect_near(m, want_m, 1e-6);
+  expect_near(v, want_v, 1e-6);
+}
+
+TEST(SimulatedCudaAdam, SumsOfSquaresMatchTheReference) {
+  for (const int64_t count : {1, 255, 8192, 8193, 30000}) {
+    auto x = random_values<float>(count, 5);
+    std::vector<double> scratch(static_cast<size_t>(cuda::sum_of_squares_parts(count)));
+    double sum = -1;
+    cuda::sum_of_squares(count, x.data(), scratch.data(), &sum, nullptr);
+    EXPECT_NEAR(sum, ref::sum_of_squares(count, x.data()).sum, 1e-12 * sum);
+    x.back() = std::numeric_limits<float>::infinity();
+    cuda::sum_of_squares(count, x.data(), scratch.data(), &sum, nullptr);
+    EXPECT_FALSE(std::isfinite(sum));
+  }
+}
+
+TEST(SimulatedCudaLists, AreTransposed) {
+  // Two lists of three query blocks over two key blocks.
+  const std::vector<int64_t> offsets = {0, 2, 3, 3, 4, 5, 6};
+  const std::vector<int32_t> key_blocks = {1, 0, 1, 0, 0, 1};
+  const BlockLists blocks{4, 5, 2, offsets.data(), key_blocks.data()};
+  const cuda::TransposedLists of = cuda::transpose(blocks, 11, 10);
+  EXPECT_EQ(of.offsets, (std::vector<int64_t>{0, 1, 3, 5, 6}));
+  EXPECT_EQ(of.query_blocks, (std::vector<int32_t>{0, 0, 1, 0, 1, 2}));
+}
+
+}  // namespace
+}  // namespace lra::kernels
