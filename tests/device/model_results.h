@@ -1,0 +1,34 @@
+// What every model computes in many settings, on any device.
+#pragma once
+
+#include <torch/torch.h>
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "mixers/all.h"
+#include "models/classifier.h"
+
+namespace lra {
+
+// A model and how it computes.
+struct Setting {
+  const char* name;
+  models::ModelConfig model = {};
+  models::Execution execution = {};
+  int64_t num_towers = 1;
+  bool padded = true, training = true;
+};
+const std::vector<Setting>& model_settings();
+
+// TOML of [mixer] for each mixer: the settings that choose another computation.
+const std::map<std::string, std::vector<const char*>>& mixer_settings();
+
+// Logits, loss and all gradients of a small model on four examples, copied to the CPU.
+std::vector<std::pair<std::string, at::Tensor>> results(const Setting& setting,
+                                                        const mixers::MixerSpec& mixer,
+                                                        const ConfigTable& config,
+                                                        at::Device device);
+
+}  // namespace lra

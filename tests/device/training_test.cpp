@@ -1,0 +1,96 @@
+// Training on a device, and changing the device at a resume: the files of the run are the CPU's.
+#include "training/trainer.h"
+
+#include "stand_in.h"
+#include "training/tensor_memory.h"
+#include "training/test_ranks.h"
+#include "training/test_trainer.h"
+
+namespace lra::training {
+namespace {
+
+class TrainingOnADevice : public TinyTraining {
+ protected:
+  RunRecord run_on(at::Device device, const RunConfig& config, const std::string& name,
+                   bool resume = false) const {
+    TrainOptions options;
+    options.data_root = scratch_.file("data");
+    options.device = device;
+    options.resume = resume;
+    options.quiet = true;
+    options.histogram_every = 5;
+    const int64_t before = stand_in_calls();
+    const RunRecord record = Trainer(config, folder(name), options).run();
+    EXPECT_EQ(stand_in_calls() > before, device == stand_in());
+    return record;
+  }
+};
+
+TEST_F(TrainingOnADevice, EndsWithTheBitsOfTheCpu) {
+  for (const std::vector<std::string>& sets :
+       {std::vector<std::string>{},
+        {"train.accumulate=3", "train.on_nonfinite=skip"},
+        {"train.precision=bf16", "train.recompute=true", "train.test_checkpoint=best"}}) {
+    const RunConfig config = kept_run(sets);
+    const std::string name = std::to_string(sets.size());
+    const RunRecord here = run_on(at::kCPU, config, "cpu" + name);
+    const RunRecord there = run_on(stand_in(), config, "device" + name);
+    expect_same_end(here, "cpu" + name, there, "device" + name);
+    std::vector<double> losses_here, losses_there;
+    EXPECT_EQ(metric_lines("cpu" + name, &losses_here),
+              metric_lines("device" + name, &losses_there));
+    EXPECT_EQ(losses_here, losses_there);
+  }
+}
+
+TEST_F(TrainingOnADevice, GoesOnWhereAnotherDeviceHasStopped) {
+  const RunConfig config = kept_run();
+  const RunRecord whole = run_on(at::kCPU, config, "whole");
+  // The CPU until step 3, the other until step 7, the CPU to the end.
+  copy_killed_after("whole", "moved", 3);
+  const RunRecord moved = run_on(stand_in(), config, "moved", true);
+  expect_same_end(whole, "whole", moved, "moved");
+  copy_killed_after("moved", "back", 7);
+  const RunRecord back = run_on(at::kCPU, config, "back", true);
+  expect_same_end(whole, "whole", back, "back");
+}
+
+TEST_F(TrainingOnADevice, GoesBackToCheckpointsAndTakesUpdatesBack) {
+  for (const char* remedy : {"roll_back", "skip"}) {
+    // Every update is too large for float32.
+    const RunConfig config =
+        kept_run({"train.learning_rate=1e38", "train.weight_decay=100.0", "train.max_roll_backs=3",
+                  "train.max_skips=3", std::string("train.on_nonfinite=") + remedy});
+    const std::string name = remedy;
+    const RunRecord here = run_on(at::kCPU, config, name + "-cpu");
+    const RunRecord there = run_on(stand_in(), config, name + "-device");
+    EXPECT_EQ(here.status, RunStatus::kDiverged);
+    EXPECT_EQ(there.status, RunStatus::kDiverged);
+    EXPECT_EQ(here.failure, there.failure);
+    EXPECT_EQ(here.weights_hash, there.weights_hash);
+  }
+}
+
+TEST(RanksOnADevice, AddUpInPlace) {
+  const at::Tensor numbers = at::arange(1000, at::kFloat).add_(1).rsqrt_();
+  on_ranks(2, [&](Ranks& ranks) {
+    const at::Tensor own = numbers * static_cast<double>(ranks.rank() + 1);
+    const at::Tensor x = own.to(stand_in()), y = own.clone();
+    ranks.begin_sum(x);
+    ranks.begin_sum(y);
+    ranks.wait();
+    EXPECT_EQ(x.device(), stand_in());
+    EXPECT_TRUE(at::equal(x.cpu(), y));
+  });
+}
+
+TEST(TensorMemoryOfADevice, IsCountedApart) {
+  constexpr int64_t kMegabyte = 1 << 20;
+  const TensorMemory there(stand_in());
+  const at::Tensor x = at::empty({3 * kMegabyte}, at::TensorOptions(at::kByte).device(stand_in()));
+  const at::Tensor host = at::empty({16 * kMegabyte}, at::kByte);
+  EXPECT_EQ(there.peak_bytes(), 3 * kMegabyte);
+}
+
+}  // namespace
+}  // namespace lra::training
