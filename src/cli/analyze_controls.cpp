@@ -118,7 +118,7 @@ bool measure_controls(const LoadedRun& run, const tasks::Dataset& dataset,
 std::optional<AnalysisRecord> analyze_controls(const CommonOptions& common,
                                                const AnalyzeArguments& a,
                                                const std::string& folder) {
-  const LoadedRun run(folder, a.checkpoint, training::ModelPrecision::kAsTrained);
+  const LoadedRun run(folder, a.checkpoint, training::ModelPrecision::kAsTrained, common.device);
   const tasks::Dataset dataset = analysis_data(run, common, a);
   ChangedInputs inputs(run, common, a.examples);
   if (!measure_controls(run, dataset, a, inputs)) return {};
@@ -141,7 +141,7 @@ std::optional<AnalysisRecord> analyze_controls(const CommonOptions& common,
 std::optional<AnalysisRecord> analyze_transfer(const CommonOptions& common,
                                                const AnalyzeArguments& a,
                                                const std::string& folder) {
-  const LoadedRun run(folder, a.checkpoint, training::ModelPrecision::kAsTrained);
+  const LoadedRun run(folder, a.checkpoint, training::ModelPrecision::kAsTrained, common.device);
   const training::RunConfig to =
       training::resolve_run(a.to, run.stored.config.model, run.stored.config.preset, 0, {}, {});
   const auto task = to.make_task();

@@ -75,7 +75,7 @@ tasks::Dataset analysis_data(const LoadedRun& run, const CommonOptions& common,
 
 std::optional<AnalysisRecord> analyze_span(const CommonOptions& common, const AnalyzeArguments& a,
                                            const std::string& folder) {
-  const LoadedRun run(folder, a.checkpoint, ModelPrecision::kFloat32);
+  const LoadedRun run(folder, a.checkpoint, ModelPrecision::kFloat32, common.device);
   const tasks::Dataset dataset = analysis_data(run, common, a);
   const tasks::Split split = run.stored.config.split_of(*run.task, dataset, a.split);
   const analysis::AttentionWeights attention(run.model, run.stored.config.model_config, folder);
@@ -101,7 +101,7 @@ std::optional<AnalysisRecord> analyze_span(const CommonOptions& common, const An
 std::optional<AnalysisRecord> analyze_generalization(const CommonOptions& common,
                                                      const AnalyzeArguments& a,
                                                      const std::string& folder) {
-  const LoadedRun run(folder, a.checkpoint, ModelPrecision::kAsTrained);
+  const LoadedRun run(folder, a.checkpoint, ModelPrecision::kAsTrained, common.device);
   const tasks::Dataset dataset = analysis_data(run, common, a);
   AnalysisRecord record = analysis_of(run, "generalization", common, a);
   record.split = "train and test";
@@ -154,7 +154,8 @@ struct RolloutOf {
 int64_t prediction_of(const RolloutOf& r, int64_t index) {
   const torch::NoGradGuard no_grad;
   const auto batch = training::make_batch(r.split, {&index, 1}, r.run.task->shape(), true);
-  return r.run.model.forward(batch.input, {}).argmax(1).item<int64_t>();
+  const auto sent = training::to_device(batch, r.run.model.device());
+  return r.run.model.forward(sent.input, {}).argmax(1).item<int64_t>();
 }
 
 void add_rollouts(const RolloutOf& r, int64_t index, RolloutResult& result) {
@@ -208,7 +209,7 @@ std::vector<int64_t> rollout_examples(const AnalyzeArguments& a, const tasks::Sp
 std::optional<AnalysisRecord> analyze_rollout(const CommonOptions& common,
                                               const AnalyzeArguments& a,
                                               const std::string& folder) {
-  const LoadedRun run(folder, a.checkpoint, ModelPrecision::kFloat32);
+  const LoadedRun run(folder, a.checkpoint, ModelPrecision::kFloat32, common.device);
   const tasks::Dataset dataset = analysis_data(run, common, a);
   const tasks::Split split = run.stored.config.split_of(*run.task, dataset, a.split);
   const analysis::AttentionWeights attention(run.model, run.stored.config.model_config, folder);
@@ -238,7 +239,7 @@ std::optional<AnalysisRecord> analyze_rollout(const CommonOptions& common,
 std::optional<AnalysisRecord> analyze_embeddings(const CommonOptions& common,
                                                  const AnalyzeArguments& a,
                                                  const std::string& folder) {
-  const LoadedRun run(folder, a.checkpoint, ModelPrecision::kFloat32);
+  const LoadedRun run(folder, a.checkpoint, ModelPrecision::kFloat32, common.device);
   const auto& settings = run.stored.config.model_config;
   const auto embeddings = analysis::embeddings_of(run.model, settings.pooling == "cls");
   const int64_t side = tasks::image_side(run.task->shape());

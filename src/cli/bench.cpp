@@ -90,12 +90,13 @@ void print_rate(double steps_per_s) { print_line(json_text({{"steps_per_s", step
 // The child's part: one measurement, printed as JSON. Nothing of it is worth saving, so a request
 // to stop ends it at once. For a script that measures another program in turn, --in-turn prints
 // "ready" before each window, which starts when a line was read, and its speed after it.
-ExitCode measure_one(const BenchArguments& a) {
+ExitCode measure_one(const BenchArguments& a, at::Device device) {
   end_at_first_signal();
   analysis::WindowHooks hooks;
   if (a.in_turn) hooks = {.before = wait_for_line, .after = print_rate};
   const auto result =
-      analysis::measure(config_of(a, a.one, a.lengths.at(0)), {.train = a.mode == "train",
+      analysis::measure(config_of(a, a.one, a.lengths.at(0)), {.device = device,
+                                                               .train = a.mode == "train",
                                                                .batch = a.batch,
                                                                .warmup_steps = 2,
                                                                .windows = a.windows,
@@ -128,6 +129,7 @@ std::vector<std::string> child_arguments(const BenchArguments& a, const CommonOp
                                     "--window-seconds",
                                     std::to_string(a.window_seconds)};
   if (common.threads > 0) words.insert(words.end(), {"--threads", std::to_string(common.threads)});
+  words.insert(words.end(), {"--device", common.device.str()});
   if (a.data) words.insert(words.end(), {"--data", *a.data});
   for (const std::string& set : a.sets) words.insert(words.end(), {"--set", set});
   return words;
@@ -184,7 +186,12 @@ RunRecord bench_model(const BenchArguments& a, const std::string& model, const P
   return record;
 }
 
-void print_table(const std::vector<RunRecord>& records, const BenchArguments& a) {
+// Of the process; a GPU's own, which is that of the tensors, where it computes.
+int64_t peak_bytes(const Measurement& m, bool on_cpu) {
+  return on_cpu ? m.peak_resident_bytes : m.peak_tensor_bytes.value_or(0);
+}
+
+void print_table(const std::vector<RunRecord>& records, const BenchArguments& a, bool on_cpu) {
   TextTable table({"model", "length", "steps/s", "slowest", "fastest", "with data", "tokens/s",
                    "of GEMM", "peak memory"});
   for (const RunRecord& record : records) {
@@ -195,7 +202,7 @@ void print_table(const std::vector<RunRecord>& records, const BenchArguments& a)
                      m.pipeline_steps_per_s ? fixed(*m.pipeline_steps_per_s, 3) : "-",
                      thousands(static_cast<int64_t>(m.tokens_per_s)),
                      share ? fixed(100 * *share, 1) + " %" : "-",
-                     human_bytes(static_cast<uint64_t>(m.peak_resident_bytes))});
+                     human_bytes(static_cast<uint64_t>(peak_bytes(m, on_cpu)))});
     }
   }
   std::printf("%s, %s, preset %s, batch %lld, %s, median of %lld windows\n\n%s", a.mode.c_str(),
@@ -212,7 +219,7 @@ void warn_of_other_work(Progress& bar) {
 }
 
 ExitCode bench(const Program& program, BenchArguments a) {
-  if (!a.one.empty()) return measure_one(a);
+  if (!a.one.empty()) return measure_one(a, program.common.device);
   take_table(a);
   if (a.models.empty()) a.models = mixers::mixer_names();
   complete_lengths(a);
@@ -241,7 +248,7 @@ ExitCode bench(const Program& program, BenchArguments a) {
     for (const RunRecord& record : records) rows.push_back(parse_json(to_json(record), "record"));
     print_json(rows);
   } else {
-    print_table(records, a);
+    print_table(records, a, program.common.device.is_cpu());
   }
   return stop_requested() ? ExitCode::kStopped : code;
 }

@@ -6,6 +6,7 @@
 #include <cstdio>
 
 #include "base/provenance.h"
+#include "cli/device.h"
 #include "kernels/choice.h"
 #include "ops/linear.h"
 
@@ -19,12 +20,8 @@ CLI::App* add_command(CLI::App& parent, Program& program, const std::string& nam
   command->add_flag("--quiet", common.quiet, "no progress bars or messages");
   command->add_option("--threads", common.threads, "threads for computing; default: all cores")
       ->check(CLI::Range(1, 1024));
-  command->add_option("--device", common.device, "cpu")
-      ->check([](const std::string& device) -> std::string {
-        return device == "cpu"
-                   ? ""
-                   : "'" + device + "' is not available in this build, which knows cpu only";
-      });
+  command->add_option("--device", common.device_text,
+                      "what computes: cpu, cuda, or cuda:N for GPU N (default cpu)");
   command->callback([&program, action = std::move(action)] { program.action = action; });
   return command;
 }
@@ -53,10 +50,14 @@ Provenance program_provenance(const CommonOptions& common) {
   if (!command.empty()) command[0] = "lra";
   Provenance provenance = make_provenance(command);
   provenance.torch_version = TORCH_VERSION;
-  provenance.device = common.device;
+  provenance.device = device_title(common.device);
+  // On a GPU every operator has one implementation.
+  const auto chosen = [&](const std::string& on_cpu) {
+    return common.device.is_cpu() ? on_cpu : c10::DeviceTypeName(common.device.type(), true);
+  };
   for (const auto& choice : kernels::kernel_choices())
-    provenance.kernels[choice.op] = choice.implementation;
-  provenance.kernels["linear"] = ops::linear_choice();
+    provenance.kernels[choice.op] = chosen(choice.implementation);
+  provenance.kernels["linear"] = chosen(ops::linear_choice());
   return provenance;
 }
 

@@ -1,6 +1,8 @@
 // What the subcommands share: the common flags, and how a subcommand is registered.
 #pragma once
 
+#include <ATen/core/Tensor.h>
+
 #include <CLI/CLI.hpp>
 #include <functional>
 #include <string>
@@ -16,7 +18,8 @@ struct CommonOptions {
   bool json = false;   // machine-readable result on standard output, nothing else there
   bool quiet = false;  // no progress on standard error
   int threads = 0;     // 0: as many as the machine has
-  std::string device = "cpu";
+  std::string device_text = "cpu";  // --device, as it was said
+  at::Device device = at::kCPU;     // the same, once main has found it there
   std::vector<std::string> argv;
 };
 

@@ -31,7 +31,8 @@ void print_text(const training::EvaluationResult& result, const EvalArguments& a
 }
 
 ExitCode eval(const Program& program, const EvalArguments& a) {
-  const training::LoadedRun run(a.run, a.checkpoint, training::ModelPrecision::kAsTrained);
+  const training::LoadedRun run(a.run, a.checkpoint, training::ModelPrecision::kAsTrained,
+                                program.common.device);
   const auto dataset = training::open_run_data(run, {a.data, a.other_data, program.common.quiet});
   const auto result = training::evaluate_run(run, dataset, a.split, 0, program.common.quiet);
   if (result.stopped) return ExitCode::kStopped;

@@ -4,6 +4,7 @@
 #include "base/resources.h"
 #include "base/text_format.h"
 #include "cli/command.h"
+#include "cli/device.h"
 
 namespace lra::cli {
 namespace {
@@ -22,7 +23,7 @@ ExitCode info(const Program& program) {
       {"isa", p.isa},
       {"threads", p.threads},
       {"memory", human_bytes(static_cast<uint64_t>(total_memory_bytes()))},
-      {"gpu", "none: this build computes on the CPU"},
+      {"gpu", gpus_found()},
       {"kernels", kernels}};
   if (program.common.json) {
     print_json(facts);

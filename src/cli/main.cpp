@@ -17,6 +17,7 @@
 #include "base/stop_flag.h"
 #include "cli/child_process.h"
 #include "cli/command.h"
+#include "cli/device.h"
 
 namespace lra::cli {
 namespace {
@@ -85,10 +86,11 @@ void add_commands(CLI::App& app, Program& program) {
   add_info(app, program);
 }
 
-// LibTorch says it in words only.
+// Of main memory LibTorch says it in words only.
 bool is_out_of_memory(const std::exception& error) {
   const std::string_view text = error.what();
   return dynamic_cast<const std::bad_alloc*>(&error) != nullptr ||
+         dynamic_cast<const c10::OutOfMemoryError*>(&error) != nullptr ||
          dynamic_cast<const std::length_error*>(&error) != nullptr ||
          text.find("allocate memory") != std::string_view::npos ||
          text.find("Storage size calculation overflowed") != std::string_view::npos;
@@ -106,6 +108,7 @@ ExitCode run(CLI::App& app, Program& program) {
   install_stop_handlers(std::getenv("SLURM_JOB_ID") ? StartedBy::kBatchSystem : StartedBy::kUser);
   report_unreadable_maps();
   follow_parent();
+  program.common.device = find_device(program.common.device_text);
   return program.action();
 }
 

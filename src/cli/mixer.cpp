@@ -176,7 +176,7 @@ bool load_weights(const SafetensorsFile& file, const NamedTensors& state) {
 void write_result(const RunArguments& a, const NamedTensors& tensors) {
   std::vector<TensorView> views;
   for (const auto& [name, tensor] : tensors) {
-    LRA_CHECK(tensor.is_contiguous());
+    LRA_CHECK(tensor.is_contiguous() && tensor.is_cpu());
     views.push_back({.name = name,
                      .dtype = dtype_of(tensor),
                      .shape = tensor.sizes().vec(),
@@ -214,7 +214,8 @@ ExitCode run(const Program& program, const RunArguments& a) {
   const mixers::MixerSpec& spec = mixers::find_mixer(a.name);
   const auto file = SafetensorsFile::open(a.in);
   const at::Tensor x_BLD = read_input(file), mask_BL = read_mask(file, x_BLD);
-  mixers::Initializer init(static_cast<uint64_t>(a.seed));
+  const at::Device device = program.common.device;
+  mixers::Initializer init(static_cast<uint64_t>(a.seed), device);
   const auto mixer = spec.make(mixer_settings(a.sets), shape_of(a, x_BLD), init);
   mixer->to(ops::wide_type(x_BLD));
   NamedTensors tensors = state_of(*mixer);
@@ -224,9 +225,10 @@ ExitCode run(const Program& program, const RunArguments& a) {
     refuse("--seed", "the file brings its own weights", "", "leave --seed or the weights away");
   }
   mixers::MixerContext context;
-  context.mask_BL = mask_BL;
-  const at::Tensor y_BLD = mixer->forward(x_BLD, context).contiguous();
+  if (mask_BL.defined()) context.mask_BL = mask_BL.to(device);
+  const at::Tensor y_BLD = mixer->forward(x_BLD.to(device), context).contiguous();
   tensors.insert(tensors.begin(), {kOutput, y_BLD});
+  for (auto& [name, tensor] : tensors) tensor = tensor.cpu();
   write_result(a, tensors);
   print_result(program, a, tensors, loaded);
   return ExitCode::kDone;

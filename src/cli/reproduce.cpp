@@ -175,6 +175,7 @@ ExitCode reproduce(const Program& program, const ReproduceArguments& a) {
   const FileLock lock(place.folder().lock(), "the run folder " + place.folder().path);
   training::Trainer trainer(config, place.folder(),
                             {.data_root = training::data_root(a.data),
+                             .device = program.common.device,
                              .resume = false,
                              .quiet = program.common.quiet,
                              .provenance = program_provenance(program.common),

@@ -160,7 +160,7 @@ std::string slurm_script(const SlurmJob& job, const std::vector<std::string>& ru
   script +=
       shell_word(job.program) + " suite run " + shell_word(job.suite) + " --only \"$run\" \\\n";
   script += "  --out " + shell_word(job.out) + " --data " + shell_word(job.data) + " --threads " +
-            std::to_string(job.threads) + " &\n";
+            std::to_string(job.threads) + " --device " + shell_word(job.device) + " &\n";
   script += kEnd;
   return script;
 }

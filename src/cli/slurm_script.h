@@ -16,6 +16,7 @@ struct SlurmJob {
   std::vector<std::string> more_options;  // of sbatch, one each, with dashes
   int cpus = 1;                           // of each run
   int threads = 1;                        // of each run
+  std::string device = "cpu";             // --device of each run
   int64_t array_limit = 0;                // runs at the same time; 0: no limit of ours
   int64_t signal_seconds = 60;            // before the time limit, to save in
 };

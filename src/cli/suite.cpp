@@ -13,6 +13,7 @@
 #include "base/text_format.h"
 #include "cli/bench.h"
 #include "cli/child_process.h"
+#include "cli/device.h"
 #include "cli/suite_cells.h"
 #include "cli/suite_status.h"
 #include "cli/suite_submit.h"
@@ -43,15 +44,17 @@ void prepare_tasks(std::vector<Cell>& cells, const std::string& data, const Prog
 
 std::string bench_folder(const std::string& out) { return out + "/bench"; }
 
-// Whether the record holds every measurement that the suite asks for, made with the same settings.
-bool is_measured(const Suite& suite, const std::string& model, const std::string& out) {
+// Whether the record holds every measurement that the suite asks for, made with the same settings
+// on such a device.
+bool is_measured(const Suite& suite, const std::string& model, const std::string& out,
+                 at::Device device) {
   const SuiteBench& bench = *suite.bench;
   const std::string path =
       bench_folder(out) + "/" + bench.task + "-" + model + "-train/record.json";
   if (!std::filesystem::exists(path)) return false;
   const RunRecord record = read_record(path);
   const auto config = measured_config(bench.task, model, bench.preset, suite.bench_lengths.front());
-  if (record.status != RunStatus::kDone ||
+  if (record.status != RunStatus::kDone || record.provenance.device != device_title(device) ||
       canonical_text(record.config) != canonical_text(config.to_table())) {
     return false;
   }
@@ -74,7 +77,9 @@ std::string joined(const Items& items, const Text& text) {
 ExitCode run_bench(const Suite& suite, const std::string& out, const Program& program) {
   const SuiteBench& bench = *suite.bench;
   std::vector<std::string> models = suite.models;
-  std::erase_if(models, [&](const std::string& model) { return is_measured(suite, model, out); });
+  std::erase_if(models, [&](const std::string& model) {
+    return is_measured(suite, model, out, program.common.device);
+  });
   if (models.empty()) return ExitCode::kDone;
   std::vector<std::string> words = {"bench", "--json", "--task", bench.task};
   const auto add = [&](const std::string& flag, const std::string& value) {
@@ -89,6 +94,7 @@ ExitCode run_bench(const Suite& suite, const std::string& out, const Program& pr
   add("--out", bench_folder(out));
   if (program.common.quiet) words.push_back("--quiet");
   if (program.common.threads > 0) add("--threads", std::to_string(program.common.threads));
+  add("--device", program.common.device.str());
   say(program, "speed and memory of the " + bench.preset + " " + bench.task + " model, batch " +
                    std::to_string(bench.batch));
   const int exit_code = run_self(words).exit_code;

@@ -130,6 +130,7 @@ std::vector<std::string> train_arguments(const Cell& cell, const std::string& da
   }
   if (common.quiet || !share.is_whole) words.push_back("--quiet");
   if (share.threads > 0) words.insert(words.end(), {"--threads", std::to_string(share.threads)});
+  words.insert(words.end(), {"--device", common.device.str()});
   if (!share.is_whole)
     words.insert(words.end(), {"--memory-limit", std::to_string(share.memory_bytes)});
   return words;

@@ -157,6 +157,7 @@ ExitCode submit(const Program& program, const SubmitArguments& a) {
   job.out = whole_path(suite_folder(suite, a.out));
   job.data = whole_path(training::data_root(a.data));
   job.threads = program.common.threads > 0 ? program.common.threads : job.cpus;
+  job.device = program.common.device_text;
   const size_t array_size = a.dry_run ? kDefaultArraySize : max_array_size();
   std::vector<Cell> cells = cells_of(suite, job.out);
   leave_out_without_data(cells, job.data, program);

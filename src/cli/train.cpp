@@ -163,6 +163,7 @@ RunRecord train_on(training::Ranks& ranks, const Program& program, const TrainAr
   }
   training::Trainer trainer(config, folder,
                             {.data_root = training::data_root(a.data),
+                             .device = program.common.device,
                              .resume = resume,
                              .quiet = program.common.quiet,
                              .memory_limit = a.memory_limit,

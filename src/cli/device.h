@@ -1,0 +1,22 @@
+// The device that a command computes on: what --device says, and whether it is there.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <string>
+
+namespace lra::cli {
+
+// "cpu", "cuda" or "cuda:N" -> the device, with its number. "cuda" is GPU 0 or, among the processes
+// of one machine that a launcher started (LOCAL_RANK, SLURM_LOCALID), the GPU of that number,
+// counted round. Throws lra::Error for other text, for a GPU that is not there, and when this
+// program has no kernels for one.
+at::Device find_device(const std::string& text);
+
+// For records: "cpu", or "cuda:0" and the model of the GPU where the driver tells it.
+std::string device_title(at::Device device);
+
+// For people: how many GPUs of which model, or that there is none.
+std::string gpus_found();
+
+}  // namespace lra::cli
