@@ -23,7 +23,7 @@ const at::Tensor& tokens() {
 training::RunConfig run_of(const std::string& model) {
   std::vector<std::string> sets = {"model.layers=2", "model.pooling=cls"};
   if (model == "synthesizer") sets.push_back("mixer.variant=factorized_dense");
-  if (model == "local") sets.push_back("mixer.block=8");
+  if (model == "local" || model == "sinkhorn") sets.push_back("mixer.block=8");
   if (model == "reformer") sets.push_back("mixer.chunk=4");
   return tiny_run(sets, model);
 }
@@ -72,7 +72,8 @@ TEST(EfficiencyOnADevice, IsMeasured) {
 }
 
 TEST(FlopCountOnADevice, IsThatOfTheCpu) {
-  for (const char* name : {"transformer", "bigbird", "reformer", "linear_transformer"}) {
+  for (const char* name :
+       {"transformer", "bigbird", "reformer", "sinkhorn", "linear_transformer"}) {
     const training::RunConfig run = run_of(name);
     const auto flops = [&](at::Device device) {
       const auto model = run.make_model(run.make_task()->shape(), device);
