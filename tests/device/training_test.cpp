@@ -71,6 +71,25 @@ TEST_F(TrainingOnADevice, GoesBackToCheckpointsAndTakesUpdatesBack) {
   }
 }
 
+TEST_F(TrainingOnADevice, OfTwoRanksEndsWithTheBitsOfTheCpu) {
+  const RunConfig config = kept_run();
+  const auto run_two = [&](at::Device device, const std::string& name) {
+    std::vector<RunRecord> records(2);
+    on_ranks(2, [&](Ranks& ranks) {
+      TrainOptions options;
+      options.data_root = scratch_.file("data");
+      options.device = device;
+      options.quiet = true;
+      records[static_cast<size_t>(ranks.rank())] =
+          Trainer(config, folder(name), options, ranks).run();
+    });
+    EXPECT_EQ(records[0].weights_hash, records[1].weights_hash);
+    return records[0];
+  };
+  const RunRecord here = run_two(at::kCPU, "cpu"), there = run_two(stand_in(), "device");
+  expect_same_end(here, "cpu", there, "device");
+}
+
 TEST(RanksOnADevice, AddUpInPlace) {
   const at::Tensor numbers = at::arange(1000, at::kFloat).add_(1).rsqrt_();
   on_ranks(2, [&](Ranks& ranks) {
