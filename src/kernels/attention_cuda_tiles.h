@@ -250,8 +250,9 @@ struct Operand<float> {
   }
   // Parts of 11 bits that add up to the value but for 2^-22 of it.
   __device__ static void split(float value, uint32_t& high, uint32_t& low) {
-    high = __float_as_uint(value) & 0xFFFFE000;
-    low = __float_as_uint(value - __uint_as_float(high));
+    constexpr uint32_t kUpper = 0xFFFFE000;  // the bits of TF32
+    high = __float_as_uint(value) & kUpper;
+    low = __float_as_uint(value - __uint_as_float(high)) & kUpper;
   }
   __device__ static void multiply(float (&c)[4], const Rows& a, const Columns& b) {
     uint32_t a_high[4], a_low[4], b_high[2], b_low[2];

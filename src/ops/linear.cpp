@@ -84,6 +84,11 @@ Tensor linear_gelu_impl(const Tensor& x, const Tensor& weight_in, const Tensor& 
   return gelu_dropout(linear_impl(x, weight, bias), 0, 0);
 }
 
+Tensor linear_backward_input_impl(const Tensor& grad, const Tensor& weight) {
+  if (use_onednn(grad)) return linear_of_type(grad, weight.t(), {});
+  return product(grad, weight);
+}
+
 std::tuple<Tensor, Tensor, Tensor> linear_backward_impl(const Tensor& grad, const Tensor& x,
                                                         const Tensor& weight_in, bool need_x,
                                                         bool need_bias) {
@@ -129,8 +134,9 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
 }
 
 Tensor linear_backward_input(const Tensor& grad, const Tensor& weight) {
-  if (use_onednn(grad)) return linear_of_type(grad, weight.t(), {});
-  return product(grad, weight);
+  static const auto op =
+      find_op<Tensor(const Tensor&, const Tensor&)>("lra::linear_backward_input");
+  return op.call(grad, weight);
 }
 
 LinearGrads linear_backward(const Tensor& grad, const Tensor& x, const Tensor& weight, bool need_x,
@@ -152,6 +158,7 @@ std::string linear_choice() { return onednn() ? "onednn" : "library"; }
 TORCH_LIBRARY_FRAGMENT(lra, m) {
   m.def("linear(Tensor x, Tensor weight, Tensor? bias=None) -> Tensor");
   m.def("linear_gelu(Tensor x, Tensor weight, Tensor bias) -> Tensor");
+  m.def("linear_backward_input(Tensor grad, Tensor weight) -> Tensor");
   m.def(
       "linear_backward(Tensor grad, Tensor x, Tensor weight, bool need_x, bool need_bias) "
       "-> (Tensor, Tensor, Tensor)");
@@ -160,6 +167,7 @@ TORCH_LIBRARY_FRAGMENT(lra, m) {
 TORCH_LIBRARY_IMPL(lra, CPU, m) {
   m.impl("linear", linear_impl);
   m.impl("linear_gelu", linear_gelu_impl);
+  m.impl("linear_backward_input", linear_backward_input_impl);
   m.impl("linear_backward", linear_backward_impl);
 }
 

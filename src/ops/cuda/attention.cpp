@@ -12,10 +12,9 @@ namespace cuda = kernels::cuda;
 template <typename T>
 Tensor copied(const T* data, size_t count, const Tensor& like) {
   const auto type = c10::CppTypeToScalarType<T>::value;
-  const Tensor here =
-      at::from_blob(const_cast<T*>(data), {static_cast<int64_t>(count)}, at::TensorOptions(type));
-  // Not at once: `data` may be gone before a copy that does not wait is done.
-  return here.to(like.device(), type, /*non_blocking=*/false, /*copy=*/true);
+  return copy_to_device(
+      at::from_blob(const_cast<T*>(data), {static_cast<int64_t>(count)}, at::TensorOptions(type)),
+      like);
 }
 
 // A problem whose block lists lie on the device, and the lists seen from the keys.

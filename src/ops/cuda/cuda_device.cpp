@@ -1,12 +1,17 @@
 // ops/cuda/device.h with CUDA.
-#include <ATen/cuda/CUDAContext.h>
+#include <c10/cuda/CUDAStream.h>
 
 #include "ops/cuda/device.h"
 
 namespace lra::ops::device {
 
 kernels::cuda::Stream current_stream(const at::Tensor& t) {
-  return at::cuda::getCurrentCUDAStream(t.device().index()).stream();
+  return c10::cuda::getCurrentCUDAStream(t.device().index()).stream();
+}
+
+// Pinned memory comes from LibTorch's cache, which keeps it until the copy is done.
+at::Tensor copy_to_device(const at::Tensor& host, const at::Tensor& like) {
+  return host.pin_memory().to(like.device(), /*non_blocking=*/true);
 }
 
 at::Tensor wide_product(const at::Tensor& a, const at::Tensor& b) {

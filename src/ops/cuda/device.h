@@ -20,6 +20,9 @@ namespace lra::ops::device {
 // The stream of PyTorch's current work on the tensor's device.
 kernels::cuda::Stream current_stream(const at::Tensor& t);
 
+// A copy of a tensor of the CPU on the device of `like`, without waiting for what is queued there.
+at::Tensor copy_to_device(const at::Tensor& host, const at::Tensor& like);
+
 // a [M, K] times b [K, N] in the type that sums are held in: float32 for bfloat16.
 at::Tensor wide_product(const at::Tensor& a, const at::Tensor& b);
 

@@ -11,12 +11,12 @@ namespace {
 using at::Tensor;
 using MaybeTensor = std::optional<Tensor>;
 
-Tensor linear(const Tensor& x, const Tensor& weight, const MaybeTensor& bias) {
+Tensor linear_impl(const Tensor& x, const Tensor& weight, const MaybeTensor& bias) {
   return at::linear(x, beside(weight, x), bias ? MaybeTensor(beside(*bias, x)) : bias);
 }
 
 Tensor linear_gelu(const Tensor& x, const Tensor& weight, const Tensor& bias) {
-  return ops::gelu_dropout(linear(x, weight, bias), 0, 0);
+  return ops::gelu_dropout(linear_impl(x, weight, bias), 0, 0);
 }
 
 Tensor sum_of_outer_products(const Tensor& a, const Tensor& b) {
@@ -36,6 +36,10 @@ std::tuple<Tensor, Tensor, Tensor> linear_backward(const Tensor& grad, const Ten
           sum_of_outer_products(grad_2d, x_2d), need_bias ? sum_of_rows(grad_2d) : Tensor()};
 }
 
+Tensor linear_backward_input(const Tensor& grad, const Tensor& weight) {
+  return at::matmul(grad, weight);
+}
+
 Tensor product(const Tensor& a, const Tensor& b) {
   LRA_CHECK_EQ(a.dim(), b.dim());
   LRA_CHECK_GE(a.dim(), 2);
@@ -47,8 +51,9 @@ Tensor product(const Tensor& a, const Tensor& b) {
 }  // namespace
 
 TORCH_LIBRARY_IMPL(lra, LRA_DEVICE_KEY, m) {
-  m.impl("linear", linear);
+  m.impl("linear", linear_impl);
   m.impl("linear_gelu", linear_gelu);
+  m.impl("linear_backward_input", linear_backward_input);
   m.impl("linear_backward", linear_backward);
   m.impl("product", product);
   m.impl("sum_of_outer_products", sum_of_outer_products);

@@ -1,0 +1,33 @@
+# Kernels and operators for CUDA devices: part of lra_ops where LibTorch has CUDA and nvcc is there; else
+# the program computes on the CPU alone and says so.
+#
+# The machine code is made for compute capability 8.0 (Ampere), 9.0 (Hopper), and as PTX for later ones:
+# -DCMAKE_CUDA_ARCHITECTURES=... names others, 80 at least.
+find_program(LRA_NVCC NAMES nvcc HINTS ENV CUDA_HOME ENV CUDA_PATH PATHS /usr/local/cuda PATH_SUFFIXES bin)
+if(NOT EXISTS ${TORCH_INSTALL_PREFIX}/lib/libtorch_cuda.so OR NOT LRA_NVCC)
+  message(STATUS "GPU kernels: none (they need a LibTorch with CUDA, and nvcc)")
+  return()
+endif()
+set(CMAKE_CUDA_COMPILER ${LRA_NVCC})
+if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
+  set(CMAKE_CUDA_ARCHITECTURES 80-real 90)
+endif()
+enable_language(CUDA)
+# CMake 3.25 does not know what nvcc 13 calls the dialect.
+if(NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION)
+  set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION -std=c++20)
+  set(CMAKE_CUDA20_EXTENSION_COMPILE_OPTION -std=c++20)
+endif()
+message(STATUS "GPU kernels: nvcc ${CMAKE_CUDA_COMPILER_VERSION}, compute capabilities ${CMAKE_CUDA_ARCHITECTURES}")
+
+# CUDA's runtime is the one that LibTorch loads: linking the toolkit's as well would bring a second.
+file(GLOB cuda_kernels CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/kernels/*_cuda.cu)
+add_library(lra_kernels_cuda OBJECT ${cuda_kernels})
+set_target_properties(lra_kernels_cuda PROPERTIES CUDA_RUNTIME_LIBRARY None)
+target_compile_options(lra_kernels_cuda PRIVATE --expt-relaxed-constexpr -Xcompiler=-Wall)
+target_include_directories(lra_kernels_cuda PRIVATE ${CMAKE_SOURCE_DIR}/src)
+
+file(GLOB cuda_operators CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/ops/cuda/*.cpp)
+target_sources(lra_ops PRIVATE ${cuda_operators} $<TARGET_OBJECTS:lra_kernels_cuda>)
+target_include_directories(lra_ops PRIVATE ${CMAKE_CUDA_TOOLKIT_INCLUDE_DIRECTORIES})
+set_target_properties(lra_ops PROPERTIES LINKER_LANGUAGE CXX CUDA_RUNTIME_LIBRARY None)

@@ -1,0 +1,51 @@
+// Every model on a GPU, or with its operators and simulated kernels: near the CPU's results.
+#include <gtest/gtest.h>
+
+#include "model_results.h"
+#include "tested_device.h"
+
+namespace lra {
+namespace {
+
+class EveryModelOnAGpu : public testing::TestWithParam<const mixers::MixerSpec*> {};
+
+// Largest difference relative to the largest value; gradients that are 0 but for rounding count as
+// 0.01.
+double difference(const at::Tensor& a, const at::Tensor& b) {
+  const double size = std::max(0.01, b.abs().max().item<double>());
+  return (a - b).abs().max().item<double>() / size;
+}
+
+// Every second way of computing where kernels are simulated.
+std::vector<Setting> tested_settings() {
+  std::vector<Setting> settings;
+  for (size_t n = 0; n < model_settings().size(); n += is_simulated() ? 2 : 1) {
+    settings.push_back(model_settings()[n]);
+  }
+  return settings;
+}
+
+TEST_P(EveryModelOnAGpu, IsNearTheCpu) {
+  LRA_SKIP_WITHOUT_DEVICE();
+  const mixers::MixerSpec& mixer = *GetParam();
+  for (const char* toml : mixer_settings().at(std::string(mixer.name))) {
+    for (const Setting& setting : tested_settings()) {
+      SCOPED_TRACE(std::string(toml) + "; " + setting.name);
+      const bool is_bf16 = setting.execution.activations == at::kBFloat16;
+      const ConfigTable config = parse_toml(toml, "settings");
+      const auto expected = results(setting, mixer, config, at::kCPU);
+      const auto actual = results(setting, mixer, config, *tested_device());
+      ASSERT_EQ(actual.size(), expected.size());
+      for (size_t i = 0; i < expected.size(); ++i) {
+        EXPECT_LE(difference(actual[i].second, expected[i].second), is_bf16 ? 0.1 : 1e-4)
+            << expected[i].first;
+      }
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, EveryModelOnAGpu, testing::ValuesIn(mixers::kAllMixers),
+                         [](const auto& info) { return std::string(info.param->name); });
+
+}  // namespace
+}  // namespace lra

@@ -1,0 +1,173 @@
+// Operators on a GPU, or with simulated kernels, against those of the CPU.
+#include <gtest/gtest.h>
+#include <torch/torch.h>
+
+#include "kernels/attention_test_case.h"
+#include "kernels/attention_test_settings.h"
+#include "kernels/cuda.h"
+#include "ops/adam.h"
+#include "ops/attention.h"
+#include "ops/feature_attention.h"
+#include "ops/sorted_runs.h"
+#include "ops/test_tensors.h"
+#include "tested_device.h"
+
+namespace lra::ops {
+namespace {
+
+using at::Tensor;
+using kernels::AttentionCase;
+using kernels::CaseSettings;
+
+// An attention problem as tensors of the CPU.
+struct Arguments {
+  explicit Arguments(AttentionCase<float>& c) : case_(c) {
+    const auto& s = c.shape;
+    const auto rows = [&](std::vector<float>& x, int64_t length) {
+      const bool by_head = c.settings.layout == kernels::Layout::kBHLE;
+      const auto shape = by_head ? std::vector{s.batch, s.heads, length, s.head_dim}
+                                 : std::vector{s.batch, length, s.heads, s.head_dim};
+      const Tensor t = at::from_blob(x.data(), shape, at::kFloat);
+      return by_head ? t.transpose(1, 2) : t;
+    };
+    q = rows(c.q, s.query_length);
+    k = rows(c.k, s.key_length);
+    v = rows(c.v, s.key_length);
+    grad = rows(c.grad_out, s.query_length);
+    const auto mask_of = [&](std::vector<uint8_t>& x, int64_t length) {
+      return x.empty() ? Tensor() : at::from_blob(x.data(), {s.batch, length}, at::kByte);
+    };
+    mask = {mask_of(c.key_mask, s.key_length), mask_of(c.query_mask, s.query_length)};
+    pattern.left = c.settings.left;
+    pattern.right = c.settings.right;
+    if (c.settings.query_block > 0) {
+      pattern.offsets = at::tensor(c.offsets, at::kLong);
+      pattern.key_blocks = at::tensor(c.key_blocks, at::kInt);
+      pattern.query_block = c.settings.query_block;
+      pattern.key_block = c.settings.key_block;
+    }
+    if (c.settings.rounds > 0) {
+      pattern.runs =
+          at::from_blob(c.rounds.back().data(),
+                        {s.batch * s.heads, 3 * c.settings.rounds, s.query_length}, at::kInt);
+    }
+    if (c.settings.bias) {
+      bias = at::from_blob(c.bias.data(), {s.heads, s.query_length, s.key_length},
+                           {s.query_length * c.bias_row(), c.bias_row(), 1}, at::kFloat);
+    }
+  }
+
+  // Output and gradients, on the CPU.
+  std::vector<Tensor> results(at::Device device, at::ScalarType type) const {
+    const auto leaf = [&](const Tensor& t) { return t.detach().to(device, type).requires_grad_(); };
+    const auto moved = [&](const Tensor& t) { return t.defined() ? t.to(device) : t; };
+    const Tensor in[] = {leaf(q), leaf(k), leaf(v)};
+    const Tensor table = bias.defined() ? bias.detach().to(device).requires_grad_() : bias;
+    AttentionPattern here = pattern;
+    here.runs = moved(here.runs);
+    const Tensor out = attention(in[0], in[1], in[2], here, {moved(mask.keys), moved(mask.queries)},
+                                 {case_.settings.dropout_rate, 5}, 0, table);
+    (out * grad.to(device, type)).sum().backward();
+    std::vector<Tensor> all = {out.detach(), in[0].grad(), in[1].grad(), in[2].grad()};
+    if (table.defined()) all.push_back(table.grad());
+    for (Tensor& t : all) t = t.to(at::kCPU, at::kFloat);
+    return all;
+  }
+
+  AttentionCase<float>& case_;
+  Tensor q, k, v, grad, bias;
+  AttentionPattern pattern;
+  AttentionMask mask;
+};
+
+double largest_difference(const Tensor& got, const Tensor& want) {
+  const double size = std::max(1.0, want.abs().max().item<double>());
+  return (got - want).abs().max().item<double>() / size;
+}
+
+void expect_attention_of_the_cpu(at::ScalarType type, double bound) {
+  int64_t number = 0;
+  for (CaseSettings settings : kernels::all_cases()) {
+    // The kernels themselves are tested on all cases elsewhere.
+    if (settings.shape.head_dim > kernels::cuda::kMaxHeadDim) continue;
+    if (is_simulated() && ++number % 9 != 0) continue;
+    settings.bf16_values = true;
+    SCOPED_TRACE(settings.describe());
+    AttentionCase<float> c(settings);
+    const Arguments arguments(c);
+    const auto want = arguments.results(at::kCPU, at::kFloat);
+    const auto got = arguments.results(*tested_device(), type);
+    ASSERT_EQ(got.size(), want.size());
+    for (size_t n = 0; n < got.size(); ++n) {
+      EXPECT_LE(largest_difference(got[n], want[n]), n == 0 ? bound : 2 * bound) << n;
+    }
+  }
+}
+
+TEST(GpuOperators, AttentionInFloatIsThatOfTheCpu) {
+  LRA_SKIP_WITHOUT_DEVICE();
+  expect_attention_of_the_cpu(at::kFloat, 1e-4);
+}
+
+TEST(GpuOperators, AttentionInBfloat16IsNearThatOfTheCpu) {
+  LRA_SKIP_WITHOUT_DEVICE();
+  expect_attention_of_the_cpu(at::kBFloat16, 0x1p-6);
+}
+
+TEST(GpuOperators, SortedRunsAreThoseOfTheCpu) {
+  LRA_SKIP_WITHOUT_DEVICE();
+  for (const RunRules& rules :
+       {RunRules{}, RunRules{.chunk = 5}, RunRules{.chunk = 4, .causal = true},
+        RunRules{.causal = true, .lone_rows_see_themselves = true},
+        RunRules{.chunk = 3, .lone_rows_see_themselves = true}}) {
+    for (const int64_t length : {1, 2, 19, 60}) {
+      const Tensor buckets =
+          at::floor((random_tensor({3, 2, 2, length}, 3) + 1) * 4).to(at::kInt).contiguous();
+      const auto want = sorted_runs(buckets, 7, rules);
+      const auto got = sorted_runs(buckets.to(*tested_device()), 7, rules);
+      ASSERT_EQ(got.size(), want.size());
+      for (size_t r = 0; r < got.size(); ++r) {
+        EXPECT_TRUE(at::equal(got[r].cpu(), want[r])) << "round " << r << ", length " << length;
+      }
+    }
+  }
+}
+
+TEST(GpuOperators, FeatureAttentionIsThatOfTheCpu) {
+  LRA_SKIP_WITHOUT_DEVICE();
+  for (const auto map : {kernels::FeatureMap::kElu, kernels::FeatureMap::kRelu}) {
+    for (const bool padded : {false, true}) {
+      Tensor mask = at::ones({2, 30}, at::kByte);
+      mask[0].narrow(0, 12, 18).fill_(0);
+      mask[1].fill_(0);
+      const FeatureAttentionOptions options{.map = map, .offset = 1e-3, .eps = 1e-6};
+      const Tensor values = random_tensor({2, 30, 3, 2, 5}, 1, at::kFloat);
+      const Tensor weights = random_tensor({2, 30, 2, 5}, 2, at::kFloat);
+      const auto run = [&](at::Device device) {
+        const Tensor qkv = values.detach().to(device).requires_grad_();
+        const Tensor out =
+            packed_feature_attention(qkv, padded ? mask.to(device) : Tensor(), options);
+        (out * weights.to(device)).sum().backward();
+        return std::pair(out.detach().cpu(), qkv.grad().cpu());
+      };
+      const auto want = run(at::kCPU), got = run(*tested_device());
+      EXPECT_TRUE(at::allclose(got.first, want.first, 1e-4, 1e-5));
+      EXPECT_TRUE(at::allclose(got.second, want.second, 1e-4, 1e-5));
+    }
+  }
+}
+
+TEST(GpuOperators, RefusesDoubleWithOneLine) {
+  LRA_SKIP_WITHOUT_DEVICE();
+  const Tensor x = at::zeros({3}, at::TensorOptions(at::kDouble).device(*tested_device()));
+  EXPECT_THROW(gradient_norm(x), CheckFailure);
+}
+
+TEST(GpuOperators, GradientNormIsThatOfTheCpu) {
+  LRA_SKIP_WITHOUT_DEVICE();
+  const Tensor x = random_tensor({20000}, 4, at::kFloat);
+  EXPECT_NEAR(gradient_norm(x.to(*tested_device())), gradient_norm(x), 1e-9 * gradient_norm(x));
+}
+
+}  // namespace
+}  // namespace lra::ops
