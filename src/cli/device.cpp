@@ -89,6 +89,15 @@ at::Device find_device(const std::string& text) {
   return {at::kCUDA, static_cast<c10::DeviceIndex>(number.value_or(local_rank() % count))};
 }
 
+void ask_for_same_bits(at::Device device) {
+  if (device.is_cpu()) return;
+  at::globalContext().setDeterministicAlgorithms(true, /*warn_only=*/true);
+  // Everything that is read was written before; filling it with NaN as well would cost a pass.
+  at::globalContext().setDeterministicFillUninitializedMemory(false);
+  // cuBLAS gives the same bits with a workspace of fixed size alone.
+  setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:8", /*overwrite=*/0);
+}
+
 std::string device_title(at::Device device) {
   const std::string model = device.is_cuda() ? gpu_model() : "";
   return device.str() + (model.empty() ? "" : " " + model);

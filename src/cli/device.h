@@ -13,6 +13,11 @@ namespace lra::cli {
 // program has no kernels for one.
 at::Device find_device(const std::string& text);
 
+// Asks LibTorch for operators that give the same bits every time, for the rest of the process: on a
+// GPU it prefers faster ones unless told. One that has no such form warns on standard error.
+// Nothing to do on the CPU. Before the first product.
+void ask_for_same_bits(at::Device device);
+
 // For records: "cpu", or "cuda:0" and the model of the GPU where the driver tells it.
 std::string device_title(at::Device device);
 

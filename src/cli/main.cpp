@@ -109,6 +109,7 @@ ExitCode run(CLI::App& app, Program& program) {
   report_unreadable_maps();
   follow_parent();
   program.common.device = find_device(program.common.device_text);
+  ask_for_same_bits(program.common.device);
   return program.action();
 }
 
