@@ -22,7 +22,7 @@ struct EfficiencyOptions {
   at::Device device = at::kCPU;  // its memory is that of the tensors
   bool train = true;             // forward, backward and update; else forward only
   int64_t batch = 32;
-  int64_t warmup_steps = 2;   // not timed
+  int64_t warmup_steps = 2;   // not timed; one when a step takes more than five windows' time
   int64_t windows = 5;        // timed windows; the median counts
   double window_seconds = 1;  // a window has as many whole steps as it takes to fill this
   WindowHooks hooks = {};     // around the windows without pipeline
