@@ -94,6 +94,9 @@ void ask_for_same_bits(at::Device device) {
   at::globalContext().setDeterministicAlgorithms(true, /*warn_only=*/true);
   // Everything that is read was written before; filling it with NaN as well would cost a pass.
   at::globalContext().setDeterministicFillUninitializedMemory(false);
+  // Products of float32 in float32, and sums of bfloat16 too, whatever the environment asks for.
+  at::globalContext().setAllowTF32CuBLAS(false);
+  at::globalContext().setAllowBF16ReductionCuBLAS(false);
   // cuBLAS gives the same bits with a workspace of fixed size alone.
   setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:8", /*overwrite=*/0);
 }

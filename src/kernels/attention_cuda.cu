@@ -3,10 +3,10 @@
 // The gradients take two passes, each with its own rows: queries for that of the queries, keys for
 // those of keys and values. Scores are made twice, and nothing is added atomically: the sums have
 // one order.
+#include <algorithm>
 #include <type_traits>
 
 #include "kernels/attention_cuda_tiles.h"
-#include "kernels/visibility.h"
 
 namespace lra::kernels::cuda {
 namespace {
@@ -119,7 +119,7 @@ __global__ void __launch_bounds__(kThreads)
   find_rows(p.queries, tile, tiles.at);
   __syncthreads();
   load_tile<T, E>(p, tiles.q, args.q, tile, tiles.at.tensor_rows);
-  const Columns columns(p, p.queries, p.keys, tile);
+  const Columns<true> columns(p, p.queries, p.keys, tile);
   float out[E / 8][4] = {};
   Running running;
   for (int first = 0; first < columns.count(); first += kTile) {
@@ -242,7 +242,7 @@ __global__ void __launch_bounds__(kThreads)
   const RowTile tile = row_tile(p, p.queries, static_cast<int>(blockIdx.x));
   if (tile.begin == tile.end) return;
   load_queries<T, E>(p, args, mean, tile, tiles);
-  const Columns columns(p, p.queries, p.keys, tile);
+  const Columns<true> columns(p, p.queries, p.keys, tile);
   float grad_q[E / 8][4] = {};
   for (int first = 0; first < columns.count(); first += kTile) {
     if (!find_columns<true>(p.queries, p.keys, columns, tile, first, tiles.at)) continue;
@@ -272,7 +272,7 @@ __global__ void __launch_bounds__(kThreads)
     if (tile.begin == tile.end) return;
     __syncthreads();  // the tiles of the batch element before
     load_queries<T, E>(p, args, mean, tile, tiles);
-    const Columns columns(p, p.queries, p.keys, tile);
+    const Columns<true> columns(p, p.queries, p.keys, tile);
     if (threadIdx.x < kTile) {
       const int key = first_key + static_cast<int>(threadIdx.x);
       const bool used = columns.contains(key) && !is_masked(p.keys, batch, key);
@@ -353,7 +353,7 @@ __global__ void __launch_bounds__(kThreads)
   __syncthreads();
   load_tile<T, E>(p, tiles.k, args.k, tile, tiles.at.tensor_rows);
   load_tile<T, E>(p, tiles.v, args.v, tile, tiles.at.tensor_rows);
-  const Columns columns(p, p.keys, p.queries, tile);
+  const Columns<false> columns(p, p.keys, p.queries, tile);
   float grad_k[E / 8][4] = {}, grad_v[E / 8][4] = {};
   for (int first = 0; first < columns.count(); first += kTile) {
     if (!find_columns<false>(p.keys, p.queries, columns, tile, first, tiles.at)) continue;
@@ -392,7 +392,9 @@ CudaAttention described(const AttentionProblem& problem,
   p.planes = shape.batch * shape.heads;
   const auto query_length = static_cast<int>(shape.query_length);
   const auto key_length = static_cast<int>(shape.key_length);
-  const auto left = static_cast<int>(visible.left), right = static_cast<int>(visible.right);
+  const int64_t longest = std::max(shape.query_length, shape.key_length);
+  const auto left = static_cast<int>(std::min(visible.left, longest));
+  const auto right = static_cast<int>(std::min(visible.right, longest));
   p.queries = {.length = query_length,
                .block = query_length,
                .mask = visible.query_mask,

@@ -76,12 +76,27 @@ __device__ inline RowTile row_tile(const CudaAttention& p, const Axis& rows, int
   return tile;
 }
 
-// The columns that a tile of rows may see, one after another.
+// The columns that a tile of rows may see, one after another. In sorted runs queries see the span
+// of their runs, which is short as neighbours share a bucket; keys go through all queries.
+template <bool kRowsAreQueries>
 class Columns {
  public:
   __device__ Columns(const CudaAttention& p, const Axis& rows, const Axis& columns,
                      const RowTile& tile)
       : axis_(columns) {
+    if (kRowsAreQueries && tile.runs.order != nullptr) {
+      first_ = columns.length;
+      int end = 0;
+      for (int row = tile.begin; row < tile.end; ++row) {
+        const int run_begin = tile.runs.begin()[row], run_end = tile.runs.end()[row];
+        if (run_end > run_begin) {
+          first_ = min(first_, run_begin);
+          end = max(end, run_end);
+        }
+      }
+      count_ = max(0, end - first_);
+      return;
+    }
     if (rows.offsets != nullptr) {
       const int64_t row = int64_t{tile.plane % p.lists} * blocks_of(rows) + tile.block;
       list_ = rows.blocks + rows.offsets[row];
@@ -282,18 +297,27 @@ __device__ inline void add_scores(float (&scores)[kSteps][4], const T* x, const 
   }
 }
 
-// sums += weights z: of the warp's 16 rows of weights with a tile of 64 rows.
+// sums += weights z: of the warp's 16 rows of weights with a tile of 64 rows. The products of a
+// tile are summed on their own first: tensor cores round sums towards zero, which over thousands of
+// columns would show.
 template <typename T, int E>
 __device__ inline void add_weighted(float (&sums)[E / 8][4], const float (&weights)[kSteps][4],
                                     const T* z) {
-  constexpr int kStepsOfDepth = Operand<T>::kDepth / 8;
+  constexpr int kStepsOfDepth = Operand<T>::kDepth / 8, kDepths = kSteps / kStepsOfDepth;
+  typename Operand<T>::Rows rows[kDepths];
 #pragma unroll
-  for (int k = 0; k < kSteps; k += kStepsOfDepth) {
-    const auto a = Operand<T>::rows_of_results(weights + k);
+  for (int k = 0; k < kDepths; ++k) {
+    rows[k] = Operand<T>::rows_of_results(weights + k * kStepsOfDepth);
+  }
 #pragma unroll
-    for (int n = 0; n < E / 8; ++n) {
-      Operand<T>::multiply(sums[n], a, Operand<T>::depth(z, kStride<T, E>, k * 8, n * 8));
+  for (int n = 0; n < E / 8; ++n) {
+    float part[4] = {};
+#pragma unroll
+    for (int k = 0; k < kDepths; ++k) {
+      const auto z_columns = Operand<T>::depth(z, kStride<T, E>, k * Operand<T>::kDepth, n * 8);
+      Operand<T>::multiply(part, rows[k], z_columns);
     }
+    for (int element = 0; element < 4; ++element) sums[n][element] += part[element];
   }
 }
 
@@ -360,8 +384,9 @@ __device__ inline void find_rows(const Axis& rows, const RowTile& tile, Indices&
 // The next 64 columns from number `first` on; false when no row may see any of them. All threads
 // call it; a barrier lies at its end and at its beginning.
 template <bool kRowsAreQueries>
-__device__ inline bool find_columns(const Axis& rows, const Axis& columns, const Columns& visible,
-                                    const RowTile& tile, int first, Indices& indices) {
+__device__ inline bool find_columns(const Axis& rows, const Axis& columns,
+                                    const Columns<kRowsAreQueries>& visible, const RowTile& tile,
+                                    int first, Indices& indices) {
   const int n = threadIdx.x;
   int column = n < kTile ? visible.at(first + n) : -1;
   if (column >= 0 &&

@@ -34,7 +34,6 @@ void check_runs(const AttentionProblem& problem) {
   LRA_CHECK(visible.key_mask == nullptr && visible.query_mask == nullptr);
   LRA_CHECK_EQ(problem.shape.query_length, visible.runs->length);
   LRA_CHECK_EQ(problem.shape.key_length, visible.runs->length);
-  check_sorted_runs(*visible.runs, problem.shape.batch * problem.shape.heads);
 }
 
 int64_t pairs_of_row(const PlaneRuns& runs, int64_t n) {
@@ -59,7 +58,7 @@ void sort_and_merge(std::vector<KeyRange>& ranges) {
 
 }  // namespace
 
-void check_attention_problem(const AttentionProblem& problem) {
+void check_attention_rules(const AttentionProblem& problem) {
   const AttentionShape& shape = problem.shape;
   LRA_CHECK_GE(shape.batch, 1);
   LRA_CHECK_GE(shape.heads, 1);
@@ -72,6 +71,12 @@ void check_attention_problem(const AttentionProblem& problem) {
   LRA_CHECK_LT(dropout_threshold(problem.dropout_rate), 65536u);
   if (problem.visible.blocks != nullptr) check_block_lists(problem);
   if (problem.visible.runs != nullptr) check_runs(problem);
+}
+
+void check_attention_problem(const AttentionProblem& problem) {
+  check_attention_rules(problem);
+  if (problem.visible.runs == nullptr) return;
+  check_sorted_runs(*problem.visible.runs, problem.shape.batch * problem.shape.heads);
 }
 
 int64_t query_block_length(const AttentionProblem& problem) {

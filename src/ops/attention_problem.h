@@ -62,6 +62,11 @@ class AttentionCall {
     LRA_CHECK(v.sizes() == k.sizes());
     for (const int64_t axis : {0, 2, 3}) LRA_CHECK_EQ(k.size(axis), q.size(axis));
     LRA_CHECK(k.scalar_type() == q.scalar_type() && v.scalar_type() == q.scalar_type());
+    LRA_CHECK(q.size(1) >= 1 && k.size(1) >= 1);
+    LRA_CHECK(k.device() == q.device() && v.device() == q.device());
+    for (const OptTensor* t : {&key_mask, &query_mask}) {
+      LRA_CHECK(!*t || (*t)->device() == q.device());
+    }
     LRA_CHECK_EQ(sizes.size(), size_t{4});
     problem_.shape = {q.size(0), q.size(2), q.size(1), k.size(1), q.size(3)};
     problem_.scale = scale != 0 ? scale : 1.0 / std::sqrt(static_cast<double>(q.size(3)));
@@ -84,6 +89,7 @@ class AttentionCall {
 
  private:
   void set_blocks(const at::Tensor& offsets, const at::Tensor& key_blocks, at::IntArrayRef sizes) {
+    LRA_CHECK(offsets.is_cpu() && key_blocks.is_cpu());
     LRA_CHECK(offsets.is_contiguous() && key_blocks.is_contiguous());
     LRA_CHECK(offsets.scalar_type() == at::kLong && key_blocks.scalar_type() == at::kInt);
     LRA_CHECK_GE(sizes[0], 1);

@@ -1,5 +1,6 @@
 // Blocked attention on a device. Block lists lie in main memory, where they are checked; the
 // kernels get copies.
+#include "kernels/visibility.h"
 #include "ops/attention_problem.h"
 #include "ops/cuda/device.h"
 
@@ -21,6 +22,7 @@ Tensor copied(const T* data, size_t count, const Tensor& like) {
 class DeviceProblem {
  public:
   DeviceProblem(const kernels::AttentionProblem& problem, const Tensor& like) : problem_(problem) {
+    kernels::check_attention_rules(problem);
     if (problem.visible.blocks == nullptr) return;
     blocks_ = *problem.visible.blocks;
     const int64_t block = blocks_.query_block, length = problem.shape.query_length;

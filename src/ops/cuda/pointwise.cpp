@@ -54,6 +54,7 @@ std::tuple<Tensor, Tensor> gelu_dropout_backward(const Tensor& x_in, const Tenso
                                                  double rate, int64_t key, int64_t first_row) {
   const OnDeviceOf device(x_in);
   const Tensor x = x_in.contiguous(), grad = grad_in.contiguous();
+  LRA_CHECK_EQ(grad.sizes(), x.sizes());
   Tensor y = at::empty_like(x), grad_x = at::empty_like(x);
   with_device_type(x, "lra::gelu_dropout_backward", [&](auto zero) {
     using T = decltype(zero);
@@ -70,6 +71,9 @@ Three layer_norm_forward(const Tensor& x_in, const Tensor& weight, const Tensor&
   const OnDeviceOf device(x_in);
   const Tensor x = x_in.contiguous();
   LRA_CHECK(weight.is_contiguous() && bias.is_contiguous());
+  LRA_CHECK(weight.device() == x.device() && bias.device() == x.device());
+  LRA_CHECK_EQ(weight.numel(), x.size(-1));
+  LRA_CHECK_EQ(bias.numel(), x.size(-1));
   LRA_CHECK(weight.scalar_type() == at::kFloat && bias.scalar_type() == at::kFloat);
   auto shape = x.sizes().vec();
   shape.back() = 1;

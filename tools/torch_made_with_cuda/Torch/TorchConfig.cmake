@@ -30,6 +30,7 @@ if(NOT TARGET torch)
   add_library(torch SHARED IMPORTED)
   set_target_properties(torch PROPERTIES
     IMPORTED_LOCATION "${TORCH_INSTALL_PREFIX}/lib/libtorch.so"
+    INTERFACE_COMPILE_DEFINITIONS "USE_DISTRIBUTED;USE_C10D_GLOO"
     INTERFACE_INCLUDE_DIRECTORIES
       "${TORCH_INSTALL_PREFIX}/include;${TORCH_INSTALL_PREFIX}/include/torch/csrc/api/include"
     INTERFACE_LINK_LIBRARIES "-Wl,--no-as-needed;${libraries};-Wl,--as-needed")
