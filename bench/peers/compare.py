@@ -11,7 +11,8 @@ Peers get an allocator that keeps freed memory, which is worth 13 % to PyTorch.
 
 The fastest peer of a row is the one with the lowest ratio: every ratio comes from windows taken in
 turn, while absolute speeds of two peers were measured at different times. With --contenders X a peer
-that was more than X behind the fastest at the first length is not measured at the further ones.
+that was more than X behind the fastest at the first length is not measured at the further ones, and
+one that is three times as far behind in its first window is not measured in further windows.
 
 Finished cells are kept in build/peers and not measured again by the same program with the same
 options (--fresh does). Rows that --models leaves out are taken over from the table that stands in
@@ -113,8 +114,8 @@ def available_gb():
     return next(int(x.split()[1]) for x in lines if x.startswith("MemAvailable")) / 2**20
 
 
-def measure(name, peer, length, a):
-    """One cell: lra and a peer in turn."""
+def measure(name, peer, length, a, too_slow):
+    """One cell: lra and a peer in turn. A ratio above `too_slow` in the first windows ends it."""
     row, (kind, what, _, dtype) = ROWS[name], peer
     cell = {"row": name, "length": length, "kind": kind, "peer": what, "threads": a.threads,
             "mode": a.mode, "dtype": a.dtype, "peer_dtype": dtype,
@@ -128,7 +129,12 @@ def measure(name, peer, length, a):
         for side in sides:
             side.expect("ready")
         # lra last: what it measures after its windows must not meet one of the peer's.
-        theirs, ours = zip(*[[side.window() for side in sides] for _ in range(a.windows)])
+        turns = [[side.window() for side in sides]]
+        ratio = turns[0][1]["steps_per_s"] * workload_of(row).batch * length / turns[0][0]["tokens_per_s"]
+        if ratio > too_slow:
+            return {**cell, "failure": f"first window {ratio:.1f} times slower", "too_slow": True}
+        turns += [[side.window() for side in sides] for _ in range(a.windows - 1)]
+        theirs, ours = zip(*turns)
         whole = json.loads(sides[1].close())
     except (RuntimeError, BrokenPipeError) as error:
         return {**cell, "failure": str(error)}
@@ -149,14 +155,14 @@ def program_digest():
     return hashlib.sha256(b"".join(f.read_bytes() for f in files if f.exists())).hexdigest()[:12]
 
 
-def cell_of(name, peer, length, a):
+def cell_of(name, peer, length, a, too_slow):
     """A cell from the work folder, else measured now. Failures are tried again."""
     options = f"{a.mode}-{a.dtype}-{a.threads}-{a.windows}-{a.window_seconds}-{program_digest()}"
     file = a.work / f"{name}-{length}-{peer[0]}-{peer[1]}-{peer[3]}-{options}.json"
     if file.exists() and not a.fresh:
         return json.loads(file.read_text())
-    cell = measure(name, peer, length, a)
-    if "failure" not in cell:
+    cell = measure(name, peer, length, a, too_slow)
+    if "failure" not in cell or cell.get("too_slow"):
         a.work.mkdir(parents=True, exist_ok=True)
         file.write_text(json.dumps(cell, indent=1) + "\n")
     return cell
@@ -269,13 +275,16 @@ def parse():
 def measure_row(name, a):
     """The cells of a row, all lengths."""
     dtypes = ("fp32",) if a.dtype == "fp32" else ("fp32", "bf16")
-    peers, row = [(*peer, dtype) for peer in ROWS[name]["peers"] for dtype in dtypes], []
+    # Those in float32 first: on a processor without bfloat16 arithmetic the others are far behind.
+    peers, row = [(*peer, dtype) for dtype in dtypes for peer in ROWS[name]["peers"]], []
     for length in ROWS[name].get("lengths", map(int, a.lengths.split(","))):
-        cells = [cell_of(name, peer, length, a) for peer in peers]
-        for cell in cells:
-            print(*line_of(cell)[:6], sep="  ", flush=True)
+        cells, ratios = [], []
+        for peer in peers:
+            too_slow = min(ratios, default=float("inf")) * (1 + 3 * a.contenders)
+            cells.append(cell_of(name, peer, length, a, too_slow))
+            ratios.append(cells[-1].get("ratio", float("inf")))
+            print(*line_of(cells[-1])[:6], sep="  ", flush=True)
         row += cells
-        ratios = [c.get("ratio", float("inf")) for c in cells]
         peers = [p for p, r in zip(peers, ratios) if r <= min(ratios) * (1 + a.contenders)]
     return row
 

@@ -70,25 +70,47 @@ training::Batch random_batch(const TaskShape& shape, int64_t batch, at::Device d
                              device);
 }
 
-// One step is enough of those that take many windows' time: what the first one does once, such as
-// asking for memory, is little of the second.
-void warm_up(const EfficiencyOptions& options, const std::function<void()>& step) {
-  const Stopwatch watch;
-  for (int64_t i = 0; i < options.warmup_steps; ++i) {
-    if (i > 0 && watch.seconds() > 5 * options.window_seconds) return;
-    step();
-  }
+// Of more than five windows' time.
+bool is_long(const EfficiencyOptions& options, double step_seconds) {
+  return step_seconds > 5 * options.window_seconds;
 }
 
-// Median of steps per second with batches of the task's training examples, none of them trimmed.
+// Seconds of the last step, 0 without any. One step is enough of those that take many windows'
+// time: what the first one does once, such as asking for memory, is little of the second.
+double warm_up(const EfficiencyOptions& options, const std::function<void()>& step) {
+  double seconds = 0;
+  for (int64_t i = 0; i < options.warmup_steps; ++i) {
+    if (i > 0 && is_long(options, seconds)) break;
+    const Stopwatch watch;
+    step();
+    seconds = watch.seconds();
+  }
+  return seconds;
+}
+
+// A long step is timed in parts: five of a minute and a half each, for every model and length, take
+// hours and say no more. A part is large enough to cost what it costs in the whole.
+int64_t parts_of_step(const EfficiencyOptions& options, double step_seconds) {
+  constexpr int64_t kLeastSequences = 4, kMostParts = 8;
+  if (options.whole_steps) return 1;
+  int64_t parts = 1;
+  while (is_long(options, step_seconds / static_cast<double>(parts)) && parts < kMostParts &&
+         options.batch % (2 * parts) == 0 && options.batch / (2 * parts) >= kLeastSequences) {
+    parts *= 2;
+  }
+  return parts;
+}
+
+// Median of steps of so many `sequences` per second, with batches of the task's training examples,
+// none of them trimmed.
 double pipeline_speed(const training::RunConfig& run, const TaskShape& shape,
-                      const EfficiencyOptions& options, Bench& bench) {
+                      const EfficiencyOptions& options, int64_t sequences, Bench& bench) {
   const auto task = run.make_task();
   const tasks::Dataset dataset =
       training::prepare_data(run.task_spec(), *task, *options.data_root, true);
   const tasks::Split split = task->split(dataset, "train");
-  training::BatchLoader loader(split, shape,
-                               tasks::BatchOrder(split.size(), options.batch, run.seed), 0,
+  training::BatchLoader loader(split, shape, tasks::BatchOrder(split.size(), sequences, run.seed),
+                               0,
                                {.trim = false,
                                 .prefetch = std::max<int64_t>(1, run.train.prefetch),
                                 .threads = run.train.loader_threads});
@@ -105,20 +127,23 @@ Measurement measure(const training::RunConfig& run, const EfficiencyOptions& opt
   const TaskShape shape = run.make_task()->shape();
   Bench bench(run, shape, options);
   const training::Batch batch = random_batch(shape, options.batch, options.device);
-  warm_up(options, [&] { bench.step(batch); });
+  const double step_seconds = warm_up(options, [&] { bench.step(batch); });
   // Counting ends before anything is timed.
   const int64_t peak_tensor_bytes = memory->peak_bytes();
   memory.reset();
-  const TimedWindows windows = timed_windows([&] { bench.step(batch); }, options.windows,
+  const int64_t parts = parts_of_step(options, step_seconds), sequences = options.batch / parts;
+  const double part = 1 / static_cast<double>(parts);
+  const training::Batch timed = random_batch(shape, sequences, options.device);
+  const TimedWindows windows = timed_windows([&] { bench.step(timed); }, options.windows,
                                              options.window_seconds, options.hooks);
   Measurement m{.mode = options.train ? "train" : "infer",
                 .dtype = run.train.precision,
                 .length = shape.length,
                 .batch = options.batch,
-                .steps_per_s = windows.median(),
-                .tokens_per_s = windows.median() * static_cast<double>(batch.num_tokens),
-                .slowest_steps_per_s = windows.slowest(),
-                .fastest_steps_per_s = windows.fastest(),
+                .steps_per_s = windows.median() * part,
+                .tokens_per_s = windows.median() * static_cast<double>(timed.num_tokens),
+                .slowest_steps_per_s = windows.slowest() * part,
+                .fastest_steps_per_s = windows.fastest() * part,
                 .windows = options.windows,
                 .peak_resident_bytes = peak_resident_bytes(),
                 .peak_tensor_bytes = peak_tensor_bytes,
@@ -126,7 +151,10 @@ Measurement measure(const training::RunConfig& run, const EfficiencyOptions& opt
   m.model_flops = (options.train ? 3 : 1) * options.batch *
                   forward_flops(bench.model(), random_batch(shape, 1, options.device).input);
   m.gemm_flops_per_s = gemm_flops_per_s(run.train.precision == "bf16", options.device);
-  if (options.data_root) m.pipeline_steps_per_s = pipeline_speed(run, shape, options, bench);
+  if (options.data_root) {
+    m.pipeline_steps_per_s = part * pipeline_speed(run, shape, options, sequences, bench);
+  }
+  if (parts > 1) m.parts = parts;
   return m;
 }
 

@@ -53,5 +53,21 @@ TEST(Efficiency, TakesAtLeastOneStepPerWindow) {
   EXPECT_EQ(m.slowest_steps_per_s, m.fastest_steps_per_s);
 }
 
+TEST(Efficiency, TimesLongStepsInPartsOfTheirSequences) {
+  const training::OneThread one_thread;
+  // Windows of no time: every step is long.
+  EfficiencyOptions options{.batch = 24, .windows = 3, .window_seconds = 0};
+  const Measurement m = measure(training::tiny_run(), options);
+  EXPECT_EQ(m.parts, 4);  // of six sequences; eight would have three
+  EXPECT_EQ(m.batch, 24);
+  EXPECT_DOUBLE_EQ(m.tokens_per_s, m.steps_per_s * 24 * 40);
+  options.batch = 128;
+  EXPECT_EQ(measure(training::tiny_run(), options).parts, 8);
+  options.batch = 7;
+  EXPECT_FALSE(measure(training::tiny_run(), options).parts);
+  options = {.batch = 24, .windows = 3, .window_seconds = 0, .whole_steps = true};
+  EXPECT_FALSE(measure(training::tiny_run(), options).parts);
+}
+
 }  // namespace
 }  // namespace lra::analysis

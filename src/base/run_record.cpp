@@ -27,6 +27,7 @@ void fields(auto& f, Measurement& m) {
   f("slowest_steps_per_s", m.slowest_steps_per_s);
   f("fastest_steps_per_s", m.fastest_steps_per_s);
   f("windows", m.windows);
+  f("parts", m.parts);
   f("peak_resident_bytes", m.peak_resident_bytes);
   f("peak_tensor_bytes", m.peak_tensor_bytes);
   f("model_flops", m.model_flops);

@@ -59,6 +59,8 @@ struct Measurement {
   double tokens_per_s = 0;  // padding included
   double slowest_steps_per_s = 0, fastest_steps_per_s = 0;
   int64_t windows = 0;
+  // A long step is timed in this many parts, each of as many of its sequences; absent: whole steps.
+  std::optional<int64_t> parts = {};
   int64_t peak_resident_bytes = 0;
   // Of tensors alive at one time. Absent in the records of versions that did not count them.
   std::optional<int64_t> peak_tensor_bytes = {};

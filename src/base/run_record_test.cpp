@@ -219,11 +219,13 @@ TEST(RunRecord, AMeasurementComesBackAndKnowsItsShareOfTheMatrixProduct) {
   m.gemm_flops_per_s = 1000.0;
   m.pipeline_steps_per_s = 1.5;
   m.warning = "the windows differ";
+  m.parts = 4;
   const Measurement again = parse_measurement(to_json(m), "here");
   EXPECT_EQ(again.mode, "train");
   EXPECT_EQ(again.model_flops, 300);
   EXPECT_EQ(again.pipeline_steps_per_s, 1.5);
   EXPECT_EQ(again.warning, "the windows differ");
+  EXPECT_EQ(again.parts, 4);
   EXPECT_DOUBLE_EQ(flops_utilisation(again).value(), 0.6);
   EXPECT_THROW(parse_measurement(R"({"mode": "train"})", "here"), Error);
 }

@@ -88,6 +88,7 @@ Json speed_json(const SpeedRow& row) {
           {"fastest_steps_per_s", json_number(m.fastest_steps_per_s)},
           {"tokens_per_s", json_number(m.tokens_per_s)},
           {"windows", m.windows},
+          {"parts", m.parts.value_or(1)},
           {"pipeline_steps_per_s", optional_number(m.pipeline_steps_per_s)},
           {"flops_utilisation", optional_number(flops_utilisation(m))},
           {"warning", m.warning.value_or("")},
