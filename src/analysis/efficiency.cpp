@@ -75,12 +75,11 @@ bool is_long(const EfficiencyOptions& options, double step_seconds) {
   return step_seconds > 5 * options.window_seconds;
 }
 
-// Seconds of the last step, 0 without any. One step is enough of those that take many windows'
-// time: what the first one does once, such as asking for memory, is little of the second.
+// Seconds of the last step, 0 without any. Memory peaks in the second step: the first finds no
+// holes in the heap that others left.
 double warm_up(const EfficiencyOptions& options, const std::function<void()>& step) {
   double seconds = 0;
   for (int64_t i = 0; i < options.warmup_steps; ++i) {
-    if (i > 0 && is_long(options, seconds)) break;
     const Stopwatch watch;
     step();
     seconds = watch.seconds();

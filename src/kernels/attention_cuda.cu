@@ -41,7 +41,6 @@ __device__ inline void for_each_pair(const Indices& at, F use) {
 
 // Scores of queries in base 2 (times log2 e, so that exp2 gives the weights), -infinity for pairs
 // that do not see each other.
-template <typename T>
 __device__ inline void finish_scores(const CudaAttention& p, const RowTile& tile, const Indices& at,
                                      const ScoreBias<const float>& bias,
                                      float (&scores)[kSteps][4]) {
@@ -129,7 +128,7 @@ __global__ void __launch_bounds__(kThreads)
     __syncthreads();
     float scores[kSteps][4] = {};
     add_scores<T, E>(scores, tiles.q, tiles.k);
-    finish_scores<T>(p, tile, tiles.at, args.bias, scores);
+    finish_scores(p, tile, tiles.at, args.bias, scores);
     update<E>(scores, running, out);
     drop_weights(p, tile, tiles.at, scores);
     add_weighted<T, E>(out, scores, tiles.v);
@@ -230,7 +229,7 @@ __device__ inline void slopes_of_columns(const CudaAttention& p, const Attention
   __syncthreads();
   float scores[kSteps][4] = {};
   add_scores<T, E>(scores, tiles.q, tiles.k);
-  finish_scores<T>(p, tile, tiles.at, args.bias, scores);
+  finish_scores(p, tile, tiles.at, args.bias, scores);
   add_scores<T, E>(slopes, tiles.grad, tiles.v);
   slopes_of_queries<T, E>(p, tile, tiles, scores, slopes);
 }
@@ -385,7 +384,12 @@ CudaAttention described(const AttentionProblem& problem,
                         std::initializer_list<HeadView<const T>> inputs) {
   const AttentionShape& shape = problem.shape;
   const AttentionVisibility& visible = problem.visible;
-  LRA_CHECK_LE(shape.head_dim, kMaxHeadDim);
+  if (shape.head_dim > kMaxHeadDim) {
+    throw Error({.where = "attention on a GPU",
+                 .what = "heads are " + std::to_string(shape.head_dim) + " wide",
+                 .expected = "at most " + std::to_string(kMaxHeadDim),
+                 .advice = "take more heads, or compute on the CPU, without --device"});
+  }
   CudaAttention p;
   p.heads = static_cast<int>(shape.heads);
   p.head_dim = static_cast<int>(shape.head_dim);
@@ -428,6 +432,7 @@ void with_width(int head_dim, F use) {
   if (head_dim <= 16) return use(std::integral_constant<int, 16>());
   if (head_dim <= 32) return use(std::integral_constant<int, 32>());
   if (head_dim <= 64) return use(std::integral_constant<int, 64>());
+  if (head_dim <= 80) return use(std::integral_constant<int, 80>());
   return use(std::integral_constant<int, 128>());
 }
 

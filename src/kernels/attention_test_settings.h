@@ -19,7 +19,7 @@ inline CaseSettings settings_of(int64_t batch, int64_t heads, int64_t queries, i
 // Every rule alone and together, around the sizes where tiles, vectors and blocks begin and end.
 inline std::vector<CaseSettings> all_cases() {
   std::vector<CaseSettings> cases;
-  for (const int64_t dim : {1, 3, 8, 32, 64, 100, 130}) {
+  for (const int64_t dim : {1, 3, 8, 32, 64, 65, 80, 100, 130}) {
     cases.push_back(settings_of(2, 2, 37, 53, dim));
     cases.push_back(settings_of(1, 2, 97, 64, dim));
     cases.back().layout = Layout::kBHLE;

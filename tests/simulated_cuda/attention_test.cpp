@@ -2,8 +2,12 @@
 // implementations are tested on.
 #include "kernels/attention.h"
 
+#include <cuda_runtime.h>
 #include <gtest/gtest.h>
 
+#include <utility>
+
+#include "base/error.h"
 #include "kernels/attention_test_case.h"
 #include "kernels/attention_test_results.h"
 #include "kernels/attention_test_settings.h"
@@ -56,6 +60,18 @@ TEST(SimulatedCudaAttention, Bf16KeepsTheErrorContract) {
     expect_same_results(got, want, 0x1p-7, 0x1p-6);
     if (HasFailure()) return;
   }
+}
+
+TEST(SimulatedCudaAttention, RefusesHeadsThatDoNotFit) {
+  struct SmallerGpu {  // compute capability 8.6
+    int before = std::exchange(simulated::most_shared_bytes, 99 << 10);
+    ~SmallerGpu() { simulated::most_shared_bytes = before; }
+  } gpu;
+  AttentionCase<float> fits(settings_of(1, 1, 5, 5, 80)), wide(settings_of(1, 1, 5, 5, 81));
+  EXPECT_NO_THROW(run_on_device(fits));
+  EXPECT_THROW(run_on_device(wide), Error);
+  AttentionCase<Bf16> too_wide(settings_of(1, 1, 5, 5, 129));
+  EXPECT_THROW(run_on_device(too_wide), Error);
 }
 
 }  // namespace

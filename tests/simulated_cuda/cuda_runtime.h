@@ -27,9 +27,11 @@ struct alignas(16) uint4 {
   unsigned x = 0, y = 0, z = 0, w = 0;
 };
 
-enum cudaError_t { cudaSuccess = 0 };
+enum cudaError_t { cudaSuccess = 0, cudaErrorNoKernelImageForDevice = 209 };
 using cudaStream_t = void*;
 inline constexpr int cudaFuncAttributeMaxDynamicSharedMemorySize = 8;
+
+inline constexpr int cudaDevAttrMaxSharedMemoryPerBlockOptin = 97;
 
 inline const char* cudaGetErrorString(cudaError_t) { return "no error"; }
 template <typename Kernel>
@@ -46,6 +48,7 @@ struct Place {
 extern Place place;
 extern dim3 block_size, grid_size;
 extern unsigned char* shared_memory;
+extern int most_shared_bytes;  // of a block, as of the Hopper GPUs unless a test says else
 
 // Runs `thread` once for every thread of the grid. Shared memory is filled with NaN before each
 // block.
@@ -63,6 +66,15 @@ void call(void (*kernel)(P...), void** arguments, std::index_sequence<N...>) {
 }
 
 }  // namespace lra::simulated
+
+inline cudaError_t cudaGetDevice(int* device) {
+  *device = 0;
+  return cudaSuccess;
+}
+inline cudaError_t cudaDeviceGetAttribute(int* value, int, int) {
+  *value = lra::simulated::most_shared_bytes;
+  return cudaSuccess;
+}
 
 #define threadIdx (lra::simulated::place.thread)
 #define blockIdx (lra::simulated::place.block)

@@ -16,6 +16,7 @@ namespace lra::simulated {
 Place place;
 dim3 block_size, grid_size;
 unsigned char* shared_memory = nullptr;
+int most_shared_bytes = 227 << 10;
 
 namespace {
 

@@ -41,7 +41,7 @@ Round round_of(const Tensor& buckets_PL, int64_t num_buckets, int64_t chunk, boo
   auto [sorted, order] = at::sort(buckets_PL, /*stable=*/true, /*dim=*/-1, /*descending=*/false);
   const Tensor places =
       at::arange(sorted.size(1), sorted.options().dtype(at::kLong)).expand_as(order);
-  const Tensor rank = at::empty_like(order).scatter_(1, order, places);
+  const Tensor rank = order.argsort(int64_t{1});
   Tensor begin = at::searchsorted(sorted, sorted, false, false);
   Tensor end = at::searchsorted(sorted, sorted, false, true);
   if (chunk > 0) {
@@ -82,13 +82,15 @@ std::vector<Tensor> sorted_runs(const Tensor& buckets, int64_t num_buckets, int6
   std::vector<Tensor> runs;
   for (size_t r = 0; r < rounds.size(); ++r) {
     const Round& round = rounds[r];
-    std::vector<Tensor> lines = {round.order, round.begin, round.end};
+    // Narrow before they are copied together.
+    const auto narrow = [](const Tensor& line) { return line.to(at::kInt); };
+    std::vector<Tensor> lines = {narrow(round.order), narrow(round.begin), narrow(round.end)};
     for (size_t e = 0; e < r; ++e) {
       const Tensor rank = rounds[e].rank.gather(1, round.order);
-      lines.insert(lines.end(),
-                   {rank, rounds[e].begin.gather(1, rank), rounds[e].end.gather(1, rank)});
+      lines.insert(lines.end(), {narrow(rank), narrow(rounds[e].begin.gather(1, rank)),
+                                 narrow(rounds[e].end.gather(1, rank))});
     }
-    runs.push_back(at::stack(lines, 1).to(at::kInt));
+    runs.push_back(at::stack(lines, 1));
   }
   return runs;
 }
