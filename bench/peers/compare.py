@@ -11,8 +11,8 @@ Peers get an allocator that keeps freed memory, which is worth 13 % to PyTorch.
 
 The fastest peer of a row is the one with the lowest ratio: every ratio comes from windows taken in
 turn, while absolute speeds of two peers were measured at different times. With --contenders X a peer
-that was more than X behind the fastest at the first length is not measured at the further ones, and
-one that is three times as far behind in its first window is not measured in further windows.
+that was more than X behind the fastest at the first length is not measured at the further ones.
+A peer that is three times slower in its first window than the fastest so far gets no further window.
 
 Finished cells are kept in build/peers and not measured again by the same program with the same
 options (--fresh does). Rows that --models leaves out are taken over from the table that stands in
@@ -132,7 +132,7 @@ def measure(name, peer, length, a, too_slow):
         turns = [[side.window() for side in sides]]
         ratio = turns[0][1]["steps_per_s"] * workload_of(row).batch * length / turns[0][0]["tokens_per_s"]
         if ratio > too_slow:
-            return {**cell, "failure": f"first window {ratio:.1f} times slower", "too_slow": True}
+            return {**cell, "failure": f"one window: {ratio:.1f} times slower than lra", "too_slow": True}
         turns += [[side.window() for side in sides] for _ in range(a.windows - 1)]
         theirs, ours = zip(*turns)
         whole = json.loads(sides[1].close())
@@ -280,7 +280,7 @@ def measure_row(name, a):
     for length in ROWS[name].get("lengths", map(int, a.lengths.split(","))):
         cells, ratios = [], []
         for peer in peers:
-            too_slow = min(ratios, default=float("inf")) * (1 + 3 * a.contenders)
+            too_slow = 3 * min(ratios, default=float("inf"))
             cells.append(cell_of(name, peer, length, a, too_slow))
             ratios.append(cells[-1].get("ratio", float("inf")))
             print(*line_of(cells[-1])[:6], sep="  ", flush=True)
