@@ -98,7 +98,7 @@ ExitCode measure_one(const BenchArguments& a, at::Device device) {
       analysis::measure(config_of(a, a.one, a.lengths.at(0)), {.device = device,
                                                                .train = a.mode == "train",
                                                                .batch = a.batch,
-                                                               .warmup_steps = 2,
+                                                               .warmup_steps = 1,
                                                                .windows = a.windows,
                                                                .window_seconds = a.window_seconds,
                                                                .whole_steps = a.whole_steps,

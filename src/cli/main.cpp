@@ -18,6 +18,7 @@
 #include "cli/child_process.h"
 #include "cli/command.h"
 #include "cli/device.h"
+#include "training/tensor_arena.h"
 
 namespace lra::cli {
 namespace {
@@ -30,6 +31,7 @@ void keep_pages_between_steps() {
   mallopt(M_MMAP_THRESHOLD, kThreshold);
   mallopt(M_TRIM_THRESHOLD, kThreshold);
   mallopt(M_TOP_PAD, 64 << 20);
+  training::keep_tensors_in_arena();
 }
 
 void complain(const std::string& text) {

@@ -1,12 +1,11 @@
 #include "training/memory_estimate.h"
 
-#include <malloc.h>
-
 #include <algorithm>
 #include <functional>
 
 #include "base/resources.h"
 #include "base/text_format.h"
+#include "training/tensor_arena.h"
 #include "training/tensor_memory.h"
 
 namespace lra::training {
@@ -14,10 +13,6 @@ namespace {
 
 // Small models are measured at the batch of the run, or near it.
 constexpr double kProbeBytes = 1 << 30;
-// Of the holes per byte of tensors that the probes find, this much is expected of the run, which
-// has no smaller batches before its large ones. With all of them estimates were up to 29 % too
-// high, with half of them up to 15 % too low.
-constexpr double kHolesOfRun = 0.6;
 
 // The example that makes the longest batches.
 int64_t longest_example(const tasks::Split& split, int64_t num_towers) {
@@ -70,7 +65,7 @@ MemoryEstimate estimate_memory(const models::SequenceClassifier& model, Stepper&
     return probe_batch(split, example, count, shape, config.trim_padding);
   };
   const auto train = [&](int64_t count) {
-    malloc_trim(0);  // a run has not the holes that smaller batches leave
+    give_back_free_memory();  // so that resident memory tells of this probe alone
     return probe(count, [&] {
       const Batch batch = batch_of(count);
       (void)stepper.gradients(std::span(&batch, 1), 0);
@@ -103,12 +98,8 @@ MemoryEstimate estimate_memory(const models::SequenceClassifier& model, Stepper&
   const double tensors =
       std::max({one.tensors, at_batch(micro_batch, more > 2 ? two : one, of_more),
                 at_batch(config.eval_batch_size, eval_one, eval_more)});
-  // The heap has holes: it grows by more than the tensors do, and an evaluation after a step leaves
-  // others than the step alone.
-  const double holes =
-      std::max(0.0, (eval_more.resident - one.resident) / (of_more.tensors - one.tensors) - 1);
-  const double resident = one.resident + (1 + kHolesOfRun * holes) * (tensors - one.tensors);
-  malloc_trim(0);  // the holes that the probes leave must not be added to those of the run
+  const double resident = one.resident + tensors - one.tensors;
+  give_back_free_memory();  // the run needs its blocks elsewhere
   MemoryEstimate estimate;
   estimate.peak_bytes = static_cast<int64_t>(resident);
   estimate.extra_bytes = std::max<int64_t>(0, estimate.peak_bytes - resident_bytes());

@@ -16,9 +16,10 @@ struct MemoryEstimate {
 };
 
 // Computes gradients on one, two and a few copies of the longest example of `split` (as many as add
-// 1 GB), and extends both tensors and resident memory linearly to the batches of `config`. Where
-// already two would not fit, the estimate is that of a batch of two. Changes nothing but the
-// gradients, and the peak that peak_resident_bytes() tells: it counts from here.
+// 1 GB), and extends the bytes of tensors linearly to the batches of `config`: large ones lie
+// without holes between them (tensor_arena.h), so resident memory grows by as much. Where already
+// two would not fit, the estimate is that of a batch of two. Changes nothing but the gradients, and
+// the peak that peak_resident_bytes() tells: it counts from here.
 MemoryEstimate estimate_memory(const models::SequenceClassifier& model, Stepper& stepper,
                                const tasks::Split& split, const TaskShape& shape,
                                const TrainConfig& config);
