@@ -46,7 +46,20 @@ Tensor call_onednn(const Tensor& x, const Tensor& w, const Tensor& bias, const c
                         std::optional<std::string_view>("tanh"));
 }
 
+// On AVX2 oneDNN falls behind the BLAS where sums are long: Zen 3, 2,048 x 1,024 times 1,024 x 256,
+// 67 to 75 GFLOP/s against 87 to 92.
+bool use_deep_product(const Tensor& x) {
+  constexpr int64_t kDeep = 512;
+  return x.scalar_type() == at::kFloat && x.size(-1) >= kDeep && x.numel() > 0 &&
+         !kernels::isa_available(kernels::Isa::kAvx512);
+}
+
 Tensor direct_linear(const Tensor& x, const Tensor& w, const Tensor& bias) {
+  if (use_onednn(x) && use_deep_product(x)) {
+    auto shape = x.sizes().vec();
+    shape.back() = w.size(0);
+    return deep_product(x.reshape({-1, x.size(-1)}), w.t(), bias).view(shape);
+  }
   if (use_onednn(x)) return call_onednn(x.contiguous(), w, bias, "none");
   return at::linear(x, w, optional_tensor(bias.defined() ? beside(bias, x) : bias));
 }

@@ -3,6 +3,7 @@
 #include "ops/dispatch.h"
 #include "ops/test_bf16.h"
 #include "ops/test_tensors.h"
+#include "ops/test_threads.h"
 
 namespace lra::ops {
 namespace {
@@ -12,7 +13,8 @@ using at::Tensor;
 struct Size {
   int64_t m, k, n;
 };
-constexpr Size kSizes[] = {{1, 1, 1}, {1, 7, 5}, {3, 17, 33}, {65, 64, 96}, {127, 250, 10}};
+constexpr Size kSizes[] = {{1, 1, 1},    {1, 7, 5},      {3, 17, 33},
+                           {65, 64, 96}, {127, 250, 10}, {523, 600, 33}};
 
 const TensorFunction kOurs = [](const std::vector<Tensor>& in) {
   return ops::linear(in[0], in[1], in.size() > 2 ? in[2] : Tensor());
@@ -109,6 +111,19 @@ TEST(Linear, BackwardSkipsWhatIsNotNeeded) {
   EXPECT_LE(relative_error(all.x, at::mm(grad, w)), 1e-12);
   EXPECT_LE(relative_error(all.weight, at::mm(grad.t(), x)), 1e-12);
   EXPECT_LE(relative_error(all.bias, grad.sum(0)), 1e-12);
+}
+
+TEST(Linear, GivesTheSameBitsAtAnyNumberOfThreads) {
+  for (const auto& [m, k, n] : {Size{3000, 64, 96}, Size{1030, 1024, 250}, Size{40, 700, 3}}) {
+    SCOPED_TRACE(testing::Message() << "M " << m << " K " << k << " N " << n);
+    const Tensor x = random_tensor({m, k}, 30, at::kFloat), b = random_tensor({n}, 32, at::kFloat);
+    const Tensor w = random_tensor({n, k}, 31, at::kFloat);
+    const Tensor grad = random_tensor({m, n}, 33, at::kFloat);
+    expect_same_bits_at_any_number_of_threads([&]() -> std::vector<Tensor> {
+      const LinearGrads grads = linear_backward(grad, x, w, /*need_x=*/true, /*need_bias=*/true);
+      return {ops::linear(x, w, b), grads.x, grads.weight, grads.bias};
+    });
+  }
 }
 
 TEST(Linear, ReportsTheImplementationThatRuns) {

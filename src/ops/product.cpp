@@ -22,6 +22,7 @@ using torch::autograd::variable_list;
 // machine.
 constexpr int64_t kParts = 32;
 constexpr int64_t kLeastRows = 32;         // of a part of the library's
+constexpr int64_t kLeastDeepRows = 256;    // where packing b again for each part would cost much
 constexpr int64_t kLeastDepth = 1024;      // of a part of a sum over rows
 constexpr int64_t kOuterRowsMultiple = 8;  // of the register blocks of AVX-512
 constexpr int64_t kOuterColumnsMultiple = 48;
@@ -121,15 +122,17 @@ class OneBlasThread {
   int before_;
 };
 
-// The library's products of one thread each, on whole matrices or on runs of rows.
-Tensor library_product(const Tensor& a, const Tensor& b) {
+// The library's products of one thread each, on whole matrices or on runs of rows. A bias [N] may
+// be undefined.
+Tensor library_product(const Tensor& a, const Tensor& b, int64_t least_rows = kLeastRows,
+                       const Tensor& bias = {}) {
   auto shape = a.sizes().vec();
   shape.back() = b.size(-1);
   const int64_t rows = a.size(-2);
   Tensor out = at::empty(shape, a.options());
   if (out.numel() == 0) return out;
   const int64_t items = out.numel() / (rows * shape.back());
-  const int64_t wanted = std::clamp<int64_t>(kParts / items, 1, parts_of(rows, kLeastRows));
+  const int64_t wanted = std::clamp<int64_t>(kParts / items, 1, parts_of(rows, least_rows));
   const int64_t part = even_part(rows, wanted, 1), parts = parts_of(rows, part);
   const bool widens = has_slow_products(a);
   const Tensor wide_b = widens ? b.to(at::kFloat) : b;
@@ -148,6 +151,8 @@ Tensor library_product(const Tensor& a, const Tensor& b) {
     const Tensor a_part = matrix(a, item).narrow(0, first, count);
     if (widens) {
       to.copy_(at::mm(a_part.to(at::kFloat), matrix(wide_b, item)));
+    } else if (bias.defined()) {
+      at::addmm_out(to, bias, a_part, matrix(b, item));
     } else {
       at::mm_out(to, a_part, matrix(b, item));
     }
@@ -219,6 +224,11 @@ struct ProductFunction : torch::autograd::Function<ProductFunction> {
 Tensor product(const Tensor& a, const Tensor& b) {
   static const auto op = find_op<Tensor(const Tensor&, const Tensor&)>("lra::product");
   return op.call(a, b);
+}
+
+Tensor deep_product(const Tensor& a, const Tensor& b, const Tensor& bias) {
+  LRA_CHECK(a.dim() == 2 && b.dim() == 2 && a.scalar_type() == at::kFloat);
+  return library_product(a, b, kLeastDeepRows, bias);
 }
 
 Tensor sum_of_outer_products(const Tensor& a, const Tensor& b) {

@@ -14,6 +14,10 @@ namespace lra::ops {
 // axes too. Differentiable once.
 at::Tensor product(const at::Tensor& a, const at::Tensor& b);
 
+// a [M, K] times b [K, N] plus an optional bias [N], all float32, by the library on larger parts
+// than product() has: for large K, where making a part costs more. Without autograd.
+at::Tensor deep_product(const at::Tensor& a, const at::Tensor& b, const at::Tensor& bias);
+
 // a [rows, M]^T times b [rows, N] -> [M, N], a sum over all rows; without autograd. float32 for
 // bfloat16.
 at::Tensor sum_of_outer_products(const at::Tensor& a, const at::Tensor& b);
