@@ -33,6 +33,7 @@ WORK = ROOT / "build-fuzz"
 # Of this sitting alone: others may build meanwhile.
 PROGRAMS = WORK / "sittings" / str(os.getpid())
 MAX_BYTES = 8192
+INTERRUPTED = 72  # libFuzzer's exit code when a signal asked it to stop: no crash
 ENVIRONMENT = {
     "OMP_NUM_THREADS": "1",
     "ASAN_OPTIONS": "quarantine_size_mb=8:malloc_context_size=4:handle_abort=1",
@@ -146,12 +147,14 @@ def fuzz(target, options, sources):
     entry = entry_of(record, target, sources)
     entry["runs"] += executed(log)
     entry["cpu_seconds"] = round(entry["cpu_seconds"] + seconds, 1)
-    entry["crashes"] += code != 0
+    entry["crashes"] += code not in (0, INTERRUPTED)
     entry["over_a_second"] += len(slow)
     entry["peak_mb"] = max(entry["peak_mb"], statistic(log, "peak_rss_mb"))
     write_record(record, options.record)
     print(f"{target}: {entry['runs']:,} runs, {entry['cpu_seconds']:,.0f} CPU seconds, {entry['crashes']} crashes, "
           f"peak {entry['peak_mb']} MB", flush=True)
+    if code == INTERRUPTED:
+        sys.exit(f"{target}: stopped by a signal")
     if code != 0:
         print(f"{target}: exit code {code}; the input is in {crashes}, the end of what was said:\n{log[-2000:]}",
               file=sys.stderr, flush=True)
