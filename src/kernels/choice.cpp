@@ -36,6 +36,7 @@ constexpr OrderedList kOrderedLists[] = {
     {Op::kColumnSums, "column_sums", kVectors},
     {Op::kOuterProducts, "outer_products", kVectors},
     {Op::kOuterProductsBf16, "outer_products_bf16", kPairs},
+    {Op::kLayerNormForward, "layer_norm_forward", kVectors},
     {Op::kLayerNormBackward, "layer_norm_backward", kVectors},
     {Op::kFeatureAttention, "feature_attention", kVectors},
 };

@@ -57,6 +57,7 @@ enum class Op {
   kColumnSums,
   kOuterProducts,
   kOuterProductsBf16,
+  kLayerNormForward,
   kLayerNormBackward,
   kFeatureAttention,
 };

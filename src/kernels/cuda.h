@@ -40,15 +40,6 @@ int64_t sum_of_squares_parts(int64_t count);
 void sum_of_squares(int64_t count, const float* x, double* scratch, double* sum, Stream stream);
 
 template <typename T>
-struct LayerNormForward {
-  int64_t rows = 0, columns = 0;
-  double eps = 0;
-  const T* x = nullptr;                           // [rows, columns]
-  const float *gamma = nullptr, *beta = nullptr;  // [columns]
-  T* y = nullptr;                                 // [rows, columns]
-  float *mean = nullptr, *rstd = nullptr;         // [rows]
-};
-template <typename T>
 void layer_norm_forward(const LayerNormForward<T>& p, Stream stream);
 // `scratch` holds layer_norm_scratch(rows, columns) floats.
 int64_t layer_norm_scratch(int64_t rows, int64_t columns);

@@ -1,6 +1,7 @@
 #include "kernels/layer_norm.h"
 
 #include <algorithm>
+#include <cmath>
 #include <vector>
 
 #include "base/parallel.h"
@@ -10,7 +11,18 @@ namespace lra::kernels {
 namespace {
 
 template <typename T>
+using Rows = void (*)(const LayerNormForward<T>&, int64_t, int64_t);
+template <typename T>
 using RowsBackward = void (*)(const LayerNormBackward<T>&, int64_t, int64_t, Wide<T>*, Wide<T>*);
+
+template <typename T>
+Rows<T> choose_rows() {
+  if constexpr (!std::is_same_v<T, double>) {
+    LRA_RETURN_CALL(choose(Op::kLayerNormForward), layer_norm_rows<T>);
+  } else {
+    return ref::layer_norm_rows<T>;
+  }
+}
 
 template <typename T>
 RowsBackward<T> choose_rows_backward() {
@@ -22,6 +34,14 @@ RowsBackward<T> choose_rows_backward() {
 }
 
 }  // namespace
+
+template <typename T>
+void layer_norm_forward(const LayerNormForward<T>& p) {
+  const Rows<T> rows = choose_rows<T>();
+  parallel_for_each((p.rows + kNormRows - 1) / kNormRows, [&](int64_t run) {
+    rows(p, run * kNormRows, std::min(p.rows, (run + 1) * kNormRows));
+  });
+}
 
 template <typename T>
 void layer_norm_backward(const LayerNormBackward<T>& p) {
@@ -43,6 +63,25 @@ void layer_norm_backward(const LayerNormBackward<T>& p) {
       p.grad_gamma[c] += of_run[c];
       p.grad_beta[c] += of_run[p.columns + c];
     }
+  }
+}
+
+template <typename T>
+void ref::layer_norm_rows(const LayerNormForward<T>& p, int64_t begin, int64_t end) {
+  using W = Wide<T>;
+  const auto count = static_cast<double>(p.columns);
+  for (int64_t r = begin; r < end; ++r) {
+    const T* x = p.x + r * p.columns;
+    double sum = 0, squares = 0;
+    for (int64_t c = 0; c < p.columns; ++c) sum += static_cast<W>(x[c]);
+    const W mean = sum / count;
+    for (int64_t c = 0; c < p.columns; ++c) squares += std::pow(static_cast<W>(x[c]) - mean, 2);
+    const W rstd = 1 / std::sqrt(squares / count + p.eps);
+    for (int64_t c = 0; c < p.columns; ++c) {
+      p.y[r * p.columns + c] = (static_cast<W>(x[c]) - mean) * rstd * p.gamma[c] + p.beta[c];
+    }
+    p.mean[r] = mean;
+    p.rstd[r] = rstd;
   }
 }
 
@@ -72,6 +111,9 @@ void ref::layer_norm_rows_backward(const LayerNormBackward<T>& p, int64_t begin,
   }
 }
 
+template void layer_norm_forward(const LayerNormForward<float>&);
+template void layer_norm_forward(const LayerNormForward<Bf16>&);
+template void layer_norm_forward(const LayerNormForward<double>&);
 template void layer_norm_backward(const LayerNormBackward<float>&);
 template void layer_norm_backward(const LayerNormBackward<Bf16>&);
 template void layer_norm_backward(const LayerNormBackward<double>&);

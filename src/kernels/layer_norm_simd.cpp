@@ -1,10 +1,13 @@
 #include "kernels/layer_norm.h"
+
+#include <cmath>
+
 #include "kernels/simd.h"
 
 namespace lra::kernels::LRA_ISA {
 namespace {
 
-// The part of one row that both passes share.
+// What turns a row into its xhat.
 struct Row {
   Floats mean, rstd;
 
@@ -15,6 +18,31 @@ struct Row {
 };
 
 }  // namespace
+
+template <typename T>
+void layer_norm_rows(const LayerNormForward<T>& p, int64_t begin, int64_t end) {
+  const auto count = static_cast<float>(p.columns), eps = static_cast<float>(p.eps);
+  for (int64_t r = begin; r < end; ++r) {
+    const T* x = p.x + r * p.columns;
+    T* y = p.y + r * p.columns;
+    Floats sum = zeros(), squares = sum;
+    for_each_run(p.columns, [&](int64_t c, auto lanes) { sum = sum + load_lanes(lanes, x + c); });
+    const float mean_of_row = sum_of_lanes(sum) / count;
+    const Floats mean = broadcast(mean_of_row);
+    for_each_run(p.columns, [&](int64_t c, auto lanes) {
+      const Floats away = keep(lanes, load_lanes(lanes, x + c) - mean);
+      squares = multiply_add(away, away, squares);
+    });
+    const float rstd = 1.0f / std::sqrt(sum_of_lanes(squares) / count + eps);
+    const Row row{mean, broadcast(rstd)};
+    for_each_run(p.columns, [&](int64_t c, auto lanes) {
+      const Floats gamma = load_lanes(lanes, p.gamma + c), beta = load_lanes(lanes, p.beta + c);
+      store_lanes(y + c, lanes, multiply_add(row.xhat(lanes, x + c), gamma, beta));
+    });
+    p.mean[r] = mean_of_row;
+    p.rstd[r] = rstd;
+  }
+}
 
 template <typename T>
 void layer_norm_rows_backward(const LayerNormBackward<T>& p, int64_t begin, int64_t end,
@@ -46,6 +74,8 @@ void layer_norm_rows_backward(const LayerNormBackward<T>& p, int64_t begin, int6
   }
 }
 
+template void layer_norm_rows(const LayerNormForward<float>&, int64_t, int64_t);
+template void layer_norm_rows(const LayerNormForward<Bf16>&, int64_t, int64_t);
 template void layer_norm_rows_backward(const LayerNormBackward<float>&, int64_t, int64_t, float*,
                                        float*);
 template void layer_norm_rows_backward(const LayerNormBackward<Bf16>&, int64_t, int64_t, float*,

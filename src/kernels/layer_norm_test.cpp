@@ -101,7 +101,80 @@ void expect_within_the_contract(Case<T>& got) {
   }
 }
 
+// The forward pass of the case's x; gamma serves for beta too.
+template <typename T>
+struct Forward {
+  using W = Wide<T>;
+
+  explicit Forward(const Case<T>& c) : y(c.x.size()), mean(c.mean.size()), rstd(c.mean.size()) {
+    problem = {c.rows,         c.columns, kEps,        c.x.data(), c.gamma.data(),
+               c.gamma.data(), y.data(),  mean.data(), rstd.data()};
+  }
+
+  std::vector<T> y;
+  std::vector<W> mean, rstd;
+  LayerNormForward<T> problem;
+};
+
+template <typename T>
+void expect_forward_within_the_contract(const Case<T>& c, const Forward<T>& got) {
+  const Case<double> in_double(c);
+  Forward<double> want(in_double);
+  layer_norm_forward(want.problem);
+  const double narrow = std::is_same_v<T, Bf16> ? 0x1p-8 : 0;
+  for (int64_t r = 0; r < c.rows; ++r) {
+    double most = 0, away = 1e-30;
+    for (int64_t n = r * c.columns; n < (r + 1) * c.columns; ++n) {
+      most = std::max(most, std::abs(in_double.x[n]));
+      away = std::max(away, std::abs(in_double.x[n] - want.mean[r]));
+    }
+    ASSERT_NEAR(double{got.mean[r]}, want.mean[r], 1e-6 * most);
+    const double ratio = most / away;
+    ASSERT_NEAR(double{got.rstd[r]}, want.rstd[r], 1e-6 * (1 + ratio * ratio / 1e6) * want.rstd[r]);
+    for (int64_t n = r * c.columns; n < (r + 1) * c.columns; ++n) {
+      const double gamma = std::abs(in_double.gamma[n % c.columns]), y = std::abs(want.y[n]);
+      const double bound = 2e-6 * (most * want.rstd[r] * gamma + y) + narrow * y;
+      ASSERT_NEAR(double{got.y[n]}, want.y[n], bound) << c.rows << " " << c.columns;
+    }
+  }
+}
+
 using LayerNorm = ImplementationTest;
+
+template <typename T>
+void expect_forward_contract() {
+  for (const double centre : {0.0, 1000.0}) {
+    for (const auto& [rows, columns] :
+         {std::pair{1, 1}, {2, 15}, {127, 64}, {128, 17}, {129, 256}, {300, 32}, {3, 1025}}) {
+      Case<T> c(rows, columns);
+      for (T& x : c.x) x = static_cast<float>(float{x} + centre);
+      Forward<T> got(c), plain(c);
+      layer_norm_forward(got.problem);
+      expect_forward_within_the_contract(c, got);
+      ref::layer_norm_rows(plain.problem, 0, rows);
+      expect_forward_within_the_contract(c, plain);
+    }
+  }
+}
+
+TEST_P(LayerNorm, KeepsTheErrorContractForward) {
+  expect_forward_contract<float>();
+  expect_forward_contract<Bf16>();
+}
+
+TEST_P(LayerNorm, GivesTheSameBitsForwardAtAnyNumberOfThreads) {
+  const Case<float> c(2500, 40);
+  Forward<float> one(c), five(c);
+  const int before = num_threads();
+  set_num_threads(1);
+  layer_norm_forward(one.problem);
+  set_num_threads(5);
+  layer_norm_forward(five.problem);
+  set_num_threads(before);
+  EXPECT_EQ(one.y, five.y);
+  EXPECT_EQ(one.mean, five.mean);
+  EXPECT_EQ(one.rstd, five.rstd);
+}
 
 template <typename T>
 void expect_contract() {

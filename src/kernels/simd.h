@@ -59,6 +59,7 @@ inline void store_lanes(Bf16* to, Lanes lanes, Floats x) {
 // All sixteen lanes. What is stored under a mask cannot be read again for some 20 cycles, so inner
 // loops over an array that is read and written go without masks.
 struct AllLanes {};
+inline Floats keep(AllLanes, Floats x) { return x; }
 inline Floats load_lanes(AllLanes, const float* from) { return load(from); }
 inline Floats load_lanes(AllLanes, const Bf16* from) { return from_bf16(load_half_words(from)); }
 inline void store_lanes(float* to, AllLanes, Floats x) { store(to, x); }

@@ -12,6 +12,26 @@ using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 using Three = std::tuple<Tensor, Tensor, Tensor>;
 
+Three forward_impl(const Tensor& x_in, const Tensor& weight, const Tensor& bias, double eps) {
+  const Tensor x = x_in.contiguous();
+  const int64_t columns = weight.numel();
+  LRA_CHECK(weight.is_contiguous() && bias.is_contiguous() && columns > 0);
+  LRA_CHECK_EQ(bias.numel(), columns);
+  LRA_CHECK_EQ(x.size(-1), columns);
+  auto of_rows = x.sizes().vec();
+  of_rows.back() = 1;
+  Tensor y = at::empty_like(x), mean = at::empty(of_rows, x.options().dtype(wide_type(x))),
+         rstd = at::empty_like(mean);
+  with_float_type(x, "lra::layer_norm_forward", [&](auto zero) {
+    using T = decltype(zero);
+    using W = kernels::Wide<T>;
+    kernels::layer_norm_forward<T>({x.numel() / columns, columns, eps, const_data<T>(x),
+                                    const_data<W>(weight), const_data<W>(bias), mutable_data<T>(y),
+                                    mutable_data<W>(mean), mutable_data<W>(rstd)});
+  });
+  return {y, mean, rstd};
+}
+
 Three backward_impl(const Tensor& grad_in, const Tensor& x, const Tensor& mean, const Tensor& rstd,
                     const Tensor& weight) {
   const Tensor grad = grad_in.contiguous();
@@ -85,12 +105,9 @@ TORCH_LIBRARY_FRAGMENT(lra, m) {
 
 TORCH_LIBRARY_IMPL(lra, CPU, m) {
   m.impl("layer_norm", [](const Tensor& x, const Tensor& weight, const Tensor& bias, double eps) {
-    return at::layer_norm(x, weight.sizes(), weight, bias, eps);
+    return std::get<0>(forward_impl(x, weight, bias, eps));
   });
-  m.impl("layer_norm_forward",
-         [](const Tensor& x, const Tensor& weight, const Tensor& bias, double eps) {
-           return at::native_layer_norm(x, weight.sizes(), weight, bias, eps);
-         });
+  m.impl("layer_norm_forward", forward_impl);
   m.impl("layer_norm_backward", backward_impl);
 }
 

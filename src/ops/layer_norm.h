@@ -1,4 +1,4 @@
-// Layer normalisation over the last axis, with a backward pass whose bits do not depend on the
+// Layer normalisation over the last axis: kernels/layer_norm.h. Its bits do not depend on the
 // number of threads: the library adds the gradients of scale and shift up in one part per thread.
 #pragma once
 
@@ -12,7 +12,7 @@ at::Tensor layer_norm(const at::Tensor& x, const at::Tensor& weight, const at::T
                       double eps);
 
 // The two passes on their own, without autograd, for operators that begin with a norm. Statistics
-// [..., 1] as the library gives them; x contiguous.
+// [..., 1], float32 for bfloat16; x contiguous for the backward pass.
 struct LayerNormValues {
   at::Tensor y, mean, rstd;
 };
