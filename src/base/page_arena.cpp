@@ -1,13 +1,13 @@
 #include "base/page_arena.h"
 
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
-#include <fstream>
 #include <iterator>
+
+#include "base/resources.h"
 
 namespace lra {
 namespace {
@@ -23,20 +23,11 @@ size_t page_bytes() {
 
 size_t round_up(size_t bytes, size_t unit) { return (bytes + unit - 1) / unit * unit; }
 
-// Half of the addresses that this process may still use.
-size_t half_of_free_addresses() {
-  rlimit limit{};
-  if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return SIZE_MAX;
-  size_t pages = 0;  // the first number of statm
-  std::ifstream("/proc/self/statm") >> pages;
-  const size_t used = pages * page_bytes();
-  return used < limit.rlim_cur ? (limit.rlim_cur - used) / 2 : 0;
-}
-
 }  // namespace
 
 PageArena::PageArena(size_t bytes) {
-  bytes = std::min(bytes, half_of_free_addresses()) / page_bytes() * page_bytes();
+  const auto half = static_cast<size_t>(available_address_bytes() / 2);
+  bytes = std::min(bytes, half) / page_bytes() * page_bytes();
   if (bytes == 0) return;
   void* range = mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (range == MAP_FAILED) return;

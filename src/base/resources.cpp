@@ -120,6 +120,13 @@ int64_t available_memory_bytes() {
   return std::min(machine, own_memory_group().margin);
 }
 
+int64_t available_address_bytes() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return INT64_MAX;
+  const int64_t used = kilobytes_field("/proc/self/status", "VmSize:").value_or(0);
+  return std::max<int64_t>(0, static_cast<int64_t>(limit.rlim_cur) - used);
+}
+
 double load_average() {
   double minute = 0;
   return ::getloadavg(&minute, 1) == 1 ? minute : 0;

@@ -27,6 +27,9 @@ int64_t total_memory_bytes();
 // What can still be allocated without swapping: MemAvailable, and the control group's margin.
 int64_t available_memory_bytes();
 
+// Addresses that this process may still take under its limit (ulimit -v); INT64_MAX without one.
+int64_t available_address_bytes();
+
 // Of the last minute: how many threads ran or waited to run, on average.
 double load_average();
 

@@ -218,26 +218,30 @@ void print_table(const std::vector<RunRecord>& records, const BenchArguments& a,
 }
 
 // Before anything of ours runs.
-void warn_of_other_work(Progress& bar) {
+void warn_of_other_work() {
   const double load = load_average();
   if (load < 0.5) return;
-  bar.message("the load of this machine was " + fixed(load, 1) +
-              " in the last minute: measurements want a machine without other work");
+  print_message("the load of this machine was " + fixed(load, 1) +
+                " in the last minute: measurements want a machine without other work");
 }
 
-// All models of one table, written, and printed unless JSON is asked for.
-ExitCode bench_models(const Program& program, BenchArguments a, std::vector<RunRecord>& all) {
+// With what the options leave open, and with a configuration for every model.
+BenchArguments completed(BenchArguments a) {
   take_table(a);
   if (a.models.empty()) a.models = mixers::mixer_names();
   complete_lengths(a);
   for (const std::string& model : a.models) (void)config_of(a, model, a.lengths.at(0));
+  return a;
+}
+
+// All models of one table, written, and printed unless JSON is asked for; `code` as above.
+std::vector<RunRecord> bench_table(const Program& program, const BenchArguments& a,
+                                   ExitCode& code) {
   Progress bar({.description = "bench " + a.mode,
                 .total = static_cast<int64_t>(a.models.size() * a.lengths.size()),
                 .unit = "cell",
                 .quiet = program.common.quiet});
-  warn_of_other_work(bar);
   std::vector<RunRecord> records;
-  ExitCode code = ExitCode::kDone;
   for (const std::string& model : a.models) {
     if (stop_requested()) break;
     records.push_back(bench_model(a, model, program, bar, code));
@@ -251,19 +255,24 @@ ExitCode bench_models(const Program& program, BenchArguments a, std::vector<RunR
   }
   bar.finish();
   if (!program.common.json) print_table(records, a, program.common.device.is_cpu());
-  all.insert(all.end(), records.begin(), records.end());
-  return code;
+  return records;
 }
 
 ExitCode bench(const Program& program, BenchArguments a) {
   if (!a.one.empty()) return measure_one(a, program.common.device);
-  std::vector<RunRecord> records;
-  ExitCode code = bench_models(program, a, records);
-  if (a.both_tables && !stop_requested()) {
+  std::vector<BenchArguments> tables = {completed(a)};
+  if (a.both_tables) {
     a.table = 4;
-    if (!program.common.json) std::printf("\n");
-    const ExitCode second = bench_models(program, a, records);
-    if (code == ExitCode::kDone) code = second;
+    tables.push_back(completed(a));
+  }
+  if (!program.common.quiet) warn_of_other_work();
+  ExitCode code = ExitCode::kDone;
+  std::vector<RunRecord> records;
+  for (const BenchArguments& table : tables) {
+    if (stop_requested()) break;
+    if (!records.empty() && !program.common.json) std::printf("\n");
+    for (RunRecord& record : bench_table(program, table, code))
+      records.push_back(std::move(record));
   }
   if (program.common.json) {
     Json rows = Json::array();

@@ -50,18 +50,18 @@ Tensor call_onednn(const Tensor& x, const Tensor& w, const Tensor& bias, const c
 // 67 to 75 GFLOP/s against 87 to 92.
 bool use_deep_product(const Tensor& x) {
   constexpr int64_t kDeep = 512;
-  return x.scalar_type() == at::kFloat && x.size(-1) >= kDeep && x.numel() > 0 &&
+  return x.scalar_type() == at::kFloat && x.size(-1) >= kDeep &&
          !kernels::isa_available(kernels::Isa::kAvx512);
 }
 
 Tensor direct_linear(const Tensor& x, const Tensor& w, const Tensor& bias) {
-  if (use_onednn(x) && use_deep_product(x)) {
-    auto shape = x.sizes().vec();
-    shape.back() = w.size(0);
-    return deep_product(x.reshape({-1, x.size(-1)}), w.t(), bias).view(shape);
+  if (!use_onednn(x)) {
+    return at::linear(x, w, optional_tensor(bias.defined() ? beside(bias, x) : bias));
   }
-  if (use_onednn(x)) return call_onednn(x.contiguous(), w, bias, "none");
-  return at::linear(x, w, optional_tensor(bias.defined() ? beside(bias, x) : bias));
+  if (!use_deep_product(x)) return call_onednn(x.contiguous(), w, bias, "none");
+  auto shape = x.sizes().vec();
+  shape.back() = w.size(0);
+  return deep_product(x.reshape({-1, x.size(-1)}), w.t(), bias).view(shape);
 }
 
 // Rows are widened to float, a run at a time so that what is widened stays in cache.

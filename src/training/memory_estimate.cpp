@@ -36,17 +36,16 @@ Batch probe_batch(const tasks::Split& split, int64_t example, int64_t count, con
   return batch;
 }
 
-// What a batch of `count` examples took.
+// The most bytes of tensors that a batch of `count` examples took.
 struct Probe {
   int64_t count;
-  double tensors, resident;  // peaks, in bytes
+  double tensors;
 };
 
 Probe probe(int64_t count, const std::function<void()>& work) {
   const TensorMemory memory;
   work();
-  return {count, static_cast<double>(memory.peak_bytes()),
-          static_cast<double>(peak_resident_bytes())};
+  return {count, static_cast<double>(memory.peak_bytes())};
 }
 
 // The line through two probes.
@@ -65,7 +64,6 @@ MemoryEstimate estimate_memory(const models::SequenceClassifier& model, Stepper&
     return probe_batch(split, example, count, shape, config.trim_padding);
   };
   const auto train = [&](int64_t count) {
-    give_back_free_memory();  // so that resident memory tells of this probe alone
     return probe(count, [&] {
       const Batch batch = batch_of(count);
       (void)stepper.gradients(std::span(&batch, 1), 0);
@@ -79,10 +77,11 @@ MemoryEstimate estimate_memory(const models::SequenceClassifier& model, Stepper&
   };
   const int64_t before = resident_bytes();
   (void)reset_peak_resident_bytes();
+  give_back_free_memory();  // so that resident memory grows with the tensors of the first probe
   const int64_t micro_batch = (config.batch_size + config.accumulate - 1) / config.accumulate;
   const Probe one = train(1);
   // A second example takes at most what the first one took.
-  const auto peak = static_cast<int64_t>(one.resident);
+  const int64_t peak = peak_resident_bytes();
   if (peak - before > available_memory_bytes()) {
     return {.peak_bytes = micro_batch > 1 ? 2 * peak - before : peak,
             .extra_bytes = micro_batch > 1 ? peak - before : 0};
@@ -98,10 +97,9 @@ MemoryEstimate estimate_memory(const models::SequenceClassifier& model, Stepper&
   const double tensors =
       std::max({one.tensors, at_batch(micro_batch, more > 2 ? two : one, of_more),
                 at_batch(config.eval_batch_size, eval_one, eval_more)});
-  const double resident = one.resident + tensors - one.tensors;
   give_back_free_memory();  // the run needs its blocks elsewhere
   MemoryEstimate estimate;
-  estimate.peak_bytes = static_cast<int64_t>(resident);
+  estimate.peak_bytes = peak + static_cast<int64_t>(tensors - one.tensors);
   estimate.extra_bytes = std::max<int64_t>(0, estimate.peak_bytes - resident_bytes());
   return estimate;
 }
