@@ -3,11 +3,12 @@
 
     LRA_PROGRAM=build/lra python3 bench/allocators.py [--repeats 5] [--models A,B] [--out docs/results]
 
-Training steps of the released Text model, batch 4, one thread, in turn: the heap as the program sets
-it (no page goes back to the system between steps), the same heap on huge pages, the heap as the C library has it,
-and whatever of jemalloc, mimalloc and tcmalloc is installed (libjemalloc2, libmimalloc2.0,
-libtcmalloc-minimal4), preloaded. A figure is the median over the repeats of the steps per second as a part
-of those of the same turn with the program's own heap; memory is the largest resident.
+Training steps of the released Text model, batch 4, one thread, in turn: the program's arena for large
+tensors; without it, the heap as the program sets it (no page goes back to the system between steps), that heap as
+the C library has it, and whatever of jemalloc, mimalloc and tcmalloc is installed (libjemalloc2,
+libmimalloc2.0, libtcmalloc-minimal4). All but the first are preloaded libraries. A figure is the median over
+the repeats of the steps per second as a part of those of the same turn with the arena; memory is the largest
+resident.
 """
 import argparse
 import json
@@ -21,7 +22,7 @@ import tempfile
 import result_tables as tables
 
 LENGTHS, BATCH = (1024, 4096), 4
-OWN = "heap that keeps pages"
+OWN = "arena"
 LIBRARIES = {
     "jemalloc": ("libjemalloc.so.2", {}),
     "jemalloc that keeps pages": ("libjemalloc.so.2", {"MALLOC_CONF": "dirty_decay_ms:-1,muzzy_decay_ms:-1"}),
@@ -30,10 +31,14 @@ LIBRARIES = {
 }
 
 
-def plain_heap(folder):
-    """A library that makes the program's settings of the heap do nothing."""
-    source, library = folder / "plain.c", folder / "plain.so"
-    source.write_text("int mallopt(int key, int value) { (void)key; (void)value; return 1; }\n")
+# C functions that take the place of the program's calls and do nothing.
+NO_ARENA = "void _ZN3c1015SetCPUAllocatorEPNS_9AllocatorEh(void *a, unsigned char b) { (void)a; (void)b; }"
+NO_SETTINGS = "int mallopt(int key, int value) { (void)key; (void)value; return 1; }"
+
+
+def library_of(folder, name, functions):
+    source, library = folder / f"{name}.c", folder / f"{name}.so"
+    source.write_text("\n".join(functions) + "\n")
     subprocess.run(["cc", "-shared", "-fPIC", "-o", library, source], check=True)
     return str(library)
 
@@ -47,11 +52,12 @@ def installed():
 def ways_of(folder):
     """Name -> variables of the environment."""
     known = installed()
-    ways = {OWN: {}, "the same, huge pages": {"GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"},
-            "heap of the C library": {"LD_PRELOAD": plain_heap(folder)}}
+    heap = library_of(folder, "no_arena", [NO_ARENA])
+    plain = library_of(folder, "no_settings", [NO_ARENA, NO_SETTINGS])
+    ways = {OWN: {}, "heap that keeps pages": {"LD_PRELOAD": heap}, "heap of the C library": {"LD_PRELOAD": plain}}
     for name, (library, variables) in LIBRARIES.items():
         if library in known:
-            ways[name] = {"LD_PRELOAD": known[library], **variables}
+            ways[name] = {"LD_PRELOAD": f"{heap}:{known[library]}", **variables}
         else:
             print(f"{name}: {library} is not installed; left out", file=sys.stderr)
     return ways
@@ -85,7 +91,7 @@ def row(result):
 
 def page(results, repeats, provenance):
     return ("# Memory allocators\n\nWritten by `bench/allocators.py`. Training steps per second of Text as "
-            f"released, batch {BATCH}, one thread, as a part of those with the program's own heap: median "
+            f"released, batch {BATCH}, one thread, as a part of those with the arena: median "
             f"of {repeats} turns, the lowest and the highest; and the largest resident memory.\n\n"
             + tables.markdown(["model, length", *results[0]["allocators"]], map(row, results))
             + f"\nMeasured with {tables.where_measured(provenance)}.\n")

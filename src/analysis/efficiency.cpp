@@ -75,16 +75,18 @@ bool is_long(const EfficiencyOptions& options, double step_seconds) {
   return step_seconds > 5 * options.window_seconds;
 }
 
-// Seconds of the last step, 0 without any. Memory peaks in the second step: the first finds no
-// holes in the heap that others left.
+// Seconds of the last step, 0 without any. The first finds nothing warm: where it is barely long, a
+// second one decides.
 double warm_up(const EfficiencyOptions& options, const std::function<void()>& step) {
-  double seconds = 0;
-  for (int64_t i = 0; i < options.warmup_steps; ++i) {
+  const auto seconds_of_step = [&] {
     const Stopwatch watch;
     step();
-    seconds = watch.seconds();
-  }
-  return seconds;
+    return watch.seconds();
+  };
+  double seconds = 0;
+  for (int64_t i = 0; i < options.warmup_steps; ++i) seconds = seconds_of_step();
+  const bool barely_long = is_long(options, seconds) && !is_long(options, seconds / 2);
+  return barely_long ? seconds_of_step() : seconds;
 }
 
 // A long step is timed in parts: five of a minute and a half each, for every model and length, take

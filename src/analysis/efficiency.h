@@ -22,7 +22,7 @@ struct EfficiencyOptions {
   at::Device device = at::kCPU;  // its memory is that of the tensors
   bool train = true;             // forward, backward and update; else forward only
   int64_t batch = 32;
-  int64_t warmup_steps = 2;   // not timed
+  int64_t warmup_steps = 1;   // not timed
   int64_t windows = 5;        // timed windows; the median counts
   double window_seconds = 1;  // a window has as many steps as it takes to fill this, at least one
   bool whole_steps = false;   // however long they are; else as measure() says

@@ -4,8 +4,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <cstdlib>
 #include <iterator>
+#include <utility>
 
 #include "base/resources.h"
 
@@ -31,9 +33,10 @@ PageArena::PageArena(size_t bytes) {
   if (bytes == 0) return;
   void* range = mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (range == MAP_FAILED) return;
-  start_ = usable_end_ = highest_end_ = reinterpret_cast<Address>(range);
+  start_ = usable_end_ = reinterpret_cast<Address>(range);
   capacity_ = bytes;
-  add_free(start_, capacity_);
+  free_sizes_.insert({capacity_, start_});
+  parts_[start_].bytes = capacity_;
 }
 
 PageArena::~PageArena() {
@@ -44,53 +47,56 @@ void* PageArena::allocate(size_t bytes) {
   if (bytes > capacity_) return nullptr;
   bytes = round_up(std::max<size_t>(bytes, 1), page_bytes());
   const std::lock_guard lock(mutex_);
-  const auto fit = by_size_.lower_bound({bytes, 0});
-  if (fit == by_size_.end()) return nullptr;
+  const auto fit = free_sizes_.lower_bound({bytes, 0});
+  if (fit == free_sizes_.end()) return nullptr;
   const auto [part_bytes, address] = *fit;
   if (!make_usable(address + bytes)) return nullptr;
-  remove_free(free_.find(address));
-  if (part_bytes > bytes) add_free(address + bytes, part_bytes - bytes);
-  used_[address] = bytes;
-  highest_end_ = std::max(highest_end_, address + bytes);
+  if (part_bytes > bytes) {
+    // Whatever may throw comes first.
+    Parts rest;
+    rest[address + bytes].bytes = part_bytes - bytes;
+    free_sizes_.insert({part_bytes - bytes, address + bytes});
+    parts_.merge(rest);
+  }
+  Part& part = parts_.find(address)->second;
+  part.bytes = bytes;
+  part.size = free_sizes_.extract(fit);
   return reinterpret_cast<void*>(address);
 }
 
-bool PageArena::free(void* block) {
-  auto address = reinterpret_cast<Address>(block);
+bool PageArena::free(void* block) noexcept {
+  const auto address = reinterpret_cast<Address>(block);
   if (address < start_ || address - start_ >= capacity_) return false;
   const std::lock_guard lock(mutex_);
-  const auto found = used_.find(address);
-  if (found == used_.end()) std::abort();  // freed twice, or a pointer into a block
-  size_t bytes = found->second;
-  used_.erase(found);
-  if (const auto after = free_.find(address + bytes); after != free_.end()) {
-    bytes += after->second;
-    remove_free(after);
+  auto part = parts_.find(address);
+  if (part == parts_.end() || part->second.is_free()) {
+    std::fputs("page arena: what is freed is no block in use\n", stderr);
+    std::abort();
   }
-  if (auto before = free_.lower_bound(address); before != free_.begin()) {
-    before = std::prev(before);
-    if (before->first + before->second == address) {
-      address = before->first;
-      bytes += before->second;
-      remove_free(before);
-    }
+  auto size = std::move(part->second.size);
+  if (const auto next = std::next(part); next != parts_.end() && next->second.is_free()) {
+    forget_size(next);
+    part->second.bytes += next->second.bytes;
+    parts_.erase(next);
   }
-  add_free(address, bytes);
+  if (part != parts_.begin() && std::prev(part)->second.is_free()) {
+    const auto joined = part--;
+    forget_size(part);
+    part->second.bytes += joined->second.bytes;
+    parts_.erase(joined);
+  }
+  size.value() = {part->second.bytes, part->first};
+  free_sizes_.insert(std::move(size));
   return true;
 }
 
 void PageArena::give_back() {
   const std::lock_guard lock(mutex_);
-  for (const auto& [address, bytes] : free_) {
+  for (const auto& [bytes, address] : free_sizes_) {
     if (address >= usable_end_) continue;
     madvise(reinterpret_cast<void*>(address), std::min(bytes, usable_end_ - address),
             MADV_DONTNEED);
   }
-}
-
-size_t PageArena::most_bytes() const {
-  const std::lock_guard lock(mutex_);
-  return highest_end_ - start_;
 }
 
 bool PageArena::make_usable(Address end) {
@@ -108,14 +114,8 @@ bool PageArena::make_usable(Address end) {
   return extend(ahead) || extend(end);
 }
 
-void PageArena::add_free(Address address, size_t bytes) {
-  free_[address] = bytes;
-  by_size_.insert({bytes, address});
-}
-
-void PageArena::remove_free(std::map<Address, size_t>::iterator part) {
-  by_size_.erase({part->second, part->first});
-  free_.erase(part);
+void PageArena::forget_size(Parts::const_iterator part) {
+  free_sizes_.erase({part->second.bytes, part->first});
 }
 
 }  // namespace lra

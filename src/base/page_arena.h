@@ -24,28 +24,32 @@ class PageArena {
   // At least `bytes`, from the start of a page; contents are whatever was there. nullptr when no
   // free part is large enough, or the system has no memory for it.
   void* allocate(size_t bytes);
-  // False when `block` is not one of this arena.
-  bool free(void* block);
+  // False when `block` is not one of this arena. Takes no memory of its own.
+  bool free(void* block) noexcept;
   // Hands the pages of free parts back to the system. Slow: the next blocks fault them in again.
   void give_back();
 
   size_t capacity() const { return capacity_; }
-  // From the arena's start to the end of the highest block ever: what it can have made resident.
-  size_t most_bytes() const;
 
  private:
   using Address = uintptr_t;
+  using Sizes = std::set<std::pair<size_t, Address>>;
+  struct Part {
+    size_t bytes = 0;
+    Sizes::node_type size;  // while used: what will stand in free_sizes_ once it is free
+    bool is_free() const { return size.empty(); }
+  };
+  using Parts = std::map<Address, Part>;
 
   bool make_usable(Address end);
-  void add_free(Address address, size_t bytes);
-  void remove_free(std::map<Address, size_t>::iterator part);
+  void forget_size(Parts::const_iterator part);
 
-  mutable std::mutex mutex_;
+  std::mutex mutex_;
   Address start_ = 0;
   size_t capacity_ = 0;
-  Address usable_end_ = 0, highest_end_ = 0;
-  std::map<Address, size_t> free_, used_;         // bytes at an address
-  std::set<std::pair<size_t, Address>> by_size_;  // of free_
+  Address usable_end_ = 0;
+  Parts parts_;  // used and free, without gaps; no two neighbours are free
+  Sizes free_sizes_;
 };
 
 }  // namespace lra

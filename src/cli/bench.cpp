@@ -30,7 +30,7 @@ struct BenchArguments {
   double window_seconds = 1;
   std::optional<std::string> data;
   int table = 0;
-  bool both_tables = false;  // whatever is in `table`
+  std::vector<const CLI::Option*> choices;  // the options that say what is measured
   bool whole_steps = false, in_turn = false;
 };
 
@@ -99,7 +99,6 @@ ExitCode measure_one(const BenchArguments& a, at::Device device) {
       analysis::measure(config_of(a, a.one, a.lengths.at(0)), {.device = device,
                                                                .train = a.mode == "train",
                                                                .batch = a.batch,
-                                                               .warmup_steps = 1,
                                                                .windows = a.windows,
                                                                .window_seconds = a.window_seconds,
                                                                .whole_steps = a.whole_steps,
@@ -261,8 +260,8 @@ std::vector<RunRecord> bench_table(const Program& program, const BenchArguments&
 ExitCode bench(const Program& program, BenchArguments a) {
   if (!a.one.empty()) return measure_one(a, program.common.device);
   std::vector<BenchArguments> tables = {completed(a)};
-  if (a.both_tables) {
-    a.table = 4;
+  if (std::all_of(a.choices.begin(), a.choices.end(), [](auto* o) { return o->count() == 0; })) {
+    a.table = 4;  // after table 2
     tables.push_back(completed(a));
   }
   if (!program.common.quiet) warn_of_other_work();
@@ -282,12 +281,36 @@ ExitCode bench(const Program& program, BenchArguments a) {
   return stop_requested() ? ExitCode::kStopped : code;
 }
 
-// Nothing was said of what to measure.
-bool has_no_choice(const CLI::App& command) {
-  const auto options = {"--task",  "--models", "--lengths", "--batch", "--mode",
-                        "--table", "--dtype",  "--preset",  "--set"};
-  return std::all_of(options.begin(), options.end(),
-                     [&](const char* name) { return command.count(name) == 0; });
+void add_choices(CLI::App& command, BenchArguments& a) {
+  auto* task = command.add_option("--task", a.task, "task whose model is measured (default text)");
+  auto* models =
+      command.add_option("--models", a.models, "models, separated by commas; default: all")
+          ->delimiter(',');
+  auto* lengths =
+      command
+          .add_option(
+              "--lengths", a.lengths,
+              "lengths, separated by commas (default 1024,2048,3072,4096; for images their own)")
+          ->delimiter(',')
+          ->check(count_range());
+  auto* batch = command.add_option("--batch", a.batch, "sequences per step (default 32)")
+                    ->check(count_range());
+  auto* mode = command.add_option("--mode", a.mode, "train or infer (default train)")
+                   ->check(CLI::IsMember({"train", "infer"}));
+  auto* table = command
+                    .add_option("--table", a.table,
+                                "of the paper: 2, training; 4, inference with 4 layers, 8 heads, "
+                                "width 128; both when no option says what to measure")
+                    ->check(CLI::IsMember({2, 4}))
+                    ->excludes(mode);
+  auto* dtype = command
+                    .add_option("--dtype", a.dtype,
+                                "of the activations, train.precision: fp32 or bf16 (default fp32)")
+                    ->check(CLI::IsMember({"fp32", "bf16"}));
+  auto* preset =
+      command.add_option("--preset", a.preset, "paper, release or small (default release)");
+  auto* sets = add_set_option(command, a.sets);
+  a.choices = {task, models, lengths, batch, mode, table, dtype, preset, sets};
 }
 
 }  // namespace
@@ -303,34 +326,8 @@ void add_bench(CLI::App& app, Program& program) {
   auto a = std::make_shared<BenchArguments>();
   auto* command =
       add_command(app, program, "bench", "training and inference speed and memory on this machine",
-                  [&app, &program, a] {
-                    a->both_tables = has_no_choice(*app.get_subcommand("bench"));
-                    return bench(program, *a);
-                  });
-  command->add_option("--task", a->task, "task whose model is measured (default text)");
-  command->add_option("--models", a->models, "models, separated by commas; default: all")
-      ->delimiter(',');
-  command
-      ->add_option(
-          "--lengths", a->lengths,
-          "lengths, separated by commas (default 1024,2048,3072,4096; for images their own)")
-      ->delimiter(',')
-      ->check(count_range());
-  command->add_option("--batch", a->batch, "sequences per step (default 32)")->check(count_range());
-  auto* mode = command->add_option("--mode", a->mode, "train or infer (default train)")
-                   ->check(CLI::IsMember({"train", "infer"}));
-  command
-      ->add_option(
-          "--table", a->table,
-          "of the paper: 2, training; 4, inference with 4 layers, 8 heads, width 128; both "
-          "when no option says what to measure")
-      ->check(CLI::IsMember({2, 4}))
-      ->excludes(mode);
-  command
-      ->add_option("--dtype", a->dtype,
-                   "of the activations, train.precision: fp32 or bf16 (default fp32)")
-      ->check(CLI::IsMember({"fp32", "bf16"}));
-  command->add_option("--preset", a->preset, "paper, release or small (default release)");
+                  [&program, a] { return bench(program, *a); });
+  add_choices(*command, *a);
   command->add_option("--windows", a->windows, "timed windows; the median counts (default 5)")
       ->check(count_range());
   command->add_option("--window-seconds", a->window_seconds, "least length of a window (default 1)")
@@ -340,7 +337,6 @@ void add_bench(CLI::App& app, Program& program) {
                     "timed in up to eight parts of its sequences, marked with *");
   command->add_option("--data", a->data,
                       "folder of the data: measures steps with batches read from it too");
-  add_set_option(*command, a->sets);
   command->add_option("--out", a->out, "folder for run records");
   command->add_option("--measure-one", a->one, "measure one model in this process")->group("");
   command->add_flag("--in-turn", a->in_turn, "with it: a window for each line on standard input")

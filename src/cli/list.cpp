@@ -19,7 +19,8 @@ Json list_tasks() {
                     {"title", spec->title},
                     {"length", shape.length},
                     {"classes", shape.num_classes},
-                    {"summary", spec->summary}});
+                    {"summary", spec->summary},
+                    {"paper", spec->paper}});
   }
   return rows;
 }

@@ -1,5 +1,4 @@
-// Layer normalisation on a CUDA device: kernels/layer_norm.h, and its forward pass. A warp takes a
-// row.
+// Layer normalisation of kernels/layer_norm.h on a CUDA device. A warp takes a row.
 #include "kernels/cuda.h"
 #include "kernels/cuda_launch.h"
 

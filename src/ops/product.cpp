@@ -21,8 +21,8 @@ using torch::autograd::variable_list;
 // Parts that a product is cut into where it is large enough: several for each thread of a large
 // machine.
 constexpr int64_t kParts = 32;
-constexpr int64_t kLeastRows = 32;         // of a part of the library's
-constexpr int64_t kLeastDeepRows = 256;    // where packing b again for each part would cost much
+constexpr int64_t kPartRows = 32;          // of a part of the library's, more where kParts say
+constexpr int64_t kDeepPartRows = 256;     // the same where packing b for each part costs much
 constexpr int64_t kLeastDepth = 1024;      // of a part of a sum over rows
 constexpr int64_t kOuterRowsMultiple = 8;  // of the register blocks of AVX-512
 constexpr int64_t kOuterColumnsMultiple = 48;
@@ -124,7 +124,7 @@ class OneBlasThread {
 
 // The library's products of one thread each, on whole matrices or on runs of rows. A bias [N] may
 // be undefined.
-Tensor library_product(const Tensor& a, const Tensor& b, int64_t least_rows = kLeastRows,
+Tensor library_product(const Tensor& a, const Tensor& b, int64_t part_rows = kPartRows,
                        const Tensor& bias = {}) {
   auto shape = a.sizes().vec();
   shape.back() = b.size(-1);
@@ -132,7 +132,7 @@ Tensor library_product(const Tensor& a, const Tensor& b, int64_t least_rows = kL
   Tensor out = at::empty(shape, a.options());
   if (out.numel() == 0) return out;
   const int64_t items = out.numel() / (rows * shape.back());
-  const int64_t wanted = std::clamp<int64_t>(kParts / items, 1, parts_of(rows, least_rows));
+  const int64_t wanted = std::clamp<int64_t>(kParts / items, 1, parts_of(rows, part_rows));
   const int64_t part = even_part(rows, wanted, 1), parts = parts_of(rows, part);
   const bool widens = has_slow_products(a);
   const Tensor wide_b = widens ? b.to(at::kFloat) : b;
@@ -228,7 +228,7 @@ Tensor product(const Tensor& a, const Tensor& b) {
 
 Tensor deep_product(const Tensor& a, const Tensor& b, const Tensor& bias) {
   LRA_CHECK(a.dim() == 2 && b.dim() == 2 && a.scalar_type() == at::kFloat);
-  return library_product(a, b, kLeastDeepRows, bias);
+  return library_product(a, b, kDeepPartRows, bias);
 }
 
 Tensor sum_of_outer_products(const Tensor& a, const Tensor& b) {

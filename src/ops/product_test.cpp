@@ -161,5 +161,22 @@ TEST(SumOfRows, AgreesWithTheLibrary) {
   EXPECT_LE(relative_error(sum_of_rows(x.to(at::kFloat).t()), x.t().sum(0)), 1e-5);
 }
 
+// Linear layers take it on some processors alone; here it runs on all.
+TEST(DeepProduct, AgreesWithTheLibraryWithTheSameBitsAtAnyNumberOfThreads) {
+  for (const int64_t rows : {0, 1, 255, 257, 523, 9000}) {
+    SCOPED_TRACE(rows);
+    const Tensor a = random_tensor({600, rows}, 20, at::kFloat).t();
+    const Tensor b = random_tensor({33, 600}, 21, at::kFloat).t();
+    const Tensor bias = random_tensor({33}, 22, at::kFloat);
+    const Tensor expected = at::mm(a.to(at::kDouble), b.to(at::kDouble));
+    EXPECT_LE(normwise_error(deep_product(a, b, {}), expected, 1e-30), 1e-6);
+    const Tensor dense = deep_product(a.contiguous(), b.contiguous(), bias);
+    EXPECT_LE(normwise_error(dense, expected + bias, 1e-30), 1e-6);
+    expect_same_bits_at_any_number_of_threads([&] {
+      return std::vector<Tensor>{deep_product(a, b, {}), deep_product(a, b, bias)};
+    });
+  }
+}
+
 }  // namespace
 }  // namespace lra::ops

@@ -75,9 +75,11 @@ MemoryEstimate estimate_memory(const models::SequenceClassifier& model, Stepper&
       (void)model.forward(batch_of(count).input, {});
     });
   };
+  // First, so that resident memory grows with the tensors of the first probe: preparing data may
+  // have left hundreds of megabytes that are free and resident.
+  give_back_free_memory();
   const int64_t before = resident_bytes();
   (void)reset_peak_resident_bytes();
-  give_back_free_memory();  // so that resident memory grows with the tensors of the first probe
   const int64_t micro_batch = (config.batch_size + config.accumulate - 1) / config.accumulate;
   const Probe one = train(1);
   // A second example takes at most what the first one took.
@@ -97,7 +99,8 @@ MemoryEstimate estimate_memory(const models::SequenceClassifier& model, Stepper&
   const double tensors =
       std::max({one.tensors, at_batch(micro_batch, more > 2 ? two : one, of_more),
                 at_batch(config.eval_batch_size, eval_one, eval_more)});
-  give_back_free_memory();  // the run needs its blocks elsewhere
+  // The run's blocks will lie elsewhere, and what the probes leave would add up with them.
+  give_back_free_memory();
   MemoryEstimate estimate;
   estimate.peak_bytes = peak + static_cast<int64_t>(tensors - one.tensors);
   estimate.extra_bytes = std::max<int64_t>(0, estimate.peak_bytes - resident_bytes());

@@ -6,6 +6,7 @@
 #include "base/scratch_folder.h"
 #include "ops/test_tensors.h"
 #include "tasks/test_fixtures.h"
+#include "training/tensor_arena.h"
 #include "training/test_runs.h"
 
 namespace lra::training {
@@ -19,6 +20,7 @@ constexpr TaskShape kShape{.length = 1024, .vocabulary = 16, .num_classes = 4};
 class Estimating : public ::testing::Test {
  protected:
   Estimating() {
+    keep_tensors_in_arena();  // as the program does
     std::vector<TestExample> examples;
     for (const size_t length : {30u, 900u, 400u}) {
       examples.push_back({1, {std::vector<uint8_t>(length, 3)}});
@@ -58,6 +60,12 @@ TEST_F(Estimating, FollowsWhatSavesMemory) {
   EXPECT_LT(static_cast<double>(estimate({"train.recompute=true"})), 0.7 * whole);
   EXPECT_LT(static_cast<double>(estimate({"train.precision=bf16"})), 0.8 * whole);
   EXPECT_GT(static_cast<double>(estimate({"train.eval_batch_size=4096"})), 2 * whole);
+}
+
+TEST_F(Estimating, CountsNothingThatIsFree) {
+  const int64_t clean = estimate({});
+  { const at::Tensor left = at::ones({int64_t{300} << 18}); }  // 300 MiB, resident and free
+  EXPECT_NEAR(static_cast<double>(estimate({})), static_cast<double>(clean), 100e6);
 }
 
 TEST(RefuseWithoutMemory, SaysWhatIsMissingAndWhatHelps) {

@@ -10,8 +10,9 @@ namespace lra::training {
 inline constexpr size_t kLeastArenaBytes = 64 << 10;
 
 // Makes LibTorch allocate the tensors of the CPU from a base/page_arena.h as large as this
-// machine's memory; what does not fit there comes from the heap. To be called once, before the
-// first tensor, and for the rest of the process.
+// machine's memory; what does not fit there comes from the heap. Under a limit on addresses (ulimit
+// -v) the two have half of them each. To be called once, before the first tensor, and for the rest
+// of the process.
 void keep_tensors_in_arena();
 
 // Hands back to the system what neither tensors nor the heap use now.

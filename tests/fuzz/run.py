@@ -8,8 +8,9 @@
 
 Counts belong to one state of a target's sources (the files that it names under "Covers", and
 itself): they begin again when one of these changes. A sitting that finds a crash leaves the input in
-build-fuzz/crashes and ends with 1. An input may take a second and 256 MB, the sanitizers' own memory
-included; what the address sanitizer keeps back after free is cut to 8 MB for that.
+build-fuzz/crashes and ends with 1; one that a signal stopped ends with 143. An input may take a
+second and 256 MB, the sanitizers' own memory included; what the address sanitizer keeps back after
+free is cut to 8 MB for that.
 
 The corpus grows in build-fuzz/corpus and is not committed: it begins with tests/fuzz/corpus.
 """
@@ -34,6 +35,7 @@ WORK = ROOT / "build-fuzz"
 PROGRAMS = WORK / "sittings" / str(os.getpid())
 MAX_BYTES = 8192
 INTERRUPTED = 72  # libFuzzer's exit code when a signal asked it to stop: no crash
+STOPPED = 143  # ours then
 ENVIRONMENT = {
     "OMP_NUM_THREADS": "1",
     "ASAN_OPTIONS": "quarantine_size_mb=8:malloc_context_size=4:handle_abort=1",
@@ -153,13 +155,14 @@ def fuzz(target, options, sources):
     write_record(record, options.record)
     print(f"{target}: {entry['runs']:,} runs, {entry['cpu_seconds']:,.0f} CPU seconds, {entry['crashes']} crashes, "
           f"peak {entry['peak_mb']} MB", flush=True)
-    if code == INTERRUPTED:
-        sys.exit(f"{target}: stopped by a signal")
-    if code != 0:
+    if code not in (0, INTERRUPTED):
         print(f"{target}: exit code {code}; the input is in {crashes}, the end of what was said:\n{log[-2000:]}",
               file=sys.stderr, flush=True)
     for path in slow:
         print(f"{target}: {path} takes over a second", file=sys.stderr, flush=True)
+    if code == INTERRUPTED:
+        print(f"{target}: stopped by a signal", file=sys.stderr)
+        sys.exit(STOPPED)
     return code == 0 and not slow
 
 
@@ -197,7 +200,7 @@ def measure_coverage(options, sources):
 def main():
     options = parse_arguments()
     sources = {target: sources_hash(target) for target in options.targets}
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(STOPPED))
     build("fuzz")
     keep_programs()
     good, turn = True, 0
