@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """Where the time of a training step goes, for every model: shares of kinds of operators.
 
-    LRA_PROGRAM=build/lra python3 bench/step_profile.py --data DATA [--models A,B] [--lengths 1024,4096]
+    LRA_PROGRAM=build/lra python3 bench/step_profile.py --data DATA [--tasks text,image] [--models A,B]
 
-Text as released, batch 4, one thread: what bench/peers compares. Steps are traced with `lra train
---profile`, and the time of an operator is that without what it calls. DATA holds the prepared task, as
-`lra data import text` writes it. Figures are the mean of --steps steps.
+Text as released, batch 4, at 1,024 and 4,096 tokens, and the narrow presets of Image and Pathfinder, batch 32, one
+thread: what bench/peers compares. Steps are traced with `lra train --profile`, and the time of an
+operator is that without what it calls. DATA holds the prepared tasks, as `lra data` writes them. Figures are
+the mean of --steps steps. Models or tasks that are left out stay as they are in the results.
 """
 import argparse
 import collections
@@ -16,6 +17,10 @@ import tempfile
 import result_tables as tables
 
 WARM_UP = 10  # steps that lra trains before it traces
+NARROW = ("transformer", "local", "linformer", "linear_transformer", "performer")
+# Task -> sequences a step, lengths, models. None: the task's own length.
+TASKS = {"text": (4, (1024, 4096), tables.MODELS), "image": (32, (None,), NARROW),
+         "pathfinder": (32, (None,), NARROW)}
 # The first kind whose word is in an operator's name; what computes products, what has no other name.
 KINDS = {"weight gradients": ("sum_of_outer_products",),
          "products": ("_linear_pointwise", "::mm", "::bmm", "addmm", "lra::product", "lra::linear"),
@@ -27,13 +32,14 @@ KINDS = {"weight gradients": ("sum_of_outer_products",),
 OTHER = "the rest"
 
 
-def trace(model, length, a, folder):
+def trace(task, model, length, a, folder):
     """Microseconds by operator, of all traced steps."""
-    settings = (f"task.length={length}", "task.validation=test", "train.batch_size=4", "train.trim_padding=false",
-                f"train.steps={WARM_UP + a.steps}", "train.eval_examples=4", "train.test_examples=4",
-                "train.checkpoint_every=0", "train.memory_check=off")
+    settings = (f"train.batch_size={TASKS[task][0]}", "train.trim_padding=false", f"train.steps={WARM_UP + a.steps}",
+                "train.warmup_steps=1", "train.eval_examples=4", "train.test_examples=4",
+                "train.checkpoint_every=0", "train.memory_check=off",
+                *((f"task.length={length}", "task.validation=test") if length else ()))
     file = folder / "trace.json"
-    tables.run_json(["train", "text", model, "--preset", "release", "--data", a.data, "--threads", 1, "--out",
+    tables.run_json(["train", task, model, "--preset", "release", "--data", a.data, "--threads", 1, "--out",
                      folder / "run", "--profile", file, "--profile-steps", a.steps,
                      *tables.set_words(settings)])
     events = [e for e in json.loads(file.read_text())["traceEvents"]
@@ -59,46 +65,59 @@ def kind_of(name):
     return next((kind for kind, words in KINDS.items() if any(w in name for w in words)), OTHER)
 
 
-def measure(model, length, a):
+def measure(task, model, length, a):
     with tempfile.TemporaryDirectory() as folder:
-        times = trace(model, length, a, pathlib.Path(folder))
+        times = trace(task, model, length, a, pathlib.Path(folder))
     kinds = collections.Counter()
     for name, time in times.items():
         kinds[kind_of(name)] += time
     total = sum(times.values())
-    print(f"{model}, {length}: {total / a.steps / 1e6:.2f} s a step", flush=True)
-    return {"model": model, "length": length, "seconds": total / a.steps / 1e6,
+    result = {"task": task, "model": model, "length": length, "seconds": total / a.steps / 1e6,
             "shares": {kind: kinds[kind] / total for kind in (*KINDS, OTHER)},
             "operators": {name: time / total for name, time in times.most_common(8)}}
+    print(f"{name(result)}: {result['seconds']:.3f} s a step", flush=True)
+    return result
+
+
+def name(result):
+    length = f", {result['length']:,}" if result["length"] else ""
+    return f"{result['task']}, {result['model']}{length}"
 
 
 def row(result):
-    return [f"{result['model']}, {result['length']:,}", f"{result['seconds']:.2f}",
+    return [name(result), f"{result['seconds']:.3f}",
             *(f"{result['shares'][kind]:.0%}" for kind in (*KINDS, OTHER))]
 
 
 def page(results, a):
     operators = "\n".join(
-        f"- {r['model']}, {r['length']:,}: " + ", ".join(f"`{n}` {s:.0%}" for n, s in r["operators"].items())
+        f"- {name(r)}: " + ", ".join(f"`{n}` {s:.0%}" for n, s in r["operators"].items())
         for r in results)
-    return ("# Where a training step spends its time\n\nWritten by `bench/step_profile.py`: Text as released, batch "
-            f"4, fp32, one thread; mean of {a.steps} steps.\n\n"
-            + tables.markdown(["model, length", "seconds a step", *KINDS, OTHER], map(row, results))
+    return ("# Where a training step spends its time\n\nWritten by `bench/step_profile.py`: release presets, Text "
+            f"with 4 sequences a step, Image and Pathfinder with 32, fp32, one thread; mean of {a.steps} steps.\n\n"
+            + tables.markdown(["task, model, length", "seconds a step", *KINDS, OTHER], map(row, results))
             + f"\nOperators:\n\n{operators}\n\nMeasured with {tables.where_measured(tables.provenance(1))}.\n")
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", required=True)
+    parser.add_argument("--tasks", default=",".join(TASKS))
     parser.add_argument("--models", default=",".join(tables.MODELS))
-    parser.add_argument("--lengths", default="1024,4096")
     parser.add_argument("--steps", type=int, default=3)
     parser.add_argument("--out", type=pathlib.Path, default="docs/results")
     a = parser.parse_args()
-    results = [measure(model, length, a) for model in a.models.split(",")
-               for length in map(int, a.lengths.split(","))]
     a.out.mkdir(parents=True, exist_ok=True)
-    (a.out / "step_profile.json").write_text(json.dumps(results, indent=1) + "\n")
+    file = a.out / "step_profile.json"
+    results = {name(r): r for r in (json.loads(file.read_text()) if file.exists() else [])}
+    for task in a.tasks.split(","):
+        _, lengths, models = TASKS[task]
+        for model in filter(a.models.split(",").__contains__, models):
+            for length in lengths:
+                result = measure(task, model, length, a)
+                results[name(result)] = result
+    results = list(results.values())
+    file.write_text(json.dumps(results, indent=1) + "\n")
     (a.out / "step_profile.md").write_text(page(results, a))
 
 

@@ -69,6 +69,24 @@ ExitCode show_command(const Program& program, const CLI::App& command) {
   return ExitCode::kDone;
 }
 
+// All that `lra help` knows, a line each.
+ExitCode show_topics(const Program& program, const CLI::App& app) {
+  if (!program.common.json) {
+    std::printf("%s", app.help().c_str());
+    return ExitCode::kDone;
+  }
+  Json topics = {{"tasks", Json::array()}, {"models", Json::array()}, {"commands", Json::array()}};
+  const auto add = [&](const char* kind, std::string_view name, std::string_view what) {
+    topics[kind].push_back({{"name", name}, {"what", what}});
+  };
+  for (const tasks::TaskSpec* spec : tasks::all_tasks()) add("tasks", spec->name, spec->summary);
+  for (const mixers::MixerSpec* spec : mixers::kAllMixers) add("models", spec->name, spec->title);
+  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; }))
+    add("commands", command->get_name(), command->get_description());
+  print_json(topics);
+  return ExitCode::kDone;
+}
+
 ExitCode help(const Program& program, const CLI::App& app, const std::string& topic) {
   std::vector<std::string> known;
   for (const tasks::TaskSpec* spec : tasks::all_tasks()) {
@@ -104,9 +122,8 @@ void add_help(CLI::App& app, Program& program) {
   auto* command =
       add_command(app, program, "help", "settings of a task or a model, flags of a command",
                   [&program, &app, topic] {
-                    if (!topic->empty()) return help(program, app, *topic);
-                    std::printf("%s", app.help().c_str());
-                    return ExitCode::kDone;
+                    return topic->empty() ? show_topics(program, app)
+                                          : help(program, app, *topic);
                   });
   command->add_option("topic", *topic, "a task, a model or a command");
 }

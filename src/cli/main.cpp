@@ -46,6 +46,10 @@ std::string unexpected(const CLI::App& app, const std::string& word) {
   std::vector<std::string> known;
   for (const CLI::App* below : command->get_subcommands([](const CLI::App*) { return true; }))
     known.push_back(below->get_name());
+  if (word.find('=') != std::string::npos && !word.starts_with('-') &&
+      command->get_option_no_throw("--set")) {
+    return "unexpected '" + word + "'; every setting needs a --set of its own";
+  }
   const bool is_flag = word.starts_with('-') || known.empty();
   if (is_flag) known.clear();
   for (const CLI::Option* option : command->get_options()) {

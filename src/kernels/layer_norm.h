@@ -23,10 +23,9 @@ struct LayerNormForward {
 };
 
 // The variance is that of the deviations from the mean, of which a row is read again. Error against
-// fp64 (layer_norm_test.cpp), with d the row's largest |x - mean|, m its largest |x| and k = 1e-6
-// (1
-// + columns / 512): mean k m; rstd k (1 + k (m / d)^2) of itself; y 2 k (m rstd |gamma| + |y|), and
-// 2^-8 of itself more in bfloat16. A row that is not finite makes no other one so.
+// fp64 (layer_norm_test.cpp), with d the row's largest |x - mean|, m its largest |x| and
+// k = 1e-6 (1 + columns / 512): mean k m; rstd k (1 + k (m / d)^2) of itself; y 2 k (m rstd |gamma|
+// + |y|), and 2^-8 of itself more in bfloat16. A row that is not finite makes no other one so.
 template <typename T>
 void layer_norm_forward(const LayerNormForward<T>& p);
 

@@ -23,7 +23,8 @@ constexpr double kNormEps = 1e-6;
 
 // Rows at a time on the CPU: what lies between the two products stays in the cache and never exists
 // as a whole. The same at any number of threads, because sums over rows are made of these parts.
-constexpr int64_t kRows = 2048;
+// Wide layers take more, whose products are cut into larger parts (product.h).
+constexpr int64_t kRows = 2048, kRowsOfWide = 4096, kWide = 512;
 static_assert(kRows % kernels::kDropoutRowLength == 0);  // so that a part begins a dropout row
 
 struct Rows {
@@ -33,25 +34,26 @@ struct Rows {
   int64_t dropout_row(int64_t width) const { return first * width / kernels::kDropoutRowLength; }
 };
 
-std::vector<Rows> parts_of(const Tensor& x) {
+std::vector<Rows> parts_of(const Tensor& x, int64_t hidden_width) {
   const int64_t rows = x.size(0);
   if (!x.is_cpu()) return {{0, rows}};
+  const int64_t most = hidden_width < kWide ? kRows : kRowsOfWide;
   std::vector<Rows> parts;
-  for (int64_t first = 0; first == 0 || first < rows; first += kRows) {
-    parts.push_back({first, std::min(kRows, rows - first)});
+  for (int64_t first = 0; first == 0 || first < rows; first += most) {
+    parts.push_back({first, std::min(most, rows - first)});
   }
   return parts;
 }
 
 Tensor as_rows(const Tensor& x) { return x.reshape({-1, x.size(-1)}); }
 
-// body(part of x) for all parts, as one array in the shape of x with rows of `width`.
+// body(part of x) for all parts, as one array in the shape of x with the rows of w2.
 template <typename Body>
-Tensor of_all_rows(const Tensor& x, int64_t width, const Body& body) {
+Tensor of_all_rows(const Tensor& x, const Tensor& w2, const Body& body) {
   auto shape = x.sizes().vec();
-  shape.back() = width;
+  const int64_t width = shape.back() = w2.size(0);
   const Tensor rows = as_rows(x);
-  const auto parts = parts_of(rows);
+  const auto parts = parts_of(rows, w2.size(1));
   if (parts.size() == 1) return body(rows, parts[0]).view(shape);
   Tensor all = at::empty({rows.size(0), width}, x.options());
   for (const Rows& part : parts) part.of(all).copy_(body(part.of(rows), part));
@@ -76,7 +78,7 @@ Tensor feed_forward_impl(const Tensor& x, const Tensor& w1, const Tensor& b1, co
                          const MaybeTensor& norm_bias) {
   const Layers layers = {beside(w1, x), beside(w2, x), norm_weight,
                          norm_bias,     rate,          static_cast<uint64_t>(key)};
-  return of_all_rows(x, w2.size(0), [&](const Tensor& rows, const Rows& part) {
+  return of_all_rows(x, w2, [&](const Tensor& rows, const Rows& part) {
     const Tensor in = layers.normed(rows);
     const Tensor active = rate == 0 ? linear_gelu(in, layers.w1, b1)
                                     : gelu_dropout(linear(in, layers.w1, b1), rate, layers.key,
@@ -130,7 +132,7 @@ struct FeedForwardFunction : torch::autograd::Function<FeedForwardFunction> {
         static_cast<uint64_t>(key)};
     variable_list saved = {x, layers.w1, layers.w2, tensor_or_empty(norm_weight),
                            tensor_or_empty(norm_bias)};
-    const Tensor y = of_all_rows(x, w2_in.size(0), [&](const Tensor& rows, const Rows& part) {
+    const Tensor y = of_all_rows(x, w2_in, [&](const Tensor& rows, const Rows& part) {
       const Tensor hidden = saved.emplace_back(linear(layers.normed(rows), layers.w1, b1));
       return linear(gelu_dropout(hidden, rate, layers.key, layers.dropout_row(part)), layers.w2,
                     b2);
@@ -155,7 +157,7 @@ struct FeedForwardFunction : torch::autograd::Function<FeedForwardFunction> {
     const Tensor grad = as_rows(grads[0]).contiguous(), rows = as_rows(x);
     FeedForwardGrads of;
     if (ctx->needs_input_grad(0)) of.x = at::empty_like(rows);
-    const auto parts = parts_of(rows);
+    const auto parts = parts_of(rows, layers.w1.size(0));
     for (size_t i = 0; i < parts.size(); ++i) {
       of.add_part(layers, parts[i], parts[i].of(rows), saved[kHidden + i], parts[i].of(grad));
     }

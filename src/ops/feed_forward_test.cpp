@@ -25,10 +25,10 @@ TensorFunction composed(double rate) {
   };
 }
 
-// x [batch, length, 12], hidden width 40, output width 12.
-std::vector<Tensor> inputs(int64_t batch, int64_t length) {
-  return {random_tensor({batch, length, 12}, 1), random_tensor({40, 12}, 2), random_tensor({40}, 3),
-          random_tensor({12, 40}, 4), random_tensor({12}, 5)};
+// x [batch, length, 12], output width 12.
+std::vector<Tensor> inputs(int64_t batch, int64_t length, int64_t hidden = 40) {
+  return {random_tensor({batch, length, 12}, 1), random_tensor({hidden, 12}, 2),
+          random_tensor({hidden}, 3), random_tensor({12, hidden}, 4), random_tensor({12}, 5)};
 }
 
 TEST(FeedForward, AgreesWithTheComposition) {
@@ -48,6 +48,7 @@ TEST(FeedForward, ComputesRowsInParts) {
     expect_agrees(ours(rate), at::kFloat, composed(rate), inputs(3, 1403));
   }
   expect_agrees_in_bf16(ours(0.25), composed(0.25), inputs(2, 2050), 1);
+  expect_agrees(ours(0.25), at::kFloat, composed(0.25), inputs(1, 4500, 512));
 }
 
 std::vector<Tensor> with_norm(int64_t batch, int64_t length) {

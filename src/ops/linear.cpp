@@ -46,12 +46,11 @@ Tensor call_onednn(const Tensor& x, const Tensor& w, const Tensor& bias, const c
                         std::optional<std::string_view>("tanh"));
 }
 
-// On AVX2 oneDNN falls behind the BLAS where sums are long: Zen 3, 2,048 x 1,024 times 1,024 x 256,
-// 67 to 75 GFLOP/s against 87 to 92.
+// On AVX2 oneDNN falls behind the BLAS where sums are long (docs/numerics.md).
 bool has_deep_products() { return !kernels::isa_available(kernels::Isa::kAvx512); }
 
 bool use_deep_product(const Tensor& x) {
-  constexpr int64_t kDeep = 512;
+  constexpr int64_t kDeep = 256;
   return x.scalar_type() == at::kFloat && x.size(-1) >= kDeep && has_deep_products();
 }
 

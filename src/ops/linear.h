@@ -1,7 +1,7 @@
 // Linear layers: y = x W^T + b, forward and backward.
 //
 // float32 on the CPU runs on oneDNN where this torch has it, but on processors without AVX-512 for
-// sums of 512 and more terms, which take the BLAS. Against at::linear at 2048^3 oneDNN
+// sums of 256 and more terms, which take the BLAS. Against at::linear at 2048^3 oneDNN
 // is 2.1 times the speed on Zen 5, and 1.2 to 1.3 times on Zen 4, whose AVX-512 has no higher peak
 // than the AVX2 that the wheel's BLAS uses on AMD (bench/linear_bench.cpp). bfloat16 does too,
 // widened to float32 on processors without AVX-512. float64 and every other case run at::linear.

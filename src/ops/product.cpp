@@ -22,7 +22,7 @@ using torch::autograd::variable_list;
 // machine.
 constexpr int64_t kParts = 32;
 constexpr int64_t kPartRows = 32;          // of a part of the library's, more where kParts say
-constexpr int64_t kDeepPartRows = 256;     // the same where packing b for each part costs much
+constexpr int64_t kDeepPartRows = 512;     // the same where packing b for each part costs much
 constexpr int64_t kLeastDepth = 1024;      // of a part of a sum over rows
 constexpr int64_t kOuterRowsMultiple = 8;  // of the register blocks of AVX-512
 constexpr int64_t kOuterColumnsMultiple = 48;
