@@ -233,6 +233,7 @@ def page(cells, a):
     installed = ", ".join(f"{n} {v}" for n, v in versions().items())
     what = "Training" if a.mode == "train" else "Inference"
     choice = "" if results_name(a) == "peers" else f"--mode {a.mode} --dtype {a.dtype} "
+    choice += "--fp32-peers " if a.fp32_peers else ""
     return (f"# {what} speed beside other implementations\n\nWritten by `bench/peers/run {choice}"
             f"--threads {a.threads} --windows {a.windows} --window-seconds {a.window_seconds}"
             f"{'' if a.contenders == float('inf') else f' --contenders {a.contenders}'}`; "
@@ -257,6 +258,8 @@ def parse():
     parser.add_argument("--lengths", default="1024,4096")
     parser.add_argument("--mode", choices=("train", "infer"), default="train")
     parser.add_argument("--dtype", choices=("fp32", "bf16"), default="fp32")
+    parser.add_argument("--fp32-peers", action="store_true",
+                        help="beside bf16 no peer in bf16: without such arithmetic theirs takes minutes a step")
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--windows", type=int, default=5)
     parser.add_argument("--window-seconds", type=float, default=3)
@@ -274,7 +277,7 @@ def parse():
 
 def measure_row(name, a):
     """The cells of a row, all lengths."""
-    dtypes = ("fp32",) if a.dtype == "fp32" else ("fp32", "bf16")
+    dtypes = ("fp32",) if a.dtype == "fp32" or a.fp32_peers else ("fp32", "bf16")
     # Those in float32 first: on a processor without bfloat16 arithmetic the others are far behind.
     peers, row = [(*peer, dtype) for dtype in dtypes for peer in ROWS[name]["peers"]], []
     for length in ROWS[name].get("lengths", map(int, a.lengths.split(","))):

@@ -122,8 +122,7 @@ void add_help(CLI::App& app, Program& program) {
   auto* command =
       add_command(app, program, "help", "settings of a task or a model, flags of a command",
                   [&program, &app, topic] {
-                    return topic->empty() ? show_topics(program, app)
-                                          : help(program, app, *topic);
+                    return topic->empty() ? show_topics(program, app) : help(program, app, *topic);
                   });
   command->add_option("topic", *topic, "a task, a model or a command");
 }
