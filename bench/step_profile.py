@@ -69,12 +69,12 @@ def measure(task, model, length, a):
     with tempfile.TemporaryDirectory() as folder:
         times = trace(task, model, length, a, pathlib.Path(folder))
     kinds = collections.Counter()
-    for name, time in times.items():
-        kinds[kind_of(name)] += time
+    for op, time in times.items():
+        kinds[kind_of(op)] += time
     total = sum(times.values())
     result = {"task": task, "model": model, "length": length, "seconds": total / a.steps / 1e6,
             "shares": {kind: kinds[kind] / total for kind in (*KINDS, OTHER)},
-            "operators": {name: time / total for name, time in times.most_common(8)}}
+            "operators": {op: time / total for op, time in times.most_common(8)}}
     print(f"{name(result)}: {result['seconds']:.3f} s a step", flush=True)
     return result
 
@@ -91,7 +91,7 @@ def row(result):
 
 def page(results, a):
     operators = "\n".join(
-        f"- {name(r)}: " + ", ".join(f"`{n}` {s:.0%}" for n, s in r["operators"].items())
+        f"- {name(r)}: " + ", ".join(f"`{op}` {s:.0%}" for op, s in r["operators"].items())
         for r in results)
     return ("# Where a training step spends its time\n\nWritten by `bench/step_profile.py`: release presets, Text "
             f"with 4 sequences a step, Image and Pathfinder with 32, fp32, one thread; mean of {a.steps} steps.\n\n"

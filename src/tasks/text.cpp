@@ -46,7 +46,7 @@ struct TextConfig {
   int64_t num_test = 25000;
 
   void fields(auto& f) {
-    f("length", length, "bytes fed; longer reviews are cut", between(1, 10000));
+    f("length", length, "bytes fed; longer reviews are cut", between(1, 16384));
     f("validation", validation, "validate on the test set, as the authors, or on a tenth of train",
       one_of({"test", "heldout"}));
     f("validation_seed", validation_seed, "decides which tenth is held out", at_least(0));
