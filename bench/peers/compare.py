@@ -175,8 +175,12 @@ def versions():
     return {name: importlib.metadata.version(name) for name in names}
 
 
+def peer_of(cell):
+    return f"{cell['kind']} {cell['peer']}" + (", bf16" if cell.get("peer_dtype") == "bf16" else "")
+
+
 def line_of(cell):
-    peer = f"{cell['kind']} {cell['peer']}" + (", bf16" if cell.get("peer_dtype") == "bf16" else "")
+    peer = peer_of(cell)
     if "failure" in cell:
         return [cell["row"], cell["length"], peer, cell["failure"], "", "", "", "", ""]
     rate = lambda side: f"{cell[side]['tokens_per_s']:,.0f} ({cell[side]['spread']:.0%})"
@@ -216,6 +220,16 @@ def against_targets(cell):
             number(part), number(most), ", ".join(missed) or "-"]
 
 
+EPOCH_HEADER = ["row", "length", "examples", "lra minutes", "peer", "peer minutes"]
+
+
+def epoch(cell):
+    """How long the training split of the row's task takes once, without reading it."""
+    examples = workload_of(ROWS[cell["row"]]).examples
+    minutes = lambda side: f"{examples * cell['length'] / cell[side]['tokens_per_s'] / 60:,.1f}"
+    return [cell["row"], cell["length"], f"{examples:,}", minutes("lra"), peer_of(cell), minutes("other")]
+
+
 HEADER = ["row", "length", "peer", "lra tokens/s (spread)", "peer tokens/s (spread)", "ratio",
           "lra MB", "peer MB", "settings of both"]
 
@@ -229,11 +243,12 @@ def where_measured(cells):
 
 
 def page(cells, a):
-    best = fastest(cells).values()
+    best = list(fastest(cells).values())
     installed = ", ".join(f"{n} {v}" for n, v in versions().items())
     what = "Training" if a.mode == "train" else "Inference"
     choice = "" if results_name(a) == "peers" else f"--mode {a.mode} --dtype {a.dtype} "
     choice += "--fp32-peers " if a.fp32_peers else ""
+    epochs = f"## An epoch\n\n{tables.markdown(EPOCH_HEADER, map(epoch, best))}\n" if a.mode == "train" else ""
     return (f"# {what} speed beside other implementations\n\nWritten by `bench/peers/run {choice}"
             f"--threads {a.threads} --windows {a.windows} --window-seconds {a.window_seconds}"
             f"{'' if a.contenders == float('inf') else f' --contenders {a.contenders}'}`; "
@@ -241,7 +256,7 @@ def page(cells, a):
             f"`torch` and `jax` are plain modules in `bench/peers`, the others are packages.\n\n"
             f"## Against the fastest peer\n\n{tables.markdown(HEADER, map(line_of, best))}\n"
             f"## Against the targets\n\n"
-            f"{tables.markdown(TARGET_HEADER, map(against_targets, best))}\n"
+            f"{tables.markdown(TARGET_HEADER, map(against_targets, best))}\n{epochs}"
             f"## All peers\n\n{tables.markdown(HEADER, map(line_of, cells))}\n"
             f"Measured with {installed}; Python {platform.python_version()}; "
             f"{platform.machine()}, {os.cpu_count()} cores:\n\n{where_measured(cells)}")

@@ -16,12 +16,13 @@ class Workload:
     classes: int
     batch: int
     dropout: float
+    examples: int  # of the task's training split
 
 
 WORKLOADS = {
-    "text": Workload("text", 4, 4, 256, 256, 1024, 257, 2, 4, 0.1),
-    "image": Workload("image", 1, 8, 128, 64, 128, 256, 10, 16, 0.3),
-    "pathfinder": Workload("pathfinder", 4, 4, 32, 16, 32, 256, 2, 16, 0.2),
+    "text": Workload("text", 4, 4, 256, 256, 1024, 257, 2, 4, 0.1, 25000),
+    "image": Workload("image", 1, 8, 128, 64, 128, 256, 10, 16, 0.3, 45000),
+    "pathfinder": Workload("pathfinder", 4, 4, 32, 16, 32, 256, 2, 16, 0.2, 160000),
 }
 
 
