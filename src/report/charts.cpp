@@ -48,6 +48,34 @@ constexpr Side kSides[] = {{"above", "center", 0, -16},
                            {"right", "left", 12, 0},
                            {"high above", "center", 0, -32}};
 
+// A point of a trade-off on one of the panels.
+struct Circle {
+  const TradeOffPoint* point;
+  double x, area;
+  bool on_front;
+};
+
+std::vector<Circle> circles_of(const TradeOff& trade_off, TradeOffPanel panel) {
+  std::vector<Circle> circles;
+  for (const TradeOffPoint& point : trade_off.points) {
+    if (panel == TradeOffPanel::kSpeed) {
+      circles.push_back({&point, point.speed, point.memory_gb.value_or(0), point.on_speed_front});
+    } else if (point.memory_gb) {
+      circles.push_back(
+          {&point, *point.memory_gb, point.examples_per_s.value_or(0), point.on_memory_front});
+    }
+  }
+  return circles;
+}
+
+std::string tooltip(const TradeOffPoint& point) {
+  std::string text =
+      clean(point.title) + ": " + fixed(point.quality, 2) + " %, " + fixed(point.speed, 2) + "x";
+  if (point.examples_per_s) text += ", " + rate_text(point.examples_per_s) + " examples/s";
+  if (point.memory_gb) text += ", " + fixed(*point.memory_gb, 2) + " GB";
+  return text;
+}
+
 struct Box {
   double left, right, top, bottom;
   bool meets(const Box& other) const {
@@ -59,19 +87,19 @@ struct Box {
 // a page of a common width; else the first.
 class NamePlaces {
  public:
-  explicit NamePlaces(const std::vector<TradeOffPoint>& points) {
-    for (const TradeOffPoint& point : points) {
-      speeds_.take(point.speed);
-      qualities_.take(point.quality);
+  explicit NamePlaces(const std::vector<Circle>& circles) {
+    for (const Circle& circle : circles) {
+      xs_.take(circle.x);
+      ys_.take(circle.point->quality);
     }
     constexpr double kRadius = 6;
-    for (const TradeOffPoint& point : points) {
+    for (const Circle& point : circles) {
       const auto [x, y] = place_of(point);
       taken_.push_back({x - kRadius, x + kRadius, y - kRadius, y + kRadius});
     }
   }
 
-  const Side& next(const TradeOffPoint& point) {
+  const Side& next(const Circle& point) {
     const Side* chosen = &kSides[0];
     for (const Side& side : kSides) {
       if (!is_free(box_at(point, side))) continue;
@@ -94,12 +122,12 @@ class NamePlaces {
     double part(double value) const { return high > low ? (value - low) / (high - low) : 0.5; }
   };
 
-  std::pair<double, double> place_of(const TradeOffPoint& point) const {
-    return {kWidth * speeds_.part(point.speed), kHeight * (1 - qualities_.part(point.quality))};
+  std::pair<double, double> place_of(const Circle& circle) const {
+    return {kWidth * xs_.part(circle.x), kHeight * (1 - ys_.part(circle.point->quality))};
   }
-  Box box_at(const TradeOffPoint& point, const Side& side) const {
-    const auto [x, y] = place_of(point);
-    const double width = kLetter * display_width(point.title);
+  Box box_at(const Circle& circle, const Side& side) const {
+    const auto [x, y] = place_of(circle);
+    const double width = kLetter * display_width(circle.point->title);
     const std::string_view align = side.align;
     const double left = x + side.dx - (align == "left" ? 0 : align == "right" ? width : width / 2);
     return {left, left + width, y + side.dy - kLine / 2, y + side.dy + kLine / 2};
@@ -110,9 +138,33 @@ class NamePlaces {
                         [&](const Box& other) { return other.meets(box); });
   }
 
-  Range speeds_, qualities_;
+  Range xs_, ys_;
   std::vector<Box> taken_;
 };
+
+// Circles and the line of the front through them.
+Json front_layer() {
+  return {{"transform", Json::array({{{"filter", {{"field", "front"}, {"equal", true}}}}})},
+          {"mark", {{"type", "line"}, {"strokeDash", {5, 4}}, {"strokeWidth", 1.5}}},
+          {"encoding",
+           {{"color", colour("soft")}, {"order", {{"field", "x"}, {"type", "quantitative"}}}}}};
+}
+
+Json circle_layer(const std::string& area_title) {
+  return {
+      {"mark", {{"type", "circle"}, {"opacity", 0.6}}},
+      {"encoding",
+       {{"size",
+         {{"field", "area"},
+          {"type", "quantitative"},
+          {"title", area_title},
+          {"scale", {{"range", {30, 1400}}, {"zero", true}}},
+          {"legend", {{"orient", "bottom"}, {"symbolFillColor", "var(--soft)"}}}}},
+        {"color",
+         {{"condition", {{"test", {{"field", "front"}, {"equal", true}}}, {"value", "var(--c1)"}}},
+          {"value", "var(--c0)"}}},
+        {"tooltip", {{"field", "text"}, {"type", "nominal"}}}}}};
+}
 
 Json name_layer(const Side& side) {
   return {{"transform", Json::array({{{"filter", {{"field", "side"}, {"equal", side.name}}}}})},
@@ -144,52 +196,39 @@ std::string chart_html(const std::string& kind, const Json& data) {
 }
 
 std::string chart_figure(const std::string& title, const std::string& caption,
-                         const Json& specification, const std::string& table) {
-  return "<figure>\n<h3>" + html(title) + "</h3>\n" + chart_html("specification", specification) +
-         "<figcaption>" + html(caption) + "</figcaption>\n<details><summary>As a table</summary>" +
-         table + "</details></figure>\n";
+                         const std::vector<Json>& specifications, const std::string& table) {
+  std::string charts;
+  for (const Json& one : specifications) charts += chart_html("specification", one);
+  if (specifications.size() > 1) charts = "<div class=\"charts\">\n" + charts + "</div>\n";
+  return "<figure>\n<h3>" + html(title) + "</h3>\n" + charts + "<figcaption>" + html(caption) +
+         "</figcaption>\n<details><summary>As a table</summary>" + table + "</details></figure>\n";
 }
 
-Json trade_off_chart(const TradeOff& trade_off) {
+Json trade_off_chart(const TradeOff& trade_off, TradeOffPanel panel) {
+  const bool of_speed = panel == TradeOffPanel::kSpeed;
+  const std::vector<Circle> circles = circles_of(trade_off, panel);
   Json points = Json::array();
-  NamePlaces places(trade_off.points);
-  for (const TradeOffPoint& point : trade_off.points) {
-    const std::string memory = point.memory_gb ? ", " + fixed(*point.memory_gb, 2) + " GB" : "";
-    points.push_back({{"model", clean(point.title)},
-                      {"quality", point.quality},
-                      {"speed", point.speed},
-                      {"memory", point.memory_gb.value_or(0)},
-                      {"front", point.on_front},
-                      {"side", places.next(point).name},
-                      {"text", clean(point.title) + ": " + fixed(point.quality, 2) + " %, " +
-                                   fixed(point.speed, 2) + "x" + memory}});
+  NamePlaces places(circles);
+  for (const Circle& circle : circles) {
+    points.push_back({{"model", clean(circle.point->title)},
+                      {"quality", circle.point->quality},
+                      {"x", circle.x},
+                      {"area", circle.area},
+                      {"front", circle.on_front},
+                      {"side", places.next(circle).name},
+                      {"text", tooltip(*circle.point)}});
   }
-  const Json x = axis("speed", "training speed, Transformer = 1", false);
-  const Json y = axis("quality", trade_off.quality_name, false);
-  const Json front = {{"filter", {{"field", "front"}, {"equal", true}}}};
   Json chart = specification(trade_off.title +
-                                 ". Circle area is memory; the line is the Pareto "
-                                 "front.",
+                                 (of_speed ? ". Speed along x, circle area is memory"
+                                           : ". Memory along x, circle area is "
+                                             "examples per second") +
+                                 "; the line is the Pareto front.",
                              340);
   chart["data"] = {{"values", points}};
-  chart["encoding"] = {{"x", x}, {"y", y}};
-  chart["layer"] = {
-      {{"transform", Json::array({front})},
-       {"mark", {{"type", "line"}, {"strokeDash", {5, 4}}, {"strokeWidth", 1.5}}},
-       {"encoding",
-        {{"color", colour("soft")}, {"order", {{"field", "speed"}, {"type", "quantitative"}}}}}},
-      {{"mark", {{"type", "circle"}, {"opacity", 0.6}}},
-       {"encoding",
-        {{"size",
-          {{"field", "memory"},
-           {"type", "quantitative"},
-           {"title", "memory, GB"},
-           {"scale", {{"range", {30, 1400}}, {"zero", true}}},
-           {"legend", {{"orient", "bottom"}, {"symbolFillColor", "var(--soft)"}}}}},
-         {"color",
-          {{"condition", {{"test", {{"field", "front"}, {"equal", true}}}, {"value", "var(--c1)"}}},
-           {"value", "var(--c0)"}}},
-         {"tooltip", {{"field", "text"}, {"type", "nominal"}}}}}}};
+  chart["encoding"] = {
+      {"x", axis("x", of_speed ? "training speed, Transformer = 1" : "memory, GB", false)},
+      {"y", axis("quality", trade_off.quality_name, false)}};
+  chart["layer"] = {front_layer(), circle_layer(of_speed ? "memory, GB" : "examples per second")};
   for (const Side& side : kSides) chart["layer"].push_back(name_layer(side));
   return chart;
 }

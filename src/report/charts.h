@@ -15,12 +15,13 @@ namespace lra::report {
 // Vega-Lite, or "curves", of tools/web/charts.js.
 std::string chart_html(const std::string& kind, const Json& data);
 
-// A <figure>: heading, the chart, a caption, and `table` to unfold.
+// A <figure>: heading, the charts beside each other, a caption, and `table` to unfold.
 std::string chart_figure(const std::string& title, const std::string& caption,
-                         const Json& specification, const std::string& table);
+                         const std::vector<Json>& specifications, const std::string& table);
 
 // Vega-Lite specifications. Texts in them are cleaned.
-Json trade_off_chart(const TradeOff& trade_off);
+// One panel of Figure 3; points without memory have no place in the second.
+Json trade_off_chart(const TradeOff& trade_off, TradeOffPanel panel);
 // Bars of Figure 2, one group for each analysis. Null when no span was analysed.
 Json span_chart(const std::vector<Analysis>& analyses);
 

@@ -4,6 +4,7 @@
 #include "report/claims.h"
 #include "report/formats.h"
 #include "report/markup.h"
+#include "report/task_averages.h"
 #include "report/trade_off.h"
 
 namespace lra::report {
@@ -73,6 +74,20 @@ Json baseline_json(const Leaderboard& board, const BaselineRow& row) {
   return json;
 }
 
+Json spread_json(const Summary& summary) {
+  return {{"models", summary.count},
+          {"mean", summary.count ? Json(json_number(summary.mean)) : Json(nullptr)},
+          {"std", optional_number(summary.deviation)}};
+}
+
+Json task_average_json(const Leaderboard& board, const TaskAverage& row) {
+  Json json = {{"name", row.name}, {"average_of_five", spread_json(row.scored)}};
+  for (size_t i = 0; i < board.columns.size(); ++i) {
+    json["percent"][board.columns[i].task] = spread_json(row.cells[i]);
+  }
+  return json;
+}
+
 Json speed_json(const SpeedRow& row) {
   const Measurement& m = row.measured;
   return {{"task", row.task},
@@ -123,7 +138,9 @@ Json trade_off_json(const TradeOff& trade_off) {
                 {"quality", json_number(point.quality)},
                 {"relative_speed", json_number(point.speed)},
                 {"memory_gb", optional_number(point.memory_gb)},
-                {"on_front", point.on_front}};
+                {"examples_per_s", optional_number(point.examples_per_s)},
+                {"on_speed_front", point.on_speed_front},
+                {"on_memory_front", point.on_memory_front}};
   });
   return {{"quality", trade_off.quality_name}, {"points", points}};
 }
@@ -153,6 +170,8 @@ std::string format_json(const ReportInput& input) {
   json["rows"] = list_of(board.rows, [&](const Row& row) { return row_json(board, row); });
   json["baselines"] =
       list_of(board.baselines, [&](const BaselineRow& row) { return baseline_json(board, row); });
+  json["task_averages"] = list_of(
+      task_averages(board), [&](const TaskAverage& row) { return task_average_json(board, row); });
   json["measurements"] = list_of(board.speeds, speed_json);
   json["claims"] = list_of(judge_claims(input), claim_json);
   json["figure3"] = {{"ours", trade_off_json(our_trade_off(input))},

@@ -7,6 +7,7 @@
 #include "report/markup.h"
 #include "report/speed_grid.h"
 #include "report/tables.h"
+#include "report/task_averages.h"
 
 namespace lra::report {
 namespace {
@@ -78,7 +79,16 @@ std::string accuracy_table(const Leaderboard& board) {
     text += " & " + rankings[num_columns].mark(row.scored.ours, average_text(row.scored.ours));
     text += " \\\\\n";
   }
-  if (!board.baselines.empty()) text += "\\midrule\n";
+  const std::vector<TaskAverage> averages = task_averages(board);
+  if (!averages.empty() || !board.baselines.empty()) text += "\\midrule\n";
+  const auto spread_cell = [](const Summary& of) {
+    return " & " + (of.deviation ? fixed(of.mean, 2) + " (" + fixed(*of.deviation, 2) + ")" : "--");
+  };
+  for (const TaskAverage& row : averages) {
+    text += latex(row.name);
+    for (const Summary& cell : row.cells) text += spread_cell(cell);
+    text += spread_cell(row.scored) + " \\\\\n";
+  }
   for (const BaselineRow& row : board.baselines) {
     text += "\\textit{" + latex(row.name) + "}";
     for (const auto& accuracy : row.accuracy) text += " & " + average_text(accuracy);

@@ -78,19 +78,22 @@ std::string figure2(const std::vector<Analysis>& analyses) {
   const Json chart = span_chart(analyses);
   if (chart.is_null()) return "";
   const Table table = span_table(analyses);
-  return chart_figure(table.title, table.caption, chart, bare_table_html(table));
+  return chart_figure(table.title, table.caption, {chart}, bare_table_html(table));
 }
 
 std::string figure3(const ReportInput& input) {
   std::string text;
   for (const TradeOff& trade_off : {our_trade_off(input), paper_trade_off()}) {
     if (trade_off.points.empty()) continue;
-    text +=
-        chart_figure(trade_off.title,
-                     trade_off.caption + " Circle area is memory; the line is the Pareto front.",
-                     trade_off_chart(trade_off), bare_table_html(trade_off_table(trade_off)));
+    text += chart_figure(trade_off.title,
+                         trade_off.caption +
+                             " Circle area is memory on the left, examples per second on the "
+                             "right; lines are Pareto fronts.",
+                         {trade_off_chart(trade_off, TradeOffPanel::kSpeed),
+                          trade_off_chart(trade_off, TradeOffPanel::kMemory)},
+                         bare_table_html(trade_off_table(trade_off)));
   }
-  return "<div class=\"charts\">\n" + text + "</div>\n";
+  return text;
 }
 
 std::string figure4(const std::vector<Analysis>& analyses) {

@@ -1,6 +1,7 @@
 #include "base/text_format.h"
 #include "report/html_parts.h"
 #include "report/markup.h"
+#include "report/task_averages.h"
 
 namespace lra::report {
 namespace {
@@ -78,6 +79,14 @@ std::string row_html(const Leaderboard& board, size_t index, const std::vector<i
   return text + average_html(row.scored) + average_html(row.present) + "</tr>\n";
 }
 
+std::string task_average_html(const TaskAverage& row) {
+  std::string text = "<tr><th class=\"pin word\" scope=\"row\">" + html(row.name) +
+                     sub("mean and standard deviation over models") + "</th>";
+  for (const Summary& cell : row.cells) text += "<td>" + task_average_text(cell) + "</td>";
+  return text + "<td class=\"avg\">" + task_average_text(row.scored) +
+         "</td><td class=\"avg\">-</td></tr>\n";
+}
+
 std::string baseline_html(const BaselineRow& row) {
   std::string text = "<tr><th class=\"pin word\" scope=\"row\">" + html(row.name) +
                      sub("trivial baseline") + "</th>";
@@ -108,6 +117,7 @@ std::string leaderboard_html(const Leaderboard& board) {
   const std::vector<int> best = best_rows(board);
   for (size_t i = 0; i < board.rows.size(); ++i) text += row_html(board, i, best);
   text += "</tbody>\n<tfoot>\n";
+  for (const TaskAverage& row : task_averages(board)) text += task_average_html(row);
   for (const BaselineRow& row : board.baselines) text += baseline_html(row);
   return text + "</tfoot></table></div>\n";
 }

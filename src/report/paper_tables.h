@@ -28,6 +28,7 @@ struct PaperModel {
 };
 
 inline constexpr std::array<int, 4> kPaperLengths = {1024, 2048, 3072, 4096};
+inline constexpr int kPaperBatch = 32;
 
 // Table 2 (training; byte-level text, batch 32 on 16 TPU v3 chips, one example per core): steps per
 // second, their printed ratio to the Transformer, and peak memory per device in GB.

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "base/text_format.h"
+#include "report/task_averages.h"
 
 namespace lra::report {
 namespace {
@@ -64,7 +65,8 @@ Table accuracy_table(const Leaderboard& board) {
                   "over them. Avg 5 is the paper's average: ListOps, Text, Retrieval, Image "
                   "and Pathfinder. Avg all is over every task shown. Both need all their "
                   "parts. Under each row the paper's figures, and in parentheses ours minus "
-                  "theirs.",
+                  "theirs. Task Avg (Std): mean and sample standard deviation over the n models "
+                  "with full runs of a preset.",
               .header = {"Model"},
               .rows = {}};
   for (const TaskColumn& column : board.columns) table.header.push_back(column.title);
@@ -83,6 +85,14 @@ Table accuracy_table(const Leaderboard& board) {
     table.rows.push_back(paper_line(board.rows[i], PaperVersion::kV1));
   }
   if (board.rows.empty()) return table;
+  for (const TaskAverage& average : task_averages(board)) {
+    Cells cells = {{average.name}};
+    for (const Summary& cell : average.cells) cells.push_back({task_average_text(cell)});
+    cells.push_back({task_average_text(average.scored)});
+    cells.push_back({"-"});
+    quiet(cells);
+    table.rows.push_back(std::move(cells));
+  }
   for (const BaselineRow& baseline : board.baselines) {
     Cells cells = {{"trivial: " + baseline.name}};
     for (const auto& accuracy : baseline.accuracy) cells.push_back({accuracy_text(accuracy)});

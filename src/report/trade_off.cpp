@@ -89,6 +89,7 @@ std::vector<TradeOffPoint> points_of(const ReportInput& input, const SpeedGrid& 
     TradeOffPoint point{line.title, *best, *speed->relative};
     const int64_t bytes = grid.memory_bytes(*speed);
     if (bytes > 0) point.memory_gb = static_cast<double>(bytes) / 1e9;
+    point.examples_per_s = speed->measured.steps_per_s * static_cast<double>(grid.batch);
     points.push_back(std::move(point));
   }
   return points;
@@ -96,11 +97,21 @@ std::vector<TradeOffPoint> points_of(const ReportInput& input, const SpeedGrid& 
 
 }  // namespace
 
-void mark_front(std::vector<TradeOffPoint>& points) {
+void mark_fronts(std::vector<TradeOffPoint>& points) {
+  // `saves`: what is better when it is more; nothing for a point that does not compare.
+  const auto on_front = [&](const TradeOffPoint& point, auto saves) {
+    const std::optional<double> own = saves(point);
+    return own && std::none_of(points.begin(), points.end(), [&](const TradeOffPoint& other) {
+             const std::optional<double> its = saves(other);
+             return its && other.quality >= point.quality && *its >= *own &&
+                    (other.quality > point.quality || *its > *own);
+           });
+  };
   for (TradeOffPoint& point : points) {
-    point.on_front = std::none_of(points.begin(), points.end(), [&](const TradeOffPoint& other) {
-      return other.quality >= point.quality && other.speed >= point.speed &&
-             (other.quality > point.quality || other.speed > point.speed);
+    point.on_speed_front =
+        on_front(point, [](const TradeOffPoint& p) { return std::optional<double>(p.speed); });
+    point.on_memory_front = on_front(point, [](const TradeOffPoint& p) {
+      return p.memory_gb ? std::optional<double>(-*p.memory_gb) : std::nullopt;
     });
   }
 }
@@ -127,7 +138,7 @@ TradeOff our_trade_off(const ReportInput& input) {
     result.caption = "Training speed at " + thousands(length) + " tokens, measured on " +
                      grid->setting() + "; memory is the peak of " +
                      (grid->counts_tensors ? "tensors." : "the process.") + quality.remark;
-    mark_front(result.points);
+    mark_fronts(result.points);
     return result;
   }
   result.points.clear();
@@ -146,14 +157,14 @@ TradeOff paper_trade_off() {
     const PaperModel& model = *paper_model(row.name);
     result.points.push_back({std::string(model.label), paper_average(model, PaperVersion::kV0),
                              *paper_relative_speed(row.name, "train", kPaperLengths[kLast]),
-                             row.memory_gb[kLast]});
+                             row.memory_gb[kLast], row.steps_per_s[kLast] * kPaperBatch});
   }
-  mark_front(result.points);
+  mark_fronts(result.points);
   std::string front;
   for (const TradeOffPoint& point : result.points) {
-    if (point.on_front) front += (front.empty() ? "" : ", ") + point.title;
+    if (point.on_speed_front) front += (front.empty() ? "" : ", ") + point.title;
   }
-  result.caption += " By its own tables these lie on it: " + front + ".";
+  result.caption += " By its own tables these lie on that of speed: " + front + ".";
   return result;
 }
 
@@ -161,14 +172,17 @@ Table trade_off_table(const TradeOff& trade_off) {
   Table table{.kind = TableKind::kTradeOff,
               .title = trade_off.title,
               .caption = trade_off.caption,
-              .header = {"Model", trade_off.quality_name, "speed", "memory", "Pareto front"},
+              .header = {"Model", trade_off.quality_name, "speed", "examples/s", "memory",
+                         "Pareto front of speed", "of memory"},
               .rows = {}};
   for (const TradeOffPoint& point : trade_off.points) {
     table.rows.push_back({{point.title},
                           {accuracy_text(point.quality)},
                           {ratio_text(point.speed)},
+                          {rate_text(point.examples_per_s)},
                           {point.memory_gb ? fixed(*point.memory_gb, 2) + " GB" : "-"},
-                          {point.on_front ? "yes" : "no"}});
+                          {point.on_speed_front ? "yes" : "no"},
+                          {point.on_memory_front ? "yes" : "no"}});
   }
   return table;
 }

@@ -1,4 +1,4 @@
-// The paper's Figure 3: quality against speed, with memory.
+// The paper's Figure 3: quality against speed and against memory.
 #pragma once
 
 #include <optional>
@@ -14,9 +14,14 @@ struct TradeOffPoint {
   std::string title;
   double quality = 0;  // percent
   double speed = 0;    // training steps per second over the Transformer's
-  std::optional<double> memory_gb = {};
-  bool on_front = false;  // no other point is as good in both and better in one
+  std::optional<double> memory_gb = {}, examples_per_s = {};
+  // No other point is as good in quality and speed, or in quality and memory, and better in one.
+  bool on_speed_front = false, on_memory_front = false;
 };
+
+// What lies along x; the area of a circle is memory in the first, examples per second in the
+// second.
+enum class TradeOffPanel { kSpeed, kMemory };
 
 struct TradeOff {
   std::string title, caption, quality_name;
@@ -32,7 +37,8 @@ TradeOff our_trade_off(const ReportInput& input);
 // The averages of version 0 and the 4K columns of Table 2.
 TradeOff paper_trade_off();
 
-void mark_front(std::vector<TradeOffPoint>& points);
+// A point without memory is on no front of memory.
+void mark_fronts(std::vector<TradeOffPoint>& points);
 
 Table trade_off_table(const TradeOff& trade_off);
 

@@ -15,11 +15,12 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-std::vector<std::string> front_of(std::vector<TradeOffPoint> points) {
-  mark_front(points);
+std::vector<std::string> front_of(std::vector<TradeOffPoint> points,
+                                  bool TradeOffPoint::*on_front = &TradeOffPoint::on_speed_front) {
+  mark_fronts(points);
   std::vector<std::string> front;
   for (const TradeOffPoint& point : points) {
-    if (point.on_front) front.push_back(point.title);
+    if (point.*on_front) front.push_back(point.title);
   }
   return front;
 }
@@ -32,6 +33,22 @@ TEST(TradeOff, TheFrontIsWhatNoneBeatsInBoth) {
 TEST(TradeOff, EqualPointsStandOnTheFrontTogether) {
   EXPECT_THAT(front_of({{"a", 60, 1}, {"b", 60, 1}, {"slower", 60, 0.5}, {"worse", 59, 1}}),
               ElementsAre("a", "b"));
+}
+
+TEST(TradeOff, TheFrontOfMemoryIsOfThoseWhoseMemoryIsKnown) {
+  EXPECT_THAT(
+      front_of(
+          {{"good", 60, 1, 4.0}, {"small", 50, 5, 1.0}, {"beaten", 50, 9, 2.0}, {"unknown", 99, 9}},
+          &TradeOffPoint::on_memory_front),
+      ElementsAre("good", "small"));
+}
+
+TEST(TradeOff, ThePapersRightPanelIsOfMemoryAndExamplesPerSecond) {
+  const TradeOff paper = paper_trade_off();
+  EXPECT_THAT(front_of(paper.points, &TradeOffPoint::on_memory_front),
+              ElementsAre("Linformer", "Sinkhorn Transformer", "BigBird", "Performer"));
+  EXPECT_EQ(paper.points.front().title, "Transformer");
+  EXPECT_DOUBLE_EQ(*paper.points.front().examples_per_s, 1.4 * 32);
 }
 
 // The paper names two of them.

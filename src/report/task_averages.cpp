@@ -1,0 +1,95 @@
+#include "report/task_averages.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "base/text_format.h"
+
+namespace lra::report {
+namespace {
+
+constexpr const char* kName = "Task Avg (Std), ";
+
+// The best figure of each model.
+class BestOfModels {
+ public:
+  void add(const std::string& model, std::optional<double> value) {
+    if (!value) return;
+    const auto [place, is_new] = best_.try_emplace(model, *value);
+    if (!is_new) place->second = std::max(place->second, *value);
+  }
+  Summary summary() const {
+    std::vector<double> values;
+    for (const auto& [model, value] : best_) values.push_back(value);
+    return summarize(values);
+  }
+
+ private:
+  std::map<std::string, double> best_;
+};
+
+TaskAverage of_preset(const Leaderboard& board, const std::string& preset) {
+  std::vector<BestOfModels> cells(board.columns.size());
+  BestOfModels scored;
+  for (const Row& row : board.rows) {
+    if (row.preset != preset) continue;
+    for (size_t i = 0; i < cells.size(); ++i) {
+      if (!row.cells[i].fail) cells[i].add(row.model, row.cells[i].full_accuracy());
+    }
+    scored.add(row.model, row.scored.ours);
+  }
+  TaskAverage result{.name = kName + (preset.empty() ? "no" : preset) + " preset",
+                     .cells = {},
+                     .scored = scored.summary()};
+  for (const BestOfModels& cell : cells) result.cells.push_back(cell.summary());
+  return result;
+}
+
+TaskAverage of_paper(const Leaderboard& board, PaperVersion version) {
+  TaskAverage result{
+      .name = std::string(kName) + (version == PaperVersion::kV0 ? "paper v0" : "paper v1"),
+      .cells = {},
+      .scored = {}};
+  for (const TaskColumn& column : board.columns) {
+    std::vector<double> values;
+    for (const PaperModel& model : paper_models()) {
+      const auto value =
+          column.paper ? paper_accuracy(model, *column.paper, version) : std::nullopt;
+      if (value) values.push_back(*value);
+    }
+    result.cells.push_back(summarize(values));
+  }
+  std::vector<double> averages;
+  for (const PaperModel& model : paper_models()) averages.push_back(paper_average(model, version));
+  result.scored = summarize(averages);
+  return result;
+}
+
+}  // namespace
+
+std::vector<TaskAverage> task_averages(const Leaderboard& board) {
+  std::vector<TaskAverage> found;
+  std::set<std::string> presets;
+  for (const Row& row : board.rows) {
+    if (!presets.insert(row.preset).second) continue;
+    TaskAverage average = of_preset(board, row.preset);
+    const bool compares = std::any_of(average.cells.begin(), average.cells.end(),
+                                      [](const Summary& cell) { return cell.count > 1; });
+    if (compares) found.push_back(std::move(average));
+  }
+  const bool has_paper = std::any_of(board.columns.begin(), board.columns.end(),
+                                     [](const TaskColumn& column) { return !!column.paper; });
+  if (board.rows.empty() || !has_paper) return found;
+  found.push_back(of_paper(board, PaperVersion::kV0));
+  found.push_back(of_paper(board, PaperVersion::kV1));
+  return found;
+}
+
+std::string task_average_text(const Summary& summary) {
+  if (!summary.deviation) return "-";
+  return fixed(summary.mean, 2) + " (" + fixed(*summary.deviation, 2) +
+         ") [n=" + std::to_string(summary.count) + "]";
+}
+
+}  // namespace lra::report
