@@ -49,19 +49,23 @@ class Local : public Mixer {
   }
 
   Tensor forward(const Tensor& x_BLD, const MixerContext& context) override {
-    return config_.groups == "strided" ? strided(x_BLD, context)
-                                       : within_blocks(x_BLD, context.mask_BL, context);
+    return config_.groups == "strided"
+               ? strided(x_BLD, context)
+               : within_blocks(x_BLD, config_.block, context.mask_BL, context);
   }
 
  private:
-  Tensor within_blocks(const Tensor& x_BLD, const Tensor& mask_BL, const MixerContext& context) {
-    return output_->forward(ops::packed_attention(
-        qkv_->forward(x_BLD), ops::diagonal_pattern(x_BLD.size(1), config_.block),
-        {mask_BL, mask_BL}, {context.attention_dropout, context.key}));
+  Tensor within_blocks(const Tensor& x_BLD, int64_t block, const Tensor& mask_BL,
+                       const MixerContext& context) {
+    return output_->forward(
+        ops::packed_attention(qkv_->forward(x_BLD), ops::diagonal_pattern(x_BLD.size(1), block),
+                              {mask_BL, mask_BL}, {context.attention_dropout, context.key}));
   }
 
   Tensor strided(const Tensor& x_BLD, const MixerContext& context) {
-    const int64_t length = x_BLD.size(1), missing = num_groups_ * config_.block - length;
+    // Batches are trimmed: of a group's places only the first are taken, the same in every group.
+    const int64_t length = x_BLD.size(1), block = (length + num_groups_ - 1) / num_groups_;
+    const int64_t missing = num_groups_ * block - length;
     Tensor x = x_BLD, mask_BL = context.mask_BL;
     if (missing > 0) {
       if (!mask_BL.defined()) mask_BL = at::ones({x.size(0), length}, x.options().dtype(at::kByte));
@@ -69,7 +73,7 @@ class Local : public Mixer {
       mask_BL = at::constant_pad_nd(mask_BL, {0, missing});
     }
     if (mask_BL.defined()) mask_BL = gather_groups(mask_BL, num_groups_);
-    const Tensor y = within_blocks(gather_groups(x, num_groups_), mask_BL, context);
+    const Tensor y = within_blocks(gather_groups(x, num_groups_), block, mask_BL, context);
     return scatter_groups(y, num_groups_).narrow(1, 0, length);
   }
 

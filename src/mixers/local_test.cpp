@@ -18,9 +18,10 @@ Tensor local(const OracleInput& in) {
   return self_attention(in, same_block);
 }
 
-// Tokens listed group by group, each group filled up to `block` rows; -1 for a row that fills.
-std::vector<int64_t> strided_order(int64_t length, int64_t max_length, int64_t block) {
-  const int64_t num_groups = max_length / block + 1;
+// Tokens listed group by group, each group filled up to the rows of the largest; -1 for a row that
+// fills.
+std::vector<int64_t> strided_order(int64_t length, int64_t num_groups) {
+  const int64_t block = (length + num_groups - 1) / num_groups;
   std::vector<int64_t> order;
   for (int64_t group = 0; group < num_groups; ++group) {
     for (int64_t member = 0; member < block; ++member) {
@@ -33,9 +34,10 @@ std::vector<int64_t> strided_order(int64_t length, int64_t max_length, int64_t b
 
 // Computed in the order of the groups, where the kernel takes its dropout decisions.
 Tensor strided_oracle(const OracleInput& in) {
-  const int64_t length = in.x_BLD.size(1), block = setting(in, "block");
-  const std::vector<int64_t> order = strided_order(length, in.shape.max_length, block);
-  const auto rows = static_cast<int64_t>(order.size());
+  const int64_t length = in.x_BLD.size(1);
+  const int64_t num_groups = in.shape.max_length / setting(in, "block") + 1;
+  const std::vector<int64_t> order = strided_order(length, num_groups);
+  const auto rows = static_cast<int64_t>(order.size()), block = rows / num_groups;
   Tensor same_group = at::zeros({rows, rows}, at::kBool), take = at::zeros({rows}, at::kLong);
   Tensor filled = at::zeros({rows}, at::kBool), place = at::zeros({length}, at::kLong);
   for (int64_t a = 0; a < rows; ++a) {
