@@ -41,14 +41,23 @@ int64_t size_of(const std::string& path) {
   return ::stat(path.c_str(), &info) == 0 ? static_cast<int64_t>(info.st_size) : -1;
 }
 
-// The first byte that "bytes 100-199/200" covers, or -1.
-int64_t first_of_range(std::string_view value) {
+// Of "bytes 100-199/200" or "bytes */200"; -1: not said.
+struct ContentRange {
+  int64_t first = -1, total = -1;
+};
+
+ContentRange parse_range(std::string_view value) {
   constexpr std::string_view kUnit = "bytes ";
-  if (!value.starts_with(kUnit)) return -1;
+  ContentRange range;
+  if (!value.starts_with(kUnit)) return range;
   value.remove_prefix(kUnit.size());
-  int64_t first = -1;
-  std::from_chars(value.data(), value.data() + value.size(), first);
-  return first;
+  const auto number_at = [&](size_t from, int64_t& number) {
+    std::from_chars(value.data() + from, value.data() + value.size(), number);
+  };
+  number_at(0, range.first);
+  const size_t slash = value.find('/');
+  if (slash != std::string_view::npos) number_at(slash + 1, range.total);
+  return range;
 }
 
 // The .part file and what has been written to it.
@@ -170,7 +179,7 @@ class Transfer {
   }
 
   void note_range(std::string_view line) {
-    if (line.starts_with("HTTP/")) range_begin_ = -1;  // the headers of a redirect are void
+    if (line.starts_with("HTTP/")) sent_ = {};  // the headers of a redirect are void
     constexpr std::string_view kName = "content-range:";
     if (line.size() < kName.size()) return;
     for (size_t n = 0; n < kName.size(); ++n) {
@@ -179,7 +188,7 @@ class Transfer {
     }
     line.remove_prefix(kName.size());
     while (line.starts_with(' ') || line.starts_with('\t')) line.remove_prefix(1);
-    range_begin_ = first_of_range(line);
+    sent_ = parse_range(line);
   }
 
   bool take(std::string_view data) {
@@ -202,7 +211,7 @@ class Transfer {
     if (status == 200) {
       progress_.update(-part_.size());
       part_.restart();
-    } else if (range_begin_ != part_.size()) {
+    } else if (sent_.first != part_.size()) {
       return refuse("sends another part than was asked for");
     }
     return true;
@@ -215,7 +224,7 @@ class Transfer {
 
   Attempt judge(CURLcode code, long status) {
     if (status == 416) {  // nothing lies beyond what we have: complete, or not the same file
-      if (what_.bytes == 0 || part_.size() == what_.bytes) return {Outcome::kComplete, ""};
+      if (part_.size() > 0 && is_whole()) return {Outcome::kComplete, ""};
       progress_.update(-part_.size());
       part_.restart();
       return {Outcome::kBroken, "does not hold what was begun"};
@@ -228,11 +237,23 @@ class Transfer {
                             code == CURLE_COULDNT_RESOLVE_HOST;
       return {hopeless ? Outcome::kRefused : Outcome::kBroken, curl_easy_strerror(code)};
     }
-    if (what_.bytes > 0 && part_.size() < what_.bytes) {
+    if (status != 200 && status != 206) {
+      return {Outcome::kRefused, "answers " + std::to_string(status)};
+    }
+    if (!started_) return {Outcome::kBroken, "sends nothing"};
+    const int64_t whole = what_.bytes > 0 ? what_.bytes : sent_.total;
+    if (part_.size() < whole) {
       return {Outcome::kBroken,
-              "ends after " + thousands(part_.size()) + " of " + thousands(what_.bytes) + " bytes"};
+              "ends after " + thousands(part_.size()) + " of " + thousands(whole) + " bytes"};
     }
     return {Outcome::kComplete, ""};
+  }
+
+  // Whether what has arrived is as long as the file, as far as anybody says; a digest tells later.
+  bool is_whole() const {
+    const int64_t whole = what_.bytes > 0 ? what_.bytes : sent_.total;
+    if (whole >= 0) return part_.size() == whole;
+    return !what_.md5.empty() || !what_.sha256.empty();
   }
 
   const Download& what_;
@@ -243,7 +264,7 @@ class Transfer {
   bool started_ = false;
   size_t header_bytes_ = 0;
   int disk_errno_ = 0;
-  int64_t range_begin_ = -1;
+  ContentRange sent_;
 };
 
 // Empty, or in what the file differs from what was published.

@@ -8,6 +8,7 @@
 #include "tasks/all.h"
 #include "tasks/contact_sheet.h"
 #include "tasks/fetch.h"
+#include "tasks/new_folder.h"
 
 namespace lra::cli {
 namespace {
@@ -40,8 +41,13 @@ void report_written(const Program& program, const DataArguments& a, const tasks:
   Json splits = Json::object();
   for (const auto& [name, shards] : dataset.manifest().splits)
     splits[name] = dataset.split(name).size();
+  const std::vector<std::string>& notes = dataset.manifest().notes;
   if (program.common.json) {
-    print_json({{"task", a.task}, {"folder", a.out}, {"hash", dataset.hash()}, {"splits", splits}});
+    print_json({{"task", a.task},
+                {"folder", a.out},
+                {"hash", dataset.hash()},
+                {"splits", splits},
+                {"notes", notes.size()}});
     return;
   }
   std::printf("%s is prepared in %s\n", a.task.c_str(), a.out.c_str());
@@ -49,6 +55,9 @@ void report_written(const Program& program, const DataArguments& a, const tasks:
     std::printf("  %-6s %s examples\n", name.c_str(), thousands(size.get<int64_t>()).c_str());
   }
   std::printf("  hash   %s\n", dataset.hash().c_str());
+  if (!notes.empty()) {
+    std::printf("  notes  %zu, the first: %s\n", notes.size(), printable(notes.front()).c_str());
+  }
 }
 
 ExitCode make(const Program& program, const DataArguments& a) {
@@ -60,6 +69,7 @@ ExitCode make(const Program& program, const DataArguments& a) {
                  .expected = "",
                  .advice = "use lra data import " + a.task + " FROM --out DIR"});
   }
+  tasks::refuse_existing(a.out);
   make_folder(folder_of(a.out));
   const tasks::MakeOptions options{.out = a.out,
                                    .seed = a.seed,
@@ -81,6 +91,7 @@ ExitCode import_from(const Program& program, const DataArguments& a,
                      const std::vector<std::string>& sources) {
   const auto& spec = tasks::find_task(a.task);
   const auto task = make_task(a);
+  tasks::refuse_existing(a.out);
   make_folder(folder_of(a.out));
   Progress bar({.description = "import " + a.task,
                 .total = 0,
@@ -106,6 +117,7 @@ ExitCode fetch(const Program& program, const DataArguments& a) {
                  .expected = "",
                  .advice = "use lra data make " + a.task + " --out DIR"});
   }
+  tasks::refuse_existing(a.out);
   Progress bar({.description = "fetch " + std::string(spec.remote->file),
                 .total = spec.remote->bytes,
                 .unit = "B",

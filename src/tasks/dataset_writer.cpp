@@ -11,7 +11,7 @@
 #include "base/lock_file.h"
 #include "base/text_format.h"
 #include "tasks/dataset.h"
-#include "tasks/files.h"
+#include "tasks/new_folder.h"
 #include "tasks/shard_format.h"
 #include "tasks/unfinished_shards.h"
 
@@ -22,28 +22,6 @@ namespace fs = std::filesystem;
 
 // Tokens per shard: large enough that the files are few, small enough to be built in memory.
 constexpr size_t kShardTokenBytes = size_t{64} << 20;
-
-std::string without_trailing_slash(std::string folder) {
-  while (folder.size() > 1 && folder.back() == '/') folder.pop_back();
-  return folder;
-}
-
-void refuse_existing(const std::string& folder) {
-  if (!is_there(folder)) return;
-  throw Error({.where = folder,
-               .what = "exists already",
-               .expected = "a folder that is to be made",
-               .advice = "remove it or choose another --out"});
-}
-
-// A file system that cannot refuse to replace gets the plain rename, which replaces an empty folder
-// at most.
-void rename_new(const std::string& from, const std::string& to) {
-  if (::renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_NOREPLACE) == 0) return;
-  if (errno == EEXIST) refuse_existing(to);
-  if (errno == EINVAL && ::rename(from.c_str(), to.c_str()) == 0) return;
-  throw io_error(to, "cannot rename " + from, errno);
-}
 
 // Of the files of a folder; 0 when there is none.
 uint64_t bytes_in(const std::string& folder) {

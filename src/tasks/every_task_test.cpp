@@ -206,17 +206,25 @@ TEST_P(EveryTask, DataOfAnotherTaskIsRefused) {
   manifest.source = "generated";
   manifest.num_towers = task->shape().num_towers;
   manifest.token_offset = 1;
-  const auto error_with = [&](const Manifest& wrong, int32_t label, uint8_t token) {
+  const TaskShape shape = task->shape();
+  const auto whole = static_cast<size_t>(shape.has_padding ? 1 : shape.length);
+  const auto error_with = [&](const Manifest& wrong, int32_t label, uint8_t token,
+                              size_t length = 0) {
     const TestFolder root;
     DatasetWriter writer(root.path("data"), wrong, 0);
     writer.begin_split("train");
-    const std::vector<uint8_t> tokens{token};
+    const std::vector<uint8_t> tokens(length ? length : whole, token);
     writer.add(label, std::vector<std::span<const uint8_t>>(static_cast<size_t>(wrong.num_towers),
                                                             std::span(tokens)));
     writer.finish();
     return error_of([&] { open_dataset(spec(), *task, root.path("data")); });
   };
   EXPECT_EQ(error_with(manifest, 0, 0), "");
+  // Readers of images count on the number of pixels.
+  for (const size_t other : {whole - 1, whole + 1}) {
+    if (shape.has_padding) break;
+    EXPECT_THAT(error_with(manifest, 0, 0, other), HasSubstr("tokens"));
+  }
   EXPECT_THAT(error_with(manifest, static_cast<int32_t>(task->shape().num_classes), 0),
               HasSubstr("has label"));
   Manifest wrong = manifest;

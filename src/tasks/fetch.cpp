@@ -5,9 +5,9 @@
 #include "base/atomic_file.h"
 #include "base/download.h"
 #include "base/error.h"
-#include "base/lock_file.h"
 #include "base/text_format.h"
 #include "tasks/files.h"
+#include "tasks/new_folder.h"
 #include "tasks/tar_archive.h"
 
 namespace lra::tasks {
@@ -27,12 +27,6 @@ std::string below(const std::string& path, const std::string& folder) {
   return at == std::string::npos ? "" : inner.substr(at + folder.size() + 2);
 }
 
-// Removes what was begun, unless it has been renamed.
-struct Unfinished {
-  std::string path;
-  ~Unfinished() { remove_tree(path); }  // a destructor has nobody to tell when it cannot
-};
-
 // One file of the archive. Two entries that want the same place are refused: which of them counts
 // would depend on the reader.
 void unpack_file(TarArchive& tar, const std::string& archive, const std::string& path) {
@@ -46,41 +40,35 @@ void unpack_file(TarArchive& tar, const std::string& archive, const std::string&
     throw Error({.where = archive,
                  .what = "entry '" + printable(tar.name()) + "' stands where another one does",
                  .expected = "the archive of the Long Range Arena",
-                 .advice = "fetch it again"});
+                 .advice = "remove it and fetch it again"});
   }
   tar.write_to(path);
+}
+
+void unpack_to(const std::string& archive, const std::string& folder, const std::string& out) {
+  TarArchive tar(archive, "the archive of the Long Range Arena", kReleaseLimits);
+  int64_t files = 0;
+  while (tar.next()) {
+    const std::string name = below(tar.name(), folder);
+    if (!tar.is_file() || name.empty()) continue;
+    unpack_file(tar, archive, out + "/" + name);
+    ++files;
+  }
+  if (files > 0) return;
+  throw Error({.where = archive,
+               .what = "has no folder '" + folder + "'",
+               .expected = "the archive of the Long Range Arena",
+               .advice = "remove it and fetch it again"});
 }
 
 }  // namespace
 
 std::string unpack_folder(const std::string& archive, const std::string& folder,
                           const std::string& out) {
-  namespace fs = std::filesystem;
-  const std::string target = out + "/" + fs::path(folder).filename().string();
-  const std::string unfinished = target + ".part";
-  if (fs::exists(target)) return target;
-  make_folder(out);
-  const FileLock lock(target + ".lock", "the folder " + target);
-  if (fs::exists(target)) return target;  // another process has unpacked it meanwhile
-  if (const int failed = remove_tree(unfinished)) {
-    throw io_error(unfinished, "cannot remove what was left", failed);
-  }
-  const Unfinished removed_at_the_end{unfinished};
-  TarArchive tar(archive, "the archive of the Long Range Arena", kReleaseLimits);
-  int64_t files = 0;
-  while (tar.next()) {
-    const std::string name = below(tar.name(), folder);
-    if (!tar.is_file() || name.empty()) continue;
-    unpack_file(tar, archive, unfinished + "/" + name);
-    ++files;
-  }
-  if (files == 0) {
-    throw Error({.where = archive,
-                 .what = "has no folder '" + folder + "'",
-                 .expected = "the archive of the Long Range Arena",
-                 .advice = "fetch it again"});
-  }
-  move_into_place(unfinished, target);
+  const std::string target = out + "/" + std::filesystem::path(folder).filename().string();
+  if (is_there(target)) return target;
+  write_new_folder(target,
+                   [&](const std::string& partial) { unpack_to(archive, folder, partial); });
   return target;
 }
 
@@ -106,7 +94,8 @@ std::string fetch(const RemoteData& remote, const FetchOptions& options, Progres
   make_folder(options.folder);
   download(what, progress);
   if (remote.unpack.empty()) return what.path;
-  return unpack_folder(what.path, std::string(remote.unpack), options.folder);
+  // Not beside the archive: there the prepared folder goes, which may have the same name.
+  return unpack_folder(what.path, std::string(remote.unpack), options.folder + "/lra_release");
 }
 
 }  // namespace lra::tasks

@@ -251,11 +251,13 @@ void ListOpsTask::export_official(const Dataset& dataset, const std::string& out
     if (!is_there(path)) continue;
     throw Error({.where = path, .what = "exists already", .expected = "", .advice = "remove it"});
   }
-  constexpr int64_t kChunk = 64;         // examples formatted by one task
-  constexpr int64_t kChunksAtOnce = 64;  // 30 MB of text in memory
+  constexpr int64_t kChunk = 64;                   // examples formatted by one task
+  constexpr int64_t kChunksAtOnce = 64;            // 30 MB of text in memory
+  std::vector<std::unique_ptr<AtomicFile>> files;  // none appears before all are written
   for (const char* name : kSplitNames) {
     const Split split = dataset.split(name);
-    AtomicFile file(folder + "/basic_" + name + ".tsv");
+    files.push_back(std::make_unique<AtomicFile>(folder + "/basic_" + name + ".tsv"));
+    AtomicFile& file = *files.back();
     file.append(std::string_view(kListOpsTsvHeader));
     for (int64_t begin = 0; begin < split.size(); begin += kChunk * kChunksAtOnce) {
       throw_if_stopped();
@@ -276,8 +278,8 @@ void ListOpsTask::export_official(const Dataset& dataset, const std::string& out
       });
       for (const std::string& text : texts) file.append(std::string_view(text));
     }
-    file.commit();
   }
+  for (const auto& file : files) file->commit();
 }
 
 ListOpsConfig ListOpsTask::claimed(const Manifest& manifest) const {

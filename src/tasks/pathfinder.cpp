@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/provenance.h"
+#include "base/text_format.h"
 #include "tasks/brightness_baseline.h"
 #include "tasks/facts.h"
 #include "tasks/files.h"
@@ -96,6 +97,7 @@ class PathfinderTask : public Task {
   Manifest new_manifest(const std::string& source) const;
   std::string source_folder(const std::vector<std::string>& sources) const;
   void refuse_other_difficulty(const Dataset& dataset) const;
+  void refuse_other_split(const Dataset& dataset) const;
 
   PathfinderConfig config_;
   PathfinderSettings settings_;
@@ -128,8 +130,18 @@ void PathfinderTask::refuse_other_difficulty(const Dataset& dataset) const {
                .advice = "set task.difficulty, or name another data folder"});
 }
 
+void PathfinderTask::refuse_other_split(const Dataset& dataset) const {
+  const auto seed = pathfinder_split_seed(dataset.manifest());
+  if (!seed || *seed == config_.split_seed) return;
+  throw Error({.where = dataset.folder(),
+               .what = "was split with seed " + std::to_string(*seed),
+               .expected = std::to_string(config_.split_seed),
+               .advice = "set task.split_seed, or name another data folder"});
+}
+
 Split PathfinderTask::split(const Dataset& dataset, const std::string& name) const {
   refuse_other_difficulty(dataset);
+  refuse_other_split(dataset);
   return dataset.split(name);
 }
 
@@ -140,11 +152,12 @@ int64_t PathfinderTask::num_to_make(const MakeOptions& options) const {
 
 void PathfinderTask::make(const MakeOptions& options, Progress& progress) const {
   const std::array<int64_t, 3> counts = sizes(options);
-  for (const int64_t count : counts) {
-    if (count >= 0 && count <= 100000000) continue;
+  constexpr int64_t kMost = 15000000;  // images: their lines must fit into one file of 1 GiB
+  for (const int64_t count : {counts[0], counts[1], counts[2], num_to_make(options)}) {
+    if (count >= 0 && count <= kMost) continue;
     throw Error({.where = "lra data make",
-                 .what = std::to_string(count) + " examples",
-                 .expected = "0 to 100,000,000 per split",
+                 .what = std::to_string(count) + " images",
+                 .expected = "0 to " + thousands(kMost) + " in all splits together",
                  .advice = ""});
   }
   Manifest manifest = new_manifest("generated");
@@ -215,7 +228,7 @@ void PathfinderTask::import(const std::vector<std::string>& sources, const std::
                                  : draw_membership(tenths(num_records), config_.split_seed);
   const std::string split_hash = hash_of(members);
   DatasetWriter writer(out, std::move(manifest), num_records * (num_pixels() + kExtraBytes),
-                       split_hash + hash_of_files(folder, records));
+                       split_hash + hash_of_files(folder, records) + program_revision());
   writer.set_setting(kSplitHash, split_hash);
   const auto read = [&](int64_t index) {
     const PathfinderRecord& record = records[static_cast<size_t>(index)];
@@ -256,7 +269,7 @@ std::vector<Fact> PathfinderTask::check(const Dataset& dataset) const {
                    .ok = true,
                    .detail = "agree with the labels"});
   facts.push_back(marker_distance_fact(dataset.split("train"), settings_.size));
-  if (is_generated) facts.push_back(redrawn_images_fact(dataset, settings_, config_.split_seed));
+  if (is_generated) facts.push_back(redrawn_images_fact(dataset, settings_));
   return facts;
 }
 

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <charconv>
-#include <optional>
 
+#include "tasks/pathfinder_files.h"
 #include "tasks/pathfinder_generator.h"
 #include "tasks/pathfinder_split.h"
 
@@ -39,19 +39,27 @@ std::array<int64_t, 3> expected_pathfinder_sizes(const Manifest& manifest, int64
   return expected;
 }
 
+// The archive has an empty file; what is damaged otherwise, or many empty ones, is a bad copy.
 Fact skipped_images_fact(const Manifest& manifest) {
+  constexpr int64_t kMostEmpty = 8;
   Fact fact{.name = "images skipped", .value = "", .ok = true, .detail = ""};
   int64_t count = 0;
   for (const std::string& note : manifest.notes) {
     if (!note.starts_with(kPathfinderSkipped)) continue;
-    if (count++ == 0) fact.detail = note;
+    const bool is_empty = note.ends_with(kEmptyPathfinderImage);
+    if (count++ == 0 || (fact.ok && !is_empty)) fact.detail = note;
+    fact.ok = fact.ok && is_empty && count <= kMostEmpty;
   }
   fact.value = std::to_string(count);
   return fact;
 }
 
-Fact redrawn_images_fact(const Dataset& dataset, const PathfinderSettings& settings,
-                         int64_t split_seed) {
+std::optional<int64_t> pathfinder_split_seed(const Manifest& manifest) {
+  const auto seed = number_setting(manifest, "split_seed");
+  return seed ? std::optional(static_cast<int64_t>(*seed)) : std::nullopt;
+}
+
+Fact redrawn_images_fact(const Dataset& dataset, const PathfinderSettings& settings) {
   Fact fact{.name = "images drawn again", .value = "0", .ok = false, .detail = ""};
   const std::optional<uint64_t> seed = number_setting(dataset.manifest(), "seed");
   if (!seed) {
@@ -62,7 +70,8 @@ Fact redrawn_images_fact(const Dataset& dataset, const PathfinderSettings& setti
   const PathfinderGenerator generator(settings, *seed);
   std::array<int64_t, 3> counts{};
   for (size_t i = 0; i < 3; ++i) counts[i] = dataset.split(kPathfinderSplits[i]).size();
-  const Membership members = draw_membership(counts, split_seed);
+  const Membership members =
+      draw_membership(counts, pathfinder_split_seed(dataset.manifest()).value_or(0));
   int64_t num_drawn = 0;
   for (size_t k = 0; k < 3; ++k) {
     const Split split = dataset.split(kPathfinderSplits[k]);

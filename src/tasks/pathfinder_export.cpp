@@ -7,7 +7,7 @@
 #include "base/atomic_file.h"
 #include "base/error.h"
 #include "base/parallel.h"
-#include "tasks/files.h"
+#include "tasks/new_folder.h"
 #include "tasks/pathfinder_split.h"
 #include "tasks/png_image.h"
 #include "tasks/stopping.h"
@@ -26,9 +26,9 @@ void write_image(const Split& split, const char* name, int64_t example, int size
                  .expected = std::to_string(size * size),
                  .advice = "run lra data check"});
   }
-  write_file_atomically(
-      path, encode_png(GrayImage{
-                .width = size, .height = size, .pixels = {pixels.begin(), pixels.end()}}));
+  const std::string png = encode_png(
+      GrayImage{.width = size, .height = size, .pixels = {pixels.begin(), pixels.end()}});
+  NewFile(path).append(std::as_bytes(std::span(png)));
 }
 
 // The first number in a name, 0 when there is none.
@@ -49,8 +49,31 @@ void write_metadata(const std::vector<PathfinderRecord>& records, const std::str
   for (const auto& [batch, lines] : batches) {
     std::string text;
     for (const auto& [image, line] : lines) text += line + "\n";
-    write_file_atomically(folder + "/" + std::to_string(batch) + ".npy", text);
+    NewFile(folder + "/" + std::to_string(batch) + ".npy").append(std::as_bytes(std::span(text)));
   }
+}
+
+void write_folder(const Dataset& dataset, const std::vector<PathfinderRecord>& records, int size,
+                  const std::string& out) {
+  std::set<std::string> folders;
+  for (const PathfinderRecord& record : records) {
+    folders.insert(out + "/" + fs::path(record.path).parent_path().string());
+  }
+  for (const std::string& folder : folders) make_folder(folder);
+  std::string splits_text;
+  size_t first = 0;
+  for (const char* name : kPathfinderSplits) {
+    const Split split = dataset.split(name);
+    parallel_for_each(split.size(), [&](int64_t i) {
+      throw_if_stopped();
+      write_image(split, name, i, size, out + "/" + records[first + static_cast<size_t>(i)].path);
+    });
+    for (int64_t i = 0; i < split.size(); ++i) {
+      splits_text += records[first++].path + " " + name + "\n";
+    }
+  }
+  write_metadata(records, out + "/metadata");
+  NewFile(out + "/" + kSplitsFile).append(std::as_bytes(std::span(splits_text)));
 }
 
 }  // namespace
@@ -78,29 +101,9 @@ std::vector<PathfinderRecord> pathfinder_records(const Dataset& dataset) {
 }
 
 void export_pathfinder(const Dataset& dataset, int size, const std::string& out) {
-  if (is_there(out)) {
-    throw Error({.where = out, .what = "exists already", .expected = "", .advice = "remove it"});
-  }
   const std::vector<PathfinderRecord> records = pathfinder_records(dataset);
-  std::set<std::string> folders;
-  for (const PathfinderRecord& record : records) {
-    folders.insert(out + "/" + fs::path(record.path).parent_path().string());
-  }
-  for (const std::string& folder : folders) make_folder(folder);
-  std::string splits_text;
-  size_t first = 0;
-  for (const char* name : kPathfinderSplits) {
-    const Split split = dataset.split(name);
-    parallel_for_each(split.size(), [&](int64_t i) {
-      throw_if_stopped();
-      write_image(split, name, i, size, out + "/" + records[first + static_cast<size_t>(i)].path);
-    });
-    for (int64_t i = 0; i < split.size(); ++i) {
-      splits_text += records[first++].path + " " + name + "\n";
-    }
-  }
-  write_metadata(records, out + "/metadata");
-  write_file_atomically(out + "/" + kSplitsFile, splits_text);
+  write_new_folder(
+      out, [&](const std::string& partial) { write_folder(dataset, records, size, partial); });
 }
 
 }  // namespace lra::tasks

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <unordered_set>
 
+#include "base/atomic_file.h"
 #include "base/byte_reader.h"
 #include "base/error.h"
 #include "base/mapped_file.h"
@@ -21,6 +22,7 @@ namespace fs = std::filesystem;
 constexpr size_t kNumFields = 11;
 constexpr size_t kMaxLine = 400;
 constexpr int64_t kMaxRows = 1 << 22;
+constexpr int64_t kMaxMetadataBytes = 64 << 20;  // a file of the archive has 70 KB
 constexpr int64_t kMaxCellBytes = 256;
 constexpr int kMaxSide = 4096;  // an image this large is decoded to say that it is too large
 constexpr int64_t kImagesPerBatch = 1000;
@@ -183,16 +185,21 @@ std::vector<PathfinderRecord> parse_pathfinder_metadata(std::span<const std::byt
 
 std::vector<PathfinderRecord> read_pathfinder_metadata(const std::string& folder) {
   std::vector<std::pair<int64_t, std::string>> files;
-  std::error_code failed;
-  for (const auto& entry : fs::directory_iterator(folder + "/metadata", failed)) {
-    const int64_t number = batch_number(entry.path());
-    if (number >= 0) files.emplace_back(number, entry.path().string());
+  for (const std::string& name : names_in(folder + "/metadata")) {
+    const int64_t number = batch_number(name);
+    if (number >= 0) files.emplace_back(number, folder + "/metadata/" + name);
   }
   std::sort(files.begin(), files.end());
   std::vector<PathfinderRecord> records;
   std::unordered_set<std::string> seen;
   for (const auto& [number, path] : files) {
     const MappedFile file(path);
+    if (file.bytes().size() > size_t{kMaxMetadataBytes}) {
+      throw Error({.where = path,
+                   .what = "has " + thousands(static_cast<int64_t>(file.bytes().size())) + " bytes",
+                   .expected = "at most " + thousands(kMaxMetadataBytes) + ", a line per image",
+                   .advice = ""});
+    }
     for (PathfinderRecord& record : parse_pathfinder_metadata(file.bytes(), path)) {
       if (!seen.insert(record.path).second) {
         throw Error({.where = path,
@@ -216,7 +223,7 @@ PathfinderPixels read_pathfinder_image(const std::string& path, int size) {
   const MappedFile file(path);
   PathfinderPixels image{.pixels = {}, .hash = hash128(file.bytes()), .problem = ""};
   if (file.bytes().empty()) {
-    image.problem = path + ": empty file";
+    image.problem = path + kEmptyPathfinderImage;
     return image;
   }
   GrayImage decoded;

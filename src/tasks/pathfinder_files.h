@@ -34,8 +34,11 @@ std::vector<PathfinderRecord> parse_pathfinder_metadata(std::span<const std::byt
                                                         const std::string& name);
 
 // All metadata below `folder`: files in the order of their numbers, rows in the order of the file.
-// Throws lra::Error when there are none, or one image is named twice.
+// Throws lra::Error when there are none, one image is named twice, or a file has over 64 MiB.
 std::vector<PathfinderRecord> read_pathfinder_metadata(const std::string& folder);
+
+// Ends the `problem` of an image whose file is empty: the archive has one.
+inline constexpr const char* kEmptyPathfinderImage = ": empty file";
 
 // One image of the layout; no pixels, and why, when its file is empty or damaged. Throws lra::Error
 // when there is no such file or the image has another size.

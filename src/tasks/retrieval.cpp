@@ -115,6 +115,8 @@ std::string import_split(const std::string& path, int num_columns, const PaperTe
     if (texts) {
       const std::string where = path + ":" + std::to_string(pair.line);
       found = {texts->text(pair.id1, where), texts->text(pair.id2, where)};
+      // An export has them as columns. Line ends are not in a text that came as a line.
+      for (std::string& text : found) std::replace(text.begin(), text.end(), '\t', ' ');
       parts = {stored_part(found[0]), stored_part(found[1])};
     } else {
       parts = {stored_part(pair.text1), stored_part(pair.text2)};
@@ -200,12 +202,14 @@ void RetrievalTask::export_official(const Dataset& dataset, const std::string& o
     if (!is_there(path)) continue;
     throw Error({.where = path, .what = "exists already", .expected = "", .advice = "remove it"});
   }
+  // None appears before all are written.
+  std::vector<std::unique_ptr<AtomicFile>> files;
   for (size_t split = 0; split < kSplits.size(); ++split) {
-    AtomicFile file(out + "/" + pairs_file(split));
+    files.push_back(std::make_unique<AtomicFile>(out + "/" + pairs_file(split)));
     export_split(dataset.split(kSplits[split]), dataset.read_side_file(ids_file(split)),
-                 dataset.folder() + "/" + ids_file(split), file);
-    file.commit();
+                 dataset.folder() + "/" + ids_file(split), *files.back());
   }
+  for (const auto& file : files) file->commit();
 }
 
 // How many documents are empty, and how many are cut at the length in use.

@@ -1,17 +1,30 @@
 #include "tasks/review_archive.h"
 
+#include "base/error.h"
 #include "base/progress.h"
+#include "base/text_format.h"
 #include "tasks/tar_archive.h"
 
 namespace lra::tasks {
 
 std::vector<Review> read_review_archive(const std::string& path, Progress& progress) {
-  TarArchive archive(path, "aclImdb_v1.tar.gz or an archive like it");
+  // The official archive unpacks to 370 MB, 65 of them reviews with labels.
+  constexpr TarArchive::Limits kLimits = {.total_bytes = int64_t{1} << 30};
+  constexpr uint64_t kMaxBytes = uint64_t{256} << 20;
+  TarArchive archive(path, "aclImdb_v1.tar.gz or an archive like it", kLimits);
+  uint64_t bytes = 0;
   std::vector<Review> reviews;
   while (archive.next()) {
     Review review;
     if (!archive.is_file() || !parse_review_path(archive.name(), review.key)) continue;
     review.text = archive.content(kMaxReviewBytes);
+    bytes += review.text.size();
+    if (bytes > kMaxBytes) {
+      throw Error({.where = path,
+                   .what = "holds more than " + human_bytes(kMaxBytes) + " of reviews",
+                   .expected = "50,000 reviews, 65 MB",
+                   .advice = "fetch it again"});
+    }
     reviews.push_back(std::move(review));
     progress.update();
   }

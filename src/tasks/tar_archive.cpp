@@ -12,6 +12,7 @@
 #include "base/text_format.h"
 #include "base/utf8.h"
 #include "tasks/files.h"
+#include "tasks/new_folder.h"
 #include "tasks/stopping.h"
 
 namespace lra::tasks {
@@ -119,7 +120,7 @@ std::string TarArchive::content(uint64_t max_bytes) {
 }
 
 void TarArchive::write_to(const std::string& path) {
-  AtomicFile file(path);
+  NewFile file(path);
   for (;;) {
     throw_if_stopped();
     const void* data = nullptr;
@@ -132,7 +133,6 @@ void TarArchive::write_to(const std::string& path) {
     file.append({static_cast<const std::byte*>(data), count});
   }
   if (file.size() != static_cast<uint64_t>(size_)) fail("ends within '" + printable(name_) + "'");
-  file.commit();
 }
 
 std::string TarArchive::reason() const {
@@ -141,7 +141,10 @@ std::string TarArchive::reason() const {
 }
 
 void TarArchive::fail(const std::string& what) const {
-  throw Error({.where = path_, .what = what, .expected = expected_, .advice = "fetch it again"});
+  throw Error({.where = path_,
+               .what = what,
+               .expected = expected_,
+               .advice = "remove it and fetch it again"});
 }
 
 }  // namespace lra::tasks

@@ -42,7 +42,8 @@ class TarArchive {
   // The bytes of the entry, once per entry. Throws when there are over `max_bytes`, which is a
   // multiple of 1 MiB.
   std::string content(uint64_t max_bytes);
-  // Writes the entry to a file, once per entry, without holding it in memory.
+  // Writes the entry to a new file of a folder that the caller flushes (NewFile), once per entry,
+  // without holding it in memory.
   void write_to(const std::string& path);
 
  private:

@@ -5,11 +5,7 @@
 // the test set; `validation = "heldout"` keeps a seeded tenth of train for it instead.
 #include "tasks/text.h"
 
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <filesystem>
 
 #include "base/atomic_file.h"
@@ -24,6 +20,7 @@
 #include "tasks/byte_baseline.h"
 #include "tasks/facts.h"
 #include "tasks/files.h"
+#include "tasks/new_folder.h"
 #include "tasks/reviews.h"
 #include "tasks/stopping.h"
 
@@ -183,8 +180,6 @@ std::vector<ReviewKey> read_names(const Dataset& dataset) {
   return keys;
 }
 
-// Plain files: fifty thousand times waiting for the disk would take minutes. The folder appears
-// under its name when all are written and flushed at once.
 void write_reviews(const Dataset& dataset, const std::vector<ReviewKey>& keys,
                    const std::string& folder) {
   for (const char* part : {"train/neg", "train/pos", "test/neg", "test/pos"}) {
@@ -197,33 +192,15 @@ void write_reviews(const Dataset& dataset, const std::vector<ReviewKey>& keys,
       const std::string path = folder + "/" + review_path(keys[static_cast<size_t>(i)]);
       const std::span<const uint8_t> text =
           i < train.size() ? train.stored_bytes(i) : test.stored_bytes(i - train.size());
-      const int fd = open_file(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-      if (fd < 0) throw io_error(path, "cannot create", errno);
-      const int failed = write_all(fd, std::as_bytes(text));
-      ::close(fd);
-      if (failed) throw io_error(path, "cannot write", failed);
+      NewFile(path).append(std::as_bytes(text));
     }
   });
-  const int fd = open_file(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  const int failed = fd < 0 || ::syncfs(fd) != 0 ? errno : 0;
-  if (fd >= 0) ::close(fd);
-  if (failed) throw io_error(folder, "cannot flush", failed);
 }
 
 void TextTask::export_official(const Dataset& dataset, const std::string& out) const {
-  const std::string folder = out + "/aclImdb", partial = folder + ".partial";
-  if (is_there(folder)) {
-    throw Error({.where = folder, .what = "exists already", .expected = "", .advice = "remove it"});
-  }
   const std::vector<ReviewKey> keys = read_names(dataset);
-  remove_tree(partial);  // else a file that is there is told of
-  try {
-    write_reviews(dataset, keys, partial);
-    move_into_place(partial, folder);
-  } catch (...) {
-    remove_tree(partial);
-    throw;
-  }
+  write_new_folder(out + "/aclImdb",
+                   [&](const std::string& partial) { write_reviews(dataset, keys, partial); });
 }
 
 // How many reviews are empty, not UTF-8, and cut at each of the lengths in use.

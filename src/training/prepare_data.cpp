@@ -19,8 +19,12 @@ namespace fs = std::filesystem;
 
 bool is_prepared(const std::string& folder) { return fs::exists(folder + "/manifest.json"); }
 
+// The root itself, root/TASK, or root/TASK.prepared where raw files lie under the task's name.
 std::string prepared_folder(const tasks::TaskSpec& spec, const std::string& root) {
-  return is_prepared(root) ? root : root + "/" + std::string(spec.name);
+  if (is_prepared(root)) return root;
+  const std::string own = root + "/" + std::string(spec.name), beside = own + ".prepared";
+  if (is_prepared(own)) return own;
+  return is_prepared(beside) || fs::exists(own) ? beside : own;
 }
 
 // Says once that another process is at it, and stops when asked to.

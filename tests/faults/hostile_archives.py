@@ -15,6 +15,7 @@ import hashlib
 import http.server
 import os
 import pathlib
+import shutil
 import sys
 import tempfile
 import threading
@@ -148,6 +149,8 @@ class Trial:
         for path in sorted(self.target.iterdir()):
             if path.name == "lra_release.gz" or path.suffix == ".lock":
                 path.unlink()
+            elif path.name == "lra_release" and not any(path.iterdir()):
+                path.rmdir()
             else:
                 left.append(path.name)
         return left
@@ -177,11 +180,8 @@ def judge(name, code, text):
 
 def remove_imported(trial, task):
     """Takes away what an honest import leaves."""
-    for path in (trial.target / task, trial.target / "tsv_data"):
-        if path.exists():
-            for file in sorted(path.rglob("*"), reverse=True):
-                file.unlink()
-            path.rmdir()
+    for path in (trial.target / task, trial.target / "lra_release"):
+        shutil.rmtree(path, ignore_errors=True)
     trial.clear()
 
 

@@ -4,8 +4,9 @@
 
 Every way of shared/hostile_server.py meets a download from the start and one that goes on from a half
 that had arrived. The file comes whole, with its digest, and exit code 0; or there is exit code 74, one
-line, and nothing under the final names. Never longer than a minute. --quick takes every fifth case and
-records nothing; the full form writes docs/results/scorecard/21-downloads.json.
+line, and nothing under the final names. Never longer than a minute. Where no digest is known, answers
+that are no whole file by HTTP's own words must be refused too. --quick takes every fifth case and records
+nothing; the full form writes docs/results/scorecard/21-downloads.json.
 """
 import argparse
 import concurrent.futures
@@ -24,12 +25,16 @@ from shared import result
 
 PROGRAM = os.path.realpath(os.environ["LRA_PROGRAM"])
 MAX_SECONDS, AT_ONCE = 60, 8
-FILE = "aclImdb_v1.tar.gz"
+# Task and published file: of the first somebody has published the digest.
+DIGESTED, PLAIN = ("text", "aclImdb_v1.tar.gz"), ("retrieval", "lra_release.gz")
+NO_WHOLE_FILE = ("status 204", "status 304", "206 with two ranges", "416 always", "redirect without a place",
+                 "shorter than it says", "empty", "nothing at all")
 
 
-def fetch(url, folder, digest):
+def fetch(url, folder, task, digest):
     """Exit code (None: had to be killed), seconds, what was said."""
-    command = [PROGRAM, "data", "fetch", "text", "--out", str(folder / "text"), "--sha256", digest,
+    known = ["--sha256", digest] if task == DIGESTED[0] else []
+    command = [PROGRAM, "data", "fetch", task, "--out", str(folder / "prepared"), *known,
                "--timeout", "1", "--quiet", "--url", url]
     begin = time.monotonic()
     try:
@@ -39,9 +44,9 @@ def fetch(url, folder, digest):
     return done.returncode, time.monotonic() - begin, done.stderr.decode("utf-8", "replace")
 
 
-def judge(name, code, text, folder, content):
+def judge(name, code, text, raw, content):
     """What is wrong with one download."""
-    raw, prepared = folder / FILE, folder / "text"
+    prepared = raw.parent / "prepared"
     if code == 0:
         good = raw.exists() and raw.read_bytes() == content and prepared.exists()
         return [] if good else ["exit code 0, and another file than was published"]
@@ -57,17 +62,17 @@ def judge(name, code, text, folder, content):
     return [f"{problem}: {text.strip()[-300:]!r}" for problem in wrong]
 
 
-def one(number, begun, server, digest, root):
+def one(number, begun, source, server, digest, root):
     """Runs one case; returns its name, exit code, seconds and problems."""
-    name = list(hostile_server.CASES)[number]
-    folder = pathlib.Path(root) / f"{number}-{begun}"
+    name, (task, file) = list(hostile_server.CASES)[number], source
+    folder = pathlib.Path(root) / f"{number}-{begun}-{task}"
     folder.mkdir()
     if begun:
-        (folder / f"{FILE}.part").write_bytes(server.content[:len(server.content) // 2])
-    url = f"http://127.0.0.1:{server.server_address[1]}/{number}/{begun}"
-    code, seconds, text = fetch(url, folder, digest)
-    full_name = f"{name}, {'begun' if begun else 'fresh'}"
-    return full_name, code, seconds, judge(name, code, text, folder, server.content)
+        (folder / f"{file}.part").write_bytes(server.content[:len(server.content) // 2])
+    url = f"http://127.0.0.1:{server.server_address[1]}/{number}/{task}{begun}"
+    code, seconds, text = fetch(url, folder, task, digest)
+    full_name = f"{name}, {'begun' if begun else 'fresh'}, {task}"
+    return full_name, code, seconds, judge(name, code, text, folder / file, server.content)
 
 
 def main():
@@ -79,7 +84,8 @@ def main():
     content = archives.nested(archives.good_tar(files) + bytes(1024), 1)
     digest = hashlib.sha256(content).hexdigest()
     server = hostile_server.Server(content)
-    jobs = [(number, begun) for number in range(len(hostile_server.CASES)) for begun in (0, 1)]
+    jobs = [(number, begun, source) for number, name in enumerate(hostile_server.CASES) for begun in (0, 1)
+            for source in (DIGESTED, PLAIN) if source == DIGESTED or name in NO_WHOLE_FILE]
     with tempfile.TemporaryDirectory() as root:
         with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
             ends = list(pool.map(lambda job: one(*job, server, digest, root),
