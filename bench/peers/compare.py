@@ -7,14 +7,16 @@ bf16 lra computes in bfloat16 and every peer stands twice, in float32 and in bfl
 autocast; JAX layers of that type). For each row and length, lra and a peer are measured in turn,
 A B A B, --windows times each; the figure is the median, the spread (largest - smallest) / median.
 Each side is a process that waits while the other is measured, and both are bound to the same cores.
-Peers get an allocator that keeps freed memory, which is worth 13 % to PyTorch.
+Peers get an allocator that keeps freed memory, which is worth 13 % to PyTorch; their memory is that
+of a further process with the allocator's own settings, which needs less. Kind "compiled" is the
+module of kind "torch" through torch.compile.
 
 The fastest peer of a row is the one with the lowest ratio: every ratio comes from windows taken in
 turn, while absolute speeds of two peers were measured at different times. With --contenders X a peer
 that was more than X behind the fastest at the first length is not measured at the further ones.
 A peer that is three times slower in its first window than the fastest so far gets no further window.
 
-Finished cells are kept in build/peers and not measured again by the same program with the same
+Finished cells are kept in build/peers and not measured again by the same programs with the same
 options (--fresh does). Rows that --models leaves out are taken over from the table that stands in
 --out, which says of every row with what it was measured. The exit code is 1 when lra is slower in a
 row than its fastest peer by more than --tolerance, or when no peer of a row could be measured.
@@ -38,16 +40,18 @@ import targets
 from rows import ROWS, lra_settings, workload_of
 
 HERE = pathlib.Path(__file__).resolve().parent
+REQUIREMENTS = (HERE.parents[1] / "tests/parity/requirements.txt", HERE / "requirements.txt")
 KEEP_MEMORY = ("glibc.malloc.mmap_threshold=4294967296:glibc.malloc.trim_threshold=4294967296:"
                "glibc.malloc.top_pad=67108864")
-# Peers that hold L x L weights of every layer: GB they need, by length. Not started in less.
+# Peers that hold L x L weights of every layer in training: GB they need, by length. Not started in
+# less.
 NEEDS_GB = {("transformer-drop", 4096): {"jax": 24, "torch": 20, "transformers": 20},
             ("synthesizer", 4096): {"torch": 24}}
 
 
-def peer_environment(threads):
+def peer_environment(threads, tunables=KEEP_MEMORY):
     own = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS"), str(threads))
-    return {**os.environ, **own, "GLIBC_TUNABLES": KEEP_MEMORY, "JAX_PLATFORMS": "cpu",
+    return {**os.environ, **own, "GLIBC_TUNABLES": tunables, "JAX_PLATFORMS": "cpu",
             "HF_HUB_OFFLINE": "1"}
 
 
@@ -79,10 +83,22 @@ class Timed:
         return rest
 
 
-def peer_words(peer, row, length, a):
+def peer_words(peer, row, length, a, window_seconds):
     kind, name, dtype = peer[0], peer[1], peer[3]
     return [sys.executable, HERE / "peer_process.py", kind, name, row.get("workload", "text"), length,
-            row["drop"], a.mode, dtype, a.threads, a.window_seconds]
+            row["drop"], a.mode, dtype, a.threads, window_seconds]
+
+
+def peak_with_plain_heap(peer, row, length, a):
+    """Resident bytes of a peer that makes a few steps with the allocator's own settings."""
+    side = Timed(peer_words(peer, row, length, a, 0), peer_environment(a.threads, tunables=""))
+    try:
+        side.expect("ready")
+        found = side.window()["peak_resident_bytes"]
+        side.close()
+    finally:
+        side.process.kill()
+    return found
 
 
 def lra_words(row, peer, length, a):
@@ -90,8 +106,8 @@ def lra_words(row, peer, length, a):
     work = workload_of(row)
     return ["bench", "--task", work.task, "--preset", "release", "--measure-one", row["model"],
             "--lengths", length, "--batch", work.batch, "--mode", a.mode, "--dtype", a.dtype,
-            "--windows", a.windows, "--window-seconds", a.window_seconds, "--threads", a.threads,
-            *sets]
+            "--windows", a.windows, "--window-seconds", a.window_seconds, "--whole-steps",
+            "--threads", a.threads, *sets]
 
 
 def summary(rates, peak_bytes):
@@ -120,10 +136,10 @@ def measure(name, peer, length, a, too_slow):
     cell = {"row": name, "length": length, "kind": kind, "peer": what, "threads": a.threads,
             "mode": a.mode, "dtype": a.dtype, "peer_dtype": dtype,
             "lra_command": " ".join(map(str, ["lra", *lra_words(row, peer, length, a)]))}
-    need = NEEDS_GB.get((name, length), {}).get(kind, 0)
+    need = NEEDS_GB.get((name, length), {}).get(kind, 0) if a.mode == "train" else 0
     if available_gb() < need:
         return {**cell, "failure": f"needs {need} GB of memory"}
-    sides = [Timed(peer_words(peer, row, length, a), peer_environment(a.threads)),
+    sides = [Timed(peer_words(peer, row, length, a, a.window_seconds), peer_environment(a.threads)),
              Timed([tables.program(), *lra_words(row, peer, length, a), "--in-turn"], os.environ)]
     try:
         for side in sides:
@@ -136,28 +152,32 @@ def measure(name, peer, length, a, too_slow):
         turns += [[side.window() for side in sides] for _ in range(a.windows - 1)]
         theirs, ours = zip(*turns)
         whole = json.loads(sides[1].close())
+        sides[0].close()
+        peak = peak_with_plain_heap(peer, row, length, a)
     except (RuntimeError, BrokenPipeError) as error:
         return {**cell, "failure": str(error)}
     finally:
         for side in sides:
             side.process.kill()
     lra = summary_of_lra(ours, whole)
-    other = summary([w["tokens_per_s"] for w in theirs], theirs[-1]["peak_resident_bytes"])
+    other = summary([w["tokens_per_s"] for w in theirs], peak)
     return {**cell, "lra": lra, "other": other, "provenance": tables.provenance(a.threads),
             "ratio": lra["tokens_per_s"] / other["tokens_per_s"]}
 
 
 @functools.cache
-def program_digest():
-    """Of the program and the library of operators beside it."""
+def programs_digest():
+    """Of the program and the library of operators beside it, and of the peers."""
     program = pathlib.Path(tables.program())
-    files = (program, program.with_name("liblra_ops.so"))
+    peers = [HERE / f"{name}.py" for name in ("peer_process", "torch_peers", "torch_mixers", "jax_peers",
+                                              "jax_mixers", "rows", "workload")]
+    files = (program, program.with_name("liblra_ops.so"), *peers, *REQUIREMENTS)
     return hashlib.sha256(b"".join(f.read_bytes() for f in files if f.exists())).hexdigest()[:12]
 
 
 def cell_of(name, peer, length, a, too_slow):
     """A cell from the work folder, else measured now. Failures are tried again."""
-    options = f"{a.mode}-{a.dtype}-{a.threads}-{a.windows}-{a.window_seconds}-{program_digest()}"
+    options = f"{a.mode}-{a.dtype}-{a.threads}-{a.windows}-{a.window_seconds}-{programs_digest()}"
     file = a.work / f"{name}-{length}-{peer[0]}-{peer[1]}-{peer[3]}-{options}.json"
     if file.exists() and not a.fresh:
         return json.loads(file.read_text())
@@ -169,8 +189,7 @@ def cell_of(name, peer, length, a, too_slow):
 
 
 def versions():
-    files = (HERE.parents[1] / "tests/parity/requirements.txt", HERE / "requirements.txt")
-    lines = [line for file in files for line in file.read_text().splitlines()]
+    lines = [line for file in REQUIREMENTS for line in file.read_text().splitlines()]
     names = [re.split("[=<>]", line)[0] for line in lines if line and not line.startswith("#")]
     return {name: importlib.metadata.version(name) for name in names}
 
@@ -253,7 +272,8 @@ def page(cells, a):
             f"--threads {a.threads} --windows {a.windows} --window-seconds {a.window_seconds}"
             f"{'' if a.contenders == float('inf') else f' --contenders {a.contenders}'}`; "
             f"the head of `bench/peers/compare.py` says how. Ratio above 1: lra is faster. Kinds "
-            f"`torch` and `jax` are plain modules in `bench/peers`, the others are packages.\n\n"
+            f"`torch` and `jax` are plain modules in `bench/peers`, `compiled` the former through "
+            f"torch.compile, the others are packages.\n\n"
             f"## Against the fastest peer\n\n{tables.markdown(HEADER, map(line_of, best))}\n"
             f"## Against the targets\n\n"
             f"{tables.markdown(TARGET_HEADER, map(against_targets, best))}\n{epochs}"

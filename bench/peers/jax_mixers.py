@@ -154,7 +154,7 @@ class ReluPerformer(Features):
 
 
 class Sinkhorn(nn.Module):
-    """Blocks of 50; a linear sort network of block sums, five normalisations, Gumbel noise."""
+    """Blocks of 50; a linear sort network of block sums, five normalisations; Gumbel noise in training."""
     drop: float
     block: int = 50
     iterations: int = 5
@@ -167,7 +167,8 @@ class Sinkhorn(nn.Module):
         n = q.shape[2]
         network = self.param("sort", nn.initializers.lecun_normal(), (heads, width, n))
         logits = jnp.einsum("bhne,hem->bhnm", k.sum(3), network)
-        logits = (logits + jax.random.gumbel(self.make_rng("mixer"), logits.shape))
+        if self.has_rng("noise"):
+            logits = logits + jax.random.gumbel(self.make_rng("noise"), logits.shape)
         logits = logits / self.temperature
         for _ in range(self.iterations):
             logits = jax.nn.log_softmax(jax.nn.log_softmax(logits, -1), -2)

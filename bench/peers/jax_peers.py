@@ -58,7 +58,8 @@ def build(name, length, drop, train, dtype, work):
     keys = jax.random.split(jax.random.key(0), 4)
     tokens = jax.random.randint(keys[0], (work.batch, length), 1, work.vocabulary)
     labels = jax.random.randint(keys[1], (work.batch,), 0, work.classes)
-    streams = lambda key: dict(zip(("dropout", "mixer"), jax.random.split(key)))
+    # "noise" is what the definitions have in training alone.
+    streams = lambda key: dict(zip(("mixer", "dropout", "noise")[:3 if train else 1], jax.random.split(key, 3)))
     parameters = jax.jit(model.init)({"params": keys[2], **streams(keys[3])}, tokens)
 
     if not train:

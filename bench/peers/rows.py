@@ -3,7 +3,8 @@
 A row names the model of lra, its settings beside the release preset of the workload (Text, where it
 names none; lengths: the only ones that it has), the rate of attention dropout on both sides, and
 its peers: (kind, name, further settings of lra against this peer). Kinds: jax and torch are the
-modules of this folder, package and transformers are other people's.
+modules of this folder, compiled is torch through torch.compile (some rows: it was slower than without
+in all that were tried), package and transformers are other people's.
 """
 from workload import WORKLOADS
 
@@ -22,7 +23,8 @@ ROWS = {
     "local": {
         "model": "local", "drop": 0.1, "settings": "blocks of 50",
         "peers": [("jax", "local", ("mixer.groups=contiguous",)),
-                  ("torch", "local", ("mixer.groups=contiguous",))]},
+                  ("torch", "local", ("mixer.groups=contiguous",)),
+                  ("compiled", "local", ("mixer.groups=contiguous",))]},
     "longformer": {
         "model": "longformer", "drop": 0.0, "settings": "window 512, no global token",
         "peers": [("torch", "longformer", ())]},
@@ -44,7 +46,7 @@ ROWS = {
         "peers": [("package", "performer-pytorch", FAVOR)]},
     "linear": {
         "model": "linear_transformer", "drop": 0.1, "settings": "elu + 1",
-        "peers": [("torch", "linear", ()), ("jax", "linear", ())]},
+        "peers": [("torch", "linear", ()), ("compiled", "linear", ()), ("jax", "linear", ())]},
     "sinkhorn": {
         "model": "sinkhorn", "drop": 0.1, "settings": "blocks of 50 (package: 64), 5 iterations",
         "peers": [("jax", "sinkhorn", ()),
@@ -60,9 +62,10 @@ ROWS = {
 
 def narrow(task, core, model, drop, settings, *peers):
     """A row of a narrow release preset, where element-wise passes are most of a step."""
+    kinds = ("torch", "compiled", "jax") if core == "linear" else ("torch", "jax")
     return {f"{task}-{model}": {"model": model, "workload": task, "lengths": (1024,), "drop": drop,
                                  "settings": settings,
-                                 "peers": [("torch", core, peers), ("jax", core, peers)]}}
+                                 "peers": [(kind, core, peers) for kind in kinds]}}
 
 
 LOCAL50 = ("mixer.block=50", "mixer.groups=contiguous")

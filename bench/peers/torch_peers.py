@@ -98,12 +98,13 @@ def build(kind, name, length, drop, train, dtype, threads, work):
     bf16 is autocast, parameters stay float32."""
     torch.set_num_threads(threads)
     torch.manual_seed(0)
+    drop = drop if train else 0.0  # the cores know nothing of eval()
     if kind == "transformers":
         forward, model = bert(length, drop, name, work)
     else:
         make = package if kind == "package" else own
         model = make(name, length, drop, work)
-        forward = torch.compile(model) if kind == "torch-compiled" else model
+        forward = torch.compile(model) if kind == "compiled" else model
     model.train(train)
     tokens = torch.randint(1, work.vocabulary, (work.batch, length))
     precision = functools.partial(torch.autocast, "cpu", torch.bfloat16, enabled=dtype == "bf16")

@@ -135,8 +135,11 @@ Measurement measure(const training::RunConfig& run, const EfficiencyOptions& opt
   const int64_t parts = parts_of_step(options, step_seconds), sequences = options.batch / parts;
   const double part = 1 / static_cast<double>(parts);
   const training::Batch timed = random_batch(shape, sequences, options.device);
+  const WindowHooks of_whole_steps{
+      .before = options.hooks.before,
+      .after = [&](double steps_per_s) { options.hooks.after(steps_per_s * part); }};
   const TimedWindows windows = timed_windows([&] { bench.step(timed); }, options.windows,
-                                             options.window_seconds, options.hooks);
+                                             options.window_seconds, of_whole_steps);
   Measurement m{.mode = options.train ? "train" : "infer",
                 .dtype = run.train.precision,
                 .length = shape.length,

@@ -338,7 +338,9 @@ void add_bench(CLI::App& app, Program& program) {
   command->add_option("--data", a->data,
                       "folder of the data: measures steps with batches read from it too");
   command->add_option("--out", a->out, "folder for run records");
-  command->add_option("--measure-one", a->one, "measure one model in this process")->group("");
+  command->add_option("--measure-one", a->one, "measure one model in this process")
+      ->needs(command->get_option("--lengths"))
+      ->group("");
   command->add_flag("--in-turn", a->in_turn, "with it: a window for each line on standard input")
       ->group("");
 }

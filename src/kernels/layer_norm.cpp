@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <vector>
+#include <memory>
 
 #include "base/parallel.h"
 #include "kernels/choice.h"
@@ -49,16 +49,16 @@ void layer_norm_backward(const LayerNormBackward<T>& p) {
   const RowsBackward<T> rows_backward = choose_rows_backward<T>();
   const int64_t runs = (p.rows + kNormRows - 1) / kNormRows;
   // [runs, 2, columns]: of gamma, then of beta.
-  std::vector<W> sums(static_cast<size_t>(runs * 2 * p.columns));
+  const auto sums = std::make_unique_for_overwrite<W[]>(static_cast<size_t>(runs * 2 * p.columns));
   parallel_for_each(runs, [&](int64_t run) {
-    W* of_run = sums.data() + run * 2 * p.columns;
+    W* of_run = sums.get() + run * 2 * p.columns;
     rows_backward(p, run * kNormRows, std::min(p.rows, (run + 1) * kNormRows), of_run,
                   of_run + p.columns);
   });
   std::fill_n(p.grad_gamma, p.columns, W{0});
   std::fill_n(p.grad_beta, p.columns, W{0});
   for (int64_t run = 0; run < runs; ++run) {
-    const W* of_run = sums.data() + run * 2 * p.columns;
+    const W* of_run = sums.get() + run * 2 * p.columns;
     for (int64_t c = 0; c < p.columns; ++c) {
       p.grad_gamma[c] += of_run[c];
       p.grad_beta[c] += of_run[p.columns + c];

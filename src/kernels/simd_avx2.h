@@ -105,6 +105,7 @@ inline HalfWords load_half_words(const void* from) {
 // There are no masks for 16 bits; whole vectors and heads of eight go without.
 inline HalfWords load_half_words(Lanes lanes, const void* from) {
   if (lanes == 0xFFFF) return load_half_words(from);
+  if (lanes == 0) return {_mm256_setzero_si256()};
   if (lanes == 0xFF) {
     const __m128i eight = _mm_loadu_si128(static_cast<const __m128i*>(from));
     return {_mm256_zextsi128_si256(eight)};
