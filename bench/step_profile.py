@@ -74,7 +74,8 @@ def measure(task, model, length, a):
     total = sum(times.values())
     result = {"task": task, "model": model, "length": length, "seconds": total / a.steps / 1e6,
             "shares": {kind: kinds[kind] / total for kind in (*KINDS, OTHER)},
-            "operators": {op: time / total for op, time in times.most_common(8)}}
+            "operators": {op: time / total for op, time in times.most_common(8)},
+            "steps": a.steps, "provenance": tables.provenance(1)}
     print(f"{name(result)}: {result['seconds']:.3f} s a step", flush=True)
     return result
 
@@ -89,14 +90,16 @@ def row(result):
             *(f"{result['shares'][kind]:.0%}" for kind in (*KINDS, OTHER))]
 
 
-def page(results, a):
+def page(results):
     operators = "\n".join(
         f"- {name(r)}: " + ", ".join(f"`{op}` {s:.0%}" for op, s in r["operators"].items())
         for r in results)
+    wheres = dict.fromkeys(tables.where_measured(r["provenance"]) for r in results)
+    steps = dict.fromkeys(str(r["steps"]) for r in results)
     return ("# Where a training step spends its time\n\nWritten by `bench/step_profile.py`: release presets, Text "
-            f"with 4 sequences a step, Image and Pathfinder with 32, fp32, one thread; mean of {a.steps} steps.\n\n"
+            f"with 4 sequences a step, Image and Pathfinder with 32, fp32, one thread; mean of {' or '.join(steps)} steps.\n\n"
             + tables.markdown(["task, model, length", "seconds a step", *KINDS, OTHER], map(row, results))
-            + f"\nOperators:\n\n{operators}\n\nMeasured with {tables.where_measured(tables.provenance(1))}.\n")
+            + f"\nOperators:\n\n{operators}\n\nMeasured with {'; '.join(wheres)}.\n")
 
 
 def main():
@@ -118,7 +121,7 @@ def main():
                 results[name(result)] = result
     results = list(results.values())
     file.write_text(json.dumps(results, indent=1) + "\n")
-    (a.out / "step_profile.md").write_text(page(results, a))
+    (a.out / "step_profile.md").write_text(page(results))
 
 
 if __name__ == "__main__":

@@ -69,10 +69,11 @@ def recompute(model, threads):
                                   "--windows", 5, "--window-seconds", 0, "--threads", threads,
                                   "--set", f"train.recompute={setting}"])[0]
         measured.append(record["measurements"][0])
+        provenance = record["provenance"]
     kept, again = measured
     return {"model": model, "kept": kept, "again": again,
             "memory": again["peak_tensor_bytes"] / kept["peak_tensor_bytes"],
-            "time": kept["steps_per_s"] / again["steps_per_s"]}
+            "time": kept["steps_per_s"] / again["steps_per_s"], "provenance": provenance}
 
 
 def estimate_row(model, results):
@@ -97,6 +98,7 @@ def page(estimates, recomputed):
                          for task, preset, length, batch in SHAPES)]
     models = [model for model in tables.MODELS if any(r["model"] == model for r in estimates)]
     worst = max(abs(r["error"]) for r in estimates)
+    wheres = dict.fromkeys(tables.where_measured(r["provenance"]) for r in (*estimates, *recomputed))
     return ("# Memory of training runs\n\nWritten by `bench/training_memory.py`.\n\n"
             "## Estimated before the run / measured, resident MB\n\n"
             f"The largest error is {100 * worst:.1f} %.\n\n"
@@ -106,7 +108,7 @@ def page(estimates, recomputed):
             + tables.markdown(["model", "tensors kept, MB", "again, MB", "ratio",
                                "resident kept, MB", "again, MB", "time of a step, ratio"],
                               map(recompute_row, recomputed))
-            + f"\nMeasured with {tables.where_measured(estimates[0]['provenance'])}.\n")
+            + f"\nMeasured with {'; '.join(wheres)}.\n")
 
 
 class Results:
