@@ -127,7 +127,7 @@ async function drawsCharts(page) {
   const drawings = await page.$$eval(".chart", (charts) => charts.map(
     (chart) => [chart.dataset.kind, chart.querySelectorAll("canvas, svg path").length > 0]));
   assert.equal(drawings.filter(([kind]) => kind === "curves").length, 5);
-  assert.equal(drawings.filter(([kind]) => kind === "specification").length, 3);
+  assert.equal(drawings.filter(([kind]) => kind === "specification").length, 5);
   assert.ok(drawings.every(([, drawn]) => drawn));
   const pictures = await page.$$eval("img", (images) => images.map(
     (image) => image.naturalWidth > 0 && image.alt.length > 10));
