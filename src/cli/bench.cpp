@@ -1,6 +1,8 @@
 // lra bench: training and inference speed and memory, each figure measured in a process of its own.
 #include <algorithm>
+#include <charconv>
 #include <cstdio>
+#include <filesystem>
 #include <iostream>
 #include <optional>
 
@@ -18,6 +20,7 @@
 #include "mixers/all.h"
 #include "tasks/all.h"
 #include "training/fairness.h"
+#include "training/prepare_data.h"
 
 namespace lra::cli {
 namespace {
@@ -179,6 +182,8 @@ RunRecord bench_model(const BenchArguments& a, const std::string& model, const P
           "length " + std::to_string(length) + " ended with " + describe_end(child.exit_code);
       bar.message(model + ": " + record.failure);
       if (code == ExitCode::kDone) code = failure_code(child.exit_code);
+    } else {
+      break;
     }
     bar.update();
   }
@@ -216,6 +221,43 @@ void print_table(const std::vector<RunRecord>& records, const BenchArguments& a,
   }
 }
 
+std::string record_folder(const BenchArguments& a, const std::string& model) {
+  return a.out + "/" + a.task + "-" + model + "-" + a.mode +
+         (a.dtype == "fp32" ? "" : "-" + a.dtype);
+}
+
+std::string record_file(const BenchArguments& a, const std::string& model) {
+  return record_folder(a, model) + "/record.json";
+}
+
+// A record takes the place of an earlier one, which must not hold more than it: lengths that this
+// call does not measure.
+void refuse_to_lose_lengths(const BenchArguments& a, const std::string& model) {
+  const std::string file = record_file(a, model);
+  if (!std::filesystem::exists(file)) return;
+  std::string lost;
+  for (const Measurement& m : read_record(file).measurements) {
+    if (std::count(a.lengths.begin(), a.lengths.end(), m.length) > 0) continue;
+    lost += (lost.empty() ? "" : ", ") + std::to_string(m.length);
+  }
+  if (lost.empty()) return;
+  throw Error({.where = file,
+               .what = "holds a measurement at length " + lost + ", which would be lost",
+               .expected = "no record there, or one of no other lengths than --lengths",
+               .advice = "choose another --out, or name these lengths too"});
+}
+
+// What can be known to fail before hours of measuring: the folder of the records and the data.
+void check_folders(const BenchArguments& a) {
+  if (!a.out.empty()) {
+    make_folder(a.out);
+    for (const std::string& model : a.models) refuse_to_lose_lengths(a, model);
+  }
+  if (!a.data) return;
+  const training::RunConfig config = config_of(a, a.models.at(0), a.lengths.at(0));
+  (void)training::prepare_data(config.task_spec(), *config.make_task(), *a.data, true);
+}
+
 // Before anything of ours runs.
 void warn_of_other_work() {
   const double load = load_average();
@@ -246,10 +288,8 @@ std::vector<RunRecord> bench_table(const Program& program, const BenchArguments&
     records.push_back(bench_model(a, model, program, bar, code));
     // A stop must not put nothing in the place of an earlier measurement.
     if (!a.out.empty() && !(stop_requested() && records.back().measurements.empty())) {
-      const std::string folder = a.out + "/" + a.task + "-" + model + "-" + a.mode +
-                                 (a.dtype == "fp32" ? "" : "-" + a.dtype);
-      make_folder(folder);
-      write_record(records.back(), folder + "/record.json");
+      make_folder(record_folder(a, model));
+      write_record(records.back(), record_file(a, model));
     }
   }
   bar.finish();
@@ -264,6 +304,7 @@ ExitCode bench(const Program& program, BenchArguments a) {
     a.table = 4;  // after table 2
     tables.push_back(completed(a));
   }
+  for (const BenchArguments& table : tables) check_folders(table);
   if (!program.common.quiet) warn_of_other_work();
   ExitCode code = ExitCode::kDone;
   std::vector<RunRecord> records;
@@ -278,8 +319,22 @@ ExitCode bench(const Program& program, BenchArguments a) {
     for (const RunRecord& record : records) rows.push_back(parse_json(to_json(record), "record"));
     print_json(rows);
   }
-  return stop_requested() ? ExitCode::kStopped : code;
+  if (!stop_requested()) return code;
+  print_message("stopped; " + (a.out.empty() ? "nothing is kept: there is no --out"
+                                             : "what was measured is in " + a.out));
+  return ExitCode::kStopped;
 }
+
+// CLI::Range takes what is not a number.
+std::string seconds_fault(const std::string& text) {
+  double seconds = 0;
+  const char* end = text.data() + text.size();
+  const auto [stop, code] = std::from_chars(text.data(), end, seconds);
+  if (code == std::errc() && stop == end && seconds >= 0 && seconds <= 3600) return "";
+  return "Value " + text + " not in range 0 to 3600";
+}
+
+std::string empty_fault(const std::string& text) { return text.empty() ? "names no folder" : ""; }
 
 void add_choices(CLI::App& command, BenchArguments& a) {
   auto* task = command.add_option("--task", a.task, "task whose model is measured (default text)");
@@ -331,13 +386,14 @@ void add_bench(CLI::App& app, Program& program) {
   command->add_option("--windows", a->windows, "timed windows; the median counts (default 5)")
       ->check(count_range());
   command->add_option("--window-seconds", a->window_seconds, "least length of a window (default 1)")
-      ->check(CLI::Range(0.0, 3600.0));
+      ->check(CLI::Validator(seconds_fault, "0 to 3600"));
   command->add_flag("--whole-steps", a->whole_steps,
                     "time whole steps however long; else one of more than five windows' time is "
                     "timed in up to eight parts of its sequences, marked with *");
   command->add_option("--data", a->data,
                       "folder of the data: measures steps with batches read from it too");
-  command->add_option("--out", a->out, "folder for run records");
+  command->add_option("--out", a->out, "folder for run records")
+      ->check(CLI::Validator(empty_fault, ""));
   command->add_option("--measure-one", a->one, "measure one model in this process")
       ->needs(command->get_option("--lengths"))
       ->group("");

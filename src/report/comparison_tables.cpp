@@ -143,10 +143,14 @@ std::vector<const AnalysisRecord*> analyses_of(const std::vector<Analysis>& anal
   return found;
 }
 
+std::string efficiency_title(const SpeedGrid& grid) {
+  return grid.mode == "train" ? "Table 2: training speed and memory" : "Table 4: inference speed";
+}
+
 Table efficiency_table(const SpeedGrid& grid) {
   const bool training = grid.mode == "train";
   Table table{.kind = TableKind::kEfficiency,
-              .title = training ? "Table 2: training speed and memory" : "Table 4: inference speed",
+              .title = efficiency_title(grid),
               .caption = std::string("Steps per second and their ratio to the Transformer's, ") +
                          "beside it the paper's ratio, by sequence length; then the peak " +
                          (grid.counts_tensors ? "memory of tensors" : "resident memory") +

@@ -9,6 +9,9 @@
 
 namespace lra::report {
 
+// Which of the paper's tables it is.
+std::string efficiency_title(const SpeedGrid& grid);
+
 // Table 2 or 4, one for each set of measurements that compare.
 Table efficiency_table(const SpeedGrid& grid);
 Table generalization_table(const std::vector<Analysis>& analyses);  // Table 3
