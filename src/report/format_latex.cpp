@@ -109,11 +109,11 @@ std::string memory_cell(const SpeedGrid& grid, const SpeedRow* row) {
 }
 
 std::string speed_table(const SpeedGrid& grid) {
-  std::string text =
-      begin_table("l" + std::string(2 * grid.lengths.size(), 'c'),
-                  latex(efficiency_title(grid)) + ". Steps per second (relative to the Transformer) and peak ") +
-                      (grid.counts_tensors ? "memory of tensors: " : "resident memory: ") +
-                      latex(grid.mode + ", " + grid.setting()) + ".");
+  std::string text = begin_table(
+      "l" + std::string(2 * grid.lengths.size(), 'c'),
+      latex(efficiency_title(grid)) + ". Steps per second (relative to the Transformer) and peak " +
+          (grid.counts_tensors ? "memory of tensors: " : "resident memory: ") +
+          latex(grid.mode + ", " + grid.setting()) + ".");
   for (int half = 0; half < 2; ++half) {
     for (const int64_t length : grid.lengths) text += " & " + std::to_string(length);
   }
