@@ -345,7 +345,7 @@ measurements() {
     "${bench[@]}" --lengths 96 --out speed
   refuse 2 "window-seconds.*nan.*0 to 3600" "${bench[@]}" --window-seconds nan
   refuse 2 "out.*names no folder" "${bench[@]}" --lengths 64 --out ""
-  refuse 2 "file" "${bench[@]}" --lengths 64 --out file
+  refuse 74 "file: the folder cannot be made" "${bench[@]}" --lengths 64 --out file
   refuse 2 "nope" "${bench[@]}" --lengths 64 --data nope
   section "bench"
 }
