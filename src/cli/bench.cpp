@@ -34,7 +34,7 @@ struct BenchArguments {
   std::optional<std::string> data;
   int table = 0;
   std::vector<const CLI::Option*> choices;  // the options that say what is measured
-  bool whole_steps = false, in_turn = false;
+  bool whole_steps = false, in_turn = false, replace = false;
 };
 
 // The paper's Table 2 does not say which sizes it has: those of the release preset are the
@@ -244,14 +244,15 @@ void refuse_to_lose_lengths(const BenchArguments& a, const std::string& model) {
   throw Error({.where = file,
                .what = "holds a measurement at length " + lost + ", which would be lost",
                .expected = "no record there, or one of no other lengths than --lengths",
-               .advice = "choose another --out, or name these lengths too"});
+               .advice = "choose another --out, name these lengths too, or say --replace"});
 }
 
 // What can be known to fail before hours of measuring: the folder of the records and the data.
 void check_folders(const BenchArguments& a) {
   if (!a.out.empty()) {
     make_folder(a.out);
-    for (const std::string& model : a.models) refuse_to_lose_lengths(a, model);
+    for (const std::string& model : a.models)
+      if (!a.replace) refuse_to_lose_lengths(a, model);
   }
   if (!a.data) return;
   const training::RunConfig config = config_of(a, a.models.at(0), a.lengths.at(0));
@@ -394,6 +395,8 @@ void add_bench(CLI::App& app, Program& program) {
                       "folder of the data: measures steps with batches read from it too");
   command->add_option("--out", a->out, "folder for run records")
       ->check(CLI::Validator(empty_fault, ""));
+  command->add_flag("--replace", a->replace,
+                    "a record may take the place of one in --out that has other lengths");
   command->add_option("--measure-one", a->one, "measure one model in this process")
       ->needs(command->get_option("--lengths"))
       ->group("");

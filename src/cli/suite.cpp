@@ -92,6 +92,7 @@ ExitCode run_bench(const Suite& suite, const std::string& out, const Program& pr
   add("--windows", std::to_string(bench.windows));
   add("--window-seconds", std::to_string(bench.window_seconds));
   add("--out", bench_folder(out));
+  words.push_back("--replace");  // lengths that the suite no longer names
   if (program.common.quiet) words.push_back("--quiet");
   if (program.common.threads > 0) add("--threads", std::to_string(program.common.threads));
   add("--device", program.common.device.str());

@@ -341,7 +341,7 @@ measurements() {
   local bench=(bench --models linear_transformer --batch 1 --preset small --threads 1 --windows 1)
   bench+=(--window-seconds 0 --quiet)
   (cd work && lra "${bench[@]}" --lengths 64 --out speed >/dev/null)
-  refuse 2 "speed/text-linear_transformer-train/record.json holds.*length 64.*--out" \
+  refuse 2 "speed/text-linear_transformer-train/record.json: holds.*length 64.*--out" \
     "${bench[@]}" --lengths 96 --out speed
   refuse 2 "window-seconds.*nan.*0 to 3600" "${bench[@]}" --window-seconds nan
   refuse 2 "out.*names no folder" "${bench[@]}" --lengths 64 --out ""
