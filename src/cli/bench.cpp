@@ -1,8 +1,6 @@
 // lra bench: training and inference speed and memory, each figure measured in a process of its own.
 #include <algorithm>
-#include <charconv>
 #include <cstdio>
-#include <filesystem>
 #include <iostream>
 #include <optional>
 
@@ -19,6 +17,7 @@
 #include "cli/command.h"
 #include "mixers/all.h"
 #include "tasks/all.h"
+#include "tasks/files.h"
 #include "training/fairness.h"
 #include "training/prepare_data.h"
 
@@ -234,7 +233,7 @@ std::string record_file(const BenchArguments& a, const std::string& model) {
 // call does not measure.
 void refuse_to_lose_lengths(const BenchArguments& a, const std::string& model) {
   const std::string file = record_file(a, model);
-  if (!std::filesystem::exists(file)) return;
+  if (!tasks::is_there(file)) return;
   std::string lost;
   for (const Measurement& m : read_record(file).measurements) {
     if (std::count(a.lengths.begin(), a.lengths.end(), m.length) > 0) continue;
@@ -251,8 +250,9 @@ void refuse_to_lose_lengths(const BenchArguments& a, const std::string& model) {
 void check_folders(const BenchArguments& a) {
   if (!a.out.empty()) {
     make_folder(a.out);
-    for (const std::string& model : a.models)
-      if (!a.replace) refuse_to_lose_lengths(a, model);
+    if (!a.replace) {
+      for (const std::string& model : a.models) refuse_to_lose_lengths(a, model);
+    }
   }
   if (!a.data) return;
   const training::RunConfig config = config_of(a, a.models.at(0), a.lengths.at(0));
@@ -326,15 +326,6 @@ ExitCode bench(const Program& program, BenchArguments a) {
   return ExitCode::kStopped;
 }
 
-// CLI::Range takes what is not a number.
-std::string seconds_fault(const std::string& text) {
-  double seconds = 0;
-  const char* end = text.data() + text.size();
-  const auto [stop, code] = std::from_chars(text.data(), end, seconds);
-  if (code == std::errc() && stop == end && seconds >= 0 && seconds <= 3600) return "";
-  return "Value " + text + " not in range 0 to 3600";
-}
-
 std::string empty_fault(const std::string& text) { return text.empty() ? "names no folder" : ""; }
 
 void add_choices(CLI::App& command, BenchArguments& a) {
@@ -387,7 +378,7 @@ void add_bench(CLI::App& app, Program& program) {
   command->add_option("--windows", a->windows, "timed windows; the median counts (default 5)")
       ->check(count_range());
   command->add_option("--window-seconds", a->window_seconds, "least length of a window (default 1)")
-      ->check(CLI::Validator(seconds_fault, "0 to 3600"));
+      ->check(seconds_range());
   command->add_flag("--whole-steps", a->whole_steps,
                     "time whole steps however long; else one of more than five windows' time is "
                     "timed in up to eight parts of its sequences, marked with *");

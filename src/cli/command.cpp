@@ -32,17 +32,29 @@ CLI::Option* add_set_option(CLI::App& command, std::vector<std::string>& sets,
 }
 
 CLI::Range count_range() { return CLI::Range(int64_t{1}, int64_t{1000000000}); }
-// CLI::Range would take a number past 64 bits for the largest one that fits.
-CLI::Validator seed_range() {
-  const auto check = [](const std::string& text) -> std::string {
-    int64_t seed = 0;
+
+namespace {
+
+// From 0. CLI::Range would take a number past the type for the largest one that fits, and NaN.
+template <typename T>
+CLI::Validator range_up_to(int64_t most) {
+  const std::string range = "0 to " + std::to_string(most);
+  const auto check = [most, range](const std::string& text) -> std::string {
+    T value = 0;
     const char* end = text.data() + text.size();
-    const auto [stop, code] = std::from_chars(text.data(), end, seed);
-    if (code == std::errc() && stop == end && seed >= 0) return "";
-    return "Value " + text + " not in range 0 to " + std::to_string(INT64_MAX);
+    const auto [stop, code] = std::from_chars(text.data(), end, value);
+    if (code == std::errc() && stop == end && value >= 0 && value <= static_cast<T>(most))
+      return "";
+    return "Value " + text + " not in range " + range;
   };
-  return CLI::Validator(check, "0 to " + std::to_string(INT64_MAX), "");
+  return CLI::Validator(check, range, "");
 }
+
+}  // namespace
+
+CLI::Validator seed_range() { return range_up_to<int64_t>(INT64_MAX); }
+
+CLI::Validator seconds_range() { return range_up_to<double>(3600); }
 
 Provenance program_provenance(const CommonOptions& common) {
   std::vector<std::string> command = common.argv;

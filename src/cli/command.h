@@ -38,8 +38,9 @@ CLI::Option* add_set_option(CLI::App& command, std::vector<std::string>& sets,
                             const std::string& help = "KEY=VALUE: override a setting");
 
 // Checks of numbers, with messages that say the range as whole numbers.
-CLI::Range count_range();     // 1 to 10^9
-CLI::Validator seed_range();  // 0 to the largest a run's config can hold
+CLI::Range count_range();        // 1 to 10^9
+CLI::Validator seed_range();     // 0 to the largest a run's config can hold
+CLI::Validator seconds_range();  // 0 to 3600, fractions too
 
 // Provenance with the parts that only a program with torch knows.
 Provenance program_provenance(const CommonOptions& common);

@@ -79,20 +79,25 @@ std::string row_html(const Leaderboard& board, size_t index, const std::vector<i
   return text + average_html(row.scored) + average_html(row.present) + "</tr>\n";
 }
 
+// A row under those of the models: a figure for each column, then their average.
+std::string summary_row_html(const std::string& name, const std::string& what,
+                             const std::vector<std::string>& cells, const std::string& scored) {
+  std::string text = "<tr><th class=\"pin word\" scope=\"row\">" + html(name) + sub(what) + "</th>";
+  for (const std::string& cell : cells) text += "<td>" + cell + "</td>";
+  return text + "<td class=\"avg\">" + scored + "</td><td class=\"avg\">-</td></tr>\n";
+}
+
 std::string task_average_html(const TaskAverage& row) {
-  std::string text = "<tr><th class=\"pin word\" scope=\"row\">" + html(row.name) +
-                     sub("mean and standard deviation over models") + "</th>";
-  for (const Summary& cell : row.cells) text += "<td>" + task_average_text(cell) + "</td>";
-  return text + "<td class=\"avg\">" + task_average_text(row.scored) +
-         "</td><td class=\"avg\">-</td></tr>\n";
+  std::vector<std::string> cells;
+  for (const Summary& cell : row.cells) cells.push_back(task_average_text(cell));
+  return summary_row_html(row.name, "mean and standard deviation over models", cells,
+                          task_average_text(row.scored));
 }
 
 std::string baseline_html(const BaselineRow& row) {
-  std::string text = "<tr><th class=\"pin word\" scope=\"row\">" + html(row.name) +
-                     sub("trivial baseline") + "</th>";
-  for (const auto& accuracy : row.accuracy) text += "<td>" + accuracy_text(accuracy) + "</td>";
-  return text + "<td class=\"avg\">" + accuracy_text(row.scored) +
-         "</td><td class=\"avg\">-</td></tr>\n";
+  std::vector<std::string> cells;
+  for (const auto& accuracy : row.accuracy) cells.push_back(accuracy_text(accuracy));
+  return summary_row_html(row.name, "trivial baseline", cells, accuracy_text(row.scored));
 }
 
 }  // namespace

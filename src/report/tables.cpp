@@ -50,6 +50,17 @@ Cells figures_line(const Leaderboard& board, size_t index, const std::vector<int
   return cells;
 }
 
+// A line under those of the models.
+Cells summary_line(const std::string& name, const std::vector<std::string>& texts,
+                   const std::string& scored) {
+  Cells cells = {{name}};
+  for (const std::string& text : texts) cells.push_back({text});
+  cells.push_back({scored});
+  cells.push_back({"-"});
+  quiet(cells);
+  return cells;
+}
+
 bool has_shortfall(const Leaderboard& board) {
   return std::any_of(board.rows.begin(), board.rows.end(), [](const Row& row) {
     return std::any_of(row.cells.begin(), row.cells.end(),
@@ -86,20 +97,15 @@ Table accuracy_table(const Leaderboard& board) {
   }
   if (board.rows.empty()) return table;
   for (const TaskAverage& average : task_averages(board)) {
-    Cells cells = {{average.name}};
-    for (const Summary& cell : average.cells) cells.push_back({task_average_text(cell)});
-    cells.push_back({task_average_text(average.scored)});
-    cells.push_back({"-"});
-    quiet(cells);
-    table.rows.push_back(std::move(cells));
+    std::vector<std::string> texts;
+    for (const Summary& cell : average.cells) texts.push_back(task_average_text(cell));
+    table.rows.push_back(summary_line(average.name, texts, task_average_text(average.scored)));
   }
   for (const BaselineRow& baseline : board.baselines) {
-    Cells cells = {{"trivial: " + baseline.name}};
-    for (const auto& accuracy : baseline.accuracy) cells.push_back({accuracy_text(accuracy)});
-    cells.push_back({accuracy_text(baseline.scored)});
-    cells.push_back({"-"});
-    quiet(cells);
-    table.rows.push_back(std::move(cells));
+    std::vector<std::string> texts;
+    for (const auto& accuracy : baseline.accuracy) texts.push_back(accuracy_text(accuracy));
+    table.rows.push_back(
+        summary_line("trivial: " + baseline.name, texts, accuracy_text(baseline.scored)));
   }
   return table;
 }
