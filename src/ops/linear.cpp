@@ -64,8 +64,14 @@ Tensor direct_linear(const Tensor& x, const Tensor& w, const Tensor& bias) {
   return deep_product(x.reshape({-1, x.size(-1)}), w.t(), bias).view(shape);
 }
 
+Tensor onednn_gelu(const Tensor& x, const Tensor& w, const Tensor& bias) {
+  return call_onednn(x.contiguous(), w, bias, "gelu");
+}
+
+using Product = Tensor(const Tensor& x, const Tensor& w, const Tensor& bias);
+
 // Rows are widened to float, a run at a time so that what is widened stays in cache.
-Tensor widened_linear(const Tensor& x, const Tensor& w, const Tensor& bias) {
+Tensor widened(const Tensor& x, const Tensor& w, const Tensor& bias, Product* product) {
   constexpr int64_t kRun = 1024;
   const Tensor rows = x.reshape({-1, x.size(-1)}), wide_w = w.to(at::kFloat);
   const Tensor wide_bias = bias.defined() ? bias.to(at::kFloat) : bias;
@@ -73,32 +79,32 @@ Tensor widened_linear(const Tensor& x, const Tensor& w, const Tensor& bias) {
   for (int64_t first = 0; first < rows.size(0); first += kRun) {
     const int64_t count = std::min(kRun, rows.size(0) - first);
     const Tensor wide = rows.narrow(0, first, count).to(at::kFloat);
-    y.narrow(0, first, count).copy_(direct_linear(wide, wide_w, wide_bias));
+    y.narrow(0, first, count).copy_(product(wide, wide_w, wide_bias));
   }
   auto shape = x.sizes().vec();
   shape.back() = w.size(0);
   return y.view(shape);
 }
 
-Tensor linear_of_type(const Tensor& x, const Tensor& w, const Tensor& bias) {
-  return has_slow_products(x) ? widened_linear(x, w, bias) : direct_linear(x, w, bias);
+Tensor in_best_type(const Tensor& x, const Tensor& w, const Tensor& bias, Product* product) {
+  return has_slow_products(x) ? widened(x, w, bias, product) : product(x, w, bias);
 }
 
 Tensor linear_impl(const Tensor& x, const Tensor& weight, const std::optional<Tensor>& bias) {
-  return linear_of_type(x, beside(weight, x), tensor_or_empty(bias));
+  return in_best_type(x, beside(weight, x), tensor_or_empty(bias), direct_linear);
 }
 
 Tensor linear_gelu_impl(const Tensor& x, const Tensor& weight_in, const Tensor& bias) {
   const Tensor weight = beside(weight_in, x);
   // oneDNN's own GELU takes 5 ns a number on AVX2 (Zen 3), ours 0.6.
   if (use_onednn(x) && kernels::isa_available(kernels::Isa::kAvx512)) {
-    return call_onednn(x.contiguous(), weight, bias, "gelu");
+    return in_best_type(x, weight, bias, onednn_gelu);
   }
   return gelu_dropout(linear_impl(x, weight, bias), 0, 0);
 }
 
 Tensor linear_backward_input_impl(const Tensor& grad, const Tensor& weight) {
-  if (use_onednn(grad)) return linear_of_type(grad, weight.t(), {});
+  if (use_onednn(grad)) return in_best_type(grad, weight.t(), {}, direct_linear);
   return product(grad, weight);
 }
 

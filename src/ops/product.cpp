@@ -111,7 +111,11 @@ bool use_outer_products(const Tensor& a_rows, const Tensor& b) {
 // Intel processors even inside a parallel region, where it then takes one.
 class OneBlasThread {
  public:
-  OneBlasThread() : before_(MKL_Set_Num_Threads_Local ? MKL_Set_Num_Threads_Local(1) : 0) {}
+  OneBlasThread() {
+    // A thread's first loop of LibTorch tells MKL the number again. It is had before ours.
+    (void)at::get_num_threads();
+    if (MKL_Set_Num_Threads_Local) before_ = MKL_Set_Num_Threads_Local(1);
+  }
   ~OneBlasThread() {
     if (MKL_Set_Num_Threads_Local) MKL_Set_Num_Threads_Local(before_);
   }
@@ -119,7 +123,7 @@ class OneBlasThread {
   OneBlasThread& operator=(const OneBlasThread&) = delete;
 
  private:
-  int before_;
+  int before_ = 0;
 };
 
 // The library's products of one thread each, on whole matrices or on runs of rows. A bias [N] may
