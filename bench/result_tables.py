@@ -58,6 +58,7 @@ def markdown(header, rows):
 def where_measured(provenance):
     """One line that says with what and on what a record was made."""
     p = provenance
-    return (f"lra {p['lra_version']} ({p['git_revision'][:12]}), torch {p['torch_version']}, "
+    revision = p["git_revision"][:12] + ("+changes" if p["git_dirty"] else "")
+    return (f"lra {p['lra_version']} ({revision}), torch {p['torch_version']}, "
             f"{p['processor']}, {p['isa']}, {p['threads']} thread(s), {p['host_os']}; "
             f"{p['started_utc'][:10]}")

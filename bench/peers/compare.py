@@ -11,6 +11,8 @@ Peers get an allocator that keeps freed memory, which is worth 13 % to PyTorch; 
 of a further process with the allocator's own settings, which needs less. Kind "compiled" is the
 module of kind "torch" through torch.compile.
 
+lra takes numbers below the smallest normal one for 0; the peers do what they do by default.
+
 The fastest peer of a row is the one with the lowest ratio: every ratio comes from windows taken in
 turn, while absolute speeds of two peers were measured at different times. With --contenders X a peer
 that was more than X behind the fastest at the first length is not measured at the further ones.

@@ -5,7 +5,7 @@
 // is 2.1 times the speed on Zen 5, and 1.2 to 1.3 times on Zen 4, whose AVX-512 has no higher peak
 // than the AVX2 that the wheel's BLAS uses on AMD (bench/linear_bench.cpp). bfloat16 does too,
 // widened to float32 on processors without products of bfloat16. float64 and every other case run
-// at::linear. Which one is chosen is part of every run record (linear_choice).
+// at::linear. Which one float32 takes is part of every run record (linear_choice).
 //
 // The gradients of weight and bias, sums over all tokens, are those of product.h: the same bits at
 // any number of threads. bfloat16 x meets float32 weights, which are rounded once for both passes;

@@ -117,13 +117,14 @@ TEST(Linear, BackwardSkipsWhatIsNotNeeded) {
 TEST(Linear, GivesTheSameBitsAtAnyNumberOfThreads) {
   for (const auto& [m, k, n] : {Size{3000, 64, 96}, Size{1030, 1024, 250}, Size{40, 700, 3}}) {
     SCOPED_TRACE(testing::Message() << "M " << m << " K " << k << " N " << n);
-    const Tensor x = random_tensor({m, k}, 30, at::kFloat), b = random_tensor({n}, 32, at::kFloat);
-    const Tensor w = random_tensor({n, k}, 31, at::kFloat);
-    const Tensor grad = random_tensor({m, n}, 33, at::kFloat);
-    expect_same_bits_at_any_number_of_threads([&]() -> std::vector<Tensor> {
-      const LinearGrads grads = linear_backward(grad, x, w, /*need_x=*/true, /*need_bias=*/true);
-      return {ops::linear(x, w, b), grads.x, grads.weight, grads.bias};
-    });
+    const Tensor w = random_tensor({n, k}, 31, at::kFloat), b = random_tensor({n}, 32, at::kFloat);
+    for (const auto type : {at::kFloat, at::kBFloat16}) {
+      const Tensor x = random_tensor({m, k}, 30, type), grad = random_tensor({m, n}, 33, type);
+      expect_same_bits_at_any_number_of_threads([&]() -> std::vector<Tensor> {
+        const LinearGrads grads = linear_backward(grad, x, w, /*need_x=*/true, /*need_bias=*/true);
+        return {ops::linear(x, w, b), linear_gelu(x, w, b), grads.x, grads.weight, grads.bias};
+      });
+    }
   }
 }
 
