@@ -345,6 +345,18 @@ def check_errors(folder):
     print("ok: errors")
 
 
+def check_subnormal_numbers(folder):
+    """Those of float32 are 0 in the program, read or made; in float64 the same weights are normal numbers."""
+    for dtype, expected in ((np.float32, 0), (np.float64, 1e-41)):
+        x = np.ones((1, 5, WIDTH), dtype)
+        weights = run_mixer("transformer", folder, {"x": x}, {}, *SIZES, "--seed", SEED)
+        del weights["y"]
+        weights["output.weight"] = np.full_like(weights["output.weight"], 1e-41)
+        largest = np.abs(run_mixer("transformer", folder, {"x": x, **weights}, {}, *SIZES)["y"]).max()
+        assert largest <= expected * 100 and (largest > 0) == (expected > 0), f"{dtype.__name__}: {largest}"
+    print("ok: numbers below the smallest normal one are 0")
+
+
 def main():
     names = sorted(row["name"] for row in lra_json("list", "models")["models"])
     for name in sorted(set(names) - {reference.__name__ for reference in REFERENCES}):
@@ -356,6 +368,7 @@ def main():
                 for dtype in (np.float64, np.float32):
                     check_case(reference, settings, dtype, folder)
                 check_bf16(reference, settings, folder)
+        check_subnormal_numbers(folder)
         check_errors(folder)
 
 
