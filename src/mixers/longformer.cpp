@@ -110,11 +110,13 @@ class Longformer : public Mixer {
     const auto local = qkv_->forward(x_BLD.narrow(1, globals, others)).unbind(2);
     const auto global = qkv_->forward(x_BLD.narrow(1, 0, globals)).unbind(2);
     const at::Tensor mask = part_of_mask(context, globals, others);
-    return ops::merge_attention({ops::partial_attention(local[0], local[1], local[2], window(),
-                                                        {mask, mask}, dropout(context, kWindow)),
-                                 ops::partial_attention(local[0], global[1], global[2], {},
-                                                        {part_of_mask(context, 0, globals), mask},
-                                                        dropout(context, kGlobalColumns))});
+    return ops::joint_attention(
+        local[0], {{local[1], local[2], window(), {mask, mask}, dropout(context, kWindow)},
+                   {global[1],
+                    global[2],
+                    {},
+                    {part_of_mask(context, 0, globals), mask},
+                    dropout(context, kGlobalColumns)}});
   }
 
   Config config_;

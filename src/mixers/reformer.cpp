@@ -100,15 +100,14 @@ class Reformer : public Mixer {
     const Tensor &q_BLHE = projected[0], &v_BLHE = projected[1];
     const Tensor k_BLHE = unit_length(q_BLHE);
     const auto rounds = hash_rounds(q_BLHE, context);
-    std::vector<ops::PartialAttention> parts;
+    std::vector<ops::AttentionPart> parts;
     for (size_t r = 0; r < rounds.size(); ++r) {
       ops::AttentionPattern pattern;
       pattern.runs = rounds[r];
       const uint64_t key = derive_key(context.key, RandomUse::kDropout, static_cast<uint32_t>(r));
-      parts.push_back(ops::partial_attention(q_BLHE, k_BLHE, v_BLHE, pattern, {},
-                                             {context.attention_dropout, key}));
+      parts.push_back({k_BLHE, v_BLHE, pattern, {}, {context.attention_dropout, key}});
     }
-    return output_->forward(parts.size() == 1 ? parts[0].out_BLHE : ops::merge_attention(parts));
+    return output_->forward(ops::joint_attention(q_BLHE, parts));
   }
 
  private:

@@ -10,9 +10,9 @@
 // divided by the temperature. Padded keys and values are zeros in the sums and in the permutation,
 // and blocks without a token take no part in the normalisation. Row r of a sorted block is the
 // weighted sum of the rows r of all blocks, so the padded rows of a block that is partly padding
-// (the last) add nothing to it; it can be attended if any block has a token there. The attention
-// weights that are dropped are those of columns [sorted blocks, own blocks]. There is no causal
-// variant: LRA needs encoders.
+// (the last) add nothing to it; it can be attended if any block has a token there. Attention
+// dropout of the sorted blocks and of the own ones: the operator's, with derive_key(context.key,
+// kDropout, part). There is no causal variant: LRA needs encoders.
 //
 // The released code does not sort (docs/deviations.md, 10).
 #include <cmath>
@@ -29,6 +29,9 @@
 
 namespace lra::mixers {
 namespace {
+
+// The two attentions, as places of randomness.
+enum Part : uint32_t { kSorted = 0, kOwn = 1 };
 
 // Standard Gumbel noise [B, H, N, N]: element (n, l) of plane b * H + h is a function of the key
 // and of these indices, whatever N is.
@@ -81,18 +84,26 @@ class Sinkhorn : public Mixer {
   at::Tensor forward(const at::Tensor& x_BLD, const MixerContext& context) override {
     const int64_t blocks = (x_BLD.size(1) + config_.block - 1) / config_.block;
     LRA_CHECK_LE(blocks, sort_HNE_.size(1));
-    const at::Tensor qkv_BL3HE = qkv_->forward(x_BLD);
+    // A split, and not parts that overlap: the gradients of such are padded copies.
+    const auto split = qkv_->forward(x_BLD).split_with_sizes({1, 2}, 2);
+    const at::Tensor q_BLHE = split[0].squeeze(2), &kv_BL2HE = split[1];
     const at::Tensor mask_BNb = mask_of_blocks(x_BLD, context.mask_BL, blocks);
-    const at::Tensor own = into_blocks(qkv_BL3HE.narrow(2, 1, 2), context.mask_BL, blocks);
+    const at::Tensor own = into_blocks(kv_BL2HE, context.mask_BL, blocks);
     const at::Tensor sorted =
         ops::product(ops::beside(permutation(own, mask_BNb, context), own), own);
-    // [B, H, 2 N, b * 2 * E] -> [B, 2 N b, 2, H, E]
-    const at::Tensor all = at::cat({sorted, own}, 2)
-                               .view({own.size(0), own.size(1), 2 * blocks * config_.block, 2, -1})
-                               .permute({0, 2, 3, 1, 4});
-    return output_->forward(ops::attention(
-        qkv_BL3HE.select(2, 0), all.select(2, 0), all.select(2, 1), own_and_sorted(blocks),
-        {key_mask(mask_BNb), context.mask_BL}, {context.attention_dropout, context.key}));
+    // [B, H, N, b * 2 * E] -> two of [B, N b, H, E]
+    const auto sorted_kv =
+        sorted.unflatten(3, {config_.block, 2, -1}).flatten(2, 3).transpose(1, 2).unbind(3);
+    const auto own_kv = kv_BL2HE.unbind(2);
+    const ops::AttentionPattern pattern = ops::diagonal_pattern(x_BLD.size(1), config_.block);
+    const auto part = [&](const auto& kv, const at::Tensor& mask, Part which) {
+      const ops::AttentionDropout dropout{context.attention_dropout,
+                                          derive_key(context.key, RandomUse::kDropout, which)};
+      return ops::AttentionPart{kv[0], kv[1], pattern, {mask, context.mask_BL}, dropout};
+    };
+    return output_->forward(ops::joint_attention(
+        q_BLHE,
+        {part(own_kv, context.mask_BL, kOwn), part(sorted_kv, sorted_mask(mask_BNb), kSorted)}));
   }
 
  private:
@@ -135,20 +146,10 @@ class Sinkhorn : public Mixer {
                          config_.iterations);
   }
 
-  // Query block n sees key blocks n (sorted) and N + n (its own).
-  ops::AttentionPattern own_and_sorted(int64_t blocks) const {
-    const at::Tensor sorted = at::arange(blocks, at::kInt);
-    return {.offsets = at::arange(0, 2 * blocks + 1, 2, at::kLong),
-            .key_blocks = at::stack({sorted, sorted + blocks}, 1).flatten(),
-            .query_block = config_.block,
-            .key_block = config_.block};
-  }
-
-  // uint8 [B, 2 N b]: of the sorted blocks, then of the own ones.
-  static at::Tensor key_mask(const at::Tensor& mask_BNb) {
+  // Which rows of the sorted blocks can be seen, uint8 [B, N b]; undefined: all.
+  static at::Tensor sorted_mask(const at::Tensor& mask_BNb) {
     if (!mask_BNb.defined()) return {};
-    const at::Tensor sorted = mask_BNb.amax(1, true).expand_as(mask_BNb);
-    return at::cat({sorted, mask_BNb}, 1).flatten(1);
+    return mask_BNb.amax(1, true).expand_as(mask_BNb).flatten(1);
   }
 
   Config config_;

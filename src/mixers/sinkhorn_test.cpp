@@ -1,4 +1,5 @@
 // Sinkhorn Transformer: its dense oracle, the noise of training, and that it sorts.
+#include "base/rng.h"
 #include "mixers/test_oracles.h"
 
 namespace lra::mixers {
@@ -73,6 +74,17 @@ Tensor allowed_pairs(const OracleInput& in, int64_t padded) {
   return allowed;
 }
 
+// What dropout multiplies the weights [B, H, L, 2 L'] by; sorted rows first.
+Tensor dropout_factors_of(const OracleInput& in, int64_t padded) {
+  std::vector<Tensor> parts;
+  for (const uint32_t part : {0, 1}) {
+    const uint64_t key = derive_key(in.dropout.key, RandomUse::kDropout, part);
+    parts.push_back(ops::attention_dropout_factors(
+        {in.x_BLD.size(0), in.shape.heads, in.x_BLD.size(1), padded}, {in.dropout.rate, key}));
+  }
+  return at::cat(parts, -1);
+}
+
 // Valid tokens must be a prefix.
 Tensor definition(const OracleInput& in, bool noise) {
   const int64_t length = in.x_BLD.size(1), block = block_of(in);
@@ -95,9 +107,12 @@ Tensor definition(const OracleInput& in, bool noise) {
     examples_k.push_back(at::stack(heads_k, 1));
     examples_v.push_back(at::stack(heads_v, 1));
   }
-  return merge_heads(
-      in, ops::dense_attention(heads_of(in, "qkv.weight", 0), at::stack(examples_k),
-                               at::stack(examples_v), allowed_pairs(in, padded), in.dropout));
+  const Tensor q = heads_of(in, "qkv.weight", 0), allowed = allowed_pairs(in, padded);
+  const Tensor scores = at::einsum("blhe,bshe->bhls", {q, at::stack(examples_k)}) /
+                        std::sqrt(static_cast<double>(q.size(3)));
+  const Tensor weights =
+      scores.masked_fill(~allowed, -1e30).softmax(-1) * allowed * dropout_factors_of(in, padded);
+  return merge_heads(in, at::einsum("bhls,bshe->blhe", {weights, at::stack(examples_v)}));
 }
 
 Tensor noisy_oracle(const OracleInput& in) { return definition(in, true); }

@@ -9,10 +9,10 @@
 // paper's. With `global_first` the first token, CLS, sees all and is seen by all, and the pattern
 // is that of the tokens after it: what the authors of the benchmark put around their pattern.
 //
-// Each set of keys is attended on its own and the parts, which share no key, are merged into one
-// softmax by their logsumexp; the cost is L (l + c L / l), or L (l + L / l) for strided. The stride
-// takes the tokens sorted by their position modulo l and leaves the token itself to the window,
-// which in turn is one shorter than the paper's: its last token is in the stride.
+// Each set of keys is a part of one joint softmax, and the parts share no key; the cost is L (l + c
+// L / l), or L (l + L / l) for strided. The stride takes the tokens sorted by their position modulo
+// l and leaves the token itself to the window, which in turn is one shorter than the paper's: its
+// last token is in the stride.
 //
 // Attention dropout of part n: the operator's, with derive_key(context.key, kDropout, n).
 #include <cmath>
@@ -30,17 +30,16 @@ namespace {
 using at::Tensor;
 
 // One call of attention each.
-enum Part : uint32_t { kNear = 0, kFar = 1, kToFirst = 2, kFromFirst = 3 };
+enum Part : uint32_t { kNear = 0, kFar = 1, kToFirst = 2, kFromFirst = 3, kFirstToFirst = 4 };
 
 struct Rows {
   Tensor q_BLHE, k_BLHE, v_BLHE, mask_BL;
 
-  int64_t length() const { return q_BLHE.size(1); }
-  Rows narrow(int64_t first, int64_t count) const {
-    const auto cut = [&](const Tensor& t) { return t.narrow(1, first, count); };
-    return {cut(q_BLHE), cut(k_BLHE), cut(v_BLHE),
-            mask_BL.defined() ? cut(mask_BL).contiguous() : mask_BL};
+  Rows(const Tensor& qkv_BL3HE, const Tensor& mask) : mask_BL(mask) {
+    const auto parts = qkv_BL3HE.unbind(2);
+    q_BLHE = parts[0], k_BLHE = parts[1], v_BLHE = parts[2];
   }
+  int64_t length() const { return q_BLHE.size(1); }
 };
 
 // For each block of `stride` queries, the other blocks' groups of `summary` keys; causal: only
@@ -109,10 +108,10 @@ class SparseTransformer : public Mixer {
   }
 
   Tensor forward(const Tensor& x_BLD, const MixerContext& context) override {
-    const auto qkv = qkv_->forward(x_BLD).unbind(2);
-    const Rows rows{qkv[0], qkv[1], qkv[2], context.mask_BL};
-    return output_->forward(config_.global_first ? with_global_first(rows, context)
-                                                 : merged(pattern_parts(rows, context)));
+    const Tensor qkv_BL3HE = qkv_->forward(x_BLD);
+    if (config_.global_first) return output_->forward(with_global_first(qkv_BL3HE, context));
+    const Rows rows(qkv_BL3HE, context.mask_BL);
+    return output_->forward(ops::joint_attention(rows.q_BLHE, pattern_parts(rows, context)));
   }
 
  private:
@@ -120,27 +119,37 @@ class SparseTransformer : public Mixer {
     return {context.attention_dropout, derive_key(context.key, RandomUse::kDropout, part)};
   }
 
-  static Tensor merged(const std::vector<ops::PartialAttention>& parts) {
-    return parts.size() == 1 ? parts[0].out_BLHE : ops::merge_attention(parts);
+  // `qkv` has the tokens from `first` on.
+  static Rows rows_of(const Tensor& qkv_BL3HE, const Tensor& mask_BL, int64_t first) {
+    const int64_t length = qkv_BL3HE.size(1);
+    return {qkv_BL3HE, mask_BL.defined() ? mask_BL.narrow(1, first, length).contiguous() : mask_BL};
   }
 
-  Tensor with_global_first(const Rows& rows, const MixerContext& context) const {
-    const Rows first = rows.narrow(0, 1);
-    const Tensor first_out =
-        ops::attention(first.q_BLHE, rows.k_BLHE, rows.v_BLHE, {}, {rows.mask_BL, first.mask_BL},
-                       dropout(context, kFromFirst));
-    if (rows.length() == 1) return first_out;
-    const Rows rest = rows.narrow(1, rows.length() - 1);
+  // One split instead of narrowed tensors, each of whose gradients would be a padded copy.
+  Tensor with_global_first(const Tensor& qkv_BL3HE, const MixerContext& context) const {
+    const int64_t others = qkv_BL3HE.size(1) - 1;
+    const auto split = qkv_BL3HE.split_with_sizes({1, others}, 1);
+    const Rows first = rows_of(split[0], context.mask_BL, 0);
+    const auto seen_by = [&](const Rows& queries, const Rows& keys, Part part) {
+      return ops::AttentionPart{.k_BSHE = keys.k_BLHE,
+                                .v_BSHE = keys.v_BLHE,
+                                .mask = {keys.mask_BL, queries.mask_BL},
+                                .dropout = dropout(context, part)};
+    };
+    if (others == 0)
+      return ops::joint_attention(first.q_BLHE, {seen_by(first, first, kFirstToFirst)});
+    const Rows rest = rows_of(split[1], context.mask_BL, 1);
     auto parts = pattern_parts(rest, context);
-    parts.push_back(ops::partial_attention(rest.q_BLHE, first.k_BLHE, first.v_BLHE, {},
-                                           {first.mask_BL, rest.mask_BL},
-                                           dropout(context, kToFirst)));
-    return at::cat({first_out, merged(parts)}, 1);
+    parts.push_back(seen_by(rest, first, kToFirst));
+    return at::cat({ops::joint_attention(first.q_BLHE, {seen_by(first, first, kFirstToFirst),
+                                                        seen_by(first, rest, kFromFirst)}),
+                    ops::joint_attention(rest.q_BLHE, parts)},
+                   1);
   }
 
-  std::vector<ops::PartialAttention> pattern_parts(const Rows& rows,
-                                                   const MixerContext& context) const {
-    std::vector<ops::PartialAttention> parts = {near(rows, dropout(context, kNear))};
+  std::vector<ops::AttentionPart> pattern_parts(const Rows& rows,
+                                                const MixerContext& context) const {
+    std::vector<ops::AttentionPart> parts = {near(rows, dropout(context, kNear))};
     if (rows.length() <= config_.stride) return parts;
     const auto far = dropout(context, kFar);
     parts.push_back(config_.pattern == "fixed" ? summaries(rows, far) : stride(rows, far));
@@ -148,7 +157,7 @@ class SparseTransformer : public Mixer {
   }
 
   // The own block, or the window.
-  ops::PartialAttention near(const Rows& rows, const ops::AttentionDropout& dropout) const {
+  ops::AttentionPart near(const Rows& rows, const ops::AttentionDropout& dropout) const {
     ops::AttentionPattern pattern;
     if (config_.pattern == "fixed") {
       pattern = ops::diagonal_pattern(rows.length(), config_.stride);
@@ -156,28 +165,27 @@ class SparseTransformer : public Mixer {
       pattern.left = pattern.right = config_.stride - 1;
     }
     if (config_.causal) pattern.right = 0;
-    return ops::partial_attention(rows.q_BLHE, rows.k_BLHE, rows.v_BLHE, pattern,
-                                  {rows.mask_BL, rows.mask_BL}, dropout);
+    return {rows.k_BLHE, rows.v_BLHE, pattern, {rows.mask_BL, rows.mask_BL}, dropout};
   }
 
-  // The last tokens of the other blocks, gathered.
-  ops::PartialAttention summaries(const Rows& rows, const ops::AttentionDropout& dropout) const {
+  // The last tokens of the other blocks.
+  ops::AttentionPart summaries(const Rows& rows, const ops::AttentionDropout& dropout) const {
     const Tensor positions = at::arange(rows.length(), at::kLong);
     const Tensor chosen =
         on_device(positions.masked_select(
                       positions.remainder(config_.stride).ge(config_.stride - config_.summary)),
                   rows.q_BLHE.device());
-    const auto gather = [&](const Tensor& t) {
-      return t.defined() ? t.index_select(1, chosen) : t;
-    };
-    return ops::partial_attention(
-        rows.q_BLHE, gather(rows.k_BLHE), gather(rows.v_BLHE),
-        summary_pattern(rows.length(), config_.stride, config_.summary, config_.causal),
-        {gather(rows.mask_BL), rows.mask_BL}, dropout);
+    const Tensor mask = rows.mask_BL.defined() ? rows.mask_BL.index_select(1, chosen) : Tensor();
+    return {rows.k_BLHE,
+            rows.v_BLHE,
+            summary_pattern(rows.length(), config_.stride, config_.summary, config_.causal),
+            {mask, rows.mask_BL},
+            dropout,
+            chosen};
   }
 
   // Every stride-th token but the token itself.
-  ops::PartialAttention stride(const Rows& rows, const ops::AttentionDropout& dropout) const {
+  ops::AttentionPart stride(const Rows& rows, const ops::AttentionDropout& dropout) const {
     const int64_t batch = rows.q_BLHE.size(0), heads = rows.q_BLHE.size(2);
     Tensor residue_BL = at::arange(rows.length(), rows.q_BLHE.options().dtype(at::kInt))
                             .remainder(config_.stride)
@@ -190,7 +198,7 @@ class SparseTransformer : public Mixer {
     ops::AttentionPattern pattern;
     pattern.runs =
         ops::sorted_runs(buckets, config_.stride, {.chunk = 0, .causal = config_.causal})[0];
-    return ops::partial_attention(rows.q_BLHE, rows.k_BLHE, rows.v_BLHE, pattern, {}, dropout);
+    return {rows.k_BLHE, rows.v_BLHE, pattern, {}, dropout};
   }
 
   Config config_;

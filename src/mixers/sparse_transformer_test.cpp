@@ -87,8 +87,9 @@ void fill_plane(const OracleInput& in, int64_t batch, int64_t head, const Tensor
     for (int64_t j = 0; j < length; ++j) {
       if (p.global_first && (i == 0 || j == 0)) {
         allowed[i * length + j] = true;
+        const Place from_first = j == 0 ? Place{4, 0, 0} : Place{3, 0, j - 1};
         factors[i * length + j] =
-            factor(in.dropout, plane, i == 0 ? Place{3, 0, j} : Place{2, i - 1, 0});
+            factor(in.dropout, plane, i == 0 ? from_first : Place{2, i - 1, 0});
       } else if (sees(p, i - shift, j - shift)) {
         allowed[i * length + j] = true;
         factors[i * length + j] =

@@ -1,8 +1,7 @@
 #include "ops/attention.h"
 
 #include "kernels/visibility.h"
-#include "ops/attention_problem.h"
-#include "ops/dispatch.h"
+#include "ops/attention_calls.h"
 
 namespace lra::ops {
 namespace {
@@ -10,21 +9,6 @@ namespace {
 using at::Tensor;
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
-
-// Everything besides q, k and v, in the order of the schemas. `sizes` is {query_block, key_block,
-// left, right}.
-struct Options {
-  OptTensor key_mask, query_mask, offsets, key_blocks, runs;
-  std::vector<int64_t> sizes;
-  double scale = 0, rate = 0;
-  int64_t key = 0;
-};
-
-using Forward = std::tuple<Tensor, Tensor>(const Tensor&, const Tensor&, const Tensor&,
-                                           LRA_ATTENTION_OPTION_TYPES, const OptTensor&);
-using Backward = void(const Tensor&, const OptTensor&, const Tensor&, const Tensor&, const Tensor&,
-                      const Tensor&, const Tensor&, LRA_ATTENTION_OPTION_TYPES, const OptTensor&,
-                      Tensor&, Tensor&, Tensor&, const OptTensor&);
 
 std::tuple<Tensor, Tensor> forward_impl(const Tensor& q, const Tensor& k, const Tensor& v,
                                         LRA_ATTENTION_OPTIONS, const OptTensor& bias) {
@@ -54,32 +38,7 @@ int64_t pairs_impl(const Tensor& q, const Tensor& k, const Tensor& v, const OptT
   return kernels::count_visible_pairs(AttentionCall(q, k, v, LRA_ATTENTION_PASS).get());
 }
 
-std::tuple<Tensor, Tensor> call_forward(const Tensor& q, const Tensor& k, const Tensor& v,
-                                        const Options& o, const OptTensor& bias = {}) {
-  static const auto op = find_op<Forward>("lra::attention_forward");
-  return op.call(q, k, v, o.key_mask, o.query_mask, o.offsets, o.key_blocks, o.runs, o.sizes,
-                 o.scale, o.rate, o.key, bias);
-}
-
-struct OutputGradients {
-  Tensor out, logsumexp;  // undefined: none
-};
-
-struct InputGradients {
-  Tensor q, k, v, bias;  // bias may be undefined
-};
-
-void call_backward(const OutputGradients& grads, const Tensor& q, const Tensor& k, const Tensor& v,
-                   const Tensor& out, const Tensor& logsumexp, const Options& o,
-                   const OptTensor& bias, InputGradients to) {
-  static const auto op = find_op<Backward>("lra::attention_backward");
-  const Tensor grad = grads.out.defined() ? grads.out : at::zeros_like(out);
-  op.call(grad, optional_tensor(grads.logsumexp), q, k, v, out, logsumexp, o.key_mask, o.query_mask,
-          o.offsets, o.key_blocks, o.runs, o.sizes, o.scale, o.rate, o.key, bias, to.q, to.k, to.v,
-          optional_tensor(to.bias));
-}
-
-void save_options(AutogradContext* ctx, const Options& o) {
+void save_options(AutogradContext* ctx, const AttentionOptions& o) {
   ctx->saved_data["tensors"] = c10::IValue(
       std::vector<OptTensor>{o.key_mask, o.query_mask, o.offsets, o.key_blocks, o.runs});
   ctx->saved_data["sizes"] = o.sizes;
@@ -88,7 +47,7 @@ void save_options(AutogradContext* ctx, const Options& o) {
   ctx->saved_data["key"] = o.key;
 }
 
-Options saved_options(AutogradContext* ctx) {
+AttentionOptions saved_options(AutogradContext* ctx) {
   const auto tensors = ctx->saved_data["tensors"].to<std::vector<OptTensor>>();
   return {tensors[0],
           tensors[1],
@@ -104,9 +63,9 @@ Options saved_options(AutogradContext* ctx) {
 // Gives {out, logsumexp}; callers that drop the second pay nothing for it.
 struct AttentionFunction : torch::autograd::Function<AttentionFunction> {
   static variable_list forward(AutogradContext* ctx, const Tensor& q, const Tensor& k,
-                               const Tensor& v, const OptTensor& bias, const Options& o) {
+                               const Tensor& v, const OptTensor& bias, const AttentionOptions& o) {
     const at::AutoDispatchBelowADInplaceOrView guard;
-    auto [out, logsumexp] = call_forward(q, k, v, o, bias);
+    auto [out, logsumexp] = call_attention_forward(q, k, v, o, bias);
     ctx->save_for_backward({q, k, v, out, logsumexp, bias.value_or(Tensor())});
     ctx->set_materialize_grads(false);
     save_options(ctx, o);
@@ -118,17 +77,18 @@ struct AttentionFunction : torch::autograd::Function<AttentionFunction> {
     const auto like = [](const Tensor& t) {
       return t.defined() ? at::empty(t.sizes(), t.options()) : Tensor();
     };
-    const InputGradients to{like(s[0]), like(s[1]), like(s[2]), like(s[5])};
-    call_backward({grads[0], grads[1]}, s[0], s[1], s[2], s[3], s[4], saved_options(ctx),
-                  optional_tensor(s[5]), to);
+    const AttentionInputGradients to{like(s[0]), like(s[1]), like(s[2]), like(s[5])};
+    call_attention_backward({grads[0], grads[1]}, s[0], s[1], s[2], s[3], s[4], saved_options(ctx),
+                            optional_tensor(s[5]), to);
     return {to.q, to.k, to.v, to.bias, Tensor()};
   }
 };
 
 struct PackedAttentionFunction : torch::autograd::Function<PackedAttentionFunction> {
-  static Tensor forward(AutogradContext* ctx, const Tensor& qkv, const Options& o) {
+  static Tensor forward(AutogradContext* ctx, const Tensor& qkv, const AttentionOptions& o) {
     const at::AutoDispatchBelowADInplaceOrView guard;
-    auto [out, logsumexp] = call_forward(qkv.select(2, 0), qkv.select(2, 1), qkv.select(2, 2), o);
+    auto [out, logsumexp] =
+        call_attention_forward(qkv.select(2, 0), qkv.select(2, 1), qkv.select(2, 2), o);
     ctx->save_for_backward({qkv, out, logsumexp});
     save_options(ctx, o);
     return out;
@@ -137,20 +97,20 @@ struct PackedAttentionFunction : torch::autograd::Function<PackedAttentionFuncti
     refuse_second_derivative("lra::attention");
     const auto s = ctx->get_saved_variables();
     Tensor grad = at::empty(s[0].sizes(), s[0].options());
-    call_backward({grads[0], {}}, s[0].select(2, 0), s[0].select(2, 1), s[0].select(2, 2), s[1],
-                  s[2], saved_options(ctx), {},
-                  {grad.select(2, 0), grad.select(2, 1), grad.select(2, 2), {}});
+    call_attention_backward({grads[0], {}}, s[0].select(2, 0), s[0].select(2, 1), s[0].select(2, 2),
+                            s[1], s[2], saved_options(ctx), {},
+                            {grad.select(2, 0), grad.select(2, 1), grad.select(2, 2), {}});
     return {grad, Tensor()};
   }
 };
 
-Options options_of(LRA_ATTENTION_OPTIONS) {
+AttentionOptions options_of(LRA_ATTENTION_OPTIONS) {
   return {key_mask, query_mask, offsets, key_blocks, runs, sizes.vec(), scale, rate, key};
 }
 
 Tensor attention_op(const Tensor& q, const Tensor& k, const Tensor& v, LRA_ATTENTION_OPTIONS,
                     const OptTensor& bias) {
-  return std::get<0>(call_forward(q, k, v, options_of(LRA_ATTENTION_PASS), bias));
+  return std::get<0>(call_attention_forward(q, k, v, options_of(LRA_ATTENTION_PASS), bias));
 }
 
 Tensor attention_op_autograd(const Tensor& q, const Tensor& k, const Tensor& v,
@@ -160,7 +120,7 @@ Tensor attention_op_autograd(const Tensor& q, const Tensor& k, const Tensor& v,
 
 std::tuple<Tensor, Tensor> logsumexp_op(const Tensor& q, const Tensor& k, const Tensor& v,
                                         LRA_ATTENTION_OPTIONS, const OptTensor& bias) {
-  return call_forward(q, k, v, options_of(LRA_ATTENTION_PASS), bias);
+  return call_attention_forward(q, k, v, options_of(LRA_ATTENTION_PASS), bias);
 }
 
 std::tuple<Tensor, Tensor> logsumexp_op_autograd(const Tensor& q, const Tensor& k, const Tensor& v,
@@ -177,19 +137,6 @@ Tensor packed_op_autograd(const Tensor& qkv, LRA_ATTENTION_OPTIONS) {
   return PackedAttentionFunction::apply(qkv, options_of(LRA_ATTENTION_PASS));
 }
 
-Options options_of(const AttentionPattern& pattern, const AttentionMask& mask,
-                   const AttentionDropout& dropout, double scale) {
-  return {.key_mask = optional_tensor(mask.keys),
-          .query_mask = optional_tensor(mask.queries),
-          .offsets = optional_tensor(pattern.offsets),
-          .key_blocks = optional_tensor(pattern.key_blocks),
-          .runs = optional_tensor(pattern.runs),
-          .sizes = {pattern.query_block, pattern.key_block, pattern.left, pattern.right},
-          .scale = scale,
-          .rate = dropout.rate,
-          .key = static_cast<int64_t>(dropout.key)};
-}
-
 }  // namespace
 
 Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionPattern& pattern,
@@ -198,7 +145,7 @@ Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, const Attent
   static const auto op =
       find_op<Tensor(const Tensor&, const Tensor&, const Tensor&, LRA_ATTENTION_OPTION_TYPES,
                      const OptTensor&)>("lra::attention");
-  const Options o = options_of(pattern, mask, dropout, scale);
+  const AttentionOptions o = attention_options(pattern, mask, dropout, scale);
   return op.call(q, k, v, o.key_mask, o.query_mask, o.offsets, o.key_blocks, o.runs, o.sizes,
                  o.scale, o.rate, o.key, optional_tensor(bias));
 }
@@ -206,8 +153,8 @@ Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, const Attent
 PartialAttention partial_attention(const Tensor& q, const Tensor& k, const Tensor& v,
                                    const AttentionPattern& pattern, const AttentionMask& mask,
                                    const AttentionDropout& dropout, double scale) {
-  static const auto op = find_op<Forward>("lra::attention_with_logsumexp");
-  const Options o = options_of(pattern, mask, dropout, scale);
+  static const auto op = find_op<AttentionForwardOp>("lra::attention_with_logsumexp");
+  const AttentionOptions o = attention_options(pattern, mask, dropout, scale);
   auto [out, logsumexp] = op.call(q, k, v, o.key_mask, o.query_mask, o.offsets, o.key_blocks,
                                   o.runs, o.sizes, o.scale, o.rate, o.key, {});
   return {out, logsumexp};
@@ -217,7 +164,7 @@ Tensor packed_attention(const Tensor& qkv, const AttentionPattern& pattern,
                         const AttentionMask& mask, const AttentionDropout& dropout, double scale) {
   static const auto op =
       find_op<Tensor(const Tensor&, LRA_ATTENTION_OPTION_TYPES)>("lra::packed_attention");
-  const Options o = options_of(pattern, mask, dropout, scale);
+  const AttentionOptions o = attention_options(pattern, mask, dropout, scale);
   return op.call(qkv, o.key_mask, o.query_mask, o.offsets, o.key_blocks, o.runs, o.sizes, o.scale,
                  o.rate, o.key);
 }

@@ -55,9 +55,20 @@ PartialAttention partial_attention(const at::Tensor& q_BLHE, const at::Tensor& k
                                    const AttentionMask& mask = {},
                                    const AttentionDropout& dropout = {}, double scale = 0);
 
-// Attention to the union of the keys of all parts, which must share none: sum_n exp(logsumexp_n -
-// logsumexp) out_n. A query that no part gave a key gets 0.
-at::Tensor merge_attention(const std::vector<PartialAttention>& parts);
+// Some of the keys that a query may see. k and v [B, S, H, E], or, with `rows`, int64 [S'], each
+// row at most once and on their device, these rows of k and v alone.
+struct AttentionPart {
+  at::Tensor k_BSHE, v_BSHE;
+  AttentionPattern pattern = {};  // of the S' keys, as are mask and dropout
+  AttentionMask mask = {};
+  AttentionDropout dropout = {};
+  at::Tensor rows = {};
+};
+
+// Attention of q [B, L, H, E] to the keys of all parts in one softmax; no two parts may show a
+// query the same key. A query that no part gives a key gets 0. Scale 1 / sqrt(E). Only the joint
+// output is kept for the gradient.
+at::Tensor joint_attention(const at::Tensor& q_BLHE, const std::vector<AttentionPart>& parts);
 
 // Self-attention on one packed projection qkv [B, L, 3, H, E] (queries, keys, values): the same
 // numbers, and the gradient comes back packed, ready for one product with the projection's weight.

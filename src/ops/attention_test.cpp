@@ -122,7 +122,6 @@ TEST(Attention, GivesAFloat32LogsumexpInBf16) {
   const Tensor expected = partial_attention(exact(0), exact(1), exact(2)).logsumexp_BHL;
   EXPECT_EQ(part.logsumexp_BHL.scalar_type(), at::kFloat);
   EXPECT_LE(relative_error(part.logsumexp_BHL, expected), 1e-5);
-  EXPECT_EQ(merge_attention({part}).scalar_type(), at::kBFloat16);
 }
 
 TEST(Attention, HonoursPaddedKeysAndQueries) {
@@ -253,25 +252,6 @@ TEST(Attention, HasTheSameBitsAtAnyNumberOfThreads) {
   set_num_threads(before);
   EXPECT_TRUE(at::equal(one.value, three.value));
   for (size_t i = 0; i < 3; ++i) EXPECT_TRUE(at::equal(one.gradients[i], three.gradients[i]));
-}
-
-// The keys in three parts of unequal length, merged again.
-TEST(MergedAttention, EqualsAttentionToAllKeys) {
-  for (const int64_t length : {3, 17, 131}) {
-    const Tensor mask = ragged_mask(length);
-    const Problem p = {.queries = length, .keys = length, .mask = {mask, mask}};
-    const TensorFunction merged = [&](const std::vector<Tensor>& in) {
-      std::vector<PartialAttention> parts;
-      for (const auto& [begin, end] : {std::pair<int64_t, int64_t>{0, 1}, {1, 2}, {2, length}}) {
-        const auto part = [&](const Tensor& t) { return t.narrow(1, begin, end - begin); };
-        parts.push_back(partial_attention(in[0], part(in[1]), part(in[2]), {},
-                                          {part(mask).contiguous(), mask}));
-      }
-      return merge_attention(parts);
-    };
-    expect_agrees(merged, at::kFloat, oracle(p), inputs(p));
-    if (length == 3) expect_gradient_is_slope(merged, inputs(p));
-  }
 }
 
 TEST(PackedAttention, EqualsUnpackedBitForBit) {

@@ -35,13 +35,13 @@ TEST(SortedRunsAttention, IsAttentionToTheUnionOfTheRounds) {
     for (const int64_t rounds : {1, 3}) {
       const Tensor buckets = random_buckets(rounds, length), allowed = same_bucket(buckets);
       const TensorFunction ours = [&](const std::vector<Tensor>& in) {
-        std::vector<PartialAttention> parts;
+        std::vector<AttentionPart> parts;
         for (const Tensor& runs : sorted_runs(buckets, kBuckets, {})) {
           AttentionPattern pattern;
           pattern.runs = runs;
-          parts.push_back(partial_attention(in[0], in[1], in[2], pattern));
+          parts.push_back({in[1], in[2], pattern});
         }
-        return merge_attention(parts);
+        return joint_attention(in[0], parts);
       };
       const TensorFunction dense = [&](const std::vector<Tensor>& in) {
         return dense_attention(in[0], in[1], in[2], allowed);

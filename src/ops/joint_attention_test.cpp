@@ -1,0 +1,159 @@
+#include "ops/attention.h"
+#include "ops/test_attention.h"
+#include "ops/test_bf16.h"
+#include "ops/test_tensors.h"
+#include "ops/test_threads.h"
+
+namespace lra::ops {
+namespace {
+
+using at::Tensor;
+
+constexpr int64_t kBatch = 2, kHeads = 2;
+
+// Parts of the inputs {q, k, v, k, v, ...}: tensors 1 + 2 n and 2 + 2 n.
+struct Part {
+  size_t n = 0;
+  AttentionPattern pattern = {};
+  AttentionMask mask = {};
+  AttentionDropout dropout = {};
+  Tensor rows = {};
+};
+
+TensorFunction joint(const std::vector<Part>& parts) {
+  return [parts](const std::vector<Tensor>& in) {
+    std::vector<AttentionPart> all;
+    for (const Part& p : parts) {
+      all.push_back({in[1 + 2 * p.n], in[2 + 2 * p.n], p.pattern, p.mask, p.dropout, p.rows});
+    }
+    return joint_attention(in[0], all);
+  };
+}
+
+// The same in one dense softmax over the keys of all parts, side by side.
+TensorFunction dense(const std::vector<Part>& parts) {
+  return [parts](const std::vector<Tensor>& in) {
+    const int64_t queries = in[0].size(1);
+    std::vector<Tensor> k, v, allowed, factors;
+    for (const Part& p : parts) {
+      const auto chosen = [&](const Tensor& t) {
+        return p.rows.defined() ? t.index_select(1, p.rows) : t;
+      };
+      k.push_back(chosen(in[1 + 2 * p.n]));
+      v.push_back(chosen(in[2 + 2 * p.n]));
+      const std::vector<int64_t> shape = {kBatch, kHeads, queries, k.back().size(1)};
+      const Tensor seen = pattern_allows(p.pattern, kHeads, queries, shape[3]);
+      allowed.push_back(masks_allow(seen, p.mask).expand(shape));
+      factors.push_back(attention_dropout_factors(shape, p.dropout));
+    }
+    const Tensor all = at::cat(allowed, -1);
+    const double scale = 1 / std::sqrt(static_cast<double>(in[0].size(3)));
+    const Tensor scores = scale * at::einsum("blhe,bshe->bhls", {in[0], at::cat(k, 1)});
+    const Tensor weights = scores.masked_fill(~all, -1e30).softmax(-1) * all * at::cat(factors, -1);
+    return at::einsum("bhls,bshe->blhe", {weights, at::cat(v, 1)});
+  };
+}
+
+// q [B, L, H, 6], then keys and values of the given lengths.
+std::vector<Tensor> inputs(int64_t queries, const std::vector<int64_t>& lengths) {
+  std::vector<Tensor> all = {random_tensor({kBatch, queries, kHeads, 6}, 1)};
+  for (const int64_t length : lengths) {
+    for (int each = 0; each < 2; ++each) {
+      all.push_back(random_tensor({kBatch, length, kHeads, 6}, 2 + all.size()));
+    }
+  }
+  return all;
+}
+
+// All valid, and the first half (of one: none).
+Tensor ragged_mask(int64_t length) {
+  Tensor mask = at::ones({kBatch, length}, at::kByte);
+  mask[1].narrow(0, length / 2, length - length / 2).fill_(0);
+  return mask;
+}
+
+Tensor every_third(int64_t length) { return at::arange(0, length, 3, at::kLong); }
+Tensor the_others(int64_t length) {
+  const Tensor all = at::arange(length, at::kLong);
+  return all.masked_select(all.remainder(3).ne(0));
+}
+
+// Own block, some rows of the same keys, and keys of another kind, each with its own dropout.
+std::vector<Part> three_parts(int64_t length, int64_t others) {
+  const Tensor rows = every_third(length), mask = ragged_mask(length);
+  const AttentionPattern all_blocks = {.offsets = at::tensor({0, 1}, at::kLong),
+                                       .key_blocks = at::tensor({0}, at::kInt),
+                                       .query_block = length,
+                                       .key_block = rows.numel()};
+  return {{.pattern = diagonal_pattern(length, 8), .mask = {mask, mask}, .dropout = {0.3, 5}},
+          {.pattern = all_blocks,
+           .mask = {mask.index_select(1, rows), mask},
+           .dropout = {0.2, 6},
+           .rows = rows},
+          {.n = 1, .mask = {ragged_mask(others), mask}, .dropout = {0.1, 7}}};
+}
+
+TEST(JointAttention, IsOneSoftmaxOverTheKeysOfAllParts) {
+  for (const auto& [length, others] : {std::pair{2, 1}, {17, 5}, {131, 40}}) {
+    SCOPED_TRACE(testing::Message() << "L " << length);
+    const auto parts = three_parts(length, others);
+    const auto in = inputs(length, {length, others});
+    expect_agrees(joint(parts), at::kFloat, dense(parts), in);
+    expect_agrees(joint(parts), at::kDouble, dense(parts), in, {.value = 1e-6, .gradient = 1e-6});
+  }
+}
+
+TEST(JointAttention, GradientIsTheSlope) {
+  expect_gradient_is_slope(joint(three_parts(11, 4)), inputs(11, {11, 4}));
+}
+
+TEST(JointAttention, AgreesInBf16) {
+  const auto parts = three_parts(131, 40);
+  expect_agrees_in_bf16(joint(parts), dense(parts), inputs(131, {131, 40}), 5);
+}
+
+TEST(JointAttention, TakesPartsOfChosenRowsAlone) {
+  for (const int64_t length : {2, 50}) {
+    const std::vector<Part> parts = {{.rows = the_others(length)}, {.rows = every_third(length)}};
+    expect_agrees(joint(parts), at::kFloat, dense(parts), inputs(length, {length}));
+    const std::vector<Part> alone = {parts[1]};
+    expect_agrees(joint(alone), at::kFloat, dense(alone), inputs(length, {length}));
+  }
+}
+
+TEST(JointAttention, SumsTheGradientsOfATensorThatIsKeyAndValue) {
+  const auto in = inputs(20, {20});
+  const TensorFunction ours = [](const std::vector<Tensor>& t) {
+    return joint_attention(t[0], {{.k_BSHE = t[1], .v_BSHE = t[1], .rows = every_third(20)},
+                                  {.k_BSHE = t[1], .v_BSHE = t[1], .rows = the_others(20)}});
+  };
+  const TensorFunction oracle = [](const std::vector<Tensor>& t) {
+    return dense_attention(t[0], t[1], t[1], at::ones({1, 1, 20, 20}, at::kBool));
+  };
+  expect_agrees(ours, at::kFloat, oracle, in);
+}
+
+TEST(JointAttention, GivesZeroWhereNoPartShowsAKey) {
+  const Tensor none = at::zeros({kBatch, 9}, at::kByte);
+  const std::vector<Part> parts = {{.mask = {none, {}}, .rows = {}}, {.n = 1, .mask = {none, {}}}};
+  const Differentiated found = differentiate(joint(parts), inputs(9, {9, 9}), at::kFloat);
+  EXPECT_EQ(found.value.abs().max().item<float>(), 0);
+  for (const Tensor& gradient : found.gradients) {
+    EXPECT_EQ(gradient.abs().max().item<float>(), 0);
+  }
+}
+
+TEST(JointAttention, HasTheSameBitsAtAnyNumberOfThreads) {
+  const auto in = inputs(400, {400, 60});
+  for (const auto type : {at::kFloat, at::kBFloat16}) {
+    expect_same_bits_at_any_number_of_threads([&] {
+      const Differentiated found = differentiate(joint(three_parts(400, 60)), in, type);
+      std::vector<Tensor> all = found.gradients;
+      all.push_back(found.value);
+      return all;
+    });
+  }
+}
+
+}  // namespace
+}  // namespace lra::ops
