@@ -105,7 +105,10 @@ struct AttentionForward {
 template <typename T>
 struct AttentionBackward {
   HeadView<const T> q, k, v, out, grad_out;
-  const Wide<T>* logsumexp = nullptr;  // of the forward pass
+  // As `out`, of the forward pass, or of one softmax over these keys and others; then the gradients
+  // are this call's share of those of the whole. A row that sees none of these keys may have a
+  // finite one.
+  const Wide<T>* logsumexp = nullptr;
   HeadView<T> grad_q, grad_k, grad_v;  // overwritten; must not overlap an input or each other
   // Gradient of logsumexp [B, H, L], contiguous; null: none. Entries of queries that see no key are
   // ignored.

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "kernels/attention_test_case.h"
+#include "kernels/attention_test_settings.h"
 
 namespace lra::kernels {
 
@@ -41,6 +42,46 @@ template <typename T>
 void run_reference(AttentionCase<T>& c) {
   ref::attention_forward(c.problem(), c.forward_args());
   ref::attention_backward(c.problem(), c.backward_args());
+}
+
+// The even keys of a finished case, or the odd ones, with the output and logsumexp of all;
+// gradients are to be computed.
+template <typename T>
+AttentionCase<T> half_of_keys(const AttentionCase<T>& whole, int64_t half) {
+  AttentionCase<T> part = whole;
+  part.settings.key_mask = true;
+  part.key_mask.clear();
+  for (int64_t n = 0; n < whole.shape.batch * whole.shape.key_length; ++n) {
+    part.key_mask.push_back(n % whole.shape.key_length % 2 == half);
+  }
+  const T nan = std::numeric_limits<Wide<T>>::quiet_NaN();
+  for (auto* x : {&part.grad_q, &part.grad_k, &part.grad_v}) x->assign(x->size(), nan);
+  return part;
+}
+
+// The gradients of the two halves add up to the whole's; a key has one from its own half alone.
+template <typename T, typename U>
+void expect_halves_add_up(const AttentionCase<T>& even, const AttentionCase<T>& odd,
+                          const AttentionCase<U>& whole, double bound) {
+  const auto sum = [](const std::vector<T>& a, const std::vector<T>& b) {
+    std::vector<double> both;
+    for (size_t n = 0; n < a.size(); ++n) both.push_back(double{a[n]} + double{b[n]});
+    return both;
+  };
+  EXPECT_LE(largest_error(sum(even.grad_q, odd.grad_q), whole.grad_q), bound);
+  EXPECT_LE(largest_error(sum(even.grad_k, odd.grad_k), whole.grad_k), bound);
+  EXPECT_LE(largest_error(sum(even.grad_v, odd.grad_v), whole.grad_v), bound);
+}
+
+// Cases whose keys are to be halved. With a window of one key a row sees one half alone.
+inline std::vector<CaseSettings> halved_cases() {
+  CaseSettings all = settings_of(2, 2, 130, 300, 20);
+  all.dropout_rate = 0.2;
+  CaseSettings near = settings_of(1, 2, 70, 70, 8);
+  near.left = near.right = 0;
+  CaseSettings listed = settings_of(1, 1, 90, 90, 8);
+  listed.query_block = listed.key_block = 1;
+  return {all, near, listed};
 }
 
 // Puts NaN where the masks say that nothing may be read.

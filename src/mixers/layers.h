@@ -1,9 +1,12 @@
-// The small modules that mixers and models share. Weights are [out, in] as in PyTorch.
+// The small things that mixers and models share. Weights are [out, in] as in PyTorch.
 #pragma once
 
 #include <torch/torch.h>
 
+#include "base/rng.h"
 #include "mixers/initializer.h"
+#include "mixers/mixer.h"
+#include "ops/attention.h"
 #include "ops/layer_norm.h"
 #include "ops/linear.h"
 
@@ -67,5 +70,10 @@ class HeadMerge : public torch::nn::Module {
   }
   at::Tensor weight;
 };
+
+// Of one of several attentions of a layer, under a key of its own.
+inline ops::AttentionDropout attention_dropout(const MixerContext& context, uint32_t part) {
+  return {context.attention_dropout, derive_key(context.key, RandomUse::kDropout, part)};
+}
 
 }  // namespace lra::mixers

@@ -9,7 +9,6 @@
 // the global tokens. Each of the three attentions drops weights under a key of its own.
 //
 // The released code has no global token and a window of i - 255 .. i + 256 (docs/deviations.md, 7).
-#include "base/rng.h"
 #include "mixers/all.h"
 #include "mixers/layers.h"
 #include "ops/attention.h"
@@ -76,10 +75,6 @@ class Longformer : public Mixer {
     return seeing(config_.window / 2, config_.causal ? 0 : config_.window / 2);
   }
 
-  static ops::AttentionDropout dropout(const MixerContext& context, Part part) {
-    return {context.attention_dropout, derive_key(context.key, RandomUse::kDropout, part)};
-  }
-
   // Tokens begin .. begin + count - 1 of the mask.
   static at::Tensor part_of_mask(const MixerContext& context, int64_t begin, int64_t count) {
     if (!context.mask_BL.defined()) return {};
@@ -88,7 +83,7 @@ class Longformer : public Mixer {
 
   at::Tensor window_alone(const at::Tensor& x_BLD, const MixerContext& context) const {
     return ops::packed_attention(qkv_->forward(x_BLD), window(), {context.mask_BL, context.mask_BL},
-                                 dropout(context, kWindow));
+                                 attention_dropout(context, kWindow));
   }
 
   // The rows of the global tokens [B, G, H, E].
@@ -96,9 +91,10 @@ class Longformer : public Mixer {
                              const MixerContext& context) const {
     const at::Tensor q_BGHE = global_query_->forward(x_BLD.narrow(1, 0, globals)).select(2, 0);
     const at::Tensor kv_BL2HE = global_key_value_->forward(x_BLD);
-    return ops::attention(
-        q_BGHE, kv_BL2HE.select(2, 0), kv_BL2HE.select(2, 1), seeing(-1, config_.causal ? 0 : -1),
-        {context.mask_BL, part_of_mask(context, 0, globals)}, dropout(context, kGlobalRows));
+    return ops::attention(q_BGHE, kv_BL2HE.select(2, 0), kv_BL2HE.select(2, 1),
+                          seeing(-1, config_.causal ? 0 : -1),
+                          {context.mask_BL, part_of_mask(context, 0, globals)},
+                          attention_dropout(context, kGlobalRows));
   }
 
   // The rows of all other tokens [B, L - G, H, E]; every global token is before each of them, so
@@ -111,12 +107,13 @@ class Longformer : public Mixer {
     const auto global = qkv_->forward(x_BLD.narrow(1, 0, globals)).unbind(2);
     const at::Tensor mask = part_of_mask(context, globals, others);
     return ops::joint_attention(
-        local[0], {{local[1], local[2], window(), {mask, mask}, dropout(context, kWindow)},
-                   {global[1],
-                    global[2],
-                    {},
-                    {part_of_mask(context, 0, globals), mask},
-                    dropout(context, kGlobalColumns)}});
+        local[0],
+        {{local[1], local[2], window(), {mask, mask}, attention_dropout(context, kWindow)},
+         {global[1],
+          global[2],
+          {},
+          {part_of_mask(context, 0, globals), mask},
+          attention_dropout(context, kGlobalColumns)}});
   }
 
   Config config_;

@@ -104,8 +104,8 @@ class Reformer : public Mixer {
     for (size_t r = 0; r < rounds.size(); ++r) {
       ops::AttentionPattern pattern;
       pattern.runs = rounds[r];
-      const uint64_t key = derive_key(context.key, RandomUse::kDropout, static_cast<uint32_t>(r));
-      parts.push_back({k_BLHE, v_BLHE, pattern, {}, {context.attention_dropout, key}});
+      parts.push_back(
+          {k_BLHE, v_BLHE, pattern, {}, attention_dropout(context, static_cast<uint32_t>(r))});
     }
     return output_->forward(ops::joint_attention(q_BLHE, parts));
   }

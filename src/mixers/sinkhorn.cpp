@@ -97,9 +97,8 @@ class Sinkhorn : public Mixer {
     const auto own_kv = kv_BL2HE.unbind(2);
     const ops::AttentionPattern pattern = ops::diagonal_pattern(x_BLD.size(1), config_.block);
     const auto part = [&](const auto& kv, const at::Tensor& mask, Part which) {
-      const ops::AttentionDropout dropout{context.attention_dropout,
-                                          derive_key(context.key, RandomUse::kDropout, which)};
-      return ops::AttentionPart{kv[0], kv[1], pattern, {mask, context.mask_BL}, dropout};
+      return ops::AttentionPart{
+          kv[0], kv[1], pattern, {mask, context.mask_BL}, attention_dropout(context, which)};
     };
     return output_->forward(ops::joint_attention(
         q_BLHE,
@@ -149,7 +148,7 @@ class Sinkhorn : public Mixer {
   // Which rows of the sorted blocks can be seen, uint8 [B, N b]; undefined: all.
   static at::Tensor sorted_mask(const at::Tensor& mask_BNb) {
     if (!mask_BNb.defined()) return {};
-    return mask_BNb.amax(1, true).expand_as(mask_BNb).flatten(1);
+    return mask_BNb.amax(1, true).expand_as(mask_BNb).flatten(1).contiguous();
   }
 
   Config config_;

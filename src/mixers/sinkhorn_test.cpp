@@ -1,6 +1,7 @@
 // Sinkhorn Transformer: its dense oracle, the noise of training, and that it sorts.
 #include "base/rng.h"
 #include "mixers/test_oracles.h"
+#include "mixers/test_variants.h"
 
 namespace lra::mixers {
 namespace {
@@ -126,6 +127,14 @@ TestedMixer two_heads(const Conformance& row, int64_t length) {
 Tensor sinkhorn_oracle(const OracleInput& in) { return definition(in, false); }
 
 namespace {
+
+TEST(Sinkhorn, AgreesWithItsDefinitionForBlocksOfEverySize) {
+  for (const char* block : {"1", "5", "100"}) {
+    const std::string settings =
+        std::string("iterations = 2\ntemperature = 0.75\nblock = ") + block;
+    expect_variant_agrees(kSinkhorn, sinkhorn_oracle, settings.c_str());
+  }
+}
 
 TEST(Sinkhorn, AddsGumbelNoiseWhileTraining) {
   const Conformance row{"sinkhorn", noisy_oracle, kConfig, 0};

@@ -17,7 +17,6 @@
 // Attention dropout of part n: the operator's, with derive_key(context.key, kDropout, n).
 #include <cmath>
 
-#include "base/rng.h"
 #include "mixers/all.h"
 #include "mixers/layers.h"
 #include "mixers/on_device.h"
@@ -115,11 +114,7 @@ class SparseTransformer : public Mixer {
   }
 
  private:
-  static ops::AttentionDropout dropout(const MixerContext& context, Part part) {
-    return {context.attention_dropout, derive_key(context.key, RandomUse::kDropout, part)};
-  }
-
-  // `qkv` has the tokens from `first` on.
+  // `qkv` begins at token `first`.
   static Rows rows_of(const Tensor& qkv_BL3HE, const Tensor& mask_BL, int64_t first) {
     const int64_t length = qkv_BL3HE.size(1);
     return {qkv_BL3HE, mask_BL.defined() ? mask_BL.narrow(1, first, length).contiguous() : mask_BL};
@@ -134,7 +129,7 @@ class SparseTransformer : public Mixer {
       return ops::AttentionPart{.k_BSHE = keys.k_BLHE,
                                 .v_BSHE = keys.v_BLHE,
                                 .mask = {keys.mask_BL, queries.mask_BL},
-                                .dropout = dropout(context, part)};
+                                .dropout = attention_dropout(context, part)};
     };
     if (others == 0)
       return ops::joint_attention(first.q_BLHE, {seen_by(first, first, kFirstToFirst)});
@@ -149,9 +144,9 @@ class SparseTransformer : public Mixer {
 
   std::vector<ops::AttentionPart> pattern_parts(const Rows& rows,
                                                 const MixerContext& context) const {
-    std::vector<ops::AttentionPart> parts = {near(rows, dropout(context, kNear))};
+    std::vector<ops::AttentionPart> parts = {near(rows, attention_dropout(context, kNear))};
     if (rows.length() <= config_.stride) return parts;
-    const auto far = dropout(context, kFar);
+    const auto far = attention_dropout(context, kFar);
     parts.push_back(config_.pattern == "fixed" ? summaries(rows, far) : stride(rows, far));
     return parts;
   }

@@ -169,6 +169,14 @@ Tensor packed_attention(const Tensor& qkv, const AttentionPattern& pattern,
                  o.rate, o.key);
 }
 
+AttentionPattern diagonal_pattern(int64_t length, int64_t block) {
+  const int64_t num_blocks = (length + block - 1) / block;
+  return {.offsets = at::arange(num_blocks + 1, at::kLong),
+          .key_blocks = at::arange(num_blocks, at::kInt),
+          .query_block = block,
+          .key_block = block};
+}
+
 #define LRA_ATTENTION_SCHEMA                                                       \
   "Tensor? key_mask=None, Tensor? query_mask=None, Tensor? offsets=None, Tensor? " \
   "key_blocks=None, Tensor? runs=None, "                                           \

@@ -65,9 +65,9 @@ struct AttentionPart {
   at::Tensor rows = {};
 };
 
-// Attention of q [B, L, H, E] to the keys of all parts in one softmax; no two parts may show a
-// query the same key. A query that no part gives a key gets 0. Scale 1 / sqrt(E). Only the joint
-// output is kept for the gradient.
+// Attention of q [B, L, H, E] to the keys of all parts in one softmax; a key that two parts
+// show counts twice. A query that no part gives a key gets 0. Scale 1 / sqrt(E). Of the outputs
+// only the joint one is kept for the gradient.
 at::Tensor joint_attention(const at::Tensor& q_BLHE, const std::vector<AttentionPart>& parts);
 
 // Self-attention on one packed projection qkv [B, L, 3, H, E] (queries, keys, values): the same

@@ -56,9 +56,13 @@ TEST(SortedRunsAttention, GradientIsTheSlope) {
   const Tensor buckets = random_buckets(2, 11);
   expect_gradient_is_slope(
       [&](const std::vector<Tensor>& in) {
-        AttentionPattern pattern;
-        pattern.runs = sorted_runs(buckets, kBuckets, {.chunk = 4, .causal = true})[1];
-        return attention(in[0], in[1], in[2], pattern, {}, {0.2, 5});
+        std::vector<AttentionPart> parts;
+        for (const Tensor& runs : sorted_runs(buckets, kBuckets, {.chunk = 4, .causal = true})) {
+          AttentionPattern pattern;
+          pattern.runs = runs;
+          parts.push_back({in[1], in[2], pattern, {}, {0.2, 5 + parts.size()}});
+        }
+        return joint_attention(in[0], parts);
       },
       inputs(11));
 }

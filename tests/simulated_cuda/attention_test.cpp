@@ -17,9 +17,8 @@ namespace lra::kernels {
 namespace {
 
 template <typename T>
-void run_on_device(AttentionCase<T>& c) {
+void run_backward_on_device(AttentionCase<T>& c) {
   const AttentionProblem problem = c.problem();
-  cuda::attention_forward(problem, c.forward_args(), nullptr);
   cuda::TransposedLists lists;
   cuda::AttentionScratch scratch;
   if (problem.visible.blocks != nullptr) {
@@ -29,6 +28,12 @@ void run_on_device(AttentionCase<T>& c) {
   std::vector<float> mean(c.logsumexp.size());
   scratch.mean = mean.data();
   cuda::attention_backward(problem, c.backward_args(), scratch, nullptr);
+}
+
+template <typename T>
+void run_on_device(AttentionCase<T>& c) {
+  cuda::attention_forward(c.problem(), c.forward_args(), nullptr);
+  run_backward_on_device(c);
 }
 
 std::vector<CaseSettings> device_cases() {
@@ -59,6 +64,18 @@ TEST(SimulatedCudaAttention, Bf16KeepsTheErrorContract) {
     run_reference(want);
     expect_same_results(got, want, 0x1p-7, 0x1p-6);
     if (HasFailure()) return;
+  }
+}
+
+TEST(SimulatedCudaAttention, GivesTheGradientOfAPartOfASoftmax) {
+  for (const CaseSettings& settings : halved_cases()) {
+    AttentionCase<double> want(settings);
+    run_reference(want);
+    AttentionCase<float> whole(settings);
+    run_on_device(whole);
+    auto even = half_of_keys(whole, 0), odd = half_of_keys(whole, 1);
+    for (auto* half : {&even, &odd}) run_backward_on_device(*half);
+    expect_halves_add_up(even, odd, want, 1e-4);
   }
 }
 
