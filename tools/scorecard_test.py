@@ -46,15 +46,32 @@ class Scorecard(unittest.TestCase):
                     scorecard.load_results(pathlib.Path(folder))
 
     def test_fuzzing_is_green_only_when_all_of_it_was_kept(self):
-        good = {f"target{i}": fuzzed() for i in range(12)}
+        formats = [readers[0] for readers in scorecard.FUZZED_FORMATS.values()]
+        good = {name: fuzzed() for name in (*formats, "review_names")}
         self.assertEqual("green", scorecard.fuzz_result({"targets": good})["verdict"])
-        by_time = {**good, "target3": fuzzed(runs=5, cpu_seconds=3600)}
+        by_time = {**good, "png": fuzzed(runs=5, cpu_seconds=3600)}
         self.assertEqual("green", scorecard.fuzz_result(by_time)["verdict"])
         for wrong in ({"runs": 5}, {"crashes": 1}, {"lines_reached": 89}, {"over_a_second": 2},
                       {"peak_mb": 300}):
-            worse = {**good, "target3": fuzzed(**wrong)}
+            worse = {**good, "png": fuzzed(**wrong)}
             self.assertEqual("partial", scorecard.fuzz_result(worse)["verdict"], wrong)
-        self.assertEqual("partial", scorecard.fuzz_result(dict(list(good.items())[:11]))["verdict"])
+        self.assertEqual("partial", scorecard.fuzz_result({name: good[name] for name in formats})["verdict"])
+
+    def test_a_fuzz_target_beyond_the_promised_ones_may_run_less_but_not_crash(self):
+        formats = [readers[0] for readers in scorecard.FUZZED_FORMATS.values()]
+        good = {name: fuzzed() for name in (*formats, "review_names")}
+        more = {**good, "manifest": fuzzed(runs=5)}
+        self.assertEqual("green", scorecard.fuzz_result(more)["verdict"])
+        crashed = {**good, "manifest": fuzzed(runs=5, crashes=1)}
+        self.assertEqual("partial", scorecard.fuzz_result(crashed)["verdict"])
+
+    def test_every_format_needs_a_target_that_was_fuzzed_long(self):
+        readers = [name for names in scorecard.FUZZED_FORMATS.values() for name in names]
+        others = {name: fuzzed() for name in (*readers, "manifest", "review_names")}
+        self.assertEqual("green", scorecard.fuzz_result(others)["verdict"])
+        short = {**others, "tar": fuzzed(runs=5)}
+        self.assertIn("tar", scorecard.fuzz_result(short)["figures"]["short of the promise"])
+        self.assertEqual("partial", scorecard.fuzz_result(short)["verdict"])
 
     def test_the_commands_of_the_asked_lines_run_again(self):
         with tempfile.TemporaryDirectory() as folder:

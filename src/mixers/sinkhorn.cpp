@@ -26,6 +26,7 @@
 #include "ops/precision.h"
 #include "ops/product.h"
 #include "ops/sinkhorn.h"
+#include "ops/token_blocks.h"
 
 namespace lra::mixers {
 namespace {
@@ -88,7 +89,8 @@ class Sinkhorn : public Mixer {
     const auto split = qkv_->forward(x_BLD).split_with_sizes({1, 2}, 2);
     const at::Tensor q_BLHE = split[0].squeeze(2), &kv_BL2HE = split[1];
     const at::Tensor mask_BNb = mask_of_blocks(x_BLD, context.mask_BL, blocks);
-    const at::Tensor own = into_blocks(kv_BL2HE, context.mask_BL, blocks);
+    // [B, H, N, b * 2 * E]
+    const at::Tensor own = ops::token_blocks(kv_BL2HE, context.mask_BL, config_.block);
     const at::Tensor sorted =
         ops::product(ops::beside(permutation(own, mask_BNb, context), own), own);
     // [B, H, N, b * 2 * E] -> two of [B, N b, H, E]
@@ -114,16 +116,6 @@ class Sinkhorn : public Mixer {
       mask_BL = at::ones({batch, x_BLD.size(1)}, x_BLD.options().dtype(at::kByte));
     }
     return at::constant_pad_nd(mask_BL, {0, missing}).view({batch, blocks, config_.block});
-  }
-
-  // Keys and values [B, L, 2, H, E] -> [B, H, N, b * 2 * E], zeros where there is no token.
-  at::Tensor into_blocks(at::Tensor kv_BL2HE, const at::Tensor& mask_BL, int64_t blocks) const {
-    const int64_t missing = blocks * config_.block - kv_BL2HE.size(1);
-    if (mask_BL.defined()) {
-      kv_BL2HE = kv_BL2HE * mask_BL.to(kv_BL2HE.scalar_type()).view({-1, mask_BL.size(1), 1, 1, 1});
-    }
-    if (missing > 0) kv_BL2HE = at::constant_pad_nd(kv_BL2HE, {0, 0, 0, 0, 0, 0, 0, missing});
-    return kv_BL2HE.unflatten(1, {blocks, config_.block}).permute({0, 4, 1, 2, 3, 5}).flatten(3);
   }
 
   // S [B, H, N, N] from keys and values in blocks; float32 for bfloat16.

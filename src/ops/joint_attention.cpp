@@ -30,24 +30,14 @@ Tensor chosen(const Tensor& t, const Tensor& rows) {
   return rows.defined() ? t.index_select(1, rows) : t;
 }
 
-// Overwrites the parts' outputs.
-PartialAttention merge(const std::vector<PartialAttention>& parts) {
-  std::vector<Tensor> logsumexps;
-  for (const PartialAttention& part : parts) logsumexps.push_back(part.logsumexp_BHL);
-  const Tensor all_NBHL = at::stack(logsumexps);
-  const Tensor most = all_NBHL.amax(0), none = most.isinf();
-  // Where no part saw a key every weight is exp(-infinity - 0) = 0.
-  const Tensor shares_NBHL = (all_NBHL - most.masked_fill(none, 0)).exp_();
-  const Tensor sum_BHL = shares_NBHL.sum(0).masked_fill_(none, 1);
-  const Tensor weights_NBLH1 =
-      beside((shares_NBHL / sum_BHL).transpose(2, 3).unsqueeze(-1), parts[0].out_BLHE);
-  Tensor out = parts[0].out_BLHE;
-  out.mul_(weights_NBLH1[0]);
-  for (size_t n = 1; n < parts.size(); ++n) {
-    Tensor other = parts[n].out_BLHE;
-    out.add_(other.mul_(weights_NBLH1[static_cast<int64_t>(n)]));
-  }
-  return {out, most + sum_BHL.log()};
+// Adds the keys of `part` to the softmax of `all`; writes over its tensors.
+void merge(PartialAttention& all, const PartialAttention& part) {
+  const Tensor joint_BHL = at::logaddexp(all.logsumexp_BHL, part.logsumexp_BHL);
+  // Where neither has seen a key, both outputs are 0.
+  const Tensor weight_BHL =
+      (part.logsumexp_BHL - joint_BHL).exp_().masked_fill_(joint_BHL.isinf(), 0);
+  all.out_BLHE.lerp_(part.out_BLHE, beside(weight_BHL.transpose(1, 2).unsqueeze(-1), all.out_BLHE));
+  all.logsumexp_BHL = joint_BHL;
 }
 
 // Adds the gradient of the chosen rows of `input` to `sum`, which is undefined before the first.
@@ -69,13 +59,17 @@ struct JointAttentionFunction : torch::autograd::Function<JointAttentionFunction
   static Tensor forward(AutogradContext* ctx, const Tensor& q, at::TensorList tensors,
                         const CallsPtr& calls) {
     const at::AutoDispatchBelowADInplaceOrView guard;
-    std::vector<PartialAttention> parts;
+    PartialAttention joint;
     for (const Call& call : calls->list) {
       auto [out, logsumexp] = call_attention_forward(
           q, chosen(tensors[call.k], call.rows), chosen(tensors[call.v], call.rows), call.options);
-      parts.push_back({out, logsumexp});
+      const PartialAttention part{out, logsumexp};
+      if (joint.out_BLHE.defined()) {
+        merge(joint, part);
+      } else {
+        joint = part;
+      }
     }
-    const PartialAttention joint = merge(parts);
     variable_list saved = {q, joint.out_BLHE, joint.logsumexp_BHL};
     saved.insert(saved.end(), tensors.begin(), tensors.end());
     ctx->save_for_backward(saved);

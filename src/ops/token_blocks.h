@@ -1,0 +1,13 @@
+// The tokens of a sequence as blocks that can be weighted and summed as a whole.
+#pragma once
+
+#include <torch/torch.h>
+
+namespace lra::ops {
+
+// x [B, L, G, H, E] -> [B, H, N, b * G * E], N = ceil(L / b) blocks of b tokens. Zeros where the
+// last block has no token and where mask uint8 [B, L] (undefined: all tokens) is 0, whatever x
+// holds there. One copy forward and, without a mask, none backward. Differentiable (once).
+at::Tensor token_blocks(const at::Tensor& x_BLGHE, const at::Tensor& mask_BL, int64_t block);
+
+}  // namespace lra::ops
