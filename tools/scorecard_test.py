@@ -70,7 +70,7 @@ class Scorecard(unittest.TestCase):
         others = {name: fuzzed() for name in (*readers, "manifest", "review_names")}
         self.assertEqual("green", scorecard.fuzz_result(others)["verdict"])
         short = {**others, "tar": fuzzed(runs=5)}
-        self.assertIn("tar", scorecard.fuzz_result(short)["figures"]["short of the promise"])
+        self.assertIn("tar: too few runs", scorecard.fuzz_result(short)["figures"]["short of the promise"])
         self.assertEqual("partial", scorecard.fuzz_result(short)["verdict"])
 
     def test_the_commands_of_the_asked_lines_run_again(self):

@@ -330,12 +330,13 @@ def measure_row(name, a):
 
 
 def with_rows_left_out(measured, a):
-    """The cells in the order of ROWS, those of other rows from an earlier call."""
+    """The cells in the order of ROWS, those of other rows and lengths from an earlier call."""
     file = a.out / f"{results_name(a)}.json"
     earlier = json.loads(file.read_text()) if file.exists() else []
-    kept = [c for c in earlier if c["row"] not in a.models.split(",")]
+    again = {(c["row"], c["length"]) for c in measured}
+    kept = [c for c in earlier if (c["row"], c["length"]) not in again]
     order = {name: i for i, name in enumerate(ROWS)}
-    return sorted(measured + kept, key=lambda c: order[c["row"]])
+    return sorted(measured + kept, key=lambda c: (order[c["row"]], c["length"]))
 
 
 def main():

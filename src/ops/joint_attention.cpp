@@ -30,9 +30,16 @@ Tensor chosen(const Tensor& t, const Tensor& rows) {
   return rows.defined() ? t.index_select(1, rows) : t;
 }
 
-// Adds the keys of `part` to the softmax of `all`; writes over its tensors.
+// log(exp(a) + exp(b)). The library's logaddexp gives other bits where a vector ends, which is
+// elsewhere with other numbers of threads.
+Tensor log_of_sum(const Tensor& a, const Tensor& b) {
+  const Tensor most = at::maximum(a, b);
+  return most + (a - b).masked_fill_(most.isinf(), 0).abs_().neg_().exp_().log1p_();
+}
+
+// Adds the keys of `part` to the softmax of `all`; writes over all.out_BLHE.
 void merge(PartialAttention& all, const PartialAttention& part) {
-  const Tensor joint_BHL = at::logaddexp(all.logsumexp_BHL, part.logsumexp_BHL);
+  const Tensor joint_BHL = log_of_sum(all.logsumexp_BHL, part.logsumexp_BHL);
   // Where neither has seen a key, both outputs are 0.
   const Tensor weight_BHL =
       (part.logsumexp_BHL - joint_BHL).exp_().masked_fill_(joint_BHL.isinf(), 0);

@@ -1,5 +1,6 @@
 #include "ops/token_blocks.h"
 
+#include "ops/test_bf16.h"
 #include "ops/test_tensors.h"
 
 namespace lra::ops {
@@ -37,18 +38,25 @@ TEST(TokenBlocks, AgreeWithTheirDefinition) {
           return definition(in[0], mask, block);
         };
         expect_agrees(f, at::kFloat, oracle, {x}, {.value = 1e-6, .gradient = 1e-6});
+        expect_agrees_in_bf16(f, oracle, {x}, 1, {.value = 0x1p-8, .gradient = 0x1p-8});
         expect_gradient_is_slope(f, {x});
       }
     }
   }
 }
 
-TEST(TokenBlocks, TakeNoValueThatIsMasked) {
+TEST(TokenBlocks, TakeNoValueAndNoGradientThatIsMasked) {
+  const Tensor mask = some_tokens(7), hidden = mask.eq(0).view({kBatch, 7, 1, 1, 1});
   Tensor x = random_tensor({kBatch, 7, kParts, kHeads, kDim}, 4);
-  const Tensor mask = some_tokens(7);
   const Tensor expected = definition(x, mask, 4);
-  x.masked_fill_(mask.eq(0).view({kBatch, 7, 1, 1, 1}), NAN);
-  EXPECT_TRUE(at::equal(expected, token_blocks(x, mask, 4)));
+  x.masked_fill_(hidden, NAN).requires_grad_();
+  const Tensor blocks = token_blocks(x, mask, 4);
+  EXPECT_TRUE(at::equal(expected, blocks));
+  // A gradient that is not contiguous, and NaN where there is no token.
+  const Tensor nan = definition(at::ones_like(x).masked_fill(hidden, NAN), {}, 4);
+  const Tensor grad = nan.repeat({1, 1, 1, 2}).narrow(3, 0, nan.size(3));
+  blocks.backward(grad);
+  EXPECT_TRUE(at::equal(at::ones_like(x).masked_fill(hidden, 0), x.grad()));
 }
 
 TEST(TokenBlocks, AreMadeOfTensorsThatAreNotContiguous) {
