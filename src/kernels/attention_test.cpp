@@ -160,15 +160,9 @@ TEST_P(AttentionFloat, GivesTheSameBitsAtAnyNumberOfThreads) {
 }
 
 TEST_P(AttentionFloat, GivesTheGradientOfAPartOfASoftmax) {
-  for (const CaseSettings& settings : halved_cases()) {
-    AttentionCase<double> want(settings);
-    run_reference(want);
-    AttentionCase<float> whole(settings);
-    run_chosen(whole);
-    auto even = half_of_keys(whole, 0), odd = half_of_keys(whole, 1);
-    for (auto* half : {&even, &odd}) attention_backward(half->problem(), half->backward_args());
-    expect_halves_add_up(even, odd, want, 1e-4);
-  }
+  expect_gradients_of_parts(run_chosen<float>, [](auto& half) {
+    attention_backward(half.problem(), half.backward_args());
+  });
 }
 
 TEST_P(AttentionFloat, NeverUsesMaskedValues) {

@@ -84,6 +84,21 @@ inline std::vector<CaseSettings> halved_cases() {
   return {all, near, listed};
 }
 
+// Backward passes over the halves of the keys, given what a pass over all keys left: in float32,
+// against the reference in float64.
+template <typename Run, typename RunBackward>
+void expect_gradients_of_parts(Run&& run, RunBackward&& run_backward) {
+  for (const CaseSettings& settings : halved_cases()) {
+    AttentionCase<double> want(settings);
+    run_reference(want);
+    AttentionCase<float> whole(settings);
+    run(whole);
+    auto even = half_of_keys(whole, 0), odd = half_of_keys(whole, 1);
+    for (auto* half : {&even, &odd}) run_backward(*half);
+    expect_halves_add_up(even, odd, want, 1e-4);
+  }
+}
+
 // Puts NaN where the masks say that nothing may be read.
 template <typename T>
 void spoil_masked(AttentionCase<T>& c) {

@@ -68,15 +68,7 @@ TEST(SimulatedCudaAttention, Bf16KeepsTheErrorContract) {
 }
 
 TEST(SimulatedCudaAttention, GivesTheGradientOfAPartOfASoftmax) {
-  for (const CaseSettings& settings : halved_cases()) {
-    AttentionCase<double> want(settings);
-    run_reference(want);
-    AttentionCase<float> whole(settings);
-    run_on_device(whole);
-    auto even = half_of_keys(whole, 0), odd = half_of_keys(whole, 1);
-    for (auto* half : {&even, &odd}) run_backward_on_device(*half);
-    expect_halves_add_up(even, odd, want, 1e-4);
-  }
+  expect_gradients_of_parts(run_on_device<float>, run_backward_on_device<float>);
 }
 
 TEST(SimulatedCudaAttention, RefusesHeadsThatDoNotFit) {
