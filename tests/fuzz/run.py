@@ -3,7 +3,8 @@
 
     tests/fuzz/run.py                              a minute for every target, then line coverage
     tests/fuzz/run.py --seconds 600 png tar        longer, and only some targets
-    tests/fuzz/run.py --rounds 0 --seconds 120     round after round, until it is stopped
+    tests/fuzz/run.py --rounds 0 --seconds 120     round after round, until every target had an hour of
+                                                   processor time or 1e8 runs
     tests/fuzz/run.py --seconds 0                  line coverage only
 
 Counts belong to one state of a target's sources (the files that it names under "Covers", and
@@ -12,10 +13,14 @@ build-fuzz/crashes and ends with 1; one that a signal stopped ends with 143. An 
 second and 256 MB, the sanitizers' own memory included; what the address sanitizer keeps back after
 free is cut to 8 MB for that.
 
+Several sittings may run at a time, each with targets of its own.
+
 The corpus grows in build-fuzz/corpus and is not committed: it begins with tests/fuzz/corpus.
 """
 import argparse
 import atexit
+import contextlib
+import fcntl
 import hashlib
 import json
 import os
@@ -34,6 +39,7 @@ WORK = ROOT / "build-fuzz"
 # Of this sitting alone: others may build meanwhile.
 PROGRAMS = WORK / "sittings" / str(os.getpid())
 MAX_BYTES = 8192
+ENOUGH_RUNS, ENOUGH_SECONDS = 1e8, 3600  # as line 18 of the scorecard promises
 INTERRUPTED = 72  # libFuzzer's exit code when a signal asked it to stop: no crash
 STOPPED = 143  # ours then
 ENVIRONMENT = {
@@ -47,7 +53,7 @@ def parse_arguments():
     parser.add_argument("targets", nargs="*", help="names, as png; all when none is given")
     parser.add_argument("--seconds", type=int, default=60, help="per target and round (60)")
     parser.add_argument("--runs", type=int, default=-1, help="per target and round, at most")
-    parser.add_argument("--rounds", type=int, default=1, help="0: until stopped")
+    parser.add_argument("--rounds", type=int, default=1, help="0: until every target has had enough")
     parser.add_argument("--record", type=pathlib.Path, default=ROOT / "docs/results/fuzz.json")
     options = parser.parse_args()
     known = sorted(path.stem for path in HERE.glob("*.cpp") if path.stem != "replay_main")
@@ -90,10 +96,26 @@ def entry_of(record, target, sources):
 
 def write_record(record, path):
     record["targets"] = dict(sorted(record["targets"].items()))
-    path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_suffix(".partial")
     partial.write_text(json.dumps(record, indent=1) + "\n")
     partial.replace(path)
+
+
+@contextlib.contextmanager
+def changed_entry(path, target, sources):
+    """The counts of a target, to be changed and written; other sittings wait meanwhile."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with (WORK / "record.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        record = read_record(path)
+        entry = entry_of(record, target, sources)
+        yield entry
+        write_record(record, path)
+
+
+def had_enough(target, options, sources):
+    entry = entry_of(read_record(options.record), target, sources)
+    return entry["runs"] >= ENOUGH_RUNS or entry["cpu_seconds"] >= ENOUGH_SECONDS
 
 
 def statistic(log, name):
@@ -145,14 +167,12 @@ def fuzz(target, options, sources):
         "-rss_limit_mb=256", "-malloc_limit_mb=256", "-print_final_stats=1", f"-artifact_prefix={crashes}/",
         str(corpus), str(HERE / "corpus" / target))
     slow = too_slow(target, crashes)
-    record = read_record(options.record)
-    entry = entry_of(record, target, sources)
-    entry["runs"] += executed(log)
-    entry["cpu_seconds"] = round(entry["cpu_seconds"] + seconds, 1)
-    entry["crashes"] += code not in (0, INTERRUPTED)
-    entry["over_a_second"] += len(slow)
-    entry["peak_mb"] = max(entry["peak_mb"], statistic(log, "peak_rss_mb"))
-    write_record(record, options.record)
+    with changed_entry(options.record, target, sources) as entry:
+        entry["runs"] += executed(log)
+        entry["cpu_seconds"] = round(entry["cpu_seconds"] + seconds, 1)
+        entry["crashes"] += code not in (0, INTERRUPTED)
+        entry["over_a_second"] += len(slow)
+        entry["peak_mb"] = max(entry["peak_mb"], statistic(log, "peak_rss_mb"))
     print(f"{target}: {entry['runs']:,} runs, {entry['cpu_seconds']:,.0f} CPU seconds, {entry['crashes']} crashes, "
           f"peak {entry['peak_mb']} MB", flush=True)
     if code not in (0, INTERRUPTED):
@@ -188,10 +208,8 @@ def measure_coverage(options, sources):
         minimise(target)
         inputs = [HERE / "corpus" / target, WORK / "corpus" / target]
         lines = coverage.measure(ROOT, HERE, target, inputs)
-        record = read_record(options.record)
-        entry = entry_of(record, target, sources[target])
-        entry["lines"], entry["lines_reached"] = lines.total, lines.reached
-        write_record(record, options.record)
+        with changed_entry(options.record, target, sources[target]) as entry:
+            entry["lines"], entry["lines_reached"] = lines.total, lines.reached
         total, covered = total + lines.total, covered + lines.reached
         print(f"{target}: {lines.reached} of {lines.total} lines; not: {lines.missed_text()}", flush=True)
     print(f"{covered / max(1, total):.1%} of the lines")
@@ -203,11 +221,13 @@ def main():
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(STOPPED))
     build("fuzz")
     keep_programs()
-    good, turn = True, 0
-    while options.seconds > 0 and (options.rounds == 0 or turn < options.rounds):
+    good, turn, left = True, 0, options.targets
+    while options.seconds > 0 and left and (options.rounds == 0 or turn < options.rounds):
         turn += 1
-        for target in options.targets:
+        for target in left:
             good = fuzz(target, options, sources[target]) and good
+        if options.rounds == 0:
+            left = [target for target in left if not had_enough(target, options, sources[target])]
     measure_coverage(options, sources)
     return 0 if good else 1
 
