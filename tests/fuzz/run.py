@@ -70,7 +70,9 @@ def build(preset):
 
 
 def keep_programs():
-    shutil.copytree(WORK / "tests" / "fuzz", PROGRAMS, ignore=shutil.ignore_patterns("CMakeFiles", "*.cmake"))
+    with others_wait():
+        build("fuzz")
+        shutil.copytree(WORK / "tests" / "fuzz", PROGRAMS, ignore=shutil.ignore_patterns("CMakeFiles", "*.cmake"))
     atexit.register(shutil.rmtree, PROGRAMS, ignore_errors=True)
 
 
@@ -102,11 +104,19 @@ def write_record(record, path):
 
 
 @contextlib.contextmanager
-def changed_entry(path, target, sources):
-    """The counts of a target, to be changed and written; other sittings wait meanwhile."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with (WORK / "record.lock").open("w") as lock:
+def others_wait():
+    """One sitting at a time builds, or changes the record."""
+    WORK.mkdir(exist_ok=True)
+    with (WORK / "sittings.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+@contextlib.contextmanager
+def changed_entry(path, target, sources):
+    """The counts of a target, to be changed and written."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with others_wait():
         record = read_record(path)
         entry = entry_of(record, target, sources)
         yield entry
@@ -202,7 +212,8 @@ def minimise(target):
 
 
 def measure_coverage(options, sources):
-    build("fuzz-coverage")
+    with others_wait():
+        build("fuzz-coverage")
     total = covered = 0
     for target in options.targets:
         minimise(target)
@@ -219,7 +230,6 @@ def main():
     options = parse_arguments()
     sources = {target: sources_hash(target) for target in options.targets}
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(STOPPED))
-    build("fuzz")
     keep_programs()
     good, turn, left = True, 0, options.targets
     while options.seconds > 0 and left and (options.rounds == 0 or turn < options.rounds):
