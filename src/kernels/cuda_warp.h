@@ -46,4 +46,38 @@ __device__ inline void multiply_tf32(float (&c)[4], const uint32_t (&a)[4],
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
 }
 
+// Four 8 x 8 matrices of 16-bit numbers from shared memory (PTX ISA, ldmatrix): lane n gives the
+// address of row n % 8 of matrix n / 8, 16-byte aligned. to[m] holds the pair (g, 2t), (g, 2t + 1)
+// of matrix m, transposed (2t, g), (2t + 1, g); the first in the lower half.
+__device__ inline uint32_t shared_address(const void* at) {
+  return static_cast<uint32_t>(__cvta_generic_to_shared(at));
+}
+__device__ inline void load_matrices(uint32_t (&to)[4], const void* row) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+               : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
+               : "r"(shared_address(row)));
+}
+__device__ inline void load_matrices_transposed(uint32_t (&to)[4], const void* row) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
+               : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
+               : "r"(shared_address(row)));
+}
+
+// Begins to copy 16 bytes to shared memory, zeros when not `inside`; both addresses are 16-byte
+// aligned. They are there for this thread after wait_for_copies().
+__device__ inline void copy_16_bytes(void* to_shared, const void* from, bool inside) {
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared_address(to_shared)),
+               "l"(from), "r"(inside ? 16 : 0)
+               : "memory");
+}
+__device__ inline void wait_for_copies() { asm volatile("cp.async.wait_all;" ::: "memory"); }
+
+// 2^x with the hardware's error of 2 units in the last place; results below the smallest normal
+// number are 0.
+__device__ inline float fast_exp2(float x) {
+  float y;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+}
+
 }  // namespace lra::kernels::cuda

@@ -58,7 +58,15 @@ void block_barrier();
 void warp_barrier();
 // Every lane of the warp gives a pointer; `together` is called once, with those of all 32 lanes.
 void meet(void* mine, void (*together)(void* const* all));
-bool block_any(bool value);
+// Of how many threads of the block `value` is true.
+int block_count(bool value);
+
+// Copies of the current thread, made by copy_now() and not before; `from` null: zeros. A thread
+// that ends must have waited for its copies.
+void copy_later(void* to, const void* from, size_t bytes);
+void copy_now();
+
+[[noreturn]] void fail(const char* what);
 
 template <typename... P, size_t... N>
 void call(void (*kernel)(P...), void** arguments, std::index_sequence<N...>) {
@@ -92,7 +100,7 @@ cudaError_t cudaLaunchKernel(void (*kernel)(P...), dim3 grid, dim3 block, void**
 
 inline void __syncthreads() { lra::simulated::block_barrier(); }
 inline void __syncwarp() { lra::simulated::warp_barrier(); }
-inline int __syncthreads_or(int value) { return lra::simulated::block_any(value != 0); }
+inline int __syncthreads_count(int value) { return lra::simulated::block_count(value != 0); }
 
 inline int min(int a, int b) { return a < b ? a : b; }
 inline int max(int a, int b) { return a > b ? a : b; }

@@ -26,6 +26,12 @@ constexpr unsigned kMaxThreads = 1024;
 
 enum class State { kRuns, kAtWarpBarrier, kAtBlockBarrier, kEnded };
 
+struct Copy {
+  void* to;
+  const void* from;
+  size_t bytes;
+};
+
 struct Fiber {
   ucontext_t start;
   jmp_buf at;  // where it waits; unlike a switch of contexts a jump asks the kernel for nothing
@@ -33,6 +39,7 @@ struct Fiber {
   std::unique_ptr<char[]> stack = std::make_unique<char[]>(kStackBytes);
   State state = State::kEnded;
   Place place;
+  std::vector<Copy> copies;  // that are under way
 };
 
 struct Block {
@@ -40,16 +47,11 @@ struct Block {
   jmp_buf scheduler;
   const std::function<void()>* thread = nullptr;
   unsigned current = 0;
-  bool any = false;
+  int count = 0;
   unsigned turn = 0;
   void* met[kMaxThreads];  // what threads gave to meet()
 };
 Block block;
-
-[[noreturn]] void fail(const char* what) {
-  std::cerr << "simulated CUDA: " << what << '\n';
-  std::abort();
-}
 
 // Out of the current fiber, to the scheduler.
 void wait(State state) {
@@ -60,6 +62,7 @@ void wait(State state) {
 
 void body() {
   (*block.thread)();
+  if (!block.fibers[block.current].copies.empty()) fail("a thread ended before its copies");
   wait(State::kEnded);
 }
 
@@ -127,6 +130,11 @@ void run_block(unsigned count, dim3 index) {
 
 }  // namespace
 
+void fail(const char* what) {
+  std::cerr << "simulated CUDA: " << what << '\n';
+  std::abort();
+}
+
 void run(dim3 grid, dim3 size, size_t shared_bytes, const std::function<void()>& thread) {
   const unsigned count = size.x * size.y * size.z;
   if (count == 0 || count > kMaxThreads || count % kWarp != 0) fail("a block of part of a warp");
@@ -159,13 +167,28 @@ void meet(void* mine, void (*together)(void* const* all)) {
   if (block.current == first) together(&block.met[first]);
 }
 
-bool block_any(bool value) {
+int block_count(bool value) {
   block_barrier();
-  block.any = false;
+  block.count = 0;
   block_barrier();
-  block.any |= value;
+  block.count += value;
   block_barrier();
-  return block.any;
+  return block.count;
+}
+
+void copy_later(void* to, const void* from, size_t bytes) {
+  block.fibers[block.current].copies.push_back({to, from, bytes});
+}
+
+void copy_now() {
+  for (const Copy& copy : block.fibers[block.current].copies) {
+    if (copy.from == nullptr) {
+      std::memset(copy.to, 0, copy.bytes);
+    } else {
+      std::memcpy(copy.to, copy.from, copy.bytes);
+    }
+  }
+  block.fibers[block.current].copies.clear();
 }
 
 }  // namespace lra::simulated

@@ -93,4 +93,56 @@ inline void multiply_tf32(float (&c)[4], const uint32_t (&a)[4], const uint32_t 
   });
 }
 
+namespace simulated_mma {
+
+struct Matrices {
+  uint32_t* to;
+  const void* row;
+};
+
+// A lane's share of the four matrices.
+template <bool kTransposed>
+void load(void* const* all) {
+  for (int lane = 0; lane < 32; ++lane) {
+    for (int m = 0; m < 4; ++m) {
+      uint16_t pair[2];
+      for (int n = 0; n < 2; ++n) {
+        const int row = kTransposed ? lane % 4 * 2 + n : lane / 4;
+        const int column = kTransposed ? lane / 4 : lane % 4 * 2 + n;
+        const void* from = static_cast<const Matrices*>(all[m * 8 + row])->row;
+        std::memcpy(&pair[n], static_cast<const uint16_t*>(from) + column, sizeof(uint16_t));
+      }
+      static_cast<const Matrices*>(all[lane])->to[m] = uint32_t{pair[1]} << 16 | pair[0];
+    }
+  }
+}
+
+inline void check_aligned(const void* at) {
+  if (reinterpret_cast<uintptr_t>(at) % 16 != 0) simulated::fail("an address is not aligned");
+}
+
+}  // namespace simulated_mma
+
+inline void load_matrices(uint32_t (&to)[4], const void* row) {
+  simulated_mma::check_aligned(row);
+  simulated_mma::Matrices mine{to, row};
+  simulated::meet(&mine, simulated_mma::load<false>);
+}
+
+inline void load_matrices_transposed(uint32_t (&to)[4], const void* row) {
+  simulated_mma::check_aligned(row);
+  simulated_mma::Matrices mine{to, row};
+  simulated::meet(&mine, simulated_mma::load<true>);
+}
+
+// Nothing is copied before the thread waits: reading too early shows.
+inline void copy_16_bytes(void* to_shared, const void* from, bool inside) {
+  simulated_mma::check_aligned(to_shared);
+  simulated_mma::check_aligned(from);
+  simulated::copy_later(to_shared, inside ? from : nullptr, 16);
+}
+inline void wait_for_copies() { simulated::copy_now(); }
+
+inline float fast_exp2(float x) { return std::exp2(x); }
+
 }  // namespace lra::kernels::cuda
