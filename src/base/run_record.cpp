@@ -77,6 +77,7 @@ void fields(auto& f, RunRecord& r) {
   f("total_seconds", r.total_seconds);
   f("train_tokens_per_s", r.train_tokens_per_s);
   f("peak_resident_bytes", r.peak_resident_bytes);
+  f("peak_device_bytes", r.peak_device_bytes);
   f("estimated_resident_bytes", r.estimated_resident_bytes);
   f("ended_by", r.ended_by);
   f("skipped_steps", r.skipped_steps);
@@ -119,6 +120,10 @@ Measurement parse_measurement(const std::string& text, const std::string& name) 
 double two_class_chance_limit(int64_t num_examples) {
   LRA_CHECK_GT(num_examples, 0);
   return 50 + 100 * 3 * std::sqrt(0.25 / static_cast<double>(num_examples));
+}
+
+int64_t peak_memory_bytes(const RunRecord& record) {
+  return record.peak_device_bytes.value_or(record.peak_resident_bytes);
 }
 
 std::string to_json(const RunRecord& record) { return json_text(file_to_json(record), 2) + "\n"; }

@@ -117,6 +117,8 @@ struct RunRecord {
   double total_seconds = 0;                      // with evaluation and saving
   double train_tokens_per_s = 0;                 // over all training steps of this run
   int64_t peak_resident_bytes = 0;
+  // Of tensors alive at one time on a GPU. Absent for runs on the CPU.
+  std::optional<int64_t> peak_device_bytes = {};
   // What peak_resident_bytes was expected to be. Absent without train.memory_check.
   std::optional<int64_t> estimated_resident_bytes = {};
   // Why training ended before planned_steps although the run is done; absent when it did not.
@@ -135,6 +137,9 @@ struct RunRecord {
   ConfigTable config;  // resolved
   Provenance provenance;
 };
+
+// The most memory that the run took where it computed: main memory, or that of its GPU; 0: unknown.
+int64_t peak_memory_bytes(const RunRecord& record);
 
 std::string to_json(const RunRecord& record);
 // Throws lra::Error for text that is not JSON, an unknown schema, a missing or ill-typed field.

@@ -63,13 +63,14 @@ Provenance program_provenance(const CommonOptions& common) {
   Provenance provenance = make_provenance(command);
   provenance.torch_version = TORCH_VERSION;
   provenance.device = device_title(common.device);
-  // On a GPU every operator has one implementation.
+  // On a GPU every operator has one implementation, but for dense attention in bfloat16.
   const auto chosen = [&](const std::string& on_cpu) {
     return common.device.is_cpu() ? on_cpu : c10::DeviceTypeName(common.device.type(), true);
   };
   for (const auto& choice : kernels::kernel_choices())
     provenance.kernels[choice.op] = chosen(choice.implementation);
   provenance.kernels["linear"] = chosen(ops::linear_choice());
+  if (!common.device.is_cpu()) provenance.kernels["attention_dense_bf16"] = "library";
   return provenance;
 }
 

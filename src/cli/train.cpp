@@ -70,7 +70,7 @@ void print_summary(const RunRecord& r, const std::string& folder) {
   }
   std::printf("  speed          %s tokens/s, peak memory %s, %s in all\n",
               thousands(static_cast<int64_t>(r.train_tokens_per_s)).c_str(),
-              human_bytes(static_cast<uint64_t>(r.peak_resident_bytes)).c_str(),
+              human_bytes(static_cast<uint64_t>(peak_memory_bytes(r))).c_str(),
               human_duration(r.total_seconds).c_str());
   std::printf("  division       %s: %s\n", r.division.c_str(), r.division_reason.c_str());
   std::printf("  record         %s/record.json\n", folder.c_str());

@@ -61,7 +61,7 @@ std::string result_table(const RunRecord& run) {
          line("steps", thousands(run.steps) + " of " + thousands(run.planned_steps)) +
          line("parameters", thousands(run.num_parameters)) +
          line("training time", human_duration(run.train_seconds)) +
-         line("peak memory", human_bytes(static_cast<uint64_t>(run.peak_resident_bytes)));
+         line("peak memory", human_bytes(static_cast<uint64_t>(peak_memory_bytes(run))));
 }
 
 std::string protocol_table(const RunRecord& run) {

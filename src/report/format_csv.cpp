@@ -37,7 +37,7 @@ std::string result_line(const Row& row, const TaskColumn& column, const Cell& ce
           "," + csv(cell.validation) + "," + csv(cell.division) + "," +
           number(cell.speed.tokens_per_s) + "," + number(cell.speed.steps_per_s) + "," +
           number(cell.speed.relative) + ",";
-  if (cell.speed.peak_resident_bytes) line += std::to_string(*cell.speed.peak_resident_bytes);
+  if (cell.speed.peak_memory_bytes) line += std::to_string(*cell.speed.peak_memory_bytes);
   return line + "," + csv(row.revisions) + "," + csv(row.machines) + "," + csv(cell.shortfall) +
          "\n";
 }
@@ -81,7 +81,7 @@ std::string format_csv(const ReportInput& input) {
       "kind,model,preset,checkpoint,settings,task,task_version,percent,seeds,deviation,"
       "half_width95,fail,diverged,failed,unfinished,paper_v0,paper_v1,minus_paper_v0,"
       "minus_paper_v1,validation,division,tokens_per_s,steps_per_s,relative_speed,"
-      "peak_resident_bytes,revision,machine,shortfall\n";
+      "peak_memory_bytes,revision,machine,shortfall\n";
   for (const Row& row : board.rows) {
     for (size_t i = 0; i < board.columns.size(); ++i) {
       if (row.cells[i].was_run()) text += result_line(row, board.columns[i], row.cells[i]);

@@ -44,8 +44,8 @@ Json cell_json(const TaskColumn& column, const Cell& cell) {
   json["tokens_per_s"] = optional_number(cell.speed.tokens_per_s);
   json["steps_per_s"] = optional_number(cell.speed.steps_per_s);
   json["relative_speed"] = optional_number(cell.speed.relative);
-  const auto peak = cell.speed.peak_resident_bytes;
-  json["peak_resident_bytes"] = peak ? Json(*peak) : Json(nullptr);
+  const auto peak = cell.speed.peak_memory_bytes;
+  json["peak_memory_bytes"] = peak ? Json(*peak) : Json(nullptr);
   return json;
 }
 

@@ -54,8 +54,8 @@ void add_result(const RunRecord& run, Facts& facts) {
   if (run.train_tokens_per_s > 0) {
     facts.add("speed", rate_text(run.train_tokens_per_s) + " tokens/s");
   }
-  if (run.peak_resident_bytes > 0) {
-    facts.add("peak memory", human_bytes(static_cast<uint64_t>(run.peak_resident_bytes)));
+  if (peak_memory_bytes(run) > 0) {
+    facts.add("peak memory", human_bytes(static_cast<uint64_t>(peak_memory_bytes(run))));
   }
 }
 

@@ -166,9 +166,9 @@ CellSpeed cell_speed(const std::vector<const RunRecord*>& runs, const std::vecto
   CellSpeed speed;
   std::vector<double> tokens, steps, ratios;
   for (const RunRecord* run : runs) {
-    if (run->status == RunStatus::kDone && run->peak_resident_bytes > 0) {
-      speed.peak_resident_bytes =
-          std::max(speed.peak_resident_bytes.value_or(0), run->peak_resident_bytes);
+    if (run->status == RunStatus::kDone && peak_memory_bytes(*run) > 0) {
+      speed.peak_memory_bytes =
+          std::max(speed.peak_memory_bytes.value_or(0), peak_memory_bytes(*run));
     }
     if (!is_timed(*run)) continue;
     tokens.push_back(run->train_tokens_per_s);

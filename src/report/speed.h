@@ -16,7 +16,7 @@ struct CellSpeed {
   // tokens_per_s over the Transformer's with the same task settings, sizes and batches, on the same
   // machine and revision.
   std::optional<double> relative;
-  std::optional<int64_t> peak_resident_bytes;  // the largest
+  std::optional<int64_t> peak_memory_bytes;  // the largest
 };
 
 // One efficiency measurement.

@@ -29,7 +29,7 @@ TEST(Speed, TrainingSpeedIsRelativeToTheTransformer) {
   EXPECT_DOUBLE_EQ(*speed_of(board, "performer").relative, 2.5);
   EXPECT_DOUBLE_EQ(*speed_of(board, "performer").tokens_per_s, 25000);
   EXPECT_DOUBLE_EQ(*speed_of(board, "performer").steps_per_s, 50);
-  EXPECT_EQ(speed_of(board, "performer").peak_resident_bytes, 1500000000);
+  EXPECT_EQ(speed_of(board, "performer").peak_memory_bytes, 1500000000);
 }
 
 TEST(Speed, AnotherMachineIsNoYardstick) {
@@ -72,7 +72,7 @@ TEST(Speed, LostRunsHaveNoSpeed) {
   const Leaderboard board =
       build_leaderboard({lost_run("text", "transformer", RunStatus::kDiverged)});
   EXPECT_FALSE(speed_of(board, "transformer").tokens_per_s);
-  EXPECT_FALSE(speed_of(board, "transformer").peak_resident_bytes);
+  EXPECT_FALSE(speed_of(board, "transformer").peak_memory_bytes);
 }
 
 TEST(Speed, MeasurementsCompareWithinTheirLengthAndWithThePaper) {

@@ -178,8 +178,8 @@ Table training_speed_table(const Leaderboard& board) {
   for (size_t i = 0; i < board.columns.size(); ++i) {
     for (const Row& row : board.rows) {
       const CellSpeed& speed = row.cells[i].speed;
-      if (!speed.tokens_per_s && !speed.peak_resident_bytes) continue;
-      const auto peak = speed.peak_resident_bytes;
+      if (!speed.tokens_per_s && !speed.peak_memory_bytes) continue;
+      const auto peak = speed.peak_memory_bytes;
       table.rows.push_back({{board.columns[i].title},
                             {row_label(board, row)},
                             {rate_text(speed.tokens_per_s)},

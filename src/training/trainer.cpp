@@ -336,6 +336,10 @@ void Trainer::write_running_record() {
     record_.undone_steps = health.undone;
   }
   record_.peak_resident_bytes = std::max(record_.peak_resident_bytes, peak_resident_bytes());
+  if (device_memory_) {
+    record_.peak_device_bytes =
+        std::max(record_.peak_device_bytes.value_or(0), device_memory_->peak_bytes());
+  }
   if (!record_.val_curve.empty()) {
     record_.val = record_.val_curve.back();
     record_.best_val = record_.val_curve.front();

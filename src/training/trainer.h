@@ -20,6 +20,7 @@
 #include "training/step_guard.h"
 #include "training/step_profiler.h"
 #include "training/stepper.h"
+#include "training/tensor_memory.h"
 
 namespace lra::training {
 
@@ -108,6 +109,7 @@ class Trainer {
   std::unique_ptr<tasks::Task> task_;
   tasks::Dataset dataset_;
   TaskShape shape_;
+  std::unique_ptr<TensorMemory> device_memory_;  // of a device other than the CPU
   models::SequenceClassifier model_;
   FlatParameters parameters_;
   // Whether they are those of progress_: not while others are loaded, nor in the test.

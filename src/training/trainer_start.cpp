@@ -65,6 +65,10 @@ void refuse_different_runs(const RunRecord& record, Ranks& ranks) {
   refuse_others("kernels", kernels, "use machines with the same processor, or LRA_KERNELS=ref");
 }
 
+std::unique_ptr<TensorMemory> counted_memory(at::Device device) {
+  return device.is_cpu() ? nullptr : std::make_unique<TensorMemory>(device);
+}
+
 TrainOptions of_rank(TrainOptions options, const Ranks& ranks) {
   if (ranks.count() > 1) options.provenance.ranks = ranks.count();
   if (ranks.is_first()) return options;
@@ -83,6 +87,7 @@ Trainer::Trainer(RunConfig config, RunFolder folder, TrainOptions options, Ranks
       task_(config_.make_task()),
       dataset_(prepare_data(config_.task_spec(), *task_, options_.data_root, options_.quiet)),
       shape_(task_->shape()),
+      device_memory_(counted_memory(options_.device)),
       model_(config_.make_model(shape_, options_.device)),
       parameters_(model_.parameter_list()),
       checkpoints_(folder_.checkpoints(), config_.train.keep_checkpoints),
@@ -201,6 +206,7 @@ void Trainer::resume() {
     record_.train_seconds = before.train_seconds;
     earlier_seconds_ = before.total_seconds;
     record_.peak_resident_bytes = std::max(record_.peak_resident_bytes, before.peak_resident_bytes);
+    record_.peak_device_bytes = before.peak_device_bytes;
   }
   logged_seconds_ = record_.train_seconds;
   logged_tokens_ = progress_.tokens;

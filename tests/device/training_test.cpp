@@ -36,6 +36,9 @@ TEST_F(TrainingOnADevice, EndsWithTheBitsOfTheCpu) {
     const RunRecord here = run_on(at::kCPU, config, "cpu" + name);
     const RunRecord there = run_on(stand_in(), config, "device" + name);
     expect_same_end(here, "cpu" + name, there, "device" + name);
+    EXPECT_FALSE(here.peak_device_bytes);
+    // Weights, gradients and two moments in float32 at the least.
+    EXPECT_GE(there.peak_device_bytes.value_or(0), 16 * there.num_parameters);
     std::vector<double> losses_here, losses_there;
     EXPECT_EQ(metric_lines("cpu" + name, &losses_here),
               metric_lines("device" + name, &losses_there));

@@ -114,6 +114,35 @@ TEST(GpuOperators, AttentionInBfloat16IsNearThatOfTheCpu) {
   expect_attention_of_the_cpu(at::kBFloat16, 0x1p-6);
 }
 
+// The library's switch for its flash attention, as it was when this goes out of scope.
+class FlashAttention {
+ public:
+  explicit FlashAttention(bool on) { at::globalContext().setSDPUseFlash(on); }
+  ~FlashAttention() { at::globalContext().setSDPUseFlash(before_); }
+
+ private:
+  bool before_ = at::globalContext().userEnabledFlashSDP();
+};
+
+TEST(GpuOperators, DenseAttentionOfTheLibraryIsNearOurs) {
+  LRA_SKIP_WITHOUT_DEVICE();
+  for (const auto& shape :
+       {kernels::settings_of(2, 3, 70, 70, 32), kernels::settings_of(1, 2, 5, 130, 64)}) {
+    AttentionCase<float> c(shape);
+    const Arguments arguments(c);
+    const auto results = [&](bool library) {
+      const FlashAttention flash(library);
+      return arguments.results(*tested_device(), at::kBFloat16);
+    };
+    const auto ours = results(false), librarys = results(true);
+    for (size_t n = 0; n < ours.size(); ++n) {
+      EXPECT_LE(largest_difference(librarys[n], ours[n]), 0x1p-6) << n;
+    }
+    // Two ways of adding up: equal bits would mean that one was not taken.
+    EXPECT_FALSE(at::equal(librarys[0], ours[0]));
+  }
+}
+
 TEST(GpuOperators, SortedRunsAreThoseOfTheCpu) {
   LRA_SKIP_WITHOUT_DEVICE();
   for (const RunRules& rules :

@@ -73,10 +73,28 @@ template <typename Args>
 constexpr bool kHasKernel = !std::is_same_v<Args, kernels::AttentionForward<double>> &&
                             !std::is_same_v<Args, kernels::AttentionBackward<double>>;
 
+// Whether the library's flash attention, whose kernels are made for each generation of GPUs,
+// computes the problem: bfloat16, every query sees every key, no dropout. LibTorch's own switch for
+// it is heeded (at::Context::setSDPUseFlash, torch.backends.cuda.enable_flash_sdp).
+bool is_the_librarys(const kernels::AttentionProblem& problem, const Tensor& q) {
+  const kernels::AttentionVisibility& visible = problem.visible;
+  const bool dense = visible.key_mask == nullptr && visible.query_mask == nullptr &&
+                     visible.blocks == nullptr && visible.runs == nullptr && visible.left < 0 &&
+                     visible.right < 0;
+  return dense && problem.dropout_rate == 0 && q.scalar_type() == at::kBFloat16 &&
+         q.size(3) % 8 == 0 && q.size(3) <= cuda::kMaxHeadDim &&
+         at::globalContext().userEnabledFlashSDP();
+}
+
 std::tuple<Tensor, Tensor> forward(const Tensor& q, const Tensor& k, const Tensor& v,
                                    LRA_ATTENTION_OPTIONS, const OptTensor& bias) {
   check_type(q);
   const OnDeviceOf device(q);
+  const AttentionCall call(q, k, v, LRA_ATTENTION_PASS);
+  if (!bias && is_the_librarys(call.get(), q)) {
+    return library_attention(last_contiguous(q), last_contiguous(k), last_contiguous(v),
+                             call.get().scale);
+  }
   const auto kernel = [&](const kernels::AttentionProblem& problem, const auto& args) {
     if constexpr (kHasKernel<std::decay_t<decltype(args)>>) {
       cuda::attention_forward(DeviceProblem(problem, q).get(), args, device.stream());
@@ -91,6 +109,16 @@ void backward(const Tensor& grad, const OptTensor& grad_logsumexp, const Tensor&
               const OptTensor& grad_bias) {
   check_type(q);
   const OnDeviceOf device(q);
+  const AttentionCall call(q, k, v, LRA_ATTENTION_PASS);
+  if (!bias && !grad_logsumexp && is_the_librarys(call.get(), q)) {
+    const auto [of_q, of_k, of_v] =
+        library_attention_backward(grad.contiguous(), last_contiguous(q), last_contiguous(k),
+                                   last_contiguous(v), out, logsumexp, call.get().scale);
+    grad_q.copy_(of_q);
+    grad_k.copy_(of_k);
+    grad_v.copy_(of_v);
+    return;
+  }
   const auto kernel = [&](const kernels::AttentionProblem& problem, const auto& args) {
     if constexpr (kHasKernel<std::decay_t<decltype(args)>>) {
       const Scratch scratch(problem, logsumexp);

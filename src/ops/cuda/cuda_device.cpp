@@ -1,4 +1,6 @@
 // ops/cuda/device.h with CUDA.
+#include <ATen/ops/_flash_attention_backward.h>
+#include <ATen/ops/_flash_attention_forward.h>
 #include <c10/cuda/CUDAStream.h>
 
 #include "ops/cuda/device.h"
@@ -16,6 +18,24 @@ at::Tensor copy_to_device(const at::Tensor& host, const at::Tensor& like) {
 
 at::Tensor wide_product(const at::Tensor& a, const at::Tensor& b) {
   return a.scalar_type() == at::kBFloat16 ? at::mm(a, b, at::kFloat) : at::mm(a, b);
+}
+
+std::tuple<at::Tensor, at::Tensor> library_attention(const at::Tensor& q, const at::Tensor& k,
+                                                     const at::Tensor& v, double scale) {
+  const auto results = at::_flash_attention_forward(q, k, v, {}, {}, q.size(1), k.size(1),
+                                                    /*dropout_p=*/0, /*is_causal=*/false,
+                                                    /*return_debug_mask=*/false, scale);
+  return {std::get<0>(results), std::get<1>(results)};
+}
+
+std::tuple<at::Tensor, at::Tensor, at::Tensor> library_attention_backward(
+    const at::Tensor& grad, const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
+    const at::Tensor& out, const at::Tensor& logsumexp, double scale) {
+  // Without dropout the state of the random numbers is not read.
+  const at::Tensor no_lengths, no_state = at::empty({2}, q.options().dtype(at::kLong));
+  return at::_flash_attention_backward(grad, q, k, v, out, logsumexp, no_lengths, no_lengths,
+                                       q.size(1), k.size(1), /*dropout_p=*/0,
+                                       /*is_causal=*/false, no_state, no_state, scale);
 }
 
 }  // namespace lra::ops::device

@@ -5,6 +5,7 @@
 
 #include <c10/core/DeviceGuard.h>
 
+#include <tuple>
 #include <type_traits>
 
 #include "kernels/cuda.h"
@@ -25,6 +26,15 @@ at::Tensor copy_to_device(const at::Tensor& host, const at::Tensor& like);
 
 // a [M, K] times b [K, N] in the type that sums are held in: float32 for bfloat16.
 at::Tensor wide_product(const at::Tensor& a, const at::Tensor& b);
+
+// The library's attention of bfloat16 q [B, L, H, E], k and v [B, S, H, E] in which every query
+// sees every key, E a multiple of 8: out [B, L, H, E], logsumexp [B, H, L] in float32; and the
+// gradients of q, k and v.
+std::tuple<at::Tensor, at::Tensor> library_attention(const at::Tensor& q, const at::Tensor& k,
+                                                     const at::Tensor& v, double scale);
+std::tuple<at::Tensor, at::Tensor, at::Tensor> library_attention_backward(
+    const at::Tensor& grad, const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
+    const at::Tensor& out, const at::Tensor& logsumexp, double scale);
 
 // Makes the device of a tensor the current one while it lives; kernels run on its stream.
 class OnDeviceOf {
