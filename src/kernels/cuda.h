@@ -21,6 +21,9 @@ namespace lra::kernels::cuda {
 
 using Stream = void*;  // a cudaStream_t
 
+// The largest width of a head in attention, by softmax or by feature maps.
+inline constexpr int64_t kMaxHeadDim = 128;
+
 template <typename T>
 void gelu_dropout(int64_t count, const T* x, T* y, const Dropout& dropout, Stream stream);
 template <typename T>
@@ -50,6 +53,17 @@ template <typename T>
 void hash_buckets(const HashShape& shape, const HeadView<const T>& x, const float* rotations,
                   const uint8_t* mask, int32_t* buckets, Stream stream);
 
+// As kernels/feature_attention.h says; with bfloat16 arrays features are rounded too. `scratch` of
+// either pass holds feature_attention_scratch(problem) floats, overwritten; heads are at
+// most kMaxHeadDim wide.
+template <typename T>
+int64_t feature_attention_scratch(const FeatureAttention<T>& problem);
+template <typename T>
+void feature_attention_forward(const FeatureAttentionForward<T>& p, float* scratch, Stream stream);
+template <typename T>
+void feature_attention_backward(const FeatureAttentionBackward<T>& p, float* scratch,
+                                Stream stream);
+
 // Block lists both ways, as a device wants them: of the key blocks for each query block, and of the
 // query blocks for each key block. `by_key` is made on the host.
 struct TransposedLists {
@@ -57,9 +71,6 @@ struct TransposedLists {
   std::vector<int32_t> query_blocks;  // ascending within a row
 };
 TransposedLists transpose(const BlockLists& blocks, int64_t query_length, int64_t key_length);
-
-// The largest head_dim of attention.
-inline constexpr int64_t kMaxHeadDim = 128;
 
 // What `problem.visible.blocks` points to must hold addresses of the device; so must the two arrays
 // of the transposed lists, which the backward pass reads (null without lists).

@@ -1,6 +1,6 @@
 #include "ops/feature_attention.h"
 
-#include "ops/dispatch.h"
+#include "ops/feature_attention_problem.h"
 #include "ops/precision.h"
 
 namespace lra::ops {
@@ -18,54 +18,18 @@ using Forward = std::tuple<Tensor, Tensor>(const Tensor&, c10::string_view, cons
 using Backward = Tensor(const Tensor&, const Tensor&, const Tensor&, const Tensor&,
                         c10::string_view, const MaybeTensor&, double, double);
 
-FeatureMap map_named(c10::string_view name) {
-  if (name == "elu") return FeatureMap::kElu;
-  if (name == "relu") return FeatureMap::kRelu;
-  throw Error({.where = "lra::packed_feature_attention",
-               .what = "unknown features '" + std::string(name) + "'",
-               .expected = "elu or relu",
-               .advice = ""});
-}
-
 const char* name_of(FeatureMap map) { return map == FeatureMap::kElu ? "elu" : "relu"; }
-
-template <typename T>
-kernels::FeatureAttention<T> problem_of(const Tensor& qkv, c10::string_view features,
-                                        const MaybeTensor& mask, double offset, double eps) {
-  return {.batch = qkv.size(0),
-          .length = qkv.size(1),
-          .heads = qkv.size(3),
-          .width = qkv.size(4),
-          .map = map_named(features),
-          .offset = offset,
-          .eps = eps,
-          .qkv = const_data<T>(qkv),
-          .mask = mask ? mask->const_data_ptr<uint8_t>() : nullptr};
-}
-
-std::vector<int64_t> out_shape(const Tensor& qkv) {
-  return {qkv.size(0), qkv.size(1), qkv.size(3), qkv.size(4)};
-}
-
-std::vector<int64_t> sums_shape(const Tensor& qkv) {
-  return {qkv.size(0), qkv.size(3), qkv.size(4), kernels::feature_sum_columns(qkv.size(4))};
-}
-
-void check(const Tensor& qkv, const MaybeTensor& mask) {
-  LRA_CHECK(qkv.dim() == 5 && qkv.size(2) == 3);
-  check_mask(mask, qkv.size(0), qkv.size(1));
-}
 
 std::tuple<Tensor, Tensor> forward_impl(const Tensor& qkv_in, c10::string_view features,
                                         const MaybeTensor& mask, double offset, double eps) {
-  check(qkv_in, mask);
+  check_feature_attention(qkv_in, mask);
   const Tensor qkv = qkv_in.contiguous();
-  const Tensor out = at::empty(out_shape(qkv), qkv.options());
-  const Tensor sums = at::empty(sums_shape(qkv), qkv.options().dtype(wide_type(qkv)));
+  const Tensor out = at::empty(feature_out_shape(qkv), qkv.options());
+  const Tensor sums = at::empty(feature_sums_shape(qkv), qkv.options().dtype(wide_type(qkv)));
   with_float_type(qkv, "lra::packed_feature_attention", [&](auto zero) {
     using T = decltype(zero);
     kernels::feature_attention_forward<T>(
-        {.problem = problem_of<T>(qkv, features, mask, offset, eps),
+        {.problem = feature_attention_problem<T>(qkv, features, mask, offset, eps),
          .out = mutable_data<T>(out),
          .sums = sums.mutable_data_ptr<kernels::Wide<T>>()});
   });
@@ -75,16 +39,16 @@ std::tuple<Tensor, Tensor> forward_impl(const Tensor& qkv_in, c10::string_view f
 Tensor backward_impl(const Tensor& grad_in, const Tensor& qkv_in, const Tensor& out,
                      const Tensor& sums, c10::string_view features, const MaybeTensor& mask,
                      double offset, double eps) {
-  check(qkv_in, mask);
+  check_feature_attention(qkv_in, mask);
   const Tensor qkv = qkv_in.contiguous(), grad = grad_in.contiguous();
-  LRA_CHECK(out.sizes() == out_shape(qkv) && out.is_contiguous());
-  LRA_CHECK(sums.sizes() == sums_shape(qkv) && sums.is_contiguous());
+  LRA_CHECK(out.sizes() == feature_out_shape(qkv) && out.is_contiguous());
+  LRA_CHECK(sums.sizes() == feature_sums_shape(qkv) && sums.is_contiguous());
   LRA_CHECK_EQ(grad.sizes(), out.sizes());
   Tensor grad_qkv = at::empty_like(qkv);
   with_float_type(qkv, "lra::packed_feature_attention", [&](auto zero) {
     using T = decltype(zero);
     kernels::feature_attention_backward<T>(
-        {.problem = problem_of<T>(qkv, features, mask, offset, eps),
+        {.problem = feature_attention_problem<T>(qkv, features, mask, offset, eps),
          .out = const_data<T>(out),
          .sums = sums.const_data_ptr<kernels::Wide<T>>(),
          .grad = const_data<T>(grad),
