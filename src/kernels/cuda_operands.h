@@ -10,8 +10,8 @@ namespace lra::kernels::cuda {
 constexpr int kTile = 64, kThreads = 128, kWarpRows = 16;
 constexpr int kSteps = kTile / 8;  // of eight columns, the width of one product
 
-// How values enter the tensor cores: fragments of a 16-row operand (Rows) and of two 8-column ones
-// that lie side by side (Pair of Columns), over a depth of kDepth.
+// How values enter the tensor cores: fragments of a 16-row operand (Rows) and of an 8-column one
+// (Columns), or of two of these that lie side by side (Pair), over a depth of kDepth.
 template <typename T>
 struct Operand;
 
@@ -35,8 +35,14 @@ struct Operand<Bf16> {
     load_matrices(a.words, tile + (row + lane % 16) * stride + k + lane / 16 * 8);
     return a;
   }
-  // Rows `column` + 0..7 and + 8..15 of a tile as columns of two operands.
-  __device__ static Pair columns(const Bf16* tile, int stride, int column, int k) {
+  // Rows `column` + 0..7 of a tile as columns of the operand, and + 8..15 as those of a second.
+  __device__ static Columns columns(const Bf16* tile, int stride, int column, int k) {
+    const int lane = threadIdx.x % 32;
+    Columns b;
+    load_matrices(b.words, tile + (column + lane % 8) * stride + k + lane / 8 % 2 * 8);
+    return b;
+  }
+  __device__ static Pair column_pair(const Bf16* tile, int stride, int column, int k) {
     const int lane = threadIdx.x % 32, row = column + lane / 16 * 8 + lane % 8;
     uint32_t words[4];
     load_matrices(words, tile + row * stride + k + lane / 8 % 2 * 8);
@@ -47,9 +53,13 @@ struct Operand<Bf16> {
     return {{pack_bf16(c[0][0], c[0][1]), pack_bf16(c[0][2], c[0][3]), pack_bf16(c[1][0], c[1][1]),
              pack_bf16(c[1][2], c[1][3])}};
   }
-  // Columns `column` + 0..7 and + 8..15 of a tile, of its rows `k` on: the depth that
-  // rows_of_results has.
-  __device__ static Pair depth(const Bf16* tile, int stride, int k, int column) {
+  // Columns `column` + 0..7 of a tile, of its rows `k` on: the depth that rows_of_results has.
+  __device__ static Columns depth(const Bf16* tile, int stride, int k, int column) {
+    Columns b;
+    load_matrices_transposed(b.words, tile + (k + threadIdx.x % 16) * stride + column);
+    return b;
+  }
+  __device__ static Pair depth_pair(const Bf16* tile, int stride, int k, int column) {
     const int lane = threadIdx.x % 32;
     uint32_t words[4];
     load_matrices_transposed(words, tile + (k + lane % 16) * stride + column + lane / 16 * 8);
@@ -78,20 +88,26 @@ struct Operand<float> {
     const float* at = tile + (row + g) * stride + k + t;
     return {{at[0], at[8 * stride], at[4], at[8 * stride + 4]}};
   }
-  __device__ static Pair columns(const float* tile, int stride, int column, int k) {
+  __device__ static Columns columns(const float* tile, int stride, int column, int k) {
     const int g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
-    const float *at = tile + (column + g) * stride + k + t, *next = at + 8 * stride;
-    return {{{at[0], at[4]}}, {{next[0], next[4]}}};
+    const float* at = tile + (column + g) * stride + k + t;
+    return {{at[0], at[4]}};
+  }
+  __device__ static Pair column_pair(const float* tile, int stride, int column, int k) {
+    return {columns(tile, stride, column, k), columns(tile, stride, column + 8, k)};
   }
   // A result has columns 2t and 2t + 1 where an operand has t and t + 4. The order of a sum is
   // free: both operands take column 2t for t and 2t + 1 for t + 4.
   __device__ static Rows rows_of_results(const float (*c)[4]) {
     return {{c[0][0], c[0][2], c[0][1], c[0][3]}};
   }
-  __device__ static Pair depth(const float* tile, int stride, int k, int column) {
+  __device__ static Columns depth(const float* tile, int stride, int k, int column) {
     const int g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
     const float* at = tile + (k + 2 * t) * stride + column + g;
-    return {{{at[0], at[stride]}}, {{at[8], at[stride + 8]}}};
+    return {{at[0], at[stride]}};
+  }
+  __device__ static Pair depth_pair(const float* tile, int stride, int k, int column) {
+    return {depth(tile, stride, k, column), depth(tile, stride, k, column + 8)};
   }
   // Parts of 11 bits that add up to the value but for 2^-22 of it.
   __device__ static void split(float value, uint32_t& high, uint32_t& low) {
@@ -120,7 +136,7 @@ __device__ inline void add_scores(float (&scores)[kSteps][4], const T* x, const 
     const auto a = Operand<T>::rows(x, kStride<T, E>, row, k);
 #pragma unroll
     for (int n = 0; n < kSteps; n += 2) {
-      const auto b = Operand<T>::columns(y, kStride<T, E>, n * 8, k);
+      const auto b = Operand<T>::column_pair(y, kStride<T, E>, n * 8, k);
       Operand<T>::multiply(scores[n], a, b.first);
       Operand<T>::multiply(scores[n + 1], a, b.second);
     }
@@ -144,7 +160,7 @@ __device__ inline void add_weighted(float (&sums)[E / 8][4], const float (&weigh
     float part[2][4] = {};
 #pragma unroll
     for (int k = 0; k < kDepths; ++k) {
-      const auto b = Operand<T>::depth(z, kStride<T, E>, k * Operand<T>::kDepth, n * 8);
+      const auto b = Operand<T>::depth_pair(z, kStride<T, E>, k * Operand<T>::kDepth, n * 8);
       Operand<T>::multiply(part[0], rows[k], b.first);
       Operand<T>::multiply(part[1], rows[k], b.second);
     }

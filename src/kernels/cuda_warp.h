@@ -46,9 +46,10 @@ __device__ inline void multiply_tf32(float (&c)[4], const uint32_t (&a)[4],
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
 }
 
-// Four 8 x 8 matrices of 16-bit numbers from shared memory (PTX ISA, ldmatrix): lane n gives the
-// address of row n % 8 of matrix n / 8, 16-byte aligned. to[m] holds the pair (g, 2t), (g, 2t + 1)
-// of matrix m, transposed (2t, g), (2t + 1, g); the first in the lower half.
+// Two or four 8 x 8 matrices of 16-bit numbers from shared memory (PTX ISA, ldmatrix): lane n gives
+// the address of row n % 8 of matrix n / 8, 16-byte aligned; of two, lanes 0 to 15. to[m] holds the
+// pair (g, 2t), (g, 2t + 1) of matrix m, transposed (2t, g), (2t + 1, g); the first in the lower
+// half.
 __device__ inline uint32_t shared_address(const void* at) {
   return static_cast<uint32_t>(__cvta_generic_to_shared(at));
 }
@@ -60,6 +61,17 @@ __device__ inline void load_matrices(uint32_t (&to)[4], const void* row) {
 __device__ inline void load_matrices_transposed(uint32_t (&to)[4], const void* row) {
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
                : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
+               : "r"(shared_address(row)));
+}
+
+__device__ inline void load_matrices(uint32_t (&to)[2], const void* row) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%0, %1}, [%2];"
+               : "=r"(to[0]), "=r"(to[1])
+               : "r"(shared_address(row)));
+}
+__device__ inline void load_matrices_transposed(uint32_t (&to)[2], const void* row) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x2.trans.shared.b16 {%0, %1}, [%2];"
+               : "=r"(to[0]), "=r"(to[1])
                : "r"(shared_address(row)));
 }
 

@@ -8,6 +8,7 @@
 #include <string>
 #include <type_traits>
 
+#include "kernels/cuda_launch.h"
 #include "kernels/feature_attention_cuda_products.h"
 
 namespace lra::kernels::cuda {

@@ -4,7 +4,7 @@
 // reads 16 rows of a tile.
 #pragma once
 
-#include "kernels/attention_cuda_tiles.h"
+#include "kernels/cuda_operands.h"
 #include "kernels/feature_attention_rows.h"
 
 namespace lra::kernels::cuda {

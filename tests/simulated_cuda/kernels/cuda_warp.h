@@ -100,11 +100,11 @@ struct Matrices {
   const void* row;
 };
 
-// A lane's share of the four matrices.
-template <bool kTransposed>
+// Every lane's share of the matrices.
+template <int kCount, bool kTransposed>
 void load(void* const* all) {
   for (int lane = 0; lane < 32; ++lane) {
-    for (int m = 0; m < 4; ++m) {
+    for (int m = 0; m < kCount; ++m) {
       uint16_t pair[2];
       for (int n = 0; n < 2; ++n) {
         const int row = kTransposed ? lane % 4 * 2 + n : lane / 4;
@@ -123,16 +123,18 @@ inline void check_aligned(const void* at) {
 
 }  // namespace simulated_mma
 
-inline void load_matrices(uint32_t (&to)[4], const void* row) {
+template <int kCount>
+void load_matrices(uint32_t (&to)[kCount], const void* row) {
   simulated_mma::check_aligned(row);
   simulated_mma::Matrices mine{to, row};
-  simulated::meet(&mine, simulated_mma::load<false>);
+  simulated::meet(&mine, simulated_mma::load<kCount, false>);
 }
 
-inline void load_matrices_transposed(uint32_t (&to)[4], const void* row) {
+template <int kCount>
+void load_matrices_transposed(uint32_t (&to)[kCount], const void* row) {
   simulated_mma::check_aligned(row);
   simulated_mma::Matrices mine{to, row};
-  simulated::meet(&mine, simulated_mma::load<true>);
+  simulated::meet(&mine, simulated_mma::load<kCount, true>);
 }
 
 // Nothing is copied before the thread waits: reading too early shows.
