@@ -65,15 +65,15 @@ __device__ inline RowTile row_tile(const CudaAttention& p, const Axis& rows, int
   return tile;
 }
 
-// The columns that a tile of rows may see, one after another. In sorted runs queries see the span
-// of their runs, which is short as neighbours share a bucket; keys go through all queries.
+// The columns that a tile of rows may see, one after another. In sorted runs these are a short span,
+// as neighbours share a bucket.
 template <bool kRowsAreQueries>
 class Columns {
  public:
   __device__ Columns(const CudaAttention& p, const Axis& rows, const Axis& columns,
                      const RowTile& tile)
       : axis_(columns) {
-    if (kRowsAreQueries && tile.runs.order != nullptr) {
+    if (tile.runs.order != nullptr) {
       take_span_of_runs(tile);
       return;
     }
@@ -109,14 +109,23 @@ class Columns {
   }
 
  private:
-  // Each lane of a warp looks at two of the rows.
+  // From the first to the last column that a row sees by its run: each lane of a warp looks at some
+  // of the queries.
   __device__ void take_span_of_runs(const RowTile& tile) {
+    const int lane = threadIdx.x % 32;
+    const int32_t *run_begin = tile.runs.begin(), *run_end = tile.runs.end();
     int first = axis_.length, end = 0;
-    for (int row = tile.begin + threadIdx.x % 32; row < tile.end; row += 32) {
-      const int run_begin = tile.runs.begin()[row], run_end = tile.runs.end()[row];
-      if (run_end > run_begin) {
-        first = min(first, run_begin);
-        end = max(end, run_end);
+    const auto add = [&](int from, int to) {
+      first = min(first, from);
+      end = max(end, to);
+    };
+    if (kRowsAreQueries) {
+      for (int query = tile.begin + lane; query < tile.end; query += 32) {
+        if (run_end[query] > run_begin[query]) add(run_begin[query], run_end[query]);
+      }
+    } else {
+      for (int query = lane; query < axis_.length; query += 32) {
+        if (run_begin[query] < tile.end && run_end[query] > tile.begin) add(query, query + 1);
       }
     }
     for (int distance = 16; distance > 0; distance /= 2) {

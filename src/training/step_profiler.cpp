@@ -1,5 +1,6 @@
 #include "training/step_profiler.h"
 
+#include <ATen/Context.h>
 #include <torch/csrc/autograd/profiler_kineto.h>
 #include <unistd.h>
 
@@ -70,7 +71,8 @@ std::string StepProfiler::next_step() {
   ++steps_seen_;
   if (recording_ && steps_seen_ > kWarmupSteps + options_.num_steps) return save();
   if (steps_seen_ == kWarmupSteps + 1) {
-    const std::set<ActivityType> activities = {ActivityType::CPU};
+    std::set<ActivityType> activities = {ActivityType::CPU};
+    if (at::hasCUDA()) activities.insert(ActivityType::CUDA);  // kernels, as the driver timed them
     profiler::prepareProfiler(profiler_config(), activities);
     profiler::enableProfiler(profiler_config(), activities);
     recording_ = true;
