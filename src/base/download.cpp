@@ -347,6 +347,8 @@ void download(const Download& what, Progress& progress) {
     }
     reasons += (reasons.empty() ? "" : "; ") + printable(url) + ": " + reason;
   }
+  // Nothing to go on from is not left behind.
+  if (size_of(what.path + ".part") == 0) ::unlink((what.path + ".part").c_str());
   throw Error({.where = what.path,
                .what = "could not be downloaded (" + reasons + ")",
                .expected = "",
