@@ -26,10 +26,10 @@ def run_json(words):
 
 
 @functools.cache
-def provenance(threads):
+def provenance(threads, device="cpu"):
     """Of a record of this program, here and today."""
     words = ["bench", "--models", "transformer", "--lengths", 64, "--batch", 1, "--threads", threads,
-             "--windows", 1, "--window-seconds", 0]
+             "--windows", 1, "--window-seconds", 0, "--device", device]
     return run_json(words)[0]["provenance"]
 
 
@@ -59,6 +59,7 @@ def where_measured(provenance):
     """One line that says with what and on what a record was made."""
     p = provenance
     revision = p["git_revision"][:12] + ("+changes" if p["git_dirty"] else "")
+    gpu = "" if p.get("device", "cpu") == "cpu" else f"{p['device']}, "
     return (f"lra {p['lra_version']} ({revision}), torch {p['torch_version']}, "
-            f"{p['processor']}, {p['isa']}, {p['threads']} thread(s), {p['host_os']}; "
+            f"{gpu}{p['processor']}, {p['isa']}, {p['threads']} thread(s), {p['host_os']}; "
             f"{p['started_utc'][:10]}")

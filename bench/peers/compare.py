@@ -11,6 +11,11 @@ Peers get an allocator that keeps freed memory, which is worth 13 % to PyTorch; 
 of a further process with the allocator's own settings, which needs less. Kind "compiled" is the
 module of kind "torch" through torch.compile.
 
+With --device cuda both sides compute on the GPU: Text with 32 sequences, no peer in float32 beside
+bf16, memory of the tensors on the GPU once steps are warm (lra's from the making of its model on). A
+peer queues the steps of a window, which ends when the GPU is done with them; lra waits for every step.
+A peer that cannot run there has a line that says why; JAX without a GPU is left out.
+
 lra takes numbers below the smallest normal one for 0; the peers do what they do by default.
 
 The fastest peer of a row is the one with the lowest ratio: every ratio comes from windows taken in
@@ -33,95 +38,49 @@ import pathlib
 import platform
 import re
 import statistics
-import subprocess
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 import result_tables as tables
 import targets
-from rows import ROWS, lra_settings, workload_of
+from rows import ROWS, peers_of, workload_of
+from sides import HERE, batch_of, gpu_of_torch, jax_has_gpu, lra_side, lra_words, peer_side
 
-HERE = pathlib.Path(__file__).resolve().parent
 REQUIREMENTS = (HERE.parents[1] / "tests/parity/requirements.txt", HERE / "requirements.txt")
-KEEP_MEMORY = ("glibc.malloc.mmap_threshold=4294967296:glibc.malloc.trim_threshold=4294967296:"
-               "glibc.malloc.top_pad=67108864")
-# Peers that hold L x L weights of every layer in training: GB they need, by length. Not started in
-# less.
+# Peers that hold L x L weights of every layer in training: GB they need on the CPU, by length. Not
+# started in less.
 NEEDS_GB = {("transformer-drop", 4096): {"jax": 24, "torch": 20, "transformers": 20},
             ("synthesizer", 4096): {"torch": 24}}
 
 
-def peer_environment(threads, tunables=KEEP_MEMORY):
-    own = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS"), str(threads))
-    return {**os.environ, **own, "GLIBC_TUNABLES": tunables, "JAX_PLATFORMS": "cpu",
-            "HF_HUB_OFFLINE": "1"}
-
-
-class Timed:
-    """A process that says "ready" and then times a window for every line that it reads."""
-
-    def __init__(self, words, environment):
-        self.process = subprocess.Popen(list(map(str, words)), stdin=subprocess.PIPE, text=True,
-                                        stdout=subprocess.PIPE, env=environment)
-
-    def expect(self, what):
-        line = self.process.stdout.readline()
-        while line and not line.startswith(what):
-            line = self.process.stdout.readline()
-        if not line:
-            raise RuntimeError(f"ended with {self.process.wait()}")
-        return line
-
-    def window(self):
-        self.process.stdin.write("window\n")
-        self.process.stdin.flush()
-        return json.loads(self.expect("{"))
-
-    def close(self):
-        """What it still printed."""
-        rest = self.process.communicate()[0]
-        if self.process.returncode != 0:
-            raise RuntimeError(f"ended with {self.process.returncode}")
-        return rest
-
-
-def peer_words(peer, row, length, a, window_seconds):
-    kind, name, dtype = peer[0], peer[1], peer[3]
-    return [sys.executable, HERE / "peer_process.py", kind, name, row.get("workload", "text"), length,
-            row["drop"], a.mode, dtype, a.threads, window_seconds]
-
-
 def peak_with_plain_heap(peer, row, length, a):
     """Resident bytes of a peer that makes a few steps with the allocator's own settings."""
-    side = Timed(peer_words(peer, row, length, a, 0), peer_environment(a.threads, tunables=""))
+    side = peer_side(peer, row, length, a, 0, tunables="")
     try:
         side.expect("ready")
-        found = side.window()["peak_resident_bytes"]
+        found = side.window()
         side.close()
     finally:
         side.process.kill()
     return found
 
 
-def lra_words(row, peer, length, a):
-    sets = tables.set_words(lra_settings(row, peer, length))
-    work = workload_of(row)
-    return ["bench", "--task", work.task, "--preset", "release", "--measure-one", row["model"],
-            "--lengths", length, "--batch", work.batch, "--mode", a.mode, "--dtype", a.dtype,
-            "--windows", a.windows, "--window-seconds", a.window_seconds, "--whole-steps",
-            "--threads", a.threads, *sets]
-
-
-def summary(rates, peak_bytes):
+def summary(rates, measured, a):
+    """`measured` has the peak memory: of the process, or what its tensors took on a GPU."""
     middle = statistics.median(rates)
+    memory = "peak_resident_bytes" if a.device == "cpu" else "peak_tensor_bytes"
     return {"tokens_per_s": middle, "spread": (max(rates) - min(rates)) / middle, "windows": rates,
-            "peak_resident_bytes": peak_bytes}
+            memory: measured[memory]}
 
 
-def summary_of_lra(windows, whole):
+def peak_bytes(side):
+    return side.get("peak_tensor_bytes") or side["peak_resident_bytes"]
+
+
+def summary_of_lra(windows, whole, a):
     """`whole` is the measurement that lra prints at the end."""
     tokens = whole["tokens_per_s"] / whole["steps_per_s"]
-    found = summary([w["steps_per_s"] * tokens for w in windows], whole["peak_resident_bytes"])
+    found = summary([w["steps_per_s"] * tokens for w in windows], whole, a)
     # Of the matrix product that lra measures in the same process; a peer measures none.
     share = whole["model_flops"] * whole["steps_per_s"] / whole["gemm_flops_per_s"]
     return {**found, "share": share}
@@ -134,52 +93,53 @@ def available_gb():
 
 def measure(name, peer, length, a, too_slow):
     """One cell: lra and a peer in turn. A ratio above `too_slow` in the first windows ends it."""
-    row, (kind, what, _, dtype) = ROWS[name], peer
+    row, (kind, what, _, dtype), words = ROWS[name], peer, lra_words(ROWS[name], peer, length, a)
     cell = {"row": name, "length": length, "kind": kind, "peer": what, "threads": a.threads,
-            "mode": a.mode, "dtype": a.dtype, "peer_dtype": dtype,
-            "lra_command": " ".join(map(str, ["lra", *lra_words(row, peer, length, a)]))}
-    need = NEEDS_GB.get((name, length), {}).get(kind, 0) if a.mode == "train" else 0
+            "mode": a.mode, "dtype": a.dtype, "peer_dtype": dtype, "device": a.device,
+            "batch": batch_of(row, a), "lra_command": " ".join(map(str, ["lra", *words]))}
+    need = NEEDS_GB.get((name, length), {}).get(kind, 0) if (a.mode, a.device) == ("train", "cpu") else 0
     if available_gb() < need:
         return {**cell, "failure": f"needs {need} GB of memory"}
-    sides = [Timed(peer_words(peer, row, length, a, a.window_seconds), peer_environment(a.threads)),
-             Timed([tables.program(), *lra_words(row, peer, length, a), "--in-turn"], os.environ)]
+    sides = [peer_side(peer, row, length, a, a.window_seconds), lra_side(words)]
     try:
         for side in sides:
             side.expect("ready")
         # lra last: what it measures after its windows must not meet one of the peer's.
         turns = [[side.window() for side in sides]]
-        ratio = turns[0][1]["steps_per_s"] * workload_of(row).batch * length / turns[0][0]["tokens_per_s"]
+        ratio = turns[0][1]["steps_per_s"] * cell["batch"] * length / turns[0][0]["tokens_per_s"]
         if ratio > too_slow:
             return {**cell, "failure": f"one window: {ratio:.1f} times slower than lra", "too_slow": True}
         turns += [[side.window() for side in sides] for _ in range(a.windows - 1)]
         theirs, ours = zip(*turns)
         whole = json.loads(sides[1].close())
         sides[0].close()
-        peak = peak_with_plain_heap(peer, row, length, a)
+        memory = peak_with_plain_heap(peer, row, length, a) if a.device == "cpu" else theirs[-1]
     except (RuntimeError, BrokenPipeError) as error:
         return {**cell, "failure": str(error)}
     finally:
         for side in sides:
             side.process.kill()
-    lra = summary_of_lra(ours, whole)
-    other = summary([w["tokens_per_s"] for w in theirs], peak)
-    return {**cell, "lra": lra, "other": other, "provenance": tables.provenance(a.threads),
+    lra = summary_of_lra(ours, whole, a)
+    other = summary([w["tokens_per_s"] for w in theirs], memory, a)
+    return {**cell, "lra": lra, "other": other, "provenance": tables.provenance(a.threads, a.device),
             "ratio": lra["tokens_per_s"] / other["tokens_per_s"]}
 
 
 @functools.cache
-def programs_digest():
-    """Of the program and the library of operators beside it, and of the peers."""
+def programs_digest(gpu):
+    """Of the program and the library of operators beside it, of the peers, and of the GPU's name."""
     program = pathlib.Path(tables.program())
-    peers = [HERE / f"{name}.py" for name in ("peer_process", "torch_peers", "torch_mixers", "jax_peers",
-                                              "jax_mixers", "rows", "workload")]
+    peers = [HERE / f"{name}.py" for name in ("peer_process", "torch_peers", "torch_mixers", "torch_flex",
+                                              "jax_peers", "jax_mixers", "rows", "sides", "workload")]
     files = (program, program.with_name("liblra_ops.so"), *peers, *REQUIREMENTS)
-    return hashlib.sha256(b"".join(f.read_bytes() for f in files if f.exists())).hexdigest()[:12]
+    parts = [f.read_bytes() for f in files if f.exists()]
+    return hashlib.sha256(b"".join([*parts, (gpu or "").encode()])).hexdigest()[:12]
 
 
 def cell_of(name, peer, length, a, too_slow):
     """A cell from the work folder, else measured now. Failures are tried again."""
-    options = f"{a.mode}-{a.dtype}-{a.threads}-{a.windows}-{a.window_seconds}-{programs_digest()}"
+    options = (f"{a.device}-{batch_of(ROWS[name], a)}-{a.mode}-{a.dtype}-{a.threads}-{a.windows}-"
+               f"{a.window_seconds}-{programs_digest(a.gpu)}")
     file = a.work / f"{name}-{length}-{peer[0]}-{peer[1]}-{peer[3]}-{options}.json"
     if file.exists() and not a.fresh:
         return json.loads(file.read_text())
@@ -190,10 +150,18 @@ def cell_of(name, peer, length, a, too_slow):
     return cell
 
 
+def version(name):
+    """None where the package is not installed."""
+    try:
+        return importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
 def versions():
     lines = [line for file in REQUIREMENTS for line in file.read_text().splitlines()]
     names = [re.split("[=<>]", line)[0] for line in lines if line and not line.startswith("#")]
-    return {name: importlib.metadata.version(name) for name in names}
+    return {name: found for name in names if (found := version(name))}
 
 
 def peer_of(cell):
@@ -205,7 +173,7 @@ def line_of(cell):
     if "failure" in cell:
         return [cell["row"], cell["length"], peer, cell["failure"], "", "", "", "", ""]
     rate = lambda side: f"{cell[side]['tokens_per_s']:,.0f} ({cell[side]['spread']:.0%})"
-    memory = lambda side: f"{cell[side]['peak_resident_bytes'] / 2**20:,.0f}"
+    memory = lambda side: f"{peak_bytes(cell[side]) / 2**20:,.0f}"
     return [cell["row"], cell["length"], peer, rate("lra"), rate("other"), f"{cell['ratio']:.2f}",
             memory("lra"), memory("other"), ROWS[cell["row"]]["settings"]]
 
@@ -228,9 +196,10 @@ def against_targets(cell):
     """A row of the table of targets. "ratio at all of it": what the ratio would be, were every
     operation of lra as fast as the matrix product; a target above it asks for fewer operations."""
     row, length, mode = cell["row"], cell["length"], cell.get("mode", "train")
-    wanted = targets.ratio(row, length, mode, cell.get("dtype", "fp32"))
-    most = targets.memory(row, length, mode)
-    part = cell["lra"]["peak_resident_bytes"] / cell["other"]["peak_resident_bytes"]
+    device = cell.get("device", "cpu")
+    wanted = targets.ratio(row, length, mode, cell.get("dtype", "fp32"), device)
+    most = targets.memory(row, length, mode, device)
+    part = peak_bytes(cell["lra"]) / peak_bytes(cell["other"])
     share = cell["lra"].get("share")
     missed = [what for what, bad in (("speed", wanted and cell["ratio"] < wanted),
                                      ("memory", most and part > most)) if bad]
@@ -251,8 +220,10 @@ def epoch(cell):
     return [cell["row"], cell["length"], f"{examples:,}", minutes("lra"), peer_of(cell), minutes("other")]
 
 
-HEADER = ["row", "length", "peer", "lra tokens/s (spread)", "peer tokens/s (spread)", "ratio",
-          "lra MB", "peer MB", "settings of both"]
+def header(a):
+    memory = "MB" if a.device == "cpu" else "MB of tensors on the GPU"
+    return ["row", "length", "peer", "lra tokens/s (spread)", "peer tokens/s (spread)", "ratio",
+            f"lra {memory}", f"peer {memory}", "settings of both"]
 
 
 def where_measured(cells):
@@ -263,29 +234,44 @@ def where_measured(cells):
     return "".join(f"- {', '.join(names)}: {where}\n" for where, names in rows.items())
 
 
+def command_of(a):
+    """The options that say what was measured."""
+    parts = [] if results_name(a) == "peers" else [f"--mode {a.mode} --dtype {a.dtype}"]
+    parts += ["--device cuda"] if a.device == "cuda" else []
+    parts += [f"--batch {a.batch}"] if a.batch else []
+    parts += ["--fp32-peers"] if a.fp32_peers else []
+    parts += [f"--threads {a.threads} --windows {a.windows} --window-seconds {a.window_seconds}"]
+    parts += [f"--contenders {a.contenders}"] if a.contenders != float("inf") else []
+    return " ".join(["bench/peers/run", *parts])
+
+
+def kinds_of(a):
+    flex = (", `flex` is FlexAttention (no attention dropout on either side), `flex-compiled` the whole "
+            "encoder around it through torch.compile")
+    return ("Kinds `torch` and `jax` are plain modules in `bench/peers`, `compiled` the former through "
+            f"torch.compile{flex if a.device == 'cuda' else ''}, the others are packages.")
+
+
 def page(cells, a):
     best = list(fastest(cells).values())
     installed = ", ".join(f"{n} {v}" for n, v in versions().items())
     what = "Training" if a.mode == "train" else "Inference"
-    choice = "" if results_name(a) == "peers" else f"--mode {a.mode} --dtype {a.dtype} "
-    choice += "--fp32-peers " if a.fp32_peers else ""
     epochs = f"## An epoch\n\n{tables.markdown(EPOCH_HEADER, map(epoch, best))}\n" if a.mode == "train" else ""
-    return (f"# {what} speed beside other implementations\n\nWritten by `bench/peers/run {choice}"
-            f"--threads {a.threads} --windows {a.windows} --window-seconds {a.window_seconds}"
-            f"{'' if a.contenders == float('inf') else f' --contenders {a.contenders}'}`; "
-            f"the head of `bench/peers/compare.py` says how. Ratio above 1: lra is faster. Kinds "
-            f"`torch` and `jax` are plain modules in `bench/peers`, `compiled` the former through "
-            f"torch.compile, the others are packages.\n\n"
-            f"## Against the fastest peer\n\n{tables.markdown(HEADER, map(line_of, best))}\n"
+    return (f"# {what} speed beside other implementations\n\nWritten by `{command_of(a)}`; "
+            f"the head of `bench/peers/compare.py` says how. Ratio above 1: lra is faster. {kinds_of(a)}\n\n"
+            f"## Against the fastest peer\n\n{tables.markdown(header(a), map(line_of, best))}\n"
             f"## Against the targets\n\n"
             f"{tables.markdown(TARGET_HEADER, map(against_targets, best))}\n{epochs}"
-            f"## All peers\n\n{tables.markdown(HEADER, map(line_of, cells))}\n"
+            f"## All peers\n\n{tables.markdown(header(a), map(line_of, cells))}\n"
             f"Measured with {installed}; Python {platform.python_version()}; "
-            f"{platform.machine()}, {os.cpu_count()} cores:\n\n{where_measured(cells)}")
+            f"{platform.machine()}, {os.cpu_count()} cores{f', {a.gpu}' if a.gpu else ''}:\n\n"
+            f"{where_measured(cells)}")
 
 
 def results_name(a):
-    """Training in float32 is the table that the others are beside."""
+    """Training in float32 on the CPU is the table that the others are beside."""
+    if a.device == "cuda":
+        return f"gpu/peers-{a.mode}-{a.dtype}"
     return "peers" if (a.mode, a.dtype) == ("train", "fp32") else f"peers-{a.mode}-{a.dtype}"
 
 
@@ -295,6 +281,8 @@ def parse():
     parser.add_argument("--lengths", default="1024,4096")
     parser.add_argument("--mode", choices=("train", "infer"), default="train")
     parser.add_argument("--dtype", choices=("fp32", "bf16"), default="fp32")
+    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
+    parser.add_argument("--batch", type=int, help="sequences; default of the CPU: Text 4, others 16; of a GPU: Text 32")
     parser.add_argument("--fp32-peers", action="store_true",
                         help="beside bf16 no peer in bf16: without such arithmetic theirs takes minutes a step")
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
@@ -309,14 +297,30 @@ def parse():
     a = parser.parse_args()
     if unknown := set(a.models.split(",")) - set(ROWS):
         parser.error(f"no row {', '.join(unknown)}; known: {', '.join(ROWS)}")
+    a.gpu = gpu_of_torch(a) if a.device == "cuda" else None
+    if a.device == "cuda" and not a.gpu:
+        parser.error(f"--device cuda: the torch of {sys.executable} has no GPU")
     return a
+
+
+def dtypes_of_peers(a):
+    if a.dtype == "fp32" or a.fp32_peers:
+        return ("fp32",)
+    # Those in float32 first: on a processor without bfloat16 arithmetic the others are far behind.
+    return ("fp32", "bf16") if a.device == "cpu" else ("bf16",)
+
+
+def peers_here(name, a):
+    """The peers of a row that this device can have, each with its precision."""
+    known = peers_of(name, a.device)
+    if a.device == "cuda" and any(peer[0] == "jax" for peer in known) and not jax_has_gpu(a):
+        known = [peer for peer in known if peer[0] != "jax"]
+    return [(*peer, dtype) for dtype in dtypes_of_peers(a) for peer in known]
 
 
 def measure_row(name, a):
     """The cells of a row, all lengths."""
-    dtypes = ("fp32",) if a.dtype == "fp32" or a.fp32_peers else ("fp32", "bf16")
-    # Those in float32 first: on a processor without bfloat16 arithmetic the others are far behind.
-    peers, row = [(*peer, dtype) for dtype in dtypes for peer in ROWS[name]["peers"]], []
+    peers, row = peers_here(name, a), []
     for length in ROWS[name].get("lengths", map(int, a.lengths.split(","))):
         cells, ratios = [], []
         for peer in peers:
@@ -341,14 +345,16 @@ def with_rows_left_out(measured, a):
 
 def main():
     a = parse()
-    os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:a.threads])
+    if a.device == "cpu":
+        os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:a.threads])
     cells = with_rows_left_out([c for name in a.models.split(",") for c in measure_row(name, a)], a)
     best = fastest(cells)
     if not best:
         sys.exit("nothing was measured")
-    a.out.mkdir(parents=True, exist_ok=True)
-    (a.out / f"{results_name(a)}.json").write_text(json.dumps(cells, indent=1) + "\n")
-    (a.out / f"{results_name(a)}.md").write_text(page(cells, a))
+    results = a.out / results_name(a)
+    results.parent.mkdir(parents=True, exist_ok=True)
+    results.with_suffix(".json").write_text(json.dumps(cells, indent=1) + "\n")
+    results.with_suffix(".md").write_text(page(cells, a))
     slow = [f"{row} at {length}" for (row, length), cell in best.items()
             if cell["ratio"] < 1 - a.tolerance]
     missing = {(c["row"], c["length"]) for c in cells} - set(best)

@@ -64,7 +64,7 @@ def build(name, length, drop, train, dtype, work):
 
     if not train:
         infer = jax.jit(lambda p: model.apply(p, tokens, rngs=streams(keys[3])).sum())
-        return lambda: float(infer(parameters))
+        return lambda: infer(parameters)
 
     def loss_of(parameters, key):
         logits = model.apply(parameters, tokens, rngs=streams(key))
@@ -82,5 +82,18 @@ def build(name, length, drop, train, dtype, work):
         key = jax.random.fold_in(keys[3], now["step"])
         now["parameters"], now["state"], loss = update(now["parameters"], now["state"], key)
         now["step"] += 1
-        return float(loss)
+        return loss
     return step
+
+
+def wait(result):
+    """Until the GPU has computed it; a step's update is computed with its loss."""
+    jax.block_until_ready(result)
+
+
+def forget_peak():
+    """JAX cannot: its peak has the first compilation in it."""
+
+
+def peak_tensor_bytes():
+    return jax.devices()[0].memory_stats()["peak_bytes_in_use"]

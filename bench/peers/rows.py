@@ -4,7 +4,9 @@ A row names the model of lra, its settings beside the release preset of the work
 names none; lengths: the only ones that it has), the rate of attention dropout on both sides, and
 its peers: (kind, name, further settings of lra against this peer). Kinds: jax and torch are the
 modules of this folder, compiled is torch through torch.compile (some rows: it was slower than without
-in all that were tried), package and transformers are other people's.
+in all that were tried on CPUs; on a GPU every module of kind torch stands compiled as well), flex is
+FlexAttention (torch_flex.py), flex-compiled the whole encoder around it through torch.compile (both
+on GPUs alone), package and transformers are other people's.
 """
 from workload import WORKLOADS
 
@@ -75,6 +77,21 @@ for TASK, DROP in (("image", 0.2), ("pathfinder", 0.1)):
     ROWS |= narrow(TASK, "linformer", "linformer", DROP, "rank 16", "mixer.rank=16")
     ROWS |= narrow(TASK, "relu_performer", "performer", DROP, "ReLU features", "mixer.features=relu")
     ROWS |= narrow(TASK, "linear", "linear_transformer", DROP, "elu + 1")
+
+
+# FlexAttention has no dropout of attention weights, so lra has none against it.
+FLEX = {"local": ("mixer.groups=contiguous", "model.attention_dropout=0"), "longformer": (),
+        "bigbird": ("mixer.random_range=all",), "sparse": ()}
+
+
+def peers_of(name, device):
+    """Of a row. Those in JAX are among them on a GPU too, though not every JAX can use one."""
+    peers = list(ROWS[name]["peers"])
+    if device == "cpu":
+        return peers
+    compiled = [("compiled", *peer[1:]) for peer in peers if peer[0] == "torch"]
+    flex = [(kind, name, FLEX[name]) for kind in ("flex", "flex-compiled") if name in FLEX]
+    return peers + [peer for peer in compiled + flex if peer not in peers]
 
 
 def workload_of(row):

@@ -1,5 +1,5 @@
-"""An encoder, its training step and its forward pass in PyTorch: around our own cores, around the attention
-layers of packages, and as transformers' BERT."""
+"""An encoder, its training step and its forward pass in PyTorch: around our own cores, around FlexAttention,
+around the attention layers of packages, and as transformers' BERT."""
 import functools
 
 import torch
@@ -53,8 +53,8 @@ class Encoder(nn.Module):
         return self.head(self.norm(x).mean(1))
 
 
-def own(core, length, drop, work):
-    make = torch_mixers.CORES[core]
+def encoder(cores, core, length, drop, work):
+    make = cores[core]
     return Encoder(lambda: Heads(make(length, work.heads, work.qkv // work.heads, drop), work), length,
                    work)
 
@@ -93,29 +93,40 @@ def package(name, length, drop, work):
     return Encoder(make, length, work)
 
 
-def build(kind, name, length, drop, train, dtype, threads, work):
-    """A function that makes one training step, or one forward pass; it returns a number of it.
+def make_model(kind, name, length, drop, work):
+    """What maps tokens to logits, and the module that has its parameters."""
+    if kind == "transformers":
+        return bert(length, drop, name, work)
+    if kind == "package":
+        model = package(name, length, drop, work)
+        return model, model
+    if kind.startswith("flex"):
+        import torch_flex
+        model = encoder(torch_flex.CORES, name, length, drop, work)
+        return (torch.compile(model, options=torch_flex.TUNED) if kind == "flex-compiled" else model), model
+    model = encoder(torch_mixers.CORES, name, length, drop, work)
+    return (torch.compile(model) if kind == "compiled" else model), model
+
+
+def build(kind, name, length, drop, train, dtype, device, threads, work):
+    """A function that makes one training step, or one forward pass; it returns a number of it, as a tensor.
     bf16 is autocast, parameters stay float32."""
     torch.set_num_threads(threads)
     torch.manual_seed(0)
     drop = drop if train else 0.0  # the cores know nothing of eval()
-    if kind == "transformers":
-        forward, model = bert(length, drop, name, work)
-    else:
-        make = package if kind == "package" else own
-        model = make(name, length, drop, work)
-        forward = torch.compile(model) if kind == "compiled" else model
-    model.train(train)
-    tokens = torch.randint(1, work.vocabulary, (work.batch, length))
-    precision = functools.partial(torch.autocast, "cpu", torch.bfloat16, enabled=dtype == "bf16")
+    with torch.device(device):  # whose masks FlexAttention makes there
+        forward, model = make_model(kind, name, length, drop, work)
+    model.to(device).train(train)
+    tokens = torch.randint(1, work.vocabulary, (work.batch, length)).to(device)
+    precision = functools.partial(torch.autocast, device, torch.bfloat16, enabled=dtype == "bf16")
 
     def infer():
         with torch.inference_mode(), precision():
-            return forward(tokens).float().sum().item()
+            return forward(tokens).float().sum()
     if not train:
         return infer
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, fused=True)
-    labels = torch.randint(work.classes, (work.batch,))
+    labels = torch.randint(work.classes, (work.batch,)).to(device)
 
     def step():
         optimizer.zero_grad(set_to_none=True)
@@ -123,5 +134,20 @@ def build(kind, name, length, drop, train, dtype, threads, work):
             loss = functional.cross_entropy(forward(tokens).float(), labels)
         loss.backward()
         optimizer.step()
-        return loss.item()
+        return loss.detach()
     return step
+
+
+def wait(result):
+    """Until the GPU has computed all, the update behind the result too."""
+    del result
+    torch.cuda.synchronize()
+
+
+def forget_peak():
+    """Tuning and the first step need memory that no later step does."""
+    torch.cuda.reset_peak_memory_stats()
+
+
+def peak_tensor_bytes():
+    return torch.cuda.max_memory_allocated()
