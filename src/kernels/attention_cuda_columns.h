@@ -65,8 +65,8 @@ __device__ inline RowTile row_tile(const CudaAttention& p, const Axis& rows, int
   return tile;
 }
 
-// The columns that a tile of rows may see, one after another. In sorted runs these are a short span,
-// as neighbours share a bucket.
+// The columns that a tile of rows may see, one after another. In sorted runs these are a short
+// span, as neighbours share a bucket.
 template <bool kRowsAreQueries>
 class Columns {
  public:
