@@ -117,7 +117,7 @@ struct RunRecord {
   double total_seconds = 0;                      // with evaluation and saving
   double train_tokens_per_s = 0;                 // over all training steps of this run
   int64_t peak_resident_bytes = 0;
-  // Of tensors alive at one time on a GPU. Absent for runs on the CPU.
+  // Of tensors alive at one time on a GPU. Absent for runs on the CPU, and with --profile.
   std::optional<int64_t> peak_device_bytes = {};
   // What peak_resident_bytes was expected to be. Absent without train.memory_check.
   std::optional<int64_t> estimated_resident_bytes = {};

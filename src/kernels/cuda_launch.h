@@ -33,7 +33,7 @@ inline void check_shared_memory(size_t bytes) {
                        " KB of shared memory for a block, and there are " +
                        std::to_string(most >> 10),
                .expected = "narrower heads, or a GPU with more",
-               .advice = "train.precision=bf16 needs half as much"});
+               .advice = "train.precision=bf16 needs less"});
 }
 
 inline int64_t parts_of(int64_t size, int64_t part) { return (size + part - 1) / part; }

@@ -65,8 +65,10 @@ void refuse_different_runs(const RunRecord& record, Ranks& ranks) {
   refuse_others("kernels", kernels, "use machines with the same processor, or LRA_KERNELS=ref");
 }
 
-std::unique_ptr<TensorMemory> counted_memory(at::Device device) {
-  return device.is_cpu() ? nullptr : std::make_unique<TensorMemory>(device);
+// None on the CPU, nor beside a profiler, which takes the counter's place while it records.
+std::unique_ptr<TensorMemory> counted_memory(const TrainOptions& options) {
+  if (options.device.is_cpu() || !options.profile.path.empty()) return nullptr;
+  return std::make_unique<TensorMemory>(options.device);
 }
 
 TrainOptions of_rank(TrainOptions options, const Ranks& ranks) {
@@ -87,7 +89,7 @@ Trainer::Trainer(RunConfig config, RunFolder folder, TrainOptions options, Ranks
       task_(config_.make_task()),
       dataset_(prepare_data(config_.task_spec(), *task_, options_.data_root, options_.quiet)),
       shape_(task_->shape()),
-      device_memory_(counted_memory(options_.device)),
+      device_memory_(counted_memory(options_)),
       model_(config_.make_model(shape_, options_.device)),
       parameters_(model_.parameter_list()),
       checkpoints_(folder_.checkpoints(), config_.train.keep_checkpoints),
@@ -206,7 +208,7 @@ void Trainer::resume() {
     record_.train_seconds = before.train_seconds;
     earlier_seconds_ = before.total_seconds;
     record_.peak_resident_bytes = std::max(record_.peak_resident_bytes, before.peak_resident_bytes);
-    record_.peak_device_bytes = before.peak_device_bytes;
+    if (device_memory_) record_.peak_device_bytes = before.peak_device_bytes;
   }
   logged_seconds_ = record_.train_seconds;
   logged_tokens_ = progress_.tokens;

@@ -143,6 +143,22 @@ TEST(GpuOperators, DenseAttentionOfTheLibraryIsNearOurs) {
   }
 }
 
+TEST(GpuOperators, DenseAttentionGivesTheSameBitsWhenThatIsAskedFor) {
+  LRA_SKIP_WITHOUT_DEVICE();
+  const int64_t length = is_simulated() ? 70 : 2048;
+  AttentionCase<float> c(kernels::settings_of(1, 2, length, length, 64));
+  const Arguments arguments(c);
+  // As the program asks.
+  const bool before = at::globalContext().deterministicAlgorithms();
+  at::globalContext().setDeterministicAlgorithms(true, /*warn_only=*/true);
+  const auto first = arguments.results(*tested_device(), at::kBFloat16);
+  for (int n = 0; n < 5; ++n) {
+    const auto again = arguments.results(*tested_device(), at::kBFloat16);
+    for (size_t i = 0; i < first.size(); ++i) EXPECT_TRUE(at::equal(again[i], first[i])) << i;
+  }
+  at::globalContext().setDeterministicAlgorithms(before, /*warn_only=*/false);
+}
+
 TEST(GpuOperators, SortedRunsAreThoseOfTheCpu) {
   LRA_SKIP_WITHOUT_DEVICE();
   for (const RunRules& rules :

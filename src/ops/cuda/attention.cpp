@@ -1,5 +1,7 @@
 // Blocked attention on a device. Block lists lie in main memory, where they are checked; the
 // kernels get copies.
+#include <cstdint>
+
 #include "kernels/visibility.h"
 #include "ops/attention_problem.h"
 #include "ops/cuda/device.h"
@@ -73,16 +75,28 @@ template <typename Args>
 constexpr bool kHasKernel = !std::is_same_v<Args, kernels::AttentionForward<double>> &&
                             !std::is_same_v<Args, kernels::AttentionBackward<double>>;
 
+// Whether rows can be read 16 bytes at a time, as the library does without asking.
+bool is_aligned(const Tensor& t) {
+  const int64_t vector = 16 / t.element_size();
+  bool aligned = reinterpret_cast<uintptr_t>(t.const_data_ptr()) % 16 == 0 && t.stride(-1) == 1;
+  for (int64_t axis = 0; axis + 1 < t.dim(); ++axis) {
+    aligned = aligned && (t.size(axis) == 1 || t.stride(axis) % vector == 0);
+  }
+  return aligned;
+}
+
 // Whether the library's flash attention, whose kernels are made for each generation of GPUs,
 // computes the problem: bfloat16, every query sees every key, no dropout. LibTorch's own switch for
 // it is heeded (at::Context::setSDPUseFlash, torch.backends.cuda.enable_flash_sdp).
-bool is_the_librarys(const kernels::AttentionProblem& problem, const Tensor& q) {
+bool is_the_librarys(const kernels::AttentionProblem& problem, const Tensor& q, const Tensor& k,
+                     const Tensor& v) {
   const kernels::AttentionVisibility& visible = problem.visible;
   const bool dense = visible.key_mask == nullptr && visible.query_mask == nullptr &&
                      visible.blocks == nullptr && visible.runs == nullptr && visible.left < 0 &&
                      visible.right < 0;
-  return dense && problem.dropout_rate == 0 && q.scalar_type() == at::kBFloat16 &&
-         q.size(3) % 8 == 0 && q.size(3) <= cuda::kMaxHeadDim &&
+  return dense && problem.dropout_rate == 0 && problem.scale > 0 &&
+         q.scalar_type() == at::kBFloat16 && q.size(3) % 8 == 0 && q.size(3) <= cuda::kMaxHeadDim &&
+         is_aligned(q) && is_aligned(k) && is_aligned(v) &&
          at::globalContext().userEnabledFlashSDP();
 }
 
@@ -91,9 +105,9 @@ std::tuple<Tensor, Tensor> forward(const Tensor& q, const Tensor& k, const Tenso
   check_type(q);
   const OnDeviceOf device(q);
   const AttentionCall call(q, k, v, LRA_ATTENTION_PASS);
-  if (!bias && is_the_librarys(call.get(), q)) {
-    return library_attention(last_contiguous(q), last_contiguous(k), last_contiguous(v),
-                             call.get().scale);
+  kernels::check_attention_rules(call.get());
+  if (!bias && is_the_librarys(call.get(), q, k, v)) {
+    return library_attention(q, k, v, call.get().scale);
   }
   const auto kernel = [&](const kernels::AttentionProblem& problem, const auto& args) {
     if constexpr (kHasKernel<std::decay_t<decltype(args)>>) {
@@ -110,10 +124,16 @@ void backward(const Tensor& grad, const OptTensor& grad_logsumexp, const Tensor&
   check_type(q);
   const OnDeviceOf device(q);
   const AttentionCall call(q, k, v, LRA_ATTENTION_PASS);
-  if (!bias && !grad_logsumexp && is_the_librarys(call.get(), q)) {
+  kernels::check_attention_rules(call.get());
+  const bool takes_library = !bias && !grad_logsumexp && is_the_librarys(call.get(), q, k, v);
+  const Tensor grad_rows = takes_library ? grad.contiguous() : grad;
+  if (takes_library && is_aligned(grad_rows) && is_aligned(out)) {
+    LRA_CHECK(grad.sizes() == q.sizes() && out.sizes() == q.sizes() && grad_q.sizes() == q.sizes());
+    LRA_CHECK(grad_k.sizes() == k.sizes() && grad_v.sizes() == v.sizes());
+    LRA_CHECK(logsumexp.sizes() == at::IntArrayRef({q.size(0), q.size(2), q.size(1)}));
+    LRA_CHECK(logsumexp.is_contiguous() && logsumexp.scalar_type() == at::kFloat);
     const auto [of_q, of_k, of_v] =
-        library_attention_backward(grad.contiguous(), last_contiguous(q), last_contiguous(k),
-                                   last_contiguous(v), out, logsumexp, call.get().scale);
+        library_attention_backward(grad_rows, q, k, v, out, logsumexp, call.get().scale);
     grad_q.copy_(of_q);
     grad_k.copy_(of_k);
     grad_v.copy_(of_v);

@@ -1,4 +1,5 @@
 // ops/cuda/device.h with CUDA.
+#include <ATen/Context.h>
 #include <ATen/ops/_flash_attention_backward.h>
 #include <ATen/ops/_flash_attention_forward.h>
 #include <c10/cuda/CUDAStream.h>
@@ -25,13 +26,32 @@ std::tuple<at::Tensor, at::Tensor> library_attention(const at::Tensor& q, const 
   const auto results = at::_flash_attention_forward(q, k, v, {}, {}, q.size(1), k.size(1),
                                                     /*dropout_p=*/0, /*is_causal=*/false,
                                                     /*return_debug_mask=*/false, scale);
-  return {std::get<0>(results), std::get<1>(results)};
+  return {std::get<0>(results).contiguous(), std::get<1>(results)};
 }
+
+namespace {
+
+// The library adds gradients of queries up atomically where operators without such a form may warn
+// and go on, although it has a form of fixed order: it takes that one while this lives.
+class FixedOrder {
+ public:
+  FixedOrder() { at::globalContext().setDeterministicAlgorithms(asked_, /*warn_only=*/false); }
+  ~FixedOrder() { at::globalContext().setDeterministicAlgorithms(asked_, warns_); }
+  FixedOrder(const FixedOrder&) = delete;
+  FixedOrder& operator=(const FixedOrder&) = delete;
+
+ private:
+  const bool asked_ = at::globalContext().deterministicAlgorithms();
+  const bool warns_ = at::globalContext().deterministicAlgorithmsWarnOnly();
+};
+
+}  // namespace
 
 std::tuple<at::Tensor, at::Tensor, at::Tensor> library_attention_backward(
     const at::Tensor& grad, const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
     const at::Tensor& out, const at::Tensor& logsumexp, double scale) {
   // Without dropout the state of the random numbers is not read.
+  const FixedOrder fixed_order;
   const at::Tensor no_lengths, no_state = at::empty({2}, q.options().dtype(at::kLong));
   return at::_flash_attention_backward(grad, q, k, v, out, logsumexp, no_lengths, no_lengths,
                                        q.size(1), k.size(1), /*dropout_p=*/0,
