@@ -85,18 +85,23 @@ bool is_aligned(const Tensor& t) {
   return aligned;
 }
 
+// False at once for most problems, whose lists are then checked by their own kernels alone.
+bool may_be_the_librarys(const Tensor& q, const OptTensor& offsets, const OptTensor& bias) {
+  return q.scalar_type() == at::kBFloat16 && !offsets && !bias;
+}
+
 // Whether the library's flash attention, whose kernels are made for each generation of GPUs,
-// computes the problem: bfloat16, every query sees every key, no dropout. LibTorch's own switch for
-// it is heeded (at::Context::setSDPUseFlash, torch.backends.cuda.enable_flash_sdp).
+// computes a problem in bfloat16 without lists and biases: every query sees every key, no dropout.
+// LibTorch's own switch for it is heeded (at::Context::setSDPUseFlash,
+// torch.backends.cuda.enable_flash_sdp).
 bool is_the_librarys(const kernels::AttentionProblem& problem, const Tensor& q, const Tensor& k,
                      const Tensor& v) {
   const kernels::AttentionVisibility& visible = problem.visible;
   const bool dense = visible.key_mask == nullptr && visible.query_mask == nullptr &&
                      visible.blocks == nullptr && visible.runs == nullptr && visible.left < 0 &&
                      visible.right < 0;
-  return dense && problem.dropout_rate == 0 && problem.scale > 0 &&
-         q.scalar_type() == at::kBFloat16 && q.size(3) % 8 == 0 && q.size(3) <= cuda::kMaxHeadDim &&
-         is_aligned(q) && is_aligned(k) && is_aligned(v) &&
+  return dense && problem.dropout_rate == 0 && problem.scale > 0 && q.size(3) % 8 == 0 &&
+         q.size(3) <= cuda::kMaxHeadDim && is_aligned(q) && is_aligned(k) && is_aligned(v) &&
          at::globalContext().userEnabledFlashSDP();
 }
 
@@ -104,10 +109,12 @@ std::tuple<Tensor, Tensor> forward(const Tensor& q, const Tensor& k, const Tenso
                                    LRA_ATTENTION_OPTIONS, const OptTensor& bias) {
   check_type(q);
   const OnDeviceOf device(q);
-  const AttentionCall call(q, k, v, LRA_ATTENTION_PASS);
-  kernels::check_attention_rules(call.get());
-  if (!bias && is_the_librarys(call.get(), q, k, v)) {
-    return library_attention(q, k, v, call.get().scale);
+  if (may_be_the_librarys(q, offsets, bias)) {
+    const AttentionCall call(q, k, v, LRA_ATTENTION_PASS);
+    kernels::check_attention_rules(call.get());
+    if (is_the_librarys(call.get(), q, k, v)) {
+      return library_attention(q, k, v, call.get().scale);
+    }
   }
   const auto kernel = [&](const kernels::AttentionProblem& problem, const auto& args) {
     if constexpr (kHasKernel<std::decay_t<decltype(args)>>) {
@@ -123,21 +130,23 @@ void backward(const Tensor& grad, const OptTensor& grad_logsumexp, const Tensor&
               const OptTensor& grad_bias) {
   check_type(q);
   const OnDeviceOf device(q);
-  const AttentionCall call(q, k, v, LRA_ATTENTION_PASS);
-  kernels::check_attention_rules(call.get());
-  const bool takes_library = !bias && !grad_logsumexp && is_the_librarys(call.get(), q, k, v);
-  const Tensor grad_rows = takes_library ? grad.contiguous() : grad;
-  if (takes_library && is_aligned(grad_rows) && is_aligned(out)) {
-    LRA_CHECK(grad.sizes() == q.sizes() && out.sizes() == q.sizes() && grad_q.sizes() == q.sizes());
-    LRA_CHECK(grad_k.sizes() == k.sizes() && grad_v.sizes() == v.sizes());
-    LRA_CHECK(logsumexp.sizes() == at::IntArrayRef({q.size(0), q.size(2), q.size(1)}));
-    LRA_CHECK(logsumexp.is_contiguous() && logsumexp.scalar_type() == at::kFloat);
-    const auto [of_q, of_k, of_v] =
-        library_attention_backward(grad_rows, q, k, v, out, logsumexp, call.get().scale);
-    grad_q.copy_(of_q);
-    grad_k.copy_(of_k);
-    grad_v.copy_(of_v);
-    return;
+  if (!grad_logsumexp && may_be_the_librarys(q, offsets, bias)) {
+    const AttentionCall call(q, k, v, LRA_ATTENTION_PASS);
+    kernels::check_attention_rules(call.get());
+    const Tensor grad_rows = grad.contiguous();
+    if (is_the_librarys(call.get(), q, k, v) && is_aligned(grad_rows) && is_aligned(out)) {
+      LRA_CHECK(grad.sizes() == q.sizes() && out.sizes() == q.sizes());
+      LRA_CHECK(grad_q.sizes() == q.sizes());
+      LRA_CHECK(grad_k.sizes() == k.sizes() && grad_v.sizes() == v.sizes());
+      LRA_CHECK(logsumexp.sizes() == at::IntArrayRef({q.size(0), q.size(2), q.size(1)}));
+      LRA_CHECK(logsumexp.is_contiguous() && logsumexp.scalar_type() == at::kFloat);
+      const auto [of_q, of_k, of_v] =
+          library_attention_backward(grad_rows, q, k, v, out, logsumexp, call.get().scale);
+      grad_q.copy_(of_q);
+      grad_k.copy_(of_k);
+      grad_v.copy_(of_v);
+      return;
+    }
   }
   const auto kernel = [&](const kernels::AttentionProblem& problem, const auto& args) {
     if constexpr (kHasKernel<std::decay_t<decltype(args)>>) {
