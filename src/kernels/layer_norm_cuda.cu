@@ -1,11 +1,13 @@
 // Layer normalisation of kernels/layer_norm.h on a CUDA device. A warp takes a row.
 #include "kernels/cuda.h"
 #include "kernels/cuda_launch.h"
+#include "kernels/cuda_vectors.h"
 
 namespace lra::kernels::cuda {
 namespace {
 
 constexpr int kThreads = 128, kWarps = kThreads / 32;
+constexpr int kColumns = 32, kGroups = 16;  // of columns and of runs, in a block that adds runs up
 
 __device__ inline float sum_of_warp(float sum) {
   for (int distance = 16; distance > 0; distance /= 2) sum += __shfl_xor_sync(~0u, sum, distance);
@@ -14,85 +16,145 @@ __device__ inline float sum_of_warp(float sum) {
 
 __device__ inline int64_t row_of_warp() { return int64_t{blockIdx.x} * kWarps + threadIdx.x / 32; }
 
-template <typename T>
+// Calls use(n) for the columns n .. n + N - 1 of a row that are this lane's.
+template <int N, typename F>
+__device__ inline void for_each_vector(int64_t columns, F use) {
+  for (int64_t n = N * (threadIdx.x % 32); n < columns; n += 32 * N) use(n);
+}
+
+template <typename T, int N>
 __global__ void forward_kernel(LayerNormForward<T> p) {
   const int64_t row = row_of_warp();
   if (row >= p.rows) return;
-  const int lane = threadIdx.x % 32;
   const T* x = p.x + row * p.columns;
   float sum = 0;
-  for (int64_t n = lane; n < p.columns; n += 32) sum += float(x[n]);
+  for_each_vector<N>(p.columns, [&](int64_t n) {
+    float values[N];
+    load_floats(values, x + n);
+    for (const float value : values) sum += value;
+  });
   const float mean = sum_of_warp(sum) / static_cast<float>(p.columns);
   float squares = 0;
-  for (int64_t n = lane; n < p.columns; n += 32)
-    squares += (float(x[n]) - mean) * (float(x[n]) - mean);
+  for_each_vector<N>(p.columns, [&](int64_t n) {
+    float values[N];
+    load_floats(values, x + n);
+    for (const float value : values) squares += (value - mean) * (value - mean);
+  });
   const float variance = sum_of_warp(squares) / static_cast<float>(p.columns);
   const float rstd = 1 / sqrtf(variance + static_cast<float>(p.eps));
-  for (int64_t n = lane; n < p.columns; n += 32) {
-    p.y[row * p.columns + n] = T((float(x[n]) - mean) * rstd * p.gamma[n] + p.beta[n]);
-  }
-  if (lane != 0) return;
+  for_each_vector<N>(p.columns, [&](int64_t n) {
+    float values[N], gamma[N], beta[N];
+    load_floats(values, x + n);
+    load_floats(gamma, p.gamma + n);
+    load_floats(beta, p.beta + n);
+    for (int i = 0; i < N; ++i) values[i] = (values[i] - mean) * rstd * gamma[i] + beta[i];
+    store_floats(p.y + row * p.columns + n, values);
+  });
+  if (threadIdx.x % 32 != 0) return;
   p.mean[row] = mean;
   p.rstd[row] = rstd;
 }
 
-template <typename T>
+template <typename T, int N>
 __global__ void rows_kernel(LayerNormBackward<T> p) {
   const int64_t row = row_of_warp();
   if (row >= p.rows) return;
-  const int lane = threadIdx.x % 32;
-  const T *grad = p.grad + row * p.columns, *x = p.x + row * p.columns;
   const float mean = p.mean[row], rstd = p.rstd[row];
+  // Calls use(n, g, xhat) for the columns n .. n + N - 1.
+  const auto for_each = [&](auto use) {
+    for_each_vector<N>(p.columns, [&](int64_t n) {
+      float g[N], xhat[N], gamma[N];
+      load_floats(g, p.grad + row * p.columns + n);
+      load_floats(xhat, p.x + row * p.columns + n);
+      load_floats(gamma, p.gamma + n);
+      for (int i = 0; i < N; ++i) {
+        g[i] *= gamma[i];
+        xhat[i] = (xhat[i] - mean) * rstd;
+      }
+      use(n, g, xhat);
+    });
+  };
   float sum = 0, sum_xhat = 0;
-  for (int64_t n = lane; n < p.columns; n += 32) {
-    const float g = float(grad[n]) * p.gamma[n];
-    sum += g;
-    sum_xhat += g * (float(x[n]) - mean) * rstd;
-  }
+  for_each([&](int64_t, const float(&g)[N], const float(&xhat)[N]) {
+    for (int i = 0; i < N; ++i) {
+      sum += g[i];
+      sum_xhat += g[i] * xhat[i];
+    }
+  });
   const float count = static_cast<float>(p.columns);
   const float mean_g = sum_of_warp(sum) / count, mean_g_xhat = sum_of_warp(sum_xhat) / count;
-  for (int64_t n = lane; n < p.columns; n += 32) {
-    const float g = float(grad[n]) * p.gamma[n], xhat = (float(x[n]) - mean) * rstd;
-    p.dx[row * p.columns + n] = T(rstd * (g - mean_g - xhat * mean_g_xhat));
-  }
+  for_each([&](int64_t n, const float(&g)[N], const float(&xhat)[N]) {
+    float dx[N];
+    for (int i = 0; i < N; ++i) dx[i] = rstd * (g[i] - mean_g - xhat[i] * mean_g_xhat);
+    store_floats(p.dx + row * p.columns + n, dx);
+  });
 }
 
-// Sums over kNormRows rows, a thread for each column: parts [runs, 2, columns].
-template <typename T>
+// Sums over kNormRows rows, N columns for each thread: parts [runs, 2, columns].
+template <typename T, int N>
 __global__ void columns_kernel(LayerNormBackward<T> p, int64_t blocks_of_columns, float* parts) {
   const int64_t run = blockIdx.x / blocks_of_columns;
-  const int64_t column = blockIdx.x % blocks_of_columns * kThreads + threadIdx.x;
+  const int64_t column = N * (blockIdx.x % blocks_of_columns * kThreads + threadIdx.x);
   if (column >= p.columns) return;
   const int64_t first = run * kNormRows;
   const int64_t end = first + kNormRows < p.rows ? first + kNormRows : p.rows;
-  float gamma = 0, beta = 0;
+  float gamma[N] = {}, beta[N] = {};
   for (int64_t row = first; row < end; ++row) {
-    const float grad = p.grad[row * p.columns + column];
-    gamma += grad * (float(p.x[row * p.columns + column]) - p.mean[row]) * p.rstd[row];
-    beta += grad;
+    float grad[N], x[N];
+    load_floats(grad, p.grad + row * p.columns + column);
+    load_floats(x, p.x + row * p.columns + column);
+    const float mean = p.mean[row], rstd = p.rstd[row];
+    for (int i = 0; i < N; ++i) {
+      gamma[i] += grad[i] * (x[i] - mean) * rstd;
+      beta[i] += grad[i];
+    }
   }
-  parts[2 * run * p.columns + column] = gamma;
-  parts[(2 * run + 1) * p.columns + column] = beta;
+  store_floats(parts + 2 * run * p.columns + column, gamma);
+  store_floats(parts + (2 * run + 1) * p.columns + column, beta);
 }
 
+// Every kGroups-th run is one thread's; then the groups are added in their order.
 __global__ void runs_kernel(int64_t runs, int64_t columns, const float* parts, float* grad_gamma,
                             float* grad_beta) {
-  const int64_t column = int64_t{blockIdx.x} * kThreads + threadIdx.x;
-  if (column >= columns) return;
+  auto* sums = reinterpret_cast<float*>(dynamic_shared());  // [kGroups, 2, kColumns]
+  const int lane = threadIdx.x % kColumns, group = threadIdx.x / kColumns;
+  const int64_t column = int64_t{blockIdx.x} * kColumns + lane;
   float gamma = 0, beta = 0;
-  for (int64_t run = 0; run < runs; ++run) {
+  for (int64_t run = group; column < columns && run < runs; run += kGroups) {
     gamma += parts[2 * run * columns + column];
     beta += parts[(2 * run + 1) * columns + column];
   }
+  sums[2 * group * kColumns + lane] = gamma;
+  sums[(2 * group + 1) * kColumns + lane] = beta;
+  __syncthreads();
+  if (group != 0 || column >= columns) return;
+  for (int other = 1; other < kGroups; ++other) {
+    gamma += sums[2 * other * kColumns + lane];
+    beta += sums[(2 * other + 1) * kColumns + lane];
+  }
   grad_gamma[column] = gamma;
   grad_beta[column] = beta;
+}
+
+// Calls use(constant) with the columns that a lane takes at a time.
+template <typename F, typename... Arrays>
+void with_vectors(int64_t columns, F use, const Arrays*... arrays) {
+  constexpr int kMost = 4;
+  if (columns % kMost == 0 && (takes_vectors<kMost>(arrays) && ...)) {
+    use(std::integral_constant<int, kMost>());
+  } else {
+    use(std::integral_constant<int, 1>());
+  }
 }
 
 }  // namespace
 
 template <typename T>
 void layer_norm_forward(const LayerNormForward<T>& p, Stream stream) {
-  launch(forward_kernel<T>, parts_of(p.rows, kWarps), kThreads, 0, stream, p);
+  const auto with = [&](auto n) {
+    launch(forward_kernel<T, n>, parts_of(p.rows, kWarps), kThreads, 0, stream, p);
+  };
+  with_vectors(p.columns, with, p.x, p.gamma, p.beta, p.y);
 }
 
 int64_t layer_norm_scratch(int64_t rows, int64_t columns) {
@@ -102,11 +164,15 @@ int64_t layer_norm_scratch(int64_t rows, int64_t columns) {
 // dx may be grad, so the sums come first.
 template <typename T>
 void layer_norm_backward(const LayerNormBackward<T>& p, float* scratch, Stream stream) {
-  const int64_t runs = parts_of(p.rows, kNormRows), blocks = parts_of(p.columns, kThreads);
-  launch(columns_kernel<T>, runs * blocks, kThreads, 0, stream, p, blocks, scratch);
-  launch(runs_kernel, blocks, kThreads, 0, stream, runs, p.columns, scratch, p.grad_gamma,
-         p.grad_beta);
-  launch(rows_kernel<T>, parts_of(p.rows, kWarps), kThreads, 0, stream, p);
+  const auto with = [&](auto n) {
+    const int64_t runs = parts_of(p.rows, kNormRows), blocks = parts_of(p.columns, n * kThreads);
+    launch(columns_kernel<T, n>, runs * blocks, kThreads, 0, stream, p, blocks, scratch);
+    launch(runs_kernel, parts_of(p.columns, kColumns), kGroups * kColumns,
+           2 * kGroups * kColumns * sizeof(float), stream, runs, p.columns, scratch, p.grad_gamma,
+           p.grad_beta);
+    launch(rows_kernel<T, n>, parts_of(p.rows, kWarps), kThreads, 0, stream, p);
+  };
+  with_vectors(p.columns, with, p.grad, p.x, p.gamma, p.dx, scratch);
 }
 
 template void layer_norm_forward<float>(const LayerNormForward<float>&, Stream);

@@ -44,40 +44,81 @@ class SimulatedCuda : public testing::Test {
 using Types = testing::Types<float, Bf16>;
 TYPED_TEST_SUITE(SimulatedCuda, Types);
 
+// An array that begins `shift` elements behind an aligned place.
+template <typename T>
+struct Shifted {
+  std::vector<T> values;
+  int64_t shift;
+
+  Shifted(std::vector<T> given, int64_t by) : values(std::move(given)), shift(by) {
+    values.insert(values.begin(), static_cast<size_t>(shift), T(0));
+  }
+  T* data() { return values.data() + shift; }
+  std::vector<T> copy() const { return {values.begin() + shift, values.end()}; }
+};
+
 TYPED_TEST(SimulatedCuda, PointwiseMatchesTheReference) {
   using T = TypeParam;
   for (const int64_t count : {0, 1, 15, 16, 127, 128, 129, 1023, 1024, 1025, 5000}) {
-    for (const Dropout& dropout : {Dropout{}, Dropout{0.3, 99}, Dropout{0.1, 7, 3}}) {
-      SCOPED_TRACE(count);
-      const auto x = random_values<T>(count, 1, 3), dy = random_values<T>(count, 2);
-      const std::vector<double> wide_x(x.begin(), x.end()), wide_dy(dy.begin(), dy.end());
-      const auto size = static_cast<size_t>(count);
-      std::vector<double> want(size), want_dx(size);
-      auto got = unwritten<T>(count), got_dx = unwritten<T>(count);
-      ref::gelu_dropout(count, wide_x.data(), want.data(), dropout);
-      cuda::gelu_dropout(count, x.data(), got.data(), dropout, nullptr);
-      expect_near(got, want, this->kBound);
-      got = unwritten<T>(count);
-      ref::gelu_dropout_backward(count, wide_x.data(), wide_dy.data(), want_dx.data(), want.data(),
-                                 dropout);
-      cuda::gelu_dropout_backward(count, x.data(), dy.data(), got_dx.data(), got.data(), dropout,
-                                  nullptr);
-      expect_near(got, want, this->kBound);
-      expect_near(got_dx, want_dx, this->kBound);
-      ref::dropout_add(count, wide_dy.data(), wide_x.data(), want.data(), dropout);
-      cuda::dropout_add(count, dy.data(), x.data(), got.data(), dropout, nullptr);
-      expect_near(got, want, this->kBound);
-      ref::apply_dropout(count, wide_x.data(), want.data(), dropout);
-      cuda::apply_dropout(count, x.data(), got.data(), dropout, nullptr);
-      expect_near(got, want, this->kBound);
+    for (const int64_t shift : {0, 1}) {
+      for (const Dropout& dropout : {Dropout{}, Dropout{0.3, 99}, Dropout{0.1, 7, 3}}) {
+        SCOPED_TRACE(count);
+        SCOPED_TRACE(shift);
+        Shifted<T> x(random_values<T>(count, 1, 3), shift), dy(random_values<T>(count, 2), shift);
+        const auto plain_x = x.copy(), plain_dy = dy.copy();
+        const std::vector<double> wide_x(plain_x.begin(), plain_x.end()),
+            wide_dy(plain_dy.begin(), plain_dy.end());
+        const auto size = static_cast<size_t>(count);
+        std::vector<double> want(size), want_dx(size);
+        const auto fresh = [&] { return Shifted<T>(unwritten<T>(count), shift); };
+        auto got = fresh(), got_dx = fresh();
+        ref::gelu_dropout(count, wide_x.data(), want.data(), dropout);
+        cuda::gelu_dropout(count, x.data(), got.data(), dropout, nullptr);
+        expect_near(got.copy(), want, this->kBound);
+        const auto forward = got.copy();
+        got = fresh();
+        ref::gelu_dropout_backward(count, wide_x.data(), wide_dy.data(), want_dx.data(),
+                                   want.data(), dropout);
+        cuda::gelu_dropout_backward(count, x.data(), dy.data(), got_dx.data(), got.data(), dropout,
+                                    nullptr);
+        expect_near(got.copy(), forward, 0);
+        expect_near(got_dx.copy(), want_dx, this->kBound);
+        got_dx = fresh();
+        cuda::gelu_dropout_backward<T>(count, x.data(), dy.data(), got_dx.data(), nullptr, dropout,
+                                       nullptr);
+        expect_near(got_dx.copy(), want_dx, this->kBound);
+        ref::dropout_add(count, wide_dy.data(), wide_x.data(), want.data(), dropout);
+        cuda::dropout_add(count, dy.data(), x.data(), got.data(), dropout, nullptr);
+        expect_near(got.copy(), want, this->kBound);
+        ref::apply_dropout(count, wide_x.data(), want.data(), dropout);
+        cuda::apply_dropout(count, x.data(), x.data(), dropout, nullptr);
+        expect_near(x.copy(), want, this->kBound);
+      }
     }
   }
+}
+
+TYPED_TEST(SimulatedCuda, GeluStaysFiniteAtHugeValuesAndPassesNaNOn) {
+  using T = TypeParam;
+  std::vector<T> x = {1e30f, -1e30f, 3e38f, -3e38f, 12, -12, 10, -10};
+  x.resize(128, T(std::numeric_limits<float>::quiet_NaN()));
+  const std::vector<T> one(x.size(), T(1));
+  std::vector<T> y(x.size()), dx(x.size());
+  cuda::gelu_dropout_backward<T>(128, x.data(), one.data(), dx.data(), y.data(), {}, nullptr);
+  for (size_t n = 0; n < 8; n += 2) {
+    EXPECT_EQ(float(y[n]), float(x[n]));
+    EXPECT_EQ(float(dx[n]), 1);
+    EXPECT_NEAR(y[n + 1] / x[n], 0, 1e-30);
+    EXPECT_NEAR(dx[n + 1], 0, 1e-30);
+  }
+  EXPECT_TRUE(std::isnan(float(y[8])));
+  EXPECT_TRUE(std::isnan(float(dx[8])));
 }
 
 TYPED_TEST(SimulatedCuda, LayerNormMatchesTheReference) {
   using T = TypeParam;
   for (const auto& [rows, columns] :
-       {std::pair<int64_t, int64_t>{1, 1}, {3, 7}, {130, 64}, {257, 200}}) {
+       {std::pair<int64_t, int64_t>{1, 1}, {3, 7}, {130, 64}, {257, 200}, {9, 512}, {2300, 4}}) {
     SCOPED_TRACE(columns);
     const auto x = random_values<T>(rows * columns, 1), grad = random_values<T>(rows * columns, 2);
     const auto gamma = random_values<float>(columns, 3), beta = random_values<float>(columns, 4);
