@@ -37,6 +37,19 @@ struct BlockRows {
   void append_empty_rows(int64_t count) { offsets.insert(offsets.end(), count, offsets.back()); }
 };
 
+// Where the last token of each row ends: mask [B, L] -> int32 [B].
+at::Tensor lengths_of(const at::Tensor& mask_BL) {
+  const int64_t batch = mask_BL.size(0), length = mask_BL.size(1);
+  at::Tensor lengths_B = at::empty({batch}, at::kInt);
+  for (int64_t b = 0; b < batch; ++b) {
+    const uint8_t* row = mask_BL.const_data_ptr<uint8_t>() + b * length;
+    int64_t valid = length;
+    while (valid > 0 && row[valid - 1] == 0) --valid;
+    lengths_B.mutable_data_ptr<int32_t>()[b] = static_cast<int32_t>(valid);
+  }
+  return lengths_B;
+}
+
 class BigBird : public Mixer {
  public:
   struct Config {
@@ -61,7 +74,7 @@ class BigBird : public Mixer {
   }
 
   at::Tensor forward(const at::Tensor& x_BLD, const MixerContext& context) override {
-    const auto pattern = pattern_of(x_BLD.size(1), valid_blocks(x_BLD, context.mask_BL));
+    const auto pattern = pattern_of(x_BLD.size(1), valid_blocks(x_BLD, context));
     return output_->forward(ops::packed_attention(qkv_->forward(x_BLD), pattern,
                                                   {context.mask_BL, context.mask_BL},
                                                   {context.attention_dropout, context.key}));
@@ -72,16 +85,14 @@ class BigBird : public Mixer {
 
   // How many blocks hold all valid tokens, for each example; one number when it is the same for
   // all.
-  std::vector<int64_t> valid_blocks(const at::Tensor& x_BLD, const at::Tensor& mask_BL) const {
-    const int64_t batch = x_BLD.size(0), length = x_BLD.size(1);
-    if (!mask_BL.defined()) return {blocks_of(length)};
-    const at::Tensor mask = mask_BL.to(at::kCPU).contiguous();
+  std::vector<int64_t> valid_blocks(const at::Tensor& x_BLD, const MixerContext& context) const {
+    if (!context.mask_BL.defined()) return {blocks_of(x_BLD.size(1))};
+    const at::Tensor lengths_B = context.lengths_B.defined()
+                                     ? context.lengths_B.contiguous()
+                                     : lengths_of(context.mask_BL.to(at::kCPU).contiguous());
     std::vector<int64_t> counts;
-    for (int64_t b = 0; b < batch; ++b) {
-      const uint8_t* row = mask.const_data_ptr<uint8_t>() + b * length;
-      int64_t valid = length;
-      while (valid > 0 && row[valid - 1] == 0) --valid;
-      counts.push_back(blocks_of(valid));
+    for (int64_t b = 0; b < lengths_B.numel(); ++b) {
+      counts.push_back(blocks_of(lengths_B.const_data_ptr<int32_t>()[b]));
     }
     const bool same = std::equal(counts.begin() + 1, counts.end(), counts.begin());
     return same ? std::vector<int64_t>{counts[0]} : counts;

@@ -160,6 +160,13 @@ TEST(BigBird, LastBlockIsThatOfTheValidLength) {
   EXPECT_FALSE(seen[0][200].item<bool>());
   EXPECT_TRUE(seen[1][200].item<bool>());
   EXPECT_EQ(seen[1].sum().item<int64_t>(), 4 + 12 + 1);
+  // Known lengths say what the mask says, and are believed: it need not be read.
+  const auto with = [&](int valid) {
+    const Tensor lengths = at::tensor({int(kLength), valid}, at::kInt);
+    return mixer->forward(x, {.mask_BL = mask, .lengths_B = lengths})[1];
+  };
+  EXPECT_TRUE(at::equal(with(kValid), mixer->forward(x, {.mask_BL = mask})[1]));
+  EXPECT_FALSE(at::equal(with(100), with(kValid)));
 }
 
 TEST(BigBird, RefusesSettingsOutOfRange) {

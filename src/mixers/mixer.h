@@ -38,6 +38,8 @@ struct MixerContext {
   uint64_t step_key = 0;         // for what all examples of the step share in this layer
   bool training = false;         // noise that a mechanism adds while it learns
   int64_t step = 0;              // of training, for what is drawn again every so many steps
+  // int32, on the CPU: how many positions mask_BL has 1 at, all of them first. May be undefined.
+  at::Tensor lengths_B = {};
 };
 
 // Padded positions of the result may hold anything finite; they never influence valid positions.

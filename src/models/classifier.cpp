@@ -36,25 +36,26 @@ SequenceClassifier::SequenceClassifier(const TaskShape& shape, const ModelConfig
                                       config, vectors * config.embed_dim, shape.num_classes, init));
 }
 
-at::Tensor SequenceClassifier::mask(const TokenBatch& batch) const {
+Padding SequenceClassifier::padding(const TokenBatch& batch) const {
   if (!batch.lengths_B.defined()) return {};
   const int64_t length = batch.tokens_BL.size(1);
   if (batch.lengths_B.min().item<int32_t>() == length) return {};
   const int64_t cls = has_cls_ ? kClsPositions : 0;
-  const at::Tensor lengths_B = mixers::on_device(batch.lengths_B + cls, batch.tokens_BL.device());
-  const at::Tensor positions_L = at::arange(length + cls, lengths_B.options());
-  return positions_L.unsqueeze(0).lt(lengths_B.unsqueeze(1)).to(at::kByte);
+  const at::Tensor lengths_B = batch.lengths_B + cls;
+  const at::Tensor there_B = mixers::on_device(lengths_B, batch.tokens_BL.device());
+  const at::Tensor positions_L = at::arange(length + cls, there_B.options());
+  return {positions_L.unsqueeze(0).lt(there_B.unsqueeze(1)).to(at::kByte), lengths_B};
 }
 
-at::Tensor SequenceClassifier::pooled(const at::Tensor& x_BLD, const at::Tensor& mask_BL,
+at::Tensor SequenceClassifier::pooled(const at::Tensor& x_BLD, const Padding& padding,
                                       const StepRandom& random) const {
   const int64_t length = x_BLD.size(1) - (has_cls_ ? kClsPositions : 0);
   if (receptive_field_ == 0 || length <= receptive_field_) {
-    return pool(encoder_->forward(x_BLD, mask_BL, random), mask_BL, pooling_);
+    return pool(encoder_->forward(x_BLD, padding, random), padding.mask_BL, pooling_);
   }
-  const TokenBlocks blocks = cut_into_blocks(x_BLD, mask_BL, receptive_field_, has_cls_);
+  const TokenBlocks blocks = cut_into_blocks(x_BLD, padding.mask_BL, receptive_field_, has_cls_);
   const at::Tensor read =
-      pool(encoder_->forward(blocks.x_BLD, blocks.mask_BL, random), blocks.mask_BL, pooling_);
+      pool(encoder_->forward(blocks.x_BLD, {blocks.mask_BL}, random), blocks.mask_BL, pooling_);
   return mean_of_blocks(read, blocks.weight_RC);
 }
 
@@ -64,7 +65,7 @@ void SequenceClassifier::set_positions(const at::Tensor& table_PD) {
 
 at::Tensor SequenceClassifier::forward(const TokenBatch& batch, const StepRandom& random) const {
   const at::Tensor read =
-      pooled(embedding_->forward(batch.tokens_BL, random, activations_), mask(batch), random);
+      pooled(embedding_->forward(batch.tokens_BL, random, activations_), padding(batch), random);
   return head_->forward(pair_features_.empty() ? read : pair_features(read, pair_features_));
 }
 

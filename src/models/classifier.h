@@ -51,10 +51,10 @@ class SequenceClassifier : public torch::nn::Module {
   at::Device device() const { return device_; }
 
  private:
-  // uint8 [B, L (+ 1 with CLS, always valid)]; undefined when nothing is padded.
-  at::Tensor mask(const TokenBatch& batch) const;
+  // Of L positions (+ 1 with CLS, always valid); nothing when nothing is padded.
+  Padding padding(const TokenBatch& batch) const;
   // Encoded and read: [B, L, D] -> [B, D].
-  at::Tensor pooled(const at::Tensor& x_BLD, const at::Tensor& mask_BL,
+  at::Tensor pooled(const at::Tensor& x_BLD, const Padding& padding,
                     const StepRandom& random) const;
 
   at::ScalarType activations_;

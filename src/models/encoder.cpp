@@ -39,15 +39,16 @@ EncoderBlock::EncoderBlock(const ModelConfig& config, const mixers::MixerSpec& s
       register_module("mlp", std::make_shared<FeedForward>(config.embed_dim, config.mlp_dim, init));
 }
 
-at::Tensor EncoderBlock::forward(const at::Tensor& x_BLD, const at::Tensor& mask_BL,
+at::Tensor EncoderBlock::forward(const at::Tensor& x_BLD, const Padding& padding,
                                  const StepRandom& random) const {
   const double rate = random.rate(dropout_);
-  const mixers::MixerContext context{.mask_BL = mask_BL,
+  const mixers::MixerContext context{.mask_BL = padding.mask_BL,
                                      .attention_dropout = random.rate(attention_dropout_),
                                      .key = random.key(layer_, kMixer),
                                      .step_key = random.step_key(layer_, kMixer),
                                      .training = random.training,
-                                     .step = random.step};
+                                     .step = random.step,
+                                     .lengths_B = padding.lengths_B};
   const at::Tensor mixed = mixer_->forward(norm1_->forward(x_BLD), context);
   const at::Tensor x = ops::dropout_add(mixed, x_BLD, rate, random.key(layer_, kMixerOutput));
   const at::Tensor hidden = mlp_->forward(x, *norm2_, rate, random.key(layer_, kMlpHidden));
@@ -78,10 +79,10 @@ Encoder::Encoder(const ModelConfig& config, const mixers::MixerSpec& spec,
   norm_ = register_module("norm", std::make_shared<mixers::LayerNorm>(config.embed_dim, init));
 }
 
-at::Tensor Encoder::forward(at::Tensor x_BLD, const at::Tensor& mask_BL,
+at::Tensor Encoder::forward(at::Tensor x_BLD, const Padding& padding,
                             const StepRandom& random) const {
   for (const auto& block : blocks_) {
-    const auto run = [=](const at::Tensor& x) { return block->forward(x, mask_BL, random); };
+    const auto run = [=](const at::Tensor& x) { return block->forward(x, padding, random); };
     x_BLD = recompute_ ? recomputed(x_BLD, run) : run(x_BLD);
   }
   return norm_->forward(x_BLD);

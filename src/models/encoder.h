@@ -24,14 +24,19 @@ class FeedForward : public torch::nn::Module {
   std::shared_ptr<mixers::Linear> fc1_, fc2_;
 };
 
+// Which positions hold tokens: all, where nothing is defined.
+struct Padding {
+  at::Tensor mask_BL = {};    // uint8, where the model computes
+  at::Tensor lengths_B = {};  // mixers/mixer.h
+};
+
 // x += dropout(mixer(norm1(x))); x += dropout(mlp(norm2(x))).
 class EncoderBlock : public torch::nn::Module {
  public:
   EncoderBlock(const ModelConfig& config, const mixers::MixerSpec& spec,
                const ConfigTable& mixer_config, const mixers::MixerShape& shape,
                mixers::Initializer& init);
-  // mask: uint8 [B, L] or undefined.
-  at::Tensor forward(const at::Tensor& x_BLD, const at::Tensor& mask_BL,
+  at::Tensor forward(const at::Tensor& x_BLD, const Padding& padding,
                      const StepRandom& random) const;
 
  private:
@@ -48,7 +53,7 @@ class Encoder : public torch::nn::Module {
   // With `recompute` a block keeps only its input for the backward pass, and runs again there.
   Encoder(const ModelConfig& config, const mixers::MixerSpec& spec, const ConfigTable& mixer_config,
           int64_t max_positions, mixers::Initializer& init, bool recompute = false);
-  at::Tensor forward(at::Tensor x_BLD, const at::Tensor& mask_BL, const StepRandom& random) const;
+  at::Tensor forward(at::Tensor x_BLD, const Padding& padding, const StepRandom& random) const;
 
  private:
   bool recompute_;
