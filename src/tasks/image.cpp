@@ -18,6 +18,7 @@
 #include "base/progress.h"
 #include "base/rng.h"
 #include "tasks/cifar_files.h"
+#include "tasks/cifar_png.h"
 #include "tasks/facts.h"
 #include "tasks/files.h"
 #include "tasks/stopping.h"
@@ -100,10 +101,12 @@ void ImageTask::import(const std::vector<std::string>& sources, const std::strin
   if (sources.size() != 1) {
     throw Error({.where = "lra data import image",
                  .what = std::to_string(sources.size()) + " sources",
-                 .expected = "one: a folder with the CIFAR-10 files, or cifar-10-binary.tar.gz",
+                 .expected = "one: a folder with the CIFAR-10 files or with PNG images below train "
+                             "and test, or cifar-10-binary.tar.gz",
                  .advice = ""});
   }
-  const Cifar cifar = read_cifar(sources[0], progress);
+  const Cifar cifar = is_cifar_png_folder(sources[0]) ? read_cifar_png(sources[0], progress)
+                                                      : read_cifar(sources[0], progress);
   const std::vector<bool> members = validation_members(cifar.train.size());
   Manifest manifest;
   manifest.task = kImageTask.name;
@@ -131,6 +134,9 @@ std::vector<std::string> ImageTask::find_sources(const std::string& root) const 
   }
   for (const char* name : {"cifar-10-binary.tar.gz", "cifar-10-python.tar.gz"}) {
     if (is_file(base / name)) return {(base / name).string()};
+  }
+  if (const std::string folder = (base / "cifar10").string(); is_cifar_png_folder(folder)) {
+    return {folder};
   }
   return {};
 }

@@ -90,9 +90,8 @@ bool write_rows(png_structp png, png_infop info, Session& session) {
   return true;
 }
 
-}  // namespace
-
-GrayImage decode_png(std::span<const std::byte> file, const std::string& name, int max_side) {
+// Rows of gray or RGB bytes.
+Session decode(std::span<const std::byte> file, const std::string& name, int max_side) {
   Session session;
   session.input = file;
   png_structp png = png_create_read_struct(PNG_LIBPNG_VER_STRING, &session, on_error, on_warning);
@@ -108,24 +107,16 @@ GrayImage decode_png(std::span<const std::byte> file, const std::string& name, i
                              std::to_string(max_side) + " pixels",
                  .advice = ""});
   }
-  GrayImage image{.width = static_cast<int>(session.width),
-                  .height = static_cast<int>(session.height),
-                  .pixels = {}};
-  if (session.channels == 1) {
-    image.pixels = std::move(session.rows);
-    return image;
-  }
-  LRA_CHECK_EQ(session.channels, 3);
-  image.pixels.resize(session.rows.size() / 3);
-  for (size_t i = 0; i < image.pixels.size(); ++i) {
-    const uint8_t* rgb = &session.rows[3 * i];
-    image.pixels[i] =
-        static_cast<uint8_t>((19595U * rgb[0] + 38470U * rgb[1] + 7471U * rgb[2] + 32768U) >> 16);
-  }
-  return image;
+  LRA_CHECK(session.channels == 1 || session.channels == 3);
+  return session;
 }
 
-namespace {
+template <typename Image>
+Image empty_image(const Session& session) {
+  return {.width = static_cast<int>(session.width),
+          .height = static_cast<int>(session.height),
+          .pixels = {}};
+}
 
 std::string encode(int width, int height, int channels, const std::vector<uint8_t>& pixels) {
   LRA_CHECK(width > 0 && height > 0);
@@ -150,6 +141,34 @@ std::string encode(int width, int height, int channels, const std::vector<uint8_
 }
 
 }  // namespace
+
+GrayImage decode_png(std::span<const std::byte> file, const std::string& name, int max_side) {
+  Session session = decode(file, name, max_side);
+  auto image = empty_image<GrayImage>(session);
+  if (session.channels == 1) {
+    image.pixels = std::move(session.rows);
+    return image;
+  }
+  image.pixels.resize(session.rows.size() / 3);
+  for (size_t i = 0; i < image.pixels.size(); ++i) {
+    const uint8_t* rgb = &session.rows[3 * i];
+    image.pixels[i] =
+        static_cast<uint8_t>((19595U * rgb[0] + 38470U * rgb[1] + 7471U * rgb[2] + 32768U) >> 16);
+  }
+  return image;
+}
+
+ColourImage decode_png_colours(std::span<const std::byte> file, const std::string& name,
+                               int max_side) {
+  Session session = decode(file, name, max_side);
+  auto image = empty_image<ColourImage>(session);
+  if (session.channels == 3) {
+    image.pixels = std::move(session.rows);
+    return image;
+  }
+  for (const uint8_t gray : session.rows) image.pixels.insert(image.pixels.end(), 3, gray);
+  return image;
+}
 
 std::string encode_png(const GrayImage& image) {
   return encode(image.width, image.height, 1, image.pixels);

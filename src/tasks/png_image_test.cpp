@@ -35,12 +35,15 @@ TEST(PngImage, DecodesWhatItEncodes) {
 }
 
 // Read as gray: the weights of ITU-R 601 tell the channels apart.
-TEST(PngImage, EncodesColours) {
+TEST(PngImage, EncodesAndDecodesColours) {
   const ColourImage image{
       .width = 2, .height = 2, .pixels = {255, 0, 0, 0, 255, 0, 0, 0, 255, 10, 10, 10}};
   const GrayImage gray = decode_png(bytes_of(encode_png(image)), "x.png", 64);
   EXPECT_EQ(gray.width, 2);
   EXPECT_EQ(gray.pixels, (std::vector<uint8_t>{76, 150, 29, 10}));
+  EXPECT_EQ(decode_png_colours(bytes_of(encode_png(image)), "x.png", 64).pixels, image.pixels);
+  const ColourImage of_gray = decode_png_colours(bytes_of(encode_png(ramp(2, 1))), "x.png", 64);
+  EXPECT_EQ(of_gray.pixels, (std::vector<uint8_t>{0, 0, 0, 7, 7, 7}));
 }
 
 TEST(PngImage, RefusesEveryTruncation) {

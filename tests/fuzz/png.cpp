@@ -1,5 +1,5 @@
-// Gray PNG images. The checksums of the chunks are put right first, as an attacker would.
-// Covers: src/tasks/png_image.cpp
+// PNG images, as gray and in colour. The checksums of the chunks are put right first, as an
+// attacker would. Covers: src/tasks/png_image.cpp
 #include <png.h>
 #include <zlib.h>
 
@@ -44,7 +44,13 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       })) {
     return 0;
   }
+  const lra::tasks::ColourImage colours =
+      lra::tasks::decode_png_colours(std::as_bytes(std::span(file)), "input.png", kMaxSide);
+  LRA_CHECK_EQ(colours.pixels.size(), 3 * image.pixels.size());
   LRA_CHECK(image.width <= kMaxSide && image.height <= kMaxSide);
+  const std::string in_colour = lra::tasks::encode_png(colours);
+  LRA_CHECK(lra::tasks::decode_png_colours(std::as_bytes(std::span(in_colour)), "written", kMaxSide)
+                .pixels == colours.pixels);
   const std::string written = lra::tasks::encode_png(image);
   const lra::tasks::GrayImage again =
       lra::tasks::decode_png(std::as_bytes(std::span(written)), "written", kMaxSide);

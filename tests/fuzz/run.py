@@ -33,6 +33,9 @@ import sys
 
 import coverage
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "faults"))
+from shared import result
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 HERE = ROOT / "tests" / "fuzz"
 WORK = ROOT / "build-fuzz"
@@ -97,6 +100,7 @@ def entry_of(record, target, sources):
 
 
 def write_record(record, path):
+    record |= result.provenance("tests/fuzz/run.py --rounds 0 --seconds 200")
     record["targets"] = dict(sorted(record["targets"].items()))
     partial = path.with_suffix(".partial")
     partial.write_text(json.dumps(record, indent=1) + "\n")

@@ -36,11 +36,16 @@ def revision():
     return git("rev-parse", "--short", "HEAD") + ("+" if changed else "")
 
 
+def provenance(command):
+    """What makes a figure repeatable: how, where, of what and when it was measured."""
+    return {"command": command, "machine": machine(), "revision": revision(),
+            "date": datetime.datetime.now(datetime.timezone.utc).date().isoformat()}
+
+
 def record(line, name, figures, verdict, command):
     """Writes docs/results/scorecard/LINE-name.json."""
     result = {"line": line, "promise": promises()[line], "figures": figures, "verdict": verdict,
-              "command": command, "machine": machine(), "revision": revision(),
-              "date": datetime.datetime.now(datetime.timezone.utc).date().isoformat()}
+              **provenance(command)}
     path = ROOT / "docs" / "results" / "scorecard" / f"{line:02d}-{name}.json"
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(result, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
