@@ -7,6 +7,7 @@
 #include "tasks/retrieval.h"
 
 #include <algorithm>
+#include <filesystem>
 
 #include "base/atomic_file.h"
 #include "base/error.h"
@@ -105,29 +106,66 @@ std::span<const uint8_t> stored_part(std::string_view text) {
   return {reinterpret_cast<const uint8_t*>(text.data()), std::min(text.size(), kMaxPairTextBytes)};
 }
 
-// Copies one split; `texts` is null when they stand in the pairs. Returns its ids.
-std::string import_split(const std::string& path, int num_columns, const PaperTexts* texts,
-                         DatasetWriter& writer, Hasher& hasher, Progress& progress) {
+using StoredTexts = std::array<std::span<const uint8_t>, 2>;
+
+// Calls use(pair, its texts as they are stored) for every line; `texts` is null when they stand in
+// the pairs.
+template <typename F>
+void for_each_pair(const std::string& path, const PaperTexts* texts, F use) {
+  read_pairs(path, texts ? 3 : 5, [&](const PairLine& pair) {
+    if (!texts) return use(pair, StoredTexts{stored_part(pair.text1), stored_part(pair.text2)});
+    const std::string where = path + ":" + std::to_string(pair.line);
+    std::array<std::string, 2> found = {texts->text(pair.id1, where), texts->text(pair.id2, where)};
+    // An export has them as columns. Line ends are not in a text that came as a line.
+    for (std::string& text : found) std::replace(text.begin(), text.end(), '\t', ' ');
+    use(pair, StoredTexts{stored_part(found[0]), stored_part(found[1])});
+  });
+}
+
+// Copies one split. Returns its ids.
+std::string import_split(const std::string& path, const PaperTexts* texts, DatasetWriter& writer,
+                         Hasher& hasher, Progress& progress) {
   std::string ids;
-  read_pairs(path, num_columns, [&](const PairLine& pair) {
-    std::array<std::string, 2> found;
-    std::array<std::span<const uint8_t>, 2> parts;
-    if (texts) {
-      const std::string where = path + ":" + std::to_string(pair.line);
-      found = {texts->text(pair.id1, where), texts->text(pair.id2, where)};
-      // An export has them as columns. Line ends are not in a text that came as a line.
-      for (std::string& text : found) std::replace(text.begin(), text.end(), '\t', ' ');
-      parts = {stored_part(found[0]), stored_part(found[1])};
-    } else {
-      parts = {stored_part(pair.text1), stored_part(pair.text2)};
-    }
-    writer.add(pair.label, parts);
+  for_each_pair(path, texts, [&](const PairLine& pair, const StoredTexts& stored) {
+    writer.add(pair.label, stored);
     ids.append(pair.ids) += '\n';
-    for (const std::span<const uint8_t> part : parts) hasher.append(std::as_bytes(part));
+    for (const std::span<const uint8_t> text : stored) hasher.append(std::as_bytes(text));
     progress.update();
   });
   hasher.append(ids);
   return ids;
+}
+
+// The first folder on the way up from `path` that is there.
+std::string folder_there(const std::string& path) {
+  std::filesystem::path folder = std::filesystem::absolute(path).parent_path();
+  while (!is_folder(folder) && folder != folder.root_path()) folder = folder.parent_path();
+  return folder.string();
+}
+
+// How much is left of the texts after cutting is counted only where the device of `out` might be
+// too small: the files are read once more for it. Else 0, unknown.
+int64_t expected_bytes(const PairFiles& files, const PaperTexts* texts, const std::string& out) {
+  constexpr int64_t kBytesOfPair = 20, kShortestLine = 6;  // label and offsets; "0\ta\tb\n"
+  int64_t most = 0;
+  for (const std::string& path : files.paths) {
+    std::error_code unreadable;  // read_pairs will say so
+    const auto size = std::filesystem::file_size(path, unreadable);
+    if (unreadable) return 0;
+    const auto lines = static_cast<int64_t>(size) / kShortestLine;
+    most += static_cast<int64_t>(size) + lines * kBytesOfPair;
+    if (texts) most += lines * static_cast<int64_t>(2 * kMaxPairTextBytes);
+  }
+  if (static_cast<uint64_t>(most) <= free_bytes(folder_there(out))) return 0;
+  int64_t bytes = 0;
+  for (const std::string& path : files.paths) {
+    for_each_pair(path, texts, [&](const PairLine& pair, const StoredTexts& stored) {
+      throw_if_stopped();
+      bytes += kBytesOfPair +
+               static_cast<int64_t>(pair.ids.size() + 1 + stored[0].size() + stored[1].size());
+    });
+  }
+  return bytes;
 }
 
 void RetrievalTask::import(const std::vector<std::string>& sources, const std::string& out,
@@ -143,13 +181,12 @@ void RetrievalTask::import(const std::vector<std::string>& sources, const std::s
   manifest.token_offset = 1;
   manifest.settings = {{"format", "new_aan_pairs"},
                        {"text_bytes", std::to_string(kMaxPairTextBytes)}};
-  // How much is left after cutting is not known before.
-  DatasetWriter writer(out, std::move(manifest), 0);
+  DatasetWriter writer(out, std::move(manifest), expected_bytes(files, texts.get(), out));
   Hasher hasher;
   for (size_t split = 0; split < kSplits.size(); ++split) {
     writer.begin_split(kSplits[split]);
-    writer.add_side_file(ids_file(split), import_split(files.paths[split], files.num_columns,
-                                                       texts.get(), writer, hasher, progress));
+    writer.add_side_file(ids_file(split),
+                         import_split(files.paths[split], texts.get(), writer, hasher, progress));
   }
   writer.set_source_hash(to_hex(hasher.digest()));
   writer.finish();

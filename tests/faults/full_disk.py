@@ -137,6 +137,12 @@ def commands(scratch, whole):
     yield ("data make listops", ["data", "make", "listops", "--train", "200", "--val", "20", "--test", "20"],
            "listops")
     yield "data import image", ["data", "import", "image", source, *sizes], "image"
+    pairs = scratch / "pairs"
+    pairs.mkdir()
+    for split in ("train", "eval", "test"):
+        lines = [f"{n % 2}.0\tP{n}\tQ{n}\t{'a' * 12000}\t{'b ' * 4000}\n" for n in range(40)]
+        (pairs / f"new_aan_pairs.{split}.tsv").write_text("".join(lines))
+    yield "data import retrieval", ["data", "import", "retrieval", pairs], "retrieval"
     yield "report", ["report", whole.folder], "report.html"
 
 
