@@ -89,7 +89,7 @@ __device__ inline void slopes_of_slot(const CudaAttention& p, const AttentionBac
   const Indices& columns = tiles.columns[slot];
   float scores[kSteps][4] = {};
   add_scores<T, E>(scores, tiles.q, tiles.k[slot]);
-  const float factor = finish_scores(p, tile, tiles.rows, columns, args.bias, scores);
+  const float factor = finish_scores<true>(p, tile, tiles.rows, columns, args.bias, scores);
   add_scores<T, E>(slopes, tiles.grad, tiles.v[slot]);
   slopes_of_queries(p, tile, tiles.rows, columns, statistics, factor, scores, drop_bits, slopes);
 }
@@ -206,16 +206,17 @@ template <typename T, int E>
 __device__ inline void find_dropped(const CudaAttention& p, const RowTile& tile, int slot,
                                     KeyTiles<T, E>& tiles) {
   if (p.dropout_threshold == 0) return;
-  for (int n = threadIdx.x; n < kTile * 16; n += kThreads) {
-    const int query = tiles.columns[slot].axis[n / 16];
+  const auto first = static_cast<uint32_t>(tile.begin) + threadIdx.x % 16, place = first % 16;
+  const bool two_groups = tile.begin % 128 > 128 - kTile;  // of keys with the same random numbers
+  for (int n = threadIdx.x / 16; n < kTile; n += kThreads / 16) {
+    const int query = tiles.columns[slot].axis[n];
     if (query < 0) continue;
-    Dropped dropped(p, tile.plane);
-    unsigned bits = 0;
-    for (int part = 0; part < kTile / 16; ++part) {
-      const int key = tile.begin + part * 16 + n % 16;
-      bits |= unsigned{dropped(static_cast<uint32_t>(query), static_cast<uint32_t>(key))} << part;
-    }
-    tiles.dropped[slot][n / 16][n % 16] = static_cast<uint8_t>(bits);
+    const auto bits_of = [&](uint32_t group) {
+      return drop_bits(p, tile.plane, static_cast<uint32_t>(query), group * 16 + place);
+    };
+    uint32_t bits = bits_of(first / 128);
+    if (two_groups) bits |= bits_of(first / 128 + 1) << 8;
+    tiles.dropped[slot][n][threadIdx.x % 16] = static_cast<uint8_t>(bits >> first % 128 / 16);
   }
 }
 
@@ -225,30 +226,24 @@ template <typename T, int E>
 __device__ inline void slopes_of_keys(const CudaAttention& p, const AttentionBackward<T>& args,
                                       const RowTile& tile, const KeyTiles<T, E>& tiles, int slot,
                                       float (&scores)[kSteps][4], float (&products)[kSteps][4]) {
-  const int lane = threadIdx.x % 32, row = threadIdx.x / 32 * kWarpRows + lane / 4;
-  const float factor = p.scale * kLog2E;
-  const bool has_rules = !tiles.columns[slot].seen_by_all || args.bias.data != nullptr;
+  const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+  const float factor =
+      finish_scores<false>(p, tile, tiles.rows, tiles.columns[slot], args.bias, scores);
 #pragma unroll
   for (int n = 0; n < kSteps; ++n) {
 #pragma unroll
     for (int element = 0; element < 4; ++element) {
-      const int in_rows = row + element / 2 * 8, in_columns = n * 8 + lane % 4 * 2 + element % 2;
-      float& weight = scores[n][element];
-      float& slope = products[n][element];
-      float added = -tiles.logsumexp[slot][in_columns];
-      if (has_rules) {
-        const int key = tiles.rows.axis[in_rows], query = tiles.columns[slot].axis[in_columns];
-        if (query < 0 || key < 0 || !sees(p, tile, query, key)) {
-          weight = slope = 0;
-          continue;
-        }
-        if (args.bias.data != nullptr) added += args.bias.row(tile.head, query)[key] * kLog2E;
-      }
-      weight = fast_exp2(fmaf(weight, factor, added));
-      const bool dropped = p.dropout_threshold != 0 &&
-                           (tiles.dropped[slot][in_columns][in_rows % 16] >> in_rows / 16 & 1) != 0;
-      slope = weight * ((dropped ? 0 : slope * p.dropout_scale) - tiles.mean[slot][in_columns]);
-      if (dropped) weight = 0;
+      const int column = n * 8 + lane % 4 * 2 + element % 2;
+      const float score = scores[n][element];
+      const float weight =
+          score == -kInfinity ? 0 : fast_exp2(fmaf(score, factor, -tiles.logsumexp[slot][column]));
+      const bool dropped =
+          p.dropout_threshold != 0 &&
+          (tiles.dropped[slot][column][lane / 4 + element / 2 * 8] >> warp & 1) != 0;
+      const float product = dropped ? 0 : products[n][element] * p.dropout_scale;
+      const float slope = weight * (product - tiles.mean[slot][column]);
+      products[n][element] = score == -kInfinity ? 0 : slope;
+      scores[n][element] = dropped ? 0 : weight;
     }
   }
 }

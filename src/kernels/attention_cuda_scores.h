@@ -9,6 +9,22 @@ namespace lra::kernels::cuda {
 constexpr float kLog2E = 1.4426950408889634f, kLn2 = 0.6931471805599453f;
 constexpr float kInfinity = __builtin_huge_valf();
 
+// Bit n is whether dropout takes the weight of a query and key n * 16 + place of a group of 128
+// keys, which share a block of random numbers; `counter` is group * 16 + place.
+__device__ inline uint32_t drop_bits(const CudaAttention& p, int plane, uint32_t query,
+                                     uint32_t counter) {
+  const PhiloxBlock random =
+      philox4x32({counter, query, static_cast<uint32_t>(plane), 0}, p.dropout_key);
+  uint32_t bits = 0;
+#pragma unroll
+  for (int word = 0; word < 4; ++word) {
+    const uint32_t low = (random[word] & 0xFFFF) < p.dropout_threshold;
+    const uint32_t high = (random[word] >> 16) < p.dropout_threshold;
+    bits |= (low | high << 1) << 2 * word;
+  }
+  return bits;
+}
+
 // Whether the attention weights of one plane are dropped; neighbouring decisions share a block of
 // random numbers, which is kept.
 class Dropped {
@@ -79,18 +95,18 @@ class DropBits {
   uint32_t bits_[2] = {};
 };
 
-// Calls use(step, element, query, key) for the pairs of this lane in rows of queries.
+// Calls use(step, element, row, column) for the pairs of this lane.
 template <typename F>
 __device__ inline void for_each_pair(const Indices& rows, const Indices& columns, F use) {
   const int lane = threadIdx.x % 32, row = threadIdx.x / 32 * kWarpRows + lane / 4;
 #pragma unroll
   for (int element = 0; element < 4; ++element) {
-    const int query = rows.axis[row + element / 2 * 8];
+    const int in_axis = rows.axis[row + element / 2 * 8];
     // Every second step first: columns 16 apart share their random numbers.
 #pragma unroll
     for (int turn = 0; turn < kSteps; ++turn) {
       const int step = turn % (kSteps / 2) * 2 + turn / (kSteps / 2);
-      use(step, element, query, columns.axis[step * 8 + lane % 4 * 2 + element % 2]);
+      use(step, element, in_axis, columns.axis[step * 8 + lane % 4 * 2 + element % 2]);
     }
   }
 }
@@ -98,13 +114,15 @@ __device__ inline void for_each_pair(const Indices& rows, const Indices& columns
 // Turns products of queries and keys into scores, -infinity for pairs that do not see each other,
 // and returns what they are still to be multiplied with: times that they are in base 2 (times log2
 // e), so that exp2 gives the weights.
+template <bool kRowsAreQueries>
 __device__ inline float finish_scores(const CudaAttention& p, const RowTile& tile,
                                       const Indices& rows, const Indices& columns,
                                       const ScoreBias<const float>& bias,
                                       float (&scores)[kSteps][4]) {
   const float factor = p.scale * kLog2E;
   if (columns.seen_by_all && bias.data == nullptr) return factor;
-  for_each_pair(rows, columns, [&](int step, int element, int query, int key) {
+  for_each_pair(rows, columns, [&](int step, int element, int row, int column) {
+    const int query = kRowsAreQueries ? row : column, key = kRowsAreQueries ? column : row;
     float& score = scores[step][element];
     if (query < 0 || key < 0 || !sees(p, tile, query, key)) {
       score = -kInfinity;

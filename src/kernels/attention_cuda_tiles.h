@@ -25,19 +25,23 @@ struct Indices {
 template <typename T, int E>
 __device__ inline void load_tile(const CudaAttention& p, T* tile, const HeadView<const T>& from,
                                  const RowTile& of, const int* rows) {
-  constexpr int kVector = 16 / sizeof(T);
-  const auto source = [&](int row) { return from.row(of.batch, of.head, rows[row]); };
+  constexpr int kVector = 16 / sizeof(T), kVectors = E / kVector;  // of a row
+  const T* plane = from.row(of.batch, of.head, 0);
   if (p.aligned) {
-    for (int n = threadIdx.x; n < kTile * E / kVector; n += kThreads) {
-      const int row = n / (E / kVector), e = n % (E / kVector) * kVector;
+#pragma unroll
+    for (int turn = 0; turn < kTile * kVectors / kThreads; ++turn) {
+      const int n = turn * kThreads + static_cast<int>(threadIdx.x);
+      const int row = n / kVectors, e = n % kVectors * kVector;
       const bool inside = rows[row] >= 0 && e < p.head_dim;
-      copy_16_bytes(tile + row * kStride<T, E> + e, inside ? source(row) + e : from.data, inside);
+      const int64_t offset = inside ? rows[row] * from.row_stride + e : 0;
+      copy_16_bytes(tile + row * kStride<T, E> + e, plane + offset, inside);
     }
     return;
   }
   for (int n = threadIdx.x; n < kTile * E; n += kThreads) {
     const int row = n / E, e = n % E;
-    tile[row * kStride<T, E> + e] = rows[row] >= 0 && e < p.head_dim ? source(row)[e] : T(0.0f);
+    const bool inside = rows[row] >= 0 && e < p.head_dim;
+    tile[row * kStride<T, E> + e] = inside ? plane[rows[row] * from.row_stride + e] : T(0.0f);
   }
 }
 

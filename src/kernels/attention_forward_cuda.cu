@@ -98,7 +98,7 @@ __global__ void __launch_bounds__(kThreads)
     const Indices& columns = tiles.columns[slot];
     float scores[kSteps][4] = {};
     add_scores<T, E>(scores, tiles.q, tiles.k[slot]);
-    const float factor = finish_scores(p, tile, tiles.rows, columns, args.bias, scores);
+    const float factor = finish_scores<true>(p, tile, tiles.rows, columns, args.bias, scores);
     update<E>(factor, scores, running, out);
     // The factor of the weights that are kept comes after the sums: weights near 1 lose nothing in
     // bfloat16.
