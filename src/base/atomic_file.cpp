@@ -103,6 +103,13 @@ int write_all(int fd, std::span<const std::byte> data) {
 }
 
 AtomicFile::AtomicFile(const std::string& path) : path_(path) {
+  struct stat info {};
+  if (::stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode)) {
+    throw Error({.where = path,
+                 .what = S_ISDIR(info.st_mode) ? "is a folder" : "is no regular file",
+                 .expected = "a file, which is replaced, or nothing",
+                 .advice = "choose another name"});
+  }
   for (int attempt = 0; fd_ < 0; ++attempt) {
     temporary_ = temporary_name(path_, attempt);
     fd_ = open_file(temporary_, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);

@@ -97,8 +97,20 @@ TEST(AtomicFile, CannotReplaceAFolder) {
   const ScratchFolder folder;
   make_folder(folder.file("a"));
   EXPECT_THAT(error_of([&] { write_file_atomically(folder.file("a"), "x"); }),
-              HasSubstr("cannot be replaced"));
+              HasSubstr("is a folder"));
   EXPECT_EQ(set_of_names(folder.path()), std::set<std::string>{"a"});
+}
+
+// A rename would put a file in its place.
+TEST(AtomicFile, ReplacesNoPipeAndNoDevice) {
+  const ScratchFolder folder;
+  ASSERT_EQ(::mkfifo(folder.file("pipe").c_str(), 0600), 0);
+  std::filesystem::create_symlink("/dev/null", folder.file("link"));
+  for (const char* name : {"pipe", "link"}) {
+    EXPECT_THAT(error_of([&] { write_file_atomically(folder.file(name), "x"); }),
+                HasSubstr("is no regular file"));
+  }
+  EXPECT_EQ(set_of_names(folder.path()), (std::set<std::string>{"pipe", "link"}));
 }
 
 // A limit on the size of files stands in for a full disk: write() is cut short, then fails.

@@ -330,11 +330,23 @@ bool is_there(const Download& what) {
                .advice = "remove it, or import it as it is"});
 }
 
+// A pipe would wait for ever, and what a link leads to is not to be written over.
+void refuse_special(const std::string& path) {
+  struct stat info {};
+  if (::lstat(path.c_str(), &info) != 0 || S_ISREG(info.st_mode)) return;
+  throw Error({.where = path,
+               .what = S_ISLNK(info.st_mode) ? "is a link" : "is no regular file",
+               .expected = "a file, or nothing",
+               .advice = "move it away, or choose another folder"});
+}
+
 }  // namespace
 
 void download(const Download& what, Progress& progress) {
   LRA_CHECK(!what.urls.empty());
-  const FileLock lock(what.path + ".lock", "the download of " + what.path);
+  refuse_special(what.path);
+  refuse_special(what.path + ".part");
+  const FileLock lock(what.path + ".lra.lock", "the download of " + what.path);
   if (is_there(what)) return;
   const int64_t begun = std::max<int64_t>(0, size_of(what.path + ".part"));
   check_space(what, begun);

@@ -33,17 +33,40 @@ std::string boot_id() {
   return id;
 }
 
+// What try_lock_file wrote before, or nothing at all: any other file is somebody's.
+bool is_lock_file(int fd) {
+  std::string text(128, '\0');
+  const ssize_t length = ::pread(fd, text.data(), text.size(), 0);
+  struct stat info {};
+  if (length < 0 || ::fstat(fd, &info) != 0 || !S_ISREG(info.st_mode)) return false;
+  text.resize(static_cast<size_t>(length));
+  return info.st_size < 128 && text.find_first_not_of("0123456789abcdef- ") == std::string::npos;
+}
+
+Error no_lock_file(const std::string& path) {
+  return Error({.where = path,
+                .what = "stands where a lock is to be, and is no lock of this program",
+                .expected = "",
+                .advice = "move it away, or choose another place"});
+}
+
 }  // namespace
 
 int try_lock_file(const std::string& path) {
   for (;;) {
-    const int fd = open_file(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    // A pipe would wait, and what a link leads to is not ours to change.
+    const int fd = open_file(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0666);
+    if (fd < 0 && errno == ELOOP) throw no_lock_file(path);
     if (fd < 0) throw io_error(path, "the lock file cannot be opened", errno);
     int result;
     do result = ::flock(fd, LOCK_EX | LOCK_NB);
     while (result != 0 && errno == EINTR);
     const int problem = result == 0 ? 0 : errno;
     if (problem == 0 && still_named(fd, path)) {
+      if (!is_lock_file(fd)) {
+        ::close(fd);
+        throw no_lock_file(path);
+      }
       // For people only, so a full disk does not matter.
       const std::string owner = std::to_string(::getpid()) + " " + boot_id();
       if (::ftruncate(fd, 0) == 0) write_all(fd, std::as_bytes(std::span(owner)));

@@ -12,7 +12,8 @@
 namespace lra {
 
 // A descriptor that holds the lock, to be closed by the caller, or -1 when another process holds
-// it. The file is made when it is missing. Throws lra::Error with exit code 74.
+// it. The file is made when it is missing. Throws lra::Error: exit code 74, or 2 when something
+// else than a lock stands there, a link too.
 int try_lock_file(const std::string& path);
 
 // Whether some process holds the lock at this moment. The file is not made.

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -40,6 +41,21 @@ TEST(LockFile, OneProcessHoldsItAndIsNamed) {
   write_file_atomically(folder.file("odd"), "\033[31m");
   EXPECT_EQ(lock_owner(folder.file("odd")).process, "");
   EXPECT_THROW(try_lock_file(folder.file("no/folder")), Error);
+}
+
+TEST(LockFile, LeavesAFileOfSomebodyElseAlone) {
+  const ScratchFolder folder;
+  write_file_atomically(folder.file("Cargo.lock"), "# cargo\n[[package]]\n");
+  write_file_atomically(folder.file("precious"), "precious");
+  std::filesystem::create_symlink("precious", folder.file("link"));
+  ASSERT_EQ(::mkfifo(folder.file("pipe").c_str(), 0600), 0);
+  for (const char* name : {"Cargo.lock", "link", "pipe"}) {
+    EXPECT_THAT(error_of([&] { try_lock_file(folder.file(name)); }),
+                HasSubstr("is no lock of this program"))
+        << name;
+  }
+  EXPECT_EQ(read_file(folder.file("Cargo.lock"), 100), "# cargo\n[[package]]\n");
+  EXPECT_EQ(read_file(folder.file("precious"), 100), "precious");
 }
 
 TEST(LockFile, SaysWhenItsOwnerWorksOnAnotherMachine) {

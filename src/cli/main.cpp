@@ -1,6 +1,8 @@
 // The program's entry: flags, exit codes, and the only place where errors are caught.
+#include <fcntl.h>
 #include <malloc.h>
 #include <torch/torch.h>
+#include <unistd.h>
 #include <algorithm>
 
 #include <cstdio>
@@ -79,6 +81,27 @@ int usage_error(const CLI::App& app, const CLI::ParseError& error) {
   return static_cast<int>(ExitCode::kUserError);
 }
 
+// An empty word is what an unset variable leaves of a path, which would lead anywhere.
+void refuse_empty_words(const CLI::App& app) {
+  for (const CLI::Option* option : app.get_options()) {
+    const std::vector<std::string>& given = option->results();
+    if (std::find(given.begin(), given.end(), "") == given.end()) continue;
+    throw Error({.where = option->get_name(),
+                 .what = "is empty",
+                 .expected = "a value",
+                 .advice = "is a variable of the shell unset?"});
+  }
+  for (const CLI::App* command : app.get_subcommands()) refuse_empty_words(*command);
+}
+
+// Where 0 to 2 are closed, the next files would get these numbers, and messages would go into them.
+void open_standard_streams() {
+  int fd;
+  do fd = ::open("/dev/null", O_RDWR);
+  while (fd >= 0 && fd <= 2);
+  if (fd > 2) ::close(fd);
+}
+
 void add_commands(CLI::App& app, Program& program) {
   app.require_subcommand(0, 1);
   app.set_version_flag("--version", lra_version());
@@ -125,6 +148,7 @@ ExitCode run(CLI::App& app, Program& program) {
 }
 
 int main(int argc, char** argv) {
+  open_standard_streams();
   flush_denormals();
   keep_pages_between_steps();
   CLI::App app("Long Range Arena: the benchmark for efficient transformers", "lra");
@@ -133,6 +157,7 @@ int main(int argc, char** argv) {
   add_commands(app, program);
   try {
     app.parse(argc, argv);
+    refuse_empty_words(app);
     const ExitCode code = run(app, program);
     if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
       throw Error({.where = "standard output",

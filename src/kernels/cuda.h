@@ -53,6 +53,9 @@ template <typename T>
 void hash_buckets(const HashShape& shape, const HeadView<const T>& x, const float* rotations,
                   const uint8_t* mask, int32_t* buckets, Stream stream);
 
+// noise [planes, blocks, blocks]: ops/sinkhorn.h.
+void gumbel_noise(int64_t planes, int64_t blocks, uint64_t key, float* noise, Stream stream);
+
 // As kernels/feature_attention.h says; with bfloat16 arrays features are rounded too. `scratch` of
 // either pass holds feature_attention_scratch(problem) floats, overwritten; heads are at
 // most kMaxHeadDim wide.

@@ -5,11 +5,12 @@
 
 namespace lra::mixers {
 
-// `host` lies on the CPU: itself there, else a copy. The copy is queued in front of what is called
-// next, and the host does not wait for what was called before: once this returns, the library has
-// read memory that is not pinned, and keeps the other alive.
+// `host` lies on the CPU: itself there, else a copy, queued in front of what is called next. To a
+// GPU it goes through pinned memory, which the library keeps until it was read: from other memory
+// more than 64 KB would wait for what was called before.
 inline at::Tensor on_device(const at::Tensor& host, at::Device device) {
-  return host.to(device, host.scalar_type(), /*non_blocking=*/true);
+  const at::Tensor from = device.is_cuda() ? host.pin_memory() : host;
+  return from.to(device, host.scalar_type(), /*non_blocking=*/true);
 }
 
 }  // namespace lra::mixers

@@ -15,17 +15,13 @@
 // kDropout, part). There is no causal variant: LRA needs encoders.
 //
 // The released code does not sort (docs/deviations.md, 10).
-#include <cmath>
-
-#include "base/parallel.h"
+#include "ops/sinkhorn.h"
 #include "base/rng.h"
 #include "mixers/all.h"
 #include "mixers/layers.h"
-#include "mixers/on_device.h"
 #include "ops/attention.h"
 #include "ops/precision.h"
 #include "ops/product.h"
-#include "ops/sinkhorn.h"
 #include "ops/token_blocks.h"
 
 namespace lra::mixers {
@@ -33,25 +29,6 @@ namespace {
 
 // The two attentions, as places of randomness.
 enum Part : uint32_t { kSorted = 0, kOwn = 1 };
-
-// Standard Gumbel noise [B, H, N, N]: element (n, l) of plane b * H + h is a function of the key
-// and of these indices, whatever N is.
-at::Tensor gumbel_noise(at::IntArrayRef shape_BHNN, uint64_t key) {
-  at::Tensor noise = at::empty(shape_BHNN, at::kDouble);
-  double* data = noise.mutable_data_ptr<double>();
-  const int64_t blocks = shape_BHNN[2];
-  parallel_for_each(shape_BHNN[0] * shape_BHNN[1], [&](int64_t plane) {
-    for (int64_t n = 0; n < blocks; ++n) {
-      RandomStream stream(key, static_cast<uint32_t>(plane), static_cast<uint32_t>(n));
-      double* row = data + (plane * blocks + n) * blocks;
-      for (int64_t l = 0; l < blocks; ++l) {
-        const double uniform = (stream.next_u32() + 0.5) * 0x1p-32;
-        row[l] = -std::log(-std::log(uniform));
-      }
-    }
-  });
-  return noise;
-}
 
 class Sinkhorn : public Mixer {
  public:
@@ -128,8 +105,7 @@ class Sinkhorn : public Mixer {
                                      weight_HEN.unsqueeze(0).expand({own.size(0), -1, -1, -1}));
     if (context.training && config_.noise) {
       const uint64_t key = derive_key(context.key, RandomUse::kMixer);
-      const at::Tensor noise = gumbel_noise(logits.sizes(), key).to(logits.scalar_type());
-      logits = logits + on_device(noise, logits.device());
+      logits = logits + ops::gumbel_noise_like(logits, key);
     }
     const at::Tensor valid_BN = mask_BNb.defined() ? mask_BNb.any(-1) : at::Tensor();
     return ops::sinkhorn(logits / config_.temperature,

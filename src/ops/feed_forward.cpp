@@ -97,10 +97,11 @@ void add(Tensor& sum, const Tensor& part) {
 
 // Gradients of one part after another.
 struct FeedForwardGrads {
+  bool needs_x = false;
   Tensor x, w1, b1, w2, norm_weight, norm_bias;
 
   void add_part(const Layers& layers, const Rows& part, const Tensor& x_rows, const Tensor& hidden,
-                const Tensor& grad) {
+                const Tensor& grad, int64_t num_rows) {
     const auto inner = gelu_dropout_backward(hidden, linear_backward_input(grad, layers.w2),
                                              layers.rate, layers.key, layers.dropout_row(part));
     add(w2, sum_of_outer_products(grad, inner.y));
@@ -110,7 +111,7 @@ struct FeedForwardGrads {
         has_norm ? layer_norm_forward(x_rows, *layers.norm_weight, *layers.norm_bias, kNormEps)
                  : LayerNormValues{x_rows, {}, {}};
     add(w1, sum_of_outer_products(inner.x, in.y));
-    if (!has_norm && !x.defined()) return;
+    if (!has_norm && !needs_x) return;
     Tensor grad_x = linear_backward_input(inner.x, layers.w1);
     if (has_norm) {
       const auto grads = layer_norm_backward(grad_x, x_rows, in.mean, in.rstd, *layers.norm_weight);
@@ -118,7 +119,16 @@ struct FeedForwardGrads {
       add(norm_bias, grads.bias);
       grad_x = grads.x;
     }
-    if (x.defined()) part.of(x).copy_(grad_x);
+    if (needs_x) set_x(part, grad_x, num_rows);
+  }
+
+  void set_x(const Rows& part, const Tensor& grad_x, int64_t num_rows) {
+    if (part.count == num_rows) {
+      x = grad_x;
+      return;
+    }
+    if (!x.defined()) x = at::empty({num_rows, grad_x.size(1)}, grad_x.options());
+    part.of(x).copy_(grad_x);
   }
 };
 
@@ -156,10 +166,11 @@ struct FeedForwardFunction : torch::autograd::Function<FeedForwardFunction> {
                            static_cast<uint64_t>(ctx->saved_data["key"].toInt())};
     const Tensor grad = as_rows(grads[0]).contiguous(), rows = as_rows(x);
     FeedForwardGrads of;
-    if (ctx->needs_input_grad(0)) of.x = at::empty_like(rows);
+    of.needs_x = ctx->needs_input_grad(0);
     const auto parts = parts_of(rows, layers.w1.size(0));
     for (size_t i = 0; i < parts.size(); ++i) {
-      of.add_part(layers, parts[i], parts[i].of(rows), saved[kHidden + i], parts[i].of(grad));
+      of.add_part(layers, parts[i], parts[i].of(rows), saved[kHidden + i], parts[i].of(grad),
+                  rows.size(0));
     }
     return {of.x.defined() ? of.x.view(x.sizes()) : Tensor(),
             of.w1,

@@ -1,5 +1,9 @@
 #include "ops/sinkhorn.h"
 
+#include <cmath>
+
+#include "base/parallel.h"
+#include "base/rng.h"
 #include "ops/dispatch.h"
 
 namespace lra::ops {
@@ -84,7 +88,35 @@ struct SinkhornFunction : torch::autograd::Function<SinkhornFunction> {
   }
 };
 
+Tensor gumbel_noise_impl(const Tensor& logits, int64_t key) {
+  LRA_CHECK(logits.dim() == 4 && logits.size(2) == logits.size(3));
+  LRA_CHECK(logits.scalar_type() != at::kBFloat16);
+  Tensor noise = at::empty(logits.sizes(), logits.options());
+  const int64_t blocks = logits.size(2);
+  with_float_type(noise, "lra::gumbel_noise_like", [&](auto zero) {
+    using T = decltype(zero);
+    T* data = mutable_data<T>(noise);
+    parallel_for_each(logits.size(0) * logits.size(1), [&](int64_t plane) {
+      for (int64_t n = 0; n < blocks; ++n) {
+        RandomStream stream(static_cast<uint64_t>(key), static_cast<uint32_t>(plane),
+                            static_cast<uint32_t>(n));
+        T* row = data + (plane * blocks + n) * blocks;
+        for (int64_t l = 0; l < blocks; ++l) {
+          const double uniform = (stream.next_u32() + 0.5) * 0x1p-32;
+          row[l] = T(-std::log(-std::log(uniform)));
+        }
+      }
+    });
+  });
+  return noise;
+}
+
 }  // namespace
+
+Tensor gumbel_noise_like(const Tensor& logits, uint64_t key) {
+  static const auto op = find_op<Tensor(const Tensor&, int64_t)>("lra::gumbel_noise_like");
+  return op.call(logits.detach(), static_cast<int64_t>(key));
+}
 
 Tensor sinkhorn(const Tensor& logits, const Tensor& valid_BN, int64_t iterations) {
   LRA_CHECK_EQ(logits.dim(), 4);
@@ -97,5 +129,9 @@ Tensor sinkhorn(const Tensor& logits, const Tensor& valid_BN, int64_t iterations
   }
   return SinkhornFunction::apply(logits, optional_tensor(valid_BN), iterations);
 }
+
+TORCH_LIBRARY_FRAGMENT(lra, m) { m.def("gumbel_noise_like(Tensor logits, int key) -> Tensor"); }
+
+TORCH_LIBRARY_IMPL(lra, CPU, m) { m.impl("gumbel_noise_like", gumbel_noise_impl); }
 
 }  // namespace lra::ops

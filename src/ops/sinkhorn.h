@@ -14,4 +14,10 @@ namespace lra::ops {
 // the logits and two vectors [B, H, N] per iteration, no matrix per iteration.
 at::Tensor sinkhorn(const at::Tensor& logits_BHNN, const at::Tensor& valid_BN, int64_t iterations);
 
+// Standard Gumbel noise in the shape [B, H, N, N], type (float32 or float64) and device of
+// `logits`: element (n, l) of plane b * H + h is a function of the key and of these indices,
+// whatever N is: -log(-log((r + 0.5) / 2^32)) with r word l of RandomStream(key, plane, n),
+// base/rng.h, in double.
+at::Tensor gumbel_noise_like(const at::Tensor& logits_BHNN, uint64_t key);
+
 }  // namespace lra::ops

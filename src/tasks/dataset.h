@@ -71,11 +71,11 @@ class Dataset {
   std::map<std::string, Split> splits_;
 };
 
-// Writes a prepared dataset: into "<folder>.partial", renamed when complete, so that a folder is
-// whole or absent. "<folder>.lock" keeps a second process out while writing. The same calls give
-// the same bytes.
+// Writes a prepared dataset: into partial_of(folder) (new_folder.h), renamed when complete, so that
+// a folder is whole or absent. lock_of(folder) keeps a second process out while writing. The same
+// calls give the same bytes.
 //
-// What an interrupted run left in "<folder>.partial" is removed, unless `resume_key` says of what
+// What an interrupted run left there is removed, unless `resume_key` says of what
 // it was made: then whole shards that were marked are taken over, split by split.
 class DatasetWriter {
  public:

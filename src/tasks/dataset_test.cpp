@@ -321,21 +321,21 @@ TEST(DatasetWriter, LeavesNothingBehindWhenItDoesNotFinish) {
   {
     DatasetWriter writer(root.path("data"), small_manifest(), 0);
     writer.begin_split("train");
-    EXPECT_TRUE(fs::exists(root.path("data.partial")));
+    EXPECT_TRUE(fs::exists(root.path("data.lra.partial")));
   }
   EXPECT_TRUE(fs::is_empty(root.path(".")));
 }
 
 TEST(DatasetWriter, ReplacesWhatAnInterruptedRunLeft) {
   const TestFolder root;
-  fs::create_directories(root.path("data.partial"));
-  spill(root.path("data.partial/train-000.shard"), "half");
-  spill(root.path("data.partial/old.tmp"), "half");
+  fs::create_directories(root.path("data.lra.partial"));
+  spill(root.path("data.lra.partial/train-000.shard"), "half");
+  spill(root.path("data.lra.partial/old.tmp"), "half");
   write_small(root.path("data/"));
   EXPECT_EQ(open_error(root.path("data")), "");
   EXPECT_FALSE(fs::exists(root.path("data/old.tmp")));
-  EXPECT_FALSE(fs::exists(root.path("data.partial")));
-  EXPECT_FALSE(fs::exists(root.path("data.lock")));
+  EXPECT_FALSE(fs::exists(root.path("data.lra.partial")));
+  EXPECT_FALSE(fs::exists(root.path("data.lra.lock")));
 }
 
 TEST(DatasetWriter, RefusesAFolderThatExistsAndASecondWriter) {
@@ -390,12 +390,12 @@ TEST(DatasetWriter, GoesOnAfterTheLastWholeShard) {
   const std::string whole = root.path("whole"), folder = root.path("data");
   write_resumable(whole, "key", -1);
   EXPECT_EQ(write_resumable(folder, "key", 10).taken_over, 0);
-  EXPECT_TRUE(fs::exists(folder + ".partial"));
-  spill(folder + ".partial/train-002.shard.tmp", "half of a shard");
+  EXPECT_TRUE(fs::exists(folder + ".lra.partial"));
+  spill(folder + ".lra.partial/train-002.shard.tmp", "half of a shard");
   const Interrupted again = write_resumable(folder, "key", -1);
   EXPECT_EQ(again.taken_over, 8);
   EXPECT_EQ(again.added, 5);
-  EXPECT_FALSE(fs::exists(folder + ".partial"));
+  EXPECT_FALSE(fs::exists(folder + ".lra.partial"));
   for (const fs::directory_entry& entry : fs::directory_iterator(whole)) {
     const std::string name = entry.path().filename();
     EXPECT_EQ(read_file(folder + "/" + name, 1 << 30), read_file(entry.path(), 1 << 30)) << name;
@@ -409,14 +409,14 @@ TEST(DatasetWriter, TakesNothingOverThatIsDamagedOrOfAnotherKey) {
   const std::string folder = root.path("data");
   write_resumable(folder, "key", 10);
   EXPECT_EQ(write_resumable(folder, "other", 9).taken_over, 0);
-  const std::string second = folder + ".partial/train-001.shard";
+  const std::string second = folder + ".lra.partial/train-001.shard";
   std::string bytes = read_file(second, 1 << 30);
   bytes[bytes.size() / 2] ^= 1;
   spill(second, bytes);
   EXPECT_EQ(write_resumable(folder, "other", 0).taken_over, 4);
-  spill(folder + ".partial/train-000.shard.mark", "{");
+  spill(folder + ".lra.partial/train-000.shard.mark", "{");
   EXPECT_EQ(write_resumable(folder, "other", 0).taken_over, 0);
-  EXPECT_FALSE(fs::exists(folder + ".partial"));
+  EXPECT_FALSE(fs::exists(folder + ".lra.partial"));
 }
 
 }  // namespace

@@ -113,13 +113,30 @@ struct DatasetWriter::State {
   }
 };
 
+namespace {
+
+// A source that lacks a part would pass for data otherwise.
+void refuse_empty_splits(const Manifest& manifest, const std::string& folder) {
+  for (const auto& [name, shards] : manifest.splits) {
+    int64_t examples = 0;
+    for (const ShardInfo& shard : shards) examples += shard.num_examples;
+    if (examples > 0) continue;
+    throw Error({.where = folder,
+                 .what = "the source has no usable example for the split '" + name + "'",
+                 .expected = "some in every split",
+                 .advice = "is the source complete? nothing was kept"});
+  }
+}
+
+}  // namespace
+
 DatasetWriter::DatasetWriter(const std::string& folder, Manifest manifest, int64_t expected_bytes,
                              const std::string& resume_key)
     : state_(std::make_unique<State>()) {
   State& state = *state_;
   state.folder = without_trailing_slash(folder);
-  state.partial = state.folder + ".partial";
-  state.lock_path = state.folder + ".lock";
+  state.partial = partial_of(state.folder);
+  state.lock_path = lock_of(state.folder);
   state.manifest = std::move(manifest);
   if (!resume_key.empty()) {
     state.resume_key = to_hex(hash128(resume_key + "\n" + manifest_text(state.manifest)));
@@ -213,6 +230,7 @@ Manifest DatasetWriter::finish() {
   State& state = *state_;
   LRA_CHECK(!state.finished);
   state.flush();
+  if (state.manifest.source == "imported") refuse_empty_splits(state.manifest, state.folder);
   write_file_atomically(state.partial + "/" + kManifestFile, manifest_text(state.manifest));
   if (!state.resume_key.empty()) remove_unlisted(state.partial, state.manifest);
   rename_new(state.partial, state.folder);

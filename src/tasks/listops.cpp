@@ -237,9 +237,27 @@ void ListOpsTask::import(const std::vector<std::string>& sources, const std::str
   writer.finish();
 }
 
+// A part of the official files is no data, and generated data must not take its place unnoticed.
+void refuse_part_of_the_files(const std::string& root) {
+  for (const char* folder :
+       {"listops-1000", "lra_release/listops-1000", "lra_release/lra_release/listops-1000"}) {
+    for (const char* split : kSplitNames) {
+      const fs::path file = fs::path(root) / folder / ("basic_" + std::string(split) + ".tsv");
+      if (!is_there(file)) continue;
+      throw Error({.where = file.parent_path().string(),
+                   .what = "holds some of the official ListOps files, not all",
+                   .expected = "basic_train.tsv, basic_val.tsv and basic_test.tsv",
+                   .advice = "complete or rename the folder"});
+    }
+  }
+}
+
 std::vector<std::string> ListOpsTask::find_sources(const std::string& root) const {
   const std::array<std::string, 3> files = find_listops_files(root);
-  if (files[0].empty()) return {};
+  if (files[0].empty()) {
+    refuse_part_of_the_files(root);
+    return {};
+  }
   return {files.begin(), files.end()};
 }
 

@@ -101,6 +101,7 @@ void draw_listops(const ListOpsSettings& settings, uint64_t key, std::vector<uin
   RandomStream random(key);
   TreeDrawer drawer(settings, random);
   for (int tree = 0; tree < kMaxTrees; ++tree) {
+    if (tree % 1024 == 0) throw_if_stopped();
     if (drawer.draw(symbols)) return;
   }
   throw too_few("none of a million drawn trees has an accepted length");

@@ -30,6 +30,10 @@ std::string without_trailing_slash(std::string folder) {
   return folder;
 }
 
+std::string partial_of(const std::string& folder) { return folder + ".lra.partial"; }
+
+std::string lock_of(const std::string& folder) { return folder + ".lra.lock"; }
+
 void refuse_existing(const std::string& folder) {
   if (!is_there(folder)) return;
   throw Error({.where = folder,
@@ -47,10 +51,10 @@ void rename_new(const std::string& from, const std::string& to) {
 
 void write_new_folder(const std::string& name,
                       const std::function<void(const std::string& partial)>& fill) {
-  const std::string folder = without_trailing_slash(name), partial = folder + ".partial";
+  const std::string folder = without_trailing_slash(name), partial = partial_of(folder);
   refuse_existing(folder);
   make_folder(folder_of(folder));
-  const WaitingLock lock(folder + ".lock", throw_if_stopped);
+  const WaitingLock lock(lock_of(folder), throw_if_stopped);
   refuse_existing(folder);  // another process may have written it meanwhile
   if (const int failed = remove_tree(partial)) {
     throw io_error(partial, "cannot remove what was left", failed);

@@ -20,10 +20,15 @@ void refuse_existing(const std::string& folder);
 // empty folder at most.
 void rename_new(const std::string& from, const std::string& to);
 
-// Lets `fill` write into folder.partial, flushes that to the device as a whole and renames it. Of
-// processes that do so at once one writes, the others wait. When `fill` throws nothing stays; what
-// a killed process left is removed by the next. Throws as refuse_existing(), what `fill` throws,
-// and with exit codes 3 and 74.
+// Beside a folder that is being made: what it is made in, and what keeps other processes out. Names
+// that nobody else gives his own files, since the first is removed with all that is in it.
+std::string partial_of(const std::string& folder);
+std::string lock_of(const std::string& folder);
+
+// Lets `fill` write into partial_of(folder), flushes that to the device as a whole and renames it.
+// Of processes that do so at once one writes, the others wait. When `fill` throws nothing stays;
+// what a killed process left is removed by the next. Throws as refuse_existing(), what `fill`
+// throws, and with exit codes 3 and 74.
 void write_new_folder(const std::string& folder,
                       const std::function<void(const std::string& partial)>& fill);
 

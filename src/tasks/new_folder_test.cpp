@@ -58,8 +58,8 @@ TEST(NewFolder, NothingStaysOfAFailure) {
 
 TEST(NewFolder, WhatAKilledProcessLeftIsRemoved) {
   const TestFolder root;
-  std::filesystem::create_directories(root.path("a.partial"));
-  NewFile(root.path("a.partial/old")).append(bytes_of("half"));
+  std::filesystem::create_directories(root.path("a.lra.partial"));
+  NewFile(root.path("a.lra.partial/old")).append(bytes_of("half"));
   EXPECT_EQ(write(root.path("a"), "text"), "");
   EXPECT_THAT(names_in(root.path("a")), ElementsAre("file"));
 }

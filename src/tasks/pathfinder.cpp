@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
+#include <sstream>
 
 #include "base/error.h"
 #include "base/hash.h"
@@ -81,6 +82,7 @@ class PathfinderTask : public Task {
               Progress& progress) const override;
   std::vector<std::string> find_sources(const std::string& root) const override;
   void export_official(const Dataset& dataset, const std::string& out) const override {
+    refuse_other_difficulty(dataset);  // the folder's name says it
     export_pathfinder(dataset, settings_.size,
                       out + "/" + archive_folder(settings_.size) + "/" + level_folder());
   }
@@ -97,6 +99,8 @@ class PathfinderTask : public Task {
   Manifest new_manifest(const std::string& source) const;
   std::string source_folder(const std::vector<std::string>& sources) const;
   void refuse_other_difficulty(const Dataset& dataset) const;
+  void refuse_other_contours(const std::vector<PathfinderRecord>& records,
+                             const std::string& folder) const;
   void refuse_other_split(const Dataset& dataset) const;
 
   PathfinderConfig config_;
@@ -215,10 +219,28 @@ std::string PathfinderTask::source_folder(const std::vector<std::string>& source
   return below.empty() ? sources[0] : below[0] + "/" + level_folder();
 }
 
+// The sixth field of a record: how many dashes a contour has.
+void PathfinderTask::refuse_other_contours(const std::vector<PathfinderRecord>& records,
+                                           const std::string& folder) const {
+  constexpr int kField = 5;
+  const std::string wanted = std::to_string(settings_.contour_length());
+  for (const PathfinderRecord& record : records) {
+    std::istringstream fields(record.line);
+    std::string field;
+    for (int n = 0; n <= kField; ++n) fields >> field;
+    if (field == wanted || field == wanted + ".0") continue;
+    throw Error({.where = folder,
+                 .what = record.path + " has contours of " + printable(field) + " dashes",
+                 .expected = wanted + ", which is difficulty '" + config_.difficulty + "'",
+                 .advice = "set task.difficulty"});
+  }
+}
+
 void PathfinderTask::import(const std::vector<std::string>& sources, const std::string& out,
                             Progress& progress) const {
   const std::string folder = source_folder(sources);
   const std::vector<PathfinderRecord> records = read_pathfinder_metadata(folder);
+  refuse_other_contours(records, folder);
   const auto num_records = static_cast<int64_t>(records.size());
   Manifest manifest = new_manifest("imported");
   manifest.settings["format"] = level_folder();

@@ -50,7 +50,7 @@ class Pathfinder : public ::testing::Test {
     const std::string error = error_of(
         [&] { task.import({root_.path("archive/pathfinder32")}, root_.path("out"), progress_); });
     EXPECT_EQ(fs::exists(root_.path("out")), error.empty());
-    EXPECT_FALSE(fs::exists(root_.path("out.partial")));
+    EXPECT_FALSE(fs::exists(root_.path("out.lra.partial")));
     return error;
   }
   std::string import_error() { return import_error(*task_); }
@@ -116,6 +116,26 @@ TEST_F(Pathfinder, ABadSplitsFileIsNamedByLine) {
   EXPECT_THAT(import_error(), HasSubstr("splits.txt:31"));
   write_text(file("splits.txt"), "imgs/0/sample_0.png dev\n" + text);
   EXPECT_THAT(import_error(), HasSubstr("splits.txt:1"));
+}
+
+TEST_F(Pathfinder, AFolderOfAnotherDifficultyIsRefused) {
+  const auto easy = kPathfinderTask.make(parse_toml("difficulty = 'easy'", "test"));
+  QuietProgress progress;
+  const std::string folder = file("");
+  EXPECT_THAT(error_of([&] { easy->import({folder}, root_.path("easy"), progress); }),
+              HasSubstr("has contours of 14 dashes; expected 6"));
+  ASSERT_EQ(import_error(), "");
+  const Dataset hard = Dataset::open(root_.path("out"));
+  EXPECT_THAT(error_of([&] { easy->export_official(hard, root_.path("exported")); }),
+              HasSubstr("difficulty 'hard'"));
+}
+
+TEST_F(Pathfinder, ASourceWithoutAUsableImageIsNoData) {
+  for (const auto& entry : fs::directory_iterator(file("imgs/0"))) {
+    write_text(entry.path().string(), "");
+  }
+  EXPECT_THAT(import_error(), HasSubstr("no usable example for the split"));
+  EXPECT_FALSE(fs::exists(root_.path("out")));
 }
 
 TEST_F(Pathfinder, BrokenImagesAreLeftOutAndReported) {

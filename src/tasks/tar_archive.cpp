@@ -4,6 +4,7 @@
 #include <archive_entry.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <filesystem>
 #include <string_view>
 
@@ -18,8 +19,8 @@
 namespace lra::tasks {
 namespace {
 
-constexpr size_t kReadBlock = 1 << 18;
-constexpr int64_t kHeaderBytes = 512;  // of each entry
+constexpr int64_t kHeaderBytes = 512;                // of each entry
+constexpr int64_t kMostPadding = int64_t{64} << 20;  // behind the end; programs write some KB
 constexpr size_t kMaxNameBytes = 1000;
 
 // Absolute, or climbing out of its folder.
@@ -38,25 +39,47 @@ bool has_control_characters(std::string_view name) {
                      [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; });
 }
 
+la_ssize_t read_block(archive* handle, void* stream, const void** block) {
+  auto& from = *static_cast<ArchiveStream*>(stream);
+  const std::span<const char> bytes = from.next();
+  if (!from.problem().empty()) {
+    archive_set_error(handle, EILSEQ, "%s", from.problem().c_str());
+    return -1;
+  }
+  *block = bytes.data();
+  return static_cast<la_ssize_t>(bytes.size());
+}
+
+// Refuses what is no file before it is opened: a pipe would wait.
+const std::string& checked(const std::string& path, const std::string& expected) {
+  if (tasks::is_file(path)) return path;
+  throw Error({.where = path,
+               .what = is_there(path) ? "is no file" : "no such file",
+               .expected = expected,
+               .advice = ""});
+}
+
 }  // namespace
 
 void TarArchive::FreeArchive::operator()(archive* handle) const { archive_read_free(handle); }
 
 TarArchive::TarArchive(const std::string& path, const std::string& expected, const Limits& limits)
-    : limits_(limits), path_(path), expected_(expected), handle_(archive_read_new()) {
+    : limits_(limits),
+      path_(path),
+      expected_(expected),
+      stream_(checked(path, expected)),
+      handle_(archive_read_new()) {
   LRA_CHECK(handle_ != nullptr);
   // Only what official data comes in: every further format is more code for hostile input.
-  archive_read_support_filter_gzip(handle_.get());
   archive_read_support_filter_bzip2(handle_.get());
   archive_read_support_filter_xz(handle_.get());
   archive_read_support_format_tar(handle_.get());
-  if (!tasks::is_file(path)) fail("no such file");
   std::error_code failed;
   const auto bytes = static_cast<int64_t>(std::filesystem::file_size(path, failed));
   if (failed) throw io_error(path, "cannot be examined", failed.value());
   max_total_bytes_ = std::min(limits_.total_bytes,
                               kFreeBytes + std::min(bytes, limits_.total_bytes) * kMaxExpansion);
-  if (archive_read_open_filename(handle_.get(), path.c_str(), kReadBlock) != ARCHIVE_OK) {
+  if (archive_read_open(handle_.get(), &stream_, nullptr, read_block, nullptr) != ARCHIVE_OK) {
     fail("is not a tar archive" + reason());
   }
 }
@@ -67,7 +90,10 @@ bool TarArchive::next() {
   throw_if_stopped();
   archive_entry* entry = nullptr;
   const int status = archive_read_next_header(handle_.get(), &entry);
-  if (status == ARCHIVE_EOF) return false;
+  if (status == ARCHIVE_EOF) {
+    check_end();
+    return false;
+  }
   if (status < ARCHIVE_WARN) fail("is damaged" + reason());
   if (++num_entries_ > limits_.entries) fail("has over " + thousands(limits_.entries) + " entries");
   const char* name = archive_entry_pathname(entry);
@@ -76,6 +102,19 @@ bool TarArchive::next() {
   name_ = name;
   check(entry);
   return true;
+}
+
+void TarArchive::check_end() {
+  const int64_t end = archive_read_header_position(handle_.get());
+  while (!stream_.next().empty()) {
+    throw_if_stopped();
+    if (stream_.size() > end + kMostPadding) fail("goes on behind its end");
+  }
+  if (!stream_.problem().empty()) fail("is damaged (" + stream_.problem() + ")");
+  // Of other packings the stream has the packed bytes, whose own end and checksums were looked at.
+  if (archive_filter_count(handle_.get()) > 1) return;
+  if (stream_.end_of_content() > end) fail("goes on behind its end");
+  if (stream_.size() < end + kHeaderBytes) fail("is cut off: the mark of its end is missing");
 }
 
 void TarArchive::check(archive_entry* entry) {

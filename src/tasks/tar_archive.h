@@ -6,6 +6,8 @@
 #include <memory>
 #include <string>
 
+#include "tasks/archive_stream.h"
+
 struct archive;
 struct archive_entry;
 
@@ -13,8 +15,9 @@ namespace lra::tasks {
 
 // Throws lra::Error that names the archive when it is none, is damaged, has links, special files or
 // files with holes, absolute names, names with ".." or control characters, names that are
-// over-long or not UTF-8, or absurd sizes. Sizes
-// are judged by what headers say, before anything is unpacked.
+// over-long or not UTF-8, or absurd sizes; when the checksum of a gzip file is wrong, or the end of
+// the archive is not marked, or something follows it. Sizes are judged by what headers say, before
+// anything is unpacked.
 class TarArchive {
  public:
   // Bounds that stop archives which unpack to far more than they seem to hold. By default somewhat
@@ -35,7 +38,8 @@ class TarArchive {
   TarArchive(const TarArchive&) = delete;
   TarArchive& operator=(const TarArchive&) = delete;
 
-  // Goes to the next entry; false at the end. Throws when a stop was requested.
+  // Goes to the next entry; false at the end, once all of the file was seen. Throws when a stop was
+  // requested.
   bool next();
   const std::string& name() const { return name_; }  // of the entry
   bool is_file() const { return is_file_; }
@@ -48,6 +52,7 @@ class TarArchive {
 
  private:
   void check(archive_entry* entry);
+  void check_end();
   std::string reason() const;
   [[noreturn]] void fail(const std::string& what) const;
 
@@ -56,6 +61,7 @@ class TarArchive {
   };
   const Limits limits_;
   std::string path_, expected_, name_;
+  ArchiveStream stream_;
   std::unique_ptr<archive, FreeArchive> handle_;
   bool is_file_ = false;
   int64_t size_ = 0, num_entries_ = 0, total_bytes_ = 0, max_total_bytes_ = 0;

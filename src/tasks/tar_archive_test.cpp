@@ -2,8 +2,12 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <zlib.h>
 
+#include "base/atomic_file.h"
 #include "base/error.h"
+#include "base/rng.h"
 #include "tasks/fetch.h"
 #include "tasks/test_archive.h"
 #include "tasks/test_fixtures.h"
@@ -39,6 +43,85 @@ TEST(TarArchive, MoreThanAHundredTimesItsSizeIsRefused) {
   EXPECT_EQ(read_error({{.name = "a", .content = zeros}}), "");
   EXPECT_THAT(read_error({{.name = "a", .content = zeros}, {.name = "b", .content = zeros}}),
               HasSubstr("too much for its size"));
+}
+
+// `bytes` as a gzip file.
+std::string packed(const std::string& bytes, const TestFolder& root) {
+  const std::string path = root.path("packed.gz");
+  gzFile file = gzopen(path.c_str(), "wb");
+  gzwrite(file, bytes.data(), static_cast<unsigned>(bytes.size()));
+  gzclose(file);
+  return read_file(path, uint64_t{1} << 30);
+}
+
+std::string unpacked(const std::string& path) {
+  std::string bytes(1 << 20, '\0');
+  gzFile file = gzopen(path.c_str(), "rb");
+  bytes.resize(static_cast<size_t>(gzread(file, bytes.data(), 1 << 20)));
+  gzclose(file);
+  return bytes;
+}
+
+// What reading these bytes as an archive says.
+std::string error_of_bytes(const std::string& bytes, const TestFolder& root) {
+  write_text(root.path("b.tar"), bytes);
+  return error_of([&] {
+    TarArchive archive(root.path("b.tar"), "a test");
+    while (archive.next()) {
+      if (archive.is_file()) archive.content(uint64_t{1} << 30);
+    }
+  });
+}
+
+TEST(TarArchive, TheEndMustBeMarkedAndNothingFollowIt) {
+  const TestFolder root;
+  write_test_archive(root.path("a.tar.gz"),
+                     {{.name = "a", .content = "one"}, {.name = "b", .content = "two"}});
+  // A header and a block of content each, then zeros.
+  const std::string tar = unpacked(root.path("a.tar.gz"));
+  ASSERT_GE(tar.size(), 2048U + 1024U);
+  for (const bool gz : {false, true}) {
+    const auto error = [&](const std::string& bytes) {
+      return error_of_bytes(gz ? packed(bytes, root) : bytes, root);
+    };
+    EXPECT_EQ(error(tar), "");
+    EXPECT_EQ(error(tar.substr(0, 2048 + 512)), "") << "one block of zeros is a mark";
+    EXPECT_THAT(error(tar.substr(0, 2048)), HasSubstr("cut off"));
+    EXPECT_THAT(error(tar.substr(0, 1024)), HasSubstr("cut off"));
+    EXPECT_THAT(error(tar.substr(0, 1700)), HasSubstr("b.tar"));
+    std::string zeroed = tar;
+    zeroed.replace(1024, 512, 512, '\0');
+    EXPECT_THAT(error(zeroed), HasSubstr("goes on behind its end"));
+    EXPECT_THAT(error(tar + "x"), HasSubstr("goes on behind its end"));
+    EXPECT_THAT(error(tar + tar), HasSubstr("goes on behind its end"));
+  }
+}
+
+TEST(TarArchive, AFlippedBitInAGzipFileIsNoticed) {
+  const TestFolder root;
+  RandomStream random(3);
+  std::string content(20000, ' ');
+  for (char& c : content) c = static_cast<char>('a' + random.below(26));
+  write_test_archive(root.path("a.tar.gz"), {{.name = "a", .content = content}});
+  const std::string good = read_file(root.path("a.tar.gz"), uint64_t{1} << 30);
+  EXPECT_EQ(error_of_bytes(good, root), "");
+  // Behind the header of the gzip file, whose time and system mean nothing.
+  for (size_t at = 10; at < good.size(); at += at < good.size() - 20 ? 97 : 1) {
+    std::string bad = good;
+    bad[at] = static_cast<char>(bad[at] ^ 4);
+    EXPECT_NE(error_of_bytes(bad, root), "") << at;
+  }
+  for (const size_t missing : {1, 8, 9, 100}) {
+    EXPECT_NE(error_of_bytes(good.substr(0, good.size() - missing), root), "") << missing;
+  }
+}
+
+TEST(TarArchive, APipeAndAMissingFileAreRefused) {
+  const TestFolder root;
+  ASSERT_EQ(::mkfifo(root.path("pipe").c_str(), 0600), 0);
+  EXPECT_THAT(error_of([&] { TarArchive(root.path("pipe"), "a test"); }), HasSubstr("is no file"));
+  EXPECT_THAT(error_of([&] { TarArchive(root.path("none"), "a test"); }),
+              HasSubstr("no such file; expected a test"));
 }
 
 TEST(UnpackFolder, WritesTheFilesBelowTheFolderAndNothingElse) {

@@ -10,6 +10,7 @@
 #include "base/progress.h"
 #include "base/text_format.h"
 #include "tasks/all.h"
+#include "tasks/new_folder.h"
 #include "tasks/stopping.h"
 
 namespace lra::training {
@@ -64,7 +65,7 @@ void prepare_in_turn(const tasks::TaskSpec& spec, const tasks::Task& task,
   const WaitingLock turn(folder + ".turn", patience(folder, quiet));
   if (is_prepared(folder)) return;
   // `lra data make` and `lra data import` do not take turns, but lock what they write.
-  { const WaitingLock writer(folder + ".lock", patience(folder, quiet)); }
+  { const WaitingLock writer(tasks::lock_of(folder), patience(folder, quiet)); }
   if (!is_prepared(folder)) prepare(spec, task, folder, sources, quiet);
 }
 

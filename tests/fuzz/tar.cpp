@@ -1,5 +1,5 @@
 // Archives. The checksums of the headers are put right first, as an attacker would.
-// Covers: src/tasks/tar_archive.cpp
+// Covers: src/tasks/tar_archive.cpp src/tasks/archive_stream.cpp
 // Without: write_to
 #include <cstdio>
 #include <cstring>

@@ -7,7 +7,11 @@
 #include "kernels/cuda.h"
 #include "ops/adam.h"
 #include "ops/attention.h"
+#include "ops/embedding.h"
 #include "ops/feature_attention.h"
+#include "ops/layer_norm.h"
+#include "ops/pointwise.h"
+#include "ops/sinkhorn.h"
 #include "ops/sorted_runs.h"
 #include "ops/test_tensors.h"
 #include "tested_device.h"
@@ -178,28 +182,125 @@ TEST(GpuOperators, SortedRunsAreThoseOfTheCpu) {
   }
 }
 
+void expect_feature_attention(at::IntArrayRef shape_BL3HE, at::ScalarType type,
+                              kernels::FeatureMap map, bool padded) {
+  SCOPED_TRACE(testing::Message() << shape_BL3HE << " " << type << " " << padded);
+  const int64_t length = shape_BL3HE[1];
+  Tensor mask = at::ones({shape_BL3HE[0], length}, at::kByte);
+  mask[0].narrow(0, length * 2 / 5, length - length * 2 / 5).fill_(0);
+  mask[1].fill_(0);
+  const FeatureAttentionOptions options{.map = map, .offset = 1e-3, .eps = 1e-6};
+  const Tensor values = random_tensor(shape_BL3HE, 1, at::kFloat).to(type);
+  const Tensor weights =
+      random_tensor({shape_BL3HE[0], length, shape_BL3HE[3], shape_BL3HE[4]}, 2, at::kFloat);
+  const auto run = [&](at::Device device) {
+    const Tensor qkv = values.detach().to(device).requires_grad_();
+    const Tensor out = packed_feature_attention(qkv, padded ? mask.to(device) : Tensor(), options);
+    (out * weights.to(device, type)).sum().backward();
+    return std::pair(out.detach().to(at::kCPU, at::kFloat), qkv.grad().to(at::kCPU, at::kFloat));
+  };
+  const auto want = run(at::kCPU), got = run(*tested_device());
+  const double bound = type == at::kFloat ? 1e-4 : 0x1p-5;
+  EXPECT_LE(largest_difference(got.first, want.first), bound);
+  EXPECT_LE(largest_difference(got.second, want.second), bound);
+}
+
 TEST(GpuOperators, FeatureAttentionIsThatOfTheCpu) {
   LRA_SKIP_WITHOUT_DEVICE();
   for (const auto map : {kernels::FeatureMap::kElu, kernels::FeatureMap::kRelu}) {
     for (const bool padded : {false, true}) {
-      Tensor mask = at::ones({2, 30}, at::kByte);
-      mask[0].narrow(0, 12, 18).fill_(0);
-      mask[1].fill_(0);
-      const FeatureAttentionOptions options{.map = map, .offset = 1e-3, .eps = 1e-6};
-      const Tensor values = random_tensor({2, 30, 3, 2, 5}, 1, at::kFloat);
-      const Tensor weights = random_tensor({2, 30, 2, 5}, 2, at::kFloat);
-      const auto run = [&](at::Device device) {
-        const Tensor qkv = values.detach().to(device).requires_grad_();
-        const Tensor out =
-            packed_feature_attention(qkv, padded ? mask.to(device) : Tensor(), options);
-        (out * weights.to(device)).sum().backward();
-        return std::pair(out.detach().cpu(), qkv.grad().cpu());
-      };
-      const auto want = run(at::kCPU), got = run(*tested_device());
-      EXPECT_TRUE(at::allclose(got.first, want.first, 1e-4, 1e-5));
-      EXPECT_TRUE(at::allclose(got.second, want.second, 1e-4, 1e-5));
+      expect_feature_attention({2, 30, 3, 2, 5}, at::kFloat, map, padded);
+      if (is_simulated()) continue;
+      for (const int64_t width : {16, 32, 64, 72, 128}) {
+        for (const auto type : {at::kFloat, at::kBFloat16}) {
+          expect_feature_attention({2, 1100, 3, 4, width}, type, map, padded);
+        }
+      }
     }
   }
+}
+
+// All of an array, and without its first element: then nothing is aligned.
+TEST(GpuOperators, PointwiseIsThatOfTheCpu) {
+  LRA_SKIP_WITHOUT_DEVICE();
+  const int64_t count = is_simulated() ? 3000 : 3000000;
+  for (const auto type : {at::kFloat, at::kBFloat16}) {
+    const Tensor x = random_tensor({count}, 1, at::kFloat).mul(3).to(type);
+    const Tensor y = random_tensor({count}, 2, at::kFloat).to(type);
+    for (const int64_t first : {0, 1}) {
+      const auto run = [&](at::Device device) {
+        const auto part = [&](const Tensor& t) {
+          return t.detach().to(device).narrow(0, first, count - first);
+        };
+        const auto grads = gelu_dropout_backward(part(x), part(y), 0.1, 9, 2);
+        return std::vector<Tensor>{gelu_dropout(part(x), 0.1, 9, 2), grads.x, grads.y,
+                                   ops::dropout(part(x), 0.3, 5), dropout_add(part(x), part(y), 0.3, 5)};
+      };
+      const auto want = run(at::kCPU), got = run(*tested_device());
+      for (size_t n = 0; n < want.size(); ++n) {
+        const Tensor here = got[n].to(at::kCPU, at::kFloat), there = want[n].to(at::kFloat);
+        EXPECT_TRUE(at::allclose(here, there, type == at::kFloat ? 1e-5 : 0x1p-7, 4e-6)) << n;
+      }
+    }
+  }
+}
+
+TEST(GpuOperators, LayerNormIsThatOfTheCpu) {
+  LRA_SKIP_WITHOUT_DEVICE();
+  std::vector<std::vector<int64_t>> shapes = {{5, 7}, {130, 64}};
+  if (!is_simulated()) shapes.insert(shapes.end(), {{5000, 512}, {40, 65536}, {9, 130}});
+  for (const auto& shape : shapes) {
+    for (const auto type : {at::kFloat, at::kBFloat16}) {
+      SCOPED_TRACE(testing::Message() << shape << " " << type);
+      const auto leaf = [&](at::IntArrayRef size, uint64_t seed, at::ScalarType as, at::Device to) {
+        return random_tensor(size, seed, at::kFloat).to(as).to(to).requires_grad_();
+      };
+      const auto run = [&](at::Device device) {
+        const Tensor x = leaf(shape, 1, type, device),
+                     weight = leaf({shape[1]}, 2, at::kFloat, device),
+                     bias = leaf({shape[1]}, 3, at::kFloat, device);
+        const Tensor y = layer_norm(x, weight, bias, 1e-6);
+        y.backward(leaf(shape, 4, type, device).detach());
+        std::vector<Tensor> all = {y.detach(), x.grad(), weight.grad(), bias.grad()};
+        for (Tensor& t : all) t = t.to(at::kCPU, at::kFloat);
+        return all;
+      };
+      const auto want = run(at::kCPU), got = run(*tested_device());
+      for (size_t n = 0; n < want.size(); ++n) {
+        const bool rounded = n < 2 && type == at::kBFloat16;
+        EXPECT_LE(largest_difference(got[n], want[n]), rounded ? 0x1p-7 : 1e-5) << n;
+      }
+    }
+  }
+}
+
+TEST(GpuOperators, GumbelNoiseIsThatOfTheCpu) {
+  LRA_SKIP_WITHOUT_DEVICE();
+  for (const int64_t blocks : {1, 6, 82}) {
+    const Tensor logits = at::zeros({2, 3, blocks, blocks});
+    const Tensor want = gumbel_noise_like(logits, 7);
+    const Tensor got = gumbel_noise_like(logits.to(*tested_device()), 7).cpu();
+    EXPECT_LE((got - want).abs().max().item<double>(), 1e-5);
+    EXPECT_GT(want.abs().max().item<double>(), 0);
+  }
+}
+
+TEST(GpuOperators, SumByTokenIsThatOfTheCpu) {
+  LRA_SKIP_WITHOUT_DEVICE();
+  for (const auto type : {at::kFloat, at::kBFloat16}) {
+    const Tensor tokens = at::arange(5000, at::kInt).mul(7).remainder(257).to(at::kInt);
+    const Tensor grad = random_tensor({5000, 12}, 1, at::kFloat).to(type);
+    const Tensor got = sum_by_token(grad.to(*tested_device()), tokens.to(*tested_device()), 258);
+    EXPECT_LE(largest_difference(got.cpu(), sum_by_token(grad, tokens, 258)), 1e-5);
+  }
+}
+
+TEST(GpuOperators, RefusesTensorsOfTheCpuBesideItsOwn) {
+  LRA_SKIP_WITHOUT_DEVICE();
+  const Tensor host = at::zeros({4, 8}), there = host.to(*tested_device());
+  EXPECT_THROW(dropout_add(there, host, 0.1, 1), CheckFailure);
+  EXPECT_THROW(layer_norm(there, at::ones({8}), at::zeros({8}), 1e-6), CheckFailure);
+  EXPECT_THROW(sum_by_token(there, at::zeros({4}, at::kInt), 3), CheckFailure);
 }
 
 TEST(GpuOperators, RefusesDoubleWithOneLine) {

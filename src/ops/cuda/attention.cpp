@@ -108,7 +108,7 @@ bool is_the_librarys(const kernels::AttentionProblem& problem, const Tensor& q, 
 std::tuple<Tensor, Tensor> forward(const Tensor& q, const Tensor& k, const Tensor& v,
                                    LRA_ATTENTION_OPTIONS, const OptTensor& bias) {
   check_type(q);
-  const OnDeviceOf device(q);
+  const OnDeviceOf device(q, {runs, bias});
   if (may_be_the_librarys(q, offsets, bias)) {
     const AttentionCall call(q, k, v, LRA_ATTENTION_PASS);
     kernels::check_attention_rules(call.get());
@@ -129,7 +129,8 @@ void backward(const Tensor& grad, const OptTensor& grad_logsumexp, const Tensor&
               const OptTensor& bias, Tensor& grad_q, Tensor& grad_k, Tensor& grad_v,
               const OptTensor& grad_bias) {
   check_type(q);
-  const OnDeviceOf device(q);
+  const OnDeviceOf device(
+      q, {runs, bias, grad, grad_logsumexp, out, logsumexp, grad_q, grad_k, grad_v, grad_bias});
   if (!grad_logsumexp && may_be_the_librarys(q, offsets, bias)) {
     const AttentionCall call(q, k, v, LRA_ATTENTION_PASS);
     kernels::check_attention_rules(call.get());

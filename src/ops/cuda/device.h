@@ -36,10 +36,16 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> library_attention_backward(
     const at::Tensor& grad, const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
     const at::Tensor& out, const at::Tensor& logsumexp, double scale);
 
-// Makes the device of a tensor the current one while it lives; kernels run on its stream.
+// Makes the device of a tensor the current one while it lives; kernels run on its stream. The
+// `others`, where there are any, must lie there too: what a kernel reads elsewhere ends the
+// process.
 class OnDeviceOf {
  public:
-  explicit OnDeviceOf(const at::Tensor& t) : guard_(t.device()), stream_(current_stream(t)) {}
+  explicit OnDeviceOf(const at::Tensor& t,
+                      std::initializer_list<std::optional<at::Tensor>> others = {})
+      : guard_(t.device()), stream_(current_stream(t)) {
+    for (const auto& other : others) LRA_CHECK(!other || other->device() == t.device());
+  }
   kernels::cuda::Stream stream() const { return stream_; }
 
  private:

@@ -9,11 +9,6 @@ using at::Tensor;
 using MaybeTensor = std::optional<Tensor>;
 namespace cuda = kernels::cuda;
 
-void check(const Tensor& qkv, const MaybeTensor& mask) {
-  check_feature_attention(qkv, mask);
-  LRA_CHECK(!mask || mask->device() == qkv.device());
-}
-
 template <typename T>
 Tensor scratch_of(const kernels::FeatureAttention<T>& problem, const Tensor& sums) {
   return at::empty({cuda::feature_attention_scratch(problem)}, sums.options());
@@ -21,8 +16,8 @@ Tensor scratch_of(const kernels::FeatureAttention<T>& problem, const Tensor& sum
 
 std::tuple<Tensor, Tensor> forward(const Tensor& qkv_in, c10::string_view features,
                                    const MaybeTensor& mask, double offset, double eps) {
-  check(qkv_in, mask);
-  const OnDeviceOf device(qkv_in);
+  check_feature_attention(qkv_in, mask);
+  const OnDeviceOf device(qkv_in, {mask});
   const Tensor qkv = qkv_in.contiguous();
   const Tensor out = at::empty(feature_out_shape(qkv), qkv.options());
   const Tensor sums = at::empty(feature_sums_shape(qkv), qkv.options().dtype(wide_type(qkv)));
@@ -39,8 +34,8 @@ std::tuple<Tensor, Tensor> forward(const Tensor& qkv_in, c10::string_view featur
 
 Tensor backward(const Tensor& grad_in, const Tensor& qkv_in, const Tensor& out, const Tensor& sums,
                 c10::string_view features, const MaybeTensor& mask, double offset, double eps) {
-  check(qkv_in, mask);
-  const OnDeviceOf device(qkv_in);
+  check_feature_attention(qkv_in, mask);
+  const OnDeviceOf device(qkv_in, {mask, grad_in, out, sums});
   const Tensor qkv = qkv_in.contiguous(), grad = grad_in.contiguous();
   LRA_CHECK(out.sizes() == feature_out_shape(qkv) && out.is_contiguous());
   LRA_CHECK(sums.sizes() == feature_sums_shape(qkv) && sums.is_contiguous());

@@ -26,7 +26,7 @@ Tensor dropout(const Tensor& x_in, double rate, int64_t key) {
 }
 
 Tensor dropout_add(const Tensor& x_in, const Tensor& residual_in, double rate, int64_t key) {
-  const OnDeviceOf device(x_in);
+  const OnDeviceOf device(x_in, {residual_in});
   const Tensor x = x_in.contiguous(), residual = residual_in.contiguous();
   LRA_CHECK_EQ(x.sizes(), residual.sizes());
   Tensor y = at::empty_like(x);
@@ -52,7 +52,7 @@ Tensor gelu_dropout(const Tensor& x_in, double rate, int64_t key, int64_t first_
 
 std::tuple<Tensor, Tensor> gelu_dropout_backward(const Tensor& x_in, const Tensor& grad_in,
                                                  double rate, int64_t key, int64_t first_row) {
-  const OnDeviceOf device(x_in);
+  const OnDeviceOf device(x_in, {grad_in});
   const Tensor x = x_in.contiguous(), grad = grad_in.contiguous();
   LRA_CHECK_EQ(grad.sizes(), x.sizes());
   Tensor y = at::empty_like(x), grad_x = at::empty_like(x);
@@ -68,10 +68,9 @@ std::tuple<Tensor, Tensor> gelu_dropout_backward(const Tensor& x_in, const Tenso
 using Three = std::tuple<Tensor, Tensor, Tensor>;
 
 Three layer_norm_forward(const Tensor& x_in, const Tensor& weight, const Tensor& bias, double eps) {
-  const OnDeviceOf device(x_in);
+  const OnDeviceOf device(x_in, {weight, bias});
   const Tensor x = x_in.contiguous();
   LRA_CHECK(weight.is_contiguous() && bias.is_contiguous());
-  LRA_CHECK(weight.device() == x.device() && bias.device() == x.device());
   LRA_CHECK_EQ(weight.numel(), x.size(-1));
   LRA_CHECK_EQ(bias.numel(), x.size(-1));
   LRA_CHECK(weight.scalar_type() == at::kFloat && bias.scalar_type() == at::kFloat);
@@ -92,9 +91,11 @@ Three layer_norm_forward(const Tensor& x_in, const Tensor& weight, const Tensor&
 
 Three layer_norm_backward(const Tensor& grad_in, const Tensor& x, const Tensor& mean,
                           const Tensor& rstd, const Tensor& weight) {
-  const OnDeviceOf device(x);
+  const OnDeviceOf device(x, {grad_in, mean, rstd, weight});
   const Tensor grad = grad_in.contiguous();
   LRA_CHECK(x.is_contiguous() && weight.is_contiguous());
+  LRA_CHECK(mean.is_contiguous() && mean.numel() == x.numel() / weight.numel());
+  LRA_CHECK(rstd.is_contiguous() && rstd.numel() == mean.numel());
   LRA_CHECK_EQ(grad.sizes(), x.sizes());
   const int64_t columns = weight.numel(), rows = x.numel() / columns;
   Tensor grad_x = at::empty_like(x), grad_weight = at::empty_like(weight),
@@ -118,7 +119,7 @@ Tensor layer_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, dou
 void adam_step(Tensor& parameters, const Tensor& gradients, Tensor& m, Tensor& v,
                at::ArrayRef<double> options, int64_t step, double grad_scale) {
   LRA_CHECK_EQ(options.size(), size_t{5});
-  const OnDeviceOf device(parameters);
+  const OnDeviceOf device(parameters, {gradients, m, v});
   for (const Tensor* t : {const_cast<const Tensor*>(&parameters), &gradients,
                           const_cast<const Tensor*>(&m), const_cast<const Tensor*>(&v)}) {
     LRA_CHECK(t->is_contiguous() && t->scalar_type() == at::kFloat);

@@ -9,7 +9,7 @@ using at::Tensor;
 using MaybeTensor = std::optional<Tensor>;
 
 Tensor hash_buckets(const Tensor& x_in, const Tensor& rotations, const MaybeTensor& mask_in) {
-  const OnDeviceOf device(x_in);
+  const OnDeviceOf device(x_in, {rotations, mask_in});
   const Tensor x = x_in.stride(-1) == 1 ? x_in : x_in.contiguous();
   LRA_CHECK_EQ(x.dim(), 4);
   LRA_CHECK_EQ(rotations.dim(), 4);
