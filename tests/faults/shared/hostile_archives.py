@@ -137,7 +137,7 @@ def million_entries(good):
     packer = zlib.compressobj(1, zlib.DEFLATED, 31)
     block = b"".join(header(f"d{i}/", kind=b"5") for i in range(1000))
     parts = [packer.compress(good), *(packer.compress(block) for _ in range(1000))]
-    return b"".join(parts) + packer.flush()
+    return b"".join(parts) + packer.compress(bytes(1024)) + packer.flush()
 
 
 def whole_files(good, path):
@@ -146,6 +146,7 @@ def whole_files(good, path):
     bomb = good + header(path, BOMB_BYTES)
     ignored = good + header("README", BOMB_BYTES)
     packed = gzip.compress(good, mtime=0)
+    packed_whole = gzip.compress(good + bytes(1024), mtime=0)
     return {
         "gzip bomb": lambda: zeros_in_gzip(bomb, BOMB_BYTES),
         "gzip bomb in gzip": lambda: gzip.compress(zeros_in_gzip(bomb, BOMB_BYTES), mtime=0),
@@ -157,6 +158,10 @@ def whole_files(good, path):
         "cut gzip": lambda: packed[:len(packed) // 2],
         "gzip with a damaged stream": lambda: packed[:40] + bytes(200) + packed[240:],
         "gzip within gzip, thirty times": lambda: nested(good, 30),
+        "garbage after the end": lambda: good + bytes(1024) + bytes(range(256)) * 20,
+        "a header of zeros": lambda: good + bytes(1024) + good + bytes(1024),
+        "no mark of the end": lambda: good,
+        "gzip with a wrong checksum": lambda: packed_whole[:-8] + bytes(4) + packed_whole[-4:],
         "text": lambda: b"this is no archive\n" * 100,
         "empty": lambda: b"",
         "zip": lambda: b"PK\x03\x04" + bytes(26) + b"evil",
