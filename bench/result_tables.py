@@ -2,8 +2,10 @@
 import functools
 import json
 import os
+import re
 import subprocess
 import sys
+import tempfile
 
 MODELS = ("transformer", "local", "sparse_transformer", "longformer", "linformer", "reformer",
           "sinkhorn", "synthesizer", "bigbird", "linear_transformer", "performer")
@@ -23,6 +25,11 @@ def run_json(words):
     if done.returncode != 0:
         sys.exit(f"{sys.argv[0]}: exit code {done.returncode} of: lra {' '.join(map(str, words))}")
     return json.loads(done.stdout)
+
+
+def without_scratch(text):
+    """A text without the paths of temporary folders."""
+    return re.sub(rf"{re.escape(tempfile.gettempdir())}/tmp\w+/", "", text)
 
 
 @functools.cache

@@ -124,7 +124,7 @@ class Results:
         """Replaces the row that has the same values under `names`, and writes everything."""
         rows[:] = [r for r in rows if any(r[n] != row[n] for n in names)] + [row]
         text = json.dumps({"estimates": self.estimates, "recompute": self.recomputed}, indent=1)
-        self.json.write_text(text + "\n")
+        self.json.write_text(tables.without_scratch(text) + "\n")
         self.page.write_text(page(self.estimates, self.recomputed))
 
 

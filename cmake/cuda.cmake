@@ -2,14 +2,14 @@
 # the program computes on the CPU alone and says so.
 #
 # The machine code is made for compute capability 8.0 (Ampere), 9.0 (Hopper), and as PTX for later ones:
-# -DCMAKE_CUDA_ARCHITECTURES=... names others, 80 at least.
+# CMAKE_CUDA_ARCHITECTURES, or CUDAARCHS in the environment, names others, 80 at least.
 find_program(LRA_NVCC NAMES nvcc HINTS ENV CUDA_HOME ENV CUDA_PATH PATHS /usr/local/cuda PATH_SUFFIXES bin)
 if(NOT EXISTS ${TORCH_INSTALL_PREFIX}/lib/libtorch_cuda.so OR NOT LRA_NVCC)
   message(STATUS "GPU kernels: none (they need a LibTorch with CUDA, and nvcc)")
   return()
 endif()
 set(CMAKE_CUDA_COMPILER ${LRA_NVCC})
-# LibTorch's own CMake files set it to OFF.
+set(CMAKE_CUDA_ARCHITECTURES ${asked_cuda_architectures})
 if(NOT CMAKE_CUDA_ARCHITECTURES)
   set(CMAKE_CUDA_ARCHITECTURES 80-real 90)
 endif()
