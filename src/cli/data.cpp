@@ -168,7 +168,8 @@ ExitCode show(const Program& program, const DataArguments& a) {
   if (a.index < 0 || a.index >= split.size()) {
     throw Error({.where = "--index",
                  .what = "there is no example " + std::to_string(a.index),
-                 .expected = "0 to " + std::to_string(split.size() - 1),
+                 .expected = split.size() == 0 ? "none: the split is empty"
+                                               : "0 to " + std::to_string(split.size() - 1),
                  .advice = ""});
   }
   if (!a.png.empty()) {

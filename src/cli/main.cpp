@@ -17,6 +17,7 @@
 #include "base/parallel.h"
 #include "base/provenance.h"
 #include "base/stop_flag.h"
+#include "base/text_format.h"
 #include "cli/child_process.h"
 #include "cli/command.h"
 #include "cli/device.h"
@@ -77,7 +78,7 @@ int usage_error(const CLI::App& app, const CLI::ParseError& error) {
                                           dynamic_cast<const CLI::RequiredError*>(&error));
   std::string text = is_extra ? unexpected(app, left[0]) : error.what();
   for (char& c : text) c = c == '\n' ? ' ' : c;
-  complain(text + "; see 'lra --help' or 'lra help COMMAND'");
+  complain(printable(text) + "; see 'lra --help' or 'lra help COMMAND'");
   return static_cast<int>(ExitCode::kUserError);
 }
 

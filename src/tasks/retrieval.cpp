@@ -227,7 +227,9 @@ void export_split(const Split& split, const std::string& ids, const std::string&
       file.append(std::string_view("\t"));
       file.append(std::as_bytes(split.stored_bytes(i, tower)));
     }
-    file.append(std::string_view("\n"));
+    // A reader takes one CR before the LF for a part of the line's end.
+    const std::span<const uint8_t> last = split.stored_bytes(i, 1);
+    file.append(std::string_view(!last.empty() && last.back() == '\r' ? "\r\n" : "\n"));
   }
   if (!rest.empty()) refuse(split.size() + 1, "there are more lines than examples");
 }

@@ -40,6 +40,18 @@ void write_pairs(const std::string& root, const std::string& train, const std::s
   }
 }
 
+// The cut may fall behind a CR, which an end of line would swallow.
+TEST(Retrieval, ATextThatEndsWithACarriageReturnSurvivesExport) {
+  const TestFolder root;
+  write_pairs(root.path("raw"), "1\ta\tb\tp\t" + std::string(9999, 'x') + "\rmore\n",
+              "0\tc\td\tp\r\tq\r\r\n");
+  const Dataset dataset = import({root.path("raw")}, root.path("data"));
+  EXPECT_EQ(text_of(dataset.split("train"), 0, 1).back(), '\r');
+  EXPECT_EQ(text_of(dataset.split("val"), 0, 1), "q\r");
+  task_with()->export_official(dataset, root.path("out"));
+  EXPECT_EQ(import({root.path("out")}, root.path("again")).hash(), dataset.hash());
+}
+
 TEST(Retrieval, StoresBothTextsCutAtTenThousandBytes) {
   const TestFolder root;
   const std::string raw = root.path("raw");
