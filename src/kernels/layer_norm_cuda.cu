@@ -6,7 +6,8 @@
 namespace lra::kernels::cuda {
 namespace {
 
-constexpr int kThreads = 128, kWarps = kThreads / 32;
+constexpr int kThreads = 128, kWarps = kThreads / 32, kBackwardWarps = 8;
+constexpr int64_t kMostInShared = 768;      // columns: 48 KB for the sums of a block's warps
 constexpr int kColumns = 32, kGroups = 16;  // of columns and of runs, in a block that adds runs up
 
 __device__ inline float sum_of_warp(float sum) {
@@ -55,62 +56,72 @@ __global__ void forward_kernel(LayerNormForward<T> p) {
   p.rstd[row] = rstd;
 }
 
+// dx of a row, and what it adds to the sums over rows: sums [2, columns], of gamma and of beta, of
+// which a lane has the columns that it has of the row.
 template <typename T, int N>
-__global__ void rows_kernel(LayerNormBackward<T> p) {
-  const int64_t row = row_of_warp();
-  if (row >= p.rows) return;
+__device__ inline void backward_row(const LayerNormBackward<T>& p, int64_t row, float* sums) {
   const float mean = p.mean[row], rstd = p.rstd[row];
-  // Calls use(n, g, xhat) for the columns n .. n + N - 1.
+  // Calls use(n, grad, xhat) for the columns n .. n + N - 1. The second time they are in the cache.
   const auto for_each = [&](auto use) {
     for_each_vector<N>(p.columns, [&](int64_t n) {
-      float g[N], xhat[N], gamma[N];
-      load_floats(g, p.grad + row * p.columns + n);
+      float grad[N], xhat[N];
+      load_floats(grad, p.grad + row * p.columns + n);
       load_floats(xhat, p.x + row * p.columns + n);
-      load_floats(gamma, p.gamma + n);
-      for (int i = 0; i < N; ++i) {
-        g[i] *= gamma[i];
-        xhat[i] = (xhat[i] - mean) * rstd;
-      }
-      use(n, g, xhat);
+      for (int i = 0; i < N; ++i) xhat[i] = (xhat[i] - mean) * rstd;
+      use(n, grad, xhat);
     });
   };
   float sum = 0, sum_xhat = 0;
-  for_each([&](int64_t, const float(&g)[N], const float(&xhat)[N]) {
+  for_each([&](int64_t n, const float(&grad)[N], const float(&xhat)[N]) {
+    float gamma[N], of_gamma[N], of_beta[N];
+    load_floats(gamma, p.gamma + n);
+    load_floats(of_gamma, sums + n);
+    load_floats(of_beta, sums + p.columns + n);
     for (int i = 0; i < N; ++i) {
-      sum += g[i];
-      sum_xhat += g[i] * xhat[i];
+      sum += grad[i] * gamma[i];
+      sum_xhat += grad[i] * gamma[i] * xhat[i];
+      of_gamma[i] += grad[i] * xhat[i];
+      of_beta[i] += grad[i];
     }
+    store_floats(sums + n, of_gamma);
+    store_floats(sums + p.columns + n, of_beta);
   });
   const float count = static_cast<float>(p.columns);
   const float mean_g = sum_of_warp(sum) / count, mean_g_xhat = sum_of_warp(sum_xhat) / count;
-  for_each([&](int64_t n, const float(&g)[N], const float(&xhat)[N]) {
-    float dx[N];
-    for (int i = 0; i < N; ++i) dx[i] = rstd * (g[i] - mean_g - xhat[i] * mean_g_xhat);
+  for_each([&](int64_t n, const float(&grad)[N], const float(&xhat)[N]) {
+    float gamma[N], dx[N];
+    load_floats(gamma, p.gamma + n);
+    for (int i = 0; i < N; ++i) {
+      dx[i] = rstd * (grad[i] * gamma[i] - mean_g - xhat[i] * mean_g_xhat);
+    }
     store_floats(p.dx + row * p.columns + n, dx);
   });
 }
 
-// Sums over kNormRows rows, N columns for each thread: parts [runs, 2, columns].
+// A block takes kNormRows rows. The sums of its warps lie in shared memory and become one of
+// parts [runs, 2, columns]; of wide rows they lie in parts [runs, warps, 2, columns].
 template <typename T, int N>
-__global__ void columns_kernel(LayerNormBackward<T> p, int64_t blocks_of_columns, float* parts) {
-  const int64_t run = blockIdx.x / blocks_of_columns;
-  const int64_t column = N * (blockIdx.x % blocks_of_columns * kThreads + threadIdx.x);
-  if (column >= p.columns) return;
-  const int64_t first = run * kNormRows;
+__global__ void backward_kernel(LayerNormBackward<T> p, bool in_shared, float* parts) {
+  auto* shared = reinterpret_cast<float*>(dynamic_shared());
+  const int warp = threadIdx.x / 32;
+  const int64_t run = blockIdx.x, size = 2 * p.columns, first = run * kNormRows;
   const int64_t end = first + kNormRows < p.rows ? first + kNormRows : p.rows;
-  float gamma[N] = {}, beta[N] = {};
-  for (int64_t row = first; row < end; ++row) {
-    float grad[N], x[N];
-    load_floats(grad, p.grad + row * p.columns + column);
-    load_floats(x, p.x + row * p.columns + column);
-    const float mean = p.mean[row], rstd = p.rstd[row];
-    for (int i = 0; i < N; ++i) {
-      gamma[i] += grad[i] * (x[i] - mean) * rstd;
-      beta[i] += grad[i];
-    }
+  float* sums = in_shared ? shared + warp * size : parts + (run * kBackwardWarps + warp) * size;
+  for_each_vector<N>(p.columns, [&](int64_t n) {
+    const float zeros[N] = {};
+    store_floats(sums + n, zeros);
+    store_floats(sums + p.columns + n, zeros);
+  });
+  for (int64_t row = first + warp; row < end; row += kBackwardWarps) {
+    backward_row<T, N>(p, row, sums);
   }
-  store_floats(parts + 2 * run * p.columns + column, gamma);
-  store_floats(parts + (2 * run + 1) * p.columns + column, beta);
+  if (!in_shared) return;
+  __syncthreads();
+  for (int64_t n = threadIdx.x; n < size; n += 32 * kBackwardWarps) {
+    float sum = 0;
+    for (int other = 0; other < kBackwardWarps; ++other) sum += shared[other * size + n];
+    parts[run * size + n] = sum;
+  }
 }
 
 // Every kGroups-th run is one thread's; then the groups are added in their order.
@@ -158,21 +169,24 @@ void layer_norm_forward(const LayerNormForward<T>& p, Stream stream) {
 }
 
 int64_t layer_norm_scratch(int64_t rows, int64_t columns) {
-  return 2 * parts_of(rows, kNormRows) * columns;
+  const int64_t parts = columns <= kMostInShared ? 1 : kBackwardWarps;  // of a run
+  return 2 * parts * parts_of(rows, kNormRows) * columns;
 }
 
-// dx may be grad, so the sums come first.
 template <typename T>
 void layer_norm_backward(const LayerNormBackward<T>& p, float* scratch, Stream stream) {
+  const bool in_shared = p.columns <= kMostInShared;
+  const int64_t runs = parts_of(p.rows, kNormRows);
+  const size_t shared_bytes =
+      in_shared ? 2 * kBackwardWarps * static_cast<size_t>(p.columns) * sizeof(float) : 0;
   const auto with = [&](auto n) {
-    const int64_t runs = parts_of(p.rows, kNormRows), blocks = parts_of(p.columns, n * kThreads);
-    launch(columns_kernel<T, n>, runs * blocks, kThreads, 0, stream, p, blocks, scratch);
-    launch(runs_kernel, parts_of(p.columns, kColumns), kGroups * kColumns,
-           2 * kGroups * kColumns * sizeof(float), stream, runs, p.columns, scratch, p.grad_gamma,
-           p.grad_beta);
-    launch(rows_kernel<T, n>, parts_of(p.rows, kWarps), kThreads, 0, stream, p);
+    launch(backward_kernel<T, n>, runs, 32 * kBackwardWarps, shared_bytes, stream, p, in_shared,
+           scratch);
   };
   with_vectors(p.columns, with, p.grad, p.x, p.gamma, p.dx, scratch);
+  launch(runs_kernel, parts_of(p.columns, kColumns), kGroups * kColumns,
+         2 * kGroups * kColumns * sizeof(float), stream, in_shared ? runs : runs * kBackwardWarps,
+         p.columns, scratch, p.grad_gamma, p.grad_beta);
 }
 
 template void layer_norm_forward<float>(const LayerNormForward<float>&, Stream);
