@@ -115,9 +115,12 @@ struct DatasetWriter::State {
 
 namespace {
 
-// A source that lacks a part would pass for data otherwise.
+// A source that lacks a part would pass for data otherwise. Where splits are drawn from one set, a
+// small set may leave those for validation and test without an example.
 void refuse_empty_splits(const Manifest& manifest, const std::string& folder) {
+  const bool drawn = manifest.settings.contains("split_seed");
   for (const auto& [name, shards] : manifest.splits) {
+    if (drawn && name != "train") continue;
     int64_t examples = 0;
     for (const ShardInfo& shard : shards) examples += shard.num_examples;
     if (examples > 0) continue;

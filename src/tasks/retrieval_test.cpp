@@ -40,6 +40,14 @@ void write_pairs(const std::string& root, const std::string& train, const std::s
   }
 }
 
+TEST(Retrieval, AFileWithoutPairsIsNoData) {
+  const TestFolder root;
+  write_pairs(root.path("raw"), "1\ta\tb\tp\tq\n", "");
+  EXPECT_THAT(error_of([&] { import({root.path("raw")}, root.path("data")); }),
+              HasSubstr("no usable example for the split"));
+  EXPECT_FALSE(std::filesystem::exists(root.path("data")));
+}
+
 // The cut may fall behind a CR, which an end of line would swallow.
 TEST(Retrieval, ATextThatEndsWithACarriageReturnSurvivesExport) {
   const TestFolder root;
