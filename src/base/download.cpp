@@ -330,10 +330,12 @@ bool is_there(const Download& what) {
                .advice = "remove it, or import it as it is"});
 }
 
-// A pipe would wait for ever, and what a link leads to is not to be written over.
-void refuse_special(const std::string& path) {
+// A pipe would wait for ever, and what a link leads to is not to be written over: only the file
+// itself, which is never written to, may be a link to one.
+void refuse_special(const std::string& path, bool may_be_link) {
   struct stat info {};
   if (::lstat(path.c_str(), &info) != 0 || S_ISREG(info.st_mode)) return;
+  if (may_be_link && ::stat(path.c_str(), &info) == 0 && S_ISREG(info.st_mode)) return;
   throw Error({.where = path,
                .what = S_ISLNK(info.st_mode) ? "is a link" : "is no regular file",
                .expected = "a file, or nothing",
@@ -344,8 +346,8 @@ void refuse_special(const std::string& path) {
 
 void download(const Download& what, Progress& progress) {
   LRA_CHECK(!what.urls.empty());
-  refuse_special(what.path);
-  refuse_special(what.path + ".part");
+  refuse_special(what.path, true);
+  refuse_special(what.path + ".part", false);
   const FileLock lock(what.path + ".lra.lock", "the download of " + what.path);
   if (is_there(what)) return;
   const int64_t begun = std::max<int64_t>(0, size_of(what.path + ".part"));

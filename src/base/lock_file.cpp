@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <chrono>
 #include <fstream>
+#include <string_view>
 #include <thread>
 
 #include "base/atomic_file.h"
@@ -33,14 +34,16 @@ std::string boot_id() {
   return id;
 }
 
-// What try_lock_file wrote before, or nothing at all: any other file is somebody's.
+// What try_lock_file wrote before, or nothing at all (a crash may leave zeros of it): any other
+// file is somebody's.
 bool is_lock_file(int fd) {
   std::string text(128, '\0');
   const ssize_t length = ::pread(fd, text.data(), text.size(), 0);
   struct stat info {};
   if (length < 0 || ::fstat(fd, &info) != 0 || !S_ISREG(info.st_mode)) return false;
   text.resize(static_cast<size_t>(length));
-  return info.st_size < 128 && text.find_first_not_of("0123456789abcdef- ") == std::string::npos;
+  return info.st_size < 128 && text.find_first_not_of(std::string_view("0123456789abcdef- \n\0",
+                                                                       20)) == std::string::npos;
 }
 
 Error no_lock_file(const std::string& path) {
@@ -56,7 +59,7 @@ int try_lock_file(const std::string& path) {
   for (;;) {
     // A pipe would wait, and what a link leads to is not ours to change.
     const int fd = open_file(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0666);
-    if (fd < 0 && errno == ELOOP) throw no_lock_file(path);
+    if (fd < 0 && (errno == ELOOP || errno == EISDIR)) throw no_lock_file(path);
     if (fd < 0) throw io_error(path, "the lock file cannot be opened", errno);
     int result;
     do result = ::flock(fd, LOCK_EX | LOCK_NB);

@@ -49,13 +49,18 @@ TEST(LockFile, LeavesAFileOfSomebodyElseAlone) {
   write_file_atomically(folder.file("precious"), "precious");
   std::filesystem::create_symlink("precious", folder.file("link"));
   ASSERT_EQ(::mkfifo(folder.file("pipe").c_str(), 0600), 0);
-  for (const char* name : {"Cargo.lock", "link", "pipe"}) {
+  make_folder(folder.file("folder"));
+  for (const char* name : {"Cargo.lock", "link", "pipe", "folder"}) {
     EXPECT_THAT(error_of([&] { try_lock_file(folder.file(name)); }),
                 HasSubstr("is no lock of this program"))
         << name;
   }
   EXPECT_EQ(read_file(folder.file("Cargo.lock"), 100), "# cargo\n[[package]]\n");
   EXPECT_EQ(read_file(folder.file("precious"), 100), "precious");
+  write_file_atomically(folder.file("zeros"), std::string(10, '\0'));
+  const int fd = try_lock_file(folder.file("zeros"));
+  EXPECT_GE(fd, 0);
+  ::close(fd);
 }
 
 TEST(LockFile, SaysWhenItsOwnerWorksOnAnotherMachine) {

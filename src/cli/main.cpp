@@ -96,11 +96,11 @@ void refuse_empty_words(const CLI::App& app) {
 }
 
 // Where 0 to 2 are closed, the next files would get these numbers, and messages would go into them.
+// Opened the wrong way round, so that a result that is written there is missed.
 void open_standard_streams() {
-  int fd;
-  do fd = ::open("/dev/null", O_RDWR);
-  while (fd >= 0 && fd <= 2);
-  if (fd > 2) ::close(fd);
+  for (int fd = 0; fd <= 2; ++fd) {
+    if (::fcntl(fd, F_GETFD) < 0) ::open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY);
+  }
 }
 
 void add_commands(CLI::App& app, Program& program) {

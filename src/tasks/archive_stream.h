@@ -1,38 +1,41 @@
-// The bytes of a file, unpacked when it is a gzip file. libarchive unpacks gzip as well, but does
-// not compare the checksums of what it unpacked; zlib does.
+// The bytes of a file, unpacked when it is a gzip, bzip2 or xz file. libarchive unpacks gzip as
+// well, but does not compare the checksums of what it unpacked; zlib does.
 #pragma once
 
 #include <cstdint>
+#include <exception>
 #include <memory>
 #include <span>
 #include <string>
 #include <vector>
 
-struct gzFile_s;
-
 namespace lra::tasks {
 
 class ArchiveStream {
  public:
-  // Throws lra::Error when the file cannot be opened.
-  explicit ArchiveStream(const std::string& path);
+  // `expected` says in messages what kind of archive is wanted. Throws lra::Error when `path` is no
+  // regular file (2) or cannot be opened (74).
+  ArchiveStream(const std::string& path, const std::string& expected);
+  ~ArchiveStream();
 
-  // The next bytes, valid until the next call. None at the end, and none once problem() says what
-  // is wrong with the file.
-  std::span<const char> next();
-  const std::string& problem() const { return problem_; }
+  // The next bytes, valid until the next call. None at the end of the file, all of which was read
+  // and its checksums compared then; and none after a failure.
+  std::span<const char> next() noexcept;
+  // Throws what went wrong: lra::Error for a file that is damaged, cut off or goes on behind its
+  // end (2), or that the disk does not give (74).
+  void check() const;
+  bool failed() const { return failure_ != nullptr; }
 
   // Of the bytes so far: how many they are, and how many up to the last one that is not 0.
   int64_t size() const { return size_; }
   int64_t end_of_content() const { return end_of_content_; }
 
+  class Source;
+
  private:
-  struct Close {
-    void operator()(gzFile_s* file) const;
-  };
-  std::unique_ptr<gzFile_s, Close> file_;
+  std::unique_ptr<Source> source_;
   std::vector<char> block_;
-  std::string problem_;
+  std::exception_ptr failure_;
   int64_t size_ = 0, end_of_content_ = 0;
 };
 

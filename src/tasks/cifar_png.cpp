@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <set>
 #include <string_view>
+#include <tuple>
 
 #include "base/atomic_file.h"
 #include "base/error.h"
@@ -20,7 +21,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr uint64_t kMaxImageBytes = 1 << 20;
-constexpr size_t kImagesOfAFile = 10000;  // of an official file, by which images are hashed
 constexpr size_t kColourBytes = 3 * kCifarPixels, kRecordBytes = 1 + kColourBytes;
 
 struct ImageFile {
@@ -82,8 +82,11 @@ std::vector<ImageFile> images_of(const fs::path& split) {
   for (const fs::path& path : list(split)) {
     throw_if_stopped();
     const int label = label_of(path.filename().string());
+    std::error_code ignored;
     if (label < 0) {
       add_image(path, -1, images);
+    } else if (!fs::is_directory(fs::symlink_status(path, ignored))) {
+      throw bad_name(path);
     } else {
       for (const fs::path& below : list(path)) add_image(below, label, images);
     }
@@ -138,18 +141,23 @@ CifarFile read_images(std::span<const ImageFile> files, const std::string& name,
 }  // namespace
 
 bool is_cifar_png_folder(const std::string& folder) {
-  return is_folder(fs::path(folder) / "train") && is_folder(fs::path(folder) / "test");
+  const fs::path base(folder);
+  for (const char* official :
+       {"data_batch_1", "data_batch_1.bin", "cifar-10-batches-bin", "cifar-10-batches-py"}) {
+    if (is_there(base / official)) return false;
+  }
+  return is_folder(base / "train") && is_folder(base / "test");
 }
 
-Cifar read_cifar_png(const std::string& folder, Progress& progress) {
+Cifar read_cifar_png(const std::string& folder, Progress& progress, size_t images_of_a_file) {
   Cifar cifar;
   Hasher hasher;  // of the test images first, as in the official layouts
   for (const char* split : {"test", "train"}) {
     GrayImages& all = split == std::string_view("test") ? cifar.test : cifar.train;
     const fs::path path = fs::path(folder) / split;
     const std::vector<ImageFile> files = images_of(path);
-    for (size_t first = 0; first < files.size(); first += kImagesOfAFile) {
-      const size_t count = std::min(kImagesOfAFile, files.size() - first);
+    for (size_t first = 0; first < files.size(); first += images_of_a_file) {
+      const size_t count = std::min(images_of_a_file, files.size() - first);
       const CifarFile part =
           read_images(std::span(files).subspan(first, count), path.string(), progress);
       hasher.append(to_hex(part.hash));

@@ -71,6 +71,18 @@ TEST(CifarPng, NumberedImagesAreThoseOfTheOfficialFiles) {
   EXPECT_FALSE(is_cifar_png_folder(root.path("bin")));
 }
 
+// As the official files have them: a hash of each file's images.
+TEST(CifarPng, TheHashIsThatOfSeveralFiles) {
+  const TestFolder root;
+  write_small_cifar(root.path("."));  // 60 images, 60 and 50
+  auto train = small_cifar_records(60, 1);
+  for (const CifarRecord& record : small_cifar_records(60, 2)) train.push_back(record);
+  write_images(root.path("png/train"), train, true);
+  write_images(root.path("png/test"), small_cifar_records(50, 3), true);
+  QuietProgress progress;
+  expect_same(read_cifar_png(root.path("png"), progress, 60), read_cifar(root.path("."), progress));
+}
+
 TEST(CifarPng, OthersAreInTheOrderOfClassAndName) {
   const TestFolder root;
   const auto records = small_cifar_records(20, 3);
@@ -133,6 +145,9 @@ TEST(CifarPng, RefusesByName) {
   EXPECT_THAT(read_error(root.path("")), HasSubstr("test: holds no images"));
   std::filesystem::create_symlink(root.path("train/0_airplane.png"), root.path("test/frog/0.png"));
   EXPECT_THAT(read_error(root.path("")), HasSubstr("test/frog/0.png: is no image"));
+  std::filesystem::remove_all(root.path("test/frog"));
+  std::filesystem::create_directory_symlink(root.path("train"), root.path("test/frog"));
+  EXPECT_THAT(read_error(root.path("")), HasSubstr("test/frog: is no image"));
 }
 
 // The first 4,000 training and 1,017 test images of the official files, as pictures and back.

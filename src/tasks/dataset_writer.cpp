@@ -115,8 +115,8 @@ struct DatasetWriter::State {
 
 namespace {
 
-// A source that lacks a part would pass for data otherwise. Where splits are drawn from one set, a
-// small set may leave those for validation and test without an example.
+// A source that lacks a part would pass for data otherwise. Where splits are drawn, a small set may
+// leave those for validation and test without an example.
 void refuse_empty_splits(const Manifest& manifest, const std::string& folder) {
   const bool drawn = manifest.settings.contains("split_seed");
   for (const auto& [name, shards] : manifest.splits) {
@@ -127,7 +127,7 @@ void refuse_empty_splits(const Manifest& manifest, const std::string& folder) {
     throw Error({.where = folder,
                  .what = "the source has no usable example for the split '" + name + "'",
                  .expected = "some in every split",
-                 .advice = "is the source complete? nothing was kept"});
+                 .advice = "is the source complete?"});
   }
 }
 

@@ -107,6 +107,12 @@ void ImageTask::import(const std::vector<std::string>& sources, const std::strin
   }
   const Cifar cifar = is_cifar_png_folder(sources[0]) ? read_cifar_png(sources[0], progress)
                                                       : read_cifar(sources[0], progress);
+  if (cifar.test.size() == 0) {  // the one split that is not drawn
+    throw Error({.where = sources[0],
+                 .what = "holds no test images",
+                 .expected = "",
+                 .advice = "is it complete?"});
+  }
   const std::vector<bool> members = validation_members(cifar.train.size());
   Manifest manifest;
   manifest.task = kImageTask.name;

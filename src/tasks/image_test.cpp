@@ -86,6 +86,9 @@ TEST(Image, CheckNamesWrongCountsAndExportRefuses) {
   EXPECT_THAT(error_of([&] { task_with()->export_official(dataset, root.path("out")); }),
               HasSubstr("gray"));
   QuietProgress progress;
+  write_text(root.path("cifar-10-batches-bin/test_batch.bin"), "");
+  EXPECT_THAT(error_of([&] { task_with()->import({root.path(".")}, root.path("x"), progress); }),
+              HasSubstr("holds no test images"));
   EXPECT_THAT(error_of([&] { task_with()->import({}, root.path("x"), progress); }),
               HasSubstr("0 sources"));
 }

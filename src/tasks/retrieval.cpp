@@ -18,6 +18,7 @@
 #include "tasks/drawn_examples.h"
 #include "tasks/facts.h"
 #include "tasks/files.h"
+#include "tasks/new_folder.h"
 #include "tasks/pair_files.h"
 #include "tasks/stopping.h"
 
@@ -170,6 +171,7 @@ int64_t expected_bytes(const PairFiles& files, const PaperTexts* texts, const st
 
 void RetrievalTask::import(const std::vector<std::string>& sources, const std::string& out,
                            Progress& progress) const {
+  refuse_existing(without_trailing_slash(out));
   const PairFiles files = files_of(sources);
   std::unique_ptr<PaperTexts> texts;
   if (files.num_columns == 3) texts = std::make_unique<PaperTexts>(sources[1]);

@@ -42,21 +42,12 @@ bool has_control_characters(std::string_view name) {
 la_ssize_t read_block(archive* handle, void* stream, const void** block) {
   auto& from = *static_cast<ArchiveStream*>(stream);
   const std::span<const char> bytes = from.next();
-  if (!from.problem().empty()) {
-    archive_set_error(handle, EILSEQ, "%s", from.problem().c_str());
+  if (from.failed()) {
+    archive_set_error(handle, EIO, "the file cannot be read");
     return -1;
   }
   *block = bytes.data();
   return static_cast<la_ssize_t>(bytes.size());
-}
-
-// Refuses what is no file before it is opened: a pipe would wait.
-const std::string& checked(const std::string& path, const std::string& expected) {
-  if (tasks::is_file(path)) return path;
-  throw Error({.where = path,
-               .what = is_there(path) ? "is no file" : "no such file",
-               .expected = expected,
-               .advice = ""});
 }
 
 }  // namespace
@@ -67,12 +58,10 @@ TarArchive::TarArchive(const std::string& path, const std::string& expected, con
     : limits_(limits),
       path_(path),
       expected_(expected),
-      stream_(checked(path, expected)),
+      stream_(path, expected),
       handle_(archive_read_new()) {
   LRA_CHECK(handle_ != nullptr);
   // Only what official data comes in: every further format is more code for hostile input.
-  archive_read_support_filter_bzip2(handle_.get());
-  archive_read_support_filter_xz(handle_.get());
   archive_read_support_format_tar(handle_.get());
   std::error_code failed;
   const auto bytes = static_cast<int64_t>(std::filesystem::file_size(path, failed));
@@ -110,9 +99,7 @@ void TarArchive::check_end() {
     throw_if_stopped();
     if (stream_.size() > end + kMostPadding) fail("goes on behind its end");
   }
-  if (!stream_.problem().empty()) fail("is damaged (" + stream_.problem() + ")");
-  // Of other packings the stream has the packed bytes, whose own end and checksums were looked at.
-  if (archive_filter_count(handle_.get()) > 1) return;
+  stream_.check();
   if (stream_.end_of_content() > end) fail("goes on behind its end");
   if (stream_.size() < end + kHeaderBytes) fail("is cut off: the mark of its end is missing");
 }
@@ -180,6 +167,7 @@ std::string TarArchive::reason() const {
 }
 
 void TarArchive::fail(const std::string& what) const {
+  stream_.check();  // what was wrong first
   throw Error({.where = path_,
                .what = what,
                .expected = expected_,

@@ -45,12 +45,22 @@ TEST(TarArchive, MoreThanAHundredTimesItsSizeIsRefused) {
               HasSubstr("too much for its size"));
 }
 
-// `bytes` as a gzip file.
-std::string packed(const std::string& bytes, const TestFolder& root) {
-  const std::string path = root.path("packed.gz");
-  gzFile file = gzopen(path.c_str(), "wb");
-  gzwrite(file, bytes.data(), static_cast<unsigned>(bytes.size()));
-  gzclose(file);
+using AddFilter = int (*)(archive*);
+
+// `bytes` as a packed file.
+std::string packed(const std::string& bytes, AddFilter add_filter, const TestFolder& root) {
+  const std::string path = root.path("packed");
+  archive* handle = archive_write_new();
+  EXPECT_EQ(add_filter(handle), ARCHIVE_OK);
+  archive_write_set_format_raw(handle);
+  EXPECT_EQ(archive_write_open_filename(handle, path.c_str()), ARCHIVE_OK);
+  archive_entry* entry = archive_entry_new();
+  archive_entry_set_filetype(entry, AE_IFREG);
+  archive_write_header(handle, entry);
+  archive_write_data(handle, bytes.data(), bytes.size());
+  archive_entry_free(entry);
+  archive_write_close(handle);
+  archive_write_free(handle);
   return read_file(path, uint64_t{1} << 30);
 }
 
@@ -80,9 +90,10 @@ TEST(TarArchive, TheEndMustBeMarkedAndNothingFollowIt) {
   // A header and a block of content each, then zeros.
   const std::string tar = unpacked(root.path("a.tar.gz"));
   ASSERT_GE(tar.size(), 2048U + 1024U);
-  for (const bool gz : {false, true}) {
+  for (const AddFilter filter : {archive_write_add_filter_none, archive_write_add_filter_gzip,
+                                 archive_write_add_filter_bzip2, archive_write_add_filter_xz}) {
     const auto error = [&](const std::string& bytes) {
-      return error_of_bytes(gz ? packed(bytes, root) : bytes, root);
+      return error_of_bytes(packed(bytes, filter, root), root);
     };
     EXPECT_EQ(error(tar), "");
     EXPECT_EQ(error(tar.substr(0, 2048 + 512)), "") << "one block of zeros is a mark";
@@ -114,6 +125,19 @@ TEST(TarArchive, AFlippedBitInAGzipFileIsNoticed) {
   for (const size_t missing : {1, 8, 9, 100}) {
     EXPECT_NE(error_of_bytes(good.substr(0, good.size() - missing), root), "") << missing;
   }
+  EXPECT_EQ(error_of_bytes(good + std::string(1000, '\0'), root), "") << "padding";
+  EXPECT_THAT(error_of_bytes(good + "x", root), HasSubstr("goes on behind its end"));
+  EXPECT_THAT(error_of_bytes(good + good, root), HasSubstr("goes on behind its end"));
+}
+
+TEST(TarArchive, AGzipFileMayHaveSeveralMembers) {
+  const TestFolder root;
+  write_test_archive(root.path("a.tar.gz"), {{.name = "a", .content = "one"}});
+  const std::string tar = unpacked(root.path("a.tar.gz"));
+  const auto part = [&](size_t first, size_t end) {
+    return packed(tar.substr(first, end - first), archive_write_add_filter_gzip, root);
+  };
+  EXPECT_EQ(error_of_bytes(part(0, 700) + part(700, tar.size()), root), "");
 }
 
 TEST(TarArchive, APipeAndAMissingFileAreRefused) {
