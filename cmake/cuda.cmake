@@ -2,7 +2,7 @@
 # the program computes on the CPU alone and says so.
 #
 # The machine code is made for compute capability 8.0 (Ampere), 9.0 (Hopper), and as PTX for later ones:
-# CMAKE_CUDA_ARCHITECTURES, or CUDAARCHS in the environment, names others, 80 at least.
+# CMAKE_CUDA_ARCHITECTURES (CUDAARCHS of tools/build) names others, 80 at least.
 find_program(LRA_NVCC NAMES nvcc HINTS ENV CUDA_HOME ENV CUDA_PATH PATHS /usr/local/cuda PATH_SUFFIXES bin)
 if(NOT EXISTS ${TORCH_INSTALL_PREFIX}/lib/libtorch_cuda.so OR NOT LRA_NVCC)
   message(STATUS "GPU kernels: none (they need a LibTorch with CUDA, and nvcc)")

@@ -326,8 +326,6 @@ ExitCode bench(const Program& program, BenchArguments a) {
   return ExitCode::kStopped;
 }
 
-std::string empty_fault(const std::string& text) { return text.empty() ? "names no folder" : ""; }
-
 void add_choices(CLI::App& command, BenchArguments& a) {
   auto* task = command.add_option("--task", a.task, "task whose model is measured (default text)");
   auto* models =
@@ -384,8 +382,7 @@ void add_bench(CLI::App& app, Program& program) {
                     "timed in up to eight parts of its sequences, marked with *");
   command->add_option("--data", a->data,
                       "folder of the data: measures steps with batches read from it too");
-  command->add_option("--out", a->out, "folder for run records")
-      ->check(CLI::Validator(empty_fault, ""));
+  command->add_option("--out", a->out, "folder for run records");
   command->add_flag("--replace", a->replace,
                     "a record may take the place of one in --out that has other lengths");
   command->add_option("--measure-one", a->one, "measure one model in this process")

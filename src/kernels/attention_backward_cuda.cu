@@ -212,7 +212,7 @@ __device__ inline void find_dropped(const CudaAttention& p, const RowTile& tile,
     const int query = tiles.columns[slot].axis[n];
     if (query < 0) continue;
     const auto bits_of = [&](uint32_t group) {
-      return drop_bits(p, tile.plane, static_cast<uint32_t>(query), group * 16 + place);
+      return drops_of_place(p, tile.plane, static_cast<uint32_t>(query), group * 16 + place);
     };
     uint32_t bits = bits_of(first / 128);
     if (two_groups) bits |= bits_of(first / 128 + 1) << 8;

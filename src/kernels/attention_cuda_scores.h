@@ -11,8 +11,8 @@ constexpr float kInfinity = __builtin_huge_valf();
 
 // Bit n is whether dropout takes the weight of a query and key n * 16 + place of a group of 128
 // keys, which share a block of random numbers; `counter` is group * 16 + place.
-__device__ inline uint32_t drop_bits(const CudaAttention& p, int plane, uint32_t query,
-                                     uint32_t counter) {
+__device__ inline uint32_t drops_of_place(const CudaAttention& p, int plane, uint32_t query,
+                                          uint32_t counter) {
   const PhiloxBlock random =
       philox4x32({counter, query, static_cast<uint32_t>(plane), 0}, p.dropout_key);
   uint32_t bits = 0;
@@ -26,33 +26,24 @@ __device__ inline uint32_t drop_bits(const CudaAttention& p, int plane, uint32_t
 }
 
 // Whether the attention weights of one plane are dropped; neighbouring decisions share a block of
-// random numbers, which is kept.
+// random numbers, and are kept.
 class Dropped {
  public:
-  __device__ Dropped(const CudaAttention& p, int plane)
-      : threshold_(p.dropout_threshold),
-        key_(p.dropout_key),
-        plane_(static_cast<uint32_t>(plane)) {}
+  __device__ Dropped(const CudaAttention& p, int plane) : p_(p), plane_(plane) {}
   __device__ bool operator()(uint32_t query, uint32_t key) {
     const uint32_t counter = key / 128 * 16 + key % 16;
     if (counter != counter_ || query != query_) {
       counter_ = counter;
       query_ = query;
-      const PhiloxBlock made = philox4x32({counter, query, plane_, 0}, key_);
-      for (int n = 0; n < 4; ++n) block_[n] = made[n];
+      bits_ = drops_of_place(p_, plane_, query, counter);
     }
-    const uint32_t n = key % 128 / 32;
-    const uint32_t low = n % 2 == 0 ? block_[0] : block_[1];
-    const uint32_t high = n % 2 == 0 ? block_[2] : block_[3];
-    const uint32_t word = n < 2 ? low : high;
-    return (key % 32 < 16 ? word & 0xFFFF : word >> 16) < threshold_;
+    return (bits_ >> key % 128 / 16 & 1) != 0;
   }
 
  private:
-  uint32_t threshold_;
-  uint64_t key_;
-  uint32_t plane_, counter_ = ~0u, query_ = ~0u;
-  uint32_t block_[4] = {};
+  const CudaAttention& p_;
+  int plane_;
+  uint32_t counter_ = ~0u, query_ = ~0u, bits_ = 0;
 };
 
 // The decisions of a lane's pairs in tiles of 64 neighbouring keys from a multiple of 64 on. A

@@ -26,6 +26,7 @@ template <typename T, int E>
 __device__ inline void load_tile(const CudaAttention& p, T* tile, const HeadView<const T>& from,
                                  const RowTile& of, const int* rows) {
   constexpr int kVector = 16 / sizeof(T), kVectors = E / kVector;  // of a row
+  static_assert(kTile * kVectors % kThreads == 0);
   const T* plane = from.row(of.batch, of.head, 0);
   if (p.aligned) {
 #pragma unroll

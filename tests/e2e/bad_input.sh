@@ -58,7 +58,23 @@ words_and_flags() {
   refuse 2 "mode.*fly" bench --mode fly
   refuse 2 "split.*dev" eval run --split dev
   refuse 2 "model 'nope'" model compare text nope
+  refuse 2 "out: is empty" data make listops --out ""
+  refuse 2 "folder: is empty" data check listops ""
+  refuse 2 "unexpected '.*31m" $'\e[31m'
+  ! grep -q $'\e' outside/err || fail "an escape sequence came through"
   section "words and flags"
+}
+
+closed_streams() {
+  local code=0
+  (cd work && "$LRA_PROGRAM" list >&- 2>../outside/err) || code=$?
+  [[ $code == 74 ]] || fail "a result for a closed output ended with $code"
+  # What would be said must not go into a file that is opened first.
+  (cd work && "$LRA_PROGRAM" data make listops --train 3 --val 2 --test 2 --out closed <&- >&- 2>&- || true)
+  "$LRA_PROGRAM" data check listops work/closed --set task.num_train=3 --set task.num_val=2 \
+    --set task.num_test=2 >outside/out || fail "data made with closed streams: $(cat outside/out)"
+  rm -r work/closed
+  section "closed streams"
 }
 
 settings() {
@@ -344,7 +360,7 @@ measurements() {
   refuse 2 "speed/text-linear_transformer-train/record.json: holds.*length 64.*--out" \
     "${bench[@]}" --lengths 96 --out speed
   refuse 2 "window-seconds.*nan.*0 to 3600" "${bench[@]}" --window-seconds nan
-  refuse 2 "out.*names no folder" "${bench[@]}" --lengths 64 --out ""
+  refuse 2 "out: is empty" "${bench[@]}" --lengths 64 --out ""
   refuse 74 "file: the folder cannot be made" "${bench[@]}" --lengths 64 --out file
   refuse 2 "nope" "${bench[@]}" --lengths 64 --data nope
   section "bench"
@@ -376,6 +392,7 @@ touch work/file
 (cd work && lra train listops transformer --data data --out run --threads 1 --quiet \
   --set train.steps=1 --set train.batch_size=2 --set task.length=32 >/dev/null)
 words_and_flags
+closed_streams
 settings
 data_folders
 official_files

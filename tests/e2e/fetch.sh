@@ -100,6 +100,21 @@ bounded_size() {
   passed "an endless answer is cut"
 }
 
+# A pipe would wait for ever, and what a link leads to is somebody's; a finished copy may be a link.
+links_and_pipes() {
+  mkdir pipe link linked
+  mkfifo "$(raw pipe).part"
+  expect_code 2 fetch pipe good
+  grep -q "is no regular file" err || fail "pipe: $(cat err)"
+  echo mine >link/mine
+  ln -s mine "$(raw link).part"
+  expect_code 2 fetch link good
+  [[ $(cat link/mine) == mine ]] || fail "what a link leads to was written over"
+  ln -s "$PWD/reviews.tar.gz" "$(raw linked)"
+  good linked good
+  passed "links and pipes"
+}
+
 user_mistakes() {
   mkdir mine
   echo mine >"$(raw mine)"
@@ -150,5 +165,6 @@ resume_asks_for_the_rest
 hostile_servers
 bounded_size
 user_mistakes
+links_and_pipes
 stop_and_go_on
 two_at_once

@@ -234,7 +234,8 @@ TEST(GpuOperators, PointwiseIsThatOfTheCpu) {
         };
         const auto grads = gelu_dropout_backward(part(x), part(y), 0.1, 9, 2);
         return std::vector<Tensor>{gelu_dropout(part(x), 0.1, 9, 2), grads.x, grads.y,
-                                   ops::dropout(part(x), 0.3, 5), dropout_add(part(x), part(y), 0.3, 5)};
+                                   ops::dropout(part(x), 0.3, 5),
+                                   dropout_add(part(x), part(y), 0.3, 5)};
       };
       const auto want = run(at::kCPU), got = run(*tested_device());
       for (size_t n = 0; n < want.size(); ++n) {
