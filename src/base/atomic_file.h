@@ -17,7 +17,8 @@
 namespace lra {
 
 // Writes a file piece by piece. Nothing is visible under `path` before commit(); without commit()
-// the destructor removes the temporary.
+// the destructor removes the temporary. Only a regular file is replaced: the constructor throws
+// lra::Error (2) where a folder, a device or a pipe stands, or a link to one.
 class AtomicFile {
  public:
   explicit AtomicFile(const std::string& path);

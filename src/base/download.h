@@ -27,7 +27,7 @@ struct Download {
 //
 // Throws lra::Error: exit code 74 when no mirror gives the file (the message lists why, and where
 // to put a copy of one's own), or the disk is full; 2 when the file that is there has another
-// digest; 3 when a stop was requested.
+// digest or is none, or path.part is a link or no file; 3 when a stop was requested.
 void download(const Download& what, Progress& progress);
 
 }  // namespace lra

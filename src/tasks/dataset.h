@@ -109,7 +109,9 @@ class DatasetWriter {
   void set_setting(const std::string& key, std::string value);
   // Hash of what was read or of the settings, when it is known only at the end.
   void set_source_hash(std::string hash);
-  // Writes the manifest, syncs, renames. Returns the manifest as written.
+  // Writes the manifest, syncs, renames. Returns the manifest as written. Throws lra::Error when
+  // what is imported leaves a split without an example; of drawn ones ("split_seed"), that for
+  // training.
   Manifest finish();
 
  private:

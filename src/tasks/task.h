@@ -62,7 +62,8 @@ class Task {
   // lra::Error that names file and line (or archive entry) for data that is not as it must be.
   virtual void import(const std::vector<std::string>& sources, const std::string& out,
                       Progress& progress) const = 0;
-  // Raw official data under a data root, as arguments for import; empty when there is none.
+  // Raw official data under a data root, as arguments for import; empty when there is none. Throws
+  // lra::Error where only a part of it is there.
   virtual std::vector<std::string> find_sources(const std::string& root) const = 0;
   // Writes the official layout below the folder `out`. Throws when it is there already.
   virtual void export_official(const Dataset& dataset, const std::string& out) const = 0;

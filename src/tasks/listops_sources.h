@@ -1,0 +1,18 @@
+// Where the official ListOps files are: those that a user names, and those that lie in a data root.
+#pragma once
+
+#include <array>
+#include <string>
+#include <vector>
+
+namespace lra::tasks {
+
+// The arguments of an import, a folder with the three files or the files, as the paths of train,
+// val and test. Throws lra::Error for anything else.
+std::array<std::string, 3> listops_source_files(const std::vector<std::string>& sources);
+
+// The paths of train, val and test in a data root, or none. Throws lra::Error for a folder of
+// theirs that lacks some: generated data must not take their place unnoticed.
+std::vector<std::string> find_listops_sources(const std::string& root);
+
+}  // namespace lra::tasks
