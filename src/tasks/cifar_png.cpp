@@ -55,12 +55,9 @@ Error bad_name(const fs::path& path) {
 // What is in a folder, hidden files apart.
 std::vector<fs::path> list(const fs::path& folder) {
   std::vector<fs::path> found;
-  std::error_code failed;
-  fs::directory_iterator entry(folder, failed);
-  for (; !failed && entry != fs::directory_iterator(); entry.increment(failed)) {
-    if (!entry->path().filename().string().starts_with(".")) found.push_back(entry->path());
+  for (const std::string& name : names_in(folder.string())) {
+    if (!name.starts_with(".")) found.push_back(folder / name);
   }
-  if (failed) throw io_error(folder.string(), "cannot list the folder", failed.value());
   return found;
 }
 

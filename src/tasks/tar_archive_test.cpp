@@ -17,16 +17,21 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// What reading an archive with these entries to the end says.
-std::string read_error(const std::vector<ArchiveItem>& items) {
-  const TestFolder root;
-  write_test_archive(root.path("a.tar.gz"), items);
+// What reading an archive to its end says.
+std::string error_of_file(const std::string& path) {
   return error_of([&] {
-    TarArchive archive(root.path("a.tar.gz"), "a test");
+    TarArchive archive(path, "a test");
     while (archive.next()) {
       if (archive.is_file()) archive.content(uint64_t{1} << 30);
     }
   });
+}
+
+// The same of one with these entries.
+std::string read_error(const std::vector<ArchiveItem>& items) {
+  const TestFolder root;
+  write_test_archive(root.path("a.tar.gz"), items);
+  return error_of_file(root.path("a.tar.gz"));
 }
 
 TEST(TarArchive, NamesWithControlCharactersAreRefused) {
@@ -75,12 +80,7 @@ std::string unpacked(const std::string& path) {
 // What reading these bytes as an archive says.
 std::string error_of_bytes(const std::string& bytes, const TestFolder& root) {
   write_text(root.path("b.tar"), bytes);
-  return error_of([&] {
-    TarArchive archive(root.path("b.tar"), "a test");
-    while (archive.next()) {
-      if (archive.is_file()) archive.content(uint64_t{1} << 30);
-    }
-  });
+  return error_of_file(root.path("b.tar"));
 }
 
 TEST(TarArchive, TheEndMustBeMarkedAndNothingFollowIt) {
