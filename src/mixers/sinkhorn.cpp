@@ -15,13 +15,13 @@
 // kDropout, part). There is no causal variant: LRA needs encoders.
 //
 // The released code does not sort (docs/deviations.md, 10).
+#include "ops/sinkhorn.h"
 #include "base/rng.h"
 #include "mixers/all.h"
 #include "mixers/layers.h"
 #include "ops/attention.h"
 #include "ops/precision.h"
 #include "ops/product.h"
-#include "ops/sinkhorn.h"
 #include "ops/token_blocks.h"
 
 namespace lra::mixers {
