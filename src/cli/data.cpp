@@ -37,7 +37,9 @@ std::unique_ptr<tasks::Task> make_task(const DataArguments& a) {
   return tasks::find_task(a.task).make(settings.table("task"));
 }
 
-void report_written(const Program& program, const DataArguments& a, const tasks::Dataset& dataset) {
+void report_written(const Program& program, const DataArguments& a, const tasks::Task& task) {
+  // Its hashes were just taken from what was written: to read it all again would only cost memory.
+  const auto dataset = tasks::open_dataset(tasks::find_task(a.task), task, a.out, false);
   Json splits = Json::object();
   for (const auto& [name, shards] : dataset.manifest().splits)
     splits[name] = dataset.split(name).size();
@@ -61,7 +63,6 @@ void report_written(const Program& program, const DataArguments& a, const tasks:
 }
 
 ExitCode make(const Program& program, const DataArguments& a) {
-  const auto& spec = tasks::find_task(a.task);
   const auto task = make_task(a);
   if (!task->can_generate()) {
     throw Error({.where = a.task,
@@ -83,13 +84,12 @@ ExitCode make(const Program& program, const DataArguments& a) {
                 .quiet = program.common.quiet});
   task->make(options, bar);
   bar.finish();
-  report_written(program, a, tasks::open_dataset(spec, *task, a.out));
+  report_written(program, a, *task);
   return ExitCode::kDone;
 }
 
 ExitCode import_from(const Program& program, const DataArguments& a,
                      const std::vector<std::string>& sources) {
-  const auto& spec = tasks::find_task(a.task);
   const auto task = make_task(a);
   tasks::refuse_existing(a.out);
   make_folder(folder_of(a.out));
@@ -100,7 +100,7 @@ ExitCode import_from(const Program& program, const DataArguments& a,
                 .quiet = program.common.quiet});
   task->import(sources, a.out, bar);
   bar.finish();
-  report_written(program, a, tasks::open_dataset(spec, *task, a.out));
+  report_written(program, a, *task);
   return ExitCode::kDone;
 }
 

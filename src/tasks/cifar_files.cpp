@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <map>
+#include <utility>
 
 #include "base/byte_reader.h"
 #include "base/error.h"
@@ -22,7 +23,7 @@ namespace fs = std::filesystem;
 
 constexpr size_t kColourBytes = 3 * kCifarPixels;  // of one image: planes red, green, blue
 constexpr size_t kRecordBytes = 1 + kColourBytes;
-constexpr uint64_t kMaxFileBytes = uint64_t{64} << 20;  // an official file has 31 MB
+constexpr uint64_t kMaxFileBytes = uint64_t{32} << 20;  // an official file has 31 MB
 constexpr int kNumDataBatches = 5;
 constexpr const char* kExpected =
     "data_batch_1.bin to data_batch_5.bin and test_batch.bin, or the same names without .bin";
@@ -159,7 +160,7 @@ CifarFile read_cifar_file(std::span<const std::byte> bytes, const std::string& n
   if (bytes.size() > kMaxFileBytes) {
     throw Error({.where = name,
                  .what = "has " + std::to_string(bytes.size()) + " bytes",
-                 .expected = "at most 64 MiB",
+                 .expected = "at most 32 MiB",
                  .advice = "is this a CIFAR-10 file?"});
   }
   RawBatch raw = is_pickle ? read_pickle(bytes, name) : read_binary(bytes, name);
@@ -196,9 +197,13 @@ Cifar read_cifar(const std::string& source, Progress& progress) {
   Cifar cifar;
   cifar.test = std::move(batches.at(0).images);
   Hasher hasher;
-  for (const auto& [index, batch] : batches) {
-    if (index > 0) append(batch.images, cifar.train);
+  size_t num_train = 0;
+  for (const auto& [index, batch] : batches) num_train += batch.images.labels.size();
+  cifar.train.labels.reserve(num_train);
+  cifar.train.pixels.reserve(num_train * kCifarPixels);
+  for (auto& [index, batch] : batches) {
     hasher.append(to_hex(batch.hash));
+    if (index > 0) append(std::exchange(batch.images, {}), cifar.train);
   }
   cifar.source_hash = to_hex(hasher.digest());
   return cifar;

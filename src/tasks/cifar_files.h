@@ -57,7 +57,7 @@ CifarFile read_cifar_file(std::span<const std::byte> bytes, const std::string& n
 // cifar-10-batches-py, or an archive with one of them. Files may hold any whole number of records,
 // and the last data batches may be missing: lra data check tells about the counts. Throws
 // lra::Error that names file and offset: no such files, a gap between the batches, a size that is
-// no whole number of records, a label over 9, a file over 64 MiB, damaged archives and pickles.
+// no whole number of records, a label over 9, a file over 32 MiB, damaged archives and pickles.
 Cifar read_cifar(const std::string& source, Progress& progress);
 
 }  // namespace lra::tasks

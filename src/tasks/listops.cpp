@@ -11,12 +11,12 @@
 #include "base/atomic_file.h"
 #include "base/error.h"
 #include "base/hash.h"
-#include "base/mapped_file.h"
 #include "base/parallel.h"
 #include "base/progress.h"
 #include "base/text_format.h"
 #include "tasks/facts.h"
 #include "tasks/files.h"
+#include "tasks/input_file.h"
 #include "tasks/listops_expression.h"
 #include "tasks/listops_generator.h"
 #include "tasks/listops_sources.h"
@@ -187,30 +187,42 @@ void ListOpsTask::make(const MakeOptions& options, Progress& progress) const {
   writer.finish();
 }
 
+int64_t bytes_of(const std::array<std::string, 3>& files) {
+  int64_t bytes = 0;
+  for (const std::string& path : files) {
+    std::error_code unreadable;  // reading will say so
+    const uintmax_t size = fs::file_size(path, unreadable);
+    if (!unreadable) bytes += static_cast<int64_t>(size);
+  }
+  return bytes;
+}
+
 void ListOpsTask::import(const std::vector<std::string>& sources, const std::string& out,
                          Progress& progress) const {
   const std::array<std::string, 3> files = listops_source_files(sources);
   Manifest manifest = new_manifest("imported");
   manifest.settings = {{"format", kOfficialFolder}};
-  Hasher hasher;
-  int64_t num_bytes = 0;
-  for (const std::string& path : files) {
-    const MappedFile file(path);
-    hasher.append(to_hex(hash128(file.bytes())));
-    num_bytes += static_cast<int64_t>(file.bytes().size());
-  }
-  manifest.source_hash = to_hex(hasher.digest());
   // The text takes at least twice the room of the tokens.
-  DatasetWriter writer(out, std::move(manifest), num_bytes / 2);
+  DatasetWriter writer(out, std::move(manifest), bytes_of(files) / 2);
   const ListOpsTsvLimits limits{.arity = {.least = 2, .most = config_.max_args},
                                 .max_tokens = config_.length};
+  Hasher hasher;
   for (size_t i = 0; i < files.size(); ++i) {
     writer.begin_split(kSplitNames[i]);
-    read_listops_tsv(files[i], limits, [&](std::span<const uint8_t> symbols, int label) {
+    const InputFile file(files[i]);
+    Hasher file_hasher;
+    const auto read_at = [&](uint64_t offset, char* to, size_t size) {
+      const size_t count = file.read_at(offset, to, size);
+      file_hasher.append(std::string_view(to, count));
+      return count;
+    };
+    read_listops_tsv(read_at, files[i], limits, [&](std::span<const uint8_t> symbols, int label) {
       writer.add(label, symbols);
       progress.update();
     });
+    hasher.append(to_hex(file_hasher.digest()));
   }
+  writer.set_source_hash(to_hex(hasher.digest()));
   writer.finish();
 }
 

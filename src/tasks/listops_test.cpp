@@ -73,9 +73,8 @@ TEST(ListOps, FindsTheFilesInEveryKnownLayout) {
 }
 
 std::string read_error(const std::string& content) {
-  const TestFolder root;
-  write_text(root.path("basic_val.tsv"), content);
-  return error_of([&] { read_listops_tsv(root.path("basic_val.tsv"), {}, [](auto, int) {}); });
+  return error_of(
+      [&] { read_listops_tsv(reader_of(content), "basic_val.tsv", {}, [](auto, int) {}); });
 }
 
 TEST(ListOpsTsv, AcceptsLineEndsQuotesAndPlainBrackets) {
@@ -85,6 +84,21 @@ TEST(ListOpsTsv, AcceptsLineEndsQuotesAndPlainBrackets) {
   EXPECT_EQ(read_error("\"Source\"\t\"Target\"\n\"( ( ( [MAX 1 ) 2 ) ] )\"\t\"2\"\n"), "");
   EXPECT_EQ(read_error("Source\tTarget\n[MAX 1 2 ]\t2\n[MAX 1 2 X\t2\n"), "");
   EXPECT_EQ(read_error("Source\tTarget\n"), "");
+}
+
+TEST(ListOpsTsv, DoesNotDependOnTheSizeOfBlocks) {
+  const std::string good = "Source\tTarget\n[MAX 1 2 ]\t2\n[MIN 3 2 ]\t2\n[MED 1 5 7 ]\t5\n";
+  for (size_t block_bytes = 1; block_bytes < 40; ++block_bytes) {
+    std::string labels;
+    const auto sink = [&](auto, int label) { labels += std::to_string(label); };
+    const auto read = [&](const std::string& text) {
+      read_listops_tsv(reader_of(text), "x.tsv", {.block_bytes = block_bytes}, sink);
+    };
+    read(good);
+    EXPECT_EQ(labels, "225") << block_bytes;
+    EXPECT_THAT(error_of([&] { read(good + "[SM 1 2 ]\t4\n"); }), HasSubstr("x.tsv:5: target is 4"))
+        << block_bytes;
+  }
 }
 
 TEST(ListOpsTsv, NamesFileAndLineOfEveryMistake) {

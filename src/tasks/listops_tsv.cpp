@@ -5,18 +5,16 @@
 #include <string_view>
 
 #include "base/error.h"
-#include "base/mapped_file.h"
 #include "base/parallel.h"
 #include "base/text_format.h"
 #include "tasks/files.h"
-#include "tasks/stopping.h"
 
 namespace lra::tasks {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr size_t kBlock = 1024;            // lines parsed together
+constexpr size_t kBlockLines = 1024;       // parsed together, at most
 constexpr size_t kMaxLineBytes = 1 << 20;  // an official line has at most 20 kB
 constexpr std::string_view kHeader = "Source\tTarget";
 
@@ -26,13 +24,12 @@ struct ParsedLine {
   std::string problem, expected;  // problem empty when all is well
 };
 
-// Takes the next line off `rest`, without its line end.
-std::string_view take_line(std::string_view& rest) {
-  const size_t end = rest.find('\n');
-  std::string_view line = rest.substr(0, end);
-  rest.remove_prefix(end == std::string_view::npos ? rest.size() : end + 1);
-  if (line.ends_with('\r')) line.remove_suffix(1);
-  return line;
+void check_header(std::string_view header, const std::string& name) {
+  if (header == kHeader || header == "\"Source\"\t\"Target\"") return;
+  throw Error({.where = name + ":1",
+               .what = "header is '" + printable(header.substr(0, 40)) + "'",
+               .expected = "Source TAB Target",
+               .advice = "is this an official listops-1000 file?"});
 }
 
 // The field without the quotes around it. No field of these files holds a quote of its own.
@@ -54,10 +51,6 @@ ParsedLine parse_line(std::string_view line, const ListOpsTsvLimits& limits) {
     parsed.expected = std::move(expected);
     return std::move(parsed);
   };
-  if (line.size() > kMaxLineBytes) {
-    return refuse("line has " + std::to_string(line.size()) + " bytes",
-                  "at most " + std::to_string(kMaxLineBytes));
-  }
   const size_t tab = line.find('\t');
   if (tab == std::string_view::npos) return refuse("line has no TAB", "expression TAB target");
   const std::string_view target = unquoted(line.substr(tab + 1));
@@ -88,46 +81,64 @@ ParsedLine parse_line(std::string_view line, const ListOpsTsvLimits& limits) {
   return parsed;
 }
 
-}  // namespace
+// Lines that are parsed together, by all threads.
+class Block {
+ public:
+  explicit Block(const ListOpsTsvLimits& limits) : limits_(limits) {}
 
-void parse_listops_tsv(std::string_view text, const std::string& name,
-                       const ListOpsTsvLimits& limits, const ListOpsLineSink& sink) {
-  std::string_view rest = text;
-  const std::string_view header = take_line(rest);
-  if (header != kHeader && header != "\"Source\"\t\"Target\"") {
-    throw Error({.where = name + ":1",
-                 .what = "header is '" + printable(header.substr(0, 40)) + "'",
-                 .expected = "Source TAB Target",
-                 .advice = "is this an official listops-1000 file?"});
+  void add(std::string_view line) {
+    text_ += line;
+    ends_.push_back(text_.size());
   }
-  int64_t line_number = 1;
-  while (!rest.empty()) {
-    throw_if_stopped();
-    std::vector<std::string_view> lines;
-    while (lines.size() < kBlock && !rest.empty()) lines.push_back(take_line(rest));
-    std::vector<ParsedLine> parsed(lines.size());
-    parallel_for_each(static_cast<int64_t>(lines.size()), [&](int64_t i) {
+  size_t num_lines() const { return ends_.size(); }
+  bool is_full() const { return num_lines() >= kBlockLines || text_.size() >= limits_.block_bytes; }
+  // Gives the lines to the sink in order, and is empty then. `number` is that of the first line.
+  void parse(const std::string& name, int64_t number, const ListOpsLineSink& sink) {
+    std::vector<ParsedLine> parsed(num_lines());
+    parallel_for_each(static_cast<int64_t>(num_lines()), [&](int64_t i) {
       const auto at = static_cast<size_t>(i);
-      parsed[at] = parse_line(lines[at], limits);
+      const size_t begin = at == 0 ? 0 : ends_[at - 1];
+      parsed[at] = parse_line(std::string_view(text_).substr(begin, ends_[at] - begin), limits_);
     });
     for (const ParsedLine& line : parsed) {
-      ++line_number;
       if (!line.problem.empty()) {
-        throw Error({.where = name + ":" + std::to_string(line_number),
+        throw Error({.where = name + ":" + std::to_string(number),
                      .what = line.problem,
                      .expected = line.expected,
                      .advice = ""});
       }
       sink(line.symbols, line.label);
+      ++number;
     }
+    text_.clear();
+    ends_.clear();
   }
-}
 
-void read_listops_tsv(const std::string& path, const ListOpsTsvLimits& limits,
-                      const ListOpsLineSink& sink) {
-  const MappedFile file(path);
-  parse_listops_tsv({reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size()}, path,
-                    limits, sink);
+ private:
+  const ListOpsTsvLimits& limits_;
+  std::string text_;
+  std::vector<size_t> ends_;  // of the lines in text_
+};
+
+}  // namespace
+
+void read_listops_tsv(const ReadAt& read_at, const std::string& name,
+                      const ListOpsTsvLimits& limits, const ListOpsLineSink& sink) {
+  Block block(limits);
+  int64_t num_lines = 0;
+  const auto parse_block = [&] {
+    block.parse(name, num_lines - static_cast<int64_t>(block.num_lines()) + 1, sink);
+  };
+  read_lines(read_at, name,
+             [&](std::string_view line, int64_t number, uint64_t) {
+               num_lines = number;
+               if (number == 1) return check_header(line, name);
+               block.add(line);
+               if (block.is_full()) parse_block();
+             },
+             {.block_bytes = limits.block_bytes, .line_bytes = kMaxLineBytes});
+  if (num_lines == 0) check_header("", name);
+  parse_block();
 }
 
 void append_listops_line(std::span<const uint8_t> symbols, int label, std::string& out) {

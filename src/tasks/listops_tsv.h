@@ -15,22 +15,22 @@
 #include <vector>
 
 #include "tasks/listops_expression.h"
+#include "tasks/text_lines.h"
 
 namespace lra::tasks {
 
 struct ListOpsTsvLimits {
   ArityLimits arity{.least = 2, .most = 10};
-  int64_t max_tokens = 2000;  // per expression
+  int64_t max_tokens = 2000;             // per expression
+  size_t block_bytes = size_t{4} << 20;  // of text, read and parsed at a time
 };
 
 using ListOpsLineSink = std::function<void(std::span<const uint8_t> symbols, int label)>;
 
-// Calls sink(symbols, label) for every example in order. Throws lra::Error that names file:line.
-void parse_listops_tsv(std::string_view text, const std::string& name,
-                       const ListOpsTsvLimits& limits, const ListOpsLineSink& sink);
-// The same for a file.
-void read_listops_tsv(const std::string& path, const ListOpsTsvLimits& limits,
-                      const ListOpsLineSink& sink);
+// Calls sink(symbols, label) for every example in order. The file is read from front to back, each
+// byte once, and memory does not grow with it. Throws lra::Error that names `name`:line.
+void read_listops_tsv(const ReadAt& read_at, const std::string& name,
+                      const ListOpsTsvLimits& limits, const ListOpsLineSink& sink);
 
 inline constexpr const char* kListOpsTsvHeader = "Source\tTarget\r\n";
 // Appends one line, CR LF included.

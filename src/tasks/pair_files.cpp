@@ -1,18 +1,14 @@
 #include "tasks/pair_files.h"
 
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <filesystem>
 #include <unordered_map>
 #include <vector>
 
-#include "base/atomic_file.h"
 #include "base/error.h"
 #include "base/text_format.h"
 #include "tasks/files.h"
+#include "tasks/input_file.h"
 #include "tasks/manifest.h"
 #include "tasks/text_lines.h"
 
@@ -22,42 +18,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr size_t kMaxIdBytes = 100;
-
-// A file read from front to back, or at any place.
-class InputFile {
- public:
-  explicit InputFile(const std::string& path) : path_(path) {
-    if (!is_file(path)) {
-      throw Error({.where = path, .what = "no such file", .expected = "", .advice = ""});
-    }
-    fd_ = open_file(path, O_RDONLY | O_CLOEXEC);
-    if (fd_ < 0) throw io_error(path, "cannot open", errno);
-  }
-  ~InputFile() { ::close(fd_); }
-  InputFile(const InputFile&) = delete;
-  InputFile& operator=(const InputFile&) = delete;
-
-  // Returns how many bytes there were, less than `size` only at the end of the file.
-  size_t read_at(uint64_t offset, char* out, size_t size) const {
-    size_t filled = 0;
-    while (filled < size) {
-      const ssize_t count =
-          ::pread(fd_, out + filled, size - filled, static_cast<off_t>(offset + filled));
-      if (count < 0 && errno == EINTR) continue;
-      if (count < 0) throw io_error(path_, "cannot read", errno);
-      if (count == 0) break;
-      filled += static_cast<size_t>(count);
-    }
-    return filled;
-  }
-  ReadAt reader() const {
-    return [this](uint64_t offset, char* out, size_t size) { return read_at(offset, out, size); };
-  }
-
- private:
-  std::string path_;
-  int fd_ = -1;
-};
 
 [[noreturn]] void refuse(const std::string& path, int64_t line, const std::string& what,
                          const std::string& expected) {

@@ -1,7 +1,6 @@
 // Reads the reviews out of a tar archive, entry by entry, with libarchive.
 #pragma once
 
-#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -9,9 +8,12 @@
 
 namespace lra::tasks {
 
-inline constexpr uint64_t kMaxReviewBytes = uint64_t{1} << 20;  // the longest real one has 14 kB
+struct Review {
+  ReviewKey key;
+  std::string text;
+};
 
-// In the order of the archive. Throws lra::Error as said at read_reviews.
+// In the order of the archive. Throws lra::Error as said at open_reviews.
 std::vector<Review> read_review_archive(const std::string& path, Progress& progress);
 
 }  // namespace lra::tasks

@@ -5,11 +5,11 @@
 // everything else in an archive are passed over.
 #pragma once
 
-#include <compare>
-#include <cstdint>
+#include <functional>
 #include <string>
-#include <string_view>
 #include <vector>
+
+#include "tasks/review_names.h"
 
 namespace lra {
 class Progress;
@@ -17,30 +17,23 @@ class Progress;
 
 namespace lra::tasks {
 
-// Where a review stands; the order of members is the order of examples: train before test, neg
-// before pos, then the number.
-struct ReviewKey {
-  int split = 0;  // 0 train, 1 test
-  int label = 0;  // 0 neg, 1 pos
-  int64_t id = 0;
-  int64_t rating = 0;                                  // 1 to 10 in the official data
-  auto operator<=>(const ReviewKey&) const = default;  // NOLINT(modernize-use-nullptr): not there
+inline constexpr uint64_t kMaxReviewBytes = uint64_t{1} << 20;  // the longest real one has 14 kB
+
+// The labelled reviews of a source, in the order of ReviewKey.
+struct Reviews {
+  std::vector<ReviewKey> keys;
+  uint64_t num_bytes = 0;  // of all texts
+  // The text of keys[i]. Several threads may ask. Throws lra::Error when it cannot be read, or has
+  // over kMaxReviewBytes.
+  std::function<std::string(size_t i)> text;
 };
 
-struct Review {
-  ReviewKey key;
-  std::string text;
-};
-
-// "train/neg/0_3.txt"
-std::string review_path(const ReviewKey& key);
-// The key of a path that ends in such a name. False for any other path; throws nothing.
-bool parse_review_path(std::string_view path, ReviewKey& key);
-
-// Reads all labelled reviews, in the order of ReviewKey. `source` is the folder aclImdb, a folder
-// that holds it, or a tar archive (plain, gz, bz2 or xz). Throws lra::Error for a source that is
-// none, odd file names, a number that occurs twice, a review over 1 MiB, and for archives that are
-// damaged, hold links or special files, or have absolute names, names with "..", or absurd sizes.
-std::vector<Review> read_reviews(const std::string& source, Progress& progress);
+// `source` is the folder aclImdb, a folder that holds it, or a tar archive (plain, gz, bz2 or xz).
+// The texts of an archive are held in memory; those of a folder are read when asked for, and
+// `progress`, which counts reviews read, must live as long. Throws lra::Error for a source that is
+// none, odd file names, a number that occurs twice, and for archives that are damaged, hold links
+// or special files, have absolute names, names with "..", or absurd sizes, or hold a review over
+// kMaxReviewBytes or reviews of over 96 MiB.
+Reviews open_reviews(const std::string& source, Progress& progress);
 
 }  // namespace lra::tasks

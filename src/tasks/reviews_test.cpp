@@ -19,13 +19,12 @@ namespace {
 namespace fs = std::filesystem;
 using ::testing::HasSubstr;
 
-std::vector<Review> read(const std::string& source) {
-  QuietProgress progress;
-  return read_reviews(source, progress);
-}
-
 std::string read_error(const std::string& source) {
-  return error_of([&] { read(source); });
+  QuietProgress progress;
+  return error_of([&] {
+    const Reviews reviews = open_reviews(source, progress);
+    for (size_t i = 0; i < reviews.keys.size(); ++i) reviews.text(i);
+  });
 }
 
 std::string archive_error(const std::vector<ArchiveItem>& items) {
@@ -103,6 +102,16 @@ TEST(Reviews, DamagedArchivesAreRefused) {
   write_text(root.path("bad.tar.gz"), "no archive at all");
   EXPECT_NE(read_error(root.path("bad.tar.gz")), "");
   EXPECT_THAT(read_error(root.path("none.tar.gz")), HasSubstr("no such file"));
+}
+
+// They have to be in memory at a time. A folder of as many is read as it is written.
+TEST(Reviews, ArchivesLargerThanMemoryAllowsAreRefused) {
+  std::vector<ArchiveItem> items;
+  for (int i = 0; i < 97; ++i) {
+    items.push_back({.name = "train/pos/" + std::to_string(i) + "_9.txt",
+                     .content = std::string(size_t{1} << 20, 'x')});
+  }
+  EXPECT_THAT(archive_error(items), HasSubstr("unpack it and import the folder"));
 }
 
 TEST(Reviews, OddFoldersAreRefused) {

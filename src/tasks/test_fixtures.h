@@ -11,7 +11,8 @@
 #include "base/error.h"
 #include "base/progress.h"
 #include "base/rng.h"
-#include "tasks/reviews.h"
+#include "tasks/review_names.h"
+#include "tasks/text_lines.h"
 
 namespace lra::tasks {
 

@@ -93,14 +93,21 @@ Split TextTask::split(const Dataset& dataset, const std::string& name) const {
   return train.subset(std::move(part));
 }
 
-// Names and texts: the same from the folder and from the archive.
-std::string hash_of(const std::vector<Review>& reviews) {
-  Hasher hasher;
-  for (const Review& review : reviews) {
-    hasher.append(review_path(review.key) + " " + std::to_string(review.text.size()) + "\n");
-    hasher.append(review.text);
+// Of reviews of one split, as many as may be in memory at a time; from `first` on.
+std::vector<std::string> read_texts(const Reviews& reviews, int split, size_t first) {
+  constexpr size_t kAtOnce = 64;  // of up to 1 MiB each
+  size_t end = first;
+  while (end < std::min(first + kAtOnce, reviews.keys.size()) && reviews.keys[end].split == split) {
+    ++end;
   }
-  return to_hex(hasher.digest());
+  std::vector<std::string> texts(end - first);
+  parallel_ranges(static_cast<int64_t>(texts.size()), 8, [&](int64_t begin, int64_t stop) {
+    for (auto i = static_cast<size_t>(begin); i < static_cast<size_t>(stop); ++i) {
+      throw_if_stopped();
+      texts[i] = reviews.text(first + i);
+    }
+  });
+  return texts;
 }
 
 void TextTask::import(const std::vector<std::string>& sources, const std::string& out,
@@ -111,29 +118,32 @@ void TextTask::import(const std::vector<std::string>& sources, const std::string
                  .expected = "one: the folder aclImdb or aclImdb_v1.tar.gz",
                  .advice = ""});
   }
-  const std::vector<Review> reviews = read_reviews(sources[0], progress);
+  const Reviews reviews = open_reviews(sources[0], progress);
   Manifest manifest;
   manifest.task = kTextTask.name;
   manifest.task_version = kVersion;
   manifest.source = "imported";
-  manifest.source_hash = hash_of(reviews);
   manifest.token_offset = 1;
   manifest.settings = {{"format", "aclImdb"}};
-  int64_t num_bytes = 0;
-  for (const Review& review : reviews) num_bytes += static_cast<int64_t>(review.text.size()) + 64;
-  DatasetWriter writer(out, std::move(manifest), num_bytes);
+  DatasetWriter writer(out, std::move(manifest),
+                       static_cast<int64_t>(reviews.num_bytes + 64 * reviews.keys.size()));
+  Hasher hasher;  // of names and texts: the same from the folder and from the archive
   std::string names;
   size_t next = 0;
   for (int split = 0; split < 2; ++split) {
-    throw_if_stopped();
-    writer.begin_split(split == 0 ? "train" : "test");
-    for (; next < reviews.size() && reviews[next].key.split == split; ++next) {
-      const std::string& text = reviews[next].text;
-      writer.add(reviews[next].key.label,
-                 std::span(reinterpret_cast<const uint8_t*>(text.data()), text.size()));
-      names += review_path(reviews[next].key) + "\n";
+    writer.begin_split(kReviewSplits[static_cast<size_t>(split)]);
+    while (next < reviews.keys.size() && reviews.keys[next].split == split) {
+      for (const std::string& text : read_texts(reviews, split, next)) {
+        const std::string name = review_path(reviews.keys[next]);
+        hasher.append(name + " " + std::to_string(text.size()) + "\n");
+        hasher.append(text);
+        names += name + "\n";
+        writer.add(reviews.keys[next++].label,
+                   std::span(reinterpret_cast<const uint8_t*>(text.data()), text.size()));
+      }
     }
   }
+  writer.set_source_hash(to_hex(hasher.digest()));
   writer.add_side_file(kNamesFile, names);
   writer.finish();
 }

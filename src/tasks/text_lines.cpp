@@ -10,6 +10,12 @@
 
 namespace lra::tasks {
 
+ReadAt reader_of(std::string_view text) {
+  return [text](uint64_t offset, char* out, size_t size) {
+    return text.copy(out, size, std::min<size_t>(offset, text.size()));
+  };
+}
+
 void read_lines(const ReadAt& read_at, const std::string& name, const LineSink& sink,
                 const LineLimits& limits) {
   LRA_CHECK_GT(limits.block_bytes, 0u);

@@ -11,6 +11,8 @@ namespace lra::tasks {
 
 // Copies `size` bytes from `offset` to `out`; returns how many there were, less only at the end.
 using ReadAt = std::function<size_t(uint64_t offset, char* out, size_t size)>;
+// Of text in memory, which must live as long.
+ReadAt reader_of(std::string_view text);
 
 // A line without its line end, its number from 1, and where it begins. The line is valid during the
 // call.
@@ -21,7 +23,8 @@ struct LineLimits {
   size_t line_bytes = size_t{16} << 20;  // a longer line is refused
 };
 
-// Calls sink for each line in order. Lines end in LF or CR LF; the last one may lack its end.
+// Calls sink for each line in order. Lines end in LF or CR LF; the last one may lack its end. The
+// file is read from front to back, each byte once.
 // Throws lra::Error that names `name` and the line when one is too long.
 void read_lines(const ReadAt& read_at, const std::string& name, const LineSink& sink,
                 const LineLimits& limits = {});

@@ -3,7 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <vector>
 
 #include "tasks/test_fixtures.h"
@@ -16,11 +15,8 @@ using ::testing::HasSubstr;
 
 std::vector<std::string> lines_of(const std::string& text, const LineLimits& limits) {
   std::vector<std::string> lines;
-  const auto read_at = [&](uint64_t offset, char* out, size_t size) {
-    return text.copy(out, size, std::min<size_t>(offset, text.size()));
-  };
   read_lines(
-      read_at, "x.tsv",
+      reader_of(text), "x.tsv",
       [&](std::string_view line, int64_t number, uint64_t offset) {
         EXPECT_EQ(number, static_cast<int64_t>(lines.size()) + 1);
         EXPECT_EQ(text.substr(offset, line.size()), line);

@@ -1,8 +1,6 @@
 // Lines of pairs of documents. What is read does not depend on the size of the blocks.
 // Covers: src/tasks/text_lines.cpp src/tasks/pair_files.cpp
-// Without: read_pairs find_pair_files PaperTexts InputFile is_file
-#include <algorithm>
-#include <cstring>
+// Without: read_pairs find_pair_files PaperTexts is_file
 #include <string>
 
 #include "fuzz_target.h"
@@ -16,14 +14,9 @@ using namespace lra::tasks;
 // Everything that was read, and the problem that ended it.
 std::string read(std::string_view text, int num_columns, const LineLimits& limits) {
   std::string seen;
-  const auto read_at = [&](uint64_t offset, char* out, size_t size) {
-    const size_t count = std::min<size_t>(size, text.size() - std::min(text.size(), offset));
-    if (count > 0) std::memcpy(out, text.data() + offset, count);
-    return count;
-  };
   try {
     read_lines(
-        read_at, "input.tsv",
+        reader_of(text), "input.tsv",
         [&](std::string_view line, int64_t number, uint64_t offset) {
           LRA_CHECK(text.substr(offset).starts_with(line));
           const PairLine pair = parse_pair_line(line, num_columns, "input.tsv", number);

@@ -1,8 +1,7 @@
 // Names of reviews: the lines of a side file, the entries of an archive.
-// Covers: src/tasks/reviews.cpp
-// Without: read_reviews read_folder list_folder put_in_order
+// Covers: src/tasks/review_names.cpp
+#include "tasks/review_names.h"
 #include "fuzz_target.h"
-#include "tasks/reviews.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   lra::fuzz::Input input(data, size);
