@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/input_file.h"
 #include "base/text_format.h"
 
 namespace lra {
@@ -159,37 +160,17 @@ void write_file_atomically(const std::string& path, std::string_view content) {
 }
 
 std::string read_file(const std::string& path, uint64_t max_bytes) {
-  // Without O_NONBLOCK, opening a named pipe waits for a writer.
-  const int fd = open_file(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (fd < 0) {
-    if (errno != ENOENT && errno != ENOTDIR) throw io_error(path, "cannot be opened", errno);
-    throw Error({.where = path, .what = "there is no such file", .expected = "", .advice = ""});
-  }
-  struct stat status {};
-  const bool known = ::fstat(fd, &status) == 0 && S_ISREG(status.st_mode);
-  if (!known) {
-    ::close(fd);
-    throw Error({.where = path, .what = "is not a file", .expected = "a file", .advice = ""});
-  }
+  const InputFile file(path);
   // The size is a hint only: files below /proc say 0, and a file may grow. One byte more shows its
   // end without a second allocation.
-  const auto hint = static_cast<uint64_t>(std::max<off_t>(status.st_size, 0));
+  const uint64_t hint = file.size();
   std::string content(hint > 0 ? std::min<uint64_t>(hint, max_bytes) + 1 : 1 << 12, '\0');
   size_t filled = 0;
-  int problem = 0;
-  while (filled <= max_bytes) {
-    if (filled == content.size()) content.resize(filled + std::min<size_t>(filled, 1 << 26));
-    const ssize_t got = ::read(fd, content.data() + filled, content.size() - filled);
-    if (got == 0) break;
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) {
-      problem = errno;
-      break;
-    }
-    filled += static_cast<size_t>(got);
+  while (true) {
+    filled += file.read_at(filled, content.data() + filled, content.size() - filled);
+    if (filled < content.size() || filled > max_bytes) break;
+    content.resize(filled + std::min<size_t>(filled, 1 << 26));
   }
-  ::close(fd);
-  if (problem) throw io_error(path, "cannot be read", problem);
   if (filled > max_bytes) {
     throw Error({.where = path,
                  .what = "the file is larger than " + human_bytes(max_bytes),

@@ -1,41 +1,20 @@
 #include "base/mapped_file.h"
 
-#include <fcntl.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <utility>
 
-#include "base/atomic_file.h"
 #include "base/error.h"
+#include "base/input_file.h"
 
 namespace lra {
-namespace {
-
-struct Descriptor {
-  int fd;
-  ~Descriptor() { ::close(fd); }
-};
-
-}  // namespace
 
 MappedFile::MappedFile(const std::string& path) : path_(path) {
-  // O_NONBLOCK: opening a pipe must not wait for a writer; it has no effect on regular files.
-  const Descriptor file{open_file(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
-  if (file.fd < 0) {
-    if (errno != ENOENT && errno != ENOTDIR) throw io_error(path, "cannot be opened", errno);
-    throw Error({.where = path, .what = "there is no such file", .expected = "", .advice = ""});
-  }
-  struct stat status {};
-  if (::fstat(file.fd, &status) != 0) throw io_error(path, "cannot be examined", errno);
-  if (!S_ISREG(status.st_mode)) {
-    throw Error({.where = path, .what = "not a file", .expected = "a regular file", .advice = ""});
-  }
-  const auto size = static_cast<size_t>(status.st_size);
+  const InputFile file(path);
+  const auto size = static_cast<size_t>(file.size());
   if (size == 0) return;
-  void* address = ::mmap(nullptr, size, PROT_READ, MAP_SHARED, file.fd, 0);
+  void* address = ::mmap(nullptr, size, PROT_READ, MAP_SHARED, file.descriptor(), 0);
   if (address == MAP_FAILED) throw io_error(path, "cannot be mapped into memory", errno);
   bytes_ = {static_cast<const std::byte*>(address), size};
 }

@@ -198,7 +198,9 @@ Cifar read_cifar(const std::string& source, Progress& progress) {
   cifar.test = std::move(batches.at(0).images);
   Hasher hasher;
   size_t num_train = 0;
-  for (const auto& [index, batch] : batches) num_train += batch.images.labels.size();
+  for (const auto& [index, batch] : batches) {
+    if (index > 0) num_train += batch.images.labels.size();
+  }
   cifar.train.labels.reserve(num_train);
   cifar.train.pixels.reserve(num_train * kCifarPixels);
   for (auto& [index, batch] : batches) {

@@ -11,12 +11,12 @@
 #include "base/atomic_file.h"
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/input_file.h"
 #include "base/parallel.h"
 #include "base/progress.h"
 #include "base/text_format.h"
 #include "tasks/facts.h"
 #include "tasks/files.h"
-#include "tasks/input_file.h"
 #include "tasks/listops_expression.h"
 #include "tasks/listops_generator.h"
 #include "tasks/listops_sources.h"
@@ -187,12 +187,12 @@ void ListOpsTask::make(const MakeOptions& options, Progress& progress) const {
   writer.finish();
 }
 
-int64_t bytes_of(const std::array<std::string, 3>& files) {
-  int64_t bytes = 0;
+uint64_t bytes_of(const std::array<std::string, 3>& files) {
+  uint64_t bytes = 0;
   for (const std::string& path : files) {
     std::error_code unreadable;  // reading will say so
     const uintmax_t size = fs::file_size(path, unreadable);
-    if (!unreadable) bytes += static_cast<int64_t>(size);
+    if (!unreadable) bytes += size;
   }
   return bytes;
 }
@@ -203,7 +203,7 @@ void ListOpsTask::import(const std::vector<std::string>& sources, const std::str
   Manifest manifest = new_manifest("imported");
   manifest.settings = {{"format", kOfficialFolder}};
   // The text takes at least twice the room of the tokens.
-  DatasetWriter writer(out, std::move(manifest), bytes_of(files) / 2);
+  DatasetWriter writer(out, std::move(manifest), static_cast<int64_t>(bytes_of(files) / 2));
   const ListOpsTsvLimits limits{.arity = {.least = 2, .most = config_.max_args},
                                 .max_tokens = config_.length};
   Hasher hasher;

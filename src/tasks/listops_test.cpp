@@ -11,6 +11,7 @@
 #include "tasks/listops_expression.h"
 #include "tasks/listops_tsv.h"
 #include "tasks/test_fixtures.h"
+#include "tasks/text_lines.h"
 
 namespace lra::tasks {
 namespace {

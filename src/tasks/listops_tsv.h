@@ -12,7 +12,6 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "tasks/listops_expression.h"
 #include "tasks/text_lines.h"
@@ -28,7 +27,8 @@ struct ListOpsTsvLimits {
 using ListOpsLineSink = std::function<void(std::span<const uint8_t> symbols, int label)>;
 
 // Calls sink(symbols, label) for every example in order. The file is read from front to back, each
-// byte once, and memory does not grow with it. Throws lra::Error that names `name`:line.
+// byte once, and memory does not grow with it. Throws lra::Error that names `name`:line;
+// a line over 1 MiB may be named before a mistake in a line shortly before it.
 void read_listops_tsv(const ReadAt& read_at, const std::string& name,
                       const ListOpsTsvLimits& limits, const ListOpsLineSink& sink);
 

@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/input_file.h"
 #include "base/text_format.h"
 #include "tasks/files.h"
-#include "tasks/input_file.h"
 #include "tasks/manifest.h"
 #include "tasks/text_lines.h"
 
@@ -70,7 +70,7 @@ PairLine parse_pair_line(std::string_view text, int num_columns, const std::stri
 void read_pairs(const std::string& path, int num_columns,
                 const std::function<void(const PairLine&)>& sink) {
   const InputFile file(path);
-  read_lines(file.reader(), path, [&](std::string_view line, int64_t number, uint64_t) {
+  read_lines(reader_of(file), path, [&](std::string_view line, int64_t number, uint64_t) {
     sink(parse_pair_line(line, num_columns, path, number));
   });
 }
@@ -88,7 +88,7 @@ struct PaperTexts::Index {
 PaperTexts::PaperTexts(const std::string& source) : source_(source) {
   if (is_folder(source)) return;
   index_ = std::make_unique<Index>(source);
-  read_lines(index_->file.reader(), source,
+  read_lines(reader_of(index_->file), source,
              [&](std::string_view line, int64_t number, uint64_t offset) {
                const size_t tab = line.find('\t');
                if (tab == std::string_view::npos || !is_id(line.substr(0, tab))) {

@@ -75,7 +75,7 @@ TEST(PairFiles, MalformedLinesAreNamed) {
   EXPECT_THAT(error_for(good + std::string((16 << 20) + 1, 'x')),
               HasSubstr("p.tsv:2: line has over 16,777,216 bytes"));
   EXPECT_THAT(error_of([] { read_pairs("/none/p.tsv", 5, [](const PairLine&) {}); }),
-              HasSubstr("/none/p.tsv: no such file"));
+              HasSubstr("/none/p.tsv: there is no such file"));
 }
 
 TEST(PaperTexts, ComeFromAFolderOrLines) {

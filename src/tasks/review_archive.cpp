@@ -2,7 +2,7 @@
 
 #include "base/error.h"
 #include "base/progress.h"
-#include "base/text_format.h"
+#include "tasks/reviews.h"
 #include "tasks/tar_archive.h"
 
 namespace lra::tasks {
@@ -22,7 +22,7 @@ std::vector<Review> read_review_archive(const std::string& path, Progress& progr
     bytes += review.text.size();
     if (bytes > kMaxBytes) {
       throw Error({.where = path,
-                   .what = "holds more than " + human_bytes(kMaxBytes) + " of reviews",
+                   .what = "holds more than 96 MiB of reviews",
                    .expected = "50,000 reviews, 65 MB",
                    .advice = "unpack it and import the folder, which may be of any size"});
     }

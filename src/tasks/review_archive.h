@@ -4,7 +4,11 @@
 #include <string>
 #include <vector>
 
-#include "tasks/reviews.h"
+#include "tasks/review_names.h"
+
+namespace lra {
+class Progress;
+}
 
 namespace lra::tasks {
 

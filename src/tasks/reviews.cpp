@@ -7,6 +7,7 @@
 #include "base/atomic_file.h"
 #include "base/error.h"
 #include "base/progress.h"
+#include "base/text_format.h"
 #include "tasks/files.h"
 #include "tasks/review_archive.h"
 #include "tasks/stopping.h"
@@ -16,14 +17,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct ReviewFile {
-  ReviewKey key;
-  std::string path;
-  uint64_t num_bytes = 0;
-};
-
-// Adds the files of one split and label.
-void list_folder(const fs::path& folder, std::vector<ReviewFile>& files) {
+// Adds the reviews of one split and label.
+void list_folder(const fs::path& folder, Reviews& reviews) {
   if (!is_folder(folder)) {
     throw Error({.where = folder.string(),
                  .what = "no such folder",
@@ -34,32 +29,39 @@ void list_folder(const fs::path& folder, std::vector<ReviewFile>& files) {
   fs::directory_iterator entry(folder, failed);
   for (; !failed && entry != fs::directory_iterator(); entry.increment(failed)) {
     throw_if_stopped();
-    ReviewFile file{.key = {}, .path = entry->path().string()};
+    const std::string path = entry->path().string();
     if (entry->path().filename().string().starts_with(".")) continue;  // left by file managers
     if (!entry->is_regular_file(failed) || entry->is_symlink(failed)) {
-      throw Error({.where = file.path,
+      throw Error({.where = path,
                    .what = "is a link, a folder or a special file",
                    .expected = "the text of a review",
                    .advice = "remove it"});
     }
-    if (!parse_review_path(file.path, file.key)) {
-      throw Error({.where = file.path,
+    ReviewKey key;
+    if (!parse_review_path(path, key)) {
+      throw Error({.where = path,
                    .what = "is not the name of a review",
                    .expected = "<id>_<rating>.txt",
                    .advice = "remove it"});
     }
-    file.num_bytes = entry->file_size(failed);
-    files.push_back(std::move(file));
+    const uintmax_t num_bytes = entry->file_size(failed);
+    if (failed) break;
+    if (num_bytes > kMaxReviewBytes) {
+      throw Error({.where = path,
+                   .what = "has " + thousands(static_cast<int64_t>(num_bytes)) + " bytes",
+                   .expected = "at most 1 MiB",
+                   .advice = "is this a review?"});
+    }
+    reviews.num_bytes += num_bytes;
+    reviews.keys.push_back(key);
   }
   if (failed) throw io_error(folder.string(), "cannot list the folder", failed.value());
 }
 
-// Sorts, and refuses a number that two reviews of one folder have. T has a `key`.
-template <typename T>
-void put_in_order(const std::string& source, std::vector<T>& reviews) {
-  std::sort(reviews.begin(), reviews.end(), [](const T& a, const T& b) { return a.key < b.key; });
-  for (size_t i = 1; i < reviews.size(); ++i) {
-    const ReviewKey &a = reviews[i - 1].key, &b = reviews[i].key;
+// `keys` are in order. Refuses a number that two reviews of one folder have.
+void refuse_same_numbers(const std::string& source, const std::vector<ReviewKey>& keys) {
+  for (size_t i = 1; i < keys.size(); ++i) {
+    const ReviewKey &a = keys[i - 1], &b = keys[i];
     if (a.split != b.split || a.label != b.label || a.id != b.id) continue;
     throw Error({.where = source,
                  .what = review_path(a) + " and " + review_path(b) + " have the same number",
@@ -68,19 +70,14 @@ void put_in_order(const std::string& source, std::vector<T>& reviews) {
   }
 }
 
-Reviews open_folder(const fs::path& root, Progress& progress) {
-  auto files = std::make_shared<std::vector<ReviewFile>>();
-  for (const char* split : kReviewSplits) {
-    for (const char* label : kReviewLabels) list_folder(root / split / label, *files);
-  }
-  put_in_order(root.string(), *files);
+Reviews open_folder(const std::string& root, Progress& progress) {
   Reviews reviews;
-  for (const ReviewFile& file : *files) {
-    reviews.keys.push_back(file.key);
-    reviews.num_bytes += file.num_bytes;
+  for (const char* split : kReviewSplits) {
+    for (const char* label : kReviewLabels) list_folder(fs::path(root) / split / label, reviews);
   }
-  reviews.text = [files, &progress](size_t i) {
-    std::string text = read_file((*files)[i].path, kMaxReviewBytes);
+  std::sort(reviews.keys.begin(), reviews.keys.end());
+  reviews.read = [root, &progress](size_t, const ReviewKey& key) {
+    std::string text = read_file(root + "/" + review_path(key), kMaxReviewBytes);
     progress.update();
     return text;
   };
@@ -88,14 +85,15 @@ Reviews open_folder(const fs::path& root, Progress& progress) {
 }
 
 Reviews open_archive(const std::string& source, Progress& progress) {
-  auto read = std::make_shared<std::vector<Review>>(read_review_archive(source, progress));
-  put_in_order(source, *read);
+  auto found = std::make_shared<std::vector<Review>>(read_review_archive(source, progress));
+  std::sort(found->begin(), found->end(),
+            [](const Review& a, const Review& b) { return a.key < b.key; });
   Reviews reviews;
-  for (const Review& review : *read) {
+  for (const Review& review : *found) {
     reviews.keys.push_back(review.key);
     reviews.num_bytes += review.text.size();
   }
-  reviews.text = [read](size_t i) { return (*read)[i].text; };
+  reviews.read = [found](size_t i, const ReviewKey&) { return (*found)[i].text; };
   return reviews;
 }
 
@@ -103,7 +101,7 @@ Reviews open_archive(const std::string& source, Progress& progress) {
 
 Reviews open_reviews(const std::string& source, Progress& progress) {
   const fs::path below = fs::path(source) / "aclImdb";
-  Reviews reviews = is_folder(below)    ? open_folder(below, progress)
+  Reviews reviews = is_folder(below)    ? open_folder(below.string(), progress)
                     : is_folder(source) ? open_folder(source, progress)
                                         : open_archive(source, progress);
   if (reviews.keys.empty()) {
@@ -112,6 +110,7 @@ Reviews open_reviews(const std::string& source, Progress& progress) {
                  .expected = "aclImdb/{train,test}/{neg,pos}/<id>_<rating>.txt",
                  .advice = ""});
   }
+  refuse_same_numbers(source, reviews.keys);
   return reviews;
 }
 

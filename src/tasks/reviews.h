@@ -5,6 +5,7 @@
 // everything else in an archive are passed over.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <vector>
@@ -22,18 +23,20 @@ inline constexpr uint64_t kMaxReviewBytes = uint64_t{1} << 20;  // the longest r
 // The labelled reviews of a source, in the order of ReviewKey.
 struct Reviews {
   std::vector<ReviewKey> keys;
-  uint64_t num_bytes = 0;  // of all texts
+  uint64_t num_bytes = 0;                                           // of all texts
+  std::function<std::string(size_t i, const ReviewKey& key)> read;  // what text(i) calls
+
   // The text of keys[i]. Several threads may ask. Throws lra::Error when it cannot be read, or has
   // over kMaxReviewBytes.
-  std::function<std::string(size_t i)> text;
+  std::string text(size_t i) const { return read(i, keys[i]); }
 };
 
 // `source` is the folder aclImdb, a folder that holds it, or a tar archive (plain, gz, bz2 or xz).
 // The texts of an archive are held in memory; those of a folder are read when asked for, and
 // `progress`, which counts reviews read, must live as long. Throws lra::Error for a source that is
-// none, odd file names, a number that occurs twice, and for archives that are damaged, hold links
-// or special files, have absolute names, names with "..", or absurd sizes, or hold a review over
-// kMaxReviewBytes or reviews of over 96 MiB.
+// none, odd file names, a number that occurs twice, a review over kMaxReviewBytes, and for archives
+// that are damaged, hold links, special files or reviews of over 96 MiB, or have absolute names,
+// names with "..", or absurd sizes.
 Reviews open_reviews(const std::string& source, Progress& progress);
 
 }  // namespace lra::tasks

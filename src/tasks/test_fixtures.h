@@ -12,7 +12,6 @@
 #include "base/progress.h"
 #include "base/rng.h"
 #include "tasks/review_names.h"
-#include "tasks/text_lines.h"
 
 namespace lra::tasks {
 

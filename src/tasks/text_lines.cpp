@@ -5,10 +5,16 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/input_file.h"
 #include "base/text_format.h"
 #include "tasks/stopping.h"
 
 namespace lra::tasks {
+
+ReadAt reader_of(const InputFile& file) {
+  return
+      [&file](uint64_t offset, char* out, size_t size) { return file.read_at(offset, out, size); };
+}
 
 ReadAt reader_of(std::string_view text) {
   return [text](uint64_t offset, char* out, size_t size) {

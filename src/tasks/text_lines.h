@@ -7,11 +7,16 @@
 #include <string>
 #include <string_view>
 
+namespace lra {
+class InputFile;
+}
+
 namespace lra::tasks {
 
 // Copies `size` bytes from `offset` to `out`; returns how many there were, less only at the end.
 using ReadAt = std::function<size_t(uint64_t offset, char* out, size_t size)>;
-// Of text in memory, which must live as long.
+// Of a file, and of text in memory; both must live as long.
+ReadAt reader_of(const InputFile& file);
 ReadAt reader_of(std::string_view text);
 
 // A line without its line end, its number from 1, and where it begins. The line is valid during the
