@@ -348,7 +348,8 @@ void download(const Download& what, Progress& progress) {
   LRA_CHECK(!what.urls.empty());
   refuse_special(what.path, true);
   refuse_special(what.path + ".part", false);
-  const FileLock lock(what.path + ".lra.lock", "the download of " + what.path);
+  const FileLock lock(what.path + ".lra.lock", "the download of " + what.path,
+                      FileLock::AtEnd::kRemoved);
   if (is_there(what)) return;
   const int64_t begun = std::max<int64_t>(0, size_of(what.path + ".part"));
   check_space(what, begun);

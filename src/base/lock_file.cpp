@@ -106,7 +106,8 @@ LockOwner lock_owner(const std::string& path) {
   return {.process = process, .is_here = machine.empty() || machine == boot_id()};
 }
 
-FileLock::FileLock(const std::string& path, const std::string& what) : fd_(try_lock_file(path)) {
+FileLock::FileLock(const std::string& path, const std::string& what, AtEnd at_end)
+    : path_(path), at_end_(at_end), fd_(try_lock_file(path)) {
   // is_locked() of another process may hold it for an instant.
   for (int again = 0; fd_ < 0 && again < 5; ++again) {
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
@@ -123,7 +124,10 @@ FileLock::FileLock(const std::string& path, const std::string& what) : fd_(try_l
                .advice = "wait until it has ended, or choose another place"});
 }
 
-FileLock::~FileLock() { ::close(fd_); }
+FileLock::~FileLock() {
+  if (at_end_ == AtEnd::kRemoved) ::unlink(path_.c_str());
+  ::close(fd_);
+}
 
 WaitingLock::WaitingLock(const std::string& path, const std::function<void()>& waiting)
     : path_(path) {

@@ -27,22 +27,27 @@ struct LockOwner {
 LockOwner lock_owner(const std::string& path);
 
 // Held by one process at a time, released by the destructor or by the end of the process, however
-// it ends. The lock file itself stays.
+// it ends.
 class FileLock {
  public:
+  // Whether the destructor removes the file. That cannot lead to two owners: whoever has opened the
+  // removed file finds that out and opens the new one.
+  enum class AtEnd { kStays, kRemoved };
+
   // Throws at once, exit code 2, when another process holds `path`; `what` names the thing that is
   // locked in the message ("the run folder runs/a").
-  FileLock(const std::string& path, const std::string& what);
+  FileLock(const std::string& path, const std::string& what, AtEnd at_end = AtEnd::kStays);
   ~FileLock();
   FileLock(const FileLock&) = delete;
   FileLock& operator=(const FileLock&) = delete;
 
  private:
+  std::string path_;
+  AtEnd at_end_;
   int fd_ = -1;
 };
 
-// Waits for its turn. The destructor removes the file, which cannot lead to two owners: whoever
-// has opened the removed file finds that out and opens the new one.
+// Waits for its turn. The destructor removes the file, as FileLock's may.
 class WaitingLock {
  public:
   // `waiting` is called about 20 times a second while another process holds `path`; what it throws

@@ -8,6 +8,7 @@
 #include "tasks/all.h"
 #include "tasks/contact_sheet.h"
 #include "tasks/fetch.h"
+#include "tasks/files.h"
 #include "tasks/new_folder.h"
 
 namespace lra::cli {
@@ -91,6 +92,13 @@ ExitCode make(const Program& program, const DataArguments& a) {
 ExitCode import_from(const Program& program, const DataArguments& a,
                      const std::vector<std::string>& sources) {
   const auto task = make_task(a);
+  for (const std::string& source : sources) {
+    if (tasks::is_there(source)) continue;
+    throw Error({.where = source,
+                 .what = "there is no such file or folder",
+                 .expected = "",
+                 .advice = "'lra help " + a.task + "' says what can be imported"});
+  }
   tasks::refuse_existing(a.out);
   make_folder(folder_of(a.out));
   Progress bar({.description = "import " + a.task,
@@ -144,18 +152,18 @@ ExitCode check(const Program& program, const DataArguments& a) {
   }
   Json rows = Json::array();
   TextTable table({"fact", "value", ""});
-  bool all_ok = true;
+  std::string wrong;
   for (const tasks::Fact& fact : facts) {
-    all_ok &= fact.ok;
+    if (!fact.ok) wrong += "WRONG: " + fact.name + " " + fact.value + ": " + fact.detail + "\n";
     rows.push_back(
         {{"fact", fact.name}, {"value", fact.value}, {"ok", fact.ok}, {"detail", fact.detail}});
     table.add_row({fact.name, fact.value, fact.ok ? fact.detail : "WRONG: " + fact.detail});
   }
+  const bool all_ok = wrong.empty();
   if (program.common.json) {
     print_json({{"task", a.task}, {"folder", a.folder}, {"ok", all_ok}, {"facts", rows}});
   } else {
-    std::printf("%s\n%s\n", table.text().c_str(),
-                all_ok ? "all in order" : "something is WRONG: see above");
+    std::printf("%s\n%s", table.text().c_str(), all_ok ? "all in order\n" : wrong.c_str());
   }
   return all_ok ? ExitCode::kDone : ExitCode::kUserError;
 }
@@ -216,6 +224,9 @@ CLI::Validator sha256_digits() {
       "HEX");
 }
 
+// Examples of a split that is made.
+CLI::Range size_range() { return CLI::Range(int64_t{1}, int64_t{100000000}); }
+
 CLI::App* add_verb(CLI::App& data, Program& program, const std::shared_ptr<DataArguments>& a,
                    const char* name, const char* help,
                    ExitCode (*verb)(const Program&, const DataArguments&)) {
@@ -237,9 +248,9 @@ void add_data(CLI::App& app, Program& program) {
   make_command->add_option("--out", a->out, "folder to write; must not exist")->required();
   make_command->add_option("--seed", a->seed, "seed (default 0)")->check(seed_range());
   make_command->add_option("--train", a->num_train, "training examples; default: the task's")
-      ->check(count_range());
-  make_command->add_option("--val", a->num_val, "validation examples")->check(count_range());
-  make_command->add_option("--test", a->num_test, "test examples")->check(count_range());
+      ->check(size_range());
+  make_command->add_option("--val", a->num_val, "validation examples")->check(size_range());
+  make_command->add_option("--test", a->num_test, "test examples")->check(size_range());
 
   auto* import_command =
       add_verb(*data, program, a, "import", "read official files into a prepared folder", import);

@@ -94,7 +94,8 @@ ExitCode help(const Program& program, const CLI::App& app, const std::string& to
     if (spec->name != topic) continue;
     return show(program,
                 std::string(spec->title) + ": " + std::string(spec->summary) + "\n" +
-                    std::string(spec->paper),
+                    std::string(spec->paper) + "\n\nlra data import " + topic +
+                    " FROM --out DIR reads " + std::string(spec->sources) + ".",
                 {{"task", spec->describe()}});
   }
   for (const mixers::MixerSpec* spec : mixers::kAllMixers) {

@@ -42,7 +42,7 @@ std::span<const std::byte> bytes_of(const std::vector<T>& values) {
 }  // namespace
 
 struct DatasetWriter::State {
-  std::string folder, partial, lock_path;
+  std::string folder, partial;
   std::string resume_key;  // empty: an interrupted run starts over
   Manifest manifest;
   std::unique_ptr<FileLock> lock;
@@ -53,11 +53,6 @@ struct DatasetWriter::State {
   std::vector<uint64_t> offsets{0};
   std::vector<std::byte> tokens;
   uint64_t num_tokens = 0;
-
-  ~State() {
-    std::error_code ignored;  // a destructor has nobody to tell
-    if (lock) fs::remove(lock_path, ignored);
-  }
 
   bool can_resume() const { return !resume_key.empty() && has_marks(partial, resume_key); }
 
@@ -139,7 +134,6 @@ DatasetWriter::DatasetWriter(const std::string& folder, Manifest manifest, int64
   State& state = *state_;
   state.folder = without_trailing_slash(folder);
   state.partial = partial_of(state.folder);
-  state.lock_path = lock_of(state.folder);
   state.manifest = std::move(manifest);
   if (!resume_key.empty()) {
     state.resume_key = to_hex(hash128(resume_key + "\n" + manifest_text(state.manifest)));
@@ -156,7 +150,8 @@ DatasetWriter::DatasetWriter(const std::string& folder, Manifest manifest, int64
                  .advice = "free space or choose another --out",
                  .code = ExitCode::kIoError});
   }
-  state.lock = std::make_unique<FileLock>(state.lock_path, "the dataset " + state.folder);
+  state.lock = std::make_unique<FileLock>(lock_of(state.folder), "the dataset " + state.folder,
+                                          FileLock::AtEnd::kRemoved);
   refuse_existing(state.folder);  // another process may have finished it meanwhile
   if (state.can_resume()) {
     remove_unmarked(state.partial);

@@ -90,7 +90,9 @@ void add_size_facts(const Dataset& dataset, const std::map<std::string, int64_t>
               .value = thousands(size),
               .ok = wanted == expected.end() || wanted->second == size,
               .detail = ""};
-    if (!fact.ok) fact.detail = "expected " + thousands(wanted->second);
+    if (!fact.ok) {
+      fact.detail = "expected " + thousands(wanted->second) + "; --set task.num_... changes that";
+    }
     facts.push_back(std::move(fact));
   }
 }

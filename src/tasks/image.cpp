@@ -267,6 +267,11 @@ constinit const TaskSpec kImageTask = {
     .version = kVersion,
     .describe = describe_config<ImageConfig>,
     .make = make_task,
+    .sources =
+        "the folder cifar-10-batches-bin or cifar-10-batches-py, the one above it, or a tar "
+        "archive "
+        "of it; or a folder with train/<class>/*.png and test/<class>/*.png, or with "
+        "train/<number>_<class>.png and test/<number>_<class>.png",
     .remote = &kRemote,
 };
 

@@ -37,6 +37,8 @@ constexpr int64_t kNumClasses = 2;
 constexpr int64_t kExtraBytes = 90;  // label, offset and metadata line of an example
 constexpr const char* kSplitHash = "split_xxh3";
 
+constexpr int64_t kMostImages = 15000000;  // their lines must fit into one file of 1 GiB
+
 struct PathfinderConfig {
   std::string difficulty = "hard";
   int64_t num_images = 200000;
@@ -46,7 +48,7 @@ struct PathfinderConfig {
     f("difficulty", difficulty, "dashes per target contour: 6, 9 or 14",
       one_of({"easy", "intermediate", "hard"}));
     f("num_images", num_images, "images generated, and expected by lra data check",
-      between(10, 1e8));
+      between(10, kMostImages));
     f("split_seed", split_seed, "decides which images are held out", at_least(0));
   }
 };
@@ -102,6 +104,7 @@ class PathfinderTask : public Task {
   void refuse_other_contours(const std::vector<PathfinderRecord>& records,
                              const std::string& folder) const;
   void refuse_other_split(const Dataset& dataset) const;
+  void refuse_other_size(const Dataset& dataset) const;
 
   PathfinderConfig config_;
   PathfinderSettings settings_;
@@ -143,9 +146,26 @@ void PathfinderTask::refuse_other_split(const Dataset& dataset) const {
                .advice = "set task.split_seed, or name another data folder"});
 }
 
+// A number of images that was asked for; data of another size than usual has its place in the
+// record and its division.
+void PathfinderTask::refuse_other_size(const Dataset& dataset) const {
+  if (dataset.manifest().source != "generated") return;
+  if (config_.num_images == PathfinderConfig().num_images) return;
+  int64_t made = 0;
+  for (const int64_t size : expected_pathfinder_sizes(dataset.manifest(), config_.num_images)) {
+    made += size;
+  }
+  if (made == config_.num_images) return;
+  throw Error({.where = dataset.folder(),
+               .what = "was made with " + std::to_string(made) + " images",
+               .expected = std::to_string(config_.num_images),
+               .advice = "set task.num_images, or name another data folder"});
+}
+
 Split PathfinderTask::split(const Dataset& dataset, const std::string& name) const {
   refuse_other_difficulty(dataset);
   refuse_other_split(dataset);
+  refuse_other_size(dataset);
   return dataset.split(name);
 }
 
@@ -156,12 +176,11 @@ int64_t PathfinderTask::num_to_make(const MakeOptions& options) const {
 
 void PathfinderTask::make(const MakeOptions& options, Progress& progress) const {
   const std::array<int64_t, 3> counts = sizes(options);
-  constexpr int64_t kMost = 15000000;  // images: their lines must fit into one file of 1 GiB
   for (const int64_t count : {counts[0], counts[1], counts[2], num_to_make(options)}) {
-    if (count >= 0 && count <= kMost) continue;
+    if (count >= 0 && count <= kMostImages) continue;
     throw Error({.where = "lra data make",
                  .what = std::to_string(count) + " images",
-                 .expected = "0 to " + thousands(kMost) + " in all splits together",
+                 .expected = "0 to " + thousands(kMostImages) + " in all splits together",
                  .advice = ""});
   }
   Manifest manifest = new_manifest("generated");
@@ -211,6 +230,12 @@ std::string PathfinderTask::source_folder(const std::vector<std::string>& source
                  .what = std::to_string(sources.size()) + " sources",
                  .expected = "one: the folder that holds " + level_folder(),
                  .advice = ""});
+  }
+  if (is_file(sources[0])) {
+    throw Error({.where = sources[0],
+                 .what = "is a file",
+                 .expected = "the folder that holds " + level_folder(),
+                 .advice = "unpack it first"});
   }
   if (is_folder(sources[0] + "/metadata")) return sources[0];
   const std::string level = sources[0] + "/" + level_folder();
@@ -316,6 +341,11 @@ std::unique_ptr<Task> make_task(const ConfigTable& config) {
   return std::make_unique<PathfinderTask>(kSize, read_config<PathfinderConfig>(config, "task"));
 }
 
+constexpr const char* kSources =
+    "a folder with imgs and metadata, or one above it: curv_contour_length_14 (of easier images, "
+    "curv_contour_length_9 and curv_baseline, with task.difficulty), pathfinder32 and the like, or "
+    "lra_release; the archive has to be unpacked";
+
 constexpr RemoteData kRemote32 = lra_release("lra_release/lra_release/pathfinder32");
 constexpr RemoteData kRemote64 = lra_release("lra_release/lra_release/pathfinder64");
 constexpr RemoteData kRemote128 = lra_release("lra_release/lra_release/pathfinder128");
@@ -331,6 +361,7 @@ constinit const TaskSpec kPathfinderTask = {
     .version = kVersion,
     .describe = describe_config<PathfinderConfig>,
     .make = make_task<32>,
+    .sources = kSources,
     .remote = &kRemote32,
 };
 
@@ -342,6 +373,7 @@ constinit const TaskSpec kPathfinder64Task = {
     .version = kVersion,
     .describe = describe_config<PathfinderConfig>,
     .make = make_task<64>,
+    .sources = kSources,
     .remote = &kRemote64,
 };
 
@@ -353,6 +385,7 @@ constinit const TaskSpec kPathXTask = {
     .version = kVersion,
     .describe = describe_config<PathfinderConfig>,
     .make = make_task<128>,
+    .sources = kSources,
     .remote = &kRemote128,
 };
 
@@ -364,6 +397,7 @@ constinit const TaskSpec kPathfinder256Task = {
     .version = kVersion,
     .describe = describe_config<PathfinderConfig>,
     .make = make_task<256>,
+    .sources = kSources,
     .remote = &kRemote256,
 };
 

@@ -324,6 +324,10 @@ constinit const TaskSpec kRetrievalTask = {
     .version = kVersion,
     .describe = describe_config<RetrievalConfig>,
     .make = make_task,
+    .sources =
+        "a folder with new_aan_pairs.{train,eval,test}.tsv, or one above it, as lra_release; or "
+        "one with new_aan_pairs.*.only_ids.tsv, and behind it the texts: a folder with a file "
+        "for each paper, or a file with lines id TAB text",
     .remote = &kRemote,
 };
 

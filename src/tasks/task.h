@@ -111,7 +111,8 @@ struct TaskSpec {
   int64_t version;           // raised whenever scores could move
   std::vector<FieldInfo> (*describe)();
   std::unique_ptr<Task> (*make)(const ConfigTable& config);  // reads [task]
-  const RemoteData* remote = nullptr;                        // null: nothing to fetch
+  std::string_view sources;            // what `lra data import` reads, in words for `lra help TASK`
+  const RemoteData* remote = nullptr;  // null: nothing to fetch
 };
 
 }  // namespace lra::tasks

@@ -289,6 +289,8 @@ constinit const TaskSpec kTextTask = {
     .version = kVersion,
     .describe = describe_config<TextConfig>,
     .make = make_task,
+    .sources =
+        "the folder aclImdb, or the one above it; or a tar archive of it, as aclImdb_v1.tar.gz",
     .remote = &kRemote,
 };
 

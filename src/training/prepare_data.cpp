@@ -95,7 +95,12 @@ tasks::Dataset prepare_data(const tasks::TaskSpec& spec, const tasks::Task& task
                    .what = "there is no data for " + name,
                    .expected = folder + " as 'lra data import " + name + "' writes it",
                    .advice = "import a copy with 'lra data import " + name + " FROM --out " +
-                             folder + "', or name the data folder with --data or LRA_DATA"});
+                             folder + "', try 'lra data fetch " + name +
+                             "', or name the data folder with --data or LRA_DATA"});
+    }
+    if (sources.empty() && !quiet) {
+      std::fprintf(stderr, "there is no data for %s in %s: it is generated in %s\n", name.c_str(),
+                   printable(root).c_str(), printable(folder).c_str());
     }
     make_folder(root);
     prepare_in_turn(spec, task, folder, sources, quiet);
