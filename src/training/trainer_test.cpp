@@ -215,8 +215,8 @@ TEST_F(TinyTraining, OnOtherDataThanBeforeIsRefused) {
   const RunConfig config = kept_run();
   (void)run(config, "run");
   fs::remove_all(scratch_.file("data"));
-  const auto other = tiny_run({"task.num_train=65"});
-  (void)prepare_data(other.task_spec(), *other.make_task(), scratch_.file("data"), true);
+  tasks::QuietProgress progress;
+  config.make_task()->make({.out = scratch_.file("data"), .seed = 1}, progress);
   EXPECT_THAT(error_of([&] { (void)resume(config, "run"); }),
               AllOf(HasSubstr(folder("run").path), HasSubstr("data")));
 }
