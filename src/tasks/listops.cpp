@@ -120,28 +120,15 @@ Manifest new_manifest(const std::string& source) {
 }
 
 // Expressions of another shape would give figures that cannot be told from those of this one.
-// Imported files may follow any settings. Sizes count where they were asked for: data of another
-// size than usual has its place in the record and its division.
+// Imported files may follow any settings.
 Split ListOpsTask::split(const Dataset& dataset, const std::string& name) const {
   const Manifest& manifest = dataset.manifest();
   if (manifest.source != "generated") return dataset.split(name);
-  const ListOpsConfig usual;
-  struct Setting {
-    const char* key;
-    int64_t wanted, usual;
-    bool is_size;
-  };
-  for (const auto& [key, wanted, usual_value, is_size] : {
-           Setting{"min_length", config_.min_length, usual.min_length, false},
-           Setting{"max_length", config_.max_length, usual.max_length, false},
-           Setting{"max_depth", config_.max_depth, usual.max_depth, false},
-           Setting{"max_args", config_.max_args, usual.max_args, false},
-           Setting{"num_train", config_.num_train, usual.num_train, true},
-           Setting{"num_val", config_.num_val, usual.num_val, true},
-           Setting{"num_test", config_.num_test, usual.num_test, true},
-       }) {
+  for (const auto& [key, wanted] :
+       {std::pair("min_length", config_.min_length), std::pair("max_length", config_.max_length),
+        std::pair("max_depth", config_.max_depth), std::pair("max_args", config_.max_args)}) {
     const int64_t made_with = setting(manifest, key, wanted);
-    if (made_with == wanted || (is_size && wanted == usual_value)) continue;
+    if (made_with == wanted) continue;
     throw Error({.where = dataset.folder(),
                  .what = "was made with " + std::string(key) + " " + std::to_string(made_with),
                  .expected = std::to_string(wanted),

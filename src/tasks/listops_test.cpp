@@ -183,21 +183,6 @@ TEST(ListOps, AStopRequestLeavesNothingHalfWritten) {
   EXPECT_TRUE(std::filesystem::is_empty(root.path(".")));
 }
 
-// A size that was asked for is not passed over in silence; one that was not is the record's to
-// tell.
-TEST(ListOps, DataOfAnotherSizeThanAskedForIsRefused) {
-  const TestFolder root;
-  make(root.path("data"));
-  const Dataset dataset = Dataset::open(root.path("data"));
-  const auto error = [&](const std::string& toml) {
-    return error_of([&] { task_with(toml)->split(dataset, "train"); });
-  };
-  EXPECT_EQ(error(""), "");
-  EXPECT_EQ(error("num_train = 60"), "");
-  EXPECT_THAT(error("num_train = 61"), HasSubstr("was made with num_train 60; expected 61"));
-  EXPECT_THAT(error("num_test = 61"), HasSubstr("was made with num_test 20; expected 61"));
-}
-
 TEST(ListOps, WrongRequestsAreRefused) {
   EXPECT_THAT(error_of([] { task_with("min_length = 1999"); }), HasSubstr("min_length"));
   EXPECT_THAT(error_of([] { task_with("lenght = 3"); }), HasSubstr("did you mean 'length'"));

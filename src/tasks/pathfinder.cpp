@@ -104,7 +104,6 @@ class PathfinderTask : public Task {
   void refuse_other_contours(const std::vector<PathfinderRecord>& records,
                              const std::string& folder) const;
   void refuse_other_split(const Dataset& dataset) const;
-  void refuse_other_size(const Dataset& dataset) const;
 
   PathfinderConfig config_;
   PathfinderSettings settings_;
@@ -146,26 +145,9 @@ void PathfinderTask::refuse_other_split(const Dataset& dataset) const {
                .advice = "set task.split_seed, or name another data folder"});
 }
 
-// A number of images that was asked for; data of another size than usual has its place in the
-// record and its division.
-void PathfinderTask::refuse_other_size(const Dataset& dataset) const {
-  if (dataset.manifest().source != "generated") return;
-  if (config_.num_images == PathfinderConfig().num_images) return;
-  int64_t made = 0;
-  for (const int64_t size : expected_pathfinder_sizes(dataset.manifest(), config_.num_images)) {
-    made += size;
-  }
-  if (made == config_.num_images) return;
-  throw Error({.where = dataset.folder(),
-               .what = "was made with " + std::to_string(made) + " images",
-               .expected = std::to_string(config_.num_images),
-               .advice = "set task.num_images, or name another data folder"});
-}
-
 Split PathfinderTask::split(const Dataset& dataset, const std::string& name) const {
   refuse_other_difficulty(dataset);
   refuse_other_split(dataset);
-  refuse_other_size(dataset);
   return dataset.split(name);
 }
 

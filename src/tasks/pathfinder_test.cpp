@@ -241,17 +241,6 @@ TEST_F(Pathfinder, DataOfAnotherDifficultyIsRefused) {
   EXPECT_THAT(import_error(*easy), HasSubstr("holds no Pathfinder images"));
 }
 
-TEST_F(Pathfinder, DataOfAnotherSizeThanAskedForIsRefused) {
-  const Dataset dataset = Dataset::open(root_.path("made"));
-  const auto error = [&](const std::string& toml) {
-    const auto task = kPathfinderTask.make(parse_toml(toml, "test"));
-    return error_of([&] { task->split(dataset, "train"); });
-  };
-  EXPECT_EQ(error(""), "");
-  EXPECT_EQ(error("num_images = 30"), "");
-  EXPECT_THAT(error("num_images = 31"), HasSubstr("was made with 30 images; expected 31"));
-}
-
 TEST_F(Pathfinder, ImportsOfFilesSayThatAFolderIsNeeded) {
   EXPECT_THAT(
       error_of([&] { task_->import({file("metadata/0.npy")}, root_.path("out"), progress_); }),

@@ -93,11 +93,16 @@ std::string changed_setting(const RunConfig& run, bool in_mixer) {
 }
 
 // The first count that is not what [task] says: num_train, num_val, num_test, or num_images of all.
-std::string changed_data(const RunConfig& run, const SplitSizes& data) {
+// With `usual`, only those count whose setting is another there.
+std::string changed_data(const RunConfig& run, const SplitSizes& data,
+                         const ConfigTable* usual = nullptr) {
   const auto differs = [&](const char* key, int64_t count, const char* of) -> std::string {
-    const ConfigValue* setting = run.task_settings.find(key);
-    const int64_t expected = setting ? std::get<int64_t>(setting->value) : count;
-    if (count == expected) return "";
+    const auto in = [&](const ConfigTable& settings) {
+      const ConfigValue* setting = settings.find(key);
+      return setting ? std::get<int64_t>(setting->value) : count;
+    };
+    const int64_t expected = in(run.task_settings);
+    if (count == expected || (usual && in(*usual) == expected)) return "";
     return "data of " + thousands(count) + of + " examples instead of " + thousands(expected);
   };
   for (const std::string& text :
@@ -120,6 +125,11 @@ std::string departure(const RunConfig& run, const std::optional<SplitSizes>& dat
 
 int64_t count_parameters(const RunConfig& run) {
   return run.make_model(run.make_task()->shape(), at::kMeta).num_parameters();
+}
+
+std::string size_not_met(const RunConfig& run, const SplitSizes& data) {
+  const RunConfig preset = resolve_run(run.task, run.model, run.preset, run.seed, {}, {});
+  return changed_data(run, data, &preset.task_settings);
 }
 
 Fairness judge(const RunConfig& run, const std::optional<SplitSizes>& data) {

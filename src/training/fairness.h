@@ -22,6 +22,10 @@ struct Fairness {
 // them.
 Fairness judge(const RunConfig& run, const std::optional<SplitSizes>& data = {});
 
+// A number of examples that `run` asks for, beside its preset, and that `data` does not have, as
+// "data of 20 training examples instead of 30"; empty when there is none.
+std::string size_not_met(const RunConfig& run, const SplitSizes& data);
+
 // Parameters of the model that `run` describes.
 int64_t count_parameters(const RunConfig& run);
 

@@ -6,6 +6,7 @@
 #include "base/resources.h"
 #include "base/text_format.h"
 #include "training/disk_space.h"
+#include "training/fairness.h"
 #include "training/memory_estimate.h"
 #include "training/new_record.h"
 #include "training/prepare_data.h"
@@ -22,6 +23,19 @@ void refuse_empty_splits(const tasks::Task& task, const tasks::Dataset& dataset)
                  .expected = "at least one",
                  .advice = "prepare the data again"});
   }
+}
+
+// What is generated has the size that was asked for when it is made for the run. Data of another
+// size than usual, which nobody named, has its place in the record and its division.
+void refuse_other_size(const RunConfig& config, const tasks::Dataset& dataset,
+                       const RunRecord& record) {
+  if (dataset.manifest().source != "generated") return;
+  const std::string problem = size_not_met(config, *record.data_examples);
+  if (problem.empty()) return;
+  throw Error({.where = dataset.folder(),
+               .what = "holds " + problem,
+               .expected = "",
+               .advice = "leave the setting out, or name another data folder"});
 }
 
 TrainConfig with_steps(TrainConfig config, int64_t steps) {
@@ -101,6 +115,7 @@ Trainer::Trainer(RunConfig config, RunFolder folder, TrainOptions options, Ranks
       profiler_(options_.profile),
       started_(monotonic_seconds()) {
   refuse_empty_splits(*task_, dataset_);
+  if (!options_.resume) refuse_other_size(config_, dataset_, record_);
   refuse_unequal_shares(config_.train, ranks_);
   refuse_different_runs(record_, ranks_);
   config_.train = with_steps(config_.train, record_.planned_steps);

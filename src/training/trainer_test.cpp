@@ -221,6 +221,15 @@ TEST_F(TinyTraining, OnOtherDataThanBeforeIsRefused) {
               AllOf(HasSubstr(folder("run").path), HasSubstr("data")));
 }
 
+// A number that was asked for is not passed over; one that was not is the record's to tell.
+TEST_F(TinyTraining, OnAnotherNumberOfExamplesThanAskedForIsRefused) {
+  (void)run(tiny_run({}), "run");
+  EXPECT_THAT(error_of([&] { (void)run(tiny_run({"task.num_train=65"}), "more"); }),
+              HasSubstr("holds data of 64 training examples instead of 65"));
+  EXPECT_FALSE(fs::exists(folder("more").path));
+  EXPECT_EQ(run(tiny_run({"task.num_train=96000"}), "usual").data_examples->train, 64);
+}
+
 TEST_F(TinyTraining, OnASplitWithoutExamplesIsRefused) {
   for (const char* name : {"train", "val", "test"}) {
     const std::string none = "task.num_" + std::string(name) + "=0";
