@@ -24,7 +24,6 @@ class InputFile {
   // When it was opened; 0 for files without a size, as those below /proc.
   uint64_t size() const { return size_; }
   int descriptor() const { return fd_; }
-  const std::string& path() const { return path_; }
 
  private:
   std::string path_;
