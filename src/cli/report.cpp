@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <filesystem>
 
 #include "base/atomic_file.h"
 #include "base/text_format.h"
@@ -31,13 +32,30 @@ report::Format chosen_format(const ReportArguments& a, const CommonOptions& comm
   return report::parse_format(ending == "tex" ? "latex" : ending == "txt" ? "text" : ending);
 }
 
+// A name that leads nowhere is mistyped; a record that cannot be read is left out and named.
+void refuse_missing(const std::vector<std::string>& paths) {
+  for (const std::string& path : paths) {
+    std::error_code error;
+    const auto type = std::filesystem::status(path, error).type();
+    if (type != std::filesystem::file_type::not_found) continue;
+    throw Error({.where = path,
+                 .what = "there is no such folder or file",
+                 .expected = "run folders, or folders that hold some",
+                 .advice = ""});
+  }
+}
+
+void tell_left_out(const std::vector<std::string>& problems) {
+  for (const std::string& problem : problems) {
+    std::fprintf(stderr, "left out: %s\n", printable(problem).c_str());
+  }
+}
+
 // A card for each training run: printed, or as files of the folder --out.
 ExitCode write_cards(const Program& program, const ReportArguments& a) {
   std::vector<std::string> problems;
   const auto records = report::collect_records(a.paths, &problems);
-  for (const std::string& problem : problems) {
-    std::fprintf(stderr, "left out: %s\n", printable(problem).c_str());
-  }
+  tell_left_out(problems);
   int count = 0;
   if (!a.out.empty()) make_folder(a.out);
   for (const RunRecord& record : records) {
@@ -113,12 +131,17 @@ ExitCode run_report(const Program& program, const ReportArguments& a) {
                  .expected = "one of the two",
                  .advice = "leave --json out"});
   }
+  refuse_missing(a.paths);
   if (a.card) return write_cards(program, a);
   report::ReportOptions options{.title = a.title};
   const auto records = report::collect_records(a.paths, &options.problems);
   options.analyses = report::collect_analyses(a.paths, &options.problems);
   options.color = a.out.empty() && ::isatty(STDOUT_FILENO);
-  const std::string text = report::render(records, chosen_format(a, program.common), options);
+  const report::Format format = chosen_format(a, program.common);
+  const std::string text = report::render(records, format, options);
+  // The other formats have a place for it.
+  const bool in_notes = format != report::Format::kCsv && format != report::Format::kLmEval;
+  if (!in_notes) tell_left_out(options.problems);
   if (a.out.empty()) {
     std::printf("%s", text.c_str());
   } else {
@@ -127,7 +150,7 @@ ExitCode run_report(const Program& program, const ReportArguments& a) {
     if (program.common.quiet) return ExitCode::kDone;
     const size_t left_out = options.problems.size();
     const std::string notes =
-        left_out == 0 ? "" : "; left out, see its notes: " + std::to_string(left_out);
+        left_out == 0 || !in_notes ? "" : "; left out, see its notes: " + std::to_string(left_out);
     std::fprintf(stderr, "report of %zu runs: %s%s\n", records.size(), a.out.c_str(),
                  notes.c_str());
   }

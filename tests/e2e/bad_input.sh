@@ -254,7 +254,8 @@ run_folders() {
     conv=notrunc status=none
   refuse 2 "odd/checkpoints/latest/model.safetensors.*hash" eval odd --data data
   refuse 2 "empty.*no record.json" report empty
-  refuse 2 "nothere" report nothere
+  refuse 2 "nothere: there is no such folder or file" report nothere
+  refuse 2 "nothere: there is no such folder or file" report run nothere
   refuse 2 "format.*pdf" report run --format pdf
   refuse 2 "pdf" report run --out report.pdf
   refuse 74 "file: the folder cannot be made.*Not a directory" report run --out file/report.md

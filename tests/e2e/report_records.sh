@@ -67,3 +67,12 @@ passed "the lm-evaluation-harness shape holds the figure"
 expect_code 0 lra report run --out made/for/it/report.csv
 grep -q linformer made/for/it/report.csv || fail "no run in the report"
 passed "folders that --out lacks are made"
+
+# A table has no place for what was left out of it.
+mkdir broken
+echo '{"schema": 999}' >broken/record.json
+for format in csv lm-eval; do
+  expect_code 0 lra report run broken --format "$format"
+  grep -q "^left out: .*broken/record.json" err || fail "$format: a lost record is not named: $(cat err)"
+done
+passed "tables name on standard error what they leave out"
