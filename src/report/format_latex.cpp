@@ -37,13 +37,22 @@ std::optional<double> ranked_value(const Cell& cell) {
   return cell.fail ? std::nullopt : cell.full_accuracy();
 }
 
-std::string cell_text(const Cell& cell) {
+std::string figure_of(const Cell& cell) {
   if (cell.fail) return "FAIL";
   if (cell.accuracy.count == 0) return latex(cell.was_run() ? figure_text(cell) : "--");
-  std::string text = fixed(cell.accuracy.mean, 2);
-  if (!cell.shortfall.empty()) text += "$^\\dagger$";
-  if (cell.accuracy.half_width95) text += " $\\pm$ " + fixed(*cell.accuracy.half_width95, 2);
-  return text;
+  return fixed(cell.accuracy.mean, 2) + (cell.shortfall.empty() ? "" : "$^\\dagger$");
+}
+
+// Seeds, interval and lost runs, as in the other formats.
+std::string spread_of(const Cell& cell) {
+  const std::string text = spread_text(cell);
+  if (text.empty()) return "";
+  std::string marked = latex(text);
+  const std::string_view sign = "±";
+  if (const size_t at = marked.find(sign); at != std::string::npos) {
+    marked.replace(at, sign.size(), "$\\pm$");
+  }
+  return " {\\scriptsize [" + marked + "]}";
 }
 
 std::string average_text(std::optional<double> value) { return value ? fixed(*value, 2) : "--"; }
@@ -57,26 +66,31 @@ constexpr std::string_view kEndTable = "\\bottomrule\n\\end{tabular}\n\\end{tabl
 
 std::string accuracy_table(const Leaderboard& board) {
   const size_t num_columns = board.columns.size();
-  std::vector<Ranking> rankings(num_columns + 1);
+  std::vector<Ranking> rankings(num_columns + 2);
   for (const Row& row : board.rows) {
     for (size_t i = 0; i < num_columns; ++i) rankings[i].add(ranked_value(row.cells[i]));
     rankings[num_columns].add(row.scored.ours);
+    rankings[num_columns + 1].add(row.present.ours);
   }
-  std::string text = begin_table(
-      "l" + std::string(num_columns + 1, 'c'),
-      "Test accuracy in percent; $\\pm$ is the 95\\,\\% interval over seeds. Avg is over ListOps, "
-      "Text, Retrieval, Image and Pathfinder. $\\dagger$: fewer steps than the preset has, or a "
-      "part "
-      "of the test set; in no average.");
+  std::string text = begin_table("l" + std::string(num_columns + 2, 'c'),
+                                 "Test accuracy in percent, of one seed or, with the 95\\,\\% "
+                                 "interval $\\pm$ over them, of $n$ "
+                                 "seeds. Avg 5 is over ListOps, Text, Retrieval, Image and "
+                                 "Pathfinder, Avg all over every task "
+                                 "shown. $\\dagger$: fewer steps than the preset has, or a part of "
+                                 "the test set; in no average.");
   text += "Model";
   for (const TaskColumn& column : board.columns) text += " & " + latex(column.title);
-  text += " & Avg \\\\\n\\midrule\n";
+  text += " & Avg 5 & Avg all \\\\\n\\midrule\n";
   for (const Row& row : board.rows) {
     text += latex(row_label(board, row));
     for (size_t i = 0; i < num_columns; ++i) {
-      text += " & " + rankings[i].mark(ranked_value(row.cells[i]), cell_text(row.cells[i]));
+      const Cell& cell = row.cells[i];
+      text += " & " + rankings[i].mark(ranked_value(cell), figure_of(cell)) + spread_of(cell);
     }
-    text += " & " + rankings[num_columns].mark(row.scored.ours, average_text(row.scored.ours));
+    for (size_t i = 0; const auto& average : {row.scored.ours, row.present.ours}) {
+      text += " & " + rankings[num_columns + i++].mark(average, average_text(average));
+    }
     text += " \\\\\n";
   }
   const std::vector<TaskAverage> averages = task_averages(board);
@@ -87,12 +101,12 @@ std::string accuracy_table(const Leaderboard& board) {
   for (const TaskAverage& row : averages) {
     text += latex(row.name);
     for (const Summary& cell : row.cells) text += spread_cell(cell);
-    text += spread_cell(row.scored) + " \\\\\n";
+    text += spread_cell(row.scored) + " & -- \\\\\n";
   }
   for (const BaselineRow& row : board.baselines) {
     text += "\\textit{" + latex(row.name) + "}";
     for (const auto& accuracy : row.accuracy) text += " & " + average_text(accuracy);
-    text += " & " + average_text(row.scored) + " \\\\\n";
+    text += " & " + average_text(row.scored) + " & -- \\\\\n";
   }
   return text + std::string(kEndTable);
 }

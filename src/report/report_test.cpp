@@ -241,6 +241,20 @@ TEST(Report, LatexMarksBestAndSecond) {
   EXPECT_THAT(text, HasSubstr("c & 63.00"));
 }
 
+TEST(Report, LatexTellsSeedsLostRunsAndBothAverages) {
+  std::vector<RunRecord> records;
+  for (const double accuracy : {60.0, 62.0, 64.0, 10.0}) {
+    records.push_back(finished_run("text", "a", accuracy));
+    records.back().seed = static_cast<int64_t>(records.size());
+  }
+  records.back().status = RunStatus::kDiverged;
+  const std::string text = render(records, Format::kLatex);
+  EXPECT_THAT(text, HasSubstr("Model & Text & Avg 5 & Avg all \\\\\n"));
+  EXPECT_THAT(text,
+              HasSubstr("\na & \\textbf{62.00} {\\scriptsize [n=3, $\\pm$4.97, 1 diverged]} & -- & "
+                        "\\textbf{62.00} \\\\\n"));
+}
+
 TEST(Report, ColoursAppearOnlyWhenAskedFor) {
   const std::vector<RunRecord> records = {finished_run("text", "performer", 65)};
   EXPECT_THAT(render(records, Format::kText), Not(HasSubstr("\x1b")));
