@@ -26,6 +26,7 @@ namespace {
 constexpr long kMaxRedirects = 5;
 constexpr long kSlowestBytesPerSecond = 1024;  // slower than that is a stall
 constexpr size_t kMaxHeaderBytes = size_t{256} << 10;
+constexpr size_t kMaxErrorPageBytes = size_t{1} << 20;
 
 // What ended one transfer.
 enum class Outcome { kComplete, kBroken, kRefused };
@@ -96,11 +97,14 @@ class PartFile {
   int64_t size_ = 0;
 };
 
-// One request, from where the part file ends.
+// Whether a file that two mirrors sent parts of would be found out.
+bool has_digest(const Download& what) { return !what.md5.empty() || !what.sha256.empty(); }
+
+// One request: from where the part file ends, or for the whole file.
 class Transfer {
  public:
-  Transfer(const Download& what, PartFile& part, Progress& progress)
-      : what_(what), part_(part), progress_(progress), curl_(curl_easy_init()) {
+  Transfer(const Download& what, PartFile& part, Progress& progress, bool go_on)
+      : what_(what), part_(part), progress_(progress), curl_(curl_easy_init()), go_on_(go_on) {
     LRA_CHECK(curl_ != nullptr);
   }
 
@@ -120,6 +124,9 @@ class Transfer {
     curl_easy_getinfo(curl_.get(), CURLINFO_RESPONSE_CODE, &status);
     return judge(code, status);
   }
+
+  // Whether anything of the file has arrived.
+  bool has_started() const { return started_; }
 
  private:
   struct Free {
@@ -154,7 +161,7 @@ class Transfer {
     set(CURLOPT_HEADERDATA, this);
     set(CURLOPT_NOPROGRESS, 0L);
     set(CURLOPT_XFERINFOFUNCTION, &Transfer::on_progress);
-    if (part_.size() > 0) {
+    if (go_on_ && part_.size() > 0) {
       range_ = std::to_string(part_.size()) + "-";
       set(CURLOPT_RANGE, range_.c_str());
     }
@@ -192,7 +199,12 @@ class Transfer {
   }
 
   bool take(std::string_view data) {
-    if (!started_ && !start()) return false;
+    if (!started_) {
+      long status = 0;
+      curl_easy_getinfo(curl_.get(), CURLINFO_RESPONSE_CODE, &status);
+      if (status != 200 && status != 206) return pass_over(status, data.size());
+      if (!start(status)) return false;
+    }
     const int64_t most = what_.bytes > 0 ? what_.bytes : what_.max_bytes;
     if (part_.size() + static_cast<int64_t>(data.size()) > most) {
       return refuse("sends more than " + thousands(most) + " bytes");
@@ -202,11 +214,14 @@ class Transfer {
     return disk_errno_ == 0;
   }
 
+  // The page that comes with an error: judge() says what the error means.
+  bool pass_over(long status, size_t bytes) {
+    error_page_bytes_ += bytes;
+    return error_page_bytes_ <= kMaxErrorPageBytes || refuse("answers " + std::to_string(status));
+  }
+
   // The first bytes of a body: does it go on where the part file ends?
-  bool start() {
-    long status = 0;
-    curl_easy_getinfo(curl_.get(), CURLINFO_RESPONSE_CODE, &status);
-    if (status != 200 && status != 206) return refuse("answers " + std::to_string(status));
+  bool start(long status) {
     started_ = true;
     if (status == 200) {
       progress_.update(-part_.size());
@@ -253,7 +268,7 @@ class Transfer {
   bool is_whole() const {
     const int64_t whole = what_.bytes > 0 ? what_.bytes : sent_.total;
     if (whole >= 0) return part_.size() == whole;
-    return !what_.md5.empty() || !what_.sha256.empty();
+    return has_digest(what_);
   }
 
   const Download& what_;
@@ -261,8 +276,8 @@ class Transfer {
   Progress& progress_;
   std::unique_ptr<CURL, Free> curl_;
   std::string range_, refusal_;
-  bool started_ = false;
-  size_t header_bytes_ = 0;
+  bool go_on_, started_ = false;
+  size_t header_bytes_ = 0, error_page_bytes_ = 0;
   int disk_errno_ = 0;
   ContentRange sent_;
 };
@@ -287,14 +302,18 @@ void pause_before(int attempt) {
   }
 }
 
-// Empty when the part file is complete and right; else why this mirror failed.
-std::string try_mirror(const Download& what, const std::string& url, Progress& progress) {
+// Empty when the part file is complete and right; else why this mirror failed. Unless it may go on,
+// its first bytes replace what another has sent.
+std::string try_mirror(const Download& what, const std::string& url, bool go_on,
+                       Progress& progress) {
   const std::string path = what.path + ".part";
   Attempt attempt;
   for (int n = 0; n < what.attempts; ++n) {
     if (n > 0) pause_before(n);
     PartFile part(path);
-    attempt = Transfer(what, part, progress).run(url);
+    Transfer transfer(what, part, progress, go_on);
+    attempt = transfer.run(url);
+    go_on = go_on || transfer.has_started();
     if (attempt.outcome == Outcome::kRefused) break;
     if (attempt.outcome == Outcome::kBroken) continue;
     part.flush();
@@ -356,7 +375,8 @@ void download(const Download& what, Progress& progress) {
   progress.update(begun);
   std::string reasons;
   for (const std::string& url : what.urls) {
-    const std::string reason = try_mirror(what, url, progress);
+    const bool go_on = reasons.empty() || has_digest(what);
+    const std::string reason = try_mirror(what, url, go_on, progress);
     if (reason.empty()) {
       return move_into_place(what.path + ".part", what.path);
     }

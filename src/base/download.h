@@ -22,8 +22,9 @@ struct Download {
 };
 
 // Bytes arrive in path.part, which stays when the transfer breaks off; the finished file is
-// flushed, compared and renamed. A file that is there already is compared and kept. The progress
-// counts bytes. Redirects are followed five times, to http and https only.
+// flushed, compared and renamed. Without a digest a mirror does not go on with what another one
+// sent. A file that is there already is compared and kept. The progress counts bytes. Redirects are
+// followed five times, to http and https only.
 //
 // Throws lra::Error: exit code 74 when no mirror gives the file (the message lists why, and where
 // to put a copy of one's own), or the disk is full; 2 when the file that is there has another

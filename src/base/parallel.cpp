@@ -3,22 +3,29 @@
 #include <omp.h>
 
 #include <algorithm>
+#include <atomic>
 #include <exception>
 #include <mutex>
 
 namespace lra {
 namespace {
 
-// Keeps the first exception of a parallel region: none may leave an OpenMP block.
+// Keeps an exception of a parallel region, since none may leave an OpenMP block: that of the lowest
+// index, whichever thread is faster. What lies above it is not begun any more.
 class FirstException {
  public:
+  explicit FirstException(int64_t count) : at_(count) {}
+
   template <typename F>
-  void guard(const F& f) {
+  void guard(int64_t index, const F& f) {
+    if (index > at_.load(std::memory_order_relaxed)) return;
     try {
       f();
     } catch (...) {
       const std::lock_guard lock(mutex_);
-      if (!first_) first_ = std::current_exception();
+      if (index >= at_) return;
+      at_ = index;
+      first_ = std::current_exception();
     }
   }
   void rethrow() const {
@@ -26,6 +33,7 @@ class FirstException {
   }
 
  private:
+  std::atomic<int64_t> at_;
   std::mutex mutex_;
   std::exception_ptr first_;
 };
@@ -41,9 +49,9 @@ void parallel_for_each(int64_t count, const std::function<void(int64_t)>& body) 
     for (int64_t i = 0; i < count; ++i) body(i);
     return;
   }
-  FirstException failure;
+  FirstException failure(count);
 #pragma omp parallel for schedule(dynamic, 1)
-  for (int64_t i = 0; i < count; ++i) failure.guard([&] { body(i); });
+  for (int64_t i = 0; i < count; ++i) failure.guard(i, [&] { body(i); });
   failure.rethrow();
 }
 
@@ -55,10 +63,10 @@ void parallel_ranges(int64_t count, int64_t grain,
     if (count > 0) body(0, count);
     return;
   }
-  FirstException failure;
+  FirstException failure(ranges);
 #pragma omp parallel for schedule(static, 1)
   for (int64_t r = 0; r < ranges; ++r) {
-    failure.guard([&] { body(count * r / ranges, count * (r + 1) / ranges); });
+    failure.guard(r, [&] { body(count * r / ranges, count * (r + 1) / ranges); });
   }
   failure.rethrow();
 }

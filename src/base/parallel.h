@@ -11,8 +11,8 @@ int num_threads();
 void set_num_threads(int count);
 
 // Calls body(i) for every i in [0, count), each exactly once, handed out one at a time to whichever
-// thread is free. `body` must not depend on order or thread. The first exception thrown is thrown
-// again here.
+// thread is free. `body` must not depend on order or thread. Of exceptions that of the
+// lowest i is thrown again here, and no later i is begun once one is known.
 void parallel_for_each(int64_t count, const std::function<void(int64_t)>& body);
 
 // Calls body(begin, end) on at most num_threads() contiguous ranges that cover [0, count); a range

@@ -3,7 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
 #include <stdexcept>
+#include <string>
+#include <thread>
 #include <vector>
 
 namespace lra {
@@ -54,6 +57,24 @@ TEST_F(ParallelTest, ExceptionsReachTheCaller) {
                                  for (int64_t i = begin; i < end; ++i) fail_at_3(i);
                                }),
                std::runtime_error);
+}
+
+TEST_F(ParallelTest, TheLowestFailureIsToldAndEndsTheLoop) {
+  for (int round = 0; round < 20; ++round) {
+    std::atomic<int> begun = 0;
+    const auto fail_from_7 = [&](int64_t i) {
+      ++begun;
+      if (i < 7) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      if (i >= 7) throw std::runtime_error(std::to_string(i));
+    };
+    try {
+      parallel_for_each(100000, fail_from_7);
+      FAIL();
+    } catch (const std::runtime_error& error) {
+      EXPECT_STREQ(error.what(), "7");
+    }
+    EXPECT_LT(begun, 1000);
+  }
 }
 
 TEST_F(ParallelTest, NestedLoopsStillVisitEverything) {

@@ -3,6 +3,7 @@
 
 #include "base/atomic_file.h"
 #include "base/progress.h"
+#include "base/stop_flag.h"
 #include "base/text_format.h"
 #include "cli/command.h"
 #include "tasks/all.h"
@@ -140,6 +141,7 @@ ExitCode fetch(const Program& program, const DataArguments& a) {
 }
 
 ExitCode check(const Program& program, const DataArguments& a) {
+  end_at_first_signal();
   const auto& spec = tasks::find_task(a.task);
   const auto task = make_task(a);
   const auto dataset = tasks::open_dataset(spec, *task, a.folder);
@@ -169,6 +171,7 @@ ExitCode check(const Program& program, const DataArguments& a) {
 }
 
 ExitCode show(const Program& program, const DataArguments& a) {
+  end_at_first_signal();
   const auto& spec = tasks::find_task(a.task);
   const auto task = make_task(a);
   const auto dataset = tasks::open_dataset(spec, *task, a.folder);

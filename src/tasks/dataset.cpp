@@ -16,7 +16,6 @@
 namespace lra::tasks {
 namespace {
 
-constexpr uint64_t kMaxManifestBytes = uint64_t{64} << 20;
 constexpr uint64_t kMaxSideFileBytes = uint64_t{1} << 30;
 
 // One mapped shard.

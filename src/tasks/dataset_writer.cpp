@@ -229,7 +229,15 @@ Manifest DatasetWriter::finish() {
   LRA_CHECK(!state.finished);
   state.flush();
   if (state.manifest.source == "imported") refuse_empty_splits(state.manifest, state.folder);
-  write_file_atomically(state.partial + "/" + kManifestFile, manifest_text(state.manifest));
+  const std::string manifest = manifest_text(state.manifest);
+  if (manifest.size() > kMaxManifestBytes) {
+    throw Error(
+        {.where = state.folder + "/" + kManifestFile,
+         .what = "would have " + thousands(static_cast<int64_t>(manifest.size())) + " bytes",
+         .expected = "at most " + thousands(static_cast<int64_t>(kMaxManifestBytes)),
+         .advice = "too many examples were left out or drawn again"});
+  }
+  write_file_atomically(state.partial + "/" + kManifestFile, manifest);
   if (!state.resume_key.empty()) remove_unlisted(state.partial, state.manifest);
   rename_new(state.partial, state.folder);
   state.finished = true;

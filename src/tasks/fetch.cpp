@@ -1,6 +1,7 @@
 #include "tasks/fetch.h"
 
 #include <filesystem>
+#include <span>
 
 #include "base/atomic_file.h"
 #include "base/download.h"
@@ -61,14 +62,40 @@ void unpack_to(const std::string& archive, const std::string& folder, const std:
                .advice = "remove it and fetch it again"});
 }
 
+// Says in an unpacked folder which archive it is of.
+constexpr const char* kStampFile = ".lra_archive";
+
+std::string stamp_of(const std::string& archive) {
+  namespace fs = std::filesystem;
+  std::error_code unreadable;  // unpacking will say so
+  return std::to_string(fs::file_size(archive, unreadable)) + " " +
+         std::to_string(fs::last_write_time(archive, unreadable).time_since_epoch().count()) + "\n";
+}
+
+void refuse_other_archive(const std::string& target, const std::string& archive) {
+  const std::string path = target + "/" + kStampFile;
+  constexpr uint64_t kMaxBytes = 100;
+  if (is_file(path) && read_file(path, kMaxBytes) == stamp_of(archive)) return;
+  throw Error({.where = target,
+               .what = "was not unpacked from " + archive + " as it is now",
+               .expected = "its folder, or nothing",
+               .advice = "remove it, and run the same command again"});
+}
+
 }  // namespace
 
 std::string unpack_folder(const std::string& archive, const std::string& folder,
                           const std::string& out) {
   const std::string target = out + "/" + std::filesystem::path(folder).filename().string();
-  if (is_there(target)) return target;
-  write_new_folder(target,
-                   [&](const std::string& partial) { unpack_to(archive, folder, partial); });
+  if (is_there(target)) {
+    refuse_other_archive(target, archive);
+    return target;
+  }
+  write_new_folder(target, [&](const std::string& partial) {
+    const std::string stamp = stamp_of(archive);
+    unpack_to(archive, folder, partial);
+    NewFile(partial + "/" + kStampFile).append(std::as_bytes(std::span(stamp)));
+  });
   return target;
 }
 
@@ -94,8 +121,9 @@ std::string fetch(const RemoteData& remote, const FetchOptions& options, Progres
   make_folder(options.folder);
   download(what, progress);
   if (remote.unpack.empty()) return what.path;
-  // Not beside the archive: there the prepared folder goes, which may have the same name.
-  return unpack_folder(what.path, std::string(remote.unpack), options.folder + "/lra_release");
+  // Not beside the archive: there the prepared folder goes, which may have the same name. Nor where
+  // one would unpack the archive by hand.
+  return unpack_folder(what.path, std::string(remote.unpack), what.path + ".unpacked");
 }
 
 }  // namespace lra::tasks

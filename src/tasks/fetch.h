@@ -21,8 +21,9 @@ struct FetchOptions {
 std::string fetch(const RemoteData& remote, const FetchOptions& options, Progress& progress);
 
 // Unpacks the files below the folders of a tar archive whose path ends in `folder`, "data" or
-// "inner/data", to out/data; returns that path. What is there already stays; a folder appears under
-// its name only when complete.
+// "inner/data", to out/data; returns that path. A folder appears under its name only when complete,
+// and says in .lra_archive of which archive it is. One that is there already stays; throws, exit
+// code 2, when it is of another archive, by size and time.
 std::string unpack_folder(const std::string& archive, const std::string& folder,
                           const std::string& out);
 

@@ -183,7 +183,13 @@ void ListOpsTask::make(const MakeOptions& options, Progress& progress) const {
       },
       progress);
   begin_up_to(2);
-  for (const std::string& note : notes) writer.add_note(note);
+  constexpr size_t kMostNotes =
+      1000;  // with short expressions most samples may have been drawn again
+  for (size_t i = 0; i < std::min(notes.size(), kMostNotes); ++i) writer.add_note(notes[i]);
+  if (notes.size() > kMostNotes) {
+    writer.add_note(thousands(static_cast<int64_t>(notes.size() - kMostNotes)) +
+                    " more samples drawn again: duplicates");
+  }
   writer.finish();
 }
 
@@ -205,7 +211,7 @@ void ListOpsTask::import(const std::vector<std::string>& sources, const std::str
   // The text takes at least twice the room of the tokens.
   DatasetWriter writer(out, std::move(manifest), static_cast<int64_t>(bytes_of(files) / 2));
   const ListOpsTsvLimits limits{.arity = {.least = 2, .most = config_.max_args},
-                                .max_tokens = config_.length};
+                                .max_tokens = std::max(config_.length, config_.max_length)};
   Hasher hasher;
   for (size_t i = 0; i < files.size(); ++i) {
     writer.begin_split(kSplitNames[i]);

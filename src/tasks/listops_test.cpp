@@ -50,6 +50,9 @@ TEST(ListOps, ExportAndImportGiveTheSameData) {
   EXPECT_EQ(Dataset::open(root.path("b")).hash(), a.hash());
   task_with()->import({root.path("official")}, root.path("c"), progress);
   EXPECT_EQ(Dataset::open(root.path("c")).hash(), a.hash());
+  // A length to be fed cuts what is read; it does not limit what is kept.
+  task_with("length = 600")->import({root.path("official")}, root.path("d"), progress);
+  EXPECT_EQ(Dataset::open(root.path("d")).hash(), a.hash());
   EXPECT_THAT(error_of([&] { task_with()->export_official(a, root.path("official")); }),
               HasSubstr("exists already"));
 }

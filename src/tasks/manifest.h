@@ -12,6 +12,7 @@ namespace lra::tasks {
 // Schema 1 is the same without the hash of the text itself; it is still read.
 inline constexpr int kManifestSchema = 2;
 inline constexpr const char* kManifestFile = "manifest.json";
+inline constexpr uint64_t kMaxManifestBytes = uint64_t{64} << 20;  // of the file
 
 struct ShardInfo {
   std::string file;

@@ -75,7 +75,7 @@ Fact redrawn_images_fact(const Dataset& dataset, const PathfinderSettings& setti
   int64_t num_drawn = 0;
   for (size_t k = 0; k < 3; ++k) {
     const Split split = dataset.split(kPathfinderSplits[k]);
-    const int64_t apart = std::max<int64_t>(1, split.size() / kMaxRedrawn);
+    const int64_t apart = std::max<int64_t>(1, (split.size() + kMaxRedrawn - 1) / kMaxRedrawn);
     for (int64_t i = 0; i < split.size(); i += apart, ++num_drawn) {
       const PathfinderImage image = generator.draw(members[k][static_cast<size_t>(i)]);
       const std::span<const uint8_t> stored = split.stored_bytes(i);

@@ -46,7 +46,8 @@ Membership read_membership(const std::string& path, const std::vector<Pathfinder
   for (const PathfinderRecord& record : records) {
     index.emplace(record.path, static_cast<int64_t>(index.size()));
   }
-  const std::string text = read_file(path, uint64_t{100} * records.size());
+  constexpr uint64_t kMaxLineBytes = 256;  // a folder and a name of 100 characters each
+  const std::string text = read_file(path, kMaxLineBytes * records.size());
   Membership members;
   size_t line_number = 0;
   for (size_t begin = 0; begin < text.size();) {

@@ -118,6 +118,40 @@ TEST_F(Pathfinder, ABadSplitsFileIsNamedByLine) {
   EXPECT_THAT(import_error(), HasSubstr("splits.txt:1"));
 }
 
+TEST_F(Pathfinder, ASplitsFileIsNotTakenForTheSplitOfAnotherSeed) {
+  const auto with_seed = [](int seed) {
+    return kPathfinderTask.make(parse_toml("split_seed = " + std::to_string(seed), "test"));
+  };
+  const auto settings = [&] { return Dataset::open(root_.path("out")).manifest().settings; };
+  ASSERT_EQ(import_error(), "");
+  EXPECT_EQ(settings().at("split_seed"), "0");
+  EXPECT_FALSE(settings().contains("num_train"));  // the usual tenths
+  EXPECT_THAT(import_error(*with_seed(7)), HasSubstr("gives another split than task.split_seed"));
+
+  fs::remove_all(root_.path("archive"));
+  with_seed(7)->make({.out = root_.path("seven"), .num_train = 20, .num_val = 6, .num_test = 4},
+                     progress_);
+  with_seed(7)->export_official(Dataset::open(root_.path("seven")), root_.path("archive"));
+  ASSERT_EQ(import_error(*with_seed(7)), "");
+  EXPECT_EQ(settings().at("split_seed"), "7");
+  ASSERT_EQ(import_error(), "");
+  EXPECT_FALSE(settings().contains("split_seed"));
+  EXPECT_TRUE(fact("examples of val").ok);
+  const Dataset imported = Dataset::open(root_.path("out"));
+  EXPECT_EQ(task_->split(imported, "val").size(), 6);
+  EXPECT_THAT(error_of([&] { with_seed(5)->split(imported, "val"); }),
+              HasSubstr("has a split of its own; expected seed 5"));
+}
+
+TEST_F(Pathfinder, ASplitsFileThatLeavesASplitEmptyIsNoSource) {
+  std::string text = read_file(file("splits.txt"), 100000);
+  for (size_t at = text.find(" test\n"); at != text.npos; at = text.find(" test\n")) {
+    text.replace(at, 6, " train\n");
+  }
+  write_text(file("splits.txt"), text);
+  EXPECT_THAT(import_error(), HasSubstr("no usable example for the split 'test'"));
+}
+
 TEST_F(Pathfinder, AFolderOfAnotherDifficultyIsRefused) {
   const auto easy = kPathfinderTask.make(parse_toml("difficulty = 'easy'", "test"));
   QuietProgress progress;

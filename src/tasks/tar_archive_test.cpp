@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/rng.h"
 #include "tasks/fetch.h"
+#include "tasks/new_folder.h"
 #include "tasks/test_archive.h"
 #include "tasks/test_fixtures.h"
 
@@ -160,6 +161,24 @@ TEST(UnpackFolder, WritesTheFilesBelowTheFolderAndNothingElse) {
   EXPECT_FALSE(std::filesystem::exists(root.path("out/other")));
 }
 
+TEST(UnpackFolder, WhatLiesThereIsTakenOnlyWhenItIsOfThisArchive) {
+  const TestFolder root;
+  const std::string archive = root.path("a.tar.gz");
+  const auto unpack = [&] { unpack_folder(archive, "data", root.path("out")); };
+  write_test_archive(archive, {{.name = "data/a", .content = "1"}});
+  unpack();
+  unpack();
+  std::filesystem::remove(archive);
+  write_test_archive(archive, {{.name = "data/a", .content = "another file"}});
+  EXPECT_THAT(error_of(unpack), HasSubstr("was not unpacked from " + archive + " as it is now"));
+  std::filesystem::remove_all(root.path("out/data"));
+  unpack();
+  EXPECT_EQ(std::filesystem::file_size(root.path("out/data/a")), 12U);
+  // Unpacked by hand, perhaps the other one of two folders of this name.
+  std::filesystem::remove(root.path("out/data/.lra_archive"));
+  EXPECT_THAT(error_of(unpack), HasSubstr("remove it"));
+}
+
 TEST(UnpackFolder, TakesOneOfTwoFoldersByItsPath) {
   const TestFolder root;
   write_test_archive(root.path("a.tar.gz"),
@@ -183,7 +202,7 @@ TEST(UnpackFolder, RefusesASecondEntryInTheSamePlaceAndLeavesNoFolder) {
     EXPECT_NE(error_of([&] { unpack_folder(root.path("a.tar.gz"), "data", root.path("out")); }), "")
         << bad.name;
     EXPECT_FALSE(std::filesystem::exists(root.path("out/data"))) << bad.name;
-    EXPECT_FALSE(std::filesystem::exists(root.path("out/data.part"))) << bad.name;
+    EXPECT_FALSE(std::filesystem::exists(partial_of(root.path("out/data")))) << bad.name;
   }
 }
 

@@ -51,6 +51,7 @@ complete_downloads() {
   good second_mirror "status 404" good
   good broken_mirror "reset half-way" good
   good after_garbage "not HTTP" good
+  good after_error_page "good after an error page"
   # The server sends all again although a part was asked for.
   mkdir restarted
   head -c 1000 reviews.tar.gz >"$(raw restarted).part"
@@ -78,6 +79,7 @@ resume_asks_for_the_rest() {
 hostile_servers() {
   local status
   for status in 401 403 404 500 503; do bad "status_$status" "answers $status" "status $status"; done
+  bad endless_page "answers 503" "error page without end"
   bad loop "redirects" "redirects without end"
   bad to_file "rotocol" "redirect to a file"
   bad stall "imeout" "stall in the body"

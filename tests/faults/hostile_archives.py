@@ -25,6 +25,7 @@ from shared import result
 
 PROGRAM = os.path.realpath(os.environ["LRA_PROGRAM"])
 MAX_SECONDS, MAX_MB = 1.0, 200
+UNPACKED = "lra_release.gz.unpacked"
 
 
 def reviews():
@@ -152,7 +153,7 @@ class Trial:
         for path in sorted(self.target.iterdir()):
             if path.name == "lra_release.gz" or path.suffix == ".lock":
                 path.unlink()
-            elif path.name == "lra_release" and not any(path.iterdir()):
+            elif path.name == UNPACKED and not any(path.iterdir()):
                 path.rmdir()
             else:
                 left.append(path.name)
@@ -183,7 +184,7 @@ def judge(name, code, text):
 
 def remove_imported(trial, task):
     """Takes away what an honest import leaves."""
-    for path in (trial.target / task, trial.target / "lra_release"):
+    for path in (trial.target / task, trial.target / UNPACKED):
         shutil.rmtree(path, ignore_errors=True)
     trial.clear()
 

@@ -50,7 +50,9 @@ def honest(request, content):
     """Headers and body as they should be."""
     size = len(content)
     if request.begin >= size:
-        return head("416 Range Not Satisfiable", "Content-Length: 0", "Connection: close"), b""
+        page = b"<h1>Range Not Satisfiable</h1>"
+        return head("416 Range Not Satisfiable", f"Content-Length: {len(page)}", f"Content-Range: bytes */{size}",
+                    "Connection: close"), page
     body = content[request.begin:]
     lines = [f"Content-Length: {len(body)}", "Connection: close"]
     if request.begin:
@@ -269,6 +271,21 @@ def _(connection, request, content):
         reset(connection)
     else:
         connection.sendall(b"".join(honest(request, content)))
+
+
+@case("good after an error page")
+def _(connection, request, content):
+    if request.count == 0:
+        answer("503 Service Unavailable")(connection, request, content)
+    else:
+        connection.sendall(b"".join(honest(request, content)))
+
+
+@case("error page without end")
+def _(connection, request, content):
+    connection.sendall(head("503 Service Unavailable"))
+    while True:
+        connection.sendall(content * 50)
 
 
 @case("good, a third each time")
