@@ -2,6 +2,9 @@
 // RUN/analysis/KIND.json.
 #include "cli/analyze.h"
 
+#include <unistd.h>
+
+#include <cerrno>
 #include <cstdio>
 
 #include "base/atomic_file.h"
@@ -11,9 +14,20 @@
 namespace lra::cli {
 namespace {
 
+// Before minutes are spent on what cannot be kept. A folder that is no run is told of as such,
+// later.
+void refuse_unwritable(const training::RunFolder& run) {
+  const bool is_made = ::access(run.analysis().c_str(), F_OK) == 0;
+  const std::string place = is_made ? run.analysis() : run.path;
+  if (::access(run.record().c_str(), F_OK) != 0 || ::access(place.c_str(), W_OK | X_OK) == 0)
+    return;
+  throw io_error(place, "cannot be written to", errno);
+}
+
 ExitCode analyze(const Program& program, const AnalyzeArguments& a, Analysis* analysis) {
   Json all = Json::array();
   for (const std::string& folder : a.runs) {
+    refuse_unwritable(training::RunFolder{folder});
     std::optional<AnalysisRecord> record = analysis(program.common, a, folder);
     if (!record) return ExitCode::kStopped;
     record->provenance.finished_utc = utc_now();

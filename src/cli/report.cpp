@@ -84,8 +84,8 @@ ExitCode write_cards(const Program& program, const ReportArguments& a) {
 std::vector<std::string> check_model(const RunRecord& record) {
   std::vector<std::string> findings;
   try {
-    const training::Fairness fairness =
-        training::judge(training::RunConfig::from_table(record.config), record.data_examples);
+    const training::RunConfig config = training::RunConfig::from_table(record.config);
+    const training::Fairness fairness = training::judge(config, record.data_examples);
     const auto expect = [&](const std::string& what, const std::string& recorded,
                             const std::string& now) {
       if (recorded != now) findings.push_back(what + " is " + recorded + "; expected " + now);
@@ -93,6 +93,16 @@ std::vector<std::string> check_model(const RunRecord& record) {
     expect("division", record.division, fairness.division);
     expect("num_parameters", std::to_string(record.num_parameters),
            std::to_string(fairness.parameters));
+    expect("task_title", record.task_title, std::string(config.task_spec().title));
+    expect("task_version", std::to_string(record.task_version),
+           std::to_string(config.task_spec().version));
+    expect("model_title", record.model_title, std::string(config.mixer_spec().title));
+    expect("validation", record.validation, config.make_task()->validation());
+    // By it a report tells full runs from short ones.
+    const auto steps = training::preset_steps(config);
+    if (steps && record.preset_steps) {
+      expect("preset_steps", std::to_string(*record.preset_steps), std::to_string(*steps));
+    }
   } catch (const Error& error) {
     findings.push_back(std::string("its settings are no run of this program: ") + error.what());
   }

@@ -102,8 +102,9 @@ int64_t time_ends_after(const RunRecord& record, const training::RunConfig& conf
 void check_data(const ReproduceArguments& a, const RunRecord& record,
                 const training::RunConfig& config, bool quiet) {
   const auto task = config.make_task();
-  const tasks::Dataset dataset =
-      training::prepare_data(config.task_spec(), *task, training::data_root(a.data), quiet);
+  const std::string root = training::data_root(a.data);
+  training::refuse_lost_data(config.task_spec(), *task, root, record);
+  const tasks::Dataset dataset = training::prepare_data(config.task_spec(), *task, root, quiet);
   if (dataset.hash() == record.data_hash) return;
   refuse(dataset.folder(), "is not the data of the record, hash " + dataset.hash(),
          record.data_hash, "name the right folder with --data");

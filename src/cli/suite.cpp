@@ -3,6 +3,7 @@
 // the report.
 #include <unistd.h>
 
+#include <csignal>
 #include <cstdio>
 #include <filesystem>
 #include <set>
@@ -133,6 +134,7 @@ ExitCode run_one(const Suite& suite, const Program& program, const SuiteArgument
 }
 
 ExitCode run(const Program& program, const SuiteArguments& a) {
+  std::signal(SIGPIPE, SIG_IGN);  // as in lra train
   refuse_ranks();
   const Suite suite = read_suite(a.file);
   if (!a.only.empty()) return run_one(suite, program, a);

@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "base/error.h"
+#include "base/text_format.h"
 #include "mixers/all.h"
 
 namespace lra::cli {
@@ -60,6 +61,15 @@ ConfigTable take_table(ConfigTable& table, const std::string& key) {
   return taken;
 }
 
+// The name is that of a folder under runs.
+void refuse_path(const std::string& name, const std::string& file) {
+  if (name.find('/') == std::string::npos && name != "." && name != "..") return;
+  throw Error({.where = file,
+               .what = "name is '" + printable(name) + "'",
+               .expected = "the name of a folder, without '/'",
+               .advice = "--out names another place"});
+}
+
 }  // namespace
 
 Suite read_suite(const std::string& file) {
@@ -80,6 +90,7 @@ Suite read_suite(const std::string& file) {
   suite.settings = read_config<SuiteSettings>(table, "");
   if (suite.settings.name.empty())
     suite.settings.name = std::filesystem::path(file).stem().string();
+  refuse_path(suite.settings.name, file);
   return suite;
 }
 

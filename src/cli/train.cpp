@@ -1,4 +1,5 @@
 // lra train: one run, or the rest of one.
+#include <csignal>
 #include <cstdio>
 #include <filesystem>
 #include <optional>
@@ -42,7 +43,19 @@ ExitCode exit_code(RunStatus status) {
   }
 }
 
-void print_summary(const RunRecord& r, const std::string& folder) {
+// The word as a shell takes it.
+std::string quoted(const std::string& word) {
+  const bool is_plain =
+      word.find_first_not_of(
+          "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./=+-,:@") ==
+      std::string::npos;
+  if (is_plain && !word.empty()) return word;
+  std::string text = "'";
+  for (const char c : word) text += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return text + "'";
+}
+
+void print_summary(const RunRecord& r, const std::string& folder, const std::string& data) {
   std::printf("%s on %s, preset %s, seed %llu: %s after %s of %s steps\n", r.model_title.c_str(),
               r.task_title.c_str(), r.preset.c_str(), static_cast<unsigned long long>(r.seed),
               to_string(r.status).c_str(), thousands(r.steps).c_str(),
@@ -75,7 +88,8 @@ void print_summary(const RunRecord& r, const std::string& folder) {
   std::printf("  division       %s: %s\n", r.division.c_str(), r.division_reason.c_str());
   std::printf("  record         %s/record.json\n", folder.c_str());
   if (r.status == RunStatus::kStopped)
-    std::printf("  go on with     lra train --resume %s\n", folder.c_str());
+    std::printf("  go on with     lra train --resume %s%s\n", quoted(folder).c_str(),
+                data.empty() ? "" : (" --data " + quoted(data)).c_str());
 }
 
 training::RunConfig requested_config(const TrainArguments& a) {
@@ -115,11 +129,47 @@ class NewFolder {
   bool is_new_;
 };
 
+// A new run takes a folder in which nothing lies but what a run leaves that was killed before it
+// had a record, with the same settings.
+void refuse_foreign_files(const training::RunFolder& folder, const std::string& config) {
+  namespace fs = std::filesystem;
+  for (const std::string& name : names_in(folder.path)) {
+    const std::string path = folder.path + "/" + name;
+    if (path == folder.lock() || name.starts_with(".config.toml.tmp.") ||
+        name.starts_with(".record.json.tmp.")) {
+      continue;
+    }
+    if (path == folder.checkpoints() && fs::is_directory(path) && names_in(path).empty()) continue;
+    constexpr uint64_t kMaxBytes = uint64_t{1} << 20;
+    if (path == folder.config() && fs::file_size(path) == config.size() &&
+        read_file(path, kMaxBytes) == config) {
+      continue;
+    }
+    throw Error({.where = folder.path,
+                 .what = "is no run, and holds '" + printable(name) + "'",
+                 .expected = "an empty folder, or none",
+                 .advice = "choose another --out, or move away what lies there"});
+  }
+}
+
+// Looked into before the lock is made, so that nothing is added to somebody's folder; whoever holds
+// a lock that is there may be writing.
+std::string lock_of_new(const training::RunFolder& folder, const std::string& config) {
+  const auto exists = [](const std::string& path) { return std::filesystem::exists(path); };
+  if (!exists(folder.lock()) && !exists(folder.record())) refuse_foreign_files(folder, config);
+  return folder.lock();
+}
+
 // What one process does for all: the run's folder, locked until the end.
 struct OwnedFolder {
-  OwnedFolder(const training::RunFolder& folder, bool has_run)
-      : made(folder), lock(folder.lock(), "the run folder " + folder.path) {
-    if (has_run || !std::filesystem::exists(folder.record())) return;
+  OwnedFolder(const training::RunFolder& folder, bool resumes, bool goes_on,
+              const training::RunConfig& config)
+      : made(folder),
+        lock(resumes ? folder.lock() : lock_of_new(folder, to_toml(config.to_table())),
+             "the run folder " + folder.path) {
+    const bool is_run = std::filesystem::exists(folder.record());
+    if (!is_run && !resumes) refuse_foreign_files(folder, to_toml(config.to_table()));
+    if (resumes || goes_on || !is_run) return;
     throw Error(
         {.where = folder.path,
          .what = "a run is there already (" + to_string(read_record(folder.record()).status) + ")",
@@ -144,7 +194,7 @@ bool take_folder(training::Ranks& ranks, std::optional<OwnedFolder>& owned, cons
                  const training::RunConfig& config, const training::RunFolder& folder) {
   double resumes = 0;
   ranks.on_first([&] {
-    owned.emplace(folder, !a.resume.empty() || a.go_on);
+    owned.emplace(folder, !a.resume.empty(), a.go_on, config);
     const bool has_run = a.go_on && std::filesystem::exists(folder.record());
     if (has_run) refuse_other_settings(folder, config);
     resumes = has_run || !a.resume.empty() ? 1 : 0;
@@ -176,6 +226,8 @@ RunRecord train_on(training::Ranks& ranks, const Program& program, const TrainAr
 }
 
 ExitCode train(const Program& program, TrainArguments arguments) {
+  // Whoever reads along may go: the run does not end with it.
+  std::signal(SIGPIPE, SIG_IGN);
   const Launch launch = launch_of_this_process();
   // A launcher that starts the ranks again gives them the same command.
   if (launch.restarts > 0 && arguments.resume.empty()) arguments.go_on = true;
@@ -187,7 +239,7 @@ ExitCode train(const Program& program, TrainArguments arguments) {
     if (program.common.json) {
       std::printf("%s\n", to_json(record).c_str());
     } else {
-      print_summary(record, folder.path);
+      print_summary(record, folder.path, arguments.data);
     }
     std::fflush(stdout);
   }

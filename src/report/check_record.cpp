@@ -1,5 +1,6 @@
 #include "report/check_record.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "base/fingerprint.h"
@@ -72,6 +73,37 @@ void check_evaluations(const RunRecord& record, Findings& findings) {
   findings.expect(step <= record.steps, "the validation curve goes on after the last step");
 }
 
+// Figures that follow from others.
+void check_arithmetic(const RunRecord& record, Findings& findings) {
+  for (const auto& [what, count] : {std::pair{"steps", record.steps},
+                                    {"planned_steps", record.planned_steps},
+                                    {"tokens", record.tokens},
+                                    {"peak_resident_bytes", record.peak_resident_bytes}}) {
+    findings.expect(count >= 0, std::string(what) + " is " + std::to_string(count));
+  }
+  const std::string batch = setting(record.config, "train", "batch_size");
+  if (!batch.empty()) {
+    const std::string examples = std::to_string(record.steps * std::stoll(batch));
+    findings.expect_equal("examples", std::to_string(record.examples), examples);
+  }
+  const double tokens = record.train_tokens_per_s * record.train_seconds;
+  constexpr double kRounding = 1e-3;
+  findings.expect(std::abs(tokens - static_cast<double>(record.tokens)) <=
+                      kRounding * static_cast<double>(std::max<int64_t>(1, record.tokens)),
+                  "train_tokens_per_s is " + fixed(record.train_tokens_per_s, 1) + "; " +
+                      thousands(record.tokens) + " tokens took " + fixed(record.train_seconds, 3) +
+                      " s");
+  if (record.data_examples && record.test_split_examples) {
+    findings.expect_equal("data_examples of the test", std::to_string(record.data_examples->test),
+                          std::to_string(*record.test_split_examples));
+  }
+  const std::string checkpoint = setting(record.config, "train", "test_checkpoint");
+  findings.expect(
+      checkpoint.empty() || record.checkpoint == checkpoint ||
+          (checkpoint == "best" && record.checkpoint == "best readable"),
+      "checkpoint is " + record.checkpoint + "; train.test_checkpoint is " + checkpoint);
+}
+
 void check_budget(const RunRecord& record, Findings& findings) {
   findings.expect(
       record.steps <= record.planned_steps,
@@ -103,6 +135,7 @@ std::vector<std::string> check_record(const RunRecord& record) {
                           setting(record.config, "run", key), value);
   }
   check_evaluations(record, findings);
+  check_arithmetic(record, findings);
   check_budget(record, findings);
   return findings.lines();
 }

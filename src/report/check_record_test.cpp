@@ -20,6 +20,12 @@ RunRecord honest_run() {
   settings.set("model", ConfigValue{std::string("performer"), ""});
   settings.set("preset", ConfigValue{std::string("paper"), ""});
   settings.set("seed", ConfigValue{int64_t{0}, ""});
+  ConfigTable& train = run.config.table("train");
+  train.set("batch_size", ConfigValue{int64_t{32}, ""});
+  train.set("test_checkpoint", ConfigValue{std::string("last"), ""});
+  run.checkpoint = "last";
+  run.examples = 32 * run.steps;
+  run.tokens = static_cast<int64_t>(run.train_tokens_per_s * run.train_seconds);
   run.config_hash = config_hash(run.config);
   run.fingerprint = run_fingerprint(run.config_hash, run.data_hash, run.task_version);
   run.val_curve = {{2500, 1, 0.5, 1000}, {5000, 1, 0.625, 1000}};
@@ -68,6 +74,29 @@ TEST(CheckRecord, TheBestValidationIsTheBest) {
   RunRecord run = honest_run();
   run.val_curve[0].accuracy = 0.7;
   EXPECT_THAT(check_record(run), ElementsAre(HasSubstr("is above the best one")));
+}
+
+TEST(CheckRecord, FiguresFollowFromOthers) {
+  const auto changed = [](void (*change)(RunRecord&)) {
+    RunRecord run = honest_run();
+    change(run);
+    return check_record(run);
+  };
+  EXPECT_THAT(changed([](RunRecord& run) { run.examples = 3; }),
+              ElementsAre(HasSubstr("examples is 3; expected 160000")));
+  EXPECT_THAT(changed([](RunRecord& run) { run.train_tokens_per_s = 1e12; }),
+              ElementsAre(HasSubstr("train_tokens_per_s is 1000000000000.0")));
+  EXPECT_THAT(changed([](RunRecord& run) { run.train_seconds = 1e-9; }),
+              ElementsAre(HasSubstr("tokens took 0.000 s")));
+  EXPECT_THAT(changed([](RunRecord& run) { run.checkpoint = "best"; }),
+              ElementsAre(HasSubstr("train.test_checkpoint is last")));
+  EXPECT_THAT(changed([](RunRecord& run) {
+                run.test_split_examples = 2000;
+                run.data_examples = SplitSizes{.train = 1, .val = 1, .test = 60};
+              }),
+              ElementsAre(HasSubstr("data_examples of the test is 60; expected 2000")));
+  EXPECT_THAT(changed([](RunRecord& run) { run.peak_resident_bytes = -1; }),
+              ElementsAre(HasSubstr("peak_resident_bytes is -1")));
 }
 
 TEST(CheckRecord, StepsFollowTheirPlan) {

@@ -31,14 +31,7 @@ LoadedRun::LoadedRun(const std::string& folder, const std::string& checkpoint,
 tasks::Dataset open_run_data(const LoadedRun& run, const RunDataOptions& options) {
   const tasks::TaskSpec& spec = run.stored.config.task_spec();
   const std::string root = data_root(options.root);
-  // What was imported cannot be generated again.
-  if (!options.other_data && run.stored.record.data_source != "generated" &&
-      !data_found(spec, *run.task, root)) {
-    throw Error({.where = root,
-                 .what = "there is no data for " + std::string(spec.name),
-                 .expected = "the data of " + run.folder + ", hash " + run.stored.record.data_hash,
-                 .advice = "name its folder with --data or LRA_DATA"});
-  }
+  if (!options.other_data) refuse_lost_data(spec, *run.task, root, run.stored.record);
   tasks::Dataset dataset = prepare_data(spec, *run.task, root, options.quiet);
   // A score belongs to the data that the run was made with.
   if (options.other_data || run.stored.record.data_hash == dataset.hash()) return dataset;

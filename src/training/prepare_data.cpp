@@ -40,6 +40,22 @@ std::function<void()> patience(const std::string& folder, bool quiet) {
   };
 }
 
+tasks::MakeOptions usual_options(const std::string& out) {
+  return {.out = out, .seed = 0, .num_train = {}, .num_val = {}, .num_test = {}};
+}
+
+// Prepared once: to make it again beside itself would hide what happened to it.
+void refuse_without_manifest(const std::string& folder) {
+  if (!fs::is_directory(folder)) return;
+  for (const std::string& name : names_in(folder)) {
+    if (!name.ends_with(".shard")) continue;
+    throw Error({.where = folder,
+                 .what = "holds " + printable(name) + " and no manifest.json",
+                 .expected = "a folder that 'lra data make' or 'lra data import' wrote",
+                 .advice = "remove it, or bring the manifest back"});
+  }
+}
+
 // `sources` empty: the examples are generated.
 void prepare(const tasks::TaskSpec& spec, const tasks::Task& task, const std::string& folder,
              const std::vector<std::string>& sources, bool quiet) {
@@ -50,7 +66,7 @@ void prepare(const tasks::TaskSpec& spec, const tasks::Task& task, const std::st
                      .unit_scale = true,
                      .quiet = quiet});
   if (sources.empty()) {
-    task.make({.out = folder, .seed = 0, .num_train = {}, .num_val = {}, .num_test = {}}, progress);
+    task.make(usual_options(folder), progress);
   } else {
     task.import(sources, folder, progress);
   }
@@ -85,10 +101,27 @@ bool data_available(const tasks::TaskSpec& spec, const tasks::Task& task, const 
   return task.can_generate() || data_found(spec, task, root);
 }
 
+void refuse_lost_data(const tasks::TaskSpec& spec, const tasks::Task& task, const std::string& root,
+                      const RunRecord& record) {
+  if (data_found(spec, task, root)) return;
+  const auto same_size = [&] {
+    if (!record.data_examples) return true;
+    const SplitSizes& of = *record.data_examples;
+    return of.train + of.val + of.test == task.num_to_make(usual_options(""));
+  };
+  if (record.data_source == "generated" && same_size()) return;
+  throw Error({.where = root,
+               .what = "there is no data for " + std::string(spec.name),
+               .expected = "the data of the run, hash " + record.data_hash,
+               .advice = "name its folder with --data or LRA_DATA"});
+}
+
 tasks::Dataset prepare_data(const tasks::TaskSpec& spec, const tasks::Task& task,
                             const std::string& root, bool quiet) {
   const std::string folder = prepared_folder(spec, root), name(spec.name);
   if (!is_prepared(folder)) {
+    refuse_without_manifest(root);
+    refuse_without_manifest(root + "/" + name);
     const auto sources = task.find_sources(root);
     if (sources.empty() && !task.can_generate()) {
       throw Error({.where = root,

@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 
+#include "base/run_record.h"
 #include "tasks/task.h"
 
 namespace lra::training {
@@ -16,6 +17,11 @@ bool data_found(const tasks::TaskSpec& spec, const tasks::Task& task, const std:
 
 // Whether prepare_data would succeed without the network: prepared, importable or generated.
 bool data_available(const tasks::TaskSpec& spec, const tasks::Task& task, const std::string& root);
+
+// Throws lra::Error, exit code 2, when the data of that run would have to be generated and cannot
+// be: it was imported, or has another number of examples than the task would make.
+void refuse_lost_data(const tasks::TaskSpec& spec, const tasks::Task& task, const std::string& root,
+                      const RunRecord& record);
 
 // Opens ROOT/TASK (or ROOT itself when it is a prepared folder of this task). Imports official
 // files found under ROOT, or generates, into ROOT/TASK when there is none. Of several processes

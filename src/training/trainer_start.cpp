@@ -85,6 +85,29 @@ std::unique_ptr<TensorMemory> counted_memory(const TrainOptions& options) {
   return std::make_unique<TensorMemory>(options.device);
 }
 
+tasks::Dataset data_of(const RunConfig& config, const tasks::Task& task, const RunFolder& folder,
+                       const TrainOptions& options) {
+  const tasks::TaskSpec& spec = config.task_spec();
+  if (options.resume) {
+    refuse_lost_data(spec, task, options.data_root, read_record(folder.record()));
+  }
+  return prepare_data(spec, task, options.data_root, options.quiet);
+}
+
+// Weights, gradients and Adam's two moments alone can be too much: found out before the first is
+// taken.
+models::SequenceClassifier model_that_fits(const RunConfig& config, const TaskShape& shape,
+                                           const TrainOptions& options, const Ranks& ranks) {
+  if (config.train.memory_check == "refuse" && options.device.is_cpu()) {
+    constexpr int64_t kBytesOfParameter = 16;
+    const int64_t bytes = kBytesOfParameter * count_parameters(config);
+    refuse_without_memory(
+        {.peak_bytes = resident_bytes() + bytes, .extra_bytes = bytes},
+        std::min(options.memory_limit, available_memory_bytes() / ranks.count_on_this_machine()));
+  }
+  return config.make_model(shape, options.device);
+}
+
 TrainOptions of_rank(TrainOptions options, const Ranks& ranks) {
   if (ranks.count() > 1) options.provenance.ranks = ranks.count();
   if (ranks.is_first()) return options;
@@ -101,10 +124,10 @@ Trainer::Trainer(RunConfig config, RunFolder folder, TrainOptions options, Ranks
       ranks_(ranks),
       options_(of_rank(std::move(options), ranks)),
       task_(config_.make_task()),
-      dataset_(prepare_data(config_.task_spec(), *task_, options_.data_root, options_.quiet)),
+      dataset_(data_of(config_, *task_, folder_, options_)),
       shape_(task_->shape()),
       device_memory_(counted_memory(options_)),
-      model_(config_.make_model(shape_, options_.device)),
+      model_(model_that_fits(config_, shape_, options_, ranks)),
       parameters_(model_.parameter_list()),
       checkpoints_(folder_.checkpoints(), config_.train.keep_checkpoints),
       record_(new_record(config_, *task_, dataset_, options_.provenance)),
@@ -205,7 +228,7 @@ void Trainer::resume() {
                              ? "the task or config.toml changed since this run began"
                              : "the data changed since this run began",
                  .expected = "data " + before.data_hash + ", settings " + before.config_hash,
-                 .advice = "start a new run with another --out"});
+                 .advice = "name its data with --data, or start a new run with another --out"});
   }
   if (ranks_.is_first()) remove_temporaries(folder_.path);
   // Stopped before the first checkpoint: begin again, which is what going on means then.

@@ -227,6 +227,21 @@ run_folders() {
   done
   refuse 2 "resume excludes" train listops transformer --resume run
   refuse 2 "run: a run is there already.*--resume run" train listops transformer --data data --out run
+  mkdir work/own
+  echo mine >work/own/config.toml
+  refuse 2 "own: is no run, and holds 'config.toml'" train listops transformer --data data --out own
+  cp -r work/run work/lost
+  rm work/lost/record.json
+  refuse 2 "lost: is no run, and holds" train listops transformer --data data --out lost
+  refuse 2 "memory: this run takes about" train listops transformer --data data --out new \
+    --set model.embed_dim=65536 --set model.qkv_dim=65536
+  # The run's data are no usual ones: others are not generated in their place.
+  refuse 2 "empty: there is no data for listops; expected the data of the run" eval run --data empty
+  refuse 2 "empty: there is no data for listops; expected the data of the run" analyze span run --data empty
+  refuse 2 "empty: there is no data for listops; expected the data of the run" reproduce run --data empty --out new
+  cp -r work/data work/torn
+  rm work/torn/listops/manifest.json
+  refuse 2 "torn/listops: holds .*shard and no manifest.json" train listops transformer --data torn --out new
   refuse 74 "file/new.*Not a directory" train listops transformer --data data --out file/new
   refuse 74 "file.*Not a directory" train listops transformer --data data --out file
   refuse 2 "empty: is not the folder of a run" eval empty
