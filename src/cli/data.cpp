@@ -175,7 +175,9 @@ ExitCode show(const Program& program, const DataArguments& a) {
   const auto& spec = tasks::find_task(a.task);
   const auto task = make_task(a);
   const auto dataset = tasks::open_dataset(spec, *task, a.folder);
-  const tasks::Split split = task->split(dataset, a.split);
+  // What lies there is shown however it was made, unless settings say what is meant.
+  const bool as_stored = a.sets.empty() && dataset.has(a.split);
+  const tasks::Split split = as_stored ? dataset.split(a.split) : task->split(dataset, a.split);
   if (a.index < 0 || a.index >= split.size()) {
     throw Error({.where = "--index",
                  .what = "there is no example " + std::to_string(a.index),

@@ -29,7 +29,15 @@ report::Format chosen_format(const ReportArguments& a, const CommonOptions& comm
   const size_t dot = a.out.find_last_of('.');
   if (a.out.empty() || dot == std::string::npos) return report::Format::kText;
   const std::string ending = a.out.substr(dot + 1);
-  return report::parse_format(ending == "tex" ? "latex" : ending == "txt" ? "text" : ending);
+  for (const std::string_view known : {"md", "csv", "json", "html"}) {
+    if (ending == known) return report::parse_format(known);
+  }
+  if (ending == "txt") return report::Format::kText;
+  if (ending == "tex") return report::Format::kLatex;
+  throw Error({.where = "--out",
+               .what = "no format has the ending '." + printable(ending) + "'",
+               .expected = ".txt, .md, .csv, .json, .tex or .html",
+               .advice = "or name the format with --format"});
 }
 
 // A name that leads nowhere is mistyped; a record that cannot be read is left out and named.
@@ -128,7 +136,11 @@ ExitCode check_records(const Program& program, const ReportArguments& a) {
     print_json({{"records", files.size()}, {"findings", findings}});
   } else {
     for (const std::string& finding : findings) std::printf("%s\n", printable(finding).c_str());
-    if (findings.empty()) std::printf("%zu records agree with themselves\n", files.size());
+    if (findings.empty()) {
+      std::printf(files.size() == 1 ? "%zu record agrees with itself\n"
+                                    : "%zu records agree with themselves\n",
+                  files.size());
+    }
   }
   return findings.empty() ? ExitCode::kDone : ExitCode::kUserError;
 }
@@ -161,8 +173,8 @@ ExitCode run_report(const Program& program, const ReportArguments& a) {
     const size_t left_out = options.problems.size();
     const std::string notes =
         left_out == 0 || !in_notes ? "" : "; left out, see its notes: " + std::to_string(left_out);
-    std::fprintf(stderr, "report of %zu runs: %s%s\n", records.size(), a.out.c_str(),
-                 notes.c_str());
+    std::fprintf(stderr, "report of %zu %s: %s%s\n", records.size(),
+                 records.size() == 1 ? "run" : "runs", a.out.c_str(), notes.c_str());
   }
   return ExitCode::kDone;
 }

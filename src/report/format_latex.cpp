@@ -128,6 +128,10 @@ std::string speed_table(const SpeedGrid& grid) {
       latex(efficiency_title(grid)) + ". Steps per second (relative to the Transformer) and peak " +
           (grid.counts_tensors ? "memory of tensors: " : "resident memory: ") +
           latex(grid.mode + ", " + grid.setting()) + ".");
+  for (const char* half : {"steps per second", "peak memory"}) {
+    text += " & \\multicolumn{" + std::to_string(grid.lengths.size()) + "}{c}{" + half + "}";
+  }
+  text += " \\\\\n";
   for (int half = 0; half < 2; ++half) {
     for (const int64_t length : grid.lengths) text += " & " + std::to_string(length);
   }

@@ -48,7 +48,8 @@ tasks::MakeOptions usual_options(const std::string& out) {
 void refuse_without_manifest(const std::string& folder) {
   if (!fs::is_directory(folder)) return;
   for (const std::string& name : names_in(folder)) {
-    if (!name.ends_with(".shard")) continue;
+    // Another process may have put the whole folder there just now.
+    if (!name.ends_with(".shard") || is_prepared(folder)) continue;
     throw Error({.where = folder,
                  .what = "holds " + printable(name) + " and no manifest.json",
                  .expected = "a folder that 'lra data make' or 'lra data import' wrote",

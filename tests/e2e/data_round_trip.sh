@@ -49,7 +49,8 @@ pathfinder_round_trip() {
   expect_code 2 lra data check pathfinder path --set task.difficulty=easy
   json path_other.json data make pathfinder --train 80 --val 10 --test 10 --set task.split_seed=1 --out path_other
   expect_code 0 lra data check pathfinder path_other
-  expect_code 2 lra data show pathfinder path_other
+  expect_code 0 lra data show pathfinder path_other
+  expect_code 2 lra data show pathfinder path_other --set task.split_seed=2
   head -c 300 path_official/pathfinder32/curv_contour_length_14/imgs/0/sample_18.png >damaged
   mv damaged path_official/pathfinder32/curv_contour_length_14/imgs/0/sample_18.png
   json path_damaged.json data import pathfinder path_official --out path_damaged

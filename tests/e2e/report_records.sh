@@ -68,6 +68,15 @@ expect_code 0 lra report run --out made/for/it/report.csv
 grep -q linformer made/for/it/report.csv || fail "no run in the report"
 passed "folders that --out lacks are made"
 
+finds_preset_steps() {
+  changed preset_steps 20
+  finds "preset_steps is 20; expected 1000"
+  changed model_title '"Somebody else"'
+  finds "model_title is Somebody else; expected Linformer"
+}
+finds_preset_steps
+passed "what the record says of preset and model is compared with these"
+
 # A table has no place for what was left out of it.
 mkdir broken
 echo '{"schema": 999}' >broken/record.json
