@@ -49,7 +49,18 @@ BaselineRow chance_row(const std::vector<TaskColumn>& columns) {
 
 SettingLines task_settings(const RunRecord& record) {
   const ConfigValue* settings = record.config.find("task");
-  return settings && settings->as_table() ? setting_lines(*settings->as_table()) : SettingLines();
+  if (!settings || !settings->as_table()) return {};
+  ConfigTable table = *settings->as_table();
+  if (!record.data_examples) return setting_lines(table);
+  // As many examples as were read, which need not be what the settings would have made.
+  const SplitSizes& of = *record.data_examples;
+  for (const auto& [key, count] : {std::pair{"num_train", of.train},
+                                   {"num_val", of.val},
+                                   {"num_test", of.test},
+                                   {"num_images", of.train + of.val + of.test}}) {
+    if (table.find(key)) table.set(key, ConfigValue{count, ""});
+  }
+  return setting_lines(table);
 }
 
 Figures found_figures(const std::vector<RunRecord>& records) {

@@ -233,6 +233,22 @@ TEST(Leaderboard, BaselinesOfOtherTaskSettingsAreNotAveraged) {
   EXPECT_NEAR(*board.baselines[1].accuracy[0], 70, 1e-9);
 }
 
+TEST(Leaderboard, BaselinesAreOfAsManyExamplesAsWereRead) {
+  std::vector<RunRecord> records = {finished_run("text", "transformer", 60),
+                                    finished_run("text", "local", 60),
+                                    finished_run("text", "bigbird", 60)};
+  for (const size_t i : {0, 1, 2}) {
+    records[i].config.table("task").set("num_train",
+                                        ConfigValue{int64_t{i == 0 ? 300 : 25000}, ""});
+    records[i].data_examples = SplitSizes{.train = i == 2 ? 25000 : 300, .val = 1, .test = 1};
+    records[i].baselines = {{"majority", 0.5}};
+  }
+  std::vector<std::string> names;
+  for (const BaselineRow& row : build_leaderboard(records).baselines) names.push_back(row.name);
+  EXPECT_THAT(names, testing::ElementsAre("majority (text: num_train=25000)",
+                                          "majority (text: num_train=300)", "chance"));
+}
+
 TEST(Leaderboard, FailIsForPathXOnly) {
   EXPECT_FALSE(build_leaderboard({finished_run("text", "local", 50)}).rows[0].cells[0].fail);
 }
