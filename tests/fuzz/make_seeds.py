@@ -291,7 +291,8 @@ def terminal_text():
 
 
 def event_file():
-    return ["\x05train/loss\0some text", "\x00\0", "\xfftag\0" + "long " * 60]
+    return ["\x05train/loss\0some text", "\x00\0", "\xfftag\0" + "long " * 60,
+            "\x01val/accuracy\0model.depth\0\x012\0task\0\x00listops\0trim\0\x02\0", "\x02\0" + "n\0\x01\0" * 40]
 
 
 def main():
