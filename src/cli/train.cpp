@@ -11,6 +11,7 @@
 #include "base/stop_flag.h"
 #include "base/text_format.h"
 #include "cli/command.h"
+#include "cli/slurm_script.h"
 #include "training/prepare_data.h"
 #include "training/process_group.h"
 #include "training/trainer.h"
@@ -41,18 +42,6 @@ ExitCode exit_code(RunStatus status) {
     default:
       return ExitCode::kOurBug;
   }
-}
-
-// The word as a shell takes it.
-std::string quoted(const std::string& word) {
-  const bool is_plain =
-      word.find_first_not_of(
-          "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./=+-,:@") ==
-      std::string::npos;
-  if (is_plain && !word.empty()) return word;
-  std::string text = "'";
-  for (const char c : word) text += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return text + "'";
 }
 
 void print_summary(const RunRecord& r, const std::string& folder, const std::string& data) {
@@ -88,8 +77,8 @@ void print_summary(const RunRecord& r, const std::string& folder, const std::str
   std::printf("  division       %s: %s\n", r.division.c_str(), r.division_reason.c_str());
   std::printf("  record         %s/record.json\n", folder.c_str());
   if (r.status == RunStatus::kStopped)
-    std::printf("  go on with     lra train --resume %s%s\n", quoted(folder).c_str(),
-                data.empty() ? "" : (" --data " + quoted(data)).c_str());
+    std::printf("  go on with     lra train --resume %s%s\n", shell_word(folder).c_str(),
+                data.empty() ? "" : (" --data " + shell_word(data)).c_str());
 }
 
 training::RunConfig requested_config(const TrainArguments& a) {

@@ -34,7 +34,6 @@ namespace fs = std::filesystem;
 
 constexpr int64_t kVersion = 1;
 constexpr int64_t kNumClasses = 2;
-constexpr int64_t kUsualSplitSeed = 0;
 constexpr int64_t kExtraBytes = 90;  // label, offset and metadata line of an example
 constexpr const char* kSplitHash = "split_xxh3";
 
@@ -100,8 +99,6 @@ class PathfinderTask : public Task {
   }
   std::array<int64_t, 3> sizes(const MakeOptions& options) const;
   Manifest new_manifest(const std::string& source) const;
-  Membership membership_of(const std::string& folder, const std::vector<PathfinderRecord>& records,
-                           Manifest& manifest) const;
   std::string source_folder(const std::vector<std::string>& sources) const;
   void refuse_other_difficulty(const Dataset& dataset) const;
   void refuse_other_contours(const std::vector<PathfinderRecord>& records,
@@ -247,33 +244,6 @@ void PathfinderTask::refuse_other_contours(const std::vector<PathfinderRecord>& 
   }
 }
 
-// That of splits.txt where it stands beside the images, else drawn. The manifest names the seed of
-// what was drawn with it, and the sizes of any other split.
-Membership PathfinderTask::membership_of(const std::string& folder,
-                                         const std::vector<PathfinderRecord>& records,
-                                         Manifest& manifest) const {
-  const std::array<int64_t, 3> usual = tenths(static_cast<int64_t>(records.size()));
-  const std::string path = folder + "/" + kSplitsFile;
-  if (!is_there(path)) return draw_membership(usual, config_.split_seed);
-  Membership members = read_membership(path, records);
-  std::array<int64_t, 3> sizes{};
-  for (size_t i = 0; i < 3; ++i) sizes[i] = static_cast<int64_t>(members[i].size());
-  if (sizes != usual) {
-    for (size_t i = 0; i < 3; ++i) {
-      manifest.settings[std::string("num_") + kPathfinderSplits[i]] = std::to_string(sizes[i]);
-    }
-  }
-  if (members == draw_membership(sizes, config_.split_seed)) return members;
-  if (config_.split_seed != kUsualSplitSeed) {
-    throw Error({.where = path,
-                 .what = "gives another split than task.split_seed",
-                 .expected = "that of seed " + std::to_string(config_.split_seed),
-                 .advice = "leave task.split_seed out to take the file's, or move the file away"});
-  }
-  manifest.settings.erase("split_seed");
-  return members;
-}
-
 void PathfinderTask::import(const std::vector<std::string>& sources, const std::string& out,
                             Progress& progress) const {
   const std::string folder = source_folder(sources);
@@ -282,7 +252,7 @@ void PathfinderTask::import(const std::vector<std::string>& sources, const std::
   const auto num_records = static_cast<int64_t>(records.size());
   Manifest manifest = new_manifest("imported");
   manifest.settings["format"] = level_folder();
-  const Membership members = membership_of(folder, records, manifest);
+  const Membership members = membership_of_source(folder, records, config_.split_seed, manifest);
   const std::string split_hash = hash_of(members);
   DatasetWriter writer(out, std::move(manifest), num_records * (num_pixels() + kExtraBytes),
                        split_hash + hash_of_files(folder, records) + program_revision());

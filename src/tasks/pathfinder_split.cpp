@@ -9,6 +9,7 @@
 #include "base/hash.h"
 #include "base/permutation.h"
 #include "base/rng.h"
+#include "tasks/files.h"
 
 namespace lra::tasks {
 
@@ -75,6 +76,31 @@ Membership read_membership(const std::string& path, const std::vector<Pathfinder
                  .advice = "without this file the split is drawn"});
   }
   for (auto& part : members) std::sort(part.begin(), part.end());
+  return members;
+}
+
+Membership membership_of_source(const std::string& folder,
+                                const std::vector<PathfinderRecord>& records, int64_t split_seed,
+                                Manifest& manifest) {
+  const std::array<int64_t, 3> usual = tenths(static_cast<int64_t>(records.size()));
+  const std::string path = folder + "/" + kSplitsFile;
+  if (!is_there(path)) return draw_membership(usual, split_seed);
+  Membership members = read_membership(path, records);
+  std::array<int64_t, 3> sizes{};
+  for (size_t i = 0; i < 3; ++i) sizes[i] = static_cast<int64_t>(members[i].size());
+  if (sizes != usual) {
+    for (size_t i = 0; i < 3; ++i) {
+      manifest.settings[std::string("num_") + kPathfinderSplits[i]] = std::to_string(sizes[i]);
+    }
+  }
+  if (members == draw_membership(sizes, split_seed)) return members;
+  if (split_seed != kUsualSplitSeed) {
+    throw Error({.where = path,
+                 .what = "gives another split than task.split_seed",
+                 .expected = "that of seed " + std::to_string(split_seed),
+                 .advice = "leave task.split_seed out to take the file's, or move the file away"});
+  }
+  manifest.settings.erase("split_seed");
   return members;
 }
 

@@ -94,6 +94,11 @@ tasks::Dataset data_of(const RunConfig& config, const tasks::Task& task, const R
   return prepare_data(spec, task, options.data_root, options.quiet);
 }
 
+// What this rank may take.
+int64_t memory_left(const TrainOptions& options, const Ranks& ranks) {
+  return std::min(options.memory_limit, available_memory_bytes() / ranks.count_on_this_machine());
+}
+
 // Weights, gradients and Adam's two moments alone can be too much: found out before the first is
 // taken.
 models::SequenceClassifier model_that_fits(const RunConfig& config, const TaskShape& shape,
@@ -101,9 +106,8 @@ models::SequenceClassifier model_that_fits(const RunConfig& config, const TaskSh
   if (config.train.memory_check == "refuse" && options.device.is_cpu()) {
     constexpr int64_t kBytesOfParameter = 16;
     const int64_t bytes = kBytesOfParameter * count_parameters(config);
-    refuse_without_memory(
-        {.peak_bytes = resident_bytes() + bytes, .extra_bytes = bytes},
-        std::min(options.memory_limit, available_memory_bytes() / ranks.count_on_this_machine()));
+    refuse_without_memory({.peak_bytes = resident_bytes() + bytes, .extra_bytes = bytes},
+                          memory_left(options, ranks));
   }
   return config.make_model(shape, options.device);
 }
@@ -183,8 +187,7 @@ void Trainer::check_memory() {
   Stepper stepper(model_, parameters_, share, config_.seed);
   const MemoryEstimate estimate =
       estimate_memory(model_, stepper, task_->split(dataset_, "train"), shape_, share);
-  const int64_t available =
-      std::min(options_.memory_limit, available_memory_bytes() / ranks_.count_on_this_machine());
+  const int64_t available = memory_left(options_, ranks_);
   if (config_.train.memory_check == "refuse") refuse_without_memory(estimate, available);
   record_.estimated_resident_bytes = estimate.peak_bytes;
   const bool fits = estimate.extra_bytes <= available;
