@@ -15,23 +15,23 @@ settings=(--threads 1 --quiet
   --set train.eval_every=20 --set train.checkpoint_every=8 --set train.warmup_steps=5
   --set train.log_every=1 --set train.eval_examples=20 --set train.eval_batch_size=4)
 
-# torchrun answers with a code of its own, so each rank leaves its code, its process and what it said.
-cat >rank.sh <<'SCRIPT'
-#!/usr/bin/env bash
-# Outlives the signal by which torchrun ends the others; a wait that it interrupts is made again.
-trap 'interrupted=yes' TERM
-"$LRA_PROGRAM" "$@" >"out.$RANK" 2>"err.$RANK" &
-process=$!
-echo "$process" >"pid.$RANK"
-until
-  interrupted= code=0
-  wait "$process" || code=$?
-  [[ -z $interrupted ]]
-do :; done
-echo "$code" >"code.$RANK"
-exit "$code"
+# torchrun answers with a code of its own, so each rank leaves its code, its process and what it said. In
+# Python, for when the signal and the end come together, bash's wait may give a code of its own, too.
+cat >rank.py <<'SCRIPT'
+import os, signal, subprocess, sys
+
+rank = os.environ["RANK"]
+signal.signal(signal.SIGTERM, lambda *_: None)  # by which torchrun ends the others
+with open(f"out.{rank}", "w") as out, open(f"err.{rank}", "w") as err:
+    process = subprocess.Popen([os.environ["LRA_PROGRAM"], *sys.argv[1:]], stdout=out, stderr=err)
+with open(f"pid.{rank}", "w") as file:
+    file.write(str(process.pid))
+code = process.wait()
+code = code if code >= 0 else 128 - code  # as a shell says it
+with open(f"code.{rank}", "w") as file:
+    file.write(str(code))
+sys.exit(code)
 SCRIPT
-chmod +x rank.sh
 export LRA_PROGRAM
 
 # launch RANKS ARGUMENT...: in the background; sets `launcher`.
@@ -39,7 +39,7 @@ launch() {
   local count=$1
   shift
   rm -f {out,err,pid,code}.[0-9]*
-  "$torchrun" --no-python --standalone --nproc-per-node "$count" ./rank.sh "$@" \
+  "$torchrun" --standalone --nproc-per-node "$count" rank.py "$@" \
     >launcher.log 2>&1 &
   launcher=$!
 }
