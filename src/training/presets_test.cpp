@@ -148,7 +148,7 @@ TEST(Presets, OfTheReleaseHaveTheSizesOfTheAuthorsCode) {
               parameters)
         << task << " " << model;
   };
-  constexpr const char* kTasks[] = {"listops", "text", "retrieval", "image", "pathfinder"};
+  static constexpr const char* kTasks[] = {"listops", "text", "retrieval", "image", "pathfinder"};
   struct Row {
     const char* model;
     int64_t parameters[std::size(kTasks)];

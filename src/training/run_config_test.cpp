@@ -224,8 +224,10 @@ TEST(RunConfig, RefusesNumbersOfTokensBeyondAnyLength) {
                                    {"sparse_transformer", "stride"},
                                    {"reformer", "chunk"}}) {
     const std::string set = std::string("mixer.") + key + "=9223372036854775807";
-    EXPECT_THAT(error_of([&] { (void)resolve_run("listops", model, "small", 0, {}, {set}); }),
-                HasSubstr(key));
+    const auto resolve = [&, model = model] {  // clang++ 14 captures no binding by reference
+      (void)resolve_run("listops", model, "small", 0, {}, {set});
+    };
+    EXPECT_THAT(error_of(resolve), HasSubstr(key));
   }
 }
 
