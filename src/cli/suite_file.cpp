@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "base/error.h"
+#include "base/input_file.h"
 #include "base/text_format.h"
 #include "mixers/all.h"
 
@@ -73,6 +74,7 @@ void refuse_path(const std::string& name, const std::string& file) {
 }  // namespace
 
 Suite read_suite(const std::string& file) {
+  { const InputFile is_a_file(file); }  // what is none is refused; a pipe would be waited for
   ConfigTable table = parse_toml_file(file);
   Suite suite;
   suite.tasks = take_list<std::string>(table, "tasks", file);

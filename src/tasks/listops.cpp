@@ -242,7 +242,10 @@ void ListOpsTask::export_official(const Dataset& dataset, const std::string& out
   for (const char* name : kSplitNames) {
     const std::string path = folder + "/basic_" + name + ".tsv";
     if (!is_there(path)) continue;
-    throw Error({.where = path, .what = "exists already", .expected = "", .advice = "remove it"});
+    throw Error({.where = path,
+                 .what = "exists already",
+                 .expected = "",
+                 .advice = "choose another --out or move it away"});
   }
   constexpr int64_t kChunk = 64;                   // examples formatted by one task
   constexpr int64_t kChunksAtOnce = 64;            // 30 MB of text in memory

@@ -241,7 +241,10 @@ void RetrievalTask::export_official(const Dataset& dataset, const std::string& o
   for (size_t split = 0; split < kSplits.size(); ++split) {
     const std::string path = out + "/" + pairs_file(split);
     if (!is_there(path)) continue;
-    throw Error({.where = path, .what = "exists already", .expected = "", .advice = "remove it"});
+    throw Error({.where = path,
+                 .what = "exists already",
+                 .expected = "",
+                 .advice = "choose another --out or move it away"});
   }
   // None appears before all are written.
   std::vector<std::unique_ptr<AtomicFile>> files;

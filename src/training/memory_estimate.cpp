@@ -115,9 +115,9 @@ void refuse_without_memory(const MemoryEstimate& estimate, int64_t available_byt
                        human_bytes(static_cast<uint64_t>(estimate.extra_bytes)) + " more than now",
                .expected = "at most the " + human_bytes(static_cast<uint64_t>(available_bytes)) +
                            " that are available",
-               .advice = "set train.accumulate higher, train.batch_size lower, "
-                         "train.recompute=true or train.precision=bf16, or make the model smaller; "
-                         "train.memory_check=warn goes on"});
+               .advice = "set train.accumulate higher, train.batch_size or train.eval_batch_size "
+                         "lower, train.recompute=true or train.precision=bf16, or make the model "
+                         "smaller; train.memory_check=warn goes on"});
 }
 
 }  // namespace lra::training

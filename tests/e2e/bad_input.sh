@@ -320,7 +320,10 @@ suite() { printf '%s\n' "$1" >work/suite.toml; }
 suite_files() {
   local lists=$'tasks = ["listops"]\nmodels = ["local"]\nseeds = [0]'
   local run=(suite run suite.toml --out new --data data)
-  refuse 2 "nothere.toml" suite run nothere.toml --out new
+  refuse 2 "nothere.toml: there is no such file" suite run nothere.toml --out new
+  mkfifo work/pipe.toml
+  refuse 2 "pipe.toml" suite run pipe.toml --out new
+  rm work/pipe.toml
   suite "$lists"$'\nfrobnicate = 3'
   refuse 2 "suite.toml:4.*frobnicate" "${run[@]}"
   suite $'tasks = ["listops"]\nmodels = ["local"]'
