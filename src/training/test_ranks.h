@@ -3,6 +3,7 @@
 
 #include <torch/csrc/distributed/c10d/HashStore.hpp>
 
+#include <csignal>
 #include <exception>
 #include <functional>
 #include <thread>
@@ -15,6 +16,7 @@ namespace lra::training {
 
 // Runs `work` on every rank at the same time; throws what the lowest rank that failed has thrown.
 inline void on_ranks(int64_t count, const std::function<void(Ranks&)>& work) {
+  std::signal(SIGPIPE, SIG_IGN);  // as in lra train: a lost rank is an error of the others
   const auto store = c10::make_intrusive<c10d::HashStore>();
   std::vector<std::exception_ptr> failures(static_cast<size_t>(count));
   std::vector<std::thread> threads;
