@@ -27,6 +27,9 @@ import sys
 
 from shared import result
 
+sys.path.insert(0, str(result.ROOT / "tests" / "fuzz"))
+from coverage import export, tool
+
 ROOMS = ("base", "tasks", "kernels", "report")  # free of LibTorch
 OTHER_ROOMS = ("ops", "mixers", "models", "training", "analysis", "cli")
 LINES, BRANCHES = 90, 80  # per cent
@@ -82,13 +85,6 @@ def threads():
     return {"tests under the sanitizer of threads": passed}, good
 
 
-def tool(name):
-    found = shutil.which(f"{name}-14") or shutil.which(name)
-    if not found:
-        sys.exit(f"instruments: {name} is missing: install the package llvm-14")
-    return found
-
-
 def counted_tests(profiles):
     """Runs everything that counts; the names of what did not pass."""
     # %m: one profile for each program or library, into which every process adds its counts.
@@ -119,8 +115,7 @@ def counted_files(profiles):
     programs = [COVERAGE / "lra", COVERAGE / "liblra_ops.so",
                 *(COVERAGE / f"test_{room}" for room in (*ROOMS, *OTHER_ROOMS))]
     objects = [word for program in programs[1:] for word in ("-object", program)]
-    exported = subprocess.run([tool("llvm-cov"), "export", "-summary-only", f"-instr-profile={merged}", programs[0],
-                               *objects], check=True, capture_output=True, text=True).stdout
+    exported = export(programs[0], merged, [], "-summary-only", *objects)
     rows = []
     for file in json.loads(exported)["data"][0]["files"]:
         path = pathlib.Path(file["filename"])
@@ -147,8 +142,7 @@ def coverage():
         for path, lines, lines_reached, branches, branches_reached in sorted(rows):
             print(f"{percent(lines_reached, lines):5} % of {lines:4} lines, {percent(branches_reached, branches):5} % "
                   f"of {branches:4} branches  {path}", file=file)
-    _, lines, lines_reached, branches, branches_reached = (
-        [len(rows)] + [sum(row[column] for row in rows) for column in range(1, 5)])
+    lines, lines_reached, branches, branches_reached = (sum(row[column] for row in rows) for column in range(1, 5))
     figures = {"files": len(rows), "lines": lines, "lines reached": f"{percent(lines_reached, lines)} %",
                "branches": branches, "branches reached": f"{percent(branches_reached, branches)} %",
                "failed under coverage": ", ".join(failed) or 0}
