@@ -10,8 +10,6 @@
 //
 //   bench_attention                     both sides of both kinds
 //   bench_attention memory exact ours   what the child processes run: prints bytes
-#include <torch/torch.h>
-
 #include <cstdio>
 #include <memory>
 #include <string>
@@ -22,6 +20,7 @@
 #include "bench/side_by_side.h"
 #include "ops/attention.h"
 #include "ops/feature_attention.h"
+#include "ops/libtorch.h"
 
 namespace lra {
 namespace {

@@ -3,12 +3,11 @@
 // of layer normalisation. Target: 1.7 times the library at 2048^3 forward.
 //
 // GFLOP/s count 2 M K N per product: one forward, three for the training step.
-#include <torch/torch.h>
-
 #include <cstdio>
 
 #include "bench/side_by_side.h"
 #include "ops/layer_norm.h"
+#include "ops/libtorch.h"
 #include "ops/linear.h"
 #include "ops/product.h"
 

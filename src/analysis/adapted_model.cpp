@@ -69,7 +69,7 @@ models::SequenceClassifier adapted_model(const LoadedRun& run, const Adaptation&
   const auto own = run.model.parameter_list();
   const std::map<std::string, at::Tensor> weights(own.begin(), own.end());
   const bool stretched = to.positions == "stretched";
-  const torch::NoGradGuard no_grad;
+  const at::NoGradGuard no_grad;
   for (auto& [name, parameter] : model.parameter_list()) {
     const at::Tensor& weight = weights.at(name);
     if (weight.sizes() == parameter.sizes()) {

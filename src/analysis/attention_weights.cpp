@@ -96,7 +96,7 @@ AttentionWeights::AttentionWeights(const models::SequenceClassifier& model,
 }
 
 std::vector<at::Tensor> AttentionWeights::mixer_inputs(const at::Tensor& tokens_1L) const {
-  const torch::NoGradGuard no_grad;
+  const at::NoGradGuard no_grad;
   at::Tensor x =
       as<models::Embedding>(embedding_).forward(mixers::on_device(tokens_1L, device_), {});
   std::vector<at::Tensor> inputs;
@@ -110,7 +110,7 @@ std::vector<at::Tensor> AttentionWeights::mixer_inputs(const at::Tensor& tokens_
 // values [C, S, E], alike for all heads -> A values, [C, S, H, E].
 at::Tensor AttentionWeights::apply(int64_t layer, const at::Tensor& x_1SD,
                                    const at::Tensor& values_CSE) const {
-  const torch::NoGradGuard no_grad;
+  const at::NoGradGuard no_grad;
   auto& mixer = as<mixers::Mixer>(blocks_[static_cast<size_t>(layer)].mixer);
   const ValuesFromInput guard(mixer, model_dim_, head_dim_);
   const at::Tensor x = at::cat({x_1SD.expand({values_CSE.size(0), -1, -1}), values_CSE}, 2);
@@ -148,7 +148,7 @@ void AttentionWeights::check(int64_t layer, const at::Tensor& weights) const {
 
 void AttentionWeights::for_each_tile(int64_t layer, const at::Tensor& x_1SD,
                                      const std::function<void(const WeightTile&)>& visit) const {
-  const torch::NoGradGuard no_grad;
+  const at::NoGradGuard no_grad;
   const int64_t length = x_1SD.size(1);
   const int64_t passes = std::max<int64_t>(1, kMostNumbers / (length * heads_ * head_dim_));
   const auto show = [&](int64_t first_query, int64_t first_key, at::Tensor weights) {

@@ -15,14 +15,13 @@
 // length) has no attention weights between tokens and is refused.
 #pragma once
 
-#include <torch/torch.h>
-
 #include <functional>
 #include <string>
 #include <vector>
 
 #include "models/classifier.h"
 #include "models/model_config.h"
+#include "ops/libtorch.h"
 
 namespace lra::analysis {
 

@@ -89,7 +89,7 @@ at::Tensor values_of(const Case& c, const std::string& name) {
 // projection: Longformer's global token has another (tests/parity/analyses_from_python.py).
 TEST(AttentionWeights, TimesValuesAreTheOutputOfEveryMixer) {
   const OneThread one_thread;
-  const torch::NoGradGuard no_grad;
+  const at::NoGradGuard no_grad;
   for (const std::string& name : mixers::mixer_names()) {
     if (name == "linformer") continue;
     std::vector<std::string> more;
@@ -135,7 +135,7 @@ TEST(AttentionWeights, OfTheTransformerAreItsSoftmax) {
 // call the operator as the transformer does, on rows in another order, when one group holds all.
 TEST(AttentionWeights, OfPermutedRowsAreReadOff) {
   const OneThread one_thread;
-  const torch::NoGradGuard no_grad;
+  const at::NoGradGuard no_grad;
   const Case c("local", {"mixer.groups=strided", "mixer.block=7"});
   const at::Tensor dense = c.dense(0);
   EXPECT_LT((dense.sum(2) - 1).abs().max().item<double>(), 1e-4);
@@ -151,7 +151,7 @@ TEST(AttentionWeights, OfPermutedRowsAreReadOff) {
 
 TEST(SoftmaxRows, AgreeWithNoOtherColumns) {
   const OneThread one_thread;
-  const torch::NoGradGuard no_grad;
+  const at::NoGradGuard no_grad;
   const Case c("transformer");
   const auto rows = SoftmaxRows::heard_in([&] { (void)c.mixer(0).forward(c.inputs[0], {}); });
   ASSERT_TRUE(rows.has_value());
@@ -166,7 +166,7 @@ TEST(SoftmaxRows, AgreeWithNoOtherColumns) {
 
 TEST(SoftmaxRows, AreHeardOfUnrestrictedAttentionAlone) {
   const OneThread one_thread;
-  const torch::NoGradGuard no_grad;
+  const at::NoGradGuard no_grad;
   for (const char* name : {"bigbird", "reformer", "longformer", "sinkhorn", "linear_transformer",
                            "sparse_transformer", "linformer", "performer"}) {
     const Case c(name);
@@ -177,7 +177,7 @@ TEST(SoftmaxRows, AreHeardOfUnrestrictedAttentionAlone) {
 // The weights that are replaced while columns are read off are put back.
 TEST(AttentionWeights, LeaveTheModelAsItWas) {
   const OneThread one_thread;
-  const torch::NoGradGuard no_grad;
+  const at::NoGradGuard no_grad;
   for (const std::string& name : mixers::mixer_names()) {
     const Case c(name);
     const at::Tensor before = c.model.forward({c.tokens, {}}, {});
@@ -196,7 +196,7 @@ TEST(AttentionWeights, RefuseAModelThatWeighsWithBothSigns) {
 
 TEST(AttentionWeights, RefuseNumbersThatAreNotFinite) {
   const OneThread one_thread;
-  const torch::NoGradGuard no_grad;
+  const at::NoGradGuard no_grad;
   const Case c("transformer");
   c.weight(0, "qkv.weight").fill_(NAN);
   EXPECT_THAT(

@@ -42,7 +42,7 @@ class Bench {
 
   void step(const training::Batch& batch) {
     if (!stepper_) {
-      const torch::NoGradGuard no_grad;
+      const at::NoGradGuard no_grad;
       (void)model_.forward(training::to_device(batch, model_.device()).input, {});
       wait_for(model_.device());
       return;

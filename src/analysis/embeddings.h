@@ -2,13 +2,12 @@
 // embeddings, and of every pair of position embeddings, learned or sinusoid.
 #pragma once
 
-#include <torch/torch.h>
-
 #include <string>
 
 #include "base/analysis_record.h"
 #include "base/task_shape.h"
 #include "models/classifier.h"
+#include "ops/libtorch.h"
 #include "tasks/png_image.h"
 
 namespace lra::analysis {

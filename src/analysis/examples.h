@@ -1,11 +1,10 @@
 // How an analysis reads examples: one at a time, at their own length.
 #pragma once
 
-#include <torch/torch.h>
-
 #include <cstdint>
 
 #include "base/task_shape.h"
+#include "ops/libtorch.h"
 #include "tasks/dataset.h"
 
 namespace lra::analysis {

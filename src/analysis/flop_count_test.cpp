@@ -9,13 +9,14 @@ namespace lra::analysis {
 namespace {
 
 // Those of training::tiny_run().
-constexpr int64_t kLength = 40, kWidth = 16, kHidden = 16, kHeads = 2, kHead = 8, kClasses = 10;
+constexpr int64_t kCountedLength = 40, kWidth = 16, kHidden = 16, kHeads = 2, kHead = 8,
+                  kClasses = 10;
 
 // What every model has beside its mixer: feed-forward block and classifier.
 constexpr int64_t kRest =
-    2 * (2 * kLength * kWidth * kHidden) + 2 * kWidth * kHidden + 2 * kHidden * kClasses;
+    2 * (2 * kCountedLength * kWidth * kHidden) + 2 * kWidth * kHidden + 2 * kHidden * kClasses;
 // Queries, keys, values and output.
-constexpr int64_t kProjections = 4 * (2 * kLength * kWidth * kWidth);
+constexpr int64_t kProjections = 4 * (2 * kCountedLength * kWidth * kWidth);
 
 int64_t count(const std::string& model, const std::vector<std::string>& sets, int64_t batch) {
   const training::RunConfig run = training::tiny_run(sets, model);
@@ -27,16 +28,16 @@ int64_t count(const std::string& model, const std::vector<std::string>& sets, in
 TEST(FlopCount, IsTheClosedFormOfTheMixer) {
   const training::OneThread one_thread;
   EXPECT_EQ(count("transformer", {}, 1),
-            kRest + kProjections + 4 * kHeads * kLength * kLength * kHead);
+            kRest + kProjections + 4 * kHeads * kCountedLength * kCountedLength * kHead);
   EXPECT_EQ(count("local", {"mixer.block=10"}, 1),
-            kRest + kProjections + 4 * kHeads * kLength * 10 * kHead);
+            kRest + kProjections + 4 * kHeads * kCountedLength * 10 * kHead);
   // Keys and values each times P, and attention to five rows.
-  EXPECT_EQ(
-      count("linformer", {"mixer.rank=5"}, 1),
-      kRest + kProjections + 2 * (2 * kLength * 5 * kWidth) + 4 * kHeads * kLength * 5 * kHead);
+  EXPECT_EQ(count("linformer", {"mixer.rank=5"}, 1), kRest + kProjections +
+                                                         2 * (2 * kCountedLength * 5 * kWidth) +
+                                                         4 * kHeads * kCountedLength * 5 * kHead);
   // The summary of keys and values, its product with the queries, and the normaliser.
   EXPECT_EQ(count("linear_transformer", {}, 1),
-            kRest + kProjections + kHeads * kLength * (4 * kHead * kHead + 2 * kHead));
+            kRest + kProjections + kHeads * kCountedLength * (4 * kHead * kHead + 2 * kHead));
 }
 
 TEST(FlopCount, GrowsWithTheBatchInEveryModel) {

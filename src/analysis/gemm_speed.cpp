@@ -1,13 +1,12 @@
 #include "analysis/gemm_speed.h"
 
-#include <torch/torch.h>
-
 #include <algorithm>
 #include <cmath>
 #include <functional>
 
 #include "analysis/wait_for.h"
 #include "base/clock.h"
+#include "ops/libtorch.h"
 #include "ops/linear.h"
 #include "ops/precision.h"
 
@@ -33,7 +32,7 @@ double fastest_seconds(at::Device device, const std::function<void()>& product) 
 }  // namespace
 
 double gemm_flops_per_s(bool bf16, at::Device device) {
-  const torch::NoGradGuard no_grad;
+  const at::NoGradGuard no_grad;
   const auto options = at::TensorOptions(bf16 ? at::kBFloat16 : at::kFloat).device(device);
   const int64_t size = device.is_cuda() ? kGpuSize : kCpuSize;
   const at::Tensor a = at::full({size, size}, 0.5, options), b = at::full_like(a, 0.25);

@@ -60,7 +60,7 @@ std::vector<RolloutToken> largest(const std::vector<double>& weights, int64_t co
 
 at::Tensor rollout(const AttentionWeights& attention, const at::Tensor& tokens_1L,
                    const std::string& pooling) {
-  const torch::NoGradGuard no_grad;
+  const at::NoGradGuard no_grad;
   const auto inputs = attention.mixer_inputs(tokens_1L);
   const int64_t positions = inputs[0].size(1);
   at::Tensor r_S = at::zeros({positions}, at::kDouble);

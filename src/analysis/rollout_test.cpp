@@ -13,7 +13,7 @@ namespace {
 using training::OneThread;
 using training::tiny_run;
 
-constexpr int64_t kLength = 30;
+constexpr int64_t kRolloutLength = 30;
 
 // The product of whole matrices, as the paper writes it.
 at::Tensor dense_rollout(const AttentionWeights& attention, const at::Tensor& tokens,
@@ -44,7 +44,7 @@ TEST(Rollout, IsTheRowOfTheProductOfAllLayers) {
       const models::SequenceClassifier classifier = run.make_model(run.make_task()->shape());
       const AttentionWeights attention(classifier, run.model_config, model);
       const at::Tensor tokens =
-          at::arange(kLength, at::kInt).remainder(15).add(1).to(at::kInt).unsqueeze(0);
+          at::arange(kRolloutLength, at::kInt).remainder(15).add(1).to(at::kInt).unsqueeze(0);
       const at::Tensor row = rollout(attention, tokens, pooling);
       EXPECT_NEAR(row.sum().item<double>(), 1, 1e-12);
       EXPECT_LT((row - dense_rollout(attention, tokens, pooling)).abs().max().item<double>(), 1e-6)

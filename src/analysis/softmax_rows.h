@@ -2,10 +2,10 @@
 // calls, and rows of its weights.
 #pragma once
 
-#include <torch/torch.h>
-
 #include <functional>
 #include <optional>
+
+#include "ops/libtorch.h"
 
 namespace lra::analysis {
 

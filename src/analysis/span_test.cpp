@@ -19,8 +19,8 @@ namespace {
 using training::OneThread;
 using training::tiny_run;
 
-struct Case {
-  Case(const std::string& name, const std::vector<std::string>& sets)
+struct SpanCase {
+  SpanCase(const std::string& name, const std::vector<std::string>& sets)
       : run(tiny_run(sets, name)),
         model(run.make_model(run.make_task()->shape())),
         attention(model, run.model_config, name) {}
@@ -32,7 +32,7 @@ struct Case {
   }
   // Scores of zero: every token is seen alike.
   void make_uniform() {
-    const torch::NoGradGuard no_grad;
+    const at::NoGradGuard no_grad;
     for (auto& [name, parameter] : model.parameter_list()) {
       if (name.ends_with("qkv.weight")) parameter.zero_();
     }
@@ -67,7 +67,7 @@ TEST(Span, OfEqualWeightsIsAThirdOfTheLength) {
 TEST(Span, OfAModelWithEqualWeightsIsTheUniformOne) {
   const OneThread one_thread;
   for (const char* pooling : {"cls", "mean"}) {
-    Case c("transformer", {"model.layers=2", std::string("model.pooling=") + pooling});
+    SpanCase c("transformer", {"model.layers=2", std::string("model.pooling=") + pooling});
     c.make_uniform();
     const SpanResult span = c.of({36, 36}, 6);
     EXPECT_NEAR(span.tokens.mean, (36.0 * 36 - 1) / (3 * 36), 1e-4);
@@ -90,7 +90,7 @@ TEST(Span, OfAModelWithEqualWeightsIsTheUniformOne) {
 
 TEST(Span, IsTheMeanOverExamplesOfTheirOwnLengths) {
   const OneThread one_thread;
-  Case c("transformer", {"model.pooling=mean"});
+  SpanCase c("transformer", {"model.pooling=mean"});
   c.make_uniform();
   const SpanResult span = c.of({10, 40});
   EXPECT_NEAR(span.tokens.mean, (uniform_span(10) + uniform_span(40)) / 2, 1e-4);
@@ -103,15 +103,15 @@ TEST(Span, IsTheMeanOverExamplesOfTheirOwnLengths) {
 // CLS, in front of the first block, is left out.
 TEST(Span, OfBlocksIsThatOfABlock) {
   const OneThread one_thread;
-  Case c("local", {"model.pooling=mean", "mixer.block=10"});
+  SpanCase c("local", {"model.pooling=mean", "mixer.block=10"});
   c.make_uniform();
   EXPECT_NEAR(c.of({40}).tokens.mean, uniform_span(10), 1e-5);
-  Case with_cls("local", {"model.pooling=cls", "mixer.block=10"});
+  SpanCase with_cls("local", {"model.pooling=cls", "mixer.block=10"});
   with_cls.make_uniform();
   const double expected = (9 * uniform_span(9) + 30 * uniform_span(10)) / 39;
   EXPECT_NEAR(with_cls.of({39}).tokens.mean, expected, 1e-5);
   // A query alone in its block with CLS, and one that is alone.
-  Case alone("local", {"model.pooling=cls", "mixer.block=1"});
+  SpanCase alone("local", {"model.pooling=cls", "mixer.block=1"});
   EXPECT_EQ(alone.of({20}).tokens.mean, 0);
 }
 
@@ -119,7 +119,7 @@ TEST(Span, OfBlocksIsThatOfABlock) {
 TEST(Span, ReadsEverySequenceOfTheChosenExamples) {
   const OneThread one_thread;
   const ScratchFolder folder;
-  Case c("transformer", {"model.pooling=mean"});
+  SpanCase c("transformer", {"model.pooling=mean"});
   c.make_uniform();
   const std::vector<uint8_t> four(4, 1), six(6, 2), none;
   const tasks::Split split = training::write_split(

@@ -152,7 +152,7 @@ struct RolloutOf {
 };
 
 int64_t prediction_of(const RolloutOf& r, int64_t index) {
-  const torch::NoGradGuard no_grad;
+  const at::NoGradGuard no_grad;
   const auto batch = training::make_batch(r.split, {&index, 1}, r.run.task->shape(), true);
   const auto sent = training::to_device(batch, r.run.model.device());
   return r.run.model.forward(sent.input, {}).argmax(1).item<int64_t>();

@@ -20,8 +20,8 @@ namespace {
 constexpr std::string_view kCuda = "cuda", kNumbered = "cuda:";
 constexpr int kMostDevices = 64;  // of LibTorch
 
-[[noreturn]] void refuse(const std::string& text, const std::string& what,
-                         const std::string& expected, const std::string& advice) {
+[[noreturn]] void refuse_device(const std::string& text, const std::string& what,
+                                const std::string& expected, const std::string& advice) {
   throw Error({.where = "--device " + text, .what = what, .expected = expected, .advice = advice});
 }
 
@@ -71,20 +71,22 @@ std::string gpu_model() {
 at::Device find_device(const std::string& text) {
   if (text == "cpu") return at::kCPU;
   const auto number = number_of(text);
-  if (text != kCuda && !number) refuse(text, "is no device", "cpu, cuda or cuda:N", "");
+  if (text != kCuda && !number) refuse_device(text, "is no device", "cpu, cuda or cuda:N", "");
   const int count = count_gpus();
   if (count == 0) {
-    refuse(text, "there is no GPU here, or LibTorch was built without CUDA",
-           "a machine with an NVIDIA GPU, and a LibTorch with CUDA",
-           "compute on the CPU, without --device; see lra info");
+    refuse_device(text, "there is no GPU here, or LibTorch was built without CUDA",
+                  "a machine with an NVIDIA GPU, and a LibTorch with CUDA",
+                  "compute on the CPU, without --device; see lra info");
   }
   if (!has_gpu_kernels()) {
-    refuse(text, "this program was built without GPU kernels", "a build with the CUDA compiler",
-           "build it again where nvcc is, or compute on the CPU, without --device");
+    refuse_device(text, "this program was built without GPU kernels",
+                  "a build with the CUDA compiler",
+                  "build it again where nvcc is, or compute on the CPU, without --device");
   }
   if (number && *number >= std::min(count, kMostDevices)) {
-    refuse(text, "there is no GPU " + std::to_string(*number),
-           count == 1 ? "cuda:0" : "cuda:0 to cuda:" + std::to_string(count - 1), "see lra info");
+    refuse_device(text, "there is no GPU " + std::to_string(*number),
+                  count == 1 ? "cuda:0" : "cuda:0 to cuda:" + std::to_string(count - 1),
+                  "see lra info");
   }
   return {at::kCUDA, static_cast<c10::DeviceIndex>(number.value_or(local_rank() % count))};
 }

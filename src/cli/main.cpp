@@ -1,7 +1,6 @@
 // The program's entry: flags, exit codes, and the only place where errors are caught.
 #include <fcntl.h>
 #include <malloc.h>
-#include <torch/torch.h>
 #include <unistd.h>
 #include <algorithm>
 
@@ -21,6 +20,7 @@
 #include "cli/child_process.h"
 #include "cli/command.h"
 #include "cli/device.h"
+#include "ops/libtorch.h"
 #include "training/tensor_arena.h"
 
 namespace lra::cli {

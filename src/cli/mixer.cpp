@@ -36,8 +36,8 @@ std::string shape_text(at::IntArrayRef shape) {
   return text + "]";
 }
 
-[[noreturn]] void refuse(const std::string& where, const std::string& what,
-                         const std::string& expected = "", const std::string& advice = "") {
+[[noreturn]] void refuse_call(const std::string& where, const std::string& what,
+                              const std::string& expected = "", const std::string& advice = "") {
   throw Error({.where = where, .what = what, .expected = expected, .advice = advice});
 }
 
@@ -47,7 +47,7 @@ ConfigTable mixer_settings(const std::vector<std::string>& sets) {
   for (const std::string& set : sets) apply_override(all, set);
   for (const auto& [key, value] : all) {
     if (key != "mixer" || !value.as_table()) {
-      refuse(value.where, "unknown setting '" + key + "'", "mixer.SETTING=VALUE");
+      refuse_call(value.where, "unknown setting '" + key + "'", "mixer.SETTING=VALUE");
     }
   }
   return all.table("mixer");
@@ -78,19 +78,20 @@ Dtype dtype_of(const at::Tensor& t) {
 
 at::Tensor read_input(const SafetensorsFile& file) {
   const TensorView* view = file.find(kInput);
-  if (!view) refuse(place(file, kInput), "is missing", "the input, [B, L, D]");
+  if (!view) refuse_call(place(file, kInput), "is missing", "the input, [B, L, D]");
   const auto* type = std::find_if(std::begin(kInputTypes), std::end(kInputTypes),
                                   [&](const auto& each) { return each.first == view->dtype; });
   if (type == std::end(kInputTypes)) {
-    refuse(place(file, kInput), "is " + to_string(view->dtype), "F32, BF16 or F64");
+    refuse_call(place(file, kInput), "is " + to_string(view->dtype), "F32, BF16 or F64");
   }
   const at::Tensor x = copied(*view, type->second);
   if (x.dim() != 3 || x.numel() == 0) {
-    refuse(place(file, kInput), "has shape " + shape_text(x.sizes()), "[B, L, D], each at least 1");
+    refuse_call(place(file, kInput), "has shape " + shape_text(x.sizes()),
+                "[B, L, D], each at least 1");
   }
   if (!x.isfinite().all().item<bool>()) {
-    refuse(place(file, kInput), "holds a number that is not finite", "",
-           "put 0 where there is padding");
+    refuse_call(place(file, kInput), "holds a number that is not finite", "",
+                "put 0 where there is padding");
   }
   return x;
 }
@@ -100,15 +101,15 @@ at::Tensor read_mask(const SafetensorsFile& file, const at::Tensor& x_BLD) {
   const TensorView* view = file.find(kMask);
   if (!view) return {};
   if (view->dtype != Dtype::kU8 && view->dtype != Dtype::kBool) {
-    refuse(place(file, kMask), "is " + to_string(view->dtype), "U8 or BOOL");
+    refuse_call(place(file, kMask), "is " + to_string(view->dtype), "U8 or BOOL");
   }
   const at::Tensor mask = copied(*view, at::kByte);
   if (mask.sizes() != x_BLD.sizes().slice(0, 2)) {
-    refuse(place(file, kMask), "has shape " + shape_text(mask.sizes()),
-           shape_text(x_BLD.sizes().slice(0, 2)) + " as of 'x'");
+    refuse_call(place(file, kMask), "has shape " + shape_text(mask.sizes()),
+                shape_text(x_BLD.sizes().slice(0, 2)) + " as of 'x'");
   }
   if (mask.gt(1).any().item<bool>()) {
-    refuse(place(file, kMask), "holds a value above 1", "1 for a token, 0 for padding");
+    refuse_call(place(file, kMask), "holds a value above 1", "1 for a token, 0 for padding");
   }
   return mask;
 }
@@ -116,13 +117,13 @@ at::Tensor read_mask(const SafetensorsFile& file, const at::Tensor& x_BLD) {
 mixers::MixerShape shape_of(const RunArguments& a, const at::Tensor& x_BLD) {
   const int64_t dim = x_BLD.size(2), length = x_BLD.size(1);
   if (a.head_dim == 0 && dim % a.heads != 0) {
-    refuse("--heads",
-           std::to_string(a.heads) + " heads do not divide the width " + std::to_string(dim), "",
-           "give --head-dim");
+    refuse_call("--heads",
+                std::to_string(a.heads) + " heads do not divide the width " + std::to_string(dim),
+                "", "give --head-dim");
   }
   if (a.max_length != 0 && a.max_length < length) {
-    refuse("--max-length", std::to_string(a.max_length) + " is below the length of 'x'",
-           "at least " + std::to_string(length));
+    refuse_call("--max-length", std::to_string(a.max_length) + " is below the length of 'x'",
+                "at least " + std::to_string(length));
   }
   return {.model_dim = dim,
           .heads = a.heads,
@@ -143,8 +144,8 @@ void refuse_unknown_tensors(const SafetensorsFile& file, const NamedTensors& sta
   for (const auto& [name, tensor] : state) known.push_back(name);
   for (const TensorView& view : file.tensors()) {
     if (std::find(known.begin(), known.end(), view.name) == known.end()) {
-      refuse(place(file, view.name), "is not a tensor of this mixer", "",
-             suggestion(view.name, known));
+      refuse_call(place(file, view.name), "is not a tensor of this mixer", "",
+                  suggestion(view.name, known));
     }
   }
 }
@@ -157,16 +158,16 @@ bool load_weights(const SafetensorsFile& file, const NamedTensors& state) {
   for (const auto& [name, tensor] : state) {
     const TensorView* view = file.find(name);
     if (!view) {
-      refuse(place(file, name), "is missing", shape_text(tensor.sizes()),
-             "give all weights, or none for fresh ones");
+      refuse_call(place(file, name), "is missing", shape_text(tensor.sizes()),
+                  "give all weights, or none for fresh ones");
     }
     if (const Dtype dtype = dtype_of(tensor); view->dtype != dtype) {
-      refuse(place(file, name), "is " + to_string(view->dtype),
-             to_string(dtype) + ", as 'x' has it or F32 beside BF16");
+      refuse_call(place(file, name), "is " + to_string(view->dtype),
+                  to_string(dtype) + ", as 'x' has it or F32 beside BF16");
     }
     if (tensor.sizes() != at::IntArrayRef(view->shape)) {
-      refuse(place(file, name), "has shape " + shape_text(view->shape), shape_text(tensor.sizes()),
-             "see --heads, --head-dim, --max-length and --set");
+      refuse_call(place(file, name), "has shape " + shape_text(view->shape),
+                  shape_text(tensor.sizes()), "see --heads, --head-dim, --max-length and --set");
     }
     tensor.copy_(copied(*view, tensor.scalar_type()));
   }
@@ -208,7 +209,7 @@ ExitCode run(const Program& program, const RunArguments& a) {
   end_at_first_signal();
   std::error_code ignored;
   if (std::filesystem::equivalent(a.in, a.out, ignored)) {
-    refuse("--out", a.out + " is the file that is read", "another file");
+    refuse_call("--out", a.out + " is the file that is read", "another file");
   }
   const at::NoGradGuard no_grad;
   const mixers::MixerSpec& spec = mixers::find_mixer(a.name);
@@ -222,7 +223,8 @@ ExitCode run(const Program& program, const RunArguments& a) {
   refuse_unknown_tensors(file, tensors);
   const bool loaded = load_weights(file, tensors);
   if (loaded && a.has_seed) {
-    refuse("--seed", "the file brings its own weights", "", "leave --seed or the weights away");
+    refuse_call("--seed", "the file brings its own weights", "",
+                "leave --seed or the weights away");
   }
   mixers::MixerContext context;
   if (mask_BL.defined()) context.mask_BL = mask_BL.to(device);

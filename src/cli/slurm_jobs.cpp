@@ -13,10 +13,10 @@
 namespace lra::cli {
 namespace {
 
-constexpr std::string_view kStart = "job-", kEnd = ".json";
+constexpr std::string_view kJobStart = "job-", kJobEnd = ".json";
 
 std::string file_of(const std::string& out, const std::string& id) {
-  return slurm_folder(out).append("/").append(kStart).append(id).append(kEnd);
+  return slurm_folder(out).append("/").append(kJobStart).append(id).append(kJobEnd);
 }
 
 // "17_3" for every task that SLURM still knows of this user.
@@ -41,7 +41,7 @@ void write_array(const std::string& out, const SlurmArray& array) {
 std::vector<SlurmArray> written_arrays(const std::string& out) {
   std::vector<SlurmArray> arrays;
   for (const std::string& name : names_in(slurm_folder(out))) {
-    if (!name.starts_with(kStart) || !name.ends_with(kEnd)) continue;
+    if (!name.starts_with(kJobStart) || !name.ends_with(kJobEnd)) continue;
     const std::string path = slurm_folder(out) + "/" + name;
     const Json json = read_json_file(path);
     JsonFields fields(json, path);

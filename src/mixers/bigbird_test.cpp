@@ -8,8 +8,8 @@ namespace {
 
 at::Tensor bigbird_oracle(const OracleInput& in);
 
-const ConformanceRow kRow{"bigbird", bigbird_oracle,
-                          "block = 4\nrandom_blocks = 2\nrandom_range = 'all'", 0};
+const ConformanceRow kBigbirdRow{"bigbird", bigbird_oracle,
+                                 "block = 4\nrandom_blocks = 2\nrandom_range = 'all'", 0};
 
 using at::Tensor;
 

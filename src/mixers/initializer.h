@@ -2,9 +2,9 @@
 // which a model asks, the same on every machine, device and LibTorch version.
 #pragma once
 
-#include <torch/torch.h>
-
 #include <cstdint>
+
+#include "ops/libtorch.h"
 
 namespace lra::mixers {
 

@@ -13,19 +13,19 @@ double deviation_of(const Tensor& t) { return t.to(at::kDouble).std().item<doubl
 double largest_of(const Tensor& t) { return t.abs().max().item<double>(); }
 
 // With 2^18 draws a mean is off by more than 5 standard deviations / 512 about once in a million.
-constexpr int64_t kRows = 512, kColumns = 512;
+constexpr int64_t kNumRows = 512, kColumns = 512;
 constexpr double kMeanError = 5.0 / 512, kDeviationError = 0.01;
 
 TEST(Initializer, NormalHasItsMeanAndDeviation) {
-  const Tensor t = Initializer(1).normal({kRows, kColumns}, 0.02);
+  const Tensor t = Initializer(1).normal({kNumRows, kColumns}, 0.02);
   EXPECT_NEAR(mean_of(t), 0, 0.02 * kMeanError);
   EXPECT_NEAR(deviation_of(t), 0.02, 0.02 * kDeviationError);
   EXPECT_GT(largest_of(t), 0.02 * 3.5);
 }
 
 TEST(Initializer, XavierIsUniformWithinItsBound) {
-  const Tensor t = Initializer(2).xavier(kRows, 2 * kColumns);
-  const double bound = std::sqrt(6.0 / (kRows + 2 * kColumns));
+  const Tensor t = Initializer(2).xavier(kNumRows, 2 * kColumns);
+  const double bound = std::sqrt(6.0 / (kNumRows + 2 * kColumns));
   EXPECT_LE(largest_of(t), bound);
   EXPECT_GT(largest_of(t), 0.999 * bound);
   EXPECT_NEAR(mean_of(t), 0, bound * kMeanError);
@@ -33,7 +33,7 @@ TEST(Initializer, XavierIsUniformWithinItsBound) {
 }
 
 TEST(Initializer, LecunIsACutNormalOfItsVariance) {
-  const Tensor t = Initializer(3).lecun(kRows, kColumns);
+  const Tensor t = Initializer(3).lecun(kNumRows, kColumns);
   const double expected = 1 / std::sqrt(double{kColumns});
   EXPECT_NEAR(deviation_of(t), expected, expected * kDeviationError);
   EXPECT_NEAR(mean_of(t), 0, expected * kMeanError);

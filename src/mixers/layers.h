@@ -1,13 +1,12 @@
 // The small things that mixers and models share. Weights are [out, in] as in PyTorch.
 #pragma once
 
-#include <torch/torch.h>
-
 #include "base/rng.h"
 #include "mixers/initializer.h"
 #include "mixers/mixer.h"
 #include "ops/attention.h"
 #include "ops/layer_norm.h"
+#include "ops/libtorch.h"
 #include "ops/linear.h"
 
 namespace lra::mixers {

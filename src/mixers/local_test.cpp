@@ -53,7 +53,7 @@ Tensor strided_oracle(const OracleInput& in) {
   return self_attention(sorted, same_group).index_select(1, place);
 }
 
-const ConformanceRow kRow{"local", local, "block = 8", 8};
+const ConformanceRow kLocalRow{"local", local, "block = 8", 8};
 
 TEST(Local, AttendsWithinStridedGroups) {
   for (const char* settings : {"block = 8\ngroups = 'strided'", "block = 3\ngroups = 'strided'",

@@ -17,7 +17,7 @@ namespace lra::mixers {
 namespace {
 
 // The three attentions, as places of randomness.
-enum Part : uint32_t { kGlobalRows = 0, kWindow = 1, kGlobalColumns = 2 };
+enum LongformerPart : uint32_t { kGlobalRows = 0, kWindow = 1, kGlobalColumns = 2 };
 
 class Longformer : public Mixer {
  public:

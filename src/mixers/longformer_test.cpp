@@ -6,8 +6,8 @@ namespace {
 
 at::Tensor longformer_oracle(const OracleInput& in);
 
-const ConformanceRow kRow{"longformer", longformer_oracle,
-                          "window = 6\nglobal_tokens = 2\ncausal = false", 0};
+const ConformanceRow kLongformerRow{"longformer", longformer_oracle,
+                                    "window = 6\nglobal_tokens = 2\ncausal = false", 0};
 
 using at::Tensor;
 
@@ -45,7 +45,7 @@ constexpr Conformance conformance(const char* config) {
   return {"longformer", longformer_oracle, config, 0};
 }
 
-TestedMixer two_heads(const Conformance& row, int64_t length) {
+TestedMixer two_longformer_heads(const Conformance& row, int64_t length) {
   return {kLongformer, row, {.model_dim = 6, .heads = 2, .head_dim = 5, .max_length = length}};
 }
 
@@ -90,7 +90,7 @@ TEST(Longformer, AgreesWithItsDefinitionForEverySetting) {
     const Conformance row = conformance(config);
     for (const int64_t length : {1, 3, 4, 37}) {
       SCOPED_TRACE(testing::Message() << config << " length " << length);
-      const TestedMixer mixer = two_heads(row, length);
+      const TestedMixer mixer = two_longformer_heads(row, length);
       const MixerContext context{ragged_mask(length), 0.2, 77};
       ops::expect_agrees(mixer.function(context, at::kFloat), at::kFloat, mixer.oracle(context),
                          mixer.inputs(ops::random_tensor({3, length, 6}, 9)),
@@ -102,7 +102,7 @@ TEST(Longformer, AgreesWithItsDefinitionForEverySetting) {
 TEST(Longformer, SeesNothingLaterWhenCausal) {
   constexpr int64_t kLength = 30, kQuery = 17;
   const Conformance row = conformance("window = 10\nglobal_tokens = 2\ncausal = true");
-  const auto mixer = two_heads(row, kLength).make(at::kFloat);
+  const auto mixer = two_longformer_heads(row, kLength).make(at::kFloat);
   Tensor x = ops::random_tensor({1, kLength, 6}, 5, at::kFloat).set_requires_grad(true);
   mixer->forward(x, {})[0][kQuery].sum().backward();
   const Tensor seen = x.grad()[0].ne(0).any(-1);
@@ -114,14 +114,14 @@ TEST(Longformer, SeesNothingLaterWhenCausal) {
 TEST(Longformer, HasNoGlobalProjectionsWithoutGlobalTokens) {
   const Conformance with = conformance("global_tokens = 1"),
                     without = conformance("global_tokens = 0");
-  EXPECT_EQ(two_heads(with, 8).make(at::kFloat)->parameters().size(), 4U);
-  EXPECT_EQ(two_heads(without, 8).make(at::kFloat)->parameters().size(), 2U);
+  EXPECT_EQ(two_longformer_heads(with, 8).make(at::kFloat)->parameters().size(), 4U);
+  EXPECT_EQ(two_longformer_heads(without, 8).make(at::kFloat)->parameters().size(), 2U);
 }
 
 TEST(Longformer, RefusesSettingsOutOfRange) {
   for (const char* config : {"window = 7", "window = -2", "global_tokens = -1"}) {
     const Conformance row = conformance(config);
-    EXPECT_THROW(two_heads(row, 8).make(at::kFloat), Error) << config;
+    EXPECT_THROW(two_longformer_heads(row, 8).make(at::kFloat), Error) << config;
   }
 }
 

@@ -6,14 +6,13 @@
 // benchmarks and the report pick it up from the table.
 #pragma once
 
-#include <torch/torch.h>
-
 #include <memory>
 #include <string_view>
 #include <vector>
 
 #include "base/config.h"
 #include "mixers/initializer.h"
+#include "ops/libtorch.h"
 
 namespace lra::mixers {
 

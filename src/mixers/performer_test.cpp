@@ -13,7 +13,7 @@ namespace {
 
 at::Tensor performer(const OracleInput& in);
 
-const ConformanceRow kRow{"performer", performer, "num_features = 7", 1};
+const ConformanceRow kPerformerRow{"performer", performer, "num_features = 7", 1};
 
 bool is_relu(const OracleInput& in) {
   const ConfigValue* features = in.config.find("features");

@@ -8,7 +8,7 @@
 namespace lra::mixers {
 namespace {
 
-using Rows = std::vector<std::vector<double>>;
+using Directions = std::vector<std::vector<double>>;
 
 double dot(const std::vector<double>& a, const std::vector<double>& b) {
   double sum = 0;
@@ -24,8 +24,8 @@ std::vector<double> gaussian(size_t width, RandomStream& stream) {
 
 // A uniformly distributed orthonormal basis: Gram-Schmidt on Gaussian rows, each row cleared twice
 // so that rounding leaves it orthogonal to the working precision.
-Rows orthonormal_block(size_t width, RandomStream& stream) {
-  Rows rows;
+Directions orthonormal_block(size_t width, RandomStream& stream) {
+  Directions rows;
   while (rows.size() < width) {
     std::vector<double> row = gaussian(width, stream);
     for (int pass = 0; pass < 2; ++pass) {
@@ -49,7 +49,7 @@ at::Tensor orthogonal_features(int64_t count, int64_t width, FeatureNorms norms,
   float* out = features.mutable_data_ptr<float>();
   const auto columns = static_cast<size_t>(width);
   for (int64_t first = 0; first < count; first += width) {
-    const Rows block = orthonormal_block(columns, stream);
+    const Directions block = orthonormal_block(columns, stream);
     for (int64_t r = 0; r < std::min(width, count - first); ++r) {
       const std::vector<double> other = gaussian(columns, stream);
       const double norm = norms == FeatureNorms::kGaussian ? std::sqrt(dot(other, other))

@@ -1,9 +1,9 @@
 // Random directions of FAVOR+ (Choromanski et al. 2021, arXiv:2009.14794, sections 2.3 and 2.4).
 #pragma once
 
-#include <torch/torch.h>
-
 #include <cstdint>
+
+#include "ops/libtorch.h"
 
 namespace lra::mixers {
 

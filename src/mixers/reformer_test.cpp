@@ -7,12 +7,12 @@ namespace {
 
 at::Tensor reformer_oracle(const OracleInput& in);
 
-const ConformanceRow kRow{"reformer", reformer_oracle,
-                          "rounds = 2\nchunk = 4\nbuckets = 6\ncausal = false", 0};
+const ConformanceRow kReformerRow{"reformer", reformer_oracle,
+                                  "rounds = 2\nchunk = 4\nbuckets = 6\ncausal = false", 0};
 
 using at::Tensor;
 
-constexpr uint64_t kKey = 0xC0FFEE;
+constexpr uint64_t kHashKey = 0xC0FFEE;
 
 // R of one head and round [E, buckets / 2], as the head of reformer.cpp says.
 Tensor rotation(uint64_t key, int64_t head, int64_t round, int64_t dim, int64_t columns) {
@@ -168,7 +168,7 @@ TEST(Reformer, AgreesWithItsDefinitionUnderEveryOption) {
     for (const int64_t length : {1, 2, 9, 40}) {
       for (const Tensor& mask : {Tensor(), ragged_mask(length)}) {
         SCOPED_TRACE(testing::Message() << config << " L " << length << " " << mask.defined());
-        expect_definition(conformance, {mask, 0.3, kKey}, length);
+        expect_definition(conformance, {mask, 0.3, kHashKey}, length);
       }
     }
   }
@@ -178,7 +178,7 @@ constexpr Conformance kTraining{"reformer", training_oracle,
                                 "rounds = 2\nchunk = 4\nbuckets = 6\ncausal = false", 0};
 
 TEST(Reformer, HashesByTheKeyOfTheStepWhileTraining) {
-  for (const uint64_t key : {uint64_t{1}, kKey}) {
+  for (const uint64_t key : {uint64_t{1}, kHashKey}) {
     MixerContext context{ragged_mask(33), 0.2, key};
     context.step_key = key;
     context.training = true;

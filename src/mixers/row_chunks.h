@@ -2,12 +2,11 @@
 // time, made again in the backward pass.
 #pragma once
 
-#include <torch/torch.h>
-
 #include <functional>
 #include <vector>
 
 #include "ops/attention.h"
+#include "ops/libtorch.h"
 
 namespace lra::mixers {
 

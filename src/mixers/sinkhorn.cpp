@@ -28,7 +28,7 @@ namespace lra::mixers {
 namespace {
 
 // The two attentions, as places of randomness.
-enum Part : uint32_t { kSorted = 0, kOwn = 1 };
+enum SinkhornPart : uint32_t { kSorted = 0, kOwn = 1 };
 
 class Sinkhorn : public Mixer {
  public:
@@ -75,7 +75,7 @@ class Sinkhorn : public Mixer {
         sorted.unflatten(3, {config_.block, 2, -1}).flatten(2, 3).transpose(1, 2).unbind(3);
     const auto own_kv = kv_BL2HE.unbind(2);
     const ops::AttentionPattern pattern = ops::diagonal_pattern(x_BLD.size(1), config_.block);
-    const auto part = [&](const auto& kv, const at::Tensor& mask, Part which) {
+    const auto part = [&](const auto& kv, const at::Tensor& mask, SinkhornPart which) {
       return ops::AttentionPart{
           kv[0], kv[1], pattern, {mask, context.mask_BL}, attention_dropout(context, which)};
     };

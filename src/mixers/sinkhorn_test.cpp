@@ -8,8 +8,8 @@ namespace {
 
 at::Tensor sinkhorn_oracle(const OracleInput& in);
 
-const ConformanceRow kRow{"sinkhorn", sinkhorn_oracle,
-                          "block = 8\niterations = 3\ntemperature = 0.75", 0};
+const ConformanceRow kSinkhornRow{"sinkhorn", sinkhorn_oracle,
+                                  "block = 8\niterations = 3\ntemperature = 0.75", 0};
 
 using at::Tensor;
 
@@ -61,7 +61,7 @@ Tensor sorting_matrix(const OracleInput& in, const Tensor& k, int64_t b, int64_t
 }
 
 // Query i sees the sorted rows of its block where some block has a token, and its own block.
-Tensor allowed_pairs(const OracleInput& in, int64_t padded) {
+Tensor sinkhorn_pairs(const OracleInput& in, int64_t padded) {
   const int64_t batch = in.x_BLD.size(0), length = in.x_BLD.size(1), block = block_of(in);
   Tensor allowed = at::zeros({batch, 1, length, 2 * padded}, at::kBool);
   for (int64_t b = 0; b < batch; ++b) {
@@ -108,7 +108,7 @@ Tensor definition(const OracleInput& in, bool noise) {
     examples_k.push_back(at::stack(heads_k, 1));
     examples_v.push_back(at::stack(heads_v, 1));
   }
-  const Tensor q = heads_of(in, "qkv.weight", 0), allowed = allowed_pairs(in, padded);
+  const Tensor q = heads_of(in, "qkv.weight", 0), allowed = sinkhorn_pairs(in, padded);
   const Tensor scores = at::einsum("blhe,bshe->bhls", {q, at::stack(examples_k)}) /
                         std::sqrt(static_cast<double>(q.size(3)));
   const Tensor weights =
@@ -120,7 +120,7 @@ Tensor noisy_oracle(const OracleInput& in) { return definition(in, true); }
 
 constexpr const char* kConfig = "block = 8\niterations = 3\ntemperature = 0.75";
 
-TestedMixer two_heads(const Conformance& row, int64_t length) {
+TestedMixer two_sinkhorn_heads(const Conformance& row, int64_t length) {
   return {kSinkhorn, row, {.model_dim = 6, .heads = 2, .head_dim = 5, .max_length = length}};
 }
 
@@ -139,7 +139,7 @@ TEST(Sinkhorn, AgreesWithItsDefinitionForBlocksOfEverySize) {
 TEST(Sinkhorn, AddsGumbelNoiseWhileTraining) {
   const Conformance row{"sinkhorn", noisy_oracle, kConfig, 0};
   for (const int64_t length : {5, 24, 37}) {
-    const TestedMixer mixer = two_heads(row, length);
+    const TestedMixer mixer = two_sinkhorn_heads(row, length);
     for (const Tensor& mask : {Tensor(), ragged_mask(length)}) {
       const MixerContext context{.mask_BL = mask, .key = 31, .training = true};
       ops::expect_agrees(mixer.function(context, at::kFloat), at::kFloat, mixer.oracle(context),
@@ -155,7 +155,7 @@ TEST(Sinkhorn, DrawsOtherNoiseUnderAnotherKeyAndNoneWhenToldSo) {
     const Conformance row{"sinkhorn", sinkhorn_oracle, config, 0};
     const Tensor x = ops::random_tensor({1, 40, 6}, 9, at::kFloat);
     const MixerContext context{.mask_BL = {}, .key = key, .training = training};
-    return two_heads(row, 40).make(at::kFloat)->forward(x, context);
+    return two_sinkhorn_heads(row, 40).make(at::kFloat)->forward(x, context);
   };
   EXPECT_FALSE(at::equal(run("block = 8", 1, true), run("block = 8", 2, true)));
   EXPECT_FALSE(at::equal(run("block = 8", 1, true), run("block = 8", 1, false)));
@@ -187,7 +187,7 @@ TEST(Sinkhorn, MovesBlocksToTheirSortedPlaces) {
 TEST(Sinkhorn, ReachesFarBlocks) {
   constexpr int64_t kLength = 64;
   const Conformance row{"sinkhorn", sinkhorn_oracle, "block = 8", 0};
-  const auto mixer = two_heads(row, kLength).make(at::kDouble);
+  const auto mixer = two_sinkhorn_heads(row, kLength).make(at::kDouble);
   Tensor x = ops::random_tensor({1, kLength, 6}, 5).set_requires_grad(true);
   mixer->forward(x, {})[0][0].sum().backward();
   EXPECT_TRUE(x.grad()[0].ne(0).any(-1).all().item<bool>());
@@ -196,7 +196,7 @@ TEST(Sinkhorn, ReachesFarBlocks) {
 TEST(Sinkhorn, RefusesSettingsOutOfRange) {
   for (const char* config : {"block = 0", "iterations = 0", "temperature = 0.0"}) {
     const Conformance row{"sinkhorn", sinkhorn_oracle, config, 0};
-    EXPECT_THROW(two_heads(row, 8).make(at::kFloat), Error) << config;
+    EXPECT_THROW(two_sinkhorn_heads(row, 8).make(at::kFloat), Error) << config;
   }
 }
 

@@ -29,7 +29,7 @@ namespace {
 using at::Tensor;
 
 // One call of attention each.
-enum Part : uint32_t { kNear = 0, kFar = 1, kToFirst = 2, kFromFirst = 3, kFirstToFirst = 4 };
+enum SparsePart : uint32_t { kNear = 0, kFar = 1, kToFirst = 2, kFromFirst = 3, kFirstToFirst = 4 };
 
 struct Rows {
   Tensor q_BLHE, k_BLHE, v_BLHE, mask_BL;
@@ -125,7 +125,7 @@ class SparseTransformer : public Mixer {
     const int64_t others = qkv_BL3HE.size(1) - 1;
     const auto split = qkv_BL3HE.split_with_sizes({1, others}, 1);
     const Rows first = rows_of(split[0], context.mask_BL, 0);
-    const auto seen_by = [&](const Rows& queries, const Rows& keys, Part part) {
+    const auto seen_by = [&](const Rows& queries, const Rows& keys, SparsePart part) {
       return ops::AttentionPart{.k_BSHE = keys.k_BLHE,
                                 .v_BSHE = keys.v_BLHE,
                                 .mask = {keys.mask_BL, queries.mask_BL},

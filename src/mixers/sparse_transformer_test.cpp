@@ -7,13 +7,13 @@ namespace {
 
 at::Tensor sparse_transformer_oracle(const OracleInput& in);
 
-const ConformanceRow kRow{
+const ConformanceRow kSparseTransformerRow{
     "sparse_transformer", sparse_transformer_oracle,
     "pattern = 'fixed'\nstride = 8\nsummary = 3\ncausal = false\nglobal_first = false", 8};
 
 using at::Tensor;
 
-constexpr uint64_t kKey = 0xC0FFEE;
+constexpr uint64_t kSparseKey = 0xC0FFEE;
 
 struct Pattern {
   bool strided, causal, global_first;
@@ -111,25 +111,25 @@ Conformance conformance_of(const std::string& config) {
   return {"sparse_transformer", sparse_transformer_oracle, config.c_str(), 0};
 }
 
-TestedMixer tested(const Conformance& conformance, int64_t length) {
+TestedMixer tested_sparse(const Conformance& conformance, int64_t length) {
   return {kSparseTransformer,
           conformance,
           {.model_dim = 6, .heads = 2, .head_dim = 5, .max_length = length}};
 }
 
-Tensor input(int64_t length) {
+Tensor sparse_input(int64_t length) {
   return 2 * ops::random_tensor({3, length, 6}, static_cast<uint64_t>(length));
 }
 
 void expect_definition(const std::string& config) {
   const Conformance conformance = conformance_of(config);
   for (const int64_t length : {1, 2, 5, 6, 7, 13, 40}) {
-    const TestedMixer mixer = tested(conformance, length);
+    const TestedMixer mixer = tested_sparse(conformance, length);
     for (const Tensor& mask : {Tensor(), ragged_mask(length)}) {
       SCOPED_TRACE(testing::Message() << config << "\nL " << length << " " << mask.defined());
-      const MixerContext context{mask, 0.3, kKey};
+      const MixerContext context{mask, 0.3, kSparseKey};
       ops::expect_agrees(mixer.function(context, at::kFloat), at::kFloat, mixer.oracle(context),
-                         mixer.inputs(input(length)), {.value = 1e-5, .gradient = 1e-4});
+                         mixer.inputs(sparse_input(length)), {.value = 1e-5, .gradient = 1e-4});
     }
   }
 }
@@ -154,17 +154,17 @@ TEST(SparseTransformer, AgreesWithItsDefinitionAtExtremeSettings) {
 TEST(SparseTransformer, GradientOfTheStridedPatternIsTheSlope) {
   const std::string config = settings("strided", 4, 1, false, true);
   const Conformance conformance = conformance_of(config);
-  const TestedMixer mixer = tested(conformance, 17);
-  ops::expect_gradient_is_slope(mixer.function({ragged_mask(17), 0.2, kKey}, at::kDouble),
-                                mixer.inputs(input(17)));
+  const TestedMixer mixer = tested_sparse(conformance, 17);
+  ops::expect_gradient_is_slope(mixer.function({ragged_mask(17), 0.2, kSparseKey}, at::kDouble),
+                                mixer.inputs(sparse_input(17)));
 }
 
 // The mixer with one setting is the mixer with another.
 void expect_same(const std::string& left, const std::string& right, int64_t max_length) {
   const Conformance a = conformance_of(left), b = conformance_of(right);
-  const Tensor x = input(30).to(at::kFloat);
-  EXPECT_TRUE(at::equal(tested(a, max_length).make(at::kFloat)->forward(x, {}),
-                        tested(b, max_length).make(at::kFloat)->forward(x, {})))
+  const Tensor x = sparse_input(30).to(at::kFloat);
+  EXPECT_TRUE(at::equal(tested_sparse(a, max_length).make(at::kFloat)->forward(x, {}),
+                        tested_sparse(b, max_length).make(at::kFloat)->forward(x, {})))
       << left << "\n"
       << right;
 }
@@ -178,13 +178,13 @@ TEST(SparseTransformer, TakesTheStrideFromTheMaximumLength) {
 
 TEST(SparseTransformer, RefusesASummaryLongerThanTheStride) {
   const Conformance conformance = conformance_of(settings("fixed", 5, 6, true, false));
-  EXPECT_THROW(tested(conformance, 8).make(at::kFloat), Error);
+  EXPECT_THROW(tested_sparse(conformance, 8).make(at::kFloat), Error);
 }
 
 TEST(SparseTransformer, RefusesAnUnknownPattern) {
   const std::string config = "pattern = 'fixd'";
   const Conformance conformance = conformance_of(config);
-  EXPECT_THROW(tested(conformance, 8).make(at::kFloat), Error);
+  EXPECT_THROW(tested_sparse(conformance, 8).make(at::kFloat), Error);
 }
 
 at::Tensor sparse_transformer_oracle(const OracleInput& in) {

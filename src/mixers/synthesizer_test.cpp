@@ -13,7 +13,7 @@ namespace {
 
 at::Tensor synthesizer(const OracleInput& in);
 
-const ConformanceRow kRow{"synthesizer", synthesizer, "rank = 3", 0};
+const ConformanceRow kSynthesizerRow{"synthesizer", synthesizer, "rank = 3", 0};
 
 bool is_on(const OracleInput& in, const char* name) {
   const ConfigValue* found = in.config.find(name);

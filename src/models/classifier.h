@@ -4,12 +4,11 @@
 // without attention between them, and classifies features of the two pooled vectors.
 #pragma once
 
-#include <torch/torch.h>
-
 #include "base/task_shape.h"
 #include "models/embedding.h"
 #include "models/encoder.h"
 #include "models/head.h"
+#include "ops/libtorch.h"
 
 namespace lra::models {
 

@@ -113,7 +113,7 @@ TEST(SequenceClassifier, EncodesBothDocumentsWithTheSameWeightsAndNoExchange) {
   const TaskShape shape{.length = 6, .vocabulary = 9, .num_classes = 2, .num_towers = 2};
   const auto model = make(shape, config, "transformer");
   const Tensor a = at::randint(1, 9, {1, 6}, at::kInt), b = at::randint(1, 9, {1, 6}, at::kInt);
-  const torch::NoGradGuard no_grad;
+  const at::NoGradGuard no_grad;
   const Tensor same = model.forward({at::cat({a, a}), {}}, {});
   const Tensor pair = model.forward({at::cat({a, b}), {}}, {});
   const Tensor batch = model.forward({at::cat({a, a, a, b}), {}}, {});
@@ -209,7 +209,7 @@ Tensor logits_by_hand(const std::string& mixer, const ModelConfig& config, const
 
 TEST(SequenceClassifier, ReadsTheMeanOfBlocksThatDoNotSeeEachOther) {
   const std::vector<int32_t> lengths = {37, 20, 1, 11};
-  const torch::NoGradGuard no_grad;
+  const at::NoGradGuard no_grad;
   for (const mixers::MixerSpec* spec : mixers::kAllMixers) {
     for (const char* pooling : {"cls", "mean", "first"}) {
       SCOPED_TRACE(testing::Message() << spec->name << " " << pooling);

@@ -1,12 +1,11 @@
 // Token and position embedding (reference: Tay et al. 2021; docs/deviations.md, 2).
 #pragma once
 
-#include <torch/torch.h>
-
 #include "base/task_shape.h"
 #include "mixers/initializer.h"
 #include "models/model_config.h"
 #include "models/step_random.h"
+#include "ops/libtorch.h"
 
 namespace lra::models {
 

@@ -1,8 +1,6 @@
 // The pre-LN encoder that every model shares; only the mixer inside its blocks differs.
 #pragma once
 
-#include <torch/torch.h>
-
 #include <memory>
 #include <vector>
 
@@ -10,6 +8,7 @@
 #include "mixers/mixer.h"
 #include "models/model_config.h"
 #include "models/step_random.h"
+#include "ops/libtorch.h"
 
 namespace lra::models {
 

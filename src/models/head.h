@@ -1,10 +1,9 @@
 // From token vectors to class scores.
 #pragma once
 
-#include <torch/torch.h>
-
 #include "mixers/layers.h"
 #include "models/model_config.h"
+#include "ops/libtorch.h"
 
 namespace lra::models {
 

@@ -2,9 +2,9 @@
 // other (model.receptive_field).
 #pragma once
 
-#include <torch/torch.h>
-
 #include <cstdint>
+
+#include "ops/libtorch.h"
 
 namespace lra::models {
 

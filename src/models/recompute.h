@@ -2,9 +2,9 @@
 // al. 2016, arXiv:1604.06174).
 #pragma once
 
-#include <torch/torch.h>
-
 #include <functional>
+
+#include "ops/libtorch.h"
 
 namespace lra::models {
 

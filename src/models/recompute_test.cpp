@@ -83,7 +83,7 @@ TEST(Recompute, RunsOnceForwardAndOnceBackward) {
 
 TEST(Recompute, OutsideOfAutogradIsThePlainCall) {
   CountedProduct f;
-  const torch::NoGradGuard no_grad;
+  const at::NoGradGuard no_grad;
   EXPECT_TRUE(at::equal(recomputed(at::full({3}, 5.0), std::ref(f)), at::full({3}, 10.0)));
   EXPECT_EQ(f.calls, 1);
   EXPECT_EQ(f.recorded, 0);

@@ -1,7 +1,7 @@
 // One Adam step with decoupled weight decay over flat arrays, and the global gradient norm.
 #pragma once
 
-#include <torch/torch.h>
+#include "ops/libtorch.h"
 
 namespace lra::ops {
 

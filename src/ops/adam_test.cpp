@@ -1,5 +1,11 @@
 #include "ops/adam.h"
 
+#include <torch/optim/adamw.h>
+
+#include <limits>
+
+#include <torch/optim/adamw.h>
+
 #include <limits>
 
 #include "base/parallel.h"

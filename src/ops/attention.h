@@ -6,9 +6,9 @@
 // or copied. float32, float64 or bfloat16; the logsumexp of bfloat16 is float32.
 #pragma once
 
-#include <torch/torch.h>
-
 #include <vector>
+
+#include "ops/libtorch.h"
 
 namespace lra::ops {
 

@@ -3,10 +3,10 @@
 #pragma once
 
 #include <torch/library.h>
-#include <torch/torch.h>
 
 #include "base/error.h"
 #include "kernels/bf16.h"
+#include "ops/libtorch.h"
 
 namespace lra::ops {
 

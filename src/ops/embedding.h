@@ -1,7 +1,7 @@
 // Rows of a table by token, for activations in bfloat16.
 #pragma once
 
-#include <torch/torch.h>
+#include "ops/libtorch.h"
 
 namespace lra::ops {
 

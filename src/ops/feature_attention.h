@@ -2,9 +2,8 @@
 // in the length.
 #pragma once
 
-#include <torch/torch.h>
-
 #include "kernels/feature_attention.h"
+#include "ops/libtorch.h"
 
 namespace lra::ops {
 

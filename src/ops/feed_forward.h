@@ -2,7 +2,7 @@
 // the layer norm (eps 1e-6) in front of it.
 #pragma once
 
-#include <torch/torch.h>
+#include "ops/libtorch.h"
 
 namespace lra::ops {
 

@@ -26,33 +26,33 @@ TensorFunction composed(double rate) {
 }
 
 // x [batch, length, 12], output width 12.
-std::vector<Tensor> inputs(int64_t batch, int64_t length, int64_t hidden = 40) {
+std::vector<Tensor> feed_forward_inputs(int64_t batch, int64_t length, int64_t hidden = 40) {
   return {random_tensor({batch, length, 12}, 1), random_tensor({hidden, 12}, 2),
           random_tensor({hidden}, 3), random_tensor({12, hidden}, 4), random_tensor({12}, 5)};
 }
 
 TEST(FeedForward, AgreesWithTheComposition) {
   for (const int64_t length : {1, 7, 64})
-    expect_agrees(ours(0), at::kFloat, composed(0), inputs(3, length));
+    expect_agrees(ours(0), at::kFloat, composed(0), feed_forward_inputs(3, length));
 }
 
 TEST(FeedForward, DropsByTheCounterInBothPasses) {
   for (const double rate : {0.1, 0.5}) {
-    expect_agrees(ours(rate), at::kFloat, composed(rate), inputs(3, 37));
+    expect_agrees(ours(rate), at::kFloat, composed(rate), feed_forward_inputs(3, 37));
   }
 }
 
 // More rows than are computed at a time, and a rest.
 TEST(FeedForward, ComputesRowsInParts) {
   for (const double rate : {0.0, 0.25}) {
-    expect_agrees(ours(rate), at::kFloat, composed(rate), inputs(3, 1403));
+    expect_agrees(ours(rate), at::kFloat, composed(rate), feed_forward_inputs(3, 1403));
   }
-  expect_agrees_in_bf16(ours(0.25), composed(0.25), inputs(2, 2050), 1);
-  expect_agrees(ours(0.25), at::kFloat, composed(0.25), inputs(1, 4500, 512));
+  expect_agrees_in_bf16(ours(0.25), composed(0.25), feed_forward_inputs(2, 2050), 1);
+  expect_agrees(ours(0.25), at::kFloat, composed(0.25), feed_forward_inputs(1, 4500, 512));
 }
 
 std::vector<Tensor> with_norm(int64_t batch, int64_t length) {
-  auto in = inputs(batch, length);
+  auto in = feed_forward_inputs(batch, length);
   in.push_back(random_tensor({12}, 6));
   in.push_back(random_tensor({12}, 7));
   return in;
@@ -87,18 +87,18 @@ TEST(FeedForward, GivesTheSameBitsAtAnyNumberOfThreads) {
 
 TEST(FeedForward, AgreesWithTheCompositionInBf16) {
   for (const double rate : {0.0, 0.25}) {
-    expect_agrees_in_bf16(ours(rate), composed(rate), inputs(3, 37), 1);
+    expect_agrees_in_bf16(ours(rate), composed(rate), feed_forward_inputs(3, 37), 1);
   }
 }
 
 TEST(FeedForward, GradientIsTheSlope) {
-  expect_gradient_is_slope(ours(0), inputs(2, 5));
-  expect_gradient_is_slope(ours(0.25), inputs(2, 5));
+  expect_gradient_is_slope(ours(0), feed_forward_inputs(2, 5));
+  expect_gradient_is_slope(ours(0.25), feed_forward_inputs(2, 5));
 }
 
 TEST(FeedForward, WithoutGradientsGivesTheSameValues) {
   std::vector<Tensor> in;
-  for (const Tensor& t : inputs(2, 9)) in.push_back(t.to(at::kFloat));
+  for (const Tensor& t : feed_forward_inputs(2, 9)) in.push_back(t.to(at::kFloat));
   for (const double rate : {0.0, 0.25}) {
     const Tensor with_gradients = differentiate(ours(rate), in, at::kFloat).value;
     const at::NoGradGuard no_grad;
@@ -107,7 +107,7 @@ TEST(FeedForward, WithoutGradientsGivesTheSameValues) {
 }
 
 TEST(FeedForward, TrainsItsWeightsUnderAFixedInput) {
-  std::vector<Tensor> in = inputs(2, 5);
+  std::vector<Tensor> in = feed_forward_inputs(2, 5);
   for (size_t i = 1; i < in.size(); ++i) in[i].set_requires_grad(true);
   ours(0.25)(in).sum().backward();
   EXPECT_FALSE(in[0].grad().defined());

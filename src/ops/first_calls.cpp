@@ -3,7 +3,7 @@
 // LibTorch takes exp, log and the like of float32 and float64 from MKL. When several threads make
 // the first such call of a process at once, one of them at times gets another function: results
 // off by 1e-4 in its share of the tensor, in about one process of a thousand (docs/numerics.md).
-#include <torch/torch.h>
+#include "ops/libtorch.h"
 
 namespace lra::ops {
 namespace {

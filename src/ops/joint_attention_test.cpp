@@ -9,7 +9,7 @@ namespace {
 
 using at::Tensor;
 
-constexpr int64_t kBatch = 2, kHeads = 2;
+constexpr int64_t kJointBatch = 2, kJointHeads = 2;
 
 // Parts of the inputs {q, k, v, k, v, ...}: tensors 1 + 2 n and 2 + 2 n.
 struct Part {
@@ -41,8 +41,8 @@ TensorFunction dense(const std::vector<Part>& parts) {
       };
       k.push_back(chosen(in[1 + 2 * p.n]));
       v.push_back(chosen(in[2 + 2 * p.n]));
-      const std::vector<int64_t> shape = {kBatch, kHeads, queries, k.back().size(1)};
-      const Tensor seen = pattern_allows(p.pattern, kHeads, queries, shape[3]);
+      const std::vector<int64_t> shape = {kJointBatch, kJointHeads, queries, k.back().size(1)};
+      const Tensor seen = pattern_allows(p.pattern, kJointHeads, queries, shape[3]);
       allowed.push_back(masks_allow(seen, p.mask).expand(shape));
       factors.push_back(attention_dropout_factors(shape, p.dropout));
     }
@@ -56,18 +56,18 @@ TensorFunction dense(const std::vector<Part>& parts) {
 
 // q [B, L, H, 6], then keys and values of the given lengths.
 std::vector<Tensor> inputs(int64_t queries, const std::vector<int64_t>& lengths) {
-  std::vector<Tensor> all = {random_tensor({kBatch, queries, kHeads, 6}, 1)};
+  std::vector<Tensor> all = {random_tensor({kJointBatch, queries, kJointHeads, 6}, 1)};
   for (const int64_t length : lengths) {
     for (int each = 0; each < 2; ++each) {
-      all.push_back(random_tensor({kBatch, length, kHeads, 6}, 2 + all.size()));
+      all.push_back(random_tensor({kJointBatch, length, kJointHeads, 6}, 2 + all.size()));
     }
   }
   return all;
 }
 
 // All valid, and the first half (of one: none).
-Tensor ragged_mask(int64_t length) {
-  Tensor mask = at::ones({kBatch, length}, at::kByte);
+Tensor ragged_rows(int64_t length) {
+  Tensor mask = at::ones({kJointBatch, length}, at::kByte);
   mask[1].narrow(0, length / 2, length - length / 2).fill_(0);
   return mask;
 }
@@ -80,7 +80,7 @@ Tensor the_others(int64_t length) {
 
 // Own block, some rows of the same keys, and keys of another kind, each with its own dropout.
 std::vector<Part> three_parts(int64_t length, int64_t others) {
-  const Tensor rows = every_third(length), mask = ragged_mask(length);
+  const Tensor rows = every_third(length), mask = ragged_rows(length);
   const AttentionPattern all_blocks = {.offsets = at::tensor({0, 1}, at::kLong),
                                        .key_blocks = at::tensor({0}, at::kInt),
                                        .query_block = length,
@@ -90,7 +90,7 @@ std::vector<Part> three_parts(int64_t length, int64_t others) {
            .mask = {mask.index_select(1, rows), mask},
            .dropout = {0.2, 6},
            .rows = rows},
-          {.n = 1, .mask = {ragged_mask(others), mask}, .dropout = {0.1, 7}}};
+          {.n = 1, .mask = {ragged_rows(others), mask}, .dropout = {0.1, 7}}};
 }
 
 TEST(JointAttention, IsOneSoftmaxOverTheKeysOfAllParts) {
@@ -134,7 +134,7 @@ TEST(JointAttention, SumsTheGradientsOfATensorThatIsKeyAndValue) {
 }
 
 TEST(JointAttention, GivesZeroWhereNoPartShowsAKey) {
-  const Tensor none = at::zeros({kBatch, 9}, at::kByte);
+  const Tensor none = at::zeros({kJointBatch, 9}, at::kByte);
   const std::vector<Part> parts = {{.mask = {none, {}}}, {.n = 1, .mask = {none, {}}}};
   for (const auto type : {at::kFloat, at::kDouble, at::kBFloat16}) {
     const Differentiated found = differentiate(joint(parts), inputs(9, {9, 9}), type);
@@ -170,7 +170,7 @@ TEST(JointAttention, TakesStridedInputsAndGradients) {
 }
 
 TEST(JointAttention, NeverReadsMaskedRows) {
-  const Tensor mask = ragged_mask(21);
+  const Tensor mask = ragged_rows(21);
   const std::vector<Part> parts = {{.mask = {mask, mask}}, {.n = 1, .mask = {mask, mask}}};
   std::vector<Tensor> poisoned;
   for (const Tensor& t : inputs(21, {21, 21})) {

@@ -2,7 +2,7 @@
 // number of threads: the library adds the gradients of scale and shift up in one part per thread.
 #pragma once
 
-#include <torch/torch.h>
+#include "ops/libtorch.h"
 
 namespace lra::ops {
 

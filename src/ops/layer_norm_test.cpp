@@ -16,7 +16,7 @@ const TensorFunction kLibrary = [](const std::vector<Tensor>& in) {
   return at::layer_norm(in[0], in[1].sizes(), in[1], in[2], 1e-6);
 };
 
-std::vector<Tensor> inputs(const std::vector<int64_t>& shape) {
+std::vector<Tensor> norm_inputs(const std::vector<int64_t>& shape) {
   return {random_tensor(shape, 1), random_tensor({shape.back()}, 2),
           random_tensor({shape.back()}, 3)};
 }
@@ -25,9 +25,11 @@ TEST(LayerNorm, AgreesWithTheLibrary) {
   for (const std::vector<int64_t>& shape :
        {std::vector<int64_t>{3, 5}, {2, 7, 64}, {4, 100, 33}, {1, 300, 16}, {600, 8}}) {
     SCOPED_TRACE(testing::Message() << shape);
-    expect_agrees(kOurs, at::kFloat, kLibrary, inputs(shape));
-    expect_agrees(kOurs, at::kDouble, kLibrary, inputs(shape), {.value = 1e-12, .gradient = 1e-11});
-    expect_agrees_in_bf16(kOurs, kLibrary, inputs(shape), 1, {.value = 0x1p-8, .gradient = 0x1p-8});
+    expect_agrees(kOurs, at::kFloat, kLibrary, norm_inputs(shape));
+    expect_agrees(kOurs, at::kDouble, kLibrary, norm_inputs(shape),
+                  {.value = 1e-12, .gradient = 1e-11});
+    expect_agrees_in_bf16(kOurs, kLibrary, norm_inputs(shape), 1,
+                          {.value = 0x1p-8, .gradient = 0x1p-8});
   }
 }
 
@@ -37,10 +39,10 @@ TEST(LayerNorm, TakesStridedInputsAndGradients) {
       return f({in[0].transpose(0, 1), in[1], in[2]}).transpose(1, 2);
     };
   };
-  expect_agrees(turned(kOurs), at::kFloat, turned(kLibrary), inputs({6, 9, 20}));
+  expect_agrees(turned(kOurs), at::kFloat, turned(kLibrary), norm_inputs({6, 9, 20}));
 }
 
-TEST(LayerNorm, GradientIsTheSlope) { expect_gradient_is_slope(kOurs, inputs({3, 4, 11})); }
+TEST(LayerNorm, GradientIsTheSlope) { expect_gradient_is_slope(kOurs, norm_inputs({3, 4, 11})); }
 
 TEST(LayerNorm, GivesTheSameBitsAtAnyNumberOfThreads) {
   for (const auto type : {at::kFloat, at::kBFloat16}) {

@@ -12,9 +12,9 @@
 // sums are float32, and so are the gradients of weight and bias.
 #pragma once
 
-#include <torch/torch.h>
-
 #include <string>
+
+#include "ops/libtorch.h"
 
 namespace lra::ops {
 

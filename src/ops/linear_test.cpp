@@ -17,24 +17,24 @@ struct Size {
 constexpr Size kSizes[] = {{1, 1, 1},    {1, 7, 5},      {3, 17, 33},
                            {65, 64, 96}, {127, 250, 10}, {523, 600, 33}};
 
-const TensorFunction kOurs = [](const std::vector<Tensor>& in) {
+const TensorFunction kOurLinear = [](const std::vector<Tensor>& in) {
   return ops::linear(in[0], in[1], in.size() > 2 ? in[2] : Tensor());
 };
-const TensorFunction kLibrary = [](const std::vector<Tensor>& in) {
+const TensorFunction kLibraryLinear = [](const std::vector<Tensor>& in) {
   return at::linear(in[0], in[1], in.size() > 2 ? in[2] : Tensor());
 };
 
 TEST(Linear, AgreesWithTheLibraryAtOddSizes) {
   for (const auto& [m, k, n] : kSizes) {
     SCOPED_TRACE(testing::Message() << "M " << m << " K " << k << " N " << n);
-    expect_agrees(kOurs, at::kFloat, kLibrary,
+    expect_agrees(kOurLinear, at::kFloat, kLibraryLinear,
                   {random_tensor({m, k}, 1), random_tensor({n, k}, 2), random_tensor({n}, 3)});
   }
 }
 
 TEST(Linear, WorksWithoutBias) {
   for (const auto& [m, k, n] : kSizes) {
-    expect_agrees(kOurs, at::kFloat, kLibrary,
+    expect_agrees(kOurLinear, at::kFloat, kLibraryLinear,
                   {random_tensor({m, k}, 4), random_tensor({n, k}, 5)});
   }
 }
@@ -43,7 +43,7 @@ TEST(Linear, KeepsLeadingAxes) {
   const std::vector<Tensor> inputs = {random_tensor({2, 5, 12}, 6), random_tensor({9, 12}, 7),
                                       random_tensor({9}, 8)};
   EXPECT_EQ(ops::linear(inputs[0], inputs[1]).sizes(), (std::vector<int64_t>{2, 5, 9}));
-  expect_agrees(kOurs, at::kFloat, kLibrary, inputs);
+  expect_agrees(kOurLinear, at::kFloat, kLibraryLinear, inputs);
 }
 
 TEST(Linear, TakesStridedInputsAndWeights) {
@@ -52,7 +52,7 @@ TEST(Linear, TakesStridedInputsAndWeights) {
       return f({in[0].transpose(0, 1), in[1].t(), in[2]});
     };
   };
-  expect_agrees(strided(kOurs), at::kFloat, strided(kLibrary),
+  expect_agrees(strided(kOurLinear), at::kFloat, strided(kLibraryLinear),
                 {random_tensor({5, 3, 12}, 9), random_tensor({12, 7}, 10), random_tensor({7}, 11)});
 }
 
@@ -61,13 +61,13 @@ TEST(Linear, TakesAStridedGradient) {
     return [f](const std::vector<Tensor>& in) { return f(in).transpose(0, 2); };
   };
   expect_agrees(
-      transposed(kOurs), at::kFloat, transposed(kLibrary),
+      transposed(kOurLinear), at::kFloat, transposed(kLibraryLinear),
       {random_tensor({2, 5, 12}, 12), random_tensor({9, 12}, 13), random_tensor({9}, 14)});
 }
 
 TEST(Linear, GradientIsTheSlope) {
-  expect_gradient_is_slope(
-      kOurs, {random_tensor({2, 5, 12}, 15), random_tensor({9, 12}, 16), random_tensor({9}, 17)});
+  expect_gradient_is_slope(kOurLinear, {random_tensor({2, 5, 12}, 15), random_tensor({9, 12}, 16),
+                                        random_tensor({9}, 17)});
 }
 
 TEST(Linear, RunsFloat64OnTheLibraryBitForBit) {
@@ -81,7 +81,8 @@ TEST(Linear, RoundsOnceInBf16) {
     const std::vector<Tensor> inputs = {random_tensor({m, k}, 1), random_tensor({n, k}, 2),
                                         random_tensor({n}, 3)};
     // The weight and the result are rounded once each: 2^-9 at most, 2^-9.8 on average.
-    expect_agrees_in_bf16(kOurs, kLibrary, inputs, 1, {.value = 0x1p-8, .gradient = 0x1p-8});
+    expect_agrees_in_bf16(kOurLinear, kLibraryLinear, inputs, 1,
+                          {.value = 0x1p-8, .gradient = 0x1p-8});
     const Tensor x = inputs[0].to(at::kBFloat16), w = inputs[1].to(at::kFloat);
     const Tensor b = inputs[2].to(at::kFloat);
     const Tensor expected = at::gelu(at::linear(x.to(at::kDouble), inputs[1], inputs[2]), "tanh");

@@ -5,7 +5,7 @@
 // (models/step_random.h).
 #pragma once
 
-#include <torch/torch.h>
+#include "ops/libtorch.h"
 
 namespace lra::ops {
 

@@ -2,9 +2,8 @@
 // operator computes, docs/numerics.md says how.
 #pragma once
 
-#include <torch/torch.h>
-
 #include "kernels/choice.h"
+#include "ops/libtorch.h"
 
 namespace lra::ops {
 

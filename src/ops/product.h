@@ -6,7 +6,7 @@
 // AVX2 or AVX-512, kernels/outer_products.h.
 #pragma once
 
-#include <torch/torch.h>
+#include "ops/libtorch.h"
 
 namespace lra::ops {
 

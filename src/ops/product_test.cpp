@@ -11,8 +11,10 @@ namespace {
 
 using at::Tensor;
 
-const TensorFunction kOurs = [](const std::vector<Tensor>& in) { return product(in[0], in[1]); };
-const TensorFunction kLibrary = [](const std::vector<Tensor>& in) {
+const TensorFunction kOurProduct = [](const std::vector<Tensor>& in) {
+  return product(in[0], in[1]);
+};
+const TensorFunction kLibraryProduct = [](const std::vector<Tensor>& in) {
   return at::matmul(in[0], in[1]);
 };
 // Both operands turned around, which takes A^T B another way than A B.
@@ -37,9 +39,11 @@ TEST(Product, AgreesWithTheLibrary) {
   for (const auto& [a, b] : kShapes) {
     SCOPED_TRACE(testing::Message() << a << " " << b);
     const std::vector<Tensor> in = {random_tensor(a, 1), random_tensor(b, 2)};
-    expect_agrees(kOurs, at::kFloat, kLibrary, in);
-    expect_agrees(kOurs, at::kDouble, kLibrary, in, {.value = 1e-12, .gradient = 1e-12});
-    expect_agrees_in_bf16(kOurs, kLibrary, in, 2, {.value = 0x1p-8, .gradient = 0x1p-8});
+    expect_agrees(kOurProduct, at::kFloat, kLibraryProduct, in);
+    expect_agrees(kOurProduct, at::kDouble, kLibraryProduct, in,
+                  {.value = 1e-12, .gradient = 1e-12});
+    expect_agrees_in_bf16(kOurProduct, kLibraryProduct, in, 2,
+                          {.value = 0x1p-8, .gradient = 0x1p-8});
     const auto turned = [&](size_t i) { return in[i].transpose(-2, -1).contiguous(); };
     expect_agrees(kTurned, at::kFloat, kTurnedLibrary, {turned(0), turned(1)});
   }
@@ -52,14 +56,14 @@ TEST(Product, TakesTransposedAndExpandedMatrices) {
     };
   };
   const std::vector<Tensor> in = {random_tensor({50, 6}, 3), random_tensor({9, 4, 50}, 4)};
-  expect_agrees(with(kOurs), at::kFloat, with(kLibrary), in);
+  expect_agrees(with(kOurProduct), at::kFloat, with(kLibraryProduct), in);
   // [B, L, H, E] as the heads of attention come: [B, H, E, L] times [B, H, L, E].
   const auto heads = [](const TensorFunction& f) {
     return [f](const std::vector<Tensor>& in) {
       return f({in[0].permute({0, 2, 3, 1}), in[1].transpose(1, 2)});
     };
   };
-  expect_agrees(heads(kOurs), at::kFloat, heads(kLibrary),
+  expect_agrees(heads(kOurProduct), at::kFloat, heads(kLibraryProduct),
                 {random_tensor({2, 30, 3, 8}, 5), random_tensor({2, 30, 3, 8}, 6)});
 }
 
@@ -72,7 +76,7 @@ TEST(Product, OfNothingIsZero) {
 }
 
 TEST(Product, GradientIsTheSlope) {
-  expect_gradient_is_slope(kOurs, {random_tensor({2, 5, 7}, 7), random_tensor({2, 7, 3}, 8)});
+  expect_gradient_is_slope(kOurProduct, {random_tensor({2, 5, 7}, 7), random_tensor({2, 7, 3}, 8)});
 }
 
 TEST(Product, RefusesShapesThatDoNotFit) {

@@ -2,7 +2,7 @@
 // permutation (Sinkhorn 1964; Mena et al. 2018, arXiv:1802.08665, section 2).
 #pragma once
 
-#include <torch/torch.h>
+#include "ops/libtorch.h"
 
 namespace lra::ops {
 

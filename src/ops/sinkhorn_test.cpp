@@ -7,15 +7,16 @@ namespace {
 
 using at::Tensor;
 
-constexpr int64_t kBatch = 3, kHeads = 2;
+constexpr int64_t kSinkhornBatch = 3, kSinkhornHeads = 2;
 
 Tensor logits(int64_t size, double scale) {
-  return scale * random_tensor({kBatch, kHeads, size, size}, static_cast<uint64_t>(size));
+  return scale *
+         random_tensor({kSinkhornBatch, kSinkhornHeads, size, size}, static_cast<uint64_t>(size));
 }
 
 // Valid items: all, about every second, none.
 Tensor some_valid(int64_t size) {
-  Tensor valid = at::zeros({kBatch, size}, at::kBool);
+  Tensor valid = at::zeros({kSinkhornBatch, size}, at::kBool);
   valid[0].fill_(true);
   valid[1].copy_(at::arange(size) % 2 == 0);
   return valid;
@@ -38,7 +39,7 @@ TEST(Sinkhorn, AgreesWithItsDefinition) {
       for (const bool masked : {false, true}) {
         SCOPED_TRACE(testing::Message() << size << " " << iterations << " " << masked);
         const Tensor valid = masked ? some_valid(size) : Tensor();
-        const Tensor counted = masked ? valid : at::ones({kBatch, size}, at::kBool);
+        const Tensor counted = masked ? valid : at::ones({kSinkhornBatch, size}, at::kBool);
         const auto f = [&](const std::vector<Tensor>& in) {
           return sinkhorn(in[0], valid, iterations);
         };
@@ -60,7 +61,7 @@ TEST(Sinkhorn, GradientIsTheSlope) {
 
 TEST(Sinkhorn, BecomesDoublyStochastic) {
   const Tensor s = sinkhorn(logits(9, 4), {}, 200);
-  const Tensor ones = at::ones({kBatch, kHeads, 9}, at::kDouble);
+  const Tensor ones = at::ones({kSinkhornBatch, kSinkhornHeads, 9}, at::kDouble);
   EXPECT_LE(relative_error(s.sum(-1), ones), 1e-6);
   EXPECT_LE(relative_error(s.sum(-2), ones), 1e-12);
 }

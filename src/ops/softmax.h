@@ -2,7 +2,7 @@
 // threads (docs/numerics.md); its forward pass does not.
 #pragma once
 
-#include <torch/torch.h>
+#include "ops/libtorch.h"
 
 namespace lra::ops {
 

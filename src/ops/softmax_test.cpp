@@ -8,15 +8,15 @@ namespace {
 
 using at::Tensor;
 
-const TensorFunction kOurs = [](const std::vector<Tensor>& in) { return softmax(5 * in[0]); };
-const TensorFunction kLibrary = [](const std::vector<Tensor>& in) {
+const TensorFunction kOurSoftmax = [](const std::vector<Tensor>& in) { return softmax(5 * in[0]); };
+const TensorFunction kLibrarySoftmax = [](const std::vector<Tensor>& in) {
   return (5 * in[0]).softmax(-1);
 };
 
 TEST(Softmax, AgreesWithTheLibrary) {
   for (const std::vector<int64_t>& shape : {std::vector<int64_t>{1}, {3, 7}, {2, 3, 40, 65}}) {
-    expect_agrees(kOurs, at::kFloat, kLibrary, {random_tensor(shape, 1)});
-    expect_agrees(kOurs, at::kDouble, kLibrary, {random_tensor(shape, 1)},
+    expect_agrees(kOurSoftmax, at::kFloat, kLibrarySoftmax, {random_tensor(shape, 1)});
+    expect_agrees(kOurSoftmax, at::kDouble, kLibrarySoftmax, {random_tensor(shape, 1)},
                   {.value = 1e-13, .gradient = 1e-12});
   }
 }
@@ -29,7 +29,9 @@ TEST(Softmax, OfBf16IsFloat32AndItsGradientIsNot) {
   EXPECT_EQ(torch::autograd::grad({y}, {x}, {loss_weights(y)})[0].scalar_type(), at::kBFloat16);
 }
 
-TEST(Softmax, GradientIsTheSlope) { expect_gradient_is_slope(kOurs, {random_tensor({3, 8}, 3)}); }
+TEST(Softmax, GradientIsTheSlope) {
+  expect_gradient_is_slope(kOurSoftmax, {random_tensor({3, 8}, 3)});
+}
 
 TEST(Softmax, GivesTheSameBitsAtAnyNumberOfThreads) {
   const Tensor x = random_tensor({3, 8, 77, 77}, 4, at::kFloat).set_requires_grad(true);

@@ -2,11 +2,10 @@
 // kernels/hash_buckets.h on tensors. Nothing here has a gradient.
 #pragma once
 
-#include <torch/torch.h>
-
 #include <vector>
 
 #include "kernels/sorted_runs.h"
+#include "ops/libtorch.h"
 
 namespace lra::ops {
 

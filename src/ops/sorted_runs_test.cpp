@@ -9,10 +9,11 @@ namespace {
 
 using at::Tensor;
 
-constexpr int64_t kBatch = 3, kHeads = 2, kBuckets = 4;
+constexpr int64_t kRunsBatch = 3, kRunsHeads = 2, kBuckets = 4;
 
 Tensor random_buckets(int64_t rounds, int64_t length) {
-  return at::floor((random_tensor({rounds, kBatch, kHeads, length}, 3) + 1) * (kBuckets / 2))
+  return at::floor((random_tensor({rounds, kRunsBatch, kRunsHeads, length}, 3) + 1) *
+                   (kBuckets / 2))
       .to(at::kInt);
 }
 
@@ -25,7 +26,7 @@ Tensor same_bucket(const Tensor& buckets) {
 std::vector<Tensor> inputs(int64_t length) {
   std::vector<Tensor> qkv;
   for (const uint64_t seed : {1, 2, 3}) {
-    qkv.push_back(random_tensor({kBatch, length, kHeads, 6}, seed));
+    qkv.push_back(random_tensor({kRunsBatch, length, kRunsHeads, 6}, seed));
   }
   return qkv;
 }
@@ -68,20 +69,20 @@ TEST(SortedRunsAttention, GradientIsTheSlope) {
 }
 
 TEST(HashBuckets, AreTheSignedRotatedCoordinateThatIsLargest) {
-  const Tensor x = random_tensor({kBatch, 33, kHeads, 6}, 1, at::kFloat);
-  const Tensor rotations = random_tensor({kHeads, 2, 6, 5}, 2, at::kFloat);
+  const Tensor x = random_tensor({kRunsBatch, 33, kRunsHeads, 6}, 1, at::kFloat);
+  const Tensor rotations = random_tensor({kRunsHeads, 2, 6, 5}, 2, at::kFloat);
   const Tensor rotated = at::einsum("blhe,hren->rbhln", {x, rotations});
   Tensor expected = at::cat({rotated, -rotated}, -1).argmax(-1);
   EXPECT_TRUE(at::equal(hash_buckets(x, rotations, {}).to(at::kLong), expected));
-  Tensor mask = at::ones({kBatch, 33}, at::kByte);
+  Tensor mask = at::ones({kRunsBatch, 33}, at::kByte);
   mask[1].narrow(0, 20, 13).fill_(0);
   expected = expected.masked_fill(mask.eq(0).unsqueeze(1), 10);
   EXPECT_TRUE(at::equal(hash_buckets(x, rotations, mask).to(at::kLong), expected));
 }
 
 TEST(HashBuckets, ReadStridedRows) {
-  const Tensor x = random_tensor({kBatch, 7, 3, kHeads, 6}, 1, at::kFloat).select(2, 1);
-  const Tensor rotations = random_tensor({kHeads, 1, 6, 3}, 2, at::kFloat);
+  const Tensor x = random_tensor({kRunsBatch, 7, 3, kRunsHeads, 6}, 1, at::kFloat).select(2, 1);
+  const Tensor rotations = random_tensor({kRunsHeads, 1, 6, 3}, 2, at::kFloat);
   EXPECT_TRUE(
       at::equal(hash_buckets(x, rotations, {}), hash_buckets(x.contiguous(), rotations, {})));
 }

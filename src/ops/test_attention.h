@@ -2,12 +2,11 @@
 // the attention operators and of every mixer that attends. Shares no code with the kernels.
 #pragma once
 
-#include <torch/torch.h>
-
 #include <vector>
 
 #include "base/rng.h"
 #include "ops/attention.h"
+#include "ops/libtorch.h"
 
 namespace lra::ops {
 

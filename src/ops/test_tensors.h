@@ -3,13 +3,13 @@
 #pragma once
 
 #include <gtest/gtest.h>
-#include <torch/torch.h>
 
 #include <functional>
 #include <vector>
 
 #include "base/error.h"
 #include "base/rng.h"
+#include "ops/libtorch.h"
 
 namespace lra::ops {
 

@@ -2,12 +2,12 @@
 #pragma once
 
 #include <gtest/gtest.h>
-#include <torch/torch.h>
 
 #include <functional>
 #include <vector>
 
 #include "base/parallel.h"
+#include "ops/libtorch.h"
 
 namespace lra::ops {
 

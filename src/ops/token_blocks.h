@@ -1,7 +1,7 @@
 // The tokens of a sequence as blocks that can be weighted and summed as a whole.
 #pragma once
 
-#include <torch/torch.h>
+#include "ops/libtorch.h"
 
 namespace lra::ops {
 

@@ -1,8 +1,6 @@
 // Batches for training and evaluation, and the threads that prepare them ahead.
 #pragma once
 
-#include <torch/torch.h>
-
 #include <condition_variable>
 #include <exception>
 #include <map>
@@ -13,6 +11,7 @@
 
 #include "base/task_shape.h"
 #include "models/classifier.h"
+#include "ops/libtorch.h"
 #include "tasks/batch_order.h"
 #include "tasks/dataset.h"
 

@@ -16,7 +16,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-FlatParameters parameters(int64_t width) {
+FlatParameters parameters_of_width(int64_t width) {
   return FlatParameters({{"encoder.layers.0.weight", at::zeros({width, width})},
                          {"encoder.layers.0.bias", at::zeros({width})}});
 }
@@ -40,7 +40,7 @@ uint64_t written_bytes(const std::string& folder) {
 TEST(CheckpointBytes, AreThoseThatAreWritten) {
   for (const int64_t width : {1, 300}) {
     const ScratchFolder scratch;
-    const FlatParameters flat = parameters(width);
+    const FlatParameters flat = parameters_of_width(width);
     CheckpointStore(scratch.file("checkpoints"), 1).save(flat, {.step = 1000000}, true);
     const uint64_t written = written_bytes(scratch.file("checkpoints"));
     EXPECT_GE(checkpoint_bytes(flat), written);
@@ -75,7 +75,7 @@ TEST(SavesAhead, AreThoseOfTheTrainer) {
 
 TEST(Room, IsThereForAFewSmallOnesAndNotForAThousandMillion) {
   const ScratchFolder scratch;
-  const FlatParameters flat = parameters(100);
+  const FlatParameters flat = parameters_of_width(100);
   TrainConfig train = schedule(1000000000, 1, 0);
   refuse_without_room({scratch.path()}, flat, train, 0);
   train.keep_checkpoints = train.steps;

@@ -49,7 +49,7 @@ void add_up(Confusion& confusion, Ranks& ranks) {
 EvaluationResult evaluate(const models::SequenceClassifier& model, const tasks::Split& split,
                           const TaskShape& shape, int64_t batch_size, int64_t limit,
                           const std::function<void(int64_t)>& done, Ranks& ranks) {
-  const torch::NoGradGuard no_grad;
+  const at::NoGradGuard no_grad;
   const int64_t count = limit > 0 ? std::min(limit, split.size()) : split.size();
   const std::vector<int64_t> order = by_length(split, count);
   EvaluationResult result;

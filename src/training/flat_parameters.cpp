@@ -18,7 +18,7 @@ FlatParameters::FlatParameters(std::vector<std::pair<std::string, at::Tensor>> p
   if (use == FlatUse::kTraining) {
     for (at::Tensor* flat : {&gradients, &m, &v}) *flat = at::zeros({total}, options);
   }
-  const torch::NoGradGuard no_grad;
+  const at::NoGradGuard no_grad;
   for (size_t i = 0; i < parts_.size(); ++i) {
     const Part& part = parts_[i];
     at::Tensor& tensor = parameters_[i].second;

@@ -4,11 +4,11 @@
 // tensors become views.
 #pragma once
 
-#include <torch/torch.h>
-
 #include <string>
 #include <utility>
 #include <vector>
+
+#include "ops/libtorch.h"
 
 namespace lra::training {
 

@@ -71,7 +71,7 @@ MemoryEstimate estimate_memory(const models::SequenceClassifier& model, Stepper&
   };
   const auto infer = [&](int64_t count) {
     return probe(count, [&] {
-      const torch::NoGradGuard no_grad;
+      const at::NoGradGuard no_grad;
       (void)model.forward(batch_of(count).input, {});
     });
   };

@@ -1,11 +1,10 @@
 #include "training/ranks.h"
 
-#include <torch/torch.h>
-
 #include <vector>
 
 #include "base/hash.h"
 #include "base/launch_environment.h"
+#include "ops/libtorch.h"
 
 namespace lra::training {
 Ranks::Ranks(int64_t rank, int64_t count) : rank_(rank), count_(count) {

@@ -111,12 +111,12 @@ TEST(Agreement, OneRankStopsAndSavesAll) {
   });
 }
 
-constexpr TaskShape kShape{.length = 100, .vocabulary = 16, .num_classes = 4};
-constexpr int64_t kExamples = 8;
+constexpr TaskShape kRankShape{.length = 100, .vocabulary = 16, .num_classes = 4};
+constexpr int64_t kRankExamples = 8;
 
 struct Model {
   explicit Model(const RunConfig& config)
-      : model(config.make_model(kShape)), parameters(model.parameter_list()) {}
+      : model(config.make_model(kRankShape)), parameters(model.parameter_list()) {}
   models::SequenceClassifier model;
   FlatParameters parameters;
 };
@@ -126,7 +126,7 @@ class OnRanks : public ::testing::Test {
   OnRanks() {
     std::vector<TestExample> examples;
     RandomStream random(4);
-    for (int64_t i = 0; i < kExamples; ++i) {
+    for (int64_t i = 0; i < kRankExamples; ++i) {
       std::vector<uint8_t> tokens(static_cast<size_t>(3 + 11 * i));
       for (uint8_t& token : tokens) token = static_cast<uint8_t>(random.below(15));
       examples.push_back({static_cast<int32_t>(random.below(4)), {tokens}});
@@ -134,7 +134,7 @@ class OnRanks : public ::testing::Test {
     split_ = write_split(scratch_.file("data"), examples);
   }
   std::vector<Batch> parts(StepParts parts) const {
-    BatchLoader loader(split_, kShape, tasks::BatchOrder(kExamples, kExamples, 1), 0,
+    BatchLoader loader(split_, kRankShape, tasks::BatchOrder(kRankExamples, kRankExamples, 1), 0,
                        {.parts = parts});
     return loader.next();
   }
@@ -165,7 +165,7 @@ TEST_F(OnRanks, TheyDropWhatTheMicroBatchesOfOneRankDrop) {
         gradients[static_cast<size_t>(ranks.rank())] = one.parameters.gradients;
         EXPECT_NEAR(loss.loss_sum, whole.loss_sum, 1e-12 * whole.loss_sum);
         EXPECT_EQ(loss.correct, whole.correct);
-        EXPECT_EQ(loss.examples, kExamples);
+        EXPECT_EQ(loss.examples, kRankExamples);
         EXPECT_EQ(loss.tokens, whole.tokens);
         EXPECT_EQ(shared[0], static_cast<double>(count));
       });
@@ -204,18 +204,18 @@ TEST_F(OnRanks, GradientsInManyPiecesAreThoseInOne) {
 
 TEST_F(OnRanks, EvaluationHasTheBitsOfOneProcess) {
   const Model one(tiny_run());
-  const auto expected = evaluate(one.model, split_, kShape, 3, 0, {});
+  const auto expected = evaluate(one.model, split_, kRankShape, 3, 0, {});
   for (const int64_t count : {2, 4}) {
     on_ranks(count, [&](Ranks& ranks) {
       const Model own(tiny_run());
       int64_t told = 0;
       const auto found = evaluate(
-          own.model, split_, kShape, 3, 0, [&](int64_t n) { told += n; }, ranks);
+          own.model, split_, kRankShape, 3, 0, [&](int64_t n) { told += n; }, ranks);
       EXPECT_EQ(found.summary.loss, expected.summary.loss);
       EXPECT_EQ(found.summary.accuracy, expected.summary.accuracy);
-      EXPECT_EQ(found.summary.num_examples, kExamples);
+      EXPECT_EQ(found.summary.num_examples, kRankExamples);
       EXPECT_EQ(found.confusion, expected.confusion);
-      EXPECT_EQ(told, kExamples);
+      EXPECT_EQ(told, kRankExamples);
     });
   }
 }

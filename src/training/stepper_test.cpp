@@ -14,8 +14,8 @@
 namespace lra::training {
 namespace {
 
-constexpr TaskShape kShape{.length = 160, .vocabulary = 16, .num_classes = 4};
-constexpr int64_t kExamples = 7;
+constexpr TaskShape kStepperShape{.length = 160, .vocabulary = 16, .num_classes = 4};
+constexpr int64_t kStepperExamples = 7;
 
 class Stepping : public ::testing::Test {
  protected:
@@ -32,7 +32,8 @@ class Stepping : public ::testing::Test {
   }
 
   std::vector<Batch> parts(int64_t count) const {
-    BatchLoader loader(split_, kShape, tasks::BatchOrder(kExamples, kExamples, 1), 0,
+    BatchLoader loader(split_, kStepperShape,
+                       tasks::BatchOrder(kStepperExamples, kStepperExamples, 1), 0,
                        {.parts = {.count = count, .of = count}});
     return loader.next();
   }
@@ -40,7 +41,7 @@ class Stepping : public ::testing::Test {
   struct Run {
     explicit Run(const std::vector<std::string>& sets, const std::string& model = "transformer")
         : config(tiny_run(sets, model)),
-          model(kShape, config.model_config, config.mixer_spec(), config.mixer_settings, 1),
+          model(kStepperShape, config.model_config, config.mixer_spec(), config.mixer_settings, 1),
           parameters(this->model.parameter_list()),
           stepper(this->model, parameters, config.train, config.seed) {}
     RunConfig config;

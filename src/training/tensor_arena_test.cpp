@@ -2,8 +2,8 @@
 
 #include <c10/core/CPUAllocator.h>
 #include <gtest/gtest.h>
-#include <torch/torch.h>
 
+#include "ops/libtorch.h"
 #include "training/tensor_memory.h"
 
 namespace lra::training {

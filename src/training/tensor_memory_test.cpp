@@ -1,7 +1,8 @@
 #include "training/tensor_memory.h"
 
 #include <gtest/gtest.h>
-#include <torch/torch.h>
+
+#include "ops/libtorch.h"
 
 namespace lra::training {
 namespace {

@@ -1,14 +1,13 @@
 // What every model computes in many settings, on any device.
 #pragma once
 
-#include <torch/torch.h>
-
 #include <map>
 #include <string>
 #include <vector>
 
 #include "mixers/all.h"
 #include "models/classifier.h"
+#include "ops/libtorch.h"
 
 namespace lra {
 

@@ -2,9 +2,9 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <torch/torch.h>
 
 #include "ops/attention.h"
+#include "ops/libtorch.h"
 #include "ops/linear.h"
 
 namespace lra {

@@ -1,6 +1,5 @@
 // Operators on a GPU, or with simulated kernels, against those of the CPU.
 #include <gtest/gtest.h>
-#include <torch/torch.h>
 
 #include "kernels/attention_test_case.h"
 #include "kernels/attention_test_settings.h"
@@ -10,6 +9,7 @@
 #include "ops/embedding.h"
 #include "ops/feature_attention.h"
 #include "ops/layer_norm.h"
+#include "ops/libtorch.h"
 #include "ops/pointwise.h"
 #include "ops/sinkhorn.h"
 #include "ops/sorted_runs.h"
