@@ -80,7 +80,7 @@ ExitCode write_cards(const Program& program, const ReportArguments& a) {
     throw Error({.where = "report --card",
                  .what = "there is no record of a training run",
                  .expected = "run folders, or a folder that holds them",
-                 .advice = "make one with lra train"});
+                 .advice = "make one with 'lra train'"});
   }
   if (!a.out.empty() && !program.common.quiet) {
     std::fprintf(stderr, "%d cards: %s\n", count, a.out.c_str());

@@ -226,7 +226,7 @@ run_folders() {
     refuse 2 "resume excludes ${flag%%=*}" train --resume run "$flag"
   done
   refuse 2 "resume excludes" train listops transformer --resume run
-  refuse 2 "run: a run is there already.*--resume run" train listops transformer --data data --out run
+  refuse 2 "run: a run is there already.*: .*lra train --resume run$" train listops transformer --data data --out run
   mkdir work/own
   echo mine >work/own/config.toml
   refuse 2 "own: is no run, and holds 'config.toml'" train listops transformer --data data --out own
@@ -236,9 +236,9 @@ run_folders() {
   refuse 2 "memory: this run takes about" train listops transformer --data data --out new \
     --set model.embed_dim=65536 --set model.qkv_dim=65536
   # The run's data are no usual ones: others are not generated in their place.
-  refuse 2 "empty: there is no data for listops; expected the data of the run" eval run --data empty
-  refuse 2 "empty: there is no data for listops; expected the data of the run" analyze span run --data empty
-  refuse 2 "empty: there is no data for listops; expected the data of the run" reproduce run --data empty --out new
+  refuse 2 "empty: no data for listops; expected the data of the run" eval run --data empty
+  refuse 2 "empty: no data for listops; expected the data of the run" analyze span run --data empty
+  refuse 2 "empty: no data for listops; expected the data of the run" reproduce run --data empty --out new
   cp -r work/data work/torn
   rm work/torn/listops/manifest.json
   refuse 2 "torn/listops: holds .*shard and no manifest.json" train listops transformer --data torn --out new
