@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include "base/atomic_file.h"
-#include "tasks/cifar_pickle.h"
 #include "tasks/test_archive.h"
 #include "tasks/test_cifar.h"
 
@@ -20,10 +19,6 @@ Cifar read(const std::string& source) {
 
 std::string read_error(const std::string& source) {
   return error_of([&] { read(source); });
-}
-
-std::string pickle_error(const std::string& bytes) {
-  return error_of([&] { read_cifar_pickle(std::as_bytes(std::span(bytes)), "p"); });
 }
 
 // Against exact arithmetic: float32 differs for 168 of the 16,777,216 colours, by one, as NumPy
@@ -125,57 +120,6 @@ TEST(CifarFiles, IncompleteSetsAreRefusedByName) {
     const std::string missing = "not all: '" + name + ".bin' is missing";
     EXPECT_THAT(read_error(root.path(".")), HasSubstr(missing));
     EXPECT_THAT(error_of([&] { holds_cifar_files(root.path(".")); }), HasSubstr(missing));
-  }
-}
-
-TEST(CifarPickle, RefusesWhateverIsNoBatch) {
-  using namespace std::string_literals;
-  const std::string good = cifar_pickle(small_cifar_records(3, 4));
-  EXPECT_EQ(pickle_error(good), "");
-  EXPECT_THAT(pickle_error(""), HasSubstr("p:byte 0"));
-  EXPECT_THAT(pickle_error("\x80\x04}."s), HasSubstr("protocol 2"));
-  EXPECT_THAT(pickle_error(good + "x"), HasSubstr("p:byte"));
-  EXPECT_THAT(pickle_error("\x80\x02"
-                           "cos\nsystem\n(U\x02ls"
-                           "tR."s),
-              HasSubstr("'os system'"));
-  EXPECT_THAT(pickle_error("\x80\x02}X\x01\x00\x00\x00"
-                           "as."s),
-              HasSubstr("opcode 88"));
-  EXPECT_THAT(pickle_error("\x80\x02]q\x01h\x01"
-                           "a."s),
-              HasSubstr("dictionary of a batch"));
-  EXPECT_THAT(pickle_error("\x80\x02}h\x07."s), HasSubstr("memo 7 is empty"));
-  EXPECT_THAT(pickle_error("\x80\x02}K\x01s."s), HasSubstr("not that of a batch"));
-  EXPECT_THAT(pickle_error("\x80\x02}(K\x01u."s), HasSubstr("key without a value"));
-  EXPECT_THAT(pickle_error("\x80\x02"
-                           "e"s),
-              HasSubstr("no mark"));
-  EXPECT_THAT(pickle_error("\x80\x02}."s), HasSubstr("no labels"));
-  EXPECT_THAT(pickle_error("\x80\x02}U\x06labels]s."s), HasSubstr("no data"));
-  EXPECT_THAT(pickle_error("\x80\x02}T\xFF\xFF\xFF\xFF"s), HasSubstr("p:byte"));
-  EXPECT_THAT(pickle_error("\x80\x02" + std::string(1000001, ']')), HasSubstr("opcodes"));
-  std::string other = good;
-  other.replace(other.find("M\x00\x0C"s), 3, "M\x00\x0B"s);
-  EXPECT_THAT(pickle_error(other), HasSubstr("another shape"));
-  other = good;
-  other.replace(other.find("\x89T"s), 1, "\x88"s);
-  EXPECT_THAT(pickle_error(other), HasSubstr("C order"));
-}
-
-// Every way of cutting a pickle short, and every single byte changed, ends in a batch or an error.
-TEST(CifarPickle, DamageAnywhereIsSurvived) {
-  const std::string good = cifar_pickle(small_cifar_records(2, 4));
-  const size_t colours = good.find("\x89T") + 6, end = colours + 2 * 3072;
-  for (size_t i = 0; i < good.size(); ++i) {
-    if (i > colours && i < end) continue;  // these bytes mean nothing to the decoder
-    EXPECT_NE(pickle_error(good.substr(0, i)), "") << i;
-    for (const int change : {0x01, 0x20, 0x80, 0xFF}) {
-      std::string bytes = good;
-      bytes[i] = static_cast<char>(bytes[i] ^ change);
-      const std::string error = pickle_error(bytes);
-      EXPECT_TRUE(error.empty() || error.find("p:byte") != std::string::npos) << error;
-    }
   }
 }
 
