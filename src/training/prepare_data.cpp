@@ -56,6 +56,7 @@ tasks::MakeOptions usual_options(const std::string& out) {
 
 // Prepared once: to make it again beside itself would hide what happened to it.
 void refuse_without_manifest(const std::string& folder) {
+  if (!tasks::is_folder(folder)) return;
   for (const std::string& name : tasks::data_names_in(folder)) {
     // Another process may have put the whole folder there just now.
     if (!name.ends_with(".shard") || is_prepared(folder)) continue;

@@ -17,11 +17,11 @@ command_in() {
   echo "$found"
 }
 
-# paste CODE FILE [WORDS]: the command in FILE as a shell takes it; WORDS make it shorter.
+# paste CODE FILE: the command in FILE as a shell takes it.
 paste() {
   local command
   command=$(command_in "$2")
-  expect_code "$1" timeout 120 bash -c "$command ${3-}"
+  expect_code "$1" timeout 120 bash -c "$command"
   passed "pasted: $command"
 }
 
@@ -73,8 +73,6 @@ told() {
 }
 told train
 paste 0 told
-told data fetch pathfinder64 --out "made $run"
-paste 0 told "--train 8 --val 2 --test 2 --quiet"
 told data make text --out x
 paste 0 told
 told data import listops 'no such folder' --out x
