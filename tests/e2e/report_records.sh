@@ -19,7 +19,7 @@ import json, pathlib, sys
 record = json.loads(pathlib.Path("run/record.json").read_text())
 place = record
 for key in keys:
-    place = place[key]
+    place = place[int(key) if isinstance(place, list) else key]
 place[last] = json.loads(value)
 pathlib.Path("changed.json").write_text(json.dumps(record))
 PYTHON
