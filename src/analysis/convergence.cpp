@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "base/quoted.h"
 #include "base/text_format.h"
 
 namespace lra::analysis {
@@ -21,7 +22,7 @@ double parse_threshold(std::string text) {
   const bool is_number = problem == std::errc() && end == text.data() + text.size();
   if (is_number && value > 0 && value <= unit) return value / unit;
   throw Error({.where = "--thresholds",
-               .what = "'" + printable(whole.substr(0, 50)) + "' is no accuracy",
+               .what = in_quotes(whole, 50) + " is no accuracy",
                .expected = "numbers above 0 and up to 1, or percentages, with commas between",
                .advice = "for example 30%,35%"});
 }

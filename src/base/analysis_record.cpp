@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "base/atomic_file.h"
+#include "base/quoted.h"
 #include "base/record_json.h"
 
 namespace lra {
@@ -113,6 +114,8 @@ void fields(auto& f, AnalysisRecord& r) {
   f("seed", r.seed);
   f("fingerprint", r.fingerprint);
   f("checkpoint", r.checkpoint);
+  f("foreign_weights", r.foreign_weights);
+  f("other_data", r.other_data);
   f("step", r.step);
   f("split", r.split);
   f("num_examples", r.num_examples);
@@ -149,8 +152,7 @@ class AnalysisInspection : public Inspection {
   void file(const std::string& file) const {
     const bool plain = !file.empty() && file[0] != '.' && file.find('/') == std::string::npos &&
                        file.find('\0') == std::string::npos;
-    require(plain, "the file name '" + printable(file.substr(0, 100)) + "'",
-            "a name without a folder");
+    require(plain, "the file name " + in_quotes(file, 100), "a name without a folder");
   }
 
   void look_at(const SpanFigures& s) const {
@@ -215,7 +217,7 @@ class AnalysisInspection : public Inspection {
   bool part(const AnalysisRecord& record, const std::string& kind,
             const std::optional<Result>& result) const {
     require(result.has_value() == (record.kind == kind),
-            result ? "a " + kind + " in a record of kind '" + printable(record.kind) + "'"
+            result ? "a " + kind + " in a record of kind " + in_quotes(record.kind, 100)
                    : "a record of kind '" + kind + "' without one",
             "the result that 'kind' names, and no other");
     if (result) look_at(*result);
@@ -235,7 +237,7 @@ void refuse_impossible(const AnalysisRecord& r, const std::string& name) {
   bool any = false;
   for (const bool one : found) any |= one;
   inspection.require(
-      any, "kind '" + printable(r.kind.substr(0, 100)) + "'",
+      any, "kind " + in_quotes(r.kind, 100),
       "span, generalization, convergence, rollout, embeddings, controls or transfer");
 }
 

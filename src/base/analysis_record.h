@@ -133,10 +133,12 @@ struct AnalysisRecord {
   uint64_t seed = 0;
   std::string fingerprint;
 
-  std::string checkpoint;    // "best", "last" or a file; empty when no weights were read
-  int64_t step = 0;          // of those weights, else of the run
-  std::string split;         // empty when no examples were read
-  int64_t num_examples = 0;  // that were read; of generalization: of both splits
+  std::string checkpoint;  // "best", "last" or a file; empty when no weights were read
+  // Whose weights these are, and the hash of the data, when they are not the run's own.
+  std::optional<std::string> foreign_weights = {}, other_data = {};
+  int64_t step = 0;                            // of those weights, else of the run
+  std::string split;                           // empty when no examples were read
+  int64_t num_examples = 0;                    // that were read; of generalization: of both splits
   std::map<std::string, std::string> choices;  // stated choices: "CLS" -> "left out"
 
   // The one that `kind` names.

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "base/quoted.h"
 #include "base/text_format.h"
 #include "base/utf8.h"
 
@@ -47,7 +48,7 @@ std::string bound_text(double value) {
   return text.ends_with(".0") ? text.substr(0, text.size() - 2) : text;
 }
 
-std::string quoted(const std::string& text) {
+std::string in_quotes(const std::string& text) {
   std::string out = "\"";
   for (const char c : text) {
     if (c == '"' || c == '\\') {
@@ -71,7 +72,7 @@ bool is_bare_key(std::string_view key) {
   });
 }
 
-std::string key_text(const std::string& key) { return is_bare_key(key) ? key : quoted(key); }
+std::string key_text(const std::string& key) { return is_bare_key(key) ? key : in_quotes(key); }
 
 std::string value_text(const ConfigValue& value);
 
@@ -79,7 +80,7 @@ struct ValueText {
   std::string operator()(bool v) const { return v ? "true" : "false"; }
   std::string operator()(int64_t v) const { return std::to_string(v); }
   std::string operator()(double v) const { return number_text(v); }
-  std::string operator()(const std::string& v) const { return quoted(v); }
+  std::string operator()(const std::string& v) const { return in_quotes(v); }
   std::string operator()(const ConfigList& v) const {
     std::string text = "[";
     for (const ConfigValue& item : v) text += (text.size() > 1 ? ", " : "") + value_text(item);

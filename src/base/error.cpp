@@ -11,11 +11,21 @@ std::string one_line(const ErrorParts& parts) {
   text += parts.what;
   if (!parts.expected.empty()) text += "; expected " + parts.expected;
   if (!parts.advice.empty()) text += "; " + parts.advice;
-  // Names and file contents can carry control characters; a terminal must not act on them.
-  for (char& c : text) {
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = ' ';
+  // Names and file contents can carry control characters: a terminal must not act on them, and the
+  // reader must see them.
+  std::string line;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (c == '\n') {
+      line += ' ';
+    } else if (byte < 0x20 || byte == 0x7f) {
+      constexpr const char* kDigits = "0123456789abcdef";
+      line += {'\\', 'x', kDigits[byte >> 4], kDigits[byte & 15]};
+    } else {
+      line += c;
+    }
   }
-  return text;
+  return line;
 }
 
 }  // namespace

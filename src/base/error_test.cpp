@@ -24,9 +24,9 @@ TEST(Error, LeavesEmptyPartsOut) {
                "no data");
 }
 
-TEST(Error, IsOneLineWithoutControlCharacters) {
+TEST(Error, IsOneLineWithControlCharactersAsEscapes) {
   const Error error({.where = "a\nb", .what = "\x1b[31mred\x7f\r", .expected = "", .advice = "\t"});
-  EXPECT_STREQ(error.what(), "a b:  [31mred  ;  ");
+  EXPECT_STREQ(error.what(), "a b: \\x1b[31mred\\x7f\\x0d; \\x09");
 }
 
 TEST(Error, KeepsCharactersOfOtherAlphabets) {

@@ -8,6 +8,7 @@
 #include "base/atomic_file.h"
 #include "base/config.h"
 #include "base/error.h"
+#include "base/quoted.h"
 #include "base/text_format.h"
 
 namespace lra {
@@ -39,7 +40,7 @@ class DocumentBuilder : public nlohmann::json_sax<Json> {
   bool key(string_t& value) override {
     Level& level = levels_.back();
     if (!level.keys.insert(value).second) {
-      refuse("key '" + printable(value.substr(0, kMaxQuoted)) + "' appears twice in one object");
+      refuse("key " + in_quotes(value, kMaxQuoted) + " appears twice in one object");
     }
     if (level.keys.size() > limits_.max_keys) {
       refuse("more than " + std::to_string(limits_.max_keys) + " keys in one object");

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "base/error.h"
+#include "base/quoted.h"
 #include "base/text_format.h"
 
 namespace lra {
@@ -40,7 +41,7 @@ class Reader {
     const char* end = value.data() + value.size();
     const auto [stop, code] = std::from_chars(value.data(), end, found);
     if (code != std::errc() || stop != end || found < least || found > most) {
-      refuse(name, "is '" + printable(value.substr(0, 100)) + "'",
+      refuse(name, "is " + in_quotes(value, 100),
              "a whole number from " + std::to_string(least) + " to " + std::to_string(most));
     }
     return found;
@@ -64,7 +65,7 @@ bool is_host(std::string_view text) {
 std::string host(const Reader& reader, const char* name) {
   const std::string value = reader.text(name);
   if (!is_host(value)) {
-    refuse(name, "is '" + printable(value.substr(0, 100)) + "'", "the name or address of a host");
+    refuse(name, "is " + in_quotes(value, 100), "the name or address of a host");
   }
   return value;
 }
@@ -88,8 +89,7 @@ Launch of_torchrun(const Reader& reader) {
   if (reader.has("TORCHELASTIC_USE_AGENT_STORE")) {
     const std::string hosted = reader.text("TORCHELASTIC_USE_AGENT_STORE");
     if (hosted != "True" && hosted != "False") {
-      refuse("TORCHELASTIC_USE_AGENT_STORE", "is '" + printable(hosted.substr(0, 100)) + "'",
-             "True or False");
+      refuse("TORCHELASTIC_USE_AGENT_STORE", "is " + in_quotes(hosted, 100), "True or False");
     }
     launch.store_is_hosted = hosted == "True";
   }
@@ -107,7 +107,7 @@ std::string slurm_address(const Reader& reader) {
     if (!reader.has(name)) continue;
     const std::string list = reader.text(name), first = first_host(list);
     if (first.empty()) {
-      refuse(name, "is '" + printable(list.substr(0, 100)) + "'", "a list of hosts");
+      refuse(name, "is " + in_quotes(list, 100), "a list of hosts");
     }
     return first;
   }

@@ -11,6 +11,7 @@
 #include "base/byte_reader.h"
 #include "base/error.h"
 #include "base/json.h"
+#include "base/quoted.h"
 #include "base/text_format.h"
 
 namespace lra {
@@ -113,7 +114,7 @@ Entry parse_entry(const std::string& name, const Json& value, const std::string&
   const auto known = std::find_if(kDtypes.begin(), kDtypes.end(),
                                   [&](const DtypeInfo& item) { return item.name == dtype; });
   if (known == kDtypes.end()) {
-    fields.fail("dtype", "is '" + printable(dtype.substr(0, 40)) + "'",
+    fields.fail("dtype", "is " + in_quotes(dtype),
                 "F64, F32, F16, BF16, I64, I32, I16, I8, U8 or BOOL");
   }
   entry.tensor.dtype = known->dtype;
@@ -161,7 +162,7 @@ std::vector<TensorView> place_tensors(std::vector<Entry> entries, ByteReader& re
   std::vector<TensorView> tensors;
   uint64_t offset = 0;
   for (Entry& entry : entries) {
-    const std::string name = "tensor '" + printable(entry.tensor.name) + "'";
+    const std::string name = "tensor " + in_quotes(entry.tensor.name, 100);
     if (entry.begin < offset) refuse(path, name + " overlaps the tensor before it");
     if (entry.begin > offset) {
       refuse(path, std::to_string(entry.begin - offset) + " bytes before " + name +

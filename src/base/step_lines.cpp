@@ -10,18 +10,13 @@
 namespace lra {
 namespace {
 
-struct LineHead {
-  int64_t step = 0;
-  std::string kind;
-};
-
 // Of a line as the metrics are written, {"step":7,"kind":"train",...}: runs log hundreds of
 // thousands, and the parser takes 14 us for each. Nothing where two lines may have run into each
 // other.
-std::optional<LineHead> plain_head(std::string_view line) {
+std::optional<StepLine> plain_head(std::string_view line) {
   constexpr std::string_view kStep = "{\"step\":", kKind = ",\"kind\":\"";
   if (!line.starts_with(kStep) || !line.ends_with('}') || line.find('{', 1) != line.npos) return {};
-  LineHead head;
+  StepLine head;
   const char *begin = line.data() + kStep.size(), *end = line.data() + line.size();
   const auto [stop, code] = std::from_chars(begin, end, head.step);
   if (code != std::errc()) return {};
@@ -31,14 +26,14 @@ std::optional<LineHead> plain_head(std::string_view line) {
   return head;
 }
 
-LineHead head_of(std::string_view line, const std::string& name) {
+}  // namespace
+
+StepLine step_line_of(std::string_view line, const std::string& name) {
   if (auto head = plain_head(line)) return *head;
   const Json json = parse_json(line, name);
   JsonFields fields(json, name);
   return {fields.get<int64_t>("step"), fields.find<std::string>("kind").value_or("")};
 }
-
-}  // namespace
 
 std::string kept_lines(std::string_view text, const KeepsLine& keeps) {
   std::string kept;
@@ -60,7 +55,7 @@ void keep_lines(const std::string& path, uint64_t max_bytes, const KeepsLine& ke
 }
 
 bool is_line_until_step(std::string_view line, int64_t step, const std::string& name) {
-  const LineHead head = head_of(line, name);
+  const StepLine head = step_line_of(line, name);
   return head.step <= step && head.kind != "test";
 }
 

@@ -48,6 +48,15 @@ TEST(StepLines, KeepsLinesOfTheProgramByTheirHeads) {
             train);
 }
 
+TEST(StepLines, BeginWithStepAndKind) {
+  for (const char* text :
+       {R"({"step":7,"kind":"val","loss":0.5})", R"({"kind": "val", "step": 7})"}) {
+    EXPECT_EQ(step_line_of(text, "m").step, 7);
+    EXPECT_EQ(step_line_of(text, "m").kind, "val");
+  }
+  EXPECT_EQ(step_line_of("{\"step\": 1}", "m").kind, "");
+}
+
 TEST(StepLines, DropsTheTestWhichComesLast) {
   EXPECT_EQ(until(5, "{\"step\": 5, \"kind\": \"val\"}\n{\"step\": 2, \"kind\": \"test\"}\n"),
             "{\"step\": 5, \"kind\": \"val\"}\n");

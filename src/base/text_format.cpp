@@ -6,6 +6,7 @@
 #include <cstdio>
 
 #include "base/error.h"
+#include "base/quoted.h"
 
 namespace lra {
 namespace {
@@ -64,6 +65,22 @@ bool in(char32_t c, char32_t first, char32_t last) { return c >= first && c <= l
 bool is_control(char32_t c) {
   return c < 0x20 || in(c, 0x7F, 0x9F) || in(c, 0x200E, 0x200F) || in(c, 0x202A, 0x202E) ||
          in(c, 0x2066, 0x2069);
+}
+
+// Takes part in a text without being seen in it.
+bool is_invisible(char32_t c) {
+  return is_control(c) || c == 0xA0 || c == 0xAD || in(c, 0x200B, 0x200D) ||
+         in(c, 0x2028, 0x2029) || c == 0x2060 || c == 0xFEFF;
+}
+
+// "\\t", "\\x1b" or "\\ufeff".
+std::string escaped(char32_t c) {
+  if (c == '\t') return "\\t";
+  if (c == '\n') return "\\n";
+  if (c == '\r') return "\\r";
+  char buffer[16];
+  std::snprintf(buffer, sizeof buffer, c < 0x100 ? "\\x%02x" : "\\u%04x", static_cast<unsigned>(c));
+  return buffer;
 }
 
 int character_width(char32_t c) {
@@ -150,6 +167,36 @@ std::string printable(std::string_view text) {
     }
   }
   return out;
+}
+
+std::string in_quotes(std::string_view text, int most) {
+  std::string out = "'";
+  for (int count = 0; !text.empty(); ++count) {
+    if (count == most) return out + "...'";
+    const std::string_view before = text;
+    const char32_t c = take_character(text);
+    const bool is_utf8 = c != kReplacement || before.size() - text.size() > 1;
+    if (!is_utf8) {
+      out += escaped(static_cast<unsigned char>(before[0]));
+    } else if (is_invisible(c)) {
+      out += escaped(c);
+    } else {
+      append_character(out, c);
+    }
+  }
+  return out + "'";
+}
+
+std::string quoted_list(const std::vector<std::string>& names, size_t most) {
+  if (names.empty()) return "nothing";
+  std::string out;
+  const size_t shown = names.size() > most + 1 ? most : names.size();
+  for (size_t i = 0; i < shown; ++i) {
+    const bool is_last = i + 1 == names.size();
+    out += (i == 0 ? "" : is_last ? " and " : ", ") + in_quotes(names[i], 60);
+  }
+  return shown == names.size() ? out
+                               : out + " and " + std::to_string(names.size() - shown) + " more";
 }
 
 int display_width(std::string_view text) {

@@ -1,5 +1,7 @@
 #include "base/text_format.h"
 
+#include "base/quoted.h"
+
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -67,6 +69,25 @@ TEST(Printable, KeepsUtf8AndReplacesWhatIsNone) {
   EXPECT_EQ(printable("\xC0\xAF"), replaced + replaced);                 // overlong slash
   EXPECT_EQ(printable("\xED\xA0\x80"), replaced + replaced + replaced);  // surrogate
   EXPECT_EQ(printable("\xF4\x90\x80\x80").size(), 4 * replaced.size());  // past U+10FFFF
+}
+
+TEST(InQuotes, ShowsWhatAReaderCannotSee) {
+  EXPECT_EQ(in_quotes("größe"), "'größe'");
+  EXPECT_EQ(in_quotes("\xEF\xBB\xBFSource\tTarget\n"), "'\\ufeffSource\\tTarget\\n'");
+  EXPECT_EQ(in_quotes("\x1b[2J\xFF"), "'\\x1b[2J\\xff'");
+  EXPECT_EQ(in_quotes("a\xE2\x80\x8B"
+                      "b"),
+            "'a\\u200bb'");
+  EXPECT_EQ(in_quotes(std::string(50, 'x')), "'" + std::string(40, 'x') + "...'");
+  EXPECT_EQ(in_quotes("長さ", 1), "'長...'");
+}
+
+TEST(QuotedList, NamesTheFirstAndCountsTheOthers) {
+  EXPECT_EQ(quoted_list({}), "nothing");
+  EXPECT_EQ(quoted_list({"a"}), "'a'");
+  EXPECT_EQ(quoted_list({"a", "b"}), "'a' and 'b'");
+  EXPECT_EQ(quoted_list({"a", "b", "c"}), "'a', 'b' and 'c'");
+  EXPECT_EQ(quoted_list({"a", "b", "c", "d", "e"}), "'a', 'b', 'c' and 2 more");
 }
 
 TEST(DisplayWidth, CountsTerminalColumns) {

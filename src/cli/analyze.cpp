@@ -53,11 +53,6 @@ CLI::App* add_kind(CLI::App& parent, Program& program, const std::shared_ptr<Ana
   return command;
 }
 
-void add_checkpoint(CLI::App& command, AnalyzeArguments& a) {
-  command.add_option("--checkpoint", a.checkpoint,
-                     "last, best, or a model.safetensors (default last)");
-}
-
 void add_data(CLI::App& command, AnalyzeArguments& a) {
   command.add_option("--data", a.data, "folder of the data; default $LRA_DATA, else ./data");
 }
@@ -97,7 +92,7 @@ void add_analyze(CLI::App& app, Program& program) {
                         "mean distance between a query and what it attends to, per layer and head "
                         "(figure 2)",
                         analyze_span);
-  add_checkpoint(*span, *a);
+  add_weights(*span, a->weights);
   add_split(*span, *a);
   add_data_options(*span, *a);
   span->add_option("--samples", a->samples, "examples, drawn the same in every run (default 1000)")
@@ -106,7 +101,7 @@ void add_analyze(CLI::App& app, Program& program) {
   auto* gap = add_kind(*parent, program, a, "generalization",
                        "train and test accuracy, each by a pass with dropout off (table 3)",
                        analyze_generalization);
-  add_checkpoint(*gap, *a);
+  add_weights(*gap, a->weights);
   add_data_options(*gap, *a);
   add_examples(*gap, *a);
 
@@ -119,7 +114,7 @@ void add_analyze(CLI::App& app, Program& program) {
   auto* rollout = add_kind(*parent, program, a, "rollout",
                            "where the classifier's attention comes from, as pictures (figure 5)",
                            analyze_rollout);
-  add_checkpoint(*rollout, *a);
+  add_weights(*rollout, a->weights);
   add_split(*rollout, *a);
   add_data_options(*rollout, *a);
   rollout->add_option("--index", a->indices, "which examples, with commas between")
@@ -132,7 +127,7 @@ void add_analyze(CLI::App& app, Program& program) {
   auto* embeddings =
       add_kind(*parent, program, a, "embeddings",
                "cosine similarity of token and position embeddings (figure 4)", analyze_embeddings);
-  add_checkpoint(*embeddings, *a);
+  add_weights(*embeddings, a->weights);
 
   // Scores are those of the test split.
   a = std::make_shared<AnalyzeArguments>();
@@ -142,7 +137,7 @@ void add_analyze(CLI::App& app, Program& program) {
                             "what is left of the score without order, without distance, with "
                             "longer or shorter inputs",
                             analyze_controls);
-  add_checkpoint(*controls, *a);
+  add_weights(*controls, a->weights);
   add_split(*controls, *a);
   add_data_options(*controls, *a);
   add_examples(*controls, *a);
@@ -155,7 +150,7 @@ void add_analyze(CLI::App& app, Program& program) {
                             "the weights of a run on a larger task, without training: Pathfinder "
                             "on Path-X",
                             analyze_transfer);
-  add_checkpoint(*transfer, *a);
+  add_weights(*transfer, a->weights);
   add_split(*transfer, *a);
   add_examples(*transfer, *a);
   add_data(*transfer, *a);

@@ -13,7 +13,8 @@ namespace lra::cli {
 
 struct AnalyzeArguments {
   std::vector<std::string> runs;
-  std::string split, checkpoint = "last", data, thresholds = "30%,35%";
+  training::WeightsChoice weights;
+  std::string split, data, thresholds = "30%,35%";
   bool other_data = false;
   int64_t samples = 1000, examples = 0, count = 4;
   std::vector<int64_t> indices, fields, lengths;
@@ -21,9 +22,11 @@ struct AnalyzeArguments {
   std::vector<std::string> positions = {"stretched", "continued"};
 };
 
-// A record of that kind about a run, its checkpoint and the program; nothing found yet.
+// A record of that kind about a run, its checkpoint and the program; nothing found yet. `dataset`:
+// what was read as the run's data, if anything was.
 AnalysisRecord analysis_of(const training::LoadedRun& run, const std::string& kind,
-                           const CommonOptions& common, const AnalyzeArguments& a);
+                           const CommonOptions& common, const AnalyzeArguments& a,
+                           const tasks::Dataset* dataset = nullptr);
 tasks::Dataset analysis_data(const training::LoadedRun& run, const CommonOptions& common,
                              const AnalyzeArguments& a);
 

@@ -3,6 +3,7 @@
 #include "cli/analyze.h"
 #include "tasks/all.h"
 #include "tasks/drawn_examples.h"
+#include "training/data_root.h"
 #include "training/evaluate.h"
 #include "training/prepare_data.h"
 
@@ -29,7 +30,7 @@ class ChangedInputs {
           model, split, to.shape, batch_size(to.shape), examples_,
           {.description = result.title(), .unit = "ex", .quiet = common_.quiet});
       if (found.stopped) return false;
-      found.summary.step = run_.progress.step;
+      found.summary.step = run_.weights.progress.step;
       result.score = found.summary;
     } catch (const analysis::BoundToLength& error) {
       result.refused = error.what();
@@ -118,11 +119,11 @@ bool measure_controls(const LoadedRun& run, const tasks::Dataset& dataset,
 std::optional<AnalysisRecord> analyze_controls(const CommonOptions& common,
                                                const AnalyzeArguments& a,
                                                const std::string& folder) {
-  const LoadedRun run(folder, a.checkpoint, training::ModelPrecision::kAsTrained, common.device);
+  const LoadedRun run(folder, a.weights, training::ModelPrecision::kAsTrained, common.device);
   const tasks::Dataset dataset = analysis_data(run, common, a);
   ChangedInputs inputs(run, common, a.examples);
   if (!measure_controls(run, dataset, a, inputs)) return {};
-  AnalysisRecord record = analysis_of(run, "controls", common, a);
+  AnalysisRecord record = analysis_of(run, "controls", common, a, &dataset);
   record.split = a.split;
   record.num_examples = examples_of(inputs.scores);
   record.controls = {.scores = std::move(inputs.scores), .baselines = run.stored.record.baselines};
@@ -141,14 +142,14 @@ std::optional<AnalysisRecord> analyze_controls(const CommonOptions& common,
 std::optional<AnalysisRecord> analyze_transfer(const CommonOptions& common,
                                                const AnalyzeArguments& a,
                                                const std::string& folder) {
-  const LoadedRun run(folder, a.checkpoint, training::ModelPrecision::kAsTrained, common.device);
+  const LoadedRun run(folder, a.weights, training::ModelPrecision::kAsTrained, common.device);
   const training::RunConfig to =
       training::resolve_run(a.to, run.stored.config.model, run.stored.config.preset, 0, {}, {});
   const auto task = to.make_task();
   const TaskShape shape = task->shape();
   analysis::refuse_other_examples(run, shape);
-  const tasks::Dataset dataset =
-      training::prepare_data(to.task_spec(), *task, training::data_root(a.data), common.quiet);
+  const tasks::Dataset dataset = training::prepare_data(
+      to.task_spec(), *task, training::data_root_of({folder}, a.data), common.quiet);
   ChangedInputs inputs(run, common, a.examples);
   const tasks::Split split = run.stored.config.split_of(*task, dataset, a.split);
   for (const std::string& positions : a.positions) {

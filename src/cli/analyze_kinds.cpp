@@ -61,10 +61,15 @@ void state_attention_choices(AnalysisRecord& record) {
 }  // namespace
 
 AnalysisRecord analysis_of(const LoadedRun& run, const std::string& kind,
-                           const CommonOptions& common, const AnalyzeArguments& a) {
+                           const CommonOptions& common, const AnalyzeArguments& a,
+                           const tasks::Dataset* dataset) {
   AnalysisRecord record = about(run.stored.record, kind, common);
-  record.checkpoint = a.checkpoint;
-  record.step = run.progress.step;
+  record.checkpoint = a.weights.checkpoint;
+  if (const std::string of = run.foreign_weights(); !of.empty()) record.foreign_weights = of;
+  if (dataset && dataset->hash() != run.stored.record.data_hash) {
+    record.other_data = dataset->hash();
+  }
+  record.step = run.weights.progress.step;
   return record;
 }
 
@@ -75,12 +80,12 @@ tasks::Dataset analysis_data(const LoadedRun& run, const CommonOptions& common,
 
 std::optional<AnalysisRecord> analyze_span(const CommonOptions& common, const AnalyzeArguments& a,
                                            const std::string& folder) {
-  const LoadedRun run(folder, a.checkpoint, ModelPrecision::kFloat32, common.device);
+  const LoadedRun run(folder, a.weights, ModelPrecision::kFloat32, common.device);
   const tasks::Dataset dataset = analysis_data(run, common, a);
   const tasks::Split split = run.stored.config.split_of(*run.task, dataset, a.split);
   const analysis::AttentionWeights attention(run.model, run.stored.config.model_config, folder);
   const std::vector<int64_t> examples = tasks::drawn_examples(split.size(), a.samples);
-  AnalysisRecord record = analysis_of(run, "span", common, a);
+  AnalysisRecord record = analysis_of(run, "span", common, a, &dataset);
   record.split = a.split;
   record.num_examples = static_cast<int64_t>(examples.size());
   Progress bar = bar_of(record, common);
@@ -101,9 +106,9 @@ std::optional<AnalysisRecord> analyze_span(const CommonOptions& common, const An
 std::optional<AnalysisRecord> analyze_generalization(const CommonOptions& common,
                                                      const AnalyzeArguments& a,
                                                      const std::string& folder) {
-  const LoadedRun run(folder, a.checkpoint, ModelPrecision::kAsTrained, common.device);
+  const LoadedRun run(folder, a.weights, ModelPrecision::kAsTrained, common.device);
   const tasks::Dataset dataset = analysis_data(run, common, a);
-  AnalysisRecord record = analysis_of(run, "generalization", common, a);
+  AnalysisRecord record = analysis_of(run, "generalization", common, a, &dataset);
   record.split = "train and test";
   const auto pass = [&](const std::string& name) -> std::optional<Evaluation> {
     const auto result = training::evaluate_run(run, dataset, name, a.examples, common.quiet);
@@ -209,12 +214,12 @@ std::vector<int64_t> rollout_examples(const AnalyzeArguments& a, const tasks::Sp
 std::optional<AnalysisRecord> analyze_rollout(const CommonOptions& common,
                                               const AnalyzeArguments& a,
                                               const std::string& folder) {
-  const LoadedRun run(folder, a.checkpoint, ModelPrecision::kFloat32, common.device);
+  const LoadedRun run(folder, a.weights, ModelPrecision::kFloat32, common.device);
   const tasks::Dataset dataset = analysis_data(run, common, a);
   const tasks::Split split = run.stored.config.split_of(*run.task, dataset, a.split);
   const analysis::AttentionWeights attention(run.model, run.stored.config.model_config, folder);
   const std::vector<int64_t> indices = rollout_examples(a, split);
-  AnalysisRecord record = analysis_of(run, "rollout", common, a);
+  AnalysisRecord record = analysis_of(run, "rollout", common, a, &dataset);
   record.split = a.split;
   record.num_examples = static_cast<int64_t>(indices.size());
   const RolloutOf rollout{run, attention, split, training::RunFolder{folder}.analysis()};
@@ -239,7 +244,7 @@ std::optional<AnalysisRecord> analyze_rollout(const CommonOptions& common,
 std::optional<AnalysisRecord> analyze_embeddings(const CommonOptions& common,
                                                  const AnalyzeArguments& a,
                                                  const std::string& folder) {
-  const LoadedRun run(folder, a.checkpoint, ModelPrecision::kFloat32, common.device);
+  const LoadedRun run(folder, a.weights, ModelPrecision::kFloat32, common.device);
   const auto& settings = run.stored.config.model_config;
   const auto embeddings = analysis::embeddings_of(run.model, settings.pooling == "cls");
   const int64_t side = tasks::image_side(run.task->shape());

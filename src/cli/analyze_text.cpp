@@ -134,6 +134,8 @@ std::string transfer_text(const TransferResult& transfer) {
 std::string analysis_text(const AnalysisRecord& r, const std::string& folder) {
   std::string text = folder + ": " + r.kind + ", " + r.task_title + ", " + r.model_title;
   if (!r.checkpoint.empty()) text += ", weights of step " + thousands(r.step);
+  if (r.foreign_weights) text += " of ANOTHER RUN (" + printable(*r.foreign_weights) + ")";
+  if (r.other_data) text += ", on OTHER DATA (hash " + printable(*r.other_data) + ")";
   if (!r.split.empty()) {
     text += ", " + thousands(r.num_examples) + " examples of " + r.split;
   }

@@ -31,6 +31,13 @@ CLI::Option* add_set_option(CLI::App& command, std::vector<std::string>& sets,
   return command.add_option("--set", sets, help)->take_all()->allow_extra_args(false);
 }
 
+void add_weights(CLI::App& command, training::WeightsChoice& weights) {
+  command.add_option("--checkpoint", weights.checkpoint,
+                     "last, best, or a model.safetensors (default last)");
+  command.add_flag("--foreign-weights", weights.foreign,
+                   "take weights of another run; the result says so");
+}
+
 CLI::Range count_range() { return CLI::Range(int64_t{1}, int64_t{1000000000}); }
 
 namespace {

@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "base/run_record.h"
+#include "training/weights_choice.h"
 
 namespace lra::cli {
 
@@ -36,6 +37,9 @@ CLI::App* add_command(CLI::App& parent, Program& program, const std::string& nam
 // "--set KEY=VALUE", as often as wanted, one value each: a word after it is no second value.
 CLI::Option* add_set_option(CLI::App& command, std::vector<std::string>& sets,
                             const std::string& help = "KEY=VALUE: override a setting");
+
+// "--checkpoint" and "--foreign-weights".
+void add_weights(CLI::App& command, training::WeightsChoice& weights);
 
 // Checks of numbers, with messages that say the range as whole numbers.
 CLI::Range count_range();        // 1 to 10^9

@@ -2,7 +2,9 @@
 #include <cstdio>
 
 #include "base/atomic_file.h"
+#include "base/command_text.h"
 #include "base/progress.h"
+#include "base/quoted.h"
 #include "base/stop_flag.h"
 #include "base/text_format.h"
 #include "cli/command.h"
@@ -33,7 +35,7 @@ std::unique_ptr<tasks::Task> make_task(const DataArguments& a) {
       throw Error({.where = value.where,
                    .what = "unknown section '" + key + "'",
                    .expected = "task.KEY=VALUE",
-                   .advice = "see lra help " + a.task});
+                   .advice = "the settings are listed by: " + command_text({"help", a.task})});
     }
   }
   return tasks::find_task(a.task).make(settings.table("task"));
@@ -70,7 +72,7 @@ ExitCode make(const Program& program, const DataArguments& a) {
     throw Error({.where = a.task,
                  .what = "this task's examples come from files and cannot be generated",
                  .expected = "",
-                 .advice = "use lra data import " + a.task + " FROM --out DIR"});
+                 .advice = "what can be imported is said by: " + command_text({"help", a.task})});
   }
   tasks::refuse_existing(a.out);
   make_folder(folder_of(a.out));
@@ -98,7 +100,7 @@ ExitCode import_from(const Program& program, const DataArguments& a,
     throw Error({.where = source,
                  .what = "there is no such file or folder",
                  .expected = "",
-                 .advice = "'lra help " + a.task + "' says what can be imported"});
+                 .advice = "what can be imported is said by: " + command_text({"help", a.task})});
   }
   tasks::refuse_existing(a.out);
   make_folder(folder_of(a.out));
@@ -121,10 +123,11 @@ ExitCode import(const Program& program, const DataArguments& a) {
 ExitCode fetch(const Program& program, const DataArguments& a) {
   const auto& spec = tasks::find_task(a.task);
   if (spec.remote == nullptr) {
-    throw Error({.where = a.task,
-                 .what = "nobody has published a copy that could be fetched",
-                 .expected = "",
-                 .advice = "use lra data make " + a.task + " --out DIR"});
+    throw Error(
+        {.where = a.task,
+         .what = "nobody has published a copy that could be fetched",
+         .expected = "",
+         .advice = "generate it with: " + command_text({"data", "make", a.task, "--out", a.out})});
   }
   tasks::refuse_existing(a.out);
   Progress bar({.description = "fetch " + std::string(spec.remote->file),
@@ -177,6 +180,7 @@ ExitCode show(const Program& program, const DataArguments& a) {
   const auto dataset = tasks::open_dataset(spec, *task, a.folder);
   // What lies there is shown however it was made, unless settings say what is meant.
   const bool as_stored = a.sets.empty() && dataset.has(a.split);
+  if (!as_stored) task->refuse_other_settings(dataset);
   const tasks::Split split = as_stored ? dataset.split(a.split) : task->split(dataset, a.split);
   if (a.index < 0 || a.index >= split.size()) {
     throw Error({.where = "--index",
@@ -224,7 +228,7 @@ CLI::Validator sha256_digits() {
       [](const std::string& text) {
         const bool good =
             text.size() == 64 && text.find_first_not_of("0123456789abcdef") == std::string::npos;
-        return good ? std::string() : "'" + printable(text) + "'; expected 64 digits of 0-9, a-f";
+        return good ? std::string() : in_quotes(text, 100) + "; expected 64 digits of 0-9, a-f";
       },
       "HEX");
 }

@@ -9,13 +9,53 @@ namespace lra::cli {
 namespace {
 
 struct EvalArguments {
-  std::string run, split = "test", checkpoint = "last", data;
+  std::string run, split = "test", data;
+  training::WeightsChoice weights;
   bool other_data = false;
 };
 
-void print_text(const training::EvaluationResult& result, const EvalArguments& a) {
-  std::printf("%s, %s split, weights of step %s\n  accuracy  %s on %s examples\n  loss      %s\n\n",
-              a.run.c_str(), a.split.c_str(), thousands(result.summary.step).c_str(),
+// What is not the run's own: empty where everything is.
+struct Foreign {
+  std::string weights, data;
+  int64_t num_cut = 0;  // examples of other data that are longer than the model reads
+};
+
+int64_t count_longer(const tasks::Split& split, const TaskShape& shape) {
+  int64_t count = 0;
+  for (int64_t i = 0; i < split.size(); ++i) {
+    bool is_longer = false;
+    for (int64_t tower = 0; tower < shape.num_towers; ++tower) {
+      is_longer = is_longer || split.sequence_length(i, tower) > shape.length;
+    }
+    count += is_longer;
+  }
+  return count;
+}
+
+Foreign foreign_of(const training::LoadedRun& run, const tasks::Dataset& dataset,
+                   const std::string& split) {
+  Foreign foreign{.weights = run.foreign_weights(), .data = ""};
+  if (dataset.hash() == run.stored.record.data_hash) return foreign;
+  foreign.data = dataset.hash();
+  foreign.num_cut = count_longer(run.task->split(dataset, split), run.task->shape());
+  return foreign;
+}
+
+Json json_or_null(const std::string& text) { return text.empty() ? Json() : Json(text); }
+
+void print_text(const training::EvaluationResult& result, const EvalArguments& a,
+                const Foreign& foreign) {
+  std::printf("%s, %s split, weights of step %s", a.run.c_str(), a.split.c_str(),
+              thousands(result.summary.step).c_str());
+  if (!foreign.weights.empty()) {
+    std::printf(" of ANOTHER RUN (%s)", printable(foreign.weights).c_str());
+  }
+  if (!foreign.data.empty()) std::printf(", on OTHER DATA (hash %s)", foreign.data.c_str());
+  if (foreign.num_cut > 0) {
+    std::printf("; %s examples are cut to what the model reads",
+                thousands(foreign.num_cut).c_str());
+  }
+  std::printf("\n  accuracy  %s on %s examples\n  loss      %s\n\n",
               percent(result.summary.accuracy).c_str(),
               thousands(result.summary.num_examples).c_str(),
               fixed(result.summary.loss, 4).c_str());
@@ -31,13 +71,17 @@ void print_text(const training::EvaluationResult& result, const EvalArguments& a
 }
 
 ExitCode eval(const Program& program, const EvalArguments& a) {
-  const training::LoadedRun run(a.run, a.checkpoint, training::ModelPrecision::kAsTrained,
+  const training::LoadedRun run(a.run, a.weights, training::ModelPrecision::kAsTrained,
                                 program.common.device);
   const auto dataset = training::open_run_data(run, {a.data, a.other_data, program.common.quiet});
   const auto result = training::evaluate_run(run, dataset, a.split, 0, program.common.quiet);
   if (result.stopped) return ExitCode::kStopped;
+  const Foreign foreign = foreign_of(run, dataset, a.split);
   if (program.common.json) {
     print_json({{"run", a.run},
+                {"foreign_weights", json_or_null(foreign.weights)},
+                {"other_data", json_or_null(foreign.data)},
+                {"cut_examples", foreign.num_cut},
                 {"split", a.split},
                 {"step", result.summary.step},
                 {"accuracy", result.summary.accuracy},
@@ -45,7 +89,7 @@ ExitCode eval(const Program& program, const EvalArguments& a) {
                 {"examples", result.summary.num_examples},
                 {"confusion", result.confusion}});
   } else {
-    print_text(result, a);
+    print_text(result, a, foreign);
   }
   return ExitCode::kDone;
 }
@@ -59,8 +103,7 @@ void add_eval(CLI::App& app, Program& program) {
   command->add_option("run", a->run, "a run folder")->required();
   command->add_option("--split", a->split, "train, val or test (default test)")
       ->check(CLI::IsMember({"train", "val", "test"}));
-  command->add_option("--checkpoint", a->checkpoint,
-                      "last, best, or a model.safetensors (default last)");
+  add_weights(*command, a->weights);
   command->add_option("--data", a->data, "folder of the data; default $LRA_DATA, else ./data");
   command->add_flag("--other-data", a->other_data,
                     "evaluate on data that the run was not made with");

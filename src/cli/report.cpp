@@ -10,6 +10,7 @@
 #include "base/text_format.h"
 #include "cli/command.h"
 #include "report/card.h"
+#include "report/check_metrics.h"
 #include "report/check_record.h"
 #include "training/fairness.h"
 
@@ -80,7 +81,7 @@ ExitCode write_cards(const Program& program, const ReportArguments& a) {
     throw Error({.where = "report --card",
                  .what = "there is no record of a training run",
                  .expected = "run folders, or a folder that holds them",
-                 .advice = "make one with lra train"});
+                 .advice = "make one with 'lra train'"});
   }
   if (!a.out.empty() && !program.common.quiet) {
     std::fprintf(stderr, "%d cards: %s\n", count, a.out.c_str());
@@ -126,6 +127,9 @@ ExitCode check_records(const Program& program, const ReportArguments& a) {
       auto found = report::check_record(record);
       if (record.kind == "train") {
         for (std::string& finding : check_model(record)) found.push_back(std::move(finding));
+        for (std::string& finding : report::check_metrics_beside(record, file)) {
+          found.push_back(std::move(finding));
+        }
       }
       for (const std::string& finding : found) findings.push_back(file + ": " + finding);
     } catch (const Error& error) {
@@ -199,8 +203,9 @@ void add_report(CLI::App& app, Program& program) {
                    ->excludes(format);
   command
       ->add_flag("--check", a->check,
-                 "check records that were handed in: hashes, settings, division, arithmetic; a "
-                 "line for each thing that does not fit, and exit code 2")
+                 "check records that were handed in: hashes, settings, division, arithmetic, and "
+                 "metrics.jsonl where it lies beside; a line for each thing that does not fit, "
+                 "and exit code 2")
       ->excludes(card);
   command->add_option("--title", a->title, "heading of the report");
 }

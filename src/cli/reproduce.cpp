@@ -6,11 +6,13 @@
 #include <filesystem>
 
 #include "base/atomic_file.h"
+#include "base/command_text.h"
 #include "base/lock_file.h"
 #include "base/record_comparison.h"
 #include "base/text_format.h"
 #include "cli/command.h"
 #include "training/budget.h"
+#include "training/data_root.h"
 #include "training/prepare_data.h"
 #include "training/trainer.h"
 
@@ -72,7 +74,9 @@ training::RunConfig config_of(const RunRecord& record, const std::string& file) 
   }
   if (record.status != RunStatus::kDone) {
     refuse(file, "the run is " + to_string(record.status) + ", not done", "a finished run",
-           record.status == RunStatus::kStopped ? "finish it with lra train --resume" : "");
+           record.status == RunStatus::kStopped
+               ? "finish it with: " + command_text({"train", "--resume", folder_of(file)})
+               : "");
   }
   if (const int64_t ranks = record.provenance.ranks.value_or(1); ranks > 1) {
     refuse(file, "was made by " + std::to_string(ranks) + " processes", "a run of one process",
@@ -99,10 +103,9 @@ int64_t time_ends_after(const RunRecord& record, const training::RunConfig& conf
   return by_time ? record.steps : record.planned_steps;
 }
 
-void check_data(const ReproduceArguments& a, const RunRecord& record,
-                const training::RunConfig& config, bool quiet) {
+void check_data(const std::string& root, const RunRecord& record, const training::RunConfig& config,
+                bool quiet) {
   const auto task = config.make_task();
-  const std::string root = training::data_root(a.data);
   training::refuse_lost_data(config.task_spec(), *task, root, record);
   const tasks::Dataset dataset = training::prepare_data(config.task_spec(), *task, root, quiet);
   if (dataset.hash() == record.data_hash) return;
@@ -171,11 +174,12 @@ ExitCode reproduce(const Program& program, const ReproduceArguments& a) {
   const std::string file = record_file(a.record);
   const RunRecord recorded = read_record(file);
   const training::RunConfig config = config_of(recorded, file);
-  check_data(a, recorded, config, program.common.quiet);
+  const std::string data = training::data_root_of({folder_of(file)}, a.data);
+  check_data(data, recorded, config, program.common.quiet);
   const Place place(a.out);
   const FileLock lock(place.folder().lock(), "the run folder " + place.folder().path);
   training::Trainer trainer(config, place.folder(),
-                            {.data_root = training::data_root(a.data),
+                            {.data_root = data,
                              .device = program.common.device,
                              .resume = false,
                              .quiet = program.common.quiet,

@@ -5,6 +5,7 @@
 #include <regex>
 #include <string_view>
 
+#include "base/command_text.h"
 #include "base/error.h"
 
 namespace lra::cli {
@@ -137,13 +138,6 @@ std::optional<int64_t> slurm_seconds(const std::string& limit) {
 }
 
 std::string slurm_folder(const std::string& out) { return out + "/slurm"; }
-
-std::string shell_word(const std::string& word) {
-  if (!word.empty() && all_of(word, "-_./=:,+@%")) return word;
-  std::string quoted = "'";
-  for (const char c : word) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return quoted + "'";
-}
 
 std::string slurm_script(const SlurmJob& job, const std::vector<std::string>& runs) {
   LRA_CHECK(!runs.empty());

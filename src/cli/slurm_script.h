@@ -34,7 +34,4 @@ std::string slurm_script(const SlurmJob& job, const std::vector<std::string>& ru
 // other text and for 0, which is no limit.
 std::optional<int64_t> slurm_seconds(const std::string& limit);
 
-// `word` as bash reads it: quoted where that is needed.
-std::string shell_word(const std::string& word);
-
 }  // namespace lra::cli

@@ -19,6 +19,7 @@
 #include "cli/suite_status.h"
 #include "cli/suite_submit.h"
 #include "report/report.h"
+#include "training/data_root.h"
 #include "training/prepare_data.h"
 #include "training/run_folder.h"
 

@@ -7,6 +7,7 @@
 #include <map>
 
 #include "base/atomic_file.h"
+#include "base/command_text.h"
 #include "base/fingerprint.h"
 #include "base/lock_file.h"
 #include "base/parallel.h"
@@ -233,8 +234,8 @@ void leave_out_without_data(std::vector<Cell>& cells, const std::string& data_ro
           training::data_available(cell.config.task_spec(), *cell.config.make_task(), data_root);
       if (!known->second) {
         say(program, "note: there is no data for " + cell.task + " under " + data_root +
-                         ", so its runs are left out; get it with 'lra data import " + cell.task +
-                         " FROM --out " + data_root + "/" + cell.task + "'");
+                         ", so its runs are left out; what can be imported is said by: " +
+                         command_text({"help", cell.task}));
       }
     }
     if (!known->second) cell.state = "no data";

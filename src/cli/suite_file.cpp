@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/input_file.h"
+#include "base/quoted.h"
 #include "base/text_format.h"
 #include "mixers/all.h"
 
@@ -66,7 +67,7 @@ ConfigTable take_table(ConfigTable& table, const std::string& key) {
 void refuse_path(const std::string& name, const std::string& file) {
   if (name.find('/') == std::string::npos && name != "." && name != "..") return;
   throw Error({.where = file,
-               .what = "name is '" + printable(name) + "'",
+               .what = "name is " + in_quotes(name, 100),
                .expected = "the name of a folder, without '/'",
                .advice = "--out names another place"});
 }

@@ -7,12 +7,13 @@
 #include <set>
 
 #include "base/atomic_file.h"
+#include "base/command_text.h"
 #include "base/lock_file.h"
 #include "cli/other_program.h"
 #include "cli/slurm_jobs.h"
 #include "cli/slurm_script.h"
 #include "cli/suite_cells.h"
-#include "training/prepare_data.h"
+#include "training/data_root.h"
 
 namespace lra::cli {
 namespace {
@@ -132,15 +133,17 @@ void print_submissions(const std::vector<Submission>& all, const std::vector<Cel
     std::printf("%s: %zu runs, %s\n", s.id.empty() ? "not submitted" : ("job " + s.id).c_str(),
                 s.runs.size(), s.script.c_str());
   }
-  const std::string suite = shell_word(job.suite) + " --out " + shell_word(job.out);
   if (all.empty()) {
     std::printf("nothing to submit\n");
   } else if (all.front().id.empty()) {
     std::printf("submit it with    sbatch FILE, or without --dry-run\n");
   } else {
-    std::printf("watch it with     lra suite status %s --watch\n", suite.c_str());
+    std::printf("watch it with     %s\n",
+                command_text({"suite", "status", job.suite, "--out", job.out, "--watch"}).c_str());
     std::printf("logs              %s/JOB_TASK.log\n", slurm_folder(job.out).c_str());
-    std::printf("results           lra suite run %s, once all are done\n", suite.c_str());
+    std::printf(
+        "once all are done %s\n",
+        command_text({"suite", "run", job.suite, "--out", job.out, "--data", job.data}).c_str());
   }
 }
 

@@ -5,14 +5,15 @@
 #include <optional>
 
 #include "base/atomic_file.h"
+#include "base/command_text.h"
 #include "base/fingerprint.h"
 #include "base/launch_environment.h"
 #include "base/lock_file.h"
+#include "base/quoted.h"
 #include "base/stop_flag.h"
 #include "base/text_format.h"
 #include "cli/command.h"
-#include "cli/slurm_script.h"
-#include "training/prepare_data.h"
+#include "training/data_root.h"
 #include "training/process_group.h"
 #include "training/trainer.h"
 
@@ -44,7 +45,7 @@ ExitCode exit_code(RunStatus status) {
   }
 }
 
-void print_summary(const RunRecord& r, const std::string& folder, const std::string& data) {
+void print_summary(const RunRecord& r, const std::string& folder, const at::Device& device) {
   std::printf("%s on %s, preset %s, seed %llu: %s after %s of %s steps\n", r.model_title.c_str(),
               r.task_title.c_str(), r.preset.c_str(), static_cast<unsigned long long>(r.seed),
               to_string(r.status).c_str(), thousands(r.steps).c_str(),
@@ -77,8 +78,7 @@ void print_summary(const RunRecord& r, const std::string& folder, const std::str
   std::printf("  division       %s: %s\n", r.division.c_str(), r.division_reason.c_str());
   std::printf("  record         %s/record.json\n", folder.c_str());
   if (r.status == RunStatus::kStopped)
-    std::printf("  go on with     lra train --resume %s%s\n", shell_word(folder).c_str(),
-                data.empty() ? "" : (" --data " + shell_word(data)).c_str());
+    std::printf("  go on with     %s\n", training::go_on_command({folder}, device).c_str());
 }
 
 training::RunConfig requested_config(const TrainArguments& a) {
@@ -87,7 +87,7 @@ training::RunConfig requested_config(const TrainArguments& a) {
     throw Error({.where = "train",
                  .what = "task and model are missing",
                  .expected = "lra train TASK MODEL",
-                 .advice = "see lra list"});
+                 .advice = "the tasks and models are listed by: " + command_text({"list"})});
   }
   return training::resolve_run(a.task, a.model, a.preset, a.seed, {}, a.sets);
 }
@@ -135,7 +135,7 @@ void refuse_foreign_files(const training::RunFolder& folder, const std::string& 
       continue;
     }
     throw Error({.where = folder.path,
-                 .what = "is no run, and holds '" + printable(name) + "'",
+                 .what = "is no run, and holds " + in_quotes(name, 100),
                  .expected = "an empty folder, or none",
                  .advice = "choose another --out, or move away what lies there"});
   }
@@ -163,7 +163,8 @@ struct OwnedFolder {
         {.where = folder.path,
          .what = "a run is there already (" + to_string(read_record(folder.record()).status) + ")",
          .expected = "",
-         .advice = "go on with --resume " + folder.path + ", or choose another --out"});
+         .advice = "choose another --out, or go on with: " +
+                   command_text({"train", "--resume", folder.path})});
   }
   NewFolder made;
   FileLock lock;
@@ -200,17 +201,18 @@ RunRecord train_on(training::Ranks& ranks, const Program& program, const TrainAr
     RunRecord record = read_record(folder.record());
     if (record.status == RunStatus::kDone) return record;
   }
-  training::Trainer trainer(config, folder,
-                            {.data_root = training::data_root(a.data),
-                             .device = program.common.device,
-                             .resume = resume,
-                             .quiet = program.common.quiet,
-                             .memory_limit = a.memory_limit,
-                             .provenance = program_provenance(program.common),
-                             .histogram_every = a.histogram_every,
-                             .mlperf_log = a.mlperf_log,
-                             .profile = a.profile},
-                            ranks);
+  training::Trainer trainer(
+      config, folder,
+      {.data_root = resume ? training::data_root_of(folder, a.data) : training::data_root(a.data),
+       .device = program.common.device,
+       .resume = resume,
+       .quiet = program.common.quiet,
+       .memory_limit = a.memory_limit,
+       .provenance = program_provenance(program.common),
+       .histogram_every = a.histogram_every,
+       .mlperf_log = a.mlperf_log,
+       .profile = a.profile},
+      ranks);
   return trainer.run();
 }
 
@@ -228,7 +230,7 @@ ExitCode train(const Program& program, TrainArguments arguments) {
     if (program.common.json) {
       std::printf("%s\n", to_json(record).c_str());
     } else {
-      print_summary(record, folder.path, arguments.data);
+      print_summary(record, folder.path, program.common.device);
     }
     std::fflush(stdout);
   }

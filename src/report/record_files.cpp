@@ -88,6 +88,13 @@ std::vector<Analysis> collect_analyses(const std::vector<std::string>& paths,
   for (const fs::path& path : found) {
     try {
       Analysis analysis{read_analysis(path.string()), {}};
+      if (analysis.record.foreign_weights || analysis.record.other_data) {
+        problems->push_back(path.string() + ": left out; it is of " +
+                            (analysis.record.foreign_weights
+                                 ? "another run's weights"
+                                 : "data that the run was not made with"));
+        continue;
+      }
       load_pictures(path.parent_path(), analysis, problems);
       analyses.push_back(std::move(analysis));
     } catch (const Error& error) {

@@ -44,7 +44,7 @@ std::string render(const std::vector<RunRecord>& records, Format format,
                  .what = "there is no run record" +
                          (options.problems.empty() ? "" : " (" + options.problems.front() + ")"),
                  .expected = "run folders, or a folder that holds them",
-                 .advice = "make one with lra train"});
+                 .advice = "make one with 'lra train'"});
   }
   const Leaderboard board = build_leaderboard(records);
   const std::vector<SpeedGrid> grids = speed_grids(board.speeds);

@@ -48,10 +48,8 @@ class File {
     return static_cast<size_t>(count);
   }
   [[noreturn]] void fail(const std::string& what) const {
-    throw Error({.where = path_,
-                 .what = what,
-                 .expected = expected_,
-                 .advice = "remove it and fetch it again"});
+    throw Error(
+        {.where = path_, .what = what, .expected = expected_, .advice = "get a complete copy"});
   }
 
  private:

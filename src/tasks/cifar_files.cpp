@@ -10,6 +10,7 @@
 #include "base/mapped_file.h"
 #include "base/parallel.h"
 #include "base/progress.h"
+#include "base/quoted.h"
 #include "base/text_format.h"
 #include "tasks/cifar_pickle.h"
 #include "tasks/files.h"
@@ -98,23 +99,37 @@ void convert(const std::byte* colours, std::span<uint8_t> gray) {
 
 using Batches = std::map<int, CifarFile>;  // by index
 
-Batches read_folder(const fs::path& source, Progress& progress) {
-  for (const char* below : {".", "cifar-10-batches-bin", "cifar-10-batches-py"}) {
-    for (const bool is_pickle : {false, true}) {
-      const fs::path folder = (source / below).lexically_normal();
-      if (!is_file(folder / batch_name(1, is_pickle))) continue;
-      Batches batches;
-      for (int index = 0; index <= kNumDataBatches; ++index) {
-        const std::string path = (folder / batch_name(index, is_pickle)).string();
-        if (!is_file(path)) continue;
-        const MappedFile file(path);
-        const CifarFile& batch = batches[index] = read_cifar_file(file.bytes(), path, is_pickle);
-        progress.update(batch.images.size());
-      }
-      return batches;
-    }
+// The six files below a folder, the test batch first; none where there are none of one layout.
+std::vector<std::string> batch_files(const std::string& folder, bool is_pickle) {
+  FileSet set{.title = "the CIFAR-10 files",
+              .folders = {".", is_pickle ? "cifar-10-batches-py" : "cifar-10-batches-bin"},
+              .files = {}};
+  for (int index = 0; index <= kNumDataBatches; ++index) {
+    set.files.push_back(batch_name(index, is_pickle));
   }
-  return {};
+  return find_file_set(folder, set);
+}
+
+[[noreturn]] void refuse_contents(const std::string& source, const std::string& contents) {
+  throw Error({.where = source,
+               .what = "holds no CIFAR-10 files; it holds " + contents,
+               .expected = kExpected,
+               .advice = ""});
+}
+
+Batches read_folder(const std::string& source, Progress& progress) {
+  Batches batches;
+  for (const bool is_pickle : {false, true}) {
+    const std::vector<std::string> paths = batch_files(source, is_pickle);
+    for (size_t index = 0; index < paths.size(); ++index) {
+      const MappedFile file(paths[index]);
+      const CifarFile& batch = batches[static_cast<int>(index)] =
+          read_cifar_file(file.bytes(), paths[index], is_pickle);
+      progress.update(batch.images.size());
+    }
+    if (!batches.empty()) return batches;
+  }
+  refuse_contents(source, quoted_list(data_names_in(source)));
 }
 
 Batches read_archive(const std::string& source, Progress& progress) {
@@ -136,7 +151,22 @@ Batches read_archive(const std::string& source, Progress& progress) {
       progress.update(batch.images.size());
     }
   }
+  if (batches.empty()) refuse_contents(source, archive.contents());
   return batches;
+}
+
+// A file that was cut between two images, or left out, would give a set that looks whole.
+void refuse_incomplete(const Batches& batches, const std::string& source) {
+  const auto refuse = [&](const std::string& what, const std::string& expected) {
+    throw Error({.where = source, .what = what, .expected = expected, .advice = "is it complete?"});
+  };
+  for (int index = 0; index <= kNumDataBatches; ++index) {
+    if (!batches.contains(index)) refuse("holds no " + batch_name(index, true), kExpected);
+    const int64_t size = batches.at(index).images.size(), wanted = batches.at(1).images.size();
+    if (size == wanted) continue;
+    refuse(batch_name(index, true) + " has " + thousands(size) + " images",
+           thousands(wanted) + ", as data_batch_1 has");
+  }
 }
 
 void append(const GrayImages& part, GrayImages& all) {
@@ -183,17 +213,14 @@ CifarFile read_cifar_file(std::span<const std::byte> bytes, const std::string& n
   return batch;
 }
 
+bool holds_cifar_files(const std::string& folder) {
+  return !batch_files(folder, false).empty() || !batch_files(folder, true).empty();
+}
+
 Cifar read_cifar(const std::string& source, Progress& progress) {
   Batches batches =
       is_folder(source) ? read_folder(source, progress) : read_archive(source, progress);
-  const int num_data = static_cast<int>(batches.size()) - 1;
-  for (int index = 0; index <= std::max(1, num_data); ++index) {
-    if (batches.contains(index)) continue;
-    throw Error({.where = source,
-                 .what = "holds no " + batch_name(index, true),
-                 .expected = kExpected,
-                 .advice = ""});
-  }
+  refuse_incomplete(batches, source);
   Cifar cifar;
   cifar.test = std::move(batches.at(0).images);
   Hasher hasher;

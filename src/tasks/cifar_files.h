@@ -53,11 +53,15 @@ uint8_t gray_value(uint8_t red, uint8_t green, uint8_t blue);
 CifarFile read_cifar_file(std::span<const std::byte> bytes, const std::string& name,
                           bool is_pickle);
 
+// Whether a folder, or the official one below it, has the files of a layout. Throws lra::Error for
+// one that has some of them.
+bool holds_cifar_files(const std::string& folder);
+
 // `source` is a folder with the files, a folder that holds cifar-10-batches-bin or
-// cifar-10-batches-py, or an archive with one of them. Files may hold any whole number of records,
-// and the last data batches may be missing: lra data check tells about the counts. Throws
-// lra::Error that names file and offset: no such files, a gap between the batches, a size that is
-// no whole number of records, a label over 9, a file over 32 MiB, damaged archives and pickles.
+// cifar-10-batches-py, or an archive with one of them. Throws lra::Error that names file and
+// offset: a file that is missing or has another number of images than the others (the official ones
+// have 10,000 each), a size that is no whole number of records, a label over 9, a file over 32 MiB,
+// damaged archives and pickles.
 Cifar read_cifar(const std::string& source, Progress& progress);
 
 }  // namespace lra::tasks

@@ -1,301 +1,145 @@
 #include "tasks/cifar_pickle.h"
 
-#include <deque>
-#include <map>
-#include <optional>
-#include <string_view>
-
-#include "base/byte_reader.h"
+#include "base/error.h"
 #include "base/text_format.h"
+#include "tasks/pickle.h"
 
 namespace lra::tasks {
 namespace {
 
-constexpr int64_t kColours = 3072;    // of an image: three planes of 32 x 32
-constexpr int kMaxOpcodes = 1000000;  // an official batch has about 40,000
-constexpr std::string_view kReconstruct = "numpy.core.multiarray _reconstruct";
-constexpr std::string_view kArrayType = "numpy ndarray", kDtype = "numpy dtype";
+using Kind = PickleValue::Kind;
 
-enum class Kind { kNone, kBool, kInt, kText, kName, kSequence, kDict, kArray, kDtype };
+constexpr int64_t kColours = 3072;  // of an image: three planes of 32 x 32
 
-// The items of lists and dictionaries, and the state of an object as one value, live in the
-// decoder's store and are named by their place there: a pickle that puts a list into itself, or one
-// state into a million objects, costs nothing.
-struct Value {
-  Kind kind = Kind::kNone;
-  int64_t number = 0;          // kBool, kInt
-  std::string_view text = {};  // kText, kName
-  size_t place = 0;            // kSequence, kDict, kArray, kDtype
-};
-using Values = std::vector<Value>;
+// A pickle that can be read, but is not a batch.
+[[noreturn]] void refuse(const std::string& name, const std::string& what,
+                         const std::string& expected) {
+  throw Error({.where = name,
+               .what = what,
+               .expected = expected,
+               .advice =
+                   "take data_batch_1 to 5 and test_batch of cifar-10-python.tar.gz, or write "
+                   "them again with pickle.dump"});
+}
 
-class Decoder {
- public:
-  Decoder(std::span<const std::byte> bytes, const std::string& name) : reader_(bytes, name) {}
-
-  CifarBatch decode() {
-    if (reader_.u8("pickle") != 0x80 || reader_.u8("pickle protocol") != 2) {
-      reader_.fail("is not a pickle of protocol 2", "a batch of cifar-10-python.tar.gz");
-    }
-    for (int count = 0;; ++count) {
-      const uint8_t opcode = reader_.u8("opcode");
-      if (opcode == '.') break;
-      if (count == kMaxOpcodes) reader_.fail("over " + thousands(kMaxOpcodes) + " opcodes");
-      if (!push_plain(opcode) && !push_container(opcode) && !memorise(opcode)) build(opcode);
-    }
-    reader_.expect_end();
-    return batch_of(pop(Kind::kDict, "the dictionary of a batch"));
+// The last value of a key counts, as in Python.
+PickleValue find(const Pickle& pickle, const std::string& key, Kind kind, const std::string& name) {
+  if (pickle.root.kind != Kind::kDict) {
+    refuse(name, std::string("holds ") + kind_name(pickle.root.kind),
+           "a dictionary with labels and data");
   }
-
- private:
-  void push(Value value) { stack_.push_back(value); }
-
-  Value pop(Kind kind, const char* what) {
-    const size_t floor = marks_.empty() ? 0 : marks_.back();
-    if (stack_.size() <= floor || stack_.back().kind != kind) {
-      reader_.fail("the pickle is not that of a batch", what);
-    }
-    const Value value = stack_.back();
-    stack_.pop_back();
+  const PickleValues& items = pickle.containers[pickle.root.index];
+  for (size_t i = items.size(); i > 0; i -= 2) {
+    if (!is_string(items[i - 2], key)) continue;
+    const PickleValue& value = items[i - 1];
+    if (value.kind != kind) refuse(name, key + " is " + kind_name(value.kind), kind_name(kind));
     return value;
   }
+  refuse(name, "has no " + key, "a dictionary with labels and data");
+}
 
-  // The last `count` values, made one tuple.
-  void push_tuple(size_t count) {
-    const size_t floor = marks_.empty() ? 0 : marks_.back();
-    if (stack_.size() - floor < count) reader_.fail("too few values for a tuple");
-    Values items(stack_.end() - static_cast<std::ptrdiff_t>(count), stack_.end());
-    stack_.resize(stack_.size() - count);
-    push({.kind = Kind::kSequence, .place = store(std::move(items))});
-  }
-
-  size_t store(Values items) {
-    store_.push_back(std::move(items));
-    return store_.size() - 1;
-  }
-
-  // Everything above the last mark, which is taken away.
-  Values pop_marked() {
-    if (marks_.empty()) reader_.fail("no mark to go back to");
-    Values items(stack_.begin() + static_cast<std::ptrdiff_t>(marks_.back()), stack_.end());
-    stack_.resize(marks_.back());
-    marks_.pop_back();
-    return items;
-  }
-
-  bool push_plain(uint8_t opcode) {
-    const auto number = [&](Kind kind, int64_t value) { push({.kind = kind, .number = value}); };
-    const auto text = [&](uint64_t size) {
-      push({.kind = Kind::kText, .text = reader_.text(size, "string")});
-    };
-    switch (opcode) {
-      case 'N':
-        push({});
-        break;
-      case 0x88:
-        number(Kind::kBool, 1);
-        break;
-      case 0x89:
-        number(Kind::kBool, 0);
-        break;
-      case 'K':
-        number(Kind::kInt, reader_.u8("number"));
-        break;
-      case 'M':
-        number(Kind::kInt, reader_.u16("number"));
-        break;
-      case 'J':
-        number(Kind::kInt, reader_.i32("number"));
-        break;
-      case 'U':
-        text(reader_.u8("length of a string"));
-        break;
-      case 'T':
-        text(reader_.u32("length of a string"));
-        break;
-      case 'c':
-        push_name();
-        break;
-      default:
-        return false;
+std::vector<int64_t> labels_of(const Pickle& pickle, const std::string& name) {
+  std::vector<int64_t> labels;
+  for (const PickleValue& label :
+       pickle.containers[find(pickle, "labels", Kind::kSequence, name).index]) {
+    if (label.kind != Kind::kInt) {
+      refuse(name, "label " + std::to_string(labels.size()) + " is " + kind_name(label.kind),
+             "a whole number");
     }
-    return true;
+    labels.push_back(label.number);
   }
+  return labels;
+}
 
-  // Two lines: the module and the name in it.
-  void push_name() {
-    std::string name;
-    for (int lines = 0; lines < 2;) {
-      const char c = static_cast<char>(reader_.u8("name"));
-      if (c != '\n')
-        name += c;
-      else if (++lines == 1)
-        name += ' ';
-      if (name.size() > 100) reader_.fail("a name of over 100 bytes");
-    }
-    for (const std::string_view known : {kReconstruct, kArrayType, kDtype}) {
-      if (name == known) return push({.kind = Kind::kName, .text = known});
-    }
-    reader_.fail("the pickle names '" + printable(name) + "'", "numpy's array and dtype only");
+// "[10000, 3072]"; what is no number becomes "?".
+std::string shape_text(const PickleValues& shape) {
+  std::string text = "[";
+  for (const PickleValue& size : shape) {
+    text += text.size() > 1 ? ", " : "";
+    if (text.size() > 40) return text + "...]";
+    text += size.kind == Kind::kInt ? std::to_string(size.number) : "?";
   }
+  return text + "]";
+}
 
-  bool push_container(uint8_t opcode) {
-    switch (opcode) {
-      case '(':
-        marks_.push_back(stack_.size());
-        break;
-      case '}':
-        push({.kind = Kind::kDict, .place = store({})});
-        break;
-      case ']':
-        push({.kind = Kind::kSequence, .place = store({})});
-        break;
-      case 0x85:
-        push_tuple(1);
-        break;
-      case 0x86:
-        push_tuple(2);
-        break;
-      case 0x87:
-        push_tuple(3);
-        break;
-      case 't': {
-        Values items = pop_marked();
-        push({.kind = Kind::kSequence, .place = store(std::move(items))});
-        break;
-      }
-      case 'e':
-      case 'u':
-        append(opcode == 'u', pop_marked());
-        break;
-      case 'a':
-        append(false, pop_last(1));
-        break;
-      case 's':
-        append(true, pop_last(2));
-        break;
-      default:
-        return false;
+// One byte has no byte order, so that every sign of one is the same.
+bool is_uint8(std::string_view dtype) {
+  constexpr std::string_view kByteOrders = "|<>=";
+  if (!dtype.empty() && kByteOrders.find(dtype[0]) != kByteOrders.npos) dtype.remove_prefix(1);
+  return dtype == "u1";
+}
+
+// The bytes of Latin-1 text that is stored as UTF-8: each character is one byte.
+std::vector<std::byte> latin1_bytes(std::string_view utf8, const std::string& name) {
+  std::vector<std::byte> bytes;
+  bytes.reserve(utf8.size());
+  for (size_t i = 0; i < utf8.size(); ++i) {
+    unsigned code = static_cast<unsigned char>(utf8[i]);
+    if (code >= 0x80) {
+      const unsigned next = ++i < utf8.size() ? static_cast<unsigned char>(utf8[i]) : 0;
+      const bool is_latin1 = (code == 0xC2 || code == 0xC3) && (next & 0xC0) == 0x80;
+      if (!is_latin1) refuse(name, "data holds text that is not Latin-1", "bytes");
+      code = (code & 0x03) << 6 | (next & 0x3F);
     }
-    return true;
+    bytes.push_back(static_cast<std::byte>(code));
   }
+  return bytes;
+}
 
-  Values pop_last(size_t count) {
-    push_tuple(count);
-    return store_[pop(Kind::kSequence, "values").place];
+// Throws for an array that is not [N, 3072] of uint8 in C order, whatever its bytes are.
+void check_array(const Pickle& pickle, const PickleArray& array, const std::string& name) {
+  if (array.data.kind == Kind::kNone) refuse(name, "data is an array without content", "images");
+  if (!is_uint8(array.dtype)) {
+    refuse(name, "data has the dtype '" + printable(array.dtype.substr(0, 20)) + "'", "uint8");
   }
-
-  // To the list or dictionary on top of the stack; a dictionary is kept as key, value, key, value.
-  void append(bool to_dict, const Values& items) {
-    const Value owner = to_dict ? pop(Kind::kDict, "a dictionary") : pop(Kind::kSequence, "a list");
-    if (to_dict && items.size() % 2 != 0) reader_.fail("a key without a value");
-    Values& values = store_[owner.place];
-    values.insert(values.end(), items.begin(), items.end());
-    push(owner);
+  const PickleValues& shape = pickle.containers[array.shape.index];
+  if (shape.size() != 2 || shape[1].kind != Kind::kInt || shape[1].number != kColours) {
+    refuse(name, "data has the shape " + shape_text(shape), "[N, 3072]");
   }
-
-  bool memorise(uint8_t opcode) {
-    switch (opcode) {
-      case 'q':
-      case 'r': {
-        const uint32_t key = opcode == 'q' ? reader_.u8("memo") : reader_.u32("memo");
-        if (stack_.empty()) reader_.fail("nothing to remember");
-        memo_[key] = stack_.back();
-        return true;
-      }
-      case 'h':
-      case 'j': {
-        const uint32_t key = opcode == 'h' ? reader_.u8("memo") : reader_.u32("memo");
-        const auto found = memo_.find(key);
-        if (found == memo_.end()) reader_.fail("memo " + std::to_string(key) + " is empty");
-        push(found->second);
-        return true;
-      }
-      default:
-        return false;
-    }
+  if (!array.is_c_order) {
+    refuse(name, "data is not in C order", "what numpy.ascontiguousarray gives");
   }
+}
 
-  // The two opcodes that in Python call a function: here they only note what would be called.
-  void build(uint8_t opcode) {
-    if (opcode == 'R') {
-      pop(Kind::kSequence, "arguments");
-      const Value name = pop(Kind::kName, "what to construct");
-      if (name.text == kArrayType) reader_.fail("an array constructed in an unknown way");
-      const Kind kind = name.text == kDtype ? Kind::kDtype : Kind::kArray;
-      push({.kind = kind, .place = store({})});
-    } else if (opcode == 'b') {
-      const Value state = pop(Kind::kSequence, "the state of an array");
-      const bool is_array = !stack_.empty() && stack_.back().kind == Kind::kArray;
-      const Value object = pop(is_array ? Kind::kArray : Kind::kDtype, "an array or its dtype");
-      store_[object.place] = {state};
-      push(object);
-    } else {
-      reader_.fail("opcode " + std::to_string(opcode) + " is not one of a CIFAR-10 batch",
-                   "data_batch_N or test_batch of cifar-10-python.tar.gz");
+// The bytes of an array that was checked, of which there are as many as its shape says.
+std::span<const std::byte> colours_of(const Pickle& pickle, const PickleArray& array,
+                                      const std::string& name, std::vector<std::byte>* decoded) {
+  auto colours = std::as_bytes(std::span(array.data.text));
+  if (array.data.kind == Kind::kLatin1) {
+    if (!decoded) {
+      refuse(name, "data is stored as text, as Python 3 does in protocol 2", "protocol 3 to 5");
     }
+    *decoded = latin1_bytes(array.data.text, name);
+    colours = *decoded;
   }
-
-  CifarBatch batch_of(const Value& dict) {
-    if (!stack_.empty() || !marks_.empty()) reader_.fail("values are left over");
-    CifarBatch batch;
-    const Value labels = find(dict, "labels", Kind::kSequence);
-    for (const Value& label : store_[labels.place]) {
-      if (label.kind != Kind::kInt) reader_.fail("a label is no number");
-      batch.labels.push_back(label.number);
-    }
-    batch.colours = array_of(find(dict, "data", Kind::kArray));
-    const uint64_t expected = batch.labels.size() * kColours;
-    if (batch.colours.size() != expected) {
-      reader_.fail("data has " + std::to_string(batch.colours.size()) + " bytes for " +
-                       std::to_string(batch.labels.size()) + " labels",
-                   std::to_string(expected));
-    }
-    return batch;
+  const PickleValues& shape = pickle.containers[array.shape.index];
+  const auto num_bytes = static_cast<int64_t>(colours.size());
+  if (num_bytes % kColours != 0 || shape[0].kind != Kind::kInt ||
+      shape[0].number != num_bytes / kColours) {
+    refuse(name,
+           "data has the shape " + shape_text(shape) + " and " + thousands(num_bytes) + " bytes",
+           "as many bytes as the shape says");
   }
-
-  Value find(const Value& dict, std::string_view key, Kind kind) {
-    const Values& items = store_[dict.place];
-    for (size_t i = 0; i < items.size(); i += 2) {
-      if (items[i].kind != Kind::kText || items[i].text != key) continue;
-      if (items[i + 1].kind == kind) return items[i + 1];
-    }
-    reader_.fail("the batch has no " + std::string(key) + " of the expected kind");
-  }
-
-  // numpy's state of an array: version, shape, dtype, column-major?, bytes.
-  std::span<const std::byte> array_of(const Value& array) {
-    if (store_[array.place].empty()) reader_.fail("data is an array without content");
-    const Values& state = store_[store_[array.place][0].place];
-    const auto has = [&](const Value& value, Kind kind, int64_t number) {
-      return value.kind == kind && value.number == number;
-    };
-    if (state.size() != 5 || state[1].kind != Kind::kSequence || !has(state[3], Kind::kBool, 0) ||
-        state[4].kind != Kind::kText) {
-      reader_.fail("data is not an array in C order");
-    }
-    const Values& shape = store_[state[1].place];
-    if (shape.size() != 2 || !has(shape[1], Kind::kInt, kColours)) {
-      reader_.fail("data has another shape", "[N, 3072]");
-    }
-    const std::string_view bytes = state[4].text;
-    if (!has(shape[0], Kind::kInt, static_cast<int64_t>(bytes.size()) / kColours)) {
-      reader_.fail("data has " + std::to_string(bytes.size()) + " bytes", "what its shape says");
-    }
-    return std::as_bytes(std::span(bytes));
-  }
-
-  ByteReader reader_;
-  Values stack_;
-  std::vector<size_t> marks_;  // heights of the stack
-  std::deque<Values> store_;   // contents of containers and states of objects
-  std::map<uint32_t, Value> memo_;
-};
+  return colours;
+}
 
 }  // namespace
 
-CifarBatch read_cifar_pickle(std::span<const std::byte> bytes, const std::string& name) {
-  return Decoder(bytes, name).decode();
+CifarBatch read_cifar_pickle(std::span<const std::byte> bytes, const std::string& name,
+                             std::vector<std::byte>* decoded) {
+  const Pickle pickle = read_pickle(bytes, name);
+  CifarBatch batch{.labels = labels_of(pickle, name), .colours = {}};
+  const PickleArray& data = pickle.arrays[find(pickle, "data", Kind::kArray, name).index];
+  check_array(pickle, data, name);
+  batch.colours = colours_of(pickle, data, name, decoded);
+  const size_t num_images = batch.colours.size() / kColours;
+  if (num_images != batch.labels.size()) {
+    refuse(name,
+           "has " + thousands(static_cast<int64_t>(batch.labels.size())) + " labels for " +
+               thousands(static_cast<int64_t>(num_images)) + " images",
+           "one for each");
+  }
+  return batch;
 }
 
 }  // namespace lra::tasks

@@ -1,8 +1,7 @@
-// The Python layout of CIFAR-10: dictionaries pickled by Python 2 with protocol 2.
+// The Python layout of CIFAR-10: a pickled dictionary with "labels" and "data".
 //
-// A pickle is a program, and Python runs whatever it names. Here it is data: only the opcodes that
-// these files use are known, the three names they hold (numpy's array, its constructor and dtype)
-// are compared and never looked up, and everything else is refused.
+// The official files were written by Python 2. Those that Python 3 wrote again are read as well:
+// protocols 2 to 5, keys of str or bytes, the names of NumPy 1 or 2.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +16,12 @@ struct CifarBatch {
   std::span<const std::byte> colours;  // [N, 3072] uint8: red, green, blue planes; N = labels
 };
 
-// `bytes` must outlive the result. Throws lra::Error that names `name` and the offset.
-CifarBatch read_cifar_pickle(std::span<const std::byte> bytes, const std::string& name);
+// `bytes` must outlive the result. Protocol 2 of Python 3 stores bytes as text: the colours are
+// then decoded into `*decoded`, which must outlive the result too; without it such a pickle is
+// refused. Throws lra::Error that names `name`, and the offset where the pickle itself is damaged:
+// no such keys, other kinds of values, a dtype other than uint8, a shape other than [N, 3072],
+// Fortran order.
+CifarBatch read_cifar_pickle(std::span<const std::byte> bytes, const std::string& name,
+                             std::vector<std::byte>* decoded = nullptr);
 
 }  // namespace lra::tasks

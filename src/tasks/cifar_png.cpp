@@ -52,19 +52,10 @@ Error bad_name(const fs::path& path) {
                 .advice = "remove or rename it"});
 }
 
-// What is in a folder, hidden files apart.
-std::vector<fs::path> list(const fs::path& folder) {
-  std::vector<fs::path> found;
-  for (const std::string& name : names_in(folder.string())) {
-    if (!name.starts_with(".")) found.push_back(folder / name);
-  }
-  return found;
-}
-
 // `label` is that of the folder; -1: names tell it.
 void add_image(const fs::path& path, int label, std::vector<ImageFile>& images) {
   std::error_code ignored;
-  if (!fs::is_regular_file(fs::symlink_status(path, ignored)) || path.extension() != ".png") {
+  if (!fs::is_regular_file(fs::symlink_status(path, ignored)) || !has_ending(path, ".png")) {
     throw bad_name(path);
   }
   const std::string stem = path.stem().string();
@@ -76,16 +67,19 @@ void add_image(const fs::path& path, int label, std::vector<ImageFile>& images) 
 
 std::vector<ImageFile> images_of(const fs::path& split) {
   std::vector<ImageFile> images;
-  for (const fs::path& path : list(split)) {
+  for (const std::string& name : data_names_in(split.string())) {
     throw_if_stopped();
-    const int label = label_of(path.filename().string());
+    const fs::path path = split / name;
+    const int label = label_of(name);
     std::error_code ignored;
     if (label < 0) {
       add_image(path, -1, images);
     } else if (!fs::is_directory(fs::symlink_status(path, ignored))) {
       throw bad_name(path);
     } else {
-      for (const fs::path& below : list(path)) add_image(below, label, images);
+      for (const std::string& below : data_names_in(path.string())) {
+        add_image(path / below, label, images);
+      }
     }
   }
   if (images.empty()) {

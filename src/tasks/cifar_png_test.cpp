@@ -52,35 +52,35 @@ void expect_same(const Cifar& got, const Cifar& want) {
   EXPECT_EQ(got.source_hash, want.source_hash);
 }
 
-TEST(CifarPng, NumberedImagesAreThoseOfTheOfficialFiles) {
-  const TestFolder root;
-  const auto train = small_cifar_records(120, 1), test = small_cifar_records(50, 2);
-  write_text(root.path("bin/data_batch_1.bin"), cifar_binary(train));
-  write_text(root.path("bin/test_batch.bin"), cifar_binary(test));
-  QuietProgress progress;
-  const Cifar binary = read_cifar(root.path("bin"), progress);
-  for (const bool class_folders : {false, true}) {
-    const std::string folder = root.path(class_folders ? "folders" : "flat");
-    write_images(folder + "/train", train, class_folders);
-    write_images(folder + "/test", test, class_folders);
-    write_text(folder + "/labels.txt", "airplane\n");
-    write_text(folder + "/train/.hidden", "");
-    EXPECT_TRUE(is_cifar_png_folder(folder));
-    expect_same(read(folder), binary);
-  }
-  EXPECT_FALSE(is_cifar_png_folder(root.path("bin")));
+// The images of the six official files as pictures: those of training in one folder, as all.
+void write_as_images(const std::string& folder,
+                     const std::array<std::vector<CifarRecord>, 6>& files, bool class_folders) {
+  std::vector<CifarRecord> train;
+  for (size_t i = 0; i < 5; ++i) train.insert(train.end(), files[i].begin(), files[i].end());
+  write_images(folder + "/train", train, class_folders);
+  write_images(folder + "/test", files[5], class_folders);
 }
 
-// As the official files have them: a hash of each file's images.
-TEST(CifarPng, TheHashIsThatOfSeveralFiles) {
+// With the hash of each file's images.
+TEST(CifarPng, NumberedImagesAreThoseOfTheOfficialFiles) {
   const TestFolder root;
-  write_small_cifar(root.path("."));  // 60 images, 60 and 50
-  auto train = small_cifar_records(60, 1);
-  for (const CifarRecord& record : small_cifar_records(60, 2)) train.push_back(record);
-  write_images(root.path("png/train"), train, true);
-  write_images(root.path("png/test"), small_cifar_records(50, 3), true);
+  write_small_cifar(root.path("."));
   QuietProgress progress;
-  expect_same(read_cifar_png(root.path("png"), progress, 60), read_cifar(root.path("."), progress));
+  const Cifar binary = read_cifar(root.path("."), progress);
+  for (const bool class_folders : {false, true}) {
+    const std::string folder = root.path(class_folders ? "folders" : "flat");
+    write_as_images(folder, small_cifar(), class_folders);
+    write_text(folder + "/labels.txt", "airplane\n");
+    for (const char* clutter : {"/train/.hidden", "/train/desktop.ini", "/test/Thumbs.db"}) {
+      write_text(folder + clutter, "");
+    }
+    EXPECT_TRUE(is_cifar_png_folder(folder));
+    expect_same(read_cifar_png(folder, progress, 20), binary);
+  }
+  std::filesystem::rename(root.path("flat/test/0_airplane.png"),
+                          root.path("flat/test/0_airplane.PNG"));
+  expect_same(read_cifar_png(root.path("flat"), progress, 20), binary);
+  EXPECT_FALSE(is_cifar_png_folder(root.path("cifar-10-batches-bin")));
 }
 
 TEST(CifarPng, OthersAreInTheOrderOfClassAndName) {
@@ -150,25 +150,17 @@ TEST(CifarPng, RefusesByName) {
   EXPECT_THAT(read_error(root.path("")), HasSubstr("test/frog: is no image"));
 }
 
-// The first 4,000 training and 1,017 test images of the official files, as pictures and back.
+// The first images of the official files, as pictures and back.
 TEST(CifarPng, RealImagesKeepTheirHash) {
   const char* data = std::getenv("LRA_TEST_DATA");
   if (!data) GTEST_SKIP() << "LRA_TEST_DATA is not set";
-  const std::string folder = std::string(data) + "/cifar-10-lossless";
+  const auto files = real_cifar(std::string(data) + "/cifar-10-lossless");
   const TestFolder root;
-  for (const auto& [split, name] :
-       {std::pair("train", "/data_batch_1.bin"), std::pair("test", "/test_batch.bin")}) {
-    const MappedFile file(folder + name);
-    const auto* const bytes = reinterpret_cast<const char*>(file.bytes().data());
-    std::vector<CifarRecord> records;
-    for (size_t at = 0; at < file.bytes().size(); at += 3073) {
-      records.push_back(
-          {.label = static_cast<uint8_t>(bytes[at]), .colours = std::string(bytes + at + 1, 3072)});
-    }
-    write_images(root.path(split), records, true);
-  }
+  write_small_cifar(root.path("."), files);
+  write_as_images(root.path("png"), files, true);
   QuietProgress progress;
-  expect_same(read(root.path("")), read_cifar(folder, progress));
+  expect_same(read_cifar_png(root.path("png"), progress, 800),
+              read_cifar(root.path("."), progress));
 }
 
 }  // namespace

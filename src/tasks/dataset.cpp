@@ -154,7 +154,7 @@ Dataset Dataset::open(const std::string& folder, bool verify) {
     throw Error({.where = folder,
                  .what = "is not a prepared dataset",
                  .expected = std::string("a folder with ") + kManifestFile,
-                 .advice = "make one with lra data make or lra data import"});
+                 .advice = "make one with 'lra data make' or 'lra data import'"});
   }
   Dataset dataset;
   dataset.folder_ = folder;

@@ -6,6 +6,7 @@
 #include "base/atomic_file.h"
 #include "base/download.h"
 #include "base/error.h"
+#include "base/quoted.h"
 #include "base/text_format.h"
 #include "tasks/files.h"
 #include "tasks/new_folder.h"
@@ -39,7 +40,7 @@ void unpack_file(TarArchive& tar, const std::string& archive, const std::string&
       throw io_error(folder.string(), "the folder cannot be made", failed.value());
     }
     throw Error({.where = archive,
-                 .what = "entry '" + printable(tar.name()) + "' stands where another one does",
+                 .what = "entry " + in_quotes(tar.name(), 100) + " stands where another one does",
                  .expected = "the archive of the Long Range Arena",
                  .advice = "remove it and fetch it again"});
   }

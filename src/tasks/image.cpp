@@ -135,14 +135,12 @@ void ImageTask::import(const std::vector<std::string>& sources, const std::strin
 
 std::vector<std::string> ImageTask::find_sources(const std::string& root) const {
   const fs::path base(root);
-  for (const char* name : {"cifar-10-batches-bin", "cifar-10-batches-py"}) {
-    if (is_folder(base / name)) return {(base / name).string()};
-  }
+  if (holds_cifar_files(root)) return {root};
   for (const char* name : {"cifar-10-binary.tar.gz", "cifar-10-python.tar.gz"}) {
     if (is_file(base / name)) return {(base / name).string()};
   }
-  if (const std::string folder = (base / "cifar10").string(); is_cifar_png_folder(folder)) {
-    return {folder};
+  for (const std::string& folder : {(base / "cifar10").string(), root}) {
+    if (is_cifar_png_folder(folder)) return {folder};
   }
   return {};
 }

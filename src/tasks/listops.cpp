@@ -9,11 +9,13 @@
 #include <filesystem>
 
 #include "base/atomic_file.h"
+#include "base/command_text.h"
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/input_file.h"
 #include "base/parallel.h"
 #include "base/progress.h"
+#include "base/quoted.h"
 #include "base/text_format.h"
 #include "tasks/facts.h"
 #include "tasks/files.h"
@@ -62,7 +64,7 @@ int64_t setting(const Manifest& manifest, const std::string& key, int64_t otherw
                          text.find_first_not_of("0123456789") == std::string::npos;
   if (is_number) return std::stoll(text);
   throw Error({.where = kManifestFile,
-               .what = "setting " + key + " is '" + printable(text) + "'",
+               .what = "setting " + key + " is " + in_quotes(text, 100),
                .expected = "a whole number",
                .advice = "make the dataset again"});
 }
@@ -78,7 +80,7 @@ class ListOpsTask : public Task {
     }
   }
 
-  Split split(const Dataset& dataset, const std::string& name) const override;
+  void refuse_other_settings(const Dataset& dataset) const override;
   TaskShape shape() const override {
     return {.length = config_.length,
             .vocabulary = kListOpsVocabulary,
@@ -121,9 +123,9 @@ Manifest new_manifest(const std::string& source) {
 
 // Expressions of another shape would give figures that cannot be told from those of this one.
 // Imported files may follow any settings.
-Split ListOpsTask::split(const Dataset& dataset, const std::string& name) const {
+void ListOpsTask::refuse_other_settings(const Dataset& dataset) const {
   const Manifest& manifest = dataset.manifest();
-  if (manifest.source != "generated") return dataset.split(name);
+  if (manifest.source != "generated") return;
   for (const auto& [key, wanted] :
        {std::pair("min_length", config_.min_length), std::pair("max_length", config_.max_length),
         std::pair("max_depth", config_.max_depth), std::pair("max_args", config_.max_args)}) {
@@ -134,7 +136,6 @@ Split ListOpsTask::split(const Dataset& dataset, const std::string& name) const 
                  .expected = std::to_string(wanted),
                  .advice = "set task." + std::string(key) + ", or name another data folder"});
   }
-  return dataset.split(name);
 }
 
 int64_t ListOpsTask::num_to_make(const MakeOptions& options) const {
@@ -267,7 +268,8 @@ void ListOpsTask::export_official(const Dataset& dataset, const std::string& out
             throw Error({.where = std::string(name) + " example " + std::to_string(i),
                          .what = "is not an expression with its value",
                          .expected = "",
-                         .advice = "run lra data check listops"});
+                         .advice = "look through it with: " +
+                                   command_text({"data", "check", "listops", dataset.folder()})});
           }
           append_listops_line(symbols, split.label(i), texts[static_cast<size_t>(chunk)]);
         }

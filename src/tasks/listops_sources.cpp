@@ -4,63 +4,53 @@
 #include <filesystem>
 
 #include "base/error.h"
+#include "base/quoted.h"
+#include "base/text_format.h"
 #include "tasks/files.h"
-#include "tasks/listops_tsv.h"
 
 namespace lra::tasks {
 namespace {
 
-namespace fs = std::filesystem;
-
 constexpr std::array<const char*, 3> kSplitNames = {"train", "val", "test"};
 
-void refuse_part_of_the_files(const std::string& root) {
-  for (const char* folder :
-       {"listops-1000", "lra_release/listops-1000", "lra_release/lra_release/listops-1000"}) {
-    for (const char* split : kSplitNames) {
-      const fs::path file = fs::path(root) / folder / ("basic_" + std::string(split) + ".tsv");
-      if (!is_there(file)) continue;
-      throw Error({.where = file.parent_path().string(),
-                   .what = "holds some of the official ListOps files, not all",
-                   .expected = "basic_train.tsv, basic_val.tsv and basic_test.tsv",
-                   .advice = "complete or rename the folder"});
+// The three files that were named one by one, in the order of the splits; empty where one is none.
+std::array<std::string, 3> named_files(const std::vector<std::string>& sources) {
+  std::array<std::string, 3> files;
+  for (const std::string& source : sources) {
+    const std::string name = std::filesystem::path(source).filename().string();
+    for (size_t i = 0; i < files.size(); ++i) {
+      if (name.ends_with(std::string("_") + kSplitNames[i] + ".tsv")) files[i] = source;
     }
   }
+  return files;
 }
 
 }  // namespace
 
 std::array<std::string, 3> listops_source_files(const std::vector<std::string>& sources) {
+  std::string found;
   if (sources.size() == 1 && is_folder(sources[0])) {
-    std::array<std::string, 3> files = find_listops_files(sources[0]);
-    if (!files[0].empty()) return files;
-  } else if (sources.size() == 3) {
-    std::array<std::string, 3> files;
-    for (const std::string& source : sources) {
-      const std::string name = fs::path(source).filename().string();
-      for (size_t i = 0; i < files.size(); ++i) {
-        if (name.ends_with(std::string("_") + kSplitNames[i] + ".tsv")) files[i] = source;
-      }
-    }
-    if (std::none_of(files.begin(), files.end(), [](const auto& f) { return f.empty(); })) {
-      return files;
-    }
+    const std::vector<std::string> files = find_listops_sources(sources[0]);
+    if (!files.empty()) return {files[0], files[1], files[2]};
+    found = "the folder holds " + quoted_list(data_names_in(sources[0]));
+  } else {
+    const std::array<std::string, 3> files = named_files(sources);
+    if (sources.size() == 3 && std::ranges::none_of(files, &std::string::empty)) return files;
+    found = "given " + quoted_list(sources);
   }
-  std::string given;
-  for (const std::string& source : sources) given += (given.empty() ? "" : " ") + source;
-  throw Error({.where = given,
-               .what = "no official ListOps files",
-               .expected = "a folder with listops-1000/basic_{train,val,test}.tsv or these three",
-               .advice = "lra data make listops generates the data"});
+  throw Error({.where = sources[0],
+               .what = "no official ListOps files; " + found,
+               .expected =
+                   "a folder with basic_train.tsv, basic_val.tsv and basic_test.tsv, or one "
+                   "above it, or these three files",
+               .advice = "'lra data make listops --out FOLDER' generates the data"});
 }
 
 std::vector<std::string> find_listops_sources(const std::string& root) {
-  const std::array<std::string, 3> files = find_listops_files(root);
-  if (files[0].empty()) {
-    refuse_part_of_the_files(root);
-    return {};
-  }
-  return {files.begin(), files.end()};
+  return find_file_set(root, {.title = "the official ListOps files",
+                              .folders = {".", "listops-1000", "lra_release/listops-1000",
+                                          "lra_release/lra_release/listops-1000"},
+                              .files = {"basic_train.tsv", "basic_val.tsv", "basic_test.tsv"}});
 }
 
 }  // namespace lra::tasks

@@ -1,18 +1,15 @@
 #include "tasks/listops_tsv.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <string_view>
 
 #include "base/error.h"
 #include "base/parallel.h"
+#include "base/quoted.h"
 #include "base/text_format.h"
-#include "tasks/files.h"
 
 namespace lra::tasks {
 namespace {
-
-namespace fs = std::filesystem;
 
 constexpr size_t kBlockLines = 1024;       // parsed together, at most
 constexpr size_t kMaxLineBytes = 1 << 20;  // an official line has at most 20 kB
@@ -27,7 +24,7 @@ struct ParsedLine {
 void check_header(std::string_view header, const std::string& name) {
   if (header == kHeader || header == "\"Source\"\t\"Target\"") return;
   throw Error({.where = name + ":1",
-               .what = "header is '" + printable(header.substr(0, 40)) + "'",
+               .what = "header is " + in_quotes(header),
                .expected = "Source TAB Target",
                .advice = "is this an official listops-1000 file?"});
 }
@@ -55,7 +52,7 @@ ParsedLine parse_line(std::string_view line, const ListOpsTsvLimits& limits) {
   if (tab == std::string_view::npos) return refuse("line has no TAB", "expression TAB target");
   const std::string_view target = unquoted(line.substr(tab + 1));
   if (target.size() != 1 || target[0] < '0' || target[0] > '9') {
-    return refuse("target is '" + printable(target.substr(0, 40)) + "'", "one digit");
+    return refuse("target is " + in_quotes(target), "one digit");
   }
   const ListOpsResult text = parse_listops(unquoted(line.substr(0, tab)), parsed.symbols);
   if (!text.ok()) return refuse(describe(text, "character"), "a ListOps expression");
@@ -146,22 +143,6 @@ void append_listops_line(std::span<const uint8_t> symbols, int label, std::strin
   out += '\t';
   out += static_cast<char>('0' + label);
   out += "\r\n";
-}
-
-std::array<std::string, 3> find_listops_files(const std::string& folder) {
-  for (const char* below : {".", "listops-1000", "listops", "lra_release/listops-1000",
-                            "lra_release/lra_release/listops-1000"}) {
-    const fs::path base = fs::path(folder) / below;
-    std::array<std::string, 3> files;
-    for (size_t i = 0; i < files.size(); ++i) {
-      constexpr std::array<const char*, 3> kNames = {"basic_train.tsv", "basic_val.tsv",
-                                                     "basic_test.tsv"};
-      files[i] = (base / kNames[i]).lexically_normal().string();
-    }
-    const auto exists = [](const std::string& file) { return is_file(file); };
-    if (std::all_of(files.begin(), files.end(), exists)) return files;
-  }
-  return {};
 }
 
 }  // namespace lra::tasks

@@ -6,7 +6,6 @@
 // target.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <functional>
 #include <span>
@@ -35,10 +34,5 @@ void read_listops_tsv(const ReadAt& read_at, const std::string& name,
 inline constexpr const char* kListOpsTsvHeader = "Source\tTarget\r\n";
 // Appends one line, CR LF included.
 void append_listops_line(std::span<const uint8_t> symbols, int label, std::string& out);
-
-// The files for train, val and test under a folder: the folder itself, or listops-1000, listops,
-// lra_release/listops-1000, lra_release/lra_release/listops-1000 below it. Empty strings when there
-// is none of them.
-std::array<std::string, 3> find_listops_files(const std::string& folder);
 
 }  // namespace lra::tasks

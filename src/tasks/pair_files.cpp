@@ -1,12 +1,12 @@
 #include "tasks/pair_files.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <unordered_map>
 #include <vector>
 
 #include "base/error.h"
 #include "base/input_file.h"
+#include "base/quoted.h"
 #include "base/text_format.h"
 #include "tasks/files.h"
 #include "tasks/manifest.h"
@@ -14,8 +14,6 @@
 
 namespace lra::tasks {
 namespace {
-
-namespace fs = std::filesystem;
 
 constexpr size_t kMaxIdBytes = 100;
 
@@ -50,7 +48,7 @@ PairLine parse_pair_line(std::string_view text, int num_columns, const std::stri
   const std::string_view label = columns[0];
   const bool is_one = label == "1" || label == "1.0";
   if (!is_one && label != "0" && label != "0.0") {
-    refuse(path, number, "label is '" + printable(label.substr(0, 40)) + "'", "0, 1, 0.0 or 1.0");
+    refuse(path, number, "label is " + in_quotes(label), "0, 1, 0.0 or 1.0");
   }
   for (const std::string_view id : {columns[1], columns[2]}) {
     if (!is_id(id)) {
@@ -98,7 +96,7 @@ PaperTexts::PaperTexts(const std::string& source) : source_(source) {
                const Index::Place place{.offset = offset + tab + 1,
                                         .size = std::min(line.size() - tab - 1, kMaxPairTextBytes)};
                if (!index_->places.emplace(id, place).second) {
-                 refuse(source_, number, "paper '" + printable(id) + "' occurs twice",
+                 refuse(source_, number, "paper " + in_quotes(id, 100) + " occurs twice",
                         "one line per paper");
                }
              });
@@ -127,24 +125,23 @@ std::string PaperTexts::text(std::string_view id, const std::string& where) cons
     }
   }
   throw Error({.where = where,
-               .what = "paper '" + printable(id) + "' has no text in " + source_,
+               .what = "paper " + in_quotes(id, 100) + " has no text in " + source_,
                .expected = index_ ? "a line id TAB text" : "a file ID or ID.txt",
                .advice = ""});
 }
 
 PairFiles find_pair_files(const std::string& folder) {
-  constexpr std::array<const char*, 3> kNames = {"train", "eval", "test"};
   for (const int num_columns : {5, 3}) {
-    for (const char* below :
-         {".", "tsv_data", "aan", "lra_release/tsv_data", "lra_release/lra_release/tsv_data"}) {
-      PairFiles files{.paths = {}, .num_columns = num_columns};
-      for (size_t i = 0; i < kNames.size(); ++i) {
-        const std::string name = std::string("new_aan_pairs.") + kNames[i] +
-                                 (num_columns == 5 ? ".tsv" : ".only_ids.tsv");
-        files.paths[i] = (fs::path(folder) / below / name).lexically_normal().string();
-      }
-      const auto exists = [](const std::string& path) { return is_file(path); };
-      if (std::all_of(files.paths.begin(), files.paths.end(), exists)) return files;
+    const std::string ending = num_columns == 5 ? ".tsv" : ".only_ids.tsv";
+    const std::vector<std::string> paths = find_file_set(
+        folder,
+        {.title = num_columns == 5 ? "the files of pairs" : "the files of pairs without texts",
+         .folders = {".", "tsv_data", "aan", "lra_release/tsv_data",
+                     "lra_release/lra_release/tsv_data"},
+         .files = {"new_aan_pairs.train" + ending, "new_aan_pairs.eval" + ending,
+                   "new_aan_pairs.test" + ending}});
+    if (!paths.empty()) {
+      return {.paths = {paths[0], paths[1], paths[2]}, .num_columns = num_columns};
     }
   }
   return {};

@@ -62,7 +62,8 @@ struct PairFiles {
   int num_columns = 0;  // 5, or 3 for the ids only; 0 when there are none
 };
 // Looks into the folder itself and tsv_data, aan, lra_release/tsv_data and
-// lra_release/lra_release/tsv_data below it; five columns are preferred.
+// lra_release/lra_release/tsv_data below it; five columns are preferred. Throws lra::Error for a
+// folder that has some of the three files.
 PairFiles find_pair_files(const std::string& folder);
 
 }  // namespace lra::tasks

@@ -39,6 +39,7 @@ TEST(PairFiles, ReadsColumnsWithoutQuoting) {
   const std::string content = "0.0\ta\tb\t\"x\ty\"\"\r\n1\tc\td\t\t'\n1.0\te\tf\t g \t\xFF";
   EXPECT_EQ(rows_of(content), expected);
   EXPECT_EQ(rows_of(content + "\n"), expected);
+  EXPECT_EQ(rows_of("\xEF\xBB\xBF" + content + "\n\r\n\n"), expected);
   EXPECT_EQ(rows_of("").size(), 0U);
   EXPECT_EQ(rows_of("1\ta\tb\n", 3), (std::vector<Row>{{1, "1\ta\tb", "a", "b", "", "", 1}}));
 }
@@ -64,7 +65,7 @@ TEST(PairFiles, MalformedLinesAreNamed) {
   const std::string good = "1\ta\tb\tx\ty\n";
   EXPECT_EQ(error_for(good), "");
   EXPECT_THAT(error_for(good + "1\ta\tb\tx\n"), HasSubstr("p.tsv:2: line has 4 columns"));
-  EXPECT_THAT(error_for(good + "\n" + good), HasSubstr("p.tsv:2: line has 1 columns"));
+  EXPECT_THAT(error_for(good + "\n" + good), HasSubstr("p.tsv:2: is empty"));
   EXPECT_THAT(error_for(good + good + "1\ta\tb\tx\ty\tz\n"),
               HasSubstr("p.tsv:3: line has 6 columns"));
   EXPECT_THAT(error_for("2\ta\tb\tx\ty\n"), HasSubstr("p.tsv:1: label is '2'; expected 0, 1"));

@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/provenance.h"
+#include "base/quoted.h"
 #include "base/text_format.h"
 #include "tasks/brightness_baseline.h"
 #include "tasks/facts.h"
@@ -76,7 +77,7 @@ class PathfinderTask : public Task {
             .num_towers = 1,
             .has_padding = false};
   }
-  Split split(const Dataset& dataset, const std::string& name) const override;
+  void refuse_other_settings(const Dataset& dataset) const override;
   bool can_generate() const override { return true; }
   int64_t num_to_make(const MakeOptions& options) const override;
   void make(const MakeOptions& options, Progress& progress) const override;
@@ -100,6 +101,7 @@ class PathfinderTask : public Task {
   std::array<int64_t, 3> sizes(const MakeOptions& options) const;
   Manifest new_manifest(const std::string& source) const;
   std::string source_folder(const std::vector<std::string>& sources) const;
+  std::string difficulty_advice(const std::string& folder) const;
   void refuse_other_difficulty(const Dataset& dataset) const;
   void refuse_other_contours(const std::vector<PathfinderRecord>& records,
                              const std::string& folder) const;
@@ -146,10 +148,9 @@ void PathfinderTask::refuse_other_split(const Dataset& dataset) const {
                .advice = "set task.split_seed, or name another data folder"});
 }
 
-Split PathfinderTask::split(const Dataset& dataset, const std::string& name) const {
+void PathfinderTask::refuse_other_settings(const Dataset& dataset) const {
   refuse_other_difficulty(dataset);
   refuse_other_split(dataset);
-  return dataset.split(name);
 }
 
 int64_t PathfinderTask::num_to_make(const MakeOptions& options) const {
@@ -220,11 +221,23 @@ std::string PathfinderTask::source_folder(const std::vector<std::string>& source
                  .expected = "the folder that holds " + level_folder(),
                  .advice = "unpack it first"});
   }
-  if (is_folder(sources[0] + "/metadata")) return sources[0];
-  const std::string level = sources[0] + "/" + level_folder();
-  if (is_folder(level)) return level;
-  const std::vector<std::string> below = find_sources(sources[0]);
-  return below.empty() ? sources[0] : below[0] + "/" + level_folder();
+  const std::vector<std::string> found = find_sources(sources[0]);
+  if (!found.empty()) return found[0];
+  throw Error(
+      {.where = sources[0],
+       .what = "holds no Pathfinder images; it holds " + quoted_list(data_names_in(sources[0])),
+       .expected = "imgs and metadata, or a folder " + level_folder() + " with them",
+       .advice = difficulty_advice(sources[0])});
+}
+
+// What to set where a folder has images of another difficulty.
+std::string PathfinderTask::difficulty_advice(const std::string& folder) const {
+  for (size_t i = 0; i < kDifficulties.size(); ++i) {
+    if (!is_folder(folder + "/" + std::string(kDifficultyFolders[i]))) continue;
+    return "set task.difficulty=" + std::string(kDifficulties[i]) + " to use " +
+           std::string(kDifficultyFolders[i]);
+  }
+  return "";
 }
 
 // The sixth field of a record: how many dashes a contour has.
@@ -271,12 +284,23 @@ void PathfinderTask::import(const std::vector<std::string>& sources, const std::
 }
 
 std::vector<std::string> PathfinderTask::find_sources(const std::string& root) const {
+  std::string other_levels;  // the first folder of this size without this difficulty
   // The archive holds Path-X twice; the inner folder is the one that can be learned.
-  for (const char* above : {"lra_release/lra_release", "lra_release", ".", "pathfinder"}) {
-    const fs::path folder = fs::path(root) / above / archive_folder(settings_.size);
-    if (is_folder(folder / level_folder())) return {folder.lexically_normal().string()};
+  for (const char* above : {"lra_release/lra_release", "lra_release", "."}) {
+    const std::string folder =
+        (fs::path(root) / above / archive_folder(settings_.size)).lexically_normal().string();
+    if (is_folder(folder + "/" + level_folder())) return {folder + "/" + level_folder()};
+    if (other_levels.empty() && !data_names_in(folder).empty()) other_levels = folder;
   }
-  return {};
+  if (is_folder(root + "/" + level_folder())) return {root + "/" + level_folder()};
+  if (is_folder(root + "/imgs") || is_folder(root + "/metadata")) return {root};
+  if (other_levels.empty()) return {};
+  throw Error(
+      {.where = other_levels,
+       .what =
+           "has no " + level_folder() + "; it holds " + quoted_list(data_names_in(other_levels)),
+       .expected = level_folder() + ", the images of difficulty '" + config_.difficulty + "'",
+       .advice = difficulty_advice(other_levels)});
 }
 
 std::vector<Fact> PathfinderTask::check(const Dataset& dataset) const {

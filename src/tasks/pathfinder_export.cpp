@@ -24,7 +24,7 @@ void write_image(const Split& split, const char* name, int64_t example, int size
     throw Error({.where = std::string(name) + " example " + std::to_string(example),
                  .what = "has " + std::to_string(pixels.size()) + " pixels",
                  .expected = std::to_string(size * size),
-                 .advice = "run lra data check"});
+                 .advice = "see 'lra data check'"});
   }
   const std::string png = encode_png(
       GrayImage{.width = size, .height = size, .pixels = {pixels.begin(), pixels.end()}});

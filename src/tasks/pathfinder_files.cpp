@@ -9,10 +9,12 @@
 #include "base/byte_reader.h"
 #include "base/error.h"
 #include "base/mapped_file.h"
+#include "base/quoted.h"
 #include "base/text_format.h"
 #include "tasks/files.h"
 #include "tasks/manifest.h"
 #include "tasks/png_image.h"
+#include "tasks/text_lines.h"
 
 namespace lra::tasks {
 namespace {
@@ -21,8 +23,9 @@ namespace fs = std::filesystem;
 
 constexpr size_t kNumFields = 11;
 constexpr size_t kMaxLine = 400;
+constexpr size_t kBlockBytes = 1 << 16;  // a file of the archive has 70 KB
 constexpr int64_t kMaxRows = 1 << 22;
-constexpr int64_t kMaxMetadataBytes = 64 << 20;  // a file of the archive has 70 KB
+constexpr int64_t kMaxMetadataBytes = 64 << 20;
 constexpr int64_t kMaxCellBytes = 256;
 constexpr int kMaxSide = 4096;  // an image this large is decoded to say that it is too large
 constexpr int64_t kImagesPerBatch = 1000;
@@ -42,18 +45,12 @@ std::vector<std::string> split_at(std::string_view text, char separator) {
 
 std::vector<PathfinderRecord> parse_text(std::string_view text, const std::string& name) {
   std::vector<PathfinderRecord> records;
-  for (size_t begin = 0; begin < text.size();) {
-    const size_t end = std::min(text.find('\n', begin), text.size());
-    const std::string where = name + ":" + std::to_string(records.size() + 1);
-    if (end - begin > kMaxLine) {
-      throw Error({.where = where,
-                   .what = "the line has " + std::to_string(end - begin) + " bytes",
-                   .expected = "at most " + std::to_string(kMaxLine),
-                   .advice = ""});
-    }
-    records.push_back(parse_pathfinder_record(std::string(text.substr(begin, end - begin)), where));
-    begin = end + 1;
-  }
+  read_lines(reader_of(text), name,
+             [&](std::string_view line, int64_t number, uint64_t) {
+               records.push_back(
+                   parse_pathfinder_record(std::string(line), name + ":" + std::to_string(number)));
+             },
+             {.block_bytes = kBlockBytes, .line_bytes = kMaxLine});
   return records;
 }
 
@@ -151,7 +148,7 @@ std::vector<PathfinderRecord> parse_numpy(std::span<const std::byte> file,
 // The number of "17.npy"; -1 for other names.
 int64_t batch_number(const fs::path& path) {
   const std::string stem = path.stem().string();
-  const bool good = path.extension() == ".npy" && !stem.empty() && stem.size() <= 9 &&
+  const bool good = has_ending(path, ".npy") && !stem.empty() && stem.size() <= 9 &&
                     stem.find_first_not_of("0123456789") == std::string::npos;
   return good ? std::stoll(stem) : -1;
 }
@@ -168,11 +165,11 @@ PathfinderRecord parse_pathfinder_record(const std::string& line, const std::str
   }
   const std::string folder = fields[0].starts_with("imgs/") ? fields[0].substr(5) : "";
   if (!is_plain_file_name(folder) || !is_plain_file_name(fields[1])) {
-    refuse("names the image '" + printable(fields[0] + " " + fields[1]) + "'",
+    refuse("names the image " + in_quotes(fields[0] + " " + fields[1], 100),
            "as imgs/0 sample_0.png");
   }
   if (fields[3] != "0" && fields[3] != "1") {
-    refuse("label is '" + printable(fields[3]) + "'", "0 or 1");
+    refuse("label is " + in_quotes(fields[3], 100), "0 or 1");
   }
   return {.line = line, .path = fields[0] + "/" + fields[1], .label = fields[3] == "1"};
 }
@@ -212,9 +209,9 @@ std::vector<PathfinderRecord> read_pathfinder_metadata(const std::string& folder
   }
   if (records.empty()) {
     throw Error({.where = folder,
-                 .what = "holds no Pathfinder images",
+                 .what = "has no line of metadata; it holds " + quoted_list(data_names_in(folder)),
                  .expected = "imgs/*/*.png and metadata/*.npy",
-                 .advice = "give the folder that holds curv_contour_length_14"});
+                 .advice = ""});
   }
   return records;
 }

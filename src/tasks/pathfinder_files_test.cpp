@@ -72,7 +72,7 @@ TEST(PathfinderFiles, RefusesLinesThatNameNoImageOrLabel) {
   EXPECT_THAT(error_for("imgs/0 ../x.png 7 1 1 14 4 2 0.5 1 1"), HasSubstr("names the image"));
   EXPECT_THAT(error_for("/etc sample_7.png 7 1 1 14 4 2 0.5 1 1"), HasSubstr("names the image"));
   EXPECT_THAT(error_for("imgs/0 sample_7.png 7 1"), HasSubstr("has 4 fields"));
-  EXPECT_THAT(error_for(std::string(1000, 'x')), HasSubstr("1000 bytes"));
+  EXPECT_THAT(error_for(std::string(1000, 'x')), HasSubstr("0.npy:2: line has over 400 bytes"));
 }
 
 TEST(PathfinderFiles, EmptyAndDamagedImagesAreReportedNotFatal) {

@@ -10,6 +10,7 @@
 #include "base/permutation.h"
 #include "base/rng.h"
 #include "tasks/files.h"
+#include "tasks/text_lines.h"
 
 namespace lra::tasks {
 
@@ -50,25 +51,20 @@ Membership read_membership(const std::string& path, const std::vector<Pathfinder
   constexpr uint64_t kMaxLineBytes = 256;  // a folder and a name of 100 characters each
   const std::string text = read_file(path, kMaxLineBytes * records.size());
   Membership members;
-  size_t line_number = 0;
-  for (size_t begin = 0; begin < text.size();) {
-    const size_t end = std::min(text.find('\n', begin), text.size());
-    const std::string_view line = std::string_view(text).substr(begin, end - begin);
+  read_lines(reader_of(text), path, [&](std::string_view line, int64_t number, uint64_t) {
     const size_t blank = std::min(line.find(' '), line.size());
     const auto image = index.find(line.substr(0, blank));
     const auto split = std::find(kPathfinderSplits.begin(), kPathfinderSplits.end(),
                                  line.substr(std::min(blank + 1, line.size())));
-    ++line_number;
     if (image == index.end() || split == kPathfinderSplits.end()) {
-      throw Error({.where = path + ":" + std::to_string(line_number),
+      throw Error({.where = path + ":" + std::to_string(number),
                    .what = "does not give an image of the metadata, once, and its split",
                    .expected = "as 'imgs/0/sample_0.png train'",
                    .advice = "without this file the split is drawn"});
     }
     members[static_cast<size_t>(split - kPathfinderSplits.begin())].push_back(image->second);
     index.erase(image);
-    begin = end + 1;
-  }
+  });
   if (!index.empty()) {
     throw Error({.where = path,
                  .what = "leaves out " + std::to_string(index.size()) + " images",

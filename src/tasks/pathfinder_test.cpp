@@ -139,7 +139,7 @@ TEST_F(Pathfinder, ASplitsFileIsNotTakenForTheSplitOfAnotherSeed) {
   EXPECT_TRUE(fact("examples of val").ok);
   const Dataset imported = Dataset::open(root_.path("out"));
   EXPECT_EQ(task_->split(imported, "val").size(), 6);
-  EXPECT_THAT(error_of([&] { with_seed(5)->split(imported, "val"); }),
+  EXPECT_THAT(error_of([&] { with_seed(5)->refuse_other_settings(imported); }),
               HasSubstr("has a split of its own; expected seed 5"));
 }
 
@@ -229,7 +229,7 @@ TEST_F(Pathfinder, HostileMetadataIsRefusedAndNothingOutsideIsRead) {
   write_text(file("metadata/0.npy"), "\x93NUMPY\x01");
   EXPECT_THAT(import_error(), HasSubstr("0.npy:byte 7"));
   write_text(file("metadata/0.npy"), "");
-  EXPECT_THAT(import_error(), HasSubstr("holds no Pathfinder images"));
+  EXPECT_THAT(import_error(), HasSubstr("has no line of metadata"));
 }
 
 // A label that the importer cannot see to be wrong changes the data and its hash; in generated data
@@ -270,7 +270,7 @@ TEST_F(Pathfinder, AWrongLabelIsFoundInGeneratedData) {
 TEST_F(Pathfinder, DataOfAnotherDifficultyIsRefused) {
   const auto easy = kPathfinderTask.make(parse_toml("difficulty = \"easy\"", "test"));
   const Dataset made = Dataset::open(root_.path("made"));
-  EXPECT_THAT(error_of([&] { easy->split(made, "train"); }), HasSubstr("difficulty 'hard'"));
+  EXPECT_THAT(error_of([&] { easy->refuse_other_settings(made); }), HasSubstr("difficulty 'hard'"));
   EXPECT_EQ(task_->split(made, "train").size(), 24);
   EXPECT_THAT(import_error(*easy), HasSubstr("holds no Pathfinder images"));
 }

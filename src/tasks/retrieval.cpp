@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/progress.h"
+#include "base/quoted.h"
 #include "base/text_format.h"
 #include "tasks/byte_baseline.h"
 #include "tasks/drawn_examples.h"
@@ -89,7 +90,9 @@ PairFiles files_of(const std::vector<std::string>& sources) {
   PairFiles files = find_pair_files(sources[0]);
   if (files.num_columns == 0) {
     throw Error({.where = sources[0],
-                 .what = "holds no pairs",
+                 .what = is_folder(sources[0])
+                             ? "holds no pairs; it holds " + quoted_list(data_names_in(sources[0]))
+                             : std::string("is not a folder"),
                  .expected = "new_aan_pairs.{train,eval,test}.tsv, or the same as .only_ids.tsv",
                  .advice = ""});
   }
@@ -195,8 +198,15 @@ void RetrievalTask::import(const std::vector<std::string>& sources, const std::s
 }
 
 std::vector<std::string> RetrievalTask::find_sources(const std::string& root) const {
-  if (find_pair_files(root).num_columns != 5) return {};
-  return {root};
+  const PairFiles files = find_pair_files(root);
+  if (files.num_columns == 0) return {};
+  if (files.num_columns == 5) return {root};
+  throw Error({.where = files.paths[0],
+               .what = "names the papers of its pairs only",
+               .expected = "new_aan_pairs.train.tsv with their texts",
+               .advice =
+                   "'lra data import retrieval FOLDER TEXTS --out DIR' puts in the texts of a "
+                   "folder or file"});
 }
 
 // Takes the next line off `rest`, without its line end.

@@ -29,6 +29,12 @@ std::vector<Review> read_review_archive(const std::string& path, Progress& progr
     reviews.push_back(std::move(review));
     progress.update();
   }
+  if (reviews.empty()) {
+    throw Error({.where = path,
+                 .what = "holds no reviews; it holds " + archive.contents(),
+                 .expected = "aclImdb/{train,test}/{neg,pos}/<id>_<rating>.txt",
+                 .advice = ""});
+  }
   return reviews;
 }
 

@@ -7,6 +7,7 @@
 #include "base/atomic_file.h"
 #include "base/error.h"
 #include "base/progress.h"
+#include "base/quoted.h"
 #include "base/text_format.h"
 #include "tasks/files.h"
 #include "tasks/review_archive.h"
@@ -20,8 +21,10 @@ namespace fs = std::filesystem;
 // Adds the reviews of one split and label.
 void list_folder(const fs::path& folder, Reviews& reviews) {
   if (!is_folder(folder)) {
+    const std::string split = folder.parent_path().string();
+    const std::string there = is_folder(split) ? split : fs::path(split).parent_path().string();
     throw Error({.where = folder.string(),
-                 .what = "no such folder",
+                 .what = "no such folder; " + there + " holds " + quoted_list(data_names_in(there)),
                  .expected = "aclImdb/{train,test}/{neg,pos}",
                  .advice = "is the archive unpacked completely?"});
   }
@@ -30,19 +33,19 @@ void list_folder(const fs::path& folder, Reviews& reviews) {
   for (; !failed && entry != fs::directory_iterator(); entry.increment(failed)) {
     throw_if_stopped();
     const std::string path = entry->path().string();
-    if (entry->path().filename().string().starts_with(".")) continue;  // left by file managers
+    if (is_clutter(entry->path().filename().native())) continue;
     if (!entry->is_regular_file(failed) || entry->is_symlink(failed)) {
       throw Error({.where = path,
                    .what = "is a link, a folder or a special file",
                    .expected = "the text of a review",
-                   .advice = "remove it"});
+                   .advice = "move it away"});
     }
     ReviewKey key;
     if (!parse_review_path(path, key)) {
       throw Error({.where = path,
                    .what = "is not the name of a review",
                    .expected = "<id>_<rating>.txt",
-                   .advice = "remove it"});
+                   .advice = "move it away"});
     }
     const uintmax_t num_bytes = entry->file_size(failed);
     if (failed) break;
@@ -106,7 +109,7 @@ Reviews open_reviews(const std::string& source, Progress& progress) {
                                         : open_archive(source, progress);
   if (reviews.keys.empty()) {
     throw Error({.where = source,
-                 .what = "holds no reviews",
+                 .what = "has no reviews in its four folders",
                  .expected = "aclImdb/{train,test}/{neg,pos}/<id>_<rating>.txt",
                  .advice = ""});
   }

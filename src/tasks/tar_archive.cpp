@@ -10,6 +10,7 @@
 
 #include "base/atomic_file.h"
 #include "base/error.h"
+#include "base/quoted.h"
 #include "base/text_format.h"
 #include "base/utf8.h"
 #include "tasks/files.h"
@@ -22,6 +23,7 @@ namespace {
 constexpr int64_t kHeaderBytes = 512;                // of each entry
 constexpr int64_t kMostPadding = int64_t{64} << 20;  // behind the end; programs write some KB
 constexpr size_t kMaxNameBytes = 1000;
+constexpr size_t kFilesNamed = 3;  // in a message
 
 // Absolute, or climbing out of its folder.
 bool is_escaping(std::string_view path) {
@@ -69,13 +71,28 @@ TarArchive::TarArchive(const std::string& path, const std::string& expected, con
   max_total_bytes_ = std::min(limits_.total_bytes,
                               kFreeBytes + std::min(bytes, limits_.total_bytes) * kMaxExpansion);
   if (archive_read_open(handle_.get(), &stream_, nullptr, read_block, nullptr) != ARCHIVE_OK) {
-    fail("is not a tar archive" + reason());
+    refuse_other_format();
   }
 }
 
 TarArchive::~TarArchive() = default;
 
 bool TarArchive::next() {
+  while (next_entry()) {
+    if (has_clutter(name_)) continue;
+    if (is_file_ && ++num_files_ <= kFilesNamed) first_files_.push_back(name_);
+    return true;
+  }
+  return false;
+}
+
+std::string TarArchive::contents() const {
+  const size_t others = num_files_ - first_files_.size();
+  return quoted_list(first_files_, kFilesNamed) +
+         (others > 0 ? " and " + thousands(static_cast<int64_t>(others)) + " more" : "");
+}
+
+bool TarArchive::next_entry() {
   throw_if_stopped();
   archive_entry* entry = nullptr;
   const int status = archive_read_next_header(handle_.get(), &entry);
@@ -83,6 +100,7 @@ bool TarArchive::next() {
     check_end();
     return false;
   }
+  if (status < ARCHIVE_WARN && num_entries_ == 0) refuse_other_format();
   if (status < ARCHIVE_WARN) fail("is damaged" + reason());
   if (++num_entries_ > limits_.entries) fail("has over " + thousands(limits_.entries) + " entries");
   const char* name = archive_entry_pathname(entry);
@@ -105,22 +123,23 @@ void TarArchive::check_end() {
 }
 
 void TarArchive::check(archive_entry* entry) {
-  const std::string quoted = "entry '" + printable(name_) + "'";
-  if (has_control_characters(name_)) fail(quoted + " has control characters in its name");
+  const std::string entry_name = "entry " + in_quotes(name_, 100);
+  if (has_control_characters(name_)) fail(entry_name + " has control characters in its name");
   if (!is_utf8(name_)) {
-    fail(quoted + " has a name that is not UTF-8");
+    fail(entry_name + " has a name that is not UTF-8");
   }
-  if (name_.size() > kMaxNameBytes) fail(quoted.substr(0, 80) + "... has an over-long name");
-  if (is_escaping(name_)) fail(quoted + " leads out of the archive");
-  if (archive_entry_hardlink(entry) || archive_entry_symlink(entry)) fail(quoted + " is a link");
+  if (name_.size() > kMaxNameBytes) fail(entry_name + " has an over-long name");
+  if (is_escaping(name_)) fail(entry_name + " leads out of the archive");
+  if (archive_entry_hardlink(entry) || archive_entry_symlink(entry))
+    fail(entry_name + " is a link");
   const auto type = archive_entry_filetype(entry);
-  if (type != AE_IFREG && type != AE_IFDIR) fail(quoted + " is a special file");
+  if (type != AE_IFREG && type != AE_IFDIR) fail(entry_name + " is a special file");
   is_file_ = type == AE_IFREG;
   size_ = archive_entry_size(entry);
   if (size_ < 0 || size_ > limits_.entry_bytes) {
-    fail(quoted + " has an absurd size, " + std::to_string(size_));
+    fail(entry_name + " has an absurd size, " + std::to_string(size_));
   }
-  if (archive_entry_sparse_count(entry) > 0) fail(quoted + " has holes");
+  if (archive_entry_sparse_count(entry) > 0) fail(entry_name + " has holes");
   total_bytes_ += kHeaderBytes + size_;
   if (total_bytes_ > max_total_bytes_) {
     fail("unpacks to over " + thousands(max_total_bytes_) + " bytes, too much for its size");
@@ -128,9 +147,9 @@ void TarArchive::check(archive_entry* entry) {
 }
 
 std::string TarArchive::content(uint64_t max_bytes) {
-  const std::string quoted = "'" + printable(name_) + "'";
+  const std::string entry_name = in_quotes(name_, 100);
   if (static_cast<uint64_t>(size_) > max_bytes) {
-    fail(quoted + " has " + std::to_string(size_) + " bytes, over " +
+    fail(entry_name + " has " + std::to_string(size_) + " bytes, over " +
          std::to_string(max_bytes >> 20) + " MiB");
   }
   std::string bytes(static_cast<size_t>(size_), '\0');
@@ -138,8 +157,8 @@ std::string TarArchive::content(uint64_t max_bytes) {
   while (filled < bytes.size()) {
     const la_ssize_t count =
         archive_read_data(handle_.get(), bytes.data() + filled, bytes.size() - filled);
-    if (count < 0) fail("is damaged at " + quoted + reason());
-    if (count == 0) fail("ends within " + quoted);
+    if (count < 0) fail("is damaged at " + entry_name + reason());
+    if (count == 0) fail("ends within " + entry_name);
     filled += static_cast<size_t>(count);
   }
   return bytes;
@@ -154,11 +173,11 @@ void TarArchive::write_to(const std::string& path) {
     la_int64_t offset = 0;
     const int status = archive_read_data_block(handle_.get(), &data, &count, &offset);
     if (status == ARCHIVE_EOF) break;
-    if (status < ARCHIVE_WARN) fail("is damaged at '" + printable(name_) + "'" + reason());
-    if (static_cast<uint64_t>(offset) != file.size()) fail("'" + printable(name_) + "' has holes");
+    if (status < ARCHIVE_WARN) fail("is damaged at " + in_quotes(name_, 100) + reason());
+    if (static_cast<uint64_t>(offset) != file.size()) fail(in_quotes(name_, 100) + " has holes");
     file.append({static_cast<const std::byte*>(data), count});
   }
-  if (file.size() != static_cast<uint64_t>(size_)) fail("ends within '" + printable(name_) + "'");
+  if (file.size() != static_cast<uint64_t>(size_)) fail("ends within " + in_quotes(name_, 100));
 }
 
 std::string TarArchive::reason() const {
@@ -166,12 +185,18 @@ std::string TarArchive::reason() const {
   return text ? std::string(" (") + text + ")" : std::string();
 }
 
+void TarArchive::refuse_other_format() const {
+  stream_.check();
+  throw Error({.where = path_,
+               .what = "is not a tar archive" + reason(),
+               .expected = expected_,
+               .advice = "unpack an archive of another kind, and give its folder"});
+}
+
 void TarArchive::fail(const std::string& what) const {
   stream_.check();  // what was wrong first
-  throw Error({.where = path_,
-               .what = what,
-               .expected = expected_,
-               .advice = "remove it and fetch it again"});
+  throw Error(
+      {.where = path_, .what = what, .expected = expected_, .advice = "get a complete copy"});
 }
 
 }  // namespace lra::tasks

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "tasks/archive_stream.h"
 
@@ -38,11 +39,13 @@ class TarArchive {
   TarArchive(const TarArchive&) = delete;
   TarArchive& operator=(const TarArchive&) = delete;
 
-  // Goes to the next entry; false at the end, once all of the file was seen. Throws when a stop was
-  // requested.
+  // Goes to the next entry that is not clutter (files.h); false at the end, once all of the file
+  // was seen. Throws when a stop was requested.
   bool next();
   const std::string& name() const { return name_; }  // of the entry
   bool is_file() const { return is_file_; }
+  // The first files so far, for messages: "'a/b', 'a/c' and 17 more", or "nothing".
+  std::string contents() const;
   // The bytes of the entry, once per entry. Throws when there are over `max_bytes`, which is a
   // multiple of 1 MiB.
   std::string content(uint64_t max_bytes);
@@ -51,9 +54,11 @@ class TarArchive {
   void write_to(const std::string& path);
 
  private:
+  bool next_entry();
   void check(archive_entry* entry);
   void check_end();
   std::string reason() const;
+  [[noreturn]] void refuse_other_format() const;
   [[noreturn]] void fail(const std::string& what) const;
 
   struct FreeArchive {
@@ -64,6 +69,8 @@ class TarArchive {
   ArchiveStream stream_;
   std::unique_ptr<archive, FreeArchive> handle_;
   bool is_file_ = false;
+  std::vector<std::string> first_files_;
+  size_t num_files_ = 0;
   int64_t size_ = 0, num_entries_ = 0, total_bytes_ = 0, max_total_bytes_ = 0;
 };
 

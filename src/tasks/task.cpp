@@ -10,7 +10,7 @@ void Task::make(const MakeOptions&, Progress&) const {
   throw Error({.where = "lra data make",
                .what = "this task cannot be generated: its data is collected, not drawn",
                .expected = "",
-               .advice = "use lra data fetch or lra data import"});
+               .advice = "use 'lra data fetch' or 'lra data import'"});
 }
 
 std::string byte_token_text(int32_t token) {

@@ -50,6 +50,9 @@ class Task {
   virtual Split split(const Dataset& dataset, const std::string& name) const {
     return dataset.split(name);
   }
+  // Throws lra::Error for data that was made with other settings than these, and still has the
+  // task's name and shape.
+  virtual void refuse_other_settings(const Dataset&) const {}
 
   virtual bool can_generate() const { return false; }
   // How many examples make() will draw: the total of its progress bar.

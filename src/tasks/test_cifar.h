@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "base/atomic_file.h"
 #include "base/rng.h"
 #include "tasks/cifar_files.h"
 #include "tasks/test_fixtures.h"
@@ -68,12 +69,40 @@ inline std::string cifar_pickle(const std::vector<CifarRecord>& records) {
          colours + "tb" + text("filenames") + "q\x0A](" + names + "eu.";
 }
 
-// A folder cifar-10-batches-bin below `root`: 2 x 60 images for training, 50 for the test.
-inline void write_small_cifar(const std::string& root) {
-  const std::string folder = root + "/cifar-10-batches-bin/";
-  write_text(folder + "data_batch_1.bin", cifar_binary(small_cifar_records(60, 1)));
-  write_text(folder + "data_batch_2.bin", cifar_binary(small_cifar_records(60, 2)));
-  write_text(folder + "test_batch.bin", cifar_binary(small_cifar_records(50, 3)));
+// The names of the six files without their ending, in the order of small_cifar().
+inline const std::array<std::string, 6> kCifarNames = {
+    "data_batch_1", "data_batch_2", "data_batch_3", "data_batch_4", "data_batch_5", "test_batch"};
+
+// 6 x 20 images.
+inline std::array<std::vector<CifarRecord>, 6> small_cifar() {
+  std::array<std::vector<CifarRecord>, 6> files;
+  for (size_t i = 0; i < files.size(); ++i) files[i] = small_cifar_records(20, i + 1);
+  return files;
+}
+
+// A folder cifar-10-batches-bin below `root`, by default with 5 x 20 images for training and 20 for
+// the test.
+inline void write_small_cifar(
+    const std::string& root, const std::array<std::vector<CifarRecord>, 6>& files = small_cifar()) {
+  for (size_t i = 0; i < files.size(); ++i) {
+    write_text(root + "/cifar-10-batches-bin/" + kCifarNames[i] + ".bin", cifar_binary(files[i]));
+  }
+}
+
+// The same with 5 x 800 of the first training images of the official files and the first 800 of the
+// test, which `folder` holds.
+inline std::array<std::vector<CifarRecord>, 6> real_cifar(const std::string& folder) {
+  std::array<std::vector<CifarRecord>, 6> files;
+  const std::string train = read_file(folder + "/data_batch_1.bin", 1 << 25);
+  const std::string test = read_file(folder + "/test_batch.bin", 1 << 25);
+  for (size_t i = 0; i < files.size(); ++i) {
+    for (size_t k = 0; k < 800; ++k) {
+      const char* record = i < 5 ? &train.at(3073 * (800 * i + k)) : &test.at(3073 * k);
+      files[i].push_back(
+          {.label = static_cast<uint8_t>(record[0]), .colours = std::string(record + 1, 3072)});
+    }
+  }
+  return files;
 }
 
 }  // namespace lra::tasks

@@ -154,6 +154,9 @@ std::vector<std::string> TextTask::find_sources(const std::string& root) const {
   for (const char* name : {"aclImdb_v1.tar.gz", "aclImdb_labeled.tar.gz"}) {
     if (is_file(base / name)) return {(base / name).string()};
   }
+  for (const char* part : {"train/pos", "train/neg", "test/pos", "test/neg"}) {
+    if (is_folder(base / part)) return {root};
+  }
   return {};
 }
 

@@ -22,6 +22,20 @@ ReadAt reader_of(std::string_view text) {
   };
 }
 
+namespace {
+
+constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+
+void refuse_utf16(std::string_view begin, const std::string& name) {
+  if (!begin.starts_with("\xFF\xFE") && !begin.starts_with("\xFE\xFF")) return;
+  throw Error({.where = name,
+               .what = "is UTF-16 by its first two bytes",
+               .expected = "UTF-8",
+               .advice = "save it as UTF-8"});
+}
+
+}  // namespace
+
 void read_lines(const ReadAt& read_at, const std::string& name, const LineSink& sink,
                 const LineLimits& limits) {
   LRA_CHECK_GT(limits.block_bytes, 0u);
@@ -29,6 +43,28 @@ void read_lines(const ReadAt& read_at, const std::string& name, const LineSink& 
   size_t kept = 0;      // of a line whose end was not in the last block
   uint64_t offset = 0;  // of buffer[0] in the file
   int64_t number = 0;
+  int64_t empty_line = 0;  // the first one behind the last line that was not empty; 0: none
+  const auto give = [&](std::string_view line, uint64_t at) {
+    ++number;
+    if (number == 1) {
+      refuse_utf16(line, name);
+      if (line.starts_with(kByteOrderMark)) {
+        line.remove_prefix(kByteOrderMark.size());
+        at += kByteOrderMark.size();
+      }
+    }
+    if (line.empty()) {
+      if (empty_line == 0) empty_line = number;
+      return;
+    }
+    if (empty_line > 0) {
+      throw Error({.where = name + ":" + std::to_string(empty_line),
+                   .what = "is empty",
+                   .expected = "an example; lines may be empty at the end of the file alone",
+                   .advice = ""});
+    }
+    sink(line, number, at);
+  };
   const auto check_length = [&](size_t size, int64_t line) {
     if (size <= limits.line_bytes) return;
     throw Error(
@@ -50,8 +86,8 @@ void read_lines(const ReadAt& read_at, const std::string& name, const LineSink& 
       if (end == std::string_view::npos && !at_end) break;
       std::string_view line = all.substr(begin, end - begin);
       if (line.ends_with('\r')) line.remove_suffix(1);
-      check_length(line.size(), ++number);
-      sink(line, number, offset + begin);
+      check_length(line.size(), number + 1);
+      give(line, offset + begin);
       begin = end == std::string_view::npos ? all.size() : end + 1;
     }
     kept = all.size() - begin;

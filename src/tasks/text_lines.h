@@ -28,9 +28,10 @@ struct LineLimits {
   size_t line_bytes = size_t{16} << 20;  // a longer line is refused
 };
 
-// Calls sink for each line in order. Lines end in LF or CR LF; the last one may lack its end. The
-// file is read from front to back, each byte once.
-// Throws lra::Error that names `name` and the line when one is too long.
+// Calls sink for each line in order. Lines end in LF or CR LF; the last one may lack its end. A
+// byte order mark in front and empty lines at the end are passed over. The file is read from front
+// to back, each byte once. Throws lra::Error that names `name` and the line when a line is too
+// long, when an empty line stands before others, and when the file is UTF-16.
 void read_lines(const ReadAt& read_at, const std::string& name, const LineSink& sink,
                 const LineLimits& limits = {});
 

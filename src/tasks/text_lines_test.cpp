@@ -28,8 +28,33 @@ std::vector<std::string> lines_of(const std::string& text, const LineLimits& lim
 
 TEST(TextLines, DoNotDependOnTheSizeOfBlocks) {
   for (size_t block_bytes = 1; block_bytes < 12; ++block_bytes) {
-    EXPECT_THAT(lines_of("ab\r\n\ncde\rf\r\nlast", {.block_bytes = block_bytes}),
-                ElementsAre("ab", "", "cde\rf", "last"));
+    EXPECT_THAT(lines_of("ab\r\ncde\rf\r\nlast", {.block_bytes = block_bytes}),
+                ElementsAre("ab", "cde\rf", "last"));
+  }
+}
+
+TEST(TextLines, MayBeginWithAByteOrderMarkAndEndWithEmptyLines) {
+  for (size_t block_bytes = 1; block_bytes < 12; ++block_bytes) {
+    const LineLimits limits{.block_bytes = block_bytes};
+    EXPECT_THAT(lines_of("\xEF\xBB\xBF"
+                         "ab\ncd\n\r\n\n",
+                         limits),
+                ElementsAre("ab", "cd"));
+    EXPECT_THAT(lines_of("ab\n\xEF\xBB\xBF"
+                         "cd",
+                         limits),
+                ElementsAre("ab",
+                            "\xEF\xBB\xBF"
+                            "cd"));
+    EXPECT_THAT(lines_of("\xEF\xBB\xBF\n", limits), ElementsAre());
+    EXPECT_THAT(error_of([&] { lines_of("ab\n\n\r\ncd", limits); }),
+                HasSubstr("x.tsv:2: is empty"));
+    for (const char* utf16 : {"\xFF\xFE"
+                              "a",
+                              "\xFE\xFF"
+                              "a"}) {
+      EXPECT_THAT(error_of([&] { lines_of(utf16, limits); }), HasSubstr("x.tsv: is UTF-16"));
+    }
   }
 }
 

@@ -73,7 +73,7 @@ Health health_of(std::optional<JsonFields> fields) {
           .num_good = fields->get<int64_t>("num_good")};
 }
 
-Metadata metadata_of(const TrainProgress& p) {
+Metadata metadata_of(const TrainProgress& p, const RunIdentity& run) {
   Json progress = {{"step", p.step},
                    {"tokens", p.tokens},
                    {"last_eval_step", p.last_eval_step},
@@ -83,13 +83,15 @@ Metadata metadata_of(const TrainProgress& p) {
                    {"correct", p.mean.correct},
                    {"count", p.mean.count}};
   if (p.health != Health{}) progress["health"] = health_json(p.health);
-  return {{"format", "pt"}, {"lra.progress", json_text(progress)}};
+  Metadata metadata = {{"format", "pt"}, {"lra.progress", json_text(progress)}};
+  add_identity(run, metadata);
+  return metadata;
 }
 
 // Returns the hash of the tensors' data.
 std::string write_file(const std::string& path, const std::vector<TensorView>& tensors,
-                       const TrainProgress& progress) {
-  Metadata metadata = metadata_of(progress);
+                       const TrainProgress& progress, const RunIdentity& run) {
+  Metadata metadata = metadata_of(progress, run);
   const std::string data_hash = hash_of_data(tensors);
   metadata[kHashKey] = hash_of_file(tensors, metadata, data_hash);
   write_safetensors(path, tensors, metadata);
@@ -133,7 +135,7 @@ std::vector<TensorView> views_of(const FlatParameters& parameters, const at::Ten
   throw Error({.where = file.path(),
                .what = what,
                .expected = expected,
-               .advice = "the checkpoint belongs to another model or setting, or is damaged"});
+               .advice = "the file is damaged, or no checkpoint of this model"});
 }
 
 // Copies the tensors prefix + name of `file` into `flat`.
@@ -155,20 +157,25 @@ void read_into(const SafetensorsFile& file, const FlatParameters& parameters,
   if (!flat.is_cpu()) flat.copy_(host);
 }
 
-void check_contents(const SafetensorsFile& file, size_t num_tensors) {
-  if (file.tensors().size() != num_tensors) {
-    refuse(file, std::to_string(file.tensors().size()) + " tensors", std::to_string(num_tensors));
-  }
+void check_contents(const SafetensorsFile& file, size_t num_tensors,
+                    const std::optional<RunIdentity>& expected) {
   const auto hash = file.metadata().find(kHashKey);
   if (hash == file.metadata().end() ||
       hash->second != hash_of_file(file.tensors(), file.metadata(), hash_of_data(file.tensors()))) {
     refuse(file, "the contents do not match their hash", "the bytes that were written");
   }
+  if (expected) {
+    refuse_foreign_weights(find_identity(file.metadata(), file.path()), *expected, file.path());
+  }
+  if (file.tensors().size() != num_tensors) {
+    refuse(file, std::to_string(file.tensors().size()) + " tensors", std::to_string(num_tensors));
+  }
 }
 
-SafetensorsFile open_weights(const std::string& path, const FlatParameters& parameters) {
+SafetensorsFile open_weights(const std::string& path, const FlatParameters& parameters,
+                             const std::optional<RunIdentity>& expected) {
   auto file = SafetensorsFile::open(path);
-  check_contents(file, parameters.parts().size());
+  check_contents(file, parameters.parts().size(), expected);
   return file;
 }
 
@@ -216,8 +223,8 @@ void put_in_place(const std::string& partial, const std::string& final_path) {
 
 }  // namespace
 
-CheckpointStore::CheckpointStore(std::string folder, int64_t keep)
-    : folder_(std::move(folder)), keep_(keep) {}
+CheckpointStore::CheckpointStore(std::string folder, int64_t keep, RunIdentity run)
+    : folder_(std::move(folder)), keep_(keep), run_(std::move(run)) {}
 
 std::string CheckpointStore::save(const FlatParameters& parameters, const TrainProgress& progress,
                                   bool is_best, int64_t also_kept) {
@@ -229,11 +236,11 @@ std::string CheckpointStore::save(const FlatParameters& parameters, const TrainP
   // Files are the same whatever device they come from, and are read on any.
   const at::Tensor values = parameters.values.cpu(), m = parameters.m.cpu(), v = parameters.v.cpu();
   const std::string hash =
-      write_file(partial + "/model.safetensors", views_of(parameters, values, ""), progress);
+      write_file(partial + "/model.safetensors", views_of(parameters, values, ""), progress, run_);
   auto moments = views_of(parameters, m, "m.");
   const auto second = views_of(parameters, v, "v.");
   moments.insert(moments.end(), second.begin(), second.end());
-  write_file(partial + "/optimizer.safetensors", moments, progress);
+  write_file(partial + "/optimizer.safetensors", moments, progress, run_);
   put_in_place(partial, final_path);
   replace_link(folder_of("latest"), name);
   if (is_best) replace_link(folder_of("best"), name);
@@ -263,7 +270,7 @@ void CheckpointStore::repair_links(const TrainProgress& progress) const {
 
 void CheckpointStore::load_weights_of(int64_t step, FlatParameters& parameters) const {
   const auto file = open_weights(
-      folder_of(kStepPrefix + std::to_string(step)) + "/model.safetensors", parameters);
+      folder_of(kStepPrefix + std::to_string(step)) + "/model.safetensors", parameters, run_);
   const TrainProgress found = progress_of(file);
   if (found.step != step) {
     throw Error({.where = file.path(),
@@ -310,8 +317,9 @@ void CheckpointStore::remove_old(const TrainProgress& progress, int64_t also_kep
 TrainProgress CheckpointStore::load(int64_t step, FlatParameters& parameters) const {
   const std::string folder = folder_of(kStepPrefix + std::to_string(step));
   const auto moments = SafetensorsFile::open(folder + "/optimizer.safetensors");
-  check_contents(moments, 2 * parameters.parts().size());
-  const TrainProgress progress = load_weights(folder + "/model.safetensors", parameters);
+  check_contents(moments, 2 * parameters.parts().size(), run_);
+  const TrainProgress progress =
+      load_weights(folder + "/model.safetensors", parameters, run_).progress;
   check_progress(moments, progress, step);
   read_into(moments, parameters, parameters.m, "m.");
   read_into(moments, parameters, parameters.v, "v.");
@@ -332,11 +340,13 @@ std::optional<TrainProgress> CheckpointStore::load_latest(
   return std::nullopt;
 }
 
-TrainProgress load_weights(const std::string& path, FlatParameters& parameters) {
-  const auto file = open_weights(path, parameters);
-  const TrainProgress progress = progress_of(file);
+LoadedWeights load_weights(const std::string& path, FlatParameters& parameters,
+                           const std::optional<RunIdentity>& expected) {
+  const auto file = open_weights(path, parameters, expected);
+  LoadedWeights loaded{.progress = progress_of(file),
+                       .run = find_identity(file.metadata(), file.path())};
   read_into(file, parameters, parameters.values, "");
-  return progress;
+  return loaded;
 }
 
 std::string weights_hash(const FlatParameters& parameters) {

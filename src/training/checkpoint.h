@@ -1,9 +1,10 @@
 // Checkpoints: weights and optimizer state as safetensors with PyTorch-style names.
 //
 // checkpoints/step_N/model.safetensors holds the weights, optimizer.safetensors "m.NAME" and
-// "v.NAME"; both carry the progress of the run as metadata and an XXH3 of all that they say: names,
-// types, shapes, metadata and data. It is checked when they are read. A step's folder is written
-// under another name and renamed when complete. `latest` and `best` are links to step folders.
+// "v.NAME"; both carry which run they are of and its progress as metadata, and an XXH3 of all that
+// they say: names, types, shapes, metadata and data. It is checked when they are read. A step's
+// folder is written under another name and renamed when complete. `latest` and `best` are links to
+// step folders.
 #pragma once
 
 #include <cstdint>
@@ -13,6 +14,7 @@
 #include <vector>
 
 #include "training/flat_parameters.h"
+#include "training/run_identity.h"
 #include "training/running_mean.h"
 #include "training/step_guard.h"
 
@@ -33,9 +35,10 @@ struct TrainProgress {
 
 class CheckpointStore {
  public:
-  // `folder`: checkpoints/ of a run. `keep` newest ones are kept besides the best. Those of later
-  // steps than the one just saved are damaged ones that a resume left aside: they do not count.
-  CheckpointStore(std::string folder, int64_t keep);
+  // `folder`: checkpoints/ of `run`; those of other runs are as damaged ones. `keep` newest ones
+  // are kept besides the best. Those of later steps than the one just saved were left aside by a
+  // resume: they do not count.
+  CheckpointStore(std::string folder, int64_t keep, RunIdentity run);
 
   // Returns the hash of the weights, 32 hex digits. Throws lra::Error (exit code 74) when the
   // checkpoint is not durable; those before it are untouched then. The checkpoint of step
@@ -77,12 +80,19 @@ class CheckpointStore {
 
   std::string folder_;
   int64_t keep_;
+  RunIdentity run_;
 };
 
-// Loads the weights of one model.safetensors by name. Throws lra::Error naming the tensor that is
-// missing, left over, or of another shape or type, and when the hash does not match; `parameters`
-// are as before then.
-TrainProgress load_weights(const std::string& path, FlatParameters& parameters);
+struct LoadedWeights {
+  TrainProgress progress;
+  std::optional<RunIdentity> run;  // nothing: the file does not say
+};
+
+// Loads the weights of one model.safetensors by name. With `expected`, they are refused when they
+// are those of another run. Throws lra::Error naming the tensor that is missing, left over, or of
+// another shape or type, and when the hash does not match; `parameters` are as before then.
+LoadedWeights load_weights(const std::string& path, FlatParameters& parameters,
+                           const std::optional<RunIdentity>& expected);
 
 // XXH3-128 over all weights in order.
 std::string weights_hash(const FlatParameters& parameters);

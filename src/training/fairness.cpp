@@ -132,6 +132,10 @@ std::string size_not_met(const RunConfig& run, const SplitSizes& data) {
   return changed_data(run, data, &preset.task_settings);
 }
 
+std::string size_unlike_task(const RunConfig& run, const SplitSizes& data) {
+  return changed_data(run, data);
+}
+
 Fairness judge(const RunConfig& run, const std::optional<SplitSizes>& data) {
   const RunConfig base = resolve_run(run.task, kBaseModel, run.preset, run.seed, {}, {});
   const std::string departed = departure(run, data);

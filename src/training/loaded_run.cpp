@@ -1,8 +1,16 @@
 #include "training/loaded_run.h"
 
+#include "training/data_root.h"
 #include "training/prepare_data.h"
 
 namespace lra::training {
+
+std::string checkpoint_file(const std::string& run, const std::string& checkpoint) {
+  if (checkpoint.ends_with(".safetensors")) return checkpoint;
+  const std::string name = checkpoint == "last" ? "latest" : checkpoint;
+  return RunFolder{run}.checkpoints() + "/" + name + "/model.safetensors";
+}
+
 namespace {
 
 StoredRun read_run_for(const std::string& folder, ModelPrecision precision) {
@@ -11,28 +19,43 @@ StoredRun read_run_for(const std::string& folder, ModelPrecision precision) {
   return stored;
 }
 
-}  // namespace
-
-std::string checkpoint_file(const std::string& run, const std::string& checkpoint) {
-  if (checkpoint.ends_with(".safetensors")) return checkpoint;
-  const std::string name = checkpoint == "last" ? "latest" : checkpoint;
-  return RunFolder{run}.checkpoints() + "/" + name + "/model.safetensors";
+LoadedWeights weights_of(const std::string& folder, const WeightsChoice& choice,
+                         const RunIdentity& run, FlatParameters& parameters) {
+  const auto expected = choice.foreign ? std::nullopt : std::optional(run);
+  return load_weights(checkpoint_file(folder, choice.checkpoint), parameters, expected);
 }
 
-LoadedRun::LoadedRun(const std::string& folder, const std::string& checkpoint,
+}  // namespace
+
+LoadedRun::LoadedRun(const std::string& folder, const WeightsChoice& choice,
                      ModelPrecision precision, at::Device device)
     : folder(folder),
       stored(read_run_for(folder, precision)),
       task(stored.config.make_task()),
       model(stored.config.make_model(task->shape(), device)),
       parameters(model.parameter_list(), FlatUse::kInference),
-      progress(load_weights(checkpoint_file(folder, checkpoint), parameters)) {}
+      weights(weights_of(folder, choice, identity_of(stored.record), parameters)) {}
+
+std::string LoadedRun::foreign_weights() const {
+  if (weights.run == identity_of(stored.record)) return "";
+  return weights.run ? text_of(*weights.run) : "a run that the file does not name";
+}
 
 tasks::Dataset open_run_data(const LoadedRun& run, const RunDataOptions& options) {
   const tasks::TaskSpec& spec = run.stored.config.task_spec();
-  const std::string root = data_root(options.root);
-  if (!options.other_data) refuse_lost_data(spec, *run.task, root, run.stored.record);
-  tasks::Dataset dataset = prepare_data(spec, *run.task, root, options.quiet);
+  const std::string root = data_root_of({run.folder}, options.root);
+  if (!options.other_data) {
+    refuse_lost_data(spec, *run.task, root, run.stored.record);
+  } else if (!data_found(spec, *run.task, root)) {
+    // Generated data is not what somebody has in mind who names other data.
+    throw Error({.where = root,
+                 .what = "no data for " + std::string(spec.name),
+                 .expected = std::string(spec.sources),
+                 .advice = "name its folder with --data"});
+  }
+  tasks::Dataset dataset =
+      prepare_data(spec, *run.task, root, options.quiet,
+                   options.other_data ? OtherSettings::kTaken : OtherSettings::kRefused);
   // A score belongs to the data that the run was made with.
   if (options.other_data || run.stored.record.data_hash == dataset.hash()) return dataset;
   throw Error({.where = dataset.folder(),
@@ -47,7 +70,7 @@ EvaluationResult evaluate_run(const LoadedRun& run, const tasks::Dataset& datase
   auto result = evaluate_with_bar(run.model, config.split_of(*run.task, dataset, split),
                                   run.task->shape(), config.train.eval_batch_size, limit,
                                   {.description = split, .unit = "ex", .quiet = quiet});
-  result.summary.step = run.progress.step;
+  result.summary.step = run.weights.progress.step;
   return result;
 }
 

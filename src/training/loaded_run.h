@@ -11,6 +11,7 @@
 #include "training/evaluate.h"
 #include "training/flat_parameters.h"
 #include "training/run_config.h"
+#include "training/weights_choice.h"
 
 namespace lra::training {
 
@@ -26,15 +27,18 @@ enum class ModelPrecision {
 struct LoadedRun {
   // The model computes on `device`, whatever the run was trained on. Throws lra::Error for a folder
   // that is no run and a checkpoint that is missing or not its own.
-  LoadedRun(const std::string& folder, const std::string& checkpoint, ModelPrecision precision,
+  LoadedRun(const std::string& folder, const WeightsChoice& weights, ModelPrecision precision,
             at::Device device = at::kCPU);
+
+  // Empty, or whose weights these are when they are not the run's own.
+  std::string foreign_weights() const;
 
   std::string folder;
   StoredRun stored;
   std::unique_ptr<tasks::Task> task;
   models::SequenceClassifier model;
   FlatParameters parameters;
-  TrainProgress progress;  // of the checkpoint
+  LoadedWeights weights;  // what the checkpoint says of itself
 };
 
 struct RunDataOptions {

@@ -1,15 +1,17 @@
 #include "training/prepare_data.h"
 
 #include <cstdio>
-#include <cstdlib>
 #include <filesystem>
 #include <functional>
 
 #include "base/atomic_file.h"
+#include "base/command_text.h"
 #include "base/lock_file.h"
 #include "base/progress.h"
+#include "base/quoted.h"
 #include "base/text_format.h"
 #include "tasks/all.h"
+#include "tasks/files.h"
 #include "tasks/new_folder.h"
 #include "tasks/stopping.h"
 
@@ -18,14 +20,22 @@ namespace {
 
 namespace fs = std::filesystem;
 
-bool is_prepared(const std::string& folder) { return fs::exists(folder + "/manifest.json"); }
+constexpr const char* kPreparedEnding = ".prepared";
+
+bool is_prepared(const std::string& folder) {
+  return tasks::is_there(folder + "/" + tasks::kManifestFile);
+}
+
+std::string own_folder(const tasks::TaskSpec& spec, const std::string& root) {
+  return root + "/" + std::string(spec.name);
+}
 
 // The root itself, root/TASK, or root/TASK.prepared where raw files lie under the task's name.
 std::string prepared_folder(const tasks::TaskSpec& spec, const std::string& root) {
   if (is_prepared(root)) return root;
-  const std::string own = root + "/" + std::string(spec.name), beside = own + ".prepared";
+  const std::string own = own_folder(spec, root), beside = own + kPreparedEnding;
   if (is_prepared(own)) return own;
-  return is_prepared(beside) || fs::exists(own) ? beside : own;
+  return is_prepared(beside) || tasks::is_there(own) ? beside : own;
 }
 
 // Says once that another process is at it, and stops when asked to.
@@ -46,15 +56,32 @@ tasks::MakeOptions usual_options(const std::string& out) {
 
 // Prepared once: to make it again beside itself would hide what happened to it.
 void refuse_without_manifest(const std::string& folder) {
-  if (!fs::is_directory(folder)) return;
-  for (const std::string& name : names_in(folder)) {
+  if (!tasks::is_folder(folder)) return;
+  for (const std::string& name : tasks::data_names_in(folder)) {
     // Another process may have put the whole folder there just now.
     if (!name.ends_with(".shard") || is_prepared(folder)) continue;
     throw Error({.where = folder,
-                 .what = "holds " + printable(name) + " and no manifest.json",
+                 .what = "holds " + in_quotes(name) + " and no " + tasks::kManifestFile,
                  .expected = "a folder that 'lra data make' or 'lra data import' wrote",
-                 .advice = "remove it, or bring the manifest back"});
+                 .advice = "bring the manifest back, or move the folder away"});
   }
+}
+
+// What somebody put under the task's name may be the data that was meant: data generated beside it
+// would hide that it was not read.
+void refuse_other_contents(const tasks::TaskSpec& spec, const std::string& folder) {
+  const bool is_other = tasks::is_there(folder) && !tasks::is_folder(folder);
+  const std::vector<std::string> names =
+      is_other ? std::vector<std::string>() : tasks::data_names_in(folder);
+  if (names.empty() && !is_other) return;
+  throw Error({.where = folder,
+               .what = is_other ? "is not a folder"
+                                : "holds " + quoted_list(names) + ", and no data of " +
+                                      std::string(spec.name) + " that can be read",
+               .expected = "official files, as '" + command_text({"help", std::string(spec.name)}) +
+                           "' describes them, or prepared ones",
+               .advice = "to train on generated data, move it away or name another folder with "
+                         "--data"});
 }
 
 // `sources` empty: the examples are generated.
@@ -86,16 +113,30 @@ void prepare_in_turn(const tasks::TaskSpec& spec, const tasks::Task& task,
   if (!is_prepared(folder)) prepare(spec, task, folder, sources, quiet);
 }
 
+[[noreturn]] void refuse_missing(const tasks::TaskSpec& spec, const std::string& root,
+                                 const std::string& folder) {
+  const std::string name(spec.name);
+  const std::string found = tasks::is_folder(root) ? " in this folder, which holds " +
+                                                         quoted_list(tasks::data_names_in(root))
+                                                   : ": there is no such folder";
+  throw Error({.where = root,
+               .what = "no data for " + name + found,
+               .expected = std::string(spec.sources),
+               .advice = "put it there, or name the data folder with --data or LRA_DATA; a copy is "
+                         "imported by " +
+                         command_text({"data", "import", name, "COPY", "--out", folder})});
+}
+
 }  // namespace
 
-std::string data_root(const std::string& given) {
-  if (!given.empty()) return given;
-  const char* named = std::getenv("LRA_DATA");
-  return named && *named ? named : "data";
+std::vector<std::string> sources_under(const tasks::TaskSpec& spec, const tasks::Task& task,
+                                       const std::string& root) {
+  const std::vector<std::string> found = task.find_sources(root);
+  return found.empty() ? task.find_sources(own_folder(spec, root)) : found;
 }
 
 bool data_found(const tasks::TaskSpec& spec, const tasks::Task& task, const std::string& root) {
-  return is_prepared(prepared_folder(spec, root)) || !task.find_sources(root).empty();
+  return is_prepared(prepared_folder(spec, root)) || !sources_under(spec, task, root).empty();
 }
 
 bool data_available(const tasks::TaskSpec& spec, const tasks::Task& task, const std::string& root) {
@@ -112,34 +153,31 @@ void refuse_lost_data(const tasks::TaskSpec& spec, const tasks::Task& task, cons
   };
   if (record.data_source == "generated" && same_size()) return;
   throw Error({.where = root,
-               .what = "there is no data for " + std::string(spec.name),
+               .what = "no data for " + std::string(spec.name),
                .expected = "the data of the run, hash " + record.data_hash,
                .advice = "name its folder with --data or LRA_DATA"});
 }
 
 tasks::Dataset prepare_data(const tasks::TaskSpec& spec, const tasks::Task& task,
-                            const std::string& root, bool quiet) {
+                            const std::string& root, bool quiet, OtherSettings others) {
   const std::string folder = prepared_folder(spec, root), name(spec.name);
   if (!is_prepared(folder)) {
-    refuse_without_manifest(root);
-    refuse_without_manifest(root + "/" + name);
-    const auto sources = task.find_sources(root);
-    if (sources.empty() && !task.can_generate()) {
-      throw Error({.where = root,
-                   .what = "there is no data for " + name,
-                   .expected = folder + " as 'lra data import " + name + "' writes it",
-                   .advice = "import a copy with 'lra data import " + name + " FROM --out " +
-                             folder + "', try 'lra data fetch " + name +
-                             "', or name the data folder with --data or LRA_DATA"});
+    const std::string own = own_folder(spec, root);
+    for (const std::string& place : {root, own, own + kPreparedEnding}) {
+      refuse_without_manifest(place);
     }
+    const auto sources = sources_under(spec, task, root);
+    if (sources.empty() && !task.can_generate()) refuse_missing(spec, root, folder);
+    if (sources.empty()) refuse_other_contents(spec, own_folder(spec, root));
     if (sources.empty() && !quiet) {
-      std::fprintf(stderr, "there is no data for %s in %s: it is generated in %s\n", name.c_str(),
-                   printable(root).c_str(), printable(folder).c_str());
+      print_message("no data found for " + name + " in " + root + "; generating it in " + folder);
     }
     make_folder(root);
     prepare_in_turn(spec, task, folder, sources, quiet);
   }
-  return tasks::open_dataset(spec, task, folder);
+  tasks::Dataset dataset = tasks::open_dataset(spec, task, folder);
+  if (others == OtherSettings::kRefused) task.refuse_other_settings(dataset);
+  return dataset;
 }
 
 }  // namespace lra::training

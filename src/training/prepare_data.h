@@ -3,14 +3,16 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/run_record.h"
 #include "tasks/task.h"
 
 namespace lra::training {
 
-// `given`, else $LRA_DATA, else "data".
-std::string data_root(const std::string& given);
+// Raw official data in the root or in ROOT/TASK, as arguments for import.
+std::vector<std::string> sources_under(const tasks::TaskSpec& spec, const tasks::Task& task,
+                                       const std::string& root);
 
 // Whether data is there, prepared or importable.
 bool data_found(const tasks::TaskSpec& spec, const tasks::Task& task, const std::string& root);
@@ -27,7 +29,12 @@ void refuse_lost_data(const tasks::TaskSpec& spec, const tasks::Task& task, cons
 // files found under ROOT, or generates, into ROOT/TASK when there is none. Of several processes
 // that start at once one prepares and the others wait. Throws lra::Error that says where to put
 // what.
+enum class OtherSettings {
+  kRefused,  // data made with other settings than the task has: figures would not tell them apart
+  kTaken
+};
 tasks::Dataset prepare_data(const tasks::TaskSpec& spec, const tasks::Task& task,
-                            const std::string& root, bool quiet);
+                            const std::string& root, bool quiet,
+                            OtherSettings others = OtherSettings::kRefused);
 
 }  // namespace lra::training

@@ -1,10 +1,12 @@
 #include "training/run_config.h"
 
+#include <algorithm>
 #include <climits>
 #include <cstdlib>
 #include <filesystem>
 
 #include "base/fingerprint.h"
+#include "base/quoted.h"
 #include "mixers/all.h"
 #include "tasks/all.h"
 #include "training/budget.h"
@@ -56,16 +58,35 @@ void merge_section(ConfigTable& settings, const ConfigTable& from) {
   for (const char* name : kSections) merge(settings.table(name), section(from, name));
 }
 
+// "did you mean 'train.batch_size'?" for the name of a setting without its section.
+std::string setting_suggestion(const std::string& name) {
+  std::vector<std::string> found;
+  const auto look_in = [&](const std::string& section, const std::vector<FieldInfo>& fields) {
+    for (const FieldInfo& field : fields) {
+      const std::string full = section + "." + field.name;
+      if (field.name == name && std::ranges::find(found, full) == found.end()) {
+        found.push_back(full);
+      }
+    }
+  };
+  look_in("train", describe_config<TrainConfig>());
+  look_in("model", describe_config<models::ModelConfig>());
+  for (const tasks::TaskSpec* task : tasks::all_tasks()) look_in("task", task->describe());
+  for (const mixers::MixerSpec* mixer : mixers::kAllMixers) look_in("mixer", mixer->describe());
+  return found.empty() ? "" : "did you mean " + quoted_list(found) + "?";
+}
+
 void refuse_unknown_sections(const ConfigTable& settings,
                              const std::vector<std::string>& besides = {}) {
   std::vector<std::string> known(std::begin(kSections), std::end(kSections));
   known.insert(known.end(), besides.begin(), besides.end());
   for (const auto& [key, value] : settings) {
     if (std::find(known.begin(), known.end(), key) == known.end()) {
+      const std::string setting = setting_suggestion(key);
       throw Error({.where = value.where,
-                   .what = "unknown section '" + key + "'",
+                   .what = "unknown section " + in_quotes(key),
                    .expected = "",
-                   .advice = suggestion(key, known)});
+                   .advice = setting.empty() ? suggestion(key, known) : setting});
     }
   }
 }
@@ -248,7 +269,7 @@ StoredRun read_run(const RunFolder& folder) {
     throw Error({.where = folder.path,
                  .what = "is not the folder of a run",
                  .expected = "one with config.toml and record.json",
-                 .advice = "start a run with lra train TASK MODEL --out FOLDER"});
+                 .advice = "start a run with 'lra train TASK MODEL --out FOLDER'"});
   }
   // The file as it is: settings that this version has and the run's did not are no change of it.
   const ConfigTable settings = parse_toml_file(folder.config());

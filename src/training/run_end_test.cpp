@@ -138,8 +138,29 @@ TEST_F(RunEnd, KeepsTheWarningsOfTheWholeRun) {
   const RunRecord resumed = resume(config, "damaged");
   ASSERT_EQ(resumed.warnings.value_or(std::vector<std::string>{}).size(), 2u);
   EXPECT_EQ(resumed.warnings->front(), whole.warnings->front());
-  EXPECT_THAT(resumed.warnings->back(), HasSubstr("damaged checkpoint left aside"));
+  EXPECT_THAT(resumed.warnings->back(), HasSubstr("checkpoint left aside"));
   EXPECT_FALSE(run(kept_run(), "even").warnings.has_value());
+}
+
+// Somebody else's checkpoint fits and would be gone on with as if it were the run's own.
+TEST_F(RunEnd, IsNotThatOfAnotherRunsWeights) {
+  const RunConfig config = kept_run();
+  const RunRecord whole = run(config, "whole");
+  (void)run(kept_run({}, 4), "other");
+  copy_killed_after("whole", "mixed", 7);
+  const auto take_from_other = [&](int64_t step) {
+    fs::remove_all(step_folder("mixed", step));
+    fs::copy(step_folder("other", step), step_folder("mixed", step), fs::copy_options::recursive);
+  };
+  take_from_other(7);
+  const RunRecord resumed = resume(config, "mixed");
+  EXPECT_THAT(resumed.warnings.value().front(),
+              HasSubstr("holds the weights of another run: seed 4 instead of 3"));
+  EXPECT_EQ(resumed.weights_hash, whole.weights_hash);
+  copy_killed_after("whole", "only", 1);
+  fs::remove_all(step_folder("only", 1));
+  fs::copy(step_folder("other", 1), step_folder("only", 1), fs::copy_options::recursive);
+  EXPECT_THAT(tasks::error_of([&] { resume(config, "only"); }), HasSubstr("seed 4 instead of 3"));
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 
 #include "base/parallel.h"
 #include "tasks/dataset.h"
+#include "training/checkpoint.h"
 #include "training/flat_parameters.h"
 #include "training/run_config.h"
 
@@ -53,6 +54,11 @@ inline void poison_token(FlatParameters& parameters, int64_t token) {
     row.fill_(3.3e38);
     row.slice(0, 0, at::nullopt, 2).neg_();
   }
+}
+
+// The checkpoints of a run.
+inline CheckpointStore store_of(const RunFolder& folder) {
+  return {folder.checkpoints(), 1000, identity_of(read_record(folder.record()))};
 }
 
 struct TestExample {

@@ -44,8 +44,8 @@ RunRecord Trainer::run() {
     // or to a change of the weights.
     const bool saves = ranks_.is_first() && progress_.step > 0 && has_last_weights_;
     if (saves) save(progress_.best_step == progress_.step);
-    const Error error =
-        lost.at_step(progress_.step, "go on with lra train --resume " + folder_.path);
+    const Error error = lost.at_step(progress_.step, "start the processes again, each with: " +
+                                                         go_on_command(folder_, options_.device));
     finish(RunStatus::kStopped, error.what());
     throw error;
   }
@@ -223,7 +223,7 @@ int64_t Trainer::load_readable(const std::vector<int64_t>& steps,
       } catch (const Error& error) {
         if (error.code() == ExitCode::kIoError || step == steps.back()) throw;
         const std::string warning =
-            std::string("damaged checkpoint, one of another step is taken: ") + error.what();
+            std::string("checkpoint left aside, one of another step is taken: ") + error.what();
         record_warning(warning);
         // Also when quiet: something was lost.
         options_.quiet ? print_message(warning) : bar.message(warning);

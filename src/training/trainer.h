@@ -114,9 +114,9 @@ class Trainer {
   FlatParameters parameters_;
   // Whether they are those of progress_: not while others are loaded, nor in the test.
   bool has_last_weights_ = true;
+  RunRecord record_;
   CheckpointStore checkpoints_;
   TrainProgress progress_;
-  RunRecord record_;
   Stepper stepper_;
   StepGuard guard_;
   Agreement agreement_;
@@ -128,5 +128,8 @@ class Trainer {
   double earlier_seconds_ = 0;  // total_seconds of the parts before a resume
   double started_ = 0;
 };
+
+// The command that takes up a stopped run, for messages.
+std::string go_on_command(const RunFolder& folder, at::Device device);
 
 }  // namespace lra::training

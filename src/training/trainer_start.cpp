@@ -3,8 +3,11 @@
 
 #include "base/atomic_file.h"
 #include "base/clock.h"
+#include "base/command_text.h"
 #include "base/resources.h"
 #include "base/text_format.h"
+#include "training/data_doubts.h"
+#include "training/data_root.h"
 #include "training/disk_space.h"
 #include "training/fairness.h"
 #include "training/memory_estimate.h"
@@ -122,6 +125,12 @@ TrainOptions of_rank(TrainOptions options, const Ranks& ranks) {
 
 }  // namespace
 
+std::string go_on_command(const RunFolder& folder, at::Device device) {
+  std::vector<std::string> words = {"train", "--resume", folder.path};
+  if (!device.is_cpu()) words.insert(words.end(), {"--device", device.str()});
+  return command_text(words);
+}
+
 Trainer::Trainer(RunConfig config, RunFolder folder, TrainOptions options, Ranks& ranks)
     : config_(std::move(config)),
       folder_(std::move(folder)),
@@ -133,8 +142,8 @@ Trainer::Trainer(RunConfig config, RunFolder folder, TrainOptions options, Ranks
       device_memory_(counted_memory(options_)),
       model_(model_that_fits(config_, shape_, options_, ranks)),
       parameters_(model_.parameter_list()),
-      checkpoints_(folder_.checkpoints(), config_.train.keep_checkpoints),
       record_(new_record(config_, *task_, dataset_, options_.provenance)),
+      checkpoints_(folder_.checkpoints(), config_.train.keep_checkpoints, identity_of(record_)),
       stepper_(model_, parameters_, with_steps(config_.train, record_.planned_steps), config_.seed,
                ranks),
       guard_(config_.train),
@@ -201,21 +210,40 @@ void Trainer::check_memory() {
 }
 
 void Trainer::start() {
+  std::vector<std::string> doubts =
+      data_doubts(config_.task_spec(), *task_, options_.data_root, dataset_);
+  const std::string size = size_unlike_task(config_, *record_.data_examples);
+  if (!size.empty() && record_.data_source == "imported") {
+    doubts.push_back("imported " + size + ": were all files there?");
+  }
+  for (const std::string& doubt : doubts) {
+    say(doubt);
+    record_warning(doubt);
+  }
   make_folder(folder_.checkpoints());
   refuse_without_room(folder_, parameters_, config_.train, progress_.step);
   write_file_atomically(folder_.config(), to_toml(record_.config));
   write_running_record();
+  remember_data_root(folder_, options_.data_root);
 }
 
 void Trainer::resume() {
+  const RunRecord before = read_record(folder_.record());
+  if (before.fingerprint != record_.fingerprint) {
+    throw Error({.where = folder_.path,
+                 .what = before.data_hash == record_.data_hash
+                             ? "the task or config.toml changed since this run began"
+                             : "the data changed since this run began",
+                 .expected = "data " + before.data_hash + ", settings " + before.config_hash,
+                 .advice = "name its data with --data, or start a new run with another --out"});
+  }
   std::vector<std::string> problems;
   const auto found = checkpoints_.load_latest(parameters_, &problems);
-  const RunRecord before = read_record(folder_.record());
   for (const std::string& warning : before.warnings.value_or(std::vector<std::string>{})) {
     record_warning(warning);
   }
   for (const std::string& problem : problems) {
-    const std::string text = "damaged checkpoint left aside: " + problem;
+    const std::string text = "checkpoint left aside: " + problem;
     record_warning(text);
     if (ranks_.is_first()) print_message(text);  // also when quiet: something was lost
   }
@@ -225,15 +253,10 @@ void Trainer::resume() {
                  .expected = "",
                  .advice = "start a new run with another --out"});
   }
-  if (before.fingerprint != record_.fingerprint) {
-    throw Error({.where = folder_.path,
-                 .what = before.data_hash == record_.data_hash
-                             ? "the task or config.toml changed since this run began"
-                             : "the data changed since this run began",
-                 .expected = "data " + before.data_hash + ", settings " + before.config_hash,
-                 .advice = "name its data with --data, or start a new run with another --out"});
+  if (ranks_.is_first()) {
+    remove_temporaries(folder_.path);
+    remember_data_root(folder_, options_.data_root);
   }
-  if (ranks_.is_first()) remove_temporaries(folder_.path);
   // Stopped before the first checkpoint: begin again, which is what going on means then.
   if (found) {
     progress_ = *found;

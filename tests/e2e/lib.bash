@@ -55,6 +55,18 @@ child_of() {
   echo "${children%% *}"
 }
 
+# tensors FILE: the data of a safetensors file, without the header, which also says whose it is.
+tensors() {
+  "$LRA_PYTHON" - "$1" <<'PYTHON'
+import struct, sys
+
+content = open(sys.argv[1], "rb").read()
+sys.stdout.buffer.write(content[8 + struct.unpack("<Q", content[:8])[0]:])
+PYTHON
+}
+
+same_tensors() { cmp <(tensors "$1") <(tensors "$2") >&2 || fail "$1 and $2 hold other tensors"; }
+
 same_files() { cmp "$1" "$2" >&2 || fail "$1 and $2 differ"; }
 
 # make_listops FOLDER TRAIN VAL TEST: generated data, the same every time.

@@ -19,7 +19,7 @@ import json, pathlib, sys
 record = json.loads(pathlib.Path("run/record.json").read_text())
 place = record
 for key in keys:
-    place = place[key]
+    place = place[int(key) if isinstance(place, list) else key]
 place[last] = json.loads(value)
 pathlib.Path("changed.json").write_text(json.dumps(record))
 PYTHON
@@ -49,6 +49,24 @@ finds "schema"
 changed seed -1
 finds "seed"
 passed "changed records are found out, one line each"
+
+# In a run's folder the log of the run is asked as well: here for a validation and a test that are
+# shares of their examples, and would pass otherwise.
+cp -r run edited
+changed val_curve 0 accuracy 0
+mv changed.json edited/record.json
+expect_code 2 lra report --check edited
+grep -q "edited/record.json: val_curve.accuracy at step 2 is 0.0; metrics.jsonl says" out ||
+  fail "a validation that the log contradicts is believed: $(cat out)"
+changed test accuracy 0.95
+mv changed.json edited/record.json
+expect_code 2 lra report --check edited
+grep -q "edited/record.json: test.accuracy at step 4 is 0.95; metrics.jsonl says" out ||
+  fail "a test that the log contradicts is believed: $(cat out)"
+[[ $(wc -l <out) == 1 ]] || fail "not one line: $(cat out)"
+rm edited/metrics.jsonl
+expect_code 0 lra report --check edited
+passed "a record that the log of its run contradicts is found out"
 
 expect_code 0 lra report run --card --out cards
 card=$(echo cards/linformer-listops-seed0-*.md)

@@ -20,7 +20,7 @@ void poison(const lra::training::RunFolder& folder, int64_t token) {
   const auto config = lra::training::read_run(folder).config;
   const auto model = config.make_model(config.make_task()->shape());
   lra::training::FlatParameters parameters(model.parameter_list());
-  lra::training::CheckpointStore checkpoints(folder.checkpoints(), 1'000'000);
+  lra::training::CheckpointStore checkpoints = lra::training::store_of(folder);
   std::vector<std::string> problems;
   const auto progress = checkpoints.load_latest(parameters, &problems);
   if (!progress) throw std::runtime_error("there is no checkpoint in " + folder.path);

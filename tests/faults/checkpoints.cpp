@@ -50,6 +50,12 @@ std::vector<std::string> step_folders(const std::string& checkpoints) {
   return folders;
 }
 
+// The run that a checkpoint says it is of.
+lra::training::RunIdentity run_of(const std::string& step_folder) {
+  const auto file = lra::SafetensorsFile::open(step_folder + "/model.safetensors");
+  return lra::training::find_identity(file.metadata(), file.path()).value();
+}
+
 // The step of a checkpoint; throws lra::Error when it is refused. Alone in a folder, so that the
 // store has nothing to fall back to.
 int64_t load_alone(const std::string& step_folder) {
@@ -58,7 +64,8 @@ int64_t load_alone(const std::string& step_folder) {
   fs::create_directory_symlink(path, scratch.file(path.filename()));
   FlatParameters parameters = parameters_like(path);
   std::vector<std::string> problems;
-  const auto found = CheckpointStore(scratch.path(), 1).load_latest(parameters, &problems);
+  const auto found =
+      CheckpointStore(scratch.path(), 1, run_of(path)).load_latest(parameters, &problems);
   if (!found) throw std::runtime_error(problems.empty() ? "nothing is there" : problems.front());
   return found->step;
 }
@@ -91,7 +98,7 @@ int flip(int64_t flips, uint64_t seed, const std::string& checkpoints) {
   const std::vector<std::string> files = {folder + "/model.safetensors",
                                           folder + "/optimizer.safetensors"};
   FlatParameters parameters = parameters_like(folder);
-  const CheckpointStore store(checkpoints, 1);
+  const CheckpointStore store(checkpoints, 1, run_of(folder));
   const auto complaints = [&] {
     std::vector<std::string> problems;
     store.load_latest(parameters, &problems);
@@ -124,7 +131,7 @@ int speed(int64_t megabytes) {
   // Weights and two moments of four bytes each.
   const int64_t width = 1000, rows = megabytes * 1000000 / 12 / width;
   FlatParameters parameters({{"encoder.weight", at::rand({rows, width})}});
-  CheckpointStore store(scratch.path(), 1);
+  CheckpointStore store(scratch.path(), 1, {});
   store.save(parameters, {.step = 1}, false);
   std::vector<std::string> problems;
   std::vector<double> seconds;

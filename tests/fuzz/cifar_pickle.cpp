@@ -1,5 +1,5 @@
 // The Python layout of CIFAR-10: pickles, which hostile hands could make run code.
-// Covers: src/tasks/cifar_pickle.cpp src/tasks/cifar_files.cpp
+// Covers: src/tasks/cifar_pickle.cpp src/tasks/pickle.cpp src/tasks/cifar_files.cpp
 // Without: read_cifar( read_folder read_archive read_binary batch_name append GrayTables
 #include "tasks/cifar_pickle.h"
 
@@ -9,8 +9,10 @@
 int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const lra::fuzz::Input input(data, size);
   lra::tasks::CifarBatch batch;
-  if (!lra::fuzz::accepts(
-          [&] { batch = lra::tasks::read_cifar_pickle(input.bytes(), "data_batch_1"); })) {
+  std::vector<std::byte> decoded;
+  if (!lra::fuzz::accepts([&] {
+        batch = lra::tasks::read_cifar_pickle(input.bytes(), "data_batch_1", &decoded);
+      })) {
     return 0;
   }
   LRA_CHECK_EQ(batch.colours.size(), batch.labels.size() * 3072);
@@ -19,7 +21,7 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     LRA_CHECK_EQ(file.images.labels.size(), batch.labels.size());
   });
   if (batch.colours.empty()) return 0;
-  const auto bytes = input.bytes();
+  const auto bytes = decoded.empty() ? input.bytes() : std::span<const std::byte>(decoded);
   LRA_CHECK(batch.colours.data() >= bytes.data() &&
             batch.colours.data() + batch.colours.size() <= bytes.data() + bytes.size());
   return 0;

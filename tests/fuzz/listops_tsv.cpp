@@ -1,6 +1,6 @@
 // The official files of Long ListOps. What is accepted reads the same after it was written.
 // Covers: src/tasks/listops_tsv.cpp src/tasks/listops_expression.cpp
-// Without: find_listops_files render_listops
+// Without: render_listops
 #include "tasks/listops_tsv.h"
 
 #include "fuzz_target.h"

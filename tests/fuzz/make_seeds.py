@@ -12,9 +12,12 @@ import io
 import json
 import lzma
 import pathlib
+import pickle
 import struct
 import sys
 import tarfile
+import types
+import unittest.mock
 import zlib
 
 HASH = "0123456789abcdef0123456789abcdef"
@@ -62,8 +65,37 @@ def cifar_pickle():
             + b"au."
         )
 
+    again = [pickled_by_python_3(1, protocol, bytes if protocol % 2 else str) for protocol in (2, 3, 4, 5)]
     others = b"\x80\x02}U\x01aK\x01s(U\x01bNt]\x88r\x2c\x01\x00\x00j\x2c\x01\x00\x00h\x01."
-    return [batch(0), batch(1), others, batch(1).replace(b"(K\x00e", b"(K\x0ce")]
+    return [batch(0), batch(1), others, batch(1).replace(b"(K\x00e", b"(K\x0ce"), *again]
+
+
+def pickled_by_python_3(count, protocol, kind):
+    """What pickle.dumps writes of a batch with keys of a kind and an array of NumPy.
+
+    Functions and classes that have only the names of NumPy's stand in for them.
+    """
+
+    def named(module, name, what):
+        what.__module__, what.__name__, what.__qualname__ = module, name, name
+        setattr(sys.modules.setdefault(module, types.ModuleType(module)), name, what)
+        return what
+
+    def key(text):
+        return text if kind is str else text.encode()
+
+    with unittest.mock.patch.dict(sys.modules):
+        ndarray, dtype = named("numpy", "ndarray", type("a", (), {})), named("numpy", "dtype", type("d", (), {}))
+        reconstruct = named("numpy._core.multiarray", "_reconstruct", lambda: None)
+        from_buffer = named("numpy._core.numeric", "_frombuffer", lambda: None)
+        dtype.__reduce__ = lambda self: (dtype, ("u1", False, True), (3, "|", None, None, None, -1, -1, 0))
+        colours, shape = b"".join(cifar_record(i)[1:] for i in range(count)), (count, 3072)
+        ndarray.__reduce__ = lambda self: (
+            (from_buffer, (bytearray(colours), dtype(), shape, "C")) if protocol >= 5
+            else (reconstruct, (ndarray, (0,), b"b"), (1, shape, dtype(), False, colours))
+        )
+        batch = {key("batch_label"): key("testing batch"), key("labels"): list(range(count)), key("data"): ndarray()}
+        return pickle.dumps(batch, protocol)
 
 
 def png_chunk(kind, body):

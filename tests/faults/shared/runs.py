@@ -88,9 +88,15 @@ def logged_steps(folder):
     return path.read_bytes().count(b"\n") if path.exists() else 0
 
 
+def tensor_bytes(path):
+    """The data of a safetensors file, without the header, which also says whose it is."""
+    content = path.read_bytes()
+    return content[8 + struct.unpack("<Q", content[:8])[0]:]
+
+
 def state(folder):
-    """What must be equal bit for bit: the files of the last checkpoint, and every figure."""
-    files = {name: hashlib.sha256((folder / "checkpoints/latest" / name).read_bytes()).hexdigest()
+    """What must be equal bit for bit: the tensors of the last checkpoint, and every figure."""
+    files = {name: hashlib.sha256(tensor_bytes(folder / "checkpoints/latest" / name)).hexdigest()
              for name in ("model.safetensors", "optimizer.safetensors")}
     lines = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
     for line in lines:

@@ -1,0 +1,155 @@
+#include "report/check_metrics.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <set>
+
+#include "base/atomic_file.h"
+#include "base/error.h"
+#include "base/json.h"
+#include "base/mapped_file.h"
+#include "base/step_lines.h"
+
+namespace lra::report {
+namespace {
+
+constexpr const char* kLog = "metrics.jsonl";
+constexpr size_t kMaxLineBytes = 65536;  // a line of the program has a few hundred
+
+// What the lines of a log say.
+struct Log {
+  std::map<int64_t, Evaluation> validations;  // by step
+  std::optional<Evaluation> test;
+  std::set<int64_t> skipped, roll_backs;
+  int64_t last_step = 0;
+};
+
+Evaluation evaluation_of(std::string_view line) {
+  const Json json = parse_json(line, kLog);
+  JsonFields fields(json, kLog);
+  return {.step = fields.get<int64_t>("step"),
+          .loss = fields.get<double>("loss"),
+          .accuracy = fields.get<double>("accuracy"),
+          .num_examples = fields.get<int64_t>("examples")};
+}
+
+void add_line(std::string_view line, Log& log) {
+  const StepLine head = step_line_of(line, kLog);
+  if (head.kind == "val") log.validations[head.step] = evaluation_of(line);
+  if (head.kind == "test") log.test = evaluation_of(line);
+  if (head.kind == "skip") log.skipped.insert(head.step);
+  if (head.kind == "roll_back") log.roll_backs.insert(head.step);
+  log.last_step = std::max(log.last_step, head.step);
+}
+
+Log read_log(std::string_view text) {
+  Log log;
+  for (size_t begin = 0, end; (end = text.find('\n', begin)) != text.npos; begin = end + 1) {
+    if (end - begin > kMaxLineBytes) continue;
+    try {
+      add_line(text.substr(begin, end - begin), log);
+    } catch (const Error&) {
+      // Not a whole line of ours: a resume leaves it out as well.
+    }
+  }
+  return log;
+}
+
+class Findings {
+ public:
+  void add(const std::string& finding) { lines_.push_back(finding); }
+  void expect_equal(const std::string& what, const std::string& recorded,
+                    const std::string& logged) {
+    if (recorded != logged) add(what + " is " + recorded + "; " + kLog + " says " + logged);
+  }
+  void expect_equal(const std::string& what, int64_t recorded, int64_t logged) {
+    expect_equal(what, std::to_string(recorded), std::to_string(logged));
+  }
+  // Both files hold the shortest text of the same number.
+  void expect_equal(const std::string& what, double recorded, double logged) {
+    expect_equal(what, json_text(json_number(recorded)), json_text(json_number(logged)));
+  }
+  const std::vector<std::string>& lines() const { return lines_; }
+
+ private:
+  std::vector<std::string> lines_;
+};
+
+void compare(const std::string& what, const Evaluation& recorded, const Evaluation& logged,
+             Findings& findings) {
+  const std::string at = " at step " + std::to_string(recorded.step);
+  findings.expect_equal(what + ".accuracy" + at, recorded.accuracy, logged.accuracy);
+  findings.expect_equal(what + ".loss" + at, recorded.loss, logged.loss);
+  findings.expect_equal(what + ".num_examples" + at, recorded.num_examples, logged.num_examples);
+}
+
+void compare_validations(const RunRecord& record, const Log& log, Findings& findings) {
+  const auto compare_one = [&](const std::string& what, const Evaluation& recorded) {
+    const auto logged = log.validations.find(recorded.step);
+    if (logged != log.validations.end()) compare(what, recorded, logged->second, findings);
+  };
+  if (record.val) compare_one("val", *record.val);
+  if (record.best_val) compare_one("best_val", *record.best_val);
+  for (const Evaluation& e : record.val_curve) compare_one("val_curve", e);
+}
+
+// "3 validations, the first at step 500"
+std::string count_text(const std::set<int64_t>& steps) {
+  return std::to_string(steps.size()) + (steps.size() == 1 ? " validation" : " validations") +
+         ", the first at step " + std::to_string(*steps.begin());
+}
+
+// Nothing is added to a run that is done, so that log and record end alike.
+void compare_ends(const RunRecord& record, const Log& log, Findings& findings) {
+  std::set<int64_t> unlogged, unrecorded;
+  for (const auto& [step, evaluation] : log.validations) unrecorded.insert(step);
+  const auto look_up = [&](const Evaluation& e) {
+    if (!log.validations.contains(e.step)) unlogged.insert(e.step);
+    unrecorded.erase(e.step);
+  };
+  for (const Evaluation& e : record.val_curve) look_up(e);
+  if (record.val) look_up(*record.val);
+  if (record.best_val) look_up(*record.best_val);
+  if (!unlogged.empty()) findings.add(std::string(kLog) + " lacks " + count_text(unlogged));
+  if (!unrecorded.empty()) findings.add("the record lacks " + count_text(unrecorded));
+  if (record.test && !log.test) findings.add(std::string(kLog) + " lacks the test");
+  findings.expect_equal("steps", record.steps, log.last_step);
+  findings.expect_equal("skipped_steps", record.skipped_steps.value_or(0),
+                        static_cast<int64_t>(log.skipped.size()));
+  findings.expect_equal("roll_backs", record.roll_backs.value_or(0),
+                        static_cast<int64_t>(log.roll_backs.size()));
+}
+
+}  // namespace
+
+std::vector<std::string> check_metrics(const RunRecord& record, std::string_view metrics) {
+  const Log log = read_log(metrics);
+  Findings findings;
+  compare_validations(record, log, findings);
+  if (record.test && log.test) {
+    findings.expect_equal("test.step", record.test->step, log.test->step);
+    compare("test", *record.test, *log.test, findings);
+  }
+  if (record.status == RunStatus::kDone) compare_ends(record, log, findings);
+  return findings.lines();
+}
+
+std::vector<std::string> check_metrics_beside(const RunRecord& record,
+                                              const std::string& record_path) {
+  const std::filesystem::path path = record_path;
+  if (record.kind != "train" || path.filename() != "record.json") return {};
+  const std::string log = folder_of(record_path) + "/" + kLog;
+  std::error_code error;
+  if (!std::filesystem::exists(log, error) && !error) return {};
+  try {
+    const MappedFile file(log);
+    return check_metrics(record,
+                         {reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size()});
+  } catch (const Error& problem) {
+    return {problem.what()};
+  }
+}
+
+}  // namespace lra::report

@@ -1,0 +1,20 @@
+// The folder under which a run's data lies.
+#pragma once
+
+#include <string>
+
+#include "training/run_folder.h"
+
+namespace lra::training {
+
+// `given`, else $LRA_DATA, else "data".
+std::string data_root(const std::string& given);
+
+// For a run that there is already: `given`, else the root that it was trained with last if that is
+// still there, else as data_root().
+std::string data_root_of(const RunFolder& run, const std::string& given);
+
+// Written beside the record, not into it: a record goes where its author's paths do not belong.
+void remember_data_root(const RunFolder& run, const std::string& root);
+
+}  // namespace lra::training

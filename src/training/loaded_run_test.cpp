@@ -1,0 +1,82 @@
+#include "training/loaded_run.h"
+
+#include <gmock/gmock.h>
+
+#include "tasks/test_fixtures.h"
+#include "training/test_trainer.h"
+
+namespace lra::training {
+namespace {
+
+using tasks::error_of;
+using ::testing::HasSubstr;
+
+class LoadedRunWeights : public TinyTraining {
+ protected:
+  std::string weights(const std::string& name) const {
+    return folder(name).checkpoints() + "/latest/model.safetensors";
+  }
+  LoadedRun load(const std::string& name, const WeightsChoice& choice) const {
+    return {folder(name).path, choice, ModelPrecision::kAsTrained};
+  }
+};
+
+// Models whose parameters have the same names and shapes, and runs that differ in nothing that can
+// be seen in the weights.
+TEST_F(LoadedRunWeights, OfAnotherRunAreTakenOnlyWhenAskedFor) {
+  const RunRecord own = run(tiny_run(), "own");
+  EXPECT_EQ(load("own", {}).foreign_weights(), "");
+  EXPECT_EQ(load("own", {.checkpoint = weights("own")}).foreign_weights(), "");
+  EXPECT_EQ(load("own", {.foreign = true}).foreign_weights(), "");
+  const std::vector<std::pair<RunConfig, std::string>> others = {
+      {tiny_run({}, "local"), "model 'local' instead of 'transformer'"},
+      {tiny_run({}, "transformer", 4), "seed 4 instead of 3"},
+      {tiny_run({"train.learning_rate=1e-3"}), "settings "},
+      {tiny_run({"task.max_depth=5"}), "settings "}};
+  for (size_t i = 0; i < others.size(); ++i) {
+    const auto& [config, what] = others[i];
+    const std::string name = "other" + std::to_string(i);
+    TrainOptions options;
+    options.data_root = scratch_.file("data" + std::to_string(i));
+    options.quiet = true;
+    const RunRecord other = Trainer(config, folder(name), options).run();
+    EXPECT_THAT(error_of([&] { load("own", {.checkpoint = weights(name)}); }),
+                AllOf(HasSubstr("another run: "), HasSubstr(what), HasSubstr("--foreign-weights")))
+        << i;
+    const LoadedRun taken = load("own", {.checkpoint = weights(name), .foreign = true});
+    EXPECT_EQ(weights_hash(taken.parameters), other.weights_hash);
+    EXPECT_EQ(taken.foreign_weights(), text_of(identity_of(other)));
+    // Without insisting, what lies in the run's own folder is no better.
+    fs::create_directories(folder("copy").checkpoints());
+    fs::copy(folder("own").path, folder("copy").path,
+             fs::copy_options::recursive | fs::copy_options::overwrite_existing |
+                 fs::copy_options::copy_symlinks);
+    fs::copy(weights(name), weights("copy"), fs::copy_options::overwrite_existing);
+    EXPECT_THAT(error_of([&] { load("copy", {}); }), HasSubstr(what));
+    fs::remove_all(folder("copy").path);
+  }
+}
+
+TEST_F(LoadedRunWeights, AreReadOnOtherDataOnlyWhereItIs) {
+  (void)run(tiny_run(), "own");
+  const LoadedRun loaded = load("own", {});
+  RunDataOptions options{.root = "", .quiet = true};
+  EXPECT_EQ(open_run_data(loaded, options).hash(), loaded.stored.record.data_hash)
+      << "the root is remembered";
+  options = {.root = scratch_.file("none"), .other_data = true, .quiet = true};
+  EXPECT_THAT(error_of([&] { open_run_data(loaded, options); }), HasSubstr("no data for listops"));
+  EXPECT_FALSE(fs::exists(options.root)) << "data nobody named is not generated";
+  // Longer expressions than the run was trained on.
+  const auto task = tiny_run({"task.length=60", "task.max_length=60"}).make_task();
+  tasks::QuietProgress progress;
+  task->make({.out = options.root, .seed = 1, .num_train = 4, .num_val = 4, .num_test = 9},
+             progress);
+  EXPECT_EQ(
+      evaluate_run(loaded, open_run_data(loaded, options), "test", 0, true).summary.num_examples,
+      9);
+  options.other_data = false;
+  EXPECT_THAT(error_of([&] { open_run_data(loaded, options); }), HasSubstr("max_length 60"));
+}
+
+}  // namespace
+}  // namespace lra::training

@@ -1,0 +1,277 @@
+"""No believable number comes from the wrong data or the wrong weights.
+
+    LRA_PROGRAM=build/lra python3 tests/faults/wrong_input.py [--quick]
+
+Every situation is a mistake that leaves everything readable: a file of an official copy is missing, files
+of another task or run lie where the right ones belong, weights of another run have the same shapes. A
+situation is believed when the command ends with exit code 0 and says nothing about it; right is one line
+that names the place, with exit code 2, or a warning in the result and in the record. --quick: nothing
+recorded; else docs/results/scorecard/28-wrong_input.json.
+"""
+import argparse
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+from shared import result
+
+PROGRAM = os.path.realpath(os.environ["LRA_PROGRAM"])
+ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1"}
+ENVIRONMENT.pop("LRA_DATA", None)
+TINY = ["model.layers=1", "model.heads=2", "model.embed_dim=16", "model.qkv_dim=16", "model.mlp_dim=16",
+        "train.steps=4", "train.batch_size=4", "train.eval_every=2", "train.eval_examples=0",
+        "train.test_examples=0", "train.warmup_steps=1", "train.schedule=constant",
+        "train.checkpoint_every=2", "train.log_every=1"]
+SIZES = {"listops": {"train": 20, "val": 6, "test": 6}, "pathfinder": {"train": 32, "val": 4, "test": 4}}
+LENGTHS = {"listops": ["task.length=64"], "text": ["task.length=64"], "retrieval": ["task.length=64"]}
+
+
+def lra(*words, cwd=None):
+    """Ends with its exit code, standard output and standard error."""
+    done = subprocess.run([PROGRAM, *map(str, words)], env=ENVIRONMENT, capture_output=True, text=True,
+                          check=False, cwd=cwd)
+    return done.returncode, done.stdout, done.stderr
+
+
+def must(*words):
+    """A call that prepares a situation."""
+    code, _, errors = lra(*words, "--quiet")
+    if code != 0:
+        raise RuntimeError(f"lra {' '.join(map(str, words))}: exit code {code}: {errors}")
+
+
+def sets(*settings):
+    return [word for each in settings for word in ("--set", each)]
+
+
+def train_words(task, model, data, out, *settings):
+    return ["train", task, model, "--data", data, "--out", out, "--threads", "1",
+            *sets(*TINY, *LENGTHS.get(task, ()), *settings)]
+
+
+def write(path, content):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+
+
+def write_cifar(root):
+    """Six official files of four images."""
+    for index, name in enumerate([f"data_batch_{n}" for n in range(1, 6)] + ["test_batch"]):
+        records = b"".join(bytes([k]) + bytes([40 * k + index]) * 3072 for k in range(4))
+        write(root / "cifar-10-batches-bin" / f"{name}.bin", records)
+
+
+def write_reviews(root):
+    """Forty reviews of IMDb's layout."""
+    for split in ("train", "test"):
+        for label in ("neg", "pos"):
+            for i in range(10):
+                rating = (1 if label == "neg" else 7) + i % 4
+                write(root / "aclImdb" / split / label / f"{i}_{rating}.txt", f"{label} {split} {i} film")
+
+
+def write_pairs(root):
+    """The three files of Retrieval."""
+    number = 0
+    for split in ("train", "eval", "test"):
+        lines = []
+        for i in range(10):
+            lines.append(f"{i % 2}.0\tP{number}\tP{number + 1}\ttext {number}\tother text {number}")
+            number += 2
+        write(root / f"new_aan_pairs.{split}.tsv", "\n".join(lines) + "\n")
+
+
+class World:
+    """Raw and prepared copies of the data of five tasks, and runs; situations are changed copies."""
+
+    def __init__(self, root):
+        self.root = pathlib.Path(root)
+        self.raw, self.prepared = self.root / "raw", self.root / "prepared"
+        write_cifar(self.raw / "image")
+        write_reviews(self.raw / "text")
+        write_pairs(self.raw / "retrieval")
+        for task, sizes in SIZES.items():
+            words = [word for split, count in sizes.items() for word in (f"--{split}", count)]
+            must("data", "make", task, "--out", self.prepared / task, *words)
+            must("data", "export", task, self.prepared / task, "--out", self.raw / task)
+        for task in ("image", "text", "retrieval"):
+            source = self.raw / task / ("aclImdb" if task == "text" else "")
+            must("data", "import", task, source, "--out", self.prepared / task)
+        self.tasks = ("listops", "text", "retrieval", "image", "pathfinder")
+        self.count = 0
+
+    def copy(self, source, below="."):
+        """A data root of its own with a copy of a folder below it."""
+        self.count += 1
+        root = self.root / f"case{self.count}"
+        (root / below).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copytree(source, root / below)
+        return root
+
+
+def verdict(answer, pattern, record=None):
+    """'' when the mistake was told; else what was wrong."""
+    code, out, errors = answer
+    if code == 0:
+        warnings = json.loads(record.read_text()).get("warnings", []) if record and record.exists() else []
+        told = record is None and re.search(pattern, out + errors)
+        if told or (any(re.search(pattern, text) for text in warnings) and re.search(pattern, out)):
+            return ""
+        return f"believed: {out.strip()[:300]}"
+    lines = errors.strip().splitlines()
+    if code != 2 or not lines or not lines[-1].startswith("lra: ") or out:
+        return f"exit code {code}, {len(lines)} lines: {errors.strip()[:300]}"
+    return "" if re.search(pattern, lines[-1]) else f"does not match {pattern!r}: {lines[-1]}"
+
+
+def parts(raw):
+    """Files and folders of an official copy that it cannot do without; of many files one may be missing.
+    splits.txt is the one file that the official copy of Pathfinder does not have."""
+    found = [path for path in sorted(raw.rglob("*")) if len(list(path.parent.iterdir())) <= 6]
+    return [path.relative_to(raw) for path in found if path.name != "splits.txt"]
+
+
+def remove(path):
+    shutil.rmtree(path) if path.is_dir() else path.unlink()
+
+
+def raw_situations(world):
+    """An official copy with a part missing, in the data root and in the folder of the task's name."""
+    for task in world.tasks:
+        for below in (".", task):
+            for part in parts(world.raw / task):
+                if any(path.is_file() for path in (world.raw / task).rglob("*")
+                       if not path.is_relative_to(world.raw / task / part)):
+                    root = world.copy(world.raw / task, below)
+                    remove(root / below / part)
+                    out = root / "run"
+                    yield (f"{task}: {part} is missing", "holds|no |missing|not|expected",
+                           train_words(task, "local", root, out), out)
+
+
+def prepared_situations(world):
+    """Prepared data with a file missing, of another dataset, or of another task."""
+    for task in world.tasks:
+        for below in (task, f"{task}.prepared", "."):
+            for name in sorted(os.listdir(world.prepared / task)):
+                root = world.copy(world.prepared / task, below)
+                (root / below / name).unlink()
+                out = root.parent / f"{root.name}-run"
+                yield (f"{task}: prepared data without {name}", re.escape(name) + "|manifest",
+                       train_words(task, "local", root, out), out)
+        other = "text" if task != "text" else "retrieval"
+        root = world.copy(world.prepared / other, task)
+        yield (f"{task}: prepared data of {other} in its place", f"of task '{other}'",
+               train_words(task, "local", root, root / "run"), root / "run")
+        root = world.copy(world.prepared / task, task)
+        for path in (world.prepared / other).glob("train*.shard"):
+            shutil.copy(path, root / task / path.name)
+        yield (f"{task}: a shard of {other} among its own", "shard",
+               train_words(task, "local", root, root / "run"), root / "run")
+
+
+def beside_situations(world):
+    """Data would be generated beside what may have been meant."""
+    for name, content in (("listops/train.csv", "a,b"), ("listops.zip", b"PK\x03\x04"), ("my-listops.tsv", "x"),
+                          ("listops/basic_train.csv", "x"), ("LISTOPS/basic_train.tsv", "x")):
+        root = world.root / f"beside{world.count}"
+        world.count += 1
+        write(root / name, content)
+        yield (f"listops: {name} lies in the data folder", re.escape(name.split("/")[0]),
+               train_words("listops", "local", root, f"{root}-run", "task.num_train=20", "task.num_val=6",
+                           "task.num_test=6"), pathlib.Path(f"{root}-run"))
+    yield ("pathfinder: images of another difficulty", "task.difficulty=hard",
+           train_words("pathfinder", "local", world.raw / "pathfinder", world.root / "easy",
+                       "task.difficulty=easy"), world.root / "easy")
+
+
+def weight_situations(world):
+    """Weights, settings and records of one run in the place of another's."""
+    data, own = world.prepared, world.root / "own"
+    must(*train_words("listops", "transformer", data, own))
+    others = {"model": ("listops", "local", ()), "seed": ("listops", "transformer", ("--seed", 1)),
+              "learning rate": ("listops", "transformer", sets("train.learning_rate=0.01")),
+              "steps": ("listops", "transformer", sets("train.steps=6"))}
+    for name, (task, model, more) in others.items():
+        must(*train_words(task, model, data, world.root / f"other {name}"), *more)
+    generated = world.root / "other data root"
+    must("data", "make", "listops", "--seed", 9, "--out", generated / "listops", "--train", 20, "--val", 6, "--test", 6)
+    must(*train_words("listops", "transformer", generated, world.root / "other data"))
+    for name in (*others, "data"):
+        weights = world.root / f"other {name}" / "checkpoints/latest/model.safetensors"
+        yield from weights_of_another(world, own, name, weights)
+    yield from swapped_files(world, own)
+    yield ("eval on data of another seed", "is not the data", ["eval", own, "--data", generated], None)
+    yield ("eval on other data, as was asked", "OTHER DATA", ["eval", own, "--data", generated, "--other-data"], None)
+    yield ("eval on other data that is not there", "no data for listops",
+           ["eval", own, "--data", world.root / "nothing", "--other-data"], None)
+    yield ("reproduce on other data", "is not the data", ["reproduce", own, "--data", generated], None)
+
+
+def weights_of_another(world, own, name, weights):
+    """One file of another run, named, and put in the place of the run's own."""
+    pattern = "another run"
+    for command in (["eval", own], ["analyze", "generalization", own], ["analyze", "controls", own],
+                    ["analyze", "span", own], ["analyze", "rollout", own], ["analyze", "embeddings", own]):
+        yield (f"{' '.join(map(str, command[:-1]))} with weights of another {name}", pattern,
+               [*command, "--checkpoint", weights], None)
+    yield (f"eval with weights of another {name}, as was asked", "ANOTHER RUN",
+           ["eval", own, "--checkpoint", weights, "--foreign-weights"], None)
+    world.count += 1
+    run = world.root / f"mixed{world.count}"
+    shutil.copytree(own, run, symlinks=True)
+    for folder in run.glob("checkpoints/step_*"):
+        for file in ("model", "optimizer"):
+            shutil.copy(weights.parent / f"{file}.safetensors", folder / f"{file}.safetensors")
+    record = json.loads((run / "record.json").read_text())
+    record["status"] = "stopped"
+    (run / "record.json").write_text(json.dumps(record))
+    yield f"eval, weights of another {name} in the run's folder", pattern, ["eval", run], None
+    yield f"resume, weights of another {name} in the run's folder", pattern, ["train", "--resume", run], None
+
+
+def swapped_files(world, own):
+    """config.toml or record.json of another run."""
+    for name in ("config.toml", "record.json"):
+        for other in ("model", "learning rate"):
+            world.count += 1
+            run = world.root / f"swapped{world.count}"
+            shutil.copytree(own, run, symlinks=True)
+            shutil.copy(world.root / f"other {other}" / name, run / name)
+            for command in (["eval", run], ["train", "--resume", run], ["analyze", "generalization", run]):
+                yield (f"{command[0]}, {name} of another {other}", "is not what the run began with|another run",
+                       command, None)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
+    parser.add_argument("--quick", action="store_true")
+    arguments = parser.parse_args()
+    count, wrong = 0, []
+    with tempfile.TemporaryDirectory() as root:
+        world = World(root)
+        for situations in (raw_situations, prepared_situations, beside_situations, weight_situations):
+            before = count
+            for name, pattern, words, out in situations(world):
+                count += 1
+                problem = verdict(lra(*words), pattern, out / "record.json" if out else None)
+                if problem:
+                    wrong.append(f"{name}: {problem}")
+                    print("FAILED:", wrong[-1], file=sys.stderr, flush=True)
+            print(f"{situations.__name__}: {count - before} situations", flush=True)
+    believed = sum(": believed" in problem for problem in wrong)
+    print(f"{count} situations, {believed} believed, {len(wrong) - believed} told badly")
+    if not arguments.quick:
+        result.record(28, "wrong_input", {"situations": count, "believed": believed,
+                                          "told badly": len(wrong) - believed},
+                      "red" if wrong else "green", "LRA_PROGRAM=build/lra python3 tests/faults/wrong_input.py")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
