@@ -48,7 +48,8 @@ bool has_ending(const fs::path& path, std::string_view ending) {
 std::vector<std::string> find_file_set(const std::string& root, const FileSet& set) {
   fs::path partly;  // the first folder that has some of them
   for (const std::string& below : set.folders) {
-    const fs::path folder = below == "." ? fs::path(root) : (fs::path(root) / below).lexically_normal();
+    const fs::path folder =
+        below == "." ? fs::path(root) : (fs::path(root) / below).lexically_normal();
     const auto is_here = [&](const std::string& file) { return is_there(folder / file); };
     if (std::ranges::all_of(set.files, [&](const auto& file) { return is_file(folder / file); })) {
       std::vector<std::string> paths;
