@@ -22,7 +22,7 @@
 
 #include "base/clock.h"
 #include "base/parallel.h"
-#include "base/progress.h"
+#include "io/progress.h"
 #include "tasks/all.h"
 
 namespace {

@@ -12,11 +12,11 @@
 #include <vector>
 
 #include "base/rng.h"
-#include "kernels/adam.h"
-#include "kernels/attention.h"
+#include "kernels/adam/adam.h"
+#include "kernels/attention/attention.h"
 #include "kernels/choice.h"
-#include "kernels/feature_attention.h"
-#include "kernels/pointwise.h"
+#include "kernels/feature_attention/feature_attention.h"
+#include "kernels/pointwise/pointwise.h"
 
 namespace lra::kernels {
 namespace {

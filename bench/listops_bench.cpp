@@ -10,14 +10,14 @@
 #include <memory>
 #include <string>
 
-#include "base/atomic_file.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/parallel.h"
-#include "base/progress.h"
+#include "io/atomic_file.h"
+#include "io/progress.h"
 #include "tasks/all.h"
-#include "tasks/listops_generator.h"
-#include "tasks/listops_tsv.h"
+#include "tasks/listops/generator.h"
+#include "tasks/listops/tsv.h"
 
 namespace {
 

@@ -13,7 +13,7 @@
 
 #include "base/clock.h"
 #include "base/parallel.h"
-#include "tasks/pathfinder_generator.h"
+#include "tasks/pathfinder/generator.h"
 
 namespace {
 

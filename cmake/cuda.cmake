@@ -22,7 +22,7 @@ endif()
 message(STATUS "GPU kernels: nvcc ${CMAKE_CUDA_COMPILER_VERSION}, compute capabilities ${CMAKE_CUDA_ARCHITECTURES}")
 
 # CUDA's runtime is the one that LibTorch loads: linking the toolkit's as well would bring a second.
-file(GLOB cuda_kernels CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/kernels/*_cuda.cu)
+file(GLOB_RECURSE cuda_kernels CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/kernels/*_cuda.cu)
 add_library(lra_kernels_cuda OBJECT ${cuda_kernels})
 set_target_properties(lra_kernels_cuda PROPERTIES CUDA_RUNTIME_LIBRARY None)
 target_compile_options(lra_kernels_cuda PRIVATE --expt-relaxed-constexpr -Xcompiler=-Wall)

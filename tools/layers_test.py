@@ -59,7 +59,7 @@ class Layers(unittest.TestCase):
 
     def test_lets_base_alone_read_the_generated_revision(self):
         include = '#include "lra_git_revision.h"\n'
-        self.assertEqual([], self.breaches({"base/provenance.cpp": include}))
+        self.assertEqual([], self.breaches({"records/provenance.cpp": include}))
         self.assert_one_breach({"report/html.cpp": include}, "written from src/")
 
     def test_sees_includes_with_odd_spacing(self):

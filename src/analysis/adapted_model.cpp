@@ -3,7 +3,7 @@
 #include <map>
 
 #include "analysis/examples.h"
-#include "mixers/on_device.h"
+#include "layers/on_device.h"
 #include "tasks/contact_sheet.h"
 
 namespace lra::analysis {
@@ -22,15 +22,6 @@ constexpr const char* kPositions = "embedding.position";
                        .advice = advice});
 }
 
-// Learned or sinusoid, of the run, with CLS: [P, D].
-at::Tensor positions_of(const models::SequenceClassifier& model) {
-  const auto parameters = model.named_parameters(), buffers = model.named_buffers();
-  const at::Tensor* learned = parameters.find(kPositions);
-  const at::Tensor* found = learned ? learned : buffers.find(kPositions);
-  LRA_CHECK(found != nullptr);
-  return *found;
-}
-
 // For each place of the longer sequence the one in proportion, CLS kept in front.
 at::Tensor stretched_places(const TaskShape& from, const TaskShape& to, int64_t cls) {
   const int64_t side_from = tasks::image_side(from), side = tasks::image_side(to);
@@ -44,6 +35,15 @@ at::Tensor stretched_places(const TaskShape& from, const TaskShape& to, int64_t 
                         : i * from.length / to.length);
   }
   return places;
+}
+
+// Parameters and buffers by name.
+std::map<std::string, at::Tensor> state_of(const models::Model& model) {
+  std::map<std::string, at::Tensor> state;
+  for (const auto& list : {model.parameter_list(), model.buffer_list()}) {
+    for (const models::Parameter& p : list) state[p.name] = p.tensor;
+  }
+  return state;
 }
 
 }  // namespace
@@ -60,17 +60,17 @@ void refuse_other_examples(const LoadedRun& run, const TaskShape& shape) {
   same("token ids", shape.vocabulary, own.vocabulary);
   same("classes", shape.num_classes, own.num_classes);
   same("sequences per example", shape.num_towers, own.num_towers);
+  same("real values per place", shape.values ? 1 : 0, own.values ? 1 : 0);
 }
 
 models::SequenceClassifier adapted_model(const LoadedRun& run, const Adaptation& to) {
   training::RunConfig config = run.stored.config;
   config.model_config.receptive_field = to.receptive_field;
   models::SequenceClassifier model = config.make_model(to.shape, run.model.device());
-  const auto own = run.model.parameter_list();
-  const std::map<std::string, at::Tensor> weights(own.begin(), own.end());
+  const std::map<std::string, at::Tensor> weights = state_of(run.model);
   const bool stretched = to.positions == "stretched";
   const at::NoGradGuard no_grad;
-  for (auto& [name, parameter] : model.parameter_list()) {
+  for (const auto& [name, parameter] : state_of(model)) {
     const at::Tensor& weight = weights.at(name);
     if (weight.sizes() == parameter.sizes()) {
       at::Tensor(parameter).copy_(weight);
@@ -82,11 +82,11 @@ models::SequenceClassifier adapted_model(const LoadedRun& run, const Adaptation&
       refuse_length(run, name, "its learned positions can be stretched, not continued");
     }
   }
-  if (stretched) {
+  const at::Tensor& positions = run.model.embedding().positions();
+  if (stretched && positions.defined()) {
     const int64_t cls = config.model_config.pooling == "cls" ? 1 : 0;
     const at::Tensor places = stretched_places(run.task->shape(), to.shape, cls);
-    model.set_positions(
-        positions_of(run.model).index_select(0, mixers::on_device(places, model.device())));
+    model.set_positions(positions.index_select(0, layers::on_device(places, model.device())));
   }
   return model;
 }

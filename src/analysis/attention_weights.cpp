@@ -6,9 +6,9 @@
 #include "analysis/softmax_rows.h"
 #include "base/error.h"
 #include "base/text_format.h"
-#include "mixers/layers.h"
-#include "mixers/mixer.h"
-#include "mixers/on_device.h"
+#include "layers/linear.h"
+#include "layers/on_device.h"
+#include "mixers/sequence_layer.h"
 
 namespace lra::analysis {
 namespace {
@@ -26,11 +26,11 @@ class ValuesFromInput {
  public:
   ValuesFromInput(torch::nn::Module& mixer, int64_t model_dim, int64_t head_dim) {
     for (const auto& module : mixer.modules(/*include_self=*/false)) {
-      if (auto* projection = module->as<mixers::HeadProjection>()) {
+      if (auto* projection = module->as<layers::HeadProjection>()) {
         replace(projection->weight, widened(*projection, projection->weight, model_dim, head_dim));
-      } else if (auto* merge = module->as<mixers::HeadMerge>()) {
+      } else if (auto* merge = module->as<layers::HeadMerge>()) {
         replace(merge->weight, at::eye(merge->weight.size(1), merge->weight.options()));
-      } else if (auto* linear = module->as<mixers::Linear>()) {
+      } else if (auto* linear = module->as<layers::Linear>()) {
         LRA_CHECK_EQ(linear->weight.size(1), model_dim);
         replace(linear->weight, at::constant_pad_nd(linear->weight, {0, head_dim}));
       }
@@ -43,10 +43,10 @@ class ValuesFromInput {
   ValuesFromInput& operator=(const ValuesFromInput&) = delete;
 
  private:
-  static at::Tensor widened(const mixers::HeadProjection& projection, const at::Tensor& weight,
+  static at::Tensor widened(const layers::HeadProjection& projection, const at::Tensor& weight,
                             int64_t model_dim, int64_t head_dim) {
     at::Tensor wide = at::constant_pad_nd(weight, {0, head_dim}).contiguous();
-    if (projection.last_part != mixers::LastPart::kValues) return wide;
+    if (projection.last_part != layers::LastPart::kValues) return wide;
     const int64_t width = projection.num_heads() * head_dim;
     at::Tensor values = wide.narrow(0, wide.size(0) - width, width);
     values.zero_();
@@ -62,47 +62,42 @@ class ValuesFromInput {
   std::vector<std::pair<at::Tensor*, at::Tensor>> kept_;
 };
 
-template <typename M>
-M& as(const std::shared_ptr<torch::nn::Module>& module) {
-  auto* found = module->as<M>();
-  LRA_CHECK(found != nullptr);
-  return *found;
-}
-
 }  // namespace
 
 AttentionWeights::AttentionWeights(const models::SequenceClassifier& model,
-                                   const models::ModelConfig& config, std::string name)
-    : name_(std::move(name)),
-      device_(model.device()),
+                                   const models::ModelConfig& config, const mixers::LayerSpec& spec,
+                                   std::string name)
+    : model_(model),
+      name_(std::move(name)),
       has_cls_(config.pooling == "cls"),
       heads_(config.heads),
       head_dim_(config.qkv_dim / config.heads),
       model_dim_(config.embed_dim) {
+  if (!spec.facts.attention_weights) {
+    throw Error({.where = name_,
+                 .what = std::string(spec.title) + " has no attention weights between tokens",
+                 .expected = "a model whose heads average over tokens"});
+  }
   if (config.receptive_field > 0) {
     throw Error({.where = name_,
                  .what = "sees blocks of " + std::to_string(config.receptive_field) + " tokens",
                  .expected = "model.receptive_field = 0",
                  .advice = "take a run that sees all tokens at once"});
   }
-  const auto parts = model.named_children();
-  embedding_ = parts["embedding"];
-  const auto layers = parts["encoder"]->named_children();
-  for (int64_t layer = 0; layer < config.layers; ++layer) {
-    const auto block = layers["layers_" + std::to_string(layer)];
-    const auto inside = block->named_children();
-    blocks_.push_back({block, inside["norm1"], inside["mixer"]});
-  }
+}
+
+const models::EncoderBlock& AttentionWeights::block(int64_t layer) const {
+  return *model_.encoder().blocks()[static_cast<size_t>(layer)];
 }
 
 std::vector<at::Tensor> AttentionWeights::mixer_inputs(const at::Tensor& tokens_1L) const {
-  const at::NoGradGuard no_grad;
+  const torch::NoGradGuard no_grad;
   at::Tensor x =
-      as<models::Embedding>(embedding_).forward(mixers::on_device(tokens_1L, device_), {});
+      model_.embedding().forward({.tokens_BL = layers::on_device(tokens_1L, model_.device())}, {});
   std::vector<at::Tensor> inputs;
-  for (const Block& b : blocks_) {
-    inputs.push_back(as<mixers::LayerNorm>(b.norm).forward(x));
-    x = as<models::EncoderBlock>(b.block).forward(x, {}, {});
+  for (const auto& block : model_.encoder().blocks()) {
+    inputs.push_back(block->mixer_input(x));
+    x = block->forward(x, {}, {});
   }
   return inputs;
 }
@@ -111,7 +106,7 @@ std::vector<at::Tensor> AttentionWeights::mixer_inputs(const at::Tensor& tokens_
 at::Tensor AttentionWeights::apply(int64_t layer, const at::Tensor& x_1SD,
                                    const at::Tensor& values_CSE) const {
   const at::NoGradGuard no_grad;
-  auto& mixer = as<mixers::Mixer>(blocks_[static_cast<size_t>(layer)].mixer);
+  mixers::SequenceLayer& mixer = block(layer).mixer();
   const ValuesFromInput guard(mixer, model_dim_, head_dim_);
   const at::Tensor x = at::cat({x_1SD.expand({values_CSE.size(0), -1, -1}), values_CSE}, 2);
   return mixer.forward(x, {}).unflatten(2, {heads_, head_dim_});
@@ -124,7 +119,7 @@ at::Tensor AttentionWeights::unit_columns(int64_t layer, const at::Tensor& x_1SD
   at::Tensor values_CSE = at::zeros({passes, length, head_dim_});
   auto value = values_CSE.accessor<float, 3>();
   for (int64_t c = 0; c < count; ++c) value[c / head_dim_][first + c][c % head_dim_] = 1;
-  const at::Tensor out_CSHE = apply(layer, x_1SD, mixers::on_device(values_CSE, device_));
+  const at::Tensor out_CSHE = apply(layer, x_1SD, layers::on_device(values_CSE, model_.device()));
   return out_CSHE.permute({2, 1, 0, 3}).flatten(2).narrow(2, 0, count).contiguous();
 }
 
@@ -142,8 +137,7 @@ void AttentionWeights::check(int64_t layer, const at::Tensor& weights) const {
                                : "has attention weights that are not finite";
   throw Error({.where = name_,
                .what = "layer " + std::to_string(layer) + " " + what,
-               .expected = least < kLeastWeight ? "a model whose heads average over tokens" : "",
-               .advice = ""});
+               .expected = least < kLeastWeight ? "a model whose heads average over tokens" : ""});
 }
 
 void AttentionWeights::for_each_tile(int64_t layer, const at::Tensor& x_1SD,
@@ -155,7 +149,7 @@ void AttentionWeights::for_each_tile(int64_t layer, const at::Tensor& x_1SD,
     check(layer, weights);
     visit({first_query, first_key, weights.clamp_min_(0).cpu()});
   };
-  auto& mixer = as<mixers::Mixer>(blocks_[static_cast<size_t>(layer)].mixer);
+  mixers::SequenceLayer& mixer = block(layer).mixer();
   if (const auto rows = SoftmaxRows::heard_in([&] { (void)mixer.forward(x_1SD, {}); })) {
     const int64_t count = std::min(head_dim_, length), first = (length - count) / 2;
     const at::Tensor columns = unit_columns(layer, x_1SD, first, count);

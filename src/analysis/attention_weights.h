@@ -12,7 +12,7 @@
 // and k instead; columns that were read off must agree with them, or all are read off.
 //
 // A model whose heads weigh values with both signs (Linformer, whose values are projected along the
-// length) has no attention weights between tokens and is refused.
+// length) has no attention weights between tokens and is refused: LayerFacts::attention_weights.
 #pragma once
 
 #include <functional>
@@ -35,12 +35,13 @@ struct WeightTile {
 // Of all layers of one model, an example at a time.
 class AttentionWeights {
  public:
-  // Throws lra::Error for a model whose receptive field is bounded. The model must outlive this
-  // object; it must compute in float32. `name` is the run in messages.
+  // Throws lra::Error for a model whose receptive field is bounded and for a sequence layer without
+  // attention weights. The model must outlive this object; it must compute in float32. `name` is
+  // the run in messages.
   AttentionWeights(const models::SequenceClassifier& model, const models::ModelConfig& config,
-                   std::string name);
+                   const mixers::LayerSpec& spec, std::string name);
 
-  int64_t num_layers() const { return static_cast<int64_t>(blocks_.size()); }
+  int64_t num_layers() const { return static_cast<int64_t>(model_.encoder().blocks().size()); }
   int64_t num_heads() const { return heads_; }
   bool has_cls() const { return has_cls_; }
 
@@ -57,21 +58,17 @@ class AttentionWeights {
                      const std::function<void(const WeightTile&)>& visit) const;
 
  private:
-  struct Block {
-    std::shared_ptr<torch::nn::Module> block, norm, mixer;
-  };
+  const models::EncoderBlock& block(int64_t layer) const;
 
   at::Tensor apply(int64_t layer, const at::Tensor& x_1SD, const at::Tensor& values_CSE) const;
   at::Tensor unit_columns(int64_t layer, const at::Tensor& x_1SD, int64_t first,
                           int64_t count) const;
   void check(int64_t layer, const at::Tensor& weights) const;
 
+  const models::SequenceClassifier& model_;
   std::string name_;
-  at::Device device_;
   bool has_cls_;
   int64_t heads_, head_dim_, model_dim_;
-  std::shared_ptr<torch::nn::Module> embedding_;
-  std::vector<Block> blocks_;
 };
 
 }  // namespace lra::analysis

@@ -11,23 +11,23 @@
 #include "base/resources.h"
 #include "base/rng.h"
 #include "models/classifier.h"
+#include "tasks/prepare_data.h"
 #include "training/batches.h"
 #include "training/flat_parameters.h"
-#include "training/prepare_data.h"
 #include "training/stepper.h"
 #include "training/tensor_memory.h"
 
 namespace lra::analysis {
 namespace {
 
-models::TokenBatch random_tokens(const TaskShape& shape, int64_t batch) {
-  models::TokenBatch tokens{at::empty({batch * shape.num_towers, shape.length}, at::kInt), {}};
+models::ModelInput random_input(const TaskShape& shape, int64_t batch) {
+  const at::Tensor tokens_BL = at::empty({batch * shape.num_towers, shape.length}, at::kInt);
   RandomStream stream(derive_key(0, RandomUse::kAnalysis));
-  auto* ids = tokens.tokens_BL.mutable_data_ptr<int32_t>();
-  for (int64_t i = 0; i < tokens.tokens_BL.numel(); ++i) {
+  auto* ids = tokens_BL.mutable_data_ptr<int32_t>();
+  for (int64_t i = 0; i < tokens_BL.numel(); ++i) {
     ids[i] = static_cast<int32_t>(1 + stream.below(static_cast<uint32_t>(shape.vocabulary - 1)));
   }
-  return tokens;
+  return training::input_of(tokens_BL, {}, shape);
 }
 
 // The model, what trains it, and one step of either mode.
@@ -36,8 +36,8 @@ class Bench {
   Bench(const training::RunConfig& run, const TaskShape& shape, const EfficiencyOptions& options)
       : model_(run.make_model(shape, options.device)) {
     if (!options.train) return;  // inference has no gradients and moments
-    parameters_.emplace(model_.parameter_list());
-    stepper_.emplace(model_, *parameters_, run.train, run.seed);
+    parameters_.emplace(model_);
+    stepper_.emplace(model_, *parameters_, run.train, run.seed, training::one_rank(), run.groups);
   }
 
   void step(const training::Batch& batch) {
@@ -64,7 +64,7 @@ class Bench {
 };
 
 training::Batch random_batch(const TaskShape& shape, int64_t batch, at::Device device) {
-  return training::to_device({.input = random_tokens(shape, batch),
+  return training::to_device({.input = random_input(shape, batch),
                               .labels_B = at::zeros({batch}, at::kLong),
                               .num_tokens = batch * shape.num_towers * shape.length},
                              device);
@@ -108,7 +108,7 @@ double pipeline_speed(const training::RunConfig& run, const TaskShape& shape,
                       const EfficiencyOptions& options, int64_t sequences, Bench& bench) {
   const auto task = run.make_task();
   const tasks::Dataset dataset =
-      training::prepare_data(run.task_spec(), *task, *options.data_root, true);
+      tasks::prepare_data(run.task_spec(), *task, *options.data_root, true);
   const tasks::Split split = task->split(dataset, "train");
   training::BatchLoader loader(split, shape, tasks::BatchOrder(split.size(), sequences, run.seed),
                                0,

@@ -13,7 +13,7 @@
 #include <string>
 
 #include "analysis/timed_windows.h"
-#include "base/run_record.h"
+#include "records/run_record.h"
 #include "training/run_config.h"
 
 namespace lra::analysis {

@@ -79,12 +79,16 @@ at::Tensor cosine_similarity(const at::Tensor& rows_ND) {
 }
 
 Embeddings embeddings_of(const models::SequenceClassifier& model, bool has_cls) {
-  const auto embedding = model.named_children()["embedding"];
-  const auto parameters = embedding->named_parameters();
-  const at::Tensor* learned = parameters.find("position");
-  const at::Tensor positions = learned ? *learned : embedding->named_buffers()["position"];
-  return {.token_VD = parameters["token"].detach().cpu(),
-          .position_PD = positions.detach().cpu().slice(0, has_cls ? 1 : 0)};
+  const models::Embedding& embedding = model.embedding();
+  const bool has_tokens = embedding.tokens().defined();
+  if (!has_tokens || !embedding.positions().defined()) {
+    throw Error({.where = "embeddings",
+                 .what = has_tokens ? "this model adds no encoding of positions"
+                                    : "this model takes values, not tokens",
+                 .expected = "a model with embeddings of tokens and positions"});
+  }
+  return {.token_VD = embedding.tokens().detach().cpu(),
+          .position_PD = embedding.positions().detach().cpu().slice(0, has_cls ? 1 : 0)};
 }
 
 ShownPositions shown_positions(int64_t num_positions, int64_t side) {

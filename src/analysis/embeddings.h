@@ -4,10 +4,10 @@
 
 #include <string>
 
-#include "base/analysis_record.h"
 #include "base/task_shape.h"
 #include "models/classifier.h"
 #include "ops/libtorch.h"
+#include "records/analysis_record.h"
 #include "tasks/png_image.h"
 
 namespace lra::analysis {

@@ -58,7 +58,7 @@ constexpr std::array kCounted = {
 
 }  // namespace
 
-int64_t forward_flops(const models::SequenceClassifier& model, const models::TokenBatch& input) {
+int64_t forward_flops(const models::SequenceClassifier& model, const models::ModelInput& input) {
   int64_t flops = 0;
   listen_to_operators([&] { (void)model.forward(input, {}); },
                       [&](std::string_view name, Inputs inputs) {

@@ -2,7 +2,7 @@
 // the test split, each by a pass of its own with dropout off.
 #pragma once
 
-#include "base/analysis_record.h"
+#include "records/analysis_record.h"
 
 namespace lra::analysis {
 

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "analysis/attention_weights.h"
-#include "base/analysis_record.h"
+#include "records/analysis_record.h"
 #include "tasks/png_image.h"
 
 namespace lra::analysis {

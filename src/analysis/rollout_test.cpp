@@ -42,7 +42,7 @@ TEST(Rollout, IsTheRowOfTheProductOfAllLayers) {
       if (std::string(model) == "bigbird") sets.push_back("mixer.block=3");
       const auto run = tiny_run(sets, model);
       const models::SequenceClassifier classifier = run.make_model(run.make_task()->shape());
-      const AttentionWeights attention(classifier, run.model_config, model);
+      const AttentionWeights attention(classifier, run.model_config, run.mixer_spec(), model);
       const at::Tensor tokens =
           at::arange(kRolloutLength, at::kInt).remainder(15).add(1).to(at::kInt).unsqueeze(0);
       const at::Tensor row = rollout(attention, tokens, pooling);

@@ -205,7 +205,6 @@ std::optional<SpanResult> measure_span(const AttentionWeights& attention, const 
   if (sums.num_examples() == 0) {
     throw Error({.where = "--split",
                  .what = "none of the examples has a token",
-                 .expected = "",
                  .advice = "see 'lra data check'"});
   }
   return sums.result();

@@ -20,8 +20,8 @@
 #include <vector>
 
 #include "analysis/attention_weights.h"
-#include "base/analysis_record.h"
 #include "base/task_shape.h"
+#include "records/analysis_record.h"
 #include "tasks/dataset.h"
 
 namespace lra::analysis {

@@ -23,7 +23,7 @@ struct SpanCase {
   SpanCase(const std::string& name, const std::vector<std::string>& sets)
       : run(tiny_run(sets, name)),
         model(run.make_model(run.make_task()->shape())),
-        attention(model, run.model_config, name) {}
+        attention(model, run.model_config, run.mixer_spec(), name) {}
   // One span of every example length.
   SpanResult of(const std::vector<int64_t>& lengths, int64_t side = 0) const {
     SpanSums sums(attention, side);
@@ -33,7 +33,7 @@ struct SpanCase {
   // Scores of zero: every token is seen alike.
   void make_uniform() {
     const at::NoGradGuard no_grad;
-    for (auto& [name, parameter] : model.parameter_list()) {
+    for (auto& [name, parameter, group] : model.parameter_list()) {
       if (name.ends_with("qkv.weight")) parameter.zero_();
     }
   }

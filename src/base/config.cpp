@@ -8,7 +8,6 @@
 
 #include "base/quoted.h"
 #include "base/text_format.h"
-#include "base/utf8.h"
 
 namespace lra {
 namespace {
@@ -48,7 +47,7 @@ std::string bound_text(double value) {
   return text.ends_with(".0") ? text.substr(0, text.size() - 2) : text;
 }
 
-std::string in_quotes(const std::string& text) {
+std::string toml_string(const std::string& text) {
   std::string out = "\"";
   for (const char c : text) {
     if (c == '"' || c == '\\') {
@@ -66,13 +65,7 @@ std::string in_quotes(const std::string& text) {
   return out + "\"";
 }
 
-bool is_bare_key(std::string_view key) {
-  return !key.empty() && std::all_of(key.begin(), key.end(), [](unsigned char c) {
-    return std::isalnum(c) || c == '_' || c == '-';
-  });
-}
-
-std::string key_text(const std::string& key) { return is_bare_key(key) ? key : in_quotes(key); }
+std::string key_text(const std::string& key) { return is_bare_key(key) ? key : toml_string(key); }
 
 std::string value_text(const ConfigValue& value);
 
@@ -80,7 +73,7 @@ struct ValueText {
   std::string operator()(bool v) const { return v ? "true" : "false"; }
   std::string operator()(int64_t v) const { return std::to_string(v); }
   std::string operator()(double v) const { return number_text(v); }
-  std::string operator()(const std::string& v) const { return in_quotes(v); }
+  std::string operator()(const std::string& v) const { return toml_string(v); }
   std::string operator()(const ConfigList& v) const {
     std::string text = "[";
     for (const ConfigValue& item : v) text += (text.size() > 1 ? ", " : "") + value_text(item);
@@ -130,6 +123,12 @@ const char* type_name(const ConfigValue& value) {
 
 }  // namespace
 
+bool is_bare_key(std::string_view key) {
+  return !key.empty() && std::all_of(key.begin(), key.end(), [](unsigned char c) {
+    return std::isalnum(c) || c == '_' || c == '-';
+  });
+}
+
 ConfigValue* ConfigTable::find(std::string_view key) {
   for (auto& [name, value] : entries_) {
     if (name == key) return &value;
@@ -159,8 +158,7 @@ ConfigTable& ConfigTable::table(const std::string& key) {
   if (!found->as_table()) {
     throw Error({.where = found->where,
                  .what = "'" + key + "' is " + type_name(*found),
-                 .expected = "a table [" + key + "]",
-                 .advice = ""});
+                 .expected = "a table [" + key + "]"});
   }
   return *found->as_table();
 }
@@ -180,48 +178,6 @@ void merge(ConfigTable& base, const ConfigTable& over) {
       base.set(key, value);
     }
   }
-}
-
-void apply_override(ConfigTable& table, const std::string& assignment) {
-  const size_t equals = assignment.find('=');
-  if (equals == std::string::npos || equals == 0) {
-    throw Error({.where = "--set " + assignment,
-                 .what = "there is no key=value",
-                 .expected = "for example --set train.steps=100",
-                 .advice = ""});
-  }
-  if (!is_utf8(assignment)) {
-    throw Error({.where = "--set " + printable(assignment),
-                 .what = "is not UTF-8",
-                 .expected = "text that a config file can hold",
-                 .advice = ""});
-  }
-  const std::string key = assignment.substr(0, equals), text = assignment.substr(equals + 1);
-  const std::string where = "--set " + key;
-  if (std::count(key.begin(), key.end(), '.') >= kMaxConfigDepth) {
-    throw Error({.where = "--set",
-                 .what = "a key of over " + std::to_string(kMaxConfigDepth) + " parts",
-                 .expected = "for example --set train.steps=100",
-                 .advice = ""});
-  }
-  ConfigTable* target = &table;
-  size_t begin = 0;
-  for (size_t dot; (dot = key.find('.', begin)) != std::string::npos; begin = dot + 1) {
-    ConfigTable& inner = target->table(key.substr(begin, dot - begin));
-    target = &inner;
-  }
-  ConfigValue value{text, where};
-  if (!is_bare_key(text) || text == "true" || text == "false" || text == "inf" || text == "nan" ||
-      std::isdigit(static_cast<unsigned char>(text[0])) || text[0] == '-') {
-    try {
-      const ConfigTable parsed = parse_toml("value = " + text + "\n", where);
-      // A line end in the text would start a second key.
-      if (parsed.size() == 1) value.value = parsed.find("value")->value;
-    } catch (const Error&) {
-      // Not TOML: a path or a name, taken as it stands.
-    }
-  }
-  target->set(key.substr(begin), std::move(value));
 }
 
 std::string canonical_text(const ConfigTable& table) {
@@ -271,7 +227,7 @@ void ConfigReader::read(const char* name, Target target, const Constraint& const
   if (!found) return;
   const std::string full = section_.empty() ? name : section_ + "." + name;
   const auto refuse = [&](const std::string& what, const std::string& expected) {
-    throw Error({.where = found->where, .what = full + what, .expected = expected, .advice = ""});
+    throw Error({.where = found->where, .what = full + what, .expected = expected});
   };
   const auto check_range = [&](double number) {
     const bool high_ok =
@@ -314,7 +270,6 @@ void ConfigReader::finish() const {
       throw Error(
           {.where = value.where,
            .what = "unknown key '" + full + "'",
-           .expected = "",
            .advice = known_.empty() ? "there are no settings here" : suggestion(key, known_)});
     }
   }

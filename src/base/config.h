@@ -77,19 +77,14 @@ inline ConfigTable::Entries::const_iterator ConfigTable::end() const { return en
 // How many tables and lists may stand in each other.
 inline constexpr int kMaxConfigDepth = 32;
 
-// Reads a TOML file, or text that is called `name` in messages. Files over 64 KiB are refused.
-ConfigTable parse_toml_file(const std::string& path);
-ConfigTable parse_toml(std::string_view text, const std::string& name);
-
 // TOML text: plain keys first, then one [section] per table. Strings are escaped.
 std::string to_toml(const ConfigTable& table);
 
 // Keys of `over` win; tables are merged key by key.
 void merge(ConfigTable& base, const ConfigTable& over);
 
-// One "--set key=value": dots walk into tables; the value is read as TOML, or as a bare string when
-// it is a plain word. Throws when there is no '='.
-void apply_override(ConfigTable& table, const std::string& assignment);
+// Whether TOML takes a key, and --set a value, without quotes: letters, digits, '_' and '-'.
+bool is_bare_key(std::string_view key);
 
 // Canonical text of a table (keys sorted, values in one spelling): equal settings give equal text.
 // Hashed for the fingerprint of a run.

@@ -35,8 +35,6 @@ Error::Error(const ErrorParts& parts) : std::runtime_error(one_line(parts)), cod
 Error io_error(const std::string& where, const std::string& what, int errno_value) {
   return Error({.where = where,
                 .what = what + ": " + std::strerror(errno_value),
-                .expected = "",
-                .advice = "",
                 .code = ExitCode::kIoError});
 }
 

@@ -22,10 +22,10 @@ enum class ExitCode : int {
 
 // The parts of a message. Empty parts are left out.
 struct ErrorParts {
-  std::string where;     // "data/text.tsv:17" or "--threads"
-  std::string what;      // "label is 'x'"
-  std::string expected;  // "0 or 1"
-  std::string advice;    // "run lra data check text"
+  std::string where = {};     // "data/text.tsv:17" or "--threads"
+  std::string what = {};      // "label is 'x'"
+  std::string expected = {};  // "0 or 1"
+  std::string advice = {};    // "run lra data check text"
   ExitCode code = ExitCode::kUserError;
 };
 

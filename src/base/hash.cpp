@@ -3,7 +3,6 @@
 #include <xxhash.h>
 
 #include "base/error.h"
-#include "base/mapped_file.h"
 
 namespace lra {
 namespace {
@@ -55,7 +54,5 @@ Hash128 Hasher::digest() const {
   const XXH128_hash_t hash = XXH3_128bits_digest(state_.get());
   return {hash.high64, hash.low64};
 }
-
-Hash128 hash128_file(const std::string& path) { return hash128(MappedFile(path).bytes()); }
 
 }  // namespace lra

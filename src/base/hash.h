@@ -45,7 +45,4 @@ class Hasher {
   std::unique_ptr<XXH3_state_s, FreeState> state_;
 };
 
-// Hash of a file's bytes. Throws lra::Error when it cannot be read.
-Hash128 hash128_file(const std::string& path);
-
 }  // namespace lra

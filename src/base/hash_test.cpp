@@ -2,9 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include "base/atomic_file.h"
-#include "base/scratch_folder.h"
-
 namespace lra {
 namespace {
 
@@ -39,15 +36,6 @@ TEST(Hasher, DigestDoesNotEndTheStream) {
   EXPECT_EQ(hasher.digest(), hash128(""));
   EXPECT_EQ(hasher.append("").append("ab").digest(), hash128("ab"));
   EXPECT_EQ(hasher.append("c").digest(), hash128("abc"));
-}
-
-TEST(HashFile, IsTheHashOfItsBytes) {
-  const ScratchFolder folder;
-  write_file_atomically(folder.file("a"), "abc");
-  write_file_atomically(folder.file("empty"), "");
-  EXPECT_EQ(hash128_file(folder.file("a")), hash128("abc"));
-  EXPECT_EQ(hash128_file(folder.file("empty")), hash128(""));
-  EXPECT_THROW(hash128_file(folder.file("none")), Error);
 }
 
 }  // namespace

@@ -7,8 +7,8 @@
 #include <cerrno>
 #include <cstdio>
 
-#include "base/atomic_file.h"
 #include "base/clock.h"
+#include "io/atomic_file.h"
 #include "training/run_folder.h"
 
 namespace lra::cli {

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "base/analysis_record.h"
 #include "cli/command.h"
+#include "records/analysis_record.h"
 #include "training/loaded_run.h"
 
 namespace lra::cli {

@@ -3,9 +3,9 @@
 #include "cli/analyze.h"
 #include "tasks/all.h"
 #include "tasks/drawn_examples.h"
+#include "tasks/prepare_data.h"
 #include "training/data_root.h"
 #include "training/evaluate.h"
-#include "training/prepare_data.h"
 
 namespace lra::cli {
 namespace {
@@ -148,7 +148,7 @@ std::optional<AnalysisRecord> analyze_transfer(const CommonOptions& common,
   const auto task = to.make_task();
   const TaskShape shape = task->shape();
   analysis::refuse_other_examples(run, shape);
-  const tasks::Dataset dataset = training::prepare_data(
+  const tasks::Dataset dataset = tasks::prepare_data(
       to.task_spec(), *task, training::data_root_of({folder}, a.data), common.quiet);
   ChangedInputs inputs(run, common, a.examples);
   const tasks::Split split = run.stored.config.split_of(*task, dataset, a.split);

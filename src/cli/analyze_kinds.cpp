@@ -6,12 +6,12 @@
 #include "analysis/generalization.h"
 #include "analysis/rollout.h"
 #include "analysis/span.h"
-#include "base/atomic_file.h"
-#include "base/progress.h"
-#include "base/safetensors.h"
 #include "base/stop_flag.h"
 #include "base/text_format.h"
 #include "cli/analyze.h"
+#include "io/atomic_file.h"
+#include "io/progress.h"
+#include "io/safetensors.h"
 #include "tasks/contact_sheet.h"
 #include "tasks/drawn_examples.h"
 #include "training/batches.h"
@@ -83,7 +83,8 @@ std::optional<AnalysisRecord> analyze_span(const CommonOptions& common, const An
   const LoadedRun run(folder, a.weights, ModelPrecision::kFloat32, common.device);
   const tasks::Dataset dataset = analysis_data(run, common, a);
   const tasks::Split split = run.stored.config.split_of(*run.task, dataset, a.split);
-  const analysis::AttentionWeights attention(run.model, run.stored.config.model_config, folder);
+  const analysis::AttentionWeights attention(run.model, run.stored.config.model_config,
+                                             run.stored.config.mixer_spec(), folder);
   const std::vector<int64_t> examples = tasks::drawn_examples(split.size(), a.samples);
   AnalysisRecord record = analysis_of(run, "span", common, a, &dataset);
   record.split = a.split;
@@ -133,8 +134,7 @@ std::optional<AnalysisRecord> analyze_convergence(const CommonOptions& common,
   if (run.record.val_curve.empty()) {
     throw Error({.where = folder,
                  .what = "has no validation curve",
-                 .expected = "a run that was validated at least once",
-                 .advice = ""});
+                 .expected = "a run that was validated at least once"});
   }
   AnalysisRecord record = about(run.record, "convergence", common);
   record.split = "val";
@@ -203,8 +203,7 @@ std::vector<int64_t> rollout_examples(const AnalyzeArguments& a, const tasks::Sp
     if (index >= 0 && index < split.size()) continue;
     throw Error({.where = "--index",
                  .what = "there is no example " + std::to_string(index),
-                 .expected = "0 to " + std::to_string(split.size() - 1),
-                 .advice = ""});
+                 .expected = "0 to " + std::to_string(split.size() - 1)});
   }
   return indices;
 }
@@ -217,7 +216,8 @@ std::optional<AnalysisRecord> analyze_rollout(const CommonOptions& common,
   const LoadedRun run(folder, a.weights, ModelPrecision::kFloat32, common.device);
   const tasks::Dataset dataset = analysis_data(run, common, a);
   const tasks::Split split = run.stored.config.split_of(*run.task, dataset, a.split);
-  const analysis::AttentionWeights attention(run.model, run.stored.config.model_config, folder);
+  const analysis::AttentionWeights attention(run.model, run.stored.config.model_config,
+                                             run.stored.config.mixer_spec(), folder);
   const std::vector<int64_t> indices = rollout_examples(a, split);
   AnalysisRecord record = analysis_of(run, "rollout", common, a, &dataset);
   record.split = a.split;

@@ -5,21 +5,21 @@
 #include <optional>
 
 #include "analysis/efficiency.h"
-#include "base/atomic_file.h"
 #include "base/clock.h"
-#include "base/fingerprint.h"
-#include "base/progress.h"
 #include "base/resources.h"
 #include "base/stop_flag.h"
 #include "base/text_format.h"
 #include "cli/bench.h"
 #include "cli/child_process.h"
 #include "cli/command.h"
+#include "io/atomic_file.h"
+#include "io/progress.h"
 #include "mixers/all.h"
+#include "records/fingerprint.h"
 #include "tasks/all.h"
 #include "tasks/files.h"
+#include "tasks/prepare_data.h"
 #include "training/fairness.h"
-#include "training/prepare_data.h"
 
 namespace lra::cli {
 namespace {
@@ -84,8 +84,7 @@ void wait_for_line() {
   if (std::getline(std::cin, line)) return;
   throw Error({.where = "standard input",
                .what = "ended before the last window",
-               .expected = "a line for each",
-               .advice = ""});
+               .expected = "a line for each"});
 }
 
 void print_rate(double steps_per_s) { print_line(json_text({{"steps_per_s", steps_per_s}})); }
@@ -256,7 +255,7 @@ void check_folders(const BenchArguments& a) {
   }
   if (!a.data) return;
   const training::RunConfig config = config_of(a, a.models.at(0), a.lengths.at(0));
-  (void)training::prepare_data(config.task_spec(), *config.make_task(), *a.data, true);
+  (void)tasks::prepare_data(config.task_spec(), *config.make_task(), *a.data, true);
 }
 
 // Before anything of ours runs.

@@ -16,9 +16,9 @@
 #include <string_view>
 #include <utility>
 
-#include "base/atomic_file.h"
 #include "base/launch_environment.h"
 #include "base/stop_flag.h"
+#include "io/atomic_file.h"
 
 extern char** environ;
 

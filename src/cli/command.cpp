@@ -5,10 +5,10 @@
 #include <charconv>
 #include <cstdio>
 
-#include "base/provenance.h"
 #include "cli/device.h"
 #include "kernels/choice.h"
 #include "ops/linear.h"
+#include "records/provenance.h"
 
 namespace lra::cli {
 

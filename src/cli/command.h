@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "base/error.h"
-#include "base/json.h"
-#include "base/run_record.h"
+#include "io/json.h"
+#include "records/run_record.h"
 #include "training/weights_choice.h"
 
 namespace lra::cli {

@@ -1,13 +1,14 @@
 // lra data: make, import, fetch, check, show, export.
 #include <cstdio>
 
-#include "base/atomic_file.h"
 #include "base/command_text.h"
-#include "base/progress.h"
 #include "base/quoted.h"
 #include "base/stop_flag.h"
 #include "base/text_format.h"
 #include "cli/command.h"
+#include "io/atomic_file.h"
+#include "io/progress.h"
+#include "io/toml.h"
 #include "tasks/all.h"
 #include "tasks/contact_sheet.h"
 #include "tasks/fetch.h"
@@ -71,7 +72,6 @@ ExitCode make(const Program& program, const DataArguments& a) {
   if (!task->can_generate()) {
     throw Error({.where = a.task,
                  .what = "this task's examples come from files and cannot be generated",
-                 .expected = "",
                  .advice = "what can be imported is said by: " + command_text({"help", a.task})});
   }
   tasks::refuse_existing(a.out);
@@ -99,7 +99,6 @@ ExitCode import_from(const Program& program, const DataArguments& a,
     if (tasks::is_there(source)) continue;
     throw Error({.where = source,
                  .what = "there is no such file or folder",
-                 .expected = "",
                  .advice = "what can be imported is said by: " + command_text({"help", a.task})});
   }
   tasks::refuse_existing(a.out);
@@ -126,7 +125,6 @@ ExitCode fetch(const Program& program, const DataArguments& a) {
     throw Error(
         {.where = a.task,
          .what = "nobody has published a copy that could be fetched",
-         .expected = "",
          .advice = "generate it with: " + command_text({"data", "make", a.task, "--out", a.out})});
   }
   tasks::refuse_existing(a.out);
@@ -186,8 +184,7 @@ ExitCode show(const Program& program, const DataArguments& a) {
     throw Error({.where = "--index",
                  .what = "there is no example " + std::to_string(a.index),
                  .expected = split.size() == 0 ? "none: the split is empty"
-                                               : "0 to " + std::to_string(split.size() - 1),
-                 .advice = ""});
+                                               : "0 to " + std::to_string(split.size() - 1)});
   }
   if (!a.png.empty()) {
     const auto sheet = tasks::contact_sheet(task->shape(), split, a.index, a.count);

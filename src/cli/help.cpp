@@ -80,7 +80,7 @@ ExitCode show_topics(const Program& program, const CLI::App& app) {
     topics[kind].push_back({{"name", name}, {"what", what}});
   };
   for (const tasks::TaskSpec* spec : tasks::all_tasks()) add("tasks", spec->name, spec->summary);
-  for (const mixers::MixerSpec* spec : mixers::kAllMixers) add("models", spec->name, spec->title);
+  for (const mixers::LayerSpec* spec : mixers::kAllMixers) add("models", spec->name, spec->title);
   for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; }))
     add("commands", command->get_name(), command->get_description());
   print_json(topics);
@@ -98,7 +98,7 @@ ExitCode help(const Program& program, const CLI::App& app, const std::string& to
                     " FROM --out DIR reads " + std::string(spec->sources) + ".",
                 {{"task", spec->describe()}});
   }
-  for (const mixers::MixerSpec* spec : mixers::kAllMixers) {
+  for (const mixers::LayerSpec* spec : mixers::kAllMixers) {
     known.emplace_back(spec->name);
     if (spec->name != topic) continue;
     return show(program,

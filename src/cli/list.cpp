@@ -27,7 +27,7 @@ Json list_tasks() {
 
 Json list_models() {
   Json rows = Json::array();
-  for (const mixers::MixerSpec* spec : mixers::kAllMixers) {
+  for (const mixers::LayerSpec* spec : mixers::kAllMixers) {
     rows.push_back({{"name", spec->name},
                     {"title", spec->title},
                     {"cost", spec->cost},

@@ -11,15 +11,15 @@
 #include <stdexcept>
 #include <string_view>
 
-#include "base/bus_error.h"
 #include "base/config.h"
 #include "base/parallel.h"
-#include "base/provenance.h"
+#include "base/revision.h"
 #include "base/stop_flag.h"
 #include "base/text_format.h"
 #include "cli/child_process.h"
 #include "cli/command.h"
 #include "cli/device.h"
+#include "io/bus_error.h"
 #include "ops/libtorch.h"
 #include "training/tensor_arena.h"
 
@@ -163,7 +163,6 @@ int main(int argc, char** argv) {
     if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
       throw Error({.where = "standard output",
                    .what = "the result cannot be written",
-                   .expected = "",
                    .advice = "is the disk full?",
                    .code = ExitCode::kIoError});
     }

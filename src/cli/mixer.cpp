@@ -5,10 +5,11 @@
 #include <cstring>
 #include <filesystem>
 
-#include "base/atomic_file.h"
-#include "base/safetensors.h"
 #include "base/stop_flag.h"
 #include "cli/command.h"
+#include "io/atomic_file.h"
+#include "io/safetensors.h"
+#include "io/toml.h"
 #include "mixers/all.h"
 #include "ops/precision.h"
 
@@ -114,7 +115,7 @@ at::Tensor read_mask(const SafetensorsFile& file, const at::Tensor& x_BLD) {
   return mask;
 }
 
-mixers::MixerShape shape_of(const RunArguments& a, const at::Tensor& x_BLD) {
+mixers::LayerShape shape_of(const RunArguments& a, const at::Tensor& x_BLD) {
   const int64_t dim = x_BLD.size(2), length = x_BLD.size(1);
   if (a.head_dim == 0 && dim % a.heads != 0) {
     refuse_call("--heads",
@@ -126,13 +127,12 @@ mixers::MixerShape shape_of(const RunArguments& a, const at::Tensor& x_BLD) {
                 "at least " + std::to_string(length));
   }
   return {.model_dim = dim,
-          .heads = a.heads,
-          .head_dim = a.head_dim != 0 ? a.head_dim : dim / a.heads,
+          .attention = {.heads = a.heads, .head_dim = a.head_dim != 0 ? a.head_dim : dim / a.heads},
           .max_length = a.max_length != 0 ? a.max_length : length};
 }
 
 // Everything the mixer computes with: parameters, then drawn features and the like.
-NamedTensors state_of(const mixers::Mixer& mixer) {
+NamedTensors state_of(const mixers::SequenceLayer& mixer) {
   NamedTensors state;
   for (const auto& item : mixer.named_parameters()) state.emplace_back(item.key(), item.value());
   for (const auto& item : mixer.named_buffers()) state.emplace_back(item.key(), item.value());
@@ -212,12 +212,12 @@ ExitCode run(const Program& program, const RunArguments& a) {
     refuse_call("--out", a.out + " is the file that is read", "another file");
   }
   const at::NoGradGuard no_grad;
-  const mixers::MixerSpec& spec = mixers::find_mixer(a.name);
+  const mixers::LayerSpec& spec = mixers::find_mixer(a.name);
   const auto file = SafetensorsFile::open(a.in);
   const at::Tensor x_BLD = read_input(file), mask_BL = read_mask(file, x_BLD);
   const at::Device device = program.common.device;
-  mixers::Initializer init(static_cast<uint64_t>(a.seed), device);
-  const auto mixer = spec.make(mixer_settings(a.sets), shape_of(a, x_BLD), init);
+  const layers::Initializer init(static_cast<uint64_t>(a.seed), device);
+  const auto mixer = spec.make(init, mixer_settings(a.sets), shape_of(a, x_BLD));
   mixer->to(ops::wide_type(x_BLD));
   NamedTensors tensors = state_of(*mixer);
   refuse_unknown_tensors(file, tensors);
@@ -226,7 +226,7 @@ ExitCode run(const Program& program, const RunArguments& a) {
     refuse_call("--seed", "the file brings its own weights", "",
                 "leave --seed or the weights away");
   }
-  mixers::MixerContext context;
+  layers::Context context;
   if (mask_BL.defined()) context.mask_BL = mask_BL.to(device);
   const at::Tensor y_BLD = mixer->forward(x_BLD.to(device), context).contiguous();
   tensors.insert(tensors.begin(), {kOutput, y_BLD});

@@ -74,7 +74,6 @@ ProgramEnd run_program(const std::vector<std::string>& words) {
   if (problem == ENOENT) {
     throw Error({.where = words[0],
                  .what = "there is no such program on PATH",
-                 .expected = "",
                  .advice = "is it installed on this machine?"});
   }
   if (problem != 0) throw io_error(words[0], "cannot be started", problem);

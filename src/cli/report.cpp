@@ -6,9 +6,9 @@
 #include <cstdio>
 #include <filesystem>
 
-#include "base/atomic_file.h"
 #include "base/text_format.h"
 #include "cli/command.h"
+#include "io/atomic_file.h"
 #include "report/card.h"
 #include "report/check_metrics.h"
 #include "report/check_record.h"
@@ -49,8 +49,7 @@ void refuse_missing(const std::vector<std::string>& paths) {
     if (type != std::filesystem::file_type::not_found) continue;
     throw Error({.where = path,
                  .what = "there is no such folder or file",
-                 .expected = "run folders, or folders that hold some",
-                 .advice = ""});
+                 .expected = "run folders, or folders that hold some"});
   }
 }
 

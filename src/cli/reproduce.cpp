@@ -5,15 +5,15 @@
 #include <cstdio>
 #include <filesystem>
 
-#include "base/atomic_file.h"
 #include "base/command_text.h"
-#include "base/lock_file.h"
-#include "base/record_comparison.h"
 #include "base/text_format.h"
 #include "cli/command.h"
+#include "io/atomic_file.h"
+#include "io/lock_file.h"
+#include "records/record_comparison.h"
+#include "tasks/prepare_data.h"
 #include "training/budget.h"
 #include "training/data_root.h"
-#include "training/prepare_data.h"
 #include "training/trainer.h"
 
 namespace lra::cli {
@@ -107,7 +107,7 @@ void check_data(const std::string& root, const RunRecord& record, const training
                 bool quiet) {
   const auto task = config.make_task();
   training::refuse_lost_data(config.task_spec(), *task, root, record);
-  const tasks::Dataset dataset = training::prepare_data(config.task_spec(), *task, root, quiet);
+  const tasks::Dataset dataset = tasks::prepare_data(config.task_spec(), *task, root, quiet);
   if (dataset.hash() == record.data_hash) return;
   refuse(dataset.folder(), "is not the data of the record, hash " + dataset.hash(),
          record.data_hash, "name the right folder with --data");

@@ -3,12 +3,12 @@
 #include <cerrno>
 #include <sstream>
 
-#include "base/atomic_file.h"
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/json.h"
 #include "cli/other_program.h"
 #include "cli/slurm_script.h"
+#include "io/atomic_file.h"
+#include "io/json.h"
 
 namespace lra::cli {
 namespace {
@@ -23,7 +23,7 @@ std::string file_of(const std::string& out, const std::string& id) {
 std::set<std::string> tasks_in_queue() {
   const ProgramEnd end = run_program({"squeue", "--me", "--noheader", "--array", "--format=%F_%K"});
   if (end.exit_code != 0) {
-    throw Error({.where = "squeue", .what = end.errors, .expected = "", .advice = ""});
+    throw Error({.where = "squeue", .what = end.errors});
   }
   std::set<std::string> tasks;
   std::istringstream lines(end.output);

@@ -24,7 +24,6 @@ std::string sbatch_word(const std::string& word, const char* where) {
                   [](char c) { return std::iscntrl(static_cast<unsigned char>(c)); })) {
     throw Error({.where = where,
                  .what = "'" + word + "' has a control character, which sbatch cannot be given",
-                 .expected = "",
                  .advice = "choose another name"});
   }
   if (!word.empty() && all_of(word, "-_./=:,+@%")) return word;
@@ -41,7 +40,6 @@ std::string log_pattern(const std::string& out) {
   if (out.find('\\') != std::string::npos) {
     throw Error({.where = "--out",
                  .what = "'" + out + "' has a backslash, which SLURM does not take in a log's name",
-                 .expected = "",
                  .advice = "choose another folder"});
   }
   std::string pattern;

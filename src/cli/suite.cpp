@@ -8,8 +8,6 @@
 #include <filesystem>
 #include <set>
 
-#include "base/atomic_file.h"
-#include "base/lock_file.h"
 #include "base/stop_flag.h"
 #include "base/text_format.h"
 #include "cli/bench.h"
@@ -18,9 +16,11 @@
 #include "cli/suite_cells.h"
 #include "cli/suite_status.h"
 #include "cli/suite_submit.h"
+#include "io/atomic_file.h"
+#include "io/lock_file.h"
 #include "report/report.h"
+#include "tasks/prepare_data.h"
 #include "training/data_root.h"
-#include "training/prepare_data.h"
 #include "training/run_folder.h"
 
 namespace lra::cli {
@@ -38,7 +38,7 @@ void prepare_tasks(std::vector<Cell>& cells, const std::string& data, const Prog
   std::set<std::string> prepared;
   for (const Cell& cell : cells) {
     if (cell.state == "no data" || !prepared.insert(cell.task).second) continue;
-    const tasks::Dataset dataset = training::prepare_data(
+    const tasks::Dataset dataset = tasks::prepare_data(
         cell.config.task_spec(), *cell.config.make_task(), data, program.common.quiet);
     refuse_other_data(cells, cell.task, dataset.hash());
   }

@@ -6,15 +6,15 @@
 #include <filesystem>
 #include <map>
 
-#include "base/atomic_file.h"
 #include "base/command_text.h"
-#include "base/fingerprint.h"
-#include "base/lock_file.h"
 #include "base/parallel.h"
 #include "base/resources.h"
 #include "base/stop_flag.h"
 #include "cli/child_process.h"
-#include "training/prepare_data.h"
+#include "io/atomic_file.h"
+#include "io/lock_file.h"
+#include "records/fingerprint.h"
+#include "tasks/prepare_data.h"
 #include "training/run_folder.h"
 
 namespace lra::cli {
@@ -44,7 +44,6 @@ void look_at_record(Cell& cell) {
   if (cell.record.config_hash != config_hash(cell)) {
     throw Error({.where = cell.folder,
                  .what = "the run there has other settings than the suite now asks for",
-                 .expected = "",
                  .advice = "remove that folder, or choose another --out"});
   }
   cell.state = to_string(cell.record.status);
@@ -231,7 +230,7 @@ void leave_out_without_data(std::vector<Cell>& cells, const std::string& data_ro
     const auto [known, is_new] = available.try_emplace(cell.task, false);
     if (is_new) {
       known->second =
-          training::data_available(cell.config.task_spec(), *cell.config.make_task(), data_root);
+          tasks::data_available(cell.config.task_spec(), *cell.config.make_task(), data_root);
       if (!known->second) {
         say(program, "note: there is no data for " + cell.task + " under " + data_root +
                          ", so its runs are left out; what can be imported is said by: " +

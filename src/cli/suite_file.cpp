@@ -4,9 +4,10 @@
 #include <filesystem>
 
 #include "base/error.h"
-#include "base/input_file.h"
 #include "base/quoted.h"
 #include "base/text_format.h"
+#include "io/input_file.h"
+#include "io/toml.h"
 #include "mixers/all.h"
 
 namespace lra::cli {
@@ -16,25 +17,18 @@ template <typename T>
 std::vector<T> take_list(ConfigTable& table, const char* key, const std::string& file) {
   const ConfigValue* found = table.find(key);
   if (!found)
-    throw Error({.where = file,
-                 .what = std::string("'") + key + "' is missing",
-                 .expected = "a list",
-                 .advice = ""});
+    throw Error(
+        {.where = file, .what = std::string("'") + key + "' is missing", .expected = "a list"});
   const auto* list = std::get_if<ConfigList>(&found->value);
   if (!list || list->empty()) {
-    throw Error({.where = found->where,
-                 .what = std::string(key) + " is not a list with entries",
-                 .expected = "",
-                 .advice = ""});
+    throw Error({.where = found->where, .what = std::string(key) + " is not a list with entries"});
   }
   std::vector<T> values;
   for (const ConfigValue& item : *list) {
     const T* value = std::get_if<T>(&item.value);
     if (!value)
-      throw Error({.where = item.where,
-                   .what = std::string("an entry of ") + key + " has the wrong type",
-                   .expected = "",
-                   .advice = ""});
+      throw Error(
+          {.where = item.where, .what = std::string("an entry of ") + key + " has the wrong type"});
     if (std::find(values.begin(), values.end(), *value) != values.end()) {
       throw Error({.where = item.where,
                    .what = std::string(key) + " has an entry twice",
@@ -50,10 +44,8 @@ std::vector<T> take_list(ConfigTable& table, const char* key, const std::string&
 void refuse_negative_seeds(const std::vector<int64_t>& seeds, const std::string& file) {
   for (const int64_t seed : seeds) {
     if (seed >= 0) continue;
-    throw Error({.where = file,
-                 .what = "seeds holds " + std::to_string(seed),
-                 .expected = "0 or more",
-                 .advice = ""});
+    throw Error(
+        {.where = file, .what = "seeds holds " + std::to_string(seed), .expected = "0 or more"});
   }
 }
 

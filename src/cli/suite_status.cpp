@@ -10,11 +10,11 @@
 #include <set>
 #include <thread>
 
-#include "base/lock_file.h"
 #include "base/stop_flag.h"
 #include "base/text_format.h"
 #include "cli/slurm_jobs.h"
 #include "cli/suite_cells.h"
+#include "io/lock_file.h"
 #include "training/run_folder.h"
 
 namespace lra::cli {

@@ -6,13 +6,13 @@
 #include <map>
 #include <set>
 
-#include "base/atomic_file.h"
 #include "base/command_text.h"
-#include "base/lock_file.h"
 #include "cli/other_program.h"
 #include "cli/slurm_jobs.h"
 #include "cli/slurm_script.h"
 #include "cli/suite_cells.h"
+#include "io/atomic_file.h"
+#include "io/lock_file.h"
 #include "training/data_root.h"
 
 namespace lra::cli {
@@ -36,7 +36,6 @@ size_t max_array_size() {
   if (end.exit_code != 0 || at == std::string::npos || number == std::string::npos) {
     throw Error({.where = "scontrol show config",
                  .what = end.errors.empty() ? "does not say " + key : end.errors,
-                 .expected = "",
                  .advice = "does the cluster answer?"});
   }
   const size_t size = std::stoull(end.output.substr(number));
@@ -44,7 +43,6 @@ size_t max_array_size() {
     throw Error(
         {.where = "sbatch",
          .what = "this cluster takes no job arrays (" + key + " " + std::to_string(size) + ")",
-         .expected = "",
          .advice = "run the suite with 'lra suite run'"});
   }
   return size;
@@ -57,7 +55,6 @@ std::string submit_script(const std::string& script) {
   if (end.exit_code != 0 || id.empty()) {
     throw Error({.where = "sbatch",
                  .what = end.errors.empty() ? "printed no number of a job" : end.errors,
-                 .expected = "",
                  .advice = "the script is " + script});
   }
   return id;

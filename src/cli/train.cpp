@@ -4,15 +4,15 @@
 #include <filesystem>
 #include <optional>
 
-#include "base/atomic_file.h"
 #include "base/command_text.h"
-#include "base/fingerprint.h"
 #include "base/launch_environment.h"
-#include "base/lock_file.h"
 #include "base/quoted.h"
 #include "base/stop_flag.h"
 #include "base/text_format.h"
 #include "cli/command.h"
+#include "io/atomic_file.h"
+#include "io/lock_file.h"
+#include "records/fingerprint.h"
 #include "training/data_root.h"
 #include "training/process_group.h"
 #include "training/trainer.h"
@@ -162,7 +162,6 @@ struct OwnedFolder {
     throw Error(
         {.where = folder.path,
          .what = "a run is there already (" + to_string(read_record(folder.record()).status) + ")",
-         .expected = "",
          .advice = "choose another --out, or go on with: " +
                    command_text({"train", "--resume", folder.path})});
   }

@@ -2,19 +2,16 @@
 
 namespace lra::mixers {
 
-const MixerSpec& find_mixer(const std::string& name) {
-  for (const MixerSpec* spec : kAllMixers) {
+const LayerSpec& find_mixer(const std::string& name) {
+  for (const LayerSpec* spec : kAllMixers) {
     if (spec->name == name) return *spec;
   }
-  throw Error({.where = "",
-               .what = "unknown model '" + name + "'",
-               .expected = "",
-               .advice = suggestion(name, mixer_names())});
+  throw Error({.what = "unknown model '" + name + "'", .advice = suggestion(name, mixer_names())});
 }
 
 std::vector<std::string> mixer_names() {
   std::vector<std::string> names;
-  for (const MixerSpec* spec : kAllMixers) names.emplace_back(spec->name);
+  for (const LayerSpec* spec : kAllMixers) names.emplace_back(spec->name);
   return names;
 }
 

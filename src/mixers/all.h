@@ -3,11 +3,11 @@
 
 #include <array>
 
-#include "mixers/mixer.h"
+#include "mixers/sequence_layer.h"
 
 namespace lra::mixers {
 
-extern const MixerSpec kTransformer, kLocal, kSparseTransformer, kLongformer, kLinformer, kReformer,
+extern const LayerSpec kTransformer, kLocal, kSparseTransformer, kLongformer, kLinformer, kReformer,
     kSinkhorn, kSynthesizer, kBigBird, kLinearTransformer, kPerformer;
 
 inline constexpr std::array kAllMixers = {
@@ -15,7 +15,7 @@ inline constexpr std::array kAllMixers = {
     &kSinkhorn,    &kSynthesizer, &kBigBird,           &kLinearTransformer, &kPerformer};
 
 // Throws "unknown model 'linfomer'; did you mean 'linformer'?".
-const MixerSpec& find_mixer(const std::string& name);
+const LayerSpec& find_mixer(const std::string& name);
 std::vector<std::string> mixer_names();
 
 }  // namespace lra::mixers

@@ -1,4 +1,5 @@
 #include "mixers/all.h"
+#include "io/toml.h"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +10,7 @@ namespace {
 
 TEST(MixerTable, NamesAreUniqueAndFoundAgain) {
   std::set<std::string_view> seen;
-  for (const MixerSpec* spec : kAllMixers) {
+  for (const LayerSpec* spec : kAllMixers) {
     EXPECT_TRUE(seen.insert(spec->name).second) << spec->name;
     EXPECT_EQ(&find_mixer(std::string(spec->name)), spec);
     EXPECT_FALSE(spec->title.empty() || spec->paper.empty() || spec->cost.empty()) << spec->name;
@@ -26,18 +27,18 @@ TEST(MixerTable, SuggestsTheNearestName) {
   }
 }
 
-std::shared_ptr<Mixer> make(const MixerSpec& spec, const ConfigTable& settings) {
-  Initializer init(1);
-  return spec.make(settings, {.model_dim = 4, .heads = 1, .head_dim = 4, .max_length = 8}, init);
+std::shared_ptr<SequenceLayer> make(const LayerSpec& spec, const ConfigTable& settings) {
+  return spec.make(layers::Initializer(1), settings,
+                   {.model_dim = 4, .attention = {.heads = 1, .head_dim = 4}, .max_length = 8});
 }
 
 TEST(MixerTable, RefusesUnknownSettings) {
   const ConfigTable settings = parse_toml("no_such_setting = 3", "model.toml");
-  for (const MixerSpec* spec : kAllMixers) EXPECT_THROW(make(*spec, settings), Error) << spec->name;
+  for (const LayerSpec* spec : kAllMixers) EXPECT_THROW(make(*spec, settings), Error) << spec->name;
 }
 
 TEST(MixerTable, TakesTheDefaultsThatHelpDescribes) {
-  for (const MixerSpec* spec : kAllMixers) {
+  for (const LayerSpec* spec : kAllMixers) {
     ConfigTable settings;
     for (const FieldInfo& field : spec->describe()) {
       EXPECT_FALSE(field.help.empty()) << spec->name << " " << field.name;

@@ -14,7 +14,6 @@
 
 #include "base/rng.h"
 #include "mixers/all.h"
-#include "mixers/layers.h"
 #include "ops/attention.h"
 
 namespace lra::mixers {
@@ -50,7 +49,7 @@ at::Tensor lengths_of(const at::Tensor& mask_BL) {
   return lengths_B;
 }
 
-class BigBird : public Mixer {
+class BigBird : public SequenceLayer {
  public:
   struct Config {
     int64_t block = 64, random_blocks = 3;
@@ -65,15 +64,13 @@ class BigBird : public Mixer {
     }
   };
 
-  BigBird(const Config& config, const MixerShape& shape, Initializer& init)
-      : config_(config), heads_(shape.heads), pattern_key_(init.next_key()) {
-    qkv_ = register_module("qkv", std::make_shared<HeadProjection>(3, shape.model_dim, shape.heads,
-                                                                   shape.head_dim, init));
-    output_ = register_module(
-        "output", std::make_shared<HeadMerge>(shape.model_dim, shape.heads, shape.head_dim, init));
+  BigBird(const layers::Initializer& init, const Config& config, const LayerShape& shape)
+      : config_(config), heads_(shape.attention.heads), pattern_key_(init.of("pattern").key()) {
+    qkv_ = add<layers::HeadProjection>("qkv", init, 3, shape.model_dim, shape.attention);
+    output_ = add<layers::HeadMerge>("output", init, shape.model_dim, shape.attention);
   }
 
-  at::Tensor forward(const at::Tensor& x_BLD, const MixerContext& context) override {
+  at::Tensor forward(const at::Tensor& x_BLD, const layers::Context& context) override {
     const auto pattern = pattern_of(x_BLD.size(1), valid_blocks(x_BLD, context));
     return output_->forward(ops::packed_attention(qkv_->forward(x_BLD), pattern,
                                                   {context.mask_BL, context.mask_BL},
@@ -85,7 +82,7 @@ class BigBird : public Mixer {
 
   // How many blocks hold all valid tokens, for each example; one number when it is the same for
   // all.
-  std::vector<int64_t> valid_blocks(const at::Tensor& x_BLD, const MixerContext& context) const {
+  std::vector<int64_t> valid_blocks(const at::Tensor& x_BLD, const layers::Context& context) const {
     if (!context.mask_BL.defined()) return {blocks_of(x_BLD.size(1))};
     const at::Tensor lengths_B = context.lengths_B.defined()
                                      ? context.lengths_B.contiguous()
@@ -163,13 +160,17 @@ class BigBird : public Mixer {
   int64_t heads_;
   uint64_t pattern_key_;
   std::map<int64_t, std::vector<BlockRows>> drawn_;  // by number of blocks
-  std::shared_ptr<HeadProjection> qkv_;
-  std::shared_ptr<HeadMerge> output_;
+  std::shared_ptr<layers::HeadProjection> qkv_;
+  std::shared_ptr<layers::HeadMerge> output_;
 };
 
 }  // namespace
 
-constinit const MixerSpec kBigBird =
-    mixer_spec<BigBird>("bigbird", "BigBird", "Zaheer et al. 2020, arXiv:2007.14062", "L b", true);
+constinit const LayerSpec kBigBird =
+    layer_spec<BigBird>({.name = "bigbird",
+                         .title = "BigBird",
+                         .paper = "Zaheer et al. 2020, arXiv:2007.14062",
+                         .cost = "L b",
+                         .facts = {.attention_weights = true, .attention_dropout = true}});
 
 }  // namespace lra::mixers

@@ -37,7 +37,7 @@ Settings settings_of(const OracleInput& in) {
 // The random blocks: while fewer than wanted, number `below(candidates)` of those left out above,
 // in ascending order; one stream per head and number of blocks, query blocks in turn.
 std::vector<std::set<int64_t>> seen_blocks(const Settings& s, int64_t blocks, uint32_t head) {
-  const uint64_t key = Initializer(1).next_key();  // the seed of TestedMixer
+  const uint64_t key = layers::Initializer(1).of("pattern").key();  // the seed of TestedMixer
   RandomStream stream(derive_key(key, RandomUse::kMixer, head, static_cast<uint32_t>(blocks)));
   std::vector<std::set<int64_t>> rows;
   for (int64_t query = 0; query < blocks; ++query) {
@@ -61,8 +61,8 @@ std::vector<std::set<int64_t>> seen_blocks(const Settings& s, int64_t blocks, ui
 Tensor allowed_pairs(const OracleInput& in, int64_t valid) {
   const Settings s = settings_of(in);
   const int64_t length = in.x_BLD.size(1), blocks = (valid + s.block - 1) / s.block;
-  Tensor allowed = at::zeros({in.shape.heads, length, length}, at::kBool);
-  for (int64_t h = 0; h < in.shape.heads; ++h) {
+  Tensor allowed = at::zeros({in.shape.attention.heads, length, length}, at::kBool);
+  for (int64_t h = 0; h < in.shape.attention.heads; ++h) {
     const auto rows = seen_blocks(s, blocks, static_cast<uint32_t>(h));
     for (int64_t i = 0; i < blocks; ++i) {
       for (const int64_t j : rows[static_cast<size_t>(i)]) {
@@ -80,7 +80,9 @@ constexpr Conformance kReleasedRange{
     "bigbird", bigbird_oracle, "block = 64\nrandom_blocks = 3\nrandom_range = 'first_1024'", 0};
 
 TestedMixer two_heads(const Conformance& conformance, int64_t length) {
-  return {kBigBird, conformance, {.model_dim = 6, .heads = 2, .head_dim = 5, .max_length = length}};
+  return {kBigBird,
+          conformance,
+          {.model_dim = 6, .attention = {.heads = 2, .head_dim = 5}, .max_length = length}};
 }
 
 // bool [L]: the tokens that the output of token `query` depends on.

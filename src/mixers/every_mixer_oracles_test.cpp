@@ -1,6 +1,7 @@
 // The support of the conformance tests, and the dense oracles of the mixers without a test file of
 // their own. Oracles follow the published definitions and the rulings in the head of each mixer's
 // source.
+#include "io/toml.h"
 #include "mixers/test_oracles.h"
 #include "ops/precision.h"
 
@@ -58,7 +59,7 @@ ConformanceRow::ConformanceRow(std::string_view name, Oracle oracle, const char*
   table().push_back({name, oracle, config, interchangeable});
 }
 
-const Conformance* find_conformance(const MixerSpec& spec) {
+const Conformance* find_conformance(const LayerSpec& spec) {
   for (const Conformance& row : table()) {
     if (row.name == spec.name) return &row;
   }
@@ -76,9 +77,9 @@ at::Tensor zero_padding(const Tensor& x_BLD, const Tensor& mask_BL) {
   return mask_BL.defined() ? at::where(mask_BL.to(at::kBool).unsqueeze(-1), x_BLD, 0) : x_BLD;
 }
 
-std::shared_ptr<Mixer> TestedMixer::make(at::ScalarType type, uint64_t seed) const {
-  Initializer init(seed);
-  auto mixer = spec.make(parse_toml(conformance.config, "test settings"), shape, init);
+std::shared_ptr<SequenceLayer> TestedMixer::make(at::ScalarType type, uint64_t seed) const {
+  auto mixer =
+      spec.make(layers::Initializer(seed), parse_toml(conformance.config, "test settings"), shape);
   mixer->to(type);
   return mixer;
 }
@@ -89,7 +90,8 @@ std::vector<Tensor> TestedMixer::inputs(const Tensor& x_BLD) const {
   return list;
 }
 
-ops::TensorFunction TestedMixer::function(const MixerContext& context, at::ScalarType type) const {
+ops::TensorFunction TestedMixer::function(const layers::Context& context,
+                                          at::ScalarType type) const {
   return [self = *this, context, type](const std::vector<Tensor>& in) {
     const auto mixer = self.make(ops::wide_type(type));
     std::vector<Tensor> parameters = mixer->parameters();
@@ -102,7 +104,7 @@ ops::TensorFunction TestedMixer::function(const MixerContext& context, at::Scala
   };
 }
 
-ops::TensorFunction TestedMixer::oracle(const MixerContext& context) const {
+ops::TensorFunction TestedMixer::oracle(const layers::Context& context) const {
   return [self = *this, context](const std::vector<Tensor>& in) {
     OracleInput input{.parameters = {},
                       .shape = self.shape,

@@ -20,9 +20,9 @@ Tensor input(int64_t length, int64_t dim = 6) {
 void expect_definition(const TestedMixer& mixer, int64_t length) {
   for (const Tensor& mask : {Tensor(), ragged_mask(length)}) {
     for (const double rate : {0.0, 0.3}) {
-      SCOPED_TRACE(testing::Message() << "L " << length << " H " << mixer.shape.heads << " mask "
-                                      << mask.defined() << " dropout " << rate);
-      const MixerContext context{mask, rate, kKey};
+      SCOPED_TRACE(testing::Message() << "L " << length << " H " << mixer.shape.attention.heads
+                                      << " mask " << mask.defined() << " dropout " << rate);
+      const layers::Context context{mask, rate, kKey};
       ops::expect_agrees(mixer.function(context, at::kFloat), at::kFloat, mixer.oracle(context),
                          mixer.inputs(input(length)), {.value = 1e-5, .gradient = 1e-4});
     }
@@ -61,7 +61,7 @@ TEST_P(EveryMixer, AgreesWithItsDefinitionInBf16) {
       for (const double rate : {0.0, 0.3}) {
         SCOPED_TRACE(testing::Message()
                      << "L " << length << " mask " << mask.defined() << " dropout " << rate);
-        const MixerContext context{mask, rate, kKey};
+        const layers::Context context{mask, rate, kKey};
         const TestedMixer mixer = tested(length, 2, 8);
         const auto inputs = mixer.inputs(input(length));
         ops::expect_agrees_in_bf16(mixer.function(context, at::kBFloat16), mixer.oracle(context),
@@ -88,7 +88,7 @@ TEST_P(EveryMixer, GivesTheSameBitsTwiceInBf16) {
 
 TEST_P(EveryMixer, GradientIsTheSlope) {
   for (const Tensor& mask : {Tensor(), ragged_mask(17)}) {
-    const MixerContext context{mask, 0.2, kKey};
+    const layers::Context context{mask, 0.2, kKey};
     const TestedMixer mixer = tested(17);
     ops::expect_gradient_is_slope(mixer.function(context, at::kDouble), mixer.inputs(input(17)));
   }
@@ -165,7 +165,8 @@ TEST_P(EveryMixer, GivesTheSameBitsAtAnyNumberOfThreads) {
   constexpr int64_t kDim = 48;
   const int before = num_threads();
   for (const int64_t length : {300, 301}) {
-    const MixerShape shape{.model_dim = kDim, .heads = 3, .head_dim = 16, .max_length = length};
+    const LayerShape shape{
+        .model_dim = kDim, .attention = {.heads = 3, .head_dim = 16}, .max_length = length};
     const TestedMixer mixer{*GetParam(), *conformance_, shape};
     for (const at::ScalarType type : {at::kFloat, at::kBFloat16}) {
       const auto f = mixer.function({ragged_mask(length), 0.1, kKey}, type);
@@ -196,8 +197,8 @@ TEST_P(EveryMixer, DropsAttentionWeightsAsItsSpecSays) {
   const auto mixer = tested(17).make(at::kFloat);
   const Tensor x = input(17).to(at::kFloat);
   const auto run = [&](double rate, uint64_t key) { return mixer->forward(x, {{}, rate, key}); };
-  EXPECT_EQ(at::equal(run(0.5, 1), run(0, 1)), !GetParam()->attention_dropout);
-  if (!GetParam()->attention_dropout) return;
+  EXPECT_EQ(at::equal(run(0.5, 1), run(0, 1)), !GetParam()->facts.attention_dropout);
+  if (!GetParam()->facts.attention_dropout) return;
   EXPECT_FALSE(at::equal(run(0.5, 1), run(0.5, 2)));
   EXPECT_TRUE(at::equal(run(0, 1), run(0, 2)));
 }

@@ -16,7 +16,7 @@ namespace lra::mixers {
 // Everything in float64.
 struct OracleInput {
   std::map<std::string, at::Tensor> parameters;  // and buffers, by name: "qkv.weight"
-  MixerShape shape;
+  LayerShape shape;
   ConfigTable config;  // the test settings
   at::Tensor x_BLD;
   at::Tensor valid_BL;  // bool, always defined
@@ -42,20 +42,20 @@ struct ConformanceRow {
 };
 
 // nullptr when the mixer has no row.
-const Conformance* find_conformance(const MixerSpec& spec);
+const Conformance* find_conformance(const LayerSpec& spec);
 
 // A mixer and how to run it as a function of its input and parameters.
 struct TestedMixer {
-  const MixerSpec& spec;
+  const LayerSpec& spec;
   const Conformance& conformance;
-  MixerShape shape;
+  LayerShape shape;
 
-  std::shared_ptr<Mixer> make(at::ScalarType type, uint64_t seed = 1) const;
+  std::shared_ptr<SequenceLayer> make(at::ScalarType type, uint64_t seed = 1) const;
   // x, then every parameter in the order of named_parameters(), float64.
   std::vector<at::Tensor> inputs(const at::Tensor& x_BLD) const;
   // {x, parameters...} -> the output, zero at padded positions.
-  ops::TensorFunction function(const MixerContext& context, at::ScalarType type) const;
-  ops::TensorFunction oracle(const MixerContext& context) const;
+  ops::TensorFunction function(const layers::Context& context, at::ScalarType type) const;
+  ops::TensorFunction oracle(const layers::Context& context) const;
 };
 
 // uint8 [3, length] with valid lengths `length`, about half of it, and 0.
@@ -64,7 +64,7 @@ at::Tensor ragged_mask(int64_t length);
 at::Tensor zero_padding(const at::Tensor& x_BLD, const at::Tensor& mask_BL);
 
 // The fixture of all conformance tests: one instance per mixer.
-class EveryMixer : public testing::TestWithParam<const MixerSpec*> {
+class EveryMixer : public testing::TestWithParam<const LayerSpec*> {
  protected:
   void SetUp() override {
     conformance_ = find_conformance(*GetParam());
@@ -76,7 +76,9 @@ class EveryMixer : public testing::TestWithParam<const MixerSpec*> {
   TestedMixer tested(int64_t max_length, int64_t heads = 2, int64_t head_dim = 5) const {
     return {*GetParam(),
             *conformance_,
-            {.model_dim = 6, .heads = heads, .head_dim = head_dim, .max_length = max_length}};
+            {.model_dim = 6,
+             .attention = {.heads = heads, .head_dim = head_dim},
+             .max_length = max_length}};
   }
   const Conformance* conformance_ = nullptr;
 };

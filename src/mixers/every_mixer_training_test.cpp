@@ -1,7 +1,8 @@
 // Every mixer learns, and comes back from a file by the names of its tensors.
 #include <cstring>
 
-#include "base/safetensors.h"
+#include "io/safetensors.h"
+#include "io/toml.h"
 #include "mixers/every_mixer_test.h"
 #include "ops/adam.h"
 
@@ -43,13 +44,16 @@ class TinyModel : public torch::nn::Module {
  public:
   static constexpr int64_t kVocabulary = 10, kLength = 20, kClasses = 4;
 
-  TinyModel(const MixerSpec& spec, const ConfigTable& config) {
-    const MixerShape shape{.model_dim = 16, .heads = 2, .head_dim = 8, .max_length = kLength};
-    Initializer init(3);
-    embedding_ = register_parameter("embedding", init.normal({kVocabulary, shape.model_dim}, 1));
-    position_ = register_parameter("position", init.normal({kLength, shape.model_dim}, 0.1));
-    mixer_ = register_module("mixer", spec.make(config, shape, init));
-    head_ = register_parameter("head", init.lecun(kClasses, shape.model_dim));
+  TinyModel(const LayerSpec& spec, const ConfigTable& config) {
+    const LayerShape shape{
+        .model_dim = 16, .attention = {.heads = 2, .head_dim = 8}, .max_length = kLength};
+    const layers::Initializer init(3);
+    embedding_ = register_parameter("embedding",
+                                    init.of("embedding").normal({kVocabulary, shape.model_dim}, 1));
+    position_ =
+        register_parameter("position", init.of("position").normal({kLength, shape.model_dim}, 0.1));
+    mixer_ = register_module("mixer", spec.make(init.of("mixer"), config, shape));
+    head_ = register_parameter("head", init.of("head").lecun(kClasses, shape.model_dim));
   }
   Tensor forward(const Tensor& tokens_BL) const {
     const Tensor x_BLD = at::embedding(embedding_, tokens_BL) + position_;
@@ -58,7 +62,7 @@ class TinyModel : public torch::nn::Module {
 
  private:
   Tensor embedding_, position_, head_;
-  std::shared_ptr<Mixer> mixer_;
+  std::shared_ptr<SequenceLayer> mixer_;
 };
 
 TEST_P(EveryMixer, LearnsEightExamplesByHeart) {
@@ -81,14 +85,14 @@ TEST_P(EveryMixer, LearnsEightExamplesByHeart) {
   EXPECT_LT(loss, 0.05);
 }
 
-std::vector<std::pair<std::string, Tensor>> state_of(const Mixer& mixer) {
+std::vector<std::pair<std::string, Tensor>> state_of(const SequenceLayer& mixer) {
   std::vector<std::pair<std::string, Tensor>> state;
   for (const auto& item : mixer.named_parameters()) state.emplace_back(item.key(), item.value());
   for (const auto& item : mixer.named_buffers()) state.emplace_back(item.key(), item.value());
   return state;
 }
 
-void save(const Mixer& mixer, const std::string& path) {
+void save(const SequenceLayer& mixer, const std::string& path) {
   std::vector<TensorView> views;
   for (const auto& [name, tensor] : state_of(mixer)) {
     LRA_CHECK(tensor.is_contiguous() && tensor.scalar_type() == at::kFloat);
@@ -101,7 +105,7 @@ void save(const Mixer& mixer, const std::string& path) {
   write_safetensors(path, views);
 }
 
-void load(const Mixer& mixer, const std::string& path) {
+void load(const SequenceLayer& mixer, const std::string& path) {
   const auto file = SafetensorsFile::open(path);
   for (const auto& [name, tensor] : state_of(mixer)) {
     const TensorView* view = file.find(name);

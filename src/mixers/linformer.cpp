@@ -6,7 +6,6 @@
 // are set to zero before they are projected; the released code lets padding take part, with rank 16
 // (docs/deviations.md, 8).
 #include "mixers/all.h"
-#include "mixers/layers.h"
 #include "ops/attention.h"
 #include "ops/precision.h"
 #include "ops/product.h"
@@ -14,7 +13,7 @@
 namespace lra::mixers {
 namespace {
 
-class Linformer : public Mixer {
+class Linformer : public SequenceLayer {
  public:
   struct Config {
     int64_t rank = 256;
@@ -23,19 +22,17 @@ class Linformer : public Mixer {
     }
   };
 
-  Linformer(const Config& config, const MixerShape& shape, Initializer& init) {
-    query_ = register_module(
-        "query", std::make_shared<HeadProjection>(1, shape.model_dim, shape.heads, shape.head_dim,
-                                                  init, LastPart::kQueries));
-    key_value_ = register_module(
-        "key_value",
-        std::make_shared<HeadProjection>(2, shape.model_dim, shape.heads, shape.head_dim, init));
-    projection_ = register_parameter("projection", init.xavier(shape.max_length, config.rank));
-    output_ = register_module(
-        "output", std::make_shared<HeadMerge>(shape.model_dim, shape.heads, shape.head_dim, init));
+  Linformer(const layers::Initializer& init, const Config& config, const LayerShape& shape) {
+    query_ = add<layers::HeadProjection>("query", init, 1, shape.model_dim, shape.attention,
+                                         layers::LastPart::kQueries);
+    key_value_ =
+        add<layers::HeadProjection>("key_value", init, 2, shape.model_dim, shape.attention);
+    projection_ = register_parameter("projection",
+                                     init.of("projection").xavier(shape.max_length, config.rank));
+    output_ = add<layers::HeadMerge>("output", init, shape.model_dim, shape.attention);
   }
 
-  at::Tensor forward(const at::Tensor& x_BLD, const MixerContext& context) override {
+  at::Tensor forward(const at::Tensor& x_BLD, const layers::Context& context) override {
     const int64_t batch = x_BLD.size(0), length = x_BLD.size(1), rank = projection_.size(1);
     LRA_CHECK_LE(length, projection_.size(0));
     const at::Tensor q_BLHE = query_->forward(x_BLD).select(2, 0);
@@ -55,14 +52,18 @@ class Linformer : public Mixer {
     return ops::product(p_RL.unsqueeze(0).expand({rows_BLN.size(0), -1, -1}), rows_BLN);
   }
 
-  std::shared_ptr<HeadProjection> query_, key_value_;
+  std::shared_ptr<layers::HeadProjection> query_, key_value_;
   at::Tensor projection_;
-  std::shared_ptr<HeadMerge> output_;
+  std::shared_ptr<layers::HeadMerge> output_;
 };
 
 }  // namespace
 
-constinit const MixerSpec kLinformer = mixer_spec<Linformer>(
-    "linformer", "Linformer", "Wang et al. 2020, arXiv:2006.04768", "L k", true);
+constinit const LayerSpec kLinformer =
+    layer_spec<Linformer>({.name = "linformer",
+                           .title = "Linformer",
+                           .paper = "Wang et al. 2020, arXiv:2006.04768",
+                           .cost = "L k",
+                           .facts = {.attention_dropout = true}});
 
 }  // namespace lra::mixers

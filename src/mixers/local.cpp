@@ -8,7 +8,6 @@
 // as the release pads: what else is in a batch must not decide groups. Its misplaced mask and its
 // attended rounding rows are not repeated (docs/deviations.md, 4 and 5).
 #include "mixers/all.h"
-#include "mixers/layers.h"
 #include "ops/attention.h"
 
 namespace lra::mixers {
@@ -26,7 +25,7 @@ Tensor scatter_groups(const Tensor& t, int64_t num_groups) {
   return gather_groups(t, t.size(1) / num_groups);
 }
 
-class Local : public Mixer {
+class Local : public SequenceLayer {
  public:
   struct Config {
     int64_t block = 50;
@@ -38,17 +37,16 @@ class Local : public Mixer {
     }
   };
 
-  Local(const Config& config, const MixerShape& shape, Initializer& init) : config_(config) {
+  Local(const layers::Initializer& init, const Config& config, const LayerShape& shape)
+      : config_(config) {
     num_groups_ = shape.max_length / config.block + 1;
     // A longer block holds the same tokens, and padding.
     config_.block = std::min(config.block, shape.max_length);
-    qkv_ = register_module("qkv", std::make_shared<HeadProjection>(3, shape.model_dim, shape.heads,
-                                                                   shape.head_dim, init));
-    output_ = register_module(
-        "output", std::make_shared<HeadMerge>(shape.model_dim, shape.heads, shape.head_dim, init));
+    qkv_ = add<layers::HeadProjection>("qkv", init, 3, shape.model_dim, shape.attention);
+    output_ = add<layers::HeadMerge>("output", init, shape.model_dim, shape.attention);
   }
 
-  Tensor forward(const Tensor& x_BLD, const MixerContext& context) override {
+  Tensor forward(const Tensor& x_BLD, const layers::Context& context) override {
     return config_.groups == "strided"
                ? strided(x_BLD, context)
                : within_blocks(x_BLD, config_.block, context.mask_BL, context);
@@ -56,13 +54,13 @@ class Local : public Mixer {
 
  private:
   Tensor within_blocks(const Tensor& x_BLD, int64_t block, const Tensor& mask_BL,
-                       const MixerContext& context) {
+                       const layers::Context& context) {
     return output_->forward(
         ops::packed_attention(qkv_->forward(x_BLD), ops::diagonal_pattern(x_BLD.size(1), block),
                               {mask_BL, mask_BL}, {context.attention_dropout, context.key}));
   }
 
-  Tensor strided(const Tensor& x_BLD, const MixerContext& context) {
+  Tensor strided(const Tensor& x_BLD, const layers::Context& context) {
     // Batches are trimmed: of a group's places only the first are taken, the same in every group.
     const int64_t length = x_BLD.size(1), block = (length + num_groups_ - 1) / num_groups_;
     const int64_t missing = num_groups_ * block - length;
@@ -79,13 +77,17 @@ class Local : public Mixer {
 
   Config config_;
   int64_t num_groups_;
-  std::shared_ptr<HeadProjection> qkv_;
-  std::shared_ptr<HeadMerge> output_;
+  std::shared_ptr<layers::HeadProjection> qkv_;
+  std::shared_ptr<layers::HeadMerge> output_;
 };
 
 }  // namespace
 
-constinit const MixerSpec kLocal = mixer_spec<Local>(
-    "local", "Local Attention", "Tay et al. 2021, arXiv:2011.04006, B.1", "L b", true);
+constinit const LayerSpec kLocal =
+    layer_spec<Local>({.name = "local",
+                       .title = "Local Attention",
+                       .paper = "Tay et al. 2021, arXiv:2011.04006, B.1",
+                       .cost = "L b",
+                       .facts = {.attention_weights = true, .attention_dropout = true}});
 
 }  // namespace lra::mixers

@@ -1,5 +1,6 @@
 // The dense oracle of Local attention, and its strided groups, the option that the released code
 // computes.
+#include "io/toml.h"
 #include "mixers/all.h"
 #include "mixers/test_oracles.h"
 #include "mixers/test_variants.h"
@@ -62,10 +63,10 @@ TEST(Local, AttendsWithinStridedGroups) {
   }
 }
 
-std::shared_ptr<Mixer> strided_mixer(int64_t max_length) {
-  Initializer init(1);
-  return kLocal.make(parse_toml("block = 4\ngroups = 'strided'", "test settings"),
-                     {.model_dim = 4, .heads = 1, .head_dim = 4, .max_length = max_length}, init);
+std::shared_ptr<SequenceLayer> strided_mixer(int64_t max_length) {
+  return kLocal.make(
+      layers::Initializer(1), parse_toml("block = 4\ngroups = 'strided'", "test settings"),
+      {.model_dim = 4, .attention = {.heads = 1, .head_dim = 4}, .max_length = max_length});
 }
 
 TEST(Local, StridedGroupsDoNotDependOnPadding) {

@@ -10,7 +10,6 @@
 //
 // The released code has no global token and a window of i - 255 .. i + 256 (docs/deviations.md, 7).
 #include "mixers/all.h"
-#include "mixers/layers.h"
 #include "ops/attention.h"
 
 namespace lra::mixers {
@@ -19,7 +18,7 @@ namespace {
 // The three attentions, as places of randomness.
 enum LongformerPart : uint32_t { kGlobalRows = 0, kWindow = 1, kGlobalColumns = 2 };
 
-class Longformer : public Mixer {
+class Longformer : public SequenceLayer {
  public:
   struct Config {
     int64_t window = 512, global_tokens = 1;
@@ -31,29 +30,28 @@ class Longformer : public Mixer {
         between(0, kMostTokens));
       f("causal", causal, "no token attends to a later one");
     }
-  };
-
-  Longformer(const Config& config, const MixerShape& shape, Initializer& init) : config_(config) {
-    if (config.window % 2 != 0) {
+    void check() const {
+      if (window % 2 == 0) return;
       throw Error({.where = "mixer.window",
-                   .what = std::to_string(config.window) + " is odd",
+                   .what = std::to_string(window) + " is odd",
                    .expected = "an even number",
                    .advice = "half of it lies on either side of a token"});
     }
-    const auto projection = [&](int64_t count, LastPart last) {
-      return std::make_shared<HeadProjection>(count, shape.model_dim, shape.heads, shape.head_dim,
-                                              init, last);
-    };
-    qkv_ = register_module("qkv", projection(3, LastPart::kValues));
+  };
+
+  Longformer(const layers::Initializer& init, const Config& config, const LayerShape& shape)
+      : config_(config) {
+    qkv_ = add<layers::HeadProjection>("qkv", init, 3, shape.model_dim, shape.attention);
     if (config.global_tokens > 0) {
-      global_query_ = register_module("global_query", projection(1, LastPart::kQueries));
-      global_key_value_ = register_module("global_key_value", projection(2, LastPart::kValues));
+      global_query_ = add<layers::HeadProjection>("global_query", init, 1, shape.model_dim,
+                                                  shape.attention, layers::LastPart::kQueries);
+      global_key_value_ = add<layers::HeadProjection>("global_key_value", init, 2, shape.model_dim,
+                                                      shape.attention);
     }
-    output_ = register_module(
-        "output", std::make_shared<HeadMerge>(shape.model_dim, shape.heads, shape.head_dim, init));
+    output_ = add<layers::HeadMerge>("output", init, shape.model_dim, shape.attention);
   }
 
-  at::Tensor forward(const at::Tensor& x_BLD, const MixerContext& context) override {
+  at::Tensor forward(const at::Tensor& x_BLD, const layers::Context& context) override {
     const int64_t length = x_BLD.size(1), globals = std::min(config_.global_tokens, length);
     if (globals == 0) return output_->forward(window_alone(x_BLD, context));
     const at::Tensor global_rows = attend_globally(x_BLD, globals, context);
@@ -76,31 +74,31 @@ class Longformer : public Mixer {
   }
 
   // Tokens begin .. begin + count - 1 of the mask.
-  static at::Tensor part_of_mask(const MixerContext& context, int64_t begin, int64_t count) {
+  static at::Tensor part_of_mask(const layers::Context& context, int64_t begin, int64_t count) {
     if (!context.mask_BL.defined()) return {};
     return context.mask_BL.narrow(1, begin, count).contiguous();
   }
 
-  at::Tensor window_alone(const at::Tensor& x_BLD, const MixerContext& context) const {
+  at::Tensor window_alone(const at::Tensor& x_BLD, const layers::Context& context) const {
     return ops::packed_attention(qkv_->forward(x_BLD), window(), {context.mask_BL, context.mask_BL},
-                                 attention_dropout(context, kWindow));
+                                 layers::attention_dropout(context, kWindow));
   }
 
   // The rows of the global tokens [B, G, H, E].
   at::Tensor attend_globally(const at::Tensor& x_BLD, int64_t globals,
-                             const MixerContext& context) const {
+                             const layers::Context& context) const {
     const at::Tensor q_BGHE = global_query_->forward(x_BLD.narrow(1, 0, globals)).select(2, 0);
     const at::Tensor kv_BL2HE = global_key_value_->forward(x_BLD);
     return ops::attention(q_BGHE, kv_BL2HE.select(2, 0), kv_BL2HE.select(2, 1),
                           seeing(-1, config_.causal ? 0 : -1),
                           {context.mask_BL, part_of_mask(context, 0, globals)},
-                          attention_dropout(context, kGlobalRows));
+                          layers::attention_dropout(context, kGlobalRows));
   }
 
   // The rows of all other tokens [B, L - G, H, E]; every global token is before each of them, so
   // causality hides none.
   at::Tensor attend_locally(const at::Tensor& x_BLD, int64_t globals,
-                            const MixerContext& context) const {
+                            const layers::Context& context) const {
     const int64_t others = x_BLD.size(1) - globals;
     // Two products instead of parts of one: the gradient of a part is a padded copy.
     const auto local = qkv_->forward(x_BLD.narrow(1, globals, others)).unbind(2);
@@ -108,22 +106,26 @@ class Longformer : public Mixer {
     const at::Tensor mask = part_of_mask(context, globals, others);
     return ops::joint_attention(
         local[0],
-        {{local[1], local[2], window(), {mask, mask}, attention_dropout(context, kWindow)},
+        {{local[1], local[2], window(), {mask, mask}, layers::attention_dropout(context, kWindow)},
          {global[1],
           global[2],
           {},
           {part_of_mask(context, 0, globals), mask},
-          attention_dropout(context, kGlobalColumns)}});
+          layers::attention_dropout(context, kGlobalColumns)}});
   }
 
   Config config_;
-  std::shared_ptr<HeadProjection> qkv_, global_query_, global_key_value_;
-  std::shared_ptr<HeadMerge> output_;
+  std::shared_ptr<layers::HeadProjection> qkv_, global_query_, global_key_value_;
+  std::shared_ptr<layers::HeadMerge> output_;
 };
 
 }  // namespace
 
-constinit const MixerSpec kLongformer = mixer_spec<Longformer>(
-    "longformer", "Longformer", "Beltagy et al. 2020, arXiv:2004.05150", "L w", true);
+constinit const LayerSpec kLongformer =
+    layer_spec<Longformer>({.name = "longformer",
+                            .title = "Longformer",
+                            .paper = "Beltagy et al. 2020, arXiv:2004.05150",
+                            .cost = "L w",
+                            .facts = {.attention_weights = true, .attention_dropout = true}});
 
 }  // namespace lra::mixers

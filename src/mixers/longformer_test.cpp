@@ -30,7 +30,8 @@ uint64_t part_key(const OracleInput& in, uint32_t part) {
 // Factors of the weights [B, H, L, L]: those of the global rows, of the global columns and of the
 // window, each counted from its own first row and column.
 Tensor dropped(const OracleInput& in, int64_t globals) {
-  const int64_t batch = in.x_BLD.size(0), heads = in.shape.heads, length = in.x_BLD.size(1);
+  const int64_t batch = in.x_BLD.size(0), heads = in.shape.attention.heads,
+                length = in.x_BLD.size(1);
   const auto factors = [&](int64_t rows, int64_t columns, uint32_t part) {
     return ops::attention_dropout_factors({batch, heads, rows, columns},
                                           {in.dropout.rate, part_key(in, part)});
@@ -46,7 +47,9 @@ constexpr Conformance conformance(const char* config) {
 }
 
 TestedMixer two_longformer_heads(const Conformance& row, int64_t length) {
-  return {kLongformer, row, {.model_dim = 6, .heads = 2, .head_dim = 5, .max_length = length}};
+  return {kLongformer,
+          row,
+          {.model_dim = 6, .attention = {.heads = 2, .head_dim = 5}, .max_length = length}};
 }
 
 Tensor longformer_oracle(const OracleInput& in) {
@@ -61,7 +64,7 @@ Tensor longformer_oracle(const OracleInput& in) {
   // [B, L, H, E] products of each kind of row, then row by row the kind it is of.
   const Tensor is_global_L1 = (at::arange(length) < globals).unsqueeze(1);
   const auto scores_of = [&](const Tensor& q, const Tensor& k) {
-    return at::einsum("blhe,bshe->bhls", {q, k}) / std::sqrt(in.shape.head_dim);
+    return at::einsum("blhe,bshe->bhls", {q, k}) / std::sqrt(in.shape.attention.head_dim);
   };
   Tensor scores = scores_of(heads_of(in, "qkv.weight", 0), heads_of(in, "qkv.weight", 1));
   if (globals > 0) {
@@ -91,7 +94,7 @@ TEST(Longformer, AgreesWithItsDefinitionForEverySetting) {
     for (const int64_t length : {1, 3, 4, 37}) {
       SCOPED_TRACE(testing::Message() << config << " length " << length);
       const TestedMixer mixer = two_longformer_heads(row, length);
-      const MixerContext context{ragged_mask(length), 0.2, 77};
+      const layers::Context context{ragged_mask(length), 0.2, 77};
       ops::expect_agrees(mixer.function(context, at::kFloat), at::kFloat, mixer.oracle(context),
                          mixer.inputs(ops::random_tensor({3, length, 6}, 9)),
                          {.value = 1e-5, .gradient = 1e-4});

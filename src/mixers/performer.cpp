@@ -27,9 +27,8 @@
 #include <cmath>
 
 #include "base/rng.h"
+#include "layers/on_device.h"
 #include "mixers/all.h"
-#include "mixers/layers.h"
-#include "mixers/on_device.h"
 #include "mixers/random_features.h"
 #include "ops/attention.h"
 #include "ops/feature_attention.h"
@@ -42,7 +41,7 @@ using at::Tensor;
 
 constexpr double kReluOffset = 1e-3;
 
-class Performer : public Mixer {
+class Performer : public SequenceLayer {
  public:
   struct Config {
     std::string features = "softmax";
@@ -63,18 +62,16 @@ class Performer : public Mixer {
     }
   };
 
-  Performer(const Config& config, const MixerShape& shape, Initializer& init)
-      : config_(config), head_dim_(shape.head_dim) {
-    qkv_ = register_module("qkv", std::make_shared<HeadProjection>(3, shape.model_dim, shape.heads,
-                                                                   shape.head_dim, init));
-    output_ = register_module(
-        "output", std::make_shared<HeadMerge>(shape.model_dim, shape.heads, shape.head_dim, init));
+  Performer(const layers::Initializer& init, const Config& config, const LayerShape& shape)
+      : config_(config), head_dim_(shape.attention.head_dim) {
+    qkv_ = add<layers::HeadProjection>("qkv", init, 3, shape.model_dim, shape.attention);
+    output_ = add<layers::HeadMerge>("output", init, shape.model_dim, shape.attention);
     if (config_.features != "softmax") return;
-    key_ = init.next_key();
-    features_ = register_buffer("features", on_device(draw(0), init.device()));
+    key_ = init.of("features").key();
+    features_ = register_buffer("features", layers::on_device(draw(0), init.device()));
   }
 
-  Tensor forward(const Tensor& x_BLD, const MixerContext& context) override {
+  Tensor forward(const Tensor& x_BLD, const layers::Context& context) override {
     const Tensor qkv_BL3HE = qkv_->forward(x_BLD);
     if (config_.features == "relu") {
       return output_->forward(ops::packed_feature_attention(
@@ -92,12 +89,12 @@ class Performer : public Mixer {
                                derive_key(key_, RandomUse::kMixer, static_cast<uint32_t>(index)));
   }
 
-  Tensor features(const MixerContext& context) {
+  Tensor features(const layers::Context& context) {
     const int64_t index =
         context.training && config_.redraw > 0 ? context.step / config_.redraw : 0;
     if (index == 0) return features_;
     if (index != drawn_index_) {
-      drawn_ = on_device(draw(index).to(features_.scalar_type()), features_.device());
+      drawn_ = layers::on_device(draw(index).to(features_.scalar_type()), features_.device());
       drawn_index_ = index;
     }
     return drawn_;
@@ -146,13 +143,17 @@ class Performer : public Mixer {
   Tensor features_;  // draw 0
   Tensor drawn_;     // the last other one
   int64_t drawn_index_ = 0;
-  std::shared_ptr<HeadProjection> qkv_;
-  std::shared_ptr<HeadMerge> output_;
+  std::shared_ptr<layers::HeadProjection> qkv_;
+  std::shared_ptr<layers::HeadMerge> output_;
 };
 
 }  // namespace
 
-constinit const MixerSpec kPerformer = mixer_spec<Performer>(
-    "performer", "Performer", "Choromanski et al. 2021, arXiv:2009.14794", "L m", false);
+constinit const LayerSpec kPerformer =
+    layer_spec<Performer>({.name = "performer",
+                           .title = "Performer",
+                           .paper = "Choromanski et al. 2021, arXiv:2009.14794",
+                           .cost = "L m",
+                           .facts = {.attention_weights = true, .draws_in_training = true}});
 
 }  // namespace lra::mixers

@@ -28,9 +28,8 @@
 // derive_key(context.key, kDropout, r) and the places in the sorted order; the benchmark's own code
 // takes the rate and does not use it (docs/deviations.md, 9 and 19).
 #include "base/rng.h"
+#include "layers/on_device.h"
 #include "mixers/all.h"
-#include "mixers/layers.h"
-#include "mixers/on_device.h"
 #include "ops/attention.h"
 #include "ops/precision.h"
 #include "ops/sorted_runs.h"
@@ -41,14 +40,15 @@ namespace {
 using at::Tensor;
 
 // [heads, rounds, E, columns]
-Tensor draw_rotations(uint64_t key, const MixerShape& shape, int64_t rounds, int64_t columns) {
-  Tensor rotations = at::empty({shape.heads, rounds, shape.head_dim, columns}, at::kFloat);
+Tensor draw_rotations(uint64_t key, const LayerShape& shape, int64_t rounds, int64_t columns) {
+  Tensor rotations =
+      at::empty({shape.attention.heads, rounds, shape.attention.head_dim, columns}, at::kFloat);
   float* to = rotations.mutable_data_ptr<float>();
-  for (int64_t h = 0; h < shape.heads; ++h) {
+  for (int64_t h = 0; h < shape.attention.heads; ++h) {
     for (int64_t r = 0; r < rounds; ++r) {
       RandomStream stream(
           derive_key(key, RandomUse::kMixer, static_cast<uint32_t>(h), static_cast<uint32_t>(r)));
-      for (int64_t n = 0; n < shape.head_dim * columns; ++n) {
+      for (int64_t n = 0; n < shape.attention.head_dim * columns; ++n) {
         *to++ = static_cast<float>(stream.normal());
       }
     }
@@ -56,7 +56,7 @@ Tensor draw_rotations(uint64_t key, const MixerShape& shape, int64_t rounds, int
   return rotations;
 }
 
-class Reformer : public Mixer {
+class Reformer : public SequenceLayer {
  public:
   static constexpr int64_t kMostBuckets = 1 << 16;
   struct Config {
@@ -71,31 +71,30 @@ class Reformer : public Mixer {
         between(0, kMostBuckets));
       f("causal", causal, "see no later token");
     }
-  };
-
-  Reformer(const Config& config, const MixerShape& shape, Initializer& init)
-      : config_(config), shape_(shape) {
-    if (config_.buckets % 2 != 0) {
+    void check() const {
+      if (buckets % 2 == 0) return;
       throw Error({.where = "mixer.buckets",
-                   .what = std::to_string(config_.buckets) + " is odd",
+                   .what = std::to_string(buckets) + " is odd",
                    .expected = "an even number, or 0",
                    .advice = "buckets come in pairs, one for each side of a random direction"});
     }
+  };
+
+  Reformer(const layers::Initializer& init, const Config& config, const LayerShape& shape)
+      : config_(config), shape_(shape) {
     // Kitaev et al.: chunks twice as long as the average bucket.
     if (config_.buckets == 0) {
       const int64_t chunks = (shape.max_length + config.chunk - 1) / config.chunk;
       config_.buckets = std::min(2 * chunks, kMostBuckets);
     }
-    query_value_ = register_module(
-        "query_value",
-        std::make_shared<HeadProjection>(2, shape.model_dim, shape.heads, shape.head_dim, init));
-    output_ = register_module(
-        "output", std::make_shared<HeadMerge>(shape.model_dim, shape.heads, shape.head_dim, init));
+    query_value_ =
+        add<layers::HeadProjection>("query_value", init, 2, shape.model_dim, shape.attention);
+    output_ = add<layers::HeadMerge>("output", init, shape.model_dim, shape.attention);
     const uint64_t key = derive_key(0, RandomUse::kMixer, static_cast<uint32_t>(shape.layer));
     fixed_rotations_ = rotations(key, init.device());
   }
 
-  Tensor forward(const Tensor& x_BLD, const MixerContext& context) override {
+  Tensor forward(const Tensor& x_BLD, const layers::Context& context) override {
     const auto projected = query_value_->forward(x_BLD).unbind(2);
     const Tensor &q_BLHE = projected[0], &v_BLHE = projected[1];
     const Tensor k_BLHE = unit_length(q_BLHE);
@@ -104,15 +103,19 @@ class Reformer : public Mixer {
     for (size_t r = 0; r < rounds.size(); ++r) {
       ops::AttentionPattern pattern;
       pattern.runs = rounds[r];
-      parts.push_back(
-          {k_BLHE, v_BLHE, pattern, {}, attention_dropout(context, static_cast<uint32_t>(r))});
+      parts.push_back({k_BLHE,
+                       v_BLHE,
+                       pattern,
+                       {},
+                       layers::attention_dropout(context, static_cast<uint32_t>(r))});
     }
     return output_->forward(ops::joint_attention(q_BLHE, parts));
   }
 
  private:
   Tensor rotations(uint64_t key, at::Device device) const {
-    return on_device(draw_rotations(key, shape_, config_.rounds, config_.buckets / 2), device);
+    return layers::on_device(draw_rotations(key, shape_, config_.rounds, config_.buckets / 2),
+                             device);
   }
 
   // Zero vectors stay zero.
@@ -121,7 +124,7 @@ class Reformer : public Mixer {
     return x * ops::beside(length_BLH1, x);
   }
 
-  std::vector<Tensor> hash_rounds(const Tensor& q_BLHE, const MixerContext& context) const {
+  std::vector<Tensor> hash_rounds(const Tensor& q_BLHE, const layers::Context& context) const {
     const uint64_t key = derive_key(context.step_key, RandomUse::kMixer);
     const Tensor drawn = context.training ? rotations(key, q_BLHE.device()) : fixed_rotations_;
     const Tensor buckets =
@@ -131,15 +134,19 @@ class Reformer : public Mixer {
   }
 
   Config config_;
-  MixerShape shape_;
-  std::shared_ptr<HeadProjection> query_value_;
-  std::shared_ptr<HeadMerge> output_;
+  LayerShape shape_;
+  std::shared_ptr<layers::HeadProjection> query_value_;
+  std::shared_ptr<layers::HeadMerge> output_;
   Tensor fixed_rotations_;
 };
 
 }  // namespace
 
-constinit const MixerSpec kReformer = mixer_spec<Reformer>(
-    "reformer", "Reformer", "Kitaev et al. 2020, arXiv:2001.04451", "L log L", true);
+constinit const LayerSpec kReformer = layer_spec<Reformer>(
+    {.name = "reformer",
+     .title = "Reformer",
+     .paper = "Kitaev et al. 2020, arXiv:2001.04451",
+     .cost = "L log L",
+     .facts = {.attention_weights = true, .attention_dropout = true, .draws_in_training = true}});
 
 }  // namespace lra::mixers

@@ -70,7 +70,9 @@ class PairFinder {
   }
 
  private:
-  int64_t plane(int64_t batch, int64_t head) const { return batch * in_.shape.heads + head; }
+  int64_t plane(int64_t batch, int64_t head) const {
+    return batch * in_.shape.attention.heads + head;
+  }
 
   std::vector<int64_t> buckets_of(const Tensor& q_LE, int64_t batch, int64_t head,
                                   int64_t round) const {
@@ -143,16 +145,17 @@ Tensor training_oracle(const OracleInput& in) {
 }
 
 TestedMixer tested(const Conformance& conformance, int64_t length) {
-  return {kReformer,
-          conformance,
-          {.model_dim = 6, .heads = 2, .head_dim = 5, .max_length = length, .layer = 3}};
+  return {
+      kReformer,
+      conformance,
+      {.model_dim = 6, .attention = {.heads = 2, .head_dim = 5}, .max_length = length, .layer = 3}};
 }
 
 Tensor input(int64_t length) {
   return 2 * ops::random_tensor({3, length, 6}, static_cast<uint64_t>(length));
 }
 
-void expect_definition(const Conformance& conformance, const MixerContext& context,
+void expect_definition(const Conformance& conformance, const layers::Context& context,
                        int64_t length) {
   const TestedMixer mixer = tested(conformance, length);
   ops::expect_agrees(mixer.function(context, at::kFloat), at::kFloat, mixer.oracle(context),
@@ -179,7 +182,7 @@ constexpr Conformance kTraining{"reformer", training_oracle,
 
 TEST(Reformer, HashesByTheKeyOfTheStepWhileTraining) {
   for (const uint64_t key : {uint64_t{1}, kHashKey}) {
-    MixerContext context{ragged_mask(33), 0.2, key};
+    layers::Context context{ragged_mask(33), 0.2, key};
     context.step_key = key;
     context.training = true;
     expect_definition(kTraining, context, 33);
@@ -196,7 +199,7 @@ TEST(Reformer, HashesTheSameAtEveryStepAndForEverySeedOutsideTraining) {
   const Tensor y = module->forward(x, {{}, 0, 1});
   EXPECT_TRUE(at::equal(module->forward(x, {{}, 0, 2}), y));
   EXPECT_TRUE(at::equal(other->forward(x, {{}, 0, 1}), y));
-  MixerContext training{{}, 0, 1};
+  layers::Context training{{}, 0, 1};
   training.training = true;
   EXPECT_FALSE(at::equal(module->forward(x, training), y));
 }

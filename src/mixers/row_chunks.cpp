@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "base/parallel.h"
 #include "base/rng.h"
-#include "mixers/on_device.h"
+#include "layers/on_device.h"
 #include "ops/precision.h"
 
 namespace lra::mixers {
@@ -134,7 +134,7 @@ Tensor weight_dropout(at::IntArrayRef shape, int64_t first, const ops::Attention
                   dropout);
     }
   });
-  return on_device(factors.to(options.device(at::kCPU)), options.device());
+  return layers::on_device(factors.to(options.device(at::kCPU)), options.device());
 }
 
 }  // namespace lra::mixers

@@ -18,7 +18,6 @@
 #include "ops/sinkhorn.h"
 #include "base/rng.h"
 #include "mixers/all.h"
-#include "mixers/layers.h"
 #include "ops/attention.h"
 #include "ops/precision.h"
 #include "ops/product.h"
@@ -30,7 +29,7 @@ namespace {
 // The two attentions, as places of randomness.
 enum SinkhornPart : uint32_t { kSorted = 0, kOwn = 1 };
 
-class Sinkhorn : public Mixer {
+class Sinkhorn : public SequenceLayer {
  public:
   struct Config {
     int64_t block = 50, iterations = 5;
@@ -44,22 +43,22 @@ class Sinkhorn : public Mixer {
     }
   };
 
-  Sinkhorn(const Config& config, const MixerShape& shape, Initializer& init) : config_(config) {
+  Sinkhorn(const layers::Initializer& init, const Config& config, const LayerShape& shape)
+      : config_(config) {
     // A longer block holds the same tokens, and padding.
     config_.block = std::min(config.block, shape.max_length);
-    qkv_ = register_module("qkv", std::make_shared<HeadProjection>(3, shape.model_dim, shape.heads,
-                                                                   shape.head_dim, init));
+    qkv_ = add<layers::HeadProjection>("qkv", init, 3, shape.model_dim, shape.attention);
     const int64_t max_blocks = (shape.max_length + config_.block - 1) / config_.block;
     std::vector<at::Tensor> heads;
-    for (int64_t h = 0; h < shape.heads; ++h) {
-      heads.push_back(init.xavier(max_blocks, shape.head_dim));
+    for (int64_t h = 0; h < shape.attention.heads; ++h) {
+      heads.push_back(
+          init.of("sort." + std::to_string(h)).xavier(max_blocks, shape.attention.head_dim));
     }
     sort_HNE_ = register_parameter("sort", at::stack(heads));
-    output_ = register_module(
-        "output", std::make_shared<HeadMerge>(shape.model_dim, shape.heads, shape.head_dim, init));
+    output_ = add<layers::HeadMerge>("output", init, shape.model_dim, shape.attention);
   }
 
-  at::Tensor forward(const at::Tensor& x_BLD, const MixerContext& context) override {
+  at::Tensor forward(const at::Tensor& x_BLD, const layers::Context& context) override {
     const int64_t blocks = (x_BLD.size(1) + config_.block - 1) / config_.block;
     LRA_CHECK_LE(blocks, sort_HNE_.size(1));
     // A split, and not parts that overlap: the gradients of such are padded copies.
@@ -76,8 +75,11 @@ class Sinkhorn : public Mixer {
     const auto own_kv = kv_BL2HE.unbind(2);
     const ops::AttentionPattern pattern = ops::diagonal_pattern(x_BLD.size(1), config_.block);
     const auto part = [&](const auto& kv, const at::Tensor& mask, SinkhornPart which) {
-      return ops::AttentionPart{
-          kv[0], kv[1], pattern, {mask, context.mask_BL}, attention_dropout(context, which)};
+      return ops::AttentionPart{kv[0],
+                                kv[1],
+                                pattern,
+                                {mask, context.mask_BL},
+                                layers::attention_dropout(context, which)};
     };
     return output_->forward(ops::joint_attention(
         q_BLHE,
@@ -97,7 +99,7 @@ class Sinkhorn : public Mixer {
 
   // S [B, H, N, N] from keys and values in blocks; float32 for bfloat16.
   at::Tensor permutation(const at::Tensor& own, const at::Tensor& mask_BNb,
-                         const MixerContext& context) const {
+                         const layers::Context& context) const {
     const int64_t blocks = own.size(2);
     const at::Tensor keys = own.unflatten(3, {config_.block, 2, -1}).select(4, 0);
     const at::Tensor weight_HEN = sort_HNE_.narrow(1, 0, blocks).transpose(1, 2);
@@ -120,14 +122,18 @@ class Sinkhorn : public Mixer {
   }
 
   Config config_;
-  std::shared_ptr<HeadProjection> qkv_;
+  std::shared_ptr<layers::HeadProjection> qkv_;
   at::Tensor sort_HNE_;
-  std::shared_ptr<HeadMerge> output_;
+  std::shared_ptr<layers::HeadMerge> output_;
 };
 
 }  // namespace
 
-constinit const MixerSpec kSinkhorn = mixer_spec<Sinkhorn>(
-    "sinkhorn", "Sinkhorn Transformer", "Tay et al. 2020, arXiv:2002.11296", "L b + (L/b)^2", true);
+constinit const LayerSpec kSinkhorn = layer_spec<Sinkhorn>(
+    {.name = "sinkhorn",
+     .title = "Sinkhorn Transformer",
+     .paper = "Tay et al. 2020, arXiv:2002.11296",
+     .cost = "L b + (L/b)^2",
+     .facts = {.attention_weights = true, .attention_dropout = true, .draws_in_training = true}});
 
 }  // namespace lra::mixers

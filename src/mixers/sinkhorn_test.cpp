@@ -54,7 +54,7 @@ Tensor sorting_matrix(const OracleInput& in, const Tensor& k, int64_t b, int64_t
   const Tensor sums_NE = k.narrow(0, 0, blocks * block).view({blocks, block, -1}).sum(1);
   const Tensor weight_NE = in.parameters.at("sort")[h].narrow(0, 0, blocks);
   Tensor logits = at::einsum("ne,le->nl", {sums_NE, weight_NE});
-  if (noise) logits = logits + gumbel(blocks, in.dropout.key, b * in.shape.heads + h);
+  if (noise) logits = logits + gumbel(blocks, in.dropout.key, b * in.shape.attention.heads + h);
   const Tensor s = doubly_stochastic(logits / number(in, "temperature"), setting(in, "iterations"));
   return at::kron(at::constant_pad_nd(s, {0, all - blocks, 0, all - blocks}),
                   at::eye(block, at::kDouble));
@@ -81,7 +81,8 @@ Tensor dropout_factors_of(const OracleInput& in, int64_t padded) {
   for (const uint32_t part : {0, 1}) {
     const uint64_t key = derive_key(in.dropout.key, RandomUse::kDropout, part);
     parts.push_back(ops::attention_dropout_factors(
-        {in.x_BLD.size(0), in.shape.heads, in.x_BLD.size(1), padded}, {in.dropout.rate, key}));
+        {in.x_BLD.size(0), in.shape.attention.heads, in.x_BLD.size(1), padded},
+        {in.dropout.rate, key}));
   }
   return at::cat(parts, -1);
 }
@@ -98,7 +99,7 @@ Tensor definition(const OracleInput& in, bool noise) {
   std::vector<Tensor> examples_k, examples_v;
   for (int64_t b = 0; b < k.size(0); ++b) {
     std::vector<Tensor> heads_k, heads_v;
-    for (int64_t h = 0; h < in.shape.heads; ++h) {
+    for (int64_t h = 0; h < in.shape.attention.heads; ++h) {
       const Tensor k_LE = k[b].select(1, h), v_LE = v[b].select(1, h);
       const Tensor sorting =
           sorting_matrix(in, k_LE, b, h, in.valid_BL[b].sum().item<int64_t>(), noise);
@@ -121,7 +122,9 @@ Tensor noisy_oracle(const OracleInput& in) { return definition(in, true); }
 constexpr const char* kConfig = "block = 8\niterations = 3\ntemperature = 0.75";
 
 TestedMixer two_sinkhorn_heads(const Conformance& row, int64_t length) {
-  return {kSinkhorn, row, {.model_dim = 6, .heads = 2, .head_dim = 5, .max_length = length}};
+  return {kSinkhorn,
+          row,
+          {.model_dim = 6, .attention = {.heads = 2, .head_dim = 5}, .max_length = length}};
 }
 
 Tensor sinkhorn_oracle(const OracleInput& in) { return definition(in, false); }
@@ -141,7 +144,7 @@ TEST(Sinkhorn, AddsGumbelNoiseWhileTraining) {
   for (const int64_t length : {5, 24, 37}) {
     const TestedMixer mixer = two_sinkhorn_heads(row, length);
     for (const Tensor& mask : {Tensor(), ragged_mask(length)}) {
-      const MixerContext context{.mask_BL = mask, .key = 31, .training = true};
+      const layers::Context context{.mask_BL = mask, .key = 31, .training = true};
       ops::expect_agrees(mixer.function(context, at::kFloat), at::kFloat, mixer.oracle(context),
                          mixer.inputs(ops::random_tensor({3, length, 6}, 9)),
                          {.value = 1e-5, .gradient = 1e-4});
@@ -154,7 +157,7 @@ TEST(Sinkhorn, DrawsOtherNoiseUnderAnotherKeyAndNoneWhenToldSo) {
   const auto run = [](const char* config, uint64_t key, bool training) {
     const Conformance row{"sinkhorn", sinkhorn_oracle, config, 0};
     const Tensor x = ops::random_tensor({1, 40, 6}, 9, at::kFloat);
-    const MixerContext context{.mask_BL = {}, .key = key, .training = training};
+    const layers::Context context{.mask_BL = {}, .key = key, .training = training};
     return two_sinkhorn_heads(row, 40).make(at::kFloat)->forward(x, context);
   };
   EXPECT_FALSE(at::equal(run("block = 8", 1, true), run("block = 8", 2, true)));
@@ -168,10 +171,11 @@ TEST(Sinkhorn, DrawsOtherNoiseUnderAnotherKeyAndNoneWhenToldSo) {
 TEST(Sinkhorn, MovesBlocksToTheirSortedPlaces) {
   constexpr int64_t kBlocks = 5;
   const Conformance row{"sinkhorn", sinkhorn_oracle, "block = 1\niterations = 8", 0};
-  const TestedMixer tested{
-      kSinkhorn,
-      row,
-      {.model_dim = kBlocks, .heads = 1, .head_dim = kBlocks, .max_length = kBlocks}};
+  const TestedMixer tested{kSinkhorn,
+                           row,
+                           {.model_dim = kBlocks,
+                            .attention = {.heads = 1, .head_dim = kBlocks},
+                            .max_length = kBlocks}};
   const auto mixer = tested.make(at::kDouble);
   const Tensor identity = at::eye(kBlocks, at::kDouble);
   const at::NoGradGuard no_grad;

@@ -17,9 +17,8 @@
 // Attention dropout of part n: the operator's, with derive_key(context.key, kDropout, n).
 #include <cmath>
 
+#include "layers/on_device.h"
 #include "mixers/all.h"
-#include "mixers/layers.h"
-#include "mixers/on_device.h"
 #include "ops/attention.h"
 #include "ops/sorted_runs.h"
 
@@ -63,7 +62,7 @@ ops::AttentionPattern summary_pattern(int64_t length, int64_t stride, int64_t su
   return pattern;
 }
 
-class SparseTransformer : public Mixer {
+class SparseTransformer : public SequenceLayer {
  public:
   struct Config {
     std::string pattern = "fixed";
@@ -86,7 +85,7 @@ class SparseTransformer : public Mixer {
     }
   };
 
-  SparseTransformer(const Config& config, const MixerShape& shape, Initializer& init)
+  SparseTransformer(const layers::Initializer& init, const Config& config, const LayerShape& shape)
       : config_(config) {
     const auto length = static_cast<double>(shape.max_length - (config.global_first ? 1 : 0));
     if (config.stride == 0) {
@@ -97,16 +96,13 @@ class SparseTransformer : public Mixer {
       throw Error({.where = "mixer.summary",
                    .what = std::to_string(config_.summary) + " tokens of blocks of " +
                            std::to_string(config_.stride),
-                   .expected = "at most mixer.stride",
-                   .advice = ""});
+                   .expected = "at most mixer.stride"});
     }
-    qkv_ = register_module("qkv", std::make_shared<HeadProjection>(3, shape.model_dim, shape.heads,
-                                                                   shape.head_dim, init));
-    output_ = register_module(
-        "output", std::make_shared<HeadMerge>(shape.model_dim, shape.heads, shape.head_dim, init));
+    qkv_ = add<layers::HeadProjection>("qkv", init, 3, shape.model_dim, shape.attention);
+    output_ = add<layers::HeadMerge>("output", init, shape.model_dim, shape.attention);
   }
 
-  Tensor forward(const Tensor& x_BLD, const MixerContext& context) override {
+  Tensor forward(const Tensor& x_BLD, const layers::Context& context) override {
     const Tensor qkv_BL3HE = qkv_->forward(x_BLD);
     if (config_.global_first) return output_->forward(with_global_first(qkv_BL3HE, context));
     const Rows rows(qkv_BL3HE, context.mask_BL);
@@ -121,7 +117,7 @@ class SparseTransformer : public Mixer {
   }
 
   // One split instead of narrowed tensors, each of whose gradients would be a padded copy.
-  Tensor with_global_first(const Tensor& qkv_BL3HE, const MixerContext& context) const {
+  Tensor with_global_first(const Tensor& qkv_BL3HE, const layers::Context& context) const {
     const int64_t others = qkv_BL3HE.size(1) - 1;
     const auto split = qkv_BL3HE.split_with_sizes({1, others}, 1);
     const Rows first = rows_of(split[0], context.mask_BL, 0);
@@ -129,7 +125,7 @@ class SparseTransformer : public Mixer {
       return ops::AttentionPart{.k_BSHE = keys.k_BLHE,
                                 .v_BSHE = keys.v_BLHE,
                                 .mask = {keys.mask_BL, queries.mask_BL},
-                                .dropout = attention_dropout(context, part)};
+                                .dropout = layers::attention_dropout(context, part)};
     };
     if (others == 0)
       return ops::joint_attention(first.q_BLHE, {seen_by(first, first, kFirstToFirst)});
@@ -143,10 +139,10 @@ class SparseTransformer : public Mixer {
   }
 
   std::vector<ops::AttentionPart> pattern_parts(const Rows& rows,
-                                                const MixerContext& context) const {
-    std::vector<ops::AttentionPart> parts = {near(rows, attention_dropout(context, kNear))};
+                                                const layers::Context& context) const {
+    std::vector<ops::AttentionPart> parts = {near(rows, layers::attention_dropout(context, kNear))};
     if (rows.length() <= config_.stride) return parts;
-    const auto far = attention_dropout(context, kFar);
+    const auto far = layers::attention_dropout(context, kFar);
     parts.push_back(config_.pattern == "fixed" ? summaries(rows, far) : stride(rows, far));
     return parts;
   }
@@ -166,10 +162,10 @@ class SparseTransformer : public Mixer {
   // The last tokens of the other blocks.
   ops::AttentionPart summaries(const Rows& rows, const ops::AttentionDropout& dropout) const {
     const Tensor positions = at::arange(rows.length(), at::kLong);
-    const Tensor chosen =
-        on_device(positions.masked_select(
-                      positions.remainder(config_.stride).ge(config_.stride - config_.summary)),
-                  rows.q_BLHE.device());
+    const Tensor chosen = layers::on_device(
+        positions.masked_select(
+            positions.remainder(config_.stride).ge(config_.stride - config_.summary)),
+        rows.q_BLHE.device());
     const Tensor mask = rows.mask_BL.defined() ? rows.mask_BL.index_select(1, chosen) : Tensor();
     return {rows.k_BLHE,
             rows.v_BLHE,
@@ -197,14 +193,17 @@ class SparseTransformer : public Mixer {
   }
 
   Config config_;
-  std::shared_ptr<HeadProjection> qkv_;
-  std::shared_ptr<HeadMerge> output_;
+  std::shared_ptr<layers::HeadProjection> qkv_;
+  std::shared_ptr<layers::HeadMerge> output_;
 };
 
 }  // namespace
 
-constinit const MixerSpec kSparseTransformer =
-    mixer_spec<SparseTransformer>("sparse_transformer", "Sparse Transformer",
-                                  "Child et al. 2019, arXiv:1904.10509", "L sqrt(L)", true);
+constinit const LayerSpec kSparseTransformer = layer_spec<SparseTransformer>(
+    {.name = "sparse_transformer",
+     .title = "Sparse Transformer",
+     .paper = "Child et al. 2019, arXiv:1904.10509",
+     .cost = "L sqrt(L)",
+     .facts = {.attention_weights = true, .attention_dropout = true}});
 
 }  // namespace lra::mixers

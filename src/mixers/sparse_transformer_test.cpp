@@ -82,7 +82,7 @@ void fill_plane(const OracleInput& in, int64_t batch, int64_t head, const Tensor
   bool* allowed = allowed_LL.mutable_data_ptr<bool>();
   double* factors = factors_LL.mutable_data_ptr<double>();
   const auto ranks = ranks_of(p, in.valid_BL[batch].narrow(0, shift, length - shift));
-  const int64_t plane = batch * in.shape.heads + head;
+  const int64_t plane = batch * in.shape.attention.heads + head;
   for (int64_t i = 0; i < length; ++i) {
     for (int64_t j = 0; j < length; ++j) {
       if (p.global_first && (i == 0 || j == 0)) {
@@ -114,7 +114,7 @@ Conformance conformance_of(const std::string& config) {
 TestedMixer tested_sparse(const Conformance& conformance, int64_t length) {
   return {kSparseTransformer,
           conformance,
-          {.model_dim = 6, .heads = 2, .head_dim = 5, .max_length = length}};
+          {.model_dim = 6, .attention = {.heads = 2, .head_dim = 5}, .max_length = length}};
 }
 
 Tensor sparse_input(int64_t length) {
@@ -127,7 +127,7 @@ void expect_definition(const std::string& config) {
     const TestedMixer mixer = tested_sparse(conformance, length);
     for (const Tensor& mask : {Tensor(), ragged_mask(length)}) {
       SCOPED_TRACE(testing::Message() << config << "\nL " << length << " " << mask.defined());
-      const MixerContext context{mask, 0.3, kSparseKey};
+      const layers::Context context{mask, 0.3, kSparseKey};
       ops::expect_agrees(mixer.function(context, at::kFloat), at::kFloat, mixer.oracle(context),
                          mixer.inputs(sparse_input(length)), {.value = 1e-5, .gradient = 1e-4});
     }
@@ -188,7 +188,8 @@ TEST(SparseTransformer, RefusesAnUnknownPattern) {
 }
 
 at::Tensor sparse_transformer_oracle(const OracleInput& in) {
-  const int64_t batch = in.x_BLD.size(0), length = in.x_BLD.size(1), heads = in.shape.heads;
+  const int64_t batch = in.x_BLD.size(0), length = in.x_BLD.size(1),
+                heads = in.shape.attention.heads;
   Tensor allowed = at::zeros({batch, heads, length, length}, at::kBool);
   Tensor factors = at::ones({batch, heads, length, length}, at::kDouble);
   for (int64_t b = 0; b < batch; ++b) {

@@ -26,8 +26,8 @@
 // time (row_chunks.h).
 #include <cmath>
 
+#include "layers/linear.h"
 #include "mixers/all.h"
-#include "mixers/layers.h"
 #include "mixers/row_chunks.h"
 #include "ops/attention.h"
 #include "ops/precision.h"
@@ -43,11 +43,11 @@ using at::Tensor;
 constexpr int64_t kChunkWeights = int64_t{1} << 22;
 
 // Per head an affine map E -> rows: weight [H, rows, E], bias [H, rows].
-class HeadAffine : public torch::nn::Module {
+class HeadAffine : public layers::Layer {
  public:
-  HeadAffine(int64_t heads, int64_t rows, int64_t width, Initializer& init) {
+  HeadAffine(const layers::Initializer& init, int64_t heads, int64_t rows, int64_t width) {
     const double limit = std::sqrt(6.0 / static_cast<double>(rows + width));
-    weight = register_parameter("weight", init.uniform({heads, rows, width}, limit));
+    weight = register_parameter("weight", init.of("weight").uniform({heads, rows, width}, limit));
     bias = register_parameter("bias", init.zeros({heads, rows}));
   }
   // [B, L, H, E] -> [B, L, H, rows]
@@ -60,7 +60,7 @@ class HeadAffine : public torch::nn::Module {
   Tensor weight, bias;
 };
 
-class Synthesizer : public Mixer {
+class Synthesizer : public SequenceLayer {
  public:
   struct Config {
     std::string variant = "factorized_random";
@@ -76,12 +76,11 @@ class Synthesizer : public Mixer {
     }
   };
 
-  Synthesizer(const Config& config, const MixerShape& shape, Initializer& init)
+  Synthesizer(const layers::Initializer& init, const Config& config, const LayerShape& shape)
       : config_(config), shape_(shape) {
-    projection_ = register_module(
-        config.dot_product ? "qkv" : "value",
-        std::make_shared<HeadProjection>(config.dot_product ? 3 : 1, shape.model_dim, shape.heads,
-                                         shape.head_dim, init));
+    projection_ =
+        add<layers::HeadProjection>(config.dot_product ? "qkv" : "value", init,
+                                    config.dot_product ? 3 : 1, shape.model_dim, shape.attention);
     if (config.variant == "random") {
       make_random(init);
     } else if (config.variant == "factorized_random") {
@@ -89,11 +88,10 @@ class Synthesizer : public Mixer {
     } else {
       make_dense(init);
     }
-    output_ = register_module(
-        "output", std::make_shared<HeadMerge>(shape.model_dim, shape.heads, shape.head_dim, init));
+    output_ = add<layers::HeadMerge>("output", init, shape.model_dim, shape.attention);
   }
 
-  Tensor forward(const Tensor& x_BLD, const MixerContext& context) override {
+  Tensor forward(const Tensor& x_BLD, const layers::Context& context) override {
     LRA_CHECK_LE(x_BLD.size(1), shape_.max_length);
     const auto parts = projection_->forward(x_BLD).unbind(2);
     const Inputs in{.queries = config_.dot_product ? parts[0] : Tensor(),
@@ -103,7 +101,8 @@ class Synthesizer : public Mixer {
     if (config_.variant == "random") return output_->forward(random(in));
     if (config_.variant == "factorized_random") return output_->forward(factorized_random(in));
     const Tensor hidden_BLHE =
-        at::relu(hidden_->forward(x_BLD)).unflatten(2, {shape_.heads, shape_.head_dim});
+        at::relu(hidden_->forward(x_BLD))
+            .unflatten(2, {shape_.attention.heads, shape_.attention.head_dim});
     return output_->forward(config_.variant == "dense" ? dense(in, hidden_BLHE)
                                                        : factorized_dense(in, hidden_BLHE));
   }
@@ -112,33 +111,32 @@ class Synthesizer : public Mixer {
   // Of one call. Queries and keys [B, L, H, E] are undefined without the dot product.
   struct Inputs {
     Tensor queries, keys, values;
-    const MixerContext& context;
+    const layers::Context& context;
   };
-  void make_random(Initializer& init) {
+  void make_random(const layers::Initializer& init) {
     const int64_t length = shape_.max_length;
     // Xavier with fans of length * heads, as released.
-    const double limit = std::sqrt(3.0 / static_cast<double>(length * shape_.heads));
-    random_ = register_parameter("random", init.uniform({shape_.heads, length, length}, limit));
+    const double limit = std::sqrt(3.0 / static_cast<double>(length * shape_.attention.heads));
+    random_ = register_parameter(
+        "random", init.of("random").uniform({shape_.attention.heads, length, length}, limit));
   }
 
-  void make_factors(Initializer& init) {
+  void make_factors(const layers::Initializer& init) {
     const double limit = std::sqrt(6.0 / static_cast<double>(shape_.max_length + config_.rank));
     const auto factor = [&](const char* name) {
       return register_parameter(
-          name, init.uniform({shape_.heads, shape_.max_length, config_.rank}, limit));
+          name,
+          init.of(name).uniform({shape_.attention.heads, shape_.max_length, config_.rank}, limit));
     };
     factor1_ = factor("factor1");
     factor2_ = factor("factor2");
   }
 
-  void make_dense(Initializer& init) {
-    const int64_t width = shape_.heads * shape_.head_dim;
-    hidden_ = register_module(
-        "hidden",
-        std::make_shared<Linear>(init.xavier(width, shape_.model_dim), init.zeros({width})));
+  void make_dense(const layers::Initializer& init) {
+    const int64_t width = shape_.attention.heads * shape_.attention.head_dim;
+    hidden_ = add<layers::Linear>("hidden", init, width, shape_.model_dim);
     const auto affine = [&](const char* name, int64_t rows) {
-      return register_module(
-          name, std::make_shared<HeadAffine>(shape_.heads, rows, shape_.head_dim, init));
+      return add<HeadAffine>(name, init, shape_.attention.heads, rows, shape_.attention.head_dim);
     };
     if (config_.variant == "dense") {
       scores_ = affine("scores", shape_.max_length);
@@ -229,7 +227,7 @@ class Synthesizer : public Mixer {
 
   // Of queries first, first + 1, ... -> [B, rows, H, E].
   static Tensor weighted_values(const Tensor& scores_BHRL, const Tensor& values_BLHE,
-                                const MixerContext& context, bool causal, int64_t first) {
+                                const layers::Context& context, bool causal, int64_t first) {
     const int64_t rows = scores_BHRL.size(2), length = scores_BHRL.size(3);
     Tensor hidden;  // bool, broadcasts to [B, H, R, L]
     if (context.mask_BL.defined()) {
@@ -254,17 +252,21 @@ class Synthesizer : public Mixer {
   }
 
   Config config_;
-  MixerShape shape_;
-  std::shared_ptr<HeadProjection> projection_;  // values, or queries, keys and values
+  LayerShape shape_;
+  std::shared_ptr<layers::HeadProjection> projection_;  // values, or queries, keys and values
   Tensor random_, factor1_, factor2_;
-  std::shared_ptr<Linear> hidden_;
+  std::shared_ptr<layers::Linear> hidden_;
   std::shared_ptr<HeadAffine> scores_, scores_a_, scores_b_;
-  std::shared_ptr<HeadMerge> output_;
+  std::shared_ptr<layers::HeadMerge> output_;
 };
 
 }  // namespace
 
-constinit const MixerSpec kSynthesizer = mixer_spec<Synthesizer>(
-    "synthesizer", "Synthesizer", "Tay et al. 2020, arXiv:2005.00743", "L^2", true);
+constinit const LayerSpec kSynthesizer =
+    layer_spec<Synthesizer>({.name = "synthesizer",
+                             .title = "Synthesizer",
+                             .paper = "Tay et al. 2020, arXiv:2005.00743",
+                             .cost = "L^2",
+                             .facts = {.attention_weights = true, .attention_dropout = true}});
 
 }  // namespace lra::mixers

@@ -1,6 +1,7 @@
 // The oracle of Synthesizer with explicit L x L scores, its variants, and the chunks of rows.
 #include <cmath>
 
+#include "io/toml.h"
 #include "mixers/row_chunks.h"
 #include "mixers/test_oracles.h"
 #include "mixers/test_variants.h"
@@ -30,7 +31,8 @@ Tensor from_tokens(const OracleInput& in, const std::string& name) {
   const Tensor hidden_BLN =
       at::einsum("bld,nd->bln", {in.x_BLD, in.parameters.at("hidden.weight")}) +
       in.parameters.at("hidden.bias");
-  const Tensor hidden = at::relu(hidden_BLN).unflatten(2, {in.shape.heads, in.shape.head_dim});
+  const Tensor hidden =
+      at::relu(hidden_BLN).unflatten(2, {in.shape.attention.heads, in.shape.attention.head_dim});
   return at::einsum("blhe,hre->bhlr", {hidden, in.parameters.at(name + ".weight")}) +
          in.parameters.at(name + ".bias").unsqueeze(1);
 }
@@ -62,7 +64,7 @@ Tensor synthesizer(const OracleInput& in) {
   if (dot_product) {
     scores = scores + at::einsum("blhe,bshe->bhls",
                                  {heads_of(in, "qkv.weight", 0), heads_of(in, "qkv.weight", 1)}) /
-                          std::sqrt(static_cast<double>(in.shape.head_dim));
+                          std::sqrt(static_cast<double>(in.shape.attention.head_dim));
   }
   const Tensor v = heads_of(in, dot_product ? "qkv.weight" : "value.weight", dot_product ? 2 : 0);
   Tensor allowed = at::ones({length, length}, at::kBool);
@@ -91,11 +93,10 @@ TEST_P(SynthesizerVariant, AgreesWithItsOracle) {
 }
 
 TEST_P(SynthesizerVariant, TrainsEveryParameter) {
-  Initializer init(1);
   const std::string settings = std::string("dot_product = true\nvariant = '") + GetParam() + "'";
-  const auto mixer =
-      kSynthesizer.make(parse_toml(settings, "test settings"),
-                        {.model_dim = 6, .heads = 2, .head_dim = 5, .max_length = 33}, init);
+  const auto mixer = kSynthesizer.make(
+      layers::Initializer(1), parse_toml(settings, "test settings"),
+      {.model_dim = 6, .attention = {.heads = 2, .head_dim = 5}, .max_length = 33});
   const Tensor y = mixer->forward(ops::random_tensor({3, 33, 6}, 2, at::kFloat), {});
   (y * ops::loss_weights(y)).sum().backward();
   for (const auto& item : mixer->named_parameters()) {
@@ -109,7 +110,9 @@ TEST_P(SynthesizerVariant, GivesTheSameAtAnyNumberOfThreads) {
   const std::string settings = std::string("variant = '") + GetParam() + "'";
   const Conformance conformance{"synthesizer", synthesizer, settings.c_str(), 0};
   const TestedMixer mixer{
-      kSynthesizer, conformance, {.model_dim = 6, .heads = 4, .head_dim = 8, .max_length = 700}};
+      kSynthesizer,
+      conformance,
+      {.model_dim = 6, .attention = {.heads = 4, .head_dim = 8}, .max_length = 700}};
   const auto f = mixer.function({ragged_mask(700), 0.1, 5}, at::kFloat);
   const auto inputs = mixer.inputs(ops::random_tensor({3, 700, 6}, 9));
   const int threads = at::get_num_threads();
@@ -131,11 +134,10 @@ INSTANTIATE_TEST_SUITE_P(Each, SynthesizerVariant,
 
 TEST(Synthesizer, RefusesSettingsOutOfRange) {
   for (const char* settings : {"rank = 0", "variant = 'vanilla'"}) {
-    Initializer init(1);
-    EXPECT_THROW(
-        kSynthesizer.make(parse_toml(settings, "test settings"),
-                          {.model_dim = 4, .heads = 1, .head_dim = 4, .max_length = 8}, init),
-        Error)
+    EXPECT_THROW(kSynthesizer.make(
+                     layers::Initializer(1), parse_toml(settings, "test settings"),
+                     {.model_dim = 4, .attention = {.heads = 1, .head_dim = 4}, .max_length = 8}),
+                 Error)
         << settings;
   }
 }

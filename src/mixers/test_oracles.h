@@ -12,10 +12,11 @@ inline int64_t setting(const OracleInput& in, const char* name) {
 
 // Part `part` of a projection [parts * H * E, D] applied to x: [B, L, H, E].
 inline at::Tensor heads_of(const OracleInput& in, const char* parameter, int64_t part) {
-  const int64_t width = in.shape.heads * in.shape.head_dim;
+  const int64_t width = in.shape.attention.heads * in.shape.attention.head_dim;
   const at::Tensor weight = in.parameters.at(parameter).narrow(0, part * width, width);
   return at::einsum("bld,nd->bln", {in.x_BLD, weight})
-      .reshape({in.x_BLD.size(0), in.x_BLD.size(1), in.shape.heads, in.shape.head_dim});
+      .reshape({in.x_BLD.size(0), in.x_BLD.size(1), in.shape.attention.heads,
+                in.shape.attention.head_dim});
 }
 
 inline at::Tensor merge_heads(const OracleInput& in, const at::Tensor& y_BLHE) {

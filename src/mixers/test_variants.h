@@ -9,21 +9,22 @@ namespace lra::mixers {
 // Values and gradients at several lengths, with and without padding and dropout, the slope, and
 // that padding changes nothing; bfloat16 too, gradients to `bf16_gradient` in the norm. `settings`
 // is the TOML of [mixer].
-inline void expect_variant_agrees(const MixerSpec& spec, Oracle oracle, const char* settings,
+inline void expect_variant_agrees(const LayerSpec& spec, Oracle oracle, const char* settings,
                                   double bf16_gradient = 0x1p-5) {
   constexpr uint64_t kKey = 0xFACADE;
   const Conformance conformance{spec.name, oracle, settings, 0};
   for (const int64_t length : {1, 2, 9, 33}) {
-    const TestedMixer mixer{
-        spec,
-        conformance,
-        {.model_dim = 6, .heads = 2, .head_dim = 5, .max_length = length + length / 3}};
+    const TestedMixer mixer{spec,
+                            conformance,
+                            {.model_dim = 6,
+                             .attention = {.heads = 2, .head_dim = 5},
+                             .max_length = length + length / 3}};
     const at::Tensor x = 2 * ops::random_tensor({3, length, 6}, static_cast<uint64_t>(length));
     for (const at::Tensor& mask : {at::Tensor(), ragged_mask(length)}) {
       for (const double rate : {0.0, 0.3}) {
         SCOPED_TRACE(testing::Message() << settings << ", L " << length << " mask "
                                         << mask.defined() << " dropout " << rate);
-        const MixerContext context{mask, rate, kKey};
+        const layers::Context context{mask, rate, kKey};
         ops::expect_agrees(mixer.function(context, at::kFloat), at::kFloat, mixer.oracle(context),
                            mixer.inputs(x), {.value = 1e-5, .gradient = 1e-4});
         ops::expect_agrees_in_bf16(mixer.function(context, at::kBFloat16), mixer.oracle(context),

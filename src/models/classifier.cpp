@@ -1,17 +1,27 @@
 #include "models/classifier.h"
 
+#include <map>
 #include <regex>
 
-#include "mixers/on_device.h"
+#include "layers/on_device.h"
+#include "layers/pooling.h"
 #include "models/receptive_field.h"
 
 namespace lra::models {
 namespace {
+
 constexpr int64_t kClsPositions = 1;
+
+// LibTorch refuses dots in a module's own name; files use PyTorch's "layers.0".
+std::string state_name(const std::string& name) {
+  static const std::regex layer("layers_([0-9]+)");
+  return std::regex_replace(name, layer, "layers.$1");
 }
 
+}  // namespace
+
 SequenceClassifier::SequenceClassifier(const TaskShape& shape, const ModelConfig& config,
-                                       const mixers::MixerSpec& spec,
+                                       const mixers::LayerSpec& spec,
                                        const ConfigTable& mixer_config, uint64_t seed,
                                        const Execution& execution)
     : activations_(execution.activations),
@@ -21,28 +31,24 @@ SequenceClassifier::SequenceClassifier(const TaskShape& shape, const ModelConfig
       pooling_(config.pooling),
       pair_features_(shape.num_towers == 2 ? config.pair_features : "") {
   LRA_CHECK_LE(shape.num_towers, 2);
-  mixers::Initializer init(seed, execution.device);
-  const int64_t max_positions = shape.length + (has_cls_ ? kClsPositions : 0);
-  embedding_ = register_module(
-      "embedding", std::make_shared<Embedding>(config, shape.vocabulary, max_positions, init));
+  const layers::Initializer init(seed, execution.device);
+  const int64_t cls = has_cls_ ? kClsPositions : 0;
+  embedding_ = add<Embedding>("embedding", init, config, shape, shape.length + cls);
   const int64_t seen =
       receptive_field_ > 0 ? std::min(receptive_field_, shape.length) : shape.length;
   encoder_ =
-      register_module("encoder", std::make_shared<Encoder>(config, spec, mixer_config,
-                                                           seen + (has_cls_ ? kClsPositions : 0),
-                                                           init, execution.recompute));
+      add<Encoder>("encoder", init, config, spec, mixer_config, seen + cls, execution.recompute);
   const int64_t vectors = pair_features_.empty() ? 1 : pair_features_ == "nli" ? 4 : 2;
-  head_ = register_module("head", std::make_shared<ClassifierHead>(
-                                      config, vectors * config.embed_dim, shape.num_classes, init));
+  head_ = add<ClassifierHead>("head", init, config, vectors * config.embed_dim, shape.num_classes);
 }
 
-Padding SequenceClassifier::padding(const TokenBatch& batch) const {
-  if (!batch.lengths_B.defined()) return {};
-  const int64_t length = batch.tokens_BL.size(1);
-  if (batch.lengths_B.min().item<int32_t>() == length) return {};
+Padding SequenceClassifier::padding(const ModelInput& input) const {
+  if (!input.lengths_B.defined()) return {};
+  const int64_t length = input.length();
+  if (input.lengths_B.min().item<int32_t>() == length) return {};
   const int64_t cls = has_cls_ ? kClsPositions : 0;
-  const at::Tensor lengths_B = batch.lengths_B + cls;
-  const at::Tensor there_B = mixers::on_device(lengths_B, batch.tokens_BL.device());
+  const at::Tensor lengths_B = input.lengths_B + cls;
+  const at::Tensor there_B = layers::on_device(lengths_B, device_);
   const at::Tensor positions_L = at::arange(length + cls, there_B.options());
   return {positions_L.unsqueeze(0).lt(there_B.unsqueeze(1)).to(at::kByte), lengths_B};
 }
@@ -51,11 +57,11 @@ at::Tensor SequenceClassifier::pooled(const at::Tensor& x_BLD, const Padding& pa
                                       const StepRandom& random) const {
   const int64_t length = x_BLD.size(1) - (has_cls_ ? kClsPositions : 0);
   if (receptive_field_ == 0 || length <= receptive_field_) {
-    return pool(encoder_->forward(x_BLD, padding, random), padding.mask_BL, pooling_);
+    return layers::pool(encoder_->forward(x_BLD, padding, random), padding.mask_BL, pooling_);
   }
   const TokenBlocks blocks = cut_into_blocks(x_BLD, padding.mask_BL, receptive_field_, has_cls_);
-  const at::Tensor read =
-      pool(encoder_->forward(blocks.x_BLD, {blocks.mask_BL}, random), blocks.mask_BL, pooling_);
+  const at::Tensor read = layers::pool(encoder_->forward(blocks.x_BLD, {blocks.mask_BL}, random),
+                                       blocks.mask_BL, pooling_);
   return mean_of_blocks(read, blocks.weight_RC);
 }
 
@@ -63,26 +69,41 @@ void SequenceClassifier::set_positions(const at::Tensor& table_PD) {
   embedding_->set_positions(table_PD);
 }
 
-at::Tensor SequenceClassifier::forward(const TokenBatch& batch, const StepRandom& random) const {
+at::Tensor SequenceClassifier::forward(const ModelInput& input, const StepRandom& random) const {
   const at::Tensor read =
-      pooled(embedding_->forward(batch.tokens_BL, random, activations_), padding(batch), random);
-  return head_->forward(pair_features_.empty() ? read : pair_features(read, pair_features_));
+      pooled(embedding_->forward(input, random, activations_), padding(input), random);
+  return head_->forward(pair_features_.empty() ? read
+                                               : layers::pair_features(read, pair_features_));
 }
 
-std::vector<std::pair<std::string, at::Tensor>> SequenceClassifier::parameter_list() const {
-  // LibTorch refuses dots in a module's own name; files use PyTorch's "layers.0".
-  static const std::regex layer("layers_([0-9]+)");
-  std::vector<std::pair<std::string, at::Tensor>> list;
+std::vector<Parameter> SequenceClassifier::parameter_list() const {
+  std::map<std::string, std::string> groups;
+  for (const auto& module : named_modules("", /*include_self=*/false)) {
+    const auto* layer = dynamic_cast<const layers::Layer*>(module.value().get());
+    if (!layer) continue;
+    for (const auto& [name, group] : layer->groups()) groups[module.key() + "." + name] = group;
+  }
+  std::vector<Parameter> list;
   for (const auto& item : named_parameters()) {
-    list.emplace_back(std::regex_replace(item.key(), layer, "layers.$1"), item.value());
+    const auto group = groups.find(item.key());
+    list.push_back(
+        {state_name(item.key()), item.value(), group == groups.end() ? "" : group->second});
   }
   return list;
 }
 
-int64_t SequenceClassifier::num_parameters() const {
-  int64_t count = 0;
-  for (const auto& [name, parameter] : parameter_list()) count += parameter.numel();
-  return count;
+std::vector<Parameter> SequenceClassifier::buffer_list() const {
+  std::vector<Parameter> list;
+  for (const auto& item : named_buffers()) list.push_back({state_name(item.key()), item.value()});
+  return list;
+}
+
+std::vector<layers::RunningStatistics*> SequenceClassifier::running_statistics() const {
+  std::vector<layers::RunningStatistics*> found;
+  for (const auto& module : modules(/*include_self=*/false)) {
+    if (auto* one = dynamic_cast<layers::RunningStatistics*>(module.get())) found.push_back(one);
+  }
+  return found;
 }
 
 }  // namespace lra::models

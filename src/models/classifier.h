@@ -8,18 +8,10 @@
 #include "models/embedding.h"
 #include "models/encoder.h"
 #include "models/head.h"
+#include "models/model.h"
 #include "ops/libtorch.h"
 
 namespace lra::models {
-
-// A batch as a model takes it.
-struct TokenBatch {
-  at::Tensor
-      tokens_BL;  // int32, right-padded with 0; with two towers, rows 2b and 2b + 1 belong together
-  // int32, on the CPU whatever the device of the tokens: valid tokens per row; undefined: every
-  // position is valid. The host decides by it whether there is a mask.
-  at::Tensor lengths_B;
-};
 
 // How a model computes, apart from what it computes.
 struct Execution {
@@ -30,28 +22,29 @@ struct Execution {
   bool recompute = false;  // activations of encoder blocks again in the backward pass: same bits
 };
 
-class SequenceClassifier : public torch::nn::Module {
+class SequenceClassifier : public layers::Layer, public Model {
  public:
   SequenceClassifier(const TaskShape& shape, const ModelConfig& config,
-                     const mixers::MixerSpec& spec, const ConfigTable& mixer_config, uint64_t seed,
+                     const mixers::LayerSpec& spec, const ConfigTable& mixer_config, uint64_t seed,
                      const Execution& execution = {});
 
-  // -> logits [B, num_classes], float32.
-  at::Tensor forward(const TokenBatch& batch, const StepRandom& random) const;
+  at::Tensor forward(const ModelInput& input, const StepRandom& random) const override;
+  std::vector<Parameter> parameter_list() const override;
+  std::vector<Parameter> buffer_list() const override;
+  std::vector<layers::RunningStatistics*> running_statistics() const override;
+  at::Device device() const override { return device_; }
 
   // Other encodings of positions than the model's own, for sequences it was not made for: [P, D], P
   // at least the longest input with CLS. Not part of parameter_list().
   void set_positions(const at::Tensor& table_PD);
 
-  // Names as in a PyTorch state dict: "encoder.layers.0.mixer.qkv.weight".
-  std::vector<std::pair<std::string, at::Tensor>> parameter_list() const;
-  int64_t num_parameters() const;
-  // Where it was made and computes; tokens come there.
-  at::Device device() const { return device_; }
+  // For analyses.
+  const Embedding& embedding() const { return *embedding_; }
+  const Encoder& encoder() const { return *encoder_; }
 
  private:
   // Of L positions (+ 1 with CLS, always valid); nothing when nothing is padded.
-  Padding padding(const TokenBatch& batch) const;
+  Padding padding(const ModelInput& input) const;
   // Encoded and read: [B, L, D] -> [B, D].
   at::Tensor pooled(const at::Tensor& x_BLD, const Padding& padding,
                     const StepRandom& random) const;

@@ -1,5 +1,7 @@
 #include "models/classifier.h"
 
+#include "io/toml.h"
+#include "layers/positions.h"
 #include "mixers/all.h"
 #include "ops/test_tensors.h"
 
@@ -86,7 +88,7 @@ constexpr TaskShape kSmallShape{.length = 40, .vocabulary = 11, .num_classes = 3
 constexpr int64_t kBatch = 4;
 
 // Random ids from 1 to 10 in the first `lengths` positions of each row, `padding` behind.
-TokenBatch batch_of(const std::vector<int32_t>& lengths, int64_t length, int32_t padding) {
+ModelInput batch_of(const std::vector<int32_t>& lengths, int64_t length, int32_t padding) {
   Tensor tokens = at::full({kBatch, length}, padding, at::kInt);
   for (int64_t b = 0; b < kBatch; ++b) {
     RandomStream stream(static_cast<uint64_t>(b));
@@ -125,7 +127,8 @@ TEST(SequenceClassifier, NamesItsParametersAsPyTorchDoes) {
   ModelConfig config = small_config("cls");
   config.layers = 1;
   std::vector<std::string> names;
-  for (const auto& [name, tensor] : make(kSmallShape, config, "transformer").parameter_list()) {
+  for (const auto& [name, tensor, group] :
+       make(kSmallShape, config, "transformer").parameter_list()) {
     names.push_back(name);
   }
   const std::string layer = "encoder.layers.0.";
@@ -147,7 +150,7 @@ TEST(SequenceClassifier, NamesItsParametersAsPyTorchDoes) {
 
 TEST(SequenceClassifier, IgnoresWhatAndHowMuchPaddingFollows) {
   const std::vector<int32_t> lengths = {30, 17, 1, 23};
-  for (const mixers::MixerSpec* spec : mixers::kAllMixers) {
+  for (const mixers::LayerSpec* spec : mixers::kAllMixers) {
     for (const char* pooling : {"cls", "mean"}) {
       SCOPED_TRACE(testing::Message() << spec->name << " " << pooling);
       const auto model = make(kSmallShape, small_config(pooling), std::string(spec->name));
@@ -161,24 +164,25 @@ TEST(SequenceClassifier, IgnoresWhatAndHowMuchPaddingFollows) {
 TEST(SequenceClassifier, TreatsEveryPositionAsValidWithoutLengths) {
   for (const char* pooling : {"cls", "mean"}) {
     const auto model = make(kSmallShape, small_config(pooling), "transformer");
-    TokenBatch batch = batch_of({30, 30, 30, 30}, 30, 0);
+    ModelInput batch = batch_of({30, 30, 30, 30}, 30, 0);
     const Tensor expected = model.forward(batch, {});
     batch.lengths_B = Tensor();
     EXPECT_TRUE(at::equal(model.forward(batch, {}), expected));
     // Positions that only a mask would hide.
-    const TokenBatch padded = batch_of({30, 17, 1, 23}, 30, 0);
-    EXPECT_FALSE(at::equal(model.forward({padded.tokens_BL, {}}, {}), model.forward(padded, {})));
+    const ModelInput padded = batch_of({30, 17, 1, 23}, 30, 0);
+    EXPECT_FALSE(
+        at::equal(model.forward({.tokens_BL = padded.tokens_BL}, {}), model.forward(padded, {})));
   }
 }
 
 TEST(SequenceClassifier, KeepsClsValidInAnEmptyExample) {
-  for (const mixers::MixerSpec* spec : mixers::kAllMixers) {
+  for (const mixers::LayerSpec* spec : mixers::kAllMixers) {
     SCOPED_TRACE(spec->name);
     const auto model = make(kSmallShape, small_config("cls"), std::string(spec->name));
     const Tensor logits = model.forward(batch_of({0, 0, 0, 0}, 9, 5), {});
     EXPECT_TRUE(logits.isfinite().all().item<bool>());
     (logits * ops::loss_weights(logits)).sum().backward();
-    for (const auto& [name, parameter] : model.parameter_list()) {
+    for (const auto& [name, parameter, group] : model.parameter_list()) {
       if (name != "embedding.cls" && name.find("mixer.output") == std::string::npos) continue;
       EXPECT_GT(parameter.grad().abs().max().item<double>(), 0) << name;
     }
@@ -186,7 +190,7 @@ TEST(SequenceClassifier, KeepsClsValidInAnEmptyExample) {
 }
 
 // Blocks through a model that was made for one, each with the positions it has in the whole.
-Tensor logits_by_hand(const std::string& mixer, const ModelConfig& config, const TokenBatch& batch,
+Tensor logits_by_hand(const std::string& mixer, const ModelConfig& config, const ModelInput& batch,
                       const std::vector<int32_t>& lengths, int64_t width) {
   ModelConfig of_block = config;
   of_block.receptive_field = 0;
@@ -194,14 +198,14 @@ Tensor logits_by_hand(const std::string& mixer, const ModelConfig& config, const
   shape.length = width;
   auto model = make(shape, of_block, mixer);
   const int64_t cls = config.pooling == "cls" ? 1 : 0;
-  const Tensor table = sinusoid_table(kSmallShape.length + width + cls, config.embed_dim);
+  const Tensor table = layers::sinusoid_table(kSmallShape.length + width + cls, config.embed_dim);
   Tensor logits = at::zeros({kBatch, kSmallShape.num_classes});
   for (int64_t b = 0; b < kBatch; ++b) {
     for (int64_t first = 0; first < lengths[b]; first += width) {
       const int64_t count = std::min<int64_t>(width, lengths[b] - first);
       model.set_positions(at::cat({table.narrow(0, 0, cls), table.narrow(0, cls + first, width)}));
       const Tensor tokens = batch.tokens_BL.narrow(0, b, 1).narrow(1, first, count);
-      logits[b] += model.forward({tokens, {}}, {})[0] * (double(count) / lengths[b]);
+      logits[b] += model.forward({.tokens_BL = tokens}, {})[0] * (double(count) / lengths[b]);
     }
   }
   return logits;
@@ -210,7 +214,7 @@ Tensor logits_by_hand(const std::string& mixer, const ModelConfig& config, const
 TEST(SequenceClassifier, ReadsTheMeanOfBlocksThatDoNotSeeEachOther) {
   const std::vector<int32_t> lengths = {37, 20, 1, 11};
   const at::NoGradGuard no_grad;
-  for (const mixers::MixerSpec* spec : mixers::kAllMixers) {
+  for (const mixers::LayerSpec* spec : mixers::kAllMixers) {
     for (const char* pooling : {"cls", "mean", "first"}) {
       SCOPED_TRACE(testing::Message() << spec->name << " " << pooling);
       ModelConfig config = small_config(pooling);
@@ -219,13 +223,13 @@ TEST(SequenceClassifier, ReadsTheMeanOfBlocksThatDoNotSeeEachOther) {
       const std::string name(spec->name);
       const auto model = make(kSmallShape, config, name);
       for (const int64_t length : {37, 40}) {
-        const TokenBatch batch = batch_of(lengths, length, 3);
+        const ModelInput batch = batch_of(lengths, length, 3);
         const Tensor expected = logits_by_hand(name, config, batch, lengths, 10);
         EXPECT_LE(ops::relative_error(model.forward(batch, {}), expected), 1e-5) << length;
       }
-      const TokenBatch whole = batch_of({40, 40, 40, 40}, 40, 0);
-      EXPECT_TRUE(at::allclose(model.forward({whole.tokens_BL, {}}, {}), model.forward(whole, {}),
-                               1e-4, 1e-5))
+      const ModelInput whole = batch_of({40, 40, 40, 40}, 40, 0);
+      EXPECT_TRUE(at::allclose(model.forward({.tokens_BL = whole.tokens_BL}, {}),
+                               model.forward(whole, {}), 1e-4, 1e-5))
           << "without lengths";
     }
   }
@@ -239,7 +243,7 @@ TEST(SequenceClassifier, TrainsInBlocksAndTakesExamplesWithoutTokens) {
     const Tensor logits = model.forward(batch_of({40, 0, 13, 10}, 40, 0), {.training = true});
     EXPECT_TRUE(logits.isfinite().all().item<bool>());
     (logits * ops::loss_weights(logits)).sum().backward();
-    for (const auto& [name, parameter] : model.parameter_list()) {
+    for (const auto& [name, parameter, group] : model.parameter_list()) {
       EXPECT_TRUE(parameter.grad().isfinite().all().item<bool>()) << name;
       EXPECT_GT(parameter.grad().abs().max().item<double>(), 0) << name;
     }
@@ -249,8 +253,8 @@ TEST(SequenceClassifier, TrainsInBlocksAndTakesExamplesWithoutTokens) {
 // bfloat16 moves logits by about 2^-8 of their size per layer and operator; a mixer that hashes may
 // move tokens into other buckets.
 TEST(SequenceClassifier, GivesFloat32LogitsOfBf16ActivationsNearThoseOfFp32) {
-  const TokenBatch batch = batch_of({30, 17, 1, 23}, 30, 0);
-  for (const mixers::MixerSpec* spec : mixers::kAllMixers) {
+  const ModelInput batch = batch_of({30, 17, 1, 23}, 30, 0);
+  for (const mixers::LayerSpec* spec : mixers::kAllMixers) {
     for (const char* pooling : {"cls", "mean"}) {
       SCOPED_TRACE(testing::Message() << spec->name << " " << pooling);
       const SequenceClassifier bf16(kSmallShape, small_config(pooling), *spec,
@@ -264,7 +268,7 @@ TEST(SequenceClassifier, GivesFloat32LogitsOfBf16ActivationsNearThoseOfFp32) {
       EXPECT_LE(((logits - same).norm() / same.norm()).item<double>(),
                 spec->name == "reformer" ? 0.2 : 0.05);
       (logits * ops::loss_weights(logits)).sum().backward();
-      for (const auto& [name, parameter] : bf16.parameter_list()) {
+      for (const auto& [name, parameter, group] : bf16.parameter_list()) {
         EXPECT_EQ(parameter.scalar_type(), at::kFloat) << name;
         EXPECT_TRUE(parameter.grad().isfinite().all().item<bool>()) << name;
       }
@@ -273,8 +277,8 @@ TEST(SequenceClassifier, GivesFloat32LogitsOfBf16ActivationsNearThoseOfFp32) {
 }
 
 TEST(SequenceClassifier, HasNoRandomnessInEvaluation) {
-  const TokenBatch batch = batch_of({30, 17, 1, 23}, 30, 0);
-  for (const mixers::MixerSpec* spec : mixers::kAllMixers) {
+  const ModelInput batch = batch_of({30, 17, 1, 23}, 30, 0);
+  for (const mixers::LayerSpec* spec : mixers::kAllMixers) {
     const auto model = make(kSmallShape, small_config("mean"), std::string(spec->name));
     const Tensor first = model.forward(batch, {.training = false, .seed = 1, .step = 0});
     const Tensor second = model.forward(batch, {.training = false, .seed = 2, .step = 9});
@@ -283,7 +287,7 @@ TEST(SequenceClassifier, HasNoRandomnessInEvaluation) {
 }
 
 TEST(SequenceClassifier, DrawsDropoutFromSeedAndStep) {
-  const TokenBatch batch = batch_of({30, 17, 1, 23}, 30, 0);
+  const ModelInput batch = batch_of({30, 17, 1, 23}, 30, 0);
   const auto model = make(kSmallShape, small_config("mean"), "transformer");
   const auto run = [&](uint64_t seed, int64_t step) {
     return model.forward(batch, {.training = true, .seed = seed, .step = step});
@@ -299,9 +303,9 @@ TEST(SequenceClassifier, HasTheWeightsOfItsSeed) {
   };
   const auto first = weights(1), again = weights(1), other = weights(2);
   for (size_t i = 0; i < first.size(); ++i) {
-    EXPECT_TRUE(at::equal(first[i].second, again[i].second)) << first[i].first;
-    if (first[i].first.ends_with("fc1.weight") || first[i].first == "embedding.token") {
-      EXPECT_FALSE(at::equal(first[i].second, other[i].second)) << first[i].first;
+    EXPECT_TRUE(at::equal(first[i].tensor, again[i].tensor)) << first[i].name;
+    if (first[i].name.ends_with("fc1.weight") || first[i].name == "embedding.token") {
+      EXPECT_FALSE(at::equal(first[i].tensor, other[i].tensor)) << first[i].name;
     }
   }
 }
@@ -319,7 +323,7 @@ bool is_unread(std::string_view model, std::string_view pooling, const std::stri
 }
 
 TEST(SequenceClassifier, TrainsEveryParameter) {
-  for (const mixers::MixerSpec* spec : mixers::kAllMixers) {
+  for (const mixers::LayerSpec* spec : mixers::kAllMixers) {
     for (const char* pooling : {"cls", "mean"}) {
       ModelConfig config = small_config(pooling);
       config.positions = "learned";
@@ -327,7 +331,7 @@ TEST(SequenceClassifier, TrainsEveryParameter) {
           make(kSmallShape, config, std::string(spec->name), mixer_settings_of(spec->name));
       const Tensor logits = model.forward(batch_of({40, 40, 40, 40}, 40, 0), {.training = true});
       (logits * ops::loss_weights(logits)).sum().backward();
-      for (const auto& [name, parameter] : model.parameter_list()) {
+      for (const auto& [name, parameter, group] : model.parameter_list()) {
         ASSERT_TRUE(parameter.grad().defined()) << spec->name << " " << name;
         if (is_unread(spec->name, pooling, name)) continue;
         EXPECT_GT(parameter.grad().abs().max().item<double>(), 0) << spec->name << " " << name;

@@ -20,8 +20,8 @@ ModelConfig small_config() {
 }
 
 std::shared_ptr<Encoder> make(const ModelConfig& config) {
-  mixers::Initializer init(1);
-  return std::make_shared<Encoder>(config, mixers::kTransformer, ConfigTable(), 50, init);
+  return std::make_shared<Encoder>(layers::Initializer(1), config, mixers::kTransformer,
+                                   ConfigTable(), 50);
 }
 
 using Parameters = torch::OrderedDict<std::string, Tensor>;

@@ -13,6 +13,9 @@ struct ModelConfig {
   double dropout = 0.1, attention_dropout = 0.1;
   int64_t receptive_field = 0;
   std::string positions = "sinusoid", pooling = "cls", classifier = "mlp", pair_features = "nli";
+  std::string norm = "layer", norm_placement = "pre", feed_forward = "mlp",
+              dropout_kind = "element";
+  bool residual = true;
 
   void fields(auto& f) {
     f("layers", layers, "encoder blocks", between(1, 256));
@@ -28,7 +31,23 @@ struct ModelConfig {
       "a control: the encoder sees blocks of so many tokens, one at a time, and the classifier the "
       "mean of what it reads from each; 0: all tokens at once",
       at_least(0));
-    f("positions", positions, "position embedding", one_of({"sinusoid", "learned"}));
+    f("positions", positions, "position embedding", one_of({"sinusoid", "learned", "none"}));
+    f("norm", norm,
+      "layer: layer norm; batch: over all valid positions of a channel; scale: one learned length; "
+      "rms: by the root mean square",
+      one_of({"layer", "batch", "scale", "rms"}));
+    f("norm_placement", norm_placement,
+      "pre: in front of mixer and feed-forward layer, and once behind the last block; post: behind "
+      "each sum with the residual stream",
+      one_of({"pre", "post"}));
+    f("feed_forward", feed_forward,
+      "mlp: two layers with GELU; glu: the first is a gated linear unit; none: blocks without",
+      one_of({"mlp", "glu", "none"}));
+    f("dropout_kind", dropout_kind,
+      "element: each number on its own; tied: a channel along the whole sequence, at the outputs "
+      "of mixers and feed-forward layers",
+      one_of({"element", "tied"}));
+    f("residual", residual, "add the input of mixer and feed-forward layer to their output");
     f("pooling", pooling,
       "what the classifier reads: a learned CLS vector put in front, the mean over tokens, or the "
       "first token without CLS (as retrieval was released)",

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "io/toml.h"
 #include "mixers/all.h"
 #include "models/classifier.h"
 #include "ops/test_tensors.h"
@@ -19,7 +20,7 @@ struct Pass {
 };
 
 // A training pass with padding and dropout, two blocks.
-Pass pass_of(const mixers::MixerSpec& spec, const Execution& execution) {
+Pass pass_of(const mixers::LayerSpec& spec, const Execution& execution) {
   ModelConfig config;
   config.layers = 2;
   config.heads = 2;
@@ -36,12 +37,12 @@ Pass pass_of(const mixers::MixerSpec& spec, const Execution& execution) {
   pass.logits = model.forward({tokens, at::tensor({40, 17, 33}, at::kInt)},
                               {.training = true, .seed = 3, .step = 5, .part = 1});
   at::cross_entropy_loss(pass.logits, at::tensor({0, 2, 1}, at::kLong)).backward();
-  for (const auto& item : model.parameter_list()) pass.gradients.push_back(item.second.grad());
+  for (const auto& item : model.parameter_list()) pass.gradients.push_back(item.tensor.grad());
   return pass;
 }
 
 TEST(Recompute, ChangesNoBitOfAnyModel) {
-  for (const mixers::MixerSpec* spec : mixers::kAllMixers) {
+  for (const mixers::LayerSpec* spec : mixers::kAllMixers) {
     for (const at::ScalarType type : {at::kFloat, at::kBFloat16}) {
       SCOPED_TRACE(testing::Message() << spec->name << " " << toString(type));
       const Pass kept = pass_of(*spec, {.activations = type}),

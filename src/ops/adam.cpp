@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "kernels/adam.h"
+#include "kernels/adam/adam.h"
 #include "ops/dispatch.h"
 
 namespace lra::ops {

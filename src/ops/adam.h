@@ -10,7 +10,7 @@ struct AdamOptions {
 };
 
 // Updates parameters, m and v in place (flat, contiguous, one type). `step` counts the updates
-// already made; `grad_scale` multiplies the gradient first. kernels/adam.h has the equations.
+// already made; `grad_scale` multiplies the gradient first. kernels/adam/adam.h has the equations.
 void adam_step(at::Tensor& parameters, const at::Tensor& gradients, at::Tensor& m, at::Tensor& v,
                const AdamOptions& options, int64_t step, double grad_scale);
 

@@ -1,6 +1,6 @@
 #include "ops/attention.h"
 
-#include "kernels/visibility.h"
+#include "kernels/attention/visibility.h"
 #include "ops/attention_calls.h"
 
 namespace lra::ops {

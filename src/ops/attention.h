@@ -1,5 +1,5 @@
-// Softmax attention over chosen blocks of keys, memory-linear in the length: kernels/attention.h as
-// a differentiable operator.
+// Softmax attention over chosen blocks of keys, memory-linear in the length:
+// kernels/attention/attention.h as a differentiable operator.
 //
 // Exact, local, sparse, Longformer, BigBird, Sinkhorn and Reformer attention differ only in
 // AttentionPattern. Shapes are those of a projection's output, [B, L, H, E]; nothing is transposed

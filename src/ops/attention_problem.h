@@ -5,7 +5,7 @@
 #include <cmath>
 #include <optional>
 
-#include "kernels/attention.h"
+#include "kernels/attention/attention.h"
 #include "ops/dispatch.h"
 #include "ops/precision.h"
 

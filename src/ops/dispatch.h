@@ -5,7 +5,7 @@
 #include <torch/library.h>
 
 #include "base/error.h"
-#include "kernels/bf16.h"
+#include "kernels/simd/bf16.h"
 #include "ops/libtorch.h"
 
 namespace lra::ops {

@@ -2,7 +2,7 @@
 // in the length.
 #pragma once
 
-#include "kernels/feature_attention.h"
+#include "kernels/feature_attention/feature_attention.h"
 #include "ops/libtorch.h"
 
 namespace lra::ops {

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "kernels/feature_attention.h"
+#include "kernels/feature_attention/feature_attention.h"
 #include "ops/dispatch.h"
 
 namespace lra::ops {
@@ -14,8 +14,7 @@ inline kernels::FeatureMap feature_map_named(c10::string_view name) {
   if (name == "relu") return kernels::FeatureMap::kRelu;
   throw Error({.where = "lra::packed_feature_attention",
                .what = "unknown features '" + std::string(name) + "'",
-               .expected = "elu or relu",
-               .advice = ""});
+               .expected = "elu or relu"});
 }
 
 // Of [B, L, 3, H, E] and a mask of valid positions [B, L].

@@ -1,6 +1,6 @@
 #include "ops/feed_forward.h"
 
-#include "kernels/pointwise.h"
+#include "kernels/pointwise/pointwise.h"
 #include "ops/dispatch.h"
 #include "ops/layer_norm.h"
 #include "ops/linear.h"

@@ -1,6 +1,6 @@
 #include "ops/layer_norm.h"
 
-#include "kernels/layer_norm.h"
+#include "kernels/pointwise/layer_norm.h"
 #include "ops/dispatch.h"
 #include "ops/precision.h"
 

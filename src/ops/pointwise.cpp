@@ -1,6 +1,6 @@
 #include "ops/pointwise.h"
 
-#include "kernels/pointwise.h"
+#include "kernels/pointwise/pointwise.h"
 #include "ops/dispatch.h"
 
 namespace lra::ops {

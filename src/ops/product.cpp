@@ -2,8 +2,8 @@
 
 #include "base/parallel.h"
 #include "kernels/choice.h"
-#include "kernels/column_sums.h"
-#include "kernels/outer_products.h"
+#include "kernels/gemm/outer_products.h"
+#include "kernels/pointwise/column_sums.h"
 #include "ops/dispatch.h"
 #include "ops/precision.h"
 

@@ -1,6 +1,6 @@
 #include "ops/sorted_runs.h"
 
-#include "kernels/hash_buckets.h"
+#include "kernels/sorting/hash_buckets.h"
 #include "ops/dispatch.h"
 #include "ops/precision.h"
 

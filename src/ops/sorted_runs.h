@@ -1,10 +1,10 @@
-// Rows sorted by bucket, for attention inside buckets: kernels/sorted_runs.h and
-// kernels/hash_buckets.h on tensors. Nothing here has a gradient.
+// Rows sorted by bucket, for attention inside buckets: kernels/sorting/sorted_runs.h and
+// kernels/sorting/hash_buckets.h on tensors. Nothing here has a gradient.
 #pragma once
 
 #include <vector>
 
-#include "kernels/sorted_runs.h"
+#include "kernels/sorting/sorted_runs.h"
 #include "ops/libtorch.h"
 
 namespace lra::ops {

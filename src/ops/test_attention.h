@@ -45,7 +45,8 @@ inline at::Tensor masks_allow(at::Tensor allowed, const AttentionMask& mask) {
   return allowed;
 }
 
-// What attention dropout multiplies weight (i, j) of plane b * H + h by: kernels/attention.h.
+// What attention dropout multiplies weight (i, j) of plane b * H + h by:
+// kernels/attention/attention.h.
 inline at::Tensor attention_dropout_factors(at::IntArrayRef shape_BHLS,
                                             const AttentionDropout& dropout) {
   at::Tensor t = at::empty(shape_BHLS, at::kDouble);

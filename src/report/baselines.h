@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "base/run_record.h"
+#include "records/run_record.h"
 #include "report/leaderboard.h"
 
 namespace lra::report {

@@ -4,8 +4,8 @@
 #include <cctype>
 
 #include "base/config.h"
-#include "base/json.h"
 #include "base/text_format.h"
+#include "io/json.h"
 #include "report/markup.h"
 #include "report/shortfall.h"
 #include "report/speed.h"

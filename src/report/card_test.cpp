@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "base/error.h"
-#include "base/json.h"
+#include "io/json.h"
 #include "report/report.h"
 #include "report/test_records.h"
 

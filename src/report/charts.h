@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "base/json.h"
+#include "io/json.h"
 #include "report/formats.h"
 #include "report/trade_off.h"
 

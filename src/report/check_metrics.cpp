@@ -6,11 +6,11 @@
 #include <optional>
 #include <set>
 
-#include "base/atomic_file.h"
 #include "base/error.h"
-#include "base/json.h"
-#include "base/mapped_file.h"
-#include "base/step_lines.h"
+#include "io/atomic_file.h"
+#include "io/json.h"
+#include "io/mapped_file.h"
+#include "records/step_lines.h"
 
 namespace lra::report {
 namespace {
@@ -57,7 +57,7 @@ Log read_log(std::string_view text) {
   return log;
 }
 
-class Findings {
+class LogFindings {
  public:
   void add(const std::string& finding) { lines_.push_back(finding); }
   void expect_equal(const std::string& what, const std::string& recorded,
@@ -78,14 +78,14 @@ class Findings {
 };
 
 void compare(const std::string& what, const Evaluation& recorded, const Evaluation& logged,
-             Findings& findings) {
+             LogFindings& findings) {
   const std::string at = " at step " + std::to_string(recorded.step);
   findings.expect_equal(what + ".accuracy" + at, recorded.accuracy, logged.accuracy);
   findings.expect_equal(what + ".loss" + at, recorded.loss, logged.loss);
   findings.expect_equal(what + ".num_examples" + at, recorded.num_examples, logged.num_examples);
 }
 
-void compare_validations(const RunRecord& record, const Log& log, Findings& findings) {
+void compare_validations(const RunRecord& record, const Log& log, LogFindings& findings) {
   const auto compare_one = [&](const std::string& what, const Evaluation& recorded) {
     const auto logged = log.validations.find(recorded.step);
     if (logged != log.validations.end()) compare(what, recorded, logged->second, findings);
@@ -102,7 +102,7 @@ std::string count_text(const std::set<int64_t>& steps) {
 }
 
 // Nothing is added to a run that is done, so that log and record end alike.
-void compare_ends(const RunRecord& record, const Log& log, Findings& findings) {
+void compare_ends(const RunRecord& record, const Log& log, LogFindings& findings) {
   std::set<int64_t> unlogged, unrecorded;
   for (const auto& [step, evaluation] : log.validations) unrecorded.insert(step);
   const auto look_up = [&](const Evaluation& e) {
@@ -126,7 +126,7 @@ void compare_ends(const RunRecord& record, const Log& log, Findings& findings) {
 
 std::vector<std::string> check_metrics(const RunRecord& record, std::string_view metrics) {
   const Log log = read_log(metrics);
-  Findings findings;
+  LogFindings findings;
   compare_validations(record, log, findings);
   if (record.test && log.test) {
     findings.expect_equal("test.step", record.test->step, log.test->step);

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/run_record.h"
+#include "records/run_record.h"
 
 namespace lra::report {
 

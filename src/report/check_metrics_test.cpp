@@ -5,8 +5,8 @@
 
 #include <filesystem>
 
-#include "base/atomic_file.h"
 #include "base/scratch_folder.h"
+#include "io/atomic_file.h"
 #include "report/test_records.h"
 
 namespace lra::report {

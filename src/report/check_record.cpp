@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/fingerprint.h"
 #include "base/text_format.h"
+#include "records/fingerprint.h"
 #include "report/settings.h"
 
 namespace lra::report {

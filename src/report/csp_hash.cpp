@@ -2,7 +2,7 @@
 
 #include <openssl/evp.h>
 
-#include "base/digest.h"
+#include "io/digest.h"
 
 namespace lra::report {
 

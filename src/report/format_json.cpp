@@ -1,5 +1,5 @@
 // The whole report for programs: the numbers of the leaderboard unrounded, then the records.
-#include "base/json.h"
+#include "io/json.h"
 
 #include "report/claims.h"
 #include "report/formats.h"

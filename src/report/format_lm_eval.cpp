@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "base/error.h"
-#include "base/json.h"
+#include "io/json.h"
 #include "report/formats.h"
 #include "report/markup.h"
 

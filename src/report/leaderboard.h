@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "base/run_record.h"
+#include "records/run_record.h"
 #include "report/paper_tables.h"
 #include "report/speed.h"
 #include "report/statistics.h"

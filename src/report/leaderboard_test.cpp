@@ -19,7 +19,7 @@ const Row& row_of(const Leaderboard& board, const std::string& model) {
   for (const Row& row : board.rows) {
     if (row.model == model) return row;
   }
-  throw Error({.where = "test", .what = "no row " + model, .expected = "", .advice = ""});
+  throw Error({.where = "test", .what = "no row " + model});
 }
 
 std::vector<RunRecord> five_tasks(const std::string& model) {

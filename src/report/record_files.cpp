@@ -3,8 +3,8 @@
 #include <filesystem>
 #include <set>
 
-#include "base/atomic_file.h"
 #include "base/error.h"
+#include "io/atomic_file.h"
 
 namespace lra::report {
 namespace {

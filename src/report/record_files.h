@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "base/analysis_record.h"
-#include "base/run_record.h"
+#include "records/analysis_record.h"
+#include "records/run_record.h"
 
 namespace lra::report {
 

@@ -33,8 +33,7 @@ Format parse_format(std::string_view name) {
   }
   throw Error({.where = "--format",
                .what = "unknown report format '" + std::string(name) + "'",
-               .expected = "text, md, csv, json, latex, html or lm-eval",
-               .advice = ""});
+               .expected = "text, md, csv, json, latex, html or lm-eval"});
 }
 
 std::string render(const std::vector<RunRecord>& records, Format format,

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/run_record.h"
+#include "records/run_record.h"
 #include "report/record_files.h"
 
 namespace lra::report {

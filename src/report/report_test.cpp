@@ -8,8 +8,8 @@
 #include <sstream>
 
 #include "base/error.h"
-#include "base/json.h"
 #include "base/text_format.h"
+#include "io/json.h"
 #include "report/csp_hash.h"
 #include "report/html_assets.h"
 #include "report/test_records.h"

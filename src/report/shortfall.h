@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "base/run_record.h"
+#include "records/run_record.h"
 
 namespace lra::report {
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "base/run_record.h"
+#include "records/run_record.h"
 
 namespace lra::report {
 

@@ -6,11 +6,11 @@
 
 #include "base/error.h"
 #include "base/parallel.h"
-#include "tasks/image.h"
-#include "tasks/listops.h"
-#include "tasks/pathfinder.h"
-#include "tasks/retrieval.h"
-#include "tasks/text.h"
+#include "tasks/image/image.h"
+#include "tasks/listops/listops.h"
+#include "tasks/pathfinder/pathfinder.h"
+#include "tasks/retrieval/retrieval.h"
+#include "tasks/text/text.h"
 
 namespace lra::tasks {
 namespace {
@@ -72,9 +72,7 @@ const TaskSpec& find_task(std::string_view name) {
     if (spec->name == name) return *spec;
     known.emplace_back(spec->name);
   }
-  throw Error({.where = "",
-               .what = "unknown task '" + std::string(name) + "'",
-               .expected = "",
+  throw Error({.what = "unknown task '" + std::string(name) + "'",
                .advice = suggestion(paper_name(name), known)});
 }
 

@@ -11,8 +11,8 @@
 #include <cerrno>
 #include <string_view>
 
-#include "base/atomic_file.h"
 #include "base/error.h"
+#include "io/atomic_file.h"
 #include "tasks/files.h"
 
 namespace lra::tasks {
@@ -28,8 +28,7 @@ class File {
     if (!is_file(path)) {
       throw Error({.where = path,
                    .what = is_there(path) ? "is no file" : "no such file",
-                   .expected = expected,
-                   .advice = ""});
+                   .expected = expected});
     }
     fd_ = open_file(path, O_RDONLY | O_CLOEXEC);
     if (fd_ < 0) throw io_error(path, "cannot be opened", errno);

@@ -13,7 +13,7 @@ constexpr uint8_t kGapGray = 96;  // neither black nor white
 constexpr int64_t kMostPixels = 16000000;
 
 [[noreturn]] void refuse(const std::string& what, const std::string& expected) {
-  throw Error({.where = "contact sheet", .what = what, .expected = expected, .advice = ""});
+  throw Error({.where = "contact sheet", .what = what, .expected = expected});
 }
 
 }  // namespace

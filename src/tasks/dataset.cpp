@@ -3,27 +3,28 @@
 #include <algorithm>
 #include <optional>
 
-#include "base/atomic_file.h"
 #include "base/error.h"
 #include "base/hash.h"
-#include "base/mapped_file.h"
 #include "base/parallel.h"
 #include "base/permutation.h"
 #include "base/rng.h"
+#include "io/atomic_file.h"
+#include "io/mapped_file.h"
 #include "tasks/files.h"
 #include "tasks/shard_view.h"
 
 namespace lra::tasks {
-namespace {
-
-constexpr uint64_t kMaxSideFileBytes = uint64_t{1} << 30;
 
 // One mapped shard.
-struct Shard {
+struct MappedShard {
   MappedFile file;
   ShardView view;
   int64_t first_example = 0;  // index of its first example in the split
 };
+
+namespace {
+
+constexpr uint64_t kMaxSideFileBytes = uint64_t{1} << 30;
 
 // Side files are read whole when they are needed; here only their hash is compared.
 void verify_side_files(const std::string& folder, const Manifest& manifest) {
@@ -36,9 +37,9 @@ void verify_side_files(const std::string& folder, const Manifest& manifest) {
   }
 }
 
-Shard open_shard(const std::string& folder, const ShardInfo& info, const Manifest& manifest,
-                 bool verify) {
-  Shard shard{.file = MappedFile(folder + "/" + info.file), .view = {}};
+MappedShard open_shard(const std::string& folder, const ShardInfo& info, const Manifest& manifest,
+                       bool verify) {
+  MappedShard shard{.file = MappedFile(folder + "/" + info.file), .view = {}};
   shard.view = view_shard(shard.file.bytes(), shard.file.path(), info, manifest, verify);
   return shard;
 }
@@ -56,19 +57,19 @@ void shuffle(std::span<int32_t> tokens, int64_t number) {
 }  // namespace
 
 struct Split::Shards {
-  std::vector<Shard> shards;  // in the order of the manifest
+  std::vector<MappedShard> shards;  // in the order of the manifest
   int64_t num_examples = 0, num_towers = 1, token_bytes = 1;
   int32_t token_offset = 0;
 
   struct Place {
-    const Shard* shard;
+    const MappedShard* shard;
     uint64_t example;  // within the shard
   };
   Place find(int64_t example) const {
     const auto after = std::upper_bound(
         shards.begin(), shards.end(), example,
-        [](int64_t index, const Shard& shard) { return index < shard.first_example; });
-    const Shard& shard = *(after - 1);
+        [](int64_t index, const MappedShard& shard) { return index < shard.first_example; });
+    const MappedShard& shard = *(after - 1);
     return {&shard, static_cast<uint64_t>(example - shard.first_example)};
   }
 
@@ -163,7 +164,7 @@ Dataset Dataset::open(const std::string& folder, bool verify) {
   if (verify) verify_side_files(folder, manifest);
   for (const auto& [name, listed] : manifest.splits) {
     const std::vector<ShardInfo>& infos = listed;  // lambdas cannot capture a structured binding
-    std::vector<std::optional<Shard>> opened(infos.size());
+    std::vector<std::optional<MappedShard>> opened(infos.size());
     parallel_for_each(static_cast<int64_t>(infos.size()), [&](int64_t i) {
       const auto index = static_cast<size_t>(i);
       opened[index].emplace(open_shard(folder, infos[index], manifest, verify));
@@ -172,7 +173,7 @@ Dataset Dataset::open(const std::string& folder, bool verify) {
     shards->num_towers = manifest.num_towers;
     shards->token_bytes = manifest.token_bytes;
     shards->token_offset = static_cast<int32_t>(manifest.token_offset);
-    for (std::optional<Shard>& shard : opened) {
+    for (std::optional<MappedShard>& shard : opened) {
       shard->first_example = shards->num_examples;
       shards->num_examples += static_cast<int64_t>(shard->view.header.num_examples);
       shards->shards.push_back(std::move(*shard));
@@ -187,10 +188,8 @@ Split Dataset::split(const std::string& name) const {
   if (found != splits_.end()) return found->second;
   std::string known;
   for (const auto& [split, unused] : splits_) known += (known.empty() ? "" : ", ") + split;
-  throw Error({.where = folder_,
-               .what = "has no split '" + name + "'",
-               .expected = "one of: " + known,
-               .advice = ""});
+  throw Error(
+      {.where = folder_, .what = "has no split '" + name + "'", .expected = "one of: " + known});
 }
 
 std::string Dataset::hash() const {
@@ -214,7 +213,6 @@ std::string Dataset::read_side_file(const std::string& name) const {
   if (found == manifest_.side_files.end()) {
     throw Error({.where = path,
                  .what = "the dataset has no such file",
-                 .expected = "",
                  .advice = "prepare the dataset again"});
   }
   std::string content = read_file(path, kMaxSideFileBytes);

@@ -7,8 +7,8 @@
 #include <fstream>
 #include <numeric>
 
-#include "base/atomic_file.h"
 #include "base/error.h"
+#include "io/atomic_file.h"
 #include "tasks/shard_format.h"
 #include "tasks/test_fixtures.h"
 

@@ -5,11 +5,11 @@
 #include <cerrno>
 #include <filesystem>
 
-#include "base/atomic_file.h"
 #include "base/error.h"
 #include "base/hash.h"
-#include "base/lock_file.h"
 #include "base/text_format.h"
+#include "io/atomic_file.h"
+#include "io/lock_file.h"
 #include "tasks/dataset.h"
 #include "tasks/new_folder.h"
 #include "tasks/shard_format.h"

@@ -6,11 +6,12 @@
 #include <set>
 
 #include "base/parallel.h"
+#include "io/toml.h"
 #include "tasks/all.h"
 #include "tasks/files.h"
-#include "tasks/test_cifar.h"
+#include "tasks/image/test_cifar.h"
+#include "tasks/retrieval/test_pairs.h"
 #include "tasks/test_fixtures.h"
-#include "tasks/test_pairs.h"
 
 namespace lra::tasks {
 namespace {

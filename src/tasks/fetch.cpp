@@ -3,11 +3,11 @@
 #include <filesystem>
 #include <span>
 
-#include "base/atomic_file.h"
-#include "base/download.h"
 #include "base/error.h"
 #include "base/quoted.h"
 #include "base/text_format.h"
+#include "io/atomic_file.h"
+#include "io/download.h"
 #include "tasks/files.h"
 #include "tasks/new_folder.h"
 #include "tasks/tar_archive.h"

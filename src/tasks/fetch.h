@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "base/progress.h"
+#include "io/progress.h"
 #include "tasks/task.h"
 
 namespace lra::tasks {

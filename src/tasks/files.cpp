@@ -4,10 +4,10 @@
 #include <array>
 #include <cctype>
 
-#include "base/atomic_file.h"
 #include "base/error.h"
 #include "base/quoted.h"
 #include "base/text_format.h"
+#include "io/atomic_file.h"
 
 namespace lra::tasks {
 namespace {

@@ -4,7 +4,7 @@
 
 #include "base/error.h"
 #include "base/hash.h"
-#include "base/json.h"
+#include "io/json.h"
 
 namespace lra::tasks {
 namespace {
@@ -150,7 +150,6 @@ Manifest parse_manifest(std::string_view text, const std::string& name) {
   if (manifest.schema > 1 && text != manifest_text(manifest)) {
     throw Error({.where = name,
                  .what = "is not as it was written: its content does not match its hash",
-                 .expected = "",
                  .advice = "the file is damaged or was edited: prepare the dataset again"});
   }
   return manifest;

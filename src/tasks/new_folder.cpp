@@ -6,9 +6,9 @@
 
 #include <cerrno>
 
-#include "base/atomic_file.h"
 #include "base/error.h"
-#include "base/lock_file.h"
+#include "io/atomic_file.h"
+#include "io/lock_file.h"
 #include "tasks/files.h"
 #include "tasks/stopping.h"
 

@@ -6,8 +6,8 @@
 #include <filesystem>
 #include <thread>
 
-#include "base/atomic_file.h"
 #include "base/error.h"
+#include "io/atomic_file.h"
 #include "tasks/files.h"
 #include "tasks/test_fixtures.h"
 

@@ -104,8 +104,7 @@ Session decode(std::span<const std::byte> file, const std::string& name, int max
     throw Error({.where = name,
                  .what = std::string("is no usable PNG image: ") + session.problem,
                  .expected = "an opaque 8-bit PNG of at most " + std::to_string(max_side) + " x " +
-                             std::to_string(max_side) + " pixels",
-                 .advice = ""});
+                             std::to_string(max_side) + " pixels"});
   }
   LRA_CHECK(session.channels == 1 || session.channels == 3);
   return session;

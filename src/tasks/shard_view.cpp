@@ -1,8 +1,8 @@
 #include "tasks/shard_view.h"
 
-#include "base/byte_reader.h"
 #include "base/error.h"
 #include "base/hash.h"
+#include "io/byte_reader.h"
 
 namespace lra::tasks {
 

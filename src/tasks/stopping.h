@@ -10,9 +10,7 @@ namespace lra::tasks {
 // the stack remove what cannot be taken over by the same command.
 inline void throw_if_stopped() {
   if (!stop_requested()) return;
-  throw Error({.where = "",
-               .what = "stopped by a signal before the dataset was complete",
-               .expected = "",
+  throw Error({.what = "stopped by a signal before the dataset was complete",
                .advice = "run the same command again",
                .code = ExitCode::kStopped});
 }

@@ -8,11 +8,11 @@
 #include <filesystem>
 #include <string_view>
 
-#include "base/atomic_file.h"
 #include "base/error.h"
 #include "base/quoted.h"
 #include "base/text_format.h"
 #include "base/utf8.h"
+#include "io/atomic_file.h"
 #include "tasks/files.h"
 #include "tasks/new_folder.h"
 #include "tasks/stopping.h"

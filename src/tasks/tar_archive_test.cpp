@@ -5,9 +5,9 @@
 #include <sys/stat.h>
 #include <zlib.h>
 
-#include "base/atomic_file.h"
 #include "base/error.h"
 #include "base/rng.h"
+#include "io/atomic_file.h"
 #include "tasks/fetch.h"
 #include "tasks/new_folder.h"
 #include "tasks/test_archive.h"

@@ -9,9 +9,9 @@
 #include <string>
 
 #include "base/error.h"
-#include "base/progress.h"
 #include "base/rng.h"
-#include "tasks/review_names.h"
+#include "io/progress.h"
+#include "tasks/text/review_names.h"
 
 namespace lra::tasks {
 

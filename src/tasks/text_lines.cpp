@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "base/error.h"
-#include "base/input_file.h"
 #include "base/text_format.h"
+#include "io/input_file.h"
 #include "tasks/stopping.h"
 
 namespace lra::tasks {
@@ -60,8 +60,7 @@ void read_lines(const ReadAt& read_at, const std::string& name, const LineSink& 
     if (empty_line > 0) {
       throw Error({.where = name + ":" + std::to_string(empty_line),
                    .what = "is empty",
-                   .expected = "an example; lines may be empty at the end of the file alone",
-                   .advice = ""});
+                   .expected = "an example; lines may be empty at the end of the file alone"});
     }
     sink(line, number, at);
   };
@@ -70,8 +69,7 @@ void read_lines(const ReadAt& read_at, const std::string& name, const LineSink& 
     throw Error(
         {.where = name + ":" + std::to_string(line),
          .what = "line has over " + thousands(static_cast<int64_t>(limits.line_bytes)) + " bytes",
-         .expected = "a line of text",
-         .advice = ""});
+         .expected = "a line of text"});
   };
   for (bool at_end = false; !at_end;) {
     throw_if_stopped();

@@ -4,11 +4,11 @@
 #include <optional>
 #include <set>
 
-#include "base/atomic_file.h"
 #include "base/error.h"
 #include "base/hash.h"
-#include "base/json.h"
-#include "base/mapped_file.h"
+#include "io/atomic_file.h"
+#include "io/json.h"
+#include "io/mapped_file.h"
 #include "tasks/files.h"
 
 namespace lra::tasks {

@@ -8,8 +8,8 @@
 #include <set>
 #include <thread>
 
-#include "base/safetensors.h"
 #include "base/stop_flag.h"
+#include "io/safetensors.h"
 #include "ops/adam.h"
 #include "tasks/batch_order.h"
 #include "tasks/test_fixtures.h"
@@ -82,7 +82,7 @@ class BadSteps : public TinyTraining {
     (void)store.save(parameters, progress, false);
   }
   FlatParameters parameters_of(const RunConfig& config) const {
-    return FlatParameters(config.make_model(config.make_task()->shape()).parameter_list());
+    return FlatParameters(config.make_model(config.make_task()->shape()));
   }
   std::vector<int64_t> logged(const std::string& name, const std::string& kind) const {
     std::vector<double> losses;

@@ -2,11 +2,21 @@
 
 #include <algorithm>
 
-#include "mixers/on_device.h"
+#include "layers/on_device.h"
 
 namespace lra::training {
 namespace {
+
 constexpr int64_t kTrimMultiple = 32;
+
+}  // namespace
+
+models::ModelInput input_of(const at::Tensor& tokens_BL, const at::Tensor& lengths_B,
+                            const TaskShape& shape) {
+  if (!shape.values) return {.tokens_BL = tokens_BL, .lengths_B = lengths_B};
+  const auto [zero, scale] = *shape.values;
+  return {.lengths_B = lengths_B,
+          .values_BLC = ((tokens_BL.to(at::kFloat) - zero) * scale).unsqueeze(2)};
 }
 
 Batch make_batch(const tasks::Split& split, std::span<const int64_t> indices,
@@ -45,15 +55,18 @@ Batch make_batch(const tasks::Split& split, std::span<const int64_t> indices,
     std::copy(lengths.begin(), lengths.end(), batch.input.lengths_B.mutable_data_ptr<int32_t>());
   }
   batch.num_tokens = rows * length;
+  batch.input = input_of(batch.input.tokens_BL, batch.input.lengths_B, shape);
   return batch;
 }
 
 Batch to_device(const Batch& batch, at::Device device) {
   const auto sent = [&](const at::Tensor& t) {
-    if (t.device() == device) return t;
-    return mixers::on_device(device.is_cuda() ? t.pin_memory() : t, device);
+    if (!t.defined() || t.device() == device) return t;
+    return layers::on_device(device.is_cuda() ? t.pin_memory() : t, device);
   };
-  return {.input = {.tokens_BL = sent(batch.input.tokens_BL), .lengths_B = batch.input.lengths_B},
+  return {.input = {.tokens_BL = sent(batch.input.tokens_BL),
+                    .lengths_B = batch.input.lengths_B,
+                    .values_BLC = sent(batch.input.values_BLC)},
           .labels_B = sent(batch.labels_B),
           .num_tokens = batch.num_tokens};
 }

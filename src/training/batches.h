@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/task_shape.h"
-#include "models/classifier.h"
+#include "models/model.h"
 #include "ops/libtorch.h"
 #include "tasks/batch_order.h"
 #include "tasks/dataset.h"
@@ -18,10 +18,14 @@
 namespace lra::training {
 
 struct Batch {
-  models::TokenBatch input;
+  models::ModelInput input;
   at::Tensor labels_B;     // int64
   int64_t num_tokens = 0;  // as the model computes them, padding included
 };
+
+// Tokens int32 [B, L] as the task's models take them: as they are, or as values.
+models::ModelInput input_of(const at::Tensor& tokens_BL, const at::Tensor& lengths_B,
+                            const TaskShape& shape);
 
 // The examples `indices`, cut to the task's length and padded on the right. With `trim` the batch
 // is as long as its longest example, rounded up to 32; padding is masked, so results do not change

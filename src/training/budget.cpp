@@ -29,8 +29,7 @@ void check_train_config(const TrainConfig& config) {
   if (config.spike_factor > 0 && config.spike_factor <= 1) {
     throw Error({.where = "train.spike_factor",
                  .what = "is " + fixed(config.spike_factor, 3) + ", and every step a spike",
-                 .expected = "more than 1, or 0 for none",
-                 .advice = ""});
+                 .expected = "more than 1, or 0 for none"});
   }
 }
 
@@ -42,7 +41,6 @@ int64_t planned_steps(const TrainConfig& config, int64_t num_examples) {
   if (steps <= kMaxSteps) return std::max<int64_t>(1, static_cast<int64_t>(steps));
   throw Error({.where = config.epochs > 0 ? "train.epochs" : "train.examples",
                .what = "takes more than " + thousands(kMaxSteps) + " steps",
-               .expected = "",
                .advice = "set it lower, or train.batch_size higher"});
 }
 

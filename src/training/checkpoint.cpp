@@ -9,12 +9,12 @@
 #include <cstring>
 #include <filesystem>
 
-#include "base/atomic_file.h"
 #include "base/config.h"
 #include "base/error.h"
 #include "base/hash.h"
-#include "base/json.h"
-#include "base/safetensors.h"
+#include "io/atomic_file.h"
+#include "io/json.h"
+#include "io/safetensors.h"
 
 namespace lra::training {
 namespace {
@@ -103,8 +103,7 @@ TrainProgress progress_of(const SafetensorsFile& file) {
   if (found == file.metadata().end()) {
     throw Error({.where = file.path(),
                  .what = "there is no lra.progress in its metadata",
-                 .expected = "a checkpoint of lra",
-                 .advice = ""});
+                 .expected = "a checkpoint of lra"});
   }
   const Json json = parse_json(found->second, file.path());
   JsonFields fields(json, file.path(), "lra.progress");
@@ -119,11 +118,17 @@ TrainProgress progress_of(const SafetensorsFile& file) {
           .health = health_of(fields.find_object("health"))};
 }
 
-// Views of `flat`, which is on the CPU, one per parameter, named prefix + name.
+// Weights are parameters and buffers, and their names have no prefix; moments are of parameters.
+std::span<const FlatParameters::Part> parts_of(const FlatParameters& parameters,
+                                               const std::string& prefix) {
+  return prefix.empty() ? parameters.saved_parts() : parameters.parts();
+}
+
+// Views of `flat`, which is on the CPU, named prefix + name.
 std::vector<TensorView> views_of(const FlatParameters& parameters, const at::Tensor& flat,
                                  const std::string& prefix) {
   std::vector<TensorView> views;
-  for (const auto& part : parameters.parts()) {
+  for (const auto& part : parts_of(parameters, prefix)) {
     views.push_back(
         {prefix + part.name, dtype_of(flat), part.shape, bytes_of(flat, part.offset, part.count)});
   }
@@ -141,7 +146,8 @@ std::vector<TensorView> views_of(const FlatParameters& parameters, const at::Ten
 // Copies the tensors prefix + name of `file` into `flat`.
 void read_into(const SafetensorsFile& file, const FlatParameters& parameters,
                const at::Tensor& flat, const std::string& prefix) {
-  for (const auto& part : parameters.parts()) {
+  const auto parts = parts_of(parameters, prefix);
+  for (const auto& part : parts) {
     const TensorView* tensor = file.find(prefix + part.name);
     if (!tensor) refuse(file, "tensor '" + prefix + part.name + "' is missing", "");
     if (tensor->shape != part.shape || tensor->dtype != dtype_of(flat)) {
@@ -149,7 +155,7 @@ void read_into(const SafetensorsFile& file, const FlatParameters& parameters,
     }
   }
   const at::Tensor host = flat.is_cpu() ? flat : at::empty_like(flat, at::kCPU);
-  for (const auto& part : parameters.parts()) {
+  for (const auto& part : parts) {
     const auto target = bytes_of(host, part.offset, part.count);
     std::memcpy(const_cast<std::byte*>(target.data()), file.find(prefix + part.name)->data.data(),
                 target.size());
@@ -175,7 +181,7 @@ void check_contents(const SafetensorsFile& file, size_t num_tensors,
 SafetensorsFile open_weights(const std::string& path, const FlatParameters& parameters,
                              const std::optional<RunIdentity>& expected) {
   auto file = SafetensorsFile::open(path);
-  check_contents(file, parameters.parts().size(), expected);
+  check_contents(file, parameters.saved_parts().size(), expected);
   return file;
 }
 

@@ -1,10 +1,10 @@
 // Checkpoints: weights and optimizer state as safetensors with PyTorch-style names.
 //
-// checkpoints/step_N/model.safetensors holds the weights, optimizer.safetensors "m.NAME" and
-// "v.NAME"; both carry which run they are of and its progress as metadata, and an XXH3 of all that
-// they say: names, types, shapes, metadata and data. It is checked when they are read. A step's
-// folder is written under another name and renamed when complete. `latest` and `best` are links to
-// step folders.
+// checkpoints/step_N/model.safetensors holds parameters and buffers, optimizer.safetensors "m.NAME"
+// and "v.NAME"; both carry which run they are of and its progress as metadata, and an XXH3 of all
+// that they say: names, types, shapes, metadata and data. It is checked when they are read. A
+// step's folder is written under another name and renamed when complete. `latest` and `best` are
+// links to step folders.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +13,8 @@
 #include <string>
 #include <vector>
 
+#include "records/run_identity.h"
 #include "training/flat_parameters.h"
-#include "training/run_identity.h"
 #include "training/running_mean.h"
 #include "training/step_guard.h"
 

@@ -7,9 +7,9 @@
 #include <filesystem>
 #include <fstream>
 
-#include "base/atomic_file.h"
-#include "base/safetensors.h"
 #include "base/scratch_folder.h"
+#include "io/atomic_file.h"
+#include "io/safetensors.h"
 #include "models/classifier.h"
 #include "ops/test_tensors.h"
 #include "training/test_runs.h"
@@ -109,7 +109,7 @@ TEST_F(Checkpoint, NamesTensorsAsPyTorchDoes) {
   const RunConfig run = tiny_run({"model.layers=2"});
   const models::SequenceClassifier model(run.make_task()->shape(), run.model_config,
                                          run.mixer_spec(), run.mixer_settings, run.seed);
-  store_.save(FlatParameters(model.parameter_list()), progress_at(1), false);
+  store_.save(FlatParameters(model), progress_at(1), false);
   const auto weights = SafetensorsFile::open(file(1, "model"));
   const auto moments = SafetensorsFile::open(file(1, "optimizer"));
   EXPECT_EQ(weights.metadata().at("format"), "pt");

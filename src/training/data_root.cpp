@@ -3,8 +3,9 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "base/atomic_file.h"
+#include "io/atomic_file.h"
 #include "tasks/files.h"
+#include "tasks/prepare_data.h"
 
 namespace lra::training {
 
@@ -24,6 +25,21 @@ std::string data_root_of(const RunFolder& run, const std::string& given) {
 void remember_data_root(const RunFolder& run, const std::string& root) {
   write_file_atomically(run.data_root(),
                         std::filesystem::absolute(root).lexically_normal().string());
+}
+
+void refuse_lost_data(const tasks::TaskSpec& spec, const tasks::Task& task, const std::string& root,
+                      const RunRecord& record) {
+  if (tasks::data_found(spec, task, root)) return;
+  const auto same_size = [&] {
+    if (!record.data_examples) return true;
+    const SplitSizes& of = *record.data_examples;
+    return of.train + of.val + of.test == tasks::num_generated(task);
+  };
+  if (record.data_source == "generated" && same_size()) return;
+  throw Error({.where = root,
+               .what = "no data for " + std::string(spec.name),
+               .expected = "the data of the run, hash " + record.data_hash,
+               .advice = "name its folder with --data or LRA_DATA"});
 }
 
 }  // namespace lra::training

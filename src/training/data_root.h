@@ -3,6 +3,8 @@
 
 #include <string>
 
+#include "records/run_record.h"
+#include "tasks/task.h"
 #include "training/run_folder.h"
 
 namespace lra::training {
@@ -16,5 +18,10 @@ std::string data_root_of(const RunFolder& run, const std::string& given);
 
 // Written beside the record, not into it: a record goes where its author's paths do not belong.
 void remember_data_root(const RunFolder& run, const std::string& root);
+
+// Throws lra::Error, exit code 2, when the data of that run would have to be generated and cannot
+// be: it was imported, or has another number of examples than the task would make.
+void refuse_lost_data(const tasks::TaskSpec& spec, const tasks::Task& task, const std::string& root,
+                      const RunRecord& record);
 
 }  // namespace lra::training

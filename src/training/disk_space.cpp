@@ -4,9 +4,9 @@
 #include <filesystem>
 #include <numeric>
 
-#include "base/atomic_file.h"
 #include "base/error.h"
 #include "base/text_format.h"
+#include "io/atomic_file.h"
 
 namespace lra::training {
 namespace {
@@ -37,7 +37,7 @@ uint64_t checkpoint_bytes(const FlatParameters& parameters) {
   uint64_t bytes = kFixedBytes;
   for (const at::Tensor& flat : {parameters.values, parameters.m, parameters.v}) {
     bytes += flat.nbytes();
-    for (const auto& part : parameters.parts()) {
+    for (const auto& part : parameters.saved_parts()) {
       bytes += kEntryBytes + part.name.size() + 20 * part.shape.size();
     }
   }

@@ -20,8 +20,7 @@ std::vector<int64_t> by_length(const tasks::Split& split, int64_t count) {
 using Confusion = std::vector<std::vector<int64_t>>;  // [label][prediction]
 
 // The sum of the losses of a batch; counts its predictions.
-double evaluate_batch(const models::SequenceClassifier& model, const Batch& batch,
-                      Confusion& confusion) {
+double evaluate_batch(const models::Model& model, const Batch& batch, Confusion& confusion) {
   const at::Tensor logits =
       model.forward(to_device(batch, model.device()).input, {}).cpu();  // read once
   const at::Tensor predicted = logits.argmax(1);
@@ -46,7 +45,7 @@ void add_up(Confusion& confusion, Ranks& ranks) {
 
 }  // namespace
 
-EvaluationResult evaluate(const models::SequenceClassifier& model, const tasks::Split& split,
+EvaluationResult evaluate(const models::Model& model, const tasks::Split& split,
                           const TaskShape& shape, int64_t batch_size, int64_t limit,
                           const std::function<void(int64_t)>& done, Ranks& ranks) {
   const at::NoGradGuard no_grad;
@@ -87,9 +86,9 @@ EvaluationResult evaluate(const models::SequenceClassifier& model, const tasks::
   return result;
 }
 
-EvaluationResult evaluate_with_bar(const models::SequenceClassifier& model,
-                                   const tasks::Split& split, const TaskShape& shape,
-                                   int64_t batch_size, int64_t limit, ProgressOptions look) {
+EvaluationResult evaluate_with_bar(const models::Model& model, const tasks::Split& split,
+                                   const TaskShape& shape, int64_t batch_size, int64_t limit,
+                                   ProgressOptions look) {
   look.total = limit > 0 ? std::min(limit, split.size()) : split.size();
   Progress bar(std::move(look));
   auto result =

@@ -5,10 +5,10 @@
 #include <functional>
 #include <vector>
 
-#include "base/progress.h"
-#include "base/run_record.h"
 #include "base/task_shape.h"
-#include "models/classifier.h"
+#include "io/progress.h"
+#include "models/model.h"
+#include "records/run_record.h"
 #include "tasks/dataset.h"
 #include "training/ranks.h"
 
@@ -25,13 +25,13 @@ struct EvaluationResult {
 // batch how many examples were seen; it may be empty. Ranks take batches in turn, and their sums
 // are added in the order of the batches: all get the bits that one process gets, and all stop when
 // one was asked to.
-EvaluationResult evaluate(const models::SequenceClassifier& model, const tasks::Split& split,
+EvaluationResult evaluate(const models::Model& model, const tasks::Split& split,
                           const TaskShape& shape, int64_t batch_size, int64_t limit,
                           const std::function<void(int64_t)>& done, Ranks& ranks = one_rank());
 
 // The same behind a bar of examples; its total is filled in.
-EvaluationResult evaluate_with_bar(const models::SequenceClassifier& model,
-                                   const tasks::Split& split, const TaskShape& shape,
-                                   int64_t batch_size, int64_t limit, ProgressOptions look);
+EvaluationResult evaluate_with_bar(const models::Model& model, const tasks::Split& split,
+                                   const TaskShape& shape, int64_t batch_size, int64_t limit,
+                                   ProgressOptions look);
 
 }  // namespace lra::training

@@ -58,7 +58,7 @@ bool is_published(const RunConfig& run, const std::string& key, const std::strin
 
 // Settings that have no effect on this task, model or run.
 bool is_without_effect(const RunConfig& run, const std::string& key) {
-  if (key == "model.attention_dropout") return !run.mixer_spec().attention_dropout;
+  if (key == "model.attention_dropout") return !run.mixer_spec().facts.attention_dropout;
   if (key == "train.max_skips") return run.train.on_nonfinite == "stop";
   return key == "model.pair_features" && run.make_task()->shape().num_towers == 1;
 }

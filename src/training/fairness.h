@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "base/run_record.h"
+#include "records/run_record.h"
 #include "training/run_config.h"
 
 namespace lra::training {

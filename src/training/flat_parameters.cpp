@@ -1,39 +1,55 @@
 #include "training/flat_parameters.h"
 
+#include <algorithm>
+
 #include "base/error.h"
 
 namespace lra::training {
 
-FlatParameters::FlatParameters(std::vector<std::pair<std::string, at::Tensor>> parameters,
-                               FlatUse use)
-    : parameters_(std::move(parameters)) {
-  LRA_CHECK(!parameters_.empty());
-  int64_t total = 0;
-  for (const auto& [name, tensor] : parameters_) {
-    parts_.push_back({name, tensor.sizes().vec(), total, tensor.numel()});
-    total += tensor.numel();
-  }
-  const auto options = parameters_[0].second.options().requires_grad(false);
-  values = at::empty({total}, options);
+FlatParameters::FlatParameters(std::vector<models::Parameter> parameters,
+                               const std::vector<models::Parameter>& buffers, FlatUse use)
+    : tensors_(std::move(parameters)), num_parameters_(tensors_.size()) {
+  LRA_CHECK(!tensors_.empty());
+  std::ranges::stable_sort(tensors_, {}, &models::Parameter::group);
+  tensors_.insert(tensors_.end(), buffers.begin(), buffers.end());
+  lay_out();
+  const int64_t trained = segments_.back().offset + segments_.back().count;
+  const auto options = tensors_[0].tensor.options().requires_grad(false);
+  values = at::empty({parts_.back().offset + parts_.back().count}, options);
   if (use == FlatUse::kTraining) {
-    for (at::Tensor* flat : {&gradients, &m, &v}) *flat = at::zeros({total}, options);
+    for (at::Tensor* flat : {&gradients, &m, &v}) *flat = at::zeros({trained}, options);
   }
-  const at::NoGradGuard no_grad;
+  const torch::NoGradGuard no_grad;
   for (size_t i = 0; i < parts_.size(); ++i) {
     const Part& part = parts_[i];
-    at::Tensor& tensor = parameters_[i].second;
-    at::Tensor view = values.narrow(0, part.offset, part.count).view(part.shape);
+    at::Tensor& tensor = tensors_[i].tensor;
+    const at::Tensor view = values.narrow(0, part.offset, part.count).view(part.shape);
     view.copy_(tensor);
     tensor.set_data(view);
-    if (use == FlatUse::kInference) continue;
+    if (use == FlatUse::kInference || i >= num_parameters_) continue;
     tensor.mutable_grad() = gradients.narrow(0, part.offset, part.count).view(part.shape);
   }
 }
 
+void FlatParameters::lay_out() {
+  int64_t total = 0;
+  for (size_t i = 0; i < tensors_.size(); ++i) {
+    const auto& [name, tensor, group] = tensors_[i];
+    parts_.push_back({name, tensor.sizes().vec(), total, tensor.numel()});
+    if (i < num_parameters_) {
+      if (segments_.empty() || segments_.back().group != group) {
+        segments_.push_back({group, total, 0});
+      }
+      segments_.back().count += tensor.numel();
+    }
+    total += tensor.numel();
+  }
+}
+
 void FlatParameters::zero_gradients() {
-  for (size_t i = 0; i < parts_.size(); ++i) {
+  for (size_t i = 0; i < num_parameters_; ++i) {
     LRA_CHECK_EQ(
-        parameters_[i].second.grad().data_ptr(),
+        tensors_[i].tensor.grad().data_ptr(),
         static_cast<char*>(gradients.data_ptr()) + parts_[i].offset * gradients.element_size());
   }
   gradients.zero_();

@@ -1,14 +1,15 @@
-// All parameters of a model in one array, and their gradients, moments alike in three more.
+// All parameters and buffers of a model in one array, and the parameters' gradients and moments
+// alike in three more.
 //
-// The optimizer is one pass over flat memory, and the gradient norm one sum. The model's own
-// tensors become views.
+// The optimizer is one pass over flat memory for each group of parameters, and the gradient norm
+// one sum. The model's own tensors become views.
 #pragma once
 
+#include <span>
 #include <string>
-#include <utility>
 #include <vector>
 
-#include "ops/libtorch.h"
+#include "models/model.h"
 
 namespace lra::training {
 
@@ -17,27 +18,46 @@ enum class FlatUse { kTraining, kInference };
 
 class FlatParameters {
  public:
-  // Moves the parameters into the flat array; `parameters` keeps its names and order.
-  explicit FlatParameters(std::vector<std::pair<std::string, at::Tensor>> parameters,
+  explicit FlatParameters(const models::Model& model, FlatUse use = FlatUse::kTraining)
+      : FlatParameters(model.parameter_list(), model.buffer_list(), use) {}
+  // Moves all into the flat array: the parameters of the main group, those of each other group in
+  // turn, then the buffers. Names and order within a group are kept.
+  explicit FlatParameters(std::vector<models::Parameter> parameters,
+                          const std::vector<models::Parameter>& buffers = {},
                           FlatUse use = FlatUse::kTraining);
 
-  at::Tensor values, gradients, m, v;  // all but the first undefined for inference
+  at::Tensor values;           // parameters, then buffers
+  at::Tensor gradients, m, v;  // of the parameters; undefined for inference
 
   struct Part {
     std::string name;
     std::vector<int64_t> shape;
     int64_t offset, count;
   };
-  const std::vector<Part>& parts() const { return parts_; }
+  // The parameters; and with the buffers, all that a checkpoint holds of a model.
+  std::span<const Part> parts() const { return std::span(parts_).first(num_parameters_); }
+  std::span<const Part> saved_parts() const { return parts_; }
+
+  // The parameters of one group.
+  struct Segment {
+    std::string group;
+    int64_t offset, count;
+  };
+  const std::vector<Segment>& segments() const { return segments_; }
+
   // The model's own tensor, a view of `values`.
-  const at::Tensor& tensor(size_t part) const { return parameters_[part].second; }
+  const at::Tensor& tensor(size_t part) const { return tensors_[part].tensor; }
   // Sets all gradients to zero and makes sure that the model's tensors still point at the flat
   // array.
   void zero_gradients();
 
  private:
-  std::vector<std::pair<std::string, at::Tensor>> parameters_;
+  void lay_out();
+
+  std::vector<models::Parameter> tensors_;  // of parts_
   std::vector<Part> parts_;
+  std::vector<Segment> segments_;
+  size_t num_parameters_;
 };
 
 }  // namespace lra::training

@@ -17,22 +17,23 @@ models::SequenceClassifier tiny_model() {
 
 at::Tensor loss_of(const models::SequenceClassifier& model) {
   const at::Tensor tokens = at::arange(2 * 32, at::kInt).remainder(16).view({2, 32});
-  return at::cross_entropy_loss(model.forward({tokens, {}}, {}), at::tensor({3, 7}, at::kLong));
+  return at::cross_entropy_loss(model.forward({.tokens_BL = tokens}, {}),
+                                at::tensor({3, 7}, at::kLong));
 }
 
 TEST(FlatParameters, KeepValuesNamesAndOrder) {
   const auto model = tiny_model(), untouched = tiny_model();
   const auto expected = untouched.parameter_list();
-  const FlatParameters flat(model.parameter_list());
+  const FlatParameters flat(model);
   ASSERT_EQ(flat.parts().size(), expected.size());
   int64_t offset = 0;
   for (size_t i = 0; i < expected.size(); ++i) {
     const auto& part = flat.parts()[i];
-    EXPECT_EQ(part.name, expected[i].first);
-    EXPECT_EQ(part.shape, expected[i].second.sizes().vec());
+    EXPECT_EQ(part.name, expected[i].name);
+    EXPECT_EQ(part.shape, expected[i].tensor.sizes().vec());
     EXPECT_EQ(part.offset, offset);
     const at::Tensor values = flat.values.narrow(0, part.offset, part.count).view(part.shape);
-    EXPECT_TRUE(at::equal(values, expected[i].second)) << part.name;
+    EXPECT_TRUE(at::equal(values, expected[i].tensor)) << part.name;
     offset += part.count;
   }
   EXPECT_EQ(flat.values.numel(), model.num_parameters());
@@ -45,7 +46,7 @@ TEST(FlatParameters, KeepValuesNamesAndOrder) {
 TEST(FlatParameters, AreWhatTheModelComputesWith) {
   const OneThread one_thread;
   const auto model = tiny_model();
-  FlatParameters flat(model.parameter_list());
+  FlatParameters flat(model);
   const double before = loss_of(model).item<double>();
   flat.values.mul_(1.5);
   EXPECT_NE(loss_of(model).item<double>(), before);
@@ -56,10 +57,10 @@ TEST(FlatParameters, AreWhatTheModelComputesWith) {
 TEST(FlatParameters, GatherTheGradientsOfTheModel) {
   const OneThread one_thread;
   const auto model = tiny_model(), untouched = tiny_model();
-  FlatParameters flat(model.parameter_list());
+  FlatParameters flat(model);
   loss_of(untouched).backward();
   std::vector<at::Tensor> expected;
-  for (const auto& [name, parameter] : untouched.parameter_list()) {
+  for (const auto& [name, parameter, group] : untouched.parameter_list()) {
     ASSERT_TRUE(parameter.grad().defined()) << name;
     expected.push_back(parameter.grad().flatten());
   }
@@ -77,8 +78,8 @@ TEST(FlatParameters, GatherTheGradientsOfTheModel) {
 
 TEST(FlatParameters, NoticeAGradientThatWentElsewhere) {
   const auto model = tiny_model();
-  FlatParameters flat(model.parameter_list());
-  at::Tensor parameter = model.parameter_list().front().second;
+  FlatParameters flat(model);
+  at::Tensor parameter = model.parameter_list().front().tensor;
   parameter.mutable_grad() = at::zeros_like(parameter);
   EXPECT_THROW(flat.zero_gradients(), CheckFailure);
 }

@@ -1,7 +1,7 @@
 #include "training/loaded_run.h"
 
+#include "tasks/prepare_data.h"
 #include "training/data_root.h"
-#include "training/prepare_data.h"
 
 namespace lra::training {
 
@@ -33,7 +33,7 @@ LoadedRun::LoadedRun(const std::string& folder, const WeightsChoice& choice,
       stored(read_run_for(folder, precision)),
       task(stored.config.make_task()),
       model(stored.config.make_model(task->shape(), device)),
-      parameters(model.parameter_list(), FlatUse::kInference),
+      parameters(model, FlatUse::kInference),
       weights(weights_of(folder, choice, identity_of(stored.record), parameters)) {}
 
 std::string LoadedRun::foreign_weights() const {
@@ -46,16 +46,16 @@ tasks::Dataset open_run_data(const LoadedRun& run, const RunDataOptions& options
   const std::string root = data_root_of({run.folder}, options.root);
   if (!options.other_data) {
     refuse_lost_data(spec, *run.task, root, run.stored.record);
-  } else if (!data_found(spec, *run.task, root)) {
+  } else if (!tasks::data_found(spec, *run.task, root)) {
     // Generated data is not what somebody has in mind who names other data.
     throw Error({.where = root,
                  .what = "no data for " + std::string(spec.name),
                  .expected = std::string(spec.sources),
                  .advice = "name its folder with --data"});
   }
-  tasks::Dataset dataset =
-      prepare_data(spec, *run.task, root, options.quiet,
-                   options.other_data ? OtherSettings::kTaken : OtherSettings::kRefused);
+  tasks::Dataset dataset = tasks::prepare_data(
+      spec, *run.task, root, options.quiet,
+      options.other_data ? tasks::OtherSettings::kTaken : tasks::OtherSettings::kRefused);
   // A score belongs to the data that the run was made with.
   if (options.other_data || run.stored.record.data_hash == dataset.hash()) return dataset;
   throw Error({.where = dataset.folder(),

@@ -56,7 +56,7 @@ double at_batch(int64_t batch, const Probe& few, const Probe& more) {
 
 }  // namespace
 
-MemoryEstimate estimate_memory(const models::SequenceClassifier& model, Stepper& stepper,
+MemoryEstimate estimate_memory(const models::Model& model, Stepper& stepper,
                                const tasks::Split& split, const TaskShape& shape,
                                const TrainConfig& config) {
   const int64_t example = longest_example(split, shape.num_towers);

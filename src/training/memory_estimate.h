@@ -3,8 +3,8 @@
 
 #include <cstdint>
 
-#include "base/run_record.h"
-#include "models/classifier.h"
+#include "models/model.h"
+#include "records/run_record.h"
 #include "tasks/dataset.h"
 #include "training/stepper.h"
 
@@ -20,7 +20,7 @@ struct MemoryEstimate {
 // without holes between them (tensor_arena.h), so resident memory grows by as much. Where already
 // two would not fit, the estimate is that of a batch of two. Changes nothing but the gradients, and
 // the peak that peak_resident_bytes() tells: it counts from here.
-MemoryEstimate estimate_memory(const models::SequenceClassifier& model, Stepper& stepper,
+MemoryEstimate estimate_memory(const models::Model& model, Stepper& stepper,
                                const tasks::Split& split, const TaskShape& shape,
                                const TrainConfig& config);
 

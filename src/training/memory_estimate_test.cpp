@@ -36,7 +36,7 @@ class Estimating : public ::testing::Test {
     all.insert(all.end(), sets.begin(), sets.end());
     const RunConfig run = tiny_run(all, "local");
     const models::SequenceClassifier model = run.make_model(kShape);
-    FlatParameters parameters(model.parameter_list());
+    FlatParameters parameters(model);
     const at::Tensor before = parameters.values.clone();
     Stepper stepper(model, parameters, run.train, 1);
     const MemoryEstimate found = estimate_memory(model, stepper, split_, kShape, run.train);

@@ -8,9 +8,9 @@
 #include <span>
 #include <vector>
 
-#include "base/atomic_file.h"
-#include "base/json.h"
-#include "base/step_lines.h"
+#include "io/atomic_file.h"
+#include "io/json.h"
+#include "records/step_lines.h"
 
 namespace lra::training {
 namespace {

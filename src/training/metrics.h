@@ -7,8 +7,8 @@
 #include <string>
 
 #include "base/config.h"
-#include "base/event_file.h"
-#include "base/run_record.h"
+#include "io/event_file.h"
+#include "records/run_record.h"
 #include "training/flat_parameters.h"
 #include "training/run_folder.h"
 #include "training/running_mean.h"

@@ -7,9 +7,9 @@
 #include <fstream>
 #include <limits>
 
-#include "base/atomic_file.h"
-#include "base/json.h"
 #include "base/scratch_folder.h"
+#include "io/atomic_file.h"
+#include "io/json.h"
 
 namespace lra::training {
 namespace {

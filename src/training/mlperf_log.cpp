@@ -6,9 +6,9 @@
 #include <cerrno>
 #include <filesystem>
 
-#include "base/atomic_file.h"
 #include "base/clock.h"
-#include "base/step_lines.h"
+#include "io/atomic_file.h"
+#include "records/step_lines.h"
 
 namespace lra::training {
 namespace {

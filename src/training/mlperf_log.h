@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <string>
 
-#include "base/json.h"
-#include "base/run_record.h"
+#include "io/json.h"
+#include "records/run_record.h"
 
 namespace lra::training {
 

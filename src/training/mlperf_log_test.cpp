@@ -2,8 +2,8 @@
 
 #include <gmock/gmock.h>
 
-#include "base/atomic_file.h"
 #include "base/scratch_folder.h"
+#include "io/atomic_file.h"
 
 namespace lra::training {
 namespace {

@@ -1,6 +1,6 @@
 #include "training/new_record.h"
 
-#include "base/fingerprint.h"
+#include "records/fingerprint.h"
 #include "training/budget.h"
 #include "training/fairness.h"
 

@@ -1,7 +1,7 @@
 // The record of a run that is about to begin.
 #pragma once
 
-#include "base/run_record.h"
+#include "records/run_record.h"
 #include "tasks/task.h"
 #include "training/run_config.h"
 

@@ -177,8 +177,8 @@ TEST(Presets, OfTheReleaseHaveTheSizesOfTheAuthorsCode) {
 }
 
 // Tokens and lengths as a batch of the task has them; lengths differ where there is padding.
-models::TokenBatch random_batch(const TaskShape& shape, int64_t rows) {
-  models::TokenBatch batch{.tokens_BL = at::zeros({rows, shape.length}, at::kInt), .lengths_B = {}};
+models::ModelInput random_batch(const TaskShape& shape, int64_t rows) {
+  models::ModelInput batch{.tokens_BL = at::zeros({rows, shape.length}, at::kInt), .lengths_B = {}};
   RandomStream stream(1);
   if (shape.has_padding) batch.lengths_B = at::empty({rows}, at::kInt);
   for (int64_t r = 0; r < rows; ++r) {
@@ -198,7 +198,7 @@ TEST(Presets, OfLaptopsTakeATrainingStep) {
   constexpr int64_t kExamples = 2;
   for_every_pair([](const std::string& task, const std::string& model) {
     const Built b = built(task, model, "small");
-    FlatParameters parameters(b.model.parameter_list());
+    FlatParameters parameters(b.model);
     const at::Tensor before = parameters.values.clone();
     parameters.zero_gradients();
     const at::Tensor logits = b.model.forward(random_batch(b.shape, kExamples * b.shape.num_towers),
@@ -207,7 +207,8 @@ TEST(Presets, OfLaptopsTakeATrainingStep) {
     at::cross_entropy_loss(logits, at::zeros({kExamples}, at::kLong)).backward();
     EXPECT_GT(ops::gradient_norm(parameters.gradients), 0);
     EXPECT_TRUE(std::isfinite(ops::gradient_norm(parameters.gradients)));
-    ops::adam_step(parameters.values, parameters.gradients, parameters.m, parameters.v,
+    at::Tensor weights = parameters.values.narrow(0, 0, parameters.gradients.numel());
+    ops::adam_step(weights, parameters.gradients, parameters.m, parameters.v,
                    {.learning_rate = b.run.train.learning_rate}, 0, 1);
     EXPECT_TRUE(parameters.values.isfinite().all().item<bool>());
     EXPECT_FALSE(at::equal(parameters.values, before));

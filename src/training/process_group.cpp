@@ -33,11 +33,8 @@ std::string seconds_text(milliseconds time) {
 }
 
 Error failure(const Launch& launch, const std::string& what, const std::string& advice) {
-  return Error({.where = launch.name(),
-                .what = what,
-                .expected = "",
-                .advice = advice,
-                .code = ExitCode::kIoError});
+  return Error(
+      {.where = launch.name(), .what = what, .advice = advice, .code = ExitCode::kIoError});
 }
 
 // What c10d says spans lines and names its source files.
@@ -50,8 +47,6 @@ void refuse_when_stopped(const Launch& launch) {
   if (!stop_requested()) return;
   throw Error({.where = launch.name(),
                .what = "stopped by a signal before all ranks had come",
-               .expected = "",
-               .advice = "",
                .code = ExitCode::kStopped});
 }
 

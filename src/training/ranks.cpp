@@ -63,7 +63,6 @@ void Ranks::on_first(const std::function<void()>& work) {
   if (code == 0) return;
   throw Error({.where = name(),
                .what = "rank 0 cannot go on",
-               .expected = "",
                .advice = "its own message says why",
                .code = static_cast<ExitCode>(static_cast<int>(code))});
 }

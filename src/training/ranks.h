@@ -21,7 +21,6 @@ class LostRank : public Error {
   LostRank(const std::string& where, const std::string& what)
       : Error({.where = where,
                .what = what,
-               .expected = "",
                .advice = "start all ranks again",
                .code = ExitCode::kIoError}),
         where_(where),
@@ -30,7 +29,6 @@ class LostRank : public Error {
   Error at_step(int64_t step, const std::string& advice) const {
     return Error({.where = where_,
                   .what = what_ + " after step " + std::to_string(step),
-                  .expected = "",
                   .advice = advice,
                   .code = ExitCode::kIoError});
   }

@@ -116,7 +116,7 @@ constexpr int64_t kRankExamples = 8;
 
 struct Model {
   explicit Model(const RunConfig& config)
-      : model(config.make_model(kRankShape)), parameters(model.parameter_list()) {}
+      : model(config.make_model(kRankShape)), parameters(model) {}
   models::SequenceClassifier model;
   FlatParameters parameters;
 };

@@ -5,9 +5,10 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "base/fingerprint.h"
 #include "base/quoted.h"
+#include "io/toml.h"
 #include "mixers/all.h"
+#include "records/fingerprint.h"
 #include "tasks/all.h"
 #include "training/budget.h"
 
@@ -28,7 +29,7 @@ struct RunHeader {
   }
 };
 
-constexpr const char* kSections[] = {"task", "model", "mixer", "train"};
+constexpr const char* kSections[] = {"task", "model", "mixer", "train", "groups"};
 
 // The settings with every absent field at its default, in the order of the fields.
 ConfigTable filled(const ConfigTable& settings, const std::vector<FieldInfo>& fields) {
@@ -48,8 +49,7 @@ const ConfigTable& section(const ConfigTable& table, const char* name) {
   if (!found->as_table()) {
     throw Error({.where = found->where,
                  .what = std::string(name) + " is not a table",
-                 .expected = "[" + std::string(name) + "]",
-                 .advice = ""});
+                 .expected = "[" + std::string(name) + "]"});
   }
   return *found->as_table();
 }
@@ -72,7 +72,7 @@ std::string setting_suggestion(const std::string& name) {
   look_in("train", describe_config<TrainConfig>());
   look_in("model", describe_config<models::ModelConfig>());
   for (const tasks::TaskSpec* task : tasks::all_tasks()) look_in("task", task->describe());
-  for (const mixers::MixerSpec* mixer : mixers::kAllMixers) look_in("mixer", mixer->describe());
+  for (const mixers::LayerSpec* mixer : mixers::kAllMixers) look_in("mixer", mixer->describe());
   return found.empty() ? "" : "did you mean " + quoted_list(found) + "?";
 }
 
@@ -85,7 +85,6 @@ void refuse_unknown_sections(const ConfigTable& settings,
       const std::string setting = setting_suggestion(key);
       throw Error({.where = value.where,
                    .what = "unknown section " + in_quotes(key),
-                   .expected = "",
                    .advice = setting.empty() ? suggestion(key, known) : setting});
     }
   }
@@ -102,7 +101,6 @@ ConfigTable task_layers(const std::string& task, const std::string& preset) {
   if (!found || !found->as_table()) {
     throw Error({.where = path,
                  .what = "there is no preset '" + preset + "'",
-                 .expected = "",
                  .advice = suggestion(preset, preset_names(task))});
   }
   refuse_unknown_sections(*found->as_table());
@@ -156,6 +154,26 @@ void refuse_blind_readout(const RunConfig& run) {
                .advice = "add --set model.pooling=mean"});
 }
 
+// [groups.NAME], each with what the layer's spec says for the settings that are not given.
+GroupConfigs read_groups(const ConfigTable& given, const mixers::LayerSpec& spec) {
+  GroupConfigs groups;
+  std::vector<std::string> known;
+  for (const mixers::GroupSpec& group : spec.groups) {
+    const std::string name = known.emplace_back(group.name);
+    ConfigTable settings = write_config(
+        GroupConfig{.learning_rate = group.learning_rate, .weight_decay = group.weight_decay});
+    merge(settings, section(given, name.c_str()));
+    groups[name] = read_config<GroupConfig>(settings, "groups." + name);
+  }
+  for (const auto& [name, value] : given) {
+    if (groups.contains(name)) continue;
+    throw Error({.where = value.where,
+                 .what = std::string(spec.name) + " has no group of parameters " + in_quotes(name),
+                 .advice = known.empty() ? "" : suggestion(name, known)});
+  }
+  return groups;
+}
+
 RunConfig from_sections(const std::string& task, const std::string& model,
                         const std::string& preset, uint64_t seed, const ConfigTable& settings) {
   RunConfig run{.task = task,
@@ -165,16 +183,15 @@ RunConfig from_sections(const std::string& task, const std::string& model,
                 .task_settings = {},
                 .mixer_settings = {},
                 .model_config = {},
-                .train = {}};
+                .train = {},
+                .groups = {}};
   run.model_config = read_config<models::ModelConfig>(section(settings, "model"), "model");
   run.train = read_config<TrainConfig>(section(settings, "train"), "train");
   check_train_config(run.train);
   // Made once here so that a bad key is refused before anything starts.
   (void)run.task_spec().make(section(settings, "task"));
-  mixers::Initializer init(0);
-  (void)run.mixer_spec().make(
-      section(settings, "mixer"),
-      {.model_dim = 1, .heads = 1, .head_dim = 1, .max_length = 1, .layer = 0}, init);
+  run.mixer_spec().check(section(settings, "mixer"));
+  run.groups = read_groups(section(settings, "groups"), run.mixer_spec());
   run.task_settings = filled(section(settings, "task"), run.task_spec().describe());
   run.mixer_settings = filled(section(settings, "mixer"), run.mixer_spec().describe());
   refuse_blind_readout(run);
@@ -184,7 +201,7 @@ RunConfig from_sections(const std::string& task, const std::string& model,
 }  // namespace
 
 const tasks::TaskSpec& RunConfig::task_spec() const { return tasks::find_task(task); }
-const mixers::MixerSpec& RunConfig::mixer_spec() const { return mixers::find_mixer(model); }
+const mixers::LayerSpec& RunConfig::mixer_spec() const { return mixers::find_mixer(model); }
 std::unique_ptr<tasks::Task> RunConfig::make_task() const {
   return task_spec().make(task_settings);
 }
@@ -214,6 +231,9 @@ ConfigTable RunConfig::to_table() const {
   table.set("model", {write_config(model_config), ""});
   table.set("mixer", {mixer_settings, ""});
   table.set("train", {write_config(train), ""});
+  for (const auto& [name, group] : groups) {
+    table.table("groups").set(name, {write_config(group), ""});
+  }
   return table;
 }
 
@@ -237,7 +257,6 @@ std::string config_folder() {
   }
   throw Error({.where = "configs",
                .what = "the folder of presets was not found beside the program",
-               .expected = "",
                .advice = "set LRA_CONFIGS to the checkout's configs folder"});
 }
 

@@ -8,10 +8,11 @@
 #include <vector>
 
 #include "base/config.h"
-#include "base/run_record.h"
-#include "mixers/mixer.h"
+#include "mixers/sequence_layer.h"
 #include "models/classifier.h"
+#include "records/run_record.h"
 #include "tasks/task.h"
+#include "training/group_config.h"
 #include "training/run_folder.h"
 #include "training/train_config.h"
 
@@ -23,9 +24,10 @@ struct RunConfig {
   ConfigTable task_settings, mixer_settings;  // every field written out
   models::ModelConfig model_config;
   TrainConfig train;
+  GroupConfigs groups;  // of the model's sequence layer
 
   const tasks::TaskSpec& task_spec() const;
-  const mixers::MixerSpec& mixer_spec() const;
+  const mixers::LayerSpec& mixer_spec() const;
   std::unique_ptr<tasks::Task> make_task() const;
   // The model of this run for a task of `shape`, with the weights of its seed.
   // On the device `meta` parameters have shapes alone.
@@ -35,8 +37,8 @@ struct RunConfig {
   tasks::Split split_of(const tasks::Task& task, const tasks::Dataset& dataset,
                         const std::string& name) const;
 
-  // [run] task, model, preset, seed; [task]; [model]; [mixer]; [train]: what config.toml of a run
-  // holds.
+  // [run] task, model, preset, seed; [task]; [model]; [mixer]; [train]; and [groups.NAME] for each
+  // group of parameters: what config.toml of a run holds.
   ConfigTable to_table() const;
   static RunConfig from_table(const ConfigTable& table);
 };
@@ -60,8 +62,8 @@ std::optional<int64_t> preset_steps(const RunConfig& run);
 // Names of the presets that the task's TOML file has ("paper", "release", "small").
 std::vector<std::string> preset_names(const std::string& task);
 
-// `overrides` holds any of [task], [model], [mixer], [train]; `sets` are "--set" assignments such
-// as "train.steps=100". Throws lra::Error for unknown names, keys and values.
+// `overrides` holds any of [task], [model], [mixer], [train], [groups]; `sets` are "--set"
+// assignments such as "train.steps=100". Throws lra::Error for unknown names, keys and values.
 RunConfig resolve_run(const std::string& task, const std::string& model, const std::string& preset,
                       uint64_t seed, const ConfigTable& overrides,
                       const std::vector<std::string>& sets);

@@ -7,9 +7,10 @@
 #include <filesystem>
 #include <fstream>
 
-#include "base/fingerprint.h"
 #include "base/scratch_folder.h"
+#include "io/toml.h"
 #include "mixers/all.h"
+#include "records/fingerprint.h"
 #include "tasks/all.h"
 #include "training/fairness.h"
 

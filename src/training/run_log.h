@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "base/run_record.h"
+#include "records/run_record.h"
 #include "training/metrics.h"
 #include "training/mlperf_log.h"
 

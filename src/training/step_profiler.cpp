@@ -10,8 +10,8 @@
 #include <filesystem>
 #include <fstream>
 
-#include "base/atomic_file.h"
 #include "base/error.h"
+#include "io/atomic_file.h"
 
 namespace lra::training {
 namespace {

@@ -24,14 +24,22 @@ void read_back(std::span<const Batch> parts, const std::vector<at::Tensor>& loss
 
 }  // namespace
 
-Stepper::Stepper(const models::SequenceClassifier& model, FlatParameters& parameters,
-                 const TrainConfig& config, uint64_t seed, Ranks& ranks)
+Stepper::Stepper(const models::Model& model, FlatParameters& parameters, const TrainConfig& config,
+                 uint64_t seed, Ranks& ranks, const GroupConfigs& groups)
     : model_(model),
       parameters_(parameters),
       config_(config),
       seed_(seed),
       ranks_(ranks),
-      sum_(parameters, ranks) {
+      sum_(parameters, ranks),
+      statistics_(model.running_statistics()) {
+  for (const FlatParameters::Segment& segment : parameters.segments()) {
+    const auto group = groups.find(segment.group);
+    config_of_segment_.push_back(group == groups.end() ? config : of_group(config, group->second));
+  }
+  int64_t num_sums = 0;
+  for (const layers::RunningStatistics* one : statistics_) num_sums += one->num_sums();
+  statistics_sums_.resize(static_cast<size_t>(num_sums));
   if (config.on_nonfinite != "skip") return;
   for (const at::Tensor* t : {&parameters.values, &parameters.m, &parameters.v}) {
     before_update_.push_back(t->clone());
@@ -51,16 +59,17 @@ StepLoss Stepper::gradients(std::span<const Batch> parts, int64_t step, std::spa
         .seed = seed_,
         .step = step,
         .part = static_cast<uint32_t>(static_cast<size_t>(ranks_.rank()) * parts.size() + i)};
-    const at::Tensor logits = traced("forward", [&] { return model_.forward(part.input, random); });
-    const at::Tensor loss = at::cross_entropy_loss(logits, part.labels_B);
+    const models::BatchLoss loss =
+        traced("forward", [&] { return model_.loss(part.input, part.labels_B, random); });
     const auto count = static_cast<double>(part.labels_B.size(0));
     if (i + 1 == parts.size()) sum_.begin();
-    traced("backward", [&] { (loss * (count / all_examples)).backward(); });
-    losses.push_back(loss.detach());
-    correct.push_back(logits.argmax(1).eq(part.labels_B).sum());
+    traced("backward", [&] { (loss.mean * (count / all_examples)).backward(); });
+    losses.push_back(loss.mean.detach());
+    correct.push_back(loss.correct);
     sum.tokens += part.num_tokens;
   }
   read_back(parts, losses, correct, sum);
+  take_statistics();
   traced("sum over ranks", [&] { add_up(sum, shared); });
   sum.gradient_norm = ops::gradient_norm(parameters_.gradients);
   return sum;
@@ -73,14 +82,26 @@ void Stepper::add_up(StepLoss& loss, std::span<double> shared) {
   std::vector<double> numbers = {loss.loss_sum, static_cast<double>(loss.correct),
                                  static_cast<double>(loss.examples),
                                  static_cast<double>(loss.tokens)};
-  const size_t own = numbers.size();
+  const size_t own = numbers.size(), seen = statistics_sums_.size();
+  numbers.insert(numbers.end(), statistics_sums_.begin(), statistics_sums_.end());
   numbers.insert(numbers.end(), shared.begin(), shared.end());
   ranks_.sum(numbers);
   loss.loss_sum = numbers[0];
   loss.correct = static_cast<int64_t>(numbers[1]);
   loss.examples = static_cast<int64_t>(numbers[2]);
   loss.tokens = static_cast<int64_t>(numbers[3]);
-  std::copy(numbers.begin() + static_cast<std::ptrdiff_t>(own), numbers.end(), shared.begin());
+  const std::span<const double> rest = std::span(numbers).subspan(own);
+  std::ranges::copy(rest.first(seen), statistics_sums_.begin());
+  std::ranges::copy(rest.subspan(seen), shared.begin());
+}
+
+void Stepper::take_statistics() {
+  std::span<double> rest(statistics_sums_);
+  for (layers::RunningStatistics* one : statistics_) {
+    const auto count = static_cast<size_t>(one->num_sums());
+    one->take_sums(rest.first(count));
+    rest = rest.subspan(count);
+  }
 }
 
 void Stepper::update(int64_t step, int64_t num_updates, double gradient_norm) {
@@ -89,14 +110,28 @@ void Stepper::update(int64_t step, int64_t num_updates, double gradient_norm) {
     before_update_[1].copy_(parameters_.m);
     before_update_[2].copy_(parameters_.v);
   }
-  const TrainConfig& t = config_;
-  const double clip =
-      t.clip_norm > 0 && gradient_norm > t.clip_norm ? t.clip_norm / gradient_norm : 1.0;
+  const double most = config_.clip_norm;
+  const double clip = most > 0 && gradient_norm > most ? most / gradient_norm : 1.0;
   traced("update", [&] {
-    ops::adam_step(parameters_.values, parameters_.gradients, parameters_.m, parameters_.v,
-                   {learning_rate(t, step), t.beta1, t.beta2, t.eps, t.weight_decay}, num_updates,
-                   clip);
+    for (size_t i = 0; i < config_of_segment_.size(); ++i) {
+      const TrainConfig& c = config_of_segment_[i];
+      const auto of_segment = [&](const at::Tensor& flat) {
+        const FlatParameters::Segment& segment = parameters_.segments()[i];
+        return flat.narrow(0, segment.offset, segment.count);
+      };
+      at::Tensor values = of_segment(parameters_.values), m = of_segment(parameters_.m),
+                 v = of_segment(parameters_.v);
+      ops::adam_step(values, of_segment(parameters_.gradients), m, v,
+                     {learning_rate(c, step), c.beta1, c.beta2, c.eps, c.weight_decay}, num_updates,
+                     clip);
+    }
   });
+  std::span<const double> rest(statistics_sums_);
+  for (layers::RunningStatistics* one : statistics_) {
+    const auto count = static_cast<size_t>(one->num_sums());
+    one->follow(rest.first(count));
+    rest = rest.subspan(count);
+  }
 }
 
 void Stepper::undo_update() {
@@ -106,7 +141,7 @@ void Stepper::undo_update() {
   parameters_.v.copy_(before_update_[2]);
 }
 
-// A sum over all weights is finite only when every one of them is.
+// A sum over all weights and buffers is finite only when every one of them is.
 bool Stepper::weights_are_finite() const {
   return std::isfinite(ops::gradient_norm(parameters_.values));
 }

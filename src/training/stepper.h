@@ -5,10 +5,11 @@
 #include <span>
 #include <vector>
 
-#include "models/classifier.h"
+#include "models/model.h"
 #include "training/batches.h"
 #include "training/flat_parameters.h"
 #include "training/gradient_sum.h"
+#include "training/group_config.h"
 #include "training/ranks.h"
 #include "training/train_config.h"
 
@@ -26,8 +27,8 @@ struct StepLoss {
 // Holds on to the model and the parameters it is given; gradients, moments and values are theirs.
 class Stepper {
  public:
-  Stepper(const models::SequenceClassifier& model, FlatParameters& parameters,
-          const TrainConfig& config, uint64_t seed, Ranks& ranks = one_rank());
+  Stepper(const models::Model& model, FlatParameters& parameters, const TrainConfig& config,
+          uint64_t seed, Ranks& ranks = one_rank(), const GroupConfigs& groups = {});
 
   // Puts the gradients of the mean loss over all examples of `parts` into the parameters, whatever
   // it is cut into; one part gives the bits of the plain loss. With several ranks `parts` are this
@@ -36,8 +37,9 @@ class Stepper {
   // over the ranks along with the loss. Nothing is updated. Throws LostRank.
   StepLoss gradients(std::span<const Batch> parts, int64_t step, std::span<double> shared = {});
 
-  // One update from the gradients, clipped, at the learning rate of `step` (steps before this one).
-  // `num_updates` have gone into the moments: as many, unless steps were left out.
+  // One update from the gradients, clipped, at the learning rates of `step` (steps before this
+  // one); and running statistics follow what the step saw. `num_updates` have gone into the
+  // moments: as many, unless steps were left out.
   void update(int64_t step, int64_t num_updates, double gradient_norm);
 
   // Takes the last update back. Only with train.on_nonfinite = "skip", which keeps what it needs.
@@ -47,13 +49,18 @@ class Stepper {
 
  private:
   void add_up(StepLoss& loss, std::span<double> shared);
+  // What running statistics saw in this step on this rank, one after another.
+  void take_statistics();
 
-  const models::SequenceClassifier& model_;
+  const models::Model& model_;
   FlatParameters& parameters_;
   const TrainConfig config_;
   const uint64_t seed_;
   Ranks& ranks_;
   GradientSum sum_;
+  std::vector<TrainConfig> config_of_segment_;
+  const std::vector<layers::RunningStatistics*> statistics_;
+  std::vector<double> statistics_sums_;
   std::vector<at::Tensor> before_update_;  // values, m, v; empty when updates are never taken back
 };
 

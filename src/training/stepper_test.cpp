@@ -42,7 +42,7 @@ class Stepping : public ::testing::Test {
     explicit Run(const std::vector<std::string>& sets, const std::string& model = "transformer")
         : config(tiny_run(sets, model)),
           model(kStepperShape, config.model_config, config.mixer_spec(), config.mixer_settings, 1),
-          parameters(this->model.parameter_list()),
+          parameters(this->model),
           stepper(this->model, parameters, config.train, config.seed) {}
     RunConfig config;
     models::SequenceClassifier model;
@@ -62,7 +62,7 @@ std::vector<std::string> without_randomness(const std::string& model) {
 }
 
 TEST_F(Stepping, InMicroBatchesGivesTheGradientsOfTheWholeBatch) {
-  for (const mixers::MixerSpec* spec : mixers::kAllMixers) {
+  for (const mixers::LayerSpec* spec : mixers::kAllMixers) {
     const std::string name(spec->name);
     Run run(without_randomness(name), name);
     const StepLoss whole = run.stepper.gradients(parts(1), 3);

@@ -6,9 +6,9 @@
 #include <filesystem>
 #include <fstream>
 
-#include "base/atomic_file.h"
-#include "base/json.h"
 #include "base/scratch_folder.h"
+#include "io/atomic_file.h"
+#include "io/json.h"
 #include "training/test_runs.h"
 #include "training/trainer.h"
 

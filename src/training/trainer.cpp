@@ -179,7 +179,7 @@ int64_t Trainer::roll_back(Progress& bar) {
       updates = step - checkpoints_.load(step, parameters_).health.undone;
       return;
     }
-    const FlatParameters fresh(config_.make_model(shape_).parameter_list(), FlatUse::kInference);
+    const FlatParameters fresh(config_.make_model(shape_), FlatUse::kInference);
     parameters_.values.copy_(fresh.values);
     parameters_.m.zero_();
     parameters_.v.zero_();
@@ -257,7 +257,7 @@ void Trainer::log_step(Progress& bar, double gradient_norm) {
 Trainer::Outcome Trainer::validate(Progress& bar) {
   refuse_drift();
   const tasks::Split split = config_.split_of(*task_, dataset_, "val");
-  auto result = evaluate(model_, split, shape_, config_.train.eval_batch_size,
+  auto result = evaluate(*model_, split, shape_, config_.train.eval_batch_size,
                          config_.train.eval_examples, {}, ranks_);
   if (result.stopped) return Outcome::kStopped;
   if (!std::isfinite(result.summary.loss)) return Outcome::kDiverged;
@@ -300,7 +300,7 @@ Trainer::Outcome Trainer::test(Progress& bar) {
   }
   const int64_t tested = last_weights ? progress_.step : load_best(bar);
   auto result = evaluate(
-      model_, split, shape_, config_.train.eval_batch_size, config_.train.test_examples,
+      *model_, split, shape_, config_.train.eval_batch_size, config_.train.test_examples,
       [&](int64_t count) { bar.update(count); }, ranks_);
   if (result.stopped) return Outcome::kStopped;
   if (!std::isfinite(result.summary.loss)) return Outcome::kDiverged;

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "base/progress.h"
-#include "base/run_record.h"
+#include "io/progress.h"
+#include "records/run_record.h"
 #include "training/agreement.h"
 #include "training/batches.h"
 #include "training/checkpoint.h"
@@ -110,7 +110,7 @@ class Trainer {
   tasks::Dataset dataset_;
   TaskShape shape_;
   std::unique_ptr<TensorMemory> device_memory_;  // of a device other than the CPU
-  models::SequenceClassifier model_;
+  std::unique_ptr<models::Model> model_;
   FlatParameters parameters_;
   // Whether they are those of progress_: not while others are loaded, nor in the test.
   bool has_last_weights_ = true;

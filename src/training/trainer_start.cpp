@@ -1,18 +1,18 @@
 // How a run begins, or is taken up again where it was left.
 #include <algorithm>
 
-#include "base/atomic_file.h"
 #include "base/clock.h"
 #include "base/command_text.h"
 #include "base/resources.h"
 #include "base/text_format.h"
-#include "training/data_doubts.h"
+#include "io/atomic_file.h"
+#include "tasks/data_doubts.h"
+#include "tasks/prepare_data.h"
 #include "training/data_root.h"
 #include "training/disk_space.h"
 #include "training/fairness.h"
 #include "training/memory_estimate.h"
 #include "training/new_record.h"
-#include "training/prepare_data.h"
 #include "training/trainer.h"
 
 namespace lra::training {
@@ -37,7 +37,6 @@ void refuse_other_size(const RunConfig& config, const tasks::Dataset& dataset,
   if (problem.empty()) return;
   throw Error({.where = dataset.folder(),
                .what = "holds " + problem,
-               .expected = "",
                .advice = "leave the setting out, or name another data folder"});
 }
 
@@ -94,7 +93,7 @@ tasks::Dataset data_of(const RunConfig& config, const tasks::Task& task, const R
   if (options.resume) {
     refuse_lost_data(spec, task, options.data_root, read_record(folder.record()));
   }
-  return prepare_data(spec, task, options.data_root, options.quiet);
+  return tasks::prepare_data(spec, task, options.data_root, options.quiet);
 }
 
 // What this rank may take.
@@ -104,15 +103,16 @@ int64_t memory_left(const TrainOptions& options, const Ranks& ranks) {
 
 // Weights, gradients and Adam's two moments alone can be too much: found out before the first is
 // taken.
-models::SequenceClassifier model_that_fits(const RunConfig& config, const TaskShape& shape,
-                                           const TrainOptions& options, const Ranks& ranks) {
+std::unique_ptr<models::Model> model_that_fits(const RunConfig& config, const TaskShape& shape,
+                                               const TrainOptions& options, const Ranks& ranks) {
   if (config.train.memory_check == "refuse" && options.device.is_cpu()) {
     constexpr int64_t kBytesOfParameter = 16;
     const int64_t bytes = kBytesOfParameter * count_parameters(config);
     refuse_without_memory({.peak_bytes = resident_bytes() + bytes, .extra_bytes = bytes},
                           memory_left(options, ranks));
   }
-  return config.make_model(shape, options.device);
+  return std::unique_ptr<models::Model>(
+      new models::SequenceClassifier(config.make_model(shape, options.device)));
 }
 
 TrainOptions of_rank(TrainOptions options, const Ranks& ranks) {
@@ -141,11 +141,11 @@ Trainer::Trainer(RunConfig config, RunFolder folder, TrainOptions options, Ranks
       shape_(task_->shape()),
       device_memory_(counted_memory(options_)),
       model_(model_that_fits(config_, shape_, options_, ranks)),
-      parameters_(model_.parameter_list()),
+      parameters_(*model_),
       record_(new_record(config_, *task_, dataset_, options_.provenance)),
       checkpoints_(folder_.checkpoints(), config_.train.keep_checkpoints, identity_of(record_)),
-      stepper_(model_, parameters_, with_steps(config_.train, record_.planned_steps), config_.seed,
-               ranks),
+      stepper_(*model_, parameters_, with_steps(config_.train, record_.planned_steps), config_.seed,
+               ranks, config_.groups),
       guard_(config_.train),
       agreement_(ranks, [this] { return seconds_so_far(); }),
       profiler_(options_.profile),
@@ -193,9 +193,9 @@ void Trainer::check_memory() {
   TrainConfig share = config_.train;
   share.accumulate *= ranks_.count();
   share.on_nonfinite = "stop";  // the copies that "skip" needs are there already
-  Stepper stepper(model_, parameters_, share, config_.seed);
+  Stepper stepper(*model_, parameters_, share, config_.seed);
   const MemoryEstimate estimate =
-      estimate_memory(model_, stepper, task_->split(dataset_, "train"), shape_, share);
+      estimate_memory(*model_, stepper, task_->split(dataset_, "train"), shape_, share);
   const int64_t available = memory_left(options_, ranks_);
   if (config_.train.memory_check == "refuse") refuse_without_memory(estimate, available);
   record_.estimated_resident_bytes = estimate.peak_bytes;
@@ -211,7 +211,7 @@ void Trainer::check_memory() {
 
 void Trainer::start() {
   std::vector<std::string> doubts =
-      data_doubts(config_.task_spec(), *task_, options_.data_root, dataset_);
+      tasks::data_doubts(config_.task_spec(), *task_, options_.data_root, dataset_);
   const std::string size = size_unlike_task(config_, *record_.data_examples);
   if (!size.empty() && record_.data_source == "imported") {
     doubts.push_back("imported " + size + ": were all files there?");
@@ -250,7 +250,6 @@ void Trainer::resume() {
   if (!found && !problems.empty()) {
     throw Error({.where = folder_.checkpoints(),
                  .what = "no checkpoint can be read (" + problems.front() + ")",
-                 .expected = "",
                  .advice = "start a new run with another --out"});
   }
   if (ranks_.is_first()) {

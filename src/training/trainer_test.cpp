@@ -8,10 +8,11 @@
 #include <csignal>
 #include <thread>
 
-#include "base/safetensors.h"
 #include "base/stop_flag.h"
+#include "io/safetensors.h"
+#include "io/toml.h"
+#include "tasks/prepare_data.h"
 #include "tasks/test_fixtures.h"
-#include "training/prepare_data.h"
 #include "training/test_trainer.h"
 
 namespace lra::training {
@@ -328,10 +329,10 @@ TEST_F(TinyTraining, TestsTheBestWeightsWhenAskedTo) {
   EXPECT_EQ(record.checkpoint, "best");
   EXPECT_EQ(record.test->step, record.best_val->step);
   const auto task = config.make_task();
-  const auto dataset = prepare_data(config.task_spec(), *task, scratch_.file("data"), true);
+  const auto dataset = tasks::prepare_data(config.task_spec(), *task, scratch_.file("data"), true);
   const models::SequenceClassifier model(task->shape(), config.model_config, config.mixer_spec(),
                                          config.mixer_settings, 99);
-  FlatParameters parameters(model.parameter_list());
+  FlatParameters parameters(model);
   const auto progress = load_weights(folder(name).checkpoints() + "/best/model.safetensors",
                                      parameters, identity_of(record))
                             .progress;

@@ -37,7 +37,7 @@ TEST_P(AnalysesOnADevice, FindWhatTheyFindOnTheCpu) {
   const training::RunConfig run = run_of(GetParam());
   const auto figures = [&](at::Device device) {
     const auto model = run.make_model(run.make_task()->shape(), device);
-    const AttentionWeights attention(model, run.model_config, GetParam());
+    const AttentionWeights attention(model, run.model_config, run.mixer_spec(), GetParam());
     SpanSums sums(attention, 0);
     sums.add(tokens());
     const Embeddings embeddings = embeddings_of(model, true);

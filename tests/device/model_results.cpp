@@ -17,10 +17,10 @@ models::ModelConfig small(const char* pooling, int64_t receptive_field = 0) {
 }
 
 // On the CPU: rows of different lengths, the last one of a single token.
-models::TokenBatch tokens_of(const Setting& s) {
+models::ModelInput tokens_of(const Setting& s) {
   const int64_t rows = kExamples * s.num_towers;
   const Tensor places = at::arange(rows * kLength, at::kInt).view({rows, kLength});
-  models::TokenBatch batch{.tokens_BL = (places * 7 + places.bitwise_right_shift(3))
+  models::ModelInput batch{.tokens_BL = (places * 7 + places.bitwise_right_shift(3))
                                             .remainder(kVocabulary - 1)
                                             .add(1)
                                             .to(at::kInt),
@@ -78,14 +78,14 @@ const std::map<std::string, std::vector<const char*>>& mixer_settings() {
 }
 
 std::vector<std::pair<std::string, Tensor>> results(const Setting& s,
-                                                    const mixers::MixerSpec& mixer,
+                                                    const mixers::LayerSpec& mixer,
                                                     const ConfigTable& config, at::Device device) {
   const TaskShape shape{
       .length = kLength, .vocabulary = kVocabulary, .num_classes = 3, .num_towers = s.num_towers};
   models::Execution execution = s.execution;
   execution.device = device;
   const models::SequenceClassifier model(shape, s.model, mixer, config, 1, execution);
-  models::TokenBatch batch = tokens_of(s);
+  models::ModelInput batch = tokens_of(s);
   batch.tokens_BL = batch.tokens_BL.to(device);
   const models::StepRandom random{.training = s.training, .seed = 5, .step = 3, .part = 0};
   const Tensor logits = model.forward(batch, random);
@@ -95,7 +95,7 @@ std::vector<std::pair<std::string, Tensor>> results(const Setting& s,
   LRA_CHECK(logits.device() == device);
   std::vector<std::pair<std::string, Tensor>> all = {{"logits", logits.detach().cpu()},
                                                      {"loss", loss.detach().cpu()}};
-  for (const auto& [name, parameter] : model.parameter_list()) {
+  for (const auto& [name, parameter, group] : model.parameter_list()) {
     if (!parameter.grad().defined()) continue;
     LRA_CHECK(parameter.grad().device() == device);
     all.emplace_back(name, parameter.grad().cpu());

@@ -26,7 +26,7 @@ const std::map<std::string, std::vector<const char*>>& mixer_settings();
 
 // Logits, loss and all gradients of a small model on four examples, copied to the CPU.
 std::vector<std::pair<std::string, at::Tensor>> results(const Setting& setting,
-                                                        const mixers::MixerSpec& mixer,
+                                                        const mixers::LayerSpec& mixer,
                                                         const ConfigTable& config,
                                                         at::Device device);
 

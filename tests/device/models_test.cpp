@@ -1,16 +1,17 @@
 // Every model on a device: the same bits as on the CPU, forward and backward.
 #include <gtest/gtest.h>
 
+#include "io/toml.h"
 #include "model_results.h"
 #include "stand_in.h"
 
 namespace lra {
 namespace {
 
-class EveryModelOnADevice : public testing::TestWithParam<const mixers::MixerSpec*> {};
+class EveryModelOnADevice : public testing::TestWithParam<const mixers::LayerSpec*> {};
 
 TEST_P(EveryModelOnADevice, HasTheBitsOfTheCpu) {
-  const mixers::MixerSpec& mixer = *GetParam();
+  const mixers::LayerSpec& mixer = *GetParam();
   ASSERT_TRUE(mixer_settings().contains(std::string(mixer.name)))
       << "add its settings to model_results.cpp";
   for (const char* toml : mixer_settings().at(std::string(mixer.name))) {

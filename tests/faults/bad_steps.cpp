@@ -19,7 +19,7 @@ namespace {
 void poison(const lra::training::RunFolder& folder, int64_t token) {
   const auto config = lra::training::read_run(folder).config;
   const auto model = config.make_model(config.make_task()->shape());
-  lra::training::FlatParameters parameters(model.parameter_list());
+  lra::training::FlatParameters parameters(model);
   lra::training::CheckpointStore checkpoints = lra::training::store_of(folder);
   std::vector<std::string> problems;
   const auto progress = checkpoints.load_latest(parameters, &problems);

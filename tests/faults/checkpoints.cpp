@@ -18,9 +18,9 @@
 #include <vector>
 
 #include "base/parallel.h"
-#include "base/safetensors.h"
 #include "base/scratch_folder.h"
 #include "flip_bit.h"
+#include "io/safetensors.h"
 #include "training/checkpoint.h"
 
 namespace {
@@ -32,7 +32,7 @@ using lra::training::FlatParameters;
 // The tensors that the weights in `folder` have, all zero.
 FlatParameters parameters_like(const std::string& folder) {
   const auto file = lra::SafetensorsFile::open(folder + "/model.safetensors");
-  std::vector<std::pair<std::string, at::Tensor>> tensors;
+  std::vector<lra::models::Parameter> tensors;
   for (const lra::TensorView& tensor : file.tensors()) {
     tensors.emplace_back(tensor.name, at::zeros(tensor.shape));
   }
@@ -51,9 +51,9 @@ std::vector<std::string> step_folders(const std::string& checkpoints) {
 }
 
 // The run that a checkpoint says it is of.
-lra::training::RunIdentity run_of(const std::string& step_folder) {
+lra::RunIdentity run_of(const std::string& step_folder) {
   const auto file = lra::SafetensorsFile::open(step_folder + "/model.safetensors");
-  return lra::training::find_identity(file.metadata(), file.path()).value();
+  return lra::find_identity(file.metadata(), file.path()).value();
 }
 
 // The step of a checkpoint; throws lra::Error when it is refused. Alone in a folder, so that the

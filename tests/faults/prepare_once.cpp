@@ -6,8 +6,9 @@
 #include <string>
 
 #include "base/stop_flag.h"
+#include "io/toml.h"
 #include "tasks/all.h"
-#include "training/prepare_data.h"
+#include "tasks/prepare_data.h"
 
 namespace {
 
@@ -16,7 +17,7 @@ int run(int argc, char** argv) {
   std::string settings;
   for (int i = 3; i < argc; ++i) settings += std::string(argv[i]) + "\n";
   const auto task = spec.make(lra::parse_toml(settings, "the command line"));
-  const auto data = lra::training::prepare_data(spec, *task, argv[2], true);
+  const auto data = lra::tasks::prepare_data(spec, *task, argv[2], true);
   std::printf("%s\n", data.hash().c_str());
   return 0;
 }

@@ -7,9 +7,9 @@
 #include <string>
 #include <string_view>
 
-#include "base/digest.h"
 #include "base/error.h"
-#include "base/safetensors.h"
+#include "io/digest.h"
+#include "io/safetensors.h"
 
 namespace {
 

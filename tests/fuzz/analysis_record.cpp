@@ -1,7 +1,7 @@
 // RUN/analysis/KIND.json. What is accepted reads the same after it was written.
-// Covers: src/base/analysis_record.cpp src/base/record_json.h
+// Covers: src/records/analysis_record.cpp src/records/record_json.h
 // Without: write_analysis read_analysis
-#include "base/analysis_record.h"
+#include "records/analysis_record.h"
 
 #include "fuzz_target.h"
 

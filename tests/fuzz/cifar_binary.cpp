@@ -1,8 +1,8 @@
 // The binary layout of CIFAR-10.
-// Covers: src/tasks/cifar_files.cpp
+// Covers: src/tasks/image/cifar_files.cpp
 // Without: read_cifar read_folder read_archive read_pickle batch_name append GrayTables
 #include "fuzz_target.h"
-#include "tasks/cifar_files.h"
+#include "tasks/image/cifar_files.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const lra::fuzz::Input input(data, size);

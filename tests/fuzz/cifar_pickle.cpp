@@ -1,10 +1,11 @@
 // The Python layout of CIFAR-10: pickles, which hostile hands could make run code.
-// Covers: src/tasks/cifar_pickle.cpp src/tasks/pickle.cpp src/tasks/cifar_files.cpp
-// Without: read_cifar( read_folder read_archive read_binary batch_name append GrayTables
-#include "tasks/cifar_pickle.h"
+// Covers: src/tasks/image/cifar_pickle.cpp src/tasks/image/pickle.cpp
+// src/tasks/image/cifar_files.cpp Without: read_cifar( read_folder read_archive read_binary
+// batch_name append GrayTables
+#include "tasks/image/cifar_pickle.h"
 
 #include "fuzz_target.h"
-#include "tasks/cifar_files.h"
+#include "tasks/image/cifar_files.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const lra::fuzz::Input input(data, size);

@@ -4,6 +4,7 @@
 // erase
 #include "base/config.h"
 #include "fuzz_target.h"
+#include "io/toml.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   lra::fuzz::Input input(data, size);

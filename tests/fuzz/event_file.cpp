@@ -1,6 +1,6 @@
 // TensorBoard events: whatever tags and values are, the file is whole records with right checksums.
-// Covers: src/base/event_file.cpp Without: sync latest_time_in make_crc_table
-#include "base/event_file.h"
+// Covers: src/io/event_file.cpp Without: sync latest_time_in make_crc_table
+#include "io/event_file.h"
 
 #include <unistd.h>
 
@@ -10,10 +10,10 @@
 #include <string>
 #include <vector>
 
-#include "base/atomic_file.h"
-#include "base/byte_reader.h"
 #include "base/scratch_folder.h"
 #include "fuzz_target.h"
+#include "io/atomic_file.h"
+#include "io/byte_reader.h"
 
 namespace {
 

@@ -1,7 +1,7 @@
 // JSON behind every record and manifest. What is accepted reads the same after it was written.
-// Covers: src/base/json.cpp
+// Covers: src/io/json.cpp
 // Without: read_json_file json_number
-#include "base/json.h"
+#include "io/json.h"
 
 #include "fuzz_target.h"
 

@@ -1,7 +1,7 @@
 // The official files of Long ListOps. What is accepted reads the same after it was written.
-// Covers: src/tasks/listops_tsv.cpp src/tasks/listops_expression.cpp
+// Covers: src/tasks/listops/tsv.cpp src/tasks/listops/expression.cpp
 // Without: render_listops
-#include "tasks/listops_tsv.h"
+#include "tasks/listops/tsv.h"
 
 #include "fuzz_target.h"
 

@@ -1,7 +1,7 @@
 // metrics.jsonl of a run that goes on.
-// Covers: src/base/step_lines.cpp
-#include "base/step_lines.h"
+// Covers: src/records/step_lines.cpp
 #include "fuzz_target.h"
+#include "records/step_lines.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   lra::fuzz::Input input(data, size);

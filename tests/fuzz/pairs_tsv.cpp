@@ -1,10 +1,10 @@
 // Lines of pairs of documents. What is read does not depend on the size of the blocks.
-// Covers: src/tasks/text_lines.cpp src/tasks/pair_files.cpp
+// Covers: src/tasks/text_lines.cpp src/tasks/retrieval/pair_files.cpp
 // Without: read_pairs find_pair_files PaperTexts is_file
 #include <string>
 
 #include "fuzz_target.h"
-#include "tasks/pair_files.h"
+#include "tasks/retrieval/pair_files.h"
 #include "tasks/text_lines.h"
 
 namespace {

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "fuzz_target.h"
-#include "tasks/pathfinder_files.h"
+#include "tasks/pathfinder/files.h"
 
 namespace lra::fuzz {
 

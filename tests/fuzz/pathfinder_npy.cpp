@@ -1,5 +1,5 @@
 // Pathfinder metadata as NumPy arrays. The magic and the size of the header are put in front here.
-// Covers: src/tasks/pathfinder_files.cpp
+// Covers: src/tasks/pathfinder/files.cpp
 // Without: read_pathfinder pathfinder_line batch_number parse_text
 #include <string>
 

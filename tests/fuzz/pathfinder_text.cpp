@@ -1,5 +1,5 @@
 // Pathfinder metadata as plain text.
-// Covers: src/tasks/pathfinder_files.cpp
+// Covers: src/tasks/pathfinder/files.cpp
 // Without: read_pathfinder pathfinder_line batch_number parse_numpy read_cell NumpyHeader
 #include "fuzz_target.h"
 #include "pathfinder_metadata.h"

@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "base/atomic_file.h"
 #include "fuzz_target.h"
+#include "io/atomic_file.h"
 
 namespace {
 

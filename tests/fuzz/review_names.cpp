@@ -1,6 +1,6 @@
 // Names of reviews: the lines of a side file, the entries of an archive.
-// Covers: src/tasks/review_names.cpp
-#include "tasks/review_names.h"
+// Covers: src/tasks/text/review_names.cpp
+#include "tasks/text/review_names.h"
 #include "fuzz_target.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {

@@ -1,7 +1,7 @@
 // record.json of a run. What is accepted reads the same after it was written.
-// Covers: src/base/run_record.cpp src/base/record_json.h src/base/config_json.cpp
+// Covers: src/records/run_record.cpp src/records/record_json.h src/io/config_json.cpp
 // Without: write_record read_record
-#include "base/run_record.h"
+#include "records/run_record.h"
 
 #include "fuzz_target.h"
 

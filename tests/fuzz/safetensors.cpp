@@ -1,7 +1,7 @@
 // Checkpoints and tensors. Either the input as it is, or a header, a zero byte and the data.
-// Covers: src/base/safetensors.cpp
+// Covers: src/io/safetensors.cpp
 // Without: write_safetensors header_text check_tensors
-#include "base/safetensors.h"
+#include "io/safetensors.h"
 
 #include "fuzz_target.h"
 #include "memory_file.h"

@@ -1,6 +1,6 @@
 // Shards of prepared datasets: whatever the file and its manifest say, what is handed out lies
 // within the file.
-// Covers: src/tasks/shard_view.cpp src/base/byte_reader.cpp
+// Covers: src/tasks/shard_view.cpp src/io/byte_reader.cpp
 // Without: seek expect_end f32 f64 ByteReader::text
 #include <vector>
 

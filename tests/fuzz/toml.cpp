@@ -1,6 +1,7 @@
 // Settings: a TOML file. What is accepted reads the same after it was written.
-// Covers: src/base/config_toml.cpp src/base/config.cpp
+// Covers: src/io/toml.cpp src/base/config.cpp
 // Without: parse_toml_file ConfigDescriber describe_config apply_override merge
+#include "io/toml.h"
 #include "base/config.h"
 #include "fuzz_target.h"
 

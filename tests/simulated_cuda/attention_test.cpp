@@ -1,6 +1,6 @@
 // Attention on a simulated CUDA device against the double reference, on the problems that the CPU's
 // implementations are tested on.
-#include "kernels/attention.h"
+#include "kernels/attention/attention.h"
 
 #include <cuda_runtime.h>
 #include <gtest/gtest.h>
@@ -8,10 +8,10 @@
 #include <utility>
 
 #include "base/error.h"
-#include "kernels/attention_test_case.h"
-#include "kernels/attention_test_results.h"
-#include "kernels/attention_test_settings.h"
-#include "kernels/cuda.h"
+#include "kernels/attention/attention_test_case.h"
+#include "kernels/attention/attention_test_results.h"
+#include "kernels/attention/attention_test_settings.h"
+#include "kernels/cuda/kernels.h"
 
 namespace lra::kernels {
 namespace {

@@ -1,5 +1,5 @@
 // Attention by feature maps on a simulated CUDA device against the double reference.
-#include "kernels/feature_attention.h"
+#include "kernels/feature_attention/feature_attention.h"
 
 #include <cuda_runtime.h>
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@
 
 #include "base/error.h"
 #include "base/rng.h"
-#include "kernels/cuda.h"
+#include "kernels/cuda/kernels.h"
 
 namespace lra::kernels {
 namespace {

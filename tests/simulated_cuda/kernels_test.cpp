@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/rng.h"
-#include "kernels/cuda.h"
+#include "kernels/cuda/kernels.h"
 
 namespace lra::kernels {
 namespace {

@@ -1,13 +1,14 @@
 // Every model on a GPU, or with its operators and simulated kernels: near the CPU's results.
 #include <gtest/gtest.h>
 
+#include "io/toml.h"
 #include "model_results.h"
 #include "tested_device.h"
 
 namespace lra {
 namespace {
 
-class EveryModelOnAGpu : public testing::TestWithParam<const mixers::MixerSpec*> {};
+class EveryModelOnAGpu : public testing::TestWithParam<const mixers::LayerSpec*> {};
 
 // Largest difference relative to the largest value; gradients that are 0 but for rounding count as
 // 0.01.
@@ -27,7 +28,7 @@ std::vector<Setting> tested_settings() {
 
 TEST_P(EveryModelOnAGpu, IsNearTheCpu) {
   LRA_SKIP_WITHOUT_DEVICE();
-  const mixers::MixerSpec& mixer = *GetParam();
+  const mixers::LayerSpec& mixer = *GetParam();
   for (const char* toml : mixer_settings().at(std::string(mixer.name))) {
     for (const Setting& setting : tested_settings()) {
       SCOPED_TRACE(std::string(toml) + "; " + setting.name);

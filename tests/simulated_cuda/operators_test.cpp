@@ -1,9 +1,9 @@
 // Operators on a GPU, or with simulated kernels, against those of the CPU.
 #include <gtest/gtest.h>
 
-#include "kernels/attention_test_case.h"
-#include "kernels/attention_test_settings.h"
-#include "kernels/cuda.h"
+#include "kernels/attention/attention_test_case.h"
+#include "kernels/attention/attention_test_settings.h"
+#include "kernels/cuda/kernels.h"
 #include "ops/adam.h"
 #include "ops/attention.h"
 #include "ops/embedding.h"

@@ -2,7 +2,7 @@
 // kernels get copies.
 #include <cstdint>
 
-#include "kernels/visibility.h"
+#include "kernels/attention/visibility.h"
 #include "ops/attention_problem.h"
 #include "ops/cuda/device.h"
 

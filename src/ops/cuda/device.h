@@ -8,7 +8,7 @@
 #include <tuple>
 #include <type_traits>
 
-#include "kernels/cuda.h"
+#include "kernels/cuda/kernels.h"
 #include "ops/dispatch.h"
 #include "ops/precision.h"
 

@@ -1,5 +1,5 @@
-// Hash buckets and sorted runs on a device: kernels/sorted_runs.h composed of the library's sorts
-// and gathers.
+// Hash buckets and sorted runs on a device: kernels/sorting/sorted_runs.h composed of the library's
+// sorts and gathers.
 #include "ops/cuda/device.h"
 
 namespace lra::ops::device {

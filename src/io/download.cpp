@@ -1,0 +1,392 @@
+#include "io/download.h"
+
+#include <curl/curl.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <chrono>
+#include <cmath>
+#include <memory>
+#include <thread>
+
+#include "base/error.h"
+#include "base/stop_flag.h"
+#include "base/text_format.h"
+#include "io/atomic_file.h"
+#include "io/digest.h"
+#include "io/lock_file.h"
+
+namespace lra {
+namespace {
+
+constexpr long kMaxRedirects = 5;
+constexpr long kSlowestBytesPerSecond = 1024;  // slower than that is a stall
+constexpr size_t kMaxHeaderBytes = size_t{256} << 10;
+constexpr size_t kMaxErrorPageBytes = size_t{1} << 20;
+
+// What ended one transfer.
+enum class Outcome { kComplete, kBroken, kRefused };
+
+struct Attempt {
+  Outcome outcome = Outcome::kBroken;
+  std::string reason;
+};
+
+// -1 when there is no such file.
+int64_t size_of(const std::string& path) {
+  struct stat info {};
+  return ::stat(path.c_str(), &info) == 0 ? static_cast<int64_t>(info.st_size) : -1;
+}
+
+// Of "bytes 100-199/200" or "bytes */200"; -1: not said.
+struct ContentRange {
+  int64_t first = -1, total = -1;
+};
+
+ContentRange parse_range(std::string_view value) {
+  constexpr std::string_view kUnit = "bytes ";
+  ContentRange range;
+  if (!value.starts_with(kUnit)) return range;
+  value.remove_prefix(kUnit.size());
+  const auto number_at = [&](size_t from, int64_t& number) {
+    std::from_chars(value.data() + from, value.data() + value.size(), number);
+  };
+  number_at(0, range.first);
+  const size_t slash = value.find('/');
+  if (slash != std::string_view::npos) number_at(slash + 1, range.total);
+  return range;
+}
+
+// The .part file and what has been written to it.
+class PartFile {
+ public:
+  explicit PartFile(const std::string& path) : path_(path) {
+    fd_ = open_file(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+    if (fd_ < 0) throw io_error(path, "cannot be created", errno);
+    size_ = ::lseek(fd_, 0, SEEK_END);
+  }
+  ~PartFile() { ::close(fd_); }
+  PartFile(const PartFile&) = delete;
+  PartFile& operator=(const PartFile&) = delete;
+
+  int64_t size() const { return size_; }
+
+  void restart() {
+    if (::ftruncate(fd_, 0) != 0 || ::lseek(fd_, 0, SEEK_SET) != 0) {
+      throw io_error(path_, "cannot be emptied", errno);
+    }
+    size_ = 0;
+  }
+  // 0, or errno.
+  int append(std::span<const std::byte> data) {
+    const int problem = write_all(fd_, data);
+    if (problem == 0) size_ += static_cast<int64_t>(data.size());
+    return problem;
+  }
+  void flush() const {
+    if (const int problem = sync_file(fd_)) throw io_error(path_, "cannot be flushed", problem);
+  }
+
+ private:
+  std::string path_;
+  int fd_ = -1;
+  int64_t size_ = 0;
+};
+
+// Whether a file that two mirrors sent parts of would be found out.
+bool has_digest(const Download& what) { return !what.md5.empty() || !what.sha256.empty(); }
+
+// One request: from where the part file ends, or for the whole file.
+class Transfer {
+ public:
+  Transfer(const Download& what, PartFile& part, Progress& progress, bool go_on)
+      : what_(what), part_(part), progress_(progress), curl_(curl_easy_init()), go_on_(go_on) {
+    LRA_CHECK(curl_ != nullptr);
+  }
+
+  Attempt run(const std::string& url) {
+    set_options(url);
+    const CURLcode code = curl_easy_perform(curl_.get());
+    if (stop_requested()) {
+      throw Error({.where = what_.path,
+                   .what = "stopped by a signal; what has arrived is kept",
+                   .advice = "run the same command again to go on",
+                   .code = ExitCode::kStopped});
+    }
+    if (disk_errno_ != 0) throw io_error(what_.path + ".part", "cannot be written", disk_errno_);
+    if (!refusal_.empty()) return {Outcome::kRefused, refusal_};
+    long status = 0;
+    curl_easy_getinfo(curl_.get(), CURLINFO_RESPONSE_CODE, &status);
+    return judge(code, status);
+  }
+
+  // Whether anything of the file has arrived.
+  bool has_started() const { return started_; }
+
+ private:
+  struct Free {
+    void operator()(CURL* handle) const { curl_easy_cleanup(handle); }
+  };
+
+  template <typename T>
+  void set(CURLoption option, T value) {
+    LRA_CHECK_EQ(static_cast<int>(curl_easy_setopt(curl_.get(), option, value)),
+                 static_cast<int>(CURLE_OK));
+  }
+
+  void set_options(const std::string& url) {
+    set(CURLOPT_URL, url.c_str());
+    set(CURLOPT_NOSIGNAL, 1L);
+    set(CURLOPT_FOLLOWLOCATION, 1L);
+    set(CURLOPT_MAXREDIRS, kMaxRedirects);
+#if LIBCURL_VERSION_NUM >= 0x075500
+    set(CURLOPT_PROTOCOLS_STR, "http,https");
+    set(CURLOPT_REDIR_PROTOCOLS_STR, "http,https");
+#else
+    set(CURLOPT_PROTOCOLS, static_cast<long>(CURLPROTO_HTTP | CURLPROTO_HTTPS));
+    set(CURLOPT_REDIR_PROTOCOLS, static_cast<long>(CURLPROTO_HTTP | CURLPROTO_HTTPS));
+#endif
+    set(CURLOPT_CONNECTTIMEOUT_MS, static_cast<long>(what_.connect_timeout_s * 1000));
+    set(CURLOPT_LOW_SPEED_LIMIT, kSlowestBytesPerSecond);
+    set(CURLOPT_LOW_SPEED_TIME, static_cast<long>(std::ceil(what_.stall_timeout_s)));
+    set(CURLOPT_USERAGENT, "lra");
+    set(CURLOPT_WRITEFUNCTION, &Transfer::on_data);
+    set(CURLOPT_WRITEDATA, this);
+    set(CURLOPT_HEADERFUNCTION, &Transfer::on_header);
+    set(CURLOPT_HEADERDATA, this);
+    set(CURLOPT_NOPROGRESS, 0L);
+    set(CURLOPT_XFERINFOFUNCTION, &Transfer::on_progress);
+    if (go_on_ && part_.size() > 0) {
+      range_ = std::to_string(part_.size()) + "-";
+      set(CURLOPT_RANGE, range_.c_str());
+    }
+  }
+
+  // Libcurl is C: an exception must not pass through it, so callbacks only note what went wrong.
+  static size_t on_data(char* data, size_t, size_t count, void* self) {
+    return static_cast<Transfer*>(self)->take({data, count}) ? count : CURL_WRITEFUNC_ERROR;
+  }
+  static size_t on_header(char* data, size_t size, size_t count, void* self) {
+    return static_cast<Transfer*>(self)->take_header({data, size * count}) ? size * count : 0;
+  }
+  static int on_progress(void*, curl_off_t, curl_off_t, curl_off_t, curl_off_t) {
+    return stop_requested() ? 1 : 0;
+  }
+
+  bool take_header(std::string_view line) {
+    header_bytes_ += line.size();
+    if (header_bytes_ > kMaxHeaderBytes) return refuse("sends headers without end");
+    note_range(line);
+    return true;
+  }
+
+  void note_range(std::string_view line) {
+    if (line.starts_with("HTTP/")) sent_ = {};  // the headers of a redirect are void
+    constexpr std::string_view kName = "content-range:";
+    if (line.size() < kName.size()) return;
+    for (size_t n = 0; n < kName.size(); ++n) {
+      const char c = line[n];
+      if ((c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c) != kName[n]) return;
+    }
+    line.remove_prefix(kName.size());
+    while (line.starts_with(' ') || line.starts_with('\t')) line.remove_prefix(1);
+    sent_ = parse_range(line);
+  }
+
+  bool take(std::string_view data) {
+    if (!started_) {
+      long status = 0;
+      curl_easy_getinfo(curl_.get(), CURLINFO_RESPONSE_CODE, &status);
+      if (status != 200 && status != 206) return pass_over(status, data.size());
+      if (!start(status)) return false;
+    }
+    const int64_t most = what_.bytes > 0 ? what_.bytes : what_.max_bytes;
+    if (part_.size() + static_cast<int64_t>(data.size()) > most) {
+      return refuse("sends more than " + thousands(most) + " bytes");
+    }
+    disk_errno_ = part_.append(std::as_bytes(std::span(data.data(), data.size())));
+    progress_.update(static_cast<int64_t>(data.size()));
+    return disk_errno_ == 0;
+  }
+
+  // The page that comes with an error: judge() says what the error means.
+  bool pass_over(long status, size_t bytes) {
+    error_page_bytes_ += bytes;
+    return error_page_bytes_ <= kMaxErrorPageBytes || refuse("answers " + std::to_string(status));
+  }
+
+  // The first bytes of a body: does it go on where the part file ends?
+  bool start(long status) {
+    started_ = true;
+    if (status == 200) {
+      progress_.update(-part_.size());
+      part_.restart();
+    } else if (sent_.first != part_.size()) {
+      return refuse("sends another part than was asked for");
+    }
+    return true;
+  }
+
+  bool refuse(const std::string& reason) {
+    refusal_ = reason;
+    return false;
+  }
+
+  Attempt judge(CURLcode code, long status) {
+    if (status == 416) {  // nothing lies beyond what we have: complete, or not the same file
+      if (part_.size() > 0 && is_whole()) return {Outcome::kComplete, ""};
+      progress_.update(-part_.size());
+      part_.restart();
+      return {Outcome::kBroken, "does not hold what was begun"};
+    }
+    if (status >= 500) return {Outcome::kBroken, "answers " + std::to_string(status)};
+    if (status >= 400) return {Outcome::kRefused, "answers " + std::to_string(status)};
+    if (code != CURLE_OK) {
+      const bool hopeless = code == CURLE_TOO_MANY_REDIRECTS ||
+                            code == CURLE_UNSUPPORTED_PROTOCOL || code == CURLE_URL_MALFORMAT ||
+                            code == CURLE_COULDNT_RESOLVE_HOST;
+      return {hopeless ? Outcome::kRefused : Outcome::kBroken, curl_easy_strerror(code)};
+    }
+    if (status != 200 && status != 206) {
+      return {Outcome::kRefused, "answers " + std::to_string(status)};
+    }
+    if (!started_) return {Outcome::kBroken, "sends nothing"};
+    const int64_t whole = what_.bytes > 0 ? what_.bytes : sent_.total;
+    if (part_.size() < whole) {
+      return {Outcome::kBroken,
+              "ends after " + thousands(part_.size()) + " of " + thousands(whole) + " bytes"};
+    }
+    return {Outcome::kComplete, ""};
+  }
+
+  // Whether what has arrived is as long as the file, as far as anybody says; a digest tells later.
+  bool is_whole() const {
+    const int64_t whole = what_.bytes > 0 ? what_.bytes : sent_.total;
+    if (whole >= 0) return part_.size() == whole;
+    return has_digest(what_);
+  }
+
+  const Download& what_;
+  PartFile& part_;
+  Progress& progress_;
+  std::unique_ptr<CURL, Free> curl_;
+  std::string range_, refusal_;
+  bool go_on_, started_ = false;
+  size_t header_bytes_ = 0, error_page_bytes_ = 0;
+  int disk_errno_ = 0;
+  ContentRange sent_;
+};
+
+// Empty, or in what the file differs from what was published.
+std::string mismatch(const Download& what, const std::string& path) {
+  if (what.bytes > 0 && size_of(path) != what.bytes) {
+    return "has " + thousands(size_of(path)) + " bytes, not " + thousands(what.bytes);
+  }
+  const auto differs = [&](DigestKind kind, const char* name, const std::string& wanted) {
+    const std::string found = wanted.empty() ? "" : digest_file(kind, path);
+    return found == wanted ? "" : "has " + std::string(name) + " " + found + ", not " + wanted;
+  };
+  const std::string sha256 = differs(DigestKind::kSha256, "SHA-256", what.sha256);
+  return sha256.empty() ? differs(DigestKind::kMd5, "MD5", what.md5) : sha256;
+}
+
+// Waits a little longer after each broken attempt, and not at all once a stop is requested.
+void pause_before(int attempt) {
+  for (int tenths = 0; tenths < 5 << attempt && !stop_requested(); ++tenths) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  }
+}
+
+// Empty when the part file is complete and right; else why this mirror failed. Unless it may go on,
+// its first bytes replace what another has sent.
+std::string try_mirror(const Download& what, const std::string& url, bool go_on,
+                       Progress& progress) {
+  const std::string path = what.path + ".part";
+  Attempt attempt;
+  for (int n = 0; n < what.attempts; ++n) {
+    if (n > 0) pause_before(n);
+    PartFile part(path);
+    Transfer transfer(what, part, progress, go_on);
+    attempt = transfer.run(url);
+    go_on = go_on || transfer.has_started();
+    if (attempt.outcome == Outcome::kRefused) break;
+    if (attempt.outcome == Outcome::kBroken) continue;
+    part.flush();
+    const std::string problem = mismatch(what, path);
+    if (problem.empty()) return "";
+    // A resumed file may mix two versions: once more from the start.
+    progress.update(-part.size());
+    part.restart();
+    attempt.reason = "what it sent " + problem;
+  }
+  return attempt.reason;
+}
+
+void check_space(const Download& what, int64_t begun) {
+  const uint64_t free = free_bytes(folder_of(what.path));
+  const auto needed = static_cast<uint64_t>(std::max<int64_t>(0, what.bytes - begun));
+  if (needed <= free) return;
+  throw Error({.where = what.path,
+               .what = "needs " + thousands(static_cast<int64_t>(needed)) + " bytes; " +
+                       thousands(static_cast<int64_t>(free)) + " are free",
+               .advice = "make room or choose another folder",
+               .code = ExitCode::kIoError});
+}
+
+bool is_there(const Download& what) {
+  if (size_of(what.path) < 0) return false;
+  const std::string problem = mismatch(what, what.path);
+  if (problem.empty()) return true;
+  throw Error({.where = what.path,
+               .what = "is there and " + problem,
+               .expected = "the published file",
+               .advice = "remove it, or import it as it is"});
+}
+
+// A pipe would wait for ever, and what a link leads to is not to be written over: only the file
+// itself, which is never written to, may be a link to one.
+void refuse_special(const std::string& path, bool may_be_link) {
+  struct stat info {};
+  if (::lstat(path.c_str(), &info) != 0 || S_ISREG(info.st_mode)) return;
+  if (may_be_link && ::stat(path.c_str(), &info) == 0 && S_ISREG(info.st_mode)) return;
+  throw Error({.where = path,
+               .what = S_ISLNK(info.st_mode) ? "is a link" : "is no regular file",
+               .expected = "a file, or nothing",
+               .advice = "move it away, or choose another folder"});
+}
+
+}  // namespace
+
+void download(const Download& what, Progress& progress) {
+  LRA_CHECK(!what.urls.empty());
+  refuse_special(what.path, true);
+  refuse_special(what.path + ".part", false);
+  const FileLock lock(what.path + ".lra.lock", "the download of " + what.path,
+                      FileLock::AtEnd::kRemoved);
+  if (is_there(what)) return;
+  const int64_t begun = std::max<int64_t>(0, size_of(what.path + ".part"));
+  check_space(what, begun);
+  progress.update(begun);
+  std::string reasons;
+  for (const std::string& url : what.urls) {
+    const bool go_on = reasons.empty() || has_digest(what);
+    const std::string reason = try_mirror(what, url, go_on, progress);
+    if (reason.empty()) {
+      return move_into_place(what.path + ".part", what.path);
+    }
+    reasons += (reasons.empty() ? "" : "; ") + printable(url) + ": " + reason;
+  }
+  // Nothing to go on from is not left behind.
+  if (size_of(what.path + ".part") == 0) ::unlink((what.path + ".part").c_str());
+  throw Error({.where = what.path,
+               .what = "could not be downloaded (" + reasons + ")",
+               .advice = "get the file another way and put it there under this name, then run the "
+                         "same command again",
+               .code = ExitCode::kIoError});
+}
+
+}  // namespace lra

@@ -1,0 +1,34 @@
+// Downloads one file over HTTP or HTTPS with libcurl, resumes what an earlier call began, and hands
+// over nothing that does not match its digest.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "io/progress.h"
+
+namespace lra {
+
+struct Download {
+  std::vector<std::string> urls;          // mirrors, tried in turn
+  std::string path;                       // where the file is to lie
+  int64_t bytes = 0;                      // its size; 0: not known
+  std::string md5, sha256;                // lower-case hex; empty: not known
+  int64_t max_bytes = int64_t{64} << 30;  // where the size is not known
+  int attempts = 3;                       // for each mirror, while it answers at all
+  double connect_timeout_s = 30;
+  double stall_timeout_s = 30;  // with less than 1 KiB a second
+};
+
+// Bytes arrive in path.part, which stays when the transfer breaks off; the finished file is
+// flushed, compared and renamed. Without a digest a mirror does not go on with what another one
+// sent. A file that is there already is compared and kept. The progress counts bytes. Redirects are
+// followed five times, to http and https only.
+//
+// Throws lra::Error: exit code 74 when no mirror gives the file (the message lists why, and where
+// to put a copy of one's own), or the disk is full; 2 when the file that is there has another
+// digest or is none, or path.part is a link or no file; 3 when a stop was requested.
+void download(const Download& what, Progress& progress);
+
+}  // namespace lra

@@ -1,0 +1,48 @@
+#include "io/input_file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "base/error.h"
+#include "io/atomic_file.h"
+
+namespace lra {
+
+InputFile::InputFile(const std::string& path) : path_(path) {
+  // O_NONBLOCK: opening a pipe must not wait for a writer; it has no effect on regular files.
+  fd_ = open_file(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (fd_ < 0) {
+    if (errno != ENOENT && errno != ENOTDIR) throw io_error(path, "cannot be opened", errno);
+    throw Error({.where = path, .what = "there is no such file"});
+  }
+  struct stat status {};
+  const int problem = ::fstat(fd_, &status) == 0 ? 0 : errno;
+  if (problem == 0 && S_ISREG(status.st_mode)) {
+    size_ = static_cast<uint64_t>(std::max<off_t>(status.st_size, 0));
+    return;
+  }
+  ::close(fd_);
+  if (problem) throw io_error(path, "cannot be examined", problem);
+  throw Error({.where = path, .what = "is not a file", .expected = "a regular file"});
+}
+
+InputFile::~InputFile() { ::close(fd_); }
+
+size_t InputFile::read_at(uint64_t offset, char* out, size_t size) const {
+  size_t filled = 0;
+  while (filled < size) {
+    const ssize_t count =
+        ::pread(fd_, out + filled, size - filled, static_cast<off_t>(offset + filled));
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) throw io_error(path_, "cannot be read", errno);
+    if (count == 0) break;
+    filled += static_cast<size_t>(count);
+  }
+  return filled;
+}
+
+}  // namespace lra

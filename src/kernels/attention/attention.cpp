@@ -1,0 +1,54 @@
+#include "kernels/attention/attention.h"
+
+#include <type_traits>
+
+#include "base/error.h"
+#include "kernels/choice.h"
+
+namespace lra::kernels {
+namespace {
+
+void check_bias(const AttentionProblem& problem) {
+  LRA_CHECK(problem.visible.runs == nullptr);
+  LRA_CHECK(problem.scale > 0);
+}
+
+}  // namespace
+
+template <typename T>
+void attention_forward(const AttentionProblem& problem, const AttentionForward<T>& args) {
+  if (args.bias.data != nullptr) check_bias(problem);
+  if constexpr (std::is_same_v<T, float>) {
+    LRA_RETURN_CALL(choose(Op::kAttentionForward), attention_forward(problem, args));
+  } else if constexpr (std::is_same_v<T, Bf16>) {
+    const Isa isa = choose(Op::kAttentionForwardBf16);
+    if (isa == Isa::kAvx512Bf16) return avx512_bf16::attention_forward(problem, args);
+    LRA_RETURN_CALL(isa, attention_forward(problem, args));
+  } else {
+    ref::attention_forward(problem, args);
+  }
+}
+
+template <typename T>
+void attention_backward(const AttentionProblem& problem, const AttentionBackward<T>& args) {
+  LRA_CHECK_EQ(args.bias.data != nullptr, args.grad_bias.data != nullptr);
+  if (args.bias.data != nullptr) check_bias(problem);
+  if constexpr (std::is_same_v<T, float>) {
+    LRA_RETURN_CALL(choose(Op::kAttentionBackward), attention_backward(problem, args));
+  } else if constexpr (std::is_same_v<T, Bf16>) {
+    const Isa isa = choose(Op::kAttentionBackwardBf16);
+    if (isa == Isa::kAvx512Bf16) return avx512_bf16::attention_backward(problem, args);
+    LRA_RETURN_CALL(isa, attention_backward(problem, args));
+  } else {
+    ref::attention_backward(problem, args);
+  }
+}
+
+template void attention_forward<float>(const AttentionProblem&, const AttentionForward<float>&);
+template void attention_forward<Bf16>(const AttentionProblem&, const AttentionForward<Bf16>&);
+template void attention_forward<double>(const AttentionProblem&, const AttentionForward<double>&);
+template void attention_backward<float>(const AttentionProblem&, const AttentionBackward<float>&);
+template void attention_backward<Bf16>(const AttentionProblem&, const AttentionBackward<Bf16>&);
+template void attention_backward<double>(const AttentionProblem&, const AttentionBackward<double>&);
+
+}  // namespace lra::kernels

@@ -1,0 +1,170 @@
+// Which queries and keys see each other, as the passes of attention on a CUDA device go through
+// them. Rows are queries and columns keys, or (for the gradients of keys and values) the other way
+// round: each axis has the same rules, seen from its side.
+#pragma once
+
+#include "kernels/cuda/kernels.h"
+#include "kernels/cuda/operands.h"
+
+namespace lra::kernels::cuda {
+
+// Queries or keys.
+struct Axis {
+  int length = 0;
+  int block = 0;  // rows of one block of the lists; the length without lists
+  const uint8_t* mask = nullptr;
+  // The blocks of the other axis that each block of this one may see; null: all.
+  const int64_t* offsets = nullptr;
+  const int32_t* blocks = nullptr;
+  int before = -1, after = -1;  // row r sees columns r - before to r + after; -1: no limit
+};
+
+// AttentionProblem as the kernels take it.
+struct CudaAttention {
+  int heads = 0, head_dim = 0, lists = 1;
+  int64_t planes = 0;
+  Axis queries, keys;
+  SortedRuns runs;
+  float scale = 1;
+  uint32_t dropout_threshold = 0;
+  float dropout_scale = 1;
+  uint64_t dropout_key = 0;
+  bool aligned = false;  // rows can be read 16 bytes at a time
+};
+
+struct RowTile {
+  int plane = 0, batch = 0, head = 0;
+  int block = 0;  // of the lists
+  int begin = 0, end = 0;
+  PlaneRuns runs;
+};
+
+__device__ inline PlaneRuns plane_runs(const CudaAttention& p, int plane) {
+  return p.runs.data == nullptr ? PlaneRuns{} : p.runs.plane(plane);
+}
+
+__host__ __device__ inline int tiles_of_block(const Axis& rows) {
+  return (rows.block + kTile - 1) / kTile;
+}
+__host__ __device__ inline int blocks_of(const Axis& axis) {
+  return (axis.length + axis.block - 1) / axis.block;
+}
+
+// Tile `index` of all planes; without rows where a block is shorter than the others.
+__device__ inline RowTile row_tile(const CudaAttention& p, const Axis& rows, int index) {
+  const int tiles = tiles_of_block(rows), blocks = blocks_of(rows);
+  RowTile tile;
+  tile.block = index / tiles % blocks;
+  tile.plane = index / tiles / blocks;
+  tile.batch = tile.plane / p.heads;
+  tile.head = tile.plane % p.heads;
+  const int end = min((tile.block + 1) * rows.block, rows.length);
+  tile.begin = min(tile.block * rows.block + index % tiles * kTile, end);
+  tile.end = min(tile.begin + kTile, end);
+  tile.runs = plane_runs(p, tile.plane);
+  return tile;
+}
+
+// The columns that a tile of rows may see, one after another. In sorted runs these are a short
+// span, as neighbours share a bucket.
+template <bool kRowsAreQueries>
+class Columns {
+ public:
+  __device__ Columns(const CudaAttention& p, const Axis& rows, const Axis& columns,
+                     const RowTile& tile)
+      : axis_(columns) {
+    if (tile.runs.order != nullptr) {
+      take_span_of_runs(tile);
+      return;
+    }
+    if (rows.offsets != nullptr) {
+      const int64_t row = int64_t{tile.plane % p.lists} * blocks_of(rows) + tile.block;
+      list_ = rows.blocks + rows.offsets[row];
+      count_ = static_cast<int>(rows.offsets[row + 1] - rows.offsets[row]) * columns.block;
+      return;
+    }
+    first_ = rows.before < 0 ? 0 : max(0, tile.begin - rows.before);
+    count_ =
+        (rows.after < 0 ? columns.length : min(columns.length, tile.end + rows.after)) - first_;
+  }
+  __device__ int count() const { return count_; }
+  // -1: none.
+  __device__ int at(int index) const {
+    if (index >= count_) return -1;
+    const int column = list_ == nullptr
+                           ? first_ + index
+                           : list_[index / axis_.block] * axis_.block + index % axis_.block;
+    return column < axis_.length ? column : -1;
+  }
+  // Whether the 64 columns from number `index` on are neighbours, where all of them are there.
+  __device__ bool are_neighbours(int index) const {
+    return list_ == nullptr || index / axis_.block == (index + kTile - 1) / axis_.block;
+  }
+  __device__ bool contains(int column) const {
+    if (list_ == nullptr) return column >= first_ && column < first_ + count_;
+    for (int n = 0; n < count_ / axis_.block; ++n) {
+      if (list_[n] == column / axis_.block) return column < axis_.length;
+    }
+    return false;
+  }
+
+ private:
+  // From the first to the last column that a row sees by its run: each lane of a warp looks at some
+  // of the queries.
+  __device__ void take_span_of_runs(const RowTile& tile) {
+    const int lane = threadIdx.x % 32;
+    const int32_t *run_begin = tile.runs.begin(), *run_end = tile.runs.end();
+    int first = axis_.length, end = 0;
+    const auto add = [&](int from, int to) {
+      first = min(first, from);
+      end = max(end, to);
+    };
+    if (kRowsAreQueries) {
+      for (int query = tile.begin + lane; query < tile.end; query += 32) {
+        if (run_end[query] > run_begin[query]) add(run_begin[query], run_end[query]);
+      }
+    } else {
+      for (int query = lane; query < axis_.length; query += 32) {
+        if (run_begin[query] < tile.end && run_end[query] > tile.begin) add(query, query + 1);
+      }
+    }
+    for (int distance = 16; distance > 0; distance /= 2) {
+      first = min(first, __shfl_xor_sync(~0u, first, distance));
+      end = max(end, __shfl_xor_sync(~0u, end, distance));
+    }
+    first_ = first;
+    count_ = max(0, end - first);
+  }
+
+  const Axis& axis_;
+  const int32_t* list_ = nullptr;
+  int first_ = 0, count_ = 0;
+};
+
+// Whether any row of the tile may see the column, by the window and the runs.
+template <bool kRowsAreQueries>
+__device__ inline bool may_see(const Axis& rows, const RowTile& tile, int column) {
+  if (rows.before >= 0 && column < tile.begin - rows.before) return false;
+  if (rows.after >= 0 && column > tile.end - 1 + rows.after) return false;
+  if (kRowsAreQueries || tile.runs.order == nullptr) return true;
+  return tile.runs.begin()[column] < tile.end && tile.runs.end()[column] > tile.begin;
+}
+
+__device__ inline bool sees_in_runs(const PlaneRuns& runs, int query, int key) {
+  const int begin = runs.begin()[query], end = runs.end()[query];
+  if (key < begin || key >= end || (key == query && end - begin > 1)) return false;
+  for (int64_t e = 0; e < runs.num_earlier; ++e) {
+    const int rank = runs.earlier_rank(e)[key];
+    if (rank >= runs.earlier_begin(e)[query] && rank < runs.earlier_end(e)[query]) return false;
+  }
+  return true;
+}
+
+// Whether a query and a key that no mask hides, of blocks that may see each other, do.
+__device__ inline bool sees(const CudaAttention& p, const RowTile& tile, int query, int key) {
+  if (tile.runs.order != nullptr) return sees_in_runs(tile.runs, query, key);
+  return (p.queries.before < 0 || key >= query - p.queries.before) &&
+         (p.queries.after < 0 || key <= query + p.queries.after);
+}
+
+}  // namespace lra::kernels::cuda

@@ -1,0 +1,147 @@
+// Scores of attention in rows of queries, and dropout of their weights, on a CUDA device.
+#pragma once
+
+#include "base/rng.h"
+#include "kernels/attention/attention_cuda_tiles.h"
+
+namespace lra::kernels::cuda {
+
+constexpr float kLog2E = 1.4426950408889634f, kLn2 = 0.6931471805599453f;
+constexpr float kInfinity = __builtin_huge_valf();
+
+// Bit n is whether dropout takes the weight of a query and key n * 16 + place of a group of 128
+// keys, which share a block of random numbers; `counter` is group * 16 + place.
+__device__ inline uint32_t drops_of_place(const CudaAttention& p, int plane, uint32_t query,
+                                          uint32_t counter) {
+  const PhiloxBlock random =
+      philox4x32({counter, query, static_cast<uint32_t>(plane), 0}, p.dropout_key);
+  uint32_t bits = 0;
+#pragma unroll
+  for (int word = 0; word < 4; ++word) {
+    const uint32_t low = (random[word] & 0xFFFF) < p.dropout_threshold;
+    const uint32_t high = (random[word] >> 16) < p.dropout_threshold;
+    bits |= (low | high << 1) << 2 * word;
+  }
+  return bits;
+}
+
+// Whether the attention weights of one plane are dropped; neighbouring decisions share a block of
+// random numbers, and are kept.
+class Dropped {
+ public:
+  __device__ Dropped(const CudaAttention& p, int plane) : p_(p), plane_(plane) {}
+  __device__ bool operator()(uint32_t query, uint32_t key) {
+    const uint32_t counter = key / 128 * 16 + key % 16;
+    if (counter != counter_ || query != query_) {
+      counter_ = counter;
+      query_ = query;
+      bits_ = drops_of_place(p_, plane_, query, counter);
+    }
+    return (bits_ >> key % 128 / 16 & 1) != 0;
+  }
+
+ private:
+  const CudaAttention& p_;
+  int plane_;
+  uint32_t counter_ = ~0u, query_ = ~0u, bits_ = 0;
+};
+
+// The decisions of a lane's pairs in tiles of 64 neighbouring keys from a multiple of 64 on. A
+// block of random numbers decides on eight of 128 keys, four in each of two tiles: what is made for
+// one tile serves the other.
+class DropBits {
+ public:
+  __device__ static bool fit(const Indices& columns) {
+    return columns.first >= 0 && columns.first % kTile == 0;
+  }
+
+  // Bit step * 4 + element of the lane's pairs; `rows` are queries, and the same in every call.
+  __device__ uint32_t operator()(const CudaAttention& p, int plane, const Indices& rows,
+                                 int first_key) {
+    if (first_key / 128 != group_) make(p, plane, rows, first_key / 128);
+    return first_key % 128 == 0 ? bits_[0] : bits_[1];
+  }
+
+ private:
+  __device__ void make(const CudaAttention& p, int plane, const Indices& rows, int group) {
+    group_ = group;
+    bits_[0] = bits_[1] = 0;
+    const int lane = threadIdx.x % 32, row = threadIdx.x / 32 * kWarpRows + lane / 4;
+#pragma unroll 2
+    for (int n = 0; n < 8; ++n) {  // steps 0 and 1, of each four elements
+      const uint32_t place = n / 4 * 8 + lane % 4 * 2 + n % 2;  // of 16
+      const auto query = static_cast<uint32_t>(rows.axis[row + n / 2 % 2 * 8]);
+      const PhiloxBlock random = philox4x32(
+          {static_cast<uint32_t>(group) * 16 + place, query, static_cast<uint32_t>(plane), 0},
+          p.dropout_key);
+      for (int word = 0; word < 4; ++word) {
+        const uint32_t low = (random[word] & 0xFFFF) < p.dropout_threshold;
+        const uint32_t high = (random[word] >> 16) < p.dropout_threshold;
+        bits_[word / 2] |= (low | high << 8) << (word % 2 * 16 + n);
+      }
+    }
+  }
+
+  int group_ = -1;
+  uint32_t bits_[2] = {};
+};
+
+// Calls use(step, element, row, column) for the pairs of this lane.
+template <typename F>
+__device__ inline void for_each_pair(const Indices& rows, const Indices& columns, F use) {
+  const int lane = threadIdx.x % 32, row = threadIdx.x / 32 * kWarpRows + lane / 4;
+#pragma unroll
+  for (int element = 0; element < 4; ++element) {
+    const int in_axis = rows.axis[row + element / 2 * 8];
+    // Every second step first: columns 16 apart share their random numbers.
+#pragma unroll
+    for (int turn = 0; turn < kSteps; ++turn) {
+      const int step = turn % (kSteps / 2) * 2 + turn / (kSteps / 2);
+      use(step, element, in_axis, columns.axis[step * 8 + lane % 4 * 2 + element % 2]);
+    }
+  }
+}
+
+// Turns products of queries and keys into scores, -infinity for pairs that do not see each other,
+// and returns what they are still to be multiplied with: times that they are in base 2 (times log2
+// e), so that exp2 gives the weights.
+template <bool kRowsAreQueries>
+__device__ inline float finish_scores(const CudaAttention& p, const RowTile& tile,
+                                      const Indices& rows, const Indices& columns,
+                                      const ScoreBias<const float>& bias,
+                                      float (&scores)[kSteps][4]) {
+  const float factor = p.scale * kLog2E;
+  if (columns.seen_by_all && bias.data == nullptr) return factor;
+  for_each_pair(rows, columns, [&](int step, int element, int row, int column) {
+    const int query = kRowsAreQueries ? row : column, key = kRowsAreQueries ? column : row;
+    float& score = scores[step][element];
+    if (query < 0 || key < 0 || !sees(p, tile, query, key)) {
+      score = -kInfinity;
+    } else {
+      score *= factor;
+      if (bias.data != nullptr) score += bias.row(tile.head, query)[key] * kLog2E;
+    }
+  });
+  return 1;
+}
+
+// Calls drop(step, element) for the pairs that dropout takes, in rows of queries.
+template <typename F>
+__device__ inline void for_each_dropped(const CudaAttention& p, const RowTile& tile,
+                                        const Indices& rows, const Indices& columns,
+                                        DropBits& drop_bits, F drop) {
+  if (DropBits::fit(columns)) {
+    const uint32_t bits = drop_bits(p, tile.plane, rows, columns.first);
+#pragma unroll
+    for (int n = 0; n < 4 * kSteps; ++n) {
+      if ((bits >> n & 1) != 0) drop(n / 4, n % 4);
+    }
+    return;
+  }
+  Dropped dropped(p, tile.plane);
+  for_each_pair(rows, columns, [&](int step, int element, int query, int key) {
+    if (query >= 0 && key >= 0 && dropped(query, key)) drop(step, element);
+  });
+}
+
+}  // namespace lra::kernels::cuda

@@ -1,0 +1,238 @@
+// Tiled attention, forward: for each tile of queries the softmax runs over tiles of keys with a
+// running maximum and sum (FlashAttention, algorithm 1). Scores are kept in units of log2, so that
+// the exponential is a bare 2^x.
+#pragma once
+
+#include <cmath>
+#include <numbers>
+
+#include "base/parallel.h"
+#include "kernels/aligned_buffer.h"
+#include "kernels/attention/attention.h"
+#include "kernels/attention/attention_pack.h"
+#include "kernels/attention/attention_tiles.h"
+#include "kernels/gemm/gemm.h"
+#include "kernels/simd/simd.h"
+
+namespace lra::kernels::LRA_ISA {
+
+// Keys and values of one plane, as the products take them (attention_simd.cpp).
+struct PackedKeys {
+  AlignedBuffer transposed_buffer, values_buffer;
+  float* transposed = nullptr;  // [S / 16][words of E][16]
+  float* values = nullptr;      // [words of S][E padded]
+  std::vector<uint16_t> lanes;
+};
+
+struct ForwardScratch {
+  AlignedBuffer queries, scores, sums;
+  TileList list;
+  float row_max[kQueryTile];  // of scores * log2(e)
+  float row_sum[kQueryTile];
+};
+
+// What a thread keeps from call to call.
+inline PackedKeys& thread_keys() {
+  thread_local PackedKeys keys;
+  return keys;
+}
+inline ForwardScratch& forward_scratch() {
+  thread_local ForwardScratch scratch;
+  return scratch;
+}
+
+inline void reserve_keys(const AttentionProblem& problem, const AttentionPlane& plane,
+                         PackedKeys& keys) {
+  const int64_t rows = round_up(problem.shape.key_length, kLanes);
+  keys.transposed = keys.transposed_buffer.reserve(rows * problem.shape.head_dim);
+  keys.values = keys.values_buffer.reserve(rows * round_up(problem.shape.head_dim, kLanes));
+  fill_key_lanes(problem, plane.batch, keys.lanes);
+}
+
+template <typename Products, typename T>
+void pack_keys(const AttentionProblem& problem, const AttentionForward<T>& args,
+               const AttentionPlane& plane, KeyRange range, PackedKeys& keys) {
+  Products::pack_transposed(key_rows(problem, args.k, plane), range, keys.transposed);
+  const int64_t padded = round_up(problem.shape.head_dim, kLanes);
+  Products::pack_down(key_rows(problem, args.v, plane), range,
+                      keys.values + Products::words(range.begin) * padded);
+}
+
+// The running softmax of one row, and what becomes of the sums it has gathered so far.
+struct RunningRow {
+  float& max;
+  float& sum;
+  float* sums;
+  int64_t sum_vectors;
+};
+
+inline Floats max_of_row(const float* scores, const uint16_t* lanes, int64_t vectors,
+                         Floats scale) {
+  Floats most = broadcast(-kInfinity);
+  for (int64_t v = 0; v < vectors; ++v) {
+    const Floats score = load(scores + v * kLanes) * scale;
+    most = select(lanes[v], max(most, score), most);
+  }
+  return most;
+}
+
+// Replaces scores by weights 2^(score * scale - max), dropped ones by 0.
+template <bool kDropout>
+void softmax_row(float* scores, const uint16_t* lanes, const uint16_t* kept, int64_t vectors,
+                 float scale, RunningRow row) {
+  const Floats scales = broadcast(scale);
+  const float max = std::max(row.max, max_of_lanes(max_of_row(scores, lanes, vectors, scales)));
+  const bool sees_none = max == -kInfinity;  // then every lane is hidden and any shift will do
+  const Floats shift = broadcast(sees_none ? 0 : max);
+  Floats sum = zeros();
+  for (int64_t v = 0; v < vectors; ++v) {
+    const Floats score = load(scores + v * kLanes);
+    Floats weight = keep(lanes[v], exp2(multiply_subtract(score, scales, shift)));
+    sum = sum + weight;
+    if constexpr (kDropout) weight = keep(kept[v], weight);
+    store(scores + v * kLanes, weight);
+  }
+  if (max != row.max) {
+    const float factor = std::exp2(row.max - max);  // 0 for the first tile
+    row.sum *= factor;
+    for (int64_t v = 0; v < row.sum_vectors; ++v) {
+      float* sums = row.sums + v * kLanes;
+      store(sums, load(sums) * broadcast(factor));
+    }
+    row.max = max;
+  }
+  row.sum += sum_of_lanes(sum);
+}
+
+template <typename T, typename Products>
+class ForwardTile {
+ public:
+  ForwardTile(const AttentionProblem& problem, const AttentionForward<T>& args,
+              const AttentionPlane& plane, const PackedKeys& keys)
+      : problem_(problem),
+        args_(args),
+        plane_(plane),
+        keys_(keys),
+        scratch_(forward_scratch()),
+        dim_(problem.shape.head_dim),
+        padded_(round_up(dim_, kLanes)),
+        threshold_(dropout_threshold(problem.dropout_rate)) {}
+
+  void run(KeyRange all_queries) {
+    const KeyRange queries = trim_queries(problem_, plane_.batch, all_queries);
+    if (queries.begin < queries.end) {
+      start(queries);
+      collect_tiles(problem_, plane_, queries, {0, problem_.shape.key_length}, keys_.lanes,
+                    scratch_.list);
+      for (const ScoreTile& tile : scratch_.list.tiles) add(tile);
+    }
+    for (int64_t i = all_queries.begin; i < all_queries.end; ++i) finish_row(i, queries);
+  }
+
+ private:
+  void start(KeyRange queries) {
+    const int64_t rows = queries.end - queries.begin;
+    queries_ = scratch_.queries.reserve(kQueryTile * padded_);
+    scores_ = scratch_.scores.reserve(kQueryTile * kScoreStride);
+    sums_ = scratch_.sums.reserve(kQueryTile * padded_);
+    Products::pack_rows(query_rows(problem_, args_.q, plane_), queries, queries_);
+    std::fill(sums_, sums_ + rows * padded_, 0.0f);
+    std::fill(scratch_.row_max, scratch_.row_max + rows, -kInfinity);
+    std::fill(scratch_.row_sum, scratch_.row_sum + rows, 0.0f);
+  }
+
+  void add(const ScoreTile& tile) {
+    const int64_t rows = tile.queries.end - tile.queries.begin;
+    const int64_t words = Products::words(dim_), keys = tile.vectors * kLanes;
+    const bool biased = args_.bias.data != nullptr;
+    if (biased) start_from_bias(problem_, args_.bias, plane_, tile, scores_, kScoreStride);
+    Products::multiply(
+        {rows, keys, words},
+        {queries_, padded_ / Products::kWordDepth, 1, keys_.transposed + tile.first_key() * words,
+         kLanes, words * kLanes, scores_, kScoreStride},
+        biased);
+    for (int64_t i = tile.queries.begin; i < tile.queries.end; ++i) {
+      weigh_row(tile, i);
+      Products::finish_weights(scores_ + (i - tile.queries.begin) * kScoreStride, keys);
+    }
+    Products::multiply(
+        {rows, dim_, Products::words(keys)},
+        {scores_, kScoreStride, 1, keys_.values + Products::words(tile.first_key()) * padded_,
+         padded_, kLanes, sums_, padded_},
+        true);
+  }
+
+  void weigh_row(const ScoreTile& tile, int64_t query) {
+    const int64_t row = query - tile.queries.begin;
+    uint16_t own_lanes[kTileVectors];
+    const uint16_t* lanes = lanes_of_query(problem_, plane_, tile, query, own_lanes);
+    const RunningRow running{scratch_.row_max[row], scratch_.row_sum[row], sums_ + row * padded_,
+                             padded_ / kLanes};
+    float* scores = scores_ + row * kScoreStride;
+    const auto scale = static_cast<float>(problem_.scale * std::numbers::log2e);
+    if (threshold_ == 0) {
+      softmax_row<false>(scores, lanes, nullptr, tile.vectors, scale, running);
+      return;
+    }
+    uint16_t kept[kTileKeeps];
+    softmax_row<true>(scores, lanes, tile_keeps(problem_, plane_, tile, query, kept), tile.vectors,
+                      scale, running);
+  }
+
+  void finish_row(int64_t query, KeyRange computed) {
+    const int64_t row = query - computed.begin;
+    const bool sees_keys = query >= computed.begin && query < computed.end &&
+                           is_valid_query(problem_, plane_.batch, query) &&
+                           scratch_.row_sum[row] != 0;  // NaN stays
+    const int64_t to = plane_.runs.row(query);
+    T* out = args_.out.row(plane_.batch, plane_.head, to);
+    float& logsumexp = args_.logsumexp[plane_.index * problem_.shape.query_length + to];
+    if (!sees_keys) {
+      std::fill(out, out + dim_, T{0.0f});
+      logsumexp = -kInfinity;
+      return;
+    }
+    const float sum = scratch_.row_sum[row];
+    unpack_row(sums_ + row * padded_, dim_, dropout_scale(problem_.dropout_rate) / sum, out);
+    logsumexp = (scratch_.row_max[row] + std::log2(sum)) * std::numbers::ln2_v<float>;
+  }
+
+  const AttentionProblem& problem_;
+  const AttentionForward<T>& args_;
+  const AttentionPlane& plane_;
+  const PackedKeys& keys_;
+  ForwardScratch& scratch_;
+  const int64_t dim_, padded_;
+  const uint32_t threshold_;
+  float* queries_ = nullptr;
+  float* scores_ = nullptr;
+  float* sums_ = nullptr;
+};
+
+template <typename Products, typename T>
+void run_forward(const AttentionProblem& problem, const AttentionForward<T>& args) {
+  check_attention_problem(problem);
+  const std::vector<KeyRange> tiles = query_tiles(problem);
+  const int64_t planes = problem.shape.batch * problem.shape.heads;
+  const int64_t num_vectors = round_up(problem.shape.key_length, kLanes) / kLanes;
+  const auto run_plane = [&](int64_t index) {
+    const AttentionPlane plane = plane_of(problem, index);
+    PackedKeys& keys = thread_keys();
+    reserve_keys(problem, plane, keys);
+    constexpr int64_t kVectorsAtOnce = 16;
+    parallel_ranges(num_vectors, kVectorsAtOnce, [&](int64_t begin, int64_t end) {
+      pack_keys<Products>(problem, args, plane, {begin * kLanes, end * kLanes}, keys);
+    });
+    parallel_for_each(static_cast<int64_t>(tiles.size()), [&](int64_t t) {
+      ForwardTile<T, Products>(problem, args, plane, keys).run(tiles[static_cast<size_t>(t)]);
+    });
+  };
+  if (hand_out_whole_planes(planes, num_threads(), 1.0)) {
+    // Loops inside a plane run on the thread that has the plane.
+    parallel_for_each(planes, run_plane);
+  } else {
+    for (int64_t index = 0; index < planes; ++index) run_plane(index);
+  }
+}
+
+}  // namespace lra::kernels::LRA_ISA

@@ -1,0 +1,133 @@
+// The forward pass of blocked attention (kernels/attention/attention.h) on a CUDA device.
+#include "kernels/attention/attention_cuda_launch.h"
+#include "kernels/attention/attention_cuda_scores.h"
+
+namespace lra::kernels::cuda {
+namespace {
+
+// Over the four lanes that share a row.
+__device__ inline float largest_of_row(float x) {
+  x = fmaxf(x, __shfl_xor_sync(~0u, x, 1));
+  return fmaxf(x, __shfl_xor_sync(~0u, x, 2));
+}
+__device__ inline float sum_of_row(float x) {
+  x += __shfl_xor_sync(~0u, x, 1);
+  return x + __shfl_xor_sync(~0u, x, 2);
+}
+
+template <typename T, int E>
+struct ForwardTiles {
+  static constexpr int kSize = kTile * kStride<T, E>, kNumSlots = kSlots<T, E>;
+  T q[kSize], k[kNumSlots][kSize], v[kNumSlots][kSize];
+  Indices rows, columns[kNumSlots];
+};
+
+// The running softmax of the rows g and g + 8 of a lane's four.
+struct Running {
+  float largest[2] = {-kInfinity, -kInfinity}, sum[2] = {0, 0};
+};
+
+// Turns scores, which are to be multiplied with `factor`, into weights relative to the largest so
+// far; sums and results so far shrink with it.
+template <int E>
+__device__ inline void update(float factor, float (&scores)[kSteps][4], Running& running,
+                              float (&out)[E / 8][4]) {
+#pragma unroll
+  for (int half = 0; half < 2; ++half) {
+    float largest = -kInfinity;
+    for (int n = 0; n < kSteps; ++n) {
+      largest = fmaxf(largest, fmaxf(scores[n][half * 2], scores[n][half * 2 + 1]));
+    }
+    largest = fmaxf(running.largest[half], largest_of_row(largest) * factor);
+    // A row that has seen no key, or nothing but NaN, has no largest.
+    const float base = largest == -kInfinity ? 0 : largest;
+    const float shrink = fast_exp2(running.largest[half] - base);
+    float sum = 0;
+    for (int n = 0; n < kSteps; ++n) {
+      for (int odd = 0; odd < 2; ++odd) {
+        float& score = scores[n][half * 2 + odd];
+        score = fast_exp2(fmaf(score, factor, -base));
+        sum += score;
+      }
+    }
+    running.sum[half] = running.sum[half] * shrink + sum;
+    running.largest[half] = largest;
+    for (int n = 0; n < E / 8; ++n) {
+      out[n][half * 2] *= shrink;
+      out[n][half * 2 + 1] *= shrink;
+    }
+  }
+}
+
+// Writes the results of the tile's rows and their logsumexp.
+template <typename T, int E>
+__device__ inline void finish_rows(const CudaAttention& p, const AttentionForward<T>& args,
+                                   const RowTile& tile, const Running& running,
+                                   const float (&out)[E / 8][4]) {
+  float factors[2];
+  for (int half = 0; half < 2; ++half) {
+    const float sum = sum_of_row(running.sum[half]);
+    factors[half] = sum == 0 ? 0 : p.dropout_scale / sum;
+    const int lane = threadIdx.x % 32;
+    const int index = tile.begin + threadIdx.x / 32 * kWarpRows + lane / 4 + half * 8;
+    if (lane % 4 != 0 || index >= tile.end) continue;
+    args.logsumexp[int64_t{tile.plane} * p.queries.length + tile.runs.row(index)] =
+        sum == 0 ? -kInfinity : running.largest[half] * kLn2 + logf(sum);
+  }
+  store_rows<T, E>(p, out, args.out, tile, factors);
+}
+
+template <typename T, int E>
+__global__ void __launch_bounds__(kThreads)
+    forward_kernel(CudaAttention p, AttentionForward<T> args) {
+  auto& tiles = *reinterpret_cast<ForwardTiles<T, E>*>(dynamic_shared());
+  const RowTile tile = row_tile(p, p.queries, static_cast<int>(blockIdx.x));
+  if (tile.begin == tile.end) return;
+  const bool all_used = find_rows(p.queries, tile, tiles.rows);
+  load_tile<T, E>(p, tiles.q, args.q, tile, tiles.rows.tensor);
+  ColumnTiles<true> column_tiles(p, p.queries, p.keys, tile, all_used);
+  float out[E / 8][4] = {};
+  Running running;
+  DropBits drop_bits;
+  const auto load = [&](int slot) {
+    const Indices& columns = tiles.columns[slot];
+    load_tile<T, E>(p, tiles.k[slot], args.k, tile, columns.tensor);
+    load_tile<T, E>(p, tiles.v[slot], args.v, tile, columns.tensor);
+  };
+  const auto compute = [&](int slot) {
+    const Indices& columns = tiles.columns[slot];
+    float scores[kSteps][4] = {};
+    add_scores<T, E>(scores, tiles.q, tiles.k[slot]);
+    const float factor = finish_scores<true>(p, tile, tiles.rows, columns, args.bias, scores);
+    update<E>(factor, scores, running, out);
+    // The factor of the weights that are kept comes after the sums: weights near 1 lose nothing in
+    // bfloat16.
+    if (p.dropout_threshold != 0) {
+      for_each_dropped(p, tile, tiles.rows, columns, drop_bits,
+                       [&](int step, int element) { scores[step][element] = 0; });
+    }
+    add_weighted<T, E>(out, scores, tiles.v[slot]);
+  };
+  for_each_tile(column_tiles, tiles.columns, load, compute);
+  finish_rows<T, E>(p, args, tile, running, out);
+}
+
+}  // namespace
+
+template <typename T>
+void attention_forward(const AttentionProblem& problem, const AttentionForward<T>& args,
+                       Stream stream) {
+  const CudaAttention p = described<T>(problem, {args.q, args.k, args.v});
+  with_width(p.head_dim, [&](auto width) {
+    constexpr int E = decltype(width)::value;
+    launch(forward_kernel<T, E>, num_tiles(p, p.queries), kThreads, sizeof(ForwardTiles<T, E>),
+           stream, p, args);
+  });
+}
+
+template void attention_forward<float>(const AttentionProblem&, const AttentionForward<float>&,
+                                       Stream);
+template void attention_forward<Bf16>(const AttentionProblem&, const AttentionForward<Bf16>&,
+                                      Stream);
+
+}  // namespace lra::kernels::cuda

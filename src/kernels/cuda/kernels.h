@@ -1,0 +1,92 @@
+// The kernels of this room on a CUDA device: the contracts of their headers, for arrays in the
+// memory of the device. Each queues its work on a stream and returns. float and Bf16; same bits at
+// every call. Needs compute capability 8.0 (Ampere) or later.
+//
+// Products of attention run on tensor cores: those of Bf16 in one instruction, those of float as
+// three products of TF32 parts (hi hi + hi lo + lo hi), which keeps the error that
+// kernels/attention/attention.h promises.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "kernels/adam/adam.h"
+#include "kernels/attention/attention.h"
+#include "kernels/feature_attention/feature_attention.h"
+#include "kernels/pointwise/layer_norm.h"
+#include "kernels/pointwise/pointwise.h"
+#include "kernels/sorting/hash_buckets.h"
+
+namespace lra::kernels::cuda {
+
+using Stream = void*;  // a cudaStream_t
+
+// The largest width of a head in attention, by softmax or by feature maps.
+inline constexpr int64_t kMaxHeadDim = 128;
+
+template <typename T>
+void gelu_dropout(int64_t count, const T* x, T* y, const Dropout& dropout, Stream stream);
+template <typename T>
+void gelu_dropout_backward(int64_t count, const T* x, const T* dy, T* dx, T* y,
+                           const Dropout& dropout, Stream stream);
+template <typename T>
+void dropout_add(int64_t count, const T* residual, const T* x, T* y, const Dropout& dropout,
+                 Stream stream);
+template <typename T>
+void apply_dropout(int64_t count, const T* x, T* y, const Dropout& dropout, Stream stream);
+
+void adam_step(int64_t count, float* parameters, const float* gradients, float* m, float* v,
+               const AdamStep& step, Stream stream);
+// `sum`: one double on the device, overwritten; infinite or NaN when an element is. `scratch` holds
+// sum_of_squares_parts(count) doubles.
+int64_t sum_of_squares_parts(int64_t count);
+void sum_of_squares(int64_t count, const float* x, double* scratch, double* sum, Stream stream);
+
+template <typename T>
+void layer_norm_forward(const LayerNormForward<T>& p, Stream stream);
+// `scratch` holds layer_norm_scratch(rows, columns) floats.
+int64_t layer_norm_scratch(int64_t rows, int64_t columns);
+template <typename T>
+void layer_norm_backward(const LayerNormBackward<T>& p, float* scratch, Stream stream);
+
+template <typename T>
+void hash_buckets(const HashShape& shape, const HeadView<const T>& x, const float* rotations,
+                  const uint8_t* mask, int32_t* buckets, Stream stream);
+
+// noise [planes, blocks, blocks]: ops/sinkhorn.h.
+void gumbel_noise(int64_t planes, int64_t blocks, uint64_t key, float* noise, Stream stream);
+
+// As kernels/feature_attention/feature_attention.h says; with bfloat16 arrays features are rounded
+// too. `scratch` of either pass holds feature_attention_scratch(problem) floats, overwritten; heads
+// are at most kMaxHeadDim wide.
+template <typename T>
+int64_t feature_attention_scratch(const FeatureAttention<T>& problem);
+template <typename T>
+void feature_attention_forward(const FeatureAttentionForward<T>& p, float* scratch, Stream stream);
+template <typename T>
+void feature_attention_backward(const FeatureAttentionBackward<T>& p, float* scratch,
+                                Stream stream);
+
+// Block lists both ways, as a device wants them: of the key blocks for each query block, and of the
+// query blocks for each key block. `by_key` is made on the host.
+struct TransposedLists {
+  std::vector<int64_t> offsets;       // [lists * key blocks + 1]
+  std::vector<int32_t> query_blocks;  // ascending within a row
+};
+TransposedLists transpose(const BlockLists& blocks, int64_t query_length, int64_t key_length);
+
+// What `problem.visible.blocks` points to must hold addresses of the device; so must the two arrays
+// of the transposed lists, which the backward pass reads (null without lists).
+template <typename T>
+void attention_forward(const AttentionProblem& problem, const AttentionForward<T>& args,
+                       Stream stream);
+struct AttentionScratch {
+  const int64_t* key_offsets = nullptr;  // TransposedLists, on the device
+  const int32_t* query_blocks = nullptr;
+  float* mean = nullptr;  // [B, H, L], overwritten
+};
+template <typename T>
+void attention_backward(const AttentionProblem& problem, const AttentionBackward<T>& args,
+                        const AttentionScratch& scratch, Stream stream);
+
+}  // namespace lra::kernels::cuda

@@ -1,0 +1,27 @@
+// Products of bfloat16 numbers with float sums. Two neighbours in depth are one word of 32 bits,
+// the earlier one in the lower half; arrays of words are passed as arrays of float.
+//
+// A word's two products are added to a sum one after the other, each rounded to float; numbers and
+// sums below 2^-126 count as 0 (the instruction does both).
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/gemm/gemm.h"
+
+namespace lra::kernels {
+
+// kernels/gemm/gemm.h with A and B in words; `depth` counts words.
+namespace avx512_bf16 {
+void gemm_pairs(const GemmSize& size, const GemmOperands& operands, bool accumulate);
+
+// `count` floats, a multiple of 16, rounded to bfloat16, neighbours sharing a word: [count / 2].
+// May be done in place.
+void narrow_row(const float* row, int64_t count, float* words);
+
+// The floats of two rows rounded to bfloat16, first[n] and second[n] sharing a word: [count]. No
+// second row: zeros. May be done in place of either row.
+void pair_rows(const float* first, const float* second, int64_t count, float* words);
+}  // namespace avx512_bf16
+
+}  // namespace lra::kernels

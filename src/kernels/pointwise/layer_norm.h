@@ -1,0 +1,66 @@
+// Layer normalisation over the last axis (Ba et al., arXiv:1607.06450): y = xhat gamma + beta with
+// xhat = (x - mean) rstd and rstd = 1 / sqrt(variance + eps).
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/choice.h"
+#include "kernels/simd/bf16.h"
+
+namespace lra::kernels {
+
+// Rows whose sums over columns are one thread's.
+inline constexpr int64_t kNormRows = 128;
+
+template <typename T>
+struct LayerNormForward {
+  int64_t rows = 0, columns = 0;
+  double eps = 0;
+  const T* x = nullptr;                            // [rows, columns]
+  const Wide<T>*gamma = nullptr, *beta = nullptr;  // [columns]
+  T* y = nullptr;                                  // [rows, columns]
+  Wide<T>*mean = nullptr, *rstd = nullptr;         // [rows]
+};
+
+// The variance is that of the deviations from the mean, of which a row is read again. Error against
+// fp64 (layer_norm_test.cpp), with d the row's largest |x - mean|, m its largest |x| and
+// k = 1e-6 (1 + columns / 512): mean k m; rstd k (1 + k (m / d)^2) of itself; y 2 k (m rstd |gamma|
+// + |y|), and 2^-8 of itself more in bfloat16. A row that is not finite makes no other one so.
+template <typename T>
+void layer_norm_forward(const LayerNormForward<T>& p);
+
+template <typename T>
+struct LayerNormBackward {
+  int64_t rows = 0, columns = 0;
+  const T* grad = nullptr;                             // of y, [rows, columns]
+  const T* x = nullptr;                                // [rows, columns]
+  const Wide<T>*mean = nullptr, *rstd = nullptr;       // [rows]
+  const Wide<T>* gamma = nullptr;                      // [columns]
+  T* dx = nullptr;                                     // [rows, columns]
+  Wide<T>*grad_gamma = nullptr, *grad_beta = nullptr;  // [columns]
+};
+
+// dx = rstd (g - mean(g) - xhat mean(g xhat)) with g = grad gamma and means over a row;
+// grad_gamma = sum over rows of grad xhat, grad_beta = sum of grad. dx may be grad; nothing else
+// may overlap. Rows are summed in runs of kNormRows and the runs in their order: the same bits at
+// any number of threads. Error against fp64 (layer_norm_test.cpp): dx 1e-6 of rstd times the row's
+// largest |g|, and 2^-8 of itself more in bfloat16; sums (kNormRows + rows / kNormRows) 2^-24 of
+// their sum of absolute values.
+template <typename T>
+void layer_norm_backward(const LayerNormBackward<T>& p);
+
+namespace ref {
+template <typename T>
+void layer_norm_rows(const LayerNormForward<T>& p, int64_t begin, int64_t end);
+// Rows [begin, end): their dx, and their sums over columns.
+template <typename T>
+void layer_norm_rows_backward(const LayerNormBackward<T>& p, int64_t begin, int64_t end,
+                              Wide<T>* grad_gamma, Wide<T>* grad_beta);
+}  // namespace ref
+LRA_DECLARE_SIMD(template <typename T>
+                 void layer_norm_rows(const LayerNormForward<T>& p, int64_t begin, int64_t end);)
+LRA_DECLARE_SIMD(template <typename T>
+                 void layer_norm_rows_backward(const LayerNormBackward<T>& p, int64_t begin,
+                                               int64_t end, float* grad_gamma, float* grad_beta);)
+
+}  // namespace lra::kernels

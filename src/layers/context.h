@@ -1,0 +1,29 @@
+// What a layer is told beside its input.
+#pragma once
+
+#include <cstdint>
+
+#include "base/rng.h"
+#include "ops/attention.h"
+#include "ops/libtorch.h"
+
+namespace lra::layers {
+
+struct Context {
+  at::Tensor mask_BL = {};       // uint8, 1 = token, 0 = padding; undefined: no padding
+  double attention_dropout = 0;  // 0 outside training
+  uint64_t key = 0;              // for what is random in this layer, step and micro-batch
+  uint64_t step_key = 0;         // for what all examples of the step share in this layer
+  bool training = false;         // noise that a mechanism adds while it learns, batch statistics
+  int64_t step = 0;              // of training, for what is drawn again every so many steps
+  // int32, on the CPU: how many positions mask_BL has 1 at, all of them first. May be undefined.
+  at::Tensor lengths_B = {};
+  uint32_t part = 0;  // micro-batch of the step
+};
+
+// Of one of several attentions of a layer, under a key of its own.
+inline ops::AttentionDropout attention_dropout(const Context& context, uint32_t part) {
+  return {context.attention_dropout, derive_key(context.key, RandomUse::kDropout, part)};
+}
+
+}  // namespace lra::layers

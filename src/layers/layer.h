@@ -1,0 +1,37 @@
+// The base of everything that has parameters: modules made under names, which decide the initial
+// weights; parameters that ask the optimizer for settings of their own.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "layers/initializer.h"
+
+namespace lra::layers {
+
+// Buffers of a module (register_buffer) are state: they are saved, hashed and restored with the
+// parameters. What can be computed again is a plain member. Both are float32.
+class Layer : public torch::nn::Module {
+ public:
+  // The group of each own parameter that is not in the main one, by name: training/group_config.h.
+  const std::map<std::string, std::string>& groups() const { return groups_; }
+
+ protected:
+  // A part of this, M(init.of(name), args...).
+  template <typename M, typename... Args>
+  std::shared_ptr<M> add(const std::string& name, const Initializer& init, Args&&... args) {
+    return register_module(name, std::make_shared<M>(init.of(name), std::forward<Args>(args)...));
+  }
+  at::Tensor register_in_group(const std::string& group, const std::string& name,
+                               at::Tensor initial) {
+    groups_[name] = group;
+    return register_parameter(name, std::move(initial));
+  }
+
+ private:
+  std::map<std::string, std::string> groups_;
+};
+
+}  // namespace lra::layers

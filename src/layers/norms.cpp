@@ -1,0 +1,121 @@
+#include "layers/norms.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/error.h"
+#include "ops/layer_norm.h"
+#include "ops/precision.h"
+
+namespace lra::layers {
+namespace {
+
+constexpr double kRmsEps = 1e-6;
+
+at::Tensor wide(const at::Tensor& x) { return x.to(ops::wide_type(x)); }
+
+}  // namespace
+
+LayerNorm::LayerNorm(const Initializer& init, int64_t dim) {
+  weight = register_parameter("weight", init.ones({dim}));
+  bias = register_parameter("bias", init.zeros({dim}));
+}
+
+at::Tensor LayerNorm::forward(const at::Tensor& x_BLD, const Context&) {
+  return ops::layer_norm(x_BLD, weight, bias, kEps);
+}
+
+RmsNorm::RmsNorm(const Initializer& init, int64_t dim) {
+  weight_ = register_parameter("weight", init.ones({dim}));
+}
+
+at::Tensor RmsNorm::forward(const at::Tensor& x_BLD, const Context&) {
+  const at::Tensor x = wide(x_BLD);
+  const at::Tensor y = x * (x.square().mean(-1, true) + kRmsEps).rsqrt() * weight_;
+  return y.to(x_BLD.scalar_type());
+}
+
+ScaleNorm::ScaleNorm(const Initializer& init, int64_t dim) {
+  scale_ = register_parameter("scale", init.ones({1}) * std::sqrt(static_cast<double>(dim)));
+}
+
+at::Tensor ScaleNorm::forward(const at::Tensor& x_BLD, const Context&) {
+  const at::Tensor x = wide(x_BLD);
+  const at::Tensor y = x * (x.square().sum(-1, true) + kRmsEps).rsqrt() * scale_;
+  return y.to(x_BLD.scalar_type());
+}
+
+BatchNorm::BatchNorm(const Initializer& init, int64_t dim) {
+  weight_ = register_parameter("weight", init.ones({dim}));
+  bias_ = register_parameter("bias", init.zeros({dim}));
+  running_mean_ = register_buffer("running_mean", init.zeros({dim}));
+  running_var_ = register_buffer("running_var", init.ones({dim}));
+}
+
+at::Tensor BatchNorm::forward(const at::Tensor& x_BLD, const Context& context) {
+  const at::Tensor x = wide(x_BLD);
+  if (!context.training) {
+    const at::Tensor y = (x - running_mean_) * (running_var_ + kEps).rsqrt() * weight_ + bias_;
+    return y.to(x_BLD.scalar_type());
+  }
+  const at::Tensor valid = context.mask_BL.defined()
+                               ? context.mask_BL.to(x.scalar_type()).unsqueeze(2)
+                               : at::ones({1, 1, 1}, x.options()).expand({x.size(0), x.size(1), 1});
+  const at::Tensor count = valid.sum().clamp_min(1);
+  const at::Tensor mean = (x * valid).sum(at::IntArrayRef{0, 1}) / count;
+  const at::Tensor centred = x - mean;
+  const at::Tensor variance = (centred.square() * valid).sum(at::IntArrayRef{0, 1}) / count;
+  seen_[context.part] = {count.detach(), mean.detach(), variance.detach()};
+  return (centred * (variance + kEps).rsqrt() * weight_ + bias_).to(x_BLD.scalar_type());
+}
+
+int64_t BatchNorm::num_sums() const { return 1 + 2 * weight_.numel(); }
+
+// The number of positions, then for each channel the sum and the sum of squares.
+void BatchNorm::take_sums(std::span<double> sums) {
+  std::fill(sums.begin(), sums.end(), 0.0);
+  for (const auto& [part, seen] : seen_) {
+    const double count = seen.count.item<double>();
+    const at::Tensor mean = seen.mean.to(at::kCPU, at::kDouble),
+                     variance = seen.variance.to(at::kCPU, at::kDouble);
+    sums[0] += count;
+    for (int64_t c = 0; c < mean.numel(); ++c) {
+      const double m = mean.const_data_ptr<double>()[c];
+      sums[static_cast<size_t>(1 + 2 * c)] += count * m;
+      sums[static_cast<size_t>(2 + 2 * c)] +=
+          count * (variance.const_data_ptr<double>()[c] + m * m);
+    }
+  }
+  seen_.clear();
+}
+
+void BatchNorm::follow(std::span<const double> sums) {
+  const double count = sums[0];
+  if (count < 1) return;
+  const int64_t dim = weight_.numel();
+  at::Tensor mean = at::empty({dim}, at::kDouble), variance = at::empty({dim}, at::kDouble);
+  for (int64_t c = 0; c < dim; ++c) {
+    const double m = sums[static_cast<size_t>(1 + 2 * c)] / count;
+    const double square = sums[static_cast<size_t>(2 + 2 * c)] / count;
+    mean.mutable_data_ptr<double>()[c] = m;
+    // Unbiased, as in PyTorch.
+    variance.mutable_data_ptr<double>()[c] =
+        std::max(0.0, square - m * m) * count / std::max(1.0, count - 1);
+  }
+  const auto towards = [](at::Tensor& running, const at::Tensor& now) {
+    running.mul_(1 - kMomentum).add_(now.to(running.options()), kMomentum);
+  };
+  const at::NoGradGuard no_grad;
+  towards(running_mean_, mean);
+  towards(running_var_, variance);
+}
+
+std::shared_ptr<Norm> make_norm(const std::string& kind, const Initializer& init, int64_t dim) {
+  if (kind == "layer") return std::make_shared<LayerNorm>(init, dim);
+  if (kind == "rms") return std::make_shared<RmsNorm>(init, dim);
+  if (kind == "scale") return std::make_shared<ScaleNorm>(init, dim);
+  LRA_CHECK_EQ(kind, std::string("batch"));
+  return std::make_shared<BatchNorm>(init, dim);
+}
+
+}  // namespace lra::layers

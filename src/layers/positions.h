@@ -1,0 +1,17 @@
+// Where a token stands, told to a model.
+#pragma once
+
+#include "ops/libtorch.h"
+
+namespace lra::layers {
+
+// sin(p w_c) in channel 2c and cos(p w_c) in channel 2c + 1, w_c = 10000^(-2c / D); [length, D],
+// float32 (Vaswani et al. 2017, section 3.5).
+at::Tensor sinusoid_table(int64_t length, int64_t dim);
+
+// Rotary encoding (Su et al. 2021, arXiv:2104.09864, section 3.2): channels 2c and 2c + 1 of
+// position p turned by the angle p w_c of the table above, so that products of queries and keys
+// depend on the distance alone. x [B, L, H, E] with E even.
+at::Tensor rotated(const at::Tensor& x_BLHE);
+
+}  // namespace lra::layers

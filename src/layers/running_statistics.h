@@ -1,0 +1,25 @@
+// Buffers that follow what a layer sees in training.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+namespace lra::layers {
+
+// A pass forward changes no buffer: it notes what it saw, once for each micro-batch, however often
+// that is computed. So nothing counts twice where activations are computed again, and a step that
+// is thrown away, or run to measure something, leaves no trace. A step that counts ends with
+// follow().
+class RunningStatistics {
+ public:
+  virtual ~RunningStatistics() = default;
+  // How many numbers these are.
+  virtual int64_t num_sums() const = 0;
+  // Sums over the micro-batches of the step on this rank, to be added up over the ranks. Forgets
+  // what was noted.
+  virtual void take_sums(std::span<double> sums) = 0;
+  // The step counted: buffers follow the sums of all ranks.
+  virtual void follow(std::span<const double> sums) = 0;
+};
+
+}  // namespace lra::layers

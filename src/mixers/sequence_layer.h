@@ -1,0 +1,92 @@
+// A sequence layer: the map [B, L, D] -> [B, L, D] that moves information along the sequence. It is
+// the one thing that differs between the models of the benchmark; everything around it is written
+// once in models/.
+//
+// Adding one: a .cpp here, a TOML under configs/models, its spec in all.h. Tests, help, sweeps,
+// benchmarks and the report pick it up from the table.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "base/config.h"
+#include "layers/context.h"
+#include "layers/layer.h"
+#include "layers/projections.h"
+
+namespace lra::mixers {
+
+// The most that a setting which counts tokens may say: longer than any sequence, and far from where
+// sums of such numbers overflow.
+inline constexpr int64_t kMostTokens = int64_t{1} << 24;
+
+// What a layer of the encoder asks of its sequence layer.
+struct LayerShape {
+  int64_t model_dim = 0;                  // D
+  layers::AttentionShape attention = {};  // for those that attend
+  int64_t max_length = 0;                 // the longest L that will come, CLS included
+  int64_t layer = 0;                      // 0 for the first
+};
+
+// Padded positions of the result may hold anything finite; they never influence valid positions.
+class SequenceLayer : public layers::Layer {
+ public:
+  virtual at::Tensor forward(const at::Tensor& x_BLD, const layers::Context& context) = 0;
+};
+
+// What others have to know of a mechanism without knowing it.
+struct LayerFacts {
+  // Its heads take averages of the tokens' values, with weights that an analysis can read off.
+  bool attention_weights = false;
+  bool attention_dropout = false;  // it drops attention weights
+  bool draws_in_training = false;  // it is another function in training than in evaluation
+};
+
+// Parameters that the optimizer treats in a way of their own, and how, unless the [groups] of a run
+// say otherwise.
+struct GroupSpec {
+  std::string_view name;     // "ssm"
+  std::string_view what;     // "state matrices and step sizes"
+  double learning_rate = 0;  // instead of train.learning_rate; 0: that
+  double weight_decay = 0;
+};
+
+struct LayerSpec {
+  std::string_view name;   // "linformer"
+  std::string_view title;  // "Linformer"
+  std::string_view paper;  // "Wang et al. 2020, arXiv:2006.04768"
+  std::string_view cost;   // "L k"
+  LayerFacts facts = {};
+  std::span<const GroupSpec> groups = {};
+  std::vector<FieldInfo> (*describe)() = nullptr;
+  // Throws lra::Error for a bad [mixer].
+  void (*check)(const ConfigTable& config) = nullptr;
+  // Reads [mixer], as check() does.
+  std::shared_ptr<SequenceLayer> (*make)(const layers::Initializer& init, const ConfigTable& config,
+                                         const LayerShape& shape) = nullptr;
+};
+
+// Reads [mixer]. A Config may have a check() of its own, for what no single field says.
+template <typename Config>
+Config read_layer_config(const ConfigTable& table) {
+  auto config = read_config<Config>(table, "mixer");
+  if constexpr (requires { config.check(); }) config.check();
+  return config;
+}
+
+// The spec of a class with a nested Config struct, whose functions follow from it.
+template <typename M>
+constexpr LayerSpec layer_spec(LayerSpec spec) {
+  using Config = typename M::Config;
+  spec.describe = [] { return describe_config<Config>(); };
+  spec.check = [](const ConfigTable& table) { (void)read_layer_config<Config>(table); };
+  spec.make = [](const layers::Initializer& init, const ConfigTable& table,
+                 const LayerShape& shape) -> std::shared_ptr<SequenceLayer> {
+    return std::make_shared<M>(init, read_layer_config<Config>(table), shape);
+  };
+  return spec;
+}
+
+}  // namespace lra::mixers

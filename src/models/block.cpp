@@ -1,0 +1,77 @@
+#include "models/block.h"
+
+#include "ops/pointwise.h"
+
+namespace lra::models {
+
+EncoderBlock::EncoderBlock(const layers::Initializer& init, const ModelConfig& config,
+                           const mixers::LayerSpec& spec, const ConfigTable& mixer_config,
+                           const mixers::LayerShape& shape)
+    : norm_in_front_(config.norm_placement == "pre"),
+      residual_(config.residual),
+      tied_dropout_(config.dropout_kind == "tied"),
+      dropout_(config.dropout),
+      attention_dropout_(config.attention_dropout),
+      layer_(static_cast<uint32_t>(shape.layer)) {
+  const auto norm = [&](const char* name) {
+    return register_module(name, layers::make_norm(config.norm, init.of(name), config.embed_dim));
+  };
+  norm1_ = norm("norm1");
+  mixer_ = register_module("mixer", spec.make(init.of("mixer"), mixer_config, shape));
+  if (config.feed_forward == "none") return;
+  norm2_ = norm("norm2");
+  if (config.feed_forward == "glu") {
+    glu_ = add<layers::GatedFeedForward>("mlp", init, config.embed_dim, config.mlp_dim);
+  } else {
+    mlp_ = add<layers::FeedForward>("mlp", init, config.embed_dim, config.mlp_dim);
+    if (norm_in_front_) fused_norm_ = dynamic_cast<const layers::LayerNorm*>(norm2_.get());
+  }
+}
+
+layers::Context EncoderBlock::context_of(const Padding& padding, const StepRandom& random) const {
+  return {.mask_BL = padding.mask_BL,
+          .attention_dropout = random.rate(attention_dropout_),
+          .key = random.key(layer_, kMixer),
+          .step_key = random.step_key(layer_, kMixer),
+          .training = random.training,
+          .step = random.step,
+          .lengths_B = padding.lengths_B,
+          .part = random.part};
+}
+
+at::Tensor EncoderBlock::joined(const at::Tensor& y, const at::Tensor& x, const StepRandom& random,
+                                Place place) const {
+  const double rate = random.rate(dropout_);
+  const uint64_t key = random.key(layer_, place);
+  if (residual_ && !tied_dropout_) return ops::dropout_add(y, x, rate, key);
+  const at::Tensor dropped =
+      tied_dropout_ ? layers::tied_dropout(y, rate, key) : ops::dropout(y, rate, key);
+  return residual_ ? x + dropped : dropped;
+}
+
+at::Tensor EncoderBlock::fed_forward(const at::Tensor& x, const layers::Context& context,
+                                     const StepRandom& random) const {
+  const double rate = random.rate(dropout_);
+  const uint64_t key = random.key(layer_, kMlpHidden);
+  if (fused_norm_) return mlp_->forward(x, rate, key, fused_norm_);
+  const at::Tensor input = norm_in_front_ ? norm2_->forward(x, context) : x;
+  return mlp_ ? mlp_->forward(input, rate, key) : glu_->forward(input, rate, key);
+}
+
+at::Tensor EncoderBlock::mixer_input(const at::Tensor& x_BLD) const {
+  return norm_in_front_ ? norm1_->forward(x_BLD, {}) : x_BLD;
+}
+
+at::Tensor EncoderBlock::forward(const at::Tensor& x_BLD, const Padding& padding,
+                                 const StepRandom& random) const {
+  const layers::Context context = context_of(padding, random);
+  const at::Tensor mixed =
+      mixer_->forward(norm_in_front_ ? norm1_->forward(x_BLD, context) : x_BLD, context);
+  at::Tensor x = joined(mixed, x_BLD, random, kMixerOutput);
+  if (!norm_in_front_) x = norm1_->forward(x, context);
+  if (!norm2_) return x;
+  x = joined(fed_forward(x, context, random), x, random, kMlpOutput);
+  return norm_in_front_ ? x : norm2_->forward(x, context);
+}
+
+}  // namespace lra::models

@@ -1,0 +1,56 @@
+// One block of an encoder, from its settings: norm, sequence layer, feed-forward layer, residuals.
+#pragma once
+
+#include <memory>
+
+#include "layers/feed_forward.h"
+#include "layers/norms.h"
+#include "mixers/sequence_layer.h"
+#include "models/model_config.h"
+#include "models/step_random.h"
+
+namespace lra::models {
+
+// Which positions hold tokens: all, where nothing is defined.
+struct Padding {
+  at::Tensor mask_BL = {};    // uint8, where the model computes
+  at::Tensor lengths_B = {};  // layers/context.h
+};
+
+// With norms in front: x += dropout(mixer(norm1(x))); x += dropout(mlp(norm2(x))). With norms
+// behind: x = norm1(x + dropout(mixer(x))); x = norm2(x + dropout(mlp(x))). The paper's models have
+// layer norms in front and two layers with GELU.
+class EncoderBlock : public layers::Layer {
+ public:
+  EncoderBlock(const layers::Initializer& init, const ModelConfig& config,
+               const mixers::LayerSpec& spec, const ConfigTable& mixer_config,
+               const mixers::LayerShape& shape);
+  at::Tensor forward(const at::Tensor& x_BLD, const Padding& padding,
+                     const StepRandom& random) const;
+
+  // What the sequence layer of this block is given when the block is given x: for analyses.
+  at::Tensor mixer_input(const at::Tensor& x_BLD) const;
+  mixers::SequenceLayer& mixer() const { return *mixer_; }
+
+ private:
+  // Places of randomness inside a block.
+  enum Place : uint32_t { kMixer = 0, kMixerOutput = 1, kMlpHidden = 2, kMlpOutput = 3 };
+
+  layers::Context context_of(const Padding& padding, const StepRandom& random) const;
+  // y, dropped out, beside the stream x.
+  at::Tensor joined(const at::Tensor& y, const at::Tensor& x, const StepRandom& random,
+                    Place place) const;
+  at::Tensor fed_forward(const at::Tensor& x, const layers::Context& context,
+                         const StepRandom& random) const;
+
+  bool norm_in_front_, residual_, tied_dropout_;
+  double dropout_, attention_dropout_;
+  uint32_t layer_;
+  std::shared_ptr<layers::Norm> norm1_, norm2_;    // norm2_: none without a feed-forward layer
+  const layers::LayerNorm* fused_norm_ = nullptr;  // norm2_, where mlp_ computes it as well
+  std::shared_ptr<mixers::SequenceLayer> mixer_;
+  std::shared_ptr<layers::FeedForward> mlp_;  // one of these two, or none
+  std::shared_ptr<layers::GatedFeedForward> glu_;
+};
+
+}  // namespace lra::models

@@ -1,0 +1,57 @@
+// What is trained, evaluated and measured: a function from batches to class scores, with parameters
+// and buffers by name.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "layers/running_statistics.h"
+#include "models/step_random.h"
+#include "ops/libtorch.h"
+
+namespace lra::models {
+
+// A batch as a model takes it: tokens or values.
+struct ModelInput {
+  // int32, right-padded with 0; with two towers, rows 2b and 2b + 1 belong together.
+  at::Tensor tokens_BL = {};
+  // int32, on the CPU whatever the device of the rest: valid positions per row; undefined: every
+  // position is valid. The host decides by it whether there is a mask.
+  at::Tensor lengths_B = {};
+  at::Tensor values_BLC = {};  // float32, instead of tokens where the task has values
+
+  int64_t length() const { return (tokens_BL.defined() ? tokens_BL : values_BLC).size(1); }
+};
+
+struct Parameter {
+  std::string name;  // as in a PyTorch state dict: "encoder.layers.0.mixer.qkv.weight"
+  at::Tensor tensor;
+  std::string group = {};  // "" is the main one: training/group_config.h
+};
+
+struct BatchLoss {
+  at::Tensor mean;     // [], differentiable: the mean cross-entropy over the examples
+  at::Tensor correct;  // [], int64: how many scores are highest at the label
+};
+
+class Model {
+ public:
+  virtual ~Model() = default;
+
+  // -> logits [B, num_classes], float32.
+  virtual at::Tensor forward(const ModelInput& input, const StepRandom& random) const = 0;
+  virtual std::vector<Parameter> parameter_list() const = 0;
+  // What is saved beside parameters and not trained: running statistics, constants that were drawn.
+  virtual std::vector<Parameter> buffer_list() const = 0;
+  // The layers whose buffers follow what they see.
+  virtual std::vector<layers::RunningStatistics*> running_statistics() const { return {}; }
+  // Where it was made and computes; input comes there.
+  virtual at::Device device() const = 0;
+
+  BatchLoss loss(const ModelInput& input, const at::Tensor& labels_B,
+                 const StepRandom& random) const;
+  int64_t num_parameters() const;
+};
+
+}  // namespace lra::models

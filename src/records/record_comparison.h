@@ -1,0 +1,25 @@
+// What two records of the same run have alike: results bit for bit, and where they were made.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "records/run_record.h"
+
+namespace lra {
+
+struct Compared {
+  std::string what;           // "weights", "validation at step 200"
+  std::string recorded, now;  // as text; alike exactly when the values are
+  bool is_equal() const { return recorded == now; }
+};
+
+// Status, steps, examples and tokens, the hash of the weights, every validation, the best one and
+// the test. Numbers are written with as many digits as tell any two apart.
+std::vector<Compared> compare_results(const RunRecord& recorded, const RunRecord& now);
+
+// What of program and machine may change bits: version and revision, compiler, torch, processor,
+// instruction set, device, threads, kernels.
+std::vector<Compared> compare_circumstances(const Provenance& recorded, const Provenance& now);
+
+}  // namespace lra

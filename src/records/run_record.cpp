@@ -1,0 +1,164 @@
+#include "records/run_record.h"
+
+#include <array>
+#include <cmath>
+
+#include "io/atomic_file.h"
+#include "records/record_json.h"
+
+namespace lra {
+namespace {
+
+// A curve of 100,000 evaluations takes 15 MB.
+constexpr JsonLimits kLimits = {.max_bytes = 64 << 20, .max_depth = 32, .max_keys = 1000};
+
+constexpr std::array<const char*, 5> kStatusNames = {"running", "done", "stopped", "diverged",
+                                                     "failed"};
+
+}  // namespace
+
+void fields(auto& f, Measurement& m) {
+  f("mode", m.mode);
+  f("dtype", m.dtype);
+  f("length", m.length);
+  f("batch", m.batch);
+  f("steps_per_s", m.steps_per_s);
+  f("tokens_per_s", m.tokens_per_s);
+  f("slowest_steps_per_s", m.slowest_steps_per_s);
+  f("fastest_steps_per_s", m.fastest_steps_per_s);
+  f("windows", m.windows);
+  f("parts", m.parts);
+  f("peak_resident_bytes", m.peak_resident_bytes);
+  f("peak_tensor_bytes", m.peak_tensor_bytes);
+  f("model_flops", m.model_flops);
+  f("gemm_flops_per_s", m.gemm_flops_per_s);
+  f("pipeline_steps_per_s", m.pipeline_steps_per_s);
+  f("warning", m.warning);
+}
+
+void fields(auto& f, SplitSizes& sizes) {
+  f("train", sizes.train);
+  f("val", sizes.val);
+  f("test", sizes.test);
+}
+
+// The schema goes first and is read apart: nothing else is known of a record before it.
+void fields(auto& f, RunRecord& r) {
+  f("kind", r.kind);
+  f.choice("status", r.status, kStatusNames);
+  f("failure", r.failure);
+  f("task", r.task);
+  f("task_title", r.task_title);
+  f("task_version", r.task_version);
+  f("model", r.model);
+  f("model_title", r.model_title);
+  f("preset", r.preset);
+  f("seed", r.seed);
+  f("validation", r.validation);
+  f("checkpoint", r.checkpoint);
+  f("data_source", r.data_source);
+  f("data_hash", r.data_hash);
+  f("config_hash", r.config_hash);
+  f("weights_hash", r.weights_hash);
+  f("fingerprint", r.fingerprint);
+  f("num_parameters", r.num_parameters);
+  f("base_parameters", r.base_parameters);
+  f("division", r.division);
+  f("division_reason", r.division_reason);
+  f("published_setting", r.published_setting);
+  f("steps", r.steps);
+  f("planned_steps", r.planned_steps);
+  f("preset_steps", r.preset_steps);
+  f("test_split_examples", r.test_split_examples);
+  f("data_examples", r.data_examples);
+  f("examples", r.examples);
+  f("tokens", r.tokens);
+  f("train_seconds", r.train_seconds);
+  f("total_seconds", r.total_seconds);
+  f("train_tokens_per_s", r.train_tokens_per_s);
+  f("peak_resident_bytes", r.peak_resident_bytes);
+  f("peak_device_bytes", r.peak_device_bytes);
+  f("estimated_resident_bytes", r.estimated_resident_bytes);
+  f("ended_by", r.ended_by);
+  f("skipped_steps", r.skipped_steps);
+  f("roll_backs", r.roll_backs);
+  f("undone_steps", r.undone_steps);
+  f("warnings", r.warnings);
+  f("train", r.train);
+  f("val", r.val);
+  f("test", r.test);
+  f("best_val", r.best_val);
+  f("val_curve", r.val_curve);
+  f("measurements", r.measurements);
+  f("baselines", r.baselines);
+  f("config", r.config);
+  f("provenance", r.provenance);
+}
+
+std::string to_string(RunStatus status) {
+  const auto index = static_cast<size_t>(status);
+  LRA_CHECK_LT(index, kStatusNames.size());
+  return kStatusNames[index];
+}
+
+std::optional<double> flops_utilisation(const Measurement& m) {
+  if (!m.model_flops || m.gemm_flops_per_s.value_or(0) <= 0) return std::nullopt;
+  return static_cast<double>(*m.model_flops) * m.steps_per_s / *m.gemm_flops_per_s;
+}
+
+std::string to_json(const Measurement& measurement) {
+  return json_text(RecordWriter::to_object(measurement), 2) + "\n";
+}
+
+Measurement parse_measurement(const std::string& text, const std::string& name) {
+  const Json json = parse_json(text, name, kLimits);
+  Measurement measurement;
+  RecordReader::from_object(JsonFields(json, name), measurement);
+  return measurement;
+}
+
+double two_class_chance_limit(int64_t num_examples) {
+  LRA_CHECK_GT(num_examples, 0);
+  return 50 + 100 * 3 * std::sqrt(0.25 / static_cast<double>(num_examples));
+}
+
+int64_t peak_memory_bytes(const RunRecord& record) {
+  return record.peak_device_bytes.value_or(record.peak_resident_bytes);
+}
+
+std::string to_json(const RunRecord& record) { return json_text(file_to_json(record), 2) + "\n"; }
+
+namespace {
+
+// Numbers that no run can have: a record edited by hand, or not one of ours.
+void refuse_impossible(const RunRecord& record, const std::string& name) {
+  const Inspection inspection(name);
+  for (const auto* e : {&record.train, &record.val, &record.test, &record.best_val}) {
+    if (*e) inspection.share((*e)->accuracy, "an accuracy");
+  }
+  for (const Evaluation& e : record.val_curve) inspection.share(e.accuracy, "an accuracy");
+  for (const auto& [baseline, accuracy] : record.baselines)
+    inspection.share(accuracy, "the " + baseline);
+  inspection.require(record.train_seconds >= 0 && record.total_seconds >= 0, "a negative time",
+                     "seconds");
+  inspection.require(record.kind == "train" || record.kind == "bench", "kind '" + record.kind + "'",
+                     "train or bench");
+}
+
+}  // namespace
+
+RunRecord parse_record(const std::string& text, const std::string& name) {
+  auto record = parse_record_file<RunRecord>(text, name, kLimits, "a run record");
+  refuse_impossible(record, name);
+  return record;
+}
+
+void write_record(const RunRecord& record, const std::string& path) {
+  write_file_atomically(path, to_json(record));
+}
+
+RunRecord read_record(const std::string& path) {
+  return parse_record(read_file(path, kLimits.max_bytes), path);
+}
+
+}  // namespace lra

@@ -1,0 +1,153 @@
+#include "tasks/listops/generator.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "base/hash.h"
+#include "base/parallel.h"
+#include "base/rng.h"
+#include "io/progress.h"
+#include "tasks/first_seen.h"
+#include "tasks/listops/expression.h"
+#include "tasks/stopping.h"
+
+namespace lra::tasks {
+namespace {
+
+constexpr int kMaxTrees = 1000000;
+constexpr uint32_t kMaxRedraws = 1000;
+constexpr int64_t kBlock = 2048;  // examples in memory at a time: 2 MB
+
+// One word serves a whole node: two bits say whether it is an operator (exactly 1 in 4), the other
+// thirty are mapped to [0, n) by Lemire's exact method. n <= 2^30.
+constexpr uint32_t kLowBits = (1u << 30) - 1;
+
+uint32_t below_from_word(RandomStream& random, uint32_t word, uint32_t n) {
+  uint64_t product = uint64_t{word & kLowBits} * n;
+  if ((product & kLowBits) < n) {
+    const uint32_t threshold = (kLowBits + 1) % n;
+    while ((product & kLowBits) < threshold) product = uint64_t{random.next_u32() & kLowBits} * n;
+  }
+  return static_cast<uint32_t>(product >> 30);
+}
+
+class TreeDrawer {
+ public:
+  TreeDrawer(const ListOpsSettings& settings, RandomStream& random)
+      : settings_(settings), random_(random) {}
+
+  // False when the tree is too long or too short. `length` counts every node of which it is known
+  // that it will come, so a hopeless tree is abandoned before it is drawn out.
+  bool draw(std::vector<uint8_t>& symbols) {
+    symbols.clear();
+    open_.clear();
+    int64_t length = 1;
+    do {
+      const uint32_t word = random_.next_u32();
+      const bool may_branch = static_cast<int64_t>(open_.size()) + 1 < settings_.max_depth;
+      if (may_branch && (word >> 30) == 0) {
+        const auto choices = static_cast<uint32_t>(settings_.max_args - 1);
+        const uint32_t choice =
+            below_from_word(random_, word, choices * uint32_t{kNumListOpsOperators});
+        const uint32_t num_args = 2 + choice % choices;
+        length += 1 + num_args;
+        if (length >= settings_.max_length) return false;
+        symbols.push_back(static_cast<uint8_t>(kListOpsMin + choice / choices));
+        open_.push_back(num_args);
+        continue;
+      }
+      symbols.push_back(static_cast<uint8_t>(kListOpsDigit0 + below_from_word(random_, word, 10)));
+      while (!open_.empty() && --open_.back() == 0) {
+        symbols.push_back(kListOpsClose);
+        open_.pop_back();
+      }
+    } while (!open_.empty());
+    LRA_CHECK_EQ(length, static_cast<int64_t>(symbols.size()));
+    return length > settings_.min_length && length < settings_.max_length;
+  }
+
+ private:
+  const ListOpsSettings& settings_;
+  RandomStream& random_;
+  std::vector<uint32_t> open_;  // arguments still to come, per open operator
+};
+
+Error too_few(const std::string& what) {
+  return Error({.where = "listops",
+                .what = what,
+                .expected = "settings that allow more expressions",
+                .advice = "change min_length, max_length, max_depth or max_args"});
+}
+
+ListOpsExample draw_example(const ListOpsSettings& settings, uint64_t seed, int split,
+                            int64_t index, uint32_t redraw) {
+  ListOpsExample example{.split = split, .index = index, .symbols = {}, .label = -1};
+  const uint64_t key = derive_key(seed, RandomUse::kSample, static_cast<uint32_t>(split),
+                                  static_cast<uint32_t>(index), redraw);
+  draw_listops(settings, key, example.symbols);
+  const ListOpsResult result = evaluate_listops(example.symbols);
+  LRA_CHECK(result.ok());
+  example.label = result.value;
+  return example;
+}
+
+Hash128 hash_of(const ListOpsExample& example) {
+  return hash128(std::as_bytes(std::span(example.symbols)));
+}
+
+}  // namespace
+
+void draw_listops(const ListOpsSettings& settings, uint64_t key, std::vector<uint8_t>& symbols) {
+  RandomStream random(key);
+  TreeDrawer drawer(settings, random);
+  for (int tree = 0; tree < kMaxTrees; ++tree) {
+    if (tree % 1024 == 0) throw_if_stopped();
+    if (drawer.draw(symbols)) return;
+  }
+  throw too_few("none of a million drawn trees has an accepted length");
+}
+
+std::vector<std::string> generate_listops(const ListOpsSettings& settings, uint64_t seed,
+                                          const std::array<int64_t, 3>& sizes,
+                                          const ListOpsSink& sink, Progress& progress) {
+  std::vector<std::string> notes;
+  FirstSeen seen;
+  seen.reserve(sizes[0] + sizes[1] + sizes[2]);
+  for (int split = 0; split < 3; ++split) {
+    const int64_t size = sizes[static_cast<size_t>(split)];
+    for (int64_t begin = 0; begin < size; begin += kBlock) {
+      throw_if_stopped();
+      std::vector<ListOpsExample> block(static_cast<size_t>(std::min(kBlock, size - begin)));
+      const auto count = static_cast<int64_t>(block.size());
+      std::vector<Hash128> hashes(block.size());
+      parallel_for_each(count, [&](int64_t i) {
+        const auto at = static_cast<size_t>(i);
+        block[at] = draw_example(settings, seed, split, begin + i, 0);
+        hashes[at] = hash_of(block[at]);
+      });
+      for (size_t at = 0; at < block.size(); ++at) {
+        const int64_t index = block[at].index;
+        uint32_t redraw = 0;
+        while (seen.add(hashes[at], index)) {
+          if (++redraw > kMaxRedraws) {
+            throw too_few("sample " + std::to_string(index) + " of " +
+                          kSplitNames[static_cast<size_t>(split)] + " drawn " +
+                          std::to_string(kMaxRedraws) + " times was a duplicate each time");
+          }
+          block[at] = draw_example(settings, seed, split, index, redraw);
+          hashes[at] = hash_of(block[at]);
+        }
+        if (redraw > 0) {
+          notes.push_back("sample " + std::to_string(index) + " of " +
+                          kSplitNames[static_cast<size_t>(split)] + " drawn again " +
+                          std::to_string(redraw) + " times: duplicate");
+        }
+      }
+      sink(block);
+      progress.update(count);
+    }
+  }
+  return notes;
+}
+
+}  // namespace lra::tasks

@@ -1,0 +1,394 @@
+// Long ListOps (Tay et al., Long Range Arena, ICLR 2021, section 2.2.1; the released generator).
+//
+// Where we differ from the release: symbols have fixed ids (listops_expression.h), samples are a
+// function of the seed, and duplicates are drawn again, so the three splits have their full sizes.
+#include "tasks/listops/listops.h"
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+
+#include "base/command_text.h"
+#include "base/error.h"
+#include "base/hash.h"
+#include "base/parallel.h"
+#include "base/quoted.h"
+#include "base/text_format.h"
+#include "io/atomic_file.h"
+#include "io/input_file.h"
+#include "io/progress.h"
+#include "tasks/facts.h"
+#include "tasks/files.h"
+#include "tasks/listops/expression.h"
+#include "tasks/listops/generator.h"
+#include "tasks/listops/sources.h"
+#include "tasks/listops/tsv.h"
+#include "tasks/stopping.h"
+
+namespace lra::tasks {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int64_t kListopsVersion = 1;
+constexpr const char* kOfficialFolder = "listops-1000";
+
+struct ListOpsConfig {
+  int64_t length = 2000;
+  int64_t min_length = 500;
+  int64_t max_length = 2000;
+  int64_t max_depth = 10;
+  int64_t max_args = 10;
+  int64_t num_train = 96000;
+  int64_t num_val = 2000;
+  int64_t num_test = 2000;
+
+  void fields(auto& f) {
+    f("length", length, "tokens fed; longer expressions are cut", between(1, 1 << 20));
+    f("min_length", min_length, "generated expressions are longer than this", between(0, 1 << 20));
+    f("max_length", max_length, "generated expressions are shorter than this", between(2, 1 << 20));
+    f("max_depth", max_depth, "depth at which only digits are drawn; the root is at 1",
+      between(1, 1000));
+    f("max_args", max_args, "most arguments of an operator; the fewest are 2", between(2, 1000));
+    f("num_train", num_train, "examples generated for training", between(0, 1e8));
+    f("num_val", num_val, "examples generated for validation", between(0, 1e8));
+    f("num_test", num_test, "examples generated for the test", between(0, 1e8));
+  }
+};
+
+int64_t setting(const Manifest& manifest, const std::string& key, int64_t otherwise) {
+  const auto found = manifest.settings.find(key);
+  if (found == manifest.settings.end()) return otherwise;
+  const std::string& text = found->second;
+  const bool is_number = !text.empty() && text.size() <= 18 &&
+                         text.find_first_not_of("0123456789") == std::string::npos;
+  if (is_number) return std::stoll(text);
+  throw Error({.where = kManifestFile,
+               .what = "setting " + key + " is " + in_quotes(text, 100),
+               .expected = "a whole number",
+               .advice = "make the dataset again"});
+}
+
+class ListOpsTask : public Task {
+ public:
+  explicit ListOpsTask(const ListOpsConfig& config) : config_(config) {
+    if (config.min_length + 1 >= config.max_length) {
+      throw Error({.where = "task.min_length",
+                   .what = "is " + std::to_string(config.min_length),
+                   .expected = "at least 2 less than max_length",
+                   .advice = "both bounds are exclusive"});
+    }
+  }
+
+  void refuse_other_settings(const Dataset& dataset) const override;
+  TaskShape shape() const override {
+    return {.length = config_.length,
+            .vocabulary = kListOpsVocabulary,
+            .num_classes = kNumListOpsClasses};
+  }
+
+  bool can_generate() const override { return true; }
+  int64_t num_to_make(const MakeOptions& options) const override;
+  void make(const MakeOptions& options, Progress& progress) const override;
+  void import(const std::vector<std::string>& sources, const std::string& out,
+              Progress& progress) const override;
+  std::vector<std::string> find_sources(const std::string& root) const override;
+  void export_official(const Dataset& dataset, const std::string& out) const override;
+  std::vector<Fact> check(const Dataset& dataset) const override;
+  std::string render(const Split& split, int64_t example) const override;
+  std::string token_text(int32_t token) const override {
+    return std::string(listops_symbol_text(static_cast<uint8_t>(token)));
+  }
+  std::vector<Baseline> baselines(const Dataset& dataset) const override;
+
+ private:
+  std::array<int64_t, 3> sizes(const MakeOptions& options) const {
+    return {options.num_train.value_or(config_.num_train),
+            options.num_val.value_or(config_.num_val), options.num_test.value_or(config_.num_test)};
+  }
+  // The settings the data claims to follow: its own when it was generated.
+  ListOpsConfig claimed(const Manifest& manifest) const;
+  Fact target_fact(const Dataset& dataset, const std::string& name, int64_t max_args) const;
+
+  ListOpsConfig config_;
+};
+
+Manifest new_manifest(const std::string& source) {
+  Manifest manifest;
+  manifest.task = kListOpsTask.name;
+  manifest.task_version = kListopsVersion;
+  manifest.source = source;
+  return manifest;
+}
+
+// Expressions of another shape would give figures that cannot be told from those of this one.
+// Imported files may follow any settings.
+void ListOpsTask::refuse_other_settings(const Dataset& dataset) const {
+  const Manifest& manifest = dataset.manifest();
+  if (manifest.source != "generated") return;
+  for (const auto& [key, wanted] :
+       {std::pair("min_length", config_.min_length), std::pair("max_length", config_.max_length),
+        std::pair("max_depth", config_.max_depth), std::pair("max_args", config_.max_args)}) {
+    const int64_t made_with = setting(manifest, key, wanted);
+    if (made_with == wanted) continue;
+    throw Error({.where = dataset.folder(),
+                 .what = "was made with " + std::string(key) + " " + std::to_string(made_with),
+                 .expected = std::to_string(wanted),
+                 .advice = "set task." + std::string(key) + ", or name another data folder"});
+  }
+}
+
+int64_t ListOpsTask::num_to_make(const MakeOptions& options) const {
+  const std::array<int64_t, 3> counts = sizes(options);
+  return counts[0] + counts[1] + counts[2];
+}
+
+void ListOpsTask::make(const MakeOptions& options, Progress& progress) const {
+  const std::array<int64_t, 3> counts = sizes(options);
+  for (const int64_t count : counts) {
+    if (count >= 0 && count <= 100000000) continue;
+    throw Error({.where = "lra data make",
+                 .what = std::to_string(count) + " examples",
+                 .expected = "0 to 100,000,000 per split"});
+  }
+  const ListOpsSettings settings{.min_length = config_.min_length,
+                                 .max_length = config_.max_length,
+                                 .max_depth = config_.max_depth,
+                                 .max_args = config_.max_args};
+  Manifest manifest = new_manifest("generated");
+  manifest.settings = {{"seed", std::to_string(options.seed)},
+                       {"min_length", std::to_string(settings.min_length)},
+                       {"max_length", std::to_string(settings.max_length)},
+                       {"max_depth", std::to_string(settings.max_depth)},
+                       {"max_args", std::to_string(settings.max_args)},
+                       {"num_train", std::to_string(counts[0])},
+                       {"num_val", std::to_string(counts[1])},
+                       {"num_test", std::to_string(counts[2])}};
+  std::string all_settings;
+  for (const auto& [key, value] : manifest.settings) all_settings += key + "=" + value + "\n";
+  manifest.source_hash = to_hex(hash128(all_settings));
+  DatasetWriter writer(options.out, std::move(manifest),
+                       num_to_make(options) * (settings.max_length + 16));
+  int begun = 0;  // splits begun so far; empty ones get no example that would begin them
+  const auto begin_up_to = [&](int split) {
+    for (; begun <= split; ++begun) writer.begin_split(kSplitNames[static_cast<size_t>(begun)]);
+  };
+  const auto notes = generate_listops(
+      settings, options.seed, counts,
+      [&](std::span<const ListOpsExample> examples) {
+        for (const ListOpsExample& example : examples) {
+          begin_up_to(example.split);
+          writer.add(example.label, example.symbols);
+        }
+      },
+      progress);
+  begin_up_to(2);
+  constexpr size_t kMostNotes =
+      1000;  // with short expressions most samples may have been drawn again
+  for (size_t i = 0; i < std::min(notes.size(), kMostNotes); ++i) writer.add_note(notes[i]);
+  if (notes.size() > kMostNotes) {
+    writer.add_note(thousands(static_cast<int64_t>(notes.size() - kMostNotes)) +
+                    " more samples drawn again: duplicates");
+  }
+  writer.finish();
+}
+
+uint64_t bytes_of(const std::array<std::string, 3>& files) {
+  uint64_t bytes = 0;
+  for (const std::string& path : files) {
+    std::error_code unreadable;  // reading will say so
+    const uintmax_t size = fs::file_size(path, unreadable);
+    if (!unreadable) bytes += size;
+  }
+  return bytes;
+}
+
+void ListOpsTask::import(const std::vector<std::string>& sources, const std::string& out,
+                         Progress& progress) const {
+  const std::array<std::string, 3> files = listops_source_files(sources);
+  Manifest manifest = new_manifest("imported");
+  manifest.settings = {{"format", kOfficialFolder}};
+  // The text takes at least twice the room of the tokens.
+  DatasetWriter writer(out, std::move(manifest), static_cast<int64_t>(bytes_of(files) / 2));
+  const ListOpsTsvLimits limits{.arity = {.least = 2, .most = config_.max_args},
+                                .max_tokens = std::max(config_.length, config_.max_length)};
+  Hasher hasher;
+  for (size_t i = 0; i < files.size(); ++i) {
+    writer.begin_split(kSplitNames[i]);
+    const InputFile file(files[i]);
+    Hasher file_hasher;
+    const auto read_at = [&](uint64_t offset, char* to, size_t size) {
+      const size_t count = file.read_at(offset, to, size);
+      file_hasher.append(std::string_view(to, count));
+      return count;
+    };
+    read_listops_tsv(read_at, files[i], limits, [&](std::span<const uint8_t> symbols, int label) {
+      writer.add(label, symbols);
+      progress.update();
+    });
+    hasher.append(to_hex(file_hasher.digest()));
+  }
+  writer.set_source_hash(to_hex(hasher.digest()));
+  writer.finish();
+}
+
+std::vector<std::string> ListOpsTask::find_sources(const std::string& root) const {
+  return find_listops_sources(root);
+}
+
+void ListOpsTask::export_official(const Dataset& dataset, const std::string& out) const {
+  const std::string folder = out + "/" + kOfficialFolder;
+  make_folder(folder);
+  for (const char* name : kSplitNames) {
+    const std::string path = folder + "/basic_" + name + ".tsv";
+    if (!is_there(path)) continue;
+    throw Error({.where = path,
+                 .what = "exists already",
+                 .advice = "choose another --out or move it away"});
+  }
+  constexpr int64_t kChunk = 64;                   // examples formatted by one task
+  constexpr int64_t kChunksAtOnce = 64;            // 30 MB of text in memory
+  std::vector<std::unique_ptr<AtomicFile>> files;  // none appears before all are written
+  for (const char* name : kSplitNames) {
+    const Split split = dataset.split(name);
+    files.push_back(std::make_unique<AtomicFile>(folder + "/basic_" + name + ".tsv"));
+    AtomicFile& file = *files.back();
+    file.append(std::string_view(kListOpsTsvHeader));
+    for (int64_t begin = 0; begin < split.size(); begin += kChunk * kChunksAtOnce) {
+      throw_if_stopped();
+      std::array<std::string, kChunksAtOnce> texts;
+      parallel_for_each(kChunksAtOnce, [&](int64_t chunk) {
+        const int64_t first = begin + chunk * kChunk;
+        const int64_t end = std::min(first + kChunk, split.size());
+        for (int64_t i = first; i < end; ++i) {
+          const std::span<const uint8_t> symbols = split.stored_bytes(i);
+          if (evaluate_listops(symbols).value != split.label(i)) {
+            throw Error({.where = std::string(name) + " example " + std::to_string(i),
+                         .what = "is not an expression with its value",
+                         .advice = "look through it with: " +
+                                   command_text({"data", "check", "listops", dataset.folder()})});
+          }
+          append_listops_line(symbols, split.label(i), texts[static_cast<size_t>(chunk)]);
+        }
+      });
+      for (const std::string& text : texts) file.append(std::string_view(text));
+    }
+  }
+  for (const auto& file : files) file->commit();
+}
+
+ListOpsConfig ListOpsTask::claimed(const Manifest& manifest) const {
+  ListOpsConfig config = config_;
+  if (manifest.source != "generated") return config;
+  config.min_length = setting(manifest, "min_length", config.min_length);
+  config.max_length = setting(manifest, "max_length", config.max_length);
+  config.max_args = setting(manifest, "max_args", config.max_args);
+  config.num_train = setting(manifest, "num_train", config.num_train);
+  config.num_val = setting(manifest, "num_val", config.num_val);
+  config.num_test = setting(manifest, "num_test", config.num_test);
+  return config;
+}
+
+// Evaluates every expression again; names the first that is wrong.
+Fact ListOpsTask::target_fact(const Dataset& dataset, const std::string& name,
+                              int64_t max_args) const {
+  const Split split = dataset.split(name);
+  std::vector<ListOpsResult> results(static_cast<size_t>(split.size()));
+  parallel_ranges(split.size(), 256, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      results[static_cast<size_t>(i)] =
+          evaluate_listops(split.stored_bytes(i), {.least = 2, .most = max_args});
+    }
+  });
+  Fact fact{.name = "targets of " + name, .value = "", .ok = true, .detail = ""};
+  int64_t num_right = 0;
+  for (int64_t i = 0; i < split.size(); ++i) {
+    const ListOpsResult& result = results[static_cast<size_t>(i)];
+    if (result.ok() && result.value == split.label(i)) {
+      ++num_right;
+    } else if (fact.ok) {
+      fact.ok = false;
+      fact.detail =
+          name + " example " + std::to_string(i) + ": " +
+          (result.ok()
+               ? "label is " + std::to_string(split.label(i)) + ", the expression evaluates to " +
+                     std::to_string(result.value)
+               : std::string(result.problem) + " at token " + std::to_string(result.position + 1));
+    }
+  }
+  fact.value = thousands(num_right) + " of " + thousands(split.size()) + " right";
+  return fact;
+}
+
+std::vector<Fact> ListOpsTask::check(const Dataset& dataset) const {
+  const ListOpsConfig expected = claimed(dataset.manifest());
+  std::vector<Fact> facts;
+  add_size_facts(
+      dataset,
+      {{"train", expected.num_train}, {"val", expected.num_val}, {"test", expected.num_test}},
+      facts);
+  for (const char* name : kSplitNames) {
+    if (dataset.has(name)) facts.push_back(target_fact(dataset, name, expected.max_args));
+  }
+  add_label_facts(dataset, kNumListOpsClasses, facts);
+  add_length_facts(dataset,
+                   {.least = expected.min_length + 1, .most = expected.max_length - 1, .bin = 250},
+                   facts);
+  add_duplicate_facts(dataset, true, facts);
+  return facts;
+}
+
+std::string ListOpsTask::render(const Split& split, int64_t example) const {
+  const std::span<const uint8_t> symbols = split.stored_bytes(example);
+  std::string text = "value " + std::to_string(split.label(example)) + ", " +
+                     std::to_string(symbols.size()) + " tokens\n";
+  if (evaluate_listops(symbols).ok()) return text + render_listops(symbols);
+  for (const uint8_t symbol : symbols) text += std::string(listops_symbol_text(symbol)) + " ";
+  return text + "\n";
+}
+
+std::vector<Baseline> ListOpsTask::baselines(const Dataset& dataset) const {
+  const Split train = dataset.split("train"), test = dataset.split("test");
+  const auto root_of = [](const Split& split, int64_t i) {
+    const std::span<const uint8_t> symbols = split.stored_bytes(i);
+    return symbols.empty() ? uint8_t{kListOpsPad} : symbols[0];
+  };
+  std::array<std::array<int64_t, kNumListOpsClasses>, 256> counts{};
+  for (int64_t i = 0; i < train.size(); ++i) {
+    const int32_t label = train.label(i);
+    if (label < kNumListOpsClasses) ++counts[root_of(train, i)][static_cast<size_t>(label)];
+  }
+  int64_t num_right = 0;
+  for (int64_t i = 0; i < test.size(); ++i) {
+    const auto& of_root = counts[root_of(test, i)];
+    num_right +=
+        test.label(i) == std::max_element(of_root.begin(), of_root.end()) - of_root.begin();
+  }
+  const auto size = static_cast<double>(std::max<int64_t>(1, test.size()));
+  return {majority_baseline(train, test, kNumListOpsClasses),
+          {.name = "root operator", .accuracy = static_cast<double>(num_right) / size}};
+}
+
+std::unique_ptr<Task> make_task(const ConfigTable& config) {
+  return std::make_unique<ListOpsTask>(read_config<ListOpsConfig>(config, "task"));
+}
+
+constexpr RemoteData kRemote = lra_release("lra_release/lra_release/listops-1000");
+
+}  // namespace
+
+constinit const TaskSpec kListOpsTask = {
+    .name = "listops",
+    .title = "Long ListOps",
+    .summary = "value of a nested list expression of 501 to 1999 symbols; 10 classes",
+    .paper = "Tay et al. 2021; Nangia and Bowman 2018",
+    .version = kListopsVersion,
+    .describe = describe_config<ListOpsConfig>,
+    .make = make_task,
+    .sources =
+        "the folder listops-1000, or one above it, as lra_release; or the files basic_train.tsv, "
+        "basic_val.tsv and basic_test.tsv",
+    .remote = &kRemote,
+};
+
+}  // namespace lra::tasks

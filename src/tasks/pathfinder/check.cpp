@@ -1,0 +1,93 @@
+#include "tasks/pathfinder/check.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include "tasks/pathfinder/files.h"
+#include "tasks/pathfinder/generator.h"
+#include "tasks/pathfinder/split.h"
+
+namespace lra::tasks {
+namespace {
+
+constexpr int64_t kMaxRedrawn = 64;  // per split
+
+// A whole number among the settings; nothing when it is not there or no number.
+std::optional<uint64_t> number_setting(const Manifest& manifest, const std::string& key) {
+  const auto found = manifest.settings.find(key);
+  if (found == manifest.settings.end()) return std::nullopt;
+  const std::string& text = found->second;
+  uint64_t value = 0;
+  const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (problem != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+}  // namespace
+
+std::array<int64_t, 3> expected_pathfinder_sizes(const Manifest& manifest, int64_t num_images) {
+  std::array<int64_t, 3> expected = tenths(num_images);
+  for (size_t i = 0; i < 3; ++i) {
+    const std::string split = kPathfinderSplits[i];
+    if (const auto own = number_setting(manifest, "num_" + split)) {
+      expected[i] = static_cast<int64_t>(*own);
+    }
+    for (const std::string& note : manifest.notes) {
+      expected[i] -= note.starts_with(kPathfinderSkipped + split + ":");
+    }
+  }
+  return expected;
+}
+
+// The archive has an empty file; what is damaged otherwise, or many empty ones, is a bad copy.
+Fact skipped_images_fact(const Manifest& manifest) {
+  constexpr int64_t kMostEmpty = 8;
+  Fact fact{.name = "images skipped", .value = "", .ok = true, .detail = ""};
+  int64_t count = 0;
+  for (const std::string& note : manifest.notes) {
+    if (!note.starts_with(kPathfinderSkipped)) continue;
+    const bool is_empty = note.ends_with(kEmptyPathfinderImage);
+    if (count++ == 0 || (fact.ok && !is_empty)) fact.detail = note;
+    fact.ok = fact.ok && is_empty && count <= kMostEmpty;
+  }
+  fact.value = std::to_string(count);
+  return fact;
+}
+
+std::optional<int64_t> pathfinder_split_seed(const Manifest& manifest) {
+  const auto seed = number_setting(manifest, "split_seed");
+  return seed ? std::optional(static_cast<int64_t>(*seed)) : std::nullopt;
+}
+
+Fact redrawn_images_fact(const Dataset& dataset, const PathfinderSettings& settings) {
+  Fact fact{.name = "images drawn again", .value = "0", .ok = false, .detail = ""};
+  const std::optional<uint64_t> seed = number_setting(dataset.manifest(), "seed");
+  if (!seed) {
+    fact.detail = "the manifest names no seed";
+    return fact;
+  }
+  fact.ok = true;
+  const PathfinderGenerator generator(settings, *seed);
+  std::array<int64_t, 3> counts{};
+  for (size_t i = 0; i < 3; ++i) counts[i] = dataset.split(kPathfinderSplits[i]).size();
+  const Membership members =
+      draw_membership(counts, pathfinder_split_seed(dataset.manifest()).value_or(0));
+  int64_t num_drawn = 0;
+  for (size_t k = 0; k < 3; ++k) {
+    const Split split = dataset.split(kPathfinderSplits[k]);
+    const int64_t apart = std::max<int64_t>(1, (split.size() + kMaxRedrawn - 1) / kMaxRedrawn);
+    for (int64_t i = 0; i < split.size(); i += apart, ++num_drawn) {
+      const PathfinderImage image = generator.draw(members[k][static_cast<size_t>(i)]);
+      const std::span<const uint8_t> stored = split.stored_bytes(i);
+      if (image.label == split.label(i) && std::ranges::equal(image.pixels, stored)) continue;
+      if (!fact.ok) continue;
+      fact.ok = false;
+      fact.detail = std::string(kPathfinderSplits[k]) + " example " + std::to_string(i) +
+                    " is not the image of its number";
+    }
+  }
+  fact.value = std::to_string(num_drawn);
+  return fact;
+}
+
+}  // namespace lra::tasks

@@ -1,0 +1,30 @@
+// What `lra data check` finds out about Pathfinder data beyond what every task is asked.
+#pragma once
+
+#include <array>
+#include <optional>
+#include <vector>
+
+#include "tasks/pathfinder/geometry.h"
+#include "tasks/task.h"
+
+namespace lra::tasks {
+
+// Begins the note in a manifest on an image that an import left out: "skipped from train: ...".
+inline constexpr const char* kPathfinderSkipped = "skipped from ";
+
+// The sizes of the splits: what was asked for when the data were generated, else the tenths of
+// `num_images`; less the images left out.
+std::array<int64_t, 3> expected_pathfinder_sizes(const Manifest& manifest, int64_t num_images);
+
+// How many images an import left out, and one of them. Not ok when files are damaged otherwise than
+// by being empty, as one of the archive is, or more than a few are.
+Fact skipped_images_fact(const Manifest& manifest);
+
+// What the membership of the splits was drawn with, where the manifest says it.
+std::optional<int64_t> pathfinder_split_seed(const Manifest& manifest);
+
+// Draws up to 64 images per split of a generated dataset again; not ok when one differs.
+Fact redrawn_images_fact(const Dataset& dataset, const PathfinderSettings& settings);
+
+}  // namespace lra::tasks

@@ -1,0 +1,22 @@
+// Pathfinder datasets back into their official layout.
+#pragma once
+
+#include <string>
+
+#include "tasks/dataset.h"
+#include "tasks/pathfinder/files.h"
+
+namespace lra::tasks {
+
+// The side file with the metadata lines of all examples, in the order train, val, test: what the
+// pixels do not say.
+inline constexpr const char* kPathfinderLinesFile = "metadata.txt";
+
+// The lines of that file. Throws lra::Error unless there is one for each example, with its label.
+std::vector<PathfinderRecord> pathfinder_records(const Dataset& dataset);
+
+// Writes imgs/, metadata/ as text and splits.txt into the new folder `out`. Throws lra::Error when
+// it exists or an example is not of size x size.
+void export_pathfinder(const Dataset& dataset, int size, const std::string& out);
+
+}  // namespace lra::tasks

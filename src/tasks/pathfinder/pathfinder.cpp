@@ -1,0 +1,411 @@
+// Pathfinder and Path-X (Linsley et al., NeurIPS 2018; Tay et al., ICLR 2021, section 2.2.5): are
+// the two marked points joined by a dashed path? Pixels are tokens, row by row; none is padding.
+//
+// The authors never published which images form their splits. Here image i of the official order
+// goes to train, val or test by a permutation keyed by split_seed: 80, 10 and 10 percent. An
+// export also writes the membership as splits.txt, which an import follows.
+#include "tasks/pathfinder/pathfinder.h"
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <sstream>
+
+#include "base/error.h"
+#include "base/hash.h"
+#include "base/quoted.h"
+#include "base/revision.h"
+#include "base/text_format.h"
+#include "tasks/brightness_baseline.h"
+#include "tasks/facts.h"
+#include "tasks/files.h"
+#include "tasks/pathfinder/check.h"
+#include "tasks/pathfinder/export.h"
+#include "tasks/pathfinder/files.h"
+#include "tasks/pathfinder/generator.h"
+#include "tasks/pathfinder/markers.h"
+#include "tasks/pathfinder/picture.h"
+#include "tasks/pathfinder/split.h"
+#include "tasks/pathfinder/writer.h"
+
+namespace lra::tasks {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int64_t kPathfinderVersion = 1;
+constexpr int64_t kPathfinderClasses = 2;
+constexpr ValueInput kBlackToWhite{.zero = 127.5, .scale = 1 / 127.5};
+constexpr int64_t kExtraBytes = 90;  // label, offset and metadata line of an example
+constexpr const char* kSplitHash = "split_xxh3";
+
+constexpr int64_t kMostImages = 15000000;  // their lines must fit into one file of 1 GiB
+
+struct PathfinderConfig {
+  std::string difficulty = "hard";
+  int64_t num_images = 200000;
+  int64_t split_seed = kUsualSplitSeed;
+  std::string input = "tokens";
+
+  void fields(auto& f) {
+    f("difficulty", difficulty, "dashes per target contour: 6, 9 or 14",
+      one_of({"easy", "intermediate", "hard"}));
+    f("num_images", num_images, "images generated, and expected by lra data check",
+      between(10, kMostImages));
+    f("split_seed", split_seed, "decides which images are held out", at_least(0));
+    f("input", input, "tokens: a vector for each gray value; values: from -1, black, to 1",
+      one_of({"tokens", "values"}));
+  }
+};
+
+std::string task_name(int size) {
+  if (size == 32) return "pathfinder";
+  return size == 128 ? "pathx" : "pathfinder" + std::to_string(size);
+}
+
+// As the archive calls it.
+std::string archive_folder(int size) { return "pathfinder" + std::to_string(size); }
+
+class PathfinderTask : public Task {
+ public:
+  PathfinderTask(int size, const PathfinderConfig& config) : config_(config) {
+    settings_.size = size;
+    const auto found = std::find(kDifficulties.begin(), kDifficulties.end(), config.difficulty);
+    settings_.difficulty = static_cast<int>(found - kDifficulties.begin());
+  }
+
+  TaskShape shape() const override {
+    return {.length = num_pixels(),
+            .vocabulary = 256,
+            .num_classes = kPathfinderClasses,
+            .num_towers = 1,
+            .has_padding = false,
+            .values = config_.input == "values" ? std::optional(kBlackToWhite) : std::nullopt};
+  }
+  void refuse_other_settings(const Dataset& dataset) const override;
+  bool can_generate() const override { return true; }
+  int64_t num_to_make(const MakeOptions& options) const override;
+  void make(const MakeOptions& options, Progress& progress) const override;
+  void import(const std::vector<std::string>& sources, const std::string& out,
+              Progress& progress) const override;
+  std::vector<std::string> find_sources(const std::string& root) const override;
+  void export_official(const Dataset& dataset, const std::string& out) const override {
+    refuse_other_difficulty(dataset);  // the folder's name says it
+    export_pathfinder(dataset, settings_.size,
+                      out + "/" + archive_folder(settings_.size) + "/" + level_folder());
+  }
+  std::vector<Fact> check(const Dataset& dataset) const override;
+  std::string render(const Split& split, int64_t example) const override;
+  std::vector<Baseline> baselines(const Dataset& dataset) const override;
+
+ private:
+  int64_t num_pixels() const { return int64_t{settings_.size} * settings_.size; }
+  std::string level_folder() const {
+    return std::string(kDifficultyFolders[static_cast<size_t>(settings_.difficulty)]);
+  }
+  std::array<int64_t, 3> sizes(const MakeOptions& options) const;
+  Manifest new_manifest(const std::string& source) const;
+  std::string source_folder(const std::vector<std::string>& sources) const;
+  std::string difficulty_advice(const std::string& folder) const;
+  void refuse_other_difficulty(const Dataset& dataset) const;
+  void refuse_other_contours(const std::vector<PathfinderRecord>& records,
+                             const std::string& folder) const;
+  void refuse_other_split(const Dataset& dataset) const;
+
+  PathfinderConfig config_;
+  PathfinderSettings settings_;
+};
+
+std::array<int64_t, 3> PathfinderTask::sizes(const MakeOptions& options) const {
+  const std::array<int64_t, 3> own = tenths(config_.num_images);
+  return {options.num_train.value_or(own[0]), options.num_val.value_or(own[1]),
+          options.num_test.value_or(own[2])};
+}
+
+Manifest PathfinderTask::new_manifest(const std::string& source) const {
+  Manifest manifest;
+  manifest.task = task_name(settings_.size);
+  manifest.task_version = kPathfinderVersion;
+  manifest.source = source;
+  manifest.settings = {{"difficulty", config_.difficulty},
+                       {"split_seed", std::to_string(config_.split_seed)}};
+  return manifest;
+}
+
+// Data of another difficulty would give figures that cannot be told from those of this one.
+void PathfinderTask::refuse_other_difficulty(const Dataset& dataset) const {
+  const auto& settings = dataset.manifest().settings;
+  const auto found = settings.find("difficulty");
+  if (found == settings.end() || found->second == config_.difficulty) return;
+  throw Error({.where = dataset.folder(),
+               .what = "holds images of difficulty '" + found->second + "'",
+               .expected = "'" + config_.difficulty + "'",
+               .advice = "set task.difficulty, or name another data folder"});
+}
+
+void PathfinderTask::refuse_other_split(const Dataset& dataset) const {
+  const auto seed = pathfinder_split_seed(dataset.manifest());
+  if (seed.value_or(kUsualSplitSeed) == config_.split_seed) return;
+  throw Error({.where = dataset.folder(),
+               .what = seed ? "was split with seed " + std::to_string(*seed)
+                            : std::string("has a split of its own"),
+               .expected = "seed " + std::to_string(config_.split_seed),
+               .advice = "set task.split_seed, or name another data folder"});
+}
+
+void PathfinderTask::refuse_other_settings(const Dataset& dataset) const {
+  refuse_other_difficulty(dataset);
+  refuse_other_split(dataset);
+}
+
+int64_t PathfinderTask::num_to_make(const MakeOptions& options) const {
+  const std::array<int64_t, 3> counts = sizes(options);
+  return counts[0] + counts[1] + counts[2];
+}
+
+void PathfinderTask::make(const MakeOptions& options, Progress& progress) const {
+  const std::array<int64_t, 3> counts = sizes(options);
+  for (const int64_t count : {counts[0], counts[1], counts[2], num_to_make(options)}) {
+    if (count >= 0 && count <= kMostImages) continue;
+    throw Error({.where = "lra data make",
+                 .what = std::to_string(count) + " images",
+                 .expected = "0 to " + thousands(kMostImages) + " in all splits together"});
+  }
+  Manifest manifest = new_manifest("generated");
+  manifest.settings["seed"] = std::to_string(options.seed);
+  for (size_t i = 0; i < 3; ++i) {
+    manifest.settings[std::string("num_") + kPathfinderSplits[i]] = std::to_string(counts[i]);
+  }
+  std::string all_settings = manifest.task + "\n";
+  for (const auto& [key, value] : manifest.settings) all_settings += key + "=" + value + "\n";
+  manifest.source_hash = to_hex(hash128(all_settings));
+  // First, so that a disk without room is found before hundreds of millions of places are drawn.
+  DatasetWriter writer(options.out, std::move(manifest),
+                       num_to_make(options) * (num_pixels() + kExtraBytes), program_revision());
+  const Membership members = draw_membership(counts, config_.split_seed);
+  writer.set_setting(kSplitHash, hash_of(members));
+  const PathfinderGenerator generator(settings_, options.seed);
+  const auto draw = [&](int64_t index) {
+    PathfinderImage image = generator.draw(index);
+    return NewExample{.label = image.label,
+                      .pixels = std::move(image.pixels),
+                      .line = pathfinder_line(settings_, index, image.label, image.margin),
+                      .source = "",
+                      .problem = ""};
+  };
+  write_splits(members, draw, writer, progress);
+  writer.finish();
+}
+
+// Of the rows, and of the size and time of every image: an import goes on only with the files that
+// it began with.
+std::string hash_of_files(const std::string& folder, const std::vector<PathfinderRecord>& records) {
+  Hasher hasher;
+  for (const PathfinderRecord& record : records) {
+    const fs::path path = fs::path(folder) / record.path;
+    std::error_code missing;
+    const auto size = fs::file_size(path, missing);
+    const auto time = fs::last_write_time(path, missing).time_since_epoch().count();
+    hasher.append(record.line + " " + std::to_string(size) + " " + std::to_string(time) + "\n");
+  }
+  return to_hex(hasher.digest());
+}
+
+// The folder with imgs and metadata: given itself, or by a folder above it.
+std::string PathfinderTask::source_folder(const std::vector<std::string>& sources) const {
+  if (sources.size() != 1) {
+    throw Error({.where = "lra data import " + task_name(settings_.size),
+                 .what = std::to_string(sources.size()) + " sources",
+                 .expected = "one: the folder that holds " + level_folder()});
+  }
+  if (is_file(sources[0])) {
+    throw Error({.where = sources[0],
+                 .what = "is a file",
+                 .expected = "the folder that holds " + level_folder(),
+                 .advice = "unpack it first"});
+  }
+  const std::vector<std::string> found = find_sources(sources[0]);
+  if (!found.empty()) return found[0];
+  throw Error(
+      {.where = sources[0],
+       .what = "holds no Pathfinder images; it holds " + quoted_list(data_names_in(sources[0])),
+       .expected = "imgs and metadata, or a folder " + level_folder() + " with them",
+       .advice = difficulty_advice(sources[0])});
+}
+
+// What to set where a folder has images of another difficulty.
+std::string PathfinderTask::difficulty_advice(const std::string& folder) const {
+  for (size_t i = 0; i < kDifficulties.size(); ++i) {
+    if (!is_folder(folder + "/" + std::string(kDifficultyFolders[i]))) continue;
+    return "set task.difficulty=" + std::string(kDifficulties[i]) + " to use " +
+           std::string(kDifficultyFolders[i]);
+  }
+  return "";
+}
+
+// The sixth field of a record: how many dashes a contour has.
+void PathfinderTask::refuse_other_contours(const std::vector<PathfinderRecord>& records,
+                                           const std::string& folder) const {
+  constexpr int kField = 5;
+  const std::string wanted = std::to_string(settings_.contour_length());
+  for (const PathfinderRecord& record : records) {
+    std::istringstream fields(record.line);
+    std::string field;
+    for (int n = 0; n <= kField; ++n) fields >> field;
+    if (field == wanted || field == wanted + ".0") continue;
+    throw Error({.where = folder,
+                 .what = record.path + " has contours of " + printable(field) + " dashes",
+                 .expected = wanted + ", which is difficulty '" + config_.difficulty + "'",
+                 .advice = "set task.difficulty"});
+  }
+}
+
+void PathfinderTask::import(const std::vector<std::string>& sources, const std::string& out,
+                            Progress& progress) const {
+  const std::string folder = source_folder(sources);
+  const std::vector<PathfinderRecord> records = read_pathfinder_metadata(folder);
+  refuse_other_contours(records, folder);
+  const auto num_records = static_cast<int64_t>(records.size());
+  Manifest manifest = new_manifest("imported");
+  manifest.settings["format"] = level_folder();
+  const Membership members = membership_of_source(folder, records, config_.split_seed, manifest);
+  const std::string split_hash = hash_of(members);
+  DatasetWriter writer(out, std::move(manifest), num_records * (num_pixels() + kExtraBytes),
+                       split_hash + hash_of_files(folder, records) + program_revision());
+  writer.set_setting(kSplitHash, split_hash);
+  const auto read = [&](int64_t index) {
+    const PathfinderRecord& record = records[static_cast<size_t>(index)];
+    PathfinderPixels image = read_pathfinder_image(folder + "/" + record.path, settings_.size);
+    return NewExample{.label = record.label,
+                      .pixels = std::move(image.pixels),
+                      .line = record.line,
+                      .source = record.line + " " + to_hex(image.hash) + "\n",
+                      .problem = std::move(image.problem)};
+  };
+  writer.set_source_hash(write_splits(members, read, writer, progress));
+  writer.finish();
+}
+
+std::vector<std::string> PathfinderTask::find_sources(const std::string& root) const {
+  std::string other_levels;  // the first folder of this size without this difficulty
+  // The archive holds Path-X twice; the inner folder is the one that can be learned.
+  for (const char* above : {"lra_release/lra_release", "lra_release", "."}) {
+    const std::string folder =
+        (fs::path(root) / above / archive_folder(settings_.size)).lexically_normal().string();
+    if (is_folder(folder + "/" + level_folder())) return {folder + "/" + level_folder()};
+    if (other_levels.empty() && !data_names_in(folder).empty()) other_levels = folder;
+  }
+  if (is_folder(root + "/" + level_folder())) return {root + "/" + level_folder()};
+  if (is_folder(root + "/imgs") || is_folder(root + "/metadata")) return {root};
+  if (other_levels.empty()) return {};
+  throw Error(
+      {.where = other_levels,
+       .what =
+           "has no " + level_folder() + "; it holds " + quoted_list(data_names_in(other_levels)),
+       .expected = level_folder() + ", the images of difficulty '" + config_.difficulty + "'",
+       .advice = difficulty_advice(other_levels)});
+}
+
+std::vector<Fact> PathfinderTask::check(const Dataset& dataset) const {
+  refuse_other_difficulty(dataset);
+  const std::array<int64_t, 3> counts =
+      expected_pathfinder_sizes(dataset.manifest(), config_.num_images);
+  const bool is_generated = dataset.manifest().source == "generated";
+  std::vector<Fact> facts;
+  add_size_facts(dataset, {{"train", counts[0]}, {"val", counts[1]}, {"test", counts[2]}}, facts);
+  add_label_facts(dataset, kPathfinderClasses, facts);
+  add_length_facts(dataset, {.least = num_pixels(), .most = num_pixels(), .bin = num_pixels()},
+                   facts);
+  add_duplicate_facts(dataset, is_generated, facts);
+  facts.push_back(skipped_images_fact(dataset.manifest()));
+  facts.push_back({.name = "metadata lines",
+                   .value = std::to_string(pathfinder_records(dataset).size()),
+                   .ok = true,
+                   .detail = "agree with the labels"});
+  facts.push_back(marker_distance_fact(dataset.split("train"), settings_.size));
+  if (is_generated) facts.push_back(redrawn_images_fact(dataset, settings_));
+  return facts;
+}
+
+std::string PathfinderTask::render(const Split& split, int64_t example) const {
+  const std::span<const uint8_t> pixels = split.stored_bytes(example);
+  const int32_t label = split.label(example);
+  std::string text = std::to_string(label) + (label == 1 ? " (joined), " : " (not joined), ") +
+                     std::to_string(settings_.size) + " x " + std::to_string(settings_.size) +
+                     " pixels\n";
+  if (static_cast<int64_t>(pixels.size()) != num_pixels()) return text;
+  return text + pathfinder_picture(pixels, settings_.size);
+}
+
+std::vector<Baseline> PathfinderTask::baselines(const Dataset& dataset) const {
+  const Split train = dataset.split("train"), test = dataset.split("test");
+  return {majority_baseline(train, test, kPathfinderClasses), brightness_baseline(train, test),
+          marker_distance_baseline(train, test, settings_.size)};
+}
+
+template <int kSize>
+std::unique_ptr<Task> make_task(const ConfigTable& config) {
+  return std::make_unique<PathfinderTask>(kSize, read_config<PathfinderConfig>(config, "task"));
+}
+
+constexpr const char* kSources =
+    "a folder with imgs and metadata, or one above it: curv_contour_length_14 (of easier images, "
+    "curv_contour_length_9 and curv_baseline, with task.difficulty), pathfinder32 and the like, or "
+    "lra_release; the archive has to be unpacked";
+
+constexpr RemoteData kRemote32 = lra_release("lra_release/lra_release/pathfinder32");
+constexpr RemoteData kRemote64 = lra_release("lra_release/lra_release/pathfinder64");
+constexpr RemoteData kRemote128 = lra_release("lra_release/lra_release/pathfinder128");
+constexpr RemoteData kRemote256 = lra_release("lra_release/lra_release/pathfinder256");
+
+}  // namespace
+
+constinit const TaskSpec kPathfinderTask = {
+    .name = "pathfinder",
+    .title = "Pathfinder",
+    .summary = "are two marked points of a 32 x 32 image joined by a dashed path? 2 classes",
+    .paper = "Tay et al. 2021; Linsley et al. 2018",
+    .version = kPathfinderVersion,
+    .describe = describe_config<PathfinderConfig>,
+    .make = make_task<32>,
+    .sources = kSources,
+    .remote = &kRemote32,
+};
+
+constinit const TaskSpec kPathfinder64Task = {
+    .name = "pathfinder64",
+    .title = "Pathfinder 64",
+    .summary = "Pathfinder at 64 x 64, in the release but not in the paper; 2 classes",
+    .paper = "released with Tay et al. 2021; Linsley et al. 2018",
+    .version = kPathfinderVersion,
+    .describe = describe_config<PathfinderConfig>,
+    .make = make_task<64>,
+    .sources = kSources,
+    .remote = &kRemote64,
+};
+
+constinit const TaskSpec kPathXTask = {
+    .name = "pathx",
+    .title = "Path-X (Pathfinder at 128 x 128)",
+    .summary = "Pathfinder at 128 x 128: 16384 tokens; 2 classes",
+    .paper = "Tay et al. 2021; Linsley et al. 2018",
+    .version = kPathfinderVersion,
+    .describe = describe_config<PathfinderConfig>,
+    .make = make_task<128>,
+    .sources = kSources,
+    .remote = &kRemote128,
+};
+
+constinit const TaskSpec kPathfinder256Task = {
+    .name = "pathfinder256",
+    .title = "Pathfinder 256",
+    .summary = "Pathfinder at 256 x 256, in the release but not in the paper; 2 classes",
+    .paper = "released with Tay et al. 2021; Linsley et al. 2018",
+    .version = kPathfinderVersion,
+    .describe = describe_config<PathfinderConfig>,
+    .make = make_task<256>,
+    .sources = kSources,
+    .remote = &kRemote256,
+};
+
+}  // namespace lra::tasks

@@ -1,0 +1,103 @@
+#include "tasks/pathfinder/split.h"
+
+#include <algorithm>
+#include <string_view>
+#include <unordered_map>
+
+#include "base/error.h"
+#include "base/hash.h"
+#include "base/permutation.h"
+#include "base/rng.h"
+#include "io/atomic_file.h"
+#include "tasks/files.h"
+#include "tasks/text_lines.h"
+
+namespace lra::tasks {
+
+std::array<int64_t, 3> tenths(int64_t count) {
+  return {count - 2 * (count / 10), count / 10, count / 10};
+}
+
+Membership draw_membership(const std::array<int64_t, 3>& sizes, int64_t split_seed) {
+  const int64_t count = sizes[0] + sizes[1] + sizes[2];
+  Membership members;
+  if (count == 0) return members;
+  const Permutation order(static_cast<uint64_t>(count),
+                          derive_key(static_cast<uint64_t>(split_seed), RandomUse::kSplit));
+  int64_t next = 0;
+  for (size_t split = 0; split < 3; ++split) {
+    for (int64_t i = 0; i < sizes[split]; ++i) {
+      members[split].push_back(static_cast<int64_t>(order(static_cast<uint64_t>(next++))));
+    }
+    std::sort(members[split].begin(), members[split].end());
+  }
+  return members;
+}
+
+std::string hash_of(const Membership& members) {
+  Hasher hasher;
+  for (const std::vector<int64_t>& images : members) {
+    for (const int64_t image : images) hasher.append(std::to_string(image) + " ");
+    hasher.append("\n");
+  }
+  return to_hex(hasher.digest());
+}
+
+Membership read_membership(const std::string& path, const std::vector<PathfinderRecord>& records) {
+  std::unordered_map<std::string_view, int64_t> index;
+  for (const PathfinderRecord& record : records) {
+    index.emplace(record.path, static_cast<int64_t>(index.size()));
+  }
+  constexpr uint64_t kMaxLineBytes = 256;  // a folder and a name of 100 characters each
+  const std::string text = read_file(path, kMaxLineBytes * records.size());
+  Membership members;
+  read_lines(reader_of(text), path, [&](std::string_view line, int64_t number, uint64_t) {
+    const size_t blank = std::min(line.find(' '), line.size());
+    const auto image = index.find(line.substr(0, blank));
+    const auto split = std::find(kPathfinderSplits.begin(), kPathfinderSplits.end(),
+                                 line.substr(std::min(blank + 1, line.size())));
+    if (image == index.end() || split == kPathfinderSplits.end()) {
+      throw Error({.where = path + ":" + std::to_string(number),
+                   .what = "does not give an image of the metadata, once, and its split",
+                   .expected = "as 'imgs/0/sample_0.png train'",
+                   .advice = "without this file the split is drawn"});
+    }
+    members[static_cast<size_t>(split - kPathfinderSplits.begin())].push_back(image->second);
+    index.erase(image);
+  });
+  if (!index.empty()) {
+    throw Error({.where = path,
+                 .what = "leaves out " + std::to_string(index.size()) + " images",
+                 .expected = "every image of the metadata",
+                 .advice = "without this file the split is drawn"});
+  }
+  for (auto& part : members) std::sort(part.begin(), part.end());
+  return members;
+}
+
+Membership membership_of_source(const std::string& folder,
+                                const std::vector<PathfinderRecord>& records, int64_t split_seed,
+                                Manifest& manifest) {
+  const std::array<int64_t, 3> usual = tenths(static_cast<int64_t>(records.size()));
+  const std::string path = folder + "/" + kSplitsFile;
+  if (!is_there(path)) return draw_membership(usual, split_seed);
+  Membership members = read_membership(path, records);
+  std::array<int64_t, 3> sizes{};
+  for (size_t i = 0; i < 3; ++i) sizes[i] = static_cast<int64_t>(members[i].size());
+  if (sizes != usual) {
+    for (size_t i = 0; i < 3; ++i) {
+      manifest.settings[std::string("num_") + kPathfinderSplits[i]] = std::to_string(sizes[i]);
+    }
+  }
+  if (members == draw_membership(sizes, split_seed)) return members;
+  if (split_seed != kUsualSplitSeed) {
+    throw Error({.where = path,
+                 .what = "gives another split than task.split_seed",
+                 .expected = "that of seed " + std::to_string(split_seed),
+                 .advice = "leave task.split_seed out to take the file's, or move the file away"});
+  }
+  manifest.settings.erase("split_seed");
+  return members;
+}
+
+}  // namespace lra::tasks

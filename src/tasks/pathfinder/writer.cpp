@@ -1,0 +1,130 @@
+#include "tasks/pathfinder/writer.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/hash.h"
+#include "base/parallel.h"
+#include "io/json.h"
+#include "io/progress.h"
+#include "tasks/pathfinder/check.h"
+#include "tasks/pathfinder/export.h"
+#include "tasks/stopping.h"
+
+namespace lra::tasks {
+namespace {
+
+constexpr int64_t kBlock = 256;  // images in memory at a time: 16 MB at 256 x 256
+
+// What the images since the last whole shard gave besides pixels.
+struct Gathered {
+  int64_t num_images = 0;
+  std::string lines, sources;
+  std::vector<std::string> notes;
+
+  void add(const NewExample& example, const std::string& split) {
+    ++num_images;
+    sources += example.source;
+    if (example.problem.empty()) {
+      lines += example.line + "\n";
+    } else {
+      notes.push_back(kPathfinderSkipped + split + ": " + example.problem);
+    }
+  }
+};
+
+bool is_ascii(const std::string& text) {
+  return std::all_of(text.begin(), text.end(), [](char c) { return (c & 0x80) == 0; });
+}
+
+std::string to_text(const Gathered& gathered) {
+  return json_text({{"num_images", gathered.num_images},
+                    {"lines", gathered.lines},
+                    {"sources", gathered.sources},
+                    {"notes", gathered.notes}});
+}
+
+Gathered parse_gathered(const std::string& text) {
+  const Json json = parse_json(text, "state of a shard");
+  JsonFields fields(json, "state of a shard");
+  Gathered gathered{.num_images = fields.get<int64_t>("num_images"),
+                    .lines = fields.get<std::string>("lines"),
+                    .sources = fields.get<std::string>("sources"),
+                    .notes = fields.get<std::vector<std::string>>("notes")};
+  fields.finish();
+  return gathered;
+}
+
+// Writes the splits and the metadata lines, going on where an interrupted run stopped.
+class SplitsWriter {
+ public:
+  SplitsWriter(DatasetWriter& writer, Progress& progress) : writer_(writer), progress_(progress) {}
+
+  // `produce` is called on any thread.
+  void write(const std::string& split, const std::vector<int64_t>& images,
+             const std::function<NewExample(int64_t)>& produce) {
+    writer_.begin_split(split);
+    for (size_t begin = taken_over(); begin < images.size(); begin += kBlock) {
+      throw_if_stopped();
+      std::vector<NewExample> block(std::min<size_t>(kBlock, images.size() - begin));
+      parallel_for_each(static_cast<int64_t>(block.size()), [&](int64_t i) {
+        block[static_cast<size_t>(i)] = produce(images[begin + static_cast<size_t>(i)]);
+      });
+      for (const NewExample& example : block) add(example, split);
+      progress_.update(static_cast<int64_t>(block.size()));
+    }
+    keep(std::exchange(gathered_, {}));
+  }
+
+  // Returns the hash of all sources.
+  std::string finish() {
+    writer_.add_side_file(kPathfinderLinesFile, lines_);
+    return to_hex(hasher_.digest());
+  }
+
+ private:
+  void keep(const Gathered& gathered) {
+    hasher_.append(gathered.sources);
+    lines_ += gathered.lines;
+    for (const std::string& note : gathered.notes) writer_.add_note(note);
+  }
+
+  // Number of images of this split that need not be produced again.
+  size_t taken_over() {
+    size_t num_images = 0;
+    for (const std::string& state : writer_.take_over()) {
+      const Gathered gathered = parse_gathered(state);
+      keep(gathered);
+      num_images += static_cast<size_t>(gathered.num_images);
+    }
+    progress_.update(static_cast<int64_t>(num_images));
+    return num_images;
+  }
+
+  void add(const NewExample& example, const std::string& split) {
+    gathered_.add(example, split);
+    if (!example.problem.empty() || !writer_.add(example.label, example.pixels)) return;
+    // A state is UTF-8; rows of other bytes can be imported, but start over.
+    if (!is_ascii(gathered_.lines + gathered_.sources)) return;
+    writer_.mark(to_text(gathered_));
+    keep(std::exchange(gathered_, {}));
+  }
+
+  DatasetWriter& writer_;
+  Progress& progress_;
+  Hasher hasher_;
+  std::string lines_;
+  Gathered gathered_;
+};
+
+}  // namespace
+
+std::string write_splits(const Membership& members,
+                         const std::function<NewExample(int64_t)>& produce, DatasetWriter& writer,
+                         Progress& progress) {
+  SplitsWriter splits(writer, progress);
+  for (size_t i = 0; i < 3; ++i) splits.write(kPathfinderSplits[i], members[i], produce);
+  return splits.finish();
+}
+
+}  // namespace lra::tasks

@@ -1,0 +1,167 @@
+#include "tasks/prepare_data.h"
+
+#include <cstdio>
+#include <filesystem>
+#include <functional>
+
+#include "base/command_text.h"
+#include "base/quoted.h"
+#include "base/text_format.h"
+#include "io/atomic_file.h"
+#include "io/lock_file.h"
+#include "io/progress.h"
+#include "tasks/all.h"
+#include "tasks/files.h"
+#include "tasks/new_folder.h"
+#include "tasks/stopping.h"
+
+namespace lra::tasks {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kPreparedEnding = ".prepared";
+
+bool is_prepared(const std::string& folder) { return is_there(folder + "/" + kManifestFile); }
+
+std::string own_folder(const TaskSpec& spec, const std::string& root) {
+  return root + "/" + std::string(spec.name);
+}
+
+// The root itself, root/TASK, or root/TASK.prepared where raw files lie under the task's name.
+std::string prepared_folder(const TaskSpec& spec, const std::string& root) {
+  if (is_prepared(root)) return root;
+  const std::string own = own_folder(spec, root), beside = own + kPreparedEnding;
+  if (is_prepared(own)) return own;
+  return is_prepared(beside) || is_there(own) ? beside : own;
+}
+
+// Says once that another process is at it, and stops when asked to.
+std::function<void()> patience(const std::string& folder, bool quiet) {
+  return [folder, quiet, told = false]() mutable {
+    throw_if_stopped();
+    if (!quiet && !told) {
+      std::fprintf(stderr, "waiting for another process that prepares %s\n",
+                   printable(folder).c_str());
+    }
+    told = true;
+  };
+}
+
+MakeOptions usual_options(const std::string& out) {
+  return {.out = out, .seed = 0, .num_train = {}, .num_val = {}, .num_test = {}};
+}
+
+// Prepared once: to make it again beside itself would hide what happened to it.
+void refuse_without_manifest(const std::string& folder) {
+  if (!is_folder(folder)) return;
+  for (const std::string& name : data_names_in(folder)) {
+    // Another process may have put the whole folder there just now.
+    if (!name.ends_with(".shard") || is_prepared(folder)) continue;
+    throw Error({.where = folder,
+                 .what = "holds " + in_quotes(name) + " and no " + kManifestFile,
+                 .expected = "a folder that 'lra data make' or 'lra data import' wrote",
+                 .advice = "bring the manifest back, or move the folder away"});
+  }
+}
+
+// What somebody put under the task's name may be the data that was meant: data generated beside it
+// would hide that it was not read.
+void refuse_other_contents(const TaskSpec& spec, const std::string& folder) {
+  const bool is_other = is_there(folder) && !is_folder(folder);
+  const std::vector<std::string> names =
+      is_other ? std::vector<std::string>() : data_names_in(folder);
+  if (names.empty() && !is_other) return;
+  throw Error({.where = folder,
+               .what = is_other ? "is not a folder"
+                                : "holds " + quoted_list(names) + ", and no data of " +
+                                      std::string(spec.name) + " that can be read",
+               .expected = "official files, as '" + command_text({"help", std::string(spec.name)}) +
+                           "' describes them, or prepared ones",
+               .advice = "to train on generated data, move it away or name another folder with "
+                         "--data"});
+}
+
+// `sources` empty: the examples are generated.
+void prepare(const TaskSpec& spec, const Task& task, const std::string& folder,
+             const std::vector<std::string>& sources, bool quiet) {
+  const std::string name(spec.name);
+  Progress progress({.description = sources.empty() ? "make " + name : "import " + name,
+                     .total = 0,
+                     .unit = "ex",
+                     .unit_scale = true,
+                     .quiet = quiet});
+  if (sources.empty()) {
+    task.make(usual_options(folder), progress);
+  } else {
+    task.import(sources, folder, progress);
+  }
+  progress.finish();
+}
+
+// Processes that start at once on one data root: the first prepares, the others wait and use what
+// it made. When it fails, the next one tries.
+void prepare_in_turn(const TaskSpec& spec, const Task& task, const std::string& folder,
+                     const std::vector<std::string>& sources, bool quiet) {
+  const WaitingLock turn(folder + ".turn", patience(folder, quiet));
+  if (is_prepared(folder)) return;
+  // `lra data make` and `lra data import` do not take turns, but lock what they write.
+  { const WaitingLock writer(lock_of(folder), patience(folder, quiet)); }
+  if (!is_prepared(folder)) prepare(spec, task, folder, sources, quiet);
+}
+
+[[noreturn]] void refuse_missing(const TaskSpec& spec, const std::string& root,
+                                 const std::string& folder) {
+  const std::string name(spec.name);
+  const std::string found = is_folder(root)
+                                ? " in this folder, which holds " + quoted_list(data_names_in(root))
+                                : ": there is no such folder";
+  throw Error({.where = root,
+               .what = "no data for " + name + found,
+               .expected = std::string(spec.sources),
+               .advice = "put it there, or name the data folder with --data or LRA_DATA; a copy is "
+                         "imported by " +
+                         command_text({"data", "import", name, "COPY", "--out", folder})});
+}
+
+}  // namespace
+
+std::vector<std::string> sources_under(const TaskSpec& spec, const Task& task,
+                                       const std::string& root) {
+  const std::vector<std::string> found = task.find_sources(root);
+  return found.empty() ? task.find_sources(own_folder(spec, root)) : found;
+}
+
+bool data_found(const TaskSpec& spec, const Task& task, const std::string& root) {
+  return is_prepared(prepared_folder(spec, root)) || !sources_under(spec, task, root).empty();
+}
+
+int64_t num_generated(const Task& task) { return task.num_to_make(usual_options("")); }
+
+bool data_available(const TaskSpec& spec, const Task& task, const std::string& root) {
+  return task.can_generate() || data_found(spec, task, root);
+}
+
+Dataset prepare_data(const TaskSpec& spec, const Task& task, const std::string& root, bool quiet,
+                     OtherSettings others) {
+  const std::string folder = prepared_folder(spec, root), name(spec.name);
+  if (!is_prepared(folder)) {
+    const std::string own = own_folder(spec, root);
+    for (const std::string& place : {root, own, own + kPreparedEnding}) {
+      refuse_without_manifest(place);
+    }
+    const auto sources = sources_under(spec, task, root);
+    if (sources.empty() && !task.can_generate()) refuse_missing(spec, root, folder);
+    if (sources.empty()) refuse_other_contents(spec, own_folder(spec, root));
+    if (sources.empty() && !quiet) {
+      print_message("no data found for " + name + " in " + root + "; generating it in " + folder);
+    }
+    make_folder(root);
+    prepare_in_turn(spec, task, folder, sources, quiet);
+  }
+  Dataset dataset = open_dataset(spec, task, folder);
+  if (others == OtherSettings::kRefused) task.refuse_other_settings(dataset);
+  return dataset;
+}
+
+}  // namespace lra::tasks

@@ -1,0 +1,36 @@
+// Finding a task's data under a data root, importing or generating it when it is not prepared yet.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tasks/task.h"
+
+namespace lra::tasks {
+
+// Raw official data in the root or in ROOT/TASK, as arguments for import.
+std::vector<std::string> sources_under(const TaskSpec& spec, const Task& task,
+                                       const std::string& root);
+
+// Whether data is there, prepared or importable.
+bool data_found(const TaskSpec& spec, const Task& task, const std::string& root);
+
+// Examples that prepare_data would generate, in all splits together.
+int64_t num_generated(const Task& task);
+
+// Whether prepare_data would succeed without the network: prepared, importable or generated.
+bool data_available(const TaskSpec& spec, const Task& task, const std::string& root);
+
+// Opens ROOT/TASK (or ROOT itself when it is a prepared folder of this task). Imports official
+// files found under ROOT, or generates, into ROOT/TASK when there is none. Of several processes
+// that start at once one prepares and the others wait. Throws lra::Error that says where to put
+// what.
+enum class OtherSettings {
+  kRefused,  // data made with other settings than the task has: figures would not tell them apart
+  kTaken
+};
+Dataset prepare_data(const TaskSpec& spec, const Task& task, const std::string& root, bool quiet,
+                     OtherSettings others = OtherSettings::kRefused);
+
+}  // namespace lra::tasks

@@ -1,0 +1,137 @@
+#include "tasks/prepare_data.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "io/toml.h"
+#include "tasks/data_doubts.h"
+#include "tasks/listops/listops.h"
+#include "tasks/test_fixtures.h"
+
+namespace lra::training {
+namespace {
+
+namespace fs = std::filesystem;
+using tasks::TestFolder;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+// Official files often lie in a folder of the task's name, where the prepared one would go.
+TEST(PrepareData, RawFilesUnderTheTasksNameStayWhereTheyAre) {
+  const TestFolder root;
+  const auto task = tasks::kListOpsTask.make(parse_toml("", "test"));
+  tasks::QuietProgress progress;
+  task->make({.out = root.path("made"), .seed = 1, .num_train = 8, .num_val = 2, .num_test = 2},
+             progress);
+  const tasks::Dataset made = tasks::Dataset::open(root.path("made"));
+  task->export_official(made, root.path("official"));
+  fs::create_directories(root.path("data"));
+  fs::rename(root.path("official/listops-1000"), root.path("data/listops"));
+  for (int time = 0; time < 2; ++time) {
+    const tasks::Dataset found = prepare_data(tasks::kListOpsTask, *task, root.path("data"), true);
+    EXPECT_EQ(found.hash(), made.hash());
+    EXPECT_EQ(found.folder(), root.path("data/listops.prepared"));
+  }
+  EXPECT_TRUE(fs::exists(root.path("data/listops/basic_train.tsv")));
+  // Without the raw files what was prepared of them still counts.
+  fs::remove_all(root.path("data/listops"));
+  EXPECT_TRUE(data_found(tasks::kListOpsTask, *task, root.path("data")));
+}
+
+// Data of every task that somebody may have meant is not replaced by generated data.
+class NothingGenerated : public ::testing::Test {
+ protected:
+  std::string error() {
+    return tasks::error_of(
+        [&] { prepare_data(tasks::kListOpsTask, *task_, root_.path("data"), true); });
+  }
+  std::vector<std::string> doubts() {
+    const auto found = prepare_data(tasks::kListOpsTask, *task_, root_.path("data"), true);
+    return data_doubts(tasks::kListOpsTask, *task_, root_.path("data"), found);
+  }
+  void make(const std::string& out, uint64_t seed) {
+    tasks::QuietProgress progress;
+    task_->make({.out = out, .seed = seed, .num_train = 8, .num_val = 2, .num_test = 2}, progress);
+  }
+
+  TestFolder root_;
+  std::unique_ptr<tasks::Task> task_ =
+      tasks::kListOpsTask.make(parse_toml("num_train = 8\nnum_val = 2\nnum_test = 2", "test"));
+};
+
+TEST_F(NothingGenerated, BesidePartsOfTheOfficialFiles) {
+  for (const char* place :
+       {"data/", "data/listops/", "data/listops-1000/", "data/listops/lra_release/listops-1000/",
+        "data/lra_release/lra_release/listops-1000/"}) {
+    fs::remove_all(root_.path("data"));
+    for (const char* name : {"basic_train.tsv", "basic_test.tsv"}) {
+      tasks::write_text(root_.path(std::string(place) + name), "Source\tTarget\n");
+    }
+    EXPECT_THAT(error(), HasSubstr("'basic_val.tsv' is missing")) << place;
+    EXPECT_FALSE(fs::exists(root_.path("data/listops.prepared")));
+  }
+}
+
+TEST_F(NothingGenerated, WhereFilesLieUnderTheTasksName) {
+  tasks::write_text(root_.path("data/listops/train.csv"), "");
+  EXPECT_THAT(error(), HasSubstr("data/listops: holds 'train.csv', and no data of listops"));
+  fs::remove_all(root_.path("data/listops"));
+  tasks::write_text(root_.path("data/listops"), "");
+  EXPECT_THAT(error(), HasSubstr("data/listops: is not a folder"));
+  fs::remove_all(root_.path("data/listops"));
+  tasks::write_text(root_.path("data/listops/.DS_Store"), "");
+  EXPECT_EQ(error(), "");
+}
+
+TEST_F(NothingGenerated, WherePreparedDataHasLostItsManifest) {
+  for (const char* place : {"data", "data/listops", "data/listops.prepared"}) {
+    fs::remove_all(root_.path("data"));
+    make(root_.path("made"), 1);
+    tasks::write_text(root_.path("data/listops/x"), "");
+    fs::remove_all(root_.path(place));
+    fs::create_directories(fs::path(root_.path(place)).parent_path());
+    fs::rename(root_.path("made"), root_.path(place));
+    fs::remove(root_.path(place) + "/manifest.json");
+    EXPECT_THAT(error(), HasSubstr("and no manifest.json")) << place;
+  }
+}
+
+TEST_F(NothingGenerated, WherePreparedDataHasLostASplit) {
+  make(root_.path("data/listops"), 1);
+  for (const auto& entry : fs::directory_iterator(root_.path("data/listops"))) {
+    if (entry.path().extension() != ".shard") continue;
+    fs::rename(entry.path(), root_.path("kept"));
+    EXPECT_THAT(error(), HasSubstr(entry.path().filename().string()));
+    fs::rename(root_.path("kept"), entry.path());
+  }
+  EXPECT_EQ(error(), "");
+}
+
+TEST_F(NothingGenerated, WithoutSayingWhatWasNotRead) {
+  EXPECT_THAT(doubts(), ElementsAre());
+  tasks::write_text(root_.path("data/my-listops.csv"), "");
+  EXPECT_THAT(doubts(), ElementsAre(HasSubstr("also holds 'my-listops.csv', which was not read")));
+  fs::remove(root_.path("data/my-listops.csv"));
+  tasks::write_text(root_.path("data/aclImdb/README"), "another task's");
+  EXPECT_THAT(doubts(), ElementsAre());
+  tasks::write_text(root_.path("data/basic_train.tsv"), "");
+  EXPECT_THAT(doubts(), ElementsAre(HasSubstr("'basic_val.tsv' and 'basic_test.tsv' are missing")));
+  for (const char* name : {"basic_val.tsv", "basic_test.tsv"}) {
+    tasks::write_text(root_.path(std::string("data/") + name), "");
+  }
+  EXPECT_THAT(doubts(), ElementsAre(HasSubstr("is generated, and official files lie in")));
+}
+
+TEST_F(NothingGenerated, OrTakenForNewerFiles) {
+  make(root_.path("made"), 1);
+  task_->export_official(tasks::Dataset::open(root_.path("made")), root_.path("data"));
+  EXPECT_THAT(doubts(), ElementsAre());
+  const std::string file = root_.path("data/listops-1000/basic_val.tsv");
+  fs::last_write_time(file, fs::last_write_time(file) + std::chrono::hours(1));
+  EXPECT_THAT(doubts(), ElementsAre(HasSubstr("basic_val.tsv was changed after")));
+}
+
+}  // namespace
+}  // namespace lra::training

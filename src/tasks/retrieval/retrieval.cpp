@@ -1,0 +1,345 @@
+// Byte-level document matching (Tay et al., ICLR 2021, section 2.2.3): pairs of papers of the ACL
+// Anthology Network; label 1 when one cites the other. Raw bytes, id = byte + 1, 0 is padding.
+//
+// As in the authors' reader a text is first cut to 10000 bytes, which is what the dataset stores,
+// and to the task's length when it is read. Examples stand in the order of the files; the file
+// "eval" is the validation set.
+#include "tasks/retrieval/retrieval.h"
+
+#include <algorithm>
+#include <filesystem>
+
+#include "base/error.h"
+#include "base/hash.h"
+#include "base/quoted.h"
+#include "base/text_format.h"
+#include "io/atomic_file.h"
+#include "io/progress.h"
+#include "tasks/byte_baseline.h"
+#include "tasks/drawn_examples.h"
+#include "tasks/facts.h"
+#include "tasks/files.h"
+#include "tasks/new_folder.h"
+#include "tasks/retrieval/pair_files.h"
+#include "tasks/stopping.h"
+
+namespace lra::tasks {
+namespace {
+
+constexpr int64_t kRetrievalVersion = 1;
+constexpr int64_t kRetrievalClasses = 2;
+constexpr std::array<const char*, 3> kSplits = {"train", "val", "test"};
+constexpr std::array<const char*, 3> kOfficialSplits = {"train", "eval", "test"};
+// The byte baseline learns from this many training pairs at most. They cost 4 s of processor time
+// and 50 MB; all official ones would cost 25 s and 300 MB.
+constexpr int64_t kMaxBaselinePairs = 25000;
+
+struct RetrievalConfig {
+  int64_t length = 4000;
+  int64_t num_train = 147086;
+  int64_t num_val = 18090;
+  int64_t num_test = 17437;
+
+  void fields(auto& f) {
+    f("length", length, "bytes fed of each document; longer ones are cut",
+      between(1, static_cast<double>(kMaxPairTextBytes)));
+    f("num_train", num_train, "pairs that lra data check expects for training", at_least(0));
+    f("num_val", num_val, "pairs that lra data check expects for validation", at_least(0));
+    f("num_test", num_test, "pairs that lra data check expects for the test", at_least(0));
+  }
+};
+
+class RetrievalTask : public Task {
+ public:
+  explicit RetrievalTask(const RetrievalConfig& config) : config_(config) {}
+
+  TaskShape shape() const override {
+    return {.length = config_.length,
+            .vocabulary = 257,
+            .num_classes = kRetrievalClasses,
+            .num_towers = 2};
+  }
+  void import(const std::vector<std::string>& sources, const std::string& out,
+              Progress& progress) const override;
+  std::vector<std::string> find_sources(const std::string& root) const override;
+  void export_official(const Dataset& dataset, const std::string& out) const override;
+  std::vector<Fact> check(const Dataset& dataset) const override;
+  std::string render(const Split& split, int64_t example) const override;
+  std::string token_text(int32_t token) const override { return byte_token_text(token); }
+  std::vector<Baseline> baselines(const Dataset& dataset) const override;
+
+ private:
+  RetrievalConfig config_;
+};
+
+// The first three columns of a split's file, which the tokens do not say: the official file of ids.
+std::string ids_file(size_t split) {
+  return std::string("new_aan_pairs.") + kOfficialSplits[split] + ".only_ids.tsv";
+}
+
+std::string pairs_file(size_t split) {
+  return std::string("new_aan_pairs.") + kOfficialSplits[split] + ".tsv";
+}
+
+PairFiles files_of(const std::vector<std::string>& sources) {
+  if (sources.size() != 1 && sources.size() != 2) {
+    throw Error({.where = "lra data import retrieval",
+                 .what = std::to_string(sources.size()) + " sources",
+                 .expected = "the folder with new_aan_pairs.*.tsv; for files with ids only also "
+                             "the texts, a folder or a file of lines id TAB text"});
+  }
+  PairFiles files = find_pair_files(sources[0]);
+  if (files.num_columns == 0) {
+    throw Error({.where = sources[0],
+                 .what = is_folder(sources[0])
+                             ? "holds no pairs; it holds " + quoted_list(data_names_in(sources[0]))
+                             : std::string("is not a folder"),
+                 .expected = "new_aan_pairs.{train,eval,test}.tsv, or the same as .only_ids.tsv"});
+  }
+  const bool needs_texts = files.num_columns == 3;
+  if (needs_texts != (sources.size() == 2)) {
+    throw Error({.where = sources[0],
+                 .what = needs_texts ? "names the papers only" : "has the texts in its pairs",
+                 .expected = needs_texts ? "their texts as a second source" : "one source"});
+  }
+  return files;
+}
+
+std::span<const uint8_t> stored_part(std::string_view text) {
+  return {reinterpret_cast<const uint8_t*>(text.data()), std::min(text.size(), kMaxPairTextBytes)};
+}
+
+using StoredTexts = std::array<std::span<const uint8_t>, 2>;
+
+// Calls use(pair, its texts as they are stored) for every line; `texts` is null when they stand in
+// the pairs.
+template <typename F>
+void for_each_pair(const std::string& path, const PaperTexts* texts, F use) {
+  read_pairs(path, texts ? 3 : 5, [&](const PairLine& pair) {
+    if (!texts) return use(pair, StoredTexts{stored_part(pair.text1), stored_part(pair.text2)});
+    const std::string where = path + ":" + std::to_string(pair.line);
+    std::array<std::string, 2> found = {texts->text(pair.id1, where), texts->text(pair.id2, where)};
+    // An export has them as columns. Line ends are not in a text that came as a line.
+    for (std::string& text : found) std::replace(text.begin(), text.end(), '\t', ' ');
+    use(pair, StoredTexts{stored_part(found[0]), stored_part(found[1])});
+  });
+}
+
+// Copies one split. Returns its ids.
+std::string import_split(const std::string& path, const PaperTexts* texts, DatasetWriter& writer,
+                         Hasher& hasher, Progress& progress) {
+  std::string ids;
+  for_each_pair(path, texts, [&](const PairLine& pair, const StoredTexts& stored) {
+    writer.add(pair.label, stored);
+    ids.append(pair.ids) += '\n';
+    for (const std::span<const uint8_t> text : stored) hasher.append(std::as_bytes(text));
+    progress.update();
+  });
+  hasher.append(ids);
+  return ids;
+}
+
+// The first folder on the way up from `path` that is there.
+std::string folder_there(const std::string& path) {
+  std::filesystem::path folder = std::filesystem::absolute(path).parent_path();
+  while (!is_folder(folder) && folder != folder.root_path()) folder = folder.parent_path();
+  return folder.string();
+}
+
+// How much is left of the texts after cutting is counted only where the device of `out` might be
+// too small: the files are read once more for it. Else 0, unknown.
+int64_t expected_bytes(const PairFiles& files, const PaperTexts* texts, const std::string& out) {
+  constexpr int64_t kBytesOfPair = 20, kShortestLine = 6;  // label and offsets; "0\ta\tb\n"
+  int64_t most = 0;
+  for (const std::string& path : files.paths) {
+    std::error_code unreadable;  // read_pairs will say so
+    const auto size = std::filesystem::file_size(path, unreadable);
+    if (unreadable) return 0;
+    const auto lines = static_cast<int64_t>(size) / kShortestLine;
+    most += static_cast<int64_t>(size) + lines * kBytesOfPair;
+    if (texts) most += lines * static_cast<int64_t>(2 * kMaxPairTextBytes);
+  }
+  if (static_cast<uint64_t>(most) <= free_bytes(folder_there(out))) return 0;
+  int64_t bytes = 0;
+  for (const std::string& path : files.paths) {
+    for_each_pair(path, texts, [&](const PairLine& pair, const StoredTexts& stored) {
+      throw_if_stopped();
+      bytes += kBytesOfPair +
+               static_cast<int64_t>(pair.ids.size() + 1 + stored[0].size() + stored[1].size());
+    });
+  }
+  return bytes;
+}
+
+void RetrievalTask::import(const std::vector<std::string>& sources, const std::string& out,
+                           Progress& progress) const {
+  refuse_existing(without_trailing_slash(out));
+  const PairFiles files = files_of(sources);
+  std::unique_ptr<PaperTexts> texts;
+  if (files.num_columns == 3) texts = std::make_unique<PaperTexts>(sources[1]);
+  Manifest manifest;
+  manifest.task = kRetrievalTask.name;
+  manifest.task_version = kRetrievalVersion;
+  manifest.source = "imported";
+  manifest.num_towers = 2;
+  manifest.token_offset = 1;
+  manifest.settings = {{"format", "new_aan_pairs"},
+                       {"text_bytes", std::to_string(kMaxPairTextBytes)}};
+  DatasetWriter writer(out, std::move(manifest), expected_bytes(files, texts.get(), out));
+  Hasher hasher;
+  for (size_t split = 0; split < kSplits.size(); ++split) {
+    writer.begin_split(kSplits[split]);
+    writer.add_side_file(ids_file(split),
+                         import_split(files.paths[split], texts.get(), writer, hasher, progress));
+  }
+  writer.set_source_hash(to_hex(hasher.digest()));
+  writer.finish();
+}
+
+std::vector<std::string> RetrievalTask::find_sources(const std::string& root) const {
+  const PairFiles files = find_pair_files(root);
+  if (files.num_columns == 0) return {};
+  if (files.num_columns == 5) return {root};
+  throw Error({.where = files.paths[0],
+               .what = "names the papers of its pairs only",
+               .expected = "new_aan_pairs.train.tsv with their texts",
+               .advice =
+                   "'lra data import retrieval FOLDER TEXTS --out DIR' puts in the texts of a "
+                   "folder or file"});
+}
+
+// Takes the next line off `rest`, without its line end.
+std::string_view take_line(std::string_view& rest) {
+  const size_t end = std::min(rest.find('\n'), rest.size());
+  const std::string_view line = rest.substr(0, end);
+  rest.remove_prefix(std::min(end + 1, rest.size()));
+  return line;
+}
+
+void export_split(const Split& split, const std::string& ids, const std::string& ids_path,
+                  AtomicFile& file) {
+  const auto refuse = [&](int64_t line, const std::string& what) {
+    throw Error({.where = ids_path + ":" + std::to_string(line),
+                 .what = what,
+                 .expected = "label TAB id1 TAB id2 of every example",
+                 .advice = "import the dataset again"});
+  };
+  std::string_view rest = ids;
+  for (int64_t i = 0; i < split.size(); ++i) {
+    throw_if_stopped();
+    if (rest.empty()) refuse(i + 1, "there are fewer lines than examples");
+    const std::string_view line = take_line(rest);
+    if (!line.starts_with(split.label(i) == 1 ? '1' : '0') ||
+        std::count(line.begin(), line.end(), '\t') != 2) {
+      refuse(i + 1, "does not agree with the example");
+    }
+    file.append(line);
+    for (int64_t tower = 0; tower < 2; ++tower) {
+      file.append(std::string_view("\t"));
+      file.append(std::as_bytes(split.stored_bytes(i, tower)));
+    }
+    // A reader takes one CR before the LF for a part of the line's end.
+    const std::span<const uint8_t> last = split.stored_bytes(i, 1);
+    file.append(std::string_view(!last.empty() && last.back() == '\r' ? "\r\n" : "\n"));
+  }
+  if (!rest.empty()) refuse(split.size() + 1, "there are more lines than examples");
+}
+
+void RetrievalTask::export_official(const Dataset& dataset, const std::string& out) const {
+  make_folder(out);
+  for (size_t split = 0; split < kSplits.size(); ++split) {
+    const std::string path = out + "/" + pairs_file(split);
+    if (!is_there(path)) continue;
+    throw Error({.where = path,
+                 .what = "exists already",
+                 .advice = "choose another --out or move it away"});
+  }
+  // None appears before all are written.
+  std::vector<std::unique_ptr<AtomicFile>> files;
+  for (size_t split = 0; split < kSplits.size(); ++split) {
+    files.push_back(std::make_unique<AtomicFile>(out + "/" + pairs_file(split)));
+    export_split(dataset.split(kSplits[split]), dataset.read_side_file(ids_file(split)),
+                 dataset.folder() + "/" + ids_file(split), *files.back());
+  }
+  for (const auto& file : files) file->commit();
+}
+
+// How many documents are empty, and how many are cut at the length in use.
+Fact cut_fact(const Split& split, const std::string& name, int64_t length) {
+  Fact fact{.name = "documents of " + name, .value = "", .ok = true, .detail = ""};
+  int64_t num_empty = 0, num_cut = 0;
+  for (int64_t i = 0; i < split.size(); ++i) {
+    for (int64_t tower = 0; tower < 2; ++tower) {
+      const int64_t size = split.sequence_length(i, tower);
+      num_cut += size > length;
+      num_empty += size == 0;
+      if (size == 0 && fact.detail.empty()) {
+        fact.detail = name + " example " + std::to_string(i) + " has an empty text";
+      }
+    }
+  }
+  fact.ok = num_empty == 0;
+  fact.value = thousands(num_cut) + " of " + thousands(2 * split.size()) + " longer than " +
+               std::to_string(length) + ", " + thousands(num_empty) + " empty";
+  return fact;
+}
+
+std::vector<Fact> RetrievalTask::check(const Dataset& dataset) const {
+  std::vector<Fact> facts;
+  add_size_facts(
+      dataset, {{"train", config_.num_train}, {"val", config_.num_val}, {"test", config_.num_test}},
+      facts);
+  add_label_facts(dataset, kRetrievalClasses, facts);
+  add_length_facts(
+      dataset, {.least = 0, .most = static_cast<int64_t>(kMaxPairTextBytes), .bin = 1000}, facts);
+  for (const char* name : kSplits) {
+    if (dataset.has(name)) facts.push_back(cut_fact(dataset.split(name), name, config_.length));
+  }
+  // Whether the official pairs hold some is not known.
+  add_duplicate_facts(dataset, false, facts);
+  return facts;
+}
+
+std::string RetrievalTask::render(const Split& split, int64_t example) const {
+  const int32_t label = split.label(example);
+  std::string text = std::to_string(label) + (label == 1 ? " (linked)\n" : " (not linked)\n");
+  for (int64_t tower = 0; tower < 2; ++tower) {
+    const std::span<const uint8_t> bytes = split.stored_bytes(example, tower);
+    const std::string_view document(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+    text += "document " + std::to_string(tower + 1) + ", " + std::to_string(bytes.size()) +
+            " bytes: " + printable(document) + "\n";
+  }
+  return text;
+}
+
+std::vector<Baseline> RetrievalTask::baselines(const Dataset& dataset) const {
+  const Split train = dataset.split("train"), test = dataset.split("test");
+  const Split some = train.subset(drawn_examples(train.size(), kMaxBaselinePairs));
+  return {majority_baseline(train, test, kRetrievalClasses),
+          byte_unigram_baseline(some, test, config_.length, 2)};
+}
+
+std::unique_ptr<Task> make_task(const ConfigTable& config) {
+  return std::make_unique<RetrievalTask>(read_config<RetrievalConfig>(config, "task"));
+}
+
+constexpr RemoteData kRemote = lra_release("tsv_data");
+
+}  // namespace
+
+constinit const TaskSpec kRetrievalTask = {
+    .name = "retrieval",
+    .title = "Byte-level document matching",
+    .summary = "whether two ACL papers are linked by a citation; two documents, 2 classes",
+    .paper = "Tay et al. 2021; Radev et al. 2013",
+    .version = kRetrievalVersion,
+    .describe = describe_config<RetrievalConfig>,
+    .make = make_task,
+    .sources =
+        "a folder with new_aan_pairs.{train,eval,test}.tsv, or one above it, as lra_release; or "
+        "one with new_aan_pairs.*.only_ids.tsv, and behind it the texts: a folder with a file "
+        "for each paper, or a file with lines id TAB text",
+    .remote = &kRemote,
+};
+
+}  // namespace lra::tasks

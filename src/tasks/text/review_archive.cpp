@@ -1,0 +1,40 @@
+#include "tasks/text/review_archive.h"
+
+#include "base/error.h"
+#include "io/progress.h"
+#include "tasks/tar_archive.h"
+#include "tasks/text/reviews.h"
+
+namespace lra::tasks {
+
+std::vector<Review> read_review_archive(const std::string& path, Progress& progress) {
+  // The official archive unpacks to 370 MB, 65 of them reviews with labels.
+  constexpr TarArchive::Limits kLimits = {.total_bytes = int64_t{1} << 30};
+  // They are put in order in memory, where a shard of 64 MiB has to lie beside them.
+  constexpr uint64_t kMaxBytes = uint64_t{96} << 20;
+  TarArchive archive(path, "aclImdb_v1.tar.gz or an archive like it", kLimits);
+  uint64_t bytes = 0;
+  std::vector<Review> reviews;
+  while (archive.next()) {
+    Review review;
+    if (!archive.is_file() || !parse_review_path(archive.name(), review.key)) continue;
+    review.text = archive.content(kMaxReviewBytes);
+    bytes += review.text.size();
+    if (bytes > kMaxBytes) {
+      throw Error({.where = path,
+                   .what = "holds more than 96 MiB of reviews",
+                   .expected = "50,000 reviews, 65 MB",
+                   .advice = "unpack it and import the folder, which may be of any size"});
+    }
+    reviews.push_back(std::move(review));
+    progress.update();
+  }
+  if (reviews.empty()) {
+    throw Error({.where = path,
+                 .what = "holds no reviews; it holds " + archive.contents(),
+                 .expected = "aclImdb/{train,test}/{neg,pos}/<id>_<rating>.txt"});
+  }
+  return reviews;
+}
+
+}  // namespace lra::tasks

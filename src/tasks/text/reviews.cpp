@@ -1,0 +1,118 @@
+#include "tasks/text/reviews.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+
+#include "base/error.h"
+#include "base/quoted.h"
+#include "base/text_format.h"
+#include "io/atomic_file.h"
+#include "io/progress.h"
+#include "tasks/files.h"
+#include "tasks/stopping.h"
+#include "tasks/text/review_archive.h"
+
+namespace lra::tasks {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Adds the reviews of one split and label.
+void list_folder(const fs::path& folder, Reviews& reviews) {
+  if (!is_folder(folder)) {
+    const std::string split = folder.parent_path().string();
+    const std::string there = is_folder(split) ? split : fs::path(split).parent_path().string();
+    throw Error({.where = folder.string(),
+                 .what = "no such folder; " + there + " holds " + quoted_list(data_names_in(there)),
+                 .expected = "aclImdb/{train,test}/{neg,pos}",
+                 .advice = "is the archive unpacked completely?"});
+  }
+  std::error_code failed;
+  fs::directory_iterator entry(folder, failed);
+  for (; !failed && entry != fs::directory_iterator(); entry.increment(failed)) {
+    throw_if_stopped();
+    const std::string path = entry->path().string();
+    if (is_clutter(entry->path().filename().native())) continue;
+    if (!entry->is_regular_file(failed) || entry->is_symlink(failed)) {
+      throw Error({.where = path,
+                   .what = "is a link, a folder or a special file",
+                   .expected = "the text of a review",
+                   .advice = "move it away"});
+    }
+    ReviewKey key;
+    if (!parse_review_path(path, key)) {
+      throw Error({.where = path,
+                   .what = "is not the name of a review",
+                   .expected = "<id>_<rating>.txt",
+                   .advice = "move it away"});
+    }
+    const uintmax_t num_bytes = entry->file_size(failed);
+    if (failed) break;
+    if (num_bytes > kMaxReviewBytes) {
+      throw Error({.where = path,
+                   .what = "has " + thousands(static_cast<int64_t>(num_bytes)) + " bytes",
+                   .expected = "at most 1 MiB",
+                   .advice = "is this a review?"});
+    }
+    reviews.num_bytes += num_bytes;
+    reviews.keys.push_back(key);
+  }
+  if (failed) throw io_error(folder.string(), "cannot list the folder", failed.value());
+}
+
+// `keys` are in order. Refuses a number that two reviews of one folder have.
+void refuse_same_numbers(const std::string& source, const std::vector<ReviewKey>& keys) {
+  for (size_t i = 1; i < keys.size(); ++i) {
+    const ReviewKey &a = keys[i - 1], &b = keys[i];
+    if (a.split != b.split || a.label != b.label || a.id != b.id) continue;
+    throw Error({.where = source,
+                 .what = review_path(a) + " and " + review_path(b) + " have the same number",
+                 .expected = "one review per number and folder"});
+  }
+}
+
+Reviews open_folder(const std::string& root, Progress& progress) {
+  Reviews reviews;
+  for (const char* split : kReviewSplits) {
+    for (const char* label : kReviewLabels) list_folder(fs::path(root) / split / label, reviews);
+  }
+  std::sort(reviews.keys.begin(), reviews.keys.end());
+  reviews.read = [root, &progress](size_t, const ReviewKey& key) {
+    std::string text = read_file(root + "/" + review_path(key), kMaxReviewBytes);
+    progress.update();
+    return text;
+  };
+  return reviews;
+}
+
+Reviews open_archive(const std::string& source, Progress& progress) {
+  auto found = std::make_shared<std::vector<Review>>(read_review_archive(source, progress));
+  std::sort(found->begin(), found->end(),
+            [](const Review& a, const Review& b) { return a.key < b.key; });
+  Reviews reviews;
+  for (const Review& review : *found) {
+    reviews.keys.push_back(review.key);
+    reviews.num_bytes += review.text.size();
+  }
+  reviews.read = [found](size_t i, const ReviewKey&) { return (*found)[i].text; };
+  return reviews;
+}
+
+}  // namespace
+
+Reviews open_reviews(const std::string& source, Progress& progress) {
+  const fs::path below = fs::path(source) / "aclImdb";
+  Reviews reviews = is_folder(below)    ? open_folder(below.string(), progress)
+                    : is_folder(source) ? open_folder(source, progress)
+                                        : open_archive(source, progress);
+  if (reviews.keys.empty()) {
+    throw Error({.where = source,
+                 .what = "has no reviews in its four folders",
+                 .expected = "aclImdb/{train,test}/{neg,pos}/<id>_<rating>.txt"});
+  }
+  refuse_same_numbers(source, reviews.keys);
+  return reviews;
+}
+
+}  // namespace lra::tasks

@@ -1,0 +1,299 @@
+// Byte-level text classification (Tay et al., ICLR 2021, section 2.2.2): IMDb reviews as raw UTF-8
+// bytes, without any cleaning; id = byte + 1, 0 is padding.
+//
+// Examples stand in the order train, test; neg, pos; number of the review. The authors validate on
+// the test set; `validation = "heldout"` keeps a seeded tenth of train for it instead.
+#include "tasks/text/text.h"
+
+#include <algorithm>
+#include <filesystem>
+
+#include "base/error.h"
+#include "base/hash.h"
+#include "base/parallel.h"
+#include "base/permutation.h"
+#include "base/rng.h"
+#include "base/text_format.h"
+#include "base/utf8.h"
+#include "io/atomic_file.h"
+#include "io/progress.h"
+#include "tasks/byte_baseline.h"
+#include "tasks/facts.h"
+#include "tasks/files.h"
+#include "tasks/new_folder.h"
+#include "tasks/stopping.h"
+#include "tasks/text/reviews.h"
+
+namespace lra::tasks {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int64_t kTextVersion = 1;
+constexpr int64_t kTextClasses = 2;
+constexpr int64_t kHeldoutPart = 10;  // one in ten
+// Names of the reviews, one a line, train before test: what the tokens do not say.
+constexpr const char* kNamesFile = "reviews.txt";
+
+struct TextConfig {
+  int64_t length = 1000;
+  std::string validation = "test";
+  int64_t validation_seed = 0;
+  int64_t num_train = 25000;
+  int64_t num_test = 25000;
+
+  void fields(auto& f) {
+    f("length", length, "bytes fed; longer reviews are cut", between(1, 16384));
+    f("validation", validation, "validate on the test set, as the authors, or on a tenth of train",
+      one_of({"test", "heldout"}));
+    f("validation_seed", validation_seed, "decides which tenth is held out", at_least(0));
+    f("num_train", num_train, "reviews that lra data check expects for training", at_least(0));
+    f("num_test", num_test, "reviews that lra data check expects for the test", at_least(0));
+  }
+};
+
+class TextTask : public Task {
+ public:
+  explicit TextTask(TextConfig config) : config_(std::move(config)) {}
+
+  TaskShape shape() const override {
+    return {.length = config_.length, .vocabulary = 257, .num_classes = kTextClasses};
+  }
+  std::string validation() const override { return config_.validation; }
+  Split split(const Dataset& dataset, const std::string& name) const override;
+  void import(const std::vector<std::string>& sources, const std::string& out,
+              Progress& progress) const override;
+  std::vector<std::string> find_sources(const std::string& root) const override;
+  void export_official(const Dataset& dataset, const std::string& out) const override;
+  std::vector<Fact> check(const Dataset& dataset) const override;
+  std::string render(const Split& split, int64_t example) const override;
+  std::string token_text(int32_t token) const override { return byte_token_text(token); }
+  std::vector<Baseline> baselines(const Dataset& dataset) const override;
+
+ private:
+  TextConfig config_;
+};
+
+Split TextTask::split(const Dataset& dataset, const std::string& name) const {
+  if (config_.validation == "test") return dataset.split(name == "val" ? "test" : name);
+  if (name == "test") return dataset.split(name);
+  if (name != "train" && name != "val") return dataset.split(name);
+  const Split train = dataset.split("train");
+  if (train.size() == 0) return train;
+  const Permutation order(
+      static_cast<uint64_t>(train.size()),
+      derive_key(static_cast<uint64_t>(config_.validation_seed), RandomUse::kSplit));
+  const int64_t num_heldout = train.size() / kHeldoutPart;
+  std::vector<int64_t> part;
+  const bool is_val = name == "val";
+  for (int64_t i = is_val ? 0 : num_heldout; i < (is_val ? num_heldout : train.size()); ++i) {
+    part.push_back(static_cast<int64_t>(order(static_cast<uint64_t>(i))));
+  }
+  std::sort(part.begin(), part.end());
+  return train.subset(std::move(part));
+}
+
+// Of reviews of one split, as many as may be in memory at a time; from `first` on.
+std::vector<std::string> read_texts(const Reviews& reviews, int split, size_t first) {
+  constexpr size_t kAtOnce = 64;  // of up to 1 MiB each
+  size_t end = first;
+  while (end < std::min(first + kAtOnce, reviews.keys.size()) && reviews.keys[end].split == split) {
+    ++end;
+  }
+  std::vector<std::string> texts(end - first);
+  parallel_ranges(static_cast<int64_t>(texts.size()), 8, [&](int64_t begin, int64_t stop) {
+    for (auto i = static_cast<size_t>(begin); i < static_cast<size_t>(stop); ++i) {
+      throw_if_stopped();
+      texts[i] = reviews.text(first + i);
+    }
+  });
+  return texts;
+}
+
+void TextTask::import(const std::vector<std::string>& sources, const std::string& out,
+                      Progress& progress) const {
+  if (sources.size() != 1) {
+    throw Error({.where = "lra data import text",
+                 .what = std::to_string(sources.size()) + " sources",
+                 .expected = "one: the folder aclImdb or aclImdb_v1.tar.gz"});
+  }
+  const Reviews reviews = open_reviews(sources[0], progress);
+  Manifest manifest;
+  manifest.task = kTextTask.name;
+  manifest.task_version = kTextVersion;
+  manifest.source = "imported";
+  manifest.token_offset = 1;
+  manifest.settings = {{"format", "aclImdb"}};
+  DatasetWriter writer(out, std::move(manifest),
+                       static_cast<int64_t>(reviews.num_bytes + 64 * reviews.keys.size()));
+  Hasher hasher;  // of names and texts: the same from the folder and from the archive
+  std::string names;
+  size_t next = 0;
+  for (int split = 0; split < 2; ++split) {
+    writer.begin_split(kReviewSplits[static_cast<size_t>(split)]);
+    while (next < reviews.keys.size() && reviews.keys[next].split == split) {
+      for (const std::string& text : read_texts(reviews, split, next)) {
+        const std::string name = review_path(reviews.keys[next]);
+        hasher.append(name + " " + std::to_string(text.size()) + "\n");
+        hasher.append(text);
+        names += name + "\n";
+        writer.add(reviews.keys[next++].label,
+                   std::span(reinterpret_cast<const uint8_t*>(text.data()), text.size()));
+      }
+    }
+  }
+  writer.set_source_hash(to_hex(hasher.digest()));
+  writer.add_side_file(kNamesFile, names);
+  writer.finish();
+}
+
+std::vector<std::string> TextTask::find_sources(const std::string& root) const {
+  const fs::path base(root);
+  if (is_folder(base / "aclImdb")) return {(base / "aclImdb").string()};
+  for (const char* name : {"aclImdb_v1.tar.gz", "aclImdb_labeled.tar.gz"}) {
+    if (is_file(base / name)) return {(base / name).string()};
+  }
+  for (const char* part : {"train/pos", "train/neg", "test/pos", "test/neg"}) {
+    if (is_folder(base / part)) return {root};
+  }
+  return {};
+}
+
+// The keys of all examples, in order; checked against the labels and sizes of the splits.
+std::vector<ReviewKey> read_names(const Dataset& dataset) {
+  const std::string content = dataset.read_side_file(kNamesFile);
+  const auto refuse = [&](size_t line, const std::string& what) {
+    throw Error({.where = dataset.folder() + "/" + kNamesFile + ":" + std::to_string(line),
+                 .what = what,
+                 .expected = "the name of the review, as train/neg/0_3.txt",
+                 .advice = "import the dataset again"});
+  };
+  const Split train = dataset.split("train"), test = dataset.split("test");
+  const auto num_examples = static_cast<size_t>(train.size() + test.size());
+  std::vector<ReviewKey> keys;
+  for (size_t begin = 0; begin < content.size();) {
+    const size_t end = std::min(content.find('\n', begin), content.size());
+    const size_t line = keys.size() + 1;
+    ReviewKey key;
+    if (!parse_review_path(std::string_view(content).substr(begin, end - begin), key)) {
+      refuse(line, "is not the name of a review");
+    }
+    if (line > num_examples) refuse(line, "there are more names than reviews");
+    const auto index = static_cast<int64_t>(keys.size());
+    const bool in_test = index >= train.size();
+    const int32_t label = in_test ? test.label(index - train.size()) : train.label(index);
+    if (key.split != int{in_test} || key.label != label) {
+      refuse(line, "does not agree with split and label of the example");
+    }
+    keys.push_back(key);
+    begin = end + 1;
+  }
+  if (keys.size() != num_examples) refuse(keys.size(), "there are fewer names than reviews");
+  return keys;
+}
+
+void write_reviews(const Dataset& dataset, const std::vector<ReviewKey>& keys,
+                   const std::string& folder) {
+  for (const char* part : {"train/neg", "train/pos", "test/neg", "test/pos"}) {
+    make_folder(folder + "/" + part);
+  }
+  const Split train = dataset.split("train"), test = dataset.split("test");
+  parallel_ranges(static_cast<int64_t>(keys.size()), 256, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      throw_if_stopped();
+      const std::string path = folder + "/" + review_path(keys[static_cast<size_t>(i)]);
+      const std::span<const uint8_t> text =
+          i < train.size() ? train.stored_bytes(i) : test.stored_bytes(i - train.size());
+      NewFile(path).append(std::as_bytes(text));
+    }
+  });
+}
+
+void TextTask::export_official(const Dataset& dataset, const std::string& out) const {
+  const std::vector<ReviewKey> keys = read_names(dataset);
+  write_new_folder(out + "/aclImdb",
+                   [&](const std::string& partial) { write_reviews(dataset, keys, partial); });
+}
+
+// How many reviews are empty, not UTF-8, and cut at each of the lengths in use.
+void add_text_facts(const Split& split, const std::string& name, std::vector<Fact>& facts) {
+  Fact odd{.name = "empty or not UTF-8 in " + name, .value = "", .ok = true, .detail = ""};
+  Fact cut{.name = "cut reviews of " + name, .value = "", .ok = true, .detail = ""};
+  int64_t num_odd = 0;
+  for (int64_t i = 0; i < split.size(); ++i) {
+    const std::span<const uint8_t> text = split.stored_bytes(i);
+    if (!text.empty() && is_utf8(text)) continue;
+    ++num_odd;
+    if (odd.ok) odd.detail = name + " example " + std::to_string(i);
+    odd.ok = false;
+  }
+  odd.value = thousands(num_odd);
+  for (const int64_t length : {1000, 2000, 3000, 4000}) {
+    int64_t num_cut = 0;
+    for (int64_t i = 0; i < split.size(); ++i) num_cut += split.sequence_length(i, 0) > length;
+    cut.value += (cut.value.empty() ? "" : ", ") + std::to_string(length) + ": " +
+                 percent(static_cast<double>(num_cut) /
+                             static_cast<double>(std::max<int64_t>(1, split.size())),
+                         1);
+  }
+  facts.push_back(std::move(odd));
+  facts.push_back(std::move(cut));
+}
+
+std::vector<Fact> TextTask::check(const Dataset& dataset) const {
+  std::vector<Fact> facts;
+  add_size_facts(dataset, {{"train", config_.num_train}, {"test", config_.num_test}}, facts);
+  add_label_facts(dataset, kTextClasses, facts);
+  add_length_facts(dataset, {.least = 0, .most = INT64_MAX, .bin = 1000}, facts);
+  for (const char* name : {"train", "test"}) {
+    if (dataset.has(name)) add_text_facts(dataset.split(name), name, facts);
+  }
+  // The official data holds some: a property of it, no damage.
+  add_duplicate_facts(dataset, false, facts);
+  return facts;
+}
+
+std::string TextTask::render(const Split& split, int64_t example) const {
+  const std::span<const uint8_t> bytes = split.stored_bytes(example);
+  const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  const int32_t label = split.label(example);
+  return std::to_string(label) + (label == 1 ? " (positive), " : " (negative), ") +
+         std::to_string(bytes.size()) + " bytes\n" + printable(text) + "\n";
+}
+
+std::vector<Baseline> TextTask::baselines(const Dataset& dataset) const {
+  const Split train = split(dataset, "train"), test = split(dataset, "test");
+  return {majority_baseline(train, test, kTextClasses),
+          byte_unigram_baseline(train, test, config_.length)};
+}
+
+std::unique_ptr<Task> make_task(const ConfigTable& config) {
+  return std::make_unique<TextTask>(read_config<TextConfig>(config, "task"));
+}
+
+// Size and MD5 as widely printed, by torchtext among others.
+constexpr RemoteData kRemote = {
+    .file = "aclImdb_v1.tar.gz",
+    .urls = {"https://ai.stanford.edu/~amaas/data/sentiment/aclImdb_v1.tar.gz"},
+    .bytes = 84125825,
+    .md5 = "7c2ac02c03563afcf9b574c7e56c153a",
+    .sha256 = "",
+    .unpack = "",
+};
+
+}  // namespace
+
+constinit const TaskSpec kTextTask = {
+    .name = "text",
+    .title = "Byte-level text classification",
+    .summary = "sentiment of an IMDb review read byte by byte; 2 classes",
+    .paper = "Tay et al. 2021; Maas et al. 2011",
+    .version = kTextVersion,
+    .describe = describe_config<TextConfig>,
+    .make = make_task,
+    .sources =
+        "the folder aclImdb, or the one above it; or a tar archive of it, as aclImdb_v1.tar.gz",
+    .remote = &kRemote,
+};
+
+}  // namespace lra::tasks
