@@ -125,7 +125,7 @@ def sinkhorn(x, valid, w, settings):
 
 
 def bigbird(x, valid, w, settings):
-    key = draws.weight_key(settings["seed"], 0)
+    key = draws.weight_key(settings["seed"], "pattern")
     ends = [1 + max(np.flatnonzero(row).tolist(), default=-1) for row in valid]
     return attend(x, valid, w, np.array([pairs.bigbird(x.shape[1], end, HEADS, key, settings)
                                          for end in ends]))

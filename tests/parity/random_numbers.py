@@ -49,11 +49,11 @@ def main():
     print("ok: the published answers")
     for seed in (0, 7, 2**40 + 3):
         program, inner = fresh_performer(seed), HEADS * HEAD_DIM
-        parts = [draws.xavier(draws.weight_key(seed, n), inner, WIDTH) for n in range(3)]
-        output = draws.xavier(draws.weight_key(seed, 3), WIDTH, inner)
+        parts = [draws.xavier(draws.weight_key(seed, f"qkv.weight.{n}"), inner, WIDTH) for n in range(3)]
+        output = draws.xavier(draws.weight_key(seed, "output.weight"), WIDTH, inner)
         assert np.array_equal(program["qkv.weight"], np.concatenate(parts)), f"seed {seed}: qkv"
         assert np.array_equal(program["output.weight"], output), f"seed {seed}: output"
-        features = draws.performer_features(draws.weight_key(seed, 4), FEATURES, HEAD_DIM)
+        features = draws.performer_features(draws.weight_key(seed, "features"), FEATURES, HEAD_DIM)
         error = np.abs(program["features"] - features).max()
         assert error <= 1e-6, f"seed {seed}: features differ by {error:.1e}"
         print(f"ok: seed {seed}: weights have the same bits, features differ by {error:.1e}")

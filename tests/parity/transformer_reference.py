@@ -104,15 +104,8 @@ class Model:
         """encoder.layers.I.mixer. -> I"""
         return int(prefix.split(".")[2])
 
-    def drawn_key(self, prefix, place):
-        """Key of what a mixer with five keys draws as number `place`.
-
-        Every random tensor takes one key of the run's seed in turn: token embeddings, learned
-        positions, and in each layer the mixer's, then weight and bias of both feed-forward layers.
-        """
-        before = 2 if "embedding.position" in self.w else 1
-        index = before + self.layer(prefix) * (5 + 4) + place
-        return draws.weight_key(self.config["run"]["seed"], index)
+    def drawn_key(self, prefix, name):
+        return draws.weight_key(self.config["run"]["seed"], prefix + name)
 
     def seeing(self, x, prefix, allowed):
         """Softmax attention over the pairs of `allowed`, bool [L, L] or [H, L, L]."""
@@ -163,7 +156,7 @@ class Model:
 
     def bigbird(self, x, prefix):
         heads = self.config["model"]["heads"]
-        key = self.drawn_key(prefix, 0)
+        key = self.drawn_key(prefix, "pattern")
         return self.seeing(x, prefix, pairs.bigbird(len(x), len(x), heads, key, self.mixer))
 
     def synthesizer(self, x, prefix):
@@ -174,7 +167,7 @@ class Model:
 
     def performer(self, x, prefix):
         q, k, v = self.heads(x, prefix + "qkv")
-        key = self.drawn_key(prefix, 4)  # behind the weights of three projections and the output
+        key = self.drawn_key(prefix, "features")
         w = torch.from_numpy(draws.performer_features(key, self.mixer["num_features"], q.shape[-1]))
         q, k = ((t @ w.T - t.square().sum(-1, keepdim=True) / 2).exp()
                 for t in (t * t.shape[-1] ** -0.25 for t in (q, k)))

@@ -9,9 +9,12 @@ import numpy as np
 from definitions.philox import USE_MIXER, USE_WEIGHTS, Stream, derive_key
 
 
-def weight_key(seed, index):
-    """Key of the tensor that a model or a mixer draws as number `index`, counted from 0."""
-    return derive_key(seed, USE_WEIGHTS, index)
+def weight_key(seed, name):
+    """Key of what is drawn under a name, as "encoder.layers.0.mixer.qkv.weight.0"; FNV-1a."""
+    number = 0xCBF29CE484222325
+    for byte in name.encode():
+        number = (number ^ byte) * 0x100000001B3 & 0xFFFFFFFFFFFFFFFF
+    return derive_key(seed, USE_WEIGHTS, number & 0xFFFFFFFF, number >> 32)
 
 
 def normals(stream, *shape):

@@ -89,7 +89,7 @@ def bigbird(x, valid, w, settings):
     blocks = x.shape[1] // block
     drawn = []
     for head in range(HEADS):
-        rows = draws.bigbird_blocks(draws.weight_key(0, 0), head, blocks, wanted, blocks)
+        rows = draws.bigbird_blocks(draws.weight_key(0, "pattern"), head, blocks, wanted, blocks)
         drawn.append([sorted(seen - {0, n - 1, n, n + 1, blocks - 1})
                       for n, seen in enumerate(rows)][1:-1])
     attention = BigBirdBlockSparseAttention(config)

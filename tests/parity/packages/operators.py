@@ -46,7 +46,7 @@ def longformer(x, valid, w, settings):
 
 def bigbird(x, valid, w, settings):
     num_blocks = x.shape[1] // settings["block"]
-    key = draws.weight_key(0, 0)
+    key = draws.weight_key(0, "pattern")
     rows = [row for head in range(HEADS)
             for row in draws.bigbird_blocks(key, head, num_blocks, settings["random_blocks"],
                                             num_blocks)]
