@@ -191,9 +191,9 @@ ConfigTable write_config(Config config) {
   return writer.take();
 }
 
+// With the values of `config` as the defaults.
 template <typename Config>
-std::vector<FieldInfo> describe_config() {
-  Config config;
+std::vector<FieldInfo> describe_config(Config config = {}) {
   ConfigDescriber describer;
   config.fields(describer);
   return describer.take();

@@ -6,7 +6,7 @@
 #include "mixers/all.h"
 #include "models/model_config.h"
 #include "tasks/all.h"
-#include "training/train_config.h"
+#include "training/group_config.h"
 
 namespace lra::cli {
 namespace {
@@ -101,10 +101,16 @@ ExitCode help(const Program& program, const CLI::App& app, const std::string& to
   for (const mixers::LayerSpec* spec : mixers::kAllMixers) {
     known.emplace_back(spec->name);
     if (spec->name != topic) continue;
+    std::vector<Section> sections = {{"mixer", spec->describe()},
+                                     {"model", describe_config<models::ModelConfig>()}};
+    for (const mixers::GroupSpec& group : spec->groups) {
+      sections.push_back(
+          {"groups." + std::string(group.name), describe_config(training::group_defaults(group))});
+    }
     return show(program,
                 std::string(spec->title) + ", cost " + std::string(spec->cost) + "\n" +
                     std::string(spec->paper),
-                {{"mixer", spec->describe()}, {"model", describe_config<models::ModelConfig>()}});
+                sections);
   }
   for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {
     known.push_back(command->get_name());

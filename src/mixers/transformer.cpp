@@ -2,7 +2,10 @@
 // sqrt(E)) v_j, with dropout on the weights. Memory is linear in L: the scores exist one tile at a
 // time.
 //
+// With `rotary`, queries and keys are turned by their position first (layers/positions.h).
+//
 // Padded queries give zero; the released code lets them attend uniformly (docs/deviations.md, 3).
+#include "layers/positions.h"
 #include "mixers/all.h"
 #include "ops/attention.h"
 
@@ -12,21 +15,36 @@ namespace {
 class Transformer : public SequenceLayer {
  public:
   struct Config {
-    void fields(auto&) {}
+    bool rotary = false;
+    void fields(auto& f) {
+      f("rotary", rotary, "turn queries and keys by their position, beside model.positions");
+    }
   };
 
-  Transformer(const layers::Initializer& init, const Config&, const LayerShape& shape) {
+  Transformer(const layers::Initializer& init, const Config& config, const LayerShape& shape)
+      : rotary_(config.rotary) {
+    if (rotary_ && shape.attention.head_dim % 2 != 0) {
+      throw Error({.where = "mixer.rotary",
+                   .what = "heads of odd width " + std::to_string(shape.attention.head_dim),
+                   .expected = "an even one, as channels are turned in pairs",
+                   .advice = "set model.heads or model.qkv_dim"});
+    }
     qkv_ = add<layers::HeadProjection>("qkv", init, 3, shape.model_dim, shape.attention);
     output_ = add<layers::HeadMerge>("output", init, shape.model_dim, shape.attention);
   }
 
   at::Tensor forward(const at::Tensor& x_BLD, const layers::Context& context) override {
-    return output_->forward(ops::packed_attention(qkv_->forward(x_BLD), {},
-                                                  {context.mask_BL, context.mask_BL},
-                                                  {context.attention_dropout, context.key}));
+    const at::Tensor qkv_BL3HE = qkv_->forward(x_BLD);
+    const ops::AttentionMask masks{context.mask_BL, context.mask_BL};
+    const ops::AttentionDropout dropout{context.attention_dropout, context.key};
+    if (!rotary_) return output_->forward(ops::packed_attention(qkv_BL3HE, {}, masks, dropout));
+    const auto parts = qkv_BL3HE.unbind(2);
+    return output_->forward(ops::attention(layers::rotated(parts[0]), layers::rotated(parts[1]),
+                                           parts[2], {}, masks, dropout));
   }
 
  private:
+  bool rotary_;
   std::shared_ptr<layers::HeadProjection> qkv_;
   std::shared_ptr<layers::HeadMerge> output_;
 };

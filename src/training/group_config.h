@@ -4,6 +4,7 @@
 #include <map>
 #include <string>
 
+#include "mixers/sequence_layer.h"
 #include "training/train_config.h"
 
 namespace lra::training {
@@ -23,6 +24,11 @@ struct GroupConfig {
 
 // By the name of the group. The main one, "", has the settings of [train].
 using GroupConfigs = std::map<std::string, GroupConfig>;
+
+// What the sequence layer says for settings that a run does not give.
+inline GroupConfig group_defaults(const mixers::GroupSpec& spec) {
+  return {.learning_rate = spec.learning_rate, .weight_decay = spec.weight_decay};
+}
 
 // The settings that a group trains with.
 inline TrainConfig of_group(TrainConfig train, const GroupConfig& group) {

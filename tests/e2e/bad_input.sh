@@ -309,8 +309,8 @@ analyses() {
   refuse 2 "positions.*sideways" analyze transfer run --data data --positions sideways
   refuse 2 "unknown task 'pathy'.*'pathx'" analyze transfer run --data data --to pathy
   refuse 2 "run: was trained with [0-9]+ token ids.*expected 256" analyze transfer run --data data
-  refuse 2 "layer 0 weighs the values of tokens with both signs" analyze span signs --data data
-  refuse 2 "weighs the values of tokens with both signs" analyze rollout signs --data data
+  refuse 2 "Linformer has no attention weights between tokens" analyze span signs --data data
+  refuse 2 "no attention weights between tokens" analyze rollout signs --data data
   section "analyses"
 }
 
