@@ -9,7 +9,8 @@
 //   };
 //
 // That one list serves reading TOML (read_config), writing the resolved TOML (write_config), help
-// (describe_config) and comparison. Tables are merged first (defaults < task < model < suite <
+// (describe_config) and comparison. What no single field says is refused by a member check(), which
+// throws lra::Error. Tables are merged first (defaults < task < model < suite <
 // --set), then read once and strictly: an unknown key, a wrong type or a value out of range is an
 // lra::Error that names file and line, or the flag, and the nearest known key.
 #pragma once
@@ -181,6 +182,7 @@ Config read_config(const ConfigTable& table, const std::string& section) {
   ConfigReader reader(table, section);
   config.fields(reader);
   reader.finish();
+  if constexpr (requires { config.check(); }) config.check();
   return config;
 }
 
@@ -189,6 +191,12 @@ ConfigTable write_config(Config config) {
   ConfigWriter writer;
   config.fields(writer);
   return writer.take();
+}
+
+// The table with every absent field written out, checked as it is read.
+template <typename Config>
+ConfigTable resolve_config(const ConfigTable& table, const std::string& section) {
+  return write_config(read_config<Config>(table, section));
 }
 
 // With the values of `config` as the defaults.

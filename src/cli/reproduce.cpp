@@ -178,14 +178,15 @@ ExitCode reproduce(const Program& program, const ReproduceArguments& a) {
   check_data(data, recorded, config, program.common.quiet);
   const Place place(a.out);
   const FileLock lock(place.folder().lock(), "the run folder " + place.folder().path);
-  training::Trainer trainer(config, place.folder(),
+  training::PreparedRun run =
+      training::prepare_run(config, place.folder(),
                             {.data_root = data,
                              .device = program.common.device,
                              .resume = false,
                              .quiet = program.common.quiet,
                              .provenance = program_provenance(program.common),
                              .time_ends_after = time_ends_after(recorded, config)});
-  const RunRecord now = trainer.run();
+  const RunRecord now = training::Trainer(std::move(run)).run();
   if (now.status == RunStatus::kStopped) return ExitCode::kStopped;
   return report(program, recorded, now);
 }

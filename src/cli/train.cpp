@@ -200,7 +200,7 @@ RunRecord train_on(training::Ranks& ranks, const Program& program, const TrainAr
     RunRecord record = read_record(folder.record());
     if (record.status == RunStatus::kDone) return record;
   }
-  training::Trainer trainer(
+  training::PreparedRun run = training::prepare_run(
       config, folder,
       {.data_root = resume ? training::data_root_of(folder, a.data) : training::data_root(a.data),
        .device = program.common.device,
@@ -212,7 +212,7 @@ RunRecord train_on(training::Ranks& ranks, const Program& program, const TrainAr
        .mlperf_log = a.mlperf_log,
        .profile = a.profile},
       ranks);
-  return trainer.run();
+  return training::Trainer(std::move(run), ranks).run();
 }
 
 ExitCode train(const Program& program, TrainArguments arguments) {

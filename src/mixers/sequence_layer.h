@@ -61,30 +61,21 @@ struct LayerSpec {
   LayerFacts facts = {};
   std::span<const GroupSpec> groups = {};
   std::vector<FieldInfo> (*describe)() = nullptr;
-  // Throws lra::Error for a bad [mixer].
-  void (*check)(const ConfigTable& config) = nullptr;
-  // Reads [mixer], as check() does.
+  // [mixer] with every setting written out. Throws lra::Error for a bad one.
+  ConfigTable (*resolve)(const ConfigTable& config) = nullptr;
   std::shared_ptr<SequenceLayer> (*make)(const layers::Initializer& init, const ConfigTable& config,
                                          const LayerShape& shape) = nullptr;
 };
-
-// Reads [mixer]. A Config may have a check() of its own, for what no single field says.
-template <typename Config>
-Config read_layer_config(const ConfigTable& table) {
-  auto config = read_config<Config>(table, "mixer");
-  if constexpr (requires { config.check(); }) config.check();
-  return config;
-}
 
 // The spec of a class with a nested Config struct, whose functions follow from it.
 template <typename M>
 constexpr LayerSpec layer_spec(LayerSpec spec) {
   using Config = typename M::Config;
   spec.describe = [] { return describe_config<Config>(); };
-  spec.check = [](const ConfigTable& table) { (void)read_layer_config<Config>(table); };
+  spec.resolve = [](const ConfigTable& table) { return resolve_config<Config>(table, "mixer"); };
   spec.make = [](const layers::Initializer& init, const ConfigTable& table,
                  const LayerShape& shape) -> std::shared_ptr<SequenceLayer> {
-    return std::make_shared<M>(init, read_layer_config<Config>(table), shape);
+    return std::make_shared<M>(init, read_config<Config>(table, "mixer"), shape);
   };
   return spec;
 }

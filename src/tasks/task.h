@@ -106,6 +106,16 @@ constexpr RemoteData lra_release(std::string_view folder) {
           .unpack = folder};
 }
 
+// TaskSpec::describe and TaskSpec::resolve of a task with these settings.
+template <typename Config>
+std::vector<FieldInfo> describe_task() {
+  return describe_config<Config>();
+}
+template <typename Config>
+ConfigTable resolve_task(const ConfigTable& config) {
+  return resolve_config<Config>(config, "task");
+}
+
 struct TaskSpec {
   std::string_view name;     // "listops"
   std::string_view title;    // "Long ListOps"
@@ -113,6 +123,7 @@ struct TaskSpec {
   std::string_view paper;    // where it is defined
   int64_t version;           // raised whenever scores could move
   std::vector<FieldInfo> (*describe)();
+  ConfigTable (*resolve)(const ConfigTable& config);  // [task] with every setting written out
   std::unique_ptr<Task> (*make)(const ConfigTable& config);  // reads [task]
   std::string_view sources;            // what `lra data import` reads, in words for `lra help TASK`
   const RemoteData* remote = nullptr;  // null: nothing to fetch

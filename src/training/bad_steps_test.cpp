@@ -224,7 +224,7 @@ TEST_F(BadSteps, ComeToTheSameEndWhereverARankIsLost) {
         options.data_root = scratch_.file("data");
         options.resume = true;
         options.quiet = true;
-        (void)Trainer(config, folder(name), options, ranks).run();
+        (void)Trainer(prepare_run(config, folder(name), options, ranks), ranks).run();
         if (!ranks.is_first()) waits_left = ranks.waits_left();
       });
     } catch (const Error&) {

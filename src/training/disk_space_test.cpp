@@ -92,7 +92,8 @@ TEST(Room, IsAskedForBeforeTheRunBegins) {
       tiny_run({"train.keep_checkpoints=1000000000", "train.steps=1000000000"});
   const RunFolder folder{scratch.path()};
   const TrainOptions options{.data_root = scratch.file("data"), .quiet = true, .provenance = {}};
-  EXPECT_THAT(error_of([&] { Trainer(config, folder, options); }), HasSubstr("are free"));
+  EXPECT_THAT(error_of([&] { Trainer(prepare_run(config, folder, options)).run(); }),
+              HasSubstr("are free"));
   EXPECT_FALSE(std::filesystem::exists(folder.record()));
 }
 

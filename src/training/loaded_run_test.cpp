@@ -39,7 +39,7 @@ TEST_F(LoadedRunWeights, OfAnotherRunAreTakenOnlyWhenAskedFor) {
     TrainOptions options;
     options.data_root = scratch_.file("data" + std::to_string(i));
     options.quiet = true;
-    const RunRecord other = Trainer(config, folder(name), options).run();
+    const RunRecord other = Trainer(prepare_run(config, folder(name), options)).run();
     EXPECT_THAT(error_of([&] { load("own", {.checkpoint = weights(name)}); }),
                 AllOf(HasSubstr("another run: "), HasSubstr(what), HasSubstr("--foreign-weights")))
         << i;

@@ -231,7 +231,7 @@ class TrainingOnRanks : public TinyTraining {
       options.data_root = scratch_.file("data");
       options.resume = resume;
       options.quiet = true;
-      Trainer trainer(config, folder(name), options, ranks);
+      Trainer trainer(prepare_run(config, folder(name), options, ranks), ranks);
       records[static_cast<size_t>(ranks.rank())] = trainer.run();
     });
     return records;
@@ -286,7 +286,7 @@ TEST_F(TrainingOnRanks, RefusesRanksThatAreNotOfOneRun) {
         options.data_root = scratch_.file("data");
         options.quiet = true;
         if (!revision.empty()) options.provenance.git_revision = revision + own;
-        Trainer(tiny_run(sets), folder("refused"), options, ranks);
+        Trainer(prepare_run(tiny_run(sets), folder("refused"), options, ranks), ranks);
       });
     } catch (const Error& error) {
       EXPECT_EQ(error.code(), ExitCode::kUserError);

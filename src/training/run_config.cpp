@@ -31,17 +31,6 @@ struct RunHeader {
 
 constexpr const char* kSections[] = {"task", "model", "mixer", "train", "groups"};
 
-// The settings with every absent field at its default, in the order of the fields.
-ConfigTable filled(const ConfigTable& settings, const std::vector<FieldInfo>& fields) {
-  ConfigTable full;
-  for (const FieldInfo& field : fields) {
-    const ConfigValue* given = settings.find(field.name);
-    full.set(field.name,
-             given ? *given : *parse_toml("v = " + field.default_value, "default").find("v"));
-  }
-  return full;
-}
-
 const ConfigTable& section(const ConfigTable& table, const char* name) {
   static const ConfigTable empty;
   const ConfigValue* found = table.find(name);
@@ -188,12 +177,9 @@ RunConfig from_sections(const std::string& task, const std::string& model,
   run.model_config = read_config<models::ModelConfig>(section(settings, "model"), "model");
   run.train = read_config<TrainConfig>(section(settings, "train"), "train");
   check_train_config(run.train);
-  // Made once here so that a bad key is refused before anything starts.
-  (void)run.task_spec().make(section(settings, "task"));
-  run.mixer_spec().check(section(settings, "mixer"));
+  run.task_settings = run.task_spec().resolve(section(settings, "task"));
+  run.mixer_settings = run.mixer_spec().resolve(section(settings, "mixer"));
   run.groups = read_groups(section(settings, "groups"), run.mixer_spec());
-  run.task_settings = filled(section(settings, "task"), run.task_spec().describe());
-  run.mixer_settings = filled(section(settings, "mixer"), run.mixer_spec().describe());
   refuse_blind_readout(run);
   return run;
 }

@@ -58,7 +58,7 @@ TEST_F(RunEnd, ByTimeIsMadeAgainAfterTheSameStep) {
     options.data_root = scratch_.file("data");
     options.quiet = true;
     options.time_ends_after = step;
-    return Trainer(config, folder(name), options).run();
+    return Trainer(prepare_run(config, folder(name), options)).run();
   };
   const RunRecord early = end_after(kept_run({"train.max_seconds=1000"}), "early", 7);
   EXPECT_EQ(early.steps, 7);
@@ -123,8 +123,9 @@ TEST_F(RunEnd, IsBeforeTheBeginningWhereOtherRunsTakeTheMemory) {
   options.data_root = scratch_.file("data");
   options.quiet = true;
   options.memory_limit = 1000;
-  EXPECT_THAT(tasks::error_of([&] { Trainer(kept_run(), folder("beside"), options); }),
-              HasSubstr("1.0 kB that are available"));
+  EXPECT_THAT(
+      tasks::error_of([&] { Trainer(prepare_run(kept_run(), folder("beside"), options)).run(); }),
+      HasSubstr("1.0 kB that are available"));
   EXPECT_FALSE(fs::exists(folder("beside").path));
 }
 

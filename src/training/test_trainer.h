@@ -25,7 +25,7 @@ class TinyTraining : public ::testing::Test {
     options.data_root = scratch_.file("data");
     options.resume = resume;
     options.quiet = true;
-    Trainer trainer(config, folder(name), options);
+    Trainer trainer(prepare_run(config, folder(name), options));
     return trainer.run();
   }
   RunRecord resume(const RunConfig& config, const std::string& name) const {

@@ -37,6 +37,7 @@ bool Trainer::checkpoint_due() const {
 }
 
 RunRecord Trainer::run() {
+  begin();
   try {
     return train_and_test();
   } catch (const LostRank& lost) {

@@ -1,4 +1,4 @@
-// One run from its settings to its record: train, validate, save, test.
+// A prepared run: train, validate, save, test.
 #pragma once
 
 #include <functional>
@@ -13,47 +13,22 @@
 #include "training/checkpoint.h"
 #include "training/evaluate.h"
 #include "training/flat_parameters.h"
-#include "training/ranks.h"
-#include "training/run_config.h"
-#include "training/run_folder.h"
+#include "training/prepared_run.h"
 #include "training/run_log.h"
 #include "training/step_guard.h"
-#include "training/step_profiler.h"
 #include "training/stepper.h"
-#include "training/tensor_memory.h"
 
 namespace lra::training {
 
-struct TrainOptions {
-  std::string data_root;
-  // Where the model, its gradients and moments are. No part of what a run is: a resume may name
-  // another one.
-  at::Device device = at::kCPU;
-  bool resume = false;
-  bool quiet = false;
-  // Bytes that train.memory_check may count on beside what this process has, although more are
-  // free: what other runs on this machine leave it.
-  int64_t memory_limit = INT64_MAX;
-  Provenance provenance;
-  // The step after which train.max_seconds count as over, whatever the clock says: where a run that
-  // is made again has ended. 0: the clock decides.
-  int64_t time_ends_after = 0;
-  // What is written besides, on request; nothing of it changes the run.
-  int64_t histogram_every = 0;  // steps between histograms for TensorBoard; 0: none
-  bool mlperf_log = false;      // mllog.txt
-  ProfileOptions profile = {};
-};
-
 class Trainer {
  public:
-  // Prepares data, model and, on resume, the state of the newest checkpoint that can be read; a run
-  // that has none yet begins again. Throws lra::Error for a split without examples, for a run that
-  // does not fit into memory (train.memory_check), and on resume when data or task changed since
-  // the run began, or when no checkpoint can be read; for a batch that the ranks cannot share,
-  // and when they have other settings, data, programs or kernels than each other.
-  // Every rank makes a trainer with the same arguments; the first alone writes and speaks.
-  Trainer(RunConfig config, RunFolder folder, TrainOptions options, Ranks& ranks = one_rank());
+  // Every rank makes a trainer of the same run; the first alone writes and speaks.
+  explicit Trainer(PreparedRun run, Ranks& ranks = one_rank());
 
+  // Begins, or goes on from the newest checkpoint that can be read; a run that has none yet begins
+  // again. Throws lra::Error for a run that does not fit into memory or onto the disk, and on
+  // resume when data or task changed since it began, or when no checkpoint can be read.
+  //
   // Runs to the end, to a stop signal (status kStopped) or to a loss, gradient or weight that is
   // not finite and that train.on_nonfinite cannot or may not pass (kDiverged). The record is on
   // disk when this returns. When a rank is lost, the first saves the weights of the last whole
@@ -61,6 +36,8 @@ class Trainer {
   RunRecord run();
 
  private:
+  // All that comes before the first step.
+  void begin();
   RunRecord train_and_test();
   void say(const std::string& text) const;
   // Into the record, once, also after a resume.

@@ -7,123 +7,13 @@
 #include "base/text_format.h"
 #include "io/atomic_file.h"
 #include "tasks/data_doubts.h"
-#include "tasks/prepare_data.h"
 #include "training/data_root.h"
 #include "training/disk_space.h"
 #include "training/fairness.h"
 #include "training/memory_estimate.h"
-#include "training/new_record.h"
 #include "training/trainer.h"
 
 namespace lra::training {
-namespace {
-
-void refuse_empty_splits(const tasks::Task& task, const tasks::Dataset& dataset) {
-  for (const char* name : {"train", "val", "test"}) {
-    if (task.split(dataset, name).size() > 0) continue;
-    throw Error({.where = dataset.folder(),
-                 .what = "split '" + std::string(name) + "' has no examples",
-                 .expected = "at least one",
-                 .advice = "prepare the data again"});
-  }
-}
-
-// What is generated has the size that was asked for when it is made for the run. Data of another
-// size than usual, which nobody named, has its place in the record and its division.
-void refuse_other_size(const RunConfig& config, const tasks::Dataset& dataset,
-                       const RunRecord& record) {
-  if (dataset.manifest().source != "generated") return;
-  const std::string problem = size_not_met(config, *record.data_examples);
-  if (problem.empty()) return;
-  throw Error({.where = dataset.folder(),
-               .what = "holds " + problem,
-               .advice = "leave the setting out, or name another data folder"});
-}
-
-TrainConfig with_steps(TrainConfig config, int64_t steps) {
-  config.steps = steps;
-  return config;
-}
-
-// All ranks take equal shares, in equally many micro-batches.
-void refuse_unequal_shares(const TrainConfig& config, const Ranks& ranks) {
-  const int64_t parts = config.accumulate * ranks.count();
-  if (ranks.count() == 1 ||
-      (config.batch_size % ranks.count() == 0 && parts <= config.batch_size)) {
-    return;
-  }
-  throw Error({.where = "train.batch_size",
-               .what = std::to_string(config.batch_size) + " examples for " +
-                       std::to_string(ranks.count()) +
-                       " processes with train.accumulate = " + std::to_string(config.accumulate),
-               .expected = "a multiple of the processes that gives every micro-batch an example",
-               .advice = "change train.batch_size or train.accumulate, or start another number"});
-}
-
-// Each rank has read its own arguments, files and machine.
-void refuse_different_runs(const RunRecord& record, Ranks& ranks) {
-  const Provenance& p = record.provenance;
-  std::string kernels;
-  for (const auto& [op, implementation] : p.kernels) kernels += op + "=" + implementation + " ";
-  const std::string program = p.lra_version + " " + p.git_revision + " " + p.git_dirty + " " +
-                              p.compiler + " " + p.torch_version;
-  const auto refuse_others = [&](const std::string& what, const std::string& own,
-                                 const std::string& advice) {
-    if (ranks.all_equal(own)) return;
-    throw Error({.where = ranks.name(),
-                 .what = "the ranks have different " + what + "; here: " + own,
-                 .expected = "the same on all",
-                 .advice = advice});
-  };
-  refuse_others("settings", record.config_hash, "start all with the same arguments");
-  refuse_others("data", record.data_hash, "give all the same data");
-  refuse_others("programs", program, "start the same program on all machines");
-  refuse_others("kernels", kernels, "use machines with the same processor, or LRA_KERNELS=ref");
-}
-
-// None on the CPU, nor beside a profiler, which takes the counter's place while it records.
-std::unique_ptr<TensorMemory> counted_memory(const TrainOptions& options) {
-  if (options.device.is_cpu() || !options.profile.path.empty()) return nullptr;
-  return std::make_unique<TensorMemory>(options.device);
-}
-
-tasks::Dataset data_of(const RunConfig& config, const tasks::Task& task, const RunFolder& folder,
-                       const TrainOptions& options) {
-  const tasks::TaskSpec& spec = config.task_spec();
-  if (options.resume) {
-    refuse_lost_data(spec, task, options.data_root, read_record(folder.record()));
-  }
-  return tasks::prepare_data(spec, task, options.data_root, options.quiet);
-}
-
-// What this rank may take.
-int64_t memory_left(const TrainOptions& options, const Ranks& ranks) {
-  return std::min(options.memory_limit, available_memory_bytes() / ranks.count_on_this_machine());
-}
-
-// Weights, gradients and Adam's two moments alone can be too much: found out before the first is
-// taken.
-std::unique_ptr<models::Model> model_that_fits(const RunConfig& config, const TaskShape& shape,
-                                               const TrainOptions& options, const Ranks& ranks) {
-  if (config.train.memory_check == "refuse" && options.device.is_cpu()) {
-    constexpr int64_t kBytesOfParameter = 16;
-    const int64_t bytes = kBytesOfParameter * count_parameters(config);
-    refuse_without_memory({.peak_bytes = resident_bytes() + bytes, .extra_bytes = bytes},
-                          memory_left(options, ranks));
-  }
-  return std::unique_ptr<models::Model>(
-      new models::SequenceClassifier(config.make_model(shape, options.device)));
-}
-
-TrainOptions of_rank(TrainOptions options, const Ranks& ranks) {
-  if (ranks.count() > 1) options.provenance.ranks = ranks.count();
-  if (ranks.is_first()) return options;
-  options.quiet = true;
-  options.profile = {};
-  return options;
-}
-
-}  // namespace
 
 std::string go_on_command(const RunFolder& folder, at::Device device) {
   std::vector<std::string> words = {"train", "--resume", folder.path};
@@ -131,30 +21,26 @@ std::string go_on_command(const RunFolder& folder, at::Device device) {
   return command_text(words);
 }
 
-Trainer::Trainer(RunConfig config, RunFolder folder, TrainOptions options, Ranks& ranks)
-    : config_(std::move(config)),
-      folder_(std::move(folder)),
+Trainer::Trainer(PreparedRun run, Ranks& ranks)
+    : config_(std::move(run.config)),
+      folder_(std::move(run.folder)),
       ranks_(ranks),
-      options_(of_rank(std::move(options), ranks)),
-      task_(config_.make_task()),
-      dataset_(data_of(config_, *task_, folder_, options_)),
-      shape_(task_->shape()),
-      device_memory_(counted_memory(options_)),
-      model_(model_that_fits(config_, shape_, options_, ranks)),
+      options_(std::move(run.options)),
+      task_(std::move(run.task)),
+      dataset_(std::move(run.dataset)),
+      shape_(run.shape),
+      device_memory_(std::move(run.device_memory)),
+      model_(std::move(run.model)),
       parameters_(*model_),
-      record_(new_record(config_, *task_, dataset_, options_.provenance)),
+      record_(std::move(run.record)),
       checkpoints_(folder_.checkpoints(), config_.train.keep_checkpoints, identity_of(record_)),
-      stepper_(*model_, parameters_, with_steps(config_.train, record_.planned_steps), config_.seed,
-               ranks, config_.groups),
+      stepper_(*model_, parameters_, config_.train, config_.seed, ranks, config_.groups),
       guard_(config_.train),
       agreement_(ranks, [this] { return seconds_so_far(); }),
       profiler_(options_.profile),
-      started_(monotonic_seconds()) {
-  refuse_empty_splits(*task_, dataset_);
-  if (!options_.resume) refuse_other_size(config_, dataset_, record_);
-  refuse_unequal_shares(config_.train, ranks_);
-  refuse_different_runs(record_, ranks_);
-  config_.train = with_steps(config_.train, record_.planned_steps);
+      started_(monotonic_seconds()) {}
+
+void Trainer::begin() {
   // Before anything is written: a run that is refused leaves nothing behind. The estimate is of
   // main memory, which another device does not compute in.
   if (config_.train.memory_check != "off" && options_.device.is_cpu()) {

@@ -20,7 +20,7 @@ class TrainingOnADevice : public TinyTraining {
     options.quiet = true;
     options.histogram_every = 5;
     const int64_t before = stand_in_calls();
-    const RunRecord record = Trainer(config, folder(name), options).run();
+    const RunRecord record = Trainer(prepare_run(config, folder(name), options)).run();
     EXPECT_EQ(stand_in_calls() > before, device == stand_in());
     return record;
   }
@@ -84,7 +84,7 @@ TEST_F(TrainingOnADevice, OfTwoRanksEndsWithTheBitsOfTheCpu) {
       options.device = device;
       options.quiet = true;
       records[static_cast<size_t>(ranks.rank())] =
-          Trainer(config, folder(name), options, ranks).run();
+          Trainer(prepare_run(config, folder(name), options, ranks), ranks).run();
     });
     EXPECT_EQ(records[0].weights_hash, records[1].weights_hash);
     return records[0];

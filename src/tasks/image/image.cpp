@@ -264,7 +264,8 @@ constinit const TaskSpec kImageTask = {
     .summary = "the class of a gray CIFAR-10 picture read pixel by pixel; 10 classes",
     .paper = "Tay et al. 2021; Krizhevsky 2009",
     .version = kImageVersion,
-    .describe = describe_config<ImageConfig>,
+    .describe = describe_task<ImageConfig>,
+    .resolve = resolve_task<ImageConfig>,
     .make = make_task,
     .sources =
         "the folder cifar-10-batches-bin or cifar-10-batches-py, the one above it, or a tar "

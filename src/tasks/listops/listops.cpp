@@ -54,6 +54,13 @@ struct ListOpsConfig {
     f("num_val", num_val, "examples generated for validation", between(0, 1e8));
     f("num_test", num_test, "examples generated for the test", between(0, 1e8));
   }
+  void check() const {
+    if (min_length + 1 < max_length) return;
+    throw Error({.where = "task.min_length",
+                 .what = "is " + std::to_string(min_length),
+                 .expected = "at least 2 less than max_length",
+                 .advice = "both bounds are exclusive"});
+  }
 };
 
 int64_t setting(const Manifest& manifest, const std::string& key, int64_t otherwise) {
@@ -71,14 +78,7 @@ int64_t setting(const Manifest& manifest, const std::string& key, int64_t otherw
 
 class ListOpsTask : public Task {
  public:
-  explicit ListOpsTask(const ListOpsConfig& config) : config_(config) {
-    if (config.min_length + 1 >= config.max_length) {
-      throw Error({.where = "task.min_length",
-                   .what = "is " + std::to_string(config.min_length),
-                   .expected = "at least 2 less than max_length",
-                   .advice = "both bounds are exclusive"});
-    }
-  }
+  explicit ListOpsTask(const ListOpsConfig& config) : config_(config) {}
 
   void refuse_other_settings(const Dataset& dataset) const override;
   TaskShape shape() const override {
@@ -383,7 +383,8 @@ constinit const TaskSpec kListOpsTask = {
     .summary = "value of a nested list expression of 501 to 1999 symbols; 10 classes",
     .paper = "Tay et al. 2021; Nangia and Bowman 2018",
     .version = kListopsVersion,
-    .describe = describe_config<ListOpsConfig>,
+    .describe = describe_task<ListOpsConfig>,
+    .resolve = resolve_task<ListOpsConfig>,
     .make = make_task,
     .sources =
         "the folder listops-1000, or one above it, as lra_release; or the files basic_train.tsv, "

@@ -333,7 +333,8 @@ constinit const TaskSpec kRetrievalTask = {
     .summary = "whether two ACL papers are linked by a citation; two documents, 2 classes",
     .paper = "Tay et al. 2021; Radev et al. 2013",
     .version = kRetrievalVersion,
-    .describe = describe_config<RetrievalConfig>,
+    .describe = describe_task<RetrievalConfig>,
+    .resolve = resolve_task<RetrievalConfig>,
     .make = make_task,
     .sources =
         "a folder with new_aan_pairs.{train,eval,test}.tsv, or one above it, as lra_release; or "

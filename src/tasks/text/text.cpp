@@ -289,7 +289,8 @@ constinit const TaskSpec kTextTask = {
     .summary = "sentiment of an IMDb review read byte by byte; 2 classes",
     .paper = "Tay et al. 2021; Maas et al. 2011",
     .version = kTextVersion,
-    .describe = describe_config<TextConfig>,
+    .describe = describe_task<TextConfig>,
+    .resolve = resolve_task<TextConfig>,
     .make = make_task,
     .sources =
         "the folder aclImdb, or the one above it; or a tar archive of it, as aclImdb_v1.tar.gz",

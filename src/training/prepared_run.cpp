@@ -1,0 +1,134 @@
+#include "training/prepared_run.h"
+
+#include <algorithm>
+
+#include "base/resources.h"
+#include "tasks/prepare_data.h"
+#include "training/data_root.h"
+#include "training/fairness.h"
+#include "training/memory_estimate.h"
+#include "training/new_record.h"
+
+namespace lra::training {
+namespace {
+
+void refuse_empty_splits(const tasks::Task& task, const tasks::Dataset& dataset) {
+  for (const char* name : {"train", "val", "test"}) {
+    if (task.split(dataset, name).size() > 0) continue;
+    throw Error({.where = dataset.folder(),
+                 .what = "split '" + std::string(name) + "' has no examples",
+                 .expected = "at least one",
+                 .advice = "prepare the data again"});
+  }
+}
+
+// What is generated has the size that was asked for when it is made for the run. Data of another
+// size than usual, which nobody named, has its place in the record and its division.
+void refuse_other_size(const RunConfig& config, const tasks::Dataset& dataset,
+                       const RunRecord& record) {
+  if (dataset.manifest().source != "generated") return;
+  const std::string problem = size_not_met(config, *record.data_examples);
+  if (problem.empty()) return;
+  throw Error({.where = dataset.folder(),
+               .what = "holds " + problem,
+               .advice = "leave the setting out, or name another data folder"});
+}
+
+// All ranks take equal shares, in equally many micro-batches.
+void refuse_unequal_shares(const TrainConfig& config, const Ranks& ranks) {
+  const int64_t parts = config.accumulate * ranks.count();
+  if (ranks.count() == 1 ||
+      (config.batch_size % ranks.count() == 0 && parts <= config.batch_size)) {
+    return;
+  }
+  throw Error({.where = "train.batch_size",
+               .what = std::to_string(config.batch_size) + " examples for " +
+                       std::to_string(ranks.count()) +
+                       " processes with train.accumulate = " + std::to_string(config.accumulate),
+               .expected = "a multiple of the processes that gives every micro-batch an example",
+               .advice = "change train.batch_size or train.accumulate, or start another number"});
+}
+
+// Each rank has read its own arguments, files and machine.
+void refuse_different_runs(const RunRecord& record, Ranks& ranks) {
+  const Provenance& p = record.provenance;
+  std::string kernels;
+  for (const auto& [op, implementation] : p.kernels) kernels += op + "=" + implementation + " ";
+  const std::string program = p.lra_version + " " + p.git_revision + " " + p.git_dirty + " " +
+                              p.compiler + " " + p.torch_version;
+  const auto refuse_others = [&](const std::string& what, const std::string& own,
+                                 const std::string& advice) {
+    if (ranks.all_equal(own)) return;
+    throw Error({.where = ranks.name(),
+                 .what = "the ranks have different " + what + "; here: " + own,
+                 .expected = "the same on all",
+                 .advice = advice});
+  };
+  refuse_others("settings", record.config_hash, "start all with the same arguments");
+  refuse_others("data", record.data_hash, "give all the same data");
+  refuse_others("programs", program, "start the same program on all machines");
+  refuse_others("kernels", kernels, "use machines with the same processor, or LRA_KERNELS=ref");
+}
+
+// None on the CPU, nor beside a profiler, which takes the counter's place while it records.
+std::unique_ptr<TensorMemory> counted_memory(const TrainOptions& options) {
+  if (options.device.is_cpu() || !options.profile.path.empty()) return nullptr;
+  return std::make_unique<TensorMemory>(options.device);
+}
+
+tasks::Dataset data_of(const RunConfig& config, const tasks::Task& task, const RunFolder& folder,
+                       const TrainOptions& options) {
+  const tasks::TaskSpec& spec = config.task_spec();
+  if (options.resume) {
+    refuse_lost_data(spec, task, options.data_root, read_record(folder.record()));
+  }
+  return tasks::prepare_data(spec, task, options.data_root, options.quiet);
+}
+
+// Weights, gradients and Adam's two moments alone can be too much: found out before the first is
+// taken.
+std::unique_ptr<models::Model> model_that_fits(const RunConfig& config, const TaskShape& shape,
+                                               const TrainOptions& options, const Ranks& ranks) {
+  if (config.train.memory_check == "refuse" && options.device.is_cpu()) {
+    constexpr int64_t kBytesOfParameter = 16;
+    const int64_t bytes = kBytesOfParameter * count_parameters(config);
+    refuse_without_memory({.peak_bytes = resident_bytes() + bytes, .extra_bytes = bytes},
+                          memory_left(options, ranks));
+  }
+  return std::unique_ptr<models::Model>(
+      new models::SequenceClassifier(config.make_model(shape, options.device)));
+}
+
+TrainOptions of_rank(TrainOptions options, const Ranks& ranks) {
+  if (ranks.count() > 1) options.provenance.ranks = ranks.count();
+  if (ranks.is_first()) return options;
+  options.quiet = true;
+  options.profile = {};
+  return options;
+}
+
+}  // namespace
+
+int64_t memory_left(const TrainOptions& options, const Ranks& ranks) {
+  return std::min(options.memory_limit, available_memory_bytes() / ranks.count_on_this_machine());
+}
+
+PreparedRun prepare_run(RunConfig config, RunFolder folder, TrainOptions options, Ranks& ranks) {
+  PreparedRun run{.config = std::move(config),
+                  .folder = std::move(folder),
+                  .options = of_rank(std::move(options), ranks)};
+  run.task = run.config.make_task();
+  run.dataset = data_of(run.config, *run.task, run.folder, run.options);
+  run.shape = run.task->shape();
+  run.device_memory = counted_memory(run.options);
+  run.model = model_that_fits(run.config, run.shape, run.options, ranks);
+  run.record = new_record(run.config, *run.task, run.dataset, run.options.provenance);
+  refuse_empty_splits(*run.task, run.dataset);
+  if (!run.options.resume) refuse_other_size(run.config, run.dataset, run.record);
+  refuse_unequal_shares(run.config.train, ranks);
+  refuse_different_runs(run.record, ranks);
+  run.config.train.steps = run.record.planned_steps;
+  return run;
+}
+
+}  // namespace lra::training

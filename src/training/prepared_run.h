@@ -1,0 +1,58 @@
+// A run that can begin: settings, data, model and record, before anything is written.
+#pragma once
+
+#include <memory>
+
+#include "models/model.h"
+#include "tasks/task.h"
+#include "training/ranks.h"
+#include "training/run_config.h"
+#include "training/run_folder.h"
+#include "training/step_profiler.h"
+#include "training/tensor_memory.h"
+
+namespace lra::training {
+
+struct TrainOptions {
+  std::string data_root;
+  // Where the model, its gradients and moments are. No part of what a run is: a resume may name
+  // another one.
+  at::Device device = at::kCPU;
+  bool resume = false;
+  bool quiet = false;
+  // Bytes that train.memory_check may count on beside what this process has, although more are
+  // free: what other runs on this machine leave it.
+  int64_t memory_limit = INT64_MAX;
+  Provenance provenance;
+  // The step after which train.max_seconds count as over, whatever the clock says: where a run that
+  // is made again has ended. 0: the clock decides.
+  int64_t time_ends_after = 0;
+  // What is written besides, on request; nothing of it changes the run.
+  int64_t histogram_every = 0;  // steps between histograms for TensorBoard; 0: none
+  bool mlperf_log = false;      // mllog.txt
+  ProfileOptions profile = {};
+};
+
+struct PreparedRun {
+  RunConfig config;  // train.steps as the record plans them
+  RunFolder folder;
+  TrainOptions options;  // of this rank
+  std::unique_ptr<tasks::Task> task = nullptr;
+  tasks::Dataset dataset = {};
+  TaskShape shape = {};
+  std::unique_ptr<TensorMemory> device_memory = nullptr;  // of a device other than the CPU
+  std::unique_ptr<models::Model> model = nullptr;
+  RunRecord record = {};
+};
+
+// Imports or generates data where that is due. Throws lra::Error for a split without examples, for
+// weights that do not fit into memory (train.memory_check), for a batch that the ranks cannot
+// share, and when they have other settings, data, programs or kernels than each other. Every rank
+// calls this with the same arguments.
+PreparedRun prepare_run(RunConfig config, RunFolder folder, TrainOptions options,
+                        Ranks& ranks = one_rank());
+
+// Bytes of main memory that this rank may take.
+int64_t memory_left(const TrainOptions& options, const Ranks& ranks);
+
+}  // namespace lra::training
