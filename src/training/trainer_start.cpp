@@ -143,7 +143,7 @@ Trainer::Trainer(RunConfig config, RunFolder folder, TrainOptions options, Ranks
       model_(model_that_fits(config_, shape_, options_, ranks)),
       parameters_(*model_),
       record_(new_record(config_, *task_, dataset_, options_.provenance)),
-      checkpoints_(folder_.checkpoints(), config_.train.keep_checkpoints, identity_of(record_)),
+      checkpoints_(folder_.checkpoints(), config_.train.keep_checkpoints, record_),
       stepper_(*model_, parameters_, with_steps(config_.train, record_.planned_steps), config_.seed,
                ranks, config_.groups),
       guard_(config_.train),
