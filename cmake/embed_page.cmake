@@ -1,5 +1,5 @@
 # Writes OUTPUT: a C++ file whose functions of src/report/html_assets.h return FILES, in their order there.
-set(functions page_style page_script charts_style charts_script)
+set(functions page_style page_script)
 set(text "#include \"report/html_assets.h\"\n\nnamespace lra::report {\n")
 foreach(function file IN ZIP_LISTS functions FILES)
   file(READ ${file} content)

@@ -27,15 +27,8 @@ constexpr int64_t kTopTokens = 10;
 
 AnalysisRecord about(const RunRecord& run, const std::string& kind, const CommonOptions& common) {
   AnalysisRecord record;
+  static_cast<RunIdentity&>(record) = run;
   record.kind = kind;
-  record.task = run.task;
-  record.task_title = run.task_title;
-  record.task_version = run.task_version;
-  record.model = run.model;
-  record.model_title = run.model_title;
-  record.preset = run.preset;
-  record.seed = run.seed;
-  record.fingerprint = run.fingerprint;
   record.step = run.steps;
   record.provenance = program_provenance(common);
   return record;

@@ -15,11 +15,10 @@
 #include "io/atomic_file.h"
 #include "io/progress.h"
 #include "mixers/all.h"
-#include "records/fingerprint.h"
 #include "tasks/all.h"
 #include "tasks/files.h"
 #include "tasks/prepare_data.h"
-#include "training/fairness.h"
+#include "training/new_record.h"
 
 namespace lra::cli {
 namespace {
@@ -139,24 +138,10 @@ std::vector<std::string> child_arguments(const BenchArguments& a, const CommonOp
 }
 
 RunRecord bench_record(const BenchArguments& a, const std::string& model, const Program& program) {
-  const training::RunConfig config = config_of(a, model, a.lengths.at(0));
-  const training::Fairness fairness = training::judge(config);
-  RunRecord record;
+  RunRecord record =
+      training::record_of(config_of(a, model, a.lengths.at(0)), program_provenance(program.common));
   record.kind = "bench";
   record.status = RunStatus::kDone;
-  record.task = a.task;
-  record.task_title = config.task_spec().title;
-  record.task_version = config.task_spec().version;
-  record.model = model;
-  record.model_title = config.mixer_spec().title;
-  record.preset = a.preset;
-  record.config = config.to_table();
-  record.config_hash = config_hash(record.config);
-  record.num_parameters = fairness.parameters;
-  record.base_parameters = fairness.base_parameters;
-  record.division = fairness.division;
-  record.division_reason = fairness.reason;
-  record.provenance = program_provenance(program.common);
   return record;
 }
 
@@ -193,7 +178,7 @@ RunRecord bench_model(const BenchArguments& a, const std::string& model, const P
 
 // Of the process; a GPU's own, which is that of the tensors, where it computes.
 int64_t peak_bytes(const Measurement& m, bool on_cpu) {
-  return on_cpu ? m.peak_resident_bytes : m.peak_tensor_bytes.value_or(0);
+  return on_cpu ? m.peak_resident_bytes : m.peak_tensor_bytes;
 }
 
 void print_table(const std::vector<RunRecord>& records, const BenchArguments& a, bool on_cpu) {
@@ -201,13 +186,12 @@ void print_table(const std::vector<RunRecord>& records, const BenchArguments& a,
                    "of GEMM", "peak memory"});
   for (const RunRecord& record : records) {
     for (const Measurement& m : record.measurements) {
-      const auto share = flops_utilisation(m);
       table.add_row({record.model, std::to_string(m.length),
                      fixed(m.steps_per_s, 3) + (m.parts ? "*" : ""),
                      fixed(m.slowest_steps_per_s, 3), fixed(m.fastest_steps_per_s, 3),
                      m.pipeline_steps_per_s ? fixed(*m.pipeline_steps_per_s, 3) : "-",
                      thousands(static_cast<int64_t>(m.tokens_per_s)),
-                     share ? fixed(100 * *share, 1) + " %" : "-",
+                     fixed(100 * flops_utilisation(m), 1) + " %",
                      human_bytes(static_cast<uint64_t>(peak_bytes(m, on_cpu)))});
     }
   }

@@ -12,7 +12,7 @@
 #include "report/card.h"
 #include "report/check_metrics.h"
 #include "report/check_record.h"
-#include "training/fairness.h"
+#include "training/new_record.h"
 
 namespace lra::cli {
 namespace {
@@ -93,24 +93,22 @@ std::vector<std::string> check_model(const RunRecord& record) {
   std::vector<std::string> findings;
   try {
     const training::RunConfig config = training::RunConfig::from_table(record.config);
-    const training::Fairness fairness = training::judge(config, record.data_examples);
+    const RunRecord known =
+        training::record_of(config, record.provenance, record.data_hash, record.data_examples);
     const auto expect = [&](const std::string& what, const std::string& recorded,
                             const std::string& now) {
       if (recorded != now) findings.push_back(what + " is " + recorded + "; expected " + now);
     };
-    expect("division", record.division, fairness.division);
+    expect("division", record.division, known.division);
     expect("num_parameters", std::to_string(record.num_parameters),
-           std::to_string(fairness.parameters));
-    expect("task_title", record.task_title, std::string(config.task_spec().title));
-    expect("task_version", std::to_string(record.task_version),
-           std::to_string(config.task_spec().version));
-    expect("model_title", record.model_title, std::string(config.mixer_spec().title));
+           std::to_string(known.num_parameters));
+    expect("task_title", record.task_title, known.task_title);
+    expect("task_version", std::to_string(record.task_version), std::to_string(known.task_version));
+    expect("model_title", record.model_title, known.model_title);
     expect("validation", record.validation, config.make_task()->validation());
     // By it a report tells full runs from short ones.
-    const auto steps = training::preset_steps(config);
-    if (steps && record.preset_steps) {
-      expect("preset_steps", std::to_string(*record.preset_steps), std::to_string(*steps));
-    }
+    expect("preset_steps", std::to_string(record.preset_steps),
+           std::to_string(training::preset_steps(config).value_or(0)));
   } catch (const Error& error) {
     findings.push_back(std::string("its settings are no run of this program: ") + error.what());
   }

@@ -12,7 +12,7 @@
 #include "cli/command.h"
 #include "io/atomic_file.h"
 #include "io/lock_file.h"
-#include "records/fingerprint.h"
+#include "records/run_identity.h"
 #include "training/data_root.h"
 #include "training/process_group.h"
 #include "training/trainer.h"

@@ -105,14 +105,7 @@ void fields(auto& f, TransferResult& t) {
 
 void fields(auto& f, AnalysisRecord& r) {
   f("kind", r.kind);
-  f("task", r.task);
-  f("task_title", r.task_title);
-  f("task_version", r.task_version);
-  f("model", r.model);
-  f("model_title", r.model_title);
-  f("preset", r.preset);
-  f("seed", r.seed);
-  f("fingerprint", r.fingerprint);
+  fields(f, static_cast<RunIdentity&>(r));
   f("checkpoint", r.checkpoint);
   f("foreign_weights", r.foreign_weights);
   f("other_data", r.other_data);

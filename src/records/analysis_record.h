@@ -122,16 +122,10 @@ struct TransferResult {
   std::vector<ChangedInput> scores;
 };
 
-struct AnalysisRecord {
+// Of the run that it is.
+struct AnalysisRecord : RunIdentity {
   int schema = kAnalysisSchema;
   std::string kind;  // "span", "generalization", "convergence", "rollout", "embeddings", ...
-
-  // The run, as in its record.
-  std::string task, task_title;
-  int64_t task_version = 0;
-  std::string model, model_title, preset;
-  uint64_t seed = 0;
-  std::string fingerprint;
 
   std::string checkpoint;  // "best", "last" or a file; empty when no weights were read
   // Whose weights these are, and the hash of the data, when they are not the run's own.

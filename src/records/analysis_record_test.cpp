@@ -24,6 +24,8 @@ AnalysisRecord about_a_run(const std::string& kind) {
   r.model_title = "BigBird";
   r.preset = "small";
   r.seed = UINT64_MAX;
+  r.config_hash = "c1";
+  r.data_hash = "d1";
   r.fingerprint = "f1";
   r.checkpoint = "best";
   r.step = 175;

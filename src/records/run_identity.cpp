@@ -1,8 +1,9 @@
 #include "records/run_identity.h"
 
 #include "base/error.h"
+#include "base/hash.h"
 #include "base/quoted.h"
-#include "io/json.h"
+#include "records/record_json.h"
 
 namespace lra {
 namespace {
@@ -29,13 +30,13 @@ std::string differences(const RunIdentity& found, const RunIdentity& expected) {
 
 }  // namespace
 
-RunIdentity identity_of(const RunRecord& record) {
-  return {.task = record.task,
-          .model = record.model,
-          .task_version = record.task_version,
-          .seed = record.seed,
-          .config_hash = record.config_hash,
-          .data_hash = record.data_hash};
+std::string config_hash(const ConfigTable& resolved) {
+  return to_hex(hash128(canonical_text(resolved)));
+}
+
+std::string run_fingerprint(const std::string& config_hash, const std::string& data_hash,
+                            int64_t task_version) {
+  return to_hex(hash128(config_hash + data_hash + std::to_string(task_version)));
 }
 
 std::string text_of(const RunIdentity& run) {
@@ -44,12 +45,7 @@ std::string text_of(const RunIdentity& run) {
 }
 
 void add_identity(const RunIdentity& run, std::map<std::string, std::string>& metadata) {
-  metadata[kKey] = json_text({{"task", run.task},
-                              {"task_version", run.task_version},
-                              {"model", run.model},
-                              {"seed", run.seed},
-                              {"config_hash", run.config_hash},
-                              {"data_hash", run.data_hash}});
+  metadata[kKey] = json_text(RecordWriter::to_object(run));
 }
 
 std::optional<RunIdentity> find_identity(const std::map<std::string, std::string>& metadata,
@@ -57,13 +53,9 @@ std::optional<RunIdentity> find_identity(const std::map<std::string, std::string
   const auto found = metadata.find(kKey);
   if (found == metadata.end()) return {};
   const Json json = parse_json(found->second, name);
-  JsonFields fields(json, name, kKey);
-  return RunIdentity{.task = fields.get<std::string>("task"),
-                     .model = fields.get<std::string>("model"),
-                     .task_version = fields.get<int64_t>("task_version"),
-                     .seed = fields.get<uint64_t>("seed"),
-                     .config_hash = fields.get<std::string>("config_hash"),
-                     .data_hash = fields.get<std::string>("data_hash")};
+  RunIdentity run;
+  RecordReader::from_object(JsonFields(json, name, kKey), run);
+  return run;
 }
 
 void refuse_foreign_weights(const std::optional<RunIdentity>& found, const RunIdentity& expected,

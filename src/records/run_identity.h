@@ -1,4 +1,4 @@
-// Which run weights belong to: what a checkpoint says of itself.
+// What tells a run apart from others, in its record, in the analyses of it and in its checkpoints.
 #pragma once
 
 #include <cstdint>
@@ -6,20 +6,37 @@
 #include <optional>
 #include <string>
 
-#include "records/run_record.h"
+#include "base/config.h"
 
 namespace lra {
 
-// As in the record of the run.
 struct RunIdentity {
-  std::string task, model;
+  std::string task = {}, task_title = {};
   int64_t task_version = 0;
+  std::string model = {}, model_title = {}, preset = {};
   uint64_t seed = 0;
-  std::string config_hash, data_hash;
+  std::string config_hash = {}, data_hash = {};  // data_hash: empty where no data was read
+  std::string fingerprint = {};  // of these hashes and the task's version; empty without data
   bool operator==(const RunIdentity&) const = default;
 };
 
-RunIdentity identity_of(const RunRecord& record);
+void fields(auto& f, RunIdentity& r) {
+  f("task", r.task);
+  f("task_title", r.task_title);
+  f("task_version", r.task_version);
+  f("model", r.model);
+  f("model_title", r.model_title);
+  f("preset", r.preset);
+  f("seed", r.seed);
+  f("config_hash", r.config_hash);
+  f("data_hash", r.data_hash);
+  f("fingerprint", r.fingerprint);
+}
+
+// 32 hexadecimal digits each.
+std::string config_hash(const ConfigTable& resolved);
+std::string run_fingerprint(const std::string& config_hash, const std::string& data_hash,
+                            int64_t task_version);
 
 // "listops local, seed 3, settings 0123456789abcdef0123456789abcdef, data ..."
 std::string text_of(const RunIdentity& run);

@@ -8,15 +8,18 @@
 namespace lra {
 namespace {
 
-
 using ::testing::HasSubstr;
 
 const RunIdentity kRun = {.task = "listops",
-                          .model = "local",
+                          .task_title = "Long ListOps",
                           .task_version = 3,
+                          .model = "local",
+                          .model_title = "Local Attention",
+                          .preset = "small",
                           .seed = uint64_t{1} << 62,
                           .config_hash = "c",
-                          .data_hash = "d"};
+                          .data_hash = "d",
+                          .fingerprint = "f"};
 
 TEST(RunIdentity, IsReadBackFromMetadata) {
   std::map<std::string, std::string> metadata = {{"format", "pt"}};

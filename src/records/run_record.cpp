@@ -47,20 +47,11 @@ void fields(auto& f, RunRecord& r) {
   f("kind", r.kind);
   f.choice("status", r.status, kStatusNames);
   f("failure", r.failure);
-  f("task", r.task);
-  f("task_title", r.task_title);
-  f("task_version", r.task_version);
-  f("model", r.model);
-  f("model_title", r.model_title);
-  f("preset", r.preset);
-  f("seed", r.seed);
+  fields(f, static_cast<RunIdentity&>(r));
   f("validation", r.validation);
   f("checkpoint", r.checkpoint);
   f("data_source", r.data_source);
-  f("data_hash", r.data_hash);
-  f("config_hash", r.config_hash);
   f("weights_hash", r.weights_hash);
-  f("fingerprint", r.fingerprint);
   f("num_parameters", r.num_parameters);
   f("base_parameters", r.base_parameters);
   f("division", r.division);
@@ -101,9 +92,8 @@ std::string to_string(RunStatus status) {
   return kStatusNames[index];
 }
 
-std::optional<double> flops_utilisation(const Measurement& m) {
-  if (!m.model_flops || m.gemm_flops_per_s.value_or(0) <= 0) return std::nullopt;
-  return static_cast<double>(*m.model_flops) * m.steps_per_s / *m.gemm_flops_per_s;
+double flops_utilisation(const Measurement& m) {
+  return static_cast<double>(m.model_flops) * m.steps_per_s / m.gemm_flops_per_s;
 }
 
 std::string to_json(const Measurement& measurement) {
@@ -141,6 +131,9 @@ void refuse_impossible(const RunRecord& record, const std::string& name) {
     inspection.share(accuracy, "the " + baseline);
   inspection.require(record.train_seconds >= 0 && record.total_seconds >= 0, "a negative time",
                      "seconds");
+  for (const Measurement& m : record.measurements) {
+    inspection.require(m.gemm_flops_per_s > 0, "a matrix product without speed", "above 0");
+  }
   inspection.require(record.kind == "train" || record.kind == "bench", "kind '" + record.kind + "'",
                      "train or bench");
 }

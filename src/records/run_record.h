@@ -11,29 +11,12 @@
 #include <vector>
 
 #include "base/config.h"
+#include "records/provenance.h"
+#include "records/run_identity.h"
 
 namespace lra {
 
 inline constexpr int kRecordSchema = 1;
-
-// Where a result comes from: enough to say whether two runs may be compared, and to run one again.
-struct Provenance {
-  std::string lra_version;    // "0.1.0"
-  std::string git_revision;   // 40 hex digits, or "unknown"
-  std::string git_dirty;      // hash of the uncommitted changes, empty when clean
-  std::string compiler;       // "g++ 12.2.0"
-  std::string torch_version;  // "2.13.0", empty for torch-free commands
-  std::string processor;      // "AMD EPYC ..."
-  std::string isa;            // "avx512"
-  std::string device;         // "cpu"
-  int64_t threads = 0;
-  std::optional<int64_t> ranks = {};           // processes that trained together; absent with one
-  std::map<std::string, std::string> kernels;  // operator -> chosen implementation
-  std::string host_os;
-  std::string started_utc;  // ISO 8601
-  std::string finished_utc;
-  std::vector<std::string> command;  // argv
-};
 
 enum class RunStatus { kRunning, kDone, kStopped, kDiverged, kFailed };
 std::string to_string(RunStatus status);
@@ -62,57 +45,49 @@ struct Measurement {
   // A long step is timed in this many parts, each of as many of its sequences; absent: whole steps.
   std::optional<int64_t> parts = {};
   int64_t peak_resident_bytes = 0;
-  // Of tensors alive at one time. Absent in the records of versions that did not count them.
-  std::optional<int64_t> peak_tensor_bytes = {};
+  int64_t peak_tensor_bytes = 0;  // of tensors alive at one time
   // Floating-point operations of a step by the model's definition (analysis/flop_count.h; three
   // forward passes when training), and of a second of this machine's matrix product, measured in
-  // the same process. Absent in older records, as what follows.
-  std::optional<int64_t> model_flops = {};
-  std::optional<double> gemm_flops_per_s = {};
+  // the same process.
+  int64_t model_flops = 0;
+  double gemm_flops_per_s = 0;
   // Median with batches that are read from the task's data; absent when no data were given.
   std::optional<double> pipeline_steps_per_s = {};
   std::optional<std::string> warning = {};  // why the figures may not be the machine's
 };
 
-// Share of the matrix product's speed that the model's operations reach; nothing when not measured.
-std::optional<double> flops_utilisation(const Measurement& m);
+// Share of the matrix product's speed that the model's operations reach.
+double flops_utilisation(const Measurement& m);
 
 // Examples in the splits of prepared data.
 struct SplitSizes {
   int64_t train = 0, val = 0, test = 0;
 };
 
-struct RunRecord {
+struct RunRecord : RunIdentity {
   int schema = kRecordSchema;
   std::string kind = "train";  // or "bench"
   RunStatus status = RunStatus::kRunning;
   std::string failure;  // one line, when status is failed or diverged
 
-  std::string task, task_title;
-  int64_t task_version = 0;
-  std::string model, model_title;
-  std::string preset;
-  uint64_t seed = 0;
   std::string validation;   // "own", "test" (validation set is the test set), "heldout"
   std::string checkpoint;   // which weights the test figure belongs to: "best" or "last"; "best
                             // readable" when the best were damaged
   std::string data_source;  // "generated", "imported"
-  std::string data_hash, config_hash, weights_hash;
-  std::string
-      fingerprint;  // of everything that decides the result: config, data, task version, seed
+  std::string weights_hash;
 
   int64_t num_parameters = 0, base_parameters = 0;
   std::string division, division_reason;  // "apples-to-apples" or "free-for-all"
   // Whether data and settings outside [mixer] are those of a published preset, so that the figures
   // of the paper may stand beside it: in either division, since models of the paper break the rule
-  // of 10 % themselves. Absent in the records of versions that did not write it.
-  std::optional<bool> published_setting = {};
+  // of 10 % themselves.
+  bool published_setting = false;
 
   int64_t steps = 0, planned_steps = 0, examples = 0, tokens = 0;
-  // What a full run takes: the preset's own number of steps, and the size of the whole test split.
-  // Absent in the records of versions that did not write them.
-  std::optional<int64_t> preset_steps, test_split_examples;
-  std::optional<SplitSizes> data_examples = {};  // absent likewise
+  // What a full run takes: the preset's own number of steps, 0 when there is no such preset and for
+  // measurements, and the size of the whole test split, 0 when no data was read.
+  int64_t preset_steps = 0, test_split_examples = 0;
+  std::optional<SplitSizes> data_examples = {};  // absent when no data was read
   double train_seconds = 0;                      // training steps alone
   double total_seconds = 0;                      // with evaluation and saving
   double train_tokens_per_s = 0;                 // over all training steps of this run

@@ -40,6 +40,7 @@ RunRecord full_record() {
   r.division_reason = "too many parameters";
   r.steps = 7;
   r.planned_steps = 20000;
+  r.published_setting = true;
   r.preset_steps = 30000;
   r.test_split_examples = 25000;
   r.examples = 224;
@@ -54,7 +55,7 @@ RunRecord full_record() {
   r.test = Evaluation{7, std::nan(""), 0.8, 9};
   r.best_val = Evaluation{10, INFINITY, 0.9, 11};
   r.val_curve = {{1, 0.7, 0.5, 10}, {2, 0.6, 0.6, 10}};
-  r.measurements = {{"train", "bf16", 1024, 32, 1.5, 49152, 1.25, 1.75, 5, 99}};
+  r.measurements = {{"train", "bf16", 1024, 32, 1.5, 49152, 1.25, 1.75, 5, {}, 99, 88, 77, 66}};
   r.baselines = {{"majority", 0.173}, {"random", 0.1}};
   r.config = parse_toml(
       "steps = 5\nrate = 1.0\nname = \"x\"\nflag = true\nlist = [1, 2.5, \"y\"]\nclip = inf\n"
@@ -113,13 +114,11 @@ TEST(RunRecord, WritesNoFieldOfAFullRecordWithItsDefault) {
 TEST(RunRecord, RoundTripsAnEmptyRecordWithoutOptionalFields) {
   const std::string text = to_json(RunRecord{});
   EXPECT_FALSE(parse_json(text, "a").contains("val"));
-  EXPECT_FALSE(parse_json(text, "a").contains("preset_steps"));
   EXPECT_FALSE(parse_json(text, "a").contains("warnings"));
   const RunRecord back = parse_record(text, "record.json");
   EXPECT_EQ(to_json(back), text);
   EXPECT_EQ(back.schema, kRecordSchema);
   EXPECT_FALSE(back.train.has_value());
-  EXPECT_FALSE(back.preset_steps.has_value());
   EXPECT_FALSE(back.best_val.has_value());
 }
 
@@ -186,6 +185,8 @@ TEST(RunRecord, RefusesNumbersThatNoRunCanHave) {
               HasSubstr("the majority is 17.3"));
   EXPECT_THAT(error_with([](RunRecord& r) { r.train_seconds = -1; }), HasSubstr("time"));
   EXPECT_THAT(error_with([](RunRecord& r) { r.kind = "x"; }), HasSubstr("kind 'x'"));
+  EXPECT_THAT(error_with([](RunRecord& r) { r.measurements[0].gemm_flops_per_s = 0; }),
+              HasSubstr("without speed"));
 }
 
 TEST(RunRecord, RefusesConfigValuesThatTomlDoesNotHave) {
@@ -215,7 +216,6 @@ TEST(RunRecord, PathXChanceEndsAtFiftyOneOnTheOfficialTestSet) {
 
 TEST(RunRecord, AMeasurementComesBackAndKnowsItsShareOfTheMatrixProduct) {
   Measurement m{.mode = "train", .dtype = "fp32", .length = 1024, .batch = 4, .steps_per_s = 2};
-  EXPECT_FALSE(flops_utilisation(m));
   m.model_flops = 300;
   m.gemm_flops_per_s = 1000.0;
   m.pipeline_steps_per_s = 1.5;
@@ -227,7 +227,7 @@ TEST(RunRecord, AMeasurementComesBackAndKnowsItsShareOfTheMatrixProduct) {
   EXPECT_EQ(again.pipeline_steps_per_s, 1.5);
   EXPECT_EQ(again.warning, "the windows differ");
   EXPECT_EQ(again.parts, 4);
-  EXPECT_DOUBLE_EQ(flops_utilisation(again).value(), 0.6);
+  EXPECT_DOUBLE_EQ(flops_utilisation(again), 0.6);
   EXPECT_THROW(parse_measurement(R"({"mode": "train"})", "here"), Error);
 }
 

@@ -20,7 +20,7 @@ TEST(Card, SaysResultProtocolAndProvenance) {
   const std::string card = results_card(finished_run("text", "performer", 65.25));
   EXPECT_THAT(card, ::testing::StartsWith("---\ntags:\n"));
   EXPECT_THAT(card, HasSubstr("      value: 65.2500\n---\n"));
-  EXPECT_THAT(card, HasSubstr("65.25 % of 2,000 examples"));
+  EXPECT_THAT(card, HasSubstr("| test | 65.25 %, loss 1.5000, 2,000 examples"));
   EXPECT_THAT(card, HasSubstr("| division | apples-to-apples |"));
   EXPECT_THAT(card, HasSubstr("0123456789"));
 }

@@ -11,6 +11,7 @@
 #include "io/json.h"
 #include "io/mapped_file.h"
 #include "records/step_lines.h"
+#include "report/findings.h"
 
 namespace lra::report {
 namespace {
@@ -46,46 +47,25 @@ void add_line(std::string_view line, Log& log) {
 
 Log read_log(std::string_view text) {
   Log log;
-  for (size_t begin = 0, end; (end = text.find('\n', begin)) != text.npos; begin = end + 1) {
-    if (end - begin > kMaxLineBytes) continue;
-    try {
-      add_line(text.substr(begin, end - begin), log);
-    } catch (const Error&) {
-      // Not a whole line of ours: a resume leaves it out as well.
-    }
-  }
+  (void)kept_lines(text, [&](std::string_view line) {
+    if (line.size() <= kMaxLineBytes) add_line(line, log);
+    return false;
+  });
   return log;
 }
 
-class LogFindings {
- public:
-  void add(const std::string& finding) { lines_.push_back(finding); }
-  void expect_equal(const std::string& what, const std::string& recorded,
-                    const std::string& logged) {
-    if (recorded != logged) add(what + " is " + recorded + "; " + kLog + " says " + logged);
-  }
-  void expect_equal(const std::string& what, int64_t recorded, int64_t logged) {
-    expect_equal(what, std::to_string(recorded), std::to_string(logged));
-  }
-  // Both files hold the shortest text of the same number.
-  void expect_equal(const std::string& what, double recorded, double logged) {
-    expect_equal(what, json_text(json_number(recorded)), json_text(json_number(logged)));
-  }
-  const std::vector<std::string>& lines() const { return lines_; }
-
- private:
-  std::vector<std::string> lines_;
-};
+// Both files hold the shortest text of the same number.
+std::string exact(double number) { return json_text(json_number(number)); }
 
 void compare(const std::string& what, const Evaluation& recorded, const Evaluation& logged,
-             LogFindings& findings) {
+             Findings& findings) {
   const std::string at = " at step " + std::to_string(recorded.step);
-  findings.expect_equal(what + ".accuracy" + at, recorded.accuracy, logged.accuracy);
-  findings.expect_equal(what + ".loss" + at, recorded.loss, logged.loss);
+  findings.expect_equal(what + ".accuracy" + at, exact(recorded.accuracy), exact(logged.accuracy));
+  findings.expect_equal(what + ".loss" + at, exact(recorded.loss), exact(logged.loss));
   findings.expect_equal(what + ".num_examples" + at, recorded.num_examples, logged.num_examples);
 }
 
-void compare_validations(const RunRecord& record, const Log& log, LogFindings& findings) {
+void compare_validations(const RunRecord& record, const Log& log, Findings& findings) {
   const auto compare_one = [&](const std::string& what, const Evaluation& recorded) {
     const auto logged = log.validations.find(recorded.step);
     if (logged != log.validations.end()) compare(what, recorded, logged->second, findings);
@@ -97,12 +77,13 @@ void compare_validations(const RunRecord& record, const Log& log, LogFindings& f
 
 // "3 validations, the first at step 500"
 std::string count_text(const std::set<int64_t>& steps) {
+  if (steps.empty()) return "";
   return std::to_string(steps.size()) + (steps.size() == 1 ? " validation" : " validations") +
          ", the first at step " + std::to_string(*steps.begin());
 }
 
 // Nothing is added to a run that is done, so that log and record end alike.
-void compare_ends(const RunRecord& record, const Log& log, LogFindings& findings) {
+void compare_ends(const RunRecord& record, const Log& log, Findings& findings) {
   std::set<int64_t> unlogged, unrecorded;
   for (const auto& [step, evaluation] : log.validations) unrecorded.insert(step);
   const auto look_up = [&](const Evaluation& e) {
@@ -112,9 +93,9 @@ void compare_ends(const RunRecord& record, const Log& log, LogFindings& findings
   for (const Evaluation& e : record.val_curve) look_up(e);
   if (record.val) look_up(*record.val);
   if (record.best_val) look_up(*record.best_val);
-  if (!unlogged.empty()) findings.add(std::string(kLog) + " lacks " + count_text(unlogged));
-  if (!unrecorded.empty()) findings.add("the record lacks " + count_text(unrecorded));
-  if (record.test && !log.test) findings.add(std::string(kLog) + " lacks the test");
+  findings.expect(unlogged.empty(), std::string(kLog) + " lacks " + count_text(unlogged));
+  findings.expect(unrecorded.empty(), "the record lacks " + count_text(unrecorded));
+  findings.expect(!record.test || log.test, std::string(kLog) + " lacks the test");
   findings.expect_equal("steps", record.steps, log.last_step);
   findings.expect_equal("skipped_steps", record.skipped_steps.value_or(0),
                         static_cast<int64_t>(log.skipped.size()));
@@ -126,7 +107,7 @@ void compare_ends(const RunRecord& record, const Log& log, LogFindings& findings
 
 std::vector<std::string> check_metrics(const RunRecord& record, std::string_view metrics) {
   const Log log = read_log(metrics);
-  LogFindings findings;
+  Findings findings(std::string(kLog) + " says");
   compare_validations(record, log, findings);
   if (record.test && log.test) {
     findings.expect_equal("test.step", record.test->step, log.test->step);

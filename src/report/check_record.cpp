@@ -4,26 +4,12 @@
 #include <cmath>
 
 #include "base/text_format.h"
-#include "records/fingerprint.h"
+#include "records/run_identity.h"
+#include "report/findings.h"
 #include "report/settings.h"
 
 namespace lra::report {
 namespace {
-
-class Findings {
- public:
-  void expect(bool holds, const std::string& finding) {
-    if (!holds) lines_.push_back(finding);
-  }
-  void expect_equal(const std::string& what, const std::string& recorded,
-                    const std::string& expected) {
-    expect(recorded == expected, what + " is " + recorded + "; expected " + expected);
-  }
-  const std::vector<std::string>& lines() const { return lines_; }
-
- private:
-  std::vector<std::string> lines_;
-};
 
 // A setting that is a word or a whole number; empty when it is not there.
 std::string setting(const ConfigTable& config, const std::string& section, const std::string& key) {
@@ -83,8 +69,7 @@ void check_arithmetic(const RunRecord& record, Findings& findings) {
   }
   const std::string batch = setting(record.config, "train", "batch_size");
   if (!batch.empty()) {
-    const std::string examples = std::to_string(record.steps * std::stoll(batch));
-    findings.expect_equal("examples", std::to_string(record.examples), examples);
+    findings.expect_equal("examples", record.examples, record.steps * std::stoll(batch));
   }
   const double tokens = record.train_tokens_per_s * record.train_seconds;
   constexpr double kRounding = 1e-3;
@@ -93,9 +78,9 @@ void check_arithmetic(const RunRecord& record, Findings& findings) {
                   "train_tokens_per_s is " + fixed(record.train_tokens_per_s, 1) + "; " +
                       thousands(record.tokens) + " tokens took " + fixed(record.train_seconds, 3) +
                       " s");
-  if (record.data_examples && record.test_split_examples) {
-    findings.expect_equal("data_examples of the test", std::to_string(record.data_examples->test),
-                          std::to_string(*record.test_split_examples));
+  if (record.data_examples) {
+    findings.expect_equal("data_examples of the test", record.data_examples->test,
+                          record.test_split_examples);
   }
   const std::string checkpoint = setting(record.config, "train", "test_checkpoint");
   findings.expect(
@@ -114,10 +99,10 @@ void check_budget(const RunRecord& record, Findings& findings) {
                     "the run is done after " + thousands(record.steps) + " of " +
                         thousands(record.planned_steps) + " steps, and does not say why");
   }
-  if (record.test && record.test_split_examples) {
-    findings.expect(record.test->num_examples <= *record.test_split_examples,
+  if (record.test) {
+    findings.expect(record.test->num_examples <= record.test_split_examples,
                     "tested on " + thousands(record.test->num_examples) + " of " +
-                        thousands(*record.test_split_examples) + " examples");
+                        thousands(record.test_split_examples) + " examples");
   }
 }
 

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "records/fingerprint.h"
+#include "records/run_identity.h"
 #include "report/test_records.h"
 
 namespace lra::report {

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "report/shortfall.h"
+#include "report/run_facts.h"
 
 namespace lra::report {
 namespace {
@@ -24,7 +24,7 @@ struct Selection {
   bool takes(const Row& row) const { return !preset || row.preset == *preset; }
   std::optional<double> figure(const Cell& cell) const {
     if (!preset) return cell.shown_accuracy();
-    return cell.budget_known ? cell.compared_accuracy() : std::nullopt;
+    return cell.compared_accuracy();
   }
 };
 
@@ -98,7 +98,7 @@ Finding memory_of(const ReportInput& input, const Selection& selection, std::str
                   int64_t length) {
   const SpeedGrid* grid = grid_of(input, selection, "train");
   const SpeedRow* row = grid ? grid->find(model, length) : nullptr;
-  const int64_t bytes = row ? grid->memory_bytes(*row) : 0;
+  const int64_t bytes = row ? row->measured.peak_tensor_bytes : 0;
   if (bytes <= 0) return std::nullopt;
   // How blocks of memory are rounded moves a peak by so much.
   constexpr double kRounding = 0.01;
@@ -110,8 +110,8 @@ bool belongs(const ReportInput& input, const AnalysisRecord& analysis, const Sel
   if (!selection.preset) return true;
   if (analysis.preset != *selection.preset) return false;
   return std::any_of(input.records.begin(), input.records.end(), [&](const RunRecord& run) {
-    return run.fingerprint == analysis.fingerprint && run.status == RunStatus::kDone &&
-           run.preset_steps && run.test && shortfall_of(run).empty() && has_published_setting(run);
+    return run.fingerprint == analysis.fingerprint && has_figure(run) &&
+           shortfall_of(run).empty() && run.published_setting;
   });
 }
 

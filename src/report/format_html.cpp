@@ -1,37 +1,29 @@
 // One self-contained page: no network, no foreign script. The Content-Security-Policy allows
-// exactly our style sheets and our scripts, by their hashes, and pictures that the page itself
+// exactly our style sheet and our script, by their hashes, and pictures that the page itself
 // holds, and nothing else, so even markup that got past the escapes could not run or load anything.
 #include <set>
 
-#include "report/comparison_tables.h"
 #include "report/csp_hash.h"
 #include "report/curves.h"
 #include "report/formats.h"
 #include "report/html_assets.h"
 #include "report/html_parts.h"
 #include "report/markup.h"
+#include "report/tables.h"
 
 namespace lra::report {
 namespace {
 
-std::string hashes(std::initializer_list<std::string_view> texts) {
-  std::string text;
-  for (const std::string_view part : texts) text += " '" + csp_hash(part) + "'";
-  return text;
-}
-
 std::string head_html(const std::string& title) {
-  const std::string policy = "default-src 'none'; img-src data:; style-src" +
-                             hashes({page_style(), charts_style()}) + "; script-src" +
-                             hashes({page_script(), charts_script()}) +
-                             "; base-uri 'none'; form-action 'none'";
+  const std::string policy = "default-src 'none'; img-src data:; style-src '" +
+                             csp_hash(page_style()) + "'; script-src '" + csp_hash(page_script()) +
+                             "'; base-uri 'none'; form-action 'none'";
   return "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
          "<meta http-equiv=\"Content-Security-Policy\" content=\"" +
          policy +
          "\">\n<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
          "<meta name=\"referrer\" content=\"no-referrer\">\n<title>" +
-         html(title) + "</title>\n<style>" + std::string(charts_style()) + "</style>\n<style>" +
-         std::string(page_style()) + "</style>\n</head>\n";
+         html(title) + "</title>\n<style>" + std::string(page_style()) + "</style>\n</head>\n";
 }
 
 struct Section {
@@ -101,12 +93,17 @@ std::string notes_section(const ReportInput& input) {
   return text + "<h3>On the paper's figures</h3>\n" + list_html(paper_notes(), "notes");
 }
 
-std::string tables_section(const ReportInput& input, const std::set<TableKind>& kinds) {
+std::string tables_section(const std::vector<Table>& tables) {
   std::string text;
-  for (const Table& table : all_tables(input)) {
-    if (kinds.contains(table.kind)) text += table_html(table);
-  }
+  for (const Table& table : tables) text += table_html(table);
   return text;
+}
+
+std::string paper_tables_section(const ReportInput& input) {
+  return tables_section(efficiency_tables(input, "train")) +
+         tables_section({generalization_table(input.analyses)}) +
+         tables_section(efficiency_tables(input, "infer")) +
+         tables_section({convergence_table(input.analyses)}) + missing_tables_html(input);
 }
 
 std::string claims_section(const ReportInput& input) {
@@ -125,16 +122,13 @@ std::string format_html(const ReportInput& input) {
   std::vector<Section> sections = {
       {"leaderboard", "Leaderboard", board_section(input)},
       {"claims", "The paper's claims", claims_section(input)},
-      {"tables", "The paper's Tables 2 to 5",
-       tables_section(
-           input, {TableKind::kEfficiency, TableKind::kGeneralization, TableKind::kConvergence}) +
-           missing_tables_html(input)},
+      {"tables", "The paper's Tables 2 to 5", paper_tables_section(input)},
       {"figures", "The paper's figures", figures_html(input)},
-      {"controls", "Controls", tables_section(input, {TableKind::kControls})},
+      {"controls", "Controls", tables_section({controls_table(input.analyses)})},
       {"curves", "Learning curves", curves_section(input)},
       {"speed", "Speed and memory",
-       tables_section(input, {TableKind::kTrainingSpeed, TableKind::kMeasurements})},
-      {"protocols", "Protocols and provenance", tables_section(input, {TableKind::kProtocols})},
+       tables_section({training_speed_table(input.board), measurement_table(input.board)})},
+      {"protocols", "Protocols and provenance", tables_section({protocol_table(input.board)})},
       {"runs", "Runs", runs_html(input.records)},
       {"notes", "Notes", notes_section(input)},
   };
@@ -147,10 +141,8 @@ std::string format_html(const ReportInput& input) {
   }
   return page +
          "</main>\n<footer>Made by lra from run records alone. Nothing on this page was loaded\n"
-         "from anywhere. Charts: Vega-Lite and uPlot; their licences stand in the source of the\n"
-         "page.</footer>\n<script>" +
-         std::string(page_script()) + "</script>\n<script>" + std::string(charts_script()) +
-         "</script>\n</body>\n</html>\n";
+         "from anywhere.</footer>\n<script>" +
+         std::string(page_script()) + "</script>\n</body>\n</html>\n";
 }
 
 }  // namespace lra::report

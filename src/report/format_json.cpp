@@ -105,7 +105,7 @@ Json speed_json(const SpeedRow& row) {
           {"windows", m.windows},
           {"parts", m.parts.value_or(1)},
           {"pipeline_steps_per_s", optional_number(m.pipeline_steps_per_s)},
-          {"flops_utilisation", optional_number(flops_utilisation(m))},
+          {"flops_utilisation", json_number(flops_utilisation(m))},
           {"warning", m.warning.value_or("")},
           {"peak_resident_bytes", m.peak_resident_bytes},
           {"relative_speed", optional_number(row.relative)},

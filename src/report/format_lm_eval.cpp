@@ -7,6 +7,7 @@
 #include "io/json.h"
 #include "report/formats.h"
 #include "report/markup.h"
+#include "report/run_facts.h"
 
 namespace lra::report {
 namespace {
@@ -26,11 +27,9 @@ Json result_of(const TaskColumn& column, const Cell& cell, const RunRecord& run)
 }
 
 const RunRecord* tested_run(const ReportInput& input, const Cell& cell) {
-  for (const size_t place : cell.runs) {
-    const RunRecord& run = input.records[place];
-    if (run.status == RunStatus::kDone && run.test) return &run;
-  }
-  return nullptr;
+  const auto found = std::find_if(cell.runs.begin(), cell.runs.end(),
+                                  [&](size_t place) { return has_figure(input.records[place]); });
+  return found == cell.runs.end() ? nullptr : &input.records[*found];
 }
 
 const Row& only_row(const Leaderboard& board) {
@@ -54,7 +53,6 @@ std::string format_lm_eval(const ReportInput& input) {
     if (!run) continue;
     const TaskColumn& column = input.board.columns[i];
     const std::string task = "lra_" + clean(column.task);
-    const int64_t all = run->test_split_examples.value_or(run->test->num_examples);
     json["results"][task] = result_of(column, row.cells[i], *run);
     json["configs"][task] = {{"task", task},
                              {"output_type", "classification"},
@@ -67,7 +65,8 @@ std::string format_lm_eval(const ReportInput& input) {
                                {"data_hash", clean(run->data_hash)}}}};
     json["versions"][task] = column.version;
     json["n-shot"][task] = 0;
-    json["n-samples"][task] = {{"original", all}, {"effective", run->test->num_examples}};
+    json["n-samples"][task] = {{"original", run->test_split_examples},
+                               {"effective", run->test->num_examples}};
     json["higher_is_better"][task] = {{"acc", true}};
     json["date"] = clean(run->provenance.finished_utc);
   }

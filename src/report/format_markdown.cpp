@@ -1,5 +1,4 @@
 // GitHub-flavoured Markdown: pipe tables and lists.
-#include "report/comparison_tables.h"
 #include "report/formats.h"
 #include "report/markup.h"
 #include "report/tables.h"

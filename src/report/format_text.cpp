@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "base/text_format.h"
-#include "report/comparison_tables.h"
 #include "report/formats.h"
 #include "report/markup.h"
 #include "report/tables.h"
@@ -20,7 +19,8 @@ std::string padded(const std::string& text, int width, bool left) {
 }
 
 std::string colored(const std::string& text, Emphasis emphasis, bool color) {
-  if (!color || emphasis == Emphasis::kPlain) return text;
+  const bool is_marked = emphasis == Emphasis::kBest || emphasis == Emphasis::kQuiet;
+  if (!color || !is_marked) return text;
   return std::string(emphasis == Emphasis::kBest ? kBold : kDim) + text + std::string(kReset);
 }
 

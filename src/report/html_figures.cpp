@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "report/charts.h"
-#include "report/comparison_tables.h"
+#include "base/text_format.h"
+#include "report/chart.h"
 #include "report/csp_hash.h"
 #include "report/html_parts.h"
 #include "report/markup.h"
@@ -75,23 +75,57 @@ std::string figure1(const std::vector<Analysis>& analyses) {
 }
 
 std::string figure2(const std::vector<Analysis>& analyses) {
-  const Json chart = span_chart(analyses);
-  if (chart.is_null()) return "";
   const Table table = span_table(analyses);
-  return chart_figure(table.title, table.caption, {chart}, bare_table_html(table));
+  if (table.rows.empty()) return "";
+  std::vector<ChartBars> groups;
+  for (const AnalysisRecord* record : analyses_of(analyses, "span")) {
+    const SpanFigures& span = record->span->tokens;
+    groups.push_back({shown_task(*record) + ", " + record->model_title, {span.mean, span.uniform}});
+  }
+  return chart_figure(table.title, table.caption,
+                      {bar_chart("Required attention span in tokens, beside uniform attention",
+                                 "span, tokens", {"measured", "uniform attention"}, groups)},
+                      bare_table_html(table));
+}
+
+std::string remark_of(const TradeOffPoint& point) {
+  std::string text =
+      point.title + ": " + fixed(point.quality, 2) + " %, " + ratio_text(point.speed);
+  if (point.examples_per_s) text += ", " + rate_text(point.examples_per_s) + " examples/s";
+  if (point.memory_gb) text += ", " + fixed(*point.memory_gb, 2) + " GB";
+  return text;
 }
 
 std::string figure3(const ReportInput& input) {
   std::string text;
   for (const TradeOff& trade_off : {our_trade_off(input), paper_trade_off()}) {
     if (trade_off.points.empty()) continue;
+    std::vector<ChartCircle> of_speed, of_memory;
+    for (const TradeOffPoint& p : trade_off.points) {
+      of_speed.push_back(
+          {p.title, remark_of(p), {p.speed, p.quality}, p.memory_gb.value_or(0), p.on_speed_front});
+      if (!p.memory_gb) continue;
+      of_memory.push_back({p.title,
+                           remark_of(p),
+                           {*p.memory_gb, p.quality},
+                           p.examples_per_s.value_or(0),
+                           p.on_memory_front});
+    }
+    std::vector<std::string> charts = {
+        circle_chart("Quality against training speed; the area of circles is memory, the line the "
+                     "Pareto front.",
+                     "training speed, Transformer = 1", trade_off.quality_name, of_speed)};
+    if (!of_memory.empty()) {
+      charts.push_back(circle_chart(
+          "Quality against memory; the area of circles is examples per second, the line the "
+          "Pareto front.",
+          "memory, GB", trade_off.quality_name, of_memory));
+    }
     text += chart_figure(trade_off.title,
                          trade_off.caption +
                              " Circle area is memory on the left, examples per second on the "
                              "right; lines are Pareto fronts.",
-                         {trade_off_chart(trade_off, TradeOffPanel::kSpeed),
-                          trade_off_chart(trade_off, TradeOffPanel::kMemory)},
-                         bare_table_html(trade_off_table(trade_off)));
+                         charts, bare_table_html(trade_off_table(trade_off)));
   }
   return text;
 }

@@ -63,18 +63,15 @@ std::string average_html(const Average& average) {
          both_papers_html(average.compared, average.paper_v0, average.paper_v1) + "</td>";
 }
 
-std::string row_html(const Leaderboard& board, size_t index, const std::vector<int>& best) {
-  const Row& row = board.rows[index];
+std::string row_html(const Leaderboard& board, const Row& row) {
   std::string text = "<tr><th class=\"pin word\" scope=\"row\">" + html(row.title);
-  std::string preset = row.preset.empty() ? "" : row.preset + " preset";
-  if (!row.checkpoint.empty()) preset += (preset.empty() ? "" : ", ") + row.checkpoint + " weights";
-  const std::string validation = row.validation.empty() ? "" : "validation: " + row.validation;
-  for (const std::string& part : {preset, row.settings, row.division, validation}) {
+  for (const std::string& part : {row.preset + " preset, " + row.checkpoint + " weights",
+                                  row.settings, row.division, "validation: " + row.validation}) {
     if (!part.empty()) text += sub(html(part));
   }
   text += "</th>";
   for (size_t i = 0; i < row.cells.size(); ++i) {
-    text += cell_html(row.cells[i], best[i] == static_cast<int>(index));
+    text += cell_html(row.cells[i], rank_of(board, row, ranked_figure(i)) == Emphasis::kBest);
   }
   return text + average_html(row.scored) + average_html(row.present) + "</tr>\n";
 }
@@ -119,8 +116,7 @@ std::string leaderboard_html(const Leaderboard& board) {
   for (const TaskColumn& column : board.columns) text += column_header(column.title, false);
   text += column_header("Avg of five", false, "avg") + column_header("Avg of all", false, "avg") +
           "</tr></thead>\n<tbody>\n";
-  const std::vector<int> best = best_rows(board);
-  for (size_t i = 0; i < board.rows.size(); ++i) text += row_html(board, i, best);
+  for (const Row& row : board.rows) text += row_html(board, row);
   text += "</tbody>\n<tfoot>\n";
   for (const TaskAverage& row : task_averages(board)) text += task_average_html(row);
   for (const BaselineRow& row : board.baselines) text += baseline_html(row);
@@ -128,6 +124,7 @@ std::string leaderboard_html(const Leaderboard& board) {
 }
 
 std::string table_html(const Table& table) {
+  if (table.rows.empty()) return "";
   return "<h3>" + html(table.title) + "</h3>\n<p class=\"caption\">" + html(table.caption) +
          "</p>\n" + bare_table_html(table);
 }

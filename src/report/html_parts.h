@@ -13,7 +13,8 @@ namespace lra::report {
 // the foot.
 std::string leaderboard_html(const Leaderboard& board);
 
-// Any other table, sortable, with heading and caption; or without either.
+// Any other table, sortable, with heading and caption, empty for one without rows; or the table
+// alone.
 std::string table_html(const Table& table);
 std::string bare_table_html(const Table& table);
 

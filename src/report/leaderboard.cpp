@@ -3,7 +3,7 @@
 //
 // FAIL on Path-X: every finished run ran its full budget, the preset's steps, and none has a test
 // accuracy above 50 % by more than three binomial standard errors. The paper gives no threshold. A
-// task that was not run, or whose record does not name the preset's steps, is never FAIL.
+// task that was not run is never FAIL.
 //
 // A figure of fewer steps or of part of the test set is shown and marked, but enters no average and
 // is not set against the paper.
@@ -18,7 +18,7 @@
 
 #include "report/baselines.h"
 #include "report/row_groups.h"
-#include "report/shortfall.h"
+#include "report/run_facts.h"
 #include "report/warnings.h"
 
 namespace lra::report {
@@ -26,18 +26,13 @@ namespace {
 
 using Runs = std::vector<const RunRecord*>;
 
-bool has_figure(const RunRecord& run) {
-  return run.status == RunStatus::kDone && run.test && std::isfinite(run.test->accuracy);
-}
-
 std::vector<TaskColumn> find_columns(const std::vector<RunRecord>& records) {
   std::map<std::string, TaskColumn> columns;
   for (const RunRecord& record : records) {
     if (record.kind != "train") continue;
     const auto paper = paper_task(record.task);
-    std::string title = record.task_title.empty() ? record.task : record.task_title;
-    if (paper) title = paper_task_title(*paper);
-    columns.emplace(record.task, TaskColumn{record.task, title, record.task_version, paper});
+    columns.emplace(record.task,
+                    TaskColumn{record.task, shown_task(record), record.task_version, paper});
   }
   std::vector<TaskColumn> ordered;
   for (auto& [task, column] : columns) ordered.push_back(column);
@@ -51,7 +46,7 @@ std::vector<TaskColumn> find_columns(const std::vector<RunRecord>& records) {
 }
 
 bool learned_nothing(const RunRecord& run) {
-  return run.preset_steps && shortfall_of(run).empty() && run.test->num_examples > 0 &&
+  return shortfall_of(run).empty() && run.test->num_examples > 0 &&
          100 * run.test->accuracy <= two_class_chance_limit(run.test->num_examples);
 }
 
@@ -66,8 +61,7 @@ void count_runs(const Runs& runs, Cell& cell) {
       examples = std::max(examples, run->test->num_examples);
       num_hopeless += learned_nothing(*run);
       shortfalls.insert(shortfall_of(*run));
-      cell.is_published = cell.is_published && has_published_setting(*run);
-      cell.budget_known = cell.budget_known && run->preset_steps;
+      cell.is_published = cell.is_published && run->published_setting;
     } else if (run->status == RunStatus::kDiverged) {
       ++cell.num_diverged;
     } else if (run->status == RunStatus::kFailed) {
@@ -167,16 +161,15 @@ Row make_row(const RowGroup& group, const std::vector<TaskColumn>& columns,
   const RunRecord& any = *group.runs.begin()->second.front();
   Row row;
   row.model = group.model;
-  row.title = any.model_title.empty() ? group.model : any.model_title;
+  row.title = any.model_title;
   row.preset = group.preset;
   row.settings = group.settings;
   row.checkpoint = group.checkpoint;
   for (const TaskColumn& column : columns) row.cells.push_back(make_cell(column, group, records));
   row.validation = summarize_field(columns, row.cells, [](const Cell& c) { return c.validation; });
   row.division = summarize_field(columns, row.cells, [](const Cell& c) { return c.division; });
-  row.shortfall = summarize_field(columns, row.cells, [](const Cell& c) {
-    if (!c.shortfall.empty()) return c.shortfall;
-    return std::string(c.budget_known ? "full" : "budget not recorded");
+  row.shortfall = summarize_field(columns, row.cells, [](const Cell& c) -> std::string {
+    return c.shortfall.empty() ? "full" : c.shortfall;
   });
   row.revisions = join_distinct(group, revision_of);
   row.machines = join_distinct(group, machine_of);
@@ -200,6 +193,11 @@ void sort_rows(std::vector<Row>& rows) {
 }
 
 }  // namespace
+
+std::string shown_task(const RunIdentity& run) {
+  const auto paper = paper_task(run.task);
+  return paper ? std::string(paper_task_title(*paper)) : run.task_title;
+}
 
 std::optional<double> difference(std::optional<double> ours, std::optional<double> paper) {
   if (!ours || !paper) return std::nullopt;

@@ -28,10 +28,9 @@ struct Cell {
   std::optional<double> interval;
   int num_diverged = 0, num_failed = 0, num_unfinished = 0;
   bool fail = false;  // Path-X only: no finished run learned anything (see leaderboard.cpp)
-  // "100 of 5,000 steps": what the runs lack of full ones (see shortfall.h), "; " between those of
+  // "100 of 5,000 steps": what the runs lack of full ones (see run_facts.h), "; " between those of
   // several; empty for full ones.
   std::string shortfall;
-  bool budget_known = true;  // whether every finished run names its preset's steps
   bool is_published = true;  // all of a published setting: RunRecord::published_setting
   std::optional<double> paper_v0, paper_v1;
   bool paper_fail = false;
@@ -64,11 +63,11 @@ struct Average {
 struct Row {
   std::string model, title, preset, settings;
   std::string checkpoint, validation, division;  // "own; text: test" where tasks differ
-  std::string shortfall;            // of the cells; "full", or "budget not recorded", for none
-  std::string revisions, machines;  // every one that occurs, "; " between
-  std::vector<Cell> cells;          // one per column
-  Average scored;                   // the paper's: the five tasks without Path-X
-  Average present;                  // all columns of this report
+  std::string shortfall;                         // of the cells; "full" for none
+  std::string revisions, machines;               // every one that occurs, "; " between
+  std::vector<Cell> cells;                       // one per column
+  Average scored;                                // the paper's: the five tasks without Path-X
+  Average present;                               // all columns of this report
 };
 
 // A trivial classifier: what a model has to beat.
@@ -89,6 +88,9 @@ struct Leaderboard {
 
 // Throws lra::Error when the records hold two versions of one task.
 Leaderboard build_leaderboard(const std::vector<RunRecord>& records);
+
+// The paper's name of the task, for one that it does not have our title.
+std::string shown_task(const RunIdentity& run);
 
 // ours - paper, when both exist.
 std::optional<double> difference(std::optional<double> ours, std::optional<double> paper);

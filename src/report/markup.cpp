@@ -84,7 +84,7 @@ std::string markdown(std::string_view text) {
 }
 
 std::string latex(std::string_view text) {
-  return replaced(text, [](char c) -> std::string_view {
+  std::string out = replaced(text, [](char c) -> std::string_view {
     switch (c) {
       case '\\':
         return "\\textbackslash{}";
@@ -116,6 +116,14 @@ std::string latex(std::string_view text) {
         return "";
     }
   });
+  // Ours: fonts of LaTeX's own lack them in text.
+  for (const auto& [sign, command] :
+       {std::pair<std::string_view, std::string_view>{"±", "$\\pm$"}, {"†", "$^\\dagger$"}}) {
+    for (size_t at = 0; (at = out.find(sign, at)) != out.npos; at += command.size()) {
+      out.replace(at, sign.size(), command);
+    }
+  }
+  return out;
 }
 
 std::string csv(std::string_view text) {

@@ -55,24 +55,6 @@ TEST(RowGroups, OtherSettingsGetARowOfTheirOwn) {
   EXPECT_EQ(groups[1].settings, "mixer.rank=128");
 }
 
-// A record of an earlier revision lacks what later ones can set.
-TEST(RowGroups, TellsWhatBothCanSet) {
-  RunRecord earlier = with_rank(finished_run("text", "linformer", 53), 128);
-  RunRecord later = with_rank(finished_run("text", "linformer", 54), 256);
-  later.config.table("train").set("patience", ConfigValue{int64_t{0}, ""});
-  std::vector<std::string> warnings;
-  auto groups = group_runs({earlier, later}, &warnings);
-  ASSERT_EQ(groups.size(), 2u);
-  EXPECT_EQ(groups[0].settings, "text: mixer.rank=128");
-  EXPECT_EQ(groups[1].settings, "mixer.rank=256");
-  // Nothing else tells these two apart.
-  later = with_rank(later, 128);
-  groups = group_runs({earlier, later}, &warnings);
-  ASSERT_EQ(groups.size(), 2u);
-  EXPECT_EQ(groups[0].settings, "text: base settings");
-  EXPECT_EQ(groups[1].settings, "train.patience=0");
-}
-
 TEST(RowGroups, AnAblationOverAllTasksStaysTogether) {
   std::vector<RunRecord> records;
   for (const char* task : {"text", "image", "listops"}) {

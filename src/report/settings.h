@@ -21,9 +21,7 @@ const ConfigValue* find_setting(const ConfigTable& config, std::string_view sect
                                 std::string_view key);
 
 // For each of several sets of settings, the lines that not all of them hold, ", " between. "base
-// settings" for one that has none of its own, and nothing when there is only one set. A setting
-// that some sets do not have, as records of an earlier revision lack those that came later, is told
-// only when the others do not tell the sets apart.
+// settings" for one that has none of its own, and nothing when there is only one set.
 std::map<SettingLines, std::string> labels_apart(const std::set<SettingLines>& variants);
 
 }  // namespace lra::report

@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "report/paper_tables.h"
+#include "report/run_facts.h"
 #include "report/settings.h"
 #include "report/statistics.h"
 
@@ -130,7 +131,7 @@ SpeedRow speed_row(const Measured& measured, const Measured* yardstick) {
   const RunRecord& record = *measured.record;
   SpeedRow row{.task = record.task,
                .model = record.model,
-               .title = record.model_title.empty() ? record.model : record.model_title,
+               .title = record.model_title,
                .preset = record.preset,
                .settings = measured.label,
                .machine = machine_of(record.provenance),
@@ -148,19 +149,6 @@ SpeedRow speed_row(const Measured& measured, const Measured* yardstick) {
 }
 
 }  // namespace
-
-std::string machine_of(const Provenance& p) {
-  std::string text = p.processor.empty() ? "unknown processor" : p.processor;
-  text += ", " + std::to_string(p.threads) + (p.threads == 1 ? " thread" : " threads");
-  if (!p.device.empty()) text += ", " + p.device;
-  if (!p.isa.empty()) text += ", " + p.isa;
-  return text;
-}
-
-std::string revision_of(const Provenance& p) {
-  const std::string revision = p.git_revision.empty() ? "unknown" : p.git_revision.substr(0, 10);
-  return p.git_dirty.empty() ? revision : revision + "+changes";
-}
 
 CellSpeed cell_speed(const std::vector<const RunRecord*>& runs, const std::vector<RunRecord>& all) {
   CellSpeed speed;

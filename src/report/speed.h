@@ -29,11 +29,6 @@ struct SpeedRow {
   std::optional<double> paper_relative;  // computed from the paper's Table 2 or 4
 };
 
-// "AMD EPYC 9965, 2 threads, cpu, avx512": what has to be equal for two speeds to compare.
-std::string machine_of(const Provenance& provenance);
-// The first ten digits of the git revision, with "+changes" for a dirty tree.
-std::string revision_of(const Provenance& provenance);
-
 // `runs` are those of one cell; the Transformer's are looked for in `all`.
 CellSpeed cell_speed(const std::vector<const RunRecord*>& runs, const std::vector<RunRecord>& all);
 

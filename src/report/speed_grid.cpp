@@ -62,12 +62,8 @@ std::vector<SpeedGrid> speed_grids(const std::vector<SpeedRow>& rows) {
     std::tie(grid.task, grid.preset, grid.mode, grid.dtype, grid.batch, grid.revision,
              grid.machine) = setting;
     std::set<int64_t> lengths;
-    grid.counts_tensors = true;
     for (const auto& [title, line] : lines) {
-      for (const auto& [length, row] : line.at) {
-        lengths.insert(length);
-        if (!row->measured.peak_tensor_bytes) grid.counts_tensors = false;
-      }
+      for (const auto& [length, row] : line.at) lengths.insert(length);
       grid.lines.push_back(line);
     }
     grid.lengths.assign(lengths.begin(), lengths.end());

@@ -26,11 +26,6 @@ struct SpeedGrid {
   // Nothing for a length or model that was not measured. The model's own settings, if it has
   // several: those without a name of their own.
   const SpeedRow* find(std::string_view model, int64_t length) const;
-  // Peak of tensors alive at one time where every row has counted it, else of resident memory.
-  bool counts_tensors = false;
-  int64_t memory_bytes(const SpeedRow& row) const {
-    return counts_tensors ? *row.measured.peak_tensor_bytes : row.measured.peak_resident_bytes;
-  }
 };
 
 // One for each task, preset, mode, number format, batch, revision and machine. `rows` must outlive

@@ -37,16 +37,17 @@ Cells paper_line(const Row& row, PaperVersion version) {
   return cells;
 }
 
-Cells figures_line(const Leaderboard& board, size_t index, const std::vector<int>& best) {
-  const Row& row = board.rows[index];
+Cells figures_line(const Leaderboard& board, const Row& row) {
   Cells cells = {{row_label(board, row)}};
   for (size_t i = 0; i < row.cells.size(); ++i) {
     const std::string spread = spread_text(row.cells[i]);
     cells.push_back({figure_text(row.cells[i]) + (spread.empty() ? "" : " [" + spread + "]"),
-                     best[i] == static_cast<int>(index) ? Emphasis::kBest : Emphasis::kPlain});
+                     rank_of(board, row, ranked_figure(i))});
   }
-  cells.push_back({accuracy_text(row.scored.ours)});
-  cells.push_back({accuracy_text(row.present.ours)});
+  for (const auto average : {&Row::scored, &Row::present}) {
+    cells.push_back({accuracy_text((row.*average).ours),
+                     rank_of(board, row, [&](const Row& of) { return (of.*average).ours; })});
+  }
   return cells;
 }
 
@@ -68,9 +69,51 @@ bool has_shortfall(const Leaderboard& board) {
   });
 }
 
+// Takes out the column `title` when it says the same in every row. The caption says it then, unless
+// it says nothing ("-").
+void fold_column(Table& table, const std::string& title) {
+  const auto column =
+      std::find(table.header.begin(), table.header.end(), title) - table.header.begin();
+  const auto text_of = [&](const Cells& row) { return row[static_cast<size_t>(column)].text; };
+  if (table.rows.empty()) return;
+  const std::string text = text_of(table.rows.front());
+  if (!std::all_of(table.rows.begin(), table.rows.end(),
+                   [&](const Cells& row) { return text_of(row) == text; })) {
+    return;
+  }
+  if (text != "-") table.caption += " " + title + ": " + text + ".";
+  table.header.erase(table.header.begin() + column);
+  for (Cells& row : table.rows) row.erase(row.begin() + column);
+  if (column < table.num_left) --table.num_left;
+}
+
+Cells measurement_line(const SpeedRow& row) {
+  const Measurement& m = row.measured;
+  const std::string range =
+      " [" + rate_text(m.slowest_steps_per_s) + ".." + rate_text(m.fastest_steps_per_s) + "]";
+  return {{row.task},
+          {row.title},
+          {row.preset},
+          {row.settings.empty() ? "-" : row.settings},
+          {m.mode},
+          {m.dtype},
+          {thousands(m.length)},
+          {thousands(m.batch)},
+          {rate_text(m.steps_per_s) + (m.parts ? "*" : "") + (m.windows > 1 ? range : "")},
+          {m.pipeline_steps_per_s ? rate_text(m.pipeline_steps_per_s) : "-"},
+          {rate_text(m.tokens_per_s)},
+          {fixed(100 * flops_utilisation(m), 1) + " %"},
+          {ratio_text(row.relative)},
+          {ratio_text(row.paper_relative)},
+          {human_bytes(static_cast<uint64_t>(m.peak_resident_bytes))},
+          {row.revision},
+          {row.machine}};
+}
+
+}  // namespace
+
 Table accuracy_table(const Leaderboard& board) {
-  Table table{.kind = TableKind::kAccuracy,
-              .title = "Test accuracy, percent",
+  Table table{.title = "Test accuracy, percent",
               .caption =
                   "In brackets the number of seeds n and the half-width of the 95 % interval "
                   "over them. Avg 5 is the paper's average: ListOps, Text, Retrieval, Image "
@@ -88,12 +131,11 @@ Table accuracy_table(const Leaderboard& board) {
         "not "
         "set against the paper.";
   }
-  const std::vector<int> best = best_rows(board);
-  for (size_t i = 0; i < board.rows.size(); ++i) {
-    table.rows.push_back(figures_line(board, i, best));
-    if (!paper_model(board.rows[i].model)) continue;
-    table.rows.push_back(paper_line(board.rows[i], PaperVersion::kV0));
-    table.rows.push_back(paper_line(board.rows[i], PaperVersion::kV1));
+  for (const Row& row : board.rows) {
+    table.rows.push_back(figures_line(board, row));
+    if (!paper_model(row.model)) continue;
+    table.rows.push_back(paper_line(row, PaperVersion::kV0));
+    table.rows.push_back(paper_line(row, PaperVersion::kV1));
   }
   if (board.rows.empty()) return table;
   for (const TaskAverage& average : task_averages(board)) {
@@ -110,33 +152,8 @@ Table accuracy_table(const Leaderboard& board) {
   return table;
 }
 
-void drop_column(Table& table, std::ptrdiff_t column) {
-  table.header.erase(table.header.begin() + column);
-  for (Cells& row : table.rows) row.erase(row.begin() + column);
-  if (column < table.num_left) --table.num_left;
-}
-
-enum class Fold { kIntoCaption, kAway };
-
-// Takes out the column `title` when it says the same in every row. The caption says it then, unless
-// it says nothing ("-") or what goes without saying.
-void fold_column(Table& table, const std::string& title, Fold fold = Fold::kIntoCaption) {
-  const auto column =
-      std::find(table.header.begin(), table.header.end(), title) - table.header.begin();
-  const auto text_of = [&](const Cells& row) { return row[static_cast<size_t>(column)].text; };
-  if (table.rows.empty()) return;
-  const std::string text = text_of(table.rows.front());
-  if (!std::all_of(table.rows.begin(), table.rows.end(),
-                   [&](const Cells& row) { return text_of(row) == text; })) {
-    return;
-  }
-  if (fold == Fold::kIntoCaption && text != "-") table.caption += " " + title + ": " + text + ".";
-  drop_column(table, column);
-}
-
 Table protocol_table(const Leaderboard& board) {
-  Table table{.kind = TableKind::kProtocols,
-              .title = "Protocols",
+  Table table{.title = "Protocols",
               .caption =
                   "Validation: own split, held-out part of the training set, or the test set "
                   "itself. Checkpoint: the weights that were tested.",
@@ -153,20 +170,12 @@ Table protocol_table(const Leaderboard& board) {
     }
     table.rows.push_back(std::move(cells));
   }
-  const bool all_full = std::all_of(board.rows.begin(), board.rows.end(),
-                                    [](const Row& row) { return row.shortfall == "full"; });
-  if (all_full) fold_column(table, "Run", Fold::kAway);
-  const bool no_settings = std::all_of(board.rows.begin(), board.rows.end(),
-                                       [](const Row& row) { return row.settings.empty(); });
-  if (no_settings) fold_column(table, "Settings", Fold::kAway);
-  fold_column(table, "Revision");
-  fold_column(table, "Machine");
+  for (const char* title : {"Run", "Settings", "Revision", "Machine"}) fold_column(table, title);
   return table;
 }
 
 Table training_speed_table(const Leaderboard& board) {
-  Table table{.kind = TableKind::kTrainingSpeed,
-              .title = "Speed and memory of the training runs",
+  Table table{.title = "Speed and memory of the training runs",
               .caption =
                   "Training steps alone, padding counted as tokens. Relative: tokens per "
                   "second over the Transformer's with the same task settings, sizes and "
@@ -191,35 +200,8 @@ Table training_speed_table(const Leaderboard& board) {
   return table;
 }
 
-Cells measurement_line(const SpeedRow& row) {
-  const Measurement& m = row.measured;
-  const std::string range =
-      " [" + rate_text(m.slowest_steps_per_s) + ".." + rate_text(m.fastest_steps_per_s) + "]";
-  const std::string memory =
-      m.peak_resident_bytes > 0 ? human_bytes(static_cast<uint64_t>(m.peak_resident_bytes)) : "-";
-  const auto share = flops_utilisation(m);
-  return {{row.task},
-          {row.title},
-          {row.preset.empty() ? "-" : row.preset},
-          {row.settings.empty() ? "-" : row.settings},
-          {m.mode},
-          {m.dtype},
-          {thousands(m.length)},
-          {thousands(m.batch)},
-          {rate_text(m.steps_per_s) + (m.parts ? "*" : "") + (m.windows > 1 ? range : "")},
-          {m.pipeline_steps_per_s ? rate_text(m.pipeline_steps_per_s) : "-"},
-          {rate_text(m.tokens_per_s)},
-          {share ? fixed(100 * *share, 1) + " %" : "-"},
-          {ratio_text(row.relative)},
-          {ratio_text(row.paper_relative)},
-          {memory},
-          {row.revision},
-          {row.machine}};
-}
-
 Table measurement_table(const Leaderboard& board) {
   Table table{
-      .kind = TableKind::kMeasurements,
       .title = "Efficiency measurements",
       .caption =
           "Medians of timed windows, in brackets the slowest and fastest window; * long steps, "
@@ -235,32 +217,11 @@ Table measurement_table(const Leaderboard& board) {
       .num_left = 6,
       .num_keys = 2};
   for (const SpeedRow& row : board.speeds) table.rows.push_back(measurement_line(row));
-  const auto none = [&](const auto& known) {
-    return std::none_of(board.speeds.begin(), board.speeds.end(), known);
-  };
-  if (none([](const SpeedRow& row) { return row.paper_relative.has_value(); })) {
-    fold_column(table, "paper", Fold::kAway);
-  }
-  if (none([](const SpeedRow& row) { return row.measured.pipeline_steps_per_s.has_value(); })) {
-    fold_column(table, "with data", Fold::kAway);
-  }
-  if (none([](const SpeedRow& row) { return flops_utilisation(row.measured).has_value(); })) {
-    fold_column(table, "of GEMM", Fold::kAway);
-  }
-  for (const char* title :
-       {"Preset", "Settings", "mode", "dtype", "batch", "Revision", "Machine"}) {
+  for (const char* title : {"Preset", "Settings", "mode", "dtype", "batch", "with data", "paper",
+                            "Revision", "Machine"}) {
     fold_column(table, title);
   }
   return table;
-}
-
-}  // namespace
-
-std::vector<Table> report_tables(const Leaderboard& board) {
-  std::vector<Table> tables = {accuracy_table(board), protocol_table(board),
-                               training_speed_table(board), measurement_table(board)};
-  std::erase_if(tables, [](const Table& table) { return table.rows.empty(); });
-  return tables;
 }
 
 std::string row_label(const Leaderboard& board, const Row& row) {
@@ -315,19 +276,19 @@ std::string rate_text(std::optional<double> value) {
   return fixed(*value, size >= 100 ? 1 : size >= 10 ? 2 : 3);
 }
 
-std::vector<int> best_rows(const Leaderboard& board) {
-  std::vector<int> best(board.columns.size(), -1);
-  for (size_t i = 0; i < board.columns.size(); ++i) {
-    double highest = -1;
-    for (size_t r = 0; r < board.rows.size(); ++r) {
-      const Cell& cell = board.rows[r].cells[i];
-      const auto accuracy = cell.full_accuracy();
-      if (!accuracy || cell.fail || *accuracy <= highest) continue;
-      highest = *accuracy;
-      best[i] = static_cast<int>(r);
-    }
-  }
-  return best;
+RowFigure ranked_figure(size_t column) {
+  return [column](const Row& row) {
+    const Cell& cell = row.cells[column];
+    return cell.fail ? std::nullopt : cell.full_accuracy();
+  };
+}
+
+Emphasis rank_of(const Leaderboard& board, const Row& row, const RowFigure& figure) {
+  const auto own = figure(row);
+  if (!own) return Emphasis::kPlain;
+  const auto above = std::count_if(board.rows.begin(), board.rows.end(),
+                                   [&](const Row& other) { return figure(other) > own; });
+  return above == 0 ? Emphasis::kBest : above == 1 ? Emphasis::kSecond : Emphasis::kPlain;
 }
 
 }  // namespace lra::report

@@ -1,39 +1,22 @@
-// The report as plain tables, before any format: what text and Markdown print, and the wording of
-// cells that LaTeX and HTML share.
+// The report as plain tables, before any format, and the wording of cells that formats share.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
-#include "report/leaderboard.h"
+#include "report/formats.h"
 
 namespace lra::report {
 
-enum class Emphasis { kPlain, kBest, kQuiet };
+enum class Emphasis { kPlain, kBest, kSecond, kQuiet };
 
 struct TableCell {
   std::string text;
   Emphasis emphasis = Emphasis::kPlain;
 };
 
-enum class TableKind {
-  kAccuracy,
-  kProtocols,
-  kTrainingSpeed,
-  kMeasurements,
-  kEfficiency,
-  kGeneralization,
-  kConvergence,
-  kSpan,
-  kSimilarity,
-  kRollout,
-  kControls,
-  kTradeOff,
-  kClaims
-};
-
 struct Table {
-  TableKind kind;
   std::string title, caption;
   std::vector<std::string> header;
   std::vector<std::vector<TableCell>> rows;  // as many cells as the header has
@@ -41,9 +24,31 @@ struct Table {
   int num_keys = 1;  // leading columns that name the row: repeated where a table is cut in two
 };
 
-// Leaderboard, protocols, training speed, measurements; tables without rows are left out. Texts
-// are foreign as they stand: the formats clean and escape them.
-std::vector<Table> report_tables(const Leaderboard& board);
+// Texts are foreign as they stand: the formats clean and escape them. A table of what is not there
+// has no rows.
+Table accuracy_table(const Leaderboard& board);  // Tables 1, 6 and 7
+Table protocol_table(const Leaderboard& board);
+Table training_speed_table(const Leaderboard& board);
+Table measurement_table(const Leaderboard& board);
+Table claims_table(const ReportInput& input);
+// Table 2 ("train") or 4 ("infer"), one for each set of measurements that compare.
+std::vector<Table> efficiency_tables(const ReportInput& input, std::string_view mode);
+Table generalization_table(const std::vector<Analysis>& analyses);  // Table 3
+Table convergence_table(const std::vector<Analysis>& analyses);     // Table 5
+Table span_table(const std::vector<Analysis>& analyses);            // Figure 2
+Table similarity_table(const std::vector<Analysis>& analyses);      // Figure 4
+Table rollout_table(const std::vector<Analysis>& analyses);         // Figure 5
+Table controls_table(const std::vector<Analysis>& analyses);        // and transfer
+
+// All of these and our trade-off; those without rows are left out.
+std::vector<Table> all_tables(const ReportInput& input);
+
+// "Transformer, small preset, last weights, step 3,000": whose analysis it is.
+std::string analysis_label(const AnalysisRecord& record);
+
+// In the paper's order of models and tasks, else as they came.
+std::vector<const AnalysisRecord*> analyses_of(const std::vector<Analysis>& analyses,
+                                               std::string_view kind);
 
 // The row's title, with preset, checkpoint and settings when another row has the same title.
 std::string row_label(const Leaderboard& board, const Row& row);
@@ -61,7 +66,10 @@ std::string ratio_text(std::optional<double> value);
 // "0.475", "12.34", "123.4", "12,345": speeds.
 std::string rate_text(std::optional<double> value);
 
-// Index of the row with the highest figure per column (FAIL left out), or -1.
-std::vector<int> best_rows(const Leaderboard& board);
+// Whether a figure of the row is the best among all rows, the second, or neither.
+using RowFigure = std::function<std::optional<double>(const Row& row)>;
+Emphasis rank_of(const Leaderboard& board, const Row& row, const RowFigure& figure);
+// That of a column. FAIL and figures of less than full runs are not ranked.
+RowFigure ranked_figure(size_t column);
 
 }  // namespace lra::report

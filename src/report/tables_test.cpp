@@ -12,48 +12,44 @@ using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-const Table& table_of(const std::vector<Table>& tables, TableKind kind) {
-  for (const Table& table : tables) {
-    if (table.kind == kind) return table;
-  }
-  return tables.at(tables.size());
-}
-
 RunRecord measured(const std::string& model, int64_t threads) {
   RunRecord record = finished_run("text", model, 60);
   record.provenance.threads = threads;
-  record.measurements = {{.mode = "train", .dtype = "fp32", .length = 1024, .batch = 32}};
+  record.measurements = {
+      {.mode = "train", .dtype = "fp32", .length = 1024, .batch = 32, .gemm_flops_per_s = 1}};
   return record;
 }
 
 TEST(Tables, EveryRowIsAsWideAsItsHeader) {
   std::vector<RunRecord> records = {measured("transformer", 2), measured("performer", 2)};
-  const auto tables = report_tables(build_leaderboard(records));
-  EXPECT_EQ(tables.size(), 4u);
-  for (const Table& table : tables) {
+  const Leaderboard board = build_leaderboard(records);
+  for (const auto make :
+       {accuracy_table, protocol_table, training_speed_table, measurement_table}) {
+    const Table table = make(board);
+    EXPECT_FALSE(table.rows.empty()) << table.title;
     for (const auto& row : table.rows) EXPECT_EQ(row.size(), table.header.size()) << table.title;
   }
 }
 
 TEST(Tables, TheMachineIsAColumnOnlyWhenThereAreSeveral) {
-  const auto one =
-      report_tables(build_leaderboard({measured("transformer", 2), measured("performer", 2)}));
-  EXPECT_THAT(table_of(one, TableKind::kMeasurements).header, Not(Contains("Machine")));
-  EXPECT_THAT(table_of(one, TableKind::kMeasurements).caption, HasSubstr("Test processor, 2"));
-  const auto two =
-      report_tables(build_leaderboard({measured("transformer", 2), measured("performer", 4)}));
-  EXPECT_THAT(table_of(two, TableKind::kMeasurements).header, Contains("Machine"));
+  const Table one =
+      measurement_table(build_leaderboard({measured("transformer", 2), measured("performer", 2)}));
+  EXPECT_THAT(one.header, Not(Contains("Machine")));
+  EXPECT_THAT(one.caption, HasSubstr("Test processor, 2"));
+  const Table two =
+      measurement_table(build_leaderboard({measured("transformer", 2), measured("performer", 4)}));
+  EXPECT_THAT(two.header, Contains("Machine"));
 }
 
 TEST(Tables, MeasurementsSayPresetAndRevision) {
   std::vector<RunRecord> records = {measured("transformer", 2), measured("performer", 2)};
-  const Table one = table_of(report_tables(build_leaderboard(records)), TableKind::kMeasurements);
+  const Table one = measurement_table(build_leaderboard(records));
   EXPECT_THAT(
       one.caption,
       HasSubstr("Preset: paper. mode: train. dtype: fp32. batch: 32. Revision: 0123456789."));
   records[1].preset = "small";
   records[1].provenance.git_dirty = "ab";
-  const Table two = table_of(report_tables(build_leaderboard(records)), TableKind::kMeasurements);
+  const Table two = measurement_table(build_leaderboard(records));
   EXPECT_THAT(two.header, Contains("Preset"));
   EXPECT_THAT(two.header, Contains("Revision"));
 }
@@ -81,9 +77,11 @@ TEST(Tables, TheBestFigureOfAColumnIsMarkedAndFailIsNot) {
   const Leaderboard board = build_leaderboard(
       {finished_run("pathfinder128", "transformer", 50.9, 0, 20000),
        finished_run("text", "transformer", 60), finished_run("text", "performer", 65)});
-  const auto best = best_rows(board);
-  EXPECT_EQ(board.rows[static_cast<size_t>(best[0])].model, "performer");
-  EXPECT_EQ(best[1], -1);
+  for (const Row& row : board.rows) {
+    EXPECT_EQ(rank_of(board, row, ranked_figure(0)),
+              row.model == "performer" ? Emphasis::kBest : Emphasis::kSecond);
+    EXPECT_EQ(rank_of(board, row, ranked_figure(1)), Emphasis::kPlain);
+  }
 }
 
 }  // namespace

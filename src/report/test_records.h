@@ -12,14 +12,15 @@ inline RunRecord finished_run(const std::string& task, const std::string& model,
                               uint64_t seed = 0, int64_t num_examples = 2000) {
   RunRecord run;
   run.status = RunStatus::kDone;
-  run.task = task;
+  run.task = run.task_title = task;
   run.task_version = 1;
-  run.model = model;
+  run.model = run.model_title = model;
   run.preset = "paper";
   run.seed = seed;
   run.validation = "own";
   run.checkpoint = "last";
   run.division = "apples-to-apples";
+  run.published_setting = true;
   run.data_hash = "data-of-" + task;
   run.fingerprint = task + "/" + model + "/" + std::to_string(seed);
   run.steps = run.planned_steps = 5000;
@@ -57,7 +58,10 @@ inline RunRecord measured(const std::string& model, int64_t length, double steps
                           .dtype = "fp32",
                           .length = length,
                           .batch = 32,
-                          .steps_per_s = steps_per_s}};
+                          .steps_per_s = steps_per_s,
+                          .peak_tensor_bytes = 1000,
+                          .model_flops = 1,
+                          .gemm_flops_per_s = 1000}};
   return record;
 }
 

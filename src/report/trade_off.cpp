@@ -87,7 +87,7 @@ std::vector<TradeOffPoint> points_of(const ReportInput& input, const SpeedGrid& 
     }
     if (!best) continue;
     TradeOffPoint point{line.title, *best, *speed->relative};
-    const int64_t bytes = grid.memory_bytes(*speed);
+    const int64_t bytes = speed->measured.peak_tensor_bytes;
     if (bytes > 0) point.memory_gb = static_cast<double>(bytes) / 1e9;
     point.examples_per_s = speed->measured.steps_per_s * static_cast<double>(grid.batch);
     points.push_back(std::move(point));
@@ -136,8 +136,7 @@ TradeOff our_trade_off(const ReportInput& input) {
     if (result.points.size() < 2) continue;
     result.quality_name = quality.name;
     result.caption = "Training speed at " + thousands(length) + " tokens, measured on " +
-                     grid->setting() + "; memory is the peak of " +
-                     (grid->counts_tensors ? "tensors." : "the process.") + quality.remark;
+                     grid->setting() + "; memory is the peak of tensors." + quality.remark;
     mark_fronts(result.points);
     return result;
   }
@@ -169,8 +168,7 @@ TradeOff paper_trade_off() {
 }
 
 Table trade_off_table(const TradeOff& trade_off) {
-  Table table{.kind = TableKind::kTradeOff,
-              .title = trade_off.title,
+  Table table{.title = trade_off.title,
               .caption = trade_off.caption,
               .header = {"Model", trade_off.quality_name, "speed", "examples/s", "memory",
                          "Pareto front of speed", "of memory"},

@@ -19,10 +19,6 @@ struct TradeOffPoint {
   bool on_speed_front = false, on_memory_front = false;
 };
 
-// What lies along x; the area of a circle is memory in the first, examples per second in the
-// second.
-enum class TradeOffPanel { kSpeed, kMemory };
-
 struct TradeOff {
   std::string title, caption, quality_name;
   std::vector<TradeOffPoint> points;  // the paper's order of models; may be empty

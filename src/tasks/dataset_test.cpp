@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "base/error.h"
+#include "base/hash.h"
 #include "io/atomic_file.h"
 #include "tasks/shard_format.h"
 #include "tasks/test_fixtures.h"
@@ -259,12 +260,9 @@ TEST(Dataset, ForgedHeadersAreRefusedEvenWithoutTheHash) {
   EXPECT_NE(forge(sizeof(ShardHeader), UINT64_MAX).find("negative"), std::string::npos);
 }
 
-// The text as schema 1 had it: without its own hash, which a forger would compute anew.
-std::string without_own_hash(std::string text) {
-  const size_t hash = text.rfind(",\n  \"xxh3\"");
-  text.replace(hash, text.size() - hash, "\n}\n");
-  text.replace(text.find("\"schema\": 2"), 11, "\"schema\": 1");
-  return text;
+// As a forger writes it: the manifest with the hash that fits.
+std::string with_own_hash(const std::string& body) {
+  return body + ",\n  \"xxh3\": \"" + to_hex(hash128(body + "\n}")) + "\"\n}\n";
 }
 
 TEST(Dataset, LyingManifestsAreRefused) {
@@ -272,19 +270,18 @@ TEST(Dataset, LyingManifestsAreRefused) {
   const std::string folder = root.path("data");
   write_small(folder);
   const std::string path = folder + "/manifest.json";
-  const std::string good = without_own_hash(slurp(path));
+  const std::string text = slurp(path), good = text.substr(0, text.rfind(",\n  \"xxh3\""));
   const auto with = [&](const std::string& from, const std::string& to) {
     std::string bad = good;
     const size_t at = bad.find(from);
     EXPECT_NE(at, std::string::npos) << from;
     bad.replace(at, from.size(), to);
-    spill(path, bad);
+    spill(path, with_own_hash(bad));
     return open_error(folder);
   };
-  EXPECT_EQ(with("\"schema\": 1", "\"schema\": 1"), "");
-  EXPECT_NE(with("\"schema\": 1", "\"schema\": 3"), "");
-  EXPECT_NE(with("\"schema\": 1", "\"schema\": 2"), "");
-  EXPECT_NE(with("\"schema\": 1", "\"schema\": 0"), "");
+  EXPECT_EQ(with("\"schema\": 2", "\"schema\": 2"), "");
+  EXPECT_NE(with("\"schema\": 2", "\"schema\": 3"), "");
+  EXPECT_NE(with("\"schema\": 2", "\"schema\": 1"), "");
   EXPECT_NE(with("\"num_towers\": 2", "\"num_towers\": 1"), "");
   EXPECT_NE(with("\"num_towers\": 2", "\"num_towers\": 3"), "");
   EXPECT_NE(with("\"token_bytes\": 1", "\"token_bytes\": 2"), "");
@@ -298,8 +295,8 @@ TEST(Dataset, LyingManifestsAreRefused) {
   EXPECT_NE(with("\"task\"", "\"tusk\""), "");
   EXPECT_NE(with("\"notes\"", "\"extra\": 1, \"notes\""), "");
   EXPECT_NE(with("\"generated\"", "\"found\""), "");
-  for (size_t size = 0; size + 2 < good.size(); size += 7) {
-    spill(path, good.substr(0, size));
+  for (size_t size = 0; size + 2 < text.size(); size += 7) {
+    spill(path, text.substr(0, size));
     EXPECT_NE(open_error(folder), "") << size;
   }
   EXPECT_NE(open_error(root.path("nowhere")).find("lra data make"), std::string::npos);

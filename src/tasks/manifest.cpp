@@ -92,7 +92,7 @@ bool is_plain_file_name(std::string_view name) {
 
 std::string manifest_text(const Manifest& manifest) {
   Json json;
-  json["schema"] = manifest.schema;
+  json["schema"] = kManifestSchema;
   json["task"] = manifest.task;
   json["task_version"] = manifest.task_version;
   json["source"] = manifest.source;
@@ -118,7 +118,7 @@ std::string manifest_text(const Manifest& manifest) {
     json["side_files"][file] = {{"num_bytes", info.num_bytes}, {"xxh3", info.xxh3}};
   }
   json["notes"] = manifest.notes;
-  if (manifest.schema > 1) json["xxh3"] = to_hex(hash128(json_text(json, 2)));
+  json["xxh3"] = to_hex(hash128(json_text(json, 2)));
   return json_text(json, 2) + "\n";
 }
 
@@ -126,7 +126,7 @@ Manifest parse_manifest(std::string_view text, const std::string& name) {
   const Json json = parse_json(text, name, kLimits);
   JsonFields fields(json, name);
   Manifest manifest;
-  manifest.schema = static_cast<int>(number_between(fields, "schema", 1, kManifestSchema));
+  (void)number_between(fields, "schema", kManifestSchema, kManifestSchema);
   manifest.task = fields.get<std::string>("task");
   manifest.task_version = count_of(fields, "task_version");
   manifest.source = fields.get<std::string>("source");
@@ -144,10 +144,10 @@ Manifest parse_manifest(std::string_view text, const std::string& name) {
   parse_splits(fields.object("splits"), name, manifest);
   parse_side_files(fields.object("side_files"), manifest);
   manifest.notes = fields.get<std::vector<std::string>>("notes");
-  if (manifest.schema > 1) hash_of(fields);
+  hash_of(fields);
   fields.finish();
   // Settings and notes can hold anything, so only the hash tells that a bit of them has changed.
-  if (manifest.schema > 1 && text != manifest_text(manifest)) {
+  if (text != manifest_text(manifest)) {
     throw Error({.where = name,
                  .what = "is not as it was written: its content does not match its hash",
                  .advice = "the file is damaged or was edited: prepare the dataset again"});

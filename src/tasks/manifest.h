@@ -9,7 +9,6 @@
 
 namespace lra::tasks {
 
-// Schema 1 is the same without the hash of the text itself; it is still read.
 inline constexpr int kManifestSchema = 2;
 inline constexpr const char* kManifestFile = "manifest.json";
 inline constexpr uint64_t kMaxManifestBytes = uint64_t{64} << 20;  // of the file
@@ -27,7 +26,6 @@ struct SideFileInfo {
 };
 
 struct Manifest {
-  int schema = kManifestSchema;
   std::string task;
   int64_t task_version = 0;
   std::string source;                           // "generated" or "imported"

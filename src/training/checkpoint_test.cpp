@@ -75,8 +75,8 @@ class Checkpoint : public ::testing::Test {
 
   ScratchFolder scratch_;
   const RunIdentity run_ = {.task = "text",
-                            .model = "local",
                             .task_version = 2,
+                            .model = "local",
                             .seed = 7,
                             .config_hash = "c0",
                             .data_hash = "d0"};

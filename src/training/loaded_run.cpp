@@ -34,10 +34,10 @@ LoadedRun::LoadedRun(const std::string& folder, const WeightsChoice& choice,
       task(stored.config.make_task()),
       model(stored.config.make_model(task->shape(), device)),
       parameters(model, FlatUse::kInference),
-      weights(weights_of(folder, choice, identity_of(stored.record), parameters)) {}
+      weights(weights_of(folder, choice, stored.record, parameters)) {}
 
 std::string LoadedRun::foreign_weights() const {
-  if (weights.run == identity_of(stored.record)) return "";
+  if (weights.run == stored.record) return "";
   return weights.run ? text_of(*weights.run) : "a run that the file does not name";
 }
 

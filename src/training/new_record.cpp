@@ -1,6 +1,5 @@
 #include "training/new_record.h"
 
-#include "records/fingerprint.h"
 #include "training/budget.h"
 #include "training/fairness.h"
 
@@ -16,34 +15,46 @@ SplitSizes sizes_of(const tasks::Dataset& dataset) {
 
 }  // namespace
 
-RunRecord new_record(const RunConfig& config, const tasks::Task& task,
-                     const tasks::Dataset& dataset, const Provenance& provenance) {
+RunIdentity identity_of(const RunConfig& config, const std::string& data_hash) {
+  RunIdentity run{.task = config.task,
+                  .task_title = std::string(config.task_spec().title),
+                  .task_version = config.task_spec().version,
+                  .model = config.model,
+                  .model_title = std::string(config.mixer_spec().title),
+                  .preset = config.preset,
+                  .seed = config.seed,
+                  .config_hash = config_hash(config.to_table()),
+                  .data_hash = data_hash};
+  if (data_hash.empty()) return run;
+  run.fingerprint = run_fingerprint(run.config_hash, data_hash, run.task_version);
+  return run;
+}
+
+RunRecord record_of(const RunConfig& config, const Provenance& provenance,
+                    const std::string& data_hash, const std::optional<SplitSizes>& data) {
+  const Fairness fairness = judge(config, data);
   RunRecord record;
-  record.data_examples = sizes_of(dataset);
-  const Fairness fairness = judge(config, record.data_examples);
-  record.task = config.task;
-  record.task_title = config.task_spec().title;
-  record.task_version = config.task_spec().version;
-  record.model = config.model;
-  record.model_title = config.mixer_spec().title;
-  record.preset = config.preset;
-  record.seed = config.seed;
-  record.validation = task.validation();
-  record.checkpoint = config.train.test_checkpoint;
-  record.data_source = dataset.manifest().source;
-  record.data_hash = dataset.hash();
-  record.config = config.to_table();
-  record.config_hash = config_hash(record.config);
-  record.fingerprint = run_fingerprint(record.config_hash, record.data_hash, record.task_version);
+  static_cast<RunIdentity&>(record) = identity_of(config, data_hash);
   record.num_parameters = fairness.parameters;
   record.base_parameters = fairness.base_parameters;
   record.division = fairness.division;
   record.division_reason = fairness.reason;
   record.published_setting = fairness.published_setting;
-  record.planned_steps = planned_steps(config.train, task.split(dataset, "train").size());
-  record.preset_steps = preset_steps(config);
-  record.test_split_examples = task.split(dataset, "test").size();
+  record.data_examples = data;
+  record.config = config.to_table();
   record.provenance = provenance;
+  return record;
+}
+
+RunRecord new_record(const RunConfig& config, const tasks::Task& task,
+                     const tasks::Dataset& dataset, const Provenance& provenance) {
+  RunRecord record = record_of(config, provenance, dataset.hash(), sizes_of(dataset));
+  record.validation = task.validation();
+  record.checkpoint = config.train.test_checkpoint;
+  record.data_source = dataset.manifest().source;
+  record.preset_steps = preset_steps(config).value_or(0);
+  record.planned_steps = planned_steps(config.train, task.split(dataset, "train").size());
+  record.test_split_examples = task.split(dataset, "test").size();
   return record;
 }
 

@@ -8,7 +8,7 @@
 #include "base/quoted.h"
 #include "io/toml.h"
 #include "mixers/all.h"
-#include "records/fingerprint.h"
+#include "records/run_identity.h"
 #include "tasks/all.h"
 #include "training/budget.h"
 

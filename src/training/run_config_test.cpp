@@ -10,7 +10,7 @@
 #include "base/scratch_folder.h"
 #include "io/toml.h"
 #include "mixers/all.h"
-#include "records/fingerprint.h"
+#include "records/run_identity.h"
 #include "tasks/all.h"
 #include "training/fairness.h"
 

@@ -33,7 +33,7 @@ Trainer::Trainer(PreparedRun run, Ranks& ranks)
       model_(std::move(run.model)),
       parameters_(*model_),
       record_(std::move(run.record)),
-      checkpoints_(folder_.checkpoints(), config_.train.keep_checkpoints, identity_of(record_)),
+      checkpoints_(folder_.checkpoints(), config_.train.keep_checkpoints, record_),
       stepper_(*model_, parameters_, config_.train, config_.seed, ranks, config_.groups),
       guard_(config_.train),
       agreement_(ranks, [this] { return seconds_so_far(); }),

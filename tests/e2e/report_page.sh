@@ -27,7 +27,7 @@ for format in text md csv json latex; do
   fi
 done
 passed "no format passes terminal escapes on"
-[[ $(stat -c %s fixed.html) -lt 1500000 ]] || fail "a page of $(stat -c %s fixed.html) bytes"
+[[ $(stat -c %s fixed.html) -lt 500000 ]] || fail "a page of $(stat -c %s fixed.html) bytes"
 
 # "$@": --save-references renews the reference pictures.
 LRA_CHROMIUM=$(command -v chromium) node "$here/drive.mjs" "$PWD" "$here" "$@" || fail "the page does not do what it should"

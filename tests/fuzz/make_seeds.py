@@ -190,15 +190,16 @@ def shard():
 def manifest():
     shard_info = {"file": "train-0.shard", "num_examples": 2, "num_tokens": 10, "num_bytes": 106, "xxh3": HASH}
     whole = {
-        "schema": 1, "task": "text", "task_version": 1, "source": "imported", "source_hash": HASH, "num_towers": 1,
+        "schema": 2, "task": "text", "task_version": 1, "source": "imported", "source_hash": HASH, "num_towers": 1,
         "token_bytes": 1, "token_offset": 1, "settings": {"seed": "1"},
         "splits": {"train": [shard_info], "test": [dict(shard_info, file="test-0.shard")]},
         "side_files": {"names.txt": {"num_bytes": 5, "xxh3": HASH}}, "notes": ["sample 17 drawn again"],
     }
-    changes = [{}, {"schema": 2}, {"source": "x"}, {"num_towers": 3}, {"task_version": -1}, {"splits": {"dev": []}},
+    changes = [{}, {"schema": 1}, {"source": "x"}, {"num_towers": 3}, {"task_version": -1}, {"splits": {"dev": []}},
                {"side_files": {".x": {}}}, {"splits": {"val": [dict(shard_info, file="../x")]}},
                {"splits": {"val": [dict(shard_info, xxh3="x")]}}, {"more": 1}, {"settings": {"a": 1}}]
-    return [json.dumps(dict(whole, **change)) for change in changes]
+    # The target adds the hash and closes the object.
+    return [json.dumps(dict(whole, **change), indent=2)[:-len("\n}")] for change in changes]
 
 
 def safetensors():
@@ -252,7 +253,8 @@ def json_text():
 def run_record():
     evaluation = {"step": 5, "loss": 1.5, "accuracy": 0.5, "num_examples": 10}
     measurement = {"mode": "train", "dtype": "F32", "length": 5, "batch": 1, "steps_per_s": 1.5, "tokens_per_s": 10.0,
-                   "slowest_steps_per_s": 1.0, "fastest_steps_per_s": 2.0, "windows": 3, "peak_resident_bytes": 9}
+                   "slowest_steps_per_s": 1.0, "fastest_steps_per_s": 2.0, "windows": 3, "peak_resident_bytes": 9,
+                   "peak_tensor_bytes": 8, "model_flops": 7, "gemm_flops_per_s": 6.5}
     whole = RECORD | {"train": evaluation, "val_curve": [evaluation], "measurements": [measurement],
                       "baselines": {"majority": 0.1}, "config": {"model": {"layers": 2, "kind": "x", "l": [1, 2.5]}}}
     changes = [{}, {"schema": 2}, {"status": "odd"}, {"kind": "x"}, {"train": dict(evaluation, accuracy=2)},
@@ -262,7 +264,7 @@ def run_record():
 
 def analysis_record():
     run = {key: RECORD[key] for key in ("schema", "task", "task_title", "task_version", "model", "model_title",
-                                        "preset", "seed", "fingerprint")}
+                                        "preset", "seed", "config_hash", "data_hash", "fingerprint")}
     about = run | {"checkpoint": "last", "step": 5, "split": "val", "num_examples": 10,
                    "choices": {"CLS": "left out"}}
     figures = {"mean": 1.5, "deviation": 0.5, "uniform": 3, "layers": [1.5], "heads": [[1, 2.0]]}
@@ -297,8 +299,8 @@ RECORD = {
     "task_version": 1, "model": "local", "model_title": "Local", "preset": "small", "seed": 1, "validation": "own",
     "checkpoint": "best", "data_source": "generated", "data_hash": HASH, "config_hash": HASH, "weights_hash": HASH,
     "fingerprint": HASH, "num_parameters": 10, "base_parameters": 10, "division": "apples-to-apples",
-    "division_reason": "", "steps": 5, "planned_steps": 5, "preset_steps": 5, "test_split_examples": 5,
-    "examples": 5, "tokens": 5, "train_seconds": 1.5, "total_seconds": 2.5, "train_tokens_per_s": 3.5,
+    "division_reason": "", "published_setting": True, "steps": 5, "planned_steps": 5, "preset_steps": 5,
+    "test_split_examples": 5, "examples": 5, "tokens": 5, "train_seconds": 1.5, "total_seconds": 2.5, "train_tokens_per_s": 3.5,
     "peak_resident_bytes": 1000, "train": None, "val": None, "test": None, "best_val": None, "val_curve": [],
     "measurements": [], "baselines": {}, "config": {},
     "provenance": {"lra_version": "0.1.0", "git_revision": "unknown", "git_dirty": "", "compiler": "g++",

@@ -56,7 +56,6 @@ for (const button of tools.querySelectorAll("[data-theme]")) {
       other.setAttribute("aria-pressed", String(other === button));
     }
     document.documentElement.dataset.theme = button.dataset.theme;
-    document.dispatchEvent(new Event("themechange"));
   });
 }
 // What is looked for in: rows of tables and runs. The feet of tables stay.
@@ -73,3 +72,58 @@ tools.querySelector("input").addEventListener("input", (event) => {
   tools.querySelector("output").textContent =
     words.length ? `${shown} of ${filtered.length} rows and runs` : "";
 });
+// Learning curves: the nearest point is read out, a stretch is dragged open, a double click shows all.
+// The curves are drawn in steps and percents, so that a stretch of steps is a view of them.
+const number = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
+for (const chart of document.querySelectorAll("svg.lines")) {
+  const plot = chart.querySelector("svg"), ticks = [...chart.querySelectorAll(".tick")];
+  const [, top, steps, height] = plot.getAttribute("viewBox").split(" ").map(Number);
+  const [left, width] = ["x", "width"].map((name) => Number(plot.getAttribute(name)));
+  const texts = ticks.map((tick) => tick.textContent);
+  const points = [...plot.querySelectorAll("path")].flatMap((path) =>
+    [...path.getAttribute("d").matchAll(/([\d.]+) (-?[\d.]+)/g)].map((match) =>
+      ({ name: path.textContent, step: Number(match[1]), y: Number(match[2]) })));
+  const reading = document.createElement("output");
+  reading.className = "reading";
+  chart.after(reading);
+  const stretch = plot.appendChild(document.createElementNS("http://www.w3.org/2000/svg", "rect"));
+  stretch.setAttribute("class", "stretch");
+  let begin = 0, span = steps, held = null;
+  function place(event) {
+    const at = new DOMPoint(event.clientX, event.clientY)
+      .matrixTransform(chart.getScreenCTM().inverse());
+    const part = (at.y - plot.y.baseVal.value) / plot.height.baseVal.value;
+    return { step: begin + span * Math.min(1, Math.max(0, (at.x - left) / width)),
+      y: top + height * part };
+  }
+  function mark(from, to) {
+    const box = { x: Math.min(from, to), width: Math.abs(to - from), y: top, height };
+    for (const [name, value] of Object.entries(box)) stretch.setAttribute(name, value);
+  }
+  function show(from, wide) {
+    [begin, span] = [from, wide];
+    plot.setAttribute("viewBox", `${begin} ${top} ${span} ${height}`);
+    ticks.forEach((tick, i) => {
+      const part = (Number(tick.getAttribute("x")) - left) / width;
+      tick.textContent = span === steps ? texts[i] : number.format(begin + span * part);
+    });
+  }
+  chart.addEventListener("pointermove", (event) => {
+    const at = place(event);
+    if (held !== null) mark(held, at.step);
+    const far = (point) => Math.hypot((point.step - at.step) / span * 2, (point.y - at.y) / height);
+    const near = points.reduce((a, b) => (far(b) < far(a) ? b : a));
+    reading.textContent = `${near.name}: ${(-near.y).toFixed(2)} % at step ${number.format(near.step)}`;
+  });
+  chart.addEventListener("pointerdown", (event) => {
+    if (event.pointerType === "mouse") held = place(event).step;
+  });
+  addEventListener("pointerup", (event) => {
+    if (held === null) return;
+    const to = place(event).step, from = Math.min(held, to), wide = Math.abs(held - to);
+    if (wide > span / 50) show(from, wide);
+    held = null;
+    mark(0, 0);
+  });
+  chart.addEventListener("dblclick", () => show(0, steps));
+}

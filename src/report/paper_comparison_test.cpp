@@ -1,4 +1,4 @@
-#include "report/comparison_tables.h"
+#include "report/tables.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -16,7 +16,8 @@ AnalysisRecord analysis(const std::string& kind, const std::string& task,
   AnalysisRecord record;
   record.kind = kind;
   record.task = task;
-  record.model = model;
+  record.task_title = task;
+  record.model = record.model_title = model;
   record.preset = "small";
   record.checkpoint = "last";
   record.step = 3000;
@@ -39,7 +40,8 @@ RunRecord measured(const std::string& model, double speed) {
                                    .batch = 32,
                                    .steps_per_s = speed,
                                    .windows = 5,
-                                   .peak_resident_bytes = 2000000000});
+                                   .peak_tensor_bytes = 2000000000,
+                                   .gemm_flops_per_s = 1});
   }
   return record;
 }
@@ -47,9 +49,16 @@ RunRecord measured(const std::string& model, double speed) {
 TEST(ComparisonTables, Table2HasThePapersLayoutAndFiguresBeside) {
   const std::vector<RunRecord> records = {measured("performer", 6), measured("transformer", 2)};
   const Leaderboard board = build_leaderboard(records);
-  const auto grids = speed_grids(board.speeds);
-  ASSERT_EQ(grids.size(), 1u);
-  const Table table = efficiency_table(grids[0]);
+  const std::string title;
+  const std::vector<Table> tables = efficiency_tables({.records = records,
+                                                       .board = board,
+                                                       .analyses = {},
+                                                       .grids = speed_grids(board.speeds),
+                                                       .title = title,
+                                                       .problems = {}},
+                                                      "train");
+  ASSERT_EQ(tables.size(), 1u);
+  const Table& table = tables[0];
   EXPECT_EQ(table.header,
             (std::vector<std::string>{"Model", "1K steps/s", "1K ratio", "1K paper", "4K steps/s",
                                       "4K ratio", "4K paper", "1K memory", "1K paper", "4K memory",

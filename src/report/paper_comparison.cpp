@@ -1,9 +1,11 @@
-#include "report/comparison_tables.h"
+// The paper's Tables 2 to 5 with our figures beside the paper's, and what its Figures 2 to 5 are
+// drawn from.
 
 #include <algorithm>
 
 #include "base/text_format.h"
 #include "report/claims.h"
+#include "report/tables.h"
 #include "report/trade_off.h"
 
 namespace lra::report {
@@ -11,17 +13,8 @@ namespace {
 
 using Cells = std::vector<TableCell>;
 
-std::string title_of(const AnalysisRecord& record) {
-  return record.model_title.empty() ? record.model : record.model_title;
-}
-
-std::string task_of(const AnalysisRecord& record) {
-  if (const auto task = paper_task(record.task)) return std::string(paper_task_title(*task));
-  return record.task_title.empty() ? record.task : record.task_title;
-}
-
 std::string weights_text(const AnalysisRecord& record) {
-  std::string text = record.preset.empty() ? "" : record.preset + " preset, ";
+  std::string text = record.preset + " preset, ";
   if (!record.checkpoint.empty()) text += record.checkpoint + " weights, ";
   return text + "step " + thousands(record.step);
 }
@@ -55,11 +48,36 @@ Cells efficiency_line(const SpeedGrid& grid, const SpeedGridLine& line) {
   }
   for (const int64_t length : grid.lengths) {
     const SpeedRow* row = row_at(line, length);
-    const int64_t bytes = row ? grid.memory_bytes(*row) : 0;
-    cells.push_back({bytes > 0 ? human_bytes(static_cast<uint64_t>(bytes)) : "-"});
+    cells.push_back(
+        {row ? human_bytes(static_cast<uint64_t>(row->measured.peak_tensor_bytes)) : "-"});
     if (training) cells.push_back({paper_memory_text(line.model, length), Emphasis::kQuiet});
   }
   return cells;
+}
+
+Table efficiency_table(const SpeedGrid& grid) {
+  const bool training = grid.mode == "train";
+  Table table{.title = training ? "Table 2: training speed and memory" : "Table 4: inference speed",
+              .caption = std::string("Steps per second and their ratio to the Transformer's, ") +
+                         "beside it the paper's ratio, by sequence length; then the peak "
+                         "memory of tensors" +
+                         (training ? " and the paper's per TPU device with one example each; our "
+                                     "exact attention keeps no "
+                                     "weights of L x L, theirs does. "
+                                   : ". ") +
+                         "Measured on " + grid.setting() + "; the paper's on 16 TPU v3 chips.",
+              .header = {"Model"},
+              .rows = {}};
+  for (const int64_t length : grid.lengths) {
+    const std::string name = length_text(length);
+    table.header.insert(table.header.end(), {name + " steps/s", name + " ratio", name + " paper"});
+  }
+  for (const int64_t length : grid.lengths) {
+    table.header.push_back(length_text(length) + " memory");
+    if (training) table.header.push_back(length_text(length) + " paper");
+  }
+  for (const SpeedGridLine& line : grid.lines) table.rows.push_back(efficiency_line(grid, line));
+  return table;
 }
 
 // Whose figure of the paper stands beside ours.
@@ -88,10 +106,9 @@ std::string optional_text(const std::optional<double>& value, int decimals) {
 
 // A table of what one analysis found. Its first columns say of what: task, model, `weights` ("Run"
 // where the analysis reads no weights).
-Table analysis_table(TableKind kind, std::string title, std::string caption,
-                     std::vector<std::string> columns, std::string weights = "Weights") {
-  Table table{.kind = kind,
-              .title = std::move(title),
+Table analysis_table(std::string title, std::string caption, std::vector<std::string> columns,
+                     std::string weights = "Weights") {
+  Table table{.title = std::move(title),
               .caption = std::move(caption),
               .header = {"Task", "Model", std::move(weights)},
               .rows = {},
@@ -102,7 +119,7 @@ Table analysis_table(TableKind kind, std::string title, std::string caption,
 }
 
 void add_row(Table& table, const AnalysisRecord& record, const Cells& figures) {
-  Cells cells = {{task_of(record)}, {title_of(record)}, {weights_text(record)}};
+  Cells cells = {{shown_task(record)}, {record.model_title}, {weights_text(record)}};
   cells.insert(cells.end(), figures.begin(), figures.end());
   table.rows.push_back(std::move(cells));
 }
@@ -125,7 +142,7 @@ void add_changed_inputs(Table& table, const AnalysisRecord& record, const std::s
 }  // namespace
 
 std::string analysis_label(const AnalysisRecord& record) {
-  return title_of(record) + ", " + weights_text(record);
+  return record.model_title + ", " + weights_text(record);
 }
 
 std::vector<const AnalysisRecord*> analyses_of(const std::vector<Analysis>& analyses,
@@ -143,43 +160,21 @@ std::vector<const AnalysisRecord*> analyses_of(const std::vector<Analysis>& anal
   return found;
 }
 
-std::string efficiency_title(const SpeedGrid& grid) {
-  return grid.mode == "train" ? "Table 2: training speed and memory" : "Table 4: inference speed";
-}
-
-Table efficiency_table(const SpeedGrid& grid) {
-  const bool training = grid.mode == "train";
-  Table table{.kind = TableKind::kEfficiency,
-              .title = efficiency_title(grid),
-              .caption = std::string("Steps per second and their ratio to the Transformer's, ") +
-                         "beside it the paper's ratio, by sequence length; then the peak " +
-                         (grid.counts_tensors ? "memory of tensors" : "resident memory") +
-                         (training ? " and the paper's per TPU device with one example each; our "
-                                     "exact attention keeps no "
-                                     "weights of L x L, theirs does. "
-                                   : ". ") +
-                         "Measured on " + grid.setting() + "; the paper's on 16 TPU v3 chips.",
-              .header = {"Model"},
-              .rows = {}};
-  for (const int64_t length : grid.lengths) {
-    const std::string name = length_text(length);
-    table.header.insert(table.header.end(), {name + " steps/s", name + " ratio", name + " paper"});
+std::vector<Table> efficiency_tables(const ReportInput& input, std::string_view mode) {
+  std::vector<Table> tables;
+  for (const SpeedGrid& grid : input.grids) {
+    if (grid.mode == mode) tables.push_back(efficiency_table(grid));
   }
-  for (const int64_t length : grid.lengths) {
-    table.header.push_back(length_text(length) + " memory");
-    if (training) table.header.push_back(length_text(length) + " paper");
-  }
-  for (const SpeedGridLine& line : grid.lines) table.rows.push_back(efficiency_line(grid, line));
-  return table;
+  return tables;
 }
 
 Table generalization_table(const std::vector<Analysis>& analyses) {
-  Table table = analysis_table(
-      TableKind::kGeneralization, "Table 3: accuracy on the training and on the test set",
-      "Percent, each from a pass of its own without dropout; the gap with its "
-      "standard error. Paper: Image alone; how its training accuracy was "
-      "measured is not said.",
-      {"train", "test", "gap", "paper train", "paper test", "paper gap"});
+  Table table =
+      analysis_table("Table 3: accuracy on the training and on the test set",
+                     "Percent, each from a pass of its own without dropout; the gap with its "
+                     "standard error. Paper: Image alone; how its training accuracy was "
+                     "measured is not said.",
+                     {"train", "test", "gap", "paper train", "paper test", "paper gap"});
   for (const AnalysisRecord* record : analyses_of(analyses, "generalization")) {
     const GeneralizationResult& result = *record->generalization;
     std::optional<double> train, test;
@@ -200,7 +195,7 @@ Table generalization_table(const std::vector<Analysis>& analyses) {
 
 Table convergence_table(const std::vector<Analysis>& analyses) {
   Table table = analysis_table(
-      TableKind::kConvergence, "Table 5: training steps until a validation accuracy",
+      "Table 5: training steps until a validation accuracy",
       "The first evaluation at or above the accuracy, in parentheses the time "
       "in training until it; nothing is interpolated. Paper: Image alone; the "
       "released code evaluates every 175 steps.",
@@ -222,7 +217,7 @@ Table convergence_table(const std::vector<Analysis>& analyses) {
 
 Table span_table(const std::vector<Analysis>& analyses) {
   Table table =
-      analysis_table(TableKind::kSpan, "Figure 2: required attention span",
+      analysis_table("Figure 2: required attention span",
                      "Mean distance in tokens between a query and what it attends to, weighted "
                      "by attention; s is over examples. Uniform: the same with equal weights, "
                      "about a third of the length; a span near it is diffuse attention and no "
@@ -249,7 +244,7 @@ Table span_table(const std::vector<Analysis>& analyses) {
 
 Table similarity_table(const std::vector<Analysis>& analyses) {
   Table table =
-      analysis_table(TableKind::kSimilarity, "Figure 4: similarity of embeddings",
+      analysis_table("Figure 4: similarity of embeddings",
                      "Mean cosine similarity of the embeddings of two grays or two positions "
                      "by how far they are apart: 1, 2, ... 8. Order: the correlation of "
                      "similarity and distance of two grays.",
@@ -268,7 +263,7 @@ Table similarity_table(const std::vector<Analysis>& analyses) {
 
 Table rollout_table(const std::vector<Analysis>& analyses) {
   Table table = analysis_table(
-      TableKind::kRollout, "Figure 5: attention rollout",
+      "Figure 5: attention rollout",
       "Entropy is over that of equal weights: 1 says nothing is picked out. "
       "Bright: the weight on pixels brighter than the mean, beside their share.",
       {"example", "label", "predicted", "entropy", "on CLS", "bright weight", "bright pixels"});
@@ -289,16 +284,17 @@ Table rollout_table(const std::vector<Analysis>& analyses) {
 
 Table controls_table(const std::vector<Analysis>& analyses) {
   Table table = analysis_table(
-      TableKind::kControls, "Controls and transfer",
+      "Controls and transfer",
       "Accuracy in percent with inputs the weights were not trained on: tokens in a random order, "
       "blocks that know nothing of each other, other lengths, another task. The difference is to "
       "the run's own score on the same examples; a baseline needs no model.",
       {"evaluated on", "inputs", "accuracy", "difference", "examples"});
   for (const AnalysisRecord* record : analyses_of(analyses, "controls")) {
-    add_changed_inputs(table, *record, task_of(*record), record->controls->scores);
+    add_changed_inputs(table, *record, shown_task(*record), record->controls->scores);
     for (const auto& [name, accuracy] : record->controls->baselines) {
-      add_row(table, *record,
-              {{task_of(*record)}, {"baseline: " + name}, {percent_text(accuracy)}, {"-"}, {"-"}});
+      add_row(
+          table, *record,
+          {{shown_task(*record)}, {"baseline: " + name}, {percent_text(accuracy)}, {"-"}, {"-"}});
     }
   }
   for (const AnalysisRecord* record : analyses_of(analyses, "transfer")) {
@@ -310,7 +306,6 @@ Table controls_table(const std::vector<Analysis>& analyses) {
 
 Table claims_table(const ReportInput& input) {
   Table table{
-      .kind = TableKind::kClaims,
       .title = "The paper's claims",
       .caption =
           "Judged by runs of the whole budget with the paper or release preset and "
@@ -338,12 +333,11 @@ Table claims_table(const ReportInput& input) {
 }
 
 std::vector<Table> all_tables(const ReportInput& input) {
-  std::vector<Table> tables = report_tables(input.board);
-  tables.push_back(claims_table(input));
-  for (const std::string_view mode : {"train", "infer"}) {  // Table 2 before Table 4
-    for (const SpeedGrid& grid : input.grids) {
-      if (grid.mode == mode) tables.push_back(efficiency_table(grid));
-    }
+  std::vector<Table> tables = {accuracy_table(input.board), protocol_table(input.board),
+                               training_speed_table(input.board), measurement_table(input.board),
+                               claims_table(input)};
+  for (const char* mode : {"train", "infer"}) {  // Table 2 before Table 4
+    for (Table& table : efficiency_tables(input, mode)) tables.push_back(std::move(table));
   }
   tables.push_back(trade_off_table(our_trade_off(input)));
   for (const auto make : {generalization_table, convergence_table, span_table, similarity_table,

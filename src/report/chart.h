@@ -1,0 +1,56 @@
+// The charts of the page as inline SVG: they show without scripts, offline and on paper. The page's
+// script lets a reader look into the lines.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace lra::report {
+
+// Round numbers for an axis: 3 to 7 ticks that cover [low, high], a multiple of 1, 2 or 5 times a
+// power of ten apart. `high` > `low`, both finite.
+std::vector<double> axis_ticks(double low, double high);
+
+struct ChartPoint {
+  double x = 0, y = 0;
+};
+
+// `style`: the colour, and from the ninth on the dash, that tell it from others.
+struct ChartLine {
+  std::string name;
+  std::vector<ChartPoint> points;  // by x, at least one
+  int style = 0;
+};
+
+struct ChartCircle {
+  std::string name, remark;  // remark: shown to those who point at it
+  ChartPoint at;
+  double area = 0;         // 0 or more, in any unit
+  bool is_marked = false;  // in another colour, and joined by a line with the others that are
+};
+
+struct ChartBars {
+  std::string name;
+  std::vector<double> values;  // one for each entry of the legend, 0 or more
+};
+
+// Each an <svg> with `description` for those who do not see it. Titles stand along the axes.
+// Lines of percents against training steps: x from 0, y not below.
+std::string line_chart(const std::string& description, const std::vector<ChartLine>& lines);
+std::string circle_chart(const std::string& description, const std::string& x_title,
+                         const std::string& y_title, const std::vector<ChartCircle>& circles);
+// Groups of bars.
+std::string bar_chart(const std::string& description, const std::string& y_title,
+                      const std::vector<std::string>& legend, const std::vector<ChartBars>& groups);
+
+struct LegendEntry {
+  std::string name;
+  int style = 0;
+};
+std::string legend_html(const std::vector<LegendEntry>& entries);
+
+// A <figure>: heading, the charts beside each other, a caption, and `table` to unfold.
+std::string chart_figure(const std::string& title, const std::string& caption,
+                         const std::vector<std::string>& charts, const std::string& table);
+
+}  // namespace lra::report

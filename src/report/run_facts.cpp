@@ -1,0 +1,130 @@
+#include "report/run_facts.h"
+
+#include <cmath>
+#include <sstream>
+
+#include "base/text_format.h"
+#include "report/tables.h"
+
+namespace lra::report {
+namespace {
+
+class Facts {
+ public:
+  void add(const std::string& name, const std::string& value) {
+    if (!value.empty()) facts.push_back({name, value});
+  }
+  // Nothing for 0, which stands for what is not known.
+  void add_count(const std::string& name, int64_t value) {
+    if (value > 0) add(name, thousands(value));
+  }
+  void add_time(const std::string& name, double seconds) {
+    if (seconds > 0) add(name, human_duration(seconds));
+  }
+  void add_evaluation(const std::string& name, const std::optional<Evaluation>& e) {
+    if (!e) return;
+    add(name, fixed(100 * e->accuracy, 2) + " %, loss " + fixed(e->loss, 4) + ", " +
+                  thousands(e->num_examples) + " examples, step " + thousands(e->step));
+  }
+  std::vector<Fact> facts;
+};
+
+std::string part_of(int64_t part, int64_t whole, const std::string& unit) {
+  return part >= whole ? "" : thousands(part) + " of " + thousands(whole) + " " + unit;
+}
+
+std::string with_reason(const std::string& text, const std::string& reason) {
+  return reason.empty() ? text : text + ": " + reason;
+}
+
+}  // namespace
+
+std::string machine_of(const Provenance& p) {
+  std::string text = p.processor.empty() ? "unknown processor" : p.processor;
+  text += ", " + std::to_string(p.threads) + (p.threads == 1 ? " thread" : " threads");
+  if (!p.device.empty()) text += ", " + p.device;
+  if (!p.isa.empty()) text += ", " + p.isa;
+  return text;
+}
+
+std::string revision_of(const Provenance& p) {
+  const std::string revision = p.git_revision.empty() ? "unknown" : p.git_revision.substr(0, 10);
+  return p.git_dirty.empty() ? revision : revision + "+changes";
+}
+
+bool has_figure(const RunRecord& run) {
+  return run.status == RunStatus::kDone && run.test && std::isfinite(run.test->accuracy);
+}
+
+std::string shortfall_of(const RunRecord& run) {
+  if (!run.test) return "";
+  const std::string steps = run.preset_steps == 0
+                                ? thousands(run.steps) + " steps of no known preset"
+                                : part_of(run.steps, run.preset_steps, "steps");
+  const std::string test =
+      part_of(run.test->num_examples, run.test_split_examples, "test examples");
+  return steps + (steps.empty() || test.empty() ? "" : ", ") + test;
+}
+
+std::vector<Fact> result_facts(const RunRecord& run) {
+  Facts f;
+  f.add("status", to_string(run.status));
+  f.add("failure", run.failure);
+  f.add_evaluation("test", run.test);
+  f.add("less than a full run", shortfall_of(run));
+  f.add_evaluation("validation", run.val);
+  f.add_evaluation("best validation", run.best_val);
+  f.add_evaluation("training", run.train);
+  f.add("steps", thousands(run.steps) + " of " + thousands(run.planned_steps));
+  f.add("ended early", run.ended_by.value_or(""));
+  f.add_count("bad steps left out", run.skipped_steps.value_or(0));
+  if (run.roll_backs) {
+    f.add("rolled back", thousands(*run.roll_backs) + " times, " +
+                             thousands(run.undone_steps.value_or(0)) + " steps left out");
+  }
+  f.add_count("parameters", run.num_parameters);
+  f.add("division", with_reason(run.division, run.division_reason));
+  f.add("protocol", "validation " + run.validation + ", checkpoint " + run.checkpoint +
+                        ", task version " + std::to_string(run.task_version));
+  f.add_time("training time", run.train_seconds);
+  f.add_time("whole time", run.total_seconds);
+  if (run.train_tokens_per_s > 0) f.add("speed", rate_text(run.train_tokens_per_s) + " tokens/s");
+  if (const int64_t peak = peak_memory_bytes(run); peak > 0) {
+    f.add("peak memory", human_bytes(static_cast<uint64_t>(peak)));
+  }
+  return f.facts;
+}
+
+std::vector<Fact> provenance_facts(const RunRecord& run) {
+  const auto joined = [](const auto& items, const char* between, const auto& text) {
+    std::string all;
+    for (const auto& item : items) all += (all.empty() ? "" : between) + text(item);
+    return all;
+  };
+  const Provenance& p = run.provenance;
+  Facts f;
+  f.add("lra", p.lra_version);
+  f.add("revision", p.git_revision + (p.git_dirty.empty() ? "" : ", changes " + p.git_dirty));
+  f.add("machine", machine_of(p));
+  f.add("system", p.host_os);
+  f.add("compiler", p.compiler);
+  f.add("torch", p.torch_version);
+  f.add("kernels", joined(p.kernels, ", ", [](auto& k) { return k.first + " " + k.second; }));
+  f.add("data", run.data_source + (run.data_hash.empty() ? "" : " " + run.data_hash));
+  f.add("config hash", run.config_hash);
+  f.add("weights hash", run.weights_hash);
+  f.add("fingerprint", run.fingerprint);
+  f.add("started", p.started_utc);
+  f.add("finished", p.finished_utc);
+  f.add("command", joined(p.command, " ", [](const std::string& word) { return word; }));
+  return f.facts;
+}
+
+std::vector<std::string> setting_texts(const RunRecord& run) {
+  std::istringstream toml(to_toml(run.config));
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(toml, line);) lines.push_back(line);
+  return lines;
+}
+
+}  // namespace lra::report

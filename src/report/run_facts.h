@@ -1,0 +1,36 @@
+// What a reader is told of one run, whatever the format.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "records/run_record.h"
+
+namespace lra::report {
+
+// "AMD EPYC 9965, 2 threads, cpu, avx512": what has to be equal for two speeds to compare.
+std::string machine_of(const Provenance& provenance);
+// The first ten digits of the git revision, with "+changes" for a dirty tree.
+std::string revision_of(const Provenance& provenance);
+
+// Whether the run has a figure: it is done and was tested.
+bool has_figure(const RunRecord& run);
+
+// "100 of 5,000 steps, 2,000 of 25,000 test examples": what a run with a figure lacks of a full
+// one; empty for a full one. The full number of steps is the preset's own, whatever the run itself
+// had planned.
+std::string shortfall_of(const RunRecord& run);
+
+struct Fact {
+  std::string name, value;  // never empty
+};
+
+// How it went and what came out.
+std::vector<Fact> result_facts(const RunRecord& run);
+// What it was made of, by what and where.
+std::vector<Fact> provenance_facts(const RunRecord& run);
+
+// The settings as TOML, line by line.
+std::vector<std::string> setting_texts(const RunRecord& run);
+
+}  // namespace lra::report
