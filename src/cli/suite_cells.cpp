@@ -13,7 +13,7 @@
 #include "cli/child_process.h"
 #include "io/atomic_file.h"
 #include "io/lock_file.h"
-#include "records/fingerprint.h"
+#include "records/run_identity.h"
 #include "tasks/prepare_data.h"
 #include "training/run_folder.h"
 
