@@ -33,7 +33,7 @@ CLI::Option* add_set_option(CLI::App& command, std::vector<std::string>& sets,
 
 void add_weights(CLI::App& command, training::WeightsChoice& weights) {
   command.add_option("--checkpoint", weights.checkpoint,
-                     "last, best, or a model.safetensors (default last)");
+                     "last, best, step_N, or a model.safetensors (default last)");
   command.add_flag("--foreign-weights", weights.foreign,
                    "take weights of another run; the result says so");
 }

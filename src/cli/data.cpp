@@ -14,6 +14,7 @@
 #include "tasks/fetch.h"
 #include "tasks/files.h"
 #include "tasks/new_folder.h"
+#include "tasks/prepare_data.h"
 
 namespace lra::cli {
 namespace {
@@ -108,7 +109,7 @@ ExitCode import_from(const Program& program, const DataArguments& a,
                 .unit = "ex",
                 .unit_scale = true,
                 .quiet = program.common.quiet});
-  task->import(sources, a.out, bar);
+  tasks::import_data(*task, sources, a.out, bar);
   bar.finish();
   report_written(program, a, *task);
   return ExitCode::kDone;

@@ -13,6 +13,7 @@
 #include "tasks/all.h"
 #include "tasks/files.h"
 #include "tasks/new_folder.h"
+#include "tasks/split_checks.h"
 #include "tasks/stopping.h"
 
 namespace lra::tasks {
@@ -94,7 +95,7 @@ void prepare(const TaskSpec& spec, const Task& task, const std::string& folder,
   if (sources.empty()) {
     task.make(usual_options(folder), progress);
   } else {
-    task.import(sources, folder, progress);
+    import_data(task, sources, folder, progress);
   }
   progress.finish();
 }
@@ -126,10 +127,23 @@ void prepare_in_turn(const TaskSpec& spec, const Task& task, const std::string& 
 
 }  // namespace
 
+void import_data(const Task& task, const std::vector<std::string>& sources, const std::string& out,
+                 Progress& progress) {
+  task.import(sources, out, progress);
+  try {
+    refuse_impossible_splits(Dataset::open(out, /*verify=*/false));
+  } catch (const Error&) {
+    (void)remove_tree(out);
+    throw;
+  }
+}
+
 std::vector<std::string> sources_under(const TaskSpec& spec, const Task& task,
                                        const std::string& root) {
   const std::vector<std::string> found = task.find_sources(root);
-  return found.empty() ? task.find_sources(own_folder(spec, root)) : found;
+  const std::string own = own_folder(spec, root);
+  // Side files of prepared data are named as official ones are.
+  return found.empty() && !is_prepared(own) ? task.find_sources(own) : found;
 }
 
 bool data_found(const TaskSpec& spec, const Task& task, const std::string& root) {

@@ -1,5 +1,7 @@
 #include "training/loaded_run.h"
 
+#include <filesystem>
+
 #include "tasks/prepare_data.h"
 #include "training/data_root.h"
 
@@ -7,6 +9,11 @@ namespace lra::training {
 
 std::string checkpoint_file(const std::string& run, const std::string& checkpoint) {
   if (checkpoint.ends_with(".safetensors")) return checkpoint;
+  std::error_code ignored;
+  if (checkpoint.find('/') != std::string::npos &&
+      std::filesystem::is_directory(checkpoint, ignored)) {
+    return checkpoint + "/model.safetensors";
+  }
   const std::string name = checkpoint == "last" ? "latest" : checkpoint;
   return RunFolder{run}.checkpoints() + "/" + name + "/model.safetensors";
 }

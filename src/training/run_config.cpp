@@ -158,7 +158,8 @@ GroupConfigs read_groups(const ConfigTable& given, const mixers::LayerSpec& spec
     if (groups.contains(name)) continue;
     throw Error({.where = value.where,
                  .what = std::string(spec.name) + " has no group of parameters " + in_quotes(name),
-                 .advice = known.empty() ? "" : suggestion(name, known)});
+                 .advice = known.empty() ? "it has none of its own: all follow [train]"
+                                         : suggestion(name, known)});
   }
   return groups;
 }
@@ -283,7 +284,7 @@ StoredRun read_run(const RunFolder& folder) {
   throw Error({.where = folder.config(),
                .what = "is not what the run began with",
                .expected = "the settings in record.json",
-               .advice = "undo the change, or start a new run with it and another --out"});
+               .advice = "bring config.toml and record.json of one run together again"});
 }
 
 std::optional<int64_t> preset_steps(const RunConfig& run) {
