@@ -45,7 +45,7 @@ class AttentionBench {
     const std::vector<float> values = random_floats(count, 1);
     for (auto* x : {&q_, &k_, &v_, &grad_out_}) x->assign(values.begin(), values.end());
     for (auto* x : {&out_, &grad_q_, &grad_k_, &grad_v_}) x->resize(static_cast<size_t>(count));
-    logsumexp_.resize(static_cast<size_t>(b * h * length));
+    for (auto* x : {&largest_, &sum_}) x->resize(static_cast<size_t>(b * h * length));
     problem_.shape = setup.shape;
     problem_.scale = 1 / std::sqrt(static_cast<float>(dim));
     problem_.dropout_rate = setup.dropout_rate;
@@ -55,13 +55,20 @@ class AttentionBench {
   }
 
   void forward() {
-    attention_forward<T>(problem_,
-                         {view(q_), view(k_), view(v_), mutable_view(out_), logsumexp_.data()});
+    attention_forward<T>(
+        problem_,
+        {view(q_), view(k_), view(v_), mutable_view(out_), {largest_.data(), sum_.data()}});
   }
   void backward() {
-    attention_backward<T>(
-        problem_, {view(q_), view(k_), view(v_), view(out_), view(grad_out_), logsumexp_.data(),
-                   mutable_view(grad_q_), mutable_view(grad_k_), mutable_view(grad_v_)});
+    attention_backward<T>(problem_, {view(q_),
+                                     view(k_),
+                                     view(v_),
+                                     view(out_),
+                                     view(grad_out_),
+                                     {largest_.data(), sum_.data()},
+                                     mutable_view(grad_q_),
+                                     mutable_view(grad_k_),
+                                     mutable_view(grad_v_)});
   }
 
   double visible_scores() const {
@@ -98,7 +105,7 @@ class AttentionBench {
   std::vector<int64_t> offsets_;
   std::vector<int32_t> key_blocks_;
   std::vector<T> q_, k_, v_, grad_out_, out_, grad_q_, grad_k_, grad_v_;
-  std::vector<float> logsumexp_;
+  std::vector<float> largest_, sum_;
 };
 
 template <typename T>

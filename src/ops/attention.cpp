@@ -11,7 +11,8 @@ using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
 std::tuple<Tensor, Tensor> forward_impl(const Tensor& q, const Tensor& k, const Tensor& v,
-                                        LRA_ATTENTION_OPTIONS, const OptTensor& bias) {
+                                        LRA_ATTENTION_OPTIONS, const OptTensor& bias,
+                                        bool /*is_part*/) {
   const auto kernel = [](const auto& problem, const auto& args) {
     kernels::attention_forward(problem, args);
   };
@@ -19,13 +20,13 @@ std::tuple<Tensor, Tensor> forward_impl(const Tensor& q, const Tensor& k, const 
 }
 
 void backward_impl(const Tensor& grad, const OptTensor& grad_logsumexp, const Tensor& q,
-                   const Tensor& k, const Tensor& v, const Tensor& out, const Tensor& logsumexp,
+                   const Tensor& k, const Tensor& v, const Tensor& out, const Tensor& softmax,
                    LRA_ATTENTION_OPTIONS, const OptTensor& bias, Tensor& grad_q, Tensor& grad_k,
                    Tensor& grad_v, const OptTensor& grad_bias) {
   const auto kernel = [](const auto& problem, const auto& args) {
     kernels::attention_backward(problem, args);
   };
-  attention_backward_by(kernel, grad, grad_logsumexp, q, k, v, out, logsumexp, LRA_ATTENTION_PASS,
+  attention_backward_by(kernel, grad, grad_logsumexp, q, k, v, out, softmax, LRA_ATTENTION_PASS,
                         bias, grad_q, grad_k, grad_v, grad_bias);
 }
 
@@ -33,7 +34,7 @@ void backward_impl(const Tensor& grad, const OptTensor& grad_logsumexp, const Te
 int64_t pairs_impl(const Tensor& q, const Tensor& k, const Tensor& v, const OptTensor& key_mask,
                    const OptTensor& query_mask, const OptTensor& offsets,
                    const OptTensor& key_blocks, const OptTensor& device_runs, at::IntArrayRef sizes,
-                   double scale, double rate, int64_t key, const OptTensor&) {
+                   double scale, double rate, int64_t key, const OptTensor&, bool) {
   const OptTensor runs = device_runs ? OptTensor(device_runs->cpu()) : std::nullopt;
   return kernels::count_visible_pairs(AttentionCall(q, k, v, LRA_ATTENTION_PASS).get());
 }
@@ -60,16 +61,22 @@ AttentionOptions saved_options(AutogradContext* ctx) {
           ctx->saved_data["key"].toInt()};
 }
 
-// Gives {out, logsumexp}; callers that drop the second pay nothing for it.
+Tensor logsumexp_of(const Tensor& softmax_2BHL, const Tensor& q, double scale) {
+  if (scale == 0) scale = 1 / std::sqrt(static_cast<double>(q.size(3)));
+  return softmax_2BHL[0] * std::abs(scale) + softmax_2BHL[1].log();
+}
+
+// Gives {out}, and of a part {out, logsumexp}.
 struct AttentionFunction : torch::autograd::Function<AttentionFunction> {
   static variable_list forward(AutogradContext* ctx, const Tensor& q, const Tensor& k,
                                const Tensor& v, const OptTensor& bias, const AttentionOptions& o) {
     const at::AutoDispatchBelowADInplaceOrView guard;
-    auto [out, logsumexp] = call_attention_forward(q, k, v, o, bias);
-    ctx->save_for_backward({q, k, v, out, logsumexp, bias.value_or(Tensor())});
+    auto [out, softmax] = call_attention_forward(q, k, v, o, bias);
+    ctx->save_for_backward({q, k, v, out, softmax, bias.value_or(Tensor())});
     ctx->set_materialize_grads(false);
     save_options(ctx, o);
-    return {out, logsumexp};
+    if (!o.is_part) return {out};
+    return {out, logsumexp_of(softmax, q, o.scale)};
   }
   static variable_list backward(AutogradContext* ctx, variable_list grads) {
     refuse_second_derivative("lra::attention");
@@ -78,8 +85,9 @@ struct AttentionFunction : torch::autograd::Function<AttentionFunction> {
       return t.defined() ? at::empty(t.sizes(), t.options()) : Tensor();
     };
     const AttentionInputGradients to{like(s[0]), like(s[1]), like(s[2]), like(s[5])};
-    call_attention_backward({grads[0], grads[1]}, s[0], s[1], s[2], s[3], s[4], saved_options(ctx),
-                            optional_tensor(s[5]), to);
+    const Tensor grad_logsumexp = grads.size() > 1 ? grads[1] : Tensor();
+    call_attention_backward({grads[0], grad_logsumexp}, s[0], s[1], s[2], s[3], s[4],
+                            saved_options(ctx), optional_tensor(s[5]), to);
     return {to.q, to.k, to.v, to.bias, Tensor()};
   }
 };
@@ -87,9 +95,9 @@ struct AttentionFunction : torch::autograd::Function<AttentionFunction> {
 struct PackedAttentionFunction : torch::autograd::Function<PackedAttentionFunction> {
   static Tensor forward(AutogradContext* ctx, const Tensor& qkv, const AttentionOptions& o) {
     const at::AutoDispatchBelowADInplaceOrView guard;
-    auto [out, logsumexp] =
+    auto [out, softmax] =
         call_attention_forward(qkv.select(2, 0), qkv.select(2, 1), qkv.select(2, 2), o);
-    ctx->save_for_backward({qkv, out, logsumexp});
+    ctx->save_for_backward({qkv, out, softmax});
     save_options(ctx, o);
     return out;
   }
@@ -108,6 +116,12 @@ AttentionOptions options_of(LRA_ATTENTION_OPTIONS) {
   return {key_mask, query_mask, offsets, key_blocks, runs, sizes.vec(), scale, rate, key};
 }
 
+AttentionOptions part_options_of(LRA_ATTENTION_OPTIONS) {
+  AttentionOptions o = options_of(LRA_ATTENTION_PASS);
+  o.is_part = true;
+  return o;
+}
+
 Tensor attention_op(const Tensor& q, const Tensor& k, const Tensor& v, LRA_ATTENTION_OPTIONS,
                     const OptTensor& bias) {
   return std::get<0>(call_attention_forward(q, k, v, options_of(LRA_ATTENTION_PASS), bias));
@@ -120,12 +134,13 @@ Tensor attention_op_autograd(const Tensor& q, const Tensor& k, const Tensor& v,
 
 std::tuple<Tensor, Tensor> logsumexp_op(const Tensor& q, const Tensor& k, const Tensor& v,
                                         LRA_ATTENTION_OPTIONS, const OptTensor& bias) {
-  return call_attention_forward(q, k, v, options_of(LRA_ATTENTION_PASS), bias);
+  auto [out, softmax] = call_attention_forward(q, k, v, part_options_of(LRA_ATTENTION_PASS), bias);
+  return {out, logsumexp_of(softmax, q, scale)};
 }
 
 std::tuple<Tensor, Tensor> logsumexp_op_autograd(const Tensor& q, const Tensor& k, const Tensor& v,
                                                  LRA_ATTENTION_OPTIONS, const OptTensor& bias) {
-  const auto results = AttentionFunction::apply(q, k, v, bias, options_of(LRA_ATTENTION_PASS));
+  const auto results = AttentionFunction::apply(q, k, v, bias, part_options_of(LRA_ATTENTION_PASS));
   return {results[0], results[1]};
 }
 
@@ -153,7 +168,9 @@ Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, const Attent
 PartialAttention partial_attention(const Tensor& q, const Tensor& k, const Tensor& v,
                                    const AttentionPattern& pattern, const AttentionMask& mask,
                                    const AttentionDropout& dropout, double scale) {
-  static const auto op = find_op<AttentionForwardOp>("lra::attention_with_logsumexp");
+  static const auto op = find_op<std::tuple<Tensor, Tensor>(
+      const Tensor&, const Tensor&, const Tensor&, LRA_ATTENTION_OPTION_TYPES, const OptTensor&)>(
+      "lra::attention_with_logsumexp");
   const AttentionOptions o = attention_options(pattern, mask, dropout, scale);
   auto [out, logsumexp] = op.call(q, k, v, o.key_mask, o.query_mask, o.offsets, o.key_blocks,
                                   o.runs, o.sizes, o.scale, o.rate, o.key, {});
@@ -189,12 +206,13 @@ TORCH_LIBRARY_FRAGMENT(lra, m) {
         ", Tensor? bias=None) -> (Tensor, Tensor)");
   m.def("packed_attention(Tensor qkv, " LRA_ATTENTION_SCHEMA ") -> Tensor");
   m.def("attention_forward(Tensor q, Tensor k, Tensor v, " LRA_ATTENTION_SCHEMA
-        ", Tensor? bias=None) -> (Tensor, Tensor)");
+        ", Tensor? bias=None, bool is_part=False) -> (Tensor, Tensor)");
+  // Takes what attention_forward takes.
   m.def("attention_pairs(Tensor q, Tensor k, Tensor v, " LRA_ATTENTION_SCHEMA
-        ", Tensor? bias=None) -> int");
+        ", Tensor? bias=None, bool is_part=False) -> int");
   m.def(
       "attention_backward(Tensor grad, Tensor? grad_logsumexp, Tensor q, Tensor k, Tensor v, "
-      "Tensor out, Tensor logsumexp, Tensor? key_mask, Tensor? query_mask, Tensor? offsets, "
+      "Tensor out, Tensor softmax, Tensor? key_mask, Tensor? query_mask, Tensor? offsets, "
       "Tensor? key_blocks, Tensor? runs, int[] sizes, float scale, float dropout, int key, "
       "Tensor? bias, Tensor(a!) grad_q, Tensor(b!) grad_k, Tensor(c!) grad_v, "
       "Tensor(d!)? grad_bias) -> ()");

@@ -124,6 +124,15 @@ class AttentionCall {
 
 // The two passes on any device: `kernel` takes the problem and kernels::AttentionForward or
 // AttentionBackward of float, Bf16 or double.
+//
+// What a forward pass leaves of its softmax is one tensor [2, B, H, L] in the type that sums are
+// held in: the largest scores, and the sums relative to them.
+template <typename W>
+kernels::SoftmaxRows<W> softmax_rows(const at::Tensor& softmax) {
+  W* largest = static_cast<W*>(softmax.data_ptr());
+  return {largest, largest + softmax.numel() / 2};
+}
+
 template <typename Kernel>
 std::tuple<at::Tensor, at::Tensor> attention_forward_by(
     const Kernel& kernel, const at::Tensor& q_in, const at::Tensor& k_in, const at::Tensor& v_in,
@@ -133,23 +142,23 @@ std::tuple<at::Tensor, at::Tensor> attention_forward_by(
   const Tensor q = last_contiguous(q_in), k = last_contiguous(k_in), v = last_contiguous(v_in);
   const AttentionCall call(q, k, v, LRA_ATTENTION_PASS);
   Tensor out = at::empty(q.sizes(), q.options());
-  Tensor logsumexp = at::empty({q.size(0), q.size(2), q.size(1)}, q.options().dtype(wide_type(q)));
+  Tensor softmax = at::empty({2, q.size(0), q.size(2), q.size(1)}, q.options().dtype(wide_type(q)));
   with_float_type(q, "lra::attention", [&](auto zero) {
     using T = decltype(zero);
     using W = kernels::Wide<T>;
     kernel(call.get(),
            kernels::AttentionForward<T>{input_view<T>(q), input_view<T>(k), input_view<T>(v),
-                                        output_view<T>(out), logsumexp.mutable_data_ptr<W>(),
+                                        output_view<T>(out), softmax_rows<W>(softmax),
                                         bias_view<const W, W>(bias, call.get().shape)});
   });
-  return {out, logsumexp};
+  return {out, softmax};
 }
 
 template <typename Kernel>
 void attention_backward_by(const Kernel& kernel, const at::Tensor& grad_in,
                            const OptTensor& grad_logsumexp_in, const at::Tensor& q_in,
                            const at::Tensor& k_in, const at::Tensor& v_in, const at::Tensor& out,
-                           const at::Tensor& logsumexp, LRA_ATTENTION_OPTIONS,
+                           const at::Tensor& softmax, LRA_ATTENTION_OPTIONS,
                            const OptTensor& bias_in, at::Tensor& grad_q, at::Tensor& grad_k,
                            at::Tensor& grad_v, const OptTensor& grad_bias) {
   using at::Tensor;
@@ -161,14 +170,15 @@ void attention_backward_by(const Kernel& kernel, const at::Tensor& grad_in,
   LRA_CHECK(grad.sizes() == q.sizes() && out.sizes() == q.sizes() && grad_q.sizes() == q.sizes());
   LRA_CHECK(grad_k.sizes() == k.sizes() && grad_v.sizes() == v.sizes());
   const std::vector<int64_t> rows = {q.size(0), q.size(2), q.size(1)};
-  LRA_CHECK(logsumexp.sizes() == rows && logsumexp.is_contiguous());
+  LRA_CHECK(softmax.dim() == 4 && softmax.size(0) == 2 && softmax[0].sizes() == rows);
+  LRA_CHECK(softmax.is_contiguous() && softmax.scalar_type() == wide_type(q));
   LRA_CHECK(!grad_logsumexp.defined() || grad_logsumexp.sizes() == rows);
   with_float_type(q, "lra::attention_backward", [&](auto zero) {
     using T = decltype(zero);
     using W = kernels::Wide<T>;
     kernel(call.get(), kernels::AttentionBackward<T>{
                            input_view<T>(q), input_view<T>(k), input_view<T>(v), input_view<T>(out),
-                           input_view<T>(grad), logsumexp.const_data_ptr<W>(),
+                           input_view<T>(grad), softmax_rows<const W>(softmax),
                            output_view<T>(grad_q), output_view<T>(grad_k), output_view<T>(grad_v),
                            grad_logsumexp.defined() ? grad_logsumexp.const_data_ptr<W>() : nullptr,
                            bias_view<const W, W>(bias, call.get().shape),

@@ -1,9 +1,10 @@
 // Attention to the keys of several calls of the operator, in one softmax.
 //
-// Forward, the parts are merged by their logsumexp. Backward, a weight of the joint softmax is
-// exp(score - joint logsumexp), whichever part its key is in: the kernel's pass over a part, given
-// the joint output and logsumexp, is that part's share of the gradient. So no part's own output is
-// kept, and nothing has to pass through the merging.
+// Forward, the parts are merged by their largest scores and the sums relative to these. Backward, a
+// weight of the joint softmax is exp(score - largest) / sum with the joint two, whichever part its
+// key is in: the kernel's pass over a part, given the joint output, largest scores and sums, is
+// that part's share of the gradient. So no part's own output is kept, and nothing has to pass
+// through the merging.
 #include "ops/attention_calls.h"
 #include "ops/precision.h"
 
@@ -30,21 +31,23 @@ Tensor chosen(const Tensor& t, const Tensor& rows) {
   return rows.defined() ? t.index_select(1, rows) : t;
 }
 
-// log(exp(a) + exp(b)). The library's logaddexp gives other bits where a vector ends, which is
-// elsewhere with other numbers of threads.
-Tensor log_of_sum(const Tensor& a, const Tensor& b) {
-  const Tensor most = at::maximum(a, b);
-  return most + (a - b).masked_fill_(most.isinf(), 0).abs_().neg_().exp_().log1p_();
-}
+struct Softmax {
+  Tensor out_BLHE, rows_2BHL;  // the largest score / scale, and the sum
+};
 
-// Adds the keys of `part` to the softmax of `all`; writes over all.out_BLHE.
-void merge(PartialAttention& all, const PartialAttention& part) {
-  const Tensor joint_BHL = log_of_sum(all.logsumexp_BHL, part.logsumexp_BHL);
-  // Where neither has seen a key, both outputs are 0.
-  const Tensor weight_BHL =
-      (part.logsumexp_BHL - joint_BHL).exp_().masked_fill_(joint_BHL.isinf(), 0);
+// Adds the keys of `part` to the softmax of `all`; writes over it.
+void merge(Softmax& all, const Softmax& part, double scale) {
+  Tensor largest_BHL = all.rows_2BHL[0], sum_BHL = all.rows_2BHL[1];
+  const Tensor joint_BHL = at::maximum(largest_BHL, part.rows_2BHL[0]);
+  const Tensor is_unseen = joint_BHL.eq(-INFINITY);  // by either: then all are 0
+  const auto factor = [&](const Tensor& largest) {
+    return (largest - joint_BHL).mul_(scale).masked_fill_(is_unseen, 0).exp_();
+  };
+  const Tensor added_BHL = factor(part.rows_2BHL[0]).mul_(part.rows_2BHL[1]);
+  sum_BHL.mul_(factor(largest_BHL)).add_(added_BHL);
+  largest_BHL.copy_(joint_BHL);
+  const Tensor weight_BHL = (added_BHL / sum_BHL).masked_fill_(sum_BHL.eq(0), 0);
   all.out_BLHE.lerp_(part.out_BLHE, beside(weight_BHL.transpose(1, 2).unsqueeze(-1), all.out_BLHE));
-  all.logsumexp_BHL = joint_BHL;
 }
 
 // Adds the gradient of the chosen rows of `input` to `sum`, which is undefined before the first.
@@ -60,24 +63,25 @@ void add_gradient(Tensor& sum, const Tensor& grad, const Tensor& rows, const Ten
 }
 
 struct JointAttentionFunction : torch::autograd::Function<JointAttentionFunction> {
-  // Where q, the output and its logsumexp are among the saved tensors; keys and values follow.
-  enum Saved : size_t { kQ, kOut, kLogsumexp, kFirst };
+  // Where q, the output and its softmax are among the saved tensors; keys and values follow.
+  enum Saved : size_t { kQ, kOut, kSoftmax, kFirst };
 
   static Tensor forward(AutogradContext* ctx, const Tensor& q, at::TensorList tensors,
                         const CallsPtr& calls) {
     const at::AutoDispatchBelowADInplaceOrView guard;
-    PartialAttention joint;
+    const double scale = 1 / std::sqrt(static_cast<double>(q.size(3)));
+    Softmax joint;
     for (const Call& call : calls->list) {
-      auto [out, logsumexp] = call_attention_forward(
-          q, chosen(tensors[call.k], call.rows), chosen(tensors[call.v], call.rows), call.options);
-      const PartialAttention part{out, logsumexp};
+      auto [out, rows] = call_attention_forward(q, chosen(tensors[call.k], call.rows),
+                                                chosen(tensors[call.v], call.rows), call.options);
+      const Softmax part{out, rows};
       if (joint.out_BLHE.defined()) {
-        merge(joint, part);
+        merge(joint, part, scale);
       } else {
         joint = part;
       }
     }
-    variable_list saved = {q, joint.out_BLHE, joint.logsumexp_BHL};
+    variable_list saved = {q, joint.out_BLHE, joint.rows_2BHL};
     saved.insert(saved.end(), tensors.begin(), tensors.end());
     ctx->save_for_backward(saved);
     ctx->saved_data["calls"] = c10::IValue::make_capsule(calls);
@@ -97,7 +101,7 @@ struct JointAttentionFunction : torch::autograd::Function<JointAttentionFunction
       const Tensor k = chosen(all_k, call.rows), v = chosen(all_v, call.rows);
       const auto like = [](const Tensor& t) { return at::empty(t.sizes(), t.options()); };
       const AttentionInputGradients to{like(q), like(k), like(v), {}};
-      call_attention_backward({grads[0], {}}, q, k, v, saved[kOut], saved[kLogsumexp], call.options,
+      call_attention_backward({grads[0], {}}, q, k, v, saved[kOut], saved[kSoftmax], call.options,
                               {}, to);
       add_gradient(grad_q, to.q, {}, q);
       add_gradient(others[call.k], to.k, call.rows, all_k);
@@ -133,7 +137,8 @@ Tensor joint_attention(const Tensor& q, const std::vector<AttentionPart>& parts)
     calls->list.push_back({.k = place_of(part.k_BSHE, tensors),
                            .v = place_of(part.v_BSHE, tensors),
                            .rows = part.rows,
-                           .options = attention_options(part.pattern, part.mask, part.dropout, 0)});
+                           .options = attention_options(part.pattern, part.mask, part.dropout, 0,
+                                                        /*is_part=*/true)});
   }
   return JointAttentionFunction::apply(q, at::TensorList(tensors), calls);
 }

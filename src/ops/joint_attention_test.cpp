@@ -44,7 +44,7 @@ TensorFunction dense(const std::vector<Part>& parts) {
       const std::vector<int64_t> shape = {kJointBatch, kJointHeads, queries, k.back().size(1)};
       const Tensor seen = pattern_allows(p.pattern, kJointHeads, queries, shape[3]);
       allowed.push_back(masks_allow(seen, p.mask).expand(shape));
-      factors.push_back(attention_dropout_factors(shape, p.dropout));
+      factors.push_back(attention_dropout_factors(shape, p.dropout).to(in[0].scalar_type()));
     }
     const Tensor all = at::cat(allowed, -1);
     const double scale = 1 / std::sqrt(static_cast<double>(in[0].size(3)));
@@ -152,6 +152,67 @@ TEST(JointAttention, TakesPartsOfVeryDifferentScores) {
     auto in = inputs(60, {40, 30});
     in[larger] = 100 * in[larger];
     expect_agrees(joint(parts), at::kFloat, dense(parts), in);
+  }
+}
+
+// Like inputs(), heads 4 wide: the products of queries and keys are whole numbers near 2 `score`,
+// the same in float32, and every eighth key has the largest one.
+std::vector<Tensor> inputs_of_scores(double score, int64_t queries,
+                                     const std::vector<int64_t>& lengths) {
+  std::vector<Tensor> all = inputs(queries, lengths);
+  for (size_t n = 0; n < all.size(); ++n) {
+    all[n] = all[n].narrow(-1, 0, 4).contiguous();
+    if (n > 0 && n % 2 == 0) continue;  // values
+    Tensor& t = all[n] = (2.5 * all[n]).round();
+    if (n == 0) t.abs_();
+    if (n > 0) t.slice(1, 0, std::nullopt, 8).fill_(2);
+    t.select(-1, 0).fill_(n == 0 ? std::sqrt(score) : 2 * std::sqrt(score));
+  }
+  return all;
+}
+
+// In one softmax over the keys of all parts, composed in float32, the slopes of the scores cancel
+// against the large numbers too: what is left may be three times as far off.
+TEST(JointAttention, IsAsExactWhereScoresAreLarge) {
+  const std::vector<std::vector<Part>> cases = {
+      three_parts(131, 40),
+      {{}, {.n = 1}},
+      {{.rows = the_others(131)}, {.rows = every_third(131)}}};
+  for (const double score : {1.0, 1e4, 1e6}) {
+    for (const auto& parts : cases) {
+      SCOPED_TRACE(testing::Message() << parts.size() << " parts, scores of " << score);
+      const auto in = inputs_of_scores(score, 131, {131, 40});
+      const Differentiated ours = differentiate(joint(parts), in, at::kFloat);
+      const Differentiated composed = differentiate(dense(parts), in, at::kFloat);
+      const Differentiated exact = differentiate(dense(parts), in, at::kDouble);
+      EXPECT_LE(relative_error(ours.value, exact.value), 1e-6);
+      for (size_t n = 0; n < in.size(); ++n) {
+        const double error = relative_error(composed.gradients[n], exact.gradients[n]);
+        EXPECT_LE(relative_error(ours.gradients[n], exact.gradients[n]), std::max(2e-6, 3 * error))
+            << "gradient of input " << n;
+      }
+    }
+  }
+}
+
+TEST(JointAttention, StaysFiniteWhereScoresAreLargerThanAnyExponent) {
+  const auto parts = three_parts(131, 40);
+  std::vector<Tensor> in, doubles;
+  for (const Tensor& t : inputs(131, {131, 40})) {
+    in.push_back((1e8 * t).to(at::kFloat));
+    doubles.push_back(in.back().to(at::kDouble));
+  }
+  const Differentiated ours = differentiate(joint(parts), in, at::kFloat);
+  EXPECT_LE(relative_error(ours.value, dense(parts)(doubles)), 1e-5);
+  for (const Tensor& gradient : ours.gradients) EXPECT_TRUE(gradient.isfinite().all().item<bool>());
+}
+
+TEST(JointAttention, GivesNaNWhereProductsOverflow) {
+  for (const auto type : {at::kFloat, at::kBFloat16}) {
+    const Tensor q = at::full({1, 5, 1, 8}, 1e25, type), k = at::full({1, 7, 1, 8}, -1e25, type);
+    const Tensor out = joint_attention(
+        q, {{.k_BSHE = k, .v_BSHE = at::ones_like(k)}, {.k_BSHE = k, .v_BSHE = at::ones_like(k)}});
+    EXPECT_TRUE(out.isnan().all().item<bool>());
   }
 }
 

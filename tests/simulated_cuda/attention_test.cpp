@@ -25,7 +25,7 @@ void run_backward_on_device(AttentionCase<T>& c) {
     lists = cuda::transpose(*problem.visible.blocks, c.shape.query_length, c.shape.key_length);
     scratch = {lists.offsets.data(), lists.query_blocks.data()};
   }
-  std::vector<float> mean(c.logsumexp.size());
+  std::vector<float> mean(c.sum.size());
   scratch.mean = mean.data();
   cuda::attention_backward(problem, c.backward_args(), scratch, nullptr);
 }
@@ -69,6 +69,20 @@ TEST(SimulatedCudaAttention, Bf16KeepsTheErrorContract) {
 
 TEST(SimulatedCudaAttention, GivesTheGradientOfAPartOfASoftmax) {
   expect_gradients_of_parts(run_on_device<float>, run_backward_on_device<float>);
+}
+
+TEST(SimulatedCudaAttention, MergesPartsOfLargeScores) {
+  const auto forward = [](auto& half) {
+    cuda::attention_forward(half.problem(), half.forward_args(), nullptr);
+  };
+  const auto backward = [](auto& half) { run_backward_on_device(half); };
+  expect_halves_of_large_scores_add_up<float>(forward, backward, 2e-6, 2e-6);
+  expect_halves_of_large_scores_add_up<Bf16>(forward, backward, 0x1p-7, 0x1p-6);
+}
+
+TEST(SimulatedCudaAttention, GivesFiniteNumbersOrNaN) {
+  expect_finite_or_nan<float>(run_on_device<float>, 1e-5);
+  expect_finite_or_nan<Bf16>(run_on_device<Bf16>, 0x1p-7);
 }
 
 TEST(SimulatedCudaAttention, RefusesHeadsThatDoNotFit) {

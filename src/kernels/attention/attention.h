@@ -7,10 +7,14 @@
 //
 // Error of the float kernels against the double reference, for inputs of order one: output and
 // logsumexp 1e-5 of the largest value, gradients 1e-4 of the largest value (attention_test.cpp).
-// With bfloat16 arrays scores, weights, sums and logsumexp are float; where the processor
-// multiplies bfloat16 pairs, the weights and the gradients of scores are rounded before the
-// products that they enter. Against the double reference on the same inputs: output and logsumexp
-// 2^-7 of the largest value, gradients 2^-6. The result has the same bits at any number of threads.
+// With bfloat16 arrays scores, weights and sums are float; where the processor multiplies bfloat16
+// pairs, the weights and the gradients of scores are rounded before the products that they enter.
+// Against the double reference on the same inputs: output and logsumexp 2^-7 of the largest value,
+// gradients 2^-6. The result has the same bits at any number of threads.
+//
+// A weight is made from the difference of two scores, which is then scaled: scores of any size that
+// float holds give finite weights. Where products of queries and keys are not finite, a row that
+// sees one of them is NaN.
 #pragma once
 
 #include <cstdint>
@@ -70,7 +74,7 @@ struct BlockLists {
 };
 
 // Query i of batch element b sees key j when all the rules allow it. A query that sees no key gets
-// output 0, logsumexp -infinity and no gradient.
+// output 0, the largest score -infinity, sum 0 and no gradient.
 struct AttentionVisibility {
   const BlockLists* blocks = nullptr;   // null: every block
   int64_t left = -1;                    // j >= i - left; -1: no limit
@@ -92,12 +96,22 @@ struct AttentionProblem {
   uint64_t dropout_key = 0;
 };
 
+// What the softmax of each row was made with: W arrays [B, H, L], contiguous. The weight of a score
+// is exp(|scale| (score / |scale| - largest)) / sum. One logsumexp, |scale| largest + log(sum),
+// could not stand for both: float resolves it to 1e-3 where it is 1e4, and all weights would be off
+// by that.
+template <typename W>
+struct SoftmaxRows {
+  W* largest = nullptr;  // of score / |scale|: of q . k, for a positive scale and no bias
+  W* sum = nullptr;      // of exp(score - the largest score)
+};
+
 // Values of masked keys and queries are never used, so they may be anything, NaN included.
 template <typename T>
 struct AttentionForward {
   HeadView<const T> q, k, v;     // [B, H, L, E], [B, H, S, E], [B, H, S, E]
   HeadView<T> out;               // [B, H, L, E], overwritten; must not overlap an input
-  Wide<T>* logsumexp = nullptr;  // [B, H, L] contiguous, overwritten; natural logarithm
+  SoftmaxRows<Wide<T>> softmax;  // overwritten
   // None without data. With one, scale must be positive and rows in their own order.
   ScoreBias<const Wide<T>> bias = {};
 };
@@ -106,12 +120,12 @@ template <typename T>
 struct AttentionBackward {
   HeadView<const T> q, k, v, out, grad_out;
   // As `out`, of the forward pass, or of one softmax over these keys and others; then the gradients
-  // are this call's share of those of the whole. A row that sees none of these keys may have a
-  // finite one.
-  const Wide<T>* logsumexp = nullptr;
+  // are this call's share of those of the whole. A row that sees none of these keys may have seen
+  // others.
+  SoftmaxRows<const Wide<T>> softmax;
   HeadView<T> grad_q, grad_k, grad_v;  // overwritten; must not overlap an input or each other
-  // Gradient of logsumexp [B, H, L], contiguous; null: none. Entries of queries that see no key are
-  // ignored.
+  // Gradient of |scale| largest + log(sum) [B, H, L], contiguous; null: none. Entries of queries
+  // that see no key are ignored.
   const Wide<T>* grad_logsumexp = nullptr;
   // That of the forward pass, and its gradient, overwritten: the sum over the batch, in its order.
   ScoreBias<const Wide<T>> bias = {};

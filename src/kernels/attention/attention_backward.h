@@ -1,5 +1,6 @@
 // Tiled attention, backward (FlashAttention, algorithm 4): the weights of a tile are made again
-// from the logsumexp, and the five products of a tile are taken while it lies in cache.
+// from the largest score and the sum of each row, and the five products of a tile are taken while
+// it lies in cache.
 //
 // A unit of work is a whole plane, or, when planes are few, a tile of queries (for grad_q) and a
 // run of keys (for grad_k and grad_v), at the price of seven products instead of five. Every
@@ -22,13 +23,13 @@ namespace lra::kernels::LRA_ISA {
 
 // The operands and the gradients of one plane, packed (attention_simd.cpp).
 struct PlaneData {
-  AlignedBuffer buffers[12];
+  AlignedBuffer buffers[13];
   float *q, *grad_out;  // [L][padded / kWordDepth]
   // [words][padded]; those of a query tile begin at row tile.begin, so that pairs never span tiles.
   float *q_down, *grad_out_down, *k_down;
   float *k_transposed, *v_transposed;  // [S / 16][words of E][16]
   float *grad_q, *grad_k, *grad_v;     // [L or S][padded]
-  float *shift, *mean;                 // [L]: logsumexp * log2(e); see mean_of
+  float *shift, *one_over_sum, *mean;  // [L]: the largest score; see mean_of
   std::vector<uint16_t> key_lanes;
 };
 
@@ -51,19 +52,20 @@ struct RowStep {
   const uint16_t* lanes;
   const uint16_t* kept;  // null without dropout
   int64_t vectors;
-  float scale, dropout_scale, shift, mean;
+  float scale, dropout_scale, shift, one_over_sum, mean;
 };
 
 // Scores become weights after dropout, gradients of those weights become gradients of q . k.
 template <bool kDropout>
 void differentiate_row(const RowStep& step, float* scores, float* grads) {
-  const Floats log2_scale = broadcast(step.scale * std::numbers::log2e_v<float>);
+  const Floats log2_scale = broadcast(std::abs(step.scale) * std::numbers::log2e_v<float>);
   const Floats scale = broadcast(step.scale), kept_scale = broadcast(step.dropout_scale);
   const Floats shift = broadcast(step.shift), mean = broadcast(step.mean);
+  const Floats one_over_sum = broadcast(step.one_over_sum);
   for (int64_t v = 0; v < step.vectors; ++v) {
     const Floats score = load(scores + v * kLanes);
     Floats grad = load(grads + v * kLanes);
-    const Floats weight = keep(step.lanes[v], exp2(multiply_subtract(score, log2_scale, shift)));
+    const Floats weight = keep(step.lanes[v], exp2((score - shift) * log2_scale) * one_over_sum);
     Floats dropped = weight;
     if constexpr (kDropout) {
       dropped = keep(step.kept[v], weight * kept_scale);
@@ -118,7 +120,9 @@ class BackwardPlane {
     for (float** rows : {&data_.k_transposed, &data_.v_transposed}) {
       *rows = (buffer++)->reserve(keys * words_);
     }
-    for (float** values : {&data_.shift, &data_.mean}) *values = (buffer++)->reserve(queries);
+    for (float** values : {&data_.shift, &data_.one_over_sum, &data_.mean}) {
+      *values = (buffer++)->reserve(queries);
+    }
     fill_key_lanes(problem, plane_.batch, data_.key_lanes);
   }
 
@@ -136,10 +140,11 @@ class BackwardPlane {
     for (int64_t i = range.begin; i < range.end; ++i) {
       const int64_t at = plane_.runs.row(i);
       const int64_t row = plane_.index * problem_.shape.query_length + at;
-      const float logsumexp = args_.logsumexp[row];
-      const bool sees_keys = is_valid_query(problem_, plane_.batch, i) && logsumexp != -kInfinity;
+      const float sum = args_.softmax.sum[row];
+      const bool sees_keys = is_valid_query(problem_, plane_.batch, i) && sum != 0;  // NaN stays
       // 2^(score - infinity) = 0: such a query has no weights and so no gradients.
-      data_.shift[i] = sees_keys ? logsumexp * std::numbers::log2e_v<float> : kInfinity;
+      data_.shift[i] = sees_keys ? args_.softmax.largest[row] : kInfinity;
+      data_.one_over_sum[i] = sees_keys ? 1 / sum : 0;
       data_.mean[i] = sees_keys ? mean_of(at, row) : 0;
     }
   }
@@ -189,7 +194,7 @@ class BackwardPlane {
   int64_t row_words() const { return padded_ / Products::kWordDepth; }
 
   // What the gradients of a row's weights are taken against: their weighted mean, grad_out . out,
-  // less the gradient of logsumexp, whose derivative by a score is the weight.
+  // less the gradient of the logsumexp, whose derivative by a score is the weight.
   float mean_of(int64_t query, int64_t row) const {
     const float mean = dot(args_.grad_out.row(plane_.batch, plane_.head, query),
                            args_.out.row(plane_.batch, plane_.head, query), dim_);
@@ -225,7 +230,9 @@ class BackwardPlane {
                  static_cast<float>(problem_.scale),
                  dropout_scale(problem_.dropout_rate),
                  data_.shift[query],
+                 data_.one_over_sum[query],
                  data_.mean[query]};
+    if (problem_.scale < 0) negate_row(scores, tile.vectors);
     if (threshold_ == 0) return differentiate_row<false>(step, scores, grads);
     uint16_t kept[kTileKeeps];
     step.kept = tile_keeps(problem_, plane_, tile, query, kept);

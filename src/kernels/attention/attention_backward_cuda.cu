@@ -26,10 +26,15 @@ __global__ void mean_kernel(CudaAttention p, AttentionBackward<T> args, float* m
   mean[row] = args.grad_logsumexp == nullptr ? sum : sum - args.grad_logsumexp[row];
 }
 
-// Of the rows g and g + 8 of a lane's four; the first in base 2.
+// Of the rows g and g + 8 of a lane's four.
 struct RowStatistics {
-  float logsumexp[2], mean[2];
+  float largest[2], one_over_sum[2], mean[2];
 };
+
+// The weight of a score of a row.
+__device__ inline float weight_of(float score, float factor, float largest, float one_over_sum) {
+  return fast_exp2((score - largest) * factor) * one_over_sum;
+}
 
 template <typename T>
 __device__ inline RowStatistics row_statistics(const CudaAttention& p,
@@ -39,19 +44,22 @@ __device__ inline RowStatistics row_statistics(const CudaAttention& p,
   for (int half = 0; half < 2; ++half) {
     const int n = threadIdx.x / 32 * kWarpRows + threadIdx.x % 32 / 4 + half * 8;
     const int64_t row = int64_t{tile.plane} * p.queries.length + rows.tensor[n];
-    statistics.logsumexp[half] = rows.tensor[n] < 0 ? 0 : args.logsumexp[row] * kLog2E;
-    statistics.mean[half] = rows.tensor[n] < 0 ? 0 : mean[row];
+    const bool used = rows.tensor[n] >= 0;
+    statistics.largest[half] = used ? args.softmax.largest[row] : 0;
+    statistics.one_over_sum[half] = used ? 1 / args.softmax.sum[row] : 0;
+    statistics.mean[half] = used ? mean[row] : 0;
   }
   return statistics;
 }
 
-// Scores, which are to be multiplied with `factor`, and products grad_out v^T become the slopes of
-// the scores, in rows of queries: d loss / d score. They replace the products.
+// Scores and products grad_out v^T become the slopes of the scores, in rows of queries: d loss / d
+// score. They replace the products.
 __device__ inline void slopes_of_queries(const CudaAttention& p, const RowTile& tile,
                                          const Indices& rows, const Indices& columns,
-                                         const RowStatistics& statistics, float factor,
+                                         const RowStatistics& statistics,
                                          const float (&scores)[kSteps][4], DropBits& drop_bits,
                                          float (&products)[kSteps][4]) {
+  const float factor = log2_scale(p);
   if (p.dropout_threshold != 0) {
     for (int n = 0; n < kSteps; ++n) {
       for (int element = 0; element < 4; ++element) products[n][element] *= p.dropout_scale;
@@ -65,9 +73,10 @@ __device__ inline void slopes_of_queries(const CudaAttention& p, const RowTile& 
     for (int element = 0; element < 4; ++element) {
       const float score = scores[n][element];
       const int half = element / 2;
-      const float weight = fast_exp2(fmaf(score, factor, -statistics.logsumexp[half]));
+      const float weight =
+          weight_of(score, factor, statistics.largest[half], statistics.one_over_sum[half]);
       const float slope = weight * (products[n][element] - statistics.mean[half]);
-      // A row that sees nothing has no logsumexp either.
+      // A row that sees nothing has no largest score either.
       products[n][element] = score == -kInfinity ? 0 : slope;
     }
   }
@@ -89,9 +98,9 @@ __device__ inline void slopes_of_slot(const CudaAttention& p, const AttentionBac
   const Indices& columns = tiles.columns[slot];
   float scores[kSteps][4] = {};
   add_scores<T, E>(scores, tiles.q, tiles.k[slot]);
-  const float factor = finish_scores<true>(p, tile, tiles.rows, columns, args.bias, scores);
+  finish_scores<true>(p, tile, tiles.rows, columns, args.bias, scores);
   add_scores<T, E>(slopes, tiles.grad, tiles.v[slot]);
-  slopes_of_queries(p, tile, tiles.rows, columns, statistics, factor, scores, drop_bits, slopes);
+  slopes_of_queries(p, tile, tiles.rows, columns, statistics, scores, drop_bits, slopes);
 }
 
 template <typename T, int E>
@@ -181,13 +190,13 @@ struct KeyTiles {
   static constexpr int kSize = kTile * kStride<T, E>, kNumSlots = kSlots<T, E>;
   T k[kSize], v[kSize], q[kNumSlots][kSize], grad[kNumSlots][kSize];
   Indices rows, columns[kNumSlots];
-  float logsumexp[kNumSlots][kTile], mean[kNumSlots][kTile];  // the first in base 2
+  float largest[kNumSlots][kTile], one_over_sum[kNumSlots][kTile], mean[kNumSlots][kTile];
   // By query and place of the key in 16: bit n is whether dropout takes the weight of key 16 n +
   // place.
   uint8_t dropped[kNumSlots][kTile][16];
 };
 
-// logsumexp and mean of a slot's queries.
+// Largest score, sum and mean of a slot's queries.
 template <typename T, int E>
 __device__ inline void load_statistics(const CudaAttention& p, const AttentionBackward<T>& args,
                                        const float* mean, const RowTile& tile, int slot,
@@ -196,7 +205,8 @@ __device__ inline void load_statistics(const CudaAttention& p, const AttentionBa
   if (n >= kTile) return;
   const int query = tiles.columns[slot].tensor[n];
   const int64_t row = int64_t{tile.plane} * p.queries.length + query;
-  tiles.logsumexp[slot][n] = query < 0 ? 0 : args.logsumexp[row] * kLog2E;
+  tiles.largest[slot][n] = query < 0 ? 0 : args.softmax.largest[row];
+  tiles.one_over_sum[slot][n] = query < 0 ? 0 : 1 / args.softmax.sum[row];
   tiles.mean[slot][n] = query < 0 ? 0 : mean[row];
 }
 
@@ -227,16 +237,18 @@ __device__ inline void slopes_of_keys(const CudaAttention& p, const AttentionBac
                                       const RowTile& tile, const KeyTiles<T, E>& tiles, int slot,
                                       float (&scores)[kSteps][4], float (&products)[kSteps][4]) {
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-  const float factor =
-      finish_scores<false>(p, tile, tiles.rows, tiles.columns[slot], args.bias, scores);
+  finish_scores<false>(p, tile, tiles.rows, tiles.columns[slot], args.bias, scores);
+  const float factor = log2_scale(p);
 #pragma unroll
   for (int n = 0; n < kSteps; ++n) {
 #pragma unroll
     for (int element = 0; element < 4; ++element) {
       const int column = n * 8 + lane % 4 * 2 + element % 2;
       const float score = scores[n][element];
-      const float weight =
-          score == -kInfinity ? 0 : fast_exp2(fmaf(score, factor, -tiles.logsumexp[slot][column]));
+      const float weight = score == -kInfinity
+                               ? 0
+                               : weight_of(score, factor, tiles.largest[slot][column],
+                                           tiles.one_over_sum[slot][column]);
       const bool dropped =
           p.dropout_threshold != 0 &&
           (tiles.dropped[slot][column][lane / 4 + element / 2 * 8] >> warp & 1) != 0;

@@ -6,8 +6,8 @@
 
 namespace lra::kernels::cuda {
 
-constexpr float kLog2E = 1.4426950408889634f, kLn2 = 0.6931471805599453f;
-constexpr float kInfinity = __builtin_huge_valf();
+constexpr float kLog2E = 1.4426950408889634f;
+constexpr float kInfinity = __builtin_huge_valf(), kNaN = __builtin_nanf("");
 
 // Bit n is whether dropout takes the weight of a query and key n * 16 + place of a group of 128
 // keys, which share a block of random numbers; `counter` is group * 16 + place.
@@ -102,27 +102,30 @@ __device__ inline void for_each_pair(const Indices& rows, const Indices& columns
   }
 }
 
-// Turns products of queries and keys into scores, -infinity for pairs that do not see each other,
-// and returns what they are still to be multiplied with: times that they are in base 2 (times log2
-// e), so that exp2 gives the weights.
+// What the difference of two scores is multiplied with, so that exp2 gives the ratio of the
+// weights.
+__device__ inline float log2_scale(const CudaAttention& p) { return fabsf(p.scale) * kLog2E; }
+
+// Turns products of queries and keys into scores divided by |scale|, -infinity for pairs that do
+// not see each other, and returns whether there can be such.
 template <bool kRowsAreQueries>
-__device__ inline float finish_scores(const CudaAttention& p, const RowTile& tile,
-                                      const Indices& rows, const Indices& columns,
-                                      const ScoreBias<const float>& bias,
-                                      float (&scores)[kSteps][4]) {
-  const float factor = p.scale * kLog2E;
-  if (columns.seen_by_all && bias.data == nullptr) return factor;
+__device__ inline bool finish_scores(const CudaAttention& p, const RowTile& tile,
+                                     const Indices& rows, const Indices& columns,
+                                     const ScoreBias<const float>& bias,
+                                     float (&scores)[kSteps][4]) {
+  if (columns.seen_by_all && bias.data == nullptr) return false;
   for_each_pair(rows, columns, [&](int step, int element, int row, int column) {
     const int query = kRowsAreQueries ? row : column, key = kRowsAreQueries ? column : row;
     float& score = scores[step][element];
     if (query < 0 || key < 0 || !sees(p, tile, query, key)) {
       score = -kInfinity;
     } else {
-      score *= factor;
-      if (bias.data != nullptr) score += bias.row(tile.head, query)[key] * kLog2E;
+      if (p.scale < 0) score = -score;
+      if (bias.data != nullptr) score += bias.row(tile.head, query)[key] / p.scale;
+      if (score == -kInfinity) score = kNaN;  // an overflow
     }
   });
-  return 1;
+  return true;
 }
 
 // Calls drop(step, element) for the pairs that dropout takes, in rows of queries.

@@ -1,6 +1,6 @@
 // Tiled attention, forward: for each tile of queries the softmax runs over tiles of keys with a
-// running maximum and sum (FlashAttention, algorithm 1). Scores are kept in units of log2, so that
-// the exponential is a bare 2^x.
+// running maximum and sum (FlashAttention, algorithm 1). Scores are products q . k, with the bias
+// divided by the scale; the scale, in units of log2, meets their difference from the largest.
 #pragma once
 
 #include <cmath>
@@ -27,7 +27,7 @@ struct PackedKeys {
 struct ForwardScratch {
   AlignedBuffer queries, scores, sums;
   TileList list;
-  float row_max[kQueryTile];  // of scores * log2(e)
+  float row_max[kQueryTile];
   float row_sum[kQueryTile];
 };
 
@@ -66,34 +66,32 @@ struct RunningRow {
   int64_t sum_vectors;
 };
 
-inline Floats max_of_row(const float* scores, const uint16_t* lanes, int64_t vectors,
-                         Floats scale) {
+inline Floats max_of_row(const float* scores, const uint16_t* lanes, int64_t vectors) {
   Floats most = broadcast(-kInfinity);
   for (int64_t v = 0; v < vectors; ++v) {
-    const Floats score = load(scores + v * kLanes) * scale;
-    most = select(lanes[v], max(most, score), most);
+    most = select(lanes[v], max(most, load(scores + v * kLanes)), most);
   }
   return most;
 }
 
-// Replaces scores by weights 2^(score * scale - max), dropped ones by 0.
+// Replaces scores by weights 2^((score - max) scale), dropped ones by 0. Where max is -infinity,
+// hidden lanes become 0 all the same, and NaN what is seen.
 template <bool kDropout>
 void softmax_row(float* scores, const uint16_t* lanes, const uint16_t* kept, int64_t vectors,
                  float scale, RunningRow row) {
   const Floats scales = broadcast(scale);
-  const float max = std::max(row.max, max_of_lanes(max_of_row(scores, lanes, vectors, scales)));
-  const bool sees_none = max == -kInfinity;  // then every lane is hidden and any shift will do
-  const Floats shift = broadcast(sees_none ? 0 : max);
+  const float max = std::max(row.max, max_of_lanes(max_of_row(scores, lanes, vectors)));
+  const Floats shift = broadcast(max);
   Floats sum = zeros();
   for (int64_t v = 0; v < vectors; ++v) {
     const Floats score = load(scores + v * kLanes);
-    Floats weight = keep(lanes[v], exp2(multiply_subtract(score, scales, shift)));
+    Floats weight = keep(lanes[v], exp2((score - shift) * scales));
     sum = sum + weight;
     if constexpr (kDropout) weight = keep(kept[v], weight);
     store(scores + v * kLanes, weight);
   }
   if (max != row.max) {
-    const float factor = std::exp2(row.max - max);  // 0 for the first tile
+    const float factor = std::exp2((row.max - max) * scale);  // 0 for the first tile
     row.sum *= factor;
     for (int64_t v = 0; v < row.sum_vectors; ++v) {
       float* sums = row.sums + v * kLanes;
@@ -169,7 +167,8 @@ class ForwardTile {
     const RunningRow running{scratch_.row_max[row], scratch_.row_sum[row], sums_ + row * padded_,
                              padded_ / kLanes};
     float* scores = scores_ + row * kScoreStride;
-    const auto scale = static_cast<float>(problem_.scale * std::numbers::log2e);
+    if (problem_.scale < 0) negate_row(scores, tile.vectors);
+    const auto scale = static_cast<float>(std::abs(problem_.scale) * std::numbers::log2e);
     if (threshold_ == 0) {
       softmax_row<false>(scores, lanes, nullptr, tile.vectors, scale, running);
       return;
@@ -186,15 +185,15 @@ class ForwardTile {
                            scratch_.row_sum[row] != 0;  // NaN stays
     const int64_t to = plane_.runs.row(query);
     T* out = args_.out.row(plane_.batch, plane_.head, to);
-    float& logsumexp = args_.logsumexp[plane_.index * problem_.shape.query_length + to];
-    if (!sees_keys) {
+    const int64_t at = plane_.index * problem_.shape.query_length + to;
+    const float sum = sees_keys ? scratch_.row_sum[row] : 0;
+    args_.softmax.largest[at] = sees_keys ? scratch_.row_max[row] : -kInfinity;
+    args_.softmax.sum[at] = sum;
+    if (sees_keys) {
+      unpack_row(sums_ + row * padded_, dim_, dropout_scale(problem_.dropout_rate) / sum, out);
+    } else {
       std::fill(out, out + dim_, T{0.0f});
-      logsumexp = -kInfinity;
-      return;
     }
-    const float sum = scratch_.row_sum[row];
-    unpack_row(sums_ + row * padded_, dim_, dropout_scale(problem_.dropout_rate) / sum, out);
-    logsumexp = (scratch_.row_max[row] + std::log2(sum)) * std::numbers::ln2_v<float>;
   }
 
   const AttentionProblem& problem_;

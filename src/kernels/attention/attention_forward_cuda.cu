@@ -27,26 +27,26 @@ struct Running {
   float largest[2] = {-kInfinity, -kInfinity}, sum[2] = {0, 0};
 };
 
-// Turns scores, which are to be multiplied with `factor`, into weights relative to the largest so
-// far; sums and results so far shrink with it.
+// Turns scores, some of which may be hidden, into weights relative to the largest so far; sums and
+// results so far shrink with it.
 template <int E>
-__device__ inline void update(float factor, float (&scores)[kSteps][4], Running& running,
-                              float (&out)[E / 8][4]) {
+__device__ inline void update(float factor, bool may_hide, float (&scores)[kSteps][4],
+                              Running& running, float (&out)[E / 8][4]) {
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
     float largest = -kInfinity;
     for (int n = 0; n < kSteps; ++n) {
       largest = fmaxf(largest, fmaxf(scores[n][half * 2], scores[n][half * 2 + 1]));
     }
-    largest = fmaxf(running.largest[half], largest_of_row(largest) * factor);
+    largest = fmaxf(running.largest[half], largest_of_row(largest));
     // A row that has seen no key, or nothing but NaN, has no largest.
-    const float base = largest == -kInfinity ? 0 : largest;
-    const float shrink = fast_exp2(running.largest[half] - base);
+    const float base = may_hide && largest == -kInfinity ? 0 : largest;
+    const float shrink = fast_exp2((running.largest[half] - base) * factor);
     float sum = 0;
     for (int n = 0; n < kSteps; ++n) {
       for (int odd = 0; odd < 2; ++odd) {
         float& score = scores[n][half * 2 + odd];
-        score = fast_exp2(fmaf(score, factor, -base));
+        score = fast_exp2((score - base) * factor);
         sum += score;
       }
     }
@@ -59,7 +59,7 @@ __device__ inline void update(float factor, float (&scores)[kSteps][4], Running&
   }
 }
 
-// Writes the results of the tile's rows and their logsumexp.
+// Writes the results of the tile's rows, their largest scores and sums.
 template <typename T, int E>
 __device__ inline void finish_rows(const CudaAttention& p, const AttentionForward<T>& args,
                                    const RowTile& tile, const Running& running,
@@ -71,8 +71,9 @@ __device__ inline void finish_rows(const CudaAttention& p, const AttentionForwar
     const int lane = threadIdx.x % 32;
     const int index = tile.begin + threadIdx.x / 32 * kWarpRows + lane / 4 + half * 8;
     if (lane % 4 != 0 || index >= tile.end) continue;
-    args.logsumexp[int64_t{tile.plane} * p.queries.length + tile.runs.row(index)] =
-        sum == 0 ? -kInfinity : running.largest[half] * kLn2 + logf(sum);
+    const int64_t row = int64_t{tile.plane} * p.queries.length + tile.runs.row(index);
+    args.softmax.largest[row] = running.largest[half];
+    args.softmax.sum[row] = sum;
   }
   store_rows<T, E>(p, out, args.out, tile, factors);
 }
@@ -98,8 +99,8 @@ __global__ void __launch_bounds__(kThreads)
     const Indices& columns = tiles.columns[slot];
     float scores[kSteps][4] = {};
     add_scores<T, E>(scores, tiles.q, tiles.k[slot]);
-    const float factor = finish_scores<true>(p, tile, tiles.rows, columns, args.bias, scores);
-    update<E>(factor, scores, running, out);
+    const bool may_hide = finish_scores<true>(p, tile, tiles.rows, columns, args.bias, scores);
+    update<E>(log2_scale(p), may_hide, scores, running, out);
     // The factor of the weights that are kept comes after the sums: weights near 1 lose nothing in
     // bfloat16.
     if (p.dropout_threshold != 0) {

@@ -93,6 +93,13 @@ void start_from_bias(const AttentionProblem& problem, const ScoreBias<const floa
                      const AttentionPlane& plane, const ScoreTile& tile, float* scores,
                      int64_t stride);
 
+// For a negative scale: scores of a row as a positive one has them.
+inline void negate_row(float* scores, int64_t vectors) {
+  for (int64_t v = 0; v < vectors; ++v) {
+    store(scores + v * kLanes, zeros() - load(scores + v * kLanes));
+  }
+}
+
 // The lanes of the tile that one query sees; `space` is used where queries differ.
 const uint16_t* lanes_of_query(const AttentionProblem& problem, const AttentionPlane& plane,
                                const ScoreTile& tile, int64_t query,

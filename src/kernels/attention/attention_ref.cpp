@@ -81,7 +81,8 @@ T dropout_factor(const AttentionProblem& problem, const Query& query, int64_t ke
   return value < threshold ? T{0} : static_cast<T>(dropout_scale(problem.dropout_rate));
 }
 
-// Fills scratch.weights with the scores of the visible keys. Args: forward or backward.
+// Fills scratch.weights with the scores of the visible keys, divided by |scale|. Args: forward or
+// backward.
 template <typename T, typename Args>
 void compute_scores(const AttentionProblem& problem, const Args& args, const Query& query,
                     Scratch<T>& scratch) {
@@ -89,10 +90,12 @@ void compute_scores(const AttentionProblem& problem, const Args& args, const Que
   scratch.weights.clear();
   for (const int64_t j : scratch.keys) {
     const T* k_row = args.k.row(query.batch, query.head, query.runs.row(j));
-    const Wide<T> score =
-        static_cast<Wide<T>>(problem.scale) * dot(q_row, k_row, problem.shape.head_dim);
-    const bool biased = args.bias.data != nullptr;
-    scratch.weights.push_back(biased ? score + args.bias.row(query.head, query.index)[j] : score);
+    Wide<T> score = dot(q_row, k_row, problem.shape.head_dim);
+    if (problem.scale < 0) score = -score;
+    if (args.bias.data != nullptr) {
+      score += args.bias.row(query.head, query.index)[j] / static_cast<Wide<T>>(problem.scale);
+    }
+    scratch.weights.push_back(score);
   }
 }
 
@@ -101,17 +104,18 @@ void forward_query(const AttentionProblem& problem, const AttentionForward<T>& a
                    const Query& query, Scratch<T>& scratch) {
   using W = Wide<T>;
   const AttentionShape& shape = problem.shape;
-  W& logsumexp =
-      args.logsumexp[(query.batch * shape.heads + query.head) * shape.query_length + query.row()];
+  const int64_t row = (query.batch * shape.heads + query.head) * shape.query_length + query.row();
+  W& largest = args.softmax.largest[row];
+  W& sum = args.softmax.sum[row];
   scratch.row.assign(static_cast<size_t>(shape.head_dim), W{0});
-  logsumexp = -std::numeric_limits<W>::infinity();
+  largest = -std::numeric_limits<W>::infinity();
+  sum = 0;
   find_visible_keys(problem, query, scratch);
   if (!scratch.keys.empty()) {
     compute_scores(problem, args, query, scratch);
-    const W largest = *std::max_element(scratch.weights.begin(), scratch.weights.end());
-    W sum = 0;
-    for (W& weight : scratch.weights) sum += weight = std::exp(weight - largest);
-    logsumexp = largest + std::log(sum);
+    largest = *std::max_element(scratch.weights.begin(), scratch.weights.end());
+    const W scale = static_cast<W>(std::abs(problem.scale));
+    for (W& weight : scratch.weights) sum += weight = std::exp((weight - largest) * scale);
     for (size_t n = 0; n < scratch.keys.size(); ++n) {
       const int64_t j = scratch.keys[n];
       const W weight = scratch.weights[n] / sum * dropout_factor<W>(problem, query, j);
@@ -134,14 +138,15 @@ void backward_query(const AttentionProblem& problem, const AttentionBackward<T>&
   if (scratch.keys.empty()) return;
   compute_scores(problem, args, query, scratch);
   const int64_t row = (b * shape.heads + h) * shape.query_length + i;
-  const W logsumexp = args.logsumexp[row];
+  const W largest = args.softmax.largest[row], sum = args.softmax.sum[row];
   const T* grad_out = args.grad_out.row(b, h, i);
   // d logsumexp / d score = weight, so its gradient enters where the mean of the row does.
   W mean = dot(grad_out, args.out.row(b, h, i), dim);
   if (args.grad_logsumexp != nullptr) mean -= args.grad_logsumexp[row];
   for (size_t n = 0; n < scratch.keys.size(); ++n) {
     const int64_t j = query.runs.row(scratch.keys[n]);
-    const W weight = std::exp(scratch.weights[n] - logsumexp);
+    const W weight =
+        std::exp((scratch.weights[n] - largest) * static_cast<W>(std::abs(problem.scale))) / sum;
     const W factor = dropout_factor<W>(problem, query, scratch.keys[n]);
     add_scaled(weight * factor, grad_out, scratch.grad_v.data() + j * dim, dim);
     const W grad_weight = factor * dot(grad_out, args.v.row(b, h, j), dim);

@@ -48,9 +48,10 @@ TEST(AttentionRef, GradientsMatchCentralDifferences) {
     ref::attention_forward(moved.problem(), moved.forward_args());
     double sum = 0;
     for (size_t n = 0; n < moved.out.size(); ++n) sum += moved.out[n] * moved.grad_out[n];
-    for (size_t n = 0; n < moved.logsumexp.size(); ++n) {
+    const std::vector<double> logsumexp = moved.logsumexp();
+    for (size_t n = 0; n < logsumexp.size(); ++n) {
       // A query without a key: -infinity, whatever the inputs.
-      if (std::isfinite(moved.logsumexp[n])) sum += moved.logsumexp[n] * moved.grad_logsumexp[n];
+      if (std::isfinite(logsumexp[n])) sum += logsumexp[n] * moved.grad_logsumexp[n];
     }
     return sum;
   };
@@ -132,7 +133,8 @@ void expect_same_bits_at_any_number_of_threads(const CaseSettings& settings) {
     AttentionCase<float> several(settings);
     run_chosen(several);
     EXPECT_EQ(one.out, several.out);
-    EXPECT_EQ(one.logsumexp, several.logsumexp);
+    EXPECT_EQ(one.largest, several.largest);
+    EXPECT_EQ(one.sum, several.sum);
     EXPECT_EQ(one.grad_q, several.grad_q);
     EXPECT_EQ(one.grad_k, several.grad_k);
     EXPECT_EQ(one.grad_v, several.grad_v);
@@ -163,6 +165,16 @@ TEST_P(AttentionFloat, GivesTheGradientOfAPartOfASoftmax) {
   expect_gradients_of_parts(run_chosen<float>, [](auto& half) {
     attention_backward(half.problem(), half.backward_args());
   });
+}
+
+TEST_P(AttentionFloat, MergesPartsOfLargeScores) {
+  expect_halves_of_large_scores_add_up<float>(
+      [](auto& half) { attention_forward(half.problem(), half.forward_args()); },
+      [](auto& half) { attention_backward(half.problem(), half.backward_args()); }, 2e-6, 2e-6);
+}
+
+TEST_P(AttentionFloat, GivesFiniteNumbersOrNaN) {
+  expect_finite_or_nan<float>(run_chosen<float>, 1e-5);
 }
 
 TEST_P(AttentionFloat, NeverUsesMaskedValues) {
@@ -201,12 +213,23 @@ TEST_P(AttentionBf16, GivesTheSameBitsAtAnyNumberOfThreads) {
     set_num_threads(5);
     run_chosen(five);
     set_num_threads(before);
-    EXPECT_EQ(one.logsumexp, five.logsumexp);
+    EXPECT_EQ(one.largest, five.largest);
+    EXPECT_EQ(one.sum, five.sum);
     EXPECT_EQ(floats(one.out), floats(five.out));
     EXPECT_EQ(floats(one.grad_q), floats(five.grad_q));
     EXPECT_EQ(floats(one.grad_k), floats(five.grad_k));
     EXPECT_EQ(floats(one.grad_v), floats(five.grad_v));
   }
+}
+
+TEST_P(AttentionBf16, MergesPartsOfLargeScores) {
+  expect_halves_of_large_scores_add_up<Bf16>(
+      [](auto& half) { attention_forward(half.problem(), half.forward_args()); },
+      [](auto& half) { attention_backward(half.problem(), half.backward_args()); }, 0x1p-7, 0x1p-6);
+}
+
+TEST_P(AttentionBf16, GivesFiniteNumbersOrNaN) {
+  expect_finite_or_nan<Bf16>(run_chosen<Bf16>, 0x1p-7);
 }
 
 TEST_P(AttentionBf16, NeverUsesMaskedValues) {
@@ -250,7 +273,8 @@ TEST(Attention, GivesZeroToQueriesThatSeeNoKey) {
   for (const auto* x : {&c.out, &c.grad_q, &c.grad_k, &c.grad_v}) {
     EXPECT_EQ(*x, std::vector<float>(80, 0.0f));
   }
-  EXPECT_EQ(c.logsumexp, std::vector<float>(20, -std::numeric_limits<float>::infinity()));
+  EXPECT_EQ(c.largest, std::vector<float>(20, -std::numeric_limits<float>::infinity()));
+  EXPECT_EQ(c.sum, std::vector<float>(20, 0.0f));
 }
 
 TEST(Attention, RefusesMalformedProblems) {

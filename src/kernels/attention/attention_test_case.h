@@ -59,7 +59,7 @@ struct AttentionCase {
   std::vector<std::vector<int32_t>> rounds;
   std::vector<int64_t> ranks;  // [planes, L] in the last round
   std::vector<T> q, k, v, grad_out, out, grad_q, grad_k, grad_v;
-  std::vector<Wide<T>> grad_logsumexp, logsumexp, bias, grad_bias;  // bias: rows padded by 3
+  std::vector<Wide<T>> grad_logsumexp, largest, sum, bias, grad_bias;  // bias: rows padded by 3
 
   explicit AttentionCase(const CaseSettings& s, uint64_t seed = 1) : settings(s), shape(s.shape) {
     RandomStream random(seed);
@@ -72,7 +72,7 @@ struct AttentionCase {
     const T nan = std::numeric_limits<Wide<T>>::quiet_NaN();
     for (auto* x : {&out, &grad_q}) x->assign(queries * shape.head_dim, nan);
     for (auto* x : {&grad_k, &grad_v}) x->assign(keys * shape.head_dim, nan);
-    logsumexp.assign(queries, nan);
+    for (auto* x : {&largest, &sum}) x->assign(queries, nan);
     if (settings.bias) {
       fill(bias, shape.heads * shape.query_length * bias_row(), random);
       for (size_t n = 0; n < bias.size(); ++n) {
@@ -124,9 +124,22 @@ struct AttentionCase {
     return {data.data(), shape.query_length * bias_row(), bias_row()};
   }
 
+  SoftmaxRows<Wide<T>> softmax() { return {largest.data(), sum.data()}; }
+  std::vector<double> logsumexp() const {
+    std::vector<double> all;
+    for (size_t n = 0; n < sum.size(); ++n) {
+      const double scale = 1 / std::sqrt(static_cast<double>(shape.head_dim));
+      all.push_back(scale * double{largest[n]} + std::log(double{sum[n]}));
+    }
+    return all;
+  }
   AttentionForward<T> forward_args() {
-    return {constant(of_queries(q)), constant(of_keys(k)), constant(of_keys(v)),
-            of_queries(out),         logsumexp.data(),     bias_view<const Wide<T>>(bias)};
+    return {constant(of_queries(q)),
+            constant(of_keys(k)),
+            constant(of_keys(v)),
+            of_queries(out),
+            softmax(),
+            bias_view<const Wide<T>>(bias)};
   }
   AttentionBackward<T> backward_args() {
     return {constant(of_queries(q)),
@@ -134,7 +147,7 @@ struct AttentionCase {
             constant(of_keys(v)),
             constant(of_queries(out)),
             constant(of_queries(grad_out)),
-            logsumexp.data(),
+            {largest.data(), sum.data()},
             of_queries(grad_q),
             of_keys(grad_k),
             of_keys(grad_v),
@@ -233,7 +246,8 @@ struct AttentionCase {
   }
 };
 
-// Fills out, logsumexp and the gradients of a case by the formulas, one query after another.
+// Fills out, sum (relative to a largest score of 0) and the gradients of a case by the formulas,
+// one query after another.
 inline void run_dense_oracle(AttentionCase<double>& c) {
   const AttentionProblem problem = c.problem();
   const auto [B, H, L, S, E] = c.shape;
@@ -264,7 +278,8 @@ inline void run_dense_oracle(AttentionCase<double>& c) {
       const double rate = problem.dropout_rate;
       keep[j] = value < dropout_threshold(rate) ? 0.0 : double{dropout_scale(rate)};
     }
-    c.logsumexp[row] = std::log(sum);
+    c.largest[row] = sum == 0 ? -std::numeric_limits<double>::infinity() : 0;
+    c.sum[row] = sum;
     if (sum == 0) continue;
     double mean = c.settings.grad_logsumexp ? -c.grad_logsumexp[row] : 0;
     for (int64_t j = 0; j < S; ++j) {

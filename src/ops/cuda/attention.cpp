@@ -48,14 +48,14 @@ class DeviceProblem {
 // What the backward pass needs besides.
 class Scratch {
  public:
-  Scratch(const kernels::AttentionProblem& problem, const Tensor& logsumexp)
-      : mean_(at::empty_like(logsumexp)) {
+  Scratch(const kernels::AttentionProblem& problem, const Tensor& softmax)
+      : mean_(at::empty_like(softmax[0])) {
     scratch_.mean = mean_.mutable_data_ptr<float>();
     if (problem.visible.blocks == nullptr) return;
     const auto lists = cuda::transpose(*problem.visible.blocks, problem.shape.query_length,
                                        problem.shape.key_length);
-    offsets_ = copied(lists.offsets.data(), lists.offsets.size(), logsumexp);
-    query_blocks_ = copied(lists.query_blocks.data(), lists.query_blocks.size(), logsumexp);
+    offsets_ = copied(lists.offsets.data(), lists.offsets.size(), softmax);
+    query_blocks_ = copied(lists.query_blocks.data(), lists.query_blocks.size(), softmax);
     scratch_.key_offsets = offsets_.const_data_ptr<int64_t>();
     scratch_.query_blocks = query_blocks_.const_data_ptr<int32_t>();
   }
@@ -85,15 +85,9 @@ bool is_aligned(const Tensor& t) {
   return aligned;
 }
 
-// False at once for most problems, whose lists are then checked by their own kernels alone.
-bool may_be_the_librarys(const Tensor& q, const OptTensor& offsets, const OptTensor& bias) {
-  return q.scalar_type() == at::kBFloat16 && !offsets && !bias;
-}
-
 // Whether the library's flash attention, whose kernels are made for each generation of GPUs,
 // computes a problem in bfloat16 without lists and biases: every query sees every key, no dropout.
-// LibTorch's own switch for it is heeded (at::Context::setSDPUseFlash,
-// torch.backends.cuda.enable_flash_sdp).
+// It leaves of the softmax its logsumexp alone, [1, B, H, L], so it takes no parts of one.
 bool is_the_librarys(const kernels::AttentionProblem& problem, const Tensor& q, const Tensor& k,
                      const Tensor& v) {
   const kernels::AttentionVisibility& visible = problem.visible;
@@ -101,19 +95,22 @@ bool is_the_librarys(const kernels::AttentionProblem& problem, const Tensor& q, 
                      visible.blocks == nullptr && visible.runs == nullptr && visible.left < 0 &&
                      visible.right < 0;
   return dense && problem.dropout_rate == 0 && problem.scale > 0 && q.size(3) % 8 == 0 &&
-         q.size(3) <= cuda::kMaxHeadDim && is_aligned(q) && is_aligned(k) && is_aligned(v) &&
-         at::globalContext().userEnabledFlashSDP();
+         q.size(3) <= cuda::kMaxHeadDim && is_aligned(q) && is_aligned(k) && is_aligned(v);
 }
 
 std::tuple<Tensor, Tensor> forward(const Tensor& q, const Tensor& k, const Tensor& v,
-                                   LRA_ATTENTION_OPTIONS, const OptTensor& bias) {
+                                   LRA_ATTENTION_OPTIONS, const OptTensor& bias, bool is_part) {
   check_type(q);
   const OnDeviceOf device(q, {runs, bias});
-  if (may_be_the_librarys(q, offsets, bias)) {
+  // LibTorch's own switch is heeded (at::Context::setSDPUseFlash,
+  // torch.backends.cuda.enable_flash_sdp). Lists are checked by their own kernels alone.
+  if (q.scalar_type() == at::kBFloat16 && !is_part && !offsets && !bias &&
+      at::globalContext().userEnabledFlashSDP()) {
     const AttentionCall call(q, k, v, LRA_ATTENTION_PASS);
     kernels::check_attention_rules(call.get());
     if (is_the_librarys(call.get(), q, k, v)) {
-      return library_attention(q, k, v, call.get().scale);
+      auto [out, logsumexp] = library_attention(q, k, v, call.get().scale);
+      return {out, logsumexp.unsqueeze(0)};
     }
   }
   const auto kernel = [&](const kernels::AttentionProblem& problem, const auto& args) {
@@ -125,38 +122,39 @@ std::tuple<Tensor, Tensor> forward(const Tensor& q, const Tensor& k, const Tenso
 }
 
 void backward(const Tensor& grad, const OptTensor& grad_logsumexp, const Tensor& q, const Tensor& k,
-              const Tensor& v, const Tensor& out, const Tensor& logsumexp, LRA_ATTENTION_OPTIONS,
+              const Tensor& v, const Tensor& out, const Tensor& softmax, LRA_ATTENTION_OPTIONS,
               const OptTensor& bias, Tensor& grad_q, Tensor& grad_k, Tensor& grad_v,
               const OptTensor& grad_bias) {
   check_type(q);
   const OnDeviceOf device(
-      q, {runs, bias, grad, grad_logsumexp, out, logsumexp, grad_q, grad_k, grad_v, grad_bias});
-  if (!grad_logsumexp && may_be_the_librarys(q, offsets, bias)) {
+      q, {runs, bias, grad, grad_logsumexp, out, softmax, grad_q, grad_k, grad_v, grad_bias});
+  if (softmax.size(0) == 1) {
     const AttentionCall call(q, k, v, LRA_ATTENTION_PASS);
     kernels::check_attention_rules(call.get());
-    const Tensor grad_rows = grad.contiguous();
-    if (is_the_librarys(call.get(), q, k, v) && is_aligned(grad_rows) && is_aligned(out)) {
-      LRA_CHECK(grad.sizes() == q.sizes() && out.sizes() == q.sizes());
-      LRA_CHECK(grad_q.sizes() == q.sizes());
-      LRA_CHECK(grad_k.sizes() == k.sizes() && grad_v.sizes() == v.sizes());
-      LRA_CHECK(logsumexp.sizes() == at::IntArrayRef({q.size(0), q.size(2), q.size(1)}));
-      LRA_CHECK(logsumexp.is_contiguous() && logsumexp.scalar_type() == at::kFloat);
-      const auto [of_q, of_k, of_v] =
-          library_attention_backward(grad_rows, q, k, v, out, logsumexp, call.get().scale);
-      grad_q.copy_(of_q);
-      grad_k.copy_(of_k);
-      grad_v.copy_(of_v);
-      return;
-    }
+    LRA_CHECK(!grad_logsumexp && !bias && is_the_librarys(call.get(), q, k, v));
+    LRA_CHECK(q.scalar_type() == at::kBFloat16 && grad.scalar_type() == at::kBFloat16);
+    LRA_CHECK(grad.sizes() == q.sizes() && out.sizes() == q.sizes() && is_aligned(out));
+    LRA_CHECK(grad_q.sizes() == q.sizes());
+    LRA_CHECK(grad_k.sizes() == k.sizes() && grad_v.sizes() == v.sizes());
+    LRA_CHECK(softmax.sizes() == at::IntArrayRef({1, q.size(0), q.size(2), q.size(1)}));
+    LRA_CHECK(softmax.is_contiguous() && softmax.scalar_type() == at::kFloat);
+    const Tensor rows =
+        is_aligned(grad) ? grad.contiguous() : grad.clone(at::MemoryFormat::Contiguous);
+    const auto [of_q, of_k, of_v] =
+        library_attention_backward(rows, q, k, v, out, softmax[0], call.get().scale);
+    grad_q.copy_(of_q);
+    grad_k.copy_(of_k);
+    grad_v.copy_(of_v);
+    return;
   }
   const auto kernel = [&](const kernels::AttentionProblem& problem, const auto& args) {
     if constexpr (kHasKernel<std::decay_t<decltype(args)>>) {
-      const Scratch scratch(problem, logsumexp);
+      const Scratch scratch(problem, softmax);
       cuda::attention_backward(DeviceProblem(problem, q).get(), args, scratch.get(),
                                device.stream());
     }
   };
-  attention_backward_by(kernel, grad, grad_logsumexp, q, k, v, out, logsumexp, LRA_ATTENTION_PASS,
+  attention_backward_by(kernel, grad, grad_logsumexp, q, k, v, out, softmax, LRA_ATTENTION_PASS,
                         bias, grad_q, grad_k, grad_v, grad_bias);
 }
 
