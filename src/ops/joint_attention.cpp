@@ -5,7 +5,7 @@
 // key is in: the kernel's pass over a part, given the joint output, largest scores and sums, is
 // that part's share of the gradient. So no part's own output is kept, and nothing has to pass
 // through the merging.
-#include "ops/attention_calls.h"
+#include "ops/attention_arguments.h"
 #include "ops/precision.h"
 
 namespace lra::ops {
@@ -16,9 +16,17 @@ using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
 struct Call {
-  size_t k = 0, v = 0;  // places in the list of tensors
-  Tensor rows;          // of these; undefined: all
-  AttentionOptions options;
+  size_t k = 0, v = 0;           // places in the list of tensors
+  Tensor rows;                   // of these; undefined: all
+  AttentionArguments arguments;  // but for q, k and v
+
+  AttentionArguments of(const Tensor& q, const Tensor& all_k, const Tensor& all_v) const {
+    AttentionArguments a = arguments;
+    a.in.q = q;
+    a.in.k = rows.defined() ? all_k.index_select(1, rows) : all_k;
+    a.in.v = rows.defined() ? all_v.index_select(1, rows) : all_v;
+    return a;
+  }
 };
 
 // A capsule, as a saved value must be.
@@ -27,27 +35,19 @@ struct Calls : torch::CustomClassHolder {
 };
 using CallsPtr = c10::intrusive_ptr<Calls>;
 
-Tensor chosen(const Tensor& t, const Tensor& rows) {
-  return rows.defined() ? t.index_select(1, rows) : t;
-}
-
-struct Softmax {
-  Tensor out_BLHE, rows_2BHL;  // the largest score / scale, and the sum
-};
-
 // Adds the keys of `part` to the softmax of `all`; writes over it.
-void merge(Softmax& all, const Softmax& part, double scale) {
-  Tensor largest_BHL = all.rows_2BHL[0], sum_BHL = all.rows_2BHL[1];
-  const Tensor joint_BHL = at::maximum(largest_BHL, part.rows_2BHL[0]);
+void merge(AttentionResults& all, const AttentionResults& part, double scale) {
+  Tensor largest_BHL = all.softmax[0], sum_BHL = all.softmax[1];
+  const Tensor joint_BHL = at::maximum(largest_BHL, part.softmax[0]);
   const Tensor is_unseen = joint_BHL.eq(-INFINITY);  // by either: then all are 0
   const auto factor = [&](const Tensor& largest) {
     return (largest - joint_BHL).mul_(scale).masked_fill_(is_unseen, 0).exp_();
   };
-  const Tensor added_BHL = factor(part.rows_2BHL[0]).mul_(part.rows_2BHL[1]);
+  const Tensor added_BHL = factor(part.softmax[0]).mul_(part.softmax[1]);
   sum_BHL.mul_(factor(largest_BHL)).add_(added_BHL);
   largest_BHL.copy_(joint_BHL);
   const Tensor weight_BHL = (added_BHL / sum_BHL).masked_fill_(sum_BHL.eq(0), 0);
-  all.out_BLHE.lerp_(part.out_BLHE, beside(weight_BHL.transpose(1, 2).unsqueeze(-1), all.out_BLHE));
+  all.out.lerp_(part.out, beside(weight_BHL.transpose(1, 2).unsqueeze(-1), all.out));
 }
 
 // Adds the gradient of the chosen rows of `input` to `sum`, which is undefined before the first.
@@ -69,23 +69,21 @@ struct JointAttentionFunction : torch::autograd::Function<JointAttentionFunction
   static Tensor forward(AutogradContext* ctx, const Tensor& q, at::TensorList tensors,
                         const CallsPtr& calls) {
     const at::AutoDispatchBelowADInplaceOrView guard;
-    const double scale = 1 / std::sqrt(static_cast<double>(q.size(3)));
-    Softmax joint;
+    AttentionResults joint;
     for (const Call& call : calls->list) {
-      auto [out, rows] = call_attention_forward(q, chosen(tensors[call.k], call.rows),
-                                                chosen(tensors[call.v], call.rows), call.options);
-      const Softmax part{out, rows};
-      if (joint.out_BLHE.defined()) {
-        merge(joint, part, scale);
+      const AttentionArguments a = call.of(q, tensors[call.k], tensors[call.v]);
+      const AttentionResults part = attention_forward(a);
+      if (joint.out.defined()) {
+        merge(joint, part, a.effective_scale());
       } else {
         joint = part;
       }
     }
-    variable_list saved = {q, joint.out_BLHE, joint.rows_2BHL};
+    variable_list saved = {q, joint.out, joint.softmax};
     saved.insert(saved.end(), tensors.begin(), tensors.end());
     ctx->save_for_backward(saved);
     ctx->saved_data["calls"] = c10::IValue::make_capsule(calls);
-    return joint.out_BLHE;
+    return joint.out;
   }
 
   static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
@@ -98,11 +96,10 @@ struct JointAttentionFunction : torch::autograd::Function<JointAttentionFunction
     variable_list others(saved.size() - kFirst);
     for (const Call& call : calls->list) {
       const Tensor &all_k = saved[kFirst + call.k], &all_v = saved[kFirst + call.v];
-      const Tensor k = chosen(all_k, call.rows), v = chosen(all_v, call.rows);
+      const AttentionArguments a = call.of(q, all_k, all_v);
       const auto like = [](const Tensor& t) { return at::empty(t.sizes(), t.options()); };
-      const AttentionInputGradients to{like(q), like(k), like(v), {}};
-      call_attention_backward({grads[0], {}}, q, k, v, saved[kOut], saved[kSoftmax], call.options,
-                              {}, to);
+      const AttentionInputs to{like(q), like(a.in.k), like(a.in.v), {}};
+      attention_backward(a, {grads[0], {}, saved[kOut], saved[kSoftmax], to});
       add_gradient(grad_q, to.q, {}, q);
       add_gradient(others[call.k], to.k, call.rows, all_k);
       add_gradient(others[call.v], to.v, call.rows, all_v);
@@ -137,8 +134,10 @@ Tensor joint_attention(const Tensor& q, const std::vector<AttentionPart>& parts)
     calls->list.push_back({.k = place_of(part.k_BSHE, tensors),
                            .v = place_of(part.v_BSHE, tensors),
                            .rows = part.rows,
-                           .options = attention_options(part.pattern, part.mask, part.dropout, 0,
-                                                        /*is_part=*/true)});
+                           .arguments = {.pattern = part.pattern,
+                                         .mask = part.mask,
+                                         .dropout = part.dropout,
+                                         .is_part = true}});
   }
   return JointAttentionFunction::apply(q, at::TensorList(tensors), calls);
 }

@@ -88,81 +88,85 @@ bool is_aligned(const Tensor& t) {
 // Whether the library's flash attention, whose kernels are made for each generation of GPUs,
 // computes a problem in bfloat16 without lists and biases: every query sees every key, no dropout.
 // It leaves of the softmax its logsumexp alone, [1, B, H, L], so it takes no parts of one.
-bool is_the_librarys(const kernels::AttentionProblem& problem, const Tensor& q, const Tensor& k,
-                     const Tensor& v) {
-  const kernels::AttentionVisibility& visible = problem.visible;
+bool is_the_librarys(const AttentionArguments& a) {
+  // Lists are checked by their own kernels alone.
+  if (a.in.q.scalar_type() != at::kBFloat16 || a.is_part || a.pattern.offsets.defined() ||
+      a.in.bias.defined()) {
+    return false;
+  }
+  const AttentionCall call(a);
+  kernels::check_attention_rules(call.get());
+  const kernels::AttentionVisibility& visible = call.get().visible;
   const bool dense = visible.key_mask == nullptr && visible.query_mask == nullptr &&
-                     visible.blocks == nullptr && visible.runs == nullptr && visible.left < 0 &&
-                     visible.right < 0;
-  return dense && problem.dropout_rate == 0 && problem.scale > 0 && q.size(3) % 8 == 0 &&
-         q.size(3) <= cuda::kMaxHeadDim && is_aligned(q) && is_aligned(k) && is_aligned(v);
+                     visible.runs == nullptr && visible.left < 0 && visible.right < 0;
+  const int64_t width = a.in.q.size(3);
+  return dense && a.dropout.rate == 0 && call.get().scale > 0 && width % 8 == 0 &&
+         width <= cuda::kMaxHeadDim && is_aligned(a.in.q) && is_aligned(a.in.k) &&
+         is_aligned(a.in.v);
 }
 
-std::tuple<Tensor, Tensor> forward(const Tensor& q, const Tensor& k, const Tensor& v,
-                                   LRA_ATTENTION_OPTIONS, const OptTensor& bias, bool is_part) {
+void library_backward(const AttentionArguments& a, const AttentionBackwardArguments& b) {
+  const Tensor& q = a.in.q;
+  LRA_CHECK(is_the_librarys(a) && !b.grad_logsumexp.defined() && is_aligned(b.out));
+  check_backward_shapes(a, b);
+  LRA_CHECK(b.softmax.sizes() == at::IntArrayRef({1, q.size(0), q.size(2), q.size(1)}));
+  LRA_CHECK(b.softmax.is_contiguous() && b.softmax.scalar_type() == at::kFloat);
+  const Tensor grad =
+      is_aligned(b.grad) ? b.grad.contiguous() : b.grad.clone(at::MemoryFormat::Contiguous);
+  const auto [of_q, of_k, of_v] =
+      library_attention_backward(grad, q, a.in.k, a.in.v, b.out, b.softmax[0], a.effective_scale());
+  b.to.q.copy_(of_q);
+  b.to.k.copy_(of_k);
+  b.to.v.copy_(of_v);
+}
+
+Stack forward(Values values) {
+  const AttentionArguments a = attention_arguments(values);
+  const Tensor& q = a.in.q;
   check_type(q);
-  const OnDeviceOf device(q, {runs, bias});
+  const OnDeviceOf device(q, {a.pattern.runs, a.in.bias});
   // LibTorch's own switch is heeded (at::Context::setSDPUseFlash,
-  // torch.backends.cuda.enable_flash_sdp). Lists are checked by their own kernels alone.
-  if (q.scalar_type() == at::kBFloat16 && !is_part && !offsets && !bias &&
-      at::globalContext().userEnabledFlashSDP()) {
-    const AttentionCall call(q, k, v, LRA_ATTENTION_PASS);
-    kernels::check_attention_rules(call.get());
-    if (is_the_librarys(call.get(), q, k, v)) {
-      auto [out, logsumexp] = library_attention(q, k, v, call.get().scale);
-      return {out, logsumexp.unsqueeze(0)};
-    }
+  // torch.backends.cuda.enable_flash_sdp).
+  if (at::globalContext().userEnabledFlashSDP() && is_the_librarys(a)) {
+    const auto [out, logsumexp] = library_attention(q, a.in.k, a.in.v, a.effective_scale());
+    return {out, logsumexp.unsqueeze(0)};
   }
   const auto kernel = [&](const kernels::AttentionProblem& problem, const auto& args) {
     if constexpr (kHasKernel<std::decay_t<decltype(args)>>) {
       cuda::attention_forward(DeviceProblem(problem, q).get(), args, device.stream());
     }
   };
-  return attention_forward_by(kernel, q, k, v, LRA_ATTENTION_PASS, bias);
+  const auto [out, softmax] = attention_forward_by(kernel, a);
+  return {out, softmax};
 }
 
-void backward(const Tensor& grad, const OptTensor& grad_logsumexp, const Tensor& q, const Tensor& k,
-              const Tensor& v, const Tensor& out, const Tensor& softmax, LRA_ATTENTION_OPTIONS,
-              const OptTensor& bias, Tensor& grad_q, Tensor& grad_k, Tensor& grad_v,
-              const OptTensor& grad_bias) {
+Stack backward(Values values) {
+  const AttentionArguments a = attention_arguments(values);
+  const AttentionBackwardArguments b = attention_backward_arguments(values);
+  const Tensor& q = a.in.q;
   check_type(q);
-  const OnDeviceOf device(
-      q, {runs, bias, grad, grad_logsumexp, out, softmax, grad_q, grad_k, grad_v, grad_bias});
-  if (softmax.size(0) == 1) {
-    const AttentionCall call(q, k, v, LRA_ATTENTION_PASS);
-    kernels::check_attention_rules(call.get());
-    LRA_CHECK(!grad_logsumexp && !bias && is_the_librarys(call.get(), q, k, v));
-    LRA_CHECK(q.scalar_type() == at::kBFloat16 && grad.scalar_type() == at::kBFloat16);
-    LRA_CHECK(grad.sizes() == q.sizes() && out.sizes() == q.sizes() && is_aligned(out));
-    LRA_CHECK(grad_q.sizes() == q.sizes());
-    LRA_CHECK(grad_k.sizes() == k.sizes() && grad_v.sizes() == v.sizes());
-    LRA_CHECK(softmax.sizes() == at::IntArrayRef({1, q.size(0), q.size(2), q.size(1)}));
-    LRA_CHECK(softmax.is_contiguous() && softmax.scalar_type() == at::kFloat);
-    const Tensor rows =
-        is_aligned(grad) ? grad.contiguous() : grad.clone(at::MemoryFormat::Contiguous);
-    const auto [of_q, of_k, of_v] =
-        library_attention_backward(rows, q, k, v, out, softmax[0], call.get().scale);
-    grad_q.copy_(of_q);
-    grad_k.copy_(of_k);
-    grad_v.copy_(of_v);
-    return;
+  const OnDeviceOf device(q, {a.pattern.runs, a.in.bias, b.grad, b.grad_logsumexp, b.out, b.softmax,
+                              b.to.q, b.to.k, b.to.v, b.to.bias});
+  if (b.softmax.size(0) == 1) {
+    library_backward(a, b);
+    return {};
   }
   const auto kernel = [&](const kernels::AttentionProblem& problem, const auto& args) {
     if constexpr (kHasKernel<std::decay_t<decltype(args)>>) {
-      const Scratch scratch(problem, softmax);
+      const Scratch scratch(problem, b.softmax);
       cuda::attention_backward(DeviceProblem(problem, q).get(), args, scratch.get(),
                                device.stream());
     }
   };
-  attention_backward_by(kernel, grad, grad_logsumexp, q, k, v, out, softmax, LRA_ATTENTION_PASS,
-                        bias, grad_q, grad_k, grad_v, grad_bias);
+  attention_backward_by(kernel, a, b);
+  return {};
 }
 
 }  // namespace
 
 TORCH_LIBRARY_IMPL(lra, LRA_DEVICE_KEY, m) {
-  m.impl("attention_forward", forward);
-  m.impl("attention_backward", backward);
+  m.impl("attention_forward", boxed<forward>());
+  m.impl("attention_backward", boxed<backward>());
 }
 
 }  // namespace lra::ops::device

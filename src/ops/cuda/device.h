@@ -44,7 +44,9 @@ class OnDeviceOf {
   explicit OnDeviceOf(const at::Tensor& t,
                       std::initializer_list<std::optional<at::Tensor>> others = {})
       : guard_(t.device()), stream_(current_stream(t)) {
-    for (const auto& other : others) LRA_CHECK(!other || other->device() == t.device());
+    for (const auto& other : others) {
+      LRA_CHECK(!other || !other->defined() || other->device() == t.device());
+    }
   }
   kernels::cuda::Stream stream() const { return stream_; }
 
