@@ -24,8 +24,8 @@ TEST(Efficiency, MeasuresTrainingAndInference) {
     EXPECT_LE(m.steps_per_s, m.fastest_steps_per_s);
     EXPECT_DOUBLE_EQ(m.tokens_per_s, m.steps_per_s * 3 * 40);
     EXPECT_GT(m.peak_resident_bytes, int64_t{1} << 20);
-    EXPECT_GT(flops_utilisation(m).value(), 0);
-    EXPECT_LT(flops_utilisation(m).value(), 1);
+    EXPECT_GT(flops_utilisation(m), 0);
+    EXPECT_LT(flops_utilisation(m), 1);
     EXPECT_FALSE(m.pipeline_steps_per_s);
   }
 }
