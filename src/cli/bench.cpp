@@ -110,25 +110,18 @@ ExitCode measure_one(const BenchArguments& a, at::Device device) {
 
 std::vector<std::string> child_arguments(const BenchArguments& a, const CommonOptions& common,
                                          const std::string& model, int64_t length) {
-  std::vector<std::string> words = {"bench",
-                                    "--measure-one",
-                                    model,
-                                    "--lengths",
-                                    std::to_string(length),
-                                    "--task",
-                                    a.task,
-                                    "--preset",
-                                    a.preset,
-                                    "--mode",
-                                    a.mode,
-                                    "--dtype",
-                                    a.dtype,
-                                    "--batch",
-                                    std::to_string(a.batch),
-                                    "--windows",
-                                    std::to_string(a.windows),
-                                    "--window-seconds",
-                                    std::to_string(a.window_seconds)};
+  std::vector<std::string> words = {"bench"};
+  for (const auto& [flag, value] : {std::pair{"--measure-one", model},
+                                    {"--lengths", std::to_string(length)},
+                                    {"--task", a.task},
+                                    {"--preset", a.preset},
+                                    {"--mode", a.mode},
+                                    {"--dtype", a.dtype},
+                                    {"--batch", std::to_string(a.batch)},
+                                    {"--windows", std::to_string(a.windows)},
+                                    {"--window-seconds", std::to_string(a.window_seconds)}}) {
+    words.insert(words.end(), {flag, value});
+  }
   if (common.threads > 0) words.insert(words.end(), {"--threads", std::to_string(common.threads)});
   words.insert(words.end(), {"--device", common.device.str()});
   if (a.whole_steps) words.push_back("--whole-steps");

@@ -18,6 +18,7 @@
 
 #include "base/launch_environment.h"
 #include "base/stop_flag.h"
+#include "base/text_format.h"
 #include "io/atomic_file.h"
 
 extern char** environ;
@@ -47,6 +48,35 @@ class Descriptor {
  private:
   int fd_;
 };
+
+// A file in memory that a process writes to.
+int memory_file() {
+  const int fd = ::memfd_create("lra-output", MFD_CLOEXEC);
+  if (fd < 0) throw io_error("lra", "cannot make a file in memory", errno);
+  return fd;
+}
+
+std::string text_of(const Descriptor& file, size_t most) {
+  std::string all;
+  char buffer[4096];
+  while (all.size() < most) {
+    const ssize_t count = ::pread(file.get(), buffer, std::min(sizeof buffer, most - all.size()),
+                                  static_cast<off_t>(all.size()));
+    if (count == 0) break;
+    if (count < 0 && errno != EINTR) throw io_error("lra", "cannot read a process's output", errno);
+    if (count > 0) all.append(buffer, static_cast<size_t>(count));
+  }
+  return all;
+}
+
+// Waits for its end. 128 + signal when a signal ended it.
+int exit_code_of(pid_t process) {
+  int status = 0;
+  while (::waitpid(process, &status, 0) < 0) {
+    if (errno != EINTR) throw io_error("lra", "cannot wait for a process", errno);
+  }
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
 
 // How the child differs from us: standard input, standard output, what it tells us, process group,
 // and that it cannot be asked to save before it listens.
@@ -86,16 +116,17 @@ std::vector<std::string> child_environment() {
   return variables;
 }
 
-// The null-terminated list that C wants; `words` must outlive it.
-std::vector<char*> c_strings(std::vector<std::string>& words) {
+// The null-terminated list that C wants, which changes none of them; `words` must outlive it.
+std::vector<char*> c_strings(const std::vector<std::string>& words) {
   std::vector<char*> pointers;
-  for (std::string& word : words) pointers.push_back(word.data());
+  for (const std::string& word : words) pointers.push_back(const_cast<char*>(word.c_str()));
   pointers.push_back(nullptr);
   return pointers;
 }
 
 pid_t spawn(const std::vector<std::string>& arguments, int output, int errors) {
-  std::vector<std::string> words = {"lra"}, variables = child_environment();
+  std::vector<std::string> words = {"lra"};
+  const std::vector<std::string> variables = child_environment();
   words.insert(words.end(), arguments.begin(), arguments.end());
   const SpawnSettings settings(output, errors);
   pid_t child = 0;
@@ -131,8 +162,7 @@ void Children::start(size_t id, const std::vector<std::string>& arguments) {
   if (::pipe2(ends, O_CLOEXEC) != 0) throw io_error("pipe", "cannot be made", errno);
   Descriptor output(ends[0]);
   const Descriptor write_end(ends[1]);
-  Descriptor errors(::memfd_create("lra-error", MFD_CLOEXEC));
-  if (errors.get() < 0) throw io_error("lra", "cannot make a file in memory", errno);
+  Descriptor errors(memory_file());
   const pid_t process = spawn(arguments, write_end.get(), errors.get());
   children_.push_back({.id = id,
                        .process = process,
@@ -180,22 +210,40 @@ Children::Ended Children::wait_for_one() {
 
 ChildResult Children::result_of(const Child& ended) {
   const Descriptor output(ended.output_fd), errors(ended.error_fd);
-  int status = 0;
-  while (::waitpid(ended.process, &status, 0) < 0 && errno == EINTR) {
-  }
-  const int code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-  char text[kErrorBytes];
-  const ssize_t size = ::pread(errors.get(), text, sizeof text, 0);
-  if (size < 0) throw io_error("lra", "cannot read why a process failed", errno);
-  return {.exit_code = code,
-          .output = ended.output,
-          .error = std::string(text, static_cast<size_t>(size))};
+  const int exit_code = exit_code_of(ended.process);
+  return {.exit_code = exit_code, .output = ended.output, .error = text_of(errors, kErrorBytes)};
 }
 
 ChildResult run_self(const std::vector<std::string>& arguments) {
   Children one;
   one.start(0, arguments);
   return one.wait_for_one().result;
+}
+
+ProgramEnd run_program(const std::vector<std::string>& words) {
+  constexpr size_t kMostBytes = size_t{16} << 20;
+  const Descriptor output(memory_file()), errors(memory_file());
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+  posix_spawn_file_actions_adddup2(&actions, output.get(), STDOUT_FILENO);
+  posix_spawn_file_actions_adddup2(&actions, errors.get(), STDERR_FILENO);
+  pid_t process = 0;
+  const int problem =
+      posix_spawnp(&process, words[0].c_str(), &actions, nullptr, c_strings(words).data(), environ);
+  posix_spawn_file_actions_destroy(&actions);
+  if (problem == ENOENT) {
+    throw Error({.where = words[0],
+                 .what = "there is no such program on PATH",
+                 .advice = "is it installed on this machine?"});
+  }
+  if (problem != 0) throw io_error(words[0], "cannot be started", problem);
+  const int exit_code = exit_code_of(process);
+  const std::string complaint = text_of(errors, kMostBytes);
+  return {.exit_code = exit_code,
+          .output = text_of(output, kMostBytes),
+          // Line ends become spaces; none is left at the end.
+          .errors = printable(complaint.substr(0, complaint.find_last_not_of(" \n") + 1))};
 }
 
 void tell_parent(const std::string& error) {

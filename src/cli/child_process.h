@@ -1,5 +1,6 @@
-// This program, run again with other arguments: every cell of a suite and every measurement is a
-// process of its own, so that memory figures belong to one run and a crash ends one cell only.
+// Processes that this one starts. This program, run again with other arguments: every cell of a
+// suite and every measurement is a process of its own, so that memory figures belong to one run and
+// a crash ends one cell only. And other people's programs, run to their end.
 #pragma once
 
 #include <string>
@@ -61,6 +62,16 @@ class Children {
 
 // Runs one process and waits for it.
 ChildResult run_self(const std::vector<std::string>& arguments);
+
+struct ProgramEnd {
+  int exit_code = 0;   // 128 + signal when a signal ended it
+  std::string output;  // standard output
+  std::string errors;  // standard error, as one line
+};
+
+// Runs words[0], looked for on PATH, with the other words as its arguments and nothing on standard
+// input. Throws lra::Error: exit code 2 when there is no such program, else 74.
+ProgramEnd run_program(const std::vector<std::string>& words);
 
 // To be called once at the start, by the thread that runs the program. In a process that run_self
 // started: when its parent ends, however that ends, this process gets SIGTERM, and so saves and

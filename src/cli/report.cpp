@@ -9,9 +9,8 @@
 #include "base/text_format.h"
 #include "cli/command.h"
 #include "io/atomic_file.h"
-#include "report/card.h"
-#include "report/check_metrics.h"
 #include "report/check_record.h"
+#include "report/findings.h"
 #include "training/new_record.h"
 
 namespace lra::cli {
@@ -90,29 +89,24 @@ ExitCode write_cards(const Program& program, const ReportArguments& a) {
 
 // What the model itself says: its size, and the division that its settings have.
 std::vector<std::string> check_model(const RunRecord& record) {
-  std::vector<std::string> findings;
+  report::Findings findings;
   try {
     const training::RunConfig config = training::RunConfig::from_table(record.config);
     const RunRecord known =
         training::record_of(config, record.provenance, record.data_hash, record.data_examples);
-    const auto expect = [&](const std::string& what, const std::string& recorded,
-                            const std::string& now) {
-      if (recorded != now) findings.push_back(what + " is " + recorded + "; expected " + now);
-    };
-    expect("division", record.division, known.division);
-    expect("num_parameters", std::to_string(record.num_parameters),
-           std::to_string(known.num_parameters));
-    expect("task_title", record.task_title, known.task_title);
-    expect("task_version", std::to_string(record.task_version), std::to_string(known.task_version));
-    expect("model_title", record.model_title, known.model_title);
-    expect("validation", record.validation, config.make_task()->validation());
+    findings.expect_equal("division", record.division, known.division);
+    findings.expect_equal("num_parameters", record.num_parameters, known.num_parameters);
+    findings.expect_equal("task_title", record.task_title, known.task_title);
+    findings.expect_equal("task_version", record.task_version, known.task_version);
+    findings.expect_equal("model_title", record.model_title, known.model_title);
+    findings.expect_equal("validation", record.validation, config.make_task()->validation());
     // By it a report tells full runs from short ones.
-    expect("preset_steps", std::to_string(record.preset_steps),
-           std::to_string(training::preset_steps(config).value_or(0)));
+    findings.expect_equal("preset_steps", record.preset_steps,
+                          training::preset_steps(config).value_or(0));
   } catch (const Error& error) {
-    findings.push_back(std::string("its settings are no run of this program: ") + error.what());
+    findings.expect(false, std::string("its settings are no run of this program: ") + error.what());
   }
-  return findings;
+  return findings.lines();
 }
 
 ExitCode check_records(const Program& program, const ReportArguments& a) {

@@ -1,12 +1,10 @@
-#include "cli/slurm_jobs.h"
-
 #include <cerrno>
 #include <sstream>
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "cli/other_program.h"
-#include "cli/slurm_script.h"
+#include "cli/child_process.h"
+#include "cli/slurm.h"
 #include "io/atomic_file.h"
 #include "io/json.h"
 

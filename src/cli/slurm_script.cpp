@@ -1,4 +1,4 @@
-#include "cli/slurm_script.h"
+#include "cli/slurm.h"
 
 #include <algorithm>
 #include <cctype>

@@ -14,8 +14,6 @@
 #include "cli/child_process.h"
 #include "cli/device.h"
 #include "cli/suite_cells.h"
-#include "cli/suite_status.h"
-#include "cli/suite_submit.h"
 #include "io/atomic_file.h"
 #include "io/lock_file.h"
 #include "report/report.h"
@@ -37,7 +35,7 @@ void prepare_tasks(std::vector<Cell>& cells, const std::string& data, const Prog
   leave_out_without_data(cells, data, program);
   std::set<std::string> prepared;
   for (const Cell& cell : cells) {
-    if (cell.state == "no data" || !prepared.insert(cell.task).second) continue;
+    if (cell.state == CellState::kNoData || !prepared.insert(cell.task).second) continue;
     const tasks::Dataset dataset = tasks::prepare_data(
         cell.config.task_spec(), *cell.config.make_task(), data, program.common.quiet);
     refuse_other_data(cells, cell.task, dataset.hash());
@@ -128,10 +126,11 @@ ExitCode run_one(const Suite& suite, const Program& program, const SuiteArgument
   run_cells(cells, data, 1, program);
   const Cell& cell = cells.front();
   if (program.common.json) {
-    print_json({{"run", cell.run_name()}, {"state", cell.state}, {"folder", cell.folder}});
+    print_json(
+        {{"run", cell.run_name()}, {"state", to_string(cell.state)}, {"folder", cell.folder}});
   }
-  if (stop_requested() && cell.state != "done") return ExitCode::kStopped;
-  return cell.state == "no data" ? ExitCode::kUserError : judge_cells(cells);
+  if (stop_requested() && cell.state != CellState::kDone) return ExitCode::kStopped;
+  return cell.state == CellState::kNoData ? ExitCode::kUserError : judge_cells(cells);
 }
 
 ExitCode run(const Program& program, const SuiteArguments& a) {

@@ -1,6 +1,7 @@
 #include "cli/suite_cells.h"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
@@ -15,6 +16,7 @@
 #include "io/lock_file.h"
 #include "records/run_identity.h"
 #include "tasks/prepare_data.h"
+#include "training/new_record.h"
 #include "training/run_folder.h"
 
 namespace lra::cli {
@@ -25,28 +27,46 @@ namespace fs = std::filesystem;
 // A run that is at work writes lines and checkpoints more often.
 constexpr auto kSilence = std::chrono::minutes(10);
 
-std::string config_hash(const Cell& cell) { return lra::config_hash(cell.config.to_table()); }
+constexpr std::array kStateNames = {"waiting", "no data",     "in use",  "damaged",
+                                    "running", "done",        "stopped", "diverged",
+                                    "failed",  "interrupted", "queued",  "to submit"};
+
+CellState state_of(RunStatus status) {
+  switch (status) {
+    case RunStatus::kRunning:
+      return CellState::kRunning;
+    case RunStatus::kDone:
+      return CellState::kDone;
+    case RunStatus::kStopped:
+      return CellState::kStopped;
+    case RunStatus::kDiverged:
+      return CellState::kDiverged;
+    case RunStatus::kFailed:
+      break;
+  }
+  return CellState::kFailed;
+}
 
 // Sets state and record. Throws for a run with other settings.
 void look_at_record(Cell& cell) {
   const training::RunFolder folder{cell.folder};
   cell.record = {};
-  cell.state = "waiting";
+  cell.state = CellState::kWaiting;
   if (!fs::exists(folder.record())) return;
   try {
     cell.record = read_record(folder.record());
   } catch (const Error& error) {
     if (error.code() != ExitCode::kUserError) throw;
-    cell.state = "damaged";
+    cell.state = CellState::kDamaged;
     cell.problem = error.what();
     return;
   }
-  if (cell.record.config_hash != config_hash(cell)) {
+  if (cell.record.config_hash != config_hash(cell.config.to_table())) {
     throw Error({.where = cell.folder,
                  .what = "the run there has other settings than the suite now asks for",
                  .advice = "remove that folder, or choose another --out"});
   }
-  cell.state = to_string(cell.record.status);
+  cell.state = state_of(cell.record.status);
 }
 
 bool has_checkpoint(const Cell& cell) {
@@ -65,7 +85,7 @@ void with_lock(Cell& cell, const Change& change) {
     lock.emplace(folder.lock(), "the run folder " + folder.path);
   } catch (const Error& error) {
     if (error.code() != ExitCode::kUserError) throw;
-    cell.state = "in use";
+    cell.state = CellState::kInUse;
     cell.problem = error.what();
     return;
   }
@@ -78,7 +98,7 @@ void prepare_folder(Cell& cell) {
   if (!fs::exists(cell.folder)) return look_at_record(cell);
   with_lock(cell, [&] {
     look_at_record(cell);
-    if (cell.state != "failed" || has_checkpoint(cell)) return;
+    if (cell.state != CellState::kFailed || has_checkpoint(cell)) return;
     fs::remove_all(cell.folder);
     look_at_record(cell);
   });
@@ -119,7 +139,7 @@ Share share_of(int jobs, const CommonOptions& common) {
 std::vector<std::string> train_arguments(const Cell& cell, const std::string& data_root,
                                          const Share& share, const CommonOptions& common) {
   std::vector<std::string> words = {"train", "--json", "--data", data_root};
-  if (cell.state == "waiting") {
+  if (cell.state == CellState::kWaiting) {
     words.insert(words.end(), {cell.task, cell.model, "--preset", cell.config.preset, "--seed",
                                std::to_string(cell.seed), "--out", cell.folder});
     ConfigTable settings = cell.config.to_table();
@@ -141,15 +161,8 @@ void write_failure(const Cell& cell, const Program& program) {
   RunRecord record = cell.record;
   record.status = RunStatus::kFailed;
   record.failure = cell.problem;
-  record.task = cell.task;
-  record.model = cell.model;
-  record.task_title = cell.config.task_spec().title;
-  record.model_title = cell.config.mixer_spec().title;
-  record.task_version = cell.config.task_spec().version;
-  record.preset = cell.config.preset;
-  record.seed = cell.seed;
+  static_cast<RunIdentity&>(record) = training::identity_of(cell.config, record.data_hash);
   record.config = cell.config.to_table();
-  record.config_hash = config_hash(cell);
   if (record.provenance.lra_version.empty()) record.provenance = program_provenance(program.common);
   write_record(record, training::RunFolder{cell.folder}.record());
 }
@@ -159,8 +172,8 @@ void record_failure(Cell& cell, const ChildResult& result, const Program& progra
   with_lock(cell, [&] {
     look_at_record(cell);
     // The folder may have been lost to another process that has ended since.
-    if (cell.state == "done" || cell.state == "damaged") return;
-    cell.state = "failed";
+    if (cell.state == CellState::kDone || cell.state == CellState::kDamaged) return;
+    cell.state = CellState::kFailed;
     cell.failure = failure_code(result.exit_code);
     cell.problem = "ended with " + describe_end(result.exit_code);
     if (!result.error.empty()) cell.problem += ": " + result.error;
@@ -172,13 +185,13 @@ void judge_end(Cell& cell, const ChildResult& result, const Program& program) {
   cell.problem.clear();
   switch (static_cast<ExitCode>(result.exit_code)) {
     case ExitCode::kDone:
-      cell.state = "done";
+      cell.state = CellState::kDone;
       break;
     case ExitCode::kStopped:
-      cell.state = "stopped";
+      cell.state = CellState::kStopped;
       break;
     case ExitCode::kDiverged:
-      cell.state = "diverged";
+      cell.state = CellState::kDiverged;
       break;
     default:
       // Ended by us, at the second request to stop: its record says what there is.
@@ -188,33 +201,60 @@ void judge_end(Cell& cell, const ChildResult& result, const Program& program) {
 
 // What is said of a cell that was not trained, or not to its end.
 std::string explanation(const Cell& cell) {
-  if (cell.state == "diverged") {
+  if (cell.state == CellState::kDiverged) {
     return "diverged; with the same seed it would again, so it is not repeated unless " +
            cell.folder + " is removed";
   }
-  if (cell.state == "stopped") return "stopped; the same command goes on with it";
-  return cell.problem.empty() ? cell.state : cell.state + ": " + cell.problem;
+  if (cell.state == CellState::kStopped) return "stopped; the same command goes on with it";
+  return to_string(cell.state) + (cell.problem.empty() ? "" : ": " + cell.problem);
 }
 
 // Of a run that was quiet.
 void say_warnings(const Cell& cell, const std::string& name, const Program& program) {
   const std::string path = training::RunFolder{cell.folder}.record();
-  if (cell.state == "damaged" || !fs::exists(path)) return;
+  if (cell.state == CellState::kDamaged || !fs::exists(path)) return;
   for (const std::string& warning : read_record(path).warnings.value_or(std::vector<std::string>{}))
     say(program, name + ": " + warning);
 }
 
 }  // namespace
 
+std::string to_string(CellState state) { return kStateNames.at(static_cast<size_t>(state)); }
+
+std::string counts_text(const std::vector<CellState>& states) {
+  std::map<std::string, int> counts;
+  for (const CellState state : states) ++counts[to_string(state)];
+  std::string text;
+  for (const auto& [state, count] : counts) {
+    text += (text.empty() ? "" : ", ") + std::to_string(count) + " " + state;
+  }
+  return text;
+}
+
 bool is_due(const Cell& cell) {
-  return cell.state == "waiting" || cell.state == "running" || cell.state == "stopped" ||
-         cell.state == "failed";
+  switch (cell.state) {
+    case CellState::kWaiting:
+    case CellState::kRunning:
+    case CellState::kStopped:
+    case CellState::kFailed:
+      return true;
+    case CellState::kNoData:
+    case CellState::kInUse:
+    case CellState::kDamaged:
+    case CellState::kDone:
+    case CellState::kDiverged:
+    case CellState::kInterrupted:
+    case CellState::kQueued:
+    case CellState::kToSubmit:
+      break;
+  }
+  return false;
 }
 
 bool is_at_work(const Cell& cell) {
   const training::RunFolder folder{cell.folder};
   if (is_locked(folder.lock())) return true;
-  if (cell.state != "running" || lock_owner(folder.lock()).is_here) return false;
+  if (cell.state != CellState::kRunning || lock_owner(folder.lock()).is_here) return false;
   for (const std::string& file : {folder.metrics(), folder.record()}) {
     std::error_code ignored;  // not there yet
     const auto written = fs::last_write_time(file, ignored);
@@ -237,7 +277,7 @@ void leave_out_without_data(std::vector<Cell>& cells, const std::string& data_ro
                          command_text({"help", cell.task}));
       }
     }
-    if (!known->second) cell.state = "no data";
+    if (!known->second) cell.state = CellState::kNoData;
   }
 }
 
@@ -247,7 +287,7 @@ void refuse_other_data(const std::vector<Cell>& cells, const std::string& task,
     const RunRecord& record = cell.record;
     // A run that failed before it began has no data, and one without checkpoint begins again.
     if (cell.task != task || record.data_hash.empty()) continue;
-    if (cell.state == "failed" && !has_checkpoint(cell)) continue;
+    if (cell.state == CellState::kFailed && !has_checkpoint(cell)) continue;
     const int64_t version = cell.config.task_spec().version;
     if (record.data_hash == data_hash && record.task_version == version) continue;
     throw Error({.where = cell.folder,
@@ -313,7 +353,9 @@ void run_cells(std::vector<Cell>& cells, const std::string& data_root, int jobs,
       Cell& cell = cells[i];
       if (is_due(cell)) prepare_folder(cell);
       if (is_due(cell)) {
-        say(program, name(i) + (cell.state == "waiting" ? "" : ": goes on, it was " + cell.state));
+        say(program, name(i) + (cell.state == CellState::kWaiting
+                                    ? ""
+                                    : ": goes on, it was " + to_string(cell.state)));
         children.start(i, train_arguments(cell, data_root, share, program.common));
       } else {
         say(program, name(i) + ": " + explanation(cell));
@@ -324,7 +366,8 @@ void run_cells(std::vector<Cell>& cells, const std::string& data_root, int jobs,
     Cell& cell = cells[ended.id];
     judge_end(cell, ended.result, program);
     if (jobs > 1) say_warnings(cell, name(ended.id), program);
-    if (jobs > 1 || cell.state != "done") say(program, name(ended.id) + ": " + explanation(cell));
+    if (jobs > 1 || cell.state != CellState::kDone)
+      say(program, name(ended.id) + ": " + explanation(cell));
   }
 }
 
@@ -332,11 +375,11 @@ ExitCode judge_cells(const std::vector<Cell>& cells) {
   std::optional<ExitCode> failed;
   bool diverged = false, unfinished = false;
   for (const Cell& cell : cells) {
-    if (cell.state == "done" || cell.state == "no data") continue;
+    if (cell.state == CellState::kDone || cell.state == CellState::kNoData) continue;
     std::fprintf(stderr, "lra: %s %s\n", cell.name().c_str(), explanation(cell).c_str());
-    if (cell.state == "diverged") {
+    if (cell.state == CellState::kDiverged) {
       diverged = true;
-    } else if (is_due(cell) && cell.state != "failed") {
+    } else if (is_due(cell) && cell.state != CellState::kFailed) {
       unfinished = true;
     } else if (!failed) {
       failed = cell.failure;

@@ -11,15 +11,31 @@
 
 namespace lra::cli {
 
+enum class CellState {
+  kWaiting,  // there is no record
+  kNoData,
+  kInUse,    // another process works in its folder
+  kDamaged,  // its record cannot be read
+  // The status of its record; who wrote "running" may be gone.
+  kRunning,
+  kDone,
+  kStopped,
+  kDiverged,
+  kFailed,
+  // Said by `lra suite status` and `lra suite submit` alone.
+  kInterrupted,  // nobody works on a running one
+  kQueued,       // given to SLURM, which has not begun it
+  kToSubmit
+};
+// "waiting", "no data", "in use", ...
+std::string to_string(CellState state);
+
 // One run of a suite.
 struct Cell {
   std::string task, model, folder;
   uint64_t seed = 0;
   training::RunConfig config;
-  // "waiting", "no data", "in use" (another process works in its folder), "damaged" (its record
-  // cannot be read), or the status of its record: "running" (the process that wrote it may be
-  // gone), "done", "stopped", "diverged", "failed".
-  std::string state;
+  CellState state = CellState::kWaiting;
   RunRecord record;                         // as it was last read, where there is one
   std::string problem;                      // why it failed, is in use or damaged
   ExitCode failure = ExitCode::kUserError;  // of a failed one
@@ -41,6 +57,9 @@ bool is_due(const Cell& cell);
 // taken on another machine, whose locks a shared file system may hide, and what it writes is less
 // than ten minutes old.
 bool is_at_work(const Cell& cell);
+
+// "12 done, 1 running"
+std::string counts_text(const std::vector<CellState>& states);
 
 // Makes "no data" of the state of every cell whose task has none and cannot make it, and says so.
 void leave_out_without_data(std::vector<Cell>& cells, const std::string& data_root,
@@ -69,5 +88,17 @@ void run_cells(std::vector<Cell>& cells, const std::string& data_root, int jobs,
 // one is not trained to its end, else 4 when one diverged, else 0. All these cells are named on
 // standard error, also with --quiet.
 ExitCode judge_cells(const std::vector<Cell>& cells);
+
+// How far the runs of a suite are, read from their folders: also while other processes, on this
+// machine or on another with the same file system, work on them.
+//
+// Prints one line per run, or JSON, to standard output.
+void show_cells(const Suite& suite, const std::string& out, bool json);
+// Draws the table anew every two seconds until no run is under way, and no suite or batch system is
+// there to begin one that waits; or until it is asked to stop.
+ExitCode watch_cells(const Suite& suite, const std::string& out);
+
+// lra suite submit: the runs of a suite as job arrays of a batch system.
+void add_suite_submit(CLI::App& suite, Program& program);
 
 }  // namespace lra::cli

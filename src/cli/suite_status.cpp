@@ -1,18 +1,16 @@
-#include "cli/suite_status.h"
-
+// lra suite status.
 #include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <fstream>
-#include <map>
 #include <set>
 #include <thread>
 
 #include "base/stop_flag.h"
 #include "base/text_format.h"
-#include "cli/slurm_jobs.h"
+#include "cli/slurm.h"
 #include "cli/suite_cells.h"
 #include "io/lock_file.h"
 #include "training/run_folder.h"
@@ -55,9 +53,7 @@ std::optional<Pace> last_pace(const std::string& path) {
 
 struct CellStatus {
   const Cell* cell;
-  // That of the record; "interrupted": nobody works on a running one; "queued": given to SLURM,
-  // which has not begun it.
-  std::string state;
+  CellState state;
   bool is_submitted = false;
   int64_t steps = 0;
   std::optional<int64_t> planned_steps;  // unknown before a run whose budget is in examples
@@ -73,19 +69,19 @@ CellStatus status_of(const Cell& cell, const std::set<std::string>& submitted) {
   } else if (train.epochs == 0 && train.examples == 0) {
     status.planned_steps = train.steps;
   }
-  if (cell.state == "damaged") return status;
-  if (cell.state == "waiting") {
-    if (status.is_submitted) status.state = "queued";
+  if (cell.state == CellState::kDamaged) return status;
+  if (cell.state == CellState::kWaiting) {
+    if (status.is_submitted) status.state = CellState::kQueued;
     return status;
   }
   const training::RunFolder folder{cell.folder};
   status.steps = cell.record.steps;
   if (is_at_work(cell)) {
-    status.state = "running";
+    status.state = CellState::kRunning;
     status.pace = last_pace(folder.metrics());
     if (status.pace) status.steps = std::max(status.steps, status.pace->step);
-  } else if (status.state == "running") {
-    status.state = "interrupted";
+  } else if (status.state == CellState::kRunning) {
+    status.state = CellState::kInterrupted;
   }
   return status;
 }
@@ -109,7 +105,7 @@ TextTable table_of(const std::vector<CellStatus>& all) {
                    "validation", "test"});
   for (const CellStatus& s : all) {
     table.add_row(
-        {s.cell->task, s.cell->model, std::to_string(s.cell->seed), s.state,
+        {s.cell->task, s.cell->model, std::to_string(s.cell->seed), to_string(s.state),
          std::to_string(s.steps) + "/" + (s.planned_steps ? std::to_string(*s.planned_steps) : "?"),
          s.pace ? fixed(s.pace->loss, 3) : "-",
          s.pace ? thousands(static_cast<int64_t>(s.pace->tokens_per_s)) : "-", time_left(s),
@@ -122,8 +118,9 @@ Json json_of(const std::vector<CellStatus>& all) {
   Json rows = Json::array();
   for (const CellStatus& s : all) {
     const RunRecord& record = s.cell->record;
-    Json row = {{"task", s.cell->task}, {"model", s.cell->model}, {"seed", s.cell->seed},
-                {"state", s.state},     {"steps", s.steps},       {"folder", s.cell->folder}};
+    Json row = {{"task", s.cell->task}, {"model", s.cell->model},
+                {"seed", s.cell->seed}, {"state", to_string(s.state)},
+                {"steps", s.steps},     {"folder", s.cell->folder}};
     if (s.planned_steps) row["planned_steps"] = *s.planned_steps;
     if (!s.cell->problem.empty()) row["problem"] = s.cell->problem;
     if (record.val) row["validation_accuracy"] = record.val->accuracy;
@@ -135,20 +132,25 @@ Json json_of(const std::vector<CellStatus>& all) {
 
 // A submitted run that was preempted begins again; that somebody cancelled it, no folder says.
 bool is_open(const CellStatus& s, bool suite_is_at_work) {
-  return s.state == "running" || s.state == "queued" ||
-         (suite_is_at_work && s.state == "waiting") ||
-         (s.is_submitted && (s.state == "stopped" || s.state == "interrupted"));
-}
-
-// "12 done, 1 running"
-std::string counts_of(const std::vector<CellStatus>& all) {
-  std::map<std::string, int> counts;
-  for (const CellStatus& s : all) ++counts[s.state];
-  std::string text;
-  for (const auto& [state, count] : counts) {
-    text += (text.empty() ? "" : ", ") + std::to_string(count) + " " + state;
+  switch (s.state) {
+    case CellState::kRunning:
+    case CellState::kQueued:
+      return true;
+    case CellState::kWaiting:
+      return suite_is_at_work;
+    case CellState::kStopped:
+    case CellState::kInterrupted:
+      return s.is_submitted;
+    case CellState::kNoData:
+    case CellState::kInUse:
+    case CellState::kDamaged:
+    case CellState::kDone:
+    case CellState::kDiverged:
+    case CellState::kFailed:
+    case CellState::kToSubmit:
+      break;
   }
-  return text;
+  return false;
 }
 
 // All cells anew; `cells` keeps what the statuses point at.
@@ -179,8 +181,10 @@ ExitCode watch_cells(const Suite& suite, const std::string& out) {
     std::vector<Cell> cells;
     const bool suite_is_at_work = is_locked(suite_lock(out));
     const std::vector<CellStatus> all = statuses(suite, out, cells);
+    std::vector<CellState> states;
+    for (const CellStatus& s : all) states.push_back(s.state);
     // Home, each line cleared to its end as it is drawn, then the rest of the screen: no flicker.
-    std::string text = table_of(all).text() + "\n" + counts_of(all) + "\n";
+    std::string text = table_of(all).text() + "\n" + counts_text(states) + "\n";
     if (terminal) {
       std::string lines;
       for (const char c : text) lines += c == '\n' ? std::string("\x1b[K\n") : std::string(1, c);

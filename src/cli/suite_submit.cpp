@@ -1,15 +1,12 @@
-#include "cli/suite_submit.h"
-
+// lra suite submit.
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
-#include <map>
 #include <set>
 
 #include "base/command_text.h"
-#include "cli/other_program.h"
-#include "cli/slurm_jobs.h"
-#include "cli/slurm_script.h"
+#include "cli/child_process.h"
+#include "cli/slurm.h"
 #include "cli/suite_cells.h"
 #include "io/atomic_file.h"
 #include "io/lock_file.h"
@@ -66,26 +63,15 @@ std::vector<std::string> missing_runs(std::vector<Cell>& cells,
   std::vector<std::string> runs;
   for (Cell& cell : cells) {
     if (is_at_work(cell)) {
-      cell.state = "running";
+      cell.state = CellState::kRunning;
     } else if (is_due(cell) && queued.contains(cell.run_name())) {
-      cell.state = "queued";
+      cell.state = CellState::kQueued;
     } else if (is_due(cell)) {
       runs.push_back(cell.run_name());
-      cell.state = "to submit";
+      cell.state = CellState::kToSubmit;
     }
   }
   return runs;
-}
-
-// "4 runs: 3 done, 1 to submit"
-std::string counts_of(const std::vector<Cell>& cells) {
-  std::map<std::string, int> counts;
-  for (const Cell& cell : cells) ++counts[cell.state];
-  std::string text;
-  for (const auto& [state, count] : counts) {
-    text += (text.empty() ? "" : ", ") + std::to_string(count) + " " + state;
-  }
-  return std::to_string(cells.size()) + " runs: " + text;
 }
 
 struct Submission {
@@ -121,11 +107,13 @@ void print_submissions(const std::vector<Submission>& all, const std::vector<Cel
           {{"job", s.id.empty() ? Json() : Json(s.id)}, {"script", s.script}, {"runs", s.runs}});
     }
     Json states = Json::object();
-    for (const Cell& cell : cells) states[cell.run_name()] = cell.state;
+    for (const Cell& cell : cells) states[cell.run_name()] = to_string(cell.state);
     print_json({{"submitted", rows}, {"runs", states}});
     return;
   }
-  std::printf("%s\n", counts_of(cells).c_str());
+  std::vector<CellState> states;
+  for (const Cell& cell : cells) states.push_back(cell.state);
+  std::printf("%zu runs: %s\n", cells.size(), counts_text(states).c_str());
   for (const Submission& s : all) {
     std::printf("%s: %zu runs, %s\n", s.id.empty() ? "not submitted" : ("job " + s.id).c_str(),
                 s.runs.size(), s.script.c_str());

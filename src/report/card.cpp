@@ -1,4 +1,4 @@
-#include "report/card.h"
+#include "report/report.h"
 
 #include <cctype>
 

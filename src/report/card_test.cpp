@@ -1,4 +1,3 @@
-#include "report/card.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

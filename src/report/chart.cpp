@@ -11,6 +11,7 @@ namespace lra::report {
 namespace {
 
 constexpr double kWidth = 560, kHeight = 320, kRight = 540, kTop = 12;
+constexpr double kLetter = 6.5;                // mean width of one
 constexpr int kNumColors = 8, kNumDashes = 3;  // of page.css: c0 .. c7, d0 .. d2
 
 std::string style_class(int style) {
@@ -116,41 +117,48 @@ struct Box {
   }
 };
 
+struct Disc {
+  ChartPoint at;
+  double radius;
+};
+
 // Where the name of a circle may stand beside it: the first place that meets no circle and no other
 // name, else the first.
 class NamePlaces {
  public:
-  explicit NamePlaces(const std::vector<ChartPoint>& circles) {
-    constexpr double kRadius = 6;
-    for (const auto& [x, y] : circles) {
-      taken_.push_back({x - kRadius, x + kRadius, y - kRadius, y + kRadius});
+  explicit NamePlaces(const std::vector<Disc>& discs) {
+    for (const auto& [at, radius] : discs) {
+      taken_.push_back({at.x - radius, at.x + radius, at.y - radius, at.y + radius});
     }
   }
-  std::string name_svg(const ChartPoint& at, const std::string& name) {
-    constexpr Side kSides[] = {{"middle", 0, -16},
-                               {"middle", 0, 18},
-                               {"end", -12, 0},
-                               {"start", 12, 0},
-                               {"middle", 0, -32}};
-    const auto* side = std::find_if(std::begin(kSides), std::end(kSides), [&](const Side& s) {
-      const Box box = box_at(at, s, name);
-      return box.left >= 0 && box.right <= kWidth &&
+  std::string name_svg(const Disc& disc, const std::string& name) {
+    const double away = disc.radius + 9;
+    const Place places[] = {{"middle", 0, -away},
+                            {"middle", 0, away},
+                            {"end", -disc.radius - 5, 0},
+                            {"start", disc.radius + 5, 0},
+                            {"middle", 0, -away - 16}};
+    const auto* place = std::find_if(std::begin(places), std::end(places), [&](const Place& p) {
+      const Box box = box_at(disc, p, name);
+      return box.left >= 0 && box.right <= kWidth && box.top >= 0 &&
              std::none_of(taken_.begin(), taken_.end(), [&](auto& t) { return t.meets(box); });
     });
-    if (side == std::end(kSides)) side = kSides;
-    taken_.push_back(box_at(at, *side, name));
-    return text_svg(at.x + side->dx, at.y + side->dy + 4, side->anchor(), name, "name") + "\n";
+    if (place == std::end(places)) place = places;
+    taken_.push_back(box_at(disc, *place, name));
+    return text_svg(disc.at.x + place->dx, disc.at.y + place->dy + 4, place->anchor, name, "name") +
+           "\n";
   }
 
  private:
-  struct Side {
-    std::string_view name;
+  struct Place {
+    std::string anchor;
     double dx, dy;
-    std::string anchor() const { return std::string(name); }
   };
-  static Box box_at(const ChartPoint& at, const Side& side, const std::string& name) {
-    const double width = 6.5 * display_width(name), x = at.x + side.dx, y = at.y + side.dy;
-    const double left = x - (side.name == "start" ? 0 : side.name == "end" ? width : width / 2);
+  static Box box_at(const Disc& disc, const Place& place, const std::string& name) {
+    const double width = kLetter * display_width(name);
+    const double x = disc.at.x + place.dx, y = disc.at.y + place.dy;
+    const double left =
+        place.anchor == "start" ? x : x - (place.anchor == "end" ? width : width / 2);
     return {left, left + width, y - 7, y + 7};
   }
 
@@ -206,22 +214,23 @@ std::string circle_chart(const std::string& description, const std::string& x_ti
     areas.take(circle.area);
   }
   const Scale x = xs.scale(kLeft, kRight, 1e-6), y = ys.scale(kBottom, kTop, 1e-6);
-  std::vector<ChartPoint> places, front;
+  std::vector<Disc> discs;
+  std::vector<ChartPoint> front;
   for (const ChartCircle& circle : circles) {
-    places.push_back({x(circle.at.x), y(circle.at.y)});
-    if (circle.is_marked) front.push_back(places.back());
+    const double share = areas.high > 0 ? circle.area / areas.high : 0;
+    discs.push_back({{x(circle.at.x), y(circle.at.y)}, 3 + 18 * std::sqrt(share)});
+    if (circle.is_marked) front.push_back(discs.back().at);
   }
   std::sort(front.begin(), front.end(), [](auto& a, auto& b) { return a.x < b.x; });
   std::string svg = y_axis_svg(y, kLeft, y_title) + x_axis_svg(x, kBottom, x_title), points;
   for (const ChartPoint& at : front) points += number(at.x) + "," + number(at.y) + " ";
   svg += "<polyline class=\"front\" points=\"" + points + "\"/>\n";
-  NamePlaces names(places);
+  NamePlaces names(discs);
   for (size_t i = 0; i < circles.size(); ++i) {
-    const double share = areas.high > 0 ? circles[i].area / areas.high : 0;
+    const auto& [at, radius] = discs[i];
     svg += "<circle class=\"" + style_class(circles[i].is_marked ? 1 : 0) + "\" cx=\"" +
-           number(places[i].x) + "\" cy=\"" + number(places[i].y) + "\" r=\"" +
-           number(3 + 18 * std::sqrt(share)) + "\">" + title_svg(circles[i].remark) + "</circle>" +
-           names.name_svg(places[i], circles[i].name);
+           number(at.x) + "\" cy=\"" + number(at.y) + "\" r=\"" + number(radius) + "\">" +
+           title_svg(circles[i].remark) + "</circle>" + names.name_svg(discs[i], circles[i].name);
   }
   return svg_of("circles", description, svg);
 }
@@ -229,8 +238,10 @@ std::string circle_chart(const std::string& description, const std::string& x_ti
 std::string bar_chart(const std::string& description, const std::string& y_title,
                       const std::vector<std::string>& legend,
                       const std::vector<ChartBars>& groups) {
-  // More names than stand beside each other are slanted.
-  const bool is_slanted = groups.size() > 6;
+  // Names that do not fit beside each other are slanted.
+  const bool is_slanted = std::any_of(groups.begin(), groups.end(), [&](const ChartBars& group) {
+    return kLetter * display_width(group.name) * static_cast<double>(groups.size()) > kWidth - 100;
+  });
   const double left = is_slanted ? 90 : 62, bottom = kHeight - (is_slanted ? 100 : 30);
   Range values{0, 1};
   for (const ChartBars& group : groups) {

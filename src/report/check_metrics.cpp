@@ -1,4 +1,4 @@
-#include "report/check_metrics.h"
+#include "report/check_record.h"
 
 #include <algorithm>
 #include <filesystem>

@@ -6,7 +6,6 @@
 #include "report/csp_hash.h"
 #include "report/curves.h"
 #include "report/formats.h"
-#include "report/html_assets.h"
 #include "report/html_parts.h"
 #include "report/markup.h"
 #include "report/tables.h"

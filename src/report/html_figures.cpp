@@ -1,5 +1,6 @@
 // Figures 1 to 5 of the paper, from our records.
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "base/text_format.h"
@@ -77,10 +78,14 @@ std::string figure1(const std::vector<Analysis>& analyses) {
 std::string figure2(const std::vector<Analysis>& analyses) {
   const Table table = span_table(analyses);
   if (table.rows.empty()) return "";
+  const auto spans = analyses_of(analyses, "span");
+  std::set<std::string> models;
+  for (const AnalysisRecord* record : spans) models.insert(record->model_title);
   std::vector<ChartBars> groups;
-  for (const AnalysisRecord* record : analyses_of(analyses, "span")) {
+  for (const AnalysisRecord* record : spans) {
     const SpanFigures& span = record->span->tokens;
-    groups.push_back({shown_task(*record) + ", " + record->model_title, {span.mean, span.uniform}});
+    const std::string model = models.size() > 1 ? ", " + record->model_title : "";
+    groups.push_back({shown_task(*record) + model, {span.mean, span.uniform}});
   }
   return chart_figure(table.title, table.caption,
                       {bar_chart("Required attention span in tokens, beside uniform attention",

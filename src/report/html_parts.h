@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "report/formats.h"
@@ -29,6 +30,11 @@ std::string runs_html(const std::vector<RunRecord>& records);
 
 // Of the record at that place, from 0: "run-1" for the first.
 std::string run_id(size_t index);
+
+// Its style sheet and script. Their sources are the files of tools/web, which the build turns into
+// the definitions of these functions.
+std::string_view page_style();
+std::string_view page_script();
 
 // "<th>" of a sortable column. `word`: text rather than figures.
 std::string column_header(const std::string& title, bool word,

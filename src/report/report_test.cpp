@@ -11,7 +11,7 @@
 #include "base/text_format.h"
 #include "io/json.h"
 #include "report/csp_hash.h"
-#include "report/html_assets.h"
+#include "report/html_parts.h"
 #include "report/test_records.h"
 
 namespace lra::report {

@@ -83,7 +83,7 @@ for (const chart of document.querySelectorAll("svg.lines")) {
   const points = [...plot.querySelectorAll("path")].flatMap((path) =>
     [...path.getAttribute("d").matchAll(/([\d.]+) (-?[\d.]+)/g)].map((match) =>
       ({ name: path.textContent, step: Number(match[1]), y: Number(match[2]) })));
-  const reading = document.createElement("output");
+  const reading = document.createElement("p");
   reading.className = "reading";
   chart.after(reading);
   const stretch = plot.appendChild(document.createElementNS("http://www.w3.org/2000/svg", "rect"));

@@ -1,8 +1,10 @@
-// The batch script of a SLURM job array: one run of a suite is one task of the array.
+// A suite as SLURM job arrays: one run is one task of the array. Their script, and which runs were
+// given to SLURM: a file for each job in the suite's folder.
 #pragma once
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -33,5 +35,24 @@ std::string slurm_script(const SlurmJob& job, const std::vector<std::string>& ru
 // Seconds of a time limit as sbatch takes it: M, M:S, H:M:S, D-H, D-H:M or D-H:M:S. Nothing for
 // other text and for 0, which is no limit.
 std::optional<int64_t> slurm_seconds(const std::string& limit);
+
+struct SlurmArray {
+  std::string id;                 // of the job
+  std::vector<std::string> runs;  // Cell::run_name() of each task
+};
+
+// The suite's folder is `out`, and its slurm folder must exist. Throws lra::Error with exit
+// code 74.
+void write_array(const std::string& out, const SlurmArray& array);
+
+// Every array that was written and not forgotten. Throws lra::Error for a damaged file.
+std::vector<SlurmArray> written_arrays(const std::string& out);
+
+// Runs of written_arrays. What SLURM has done with them since is not asked.
+std::set<std::string> submitted_runs(const std::string& out);
+
+// Runs that SLURM has yet to begin, is at, or will begin again, by what squeue says now. Arrays
+// that it has nothing left to do of are forgotten. Throws lra::Error when squeue fails.
+std::set<std::string> runs_in_queue(const std::string& out);
 
 }  // namespace lra::cli
