@@ -10,7 +10,7 @@
 namespace lra::tasks {
 namespace {
 
-constexpr const char* kSplits[] = {"train", "val", "test"};
+constexpr const char* kJudgedSplits[] = {"train", "val", "test"};
 
 [[noreturn]] void refuse(const Dataset& dataset, const std::string& what,
                          const std::string& expected) {
@@ -29,7 +29,7 @@ std::string of_split(const char* name, int64_t count, int64_t all) {
 void refuse_impossible_splits(const Dataset& dataset) {
   std::map<Hash128, std::set<int32_t>> seen;  // labels by example, of the splits before
   size_t num_labels = 0;                      // of train
-  for (const char* name : kSplits) {
+  for (const char* name : kJudgedSplits) {
     if (!dataset.has(name)) continue;
     const Split split = dataset.split(name);
     const std::vector<Hash128> hashes = example_hashes(split, dataset.manifest().num_towers);
@@ -52,12 +52,12 @@ void refuse_impossible_splits(const Dataset& dataset) {
         refuse(dataset, of_split(name, contradictions, split.size()) + " occur with two labels",
                "one label for each example");
       }
-      if (labels.size() == 1 && (num_labels > 1 || name == kSplits[0])) {
+      if (labels.size() == 1 && (num_labels > 1 || name == kJudgedSplits[0])) {
         refuse(dataset, "all examples of " + std::string(name) + " have one label",
                "examples of every class");
       }
     }
-    if (name == kSplits[0]) num_labels = labels.size();
+    if (name == kJudgedSplits[0]) num_labels = labels.size();
     seen.merge(own);
   }
 }

@@ -242,12 +242,12 @@ std::vector<Baseline> ImageTask::baselines(const Dataset& dataset) const {
   return {majority_baseline(train, test, kCifarClasses), nearest_mean_baseline(train, test)};
 }
 
-std::unique_ptr<Task> make_task(const ConfigTable& config) {
+std::unique_ptr<Task> make_image_task(const ConfigTable& config) {
   return std::make_unique<ImageTask>(read_config<ImageConfig>(config, "task"));
 }
 
 // Size and digests as printed by the data set's authors and by those who checked the archive.
-constexpr RemoteData kRemote = {
+constexpr RemoteData kImageRemote = {
     .file = "cifar-10-binary.tar.gz",
     .urls = {"https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz"},
     .bytes = 170052171,
@@ -266,13 +266,13 @@ constinit const TaskSpec kImageTask = {
     .version = kImageVersion,
     .describe = describe_task<ImageConfig>,
     .resolve = resolve_task<ImageConfig>,
-    .make = make_task,
+    .make = make_image_task,
     .sources =
         "the folder cifar-10-batches-bin or cifar-10-batches-py, the one above it, or a tar "
         "archive "
         "of it; or a folder with train/<class>/*.png and test/<class>/*.png, or with "
         "train/<number>_<class>.png and test/<number>_<class>.png",
-    .remote = &kRemote,
+    .remote = &kImageRemote,
 };
 
 }  // namespace lra::tasks

@@ -369,11 +369,11 @@ std::vector<Baseline> ListOpsTask::baselines(const Dataset& dataset) const {
           {.name = "root operator", .accuracy = static_cast<double>(num_right) / size}};
 }
 
-std::unique_ptr<Task> make_task(const ConfigTable& config) {
+std::unique_ptr<Task> make_listops_task(const ConfigTable& config) {
   return std::make_unique<ListOpsTask>(read_config<ListOpsConfig>(config, "task"));
 }
 
-constexpr RemoteData kRemote = lra_release("lra_release/lra_release/listops-1000");
+constexpr RemoteData kListOpsRemote = lra_release("lra_release/lra_release/listops-1000");
 
 }  // namespace
 
@@ -385,11 +385,11 @@ constinit const TaskSpec kListOpsTask = {
     .version = kListopsVersion,
     .describe = describe_task<ListOpsConfig>,
     .resolve = resolve_task<ListOpsConfig>,
-    .make = make_task,
+    .make = make_listops_task,
     .sources =
         "the folder listops-1000, or one above it, as lra_release; or the files basic_train.tsv, "
         "basic_val.tsv and basic_test.tsv",
-    .remote = &kRemote,
+    .remote = &kListOpsRemote,
 };
 
 }  // namespace lra::tasks

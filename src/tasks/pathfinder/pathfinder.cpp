@@ -344,7 +344,7 @@ std::vector<Baseline> PathfinderTask::baselines(const Dataset& dataset) const {
 }
 
 template <int kSize>
-std::unique_ptr<Task> make_task(const ConfigTable& config) {
+std::unique_ptr<Task> make_pathfinder_task(const ConfigTable& config) {
   return std::make_unique<PathfinderTask>(kSize, read_config<PathfinderConfig>(config, "task"));
 }
 
@@ -368,7 +368,7 @@ constinit const TaskSpec kPathfinderTask = {
     .version = kPathfinderVersion,
     .describe = describe_task<PathfinderConfig>,
     .resolve = resolve_task<PathfinderConfig>,
-    .make = make_task<32>,
+    .make = make_pathfinder_task<32>,
     .sources = kSources,
     .remote = &kRemote32,
 };
@@ -381,7 +381,7 @@ constinit const TaskSpec kPathfinder64Task = {
     .version = kPathfinderVersion,
     .describe = describe_task<PathfinderConfig>,
     .resolve = resolve_task<PathfinderConfig>,
-    .make = make_task<64>,
+    .make = make_pathfinder_task<64>,
     .sources = kSources,
     .remote = &kRemote64,
 };
@@ -394,7 +394,7 @@ constinit const TaskSpec kPathXTask = {
     .version = kPathfinderVersion,
     .describe = describe_task<PathfinderConfig>,
     .resolve = resolve_task<PathfinderConfig>,
-    .make = make_task<128>,
+    .make = make_pathfinder_task<128>,
     .sources = kSources,
     .remote = &kRemote128,
 };
@@ -407,7 +407,7 @@ constinit const TaskSpec kPathfinder256Task = {
     .version = kPathfinderVersion,
     .describe = describe_task<PathfinderConfig>,
     .resolve = resolve_task<PathfinderConfig>,
-    .make = make_task<256>,
+    .make = make_pathfinder_task<256>,
     .sources = kSources,
     .remote = &kRemote256,
 };

@@ -319,11 +319,11 @@ std::vector<Baseline> RetrievalTask::baselines(const Dataset& dataset) const {
           byte_unigram_baseline(some, test, config_.length, 2)};
 }
 
-std::unique_ptr<Task> make_task(const ConfigTable& config) {
+std::unique_ptr<Task> make_retrieval_task(const ConfigTable& config) {
   return std::make_unique<RetrievalTask>(read_config<RetrievalConfig>(config, "task"));
 }
 
-constexpr RemoteData kRemote = lra_release("tsv_data");
+constexpr RemoteData kRetrievalRemote = lra_release("tsv_data");
 
 }  // namespace
 
@@ -335,12 +335,12 @@ constinit const TaskSpec kRetrievalTask = {
     .version = kRetrievalVersion,
     .describe = describe_task<RetrievalConfig>,
     .resolve = resolve_task<RetrievalConfig>,
-    .make = make_task,
+    .make = make_retrieval_task,
     .sources =
         "a folder with new_aan_pairs.{train,eval,test}.tsv, or one above it, as lra_release; or "
         "one with new_aan_pairs.*.only_ids.tsv, and behind it the texts: a folder with a file "
         "for each paper, or a file with lines id TAB text",
-    .remote = &kRemote,
+    .remote = &kRetrievalRemote,
 };
 
 }  // namespace lra::tasks

@@ -267,12 +267,12 @@ std::vector<Baseline> TextTask::baselines(const Dataset& dataset) const {
           byte_unigram_baseline(train, test, config_.length)};
 }
 
-std::unique_ptr<Task> make_task(const ConfigTable& config) {
+std::unique_ptr<Task> make_text_task(const ConfigTable& config) {
   return std::make_unique<TextTask>(read_config<TextConfig>(config, "task"));
 }
 
 // Size and MD5 as widely printed, by torchtext among others.
-constexpr RemoteData kRemote = {
+constexpr RemoteData kTextRemote = {
     .file = "aclImdb_v1.tar.gz",
     .urls = {"https://ai.stanford.edu/~amaas/data/sentiment/aclImdb_v1.tar.gz"},
     .bytes = 84125825,
@@ -291,10 +291,10 @@ constinit const TaskSpec kTextTask = {
     .version = kTextVersion,
     .describe = describe_task<TextConfig>,
     .resolve = resolve_task<TextConfig>,
-    .make = make_task,
+    .make = make_text_task,
     .sources =
         "the folder aclImdb, or the one above it; or a tar archive of it, as aclImdb_v1.tar.gz",
-    .remote = &kRemote,
+    .remote = &kTextRemote,
 };
 
 }  // namespace lra::tasks
