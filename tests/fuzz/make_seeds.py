@@ -192,7 +192,7 @@ def manifest():
     whole = {
         "schema": 2, "task": "text", "task_version": 1, "source": "imported", "source_hash": HASH, "num_towers": 1,
         "token_bytes": 1, "token_offset": 1, "settings": {"seed": "1"},
-        "splits": {"train": [shard_info], "test": [dict(shard_info, file="test-0.shard")]},
+        "splits": {"test": [dict(shard_info, file="test-0.shard")], "train": [shard_info]},
         "side_files": {"names.txt": {"num_bytes": 5, "xxh3": HASH}}, "notes": ["sample 17 drawn again"],
     }
     changes = [{}, {"schema": 1}, {"source": "x"}, {"num_towers": 3}, {"task_version": -1}, {"splits": {"dev": []}},
