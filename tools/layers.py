@@ -4,10 +4,9 @@
     tools/layers.py [ROOT]
 
 Each folder of src/ is a room, and a room may include only itself and the rooms named below. Rooms
-without LibTorch include none of its headers, CUDA headers belong to files of src/kernels with cuda in
-their path alone,
-quoted includes are written from src/ ("base/error.h"), and no header includes itself through
-others. Prints file:line for each breach; the exit code is 1 when there is one.
+without LibTorch include none of its headers, CUDA headers belong to files of src/kernels with cuda
+in their path alone, quoted includes are written from src/ ("base/error.h"), and no header includes
+itself through others. Prints file:line for each breach; the exit code is 1 when there is one.
 """
 import pathlib
 import re
