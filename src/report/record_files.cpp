@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "io/atomic_file.h"
+#include "report/check_record.h"
 
 namespace lra::report {
 namespace {
@@ -132,7 +133,13 @@ std::vector<RunRecord> collect_records(const std::vector<std::string>& paths,
   std::vector<RunRecord> records;
   for (const std::string& path : find_record_files(paths, problems)) {
     try {
-      records.push_back(read_record(path));
+      RunRecord record = read_record(path);
+      const std::vector<std::string> doubts = check_metrics_beside(record, path);
+      if (doubts.empty()) {
+        records.push_back(std::move(record));
+      } else {
+        problems->push_back(path + ": left out; " + doubts[0]);
+      }
     } catch (const Error& error) {
       problems->push_back(error.what());
     }

@@ -60,6 +60,16 @@ TEST_F(RecordFiles, AForeignFileIsAProblemAndNotTheEnd) {
   EXPECT_THAT(problems_, ElementsAre(HasSubstr("b/record.json")));
 }
 
+TEST_F(RecordFiles, ARecordThatItsLogContradictsIsLeftOut) {
+  add("a", "transformer");
+  add("b", "performer");
+  std::ofstream(root_ / "b" / "metrics.jsonl")
+      << "{\"step\": 5000, \"kind\": \"test\", \"accuracy\": 0.25, \"loss\": 1.0, "
+         "\"num_examples\": 60}\n";
+  EXPECT_EQ(collect_records({root_.string()}, &problems_).size(), 1u);
+  EXPECT_THAT(problems_, ElementsAre(HasSubstr("b/record.json: left out; ")));
+}
+
 TEST_F(RecordFiles, AMissingPathIsAProblem) {
   const auto records = collect_records({(root_ / "none").string()}, &problems_);
   EXPECT_THAT(records, IsEmpty());

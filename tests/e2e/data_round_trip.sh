@@ -123,7 +123,7 @@ def in_benchmark(source):
 rows = [line.rstrip("\r\n").split("\t") for line in open(sys.argv[1], newline="")]
 rows = [(source, target) for target, source in rows if in_benchmark(source)]
 assert len(rows) > 100, f"{len(rows)} expressions in {sys.argv[1]}"
-for split, part in (("train", rows), ("val", rows[:50]), ("test", rows[50:100])):
+for split, part in (("train", rows[100:]), ("val", rows[:50]), ("test", rows[50:100])):
     with open(f"{sys.argv[2]}/basic_{split}.tsv", "w", newline="") as file:
         file.write("Source\tTarget\r\n" + "".join(f"{s}\t{t}\r\n" for s, t in part))
 PYTHON
