@@ -73,16 +73,16 @@ AttentionWeights::AttentionWeights(const models::SequenceClassifier& model,
       heads_(config.heads),
       head_dim_(config.qkv_dim / config.heads),
       model_dim_(config.embed_dim) {
-  if (!spec.facts.attention_weights) {
-    throw Error({.where = name_,
-                 .what = std::string(spec.title) + " has no attention weights between tokens",
-                 .expected = "a model whose heads average over tokens"});
-  }
   if (config.receptive_field > 0) {
     throw Error({.where = name_,
                  .what = "sees blocks of " + std::to_string(config.receptive_field) + " tokens",
                  .expected = "model.receptive_field = 0",
                  .advice = "take a run that sees all tokens at once"});
+  }
+  if (!spec.facts.attention_weights) {
+    throw Error({.where = name_,
+                 .what = std::string(spec.title) + " has no attention weights between tokens",
+                 .expected = "a model whose heads average over tokens"});
   }
 }
 
