@@ -2,10 +2,8 @@
 
 #include <algorithm>
 
-#include "base/hash.h"
 #include "base/text_format.h"
-#include "tasks/example_hashes.h"
-#include "tasks/first_seen.h"
+#include "tasks/equal_examples.h"
 
 namespace lra::tasks {
 namespace {
@@ -108,39 +106,33 @@ void add_length_facts(const Dataset& dataset, const LengthBounds& bounds,
 }
 
 void add_duplicate_facts(const Dataset& dataset, bool forbidden, std::vector<Fact>& facts) {
-  FirstSeen seen;
-  std::vector<std::pair<const char*, int64_t>> owners;  // of each id: split, index
-  std::vector<Fact> found;
+  const EqualExamples equal = equal_examples(dataset);
+  const auto name_of = [&](int64_t number) {
+    const auto split = std::ranges::find_if(
+        equal.splits, [&](const EqualExamples::Range& range) { return number < range.end; });
+    return example_name(split->name, number - split->begin);
+  };
   Fact across{.name = "duplicates across splits", .value = "", .ok = true, .detail = ""};
   int64_t num_across = 0;
-  for (const char* name : kSplits) {
-    if (!dataset.has(name)) continue;
-    const Split split = dataset.split(name);
+  for (const auto& [name, begin, end] : equal.splits) {
     Fact within{
         .name = std::string("duplicates within ") + name, .value = "", .ok = true, .detail = ""};
     int64_t num_within = 0;
-    const std::vector<Hash128> hashes = example_hashes(split, dataset.manifest().num_towers);
-    for (int64_t i = 0; i < split.size(); ++i) {
-      owners.emplace_back(name, i);
-      const auto earlier =
-          seen.add(hashes[static_cast<size_t>(i)], static_cast<int64_t>(owners.size()) - 1);
-      if (!earlier) continue;
-      const auto& [owner, index] = owners[static_cast<size_t>(*earlier)];
-      const bool is_within = owner == name;
+    for (int64_t number = begin; number < end; ++number) {
+      const int64_t earlier = equal.first[static_cast<size_t>(number)];
+      if (earlier == number) continue;
+      const bool is_within = earlier >= begin;
       ++(is_within ? num_within : num_across);
       Fact& fact = is_within ? within : across;
-      if (fact.detail.empty()) {
-        fact.detail = example_name(name, i) + " equals " + example_name(owner, index);
-      }
+      if (fact.detail.empty()) fact.detail = name_of(number) + " equals " + name_of(earlier);
     }
     within.value = thousands(num_within);
     within.ok = num_within == 0 || !forbidden;
-    found.push_back(std::move(within));
+    facts.push_back(std::move(within));
   }
   across.value = thousands(num_across);
   across.ok = num_across == 0 || !forbidden;
-  found.push_back(std::move(across));
-  facts.insert(facts.end(), found.begin(), found.end());
+  facts.push_back(std::move(across));
 }
 
 Baseline majority_baseline(const Split& train, const Split& test, int64_t num_classes) {

@@ -5,12 +5,10 @@
 
 #include "base/error.h"
 #include "base/text_format.h"
-#include "tasks/example_hashes.h"
+#include "tasks/equal_examples.h"
 
 namespace lra::tasks {
 namespace {
-
-constexpr const char* kJudgedSplits[] = {"train", "val", "test"};
 
 [[noreturn]] void refuse(const Dataset& dataset, const std::string& what,
                          const std::string& expected) {
@@ -20,45 +18,54 @@ constexpr const char* kJudgedSplits[] = {"train", "val", "test"};
                .advice = "look for a copy, a link or a folder under another name"});
 }
 
-std::string of_split(const char* name, int64_t count, int64_t all) {
-  return thousands(count) + " of the " + thousands(all) + " examples of " + name;
+// Of a split: how many examples are also in an earlier one, how many occur in it with several
+// labels, and how many labels there are.
+struct Tally {
+  int64_t copies = 0, contradictions = 0;
+  size_t num_labels = 0;
+};
+
+Tally tally_of(const Split& split, const EqualExamples& equal, int64_t begin) {
+  Tally tally;
+  std::map<int64_t, std::set<int32_t>> labels_of;  // by the first example that is equal
+  std::set<int32_t> labels;
+  const auto first_of = [&](int64_t i) { return equal.first[static_cast<size_t>(begin + i)]; };
+  for (int64_t i = 0; i < split.size(); ++i) {
+    labels_of[first_of(i)].insert(split.label(i));
+    labels.insert(split.label(i));
+    if (first_of(i) < begin) ++tally.copies;
+  }
+  for (int64_t i = 0; i < split.size(); ++i) {
+    if (labels_of[first_of(i)].size() > 1) ++tally.contradictions;
+  }
+  tally.num_labels = labels.size();
+  return tally;
 }
 
 }  // namespace
 
 void refuse_impossible_splits(const Dataset& dataset) {
-  std::map<Hash128, std::set<int32_t>> seen;  // labels by example, of the splits before
-  size_t num_labels = 0;                      // of train
-  for (const char* name : kJudgedSplits) {
-    if (!dataset.has(name)) continue;
-    const Split split = dataset.split(name);
-    const std::vector<Hash128> hashes = example_hashes(split, dataset.manifest().num_towers);
-    std::map<Hash128, std::set<int32_t>> own;
-    std::set<int32_t> labels;
-    int64_t copies = 0, contradictions = 0;
-    for (int64_t i = 0; i < split.size(); ++i) {
-      const Hash128& hash = hashes[static_cast<size_t>(i)];
-      own[hash].insert(split.label(i));
-      labels.insert(split.label(i));
-      if (seen.contains(hash)) ++copies;
+  const EqualExamples equal = equal_examples(dataset);
+  size_t trained_labels = 0;
+  for (const auto& [name, begin, end] : equal.splits) {
+    const bool is_train = name == std::string_view("train");
+    const int64_t size = end - begin;
+    const Tally tally = tally_of(dataset.split(name), equal, begin);
+    if (is_train) trained_labels = tally.num_labels;
+    if (size < kFewestToJudge) continue;
+    const std::string of_all = " of the " + thousands(size) + " examples of " + name;
+    if (2 * tally.copies > size) {
+      refuse(dataset, thousands(tally.copies) + of_all + " are also in an earlier split",
+             "splits of different examples");
     }
-    for (const Hash128& hash : hashes) contradictions += own[hash].size() > 1 ? 1 : 0;
-    if (split.size() >= kFewestToJudge) {
-      if (2 * copies > split.size()) {
-        refuse(dataset, of_split(name, copies, split.size()) + " are also in an earlier split",
-               "splits of different examples");
-      }
-      if (2 * contradictions > split.size()) {
-        refuse(dataset, of_split(name, contradictions, split.size()) + " occur with two labels",
-               "one label for each example");
-      }
-      if (labels.size() == 1 && (num_labels > 1 || name == kJudgedSplits[0])) {
-        refuse(dataset, "all examples of " + std::string(name) + " have one label",
-               "examples of every class");
-      }
+    if (2 * tally.contradictions > size) {
+      refuse(dataset, thousands(tally.contradictions) + of_all + " occur with two labels",
+             "one label for each example");
     }
-    if (name == kJudgedSplits[0]) num_labels = labels.size();
-    seen.merge(own);
+    if (tally.num_labels == 1 && (trained_labels > 1 || is_train)) {
+      refuse(dataset, "all examples of " + std::string(name) + " have one label",
+             "examples of every class");
+    }
   }
 }
 

@@ -46,6 +46,17 @@ Stepper::Stepper(const models::Model& model, FlatParameters& parameters, const T
   }
 }
 
+// Calls visit(layer, its sums) for each layer with running statistics.
+template <typename Visit>
+void Stepper::for_each_statistics(Visit visit) {
+  std::span<double> rest(statistics_sums_);
+  for (layers::RunningStatistics* one : statistics_) {
+    const auto count = static_cast<size_t>(one->num_sums());
+    visit(*one, rest.first(count));
+    rest = rest.subspan(count);
+  }
+}
+
 StepLoss Stepper::gradients(std::span<const Batch> parts, int64_t step, std::span<double> shared) {
   StepLoss sum;
   std::vector<at::Tensor> losses, correct;  // of the parts
@@ -69,7 +80,8 @@ StepLoss Stepper::gradients(std::span<const Batch> parts, int64_t step, std::spa
     sum.tokens += part.num_tokens;
   }
   read_back(parts, losses, correct, sum);
-  take_statistics();
+  for_each_statistics(
+      [](layers::RunningStatistics& one, std::span<double> sums) { one.take_sums(sums); });
   traced("sum over ranks", [&] { add_up(sum, shared); });
   sum.gradient_norm = ops::gradient_norm(parameters_.gradients);
   return sum;
@@ -95,15 +107,6 @@ void Stepper::add_up(StepLoss& loss, std::span<double> shared) {
   std::ranges::copy(rest.subspan(seen), shared.begin());
 }
 
-void Stepper::take_statistics() {
-  std::span<double> rest(statistics_sums_);
-  for (layers::RunningStatistics* one : statistics_) {
-    const auto count = static_cast<size_t>(one->num_sums());
-    one->take_sums(rest.first(count));
-    rest = rest.subspan(count);
-  }
-}
-
 void Stepper::update(int64_t step, int64_t num_updates, double gradient_norm) {
   if (!before_update_.empty()) {
     before_update_[0].copy_(parameters_.values);
@@ -126,12 +129,8 @@ void Stepper::update(int64_t step, int64_t num_updates, double gradient_norm) {
                      clip);
     }
   });
-  std::span<const double> rest(statistics_sums_);
-  for (layers::RunningStatistics* one : statistics_) {
-    const auto count = static_cast<size_t>(one->num_sums());
-    one->follow(rest.first(count));
-    rest = rest.subspan(count);
-  }
+  for_each_statistics(
+      [](layers::RunningStatistics& one, std::span<const double> sums) { one.follow(sums); });
 }
 
 void Stepper::undo_update() {

@@ -49,8 +49,8 @@ class Stepper {
 
  private:
   void add_up(StepLoss& loss, std::span<double> shared);
-  // What running statistics saw in this step on this rank, one after another.
-  void take_statistics();
+  template <typename Visit>
+  void for_each_statistics(Visit visit);
 
   const models::Model& model_;
   FlatParameters& parameters_;
@@ -60,7 +60,7 @@ class Stepper {
   GradientSum sum_;
   std::vector<TrainConfig> config_of_segment_;
   const std::vector<layers::RunningStatistics*> statistics_;
-  std::vector<double> statistics_sums_;
+  std::vector<double> statistics_sums_;    // of a step, one layer after another
   std::vector<at::Tensor> before_update_;  // values, m, v; empty when updates are never taken back
 };
 

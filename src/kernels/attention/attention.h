@@ -96,10 +96,10 @@ struct AttentionProblem {
   uint64_t dropout_key = 0;
 };
 
-// What the softmax of each row was made with: W arrays [B, H, L], contiguous. The weight of a score
-// is exp(|scale| (score / |scale| - largest)) / sum. One logsumexp, |scale| largest + log(sum),
-// could not stand for both: float resolves it to 1e-3 where it is 1e4, and all weights would be off
-// by that.
+// The two numbers that the softmax of each row was made with: W arrays [B, H, L], contiguous. The
+// weight of a score is exp(|scale| (score / |scale| - largest)) / sum. One logsumexp, |scale|
+// largest + log(sum), could not stand for both: float resolves it to 1e-3 where it is 1e4, and all
+// weights would be off by that.
 template <typename W>
 struct SoftmaxRows {
   W* largest = nullptr;  // of score / |scale|: of q . k, for a positive scale and no bias

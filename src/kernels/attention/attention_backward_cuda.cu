@@ -26,7 +26,7 @@ __global__ void mean_kernel(CudaAttention p, AttentionBackward<T> args, float* m
   mean[row] = args.grad_logsumexp == nullptr ? sum : sum - args.grad_logsumexp[row];
 }
 
-// Of the rows g and g + 8 of a lane's four.
+// The statistics of the rows g and g + 8 of a lane's four.
 struct RowStatistics {
   float largest[2], one_over_sum[2], mean[2];
 };

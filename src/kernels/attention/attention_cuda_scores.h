@@ -102,8 +102,8 @@ __device__ inline void for_each_pair(const Indices& rows, const Indices& columns
   }
 }
 
-// What the difference of two scores is multiplied with, so that exp2 gives the ratio of the
-// weights.
+// The factor that turns the difference of two scores into the exponent of 2 that is the ratio of
+// their weights.
 __device__ inline float log2_scale(const CudaAttention& p) { return fabsf(p.scale) * kLog2E; }
 
 // Turns products of queries and keys into scores divided by |scale|, -infinity for pairs that do

@@ -1,0 +1,24 @@
+// Which examples of a dataset are the same but for their label.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "tasks/dataset.h"
+
+namespace lra::tasks {
+
+// The splits in the order train, val, test, and all their examples numbered in turn.
+struct EqualExamples {
+  struct Range {
+    const char* name;
+    int64_t begin, end;
+  };
+  std::vector<Range> splits;   // those that there are
+  std::vector<int64_t> first;  // of each example the first that equals it, which may be itself
+};
+
+// Two examples are equal when the stored tokens of every tower are.
+EqualExamples equal_examples(const Dataset& dataset);
+
+}  // namespace lra::tasks
