@@ -103,6 +103,10 @@ ExitCode import_from(const Program& program, const DataArguments& a,
                  .advice = "what can be imported is said by: " + command_text({"help", a.task})});
   }
   tasks::refuse_existing(a.out);
+  if (sources.size() == 1 && tasks::is_folder(sources[0]) && !program.common.quiet) {
+    const std::string copies = tasks::several_copies(task->find_copies(sources[0]));
+    if (!copies.empty()) print_message(copies);
+  }
   make_folder(folder_of(a.out));
   Progress bar({.description = "import " + a.task,
                 .total = 0,

@@ -13,6 +13,7 @@
 #include "io/atomic_file.h"
 #include "io/lock_file.h"
 #include "records/run_identity.h"
+#include "tasks/prepare_data.h"
 #include "training/data_root.h"
 #include "training/process_group.h"
 #include "training/trainer.h"
@@ -178,6 +179,20 @@ void refuse_other_settings(const training::RunFolder& folder, const training::Ru
                .advice = "choose another --out"});
 }
 
+// A run that is done reads no data; that it was made with the data that is named now must be true.
+void refuse_other_data(const Program& program, const TrainArguments& a,
+                       const training::RunConfig& config, const training::RunFolder& folder,
+                       const RunRecord& record) {
+  const tasks::TaskSpec& spec = config.task_spec();
+  const auto task = config.make_task();
+  training::refuse_lost_data(spec, *task, a.data, record);
+  if (!tasks::data_found(spec, *task, a.data)) return;  // it would be generated as it was
+  const auto dataset =
+      tasks::prepare_data(spec, *task, a.data, program.common.quiet, tasks::OtherSettings::kTaken);
+  training::refuse_other_data(dataset, folder, record,
+                              "the run is done: leave --data out to see its result");
+}
+
 // Whether there is a run to go on with. The first process sees it for all, before it writes.
 bool take_folder(training::Ranks& ranks, std::optional<OwnedFolder>& owned, const TrainArguments& a,
                  const training::RunConfig& config, const training::RunFolder& folder) {
@@ -198,7 +213,10 @@ RunRecord train_on(training::Ranks& ranks, const Program& program, const TrainAr
   const bool resume = take_folder(ranks, owned, a, config, folder);
   if (resume) {
     RunRecord record = read_record(folder.record());
-    if (record.status == RunStatus::kDone) return record;
+    if (record.status == RunStatus::kDone) {
+      if (!a.data.empty()) refuse_other_data(program, a, config, folder, record);
+      return record;
+    }
   }
   training::PreparedRun run = training::prepare_run(
       config, folder,

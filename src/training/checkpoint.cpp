@@ -351,6 +351,13 @@ LoadedWeights load_weights(const std::string& path, FlatParameters& parameters,
   const auto file = open_weights(path, parameters, expected);
   LoadedWeights loaded{.progress = progress_of(file),
                        .run = find_identity(file.metadata(), file.path())};
+  // Behind a link, as "latest", too.
+  std::error_code ignored;
+  const std::string folder = fs::canonical(path, ignored).parent_path().filename().string();
+  const std::string step = std::to_string(loaded.progress.step);
+  if (expected && folder.starts_with(kStepPrefix) && folder != kStepPrefix + step) {
+    refuse(file, "holds the weights of step " + step, "those of its folder, " + folder);
+  }
   read_into(file, parameters, parameters.values, "");
   return loaded;
 }

@@ -89,8 +89,9 @@ struct LoadedWeights {
 };
 
 // Loads the weights of one model.safetensors by name. With `expected`, they are refused when they
-// are those of another run. Throws lra::Error naming the tensor that is missing, left over, or of
-// another shape or type, and when the hash does not match; `parameters` are as before then.
+// are those of another run, or of another step than their folder is named by. Throws lra::Error
+// naming the tensor that is missing, left over, or of another shape or type, and when the hash does
+// not match; `parameters` are as before then.
 LoadedWeights load_weights(const std::string& path, FlatParameters& parameters,
                            const std::optional<RunIdentity>& expected);
 

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/resources.h"
 #include "base/text_format.h"
+#include "tasks/split_checks.h"
 #include "training/budget.h"
 #include "training/schedule.h"
 
@@ -364,6 +365,12 @@ RunRecord Trainer::finish(RunStatus status, const std::string& failure) {
   if (status == RunStatus::kDone && ranks_.is_first()) {
     for (const tasks::Baseline& baseline : task_->baselines(dataset_)) {
       record_.baselines[baseline.name] = baseline.accuracy;
+      constexpr double kTooEasy = 0.9;
+      if (baseline.accuracy < kTooEasy || record_.test_split_examples < tasks::kFewestToJudge)
+        continue;
+      record_warning("the baseline '" + baseline.name + "' alone is right on " +
+                     percent(baseline.accuracy) +
+                     " of the test: look for what gives the labels away");
     }
   }
   record_.provenance.finished_utc = utc_now();
