@@ -139,7 +139,8 @@ TEST_F(TrainOn, NamesTensorsWithoutCounterpart) {
   EXPECT_THAT(refusal, HasSubstr("--init-partial"));
   const RunRecord partial = begin_with(weights_of("first"), other, "partial", true);
   EXPECT_EQ(partial.status, RunStatus::kDone);
-  EXPECT_THAT(partial.initial_weights->fresh, ::testing::Contains("encoder.layers.0.mlp.fc1.weight"));
+  EXPECT_THAT(partial.initial_weights->fresh,
+              ::testing::Contains("encoder.layers.0.mlp.fc1.weight"));
   EXPECT_THAT(partial.initial_weights->unused, ::testing::Contains("head.hidden.weight"));
 }
 
