@@ -121,11 +121,21 @@ void prepare_in_turn(const TaskSpec& spec, const Task& task, const std::string& 
   if (!is_prepared(folder)) prepare(spec, task, folder, sources, quiet);
 }
 
+// None where a folder may not be read: what lies there cannot have been meant.
+std::vector<std::string> names_if_readable(const std::string& folder) {
+  try {
+    return data_names_in(folder);
+  } catch (const Error&) {
+    return {};
+  }
+}
+
 // Adds the folders below `folder` that hold a copy, down to `depth` levels.
 void find_below(const Task& task, const std::string& folder, int depth, int& num_looked_into,
                 std::vector<std::string>& found) {
   constexpr int kMaxFolders = 500;
-  for (const std::string& name : depth > 0 ? data_names_in(folder) : std::vector<std::string>()) {
+  if (depth == 0) return;
+  for (const std::string& name : names_if_readable(folder)) {
     const std::string below = folder + "/" + name;
     if (!is_folder(below) || is_prepared(below)) continue;
     if (++num_looked_into > kMaxFolders) return;
@@ -152,16 +162,15 @@ void refuse_other_level(const Task& task, const std::string& root) {
   };
   if (!found.empty()) refuse("official files lie deeper, in " + quoted_list(found, 4), found[0]);
   if (!is_folder(root) || task.can_generate()) return;
-  fs::path above = fs::absolute(root).lexically_normal();
-  if (!above.has_filename()) above = above.parent_path();
+  const std::string inner = (fs::absolute(root) / "").lexically_normal().string();
+  fs::path above = fs::path(inner).parent_path();
   for (int level = 0; level < kLevelsAbove; ++level) {
-    const std::string inner = above.string() + "/";
     above = above.parent_path();
     if (!holds_copy(task, above.string())) continue;
-    const std::string source = task.find_sources(above.string()).front();
-    const std::string copy = is_folder(source) ? source : folder_of(source);
-    if (!inner.starts_with(copy + "/") || copy == above.string() + "/.") continue;
-    refuse("lies within the official files in " + copy, above.string());
+    const std::string copy = task.find_sources(above.string()).front();
+    if (inner.starts_with(copy + "/")) {
+      refuse("lies within the official files in " + copy, above.string());
+    }
   }
 }
 

@@ -141,7 +141,6 @@ int64_t count_blank(const Split& split, const Manifest& manifest) {
 }
 
 void refuse_impossible_splits(const Dataset& dataset) {
-  if (is_text(dataset.manifest())) refuse_texts_written_unlike(dataset);
   const EqualExamples equal = equal_examples(dataset);
   size_t trained_labels = 0;
   for (const auto& [name, begin, end] : equal.splits) {
@@ -173,6 +172,7 @@ void refuse_impossible_splits(const Dataset& dataset) {
              "examples of every class");
     }
   }
+  if (is_text(dataset.manifest())) refuse_texts_written_unlike(dataset);
 }
 
 }  // namespace lra::tasks
