@@ -39,6 +39,8 @@ constexpr OrderedList kOrderedLists[] = {
     {Op::kLayerNormForward, "layer_norm_forward", kVectors},
     {Op::kLayerNormBackward, "layer_norm_backward", kVectors},
     {Op::kFeatureAttention, "feature_attention", kVectors},
+    {Op::kGate, "gate", kVectors},
+    {Op::kDiagonalScan, "diagonal_scan", kVectors},
 };
 
 Isa forced_isa(std::string_view name) {

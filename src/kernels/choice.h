@@ -60,6 +60,8 @@ enum class Op {
   kLayerNormForward,
   kLayerNormBackward,
   kFeatureAttention,
+  kGate,
+  kDiagonalScan,
 };
 
 // The best implementation of `op` that is available: for float32, or for bfloat16 arrays where the
