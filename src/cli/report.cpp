@@ -11,6 +11,7 @@
 #include "io/atomic_file.h"
 #include "report/check_record.h"
 #include "report/findings.h"
+#include "report/literature.h"
 #include "training/new_record.h"
 
 namespace lra::cli {
@@ -19,7 +20,7 @@ namespace {
 struct ReportArguments {
   std::vector<std::string> paths;
   std::string format, out, title = "Long Range Arena";
-  bool card = false, check = false;
+  bool card = false, check = false, literature = false;
 };
 
 // The named format, else the one that the file's ending says, else text.
@@ -150,7 +151,10 @@ ExitCode run_report(const Program& program, const ReportArguments& a) {
   }
   refuse_missing(a.paths);
   if (a.card) return write_cards(program, a);
-  report::ReportOptions options{.title = a.title};
+  report::ReportOptions options{
+      .title = a.title,
+      .literature = report::read_literature(training::config_folder() + "/literature.json"),
+      .show_literature = a.literature};
   const auto records = report::collect_records(a.paths, &options.problems);
   options.analyses = report::collect_analyses(a.paths, &options.problems);
   options.color = a.out.empty() && ::isatty(STDOUT_FILENO);
@@ -198,6 +202,9 @@ void add_report(CLI::App& app, Program& program) {
                  "metrics.jsonl where it lies beside; a line for each thing that does not fit, "
                  "and exit code 2")
       ->excludes(card);
+  command->add_flag("--literature", a->literature,
+                    "show published results of other papers beside the runs, never ranked with "
+                    "them; a page always has them, folded");
   command->add_option("--title", a->title, "heading of the report");
 }
 

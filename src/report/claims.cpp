@@ -79,21 +79,27 @@ std::vector<JudgedClaim> judge_claims(const ReportInput& input) {
   const Evidence full[] = {full_evidence(input, "paper"), full_evidence(input, "release")};
   std::vector<JudgedClaim> judged;
   for (const Claim& claim : paper_claims()) {
-    JudgedClaim result{&claim, {}, judge(claim.comparisons(paper))};
+    JudgedClaim result{.claim = &claim, .ours = {}, .paper = judge(claim.comparisons(paper))};
     for (const Evidence& evidence : full) {
       const Judgement found = judge(claim.comparisons(evidence));
       if (result.ours.verdict == Verdict::kNotTested && !found.finding.empty()) result.ours = found;
     }
-    if (result.ours.verdict == Verdict::kNotTested) {
-      const Judgement found = judge(claim.comparisons(weak));
-      if (result.ours.finding.empty() && !found.finding.empty()) {
-        result.ours.finding =
-            "shortened runs or small presets alone, which decide nothing: " + found.finding;
-      }
-    }
+    if (result.ours.finding.empty()) result.small = judge(claim.comparisons(weak));
     judged.push_back(std::move(result));
   }
   return judged;
+}
+
+std::string scaled_verdict_text(const JudgedClaim& judged) {
+  const std::string full(verdict_text(judged.ours.verdict));
+  if (judged.small.finding.empty()) return full;
+  return "full scale: " + full +
+         "; small scale: " + std::string(verdict_text(judged.small.verdict));
+}
+
+std::string scaled_finding(const JudgedClaim& judged) {
+  if (judged.small.finding.empty()) return judged.ours.finding;
+  return "small scale: " + judged.small.finding;
 }
 
 }  // namespace lra::report

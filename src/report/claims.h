@@ -39,10 +39,16 @@ std::span<const Claim> paper_claims();
 struct JudgedClaim {
   const Claim* claim;
   Judgement ours, paper;  // paper: by the paper's own tables
+  Judgement small = {};   // by shortened runs and small presets, where ours decides nothing
 };
 
-// Ours: by runs with the preset "paper", else by those with "release". Where neither decides, the
-// finding says what shortened runs and other presets show; the verdict stays "not tested".
+// Ours: by runs with the preset "paper", else by those with "release".
 std::vector<JudgedClaim> judge_claims(const ReportInput& input);
+
+// "confirmed", or where only small runs say something: "full scale: not tested; small scale:
+// confirmed".
+std::string scaled_verdict_text(const JudgedClaim& judged);
+// The comparison that decides, at full scale or else at small scale; empty for none.
+std::string scaled_finding(const JudgedClaim& judged);
 
 }  // namespace lra::report

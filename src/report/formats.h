@@ -10,6 +10,8 @@
 
 namespace lra::report {
 
+struct Literature;
+
 // What every format gets.
 struct ReportInput {
   const std::vector<RunRecord>& records;
@@ -18,6 +20,8 @@ struct ReportInput {
   const std::vector<SpeedGrid>& grids;  // of the board's speeds
   const std::string& title;
   const std::vector<std::string>& problems;  // files that were left out, one line each
+  const Literature& literature;              // may be empty
+  bool show_literature = false;              // the page has it folded otherwise, other formats not
   bool color = false;                        // text only
 };
 

@@ -10,14 +10,20 @@
 
 namespace lra::report {
 
-// The accuracy table: figure, spread and the paper's figures in each cell, sortable, baselines in
-// the foot.
-std::string leaderboard_html(const Leaderboard& board);
+// The leaderboard with its caption: rows of full runs, trivial baselines, short runs, and published
+// results, sortable within each group; empty without training runs.
+std::string leaderboard_html(const ReportInput& input);
+// The figures of a row in full, with the paper's, links to the runs, and the settings.
+std::string row_details_html(const Leaderboard& board, const Row& row);
 
 // Any other table, sortable, with heading and caption, empty for one without rows; or the table
 // alone.
 std::string table_html(const Table& table);
 std::string bare_table_html(const Table& table);
+
+// One chart of quality against training speed, measured or as logged; empty for less than two
+// models.
+std::string quality_and_speed_html(const ReportInput& input);
 
 // Figures 1 to 5 of the paper, and which of them have no data here.
 std::string figures_html(const ReportInput& input);

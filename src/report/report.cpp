@@ -47,8 +47,15 @@ std::string render(const std::vector<RunRecord>& records, Format format,
   }
   const Leaderboard board = build_leaderboard(records);
   const std::vector<SpeedGrid> grids = speed_grids(board.speeds);
-  const ReportInput input{records,          board,        options.analyses, grids, options.title,
-                          options.problems, options.color};
+  const ReportInput input{records,
+                          board,
+                          options.analyses,
+                          grids,
+                          options.title,
+                          options.problems,
+                          options.literature,
+                          options.show_literature,
+                          options.color};
   for (const NamedFormat& named : kFormats) {
     if (named.format == format) return named.render(input);
   }

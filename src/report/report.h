@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "records/run_record.h"
+#include "report/literature.h"
 #include "report/record_files.h"
 
 namespace lra::report {
@@ -23,7 +24,9 @@ struct ReportOptions {
   std::string title = "Long Range Arena";
   std::vector<std::string> problems = {};  // from collect_records: listed in the notes
   std::vector<Analysis> analyses = {};     // from collect_analyses
-  bool color = false;                      // terminal colours; Format::kText only
+  Literature literature = {};              // from read_literature
+  bool show_literature = false;            // the page has it folded otherwise, other formats not
+  bool color = false;                      // terminal colors; Format::kText only
 };
 
 // Throws lra::Error when there is no record, or when the records hold two versions of one task.

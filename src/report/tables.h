@@ -59,6 +59,12 @@ std::string figure_text(const Cell& cell);
 // "n=3, ±0.51, 1 diverged": what goes with the figure; empty when there is nothing to say.
 std::string spread_text(const Cell& cell);
 
+// Whether the figure is not above the best trivial baseline of its column by more than its
+// interval.
+bool is_at_baseline(const Leaderboard& board, size_t column, const Cell& cell);
+// Whether the row has figures, all of them of less than full runs.
+bool is_short_row(const Row& row);
+
 // "-" for nothing; two decimals; "+0.40" for differences; "1.25x" for ratios.
 std::string accuracy_text(std::optional<double> value);
 std::string signed_text(std::optional<double> value);
