@@ -55,6 +55,7 @@ void print_json(const Json& value);
 void add_list(CLI::App& app, Program& program);
 void add_help(CLI::App& app, Program& program);
 void add_info(CLI::App& app, Program& program);
+void add_completion(CLI::App& app, Program& program);
 void add_data(CLI::App& app, Program& program);
 void add_train(CLI::App& app, Program& program);
 void add_eval(CLI::App& app, Program& program);

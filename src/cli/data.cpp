@@ -142,6 +142,19 @@ ExitCode fetch(const Program& program, const DataArguments& a) {
   return import_from(program, a, {source});
 }
 
+// "25,000" as 25000 and "64.38%" as 0.6438; other values as they are.
+Json fact_value(const std::string& text) {
+  if (text.ends_with('%') && text.find_first_not_of("0123456789.") == text.size() - 1) {
+    return std::stod(text) / 100;
+  }
+  std::string digits = text;
+  std::erase(digits, ',');
+  const bool is_whole = !digits.empty() && digits.size() < 16 &&
+                        digits.find_first_not_of("0123456789") == digits.npos &&
+                        thousands(std::stoll(digits)) == text;
+  return is_whole ? Json(std::stoll(digits)) : Json(text);
+}
+
 ExitCode check(const Program& program, const DataArguments& a) {
   end_at_first_signal();
   const auto& spec = tasks::find_task(a.task);
@@ -159,8 +172,10 @@ ExitCode check(const Program& program, const DataArguments& a) {
   std::string wrong;
   for (const tasks::Fact& fact : facts) {
     if (!fact.ok) wrong += "WRONG: " + fact.name + " " + fact.value + ": " + fact.detail + "\n";
-    rows.push_back(
-        {{"fact", fact.name}, {"value", fact.value}, {"ok", fact.ok}, {"detail", fact.detail}});
+    rows.push_back({{"fact", fact.name},
+                    {"value", fact_value(fact.value)},
+                    {"ok", fact.ok},
+                    {"detail", fact.detail}});
     table.add_row({fact.name, fact.value, fact.ok ? fact.detail : "WRONG: " + fact.detail});
   }
   const bool all_ok = wrong.empty();

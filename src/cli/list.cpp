@@ -4,6 +4,7 @@
 
 #include "base/text_format.h"
 #include "cli/command.h"
+#include "cli/terminal.h"
 #include "mixers/all.h"
 #include "report/literature.h"
 #include "tasks/all.h"
@@ -95,13 +96,12 @@ void print_rows(const Json& rows) {
   if (rows.empty()) return;
   std::vector<std::string> header;
   for (const auto& [key, value] : rows[0].items()) header.push_back(key);
-  TextTable table(header);
+  std::vector<std::vector<std::string>> lines;
   for (const Json& row : rows) {
-    std::vector<std::string> cells;
+    std::vector<std::string>& cells = lines.emplace_back();
     for (const auto& [key, value] : row.items()) cells.push_back(cell_text(value));
-    table.add_row(cells);
   }
-  std::printf("%s", table.text().c_str());
+  std::printf("%s", fitted_table(header, lines, terminal_width()).c_str());
 }
 
 ExitCode list(const Program& program, const std::string& what) {

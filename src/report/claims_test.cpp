@@ -5,6 +5,7 @@
 
 #include <set>
 
+#include "report/literature.h"
 #include "report/test_records.h"
 
 namespace lra::report {
@@ -82,7 +83,7 @@ class JudgedRecords : public ::testing::Test {
   std::vector<JudgedClaim> judged() {
     board_ = build_leaderboard(records_);
     grids_ = speed_grids(board_.speeds);
-    return judge_claims({records_, board_, analyses_, grids_, title_, problems_});
+    return judge_claims({records_, board_, analyses_, grids_, title_, problems_, literature_});
   }
   void add_pathfinder(const std::string& preset, double lead) {
     for (const PaperModel& model : paper_models()) {
@@ -118,6 +119,7 @@ class JudgedRecords : public ::testing::Test {
   std::vector<SpeedGrid> grids_;
   std::string title_ = "title";
   std::vector<std::string> problems_;
+  Literature literature_;
 };
 
 TEST_F(JudgedRecords, FullRunsOfThePapersPresetDecide) {

@@ -28,28 +28,9 @@ constexpr int kPageWidth = 100;
 constexpr int kWidestCell = 40;  // longer texts are broken at spaces
 constexpr int kGap = 2;
 
-// Text in lines of at most `width` columns, broken at spaces.
-std::vector<std::string> broken(const std::string& text, int width) {
-  std::vector<std::string> lines;
-  std::string line;
-  for (size_t begin = 0; begin < text.size();) {
-    // Leading spaces are an indent and stay with their word.
-    const size_t end = std::min(text.find(' ', text.find_first_not_of(' ', begin)), text.size());
-    const std::string word = text.substr(begin, end - begin);
-    if (!line.empty() && display_width(line + " " + word) > width) {
-      lines.push_back(line);
-      line.clear();
-    }
-    line += (line.empty() ? "" : " ") + word;
-    begin = end + 1;
-  }
-  if (!line.empty() || lines.empty()) lines.push_back(line);
-  return lines;
-}
-
 std::string wrapped(const std::string& text, const std::string& indent) {
   std::string out;
-  for (const std::string& line : broken(text, kPageWidth - display_width(indent))) {
+  for (const std::string& line : broken_lines(text, kPageWidth - display_width(indent))) {
     if (!line.empty()) out += indent + line + "\n";
   }
   return out;
@@ -60,7 +41,7 @@ std::vector<int> column_widths(const Table& table) {
   for (const std::string& title : table.header) widths.push_back(display_width(title));
   for (const auto& row : table.rows) {
     for (size_t i = 0; i < row.size(); ++i) {
-      for (const std::string& line : broken(row[i].text, kWidestCell)) {
+      for (const std::string& line : broken_lines(row[i].text, kWidestCell)) {
         widths[i] = std::max(widths[i], display_width(line));
       }
     }
@@ -95,7 +76,7 @@ std::string row_text(const Table& table, const std::vector<TableCell>& row,
   std::vector<std::vector<std::string>> cells;
   size_t height = 0;
   for (const size_t i : page) {
-    cells.push_back(broken(row[i].text, kWidestCell));
+    cells.push_back(broken_lines(row[i].text, kWidestCell));
     height = std::max(height, cells.back().size());
   }
   std::string text;

@@ -21,7 +21,7 @@ struct ReportInput {
   const std::string& title;
   const std::vector<std::string>& problems;  // files that were left out, one line each
   const Literature& literature;              // may be empty
-  bool show_literature = false;              // the page has it folded otherwise, other formats not
+  bool show_literature = false;              // text, md; the page has it folded otherwise
   bool color = false;                        // text only
 };
 

@@ -25,7 +25,7 @@ struct ReportOptions {
   std::vector<std::string> problems = {};  // from collect_records: listed in the notes
   std::vector<Analysis> analyses = {};     // from collect_analyses
   Literature literature = {};              // from read_literature
-  bool show_literature = false;            // the page has it folded otherwise, other formats not
+  bool show_literature = false;            // text, md; the page has it folded otherwise
   bool color = false;                      // terminal colors; Format::kText only
 };
 

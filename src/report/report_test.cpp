@@ -349,7 +349,7 @@ TEST(Report, PublishedResultsAreShownBesideAndNeverRanked) {
                                      .fail = {false, false, false, false, false, true}}}};
   const std::vector<RunRecord> records = {finished_run("text", "performer", 65)};
   ReportOptions options{.literature = literature, .show_literature = true};
-  for (const Format format : {Format::kText, Format::kMarkdown, Format::kHtml, Format::kLatex}) {
+  for (const Format format : {Format::kText, Format::kMarkdown, Format::kHtml}) {
     EXPECT_THAT(render(records, format, options), HasSubstr("99.00"));
   }
   const std::string page = render(records, Format::kHtml, options);

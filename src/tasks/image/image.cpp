@@ -155,9 +155,11 @@ void ImageTask::export_official(const Dataset& dataset, const std::string&) cons
 
 std::vector<Fact> ImageTask::check(const Dataset& dataset) const {
   std::vector<Fact> facts;
-  add_size_facts(
-      dataset, {{"train", config_.num_train}, {"val", config_.num_val}, {"test", config_.num_test}},
-      facts);
+  const auto sizes = [](const ImageConfig& c) {
+    return std::map<std::string, int64_t>{
+        {"train", c.num_train}, {"val", c.num_val}, {"test", c.num_test}};
+  };
+  add_size_facts(dataset, sizes(config_), sizes({}), facts);
   add_label_facts(dataset, kCifarClasses, facts);
   add_length_facts(dataset, {.least = kCifarPixels, .most = kCifarPixels, .bin = kCifarPixels},
                    facts);

@@ -323,10 +323,11 @@ Fact ListOpsTask::target_fact(const Dataset& dataset, const std::string& name,
 std::vector<Fact> ListOpsTask::check(const Dataset& dataset) const {
   const ListOpsConfig expected = claimed(dataset.manifest());
   std::vector<Fact> facts;
-  add_size_facts(
-      dataset,
-      {{"train", expected.num_train}, {"val", expected.num_val}, {"test", expected.num_test}},
-      facts);
+  const auto sizes = [](const ListOpsConfig& c) {
+    return std::map<std::string, int64_t>{
+        {"train", c.num_train}, {"val", c.num_val}, {"test", c.num_test}};
+  };
+  add_size_facts(dataset, sizes(expected), sizes({}), facts);
   for (const char* name : kSplitNames) {
     if (dataset.has(name)) facts.push_back(target_fact(dataset, name, expected.max_args));
   }

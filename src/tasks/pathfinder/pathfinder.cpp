@@ -308,11 +308,14 @@ std::vector<std::string> PathfinderTask::find_sources(const std::string& root) c
 
 std::vector<Fact> PathfinderTask::check(const Dataset& dataset) const {
   refuse_other_difficulty(dataset);
-  const std::array<int64_t, 3> counts =
-      expected_pathfinder_sizes(dataset.manifest(), config_.num_images);
+  const auto sizes = [&](int64_t num_images) {
+    const auto counts = expected_pathfinder_sizes(dataset.manifest(), num_images);
+    return std::map<std::string, int64_t>{
+        {"train", counts[0]}, {"val", counts[1]}, {"test", counts[2]}};
+  };
   const bool is_generated = dataset.manifest().source == "generated";
   std::vector<Fact> facts;
-  add_size_facts(dataset, {{"train", counts[0]}, {"val", counts[1]}, {"test", counts[2]}}, facts);
+  add_size_facts(dataset, sizes(config_.num_images), sizes(PathfinderConfig{}.num_images), facts);
   add_label_facts(dataset, kPathfinderClasses, facts);
   add_length_facts(dataset, {.least = num_pixels(), .most = num_pixels(), .bin = num_pixels()},
                    facts);

@@ -286,9 +286,11 @@ Fact cut_fact(const Split& split, const std::string& name, int64_t length) {
 
 std::vector<Fact> RetrievalTask::check(const Dataset& dataset) const {
   std::vector<Fact> facts;
-  add_size_facts(
-      dataset, {{"train", config_.num_train}, {"val", config_.num_val}, {"test", config_.num_test}},
-      facts);
+  const auto sizes = [](const RetrievalConfig& c) {
+    return std::map<std::string, int64_t>{
+        {"train", c.num_train}, {"val", c.num_val}, {"test", c.num_test}};
+  };
+  add_size_facts(dataset, sizes(config_), sizes({}), facts);
   add_label_facts(dataset, kRetrievalClasses, facts);
   add_length_facts(
       dataset, {.least = 0, .most = static_cast<int64_t>(kMaxPairTextBytes), .bin = 1000}, facts);

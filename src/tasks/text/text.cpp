@@ -242,7 +242,10 @@ void add_text_facts(const Split& split, const std::string& name, std::vector<Fac
 
 std::vector<Fact> TextTask::check(const Dataset& dataset) const {
   std::vector<Fact> facts;
-  add_size_facts(dataset, {{"train", config_.num_train}, {"test", config_.num_test}}, facts);
+  const auto sizes = [](const TextConfig& c) {
+    return std::map<std::string, int64_t>{{"train", c.num_train}, {"test", c.num_test}};
+  };
+  add_size_facts(dataset, sizes(config_), sizes({}), facts);
   add_label_facts(dataset, kTextClasses, facts);
   add_length_facts(dataset, {.least = 0, .most = INT64_MAX, .bin = 1000}, facts);
   for (const char* name : {"train", "test"}) {
