@@ -163,7 +163,8 @@ ExitCode run_report(const Program& program, const ReportArguments& a) {
   const report::Format format = chosen_format(a, program.common);
   const std::string text = report::render(records, format, options);
   // The other formats have a place for it.
-  const bool in_notes = format != report::Format::kCsv && format != report::Format::kLmEval;
+  const bool in_notes = format != report::Format::kCsv && format != report::Format::kSummary &&
+                        format != report::Format::kLmEval;
   if (!in_notes) tell_left_out(options.problems);
   if (a.out.empty()) {
     std::printf("%s", text.c_str());
@@ -190,9 +191,11 @@ void add_report(CLI::App& app, Program& program) {
   auto* format =
       command
           ->add_option("--format", a->format,
-                       "text, md, csv, json, latex, html or lm-eval (one model, as the "
+                       "text, summary (fits a window), md, csv, json, latex, html or lm-eval (one "
+                       "model, as the "
                        "lm-evaluation-harness writes it); default: by the ending of --out")
-          ->check(CLI::IsMember({"text", "md", "csv", "json", "latex", "html", "lm-eval"}));
+          ->check(
+              CLI::IsMember({"text", "summary", "md", "csv", "json", "latex", "html", "lm-eval"}));
   command->add_option("--out", a->out, "file to write, with --card a folder; default: print");
   auto* card = command
                    ->add_flag("--card", a->card,

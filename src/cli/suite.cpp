@@ -106,13 +106,14 @@ ExitCode run_bench(const Suite& suite, const std::string& out, const Program& pr
 
 void write_reports(const Suite& suite, const std::string& out, const Program& program) {
   report::ReportOptions options{.title = "Long Range Arena: suite " + suite.settings.name};
+  options.literature = report::read_literature(training::config_folder() + "/literature.json");
   const auto records = report::collect_records({out}, &options.problems);
   for (const auto& [name, format] : {std::pair{"report.html", report::Format::kHtml},
                                      std::pair{"report.md", report::Format::kMarkdown}}) {
     write_file_atomically(out + "/" + name, report::render(records, format, options));
   }
   options.color = ::isatty(STDOUT_FILENO);
-  const auto format = program.common.json ? report::Format::kJson : report::Format::kText;
+  const auto format = program.common.json ? report::Format::kJson : report::Format::kSummary;
   std::printf("%s", report::render(records, format, options).c_str());
   if (!program.common.json) std::printf("\nreport: %s/report.html\n", out.c_str());
 }

@@ -104,7 +104,21 @@ void clean_texts(Table& table) {
   }
 }
 
-std::string table_text(Table table, bool color) {
+template <typename Lines>
+std::string list_text(const std::string& title, const Lines& lines, bool color) {
+  if (lines.empty()) return "";
+  std::string text = colored(title, Emphasis::kBest, color) + "\n\n";
+  for (const auto& line : lines) {
+    std::string item = wrapped(clean(line), "  ");
+    item[0] = '-';
+    text += item;
+  }
+  return text + "\n";
+}
+
+}  // namespace
+
+std::string text_table(Table table, bool color) {
   clean_texts(table);
   std::vector<TableCell> header;
   for (const std::string& title : table.header) header.push_back({title, Emphasis::kQuiet});
@@ -121,23 +135,9 @@ std::string table_text(Table table, bool color) {
   return text + wrapped(clean(table.caption), "") + "\n";
 }
 
-template <typename Lines>
-std::string list_text(const std::string& title, const Lines& lines, bool color) {
-  if (lines.empty()) return "";
-  std::string text = colored(title, Emphasis::kBest, color) + "\n\n";
-  for (const auto& line : lines) {
-    std::string item = wrapped(clean(line), "  ");
-    item[0] = '-';
-    text += item;
-  }
-  return text + "\n";
-}
-
-}  // namespace
-
 std::string format_text(const ReportInput& input) {
   std::string text = colored(clean(input.title), Emphasis::kBest, input.color) + "\n\n";
-  for (const Table& table : all_tables(input)) text += table_text(table, input.color);
+  for (const Table& table : all_tables(input)) text += text_table(table, input.color);
   text += list_text("Warnings", input.board.warnings, input.color);
   text += list_text("Left out", input.problems, input.color);
   return text + list_text("Notes on the paper's figures", paper_notes(), input.color);

@@ -26,6 +26,8 @@ struct ReportInput {
 };
 
 std::string format_text(const ReportInput& input);
+// What fits a window: accuracies, speed, learning curves drawn with letters.
+std::string format_summary(const ReportInput& input);
 std::string format_markdown(const ReportInput& input);
 // One line per figure (long format): see the header line. No units or thousands separators.
 std::string format_csv(const ReportInput& input);

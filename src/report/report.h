@@ -1,4 +1,4 @@
-// The room's entry: run records in, a report in one of seven formats out.
+// The room's entry: run records in, a report in one of eight formats out.
 //
 //   std::vector<std::string> problems;
 //   const auto records = report::collect_records({"runs"}, &problems);
@@ -15,9 +15,10 @@
 
 namespace lra::report {
 
-enum class Format { kText, kMarkdown, kCsv, kJson, kLatex, kHtml, kLmEval };
+enum class Format { kText, kSummary, kMarkdown, kCsv, kJson, kLatex, kHtml, kLmEval };
 
-// "text", "md", "csv", "json", "latex", "html" or "lm-eval"; anything else is an lra::Error.
+// "text", "summary", "md", "csv", "json", "latex", "html" or "lm-eval"; anything else is an
+// lra::Error.
 Format parse_format(std::string_view name);
 
 struct ReportOptions {

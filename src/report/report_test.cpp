@@ -20,7 +20,8 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-const std::vector<std::string> kFormatNames = {"text", "md", "csv", "json", "latex", "html"};
+const std::vector<std::string> kFormatNames = {"text", "summary", "md",  "csv",
+                                               "json", "latex",   "html"};
 
 // Markup of every format, both quotes, terminal escapes, a text direction override, bad UTF-8.
 const std::string kHostile =
@@ -358,6 +359,22 @@ TEST(Report, PublishedResultsAreShownBesideAndNeverRanked) {
   EXPECT_THAT(page, HasSubstr("86.40")) << "the average of five";
   options.show_literature = false;
   EXPECT_THAT(render(records, Format::kText, options), Not(HasSubstr("99.00")));
+}
+
+TEST(Report, SummaryDrawsLearningCurvesWithLetters) {
+  RunRecord rising = finished_run("text", "performer", 90),
+            flat = finished_run("text", "local", 50);
+  rising.val_curve = {{100, 1, 0.5, 10}, {200, 1, 0.9, 10}};
+  flat.val_curve = {{100, 1, 0.5, 10}, {200, 1, 0.5, 10}};
+  const std::string text = render({rising, flat}, Format::kSummary);
+  std::istringstream lines(between(text, "validation accuracy\n\n", "steps"));
+  std::string first, last;
+  std::getline(lines, first);
+  EXPECT_EQ(first.substr(0, 9), "   90 % |");
+  EXPECT_EQ(first.back(), 'A') << first;
+  for (std::string line; std::getline(lines, line) && line.find('|') != line.npos;) last = line;
+  EXPECT_EQ(last, "   50 % |" + std::string(31, ' ') + std::string(33, 'B'));
+  EXPECT_THAT(text, HasSubstr("B local"));
 }
 
 TEST(Report, ShortRunsAreMarkedInEveryFormat) {
