@@ -280,16 +280,16 @@ void add_data(CLI::App& app, Program& program) {
       ->required();
   import_command->add_option("--out", a->out, "folder to write; must not exist")->required();
 
-  auto* fetch_command =
-      add_verb(*data, program, a, "fetch",
-               "download the official files, go on where an earlier call stopped, "
-               "compare digests, import",
-               fetch);
+  auto* fetch_command = add_verb(*data, program, a, "fetch",
+                                 "download the official files (resumes an earlier download), "
+                                 "compare digests and import",
+                                 fetch);
   fetch_command
       ->add_option("--out", a->out,
-                   "folder to write; must not exist. The raw file is kept beside it")
+                   "folder to write; must not exist. The downloaded file stays beside it")
       ->required();
-  fetch_command->add_option("--url", a->urls, "a mirror, instead of the published address; repeat")
+  fetch_command
+      ->add_option("--url", a->urls, "a mirror to use instead of the published address; repeatable")
       ->take_all();
   fetch_command
       ->add_option("--sha256", a->sha256,
@@ -297,11 +297,12 @@ void add_data(CLI::App& app, Program& program) {
       ->check(sha256_digits());
   fetch_command
       ->add_option("--timeout", a->timeout_s,
-                   "seconds below 1 KiB/s after which a mirror is given up (default 30)")
+                   "seconds below 1 KiB/s after which to try the next mirror (default 30)")
       ->check(CLI::Range(1.0, 3600.0));
 
   auto* check_command =
-      add_verb(*data, program, a, "check", "verify everything that can be verified", check);
+      add_verb(*data, program, a, "check",
+               "check sizes, labels, lengths and duplicates, and print trivial baselines", check);
   check_command->add_option("folder", a->folder, "a prepared folder")->required();
 
   auto* show_command = add_verb(*data, program, a, "show", "print an example", show);
@@ -309,12 +310,12 @@ void add_data(CLI::App& app, Program& program) {
   show_command->add_option("--split", a->split, "train, val or test (default train)")
       ->check(CLI::IsMember({"train", "val", "test"}));
   show_command->add_option("--index", a->index, "which example (default 0)");
-  show_command->add_option("--png", a->png, "also write a sheet of images from that one on");
+  show_command->add_option("--png", a->png, "also write a sheet of images, starting with that one");
   show_command->add_option("--count", a->count, "images on the sheet (default 64)")
       ->check(CLI::Range(int64_t{1}, int64_t{100000}));
 
-  auto* export_command =
-      add_verb(*data, program, a, "export", "write the official layout back", export_official);
+  auto* export_command = add_verb(*data, program, a, "export",
+                                  "write the data in its official layout", export_official);
   export_command->add_option("folder", a->folder, "a prepared folder")->required();
   export_command->add_option("--out", a->out, "folder to write")->required();
 }

@@ -105,8 +105,7 @@ void add_eval(CLI::App& app, Program& program) {
       ->check(CLI::IsMember({"train", "val", "test"}));
   add_weights(*command, a->weights);
   command->add_option("--data", a->data, "folder of the data; default $LRA_DATA, else ./data");
-  command->add_flag("--other-data", a->other_data,
-                    "evaluate on data that the run was not made with");
+  command->add_flag("--other-data", a->other_data, "evaluate on data other than the run's");
 }
 
 }  // namespace lra::cli

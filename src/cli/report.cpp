@@ -49,7 +49,7 @@ void refuse_missing(const std::vector<std::string>& paths) {
     if (type != std::filesystem::file_type::not_found) continue;
     throw Error({.where = path,
                  .what = "there is no such folder or file",
-                 .expected = "run folders, or folders that hold some"});
+                 .expected = "run folders, or folders that contain run folders"});
   }
 }
 
@@ -185,9 +185,10 @@ ExitCode run_report(const Program& program, const ReportArguments& a) {
 
 void add_report(CLI::App& app, Program& program) {
   auto a = std::make_shared<ReportArguments>();
-  auto* command = add_command(app, program, "report", "leaderboard and tables from finished runs",
+  auto* command = add_command(app, program, "report", "make a leaderboard and tables from runs",
                               [&program, a] { return run_report(program, *a); });
-  command->add_option("paths", a->paths, "run folders, or folders that hold some")->required();
+  command->add_option("paths", a->paths, "run folders, or folders that contain run folders")
+      ->required();
   auto* format =
       command
           ->add_option("--format", a->format,
@@ -196,16 +197,17 @@ void add_report(CLI::App& app, Program& program) {
                        "lm-evaluation-harness writes it); default: by the ending of --out")
           ->check(
               CLI::IsMember({"text", "summary", "md", "csv", "json", "latex", "html", "lm-eval"}));
-  command->add_option("--out", a->out, "file to write, with --card a folder; default: print");
-  auto* card = command
-                   ->add_flag("--card", a->card,
-                              "a results card for each training run: Markdown with a YAML head")
-                   ->excludes(format);
+  command->add_option("--out", a->out, "file to write (with --card: a folder); default: print");
+  auto* card =
+      command
+          ->add_flag("--card", a->card,
+                     "write a results card for each training run: Markdown with YAML front matter")
+          ->excludes(format);
   command
       ->add_flag("--check", a->check,
-                 "check records that were handed in: hashes, settings, division, arithmetic, and "
-                 "metrics.jsonl where it lies beside; a line for each thing that does not fit, "
-                 "and exit code 2")
+                 "check submitted records: hashes, settings, division, arithmetic, and "
+                 "metrics.jsonl beside them; prints one line per contradiction "
+                 "and exits with code 2")
       ->excludes(card);
   command->add_flag("--literature", a->literature,
                     "show published results of other papers beside the runs, never ranked with "

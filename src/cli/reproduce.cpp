@@ -202,8 +202,9 @@ void add_reproduce(CLI::App& app, Program& program) {
       [&program, a] { return reproduce(program, *a); });
   command->add_option("record", a->record, "a run folder, or its record.json")->required();
   command->add_option("--data", a->data, "folder of the data; default $LRA_DATA, else ./data");
-  command->add_option("--out", a->out,
-                      "keep the new run in this folder; default: a temporary one, taken away");
+  command->add_option(
+      "--out", a->out,
+      "keep the new run in this folder; default: a temporary folder that is removed");
 }
 
 }  // namespace lra::cli

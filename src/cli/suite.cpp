@@ -174,7 +174,7 @@ ExitCode status(const Program& program, const SuiteArguments& a) {
 
 void add_suite(CLI::App& app, Program& program) {
   CLI::App* suite =
-      app.add_subcommand("suite", "run many models on many tasks, or see how far they are");
+      app.add_subcommand("suite", "run many models on many tasks, or show their progress");
   suite->require_subcommand(1);
   auto a = std::make_shared<SuiteArguments>();
   const auto add = [&](const char* name, const char* help,
@@ -185,19 +185,20 @@ void add_suite(CLI::App& app, Program& program) {
     command->add_option("--out", a->out, "folder of the runs; default runs/NAME");
     return command;
   };
-  auto* run_command = add("run", "train what is not done, measure, print the leaderboard", run);
+  auto* run_command =
+      add("run", "train unfinished runs, measure speed, print the leaderboard", run);
   run_command->add_option("--data", a->data, "folder of the data; default $LRA_DATA, else ./data");
   run_command
       ->add_option("--jobs", a->jobs,
-                   "runs trained at the same time (default 1), each with its part of the cores")
+                   "runs trained at the same time (default 1), each with its share of the cores")
       ->check(CLI::Range(1, 1024));
   run_command->add_option("--only", a->only,
-                          "one run alone, by the name of its folder (TASK-MODEL-sSEED): what each "
-                          "task of a job array does");
+                          "only this run, by the name of its folder (TASK-MODEL-sSEED): what each "
+                          "task of a job array runs");
   add_suite_submit(*suite, program);
   add("status", "one line per run", status)
       ->add_flag("--watch", a->watch,
-                 "draw the table again every two seconds until all have ended");
+                 "redraw the table every two seconds until all runs have ended");
 }
 
 }  // namespace lra::cli

@@ -307,9 +307,10 @@ std::vector<Cell> cells_of(const Suite& suite, const std::string& out, const std
   std::vector<Cell> cells;
   std::vector<std::string> names;
   for (const std::string& task : suite.tasks) {
-    ConfigTable overrides = suite.common;
-    merge(overrides, suite.by_task.at(task));
     for (const std::string& model : suite.models) {
+      ConfigTable overrides = suite.common;
+      merge(overrides, suite.by_task.at(task));
+      merge(overrides, suite.by_model.at(model));
       for (const int64_t seed : suite.seeds) {
         Cell cell;
         cell.task = task;

@@ -37,8 +37,9 @@ struct Suite {
   SuiteSettings settings;
   std::vector<std::string> tasks, models;
   std::vector<int64_t> seeds;
-  ConfigTable common;                          // [set]: for every run
-  std::map<std::string, ConfigTable> by_task;  // [listops.train] and the like
+  ConfigTable common;  // [set]: for every run
+  // [listops.train], [local.mixer] and the like; a model's override its task's.
+  std::map<std::string, ConfigTable> by_task, by_model;
   std::optional<SuiteBench> bench;
   std::vector<int64_t> bench_lengths;  // tokens
 };

@@ -247,7 +247,7 @@ void add_train(CLI::App& app, Program& program) {
   auto a = std::make_shared<TrainArguments>();
   auto* command = add_command(app, program, "train", "train, validate and test a model on a task",
                               [&program, a] { return train(program, *a); });
-  auto* resume = command->add_option("--resume", a->resume, "go on with the run in this folder");
+  auto* resume = command->add_option("--resume", a->resume, "resume the run in this folder");
   const auto option = [&](const char* name, auto& value, const char* help) {
     // A resumed run keeps what it was started with.
     return command->add_option(name, value, help)->excludes(resume);
@@ -257,10 +257,9 @@ void add_train(CLI::App& app, Program& program) {
   option("--preset", a->preset, "paper, release or small (default small)");
   command->add_option("--data", a->data, "folder of the data; default $LRA_DATA, else ./data");
   command
-      ->add_flag(
-          "--go-on", a->go_on,
-          "go on with the run in the folder when there is one with these settings, else begin; "
-          "for jobs that are started again with the same command")
+      ->add_flag("--go-on", a->go_on,
+                 "resume the run in the folder if it has these settings, otherwise start it; "
+                 "for jobs that are re-run with the same command")
       ->excludes(resume);
   option("--out", a->out, "run folder; default runs/TASK-MODEL-PRESET-sSEED");
   option("--seed", a->seed, "seed of weights, order and dropout (default 0)")->check(seed_range());
@@ -274,17 +273,17 @@ void add_train(CLI::App& app, Program& program) {
       ->check(CLI::Range(1, 1000));
   command
       ->add_option("--rank-timeout", a->rank_timeout_s,
-                   "seconds to wait for another process of the same run, started by torchrun or "
+                   "seconds to wait for another rank of the same run, started by torchrun or "
                    "srun (default 600)")
       ->check(CLI::Range(1, 1000000));
   command
-      ->add_option("--memory-limit", a->memory_limit,
-                   "bytes that train.memory_check may count on, though more are free: what other "
-                   "runs on this machine leave")
+      ->add_option(
+          "--memory-limit", a->memory_limit,
+          "bytes that train.memory_check may assume, even if more are free: leaves the rest to "
+          "other runs on this machine")
       ->check(CLI::PositiveNumber);
-  command->add_flag("--mlperf-log", a->mlperf_log, "write mllog.txt, events in MLPerf's form");
-  add_set_option(*command, a->sets, "KEY=VALUE: override a setting, as often as wanted")
-      ->excludes(resume);
+  command->add_flag("--mlperf-log", a->mlperf_log, "write mllog.txt, a log in MLPerf's format");
+  add_set_option(*command, a->sets, "KEY=VALUE: override a setting; repeatable")->excludes(resume);
 }
 
 }  // namespace lra::cli

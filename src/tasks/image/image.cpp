@@ -44,7 +44,7 @@ struct ImageConfig {
     f("num_train", num_train, "images that lra data check expects for training", at_least(0));
     f("num_val", num_val, "images that lra data check expects for validation", at_least(0));
     f("num_test", num_test, "images that lra data check expects for the test", at_least(0));
-    f("input", input, "tokens: a vector for each gray value; values: (gray - 122.6) / 61",
+    f("input", input, "tokens: an embedding per gray value; values: (gray - 122.6) / 61",
       one_of({"tokens", "values"}));
   }
 };

@@ -50,10 +50,10 @@ struct PathfinderConfig {
   void fields(auto& f) {
     f("difficulty", difficulty, "dashes per target contour: 6, 9 or 14",
       one_of({"easy", "intermediate", "hard"}));
-    f("num_images", num_images, "images generated, and expected by lra data check",
+    f("num_images", num_images, "images to generate, and that lra data check expects",
       between(10, kMostImages));
-    f("split_seed", split_seed, "decides which images are held out", at_least(0));
-    f("input", input, "tokens: a vector for each gray value; values: from -1, black, to 1",
+    f("split_seed", split_seed, "seed of the choice of held-out images", at_least(0));
+    f("input", input, "tokens: an embedding per gray value; values: from -1 (black) to 1",
       one_of({"tokens", "values"}));
   }
 };

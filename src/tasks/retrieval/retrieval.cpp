@@ -41,7 +41,7 @@ struct RetrievalConfig {
   int64_t num_test = 17437;
 
   void fields(auto& f) {
-    f("length", length, "bytes fed of each document; longer ones are cut",
+    f("length", length, "bytes per document; longer documents are cut",
       between(1, static_cast<double>(kMaxPairTextBytes)));
     f("num_train", num_train, "pairs that lra data check expects for training", at_least(0));
     f("num_val", num_val, "pairs that lra data check expects for validation", at_least(0));

@@ -43,10 +43,11 @@ struct TextConfig {
   int64_t num_test = 25000;
 
   void fields(auto& f) {
-    f("length", length, "bytes fed; longer reviews are cut", between(1, 16384));
-    f("validation", validation, "validate on the test set, as the authors, or on a tenth of train",
+    f("length", length, "bytes per review; longer reviews are cut", between(1, 16384));
+    f("validation", validation,
+      "validate on the test set, as the authors do, or on a held-out tenth of train",
       one_of({"test", "heldout"}));
-    f("validation_seed", validation_seed, "decides which tenth is held out", at_least(0));
+    f("validation_seed", validation_seed, "seed of the choice of the held-out tenth", at_least(0));
     f("num_train", num_train, "reviews that lra data check expects for training", at_least(0));
     f("num_test", num_test, "reviews that lra data check expects for the test", at_least(0));
   }
