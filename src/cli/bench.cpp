@@ -57,7 +57,7 @@ training::RunConfig config_of(const BenchArguments& a, const std::string& model,
   return measured_config(a.task, model, a.preset, length, sets);
 }
 
-// Those of the paper's tables, or the one that images have.
+// Sets the lengths of the paper's tables, or the only one that images have.
 void complete_lengths(BenchArguments& a) {
   if (has_length_setting(a.task)) {
     if (a.lengths.empty()) a.lengths = {1024, 2048, 3072, 4096};
@@ -169,7 +169,7 @@ RunRecord bench_model(const BenchArguments& a, const std::string& model, const P
   return record;
 }
 
-// Of the process; a GPU's own, which is that of the tensors, where it computes.
+// Peak memory of the process; on a GPU, of the tensors there.
 int64_t peak_bytes(const Measurement& m, bool on_cpu) {
   return on_cpu ? m.peak_resident_bytes : m.peak_tensor_bytes;
 }
@@ -222,7 +222,7 @@ void refuse_to_lose_lengths(const BenchArguments& a, const std::string& model) {
                .advice = "choose another --out, name these lengths too, or say --replace"});
 }
 
-// What can be known to fail before hours of measuring: the folder of the records and the data.
+// Checks what could fail after hours of measuring: the folder of the records and the data.
 void check_folders(const BenchArguments& a) {
   if (!a.out.empty()) {
     make_folder(a.out);

@@ -29,7 +29,7 @@ namespace {
 // Process id of the parent. Not an argument: those are recorded as the command of a run.
 constexpr const char* kParentVariable = "LRA_PARENT_PROCESS";
 constexpr std::string_view kParentEntry = "LRA_PARENT_PROCESS=";
-// Of a child: a file in memory that its parent reads when it has ended.
+// A child's messages: a file in memory that its parent reads when the child has ended.
 constexpr int kErrorFd = 3;
 constexpr size_t kErrorBytes = 2000;
 

@@ -65,7 +65,7 @@ CLI::Validator seconds_range() { return range_up_to<double>(3600); }
 
 Provenance program_provenance(const CommonOptions& common) {
   std::vector<std::string> command = common.argv;
-  // Where the program lies says nothing about the result, and something about its owner.
+  // The program's path says nothing about the result, but something about its owner.
   if (!command.empty()) command[0] = "lra";
   Provenance provenance = make_provenance(command);
   provenance.torch_version = TORCH_VERSION;

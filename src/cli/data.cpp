@@ -192,7 +192,7 @@ ExitCode show(const Program& program, const DataArguments& a) {
   const auto& spec = tasks::find_task(a.task);
   const auto task = make_task(a);
   const auto dataset = tasks::open_dataset(spec, *task, a.folder);
-  // What lies there is shown however it was made, unless settings say what is meant.
+  // Data is shown however it was made, unless settings say which is meant.
   const bool as_stored = a.sets.empty() && dataset.has(a.split);
   if (!as_stored) task->refuse_other_settings(dataset);
   const tasks::Split split = as_stored ? dataset.split(a.split) : task->split(dataset, a.split);

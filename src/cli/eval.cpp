@@ -14,7 +14,7 @@ struct EvalArguments {
   bool other_data = false;
 };
 
-// What is not the run's own: empty where everything is.
+// Names data or weights that are not the run's own; empty if all are.
 struct Foreign {
   std::string weights, data;
   int64_t num_cut = 0;  // examples of other data that are longer than the model reads

@@ -96,7 +96,7 @@ void refuse_empty_words(const CLI::App& app) {
   for (const CLI::App* command : app.get_subcommands()) refuse_empty_words(*command);
 }
 
-// Where 0 to 2 are closed, the next files would get these numbers, and messages would go into them.
+// If 0 to 2 are closed, the next files would get these numbers, and messages would go into them.
 // Opened the wrong way round, so that a result that is written there is missed.
 void open_standard_streams() {
   for (int fd = 0; fd <= 2; ++fd) {
@@ -142,7 +142,7 @@ void add_commands(CLI::App& app, Program& program) {
   }
 }
 
-// Of main memory LibTorch says it in words only.
+// LibTorch reports a lack of main memory only in the message.
 bool is_out_of_memory(const std::exception& error) {
   const std::string_view text = error.what();
   return dynamic_cast<const std::bad_alloc*>(&error) != nullptr ||

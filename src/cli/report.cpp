@@ -88,7 +88,7 @@ ExitCode write_cards(const Program& program, const ReportArguments& a) {
   return ExitCode::kDone;
 }
 
-// What the model itself says: its size, and the division that its settings have.
+// Compares the record with the model: its size, and the division of its settings.
 std::vector<std::string> check_model(const RunRecord& record) {
   report::Findings findings;
   try {

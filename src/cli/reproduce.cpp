@@ -23,7 +23,7 @@ struct ReproduceArguments {
   std::string record, data, out;
 };
 
-// Where the run is made again: the folder asked for, or one that is taken away at the end.
+// The folder of the new run: the one asked for, or one that is removed at the end.
 class Place {
  public:
   explicit Place(const std::string& out) : folder_{out}, is_temporary_(out.empty()) {

@@ -44,7 +44,7 @@ void prepare_tasks(std::vector<Cell>& cells, const std::string& data, const Prog
 
 std::string bench_folder(const std::string& out) { return out + "/bench"; }
 
-// Whether the record holds every measurement that the suite asks for, made with the same settings
+// True if the record holds every measurement that the suite asks for, made with the same settings
 // on such a device.
 bool is_measured(const Suite& suite, const std::string& model, const std::string& out,
                  at::Device device) {

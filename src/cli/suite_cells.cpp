@@ -122,7 +122,7 @@ void append_sets(const ConfigTable& table, const std::string& prefix,
   }
 }
 
-// What each of the runs at one time may take.
+// Resources of each of the runs that run at the same time.
 struct Share {
   bool is_whole = true;
   int threads = 0;  // 0: as many as there are
@@ -199,7 +199,7 @@ void judge_end(Cell& cell, const ChildResult& result, const Program& program) {
   }
 }
 
-// What is said of a cell that was not trained, or not to its end.
+// The message about a cell that was not trained, or not to its end.
 std::string explanation(const Cell& cell) {
   if (cell.state == CellState::kDiverged) {
     return "diverged; with the same seed it would again, so it is not repeated unless " +
@@ -209,7 +209,7 @@ std::string explanation(const Cell& cell) {
   return to_string(cell.state) + (cell.problem.empty() ? "" : ": " + cell.problem);
 }
 
-// Of a run that was quiet.
+// Reports the warnings of a run that was quiet.
 void say_warnings(const Cell& cell, const std::string& name, const Program& program) {
   const std::string path = training::RunFolder{cell.folder}.record();
   if (cell.state == CellState::kDamaged || !fs::exists(path)) return;

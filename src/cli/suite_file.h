@@ -49,7 +49,7 @@ struct Suite {
 // models = ["all"] stands for every model there is; a suite without a name has that of its file.
 Suite read_suite(const std::string& file);
 
-// Where its runs lie: `out`, or runs/NAME when that is empty.
+// The folder of its runs: `out`, or runs/NAME when that is empty.
 std::string suite_folder(const Suite& suite, const std::string& out);
 
 // The lock of that folder, held by whoever runs or submits the suite.

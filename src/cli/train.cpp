@@ -149,7 +149,7 @@ std::string lock_of_new(const training::RunFolder& folder, const std::string& co
   return folder.lock();
 }
 
-// What one process does for all: the run's folder, locked until the end.
+// Work of one process for all ranks: the run's folder, locked until the end.
 struct OwnedFolder {
   OwnedFolder(const training::RunFolder& folder, bool resumes, bool goes_on,
               const training::RunConfig& config)
@@ -178,7 +178,7 @@ void refuse_other_settings(const training::RunFolder& folder, const training::Ru
                .advice = "choose another --out"});
 }
 
-// Whether there is a run to go on with. The first process sees it for all, before it writes.
+// True if there is a run to resume. Rank 0 looks for all, before it writes.
 bool take_folder(training::Ranks& ranks, std::optional<OwnedFolder>& owned, const TrainArguments& a,
                  const training::RunConfig& config, const training::RunFolder& folder) {
   double resumes = 0;

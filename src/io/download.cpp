@@ -28,7 +28,7 @@ constexpr long kSlowestBytesPerSecond = 1024;  // slower than that is a stall
 constexpr size_t kMaxHeaderBytes = size_t{256} << 10;
 constexpr size_t kMaxErrorPageBytes = size_t{1} << 20;
 
-// What ended one transfer.
+// The reason why one transfer ended.
 enum class Outcome { kComplete, kBroken, kRefused };
 
 struct Attempt {
@@ -42,7 +42,7 @@ int64_t size_of(const std::string& path) {
   return ::stat(path.c_str(), &info) == 0 ? static_cast<int64_t>(info.st_size) : -1;
 }
 
-// Of "bytes 100-199/200" or "bytes */200"; -1: not said.
+// "bytes 100-199/200" or "bytes */200"; -1: not given.
 struct ContentRange {
   int64_t first = -1, total = -1;
 };
@@ -97,7 +97,7 @@ class PartFile {
   int64_t size_ = 0;
 };
 
-// Whether a file that two mirrors sent parts of would be found out.
+// True if a file assembled from two mirrors would be detected.
 bool has_digest(const Download& what) { return !what.md5.empty() || !what.sha256.empty(); }
 
 // One request: from where the part file ends, or for the whole file.
@@ -124,7 +124,7 @@ class Transfer {
     return judge(code, status);
   }
 
-  // Whether anything of the file has arrived.
+  // True if any part of the file has arrived.
   bool has_started() const { return started_; }
 
  private:
@@ -263,7 +263,7 @@ class Transfer {
     return {Outcome::kComplete, ""};
   }
 
-  // Whether what has arrived is as long as the file, as far as anybody says; a digest tells later.
+  // True if as many bytes have arrived as the server announced; a digest is checked later.
   bool is_whole() const {
     const int64_t whole = what_.bytes > 0 ? what_.bytes : sent_.total;
     if (whole >= 0) return part_.size() == whole;

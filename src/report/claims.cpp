@@ -21,7 +21,7 @@ std::string figure_of(const Measured& m, const std::string& unit) {
 
 bool is_made(const Comparison& c) { return c.left && c.right; }
 
-// By how many times the noise the left figure is above the right one.
+// Difference of the left and the right figure, in units of the noise.
 double margin(const Comparison& c) {
   const double difference = c.left->value - c.right->value;
   if (std::isnan(difference)) return 0;  // neither was ever reached
@@ -30,7 +30,7 @@ double margin(const Comparison& c) {
   return noise > 0 ? difference / noise : std::copysign(HUGE_VAL, difference);
 }
 
-// How near a comparison is to being wrong, for choosing which one to show.
+// Orders comparisons by how close they are to being wrong; the closest is shown.
 bool is_closer(const Comparison& a, const Comparison& b) {
   const double left = margin(a), right = margin(b);
   if (left != right) return left < right;

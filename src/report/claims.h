@@ -1,4 +1,4 @@
-// What the paper says in words, each sentence held against figures: our own where runs and
+// The paper's claims, each compared with figures: our own where runs and
 // measurements allow it, and the paper's own tables.
 #pragma once
 

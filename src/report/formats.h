@@ -12,7 +12,7 @@ namespace lra::report {
 
 struct Literature;
 
-// What every format gets.
+// The input of every format.
 struct ReportInput {
   const std::vector<RunRecord>& records;
   const Leaderboard& board;
@@ -26,7 +26,7 @@ struct ReportInput {
 };
 
 std::string format_text(const ReportInput& input);
-// What fits a window: accuracies, speed, learning curves drawn with letters.
+// A report that fits a window: accuracies, speed, learning curves drawn with letters.
 std::string format_summary(const ReportInput& input);
 std::string format_markdown(const ReportInput& input);
 // One line per figure (long format): see the header line. No units or thousands separators.

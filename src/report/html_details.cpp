@@ -1,4 +1,4 @@
-// What the leaderboard shows below a row on click: every figure of the row with its runs, and the
+// Details that the leaderboard shows below a row on click: each figure with its runs, and the
 // settings.
 #include "base/text_format.h"
 #include "report/html_parts.h"

@@ -162,7 +162,7 @@ std::string figure4(const std::vector<Analysis>& analyses) {
   return pictures_and_table(table, "Red: similar, white: unrelated, blue: opposite.", pictures);
 }
 
-// Those with a rollout, the paper's own case first: the Transformer on Pathfinder, then the
+// Analyses with a rollout, the paper's own case first: the Transformer on Pathfinder, then the
 // Transformer on other tasks.
 std::vector<const Analysis*> in_order_of_figure5(const std::vector<Analysis>& analyses) {
   std::vector<const Analysis*> ordered;
@@ -196,7 +196,7 @@ struct Missing {
   const char* kind;  // of analysis
 };
 
-// Which of the analyses are not among the records, and how to make them.
+// Lists the analyses that are not among the records, and how to make them.
 std::string missing_analyses(const ReportInput& input, std::initializer_list<Missing> wanted) {
   std::string items;
   for (const auto& [figure, kind] : wanted) {

@@ -125,7 +125,7 @@ std::string word_html(const std::string& text) {
   return "<td class=\"word aside\">" + (text.empty() ? "-" : html(text)) + "</td>";
 }
 
-// Where the row differs from others; the division has a column.
+// The row's differences from others; the division has a column.
 std::string differences_html(const Layout& layout, const Row& row) {
   std::string text;
   const auto add = [&](const std::string& part) { text += (text.empty() ? "" : ", ") + part; };
@@ -238,7 +238,7 @@ std::string header_html(const Layout& layout) {
   return text + "</tr></thead>\n";
 }
 
-// What all rows share, said once.
+// Properties that all rows share, said once.
 std::string shared_text(const Leaderboard& board, const Layout& layout) {
   std::string text;
   for (const Facet& facet : kFacets) {

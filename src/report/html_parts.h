@@ -27,14 +27,14 @@ std::string quality_and_speed_html(const ReportInput& input);
 
 // Figures 1 to 5 of the paper, and which of them have no data here.
 std::string figures_html(const ReportInput& input);
-// Which of Tables 2 to 5 have none.
+// Names those of Tables 2 to 5 that have no data here.
 std::string missing_tables_html(const ReportInput& input);
 
 // A <details> for every record, with the id that run_id says: result, protocol, provenance,
 // settings.
 std::string runs_html(const std::vector<RunRecord>& records);
 
-// Of the record at that place, from 0: "run-1" for the first.
+// The id of the record at that place, from 0: "run-1" for the first.
 std::string run_id(size_t index);
 
 // Its style sheet and script. Their sources are the files of tools/web, which the build turns into

@@ -62,10 +62,10 @@ std::string figure_text(const Cell& cell);
 // "n=3, ±0.51, 1 diverged": what goes with the figure; empty when there is nothing to say.
 std::string spread_text(const Cell& cell);
 
-// Whether the figure is not above the best trivial baseline of its column by more than its
+// True if the figure is not above the best trivial baseline of its column by more than its
 // interval.
 bool is_at_baseline(const Leaderboard& board, size_t column, const Cell& cell);
-// Whether the row has figures, all of them of less than full runs.
+// True if the row has figures, and all of them are of less than full runs.
 bool is_short_row(const Row& row);
 
 // "-" for nothing; two decimals; "+0.40" for differences; "1.25x" for ratios.
@@ -75,10 +75,10 @@ std::string ratio_text(std::optional<double> value);
 // "0.475", "12.34", "123.4", "12,345": speeds.
 std::string rate_text(std::optional<double> value);
 
-// Whether a figure of the row is the best among all rows, the second, or neither.
+// Rank of a row's figure among all rows: the best, the second, or neither.
 using RowFigure = std::function<std::optional<double>(const Row& row)>;
 Emphasis rank_of(const Leaderboard& board, const Row& row, const RowFigure& figure);
-// That of a column. FAIL and figures of less than full runs are not ranked.
+// The figure of a column. FAIL and figures of less than full runs are not ranked.
 RowFigure ranked_figure(size_t column);
 
 }  // namespace lra::report

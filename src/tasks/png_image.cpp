@@ -13,7 +13,7 @@ namespace {
 
 constexpr size_t kMaxChunkBytes = 1 << 20;
 
-// What libpng's callbacks share. libpng leaves by longjmp, so nothing with a destructor may be
+// State shared by libpng's callbacks. libpng leaves by longjmp, so nothing with a destructor may be
 // created between setjmp and the last call; all of it lives here, outside.
 struct Session {
   std::span<const std::byte> input;

@@ -72,7 +72,7 @@ class ImageTask : public Task {
   ImageConfig config_;
 };
 
-// Which of `count` training images are the validation set.
+// Indices of the validation images among `count` training images.
 std::vector<bool> validation_members(int64_t count) {
   std::vector<bool> members(static_cast<size_t>(count));
   if (count == 0) return members;
@@ -83,7 +83,7 @@ std::vector<bool> validation_members(int64_t count) {
   return members;
 }
 
-// Of the numbers of the validation images, one a line.
+// A list of the numbers of the validation images, one per line.
 std::string hash_of(const std::vector<bool>& members) {
   Hasher hasher;
   for (size_t i = 0; i < members.size(); ++i) {

@@ -233,7 +233,7 @@ std::string PathfinderTask::source_folder(const std::vector<std::string>& source
        .advice = difficulty_advice(sources[0])});
 }
 
-// What to set where a folder has images of another difficulty.
+// Advice for a folder with images of another difficulty.
 std::string PathfinderTask::difficulty_advice(const std::string& folder) const {
   for (size_t i = 0; i < kDifficulties.size(); ++i) {
     if (!is_folder(folder + "/" + std::string(kDifficultyFolders[i]))) continue;

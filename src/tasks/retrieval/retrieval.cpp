@@ -264,7 +264,7 @@ void RetrievalTask::export_official(const Dataset& dataset, const std::string& o
   for (const auto& file : files) file->commit();
 }
 
-// How many documents are empty, and how many are cut at the length in use.
+// Numbers of documents that are empty, and that are cut at the length in use.
 Fact cut_fact(const Split& split, const std::string& name, int64_t length) {
   Fact fact{.name = "documents of " + name, .value = "", .ok = true, .detail = ""};
   int64_t num_empty = 0, num_cut = 0;

@@ -216,7 +216,7 @@ void TextTask::export_official(const Dataset& dataset, const std::string& out) c
                    [&](const std::string& partial) { write_reviews(dataset, keys, partial); });
 }
 
-// How many reviews are empty, not UTF-8, and cut at each of the lengths in use.
+// Numbers of reviews that are empty, not UTF-8, and cut at each of the lengths in use.
 void add_text_facts(const Split& split, const std::string& name, std::vector<Fact>& facts) {
   Fact odd{.name = "empty or not UTF-8 in " + name, .value = "", .ok = true, .detail = ""};
   Fact cut{.name = "cut reviews of " + name, .value = "", .ok = true, .detail = ""};
