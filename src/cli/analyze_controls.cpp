@@ -134,7 +134,7 @@ std::optional<AnalysisRecord> analyze_controls(const CommonOptions& common,
   record.choices["receptive field"] =
       "blocks of so many tokens, encoded apart at their own positions; the classifier reads the "
       "mean over blocks, by their tokens";
-  record.choices["length"] = "texts cut at so many tokens; positions go on";
+  record.choices["length"] = "texts cut at this many tokens; positions continue";
   record.choices["examples"] = examples_choice(a.examples);
   return record;
 }

@@ -217,9 +217,9 @@ void refuse_to_lose_lengths(const BenchArguments& a, const std::string& model) {
   }
   if (lost.empty()) return;
   throw Error({.where = file,
-               .what = "holds a measurement at length " + lost + ", which would be lost",
+               .what = "holds a measurement at length " + lost + ", which would be overwritten",
                .expected = "no record there, or one of no other lengths than --lengths",
-               .advice = "choose another --out, name these lengths too, or say --replace"});
+               .advice = "choose another --out, name these lengths too, or pass --replace"});
 }
 
 // Checks what could fail after hours of measuring: the folder of the records and the data.

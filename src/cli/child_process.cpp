@@ -234,7 +234,7 @@ ProgramEnd run_program(const std::vector<std::string>& words) {
   posix_spawn_file_actions_destroy(&actions);
   if (problem == ENOENT) {
     throw Error({.where = words[0],
-                 .what = "there is no such program on PATH",
+                 .what = "program not found on PATH",
                  .advice = "is it installed on this machine?"});
   }
   if (problem != 0) throw io_error(words[0], "cannot be started", problem);

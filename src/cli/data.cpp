@@ -37,7 +37,7 @@ std::unique_ptr<tasks::Task> make_task(const DataArguments& a) {
       throw Error({.where = value.where,
                    .what = "unknown section '" + key + "'",
                    .expected = "task.KEY=VALUE",
-                   .advice = "the settings are listed by: " + command_text({"help", a.task})});
+                   .advice = "list the settings with: " + command_text({"help", a.task})});
     }
   }
   return tasks::find_task(a.task).make(settings.table("task"));
@@ -73,7 +73,7 @@ ExitCode make(const Program& program, const DataArguments& a) {
   if (!task->can_generate()) {
     throw Error({.where = a.task,
                  .what = "this task's examples come from files and cannot be generated",
-                 .advice = "what can be imported is said by: " + command_text({"help", a.task})});
+                 .advice = "see what can be imported with: " + command_text({"help", a.task})});
   }
   tasks::refuse_existing(a.out);
   make_folder(folder_of(a.out));
@@ -100,7 +100,7 @@ ExitCode import_from(const Program& program, const DataArguments& a,
     if (tasks::is_there(source)) continue;
     throw Error({.where = source,
                  .what = "there is no such file or folder",
-                 .advice = "what can be imported is said by: " + command_text({"help", a.task})});
+                 .advice = "see what can be imported with: " + command_text({"help", a.task})});
   }
   tasks::refuse_existing(a.out);
   make_folder(folder_of(a.out));
@@ -125,7 +125,7 @@ ExitCode fetch(const Program& program, const DataArguments& a) {
   if (spec.remote == nullptr) {
     throw Error(
         {.where = a.task,
-         .what = "nobody has published a copy that could be fetched",
+         .what = "no published copy is available for download",
          .advice = "generate it with: " + command_text({"data", "make", a.task, "--out", a.out})});
   }
   tasks::refuse_existing(a.out);

@@ -119,7 +119,7 @@ ExitCode help(const Program& program, const CLI::App& app, const std::string& to
     if (command->get_name() == topic) return show_command(program, *command);
   }
   throw Error({.where = "help",
-               .what = "nothing is called '" + topic + "'",
+               .what = "unknown topic '" + topic + "'",
                .expected = "a task, a model or a command",
                .advice = suggestion(topic, known)});
 }

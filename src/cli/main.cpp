@@ -91,7 +91,7 @@ void refuse_empty_words(const CLI::App& app) {
     throw Error({.where = option->get_name(),
                  .what = "is empty",
                  .expected = "a value",
-                 .advice = "is a variable of the shell unset?"});
+                 .advice = "is a shell variable unset?"});
   }
   for (const CLI::App* command : app.get_subcommands()) refuse_empty_words(*command);
 }

@@ -107,7 +107,8 @@ std::vector<std::string> check_model(const RunRecord& record) {
                     "preset_steps is " + std::to_string(record.preset_steps) +
                         ", but the preset has " + std::to_string(known.preset_steps));
   } catch (const Error& error) {
-    findings.expect(false, std::string("its settings are no run of this program: ") + error.what());
+    findings.expect(
+        false, std::string("its settings are not those of a run of this program: ") + error.what());
   }
   return findings.lines();
 }
@@ -147,7 +148,7 @@ ExitCode run_report(const Program& program, const ReportArguments& a) {
   if (a.check) return check_records(program, a);
   if (program.common.json && (a.card || (!a.format.empty() && a.format != "json"))) {
     throw Error({.where = "--json",
-                 .what = "the output is to be " + (a.card ? "cards" : a.format),
+                 .what = "the output is set to " + (a.card ? "cards" : a.format),
                  .expected = "one of the two",
                  .advice = "leave --json out"});
   }

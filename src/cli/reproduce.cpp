@@ -35,7 +35,7 @@ class Place {
     } else if (std::filesystem::exists(out)) {
       throw Error({.where = out,
                    .what = "exists already",
-                   .expected = "a folder that is to be made",
+                   .expected = "a folder that does not exist yet",
                    .advice = "choose another --out"});
     } else {
       make_folder(out);

@@ -148,7 +148,7 @@ ExitCode run(const Program& program, const SuiteArguments& a) {
   ExitCode measured = ExitCode::kDone;
   if (!stop_requested() && suite.bench) measured = run_bench(suite, out, program);
   if (stop_requested()) {
-    say(program, "stopped; the same command goes on where this one ended");
+    say(program, "stopped; re-run the same command to resume");
     return ExitCode::kStopped;
   }
   write_reports(suite, out, program);

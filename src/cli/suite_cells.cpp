@@ -205,7 +205,7 @@ std::string explanation(const Cell& cell) {
     return "diverged; with the same seed it would again, so it is not repeated unless " +
            cell.folder + " is removed";
   }
-  if (cell.state == CellState::kStopped) return "stopped; the same command goes on with it";
+  if (cell.state == CellState::kStopped) return "stopped; re-run the same command to resume";
   return to_string(cell.state) + (cell.problem.empty() ? "" : ": " + cell.problem);
 }
 
@@ -273,7 +273,7 @@ void leave_out_without_data(std::vector<Cell>& cells, const std::string& data_ro
           tasks::data_available(cell.config.task_spec(), *cell.config.make_task(), data_root);
       if (!known->second) {
         say(program, "note: there is no data for " + cell.task + " under " + data_root +
-                         ", so its runs are left out; what can be imported is said by: " +
+                         ", so its runs are left out; see what can be imported with: " +
                          command_text({"help", cell.task}));
       }
     }
@@ -356,7 +356,7 @@ void run_cells(std::vector<Cell>& cells, const std::string& data_root, int jobs,
       if (is_due(cell)) {
         say(program, name(i) + (cell.state == CellState::kWaiting
                                     ? ""
-                                    : ": goes on, it was " + to_string(cell.state)));
+                                    : ": resumes, it was " + to_string(cell.state)));
         children.start(i, train_arguments(cell, data_root, share, program.common));
       } else {
         say(program, name(i) + ": " + explanation(cell));

@@ -33,7 +33,7 @@ size_t max_array_size() {
   if (end.exit_code != 0 || at == std::string::npos || number == std::string::npos) {
     throw Error({.where = "scontrol show config",
                  .what = end.errors.empty() ? "does not say " + key : end.errors,
-                 .advice = "does the cluster answer?"});
+                 .advice = "is the cluster reachable?"});
   }
   const size_t size = std::stoull(end.output.substr(number));
   if (size < 2) {

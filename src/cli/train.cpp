@@ -78,7 +78,7 @@ void print_summary(const RunRecord& r, const std::string& folder, const at::Devi
   std::printf("  division       %s: %s\n", r.division.c_str(), r.division_reason.c_str());
   std::printf("  record         %s/record.json\n", folder.c_str());
   if (r.status == RunStatus::kStopped)
-    std::printf("  go on with     %s\n", training::go_on_command({folder}, device).c_str());
+    std::printf("  resume with    %s\n", training::go_on_command({folder}, device).c_str());
 }
 
 training::RunConfig requested_config(const TrainArguments& a) {
@@ -87,7 +87,7 @@ training::RunConfig requested_config(const TrainArguments& a) {
     throw Error({.where = "train",
                  .what = "task and model are missing",
                  .expected = "lra train TASK MODEL",
-                 .advice = "the tasks and models are listed by: " + command_text({"list"})});
+                 .advice = "list them with: " + command_text({"list"})});
   }
   return training::resolve_run(a.task, a.model, a.preset, a.seed, {}, a.sets);
 }
@@ -135,9 +135,9 @@ void refuse_foreign_files(const training::RunFolder& folder, const std::string& 
       continue;
     }
     throw Error({.where = folder.path,
-                 .what = "is no run, and holds " + in_quotes(name, 100),
-                 .expected = "an empty folder, or none",
-                 .advice = "choose another --out, or move away what lies there"});
+                 .what = "is not a run folder and is not empty: it holds " + in_quotes(name, 100),
+                 .expected = "an empty or new folder",
+                 .advice = "choose another --out, or move its contents away"});
   }
 }
 
@@ -161,8 +161,8 @@ struct OwnedFolder {
     if (resumes || goes_on || !is_run) return;
     throw Error(
         {.where = folder.path,
-         .what = "a run is there already (" + to_string(read_record(folder.record()).status) + ")",
-         .advice = "choose another --out, or go on with: " +
+         .what = "already holds a run (" + to_string(read_record(folder.record()).status) + ")",
+         .advice = "choose another --out, or resume it with: " +
                    command_text({"train", "--resume", folder.path})});
   }
   NewFolder made;
@@ -173,7 +173,7 @@ void refuse_other_settings(const training::RunFolder& folder, const training::Ru
   const std::string there = read_record(folder.record()).config_hash;
   if (there == config_hash(config.to_table())) return;
   throw Error({.where = folder.path,
-               .what = "a run with other settings is there already",
+               .what = "already holds a run with other settings",
                .expected = "settings with the hash " + there,
                .advice = "choose another --out"});
 }

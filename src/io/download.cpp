@@ -113,8 +113,8 @@ class Transfer {
     const CURLcode code = curl_easy_perform(curl_.get());
     if (stop_requested()) {
       throw Error({.where = what_.path,
-                   .what = "stopped by a signal; what has arrived is kept",
-                   .advice = "run the same command again to go on",
+                   .what = "stopped by a signal; the partial download is kept",
+                   .advice = "re-run the same command to resume",
                    .code = ExitCode::kStopped});
     }
     if (disk_errno_ != 0) throw io_error(what_.path + ".part", "cannot be written", disk_errno_);
@@ -241,7 +241,7 @@ class Transfer {
       if (part_.size() > 0 && is_whole()) return {Outcome::kComplete, ""};
       progress_.update(-part_.size());
       part_.restart();
-      return {Outcome::kBroken, "does not hold what was begun"};
+      return {Outcome::kBroken, "does not hold the file that the download began with"};
     }
     if (status >= 500) return {Outcome::kBroken, "answers " + std::to_string(status)};
     if (status >= 400) return {Outcome::kRefused, "answers " + std::to_string(status)};
@@ -354,7 +354,7 @@ void refuse_special(const std::string& path, bool may_be_link) {
   if (::lstat(path.c_str(), &info) != 0 || S_ISREG(info.st_mode)) return;
   if (may_be_link && ::stat(path.c_str(), &info) == 0 && S_ISREG(info.st_mode)) return;
   throw Error({.where = path,
-               .what = S_ISLNK(info.st_mode) ? "is a link" : "is no regular file",
+               .what = S_ISLNK(info.st_mode) ? "is a link" : "is not a regular file",
                .expected = "a file, or nothing",
                .advice = "move it away, or choose another folder"});
 }

@@ -48,7 +48,7 @@ bool is_lock_file(int fd) {
 
 Error no_lock_file(const std::string& path) {
   return Error({.where = path,
-                .what = "stands where a lock is to be, and is no lock of this program",
+                .what = "is in the place of a lock file and is not one of this program's",
                 .advice = "move it away, or choose another place"});
 }
 

@@ -43,7 +43,7 @@ words_and_flags() {
   refuse 2 "'lisops'.*'listops'" train lisops transformer
   refuse 2 "'transfomer'.*'transformer'" train listops transfomer
   refuse 2 "listops.toml.*'smal'.*'small'" train listops transformer --preset smal
-  refuse 2 "nothing is called 'txet'.*'text'" help txet
+  refuse 2 "unknown topic 'txet'.*'text'" help txet
   refuse 2 "nope" list nope
   refuse 2 "threads.*0.*1 to 1024" train listops transformer --threads 0
   refuse 2 "threads.*-1" info --threads -1
@@ -229,7 +229,7 @@ run_folders() {
   refuse 2 "run: a run is there already.*: .*lra train --resume run$" train listops transformer --data data --out run
   mkdir work/own
   echo mine >work/own/config.toml
-  refuse 2 "own: is no run, and holds 'config.toml'" train listops transformer --data data --out own
+  refuse 2 "own: is not a run folder and is not empty: it holds 'config.toml'" train listops transformer --data data --out own
   cp -r work/run work/lost
   rm work/lost/record.json
   refuse 2 "lost: is no run, and holds" train listops transformer --data data --out lost

@@ -107,7 +107,7 @@ killed_cell() {
   grep -q 'listops transformer seed 0 failed' killed.out || fail "the failed cell is not named"
   suite killed long.toml || fail "after the kill, the suite ended with $?: $(tail -n 3 err)"
   expect_states killed long.toml " 2 done "
-  grep -q 'goes on, it was failed' err || fail "the killed cell did not go on: $(cat err)"
+  grep -q 'resumes, it was failed' err || fail "the killed cell did not go on: $(cat err)"
   passed "a killed cell is recorded, the others finish, and the next run goes on with it"
 }
 

@@ -149,7 +149,7 @@ std::vector<std::string> ImageTask::find_sources(const std::string& root) const 
 
 void ImageTask::export_official(const Dataset& dataset, const std::string&) const {
   throw Error({.where = dataset.folder(),
-               .what = "holds gray images; the official layout wants their colours",
+               .what = "holds gray images; the official layout needs color",
                .advice = "copy the files it was imported from"});
 }
 

@@ -268,7 +268,7 @@ void ListOpsTask::export_official(const Dataset& dataset, const std::string& out
           if (evaluate_listops(symbols).value != split.label(i)) {
             throw Error({.where = std::string(name) + " example " + std::to_string(i),
                          .what = "is not an expression with its value",
-                         .advice = "look through it with: " +
+                         .advice = "check it with: " +
                                    command_text({"data", "check", "listops", dataset.folder()})});
           }
           append_listops_line(symbols, split.label(i), texts[static_cast<size_t>(chunk)]);
