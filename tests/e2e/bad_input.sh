@@ -221,6 +221,8 @@ PYTHON
 run_folders() {
   refuse 2 "nothere: is not the folder of a run" train --resume nothere
   refuse 2 "empty: is not the folder of a run" train --resume empty
+  echo x >a_file
+  refuse 2 "a_file: is a file, not the folder of a run.*name the folder that holds" train --resume a_file
   local flag
   for flag in --seed=5 --preset=paper --out=other --set=train.steps=4; do
     refuse 2 "resume excludes ${flag%%=*}" train --resume run "$flag"
@@ -262,8 +264,8 @@ run_folders() {
   refuse 2 "odd/record.json.*schema" train --resume odd --data data
   cp work/run/record.json work/odd/record.json
   sed -i 's/^heads = .*/heads = 4/' work/odd/config.toml
-  refuse 2 "odd/config.toml: is not what the run began with" eval odd --data data
-  refuse 2 "odd/config.toml: is not what the run began with" train --resume odd --data data
+  refuse 2 "odd/config.toml: differs from the settings that the run started with" eval odd --data data
+  refuse 2 "odd/config.toml: differs from the settings that the run started with" train --resume odd --data data
   cp work/run/config.toml work/odd/config.toml
   printf '\xff' | dd of=work/odd/checkpoints/latest/model.safetensors bs=1 seek=9000 \
     conv=notrunc status=none
