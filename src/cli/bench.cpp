@@ -57,7 +57,7 @@ training::RunConfig config_of(const BenchArguments& a, const std::string& model,
   return measured_config(a.task, model, a.preset, length, sets);
 }
 
-// Those of the paper's tables, or the one that images have.
+// Sets the lengths of the paper's tables, or the only one that images have.
 void complete_lengths(BenchArguments& a) {
   if (has_length_setting(a.task)) {
     if (a.lengths.empty()) a.lengths = {1024, 2048, 3072, 4096};
@@ -169,7 +169,7 @@ RunRecord bench_model(const BenchArguments& a, const std::string& model, const P
   return record;
 }
 
-// Of the process; a GPU's own, which is that of the tensors, where it computes.
+// Peak memory of the process; on a GPU, of the tensors there.
 int64_t peak_bytes(const Measurement& m, bool on_cpu) {
   return on_cpu ? m.peak_resident_bytes : m.peak_tensor_bytes;
 }
@@ -217,12 +217,12 @@ void refuse_to_lose_lengths(const BenchArguments& a, const std::string& model) {
   }
   if (lost.empty()) return;
   throw Error({.where = file,
-               .what = "holds a measurement at length " + lost + ", which would be lost",
+               .what = "holds a measurement at length " + lost + ", which would be overwritten",
                .expected = "no record there, or one of no other lengths than --lengths",
-               .advice = "choose another --out, name these lengths too, or say --replace"});
+               .advice = "choose another --out, name these lengths too, or pass --replace"});
 }
 
-// What can be known to fail before hours of measuring: the folder of the records and the data.
+// Checks what could fail after hours of measuring: the folder of the records and the data.
 void check_folders(const BenchArguments& a) {
   if (!a.out.empty()) {
     make_folder(a.out);
@@ -311,19 +311,20 @@ void add_choices(CLI::App& command, BenchArguments& a) {
       command
           .add_option(
               "--lengths", a.lengths,
-              "lengths, separated by commas (default 1024,2048,3072,4096; for images their own)")
+              "lengths, separated by commas (default 1024,2048,3072,4096; images have their own)")
           ->delimiter(',')
           ->check(count_range());
   auto* batch = command.add_option("--batch", a.batch, "sequences per step (default 32)")
                     ->check(count_range());
   auto* mode = command.add_option("--mode", a.mode, "train or infer (default train)")
                    ->check(CLI::IsMember({"train", "infer"}));
-  auto* table = command
-                    .add_option("--table", a.table,
-                                "of the paper: 2, training; 4, inference with 4 layers, 8 heads, "
-                                "width 128; both when no option says what to measure")
-                    ->check(CLI::IsMember({2, 4}))
-                    ->excludes(mode);
+  auto* table =
+      command
+          .add_option("--table", a.table,
+                      "a table of the paper: 2, training; 4, inference with 4 layers, 8 heads, "
+                      "width 128; default: both, unless other options select a workload")
+          ->check(CLI::IsMember({2, 4}))
+          ->excludes(mode);
   auto* dtype = command
                     .add_option("--dtype", a.dtype,
                                 "of the activations, train.precision: fp32 or bf16 (default fp32)")
@@ -350,18 +351,20 @@ void add_bench(CLI::App& app, Program& program) {
       add_command(app, program, "bench", "training and inference speed and memory on this machine",
                   [&program, a] { return bench(program, *a); });
   add_choices(*command, *a);
-  command->add_option("--windows", a->windows, "timed windows; the median counts (default 5)")
+  command
+      ->add_option("--windows", a->windows,
+                   "number of timed windows, whose median is reported (default 5)")
       ->check(count_range());
-  command->add_option("--window-seconds", a->window_seconds, "least length of a window (default 1)")
+  command
+      ->add_option("--window-seconds", a->window_seconds, "minimum seconds per window (default 1)")
       ->check(seconds_range());
   command->add_flag("--whole-steps", a->whole_steps,
-                    "time whole steps however long; else one of more than five windows' time is "
-                    "timed in up to eight parts of its sequences, marked with *");
+                    "time only whole steps; by default a step longer than five windows is "
+                    "timed in up to eight slices of its batch, marked with *");
   command->add_option("--data", a->data,
-                      "folder of the data: measures steps with batches read from it too");
+                      "folder of the data: also measures steps with batches read from it");
   command->add_option("--out", a->out, "folder for run records");
-  command->add_flag("--replace", a->replace,
-                    "a record may take the place of one in --out that has other lengths");
+  command->add_flag("--replace", a->replace, "replace a record in --out that has other lengths");
   command->add_option("--measure-one", a->one, "measure one model in this process")
       ->needs(command->get_option("--lengths"))
       ->group("");

@@ -1,4 +1,4 @@
-// What one run leaves behind: result, settings and provenance, as `record.json` in its folder.
+// The record of one run: result, settings and provenance, as `record.json` in its folder.
 //
 // The report reads nothing else. The file is written atomically and carries a schema version; a
 // record of an unknown schema is refused with a clear message.
@@ -94,13 +94,13 @@ struct RunRecord : RunIdentity {
 
   int64_t num_parameters = 0, base_parameters = 0;
   std::string division, division_reason;  // "apples-to-apples" or "free-for-all"
-  // Whether data and settings outside [mixer] are those of a published preset, so that the figures
+  // True if data and settings outside [mixer] are those of a published preset, so that the figures
   // of the paper may stand beside it: in either division, since models of the paper break the rule
   // of 10 % themselves.
   bool published_setting = false;
 
   int64_t steps = 0, planned_steps = 0, examples = 0, tokens = 0;
-  // What a full run takes: the preset's own number of steps, 0 when there is no such preset and for
+  // Steps of a full run: the preset's own number, 0 when there is no such preset and for
   // measurements, and the size of the whole test split, 0 when no data was read.
   int64_t preset_steps = 0, test_split_examples = 0;
   std::optional<SplitSizes> data_examples = {};  // absent when no data was read
@@ -108,16 +108,16 @@ struct RunRecord : RunIdentity {
   double total_seconds = 0;                      // with evaluation and saving
   double train_tokens_per_s = 0;                 // over all training steps of this run
   int64_t peak_resident_bytes = 0;
-  // Of tensors alive at one time on a GPU. Absent for runs on the CPU, and with --profile.
+  // Peak memory of the tensors on a GPU. Absent for runs on the CPU, and with --profile.
   std::optional<int64_t> peak_device_bytes = {};
-  // What peak_resident_bytes was expected to be. Absent without train.memory_check.
+  // Estimate of peak_resident_bytes before the run. Absent without train.memory_check.
   std::optional<int64_t> estimated_resident_bytes = {};
   // Why training ended before planned_steps although the run is done; absent when it did not.
   std::optional<std::string> ended_by = {};
   // Bad steps (train.on_nonfinite) whose update was left out, roll-backs, and the steps that these
   // left out. Absent when there was none.
   std::optional<int64_t> skipped_steps = {}, roll_backs = {}, undone_steps = {};
-  // What was odd about the run and did not end it, one sentence each: a schedule that does not fit
+  // Warnings about the run, one sentence each: a schedule that does not fit
   // the steps, a damaged checkpoint left aside. Absent when nothing was.
   std::optional<std::vector<std::string>> warnings = {};
   std::optional<std::vector<EarlierPart>> earlier_parts = {};  // absent: one set of settings

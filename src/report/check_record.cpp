@@ -56,7 +56,7 @@ void check_evaluations(const RunRecord& record, Findings& findings) {
                         percent(e.accuracy) + ", is above the best one");
   }
   if (record.best_val) check_evaluation("best validation", *record.best_val, findings);
-  findings.expect(step <= record.steps, "the validation curve goes on after the last step");
+  findings.expect(step <= record.steps, "the validation curve continues after the last step");
 }
 
 // Figures that follow from others.

@@ -258,6 +258,22 @@ std::string spread_text(const Cell& cell) {
   return text;
 }
 
+bool is_at_baseline(const Leaderboard& board, size_t column, const Cell& cell) {
+  if (!cell.shown_accuracy()) return false;
+  const double sure = cell.accuracy.mean - cell.interval.value_or(0);
+  return std::any_of(board.baselines.begin(), board.baselines.end(), [&](const BaselineRow& row) {
+    return row.accuracy[column] && *row.accuracy[column] >= sure;
+  });
+}
+
+bool is_short_row(const Row& row) {
+  const auto has = [&](auto figure) {
+    return std::any_of(row.cells.begin(), row.cells.end(),
+                       [&](const Cell& cell) { return (cell.*figure)().has_value(); });
+  };
+  return has(&Cell::shown_accuracy) && !has(&Cell::full_accuracy);
+}
+
 std::string accuracy_text(std::optional<double> value) { return value ? fixed(*value, 2) : "-"; }
 
 std::string signed_text(std::optional<double> value) {

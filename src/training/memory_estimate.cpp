@@ -117,7 +117,7 @@ void refuse_without_memory(const MemoryEstimate& estimate, int64_t available_byt
                            " that are available",
                .advice = "set train.accumulate higher, train.batch_size or train.eval_batch_size "
                          "lower, train.recompute=true or train.precision=bf16, or make the model "
-                         "smaller; train.memory_check=warn goes on"});
+                         "smaller; train.memory_check=warn continues anyway"});
 }
 
 }  // namespace lra::training

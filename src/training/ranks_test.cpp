@@ -63,7 +63,7 @@ TEST(Ranks, FailTogetherWhenTheFirstFails) {
   });
   EXPECT_EQ(codes, (std::array<ExitCode, 2>{ExitCode::kIoError, ExitCode::kIoError}));
   EXPECT_THAT(texts[0], testing::HasSubstr("disk: is full"));
-  EXPECT_THAT(texts[1], testing::HasSubstr("rank 1 of 2: rank 0 cannot go on"));
+  EXPECT_THAT(texts[1], testing::HasSubstr("rank 1 of 2: rank 0 cannot continue"));
 }
 
 TEST(Ranks, NoticeThatOneIsGone) {

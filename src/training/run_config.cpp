@@ -294,10 +294,13 @@ RunConfig resolve_run(const std::string& task, const std::string& model, const s
 StoredRun read_run(const RunFolder& folder) {
   std::error_code ignored;
   if (!std::filesystem::exists(folder.record(), ignored)) {
-    throw Error({.where = folder.path,
-                 .what = "is not the folder of a run",
-                 .expected = "one with config.toml and record.json",
-                 .advice = "start a run with 'lra train TASK MODEL --out FOLDER'"});
+    const bool is_file = std::filesystem::is_regular_file(folder.path, ignored);
+    throw Error(
+        {.where = folder.path,
+         .what = is_file ? "is a file, not the folder of a run" : "is not the folder of a run",
+         .expected = "a folder with config.toml and record.json",
+         .advice = is_file ? "name the folder that holds the file"
+                           : "start a run with 'lra train TASK MODEL --out FOLDER'"});
   }
   // The file as it is: settings that this version has and the run's did not are no change of it.
   const ConfigTable settings = parse_toml_file(folder.config());
@@ -312,9 +315,9 @@ StoredRun read_run(const RunFolder& folder) {
     return run;
   }
   throw Error({.where = folder.config(),
-               .what = "is not what the run began with",
+               .what = "differs from the settings that the run started with",
                .expected = "the settings in record.json",
-               .advice = "bring config.toml and record.json of one run together again"});
+               .advice = "restore config.toml and record.json of the same run"});
 }
 
 namespace {
