@@ -80,8 +80,8 @@ void Trainer::check_memory() {
   share.accumulate *= ranks_.count();
   share.on_nonfinite = "stop";  // the copies that "skip" needs are there already
   Stepper stepper(*model_, parameters_, share, config_.seed);
-  const MemoryEstimate estimate =
-      estimate_memory(*model_, stepper, task_->split(dataset_, "train"), shape_, share);
+  const MemoryEstimate estimate = estimate_memory(
+      *model_, stepper, config_.split_of(*task_, dataset_, "train"), shape_, share, config_.seed);
   const int64_t available = memory_left(options_, ranks_);
   if (config_.train.memory_check == "refuse") refuse_without_memory(estimate, available);
   record_.estimated_resident_bytes = estimate.peak_bytes;
@@ -161,6 +161,7 @@ void Trainer::resume() {
   }
   logged_seconds_ = record_.train_seconds;
   logged_tokens_ = progress_.tokens;
+  logged_step_ = progress_.step;
 }
 
 }  // namespace lra::training
