@@ -83,8 +83,9 @@ void print_summary(const RunRecord& r, const std::string& folder, const at::Devi
   for (const auto& [name, accuracy] : r.baselines) {
     std::printf("  baseline       %s %s\n", percent(accuracy).c_str(), name.c_str());
   }
-  std::printf("  speed          %s tokens/s, peak memory %s, %s in all\n",
+  std::printf("  speed          %s tokens/s, %s examples/s, peak memory %s, %s in all\n",
               thousands(static_cast<int64_t>(r.train_tokens_per_s)).c_str(),
+              fixed(r.train_examples_per_s.value_or(0), 1).c_str(),
               human_bytes(static_cast<uint64_t>(peak_memory_bytes(r))).c_str(),
               human_duration(r.total_seconds).c_str());
   std::printf("  division       %s: %s\n", r.division.c_str(), r.division_reason.c_str());

@@ -78,9 +78,11 @@ void fields(auto& f, RunRecord& r) {
   f("data_examples", r.data_examples);
   f("examples", r.examples);
   f("tokens", r.tokens);
+  f("computed_tokens", r.computed_tokens);
   f("train_seconds", r.train_seconds);
   f("total_seconds", r.total_seconds);
   f("train_tokens_per_s", r.train_tokens_per_s);
+  f("train_examples_per_s", r.train_examples_per_s);
   f("peak_resident_bytes", r.peak_resident_bytes);
   f("peak_device_bytes", r.peak_device_bytes);
   f("estimated_resident_bytes", r.estimated_resident_bytes);

@@ -99,14 +99,19 @@ struct RunRecord : RunIdentity {
   // of 10 % themselves.
   bool published_setting = false;
 
-  int64_t steps = 0, planned_steps = 0, examples = 0, tokens = 0;
+  int64_t steps = 0, planned_steps = 0, examples = 0;
+  int64_t tokens = 0;  // of these examples, without padding
+  // Positions computed for them in training, padding and CLS included. Absent for measurements, and
+  // in records of programs that counted padding in `tokens`.
+  std::optional<int64_t> computed_tokens = {};
   // Steps of a full run: the preset's own number, 0 when there is no such preset and for
   // measurements, and the size of the whole test split, 0 when no data was read.
   int64_t preset_steps = 0, test_split_examples = 0;
-  std::optional<SplitSizes> data_examples = {};  // absent when no data was read
-  double train_seconds = 0;                      // training steps alone
-  double total_seconds = 0;                      // with evaluation and saving
-  double train_tokens_per_s = 0;                 // over all training steps of this run
+  std::optional<SplitSizes> data_examples = {};     // absent when no data was read
+  double train_seconds = 0;                         // training steps alone
+  double total_seconds = 0;                         // with evaluation and saving
+  double train_tokens_per_s = 0;                    // over all training steps of this run
+  std::optional<double> train_examples_per_s = {};  // alike; absent where computed_tokens is
   int64_t peak_resident_bytes = 0;
   // Peak memory of the tensors on a GPU. Absent for runs on the CPU, and with --profile.
   std::optional<int64_t> peak_device_bytes = {};

@@ -39,7 +39,8 @@ class Estimating : public ::testing::Test {
     FlatParameters parameters(model);
     const at::Tensor before = parameters.values.clone();
     Stepper stepper(model, parameters, run.train, 1);
-    const MemoryEstimate found = estimate_memory(model, stepper, split_, kShape, run.train);
+    const MemoryEstimate found =
+        estimate_memory(model, stepper, split_, kShape, run.train, run.seed);
     EXPECT_TRUE(at::equal(parameters.values, before));
     EXPECT_EQ(parameters.m.abs().sum().item<double>(), 0);
     EXPECT_LE(found.extra_bytes, found.peak_bytes);

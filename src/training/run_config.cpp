@@ -209,7 +209,8 @@ models::SequenceClassifier RunConfig::make_model(const TaskShape& shape, at::Dev
   const models::Execution execution{
       .activations = train.precision == "bf16" ? at::kBFloat16 : at::kFloat,
       .device = device,
-      .recompute = train.recompute};
+      .recompute = train.recompute,
+      .group_cost = train.trim_padding ? std::optional(models::kGroupCost) : std::nullopt};
   return {shape, model_config, mixer_spec(), mixer_settings, seed, execution};
 }
 

@@ -80,8 +80,8 @@ void Trainer::check_memory() {
   share.accumulate *= ranks_.count();
   share.on_nonfinite = "stop";  // the copies that "skip" needs are there already
   Stepper stepper(*model_, parameters_, share, config_.seed);
-  const MemoryEstimate estimate =
-      estimate_memory(*model_, stepper, task_->split(dataset_, "train"), shape_, share);
+  const MemoryEstimate estimate = estimate_memory(
+      *model_, stepper, config_.split_of(*task_, dataset_, "train"), shape_, share, config_.seed);
   const int64_t available = memory_left(options_, ranks_);
   if (config_.train.memory_check == "refuse") refuse_without_memory(estimate, available);
   record_.estimated_resident_bytes = estimate.peak_bytes;
@@ -167,11 +167,15 @@ void Trainer::resume() {
   }
   logged_seconds_ = record_.train_seconds;
   logged_tokens_ = progress_.tokens;
+<<<<<<< HEAD
   if (!record_.earlier_parts || !ranks_.is_first()) return;
   for (EarlierPart& part : *record_.earlier_parts)
     part.steps = std::min(part.steps, progress_.step);
   write_running_record();  // before the settings: see read_run
   write_file_atomically(folder_.config(), to_toml(record_.config));
+=======
+  logged_step_ = progress_.step;
+>>>>>>> work-pad
 }
 
 }  // namespace lra::training

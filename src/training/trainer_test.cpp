@@ -279,7 +279,7 @@ std::vector<Json> timeless_lines(const std::string& path) {
   std::ifstream in(path);
   for (std::string line; std::getline(in, line);) {
     lines.push_back(parse_json(line, path));
-    lines.back().erase("tokens_per_s");
+    for (const char* speed : {"tokens_per_s", "examples_per_s"}) lines.back().erase(speed);
   }
   return lines;
 }
