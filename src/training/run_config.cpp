@@ -8,6 +8,7 @@
 #include "base/quoted.h"
 #include "io/toml.h"
 #include "mixers/all.h"
+#include "mixers/python_layer.h"
 #include "records/run_identity.h"
 #include "tasks/all.h"
 #include "training/budget.h"
@@ -118,6 +119,7 @@ void refuse_unknown_model_sections(const ConfigTable& file) {
 // [mixer], then [PRESET.*], then [PRESET.TASK.*] of the model's file.
 void merge_model_layers(ConfigTable& settings, const std::string& model, const std::string& task,
                         const std::string& preset) {
+  if (mixers::is_python_class(model)) return;  // its class has defaults of its own
   const ConfigTable file = parse_toml_file(config_folder() + "/models/" + model + ".toml");
   refuse_unknown_model_sections(file);
   merge_section(settings, file);
@@ -179,7 +181,9 @@ RunConfig from_sections(const std::string& task, const std::string& model,
   run.train = read_config<TrainConfig>(section(settings, "train"), "train");
   check_train_config(run.train);
   run.task_settings = run.task_spec().resolve(section(settings, "task"));
-  run.mixer_settings = run.mixer_spec().resolve(section(settings, "mixer"));
+  ConfigTable mixer = section(settings, "mixer");
+  if (mixers::is_python_class(model)) mixer.set("class", {model, "model"});
+  run.mixer_settings = run.mixer_spec().resolve(mixer);
   run.groups = read_groups(section(settings, "groups"), run.mixer_spec());
   refuse_blind_readout(run);
   return run;
@@ -189,6 +193,10 @@ RunConfig from_sections(const std::string& task, const std::string& model,
 
 const tasks::TaskSpec& RunConfig::task_spec() const { return tasks::find_task(task); }
 const mixers::LayerSpec& RunConfig::mixer_spec() const { return mixers::find_mixer(model); }
+std::string RunConfig::model_title() const {
+  if (mixers::is_python_class(model)) return model.substr(model.find(':') + 1);
+  return std::string(mixer_spec().title);
+}
 std::unique_ptr<tasks::Task> RunConfig::make_task() const {
   return task_spec().make(task_settings);
 }

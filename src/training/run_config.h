@@ -28,6 +28,7 @@ struct RunConfig {
 
   const tasks::TaskSpec& task_spec() const;
   const mixers::LayerSpec& mixer_spec() const;
+  std::string model_title() const;  // for people: "Linformer", or the name of a Python class
   std::unique_ptr<tasks::Task> make_task() const;
   // The model of this run for a task of `shape`, with the weights of its seed.
   // On the device `meta` parameters have shapes alone.

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/resources.h"
 #include "base/text_format.h"
+#include "mixers/python_layer.h"
 #include "training/budget.h"
 #include "training/schedule.h"
 
@@ -49,6 +50,11 @@ RunRecord Trainer::run() {
                                                          go_on_command(folder_, options_.device));
     finish(RunStatus::kStopped, error.what());
     throw error;
+  } catch (const mixers::PythonError& error) {
+    if (ranks_.is_first() && progress_.step > 0 && has_last_weights_)
+      save(progress_.best_step == progress_.step);
+    finish(RunStatus::kFailed, error.what());
+    throw;
   }
 }
 

@@ -123,6 +123,10 @@ void Trainer::resume() {
                  .expected = "data " + before.data_hash + ", settings " + before.config_hash,
                  .advice = "name its data with --data, or start a new run with another --out"});
   }
+  if (before.python && record_.python &&
+      before.python->source_sha256 != record_.python->source_sha256) {
+    record_warning("the source of " + record_.model + " changed while the run was stopped");
+  }
   std::vector<std::string> problems;
   const auto found = checkpoints_.load_latest(parameters_, &problems);
   for (const std::string& warning : before.warnings.value_or(std::vector<std::string>{})) {
