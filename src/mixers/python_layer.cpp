@@ -18,6 +18,7 @@ TORCH_LIBRARY(lra_python, m) {
   m.def(
       "forward(int layer, Tensor x, Tensor? mask, Tensor? lengths, bool training, float "
       "attention_dropout, int key, int step_key, int step, int part) -> (Tensor, str)");
+  m.def("groups(str name, str settings, str shape) -> (str, str)");
   m.def("drop(int layer) -> str");
 }
 
@@ -66,31 +67,46 @@ PlacedName place_in(torch::nn::Module& root, const std::string& path) {
   return {module, rest};
 }
 
+// [mixer] as the operators take it.
+struct Call {
+  explicit Call(ConfigTable settings) {
+    name = std::get<std::string>(settings.find(kClassSetting)->value);
+    settings.erase(kClassSetting);
+    arguments = json_text(config_to_json(settings));
+  }
+  std::string name, arguments;
+};
+
+Json shape_json(const LayerShape& shape) {
+  return {{"dim", shape.model_dim},
+          {"heads", shape.attention.heads},
+          {"head_dim", shape.attention.head_dim},
+          {"max_length", shape.max_length},
+          {"layer", shape.layer}};
+}
+
 class PythonLayer : public SequenceLayer {
  public:
   PythonLayer(const layers::Initializer& init, const ConfigTable& settings,
               const LayerShape& shape) {
-    ConfigTable arguments = settings;
-    class_ = std::get<std::string>(arguments.find(kClassSetting)->value);
-    arguments.erase(kClassSetting);
-    const Json shape_json = {{"dim", shape.model_dim},
-                             {"heads", shape.attention.heads},
-                             {"head_dim", shape.attention.head_dim},
-                             {"max_length", shape.max_length},
-                             {"layer", shape.layer},
-                             {"name", init.name()},
-                             {"seed", static_cast<int64_t>(init.seed())},
-                             {"device", init.device().str()}};
-    const ops::Stack made = call_python("lra_python::make", class_,
-                                        {class_, json_text(config_to_json(arguments)),
-                                         json_text(shape_json), static_cast<int64_t>(init.key())});
+    const Call call(settings);
+    class_ = call.name;
+    Json place = shape_json(shape);
+    place["path"] = init.name();
+    place["seed"] = static_cast<int64_t>(init.seed());
+    place["device"] = init.device().str();
+    const ops::Stack made =
+        call_python("lra_python::make", class_,
+                    {class_, call.arguments, json_text(place), static_cast<int64_t>(init.key())});
     layer_ = made[0].toInt();
     const Json names = parse_json(made[3].toStringRef(), class_);
-    for (size_t i = 0; const at::Tensor& tensor : made[1].toTensorVector())
-      add_parameter(names["parameters"][i++], tensor);
+    for (size_t i = 0; const at::Tensor& tensor : made[1].toTensorVector()) {
+      add_parameter(names["parameters"][i], names["groups"][i], tensor);
+      ++i;
+    }
     for (size_t i = 0; const at::Tensor& tensor : made[2].toTensorVector()) {
-      const PlacedName place = place_in(*this, names["buffers"][i++]);
-      place.module->register_buffer(place.name, tensor);
+      const PlacedName place_of = place_in(*this, names["buffers"][i++]);
+      place_of.module->register_buffer(place_of.name, tensor);
     }
   }
   ~PythonLayer() override {
@@ -111,9 +127,15 @@ class PythonLayer : public SequenceLayer {
   }
 
  private:
-  void add_parameter(const std::string& path, const at::Tensor& tensor) {
+  void add_parameter(const std::string& path, const std::string& group, const at::Tensor& tensor) {
     const PlacedName place = place_in(*this, path);
-    place.module->register_parameter(place.name, tensor);
+    if (group.empty()) {
+      place.module->register_parameter(place.name, tensor);
+    } else if (auto* branch = dynamic_cast<Branch*>(place.module)) {
+      branch->register_in_group(group, place.name, tensor);
+    } else {
+      register_in_group(group, place.name, tensor);
+    }
   }
 
   std::string class_;
@@ -142,7 +164,21 @@ PythonSource python_source(const std::string& name) {
   const Json json = parse_json(result[0].toStringRef(), name);
   return {.source_sha256 = json["source_sha256"],
           .packages = json["packages"].get<std::map<std::string, std::string>>(),
-          .warnings = json["warnings"].get<std::vector<std::string>>()};
+          .takes_mask = json["takes_mask"]};
+}
+
+std::vector<PythonGroup> python_groups(const ConfigTable& settings, const LayerShape& shape) {
+  const Call call(settings);
+  const ops::Stack result = call_python("lra_python::groups", call.name,
+                                        {call.name, call.arguments, json_text(shape_json(shape))});
+  std::vector<PythonGroup> groups;
+  for (const Json& group : parse_json(result[0].toStringRef(), call.name)) {
+    PythonGroup& added = groups.emplace_back();
+    added.name = group["name"];
+    added.learning_rate = group["learning_rate"];
+    if (!group["weight_decay"].is_null()) added.weight_decay = group["weight_decay"].get<double>();
+  }
+  return groups;
 }
 
 constinit const LayerSpec kPythonLayer = {

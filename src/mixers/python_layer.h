@@ -7,6 +7,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -36,9 +37,19 @@ bool has_interpreter();
 struct PythonSource {
   std::string source_sha256;                    // of the file that defines the class, in hex
   std::map<std::string, std::string> packages;  // name -> version, Python itself among them
-  std::vector<std::string> warnings;            // "forward takes no mask: ..."
+  bool takes_mask = true;                       // or lengths; else padding takes part
 };
 // Throws lra::Error when the class cannot be imported.
 PythonSource python_source(const std::string& name);
+
+// The parameters that carry the same attribute `_optim` = {"lr": ..., "weight_decay": ...}, as in
+// the code of S4 (Gu et al. 2022), are one group.
+struct PythonGroup {
+  std::string name;  // "optim1"
+  double learning_rate = 0;
+  std::optional<double> weight_decay = {};
+};
+// `settings` are those of [mixer]. Throws lra::Error when no such layer can be made.
+std::vector<PythonGroup> python_groups(const ConfigTable& settings, const LayerShape& shape);
 
 }  // namespace lra::mixers

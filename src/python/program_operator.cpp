@@ -4,6 +4,7 @@
 #include "cli/program.h"
 #include "io/config_json.h"
 #include "mixers/all.h"
+#include "tasks/batch_order.h"
 
 namespace lra::python {
 namespace {
@@ -40,11 +41,19 @@ std::string mixer_table() {
   return json_text(table);
 }
 
+// The examples of a step: lra.data.Order is compared with it.
+std::vector<int64_t> batch_order(int64_t num_examples, int64_t batch, int64_t seed, int64_t step) {
+  std::vector<int64_t> indices(static_cast<size_t>(batch));
+  tasks::BatchOrder(num_examples, batch, static_cast<uint64_t>(seed)).fill(step, indices);
+  return indices;
+}
+
 }  // namespace
 
 TORCH_LIBRARY_FRAGMENT(lra, m) {
   m.def("run(str[] words) -> int", run);
   m.def("mixer_table() -> str", mixer_table);
+  m.def("batch_order(int num_examples, int batch, int seed, int step) -> int[]", batch_order);
 }
 
 }  // namespace lra::python

@@ -47,7 +47,9 @@ RunRecord record_of(const RunConfig& config, const Provenance& provenance,
   if (mixers::is_python_class(config.model)) {
     const mixers::PythonSource source = mixers::python_source(config.model);
     record.python = {.source_sha256 = source.source_sha256, .packages = source.packages};
-    if (!source.warnings.empty()) record.warnings = source.warnings;
+    if (!source.takes_mask && config.make_task()->shape().has_padding) {
+      record.warnings = {"forward of " + config.model + " takes no mask: padding takes part"};
+    }
   }
   return record;
 }

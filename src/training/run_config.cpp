@@ -145,21 +145,46 @@ void refuse_blind_readout(const RunConfig& run) {
                .advice = "add --set model.pooling=mean"});
 }
 
-// [groups.NAME], each with what the layer's spec says for the settings that are not given.
-GroupConfigs read_groups(const ConfigTable& given, const mixers::LayerSpec& spec) {
+struct OwnGroup {
+  std::string name;
+  GroupConfig defaults;
+};
+
+// The groups of the layer of `run`, of which all but the groups is known.
+std::vector<OwnGroup> groups_of(const RunConfig& run) {
+  std::vector<OwnGroup> groups;
+  for (const mixers::GroupSpec& group : run.mixer_spec().groups) {
+    groups.push_back({std::string(group.name), group_defaults(group)});
+  }
+  if (!mixers::is_python_class(run.model)) return groups;
+  const models::ModelConfig& model = run.model_config;
+  const mixers::LayerShape shape{
+      .model_dim = model.embed_dim,
+      .attention = {.heads = model.heads,
+                    .head_dim = std::max<int64_t>(1, model.qkv_dim / model.heads)},
+      .max_length = run.make_task()->shape().length + (model.pooling == "cls" ? 1 : 0)};
+  for (const mixers::PythonGroup& group : mixers::python_groups(run.mixer_settings, shape)) {
+    groups.push_back({group.name,
+                      {.learning_rate = group.learning_rate,
+                       .weight_decay = group.weight_decay.value_or(run.train.weight_decay)}});
+  }
+  return groups;
+}
+
+// [groups.NAME], each with what the layer says for the settings that are not given.
+GroupConfigs read_groups(const ConfigTable& given, const RunConfig& run) {
   GroupConfigs groups;
   std::vector<std::string> known;
-  for (const mixers::GroupSpec& group : spec.groups) {
-    const std::string name = known.emplace_back(group.name);
-    ConfigTable settings = write_config(
-        GroupConfig{.learning_rate = group.learning_rate, .weight_decay = group.weight_decay});
-    merge(settings, section(given, name.c_str()));
-    groups[name] = read_config<GroupConfig>(settings, "groups." + name);
+  for (const OwnGroup& group : groups_of(run)) {
+    known.push_back(group.name);
+    ConfigTable settings = write_config(group.defaults);
+    merge(settings, section(given, group.name.c_str()));
+    groups[group.name] = read_config<GroupConfig>(settings, "groups." + group.name);
   }
   for (const auto& [name, value] : given) {
     if (groups.contains(name)) continue;
     throw Error({.where = value.where,
-                 .what = std::string(spec.name) + " has no group of parameters " + in_quotes(name),
+                 .what = run.model + " has no group of parameters " + in_quotes(name),
                  .advice = known.empty() ? "it has none of its own: all follow [train]"
                                          : suggestion(name, known)});
   }
@@ -184,7 +209,7 @@ RunConfig from_sections(const std::string& task, const std::string& model,
   ConfigTable mixer = section(settings, "mixer");
   if (mixers::is_python_class(model)) mixer.set("class", {model, "model"});
   run.mixer_settings = run.mixer_spec().resolve(mixer);
-  run.groups = read_groups(section(settings, "groups"), run.mixer_spec());
+  run.groups = read_groups(section(settings, "groups"), run);
   refuse_blind_readout(run);
   return run;
 }
