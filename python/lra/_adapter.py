@@ -26,6 +26,7 @@ class Shape:
     layer: int
     path: str = ""  # "encoder.layers.0.mixer"
     seed: int = 0  # of the run
+    task: Mapping[str, Any] | None = None  # of a whole model: what it has to know of its task
 
 
 # Names of constructor arguments, first match wins.
@@ -39,6 +40,13 @@ _ARGUMENTS: dict[str, tuple[str, ...]] = {
     "layer": ("layer", "layer_idx", "layer_id", "layer_number"),
     "path": ("path",),
     "seed": ("seed",),
+}
+_TASK_ARGUMENTS: dict[str, tuple[str, ...]] = {
+    "vocabulary": ("vocabulary", "vocab_size", "num_tokens", "n_tokens", "vocabulary_size"),
+    "classes": ("classes", "num_classes", "n_classes", "num_labels", "d_output"),
+    "length": ("length", *_ARGUMENTS["max_length"]),
+    "towers": ("towers",),
+    "values": ("values",),
 }
 _MASKS = ("mask", "input_mask", "attention_mask", "padding_mask")
 # torch's own: True = padding.
@@ -73,10 +81,10 @@ def constructor_arguments(
         if name not in known and not takes_any:
             raise TypeError(f"takes no argument {name!r}; known: {', '.join(known)}")
     arguments = dict(settings)
-    for field, names in _ARGUMENTS.items():
+    for field, names in (_ARGUMENTS if shape.task is None else _TASK_ARGUMENTS).items():
         found = next((name for name in names if name in known), None)
         if found and found not in arguments:
-            arguments[found] = getattr(shape, field)
+            arguments[found] = getattr(shape, field) if shape.task is None else shape.task[field]
     missing = [
         name for name, parameter in known.items()
         if parameter.default is parameter.empty and name not in arguments
@@ -89,8 +97,8 @@ def constructor_arguments(
 class Adapted:
     """A module with the calling habit that was found out for it."""
 
-    def __init__(self, module: torch.nn.Module) -> None:
-        self.module = module
+    def __init__(self, module: torch.nn.Module, task: Mapping[str, Any] | None = None) -> None:
+        self.module, self._task = module, task
         self._takes_context = hasattr(module, "forward_in_context")
         self._mask = None if self._takes_context else mask_argument(module.forward)
         for name, tensor in module.named_parameters():
@@ -157,23 +165,37 @@ class Adapted:
             return self._checked(y, x)
         # Dropout and the like: the same numbers for the same step, also after a resume.
         torch.manual_seed(key & 0x7FFFFFFFFFFFFFFF)
-        reduced = x.dtype != torch.float32
-        with torch.autocast(x.device.type, torch.bfloat16, enabled=reduced):
-            y = self.module(x, **self._mask_argument(x, mask))
-        return self._checked(y[0] if isinstance(y, (tuple, list)) and y else y, x)
+        expected = x
+        if self._task is not None:
+            x, mask = self._whole_input(x, mask)
+            expected = x.new_empty((x.shape[0], self._task["classes"]), dtype=torch.float32)
+        with torch.autocast(x.device.type, torch.bfloat16, enabled=x.dtype == torch.bfloat16):
+            y = self.module(x, **self._mask_argument(mask))
+        return self._checked(y[0] if isinstance(y, (tuple, list)) and y else y, expected)
 
-    def _mask_argument(self, x: torch.Tensor, mask: torch.Tensor | None) -> dict[str, Any]:
+    def _whole_input(
+        self, x: torch.Tensor, mask: torch.Tensor | None
+    ) -> tuple[torch.Tensor, torch.Tensor | None]:
+        """Tokens as int64; the two documents of a pair side by side, [B, 2, L]."""
+        assert self._task is not None
+        x = x if self._task["values"] else x.long()
+        if self._task["towers"] == 1:
+            return x, mask
+        pairs = (x.shape[0] // 2, 2, -1)
+        return x.reshape(pairs), None if mask is None else mask.reshape(pairs)
+
+    def _mask_argument(self, mask: torch.Tensor | None) -> dict[str, Any]:
         if self._mask is None or mask is None:
             return {}
         there = mask.bool()
         if self._mask in _LENGTHS:
-            return {self._mask: there.sum(1)}
+            return {self._mask: there.sum(-1)}
         return {self._mask: ~there if self._mask in _INVERTED_MASKS else there}
 
     @staticmethod
     def _checked(y: Any, x: torch.Tensor) -> torch.Tensor:
         if not isinstance(y, torch.Tensor):
-            raise TypeError(f"forward returned {type(y).__name__}; expected a tensor [B, L, D]")
+            raise TypeError(f"forward returned {type(y).__name__}; expected a tensor")
         if y.shape != x.shape:
             raise ValueError(f"forward returned {list(y.shape)}; expected {list(x.shape)}")
         if y.device != x.device:
@@ -190,4 +212,4 @@ def adapt(
     module = made_by(**constructor_arguments(made_by, settings, shape))
     if not isinstance(module, torch.nn.Module):
         raise TypeError(f"made {type(module).__name__}; expected a torch.nn.Module")
-    return Adapted(module)
+    return Adapted(module, shape.task)

@@ -116,10 +116,12 @@ def _versions(module: Any) -> dict[str, str]:
 def _adapted(name: str, settings: str, shape: dict[str, Any], seed: int) -> Adapted:
     """A fresh layer, its weights drawn from `seed` alone."""
     fields = {field: shape[field] for field in ("dim", "heads", "head_dim", "max_length", "layer")}
-    where = Shape(**fields, path=shape.get("path", ""), seed=shape.get("seed", 0))
+    arguments = json.loads(settings)
+    task = arguments.pop("whole", None)
+    where = Shape(**fields, path=shape.get("path", ""), seed=shape.get("seed", 0), task=task)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        return adapt(find_class(name), json.loads(settings), where)
+        return adapt(find_class(name), arguments, where)
 
 
 @functools.cache

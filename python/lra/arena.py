@@ -71,7 +71,8 @@ def _import_folder(layer: str | Callable[..., Any]) -> str | None:
 
 
 def train(
-    task: str, mixer: str | Callable[..., Any] | None = None, *, preset: str = "small",
+    task: str, mixer: str | Callable[..., Any] | None = None, *,
+    model: str | Callable[..., Any] | None = None, preset: str = "small",
     seed: int = 0, out: str | os.PathLike[str] | None = None,
     data: str | os.PathLike[str] | None = None, device: str = "cpu", threads: int | None = None,
     arguments: Mapping[str, Any] | None = None, settings: Mapping[str, Any] | None = None,
@@ -81,7 +82,8 @@ def train(
 
     `mixer` is the name of one of the program's own models, a class derived from torch.nn.Module, or
     "package.module:Class": the map [B, L, D] -> [B, L, D], called with x and, where its forward takes
-    one, a mask [B, L], True = token. `arguments` go to its constructor beside the width and the like
+    one, a mask [B, L], True = token. `model` instead is a whole model: tokens int64 [B, L] (values
+    float32 [B, L, 1], pairs [B, 2, L]), and mask or lengths, to logits [B, classes]. `arguments` go to its constructor beside the width and the like
     that it asks for; `settings` are those of --set ({"train.steps": 100}). `resume` continues the run
     in `out` when there is one. A process of its own trains, so a script needs the guard
     `if __name__ == "__main__":` around this call. Raises Error with the program's one line, and its
@@ -90,9 +92,10 @@ def train(
     if os.environ.get(_CHILD_VARIABLE):
         raise Error('lra.arena.train was called while its class was imported; put the call under '
                     '`if __name__ == "__main__":`')
-    if mixer is None:
-        raise TypeError("mixer is missing: a class, its name, or the name of a model")
-    name = class_name(mixer)
+    layer = model if mixer is None else mixer
+    if layer is None or (mixer is not None and model is not None):
+        raise TypeError("expected one of mixer and model: a class, or its name")
+    name = class_name(layer)
     folder = Path(out or f"runs/{task}-{name.replace(':', '.')}-{preset}-s{seed}")
     words = ["train", task, name, "--preset", preset, "--seed", str(seed), "--out", str(folder),
              "--device", device, "--json"]
@@ -100,10 +103,11 @@ def train(
     words += ["--data", str(data)] if data else []
     words += ["--threads", str(threads)] if threads else []
     words += ["--go-on"] if resume else []
+    words += ["--set", "mixer.whole=true"] if model is not None else []
     for prefix, table in (("mixer.", arguments), ("", settings)):
         for key, value in (table or {}).items():
             words += ["--set", f"{prefix}{key}={_toml(value)}"]
-    code, record, error = _run_and_read(words, _import_folder(mixer))
+    code, record, error = _run_and_read(words, _import_folder(layer))
     if record is None or code not in (0, 3, 4):
         raise Error(error or f"lra ended with exit code {code}", code)
     return Run(folder, record)

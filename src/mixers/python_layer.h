@@ -19,7 +19,8 @@ namespace lra::mixers {
 bool is_python_class(std::string_view name);
 
 // The layer itself. `mixer.class` is its name; every other setting of [mixer] is an argument of the
-// class.
+// class. With `mixer.whole`, a table that describes the task, it is a whole model
+// (models/python_model.h): its x are tokens [B, L] or values [B, L, C], its result is logits.
 extern const LayerSpec kPythonLayer;
 
 // Thrown where a Python class is wanted and no interpreter runs this program.

@@ -9,6 +9,7 @@
 #include "io/toml.h"
 #include "mixers/all.h"
 #include "mixers/python_layer.h"
+#include "models/python_model.h"
 #include "records/run_identity.h"
 #include "tasks/all.h"
 #include "training/budget.h"
@@ -29,6 +30,8 @@ struct RunHeader {
     f("seed", seed, "");
   }
 };
+
+constexpr const char* kWholeModel = "whole";
 
 constexpr const char* kSections[] = {"task", "model", "mixer", "train", "groups"};
 
@@ -191,6 +194,26 @@ GroupConfigs read_groups(const ConfigTable& given, const RunConfig& run) {
   return groups;
 }
 
+// `mixer.whole = true` becomes a table of what a whole model has to know of its task.
+void describe_task_to_whole_model(const RunConfig& run, ConfigTable& mixer) {
+  const ConfigValue* given = mixer.find(kWholeModel);
+  if (!given || given->as_table() || !mixers::is_python_class(run.model)) return;
+  const bool* is_whole = std::get_if<bool>(&given->value);
+  if (!is_whole) {
+    throw Error({.where = given->where, .what = "mixer.whole is not true or false"});
+  }
+  mixer.erase(kWholeModel);
+  if (!*is_whole) return;
+  const TaskShape shape = run.make_task()->shape();
+  ConfigTable task;
+  task.set("vocabulary", {shape.vocabulary, ""});
+  task.set("classes", {shape.num_classes, ""});
+  task.set("length", {shape.length, ""});
+  task.set("towers", {shape.num_towers, ""});
+  task.set("values", {shape.values.has_value(), ""});
+  mixer.set(kWholeModel, {task, ""});
+}
+
 RunConfig from_sections(const std::string& task, const std::string& model,
                         const std::string& preset, uint64_t seed, const ConfigTable& settings) {
   RunConfig run{.task = task,
@@ -208,6 +231,7 @@ RunConfig from_sections(const std::string& task, const std::string& model,
   run.task_settings = run.task_spec().resolve(section(settings, "task"));
   ConfigTable mixer = section(settings, "mixer");
   if (mixers::is_python_class(model)) mixer.set("class", {model, "model"});
+  describe_task_to_whole_model(run, mixer);
   run.mixer_settings = run.mixer_spec().resolve(mixer);
   run.groups = read_groups(section(settings, "groups"), run);
   refuse_blind_readout(run);
@@ -226,7 +250,23 @@ std::unique_ptr<tasks::Task> RunConfig::make_task() const {
   return task_spec().make(task_settings);
 }
 
+bool RunConfig::is_whole_model() const {
+  return mixers::is_python_class(model) && mixer_settings.find(kWholeModel);
+}
+
+std::unique_ptr<models::Model> RunConfig::make_any_model(const TaskShape& shape,
+                                                         at::Device device) const {
+  if (is_whole_model())
+    return std::make_unique<models::PythonModel>(shape, mixer_settings, seed, device);
+  return std::unique_ptr<models::Model>(new models::SequenceClassifier(make_model(shape, device)));
+}
+
 models::SequenceClassifier RunConfig::make_model(const TaskShape& shape, at::Device device) const {
+  if (is_whole_model()) {
+    throw Error({.where = model,
+                 .what = "is a whole model, without the encoder that this command works on",
+                 .expected = "a sequence layer"});
+  }
   const models::Execution execution{
       .activations = train.precision == "bf16" ? at::kBFloat16 : at::kFloat,
       .device = device,

@@ -186,7 +186,7 @@ int64_t Trainer::roll_back(Progress& bar) {
       updates = step - checkpoints_.load(step, parameters_).health.undone;
       return;
     }
-    const FlatParameters fresh(config_.make_model(shape_), FlatUse::kInference);
+    const FlatParameters fresh(*config_.make_any_model(shape_), FlatUse::kInference);
     parameters_.values.copy_(fresh.values);
     parameters_.m.zero_();
     parameters_.v.zero_();
