@@ -20,7 +20,7 @@ def main() -> None:
     from . import _bridge
 
     _bridge.register()
-    code: int = torch.ops.lra.run(sys.argv[1:])
+    code: int = torch.ops.lra.run(_program.with_installed_layers(sys.argv[1:]))
     sys.stdout.flush()
     sys.stderr.flush()
     # The program ends here as it does without Python: nothing of the user's runs afterwards.

@@ -94,11 +94,35 @@ def constructor_arguments(
     return arguments
 
 
+class _Complex(torch.nn.Module):
+    """A complex parameter as its real and its imaginary part, which are trained as two parameters."""
+
+    def forward(self, real: torch.Tensor, imaginary: torch.Tensor) -> torch.Tensor:
+        return torch.complex(real, imaginary)
+
+    def right_inverse(self, value: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        return value.real.clone(), value.imag.clone()
+
+
+def _make_real(module: torch.nn.Module) -> None:
+    """Complex parameters become `parametrizations.NAME.original0` and `1`, with their `_optim`."""
+    for part in list(module.modules()):
+        for name, parameter in list(part.named_parameters(recurse=False)):
+            if not parameter.is_complex():
+                continue
+            torch.nn.utils.parametrize.register_parametrization(part, name, _Complex(), unsafe=True)
+            if optim := getattr(parameter, "_optim", None):
+                for number in (0, 1):
+                    half: Any = part.get_parameter(f"parametrizations.{name}.original{number}")
+                    half._optim = optim
+
+
 class Adapted:
     """A module with the calling habit that was found out for it."""
 
     def __init__(self, module: torch.nn.Module, task: Mapping[str, Any] | None = None) -> None:
         self.module, self._task = module, task
+        _make_real(module)
         self._takes_context = hasattr(module, "forward_in_context")
         self._mask = None if self._takes_context else mask_argument(module.forward)
         for name, tensor in module.named_parameters():

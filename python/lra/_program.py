@@ -96,6 +96,14 @@ def load_library() -> None:
         raise Error(f"{library} does not fit torch {torch.__version__}: {error}") from None
 
 
+def with_installed_layers(words: Sequence[str]) -> list[str]:
+    """Names of entry points `lra.mixers` of installed packages become "package.module:Class"."""
+    if words[:1] not in (["train"], ["model"]):
+        return list(words)
+    layers = {e.name: e.value for e in importlib.metadata.entry_points(group="lra.mixers")}
+    return [layers.get(word, word) for word in words]
+
+
 def main() -> None:
     """The console script `lra`: becomes the program of the installed torch."""
     try:
@@ -103,4 +111,4 @@ def main() -> None:
     except Error as error:
         print(f"lra: {error}", file=sys.stderr)
         raise SystemExit(error.exit_code) from None
-    os.execve(program, ["lra", *sys.argv[1:]], environment())
+    os.execve(program, ["lra", *with_installed_layers(sys.argv[1:])], environment())
