@@ -18,13 +18,14 @@ if TYPE_CHECKING:
     from ._program import Error as Error
     from ._records import report as report, results as results
 
-__version__ = "0.1.0"
 __all__ = ["Error", "arena", "data", "nn", "report", "results"]
 
 _HOMES = {"Error": "_program", "report": "_records", "results": "_records"}
 
 
 def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        return importlib.import_module("importlib.metadata").version("lra")
     if name not in __all__:
         raise AttributeError(f"module 'lra' has no attribute {name!r}")
     home = importlib.import_module(f".{_HOMES.get(name, name)}", __name__)

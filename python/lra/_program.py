@@ -54,8 +54,9 @@ def environment() -> dict[str, str]:
     """The variables with which the program finds presets, this interpreter and torch's libraries."""
     variables = dict(os.environ)
     variables["LRA_INTERPRETER"] = sys.executable
-    if (_PACKAGE / "configs").is_dir():
-        variables.setdefault("LRA_CONFIGS", str(_PACKAGE / "configs"))
+    for root in (_PACKAGE, _PACKAGE.parents[1]):  # installed, in a checkout
+        if (root / "configs" / "tasks").is_dir():
+            variables.setdefault("LRA_CONFIGS", str(root / "configs"))
     spec = importlib.util.find_spec("torch")
     if spec and spec.origin:
         libraries = Path(spec.origin).parent / "lib"

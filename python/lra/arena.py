@@ -8,6 +8,7 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -121,23 +122,27 @@ def _run_and_read(
     folders = [import_from, str(Path(__file__).parents[1]), variables.get("PYTHONPATH")]
     variables["PYTHONPATH"] = os.pathsep.join(folder for folder in folders if folder)
     variables[_CHILD_VARIABLE] = "1"
-    child = subprocess.Popen(
-        [sys.executable, "-m", "lra", *words], env=variables, stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE, text=True,
-    )
-    assert child.stdout and child.stderr
-    last = ""
-    while True:
-        try:
-            for line in child.stderr:
-                sys.stderr.write(line)
-                last = line.strip() if line.startswith("lra: ") else last
-            output = child.stdout.read()
-            code = child.wait()
-            break
-        except KeyboardInterrupt:
-            continue  # the program has it too: it saves and stops
-    return code, json.loads(output) if output else None, last.removeprefix("lra: ")
+    with tempfile.TemporaryFile() as output:
+        child = subprocess.Popen(
+            [sys.executable, "-m", "lra", *words], env=variables, stdout=output,
+            stderr=subprocess.PIPE,
+        )
+        assert child.stderr
+        said = b""
+        while True:
+            try:
+                while text := os.read(child.stderr.fileno(), 1 << 16):
+                    sys.stderr.write(text.decode(errors="replace"))  # progress bars as they come
+                    said = (said + text)[-(1 << 16) :]
+                code = child.wait()
+                break
+            except KeyboardInterrupt:
+                continue  # the program has it too: it saves and stops
+        output.seek(0)
+        result = output.read()
+    lines = [line for line in said.decode(errors="replace").splitlines() if line.startswith("lra: ")]
+    complaint = lines[-1].removeprefix("lra: ") if lines else ""
+    return code, json.loads(result) if result else None, complaint
 
 
 def _toml(value: Any) -> str:
