@@ -10,7 +10,6 @@ run's checkpoint.
 
 from __future__ import annotations
 
-import copy
 import json
 from typing import Any
 
@@ -65,6 +64,7 @@ class Mixer(torch.nn.Module):
             module = module.get_submodule(part)
         return module
 
+    @torch.compiler.disable  # type: ignore[untyped-decorator]
     def forward(
         self, x: torch.Tensor, mask: torch.Tensor | None = None, *, attention_dropout: float = 0.0,
         key: int | None = None, step: int = 0,
@@ -78,12 +78,8 @@ class Mixer(torch.nn.Module):
         if key is None:
             key = int(torch.randint(2**62, ()).item()) if self.training else 0
         rate = attention_dropout if self.training else 0.0
-        result: torch.Tensor = self.forward_in_context(
-            x, mask, None, self.training, rate, key, key, step, 0
-        )
-        return result
+        return self.forward_in_context(x, mask, None, self.training, rate, key, key, step, 0)
 
-    @torch.compiler.disable  # type: ignore[untyped-decorator]
     def forward_in_context(
         self, x: torch.Tensor, mask: torch.Tensor | None, lengths: torch.Tensor | None,
         training: bool, attention_dropout: float, key: int, step_key: int, step: int, part: int,
@@ -104,17 +100,18 @@ class Mixer(torch.nn.Module):
         return ", ".join(f"{name}={value!r}" for name, value in self._call.items())
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Mixer:
-        made = _remake(type(self), self._call, copy.deepcopy(self.state_dict(), memo))
-        made.train(self.training)
+        made = _remake(type(self), self._call, self.state_dict(), self.training)
         memo[id(self)] = made
         return made
 
     def __reduce__(self) -> Any:
-        return _remake, (type(self), self._call, self.state_dict())
+        return _remake, (type(self), self._call, self.state_dict(), self.training)
 
 
-def _remake(kind: type[Mixer], call: dict[str, Any], state: dict[str, torch.Tensor]) -> Mixer:
-    made = kind(**call)
+def _remake(
+    kind: type[Mixer], call: dict[str, Any], state: dict[str, torch.Tensor], training: bool
+) -> Mixer:
+    made = kind(**call).train(training)
     for tensor in state.values():
         made.to(device=tensor.device, dtype=tensor.dtype)
         break

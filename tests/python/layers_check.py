@@ -1,7 +1,6 @@
 """lra.nn: the program's layers in Python compute what the program computes, and are good modules."""
 
 import copy
-import io
 import os
 import pathlib
 import pickle
@@ -23,7 +22,7 @@ DIM, HEADS, LENGTH = 16, 2, 64
 
 
 def made(kind, **more):
-    return kind(DIM, heads=HEADS, max_length=LENGTH, seed=5, **more)
+    return kind(DIM, heads=HEADS, max_length=LENGTH, seed=5, **more).eval()
 
 
 def padded_input(dtype=torch.float32):
@@ -63,7 +62,7 @@ class EveryMixer(unittest.TestCase):
         for name, kind in lra.nn.mixers().items():
             with self.subTest(name):
                 layer, (x, mask) = made(kind), padded_input()
-                other = kind(DIM, heads=HEADS, max_length=LENGTH, seed=6)
+                other = kind(DIM, heads=HEADS, max_length=LENGTH, seed=6).eval()
                 other.load_state_dict(layer.state_dict())
                 self.assertTrue(torch.equal(other(x, mask)[mask], layer(x, mask)[mask]))
 
@@ -83,6 +82,11 @@ class OneMixer(unittest.TestCase):
         layer = lra.nn.Linformer(4, heads=2, max_length=6, rank=3).double()
         x = torch.randn(2, 6, 4, dtype=torch.float64, requires_grad=True)
         self.assertTrue(torch.autograd.gradcheck(layer, (x,)))
+
+    def test_training_draws_from_the_key(self):
+        layer, (x, _) = made(lra.nn.Sinkhorn).train(), padded_input()
+        self.assertTrue(torch.equal(layer(x, key=1), layer(x, key=1)))
+        self.assertFalse(torch.equal(layer(x), layer(x)))
 
     def test_an_optimizer_of_torch_trains_it(self):
         layer, (x, mask) = made(lra.nn.Transformer), padded_input()
