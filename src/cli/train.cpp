@@ -120,7 +120,8 @@ std::string weights_file(const std::string& run_or_file) {
 std::string run_folder(const TrainArguments& a) {
   if (!a.resume.empty()) return a.resume;
   if (!a.out.empty()) return a.out;
-  return "runs/" + a.task + "-" + a.model + "-" + a.preset + "-s" + std::to_string(a.seed);
+  return "runs/" + a.task + "-" + file_name_of(a.model) + "-" + a.preset + "-s" +
+         std::to_string(a.seed);
 }
 
 // A run that never began, for a bad setting or for want of data, leaves no folder behind.

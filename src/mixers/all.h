@@ -14,6 +14,7 @@ inline constexpr std::array kAllMixers = {
     &kTransformer, &kLocal,       &kSparseTransformer, &kLongformer,        &kLinformer, &kReformer,
     &kSinkhorn,    &kSynthesizer, &kBigBird,           &kLinearTransformer, &kPerformer, &kS4d};
 
+// A name with a colon is that of a Python class (python_layer.h).
 // Throws "unknown model 'linfomer'; did you mean 'linformer'?".
 const LayerSpec& find_mixer(const std::string& name);
 std::vector<std::string> mixer_names();

@@ -1,22 +1,14 @@
 #include "models/classifier.h"
 
-#include <map>
-#include <regex>
-
 #include "layers/on_device.h"
 #include "layers/pooling.h"
+#include "models/parameter_names.h"
 #include "models/receptive_field.h"
 
 namespace lra::models {
 namespace {
 
 constexpr int64_t kClsPositions = 1;
-
-// LibTorch refuses dots in a module's own name; files use PyTorch's "layers.0".
-std::string state_name(const std::string& name) {
-  static const std::regex layer("layers_([0-9]+)");
-  return std::regex_replace(name, layer, "layers.$1");
-}
 
 }  // namespace
 
@@ -91,26 +83,10 @@ at::Tensor SequenceClassifier::forward(const ModelInput& input, const StepRandom
 }
 
 std::vector<Parameter> SequenceClassifier::parameter_list() const {
-  std::map<std::string, std::string> groups;
-  for (const auto& module : named_modules("", /*include_self=*/false)) {
-    const auto* layer = dynamic_cast<const layers::Layer*>(module.value().get());
-    if (!layer) continue;
-    for (const auto& [name, group] : layer->groups()) groups[module.key() + "." + name] = group;
-  }
-  std::vector<Parameter> list;
-  for (const auto& item : named_parameters()) {
-    const auto group = groups.find(item.key());
-    list.push_back(
-        {state_name(item.key()), item.value(), group == groups.end() ? "" : group->second});
-  }
-  return list;
+  return named_parameters_of(*this);
 }
 
-std::vector<Parameter> SequenceClassifier::buffer_list() const {
-  std::vector<Parameter> list;
-  for (const auto& item : named_buffers()) list.push_back({state_name(item.key()), item.value()});
-  return list;
-}
+std::vector<Parameter> SequenceClassifier::buffer_list() const { return named_buffers_of(*this); }
 
 std::vector<layers::RunningStatistics*> SequenceClassifier::running_statistics() const {
   std::vector<layers::RunningStatistics*> found;

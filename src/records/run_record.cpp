@@ -56,6 +56,11 @@ void fields(auto& f, InitialWeights& weights) {
   f("unused", weights.unused);
 }
 
+void fields(auto& f, PythonCode& code) {
+  f("source_sha256", code.source_sha256);
+  f("packages", code.packages);
+}
+
 // The schema goes first and is read apart: nothing else is known of a record before it.
 void fields(auto& f, RunRecord& r) {
   f("kind", r.kind);
@@ -100,6 +105,7 @@ void fields(auto& f, RunRecord& r) {
   f("val_curve", r.val_curve);
   f("measurements", r.measurements);
   f("baselines", r.baselines);
+  f("python", r.python);
   f("config", r.config);
   f("provenance", r.provenance);
 }

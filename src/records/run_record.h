@@ -80,6 +80,13 @@ struct InitialWeights {
   std::vector<std::string> fresh = {}, unused = {};
 };
 
+// The code of a model that is a Python class. Its bits are not promised to be the same at every
+// number of threads.
+struct PythonCode {
+  std::string source_sha256 = {};                    // of the file that defines the class
+  std::map<std::string, std::string> packages = {};  // name -> version, Python itself among them
+};
+
 struct RunRecord : RunIdentity {
   int schema = kRecordSchema;
   std::string kind = "train";  // or "bench"
@@ -132,7 +139,8 @@ struct RunRecord : RunIdentity {
   std::vector<Measurement> measurements;
   std::map<std::string, double> baselines;  // "majority" -> 0.173
 
-  ConfigTable config;  // resolved
+  std::optional<PythonCode> python = {};  // absent for the models of lra itself
+  ConfigTable config;                     // resolved
   Provenance provenance;
 };
 

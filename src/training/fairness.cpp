@@ -125,7 +125,7 @@ std::string departure(const RunConfig& run, const std::optional<SplitSizes>& dat
 }  // namespace
 
 int64_t count_parameters(const RunConfig& run) {
-  return run.make_model(run.make_task()->shape(), at::kMeta).num_parameters();
+  return run.make_any_model(run.make_task()->shape(), at::kMeta)->num_parameters();
 }
 
 std::string size_not_met(const RunConfig& run, const SplitSizes& data) {
@@ -151,6 +151,7 @@ Fairness judge(const RunConfig& run, const std::optional<SplitSizes>& data) {
   const double ratio =
       static_cast<double>(result.parameters) / static_cast<double>(result.base_parameters);
   const std::string times = fixed(ratio, 2) + " times the parameters of the base Transformer";
+  if (run.is_whole_model()) result.reason = "a whole model instead of a layer of the encoder";
   if (result.reason.empty() || run.preset == "small") result.reason = departed;
   if (own_recipe && result.reason.empty()) result.reason = "a recipe of the model's own authors";
   if (result.reason.empty() && ratio > kMostParameters) result.reason = times + "; at most 1.10";

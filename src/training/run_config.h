@@ -30,10 +30,16 @@ struct RunConfig {
 
   const tasks::TaskSpec& task_spec() const;
   const mixers::LayerSpec& mixer_spec() const;
+  std::string model_title() const;  // for people: "Linformer", or the name of a Python class
   std::unique_ptr<tasks::Task> make_task() const;
   // The model of this run for a task of `shape`, with the weights of its seed.
   // On the device `meta` parameters have shapes alone.
+  // Throws lra::Error for a whole model that is a Python class.
   models::SequenceClassifier make_model(const TaskShape& shape, at::Device device = at::kCPU) const;
+  // The same, or that whole model.
+  std::unique_ptr<models::Model> make_any_model(const TaskShape& shape,
+                                                at::Device device = at::kCPU) const;
+  bool is_whole_model() const;
 
   // A split of the task as this run reads it (train.token_order).
   tasks::Split split_of(const tasks::Task& task, const tasks::Dataset& dataset,

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/resources.h"
 #include "base/text_format.h"
+#include "mixers/python_layer.h"
 #include "tasks/split_checks.h"
 #include "training/budget.h"
 #include "training/schedule.h"
@@ -50,6 +51,11 @@ RunRecord Trainer::run() {
                                                          go_on_command(folder_, options_.device));
     finish(RunStatus::kStopped, error.what());
     throw error;
+  } catch (const mixers::PythonError& error) {
+    if (ranks_.is_first() && progress_.step > 0 && has_last_weights_)
+      save(progress_.best_step == progress_.step);
+    finish(RunStatus::kFailed, error.what());
+    throw;
   }
 }
 
@@ -186,7 +192,7 @@ int64_t Trainer::roll_back(Progress& bar) {
       checkpoints_.load(0, parameters_);
       return;
     }
-    const FlatParameters fresh(config_.make_model(shape_), FlatUse::kInference);
+    const FlatParameters fresh(*config_.make_any_model(shape_), FlatUse::kInference);
     parameters_.values.copy_(fresh.values);
     parameters_.m.zero_();
     parameters_.v.zero_();

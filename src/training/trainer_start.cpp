@@ -126,6 +126,10 @@ void Trainer::resume() {
                  .expected = "data " + before.data_hash + ", settings " + before.config_hash,
                  .advice = "name its data with --data, or start a new run with another --out"});
   }
+  if (before.python && record_.python &&
+      before.python->source_sha256 != record_.python->source_sha256) {
+    record_warning("the source of " + record_.model + " changed while the run was stopped");
+  }
   std::vector<std::string> problems;
   const auto found = checkpoints_.load_latest(parameters_, &problems);
   for (const std::string& warning : before.warnings.value_or(std::vector<std::string>{})) {
@@ -167,15 +171,12 @@ void Trainer::resume() {
   }
   logged_seconds_ = record_.train_seconds;
   logged_tokens_ = progress_.tokens;
-<<<<<<< HEAD
+  logged_step_ = progress_.step;
   if (!record_.earlier_parts || !ranks_.is_first()) return;
   for (EarlierPart& part : *record_.earlier_parts)
     part.steps = std::min(part.steps, progress_.step);
   write_running_record();  // before the settings: see read_run
   write_file_atomically(folder_.config(), to_toml(record_.config));
-=======
-  logged_step_ = progress_.step;
->>>>>>> work-pad
 }
 
 }  // namespace lra::training
