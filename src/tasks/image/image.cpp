@@ -138,20 +138,18 @@ void ImageTask::import(const std::vector<std::string>& sources, const std::strin
 std::vector<std::vector<std::string>> ImageTask::find_copies(const std::string& root) const {
   const fs::path base(root);
   std::vector<std::vector<std::string>> copies;
-  if (holds_cifar_files(root)) {
-    const bool has_binary = is_there(base / "data_batch_1.bin");
-    const bool has_pickles = is_there(base / "data_batch_1");
+  for (const char* below : {"", "cifar-10-batches-bin", "cifar-10-batches-py"}) {
+    const std::string folder = *below ? (base / below).string() : root;
+    const bool has_binary = is_there(folder + "/data_batch_1.bin");
+    const bool has_pickles = is_there(folder + "/data_batch_1");
     if (has_binary && has_pickles) {
-      throw Error({.where = root,
+      throw Error({.where = folder,
                    .what = "holds 'data_batch_1.bin' and 'data_batch_1'",
                    .expected = "CIFAR-10 in one of the two layouts",
                    .advice = "move the files of the other away"});
     }
-    if (has_binary || has_pickles) copies.push_back({root});
-    for (const char* name : {"cifar-10-batches-bin", "cifar-10-batches-py"}) {
-      const std::string folder = (base / name).string();
-      if (holds_cifar_files(folder)) copies.push_back({folder});
-    }
+    // Refuses a part of the six, whichever is missing.
+    if (holds_cifar_files(folder) && (has_binary || has_pickles)) copies.push_back({folder});
   }
   for (const char* name : {"cifar-10-binary.tar.gz", "cifar-10-python.tar.gz"}) {
     if (is_file(base / name)) copies.push_back({(base / name).string()});
