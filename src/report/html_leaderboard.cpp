@@ -91,7 +91,8 @@ std::string task_cell_html(const Leaderboard& board, const Row& row, const Shown
   std::string text = "<td" + std::string(rank_class(rank)) + sort_attribute(cell.shown_accuracy()) +
                      "><span class=\"figure" +
                      (cell.full_accuracy() && !is_trivial ? "" : " quiet") + "\">" +
-                     html(figure_text(cell)) + (is_trivial ? "‡" : "") + "</span>";
+                     html(figure_text(cell)) + (is_trivial ? "‡" : "") +
+                     (cell.is_published ? "" : "§") + "</span>";
   if (cell.interval) text += sub("±" + fixed(*cell.interval, 2));
   return text + "</td>";
 }
@@ -264,7 +265,8 @@ std::string leaderboard_html(const ReportInput& input) {
   std::string text =
       "<p class=\"caption\">Test accuracy in percent, with its 95 % interval. ★ best, "
       "underlined: second. † fewer steps than the preset has, or part of the test set: not ranked. "
-      "‡ not above the best trivial baseline. Select a model for its runs, settings and the "
+      "‡ not above the best trivial baseline. § settings or data that nobody published: not to be "
+      "compared with published results. Select a model for its runs, settings and the "
       "paper's "
       "figures." +
       html(shared_text(board, layout)) +

@@ -336,6 +336,8 @@ TEST(Report, HtmlMarksFiguresThatATrivialClassifierReaches) {
   weak.baselines = strong.baselines = {{"byte unigrams", 0.64}};
   const std::string page = render({weak, strong}, Format::kHtml);
   EXPECT_THAT(page, HasSubstr(">65.00‡<"));
+  strong.published_setting = false;
+  EXPECT_THAT(render({strong}, Format::kHtml), HasSubstr(">90.00§<"));
   EXPECT_THAT(page, HasSubstr(">90.00<"));
 }
 
