@@ -15,7 +15,7 @@ namespace {
 using at::Tensor;
 
 std::string text_setting(const OracleInput& in, const char* name) {
-  return std::get<std::string>(in.config.find(name)->value);
+  return std::get<std::string>(kS4d.resolve(in.config).find(name)->value);
 }
 
 // lambda [D, n].
