@@ -59,6 +59,7 @@ enum class Op {
   kOuterProductsBf16,
   kLayerNormForward,
   kLayerNormBackward,
+  kBatchNorm,
   kFeatureAttention,
 };
 
