@@ -40,6 +40,8 @@ constexpr OrderedList kOrderedLists[] = {
     {Op::kLayerNormBackward, "layer_norm_backward", kVectors},
     {Op::kBatchNorm, "batch_norm", kVectors},
     {Op::kFeatureAttention, "feature_attention", kVectors},
+    {Op::kGate, "gate", kVectors},
+    {Op::kDiagonalScan, "diagonal_scan", kVectors},
 };
 
 Isa forced_isa(std::string_view name) {

@@ -61,6 +61,8 @@ enum class Op {
   kLayerNormBackward,
   kBatchNorm,
   kFeatureAttention,
+  kGate,
+  kDiagonalScan,
 };
 
 // The best implementation of `op` that is available: for float32, or for bfloat16 arrays where the

@@ -36,7 +36,9 @@ layers::Context EncoderBlock::context_of(const Padding& padding, const StepRando
           .training = random.training,
           .step = random.step,
           .lengths_B = padding.lengths_B,
-          .part = random.part};
+          .part = random.part,
+          .dropout = random.rate(dropout_),
+          .tied_dropout = tied_dropout_};
 }
 
 at::Tensor EncoderBlock::joined(const at::Tensor& y, const at::Tensor& x, const StepRandom& random,
