@@ -60,6 +60,7 @@ enum class Op {
   kLayerNormForward,
   kLayerNormBackward,
   kBatchNorm,
+  kConvolution,
   kFeatureAttention,
   kGate,
   kDiagonalScan,

@@ -14,14 +14,14 @@ constexpr double kEps = 1e-5;
 
 Tensor mask_of(at::IntArrayRef shape) { return random_tensor(shape, 9).gt(-0.5).to(at::kByte); }
 
-TensorFunction ours(const Tensor& mask) {
+TensorFunction normed(const Tensor& mask) {
   return [mask](const std::vector<Tensor>& in) {
     return batch_norm(in[0], mask, in[1], in[2], kEps).y;
   };
 }
 
 // The definition, which autograd follows, on the valid rows alone.
-TensorFunction definition(const Tensor& mask) {
+TensorFunction batch_norm_definition(const Tensor& mask) {
   return [mask](const std::vector<Tensor>& in) {
     const Tensor valid = mask.flatten().to(at::kBool), x = in[0].flatten(0, -2);
     const Tensor rows = x.index({valid}), mean = rows.mean(0);
@@ -43,18 +43,18 @@ TEST(BatchNorm, AgreesWithItsDefinition) {
       SCOPED_TRACE(testing::Message() << shape << ", padded " << is_padded);
       const Tensor all = at::ones(positions, at::kByte);
       const Tensor mask = is_padded ? mask_of(positions) : Tensor();
-      const TensorFunction want = definition(is_padded ? mask : all);
-      expect_agrees(ours(mask), at::kFloat, want, batch_norm_inputs(shape));
-      expect_agrees(ours(mask), at::kDouble, want, batch_norm_inputs(shape),
+      const TensorFunction want = batch_norm_definition(is_padded ? mask : all);
+      expect_agrees(normed(mask), at::kFloat, want, batch_norm_inputs(shape));
+      expect_agrees(normed(mask), at::kDouble, want, batch_norm_inputs(shape),
                     {.value = 1e-12, .gradient = 1e-10});
-      expect_agrees_in_bf16(ours(mask), want, batch_norm_inputs(shape), 1,
+      expect_agrees_in_bf16(normed(mask), want, batch_norm_inputs(shape), 1,
                             {.value = 0x1p-7, .gradient = 0x1p-6});
     }
   }
 }
 
 TEST(BatchNorm, GradientIsTheSlope) {
-  expect_gradient_is_slope(ours(mask_of({3, 9})), batch_norm_inputs({3, 9, 11}));
+  expect_gradient_is_slope(normed(mask_of({3, 9})), batch_norm_inputs({3, 9, 11}));
 }
 
 // What devices without a kernel run.
@@ -77,7 +77,8 @@ TEST(BatchNorm, ComposedFromTheLibraryIsTheSame) {
       all.insert(all.end(), grads.begin(), grads.end());
       return all;
     };
-    const auto kernel = on(c10::DispatchKey::CPU), library = on(c10::DispatchKey::CompositeExplicitAutograd);
+    const auto kernel = on(c10::DispatchKey::CPU),
+               library = on(c10::DispatchKey::CompositeExplicitAutograd);
     for (size_t i = 0; i < kernel.size(); ++i) {
       EXPECT_LE(relative_error(library[i].toTensor(), kernel[i].toTensor()), 1e-12) << i;
     }
