@@ -41,6 +41,16 @@ int64_t synthesizer_parameters(const RunConfig& run, const Sizes& s) {
   return projections + hidden + (side + ceil_div(s.P, side)) * (s.Q + s.H);
 }
 
+// Kernels, the skip, and a linear layer to both halves of a gate.
+int64_t long_conv_parameters(const RunConfig& run, const Sizes& s) {
+  const int64_t directions =
+      std::get<bool>(run.mixer_settings.find("bidirectional")->value) ? 2 : 1;
+  const int64_t width = integer(run, "width"), all = directions * s.P;
+  EXPECT_EQ(std::get<std::string>(run.mixer_settings.find("kind")->value), "free");
+  EXPECT_EQ(std::get<std::string>(run.mixer_settings.find("output")->value), "glu");
+  return s.D * (width > 0 ? std::min(width, all) : all) + s.D + 2 * s.D * s.D + 2 * s.D;
+}
+
 // From the definitions. Four projections, D -> Q for queries, keys and values and Q -> D back, are
 // common to all mechanisms that say nothing else. -1: no formula.
 int64_t mixer_parameters(const RunConfig& run, const Sizes& s) {
@@ -53,6 +63,11 @@ int64_t mixer_parameters(const RunConfig& run, const Sizes& s) {
   // Global tokens have queries, keys and values of their own.
   if (model == "longformer")
     return attention + (integer(run, "global_tokens") > 0 ? 3 : 0) * s.D * s.Q;
+  if (model == "long_conv") return long_conv_parameters(run, s);
+  if (model == "chordmixer") {
+    const int64_t hidden = integer(run, "hidden") > 0 ? integer(run, "hidden") : s.D;
+    return 2 * s.D * hidden + hidden + s.D;
+  }
   // A row of sort scores per head and block.
   if (model == "sinkhorn") return attention + ceil_div(s.P, integer(run, "block")) * s.Q;
   for (const char* plain : {"transformer", "local", "sparse_transformer", "bigbird",
@@ -94,7 +109,9 @@ int64_t expected_parameters(const RunConfig& run, const TaskShape& shape,
   const int64_t embedding =
       shape.vocabulary * s.D + (has_cls ? s.D : 0) + (m.positions == "learned" ? s.P * s.D : 0);
   const int64_t vectors = shape.num_towers == 1 ? 1 : m.pair_features == "nli" ? 4 : 2;
-  return embedding + m.layers * (2 * norm + of_mixer + feed_forward) + norm +
+  const int64_t block =
+      m.feed_forward == "none" ? norm + of_mixer : 2 * norm + of_mixer + feed_forward;
+  return embedding + m.layers * block + (m.norm_placement == "pre" ? norm : 0) +
          head_parameters(m, vectors * s.D, shape.num_classes);
 }
 

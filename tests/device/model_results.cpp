@@ -73,6 +73,10 @@ const std::map<std::string, std::vector<const char*>>& mixer_settings() {
       {"linear_transformer", {""}},
       {"performer",
        {"num_features = 7", "num_features = 7\nredraw = 1\nnorms = 'fixed'", "features = 'relu'"}},
+      {"long_conv",
+       {"kernel_dropout = 0.2", "bidirectional = false\nsquash = 0.0", "width = 5",
+        "kind = 'sgconv'\nscale_dim = 3"}},
+      {"chordmixer", {"", "hidden = 7"}},
   };
   return all;
 }

@@ -5,7 +5,7 @@ exported official files, everything between them from the papers. Loss (to 1e-5)
 confusion matrix of both must agree, for every mixer and for both kinds of positions, pooling and
 classifier.
 
-A new mixer without a reference in Model.MIXERS is named, and passes.
+A new mixer without a reference in Model.MIXERS or Model.WHOLE is named, and passes.
 """
 import json
 import math
@@ -76,6 +76,9 @@ class Model:
 
     def norm(self, x, name):
         weight, bias = self.w[name + ".weight"], self.w[name + ".bias"]
+        if self.config["model"]["norm"] == "batch":
+            mean, variance = (self.w[f"{name}.running_{of}"] for of in ("mean", "var"))
+            return (x - mean) / (variance + 1e-5).sqrt() * weight + bias
         centred = x - x.mean(-1, keepdim=True)
         return centred / (centred.square().mean(-1, keepdim=True) + 1e-6).sqrt() * weight + bias
 
@@ -188,8 +191,36 @@ class Model:
         transformer, local, sparse_transformer, longformer, linformer, reformer, sinkhorn,
         synthesizer, bigbird, linear_transformer, performer)}
 
+    # Those without heads, as a whole: [L, D].
+
+    def long_conv(self, x, prefix):
+        settings, kernel = self.mixer, self.w[prefix + "kernel"]
+        assert settings["kind"] == "free" and settings["output"] == "glu"
+        kernel = kernel.sign() * (kernel.abs() - settings["squash"]).clamp_min(0)
+        future = kernel.shape[1] // 2 if settings["bidirectional"] else 0
+        position = torch.arange(len(x))
+        lag = position[:, None] - position + future
+        seen = (lag >= 0) & (lag < kernel.shape[1])
+        weights = torch.where(seen, kernel[:, lag.clamp(0, kernel.shape[1] - 1)], 0.0)
+        y = torch.einsum("dts,sd->td", weights, x) + self.w[prefix + "skip"] * x
+        a, b = self.linear(functional.gelu(y, approximate="tanh"),
+                           prefix + "output.linear").chunk(2, -1)
+        return a * b.sigmoid()
+
+    def chordmixer(self, x, prefix):
+        y = functional.gelu(self.linear(x, prefix + "mlp.fc1"), approximate="tanh")
+        tracks = self.linear(y, prefix + "mlp.fc2").tensor_split(
+            1 + (self.max_length - 1).bit_length(), 1)
+        offsets = [0] + [2**m for m in range(len(tracks) - 1)]
+        return torch.cat([t.roll(-offset, 0) for t, offset in zip(tracks, offsets)], 1)
+
+    WHOLE = {f.__name__: f for f in (long_conv, chordmixer)}
+
     def mix(self, x, prefix):
-        y = self.MIXERS[self.config["run"]["model"]](self, x, prefix)
+        model = self.config["run"]["model"]
+        if model in self.WHOLE:
+            return self.WHOLE[model](self, x, prefix)
+        y = self.MIXERS[model](self, x, prefix)
         return self.linear(y.transpose(0, 1).flatten(1), prefix + "output")
 
     def positions(self, count):
@@ -209,6 +240,8 @@ class Model:
         for layer in range(self.config["model"]["layers"]):
             block = f"encoder.layers.{layer}."
             x = x + self.mix(self.norm(x, block + "norm1"), block + "mixer.")
+            if self.config["model"]["feed_forward"] == "none":
+                continue
             hidden = self.linear(self.norm(x, block + "norm2"), block + "mlp.fc1")
             hidden = functional.gelu(hidden, approximate="tanh")
             x = x + self.linear(hidden, block + "mlp.fc2")
@@ -269,9 +302,9 @@ def models():
     """Every mixer that has a reference; names the others."""
     names = [model["name"] for model in json.loads(lra("list", "models", "--json"))["models"]]
     for name in names:
-        if name not in Model.MIXERS:
+        if name not in Model.MIXERS | Model.WHOLE:
             print(f"no reference for {name}")
-    return [name for name in names if name in Model.MIXERS]
+    return [name for name in names if name in Model.MIXERS | Model.WHOLE]
 
 
 def write_reviews(folder):
