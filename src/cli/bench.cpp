@@ -328,8 +328,9 @@ void add_choices(CLI::App& command, BenchArguments& a) {
                     .add_option("--dtype", a.dtype,
                                 "of the activations, train.precision: fp32 or bf16 (default fp32)")
                     ->check(CLI::IsMember({"fp32", "bf16"}));
-  auto* preset =
-      command.add_option("--preset", a.preset, "paper, release or small (default release)");
+  auto* preset = command.add_option(
+      "--preset", a.preset,
+      "paper, release, small, or published where the model has it (default release)");
   auto* sets = add_set_option(command, a.sets);
   a.choices = {task, models, lengths, batch, mode, table, dtype, preset, sets};
 }

@@ -254,7 +254,8 @@ void add_train(CLI::App& app, Program& program) {
   };
   option("task", a->task, "a task (lra list tasks)");
   option("model", a->model, "a model (lra list models)");
-  option("--preset", a->preset, "paper, release or small (default small)");
+  option("--preset", a->preset,
+         "paper, release, small, or published where the model has it (default small)");
   command->add_option("--data", a->data, "folder of the data; default $LRA_DATA, else ./data");
   command
       ->add_flag(

@@ -8,12 +8,12 @@
 namespace lra::mixers {
 
 extern const LayerSpec kTransformer, kLocal, kSparseTransformer, kLongformer, kLinformer, kReformer,
-    kSinkhorn, kSynthesizer, kBigBird, kLinearTransformer, kPerformer, kLongConv, kChordMixer;
+    kSinkhorn, kSynthesizer, kBigBird, kLinearTransformer, kPerformer, kS4d, kLongConv, kChordMixer;
 
 inline constexpr std::array kAllMixers = {
     &kTransformer, &kLocal,    &kSparseTransformer, &kLongformer, &kLinformer,
     &kReformer,    &kSinkhorn, &kSynthesizer,       &kBigBird,    &kLinearTransformer,
-    &kPerformer,   &kLongConv, &kChordMixer};
+    &kPerformer,   &kS4d,      &kLongConv,          &kChordMixer};
 
 // Throws "unknown model 'linfomer'; did you mean 'linformer'?".
 const LayerSpec& find_mixer(const std::string& name);

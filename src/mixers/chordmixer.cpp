@@ -6,9 +6,9 @@
 //
 // so that ceil(log2 N) layers connect all positions. Each example is rotated within its own length
 // and no information of another or of padding reaches it. Where M does not divide D, the first D
-// mod M tracks are one channel wider; the paper has tracks of one width (docs/deviations.md, 73). MLP is fc2(GELU(fc1(x)))
-// with the dropout of the block between. A model has as many layers as the paper's where
-// model.layers = M - 1 and model.feed_forward = "none".
+// mod M tracks are one channel wider; the paper has tracks of one width (docs/deviations.md, 73).
+// MLP is fc2(GELU(fc1(x))) with the dropout of the block between. A model has as many layers as the
+// paper's where model.layers = M - 1 and model.feed_forward = "none".
 #include "layers/feed_forward.h"
 #include "mixers/all.h"
 
@@ -71,6 +71,7 @@ constinit const LayerSpec kChordMixer =
     layer_spec<ChordMixer>({.name = "chordmixer",
                             .title = "ChordMixer",
                             .paper = "Khalitov et al. 2023, arXiv:2206.05852",
+                            .family = "mixing",
                             .cost = "L"});
 
 }  // namespace lra::mixers

@@ -129,6 +129,7 @@ constinit const LayerSpec kLongConv =
     layer_spec<LongConv>({.name = "long_conv",
                           .title = "Long Convolution",
                           .paper = "Fu et al. 2023, arXiv:2302.06646",
+                          .family = "convolution",
                           .cost = "L log L",
                           .facts = {.draws_in_training = true},
                           .groups = kGroups});

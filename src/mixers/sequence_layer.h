@@ -54,10 +54,11 @@ struct GroupSpec {
 };
 
 struct LayerSpec {
-  std::string_view name;   // "linformer"
-  std::string_view title;  // "Linformer"
-  std::string_view paper;  // "Wang et al. 2020, arXiv:2006.04768"
-  std::string_view cost;   // "L k"
+  std::string_view name;                  // "linformer"
+  std::string_view title;                 // "Linformer"
+  std::string_view paper;                 // "Wang et al. 2020, arXiv:2006.04768"
+  std::string_view family = "attention";  // or "state space", "convolution", ...
+  std::string_view cost;                  // "L k"
   LayerFacts facts = {};
   std::span<const GroupSpec> groups = {};
   std::vector<FieldInfo> (*describe)() = nullptr;

@@ -83,14 +83,22 @@ std::string task_file(const std::string& task) {
   return config_folder() + "/tasks/" + task + ".toml";
 }
 
-ConfigTable task_layers(const std::string& task, const std::string& preset) {
+std::string model_file(const std::string& model) {
+  return config_folder() + "/models/" + model + ".toml";
+}
+
+// Empty for the published preset of a model, which its file has as a whole.
+ConfigTable task_layers(const std::string& task, const std::string& model,
+                        const std::string& preset) {
   const std::string path = task_file(task);
   const ConfigTable file = parse_toml_file(path);
   const ConfigValue* found = file.find(preset);
   if (!found || !found->as_table()) {
-    throw Error({.where = path,
-                 .what = "there is no preset '" + preset + "'",
-                 .advice = suggestion(preset, preset_names(task))});
+    const std::vector<std::string> known = preset_names(task, model);
+    if (std::ranges::find(known, preset) != known.end()) return {};
+    throw Error({.where = preset == kPublishedPreset ? model_file(model) : path,
+                 .what = "there is no preset " + in_quotes(preset) + " for " + task,
+                 .advice = suggestion(preset, known)});
   }
   refuse_unknown_sections(*found->as_table());
   return *found->as_table();
@@ -105,6 +113,7 @@ void refuse_unknown_model_sections(const ConfigTable& file) {
     const std::string& name = task_names.emplace_back(entry.path().stem());
     for (std::string& preset : preset_names(name)) presets.push_back(std::move(preset));
   }
+  presets.emplace_back(kPublishedPreset);
   refuse_unknown_sections(file, presets);
   for (const std::string& preset : presets) {
     const ConfigTable& of_preset = section(file, preset.c_str());
@@ -118,7 +127,7 @@ void refuse_unknown_model_sections(const ConfigTable& file) {
 // [mixer], then [PRESET.*], then [PRESET.TASK.*] of the model's file.
 void merge_model_layers(ConfigTable& settings, const std::string& model, const std::string& task,
                         const std::string& preset) {
-  const ConfigTable file = parse_toml_file(config_folder() + "/models/" + model + ".toml");
+  const ConfigTable file = parse_toml_file(model_file(model));
   refuse_unknown_model_sections(file);
   merge_section(settings, file);
   const ConfigTable& of_preset = section(file, preset.c_str());
@@ -255,13 +264,20 @@ std::vector<std::string> preset_names(const std::string& task) {
   return names;
 }
 
+std::vector<std::string> preset_names(const std::string& task, const std::string& model) {
+  std::vector<std::string> names = preset_names(task);
+  const ConfigTable file = parse_toml_file(model_file(model));
+  if (section(file, kPublishedPreset).find(task)) names.emplace_back(kPublishedPreset);
+  return names;
+}
+
 RunConfig resolve_run(const std::string& task, const std::string& model, const std::string& preset,
                       uint64_t seed, const ConfigTable& overrides,
                       const std::vector<std::string>& sets) {
   (void)tasks::find_task(task);
   (void)mixers::find_mixer(model);
   ConfigTable settings;
-  merge_section(settings, task_layers(task, preset));
+  merge_section(settings, task_layers(task, model, preset));
   merge_model_layers(settings, model, task, preset);
   merge(settings, overrides);
   for (const std::string& set : sets) apply_override(settings, set);
@@ -288,7 +304,7 @@ StoredRun read_run(const RunFolder& folder) {
 }
 
 std::optional<int64_t> preset_steps(const RunConfig& run) {
-  const std::vector<std::string> names = preset_names(run.task);
+  const std::vector<std::string> names = preset_names(run.task, run.model);
   if (std::find(names.begin(), names.end(), run.preset) == names.end()) return std::nullopt;
   return resolve_run(run.task, run.model, run.preset, run.seed, {}, {}).train.steps;
 }

@@ -185,6 +185,10 @@ def synthesizer(x, valid, w, settings):
     return merged(softmax(scores, allowed) @ v, w)
 
 
+def sigmoid(t):
+    return 1 / (1 + np.exp(-t))
+
+
 def gelu(x):
     return 0.5 * x * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)))
 
@@ -196,9 +200,32 @@ def gated(y, w, kind):
         return g
     z = g @ w["output.linear.weight"].T + w["output.linear.bias"]
     if kind == "glu":
-        a, b = np.split(z, 2, -1)
-        return a / (1 + np.exp(-b))
-    return z if kind == "linear" else (g if kind == "half_glu1" else y) / (1 + np.exp(-z))
+        return z[..., :WIDTH] * sigmoid(z[..., WIDTH:])
+    return z if kind == "linear" else (g if kind == "half_glu1" else y) * sigmoid(z)
+
+
+def s4d_matrix(length, w, settings):
+    """[D, L, L]: how x[j] enters y[i] of each channel, from the kernels of both directions."""
+    real = settings["init"] == "real"
+    rate, frequency = np.exp(w["log_rate"]), 0 if real else w["frequency"]
+    dt = np.exp(w["dt"]) if settings["dt_transform"] == "exp" else np.log1p(np.exp(w["dt"]))
+    pole = (-rate + 1j * frequency) + np.zeros((WIDTH, 1))
+    z = pole * dt[:, None]
+    c = w["c"][..., 0] if real else 2 * (w["c"][..., 0] + 1j * w["c"][..., 1])
+    reads = c * (np.exp(z) - 1) / pole
+    powers = np.exp(z[..., None] * np.arange(length))
+    kernels = (reads[..., None] * powers).sum(2).real  # [directions, D, L]
+    lag = np.arange(length)[:, None] - np.arange(length)
+    matrix = np.where(lag >= 0, kernels[0][:, np.maximum(lag, 0)], 0)
+    if settings["bidirectional"]:
+        matrix = matrix + np.where(lag < 0, kernels[1][:, np.maximum(-lag - 1, 0)], 0)
+    return matrix
+
+
+def s4d(x, valid, w, settings):
+    u = x * valid[:, :, None]
+    y = np.einsum("dij,bjd->bid", s4d_matrix(x.shape[1], w, settings), u) + w["skip"] * u
+    return gated(y, w, settings["output"])
 
 
 def conv_shape(settings):
@@ -248,7 +275,8 @@ def chordmixer(x, valid, w, settings):
 
 
 REFERENCES = [transformer, local, sparse_transformer, longformer, linformer, reformer, sinkhorn,
-              synthesizer, bigbird, linear_transformer, performer, long_conv, chordmixer]
+              synthesizer, bigbird, linear_transformer, performer, s4d, long_conv,
+              chordmixer]
 # Settings besides the defaults.
 CASES = {
     "transformer": [{}],
@@ -268,6 +296,11 @@ CASES = {
                 {"block": 4, "random_blocks": 40}, {"block": 64},
                 {"block": 3, "random_range": "first_1024"}],
     "linear_transformer": [{}, {"eps": 0.5}],
+    "s4d": [{"states": 8}, {"states": 6, "init": "lin", "alpha": 3.0, "shared_poles": False},
+            {"states": 4, "init": "inv", "dt_transform": "softplus", "bidirectional": False},
+            {"states": 3, "init": "real", "output": "half_glu1"},
+            {"states": 4, "output": "half_glu2"}, {"states": 4, "output": "linear"},
+            {"states": 4, "output": "none"}],
     "performer": [{"num_features": 16}, {"num_features": 2, "norms": "fixed"},
                   {"features": "relu"}],
     "long_conv": [{}, {"squash": 0.0, "bidirectional": False}, {"width": 5, "output": "half_glu2"},
@@ -300,7 +333,10 @@ def documented_tensors(name, settings):
     n = math.isqrt(MAX_LENGTH - 1) + 1
     values = {"D": WIDTH, "H": HEADS, "E": HEAD_DIM, "Lmax": MAX_LENGTH, "n": n,
               "m": -(-MAX_LENGTH // n), "blocks": -(-MAX_LENGTH // settings.get("block", 1)),
-              **settings}
+              "directions": 1 + settings.get("bidirectional", False),
+              "poles": 1 if settings.get("shared_poles") else WIDTH,
+              "parts": 1 if settings.get("init") == "real" else 2, **settings}
+    values["modes"] = settings.get("states", 0) // values["parts"]
     if name == "long_conv":
         past, future = conv_shape(settings)
         scales = math.ceil(math.log2(max(1, max(past, future) / settings["scale_dim"])))
