@@ -35,7 +35,7 @@ Tensor chordmixer(const OracleInput& in) {
   return at::stack(examples);
 }
 
-const ConformanceRow kRow("chordmixer", chordmixer, "hidden = 7", 0);
+const ConformanceRow kChordMixerRow("chordmixer", chordmixer, "hidden = 7", 0);
 
 TEST(ChordMixer, AgreesWithItsDefinitionAtTheWidthOfTheModel) {
   expect_variant_agrees(kChordMixer, chordmixer, "hidden = 0");

@@ -120,7 +120,7 @@ class LongConv : public SequenceLayer {
   std::shared_ptr<layers::GatedOutput> output_;
 };
 
-constexpr GroupSpec kGroups[] = {
+constexpr GroupSpec kLongConvGroups[] = {
     {.name = "kernel", .what = "numbers of the kernels", .learning_rate = 1e-3}};
 
 }  // namespace
@@ -132,6 +132,6 @@ constinit const LayerSpec kLongConv =
                           .family = "convolution",
                           .cost = "L log L",
                           .facts = {.draws_in_training = true},
-                          .groups = kGroups});
+                          .groups = kLongConvGroups});
 
 }  // namespace lra::mixers

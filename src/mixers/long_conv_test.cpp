@@ -87,10 +87,11 @@ Tensor long_conv(const OracleInput& in) {
   return gates.narrow(2, 0, dim) * gates.narrow(2, dim, dim).sigmoid();
 }
 
-const ConformanceRow kRow("long_conv", long_conv,
-                          "kind = 'sgconv'\nscale_dim = 3\ndecay_min = 1.0\ndecay_max = 2.0\n"
-                          "bidirectional = true\nwidth = 0",
-                          0);
+const ConformanceRow kLongConvRow(
+    "long_conv", long_conv,
+    "kind = 'sgconv'\nscale_dim = 3\ndecay_min = 1.0\ndecay_max = 2.0\n"
+    "bidirectional = true\nwidth = 0",
+    0);
 
 TEST(LongConv, AgreesWithItsDefinitionInEveryForm) {
   for (const char* settings : {"kind = 'free'\nsquash = 0.001\nbidirectional = true\nwidth = 0",
@@ -104,10 +105,10 @@ TEST(LongConv, AgreesWithItsDefinitionInEveryForm) {
   }
 }
 
-constexpr LayerShape kShape{.model_dim = 8, .max_length = 40};
+constexpr LayerShape kConvShape{.model_dim = 8, .max_length = 40};
 
 std::shared_ptr<SequenceLayer> made(const char* settings) {
-  return kLongConv.make(layers::Initializer(1), parse_toml(settings, "test"), kShape);
+  return kLongConv.make(layers::Initializer(1), parse_toml(settings, "test"), kConvShape);
 }
 
 // A kernel of width 5 sees two tokens to each side.
