@@ -1,5 +1,6 @@
 // Convolution along the sequence, forward and backward, of x [B, L, D] in float32 with kernels of K
-// lags: summed directly against Fourier transforms. What ops/long_convolution.cpp chooses by.
+// lags: summed directly against Fourier transforms. ops/long_convolution.cpp chooses by the
+// figures.
 #include <cstdio>
 
 #include "bench/side_by_side.h"
@@ -40,7 +41,7 @@ void directly(const Sizes& s, const Tensor& x, const Tensor& kernel_KD, const Te
   kernels::convolve(p);
 }
 
-// What devices without a kernel run, on the CPU.
+// The composed version, which serves devices without a kernel, on the CPU.
 void call_composed(const char* name, std::vector<c10::IValue> stack) {
   c10::Dispatcher::singleton().findSchemaOrThrow(name, "").callBoxedForDispatchKey(
       c10::DispatchKey::CompositeExplicitAutograd, stack);

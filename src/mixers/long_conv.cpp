@@ -45,8 +45,8 @@ class LongConv : public SequenceLayer {
       f("kernel_dropout", kernel_dropout, "rate for the numbers of the kernel", rate());
       f("scale_dim", scale_dim, "parameters of each scale of sgconv", between(1, kMostTokens));
       f("decay_min", decay_min,
-        "of sgconv: how much larger a scale is than the next, first channel", at_least(0));
-      f("decay_max", decay_max, "the same, last channel", at_least(0));
+        "sgconv: a scale is so many times the next one, in the first channel", at_least(0));
+      f("decay_max", decay_max, "sgconv: the same in the last channel", at_least(0));
       f("output", output, "what follows GELU: gates, a linear layer or none",
         one_of(layers::gated_outputs()));
     }
@@ -87,7 +87,7 @@ class LongConv : public SequenceLayer {
   }
 
  private:
-  // So many that each direction is filled: d 2^(S - 1) lags.
+  // The fewest scales whose d 2^(S - 1) lags fill each direction.
   int64_t num_scales() const {
     int64_t scales = 1;
     while (config_.scale_dim << (scales - 1) < std::max(past_, future_)) ++scales;

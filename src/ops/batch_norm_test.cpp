@@ -57,7 +57,7 @@ TEST(BatchNorm, GradientIsTheSlope) {
   expect_gradient_is_slope(normed(mask_of({3, 9})), batch_norm_inputs({3, 9, 11}));
 }
 
-// What devices without a kernel run.
+// The composed version serves devices without a kernel.
 TEST(BatchNorm, ComposedFromTheLibraryIsTheSame) {
   const auto composed = [](const char* name) {
     return c10::Dispatcher::singleton().findSchemaOrThrow(name, "");
