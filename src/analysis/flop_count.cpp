@@ -48,6 +48,11 @@ int64_t diagonal_scan_flops(Inputs in) {
   return in[0].toTensor().numel() * a.size(1) * c.size(0) * (a.size(0) == 2 ? 12 : 4);
 }
 
+// A multiply-add for each lag, also where transforms take less. in: x, mask, kernel [D, K].
+int64_t convolution_flops(Inputs in) {
+  return 2 * in[0].toTensor().numel() * in[2].toTensor().size(1);
+}
+
 struct CountedOperator {
   std::string_view name;
   int64_t (*flops)(Inputs);
@@ -62,6 +67,7 @@ constexpr std::array kCounted = {
     CountedOperator{"lra::sum_of_outer_products", outer_flops},
     CountedOperator{"lra::attention_forward", attention_flops},
     CountedOperator{"lra::diagonal_scan", diagonal_scan_flops},
+    CountedOperator{"lra::convolution", convolution_flops},
     CountedOperator{"lra::packed_feature_attention_forward", feature_attention_flops}};
 
 }  // namespace

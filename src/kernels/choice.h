@@ -59,6 +59,8 @@ enum class Op {
   kOuterProductsBf16,
   kLayerNormForward,
   kLayerNormBackward,
+  kBatchNorm,
+  kConvolution,
   kFeatureAttention,
   kGate,
   kDiagonalScan,

@@ -8,11 +8,12 @@
 namespace lra::mixers {
 
 extern const LayerSpec kTransformer, kLocal, kSparseTransformer, kLongformer, kLinformer, kReformer,
-    kSinkhorn, kSynthesizer, kBigBird, kLinearTransformer, kPerformer, kS4d;
+    kSinkhorn, kSynthesizer, kBigBird, kLinearTransformer, kPerformer, kS4d, kLongConv, kChordMixer;
 
 inline constexpr std::array kAllMixers = {
-    &kTransformer, &kLocal,       &kSparseTransformer, &kLongformer,        &kLinformer, &kReformer,
-    &kSinkhorn,    &kSynthesizer, &kBigBird,           &kLinearTransformer, &kPerformer, &kS4d};
+    &kTransformer, &kLocal,    &kSparseTransformer, &kLongformer, &kLinformer,
+    &kReformer,    &kSinkhorn, &kSynthesizer,       &kBigBird,    &kLinearTransformer,
+    &kPerformer,   &kS4d,      &kLongConv,          &kChordMixer};
 
 // A name with a colon is that of a Python class (python_layer.h).
 // Throws "unknown model 'linfomer'; did you mean 'linformer'?".

@@ -41,6 +41,16 @@ int64_t synthesizer_parameters(const RunConfig& run, const Sizes& s) {
   return projections + hidden + (side + ceil_div(s.P, side)) * (s.Q + s.H);
 }
 
+// Kernels, the skip, and a linear layer to both halves of a gate.
+int64_t long_conv_parameters(const RunConfig& run, const Sizes& s) {
+  const int64_t directions =
+      std::get<bool>(run.mixer_settings.find("bidirectional")->value) ? 2 : 1;
+  const int64_t width = integer(run, "width"), all = directions * s.P;
+  EXPECT_EQ(std::get<std::string>(run.mixer_settings.find("kind")->value), "free");
+  EXPECT_EQ(std::get<std::string>(run.mixer_settings.find("output")->value), "glu");
+  return s.D * (width > 0 ? std::min(width, all) : all) + s.D + 2 * s.D * s.D + 2 * s.D;
+}
+
 // S4D: steps and skip, poles, an output matrix for each direction, and a gated linear unit.
 int64_t s4d_parameters(const RunConfig& run, const Sizes& s) {
   const auto is_set = [&](const char* setting) {
@@ -64,6 +74,11 @@ int64_t mixer_parameters(const RunConfig& run, const Sizes& s) {
   // Global tokens have queries, keys and values of their own.
   if (model == "longformer")
     return attention + (integer(run, "global_tokens") > 0 ? 3 : 0) * s.D * s.Q;
+  if (model == "long_conv") return long_conv_parameters(run, s);
+  if (model == "chordmixer") {
+    const int64_t hidden = integer(run, "hidden") > 0 ? integer(run, "hidden") : s.D;
+    return 2 * s.D * hidden + hidden + s.D;
+  }
   // A row of sort scores per head and block.
   if (model == "sinkhorn") return attention + ceil_div(s.P, integer(run, "block")) * s.Q;
   for (const char* plain : {"transformer", "local", "sparse_transformer", "bigbird",

@@ -75,6 +75,10 @@ const std::map<std::string, std::vector<const char*>>& mixer_settings() {
        {"num_features = 7", "num_features = 7\nredraw = 1\nnorms = 'fixed'", "features = 'relu'"}},
       {"s4d",
        {"states = 6", "init = 'real'\nstates = 3\nbidirectional = false\noutput = 'half_glu1'"}},
+      {"long_conv",
+       {"kernel_dropout = 0.2", "bidirectional = false\nsquash = 0.0", "width = 5",
+        "kind = 'sgconv'\nscale_dim = 3"}},
+      {"chordmixer", {"", "hidden = 7"}},
   };
   return all;
 }

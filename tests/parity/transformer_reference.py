@@ -201,9 +201,30 @@ class Model:
         g = functional.gelu(y + self.w[prefix + "skip"] * x, approximate="tanh")
         return functional.glu(self.linear(g, prefix + "output.linear"), -1)
 
+    def long_conv(self, x, prefix):
+        settings, kernel = self.mixer, self.w[prefix + "kernel"]
+        assert settings["kind"] == "free" and settings["output"] == "glu"
+        kernel = kernel.sign() * (kernel.abs() - settings["squash"]).clamp_min(0)
+        future = kernel.shape[1] // 2 if settings["bidirectional"] else 0
+        position = torch.arange(len(x))
+        lag = position[:, None] - position + future
+        seen = (lag >= 0) & (lag < kernel.shape[1])
+        weights = torch.where(seen, kernel[:, lag.clamp(0, kernel.shape[1] - 1)], 0.0)
+        y = torch.einsum("dts,sd->td", weights, x) + self.w[prefix + "skip"] * x
+        g = functional.gelu(y, approximate="tanh")
+        return functional.glu(self.linear(g, prefix + "output.linear"), -1)
+
+    def chordmixer(self, x, prefix):
+        y = functional.gelu(self.linear(x, prefix + "mlp.fc1"), approximate="tanh")
+        tracks = self.linear(y, prefix + "mlp.fc2").tensor_split(
+            1 + (self.max_length - 1).bit_length(), 1)
+        offsets = [0] + [2**m for m in range(len(tracks) - 1)]
+        return torch.cat([t.roll(-offset, 0) for t, offset in zip(tracks, offsets)], 1)
+
     MIXERS = {f.__name__: f for f in (
         transformer, local, sparse_transformer, longformer, linformer, reformer, sinkhorn,
-        synthesizer, bigbird, linear_transformer, performer, s4d)}
+        synthesizer, bigbird, linear_transformer, performer, s4d, long_conv,
+        chordmixer)}
 
     def mix(self, x, prefix):
         y = self.MIXERS[self.config["run"]["model"]](self, x, prefix)
