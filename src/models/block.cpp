@@ -37,7 +37,8 @@ layers::Context EncoderBlock::context_of(const Padding& padding, const StepRando
           .training = random.training,
           .step = random.step,
           .lengths_B = padding.lengths_B,
-          .part = random.part,
+          // Running statistics are noted once for each group; there are fewer than 2^16 of both.
+          .part = random.part | group << 16,
           .dropout = random.rate(dropout_),
           .tied_dropout = tied_dropout_};
 }

@@ -43,8 +43,8 @@ struct Layout {
 // [b, L, D] of each group -> [1, T, D]
 at::Tensor join(const std::vector<at::Tensor>& groups);
 
-// What one more group counts in the choice of a layout, in positions: about what one more call of
-// every sequence layer costs (docs/results/padding.md).
+// What one more group counts in the choice of a layout, in positions, since every sequence layer is
+// called once more. What other numbers give: docs/results/padding.md.
 inline constexpr int64_t kGroupCost = 512;
 
 // How many of `lengths`, which ascend, lie in each group, and the length that these are padded to:

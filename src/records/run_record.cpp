@@ -24,6 +24,8 @@ void fields(auto& f, Measurement& m) {
   f("batch", m.batch);
   f("steps_per_s", m.steps_per_s);
   f("tokens_per_s", m.tokens_per_s);
+  f("examples_per_s", m.examples_per_s);
+  f("computed_tokens_per_s", m.computed_tokens_per_s);
   f("slowest_steps_per_s", m.slowest_steps_per_s);
   f("fastest_steps_per_s", m.fastest_steps_per_s);
   f("windows", m.windows);

@@ -35,11 +35,13 @@ double two_class_chance_limit(int64_t num_examples);
 
 // One efficiency measurement (a child process of its own).
 struct Measurement {
-  std::string mode;  // "train" or "infer"
+  // "train" or "infer": random tokens of full length; "train on data" or "infer on data": the first
+  // batch of training, of examples of all lengths.
+  std::string mode;
   std::string dtype;
   int64_t length = 0, batch = 0;
   double steps_per_s = 0;   // median of the timed windows
-  double tokens_per_s = 0;  // padding included
+  double tokens_per_s = 0;  // without padding
   double slowest_steps_per_s = 0, fastest_steps_per_s = 0;
   int64_t windows = 0;
   // A long step is timed in this many parts, each of as many of its sequences; absent: whole steps.
@@ -53,7 +55,10 @@ struct Measurement {
   double gemm_flops_per_s = 0;
   // Median with batches that are read from the task's data; absent when no data were given.
   std::optional<double> pipeline_steps_per_s = {};
-  std::optional<std::string> warning = {};  // why the figures may not be the machine's
+  std::optional<std::string> warning = {};    // why the figures may not be the machine's
+  std::optional<double> examples_per_s = {};  // absent in records of earlier programs
+  // Positions that are computed, padding and CLS included; with batches of data alone.
+  std::optional<double> computed_tokens_per_s = {};
 };
 
 // Share of the matrix product's speed that the model's operations reach.

@@ -114,7 +114,7 @@ TrainProgress progress_of(const SafetensorsFile& file) {
   JsonFields fields(json, file.path(), "lra.progress");
   return {.step = fields.get<int64_t>("step"),
           .tokens = fields.get<int64_t>("tokens"),
-          .computed_tokens = fields.get<int64_t>("computed_tokens"),
+          .computed_tokens = fields.find<int64_t>("computed_tokens").value_or(-1),
           .last_eval_step = fields.get<int64_t>("last_eval_step"),
           .best_accuracy = fields.get<double>("best_accuracy"),
           .best_step = fields.get<int64_t>("best_step"),

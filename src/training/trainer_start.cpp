@@ -148,6 +148,13 @@ void Trainer::resume() {
                  .what = "no checkpoint can be read (" + problems.front() + ")",
                  .advice = "start a new run with another --out"});
   }
+  if (found && found->computed_tokens < 0) {
+    throw Error({.where = folder_.path,
+                 .what = "was begun by an earlier program, which drops other numbers in each step",
+                 .expected = "a run of this program: of two, no seed gives the result",
+                 .advice = "finish it with the program that began it, or start a new run with "
+                           "another --out; 'lra eval' takes its weights"});
+  }
   if (ranks_.is_first()) {
     remove_temporaries(folder_.path);
     remember_data_root(folder_, options_.data_root);
