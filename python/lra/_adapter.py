@@ -125,6 +125,10 @@ class Adapted:
         _make_real(module)
         self._takes_context = hasattr(module, "forward_in_context")
         self._mask = None if self._takes_context else mask_argument(module.forward)
+        self._insists = (
+            self._mask is not None
+            and _named_parameters(module.forward)[self._mask].default is inspect.Parameter.empty
+        )
         for name, tensor in module.named_parameters():
             if isinstance(tensor, torch.nn.parameter.UninitializedParameter):
                 raise TypeError(f"parameter {name} is lazy; give the width to its layer")
@@ -194,7 +198,7 @@ class Adapted:
             x, mask = self._whole_input(x, mask)
             expected = x.new_empty((x.shape[0], self._task["classes"]), dtype=torch.float32)
         with torch.autocast(x.device.type, torch.bfloat16, enabled=x.dtype == torch.bfloat16):
-            y = self.module(x, **self._mask_argument(mask))
+            y = self.module(x, **self._mask_argument(x, mask))
         return self._checked(y[0] if isinstance(y, (tuple, list)) and y else y, expected)
 
     def _whole_input(
@@ -208,10 +212,11 @@ class Adapted:
         pairs = (x.shape[0] // 2, 2, -1)
         return x.reshape(pairs), None if mask is None else mask.reshape(pairs)
 
-    def _mask_argument(self, mask: torch.Tensor | None) -> dict[str, Any]:
-        if self._mask is None or mask is None:
+    def _mask_argument(self, x: torch.Tensor, mask: torch.Tensor | None) -> dict[str, Any]:
+        """Nothing where nothing is padded, unless forward insists on the argument."""
+        if self._mask is None or (mask is None and not self._insists):
             return {}
-        there = mask.bool()
+        there = x.new_ones(x.shape[:2], dtype=torch.bool) if mask is None else mask.bool()
         if self._mask in _LENGTHS:
             return {self._mask: there.sum(-1)}
         return {self._mask: ~there if self._mask in _INVERTED_MASKS else there}
