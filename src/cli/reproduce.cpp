@@ -78,6 +78,10 @@ training::RunConfig config_of(const RunRecord& record, const std::string& file) 
                ? "finish it with: " + command_text({"train", "--resume", folder_of(file)})
                : "");
   }
+  if (record.earlier_parts) {
+    refuse(file, "was trained on with other settings (" + record.earlier_parts->back().change + ")",
+           "a run with one set of settings", "");
+  }
   if (const int64_t ranks = record.provenance.ranks.value_or(1); ranks > 1) {
     refuse(file, "was made by " + std::to_string(ranks) + " processes", "a run of one process",
            "compare it with a second run of as many: their weights_hash is the same");
@@ -101,6 +105,16 @@ int64_t time_ends_after(const RunRecord& record, const training::RunConfig& conf
   if (config.train.max_seconds == 0) return 0;
   const bool by_time = record.ended_by && training::is_end_by_time(*record.ended_by);
   return by_time ? record.steps : record.planned_steps;
+}
+
+// The weights that the run began with, which lie beside its record; empty: they were drawn.
+std::string initial_weights(const RunRecord& record, const std::string& file) {
+  if (!record.initial_weights) return "";
+  const training::RunFolder folder{folder_of(file)};
+  std::string weights = folder.checkpoints() + "/step_0/model.safetensors";
+  if (std::filesystem::exists(weights)) return weights;
+  refuse(weights, "the weights that the run began with are missing",
+         "those of " + record.initial_weights->origin, "keep checkpoints/step_0 beside the record");
 }
 
 void check_data(const std::string& root, const RunRecord& record, const training::RunConfig& config,
@@ -183,6 +197,7 @@ ExitCode reproduce(const Program& program, const ReproduceArguments& a) {
                             {.data_root = data,
                              .device = program.common.device,
                              .resume = false,
+                             .init_from = initial_weights(recorded, file),
                              .quiet = program.common.quiet,
                              .provenance = program_provenance(program.common),
                              .time_ends_after = time_ends_after(recorded, config)});

@@ -14,6 +14,7 @@
 #include "io/lock_file.h"
 #include "records/run_identity.h"
 #include "training/data_root.h"
+#include "training/loaded_run.h"
 #include "training/process_group.h"
 #include "training/trainer.h"
 
@@ -30,6 +31,8 @@ struct TrainArguments {
   int64_t memory_limit = INT64_MAX;
   bool mlperf_log = false;
   bool go_on = false;
+  std::string init_from;
+  bool init_partial = false;
 };
 
 ExitCode exit_code(RunStatus status) {
@@ -51,6 +54,14 @@ void print_summary(const RunRecord& r, const std::string& folder, const at::Devi
               to_string(r.status).c_str(), thousands(r.steps).c_str(),
               thousands(r.planned_steps).c_str());
   if (!r.failure.empty()) std::printf("  %s\n", r.failure.c_str());
+  if (r.initial_weights) {
+    std::printf("  began with     the weights of %s; %zu tensors drawn at random, %zu unused\n",
+                r.initial_weights->origin.c_str(), r.initial_weights->fresh.size(),
+                r.initial_weights->unused.size());
+  }
+  for (const EarlierPart& part : r.earlier_parts.value_or(std::vector<EarlierPart>()))
+    std::printf("  trained on     after step %s with %s\n", thousands(part.steps).c_str(),
+                part.change.c_str());
   if (r.ended_by) std::printf("  ended early    %s\n", r.ended_by->c_str());
   if (r.skipped_steps)
     std::printf("  left out       %s bad steps\n", thousands(*r.skipped_steps).c_str());
@@ -81,15 +92,27 @@ void print_summary(const RunRecord& r, const std::string& folder, const at::Devi
     std::printf("  go on with     %s\n", training::go_on_command({folder}, device).c_str());
 }
 
-training::RunConfig requested_config(const TrainArguments& a) {
-  if (!a.resume.empty()) return training::read_run({a.resume}).config;
+// Settings, and for a resumed run how they differ from those of its steps so far.
+training::ChangedRun requested_config(const TrainArguments& a) {
+  if (!a.resume.empty()) {
+    return training::with_changes(training::read_run({a.resume}).config, a.sets);
+  }
   if (a.task.empty() || a.model.empty()) {
     throw Error({.where = "train",
                  .what = "task and model are missing",
                  .expected = "lra train TASK MODEL",
                  .advice = "the tasks and models are listed by: " + command_text({"list"})});
   }
-  return training::resolve_run(a.task, a.model, a.preset, a.seed, {}, a.sets);
+  return {.config = training::resolve_run(a.task, a.model, a.preset, a.seed, {}, a.sets)};
+}
+
+// The weights of a run that its test figure is of, or a model.safetensors.
+std::string weights_file(const std::string& run_or_file) {
+  const training::RunFolder folder{run_or_file};
+  if (!std::filesystem::exists(folder.record())) return run_or_file;
+  const RunRecord record = read_record(folder.record());
+  const bool last = record.status != RunStatus::kDone || record.checkpoint == "last";
+  return training::checkpoint_file(run_or_file, last ? "last" : "best");
 }
 
 std::string run_folder(const TrainArguments& a) {
@@ -194,10 +217,11 @@ bool take_folder(training::Ranks& ranks, std::optional<OwnedFolder>& owned, cons
 }
 
 RunRecord train_on(training::Ranks& ranks, const Program& program, const TrainArguments& a,
-                   const training::RunConfig& config, const training::RunFolder& folder) {
+                   const training::ChangedRun& wanted, const training::RunFolder& folder) {
+  const training::RunConfig& config = wanted.config;
   std::optional<OwnedFolder> owned;
   const bool resume = take_folder(ranks, owned, a, config, folder);
-  if (resume) {
+  if (resume && wanted.change.empty()) {
     RunRecord record = read_record(folder.record());
     if (record.status == RunStatus::kDone) return record;
   }
@@ -206,6 +230,9 @@ RunRecord train_on(training::Ranks& ranks, const Program& program, const TrainAr
       {.data_root = resume ? training::data_root_of(folder, a.data) : training::data_root(a.data),
        .device = program.common.device,
        .resume = resume,
+       .change = wanted.change,
+       .init_from = resume || a.init_from.empty() ? "" : weights_file(a.init_from),
+       .init_partial = a.init_partial,
        .quiet = program.common.quiet,
        .memory_limit = a.memory_limit,
        .provenance = program_provenance(program.common),
@@ -222,10 +249,13 @@ ExitCode train(const Program& program, TrainArguments arguments) {
   const Launch launch = launch_of_this_process();
   // A launcher that starts the ranks again gives them the same command.
   if (launch.restarts > 0 && arguments.resume.empty()) arguments.go_on = true;
-  const training::RunConfig config = requested_config(arguments);
+  training::ChangedRun wanted = requested_config(arguments);
   const training::RunFolder folder{run_folder(arguments)};
+  if (arguments.go_on && std::filesystem::exists(folder.record())) {
+    wanted.config.initial_weights = training::read_run(folder).config.initial_weights;
+  }
   const auto ranks = training::join_ranks(launch, std::chrono::seconds(arguments.rank_timeout_s));
-  const RunRecord record = train_on(*ranks, program, arguments, config, folder);
+  const RunRecord record = train_on(*ranks, program, arguments, wanted, folder);
   if (ranks->is_first()) {
     if (program.common.json) {
       std::printf("%s\n", to_json(record).c_str());
@@ -263,6 +293,14 @@ void add_train(CLI::App& app, Program& program) {
           "go on with the run in the folder when there is one with these settings, else begin; "
           "for jobs that are started again with the same command")
       ->excludes(resume);
+  auto* init_from =
+      option("--init-from", a->init_from,
+             "begin with the weights of this run, or of a model.safetensors; the run is in the "
+             "free-for-all division");
+  command
+      ->add_flag("--init-partial", a->init_partial,
+                 "with --init-from: draw tensors at random that have no counterpart of their shape")
+      ->needs(init_from);
   option("--out", a->out, "run folder; default runs/TASK-MODEL-PRESET-sSEED");
   option("--seed", a->seed, "seed of weights, order and dropout (default 0)")->check(seed_range());
   command
@@ -284,8 +322,9 @@ void add_train(CLI::App& app, Program& program) {
                    "runs on this machine leave")
       ->check(CLI::PositiveNumber);
   command->add_flag("--mlperf-log", a->mlperf_log, "write mllog.txt, events in MLPerf's form");
-  add_set_option(*command, a->sets, "KEY=VALUE: override a setting, as often as wanted")
-      ->excludes(resume);
+  add_set_option(*command, a->sets,
+                 "KEY=VALUE: override a setting, as often as wanted; with --resume one of length, "
+                 "schedule, validations or checkpoints: the run is trained on with it");
 }
 
 }  // namespace lra::cli

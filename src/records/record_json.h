@@ -157,6 +157,11 @@ class RecordReader {
     take_items(in_.array(key), in_.path_of(key), list);
   }
   template <typename T>
+  requires kIsStruct<T>
+  void take(const char* key, std::optional<std::vector<T>>& list) {
+    if (in_.json().contains(key)) take(key, list.emplace());
+  }
+  template <typename T>
   void take(const char* key, std::map<std::string, T>& map) {
     JsonFields inner = in_.object(key);
     for (const auto& [name, value] : inner.json().items()) map[name] = inner.get<T>(name.c_str());

@@ -1,5 +1,7 @@
 #include "records/run_identity.h"
 
+#include <algorithm>
+
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/quoted.h"
@@ -58,13 +60,14 @@ std::optional<RunIdentity> find_identity(const std::map<std::string, std::string
   return run;
 }
 
-void refuse_foreign_weights(const std::optional<RunIdentity>& found, const RunIdentity& expected,
-                            const std::string& file) {
-  if (found == expected) return;
+void refuse_foreign_weights(const std::optional<RunIdentity>& found,
+                            std::span<const RunIdentity> expected, const std::string& file) {
+  if (found && std::ranges::find(expected, *found) != expected.end()) return;
+  const RunIdentity& run = expected.front();
   throw Error({.where = file,
-               .what = found ? "holds the weights of another run: " + differences(*found, expected)
+               .what = found ? "holds the weights of another run: " + differences(*found, run)
                              : "does not say which run its weights are of",
-               .expected = "those of " + text_of(expected),
+               .expected = "those of " + text_of(run),
                .advice = "'lra eval' and 'lra analyze' take them with --foreign-weights"});
 }
 

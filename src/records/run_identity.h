@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 
 #include "base/config.h"
@@ -49,9 +50,9 @@ void add_identity(const RunIdentity& run, std::map<std::string, std::string>& me
 std::optional<RunIdentity> find_identity(const std::map<std::string, std::string>& metadata,
                                          const std::string& name);
 
-// Throws lra::Error that names what differs unless `found` is `expected`. Shapes may fit and the
-// figures look right all the same.
-void refuse_foreign_weights(const std::optional<RunIdentity>& found, const RunIdentity& expected,
-                            const std::string& file);
+// Throws lra::Error that names what differs from the first of `expected` unless `found` is one of
+// them. Shapes may fit and the figures look right all the same.
+void refuse_foreign_weights(const std::optional<RunIdentity>& found,
+                            std::span<const RunIdentity> expected, const std::string& file);
 
 }  // namespace lra

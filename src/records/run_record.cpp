@@ -47,6 +47,20 @@ void fields(auto& f, PythonCode& code) {
   f("packages", code.packages);
 }
 
+void fields(auto& f, EarlierPart& part) {
+  f("steps", part.steps);
+  f("config_hash", part.config_hash);
+  f("fingerprint", part.fingerprint);
+  f("change", part.change);
+}
+
+void fields(auto& f, InitialWeights& weights) {
+  f("origin", weights.origin);
+  f("hash", weights.hash);
+  f("fresh", weights.fresh);
+  f("unused", weights.unused);
+}
+
 // The schema goes first and is read apart: nothing else is known of a record before it.
 void fields(auto& f, RunRecord& r) {
   f("kind", r.kind);
@@ -80,6 +94,8 @@ void fields(auto& f, RunRecord& r) {
   f("roll_backs", r.roll_backs);
   f("undone_steps", r.undone_steps);
   f("warnings", r.warnings);
+  f("earlier_parts", r.earlier_parts);
+  f("initial_weights", r.initial_weights);
   f("train", r.train);
   f("val", r.val);
   f("test", r.test);
@@ -116,6 +132,16 @@ Measurement parse_measurement(const std::string& text, const std::string& name) 
 double two_class_chance_limit(int64_t num_examples) {
   LRA_CHECK_GT(num_examples, 0);
   return 50 + 100 * 3 * std::sqrt(0.25 / static_cast<double>(num_examples));
+}
+
+std::vector<RunIdentity> identities_of(const RunRecord& record) {
+  std::vector<RunIdentity> all = {record};
+  for (const EarlierPart& part : record.earlier_parts.value_or(std::vector<EarlierPart>{})) {
+    RunIdentity& earlier = all.emplace_back(record);
+    earlier.config_hash = part.config_hash;
+    earlier.fingerprint = part.fingerprint;
+  }
+  return all;
 }
 
 int64_t peak_memory_bytes(const RunRecord& record) {

@@ -71,6 +71,22 @@ struct PythonCode {
   std::map<std::string, std::string> packages = {};  // name -> version, Python itself among them
 };
 
+// The first steps of a run that was trained on with other settings.
+struct EarlierPart {
+  int64_t steps = 0;                               // the last step of this part
+  std::string config_hash = {}, fingerprint = {};  // while it was trained
+  std::string change = {};  // of the settings after it: "train.steps=200 instead of 100"
+};
+
+// Trained weights that a run began with.
+struct InitialWeights {
+  std::string origin = {};  // which run they are of
+  std::string hash = {};    // of all weights before the first step, 32 hexadecimal digits
+  // Names that were drawn at random because the file lacks them or has them in another shape, and
+  // names of the file that the model has no place for.
+  std::vector<std::string> fresh = {}, unused = {};
+};
+
 struct RunRecord : RunIdentity {
   int schema = kRecordSchema;
   std::string kind = "train";  // or "bench"
@@ -111,6 +127,8 @@ struct RunRecord : RunIdentity {
   // What was odd about the run and did not end it, one sentence each: a schedule that does not fit
   // the steps, a damaged checkpoint left aside. Absent when nothing was.
   std::optional<std::vector<std::string>> warnings = {};
+  std::optional<std::vector<EarlierPart>> earlier_parts = {};  // absent: one set of settings
+  std::optional<InitialWeights> initial_weights = {};          // absent: drawn at random
   std::optional<Evaluation> train, val, test, best_val;
   std::vector<Evaluation> val_curve;
   std::vector<Measurement> measurements;
@@ -120,6 +138,10 @@ struct RunRecord : RunIdentity {
   ConfigTable config;                     // resolved
   Provenance provenance;
 };
+
+// Under which identities the checkpoints of a run may have been written: its own first, then those
+// of its earlier parts.
+std::vector<RunIdentity> identities_of(const RunRecord& record);
 
 // The most memory that the run took where it computed: main memory, or that of its GPU; 0: unknown.
 int64_t peak_memory_bytes(const RunRecord& record);

@@ -76,6 +76,10 @@ std::vector<Fact> result_facts(const RunRecord& run) {
   f.add_evaluation("best validation", run.best_val);
   f.add_evaluation("training", run.train);
   f.add("steps", thousands(run.steps) + " of " + thousands(run.planned_steps));
+  if (run.initial_weights) f.add("began with the weights of", run.initial_weights->origin);
+  for (const EarlierPart& part : run.earlier_parts.value_or(std::vector<EarlierPart>{})) {
+    f.add("trained on", "after step " + thousands(part.steps) + " with " + part.change);
+  }
   f.add("ended early", run.ended_by.value_or(""));
   f.add_count("bad steps left out", run.skipped_steps.value_or(0));
   if (run.roll_backs) {

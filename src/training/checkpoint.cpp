@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
+#include <set>
 
 #include "base/config.h"
 #include "base/error.h"
@@ -22,6 +23,9 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kStepPrefix = "step_";
+// There for runs that began with trained weights: going back to the beginning, and making the run
+// again, need them.
+constexpr int64_t kInitialStep = 0;
 
 Dtype dtype_of(const at::Tensor& t) {
   if (t.scalar_type() == at::kFloat) return Dtype::kF32;
@@ -143,6 +147,12 @@ std::vector<TensorView> views_of(const FlatParameters& parameters, const at::Ten
                .advice = "the file is damaged, or no checkpoint of this model"});
 }
 
+void copy_bytes(std::span<const std::byte> data, const at::Tensor& host,
+                const FlatParameters::Part& part) {
+  const auto target = bytes_of(host, part.offset, part.count);
+  std::memcpy(const_cast<std::byte*>(target.data()), data.data(), target.size());
+}
+
 // Copies the tensors prefix + name of `file` into `flat`.
 void read_into(const SafetensorsFile& file, const FlatParameters& parameters,
                const at::Tensor& flat, const std::string& prefix) {
@@ -155,23 +165,24 @@ void read_into(const SafetensorsFile& file, const FlatParameters& parameters,
     }
   }
   const at::Tensor host = flat.is_cpu() ? flat : at::empty_like(flat, at::kCPU);
-  for (const auto& part : parts) {
-    const auto target = bytes_of(host, part.offset, part.count);
-    std::memcpy(const_cast<std::byte*>(target.data()), file.find(prefix + part.name)->data.data(),
-                target.size());
-  }
+  for (const auto& part : parts) copy_bytes(file.find(prefix + part.name)->data, host, part);
   if (!flat.is_cpu()) flat.copy_(host);
 }
 
-void check_contents(const SafetensorsFile& file, size_t num_tensors,
-                    const std::optional<RunIdentity>& expected) {
+void check_hash(const SafetensorsFile& file) {
   const auto hash = file.metadata().find(kHashKey);
-  if (hash == file.metadata().end() ||
-      hash->second != hash_of_file(file.tensors(), file.metadata(), hash_of_data(file.tensors()))) {
-    refuse(file, "the contents do not match their hash", "the bytes that were written");
+  if (hash != file.metadata().end() &&
+      hash->second == hash_of_file(file.tensors(), file.metadata(), hash_of_data(file.tensors()))) {
+    return;
   }
-  if (expected) {
-    refuse_foreign_weights(find_identity(file.metadata(), file.path()), *expected, file.path());
+  refuse(file, "the contents do not match their hash", "the bytes that were written");
+}
+
+void check_contents(const SafetensorsFile& file, size_t num_tensors,
+                    std::span<const RunIdentity> expected) {
+  check_hash(file);
+  if (!expected.empty()) {
+    refuse_foreign_weights(find_identity(file.metadata(), file.path()), expected, file.path());
   }
   if (file.tensors().size() != num_tensors) {
     refuse(file, std::to_string(file.tensors().size()) + " tensors", std::to_string(num_tensors));
@@ -179,7 +190,7 @@ void check_contents(const SafetensorsFile& file, size_t num_tensors,
 }
 
 SafetensorsFile open_weights(const std::string& path, const FlatParameters& parameters,
-                             const std::optional<RunIdentity>& expected) {
+                             std::span<const RunIdentity> expected) {
   auto file = SafetensorsFile::open(path);
   check_contents(file, parameters.saved_parts().size(), expected);
   return file;
@@ -229,8 +240,10 @@ void put_in_place(const std::string& partial, const std::string& final_path) {
 
 }  // namespace
 
-CheckpointStore::CheckpointStore(std::string folder, int64_t keep, RunIdentity run)
-    : folder_(std::move(folder)), keep_(keep), run_(std::move(run)) {}
+CheckpointStore::CheckpointStore(std::string folder, int64_t keep, std::vector<RunIdentity> runs)
+    : folder_(std::move(folder)), keep_(keep), runs_(std::move(runs)) {
+  LRA_CHECK(!runs_.empty());
+}
 
 std::string CheckpointStore::save(const FlatParameters& parameters, const TrainProgress& progress,
                                   bool is_best, int64_t also_kept) {
@@ -241,12 +254,12 @@ std::string CheckpointStore::save(const FlatParameters& parameters, const TrainP
   make_folder(partial);
   // Files are the same whatever device they come from, and are read on any.
   const at::Tensor values = parameters.values.cpu(), m = parameters.m.cpu(), v = parameters.v.cpu();
-  const std::string hash =
-      write_file(partial + "/model.safetensors", views_of(parameters, values, ""), progress, run_);
+  const std::string hash = write_file(partial + "/model.safetensors",
+                                      views_of(parameters, values, ""), progress, runs_.front());
   auto moments = views_of(parameters, m, "m.");
   const auto second = views_of(parameters, v, "v.");
   moments.insert(moments.end(), second.begin(), second.end());
-  write_file(partial + "/optimizer.safetensors", moments, progress, run_);
+  write_file(partial + "/optimizer.safetensors", moments, progress, runs_.front());
   put_in_place(partial, final_path);
   replace_link(folder_of("latest"), name);
   if (is_best) replace_link(folder_of("best"), name);
@@ -276,7 +289,7 @@ void CheckpointStore::repair_links(const TrainProgress& progress) const {
 
 void CheckpointStore::load_weights_of(int64_t step, FlatParameters& parameters) const {
   const auto file = open_weights(
-      folder_of(kStepPrefix + std::to_string(step)) + "/model.safetensors", parameters, run_);
+      folder_of(kStepPrefix + std::to_string(step)) + "/model.safetensors", parameters, runs_);
   const TrainProgress found = progress_of(file);
   if (found.step != step) {
     throw Error({.where = file.path(),
@@ -311,7 +324,7 @@ void CheckpointStore::remove_old(const TrainProgress& progress, int64_t also_kep
   const auto removable = static_cast<int64_t>(all.size()) - keep_;
   for (int64_t i = 0; i < removable; ++i) {
     const int64_t step = all[static_cast<size_t>(i)];
-    if (step == progress.best_step || step == also_kept) continue;
+    if (step == kInitialStep || step == progress.best_step || step == also_kept) continue;
     // Renamed first: a kill while it is removed must not leave half of it under its name.
     const std::string path = folder_of(kStepPrefix + std::to_string(step));
     if (::rename(path.c_str(), (path + ".partial").c_str()) == 0) {
@@ -323,9 +336,9 @@ void CheckpointStore::remove_old(const TrainProgress& progress, int64_t also_kep
 TrainProgress CheckpointStore::load(int64_t step, FlatParameters& parameters) const {
   const std::string folder = folder_of(kStepPrefix + std::to_string(step));
   const auto moments = SafetensorsFile::open(folder + "/optimizer.safetensors");
-  check_contents(moments, 2 * parameters.parts().size(), run_);
+  check_contents(moments, 2 * parameters.parts().size(), runs_);
   const TrainProgress progress =
-      load_weights(folder + "/model.safetensors", parameters, run_).progress;
+      load_weights(folder + "/model.safetensors", parameters, runs_).progress;
   check_progress(moments, progress, step);
   read_into(moments, parameters, parameters.m, "m.");
   read_into(moments, parameters, parameters.v, "v.");
@@ -347,12 +360,38 @@ std::optional<TrainProgress> CheckpointStore::load_latest(
 }
 
 LoadedWeights load_weights(const std::string& path, FlatParameters& parameters,
-                           const std::optional<RunIdentity>& expected) {
+                           std::span<const RunIdentity> expected) {
   const auto file = open_weights(path, parameters, expected);
   LoadedWeights loaded{.progress = progress_of(file),
                        .run = find_identity(file.metadata(), file.path())};
   read_into(file, parameters, parameters.values, "");
   return loaded;
+}
+
+MatchedWeights load_matching_weights(const std::string& path, FlatParameters& parameters) {
+  const auto file = SafetensorsFile::open(path);
+  const Metadata& metadata = file.metadata();
+  if (metadata.contains(kHashKey)) check_hash(file);
+  MatchedWeights found{.run = find_identity(metadata, path)};
+  const at::Tensor host = parameters.values.cpu();
+  std::set<std::string> taken;
+  for (const auto& part : parameters.saved_parts()) {
+    const TensorView* tensor = file.find(part.name);
+    if (!tensor || tensor->shape != part.shape || tensor->dtype != dtype_of(host)) {
+      found.fresh.push_back(part.name);
+      continue;
+    }
+    taken.insert(part.name);
+    copy_bytes(tensor->data, host, part);
+  }
+  for (const TensorView& tensor : file.tensors()) {
+    if (!taken.contains(tensor.name)) found.unused.push_back(tensor.name);
+  }
+  if (taken.empty()) {
+    refuse(file, "no tensor of it fits the model", "one of the model's names and shapes");
+  }
+  parameters.values.copy_(host);
+  return found;
 }
 
 std::string weights_hash(const FlatParameters& parameters) {

@@ -35,10 +35,11 @@ struct TrainProgress {
 
 class CheckpointStore {
  public:
-  // `folder`: checkpoints/ of `run`; those of other runs are as damaged ones. `keep` newest ones
-  // are kept besides the best. Those of later steps than the one just saved were left aside by a
-  // resume: they do not count.
-  CheckpointStore(std::string folder, int64_t keep, RunIdentity run);
+  // `folder`: checkpoints/ of a run, which goes by `runs` (identities_of): what is written names
+  // the first, and checkpoints of runs that are not among them are as damaged ones. `keep` newest
+  // ones are kept besides the best and that of step 0. Those of later steps than the one just saved
+  // were left aside by a resume: they do not count.
+  CheckpointStore(std::string folder, int64_t keep, std::vector<RunIdentity> runs);
 
   // Returns the hash of the weights, 32 hex digits. Throws lra::Error (exit code 74) when the
   // checkpoint is not durable; those before it are untouched then. The checkpoint of step
@@ -80,7 +81,7 @@ class CheckpointStore {
 
   std::string folder_;
   int64_t keep_;
-  RunIdentity run_;
+  std::vector<RunIdentity> runs_;
 };
 
 struct LoadedWeights {
@@ -88,11 +89,23 @@ struct LoadedWeights {
   std::optional<RunIdentity> run;  // nothing: the file does not say
 };
 
-// Loads the weights of one model.safetensors by name. With `expected`, they are refused when they
-// are those of another run. Throws lra::Error naming the tensor that is missing, left over, or of
-// another shape or type, and when the hash does not match; `parameters` are as before then.
+// Loads the weights of one model.safetensors by name. Unless `expected` is empty, they are refused
+// when they are those of no run in it. Throws lra::Error naming the tensor that is missing, left
+// over, or of another shape or type, and when the hash does not match; `parameters` are as before
+// then.
 LoadedWeights load_weights(const std::string& path, FlatParameters& parameters,
-                           const std::optional<RunIdentity>& expected);
+                           std::span<const RunIdentity> expected);
+
+// How the tensors of a file met those of a model.
+struct MatchedWeights {
+  std::optional<RunIdentity> run = {};   // nothing: the file does not say
+  std::vector<std::string> fresh = {};   // tensors of the model that keep their values
+  std::vector<std::string> unused = {};  // tensors of the file without a place
+};
+
+// Copies every tensor of a safetensors file that has name, shape and type of one of the model's;
+// float32, of any origin. Throws lra::Error for a damaged file and when no tensor fits.
+MatchedWeights load_matching_weights(const std::string& path, FlatParameters& parameters);
 
 // XXH3-128 over all weights in order.
 std::string weights_hash(const FlatParameters& parameters);

@@ -80,7 +80,7 @@ class Checkpoint : public ::testing::Test {
                             .seed = 7,
                             .config_hash = "c0",
                             .data_hash = "d0"};
-  CheckpointStore store_{scratch_.file("checkpoints"), 3, run_};
+  CheckpointStore store_{scratch_.file("checkpoints"), 3, {run_}};
   std::vector<std::string> problems_;
 };
 
@@ -100,7 +100,7 @@ TEST_F(Checkpoint, RestoresEveryBit) {
   EXPECT_TRUE(problems_.empty());
 
   FlatParameters weights = parameters(20);
-  EXPECT_TRUE(load_weights(file(7, "model"), weights, run_).progress == progress_at(7));
+  EXPECT_TRUE(load_weights(file(7, "model"), weights, {{run_}}).progress == progress_at(7));
   EXPECT_TRUE(at::equal(weights.values, saved.values));
   EXPECT_TRUE(at::equal(weights.v, parameters(20).v)) << "load_weights leaves the moments alone";
 }
@@ -138,8 +138,9 @@ TEST_F(Checkpoint, KeepsTheNewestAndTheBest) {
   EXPECT_EQ(fs::read_symlink(store_.folder_of("latest")), "step_6");
   EXPECT_EQ(fs::read_symlink(store_.folder_of("best")), "step_2");
   FlatParameters best = parameters(50);
-  EXPECT_EQ(load_weights(store_.folder_of("best") + "/model.safetensors", best, run_).progress.step,
-            2);
+  EXPECT_EQ(
+      load_weights(store_.folder_of("best") + "/model.safetensors", best, {{run_}}).progress.step,
+      2);
   EXPECT_TRUE(at::equal(best.values, parameters(2).values));
 }
 
@@ -313,7 +314,7 @@ TEST_F(Checkpoint, LinksAreRepairedAndNeverPointAtNothing) {
 }
 
 TEST_F(Checkpoint, IsNotThrownOutByDamagedOnesOfLaterSteps) {
-  CheckpointStore store(scratch_.file("checkpoints"), 1, run_);
+  CheckpointStore store(scratch_.file("checkpoints"), 1, {run_});
   store.save(parameters(1), progress_at(8), false);
   write_bytes(file(8, "model"), "damaged");
   store.save(parameters(2), progress_at(5), false);
@@ -327,13 +328,13 @@ TEST_F(Checkpoint, IsNotThrownOutByDamagedOnesOfLaterSteps) {
 TEST_F(Checkpoint, OfAnotherRunIsRefused) {
   store_.save(parameters(1), progress_at(5), true);
   const auto refusal_for = [&](const RunIdentity& run) {
-    const CheckpointStore store(scratch_.file("checkpoints"), 3, run);
+    const CheckpointStore store(scratch_.file("checkpoints"), 3, {run});
     FlatParameters target = parameters(50);
     std::vector<std::string> problems;
     EXPECT_FALSE(store.load_latest(target, &problems));
     EXPECT_EQ(error_of([&] { store.load(5, target); }), problems.at(0));
     EXPECT_NE(error_of([&] { store.load_weights_of(5, target); }), "");
-    EXPECT_NE(error_of([&] { load_weights(file(5, "model"), target, run); }), "");
+    EXPECT_NE(error_of([&] { load_weights(file(5, "model"), target, {{run}}); }), "");
     EXPECT_EQ(bits_of(target), bits_of(parameters(50)));
     return problems.at(0);
   };

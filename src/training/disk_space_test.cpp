@@ -41,7 +41,8 @@ TEST(CheckpointBytes, AreThoseThatAreWritten) {
   for (const int64_t width : {1, 300}) {
     const ScratchFolder scratch;
     const FlatParameters flat = parameters_of_width(width);
-    CheckpointStore(scratch.file("checkpoints"), 1, {}).save(flat, {.step = 1000000}, true);
+    CheckpointStore(scratch.file("checkpoints"), 1, {RunIdentity{}})
+        .save(flat, {.step = 1000000}, true);
     const uint64_t written = written_bytes(scratch.file("checkpoints"));
     EXPECT_GE(checkpoint_bytes(flat), written);
     EXPECT_LE(checkpoint_bytes(flat), written + (16 << 10) + 2 * 600);

@@ -173,8 +173,8 @@ TEST_F(Groups, BuffersAreSavedWithTheWeights) {
   FlatParameters flat(net), loaded(fresh);
   Stepper stepper(net, flat, plain_config(), 1);
   step(stepper, 0);
-  const CheckpointStore store(scratch.path(), 1, run);
-  CheckpointStore(scratch.path(), 1, run).save(flat, {.step = 1}, false);
+  const CheckpointStore store(scratch.path(), 1, {run});
+  CheckpointStore(scratch.path(), 1, {run}).save(flat, {.step = 1}, false);
   EXPECT_EQ(store.load(1, loaded).step, 1);
   EXPECT_TRUE(at::equal(flat.values, loaded.values));
   EXPECT_TRUE(at::equal(flat.m, loaded.m));

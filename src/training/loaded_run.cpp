@@ -1,5 +1,6 @@
 #include "training/loaded_run.h"
 
+#include <algorithm>
 #include <filesystem>
 
 #include "tasks/prepare_data.h"
@@ -27,8 +28,8 @@ StoredRun read_run_for(const std::string& folder, ModelPrecision precision) {
 }
 
 LoadedWeights weights_of(const std::string& folder, const WeightsChoice& choice,
-                         const RunIdentity& run, FlatParameters& parameters) {
-  const auto expected = choice.foreign ? std::nullopt : std::optional(run);
+                         const RunRecord& run, FlatParameters& parameters) {
+  const auto expected = choice.foreign ? std::vector<RunIdentity>{} : identities_of(run);
   return load_weights(checkpoint_file(folder, choice.checkpoint), parameters, expected);
 }
 
@@ -44,8 +45,9 @@ LoadedRun::LoadedRun(const std::string& folder, const WeightsChoice& choice,
       weights(weights_of(folder, choice, stored.record, parameters)) {}
 
 std::string LoadedRun::foreign_weights() const {
-  if (weights.run == stored.record) return "";
-  return weights.run ? text_of(*weights.run) : "a run that the file does not name";
+  if (!weights.run) return "a run that the file does not name";
+  const std::vector<RunIdentity> own = identities_of(stored.record);
+  return std::ranges::find(own, *weights.run) == own.end() ? text_of(*weights.run) : "";
 }
 
 tasks::Dataset open_run_data(const LoadedRun& run, const RunDataOptions& options) {

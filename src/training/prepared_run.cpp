@@ -4,6 +4,7 @@
 
 #include "base/resources.h"
 #include "tasks/prepare_data.h"
+#include "training/checkpoint.h"
 #include "training/data_root.h"
 #include "training/fairness.h"
 #include "training/memory_estimate.h"
@@ -98,6 +99,74 @@ std::unique_ptr<models::Model> model_that_fits(const RunConfig& config, const Ta
   return config.make_any_model(shape, options.device);
 }
 
+// Names what has no counterpart, the first few of each kind.
+void refuse_partial(const std::string& file, const InitialWeights& weights) {
+  const auto listed = [](const std::vector<std::string>& names, const char* what) {
+    constexpr size_t kMostNamed = 5;
+    std::string text;
+    for (size_t i = 0; i < std::min(names.size(), kMostNamed); ++i) {
+      text += (i == 0 ? "" : ", ") + names[i];
+    }
+    if (names.size() > kMostNamed) text += ", ...";
+    return names.empty() ? "" : std::to_string(names.size()) + what + " (" + text + ")";
+  };
+  const std::string missing = listed(weights.fresh, " tensors of the model are not in it"),
+                    extra = listed(weights.unused, " of its own have no place in the model");
+  if (missing.empty() && extra.empty()) return;
+  throw Error(
+      {.where = file,
+       .what = missing + (missing.empty() || extra.empty() ? "" : ", ") + extra,
+       .expected = "a tensor of the same shape for each",
+       .advice = "add --init-partial to draw the first kind at random and leave the second"});
+}
+
+// Puts the weights of options.init_from into the model; their hash becomes a setting.
+InitialWeights begin_with_weights(PreparedRun& run) {
+  FlatParameters parameters(*run.model, FlatUse::kInference);
+  MatchedWeights found = load_matching_weights(run.options.init_from, parameters);
+  InitialWeights weights{
+      .origin = found.run ? text_of(*found.run) : "a file that does not name its run",
+      .hash = weights_hash(parameters),
+      .fresh = std::move(found.fresh),
+      .unused = std::move(found.unused)};
+  if (!run.options.init_partial) refuse_partial(run.options.init_from, weights);
+  const std::string& known_hash = run.config.initial_weights;  // of a run that is made again
+  if (!known_hash.empty() && known_hash != weights.hash) {
+    throw Error({.where = run.options.init_from,
+                 .what = "gives weights with the hash " + weights.hash,
+                 .expected = known_hash,
+                 .advice = "name the file that the run began with"});
+  }
+  run.config.initial_weights = weights.hash;
+  return weights;
+}
+
+// What a resumed run is beside its settings, and where these change from now on.
+void carry_over(const RunRecord& before, const std::string& change, RunRecord& record) {
+  if (!change.empty() && before.steps >= record.planned_steps) {
+    throw Error({.where = "--set",
+                 .what = "the run has made " + std::to_string(before.steps) + " steps, and " +
+                         change + " plans " + std::to_string(record.planned_steps),
+                 .expected = "more steps",
+                 .advice = "set train.steps, or train.epochs where the run counts those"});
+  }
+  record.initial_weights = before.initial_weights;
+  record.earlier_parts = before.earlier_parts;
+  if (!change.empty()) {
+    auto& parts = record.earlier_parts ? *record.earlier_parts : record.earlier_parts.emplace();
+    parts.push_back({.steps = before.steps,
+                     .config_hash = before.config_hash,
+                     .fingerprint = before.fingerprint,
+                     .change = change});
+  }
+  if (!record.earlier_parts) return;
+  record.division = "free-for-all";
+  record.division_reason = "trained on after step " +
+                           std::to_string(record.earlier_parts->back().steps) + " with " +
+                           record.earlier_parts->back().change;
+  record.published_setting = false;
+}
+
 TrainOptions of_rank(TrainOptions options, const Ranks& ranks) {
   if (ranks.count() > 1) options.provenance.ranks = ranks.count();
   if (ranks.is_first()) return options;
@@ -121,7 +190,12 @@ PreparedRun prepare_run(RunConfig config, RunFolder folder, TrainOptions options
   run.shape = run.task->shape();
   run.device_memory = counted_memory(run.options);
   run.model = model_that_fits(run.config, run.shape, run.options, ranks);
+  std::optional<InitialWeights> initial;
+  if (!run.options.init_from.empty()) initial = begin_with_weights(run);
   run.record = new_record(run.config, *run.task, run.dataset, run.options.provenance);
+  run.record.initial_weights = std::move(initial);
+  if (run.options.resume)
+    carry_over(read_record(run.folder.record()), run.options.change, run.record);
   refuse_empty_splits(*run.task, run.dataset);
   if (!run.options.resume) refuse_other_size(run.config, run.dataset, run.record);
   refuse_unequal_shares(run.config.train, ranks);

@@ -19,6 +19,13 @@ struct TrainOptions {
   // another one.
   at::Device device = at::kCPU;
   bool resume = false;
+  // How the settings of a resumed run differ from those of its steps so far (with_changes); empty:
+  // they do not.
+  std::string change = {};
+  // A model.safetensors whose weights a new run begins with, and whether tensors may be without
+  // counterpart in it; empty: they are drawn.
+  std::string init_from = {};
+  bool init_partial = false;
   bool quiet = false;
   // Bytes that train.memory_check may count on beside what this process has, although more are
   // free: what other runs on this machine leave it.

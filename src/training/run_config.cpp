@@ -4,6 +4,7 @@
 #include <climits>
 #include <cstdlib>
 #include <filesystem>
+#include <sstream>
 
 #include "base/quoted.h"
 #include "io/toml.h"
@@ -21,13 +22,14 @@ namespace fs = std::filesystem;
 
 // [run] of a config.toml.
 struct RunHeader {
-  std::string task, model, preset;
+  std::string task, model, preset, initial_weights;
   int64_t seed = 0;
   void fields(auto& f) {
     f("task", task, "");
     f("model", model, "");
     f("preset", preset, "");
     f("seed", seed, "");
+    f("initial_weights", initial_weights, "");
   }
 };
 
@@ -223,7 +225,8 @@ RunConfig from_sections(const std::string& task, const std::string& model,
                 .mixer_settings = {},
                 .model_config = {},
                 .train = {},
-                .groups = {}};
+                .groups = {},
+                .initial_weights = {}};
   run.model_config = read_config<models::ModelConfig>(section(settings, "model"), "model");
   run.train = read_config<TrainConfig>(section(settings, "train"), "train");
   check_train_config(run.train);
@@ -286,6 +289,7 @@ ConfigTable RunConfig::to_table() const {
   run.set("model", {model, ""});
   run.set("preset", {preset, ""});
   run.set("seed", {static_cast<int64_t>(seed), ""});
+  if (!initial_weights.empty()) run.set("initial_weights", {initial_weights, ""});
   table.set("task", {task_settings, ""});
   table.set("model", {write_config(model_config), ""});
   table.set("mixer", {mixer_settings, ""});
@@ -302,8 +306,10 @@ RunConfig RunConfig::from_table(const ConfigTable& table) {
   ConfigTable settings = table;
   settings.erase("run");
   refuse_unknown_sections(settings);
-  return from_sections(header.task, header.model, header.preset, static_cast<uint64_t>(header.seed),
-                       settings);
+  RunConfig read = from_sections(header.task, header.model, header.preset,
+                                 static_cast<uint64_t>(header.seed), settings);
+  read.initial_weights = header.initial_weights;
+  return read;
 }
 
 std::string config_folder() {
@@ -352,11 +358,64 @@ StoredRun read_run(const RunFolder& folder) {
   // The file as it is: settings that this version has and the run's did not are no change of it.
   const ConfigTable settings = parse_toml_file(folder.config());
   StoredRun run{.config = RunConfig::from_table(settings), .record = read_record(folder.record())};
-  if (config_hash(settings) == run.record.config_hash) return run;
+  const std::string hash = config_hash(settings);
+  if (hash == run.record.config_hash) return run;
+  // Settings that change are written into the record first: a run that was killed in between still
+  // has the file of its earlier part.
+  for (const EarlierPart& part : run.record.earlier_parts.value_or(std::vector<EarlierPart>{})) {
+    if (part.config_hash != hash) continue;
+    run.config = RunConfig::from_table(run.record.config);
+    return run;
+  }
   throw Error({.where = folder.config(),
                .what = "is not what the run began with",
                .expected = "the settings in record.json",
                .advice = "bring config.toml and record.json of one run together again"});
+}
+
+namespace {
+
+// What a run may change while it goes on: how long it trains, its schedule, what is looked at and
+// kept. The rest decides what its steps so far were.
+constexpr std::string_view kMayChange[] = {
+    "steps",         "epochs",          "examples",         "max_seconds",     "patience",
+    "learning_rate", "schedule",        "warmup_steps",     "cycle_steps",     "weight_decay",
+    "clip_norm",     "eval_every",      "eval_batch_size",  "eval_examples",   "test_examples",
+    "log_every",     "test_checkpoint", "checkpoint_every", "keep_checkpoints"};
+
+}  // namespace
+
+ChangedRun with_changes(const RunConfig& run, const std::vector<std::string>& sets) {
+  ConfigTable settings = run.to_table();
+  for (const std::string& set : sets) {
+    ConfigTable given;
+    apply_override(given, set);
+    for (const auto& [key, value] : section(given, "train")) {
+      if (std::ranges::find(kMayChange, key) != std::end(kMayChange)) continue;
+      if (!settings.table("train").find(key)) continue;  // refused below, with a suggestion
+      throw Error({.where = value.where,
+                   .what = "cannot change while a run goes on",
+                   .expected = "a setting of its length, schedule, validations or checkpoints",
+                   .advice = "start a new run, with its weights if wanted (--init-from)"});
+    }
+    if (section(given, "train").empty()) {
+      throw Error({.where = "--set " + set,
+                   .what = "cannot change while a run goes on",
+                   .expected = "a setting of [train]",
+                   .advice = "start a new run, with its weights if wanted (--init-from)"});
+    }
+    merge(settings, given);
+  }
+  ChangedRun changed{.config = RunConfig::from_table(settings), .change = {}};
+  // The same keys in the same order, a line each: "steps=200".
+  std::istringstream before(canonical_text(write_config(run.train))),
+      now(canonical_text(write_config(changed.config.train)));
+  for (std::string was, is; std::getline(before, was) && std::getline(now, is);) {
+    if (is == was) continue;
+    changed.change += (changed.change.empty() ? "train." : ", train.") + is + " instead of " +
+                      was.substr(was.find('=') + 1);
+  }
+  return changed;
 }
 
 std::optional<int64_t> preset_steps(const RunConfig& run) {

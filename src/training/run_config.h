@@ -25,6 +25,8 @@ struct RunConfig {
   models::ModelConfig model_config;
   TrainConfig train;
   GroupConfigs groups;  // of the model's sequence layer
+  // Hash of the trained weights that the run begins with; empty: they are drawn from the seed.
+  std::string initial_weights = {};
 
   const tasks::TaskSpec& task_spec() const;
   const mixers::LayerSpec& mixer_spec() const;
@@ -43,8 +45,9 @@ struct RunConfig {
   tasks::Split split_of(const tasks::Task& task, const tasks::Dataset& dataset,
                         const std::string& name) const;
 
-  // [run] task, model, preset, seed; [task]; [model]; [mixer]; [train]; and [groups.NAME] for each
-  // group of parameters: what config.toml of a run holds.
+  // [run] task, model, preset, seed and, unless it is empty, initial_weights; [task]; [model];
+  // [mixer]; [train]; and [groups.NAME] for each group of parameters: what config.toml of a run
+  // holds.
   ConfigTable to_table() const;
   static RunConfig from_table(const ConfigTable& table);
 };
@@ -73,5 +76,13 @@ std::vector<std::string> preset_names(const std::string& task);
 RunConfig resolve_run(const std::string& task, const std::string& model, const std::string& preset,
                       uint64_t seed, const ConfigTable& overrides,
                       const std::vector<std::string>& sets);
+
+// A run's settings with those of [train] changed that may change between its steps, and how:
+// "train.steps=200 instead of 100"; empty when nothing does. Throws lra::Error for others.
+struct ChangedRun {
+  RunConfig config;
+  std::string change = {};
+};
+ChangedRun with_changes(const RunConfig& run, const std::vector<std::string>& sets);
 
 }  // namespace lra::training

@@ -58,7 +58,7 @@ inline void poison_token(FlatParameters& parameters, int64_t token) {
 
 // The checkpoints of a run.
 inline CheckpointStore store_of(const RunFolder& folder) {
-  return {folder.checkpoints(), 1000, read_record(folder.record())};
+  return {folder.checkpoints(), 1000, identities_of(read_record(folder.record()))};
 }
 
 struct TestExample {

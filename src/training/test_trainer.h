@@ -22,11 +22,13 @@ class TinyTraining : public ::testing::Test {
 
   RunRecord run(const RunConfig& config, const std::string& name, bool resume = false) const {
     TrainOptions options;
-    options.data_root = scratch_.file("data");
     options.resume = resume;
+    return run_with(options, config, name);
+  }
+  RunRecord run_with(TrainOptions options, const RunConfig& config, const std::string& name) const {
+    options.data_root = scratch_.file("data");
     options.quiet = true;
-    Trainer trainer(prepare_run(config, folder(name), options));
-    return trainer.run();
+    return Trainer(prepare_run(config, folder(name), options)).run();
   }
   RunRecord resume(const RunConfig& config, const std::string& name) const {
     return run(config, name, true);

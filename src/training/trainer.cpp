@@ -188,6 +188,10 @@ int64_t Trainer::roll_back(Progress& bar) {
       updates = step - checkpoints_.load(step, parameters_).health.undone;
       return;
     }
+    if (checkpoints_.has(0)) {  // the trained weights that the run began with
+      checkpoints_.load(0, parameters_);
+      return;
+    }
     const FlatParameters fresh(*config_.make_any_model(shape_), FlatUse::kInference);
     parameters_.values.copy_(fresh.values);
     parameters_.m.zero_();

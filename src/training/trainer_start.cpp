@@ -33,7 +33,7 @@ Trainer::Trainer(PreparedRun run, Ranks& ranks)
       model_(std::move(run.model)),
       parameters_(*model_),
       record_(std::move(run.record)),
-      checkpoints_(folder_.checkpoints(), config_.train.keep_checkpoints, record_),
+      checkpoints_(folder_.checkpoints(), config_.train.keep_checkpoints, identities_of(record_)),
       stepper_(*model_, parameters_, config_.train, config_.seed, ranks, config_.groups),
       guard_(config_.train),
       agreement_(ranks, [this] { return seconds_so_far(); }),
@@ -111,11 +111,14 @@ void Trainer::start() {
   write_file_atomically(folder_.config(), to_toml(record_.config));
   write_running_record();
   remember_data_root(folder_, options_.data_root);
+  // From which it goes on, back, and is made again: the file they came from may change.
+  if (record_.initial_weights) checkpoints_.save(parameters_, progress_, false);
 }
 
 void Trainer::resume() {
   const RunRecord before = read_record(folder_.record());
-  if (before.fingerprint != record_.fingerprint) {
+  const std::vector<RunIdentity> own = identities_of(record_);
+  if (std::ranges::find(own, static_cast<const RunIdentity&>(before)) == own.end()) {
     throw Error({.where = folder_.path,
                  .what = before.data_hash == record_.data_hash
                              ? "the task or config.toml changed since this run began"
@@ -136,6 +139,9 @@ void Trainer::resume() {
     const std::string text = "checkpoint left aside: " + problem;
     record_warning(text);
     if (ranks_.is_first()) print_message(text);  // also when quiet: something was lost
+  }
+  if (!found && problems.empty() && record_.initial_weights) {
+    problems.push_back("that of step 0, with the weights that the run begins with, is missing");
   }
   if (!found && !problems.empty()) {
     throw Error({.where = folder_.checkpoints(),
@@ -165,6 +171,11 @@ void Trainer::resume() {
   }
   logged_seconds_ = record_.train_seconds;
   logged_tokens_ = progress_.tokens;
+  if (!record_.earlier_parts || !ranks_.is_first()) return;
+  for (EarlierPart& part : *record_.earlier_parts)
+    part.steps = std::min(part.steps, progress_.step);
+  write_running_record();  // before the settings: see read_run
+  write_file_atomically(folder_.config(), to_toml(record_.config));
 }
 
 }  // namespace lra::training

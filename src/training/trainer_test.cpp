@@ -333,9 +333,9 @@ TEST_F(TinyTraining, TestsTheBestWeightsWhenAskedTo) {
   const models::SequenceClassifier model(task->shape(), config.model_config, config.mixer_spec(),
                                          config.mixer_settings, 99);
   FlatParameters parameters(model);
-  const auto progress =
-      load_weights(folder(name).checkpoints() + "/best/model.safetensors", parameters, record)
-          .progress;
+  const auto progress = load_weights(folder(name).checkpoints() + "/best/model.safetensors",
+                                     parameters, identities_of(record))
+                            .progress;
   EXPECT_EQ(progress.step, record.best_val->step);
   EXPECT_EQ(weights_hash(parameters), record.weights_hash);
   const auto expected = evaluate(model, dataset.split("test"), task->shape(), 16, 0, {});

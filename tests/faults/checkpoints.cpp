@@ -65,7 +65,7 @@ int64_t load_alone(const std::string& step_folder) {
   FlatParameters parameters = parameters_like(path);
   std::vector<std::string> problems;
   const auto found =
-      CheckpointStore(scratch.path(), 1, run_of(path)).load_latest(parameters, &problems);
+      CheckpointStore(scratch.path(), 1, {run_of(path)}).load_latest(parameters, &problems);
   if (!found) throw std::runtime_error(problems.empty() ? "nothing is there" : problems.front());
   return found->step;
 }
@@ -98,7 +98,7 @@ int flip(int64_t flips, uint64_t seed, const std::string& checkpoints) {
   const std::vector<std::string> files = {folder + "/model.safetensors",
                                           folder + "/optimizer.safetensors"};
   FlatParameters parameters = parameters_like(folder);
-  const CheckpointStore store(checkpoints, 1, run_of(folder));
+  const CheckpointStore store(checkpoints, 1, {run_of(folder)});
   const auto complaints = [&] {
     std::vector<std::string> problems;
     store.load_latest(parameters, &problems);
@@ -131,7 +131,7 @@ int speed(int64_t megabytes) {
   // Weights and two moments of four bytes each.
   const int64_t width = 1000, rows = megabytes * 1000000 / 12 / width;
   FlatParameters parameters({{"encoder.weight", at::rand({rows, width})}});
-  CheckpointStore store(scratch.path(), 1, {});
+  CheckpointStore store(scratch.path(), 1, {lra::RunIdentity{}});
   store.save(parameters, {.step = 1}, false);
   std::vector<std::string> problems;
   std::vector<double> seconds;
