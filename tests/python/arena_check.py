@@ -100,7 +100,7 @@ class Arena(unittest.TestCase):
         (cls.folder / "their_layers.py").write_text(LAYERS)
         cls.variables = {
             **os.environ, "PYTHONPATH": f"{cls.folder}{os.pathsep}{ROOT / 'python'}",
-            "LRA_DATA": str(cls.folder / "data"),
+            "LRA_DATA": str(cls.folder / "data"), "OMP_NUM_THREADS": "1",
         }
         os.environ.update(cls.variables)
         lra.data.make("listops", cls.folder / "data" / "listops", train=64, val=16, test=16)
