@@ -63,10 +63,28 @@ def _named_parameters(function: Callable[..., Any]) -> dict[str, inspect.Paramet
     }
 
 
-def mask_argument(forward: Callable[..., Any]) -> str | None:
-    """The argument of `forward` that says which positions are padding, or None."""
-    known = _named_parameters(forward)
-    return next((n for n in (*_MASKS, *_INVERTED_MASKS, *_LENGTHS) if n in known), None)
+def _mask_argument(module: torch.nn.Module) -> inspect.Parameter | None:
+    """The argument of `forward` that says which positions are padding.
+
+    A forward that hands on any keyword has the arguments of the one that it overrides.
+    """
+    for kind in type(module).__mro__:
+        if kind is torch.nn.Module:
+            break
+        if "forward" not in vars(kind):
+            continue
+        known = _named_parameters(vars(kind)["forward"])
+        for name in (*_MASKS, *_INVERTED_MASKS, *_LENGTHS):
+            if name in known:
+                return known[name]
+        if not _takes_any_keyword(vars(kind)["forward"]):
+            break
+    return None
+
+
+def _takes_any_keyword(function: Callable[..., Any]) -> bool:
+    parameters = inspect.signature(function).parameters.values()
+    return any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters)
 
 
 def constructor_arguments(
@@ -74,11 +92,8 @@ def constructor_arguments(
 ) -> dict[str, Any]:
     """Arguments by name: those of [mixer], then what the shape says for the names known here."""
     known = _named_parameters(made_by)
-    takes_any = any(
-        p.kind is p.VAR_KEYWORD for p in inspect.signature(made_by).parameters.values()
-    )
     for name in settings:
-        if name not in known and not takes_any:
+        if name not in known and not _takes_any_keyword(made_by):
             raise TypeError(f"takes no argument {name!r}; known: {', '.join(known)}")
     arguments = dict(settings)
     for field, names in (_ARGUMENTS if shape.task is None else _TASK_ARGUMENTS).items():
@@ -124,12 +139,18 @@ class Adapted:
         self.module, self._task = module, task
         _make_real(module)
         self._takes_context = hasattr(module, "forward_in_context")
-        self._mask = None if self._takes_context else mask_argument(module.forward)
+        mask = None if self._takes_context else _mask_argument(module)
+        self._mask = None if mask is None else mask.name
+        self._insists = mask is not None and mask.default is inspect.Parameter.empty
         for name, tensor in module.named_parameters():
             if isinstance(tensor, torch.nn.parameter.UninitializedParameter):
                 raise TypeError(f"parameter {name} is lazy; give the width to its layer")
             if tensor.dtype != torch.float32:
                 raise TypeError(f"parameter {name} is {tensor.dtype}; expected torch.float32")
+
+    @property
+    def takes_mask(self) -> bool:
+        return self._takes_context or self._mask is not None
 
     def to(self, device: str) -> None:
         self.module.to(device)
@@ -194,7 +215,7 @@ class Adapted:
             x, mask = self._whole_input(x, mask)
             expected = x.new_empty((x.shape[0], self._task["classes"]), dtype=torch.float32)
         with torch.autocast(x.device.type, torch.bfloat16, enabled=x.dtype == torch.bfloat16):
-            y = self.module(x, **self._mask_argument(mask))
+            y = self.module(x, **self._padding(x, mask))
         return self._checked(y[0] if isinstance(y, (tuple, list)) and y else y, expected)
 
     def _whole_input(
@@ -208,10 +229,11 @@ class Adapted:
         pairs = (x.shape[0] // 2, 2, -1)
         return x.reshape(pairs), None if mask is None else mask.reshape(pairs)
 
-    def _mask_argument(self, mask: torch.Tensor | None) -> dict[str, Any]:
-        if self._mask is None or mask is None:
+    def _padding(self, x: torch.Tensor, mask: torch.Tensor | None) -> dict[str, Any]:
+        """Nothing where nothing is padded, unless forward insists on the argument."""
+        if self._mask is None or (mask is None and not self._insists):
             return {}
-        there = mask.bool()
+        there = x.new_ones(x.shape[:2], dtype=torch.bool) if mask is None else mask.bool()
         if self._mask in _LENGTHS:
             return {self._mask: there.sum(-1)}
         return {self._mask: ~there if self._mask in _INVERTED_MASKS else there}

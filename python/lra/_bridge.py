@@ -26,6 +26,7 @@ import torch
 from ._adapter import Adapted, Shape, adapt
 
 _layers: dict[int, Adapted] = {}
+_last_made: dict[str, Adapted] = {}  # what a record says of a class, it says of a layer that was made
 _numbers = itertools.count()
 _library: Any = None
 
@@ -79,32 +80,22 @@ def _source(name: str) -> tuple[str]:
     made_by = find_class(name)
     path = inspect.getsourcefile(made_by)
     code = Path(path).read_bytes() if path else b""
-    return (
-        json.dumps(
-            {
-                "source_sha256": hashlib.sha256(code).hexdigest(),
-                "packages": _versions(sys.modules[made_by.__module__]),
-                "takes_mask": _takes_mask(made_by),
-            }
-        ),
-    )
+    layer = _last_made.get(name)
+    facts = {
+        "source_sha256": hashlib.sha256(code).hexdigest(),
+        "packages": _versions(sys.modules[made_by.__module__], layer),
+        "takes_mask": layer is None or layer.takes_mask,
+    }
+    return (json.dumps(facts),)
 
 
-def _takes_mask(made_by: Callable[..., torch.nn.Module]) -> bool:
-    from ._adapter import mask_argument
-
-    forward = getattr(made_by, "forward", None)
-    # A function that makes a module says nothing of it; a module that is made says so itself.
-    return forward is None or mask_argument(forward) is not None
-
-
-def _versions(module: Any) -> dict[str, str]:
-    """Python, torch, and the packages whose names the module's globals come from."""
-    tops = {module.__name__.split(".")[0], "torch"}
+def _versions(module: Any, layer: Adapted | None) -> dict[str, str]:
+    """Python, torch, and the packages that the module's globals and the layer's parts come from."""
+    origins = [module.__name__, "torch"]
     for value in vars(module).values():
-        origin = value.__name__ if inspect.ismodule(value) else getattr(value, "__module__", None)
-        if isinstance(origin, str):
-            tops.add(origin.split(".")[0])
+        origins.append(value.__name__ if inspect.ismodule(value) else getattr(value, "__module__", ""))
+    origins += [type(part).__module__ for part in (layer.module.modules() if layer else ())]
+    tops = {origin.split(".")[0] for origin in origins if isinstance(origin, str)}
     owners = importlib.metadata.packages_distributions()
     versions = {"python": platform.python_version()}
     for top in sorted(tops - set(sys.stdlib_module_names)):
@@ -121,7 +112,8 @@ def _adapted(name: str, settings: str, shape: dict[str, Any], seed: int) -> Adap
     where = Shape(**fields, path=shape.get("path", ""), seed=shape.get("seed", 0), task=task)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        return adapt(find_class(name), arguments, where)
+        _last_made[name] = adapt(find_class(name), arguments, where)
+    return _last_made[name]
 
 
 @functools.cache

@@ -123,26 +123,34 @@ def _run_and_read(
     variables["PYTHONPATH"] = os.pathsep.join(folder for folder in folders if folder)
     variables[_CHILD_VARIABLE] = "1"
     with tempfile.TemporaryFile() as output:
-        child = subprocess.Popen(
+        with subprocess.Popen(
             [sys.executable, "-m", "lra", *words], env=variables, stdout=output,
             stderr=subprocess.PIPE,
-        )
-        assert child.stderr
-        said = b""
-        while True:
-            try:
-                while text := os.read(child.stderr.fileno(), 1 << 16):
-                    sys.stderr.write(text.decode(errors="replace"))  # progress bars as they come
-                    said = (said + text)[-(1 << 16) :]
-                code = child.wait()
-                break
-            except KeyboardInterrupt:
-                continue  # the program has it too: it saves and stops
+        ) as child:
+            said = _echoed(child)
+            code = child.wait()
         output.seek(0)
         result = output.read()
     lines = [line for line in said.decode(errors="replace").splitlines() if line.startswith("lra: ")]
     complaint = lines[-1].removeprefix("lra: ") if lines else ""
     return code, json.loads(result) if result else None, complaint
+
+
+def _echoed(child: subprocess.Popen[bytes]) -> bytes:
+    """Hands standard error on as it comes, progress bars too; the last 64 KiB of it.
+
+    Ctrl-C reaches the program as well, which saves and stops.
+    """
+    assert child.stderr
+    said = b""
+    while True:
+        try:
+            while text := os.read(child.stderr.fileno(), 1 << 16):
+                sys.stderr.write(text.decode(errors="replace"))
+                said = (said + text)[-(1 << 16) :]
+            return said
+        except KeyboardInterrupt:
+            continue
 
 
 def _toml(value: Any) -> str:

@@ -11,7 +11,6 @@
 #include <new>
 #include <stdexcept>
 #include <string_view>
-#include <typeinfo>
 
 #include "base/config.h"
 #include "base/parallel.h"
@@ -155,12 +154,6 @@ bool is_out_of_memory(const std::exception& error) {
          text.find("Storage size calculation overflowed") != std::string_view::npos;
 }
 
-// An exception of Python code that computes gradients; its type belongs to a library that the
-// program does not link.
-bool is_python_error(const std::exception& error) {
-  return std::string_view(typeid(error).name()).find("python_error") != std::string_view::npos;
-}
-
 ExitCode run(CLI::App& app, Program& program) {
   if (!program.action) {
     std::printf("%s", app.help().c_str());
@@ -232,8 +225,8 @@ int run_command(int argc, char** argv) {
           "option that asked for much");
       return static_cast<int>(ExitCode::kUserError);
     }
-    if (is_python_error(error)) {
-      complain("the gradient of a Python class failed: " + printable(error.what()));
+    if (const std::string failure = mixers::python_failure(error); !failure.empty()) {
+      complain(failure);
       return static_cast<int>(ExitCode::kUserError);
     }
     complain(std::string("this is a bug in lra: ") + error.what());

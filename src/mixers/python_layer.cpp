@@ -2,7 +2,11 @@
 
 #include <torch/library.h>
 
+#include <string_view>
+#include <typeinfo>
+
 #include "base/quoted.h"
+#include "base/text_format.h"
 #include "io/config_json.h"
 #include "ops/boxed.h"
 
@@ -154,6 +158,14 @@ ConfigTable resolve_arguments(const ConfigTable& settings) {
 }  // namespace
 
 bool is_python_class(std::string_view name) { return name.find(':') != std::string_view::npos; }
+
+std::string python_failure(const std::exception& error) {
+  if (dynamic_cast<const PythonError*>(&error)) return error.what();
+  // The exception of LibTorch's Python library, which we do not link: only its name is known.
+  const bool from_python =
+      std::string_view(typeid(error).name()).find("python_error") != std::string_view::npos;
+  return from_python ? "the gradient of a Python class: " + printable(error.what()) : "";
+}
 
 bool has_interpreter() {
   return ops::find_boxed_op("lra_python::make").hasKernelForDispatchKey(kAnyBackend);

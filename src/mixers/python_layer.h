@@ -31,6 +31,9 @@ class NeedsInterpreter : public Error {
 class PythonError : public Error {
   using Error::Error;
 };
+// Why the user's code failed, one line, where `error` comes from it: a PythonError, or what its own
+// gradient raised. Otherwise empty.
+std::string python_failure(const std::exception& error);
 // Whether an interpreter runs this program.
 bool has_interpreter();
 

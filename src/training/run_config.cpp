@@ -209,12 +209,11 @@ GroupConfigs read_groups(const ConfigTable& given, const RunConfig& run) {
 void describe_task_to_whole_model(const RunConfig& run, ConfigTable& mixer) {
   const ConfigValue* given = mixer.find(kWholeModel);
   if (!given || given->as_table() || !mixers::is_python_class(run.model)) return;
-  const bool* is_whole = std::get_if<bool>(&given->value);
-  if (!is_whole) {
-    throw Error({.where = given->where, .what = "mixer.whole is not true or false"});
-  }
+  const bool* flag = std::get_if<bool>(&given->value);
+  if (!flag) throw Error({.where = given->where, .what = "mixer.whole is not true or false"});
+  const bool is_whole = *flag;
   mixer.erase(kWholeModel);
-  if (!*is_whole) return;
+  if (!is_whole) return;
   const TaskShape shape = run.make_task()->shape();
   ConfigTable task;
   task.set("vocabulary", {shape.vocabulary, ""});

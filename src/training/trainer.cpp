@@ -51,11 +51,13 @@ RunRecord Trainer::run() {
                                                          go_on_command(folder_, options_.device));
     finish(RunStatus::kStopped, error.what());
     throw error;
-  } catch (const mixers::PythonError& error) {
+  } catch (const std::exception& error) {
+    const std::string failure = mixers::python_failure(error);
+    if (failure.empty()) throw;
     if (ranks_.is_first() && progress_.step > 0 && has_last_weights_)
       save(progress_.best_step == progress_.step);
-    finish(RunStatus::kFailed, error.what());
-    throw;
+    finish(RunStatus::kFailed, failure);
+    throw mixers::PythonError({.what = failure});
   }
 }
 

@@ -10,7 +10,8 @@ import unittest
 
 ROOT = pathlib.Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "python"))
-os.environ.setdefault("LRA_BUILD", str(pathlib.Path(os.environ["LRA_PROGRAM"]).resolve().parent))
+PROGRAM = pathlib.Path(os.environ["LRA_PROGRAM"]).resolve()
+os.environ.setdefault("LRA_BUILD", str(PROGRAM.parent))
 os.environ.setdefault("LRA_CONFIGS", str(ROOT / "configs"))
 
 import lra
