@@ -15,7 +15,7 @@ using torch::autograd::variable_list;
 using Mask = std::optional<Tensor>;
 
 // Lags up to which sums are faster than transforms (docs/numerics.md).
-constexpr int64_t kMaxDirectWidth = 512;
+constexpr int64_t kMaxDirectWidth = 384;
 // Numbers that are transformed at a time.
 constexpr int64_t kChunkNumbers = int64_t{1} << 19;
 
