@@ -228,13 +228,13 @@ run_folders() {
     refuse 2 "resume excludes ${flag%%=*}" train --resume run "$flag"
   done
   refuse 2 "resume excludes" train listops transformer --resume run
-  refuse 2 "run: a run is there already.*: .*lra train --resume run$" train listops transformer --data data --out run
+  refuse 2 "run: already holds a run.*: .*lra train --resume run$" train listops transformer --data data --out run
   mkdir work/own
   echo mine >work/own/config.toml
   refuse 2 "own: is not a run folder and is not empty: it holds 'config.toml'" train listops transformer --data data --out own
   cp -r work/run work/lost
   rm work/lost/record.json
-  refuse 2 "lost: is no run, and holds" train listops transformer --data data --out lost
+  refuse 2 "lost: is not a run folder and is not empty: it holds" train listops transformer --data data --out lost
   refuse 2 "memory: this run takes about" train listops transformer --data data --out new \
     --set model.embed_dim=65536 --set model.qkv_dim=65536
   # The run's data are no usual ones: others are not generated in their place.
