@@ -221,7 +221,7 @@ PYTHON
 run_folders() {
   refuse 2 "nothere: is not the folder of a run" train --resume nothere
   refuse 2 "empty: is not the folder of a run" train --resume empty
-  echo x >a_file
+  echo x >work/a_file
   refuse 2 "a_file: is a file, not the folder of a run.*name the folder that holds" train --resume a_file
   local flag
   for flag in --seed=5 --preset=paper --out=other --set=train.steps=4; do
