@@ -32,7 +32,8 @@ struct BenchArguments {
   std::optional<std::string> data;
   int table = 0;
   std::vector<const CLI::Option*> choices;  // the options that say what is measured
-  bool whole_steps = false, in_turn = false, replace = false;
+  bool whole_steps = false, in_turn = false, replace = false, real_batch = false;
+  double wait_quiet = 0;  // seconds
 };
 
 // The paper's Table 2 does not say which sizes it has: those of the release preset are the
@@ -103,7 +104,8 @@ ExitCode measure_one(const BenchArguments& a, at::Device device) {
                                                                .window_seconds = a.window_seconds,
                                                                .whole_steps = a.whole_steps,
                                                                .hooks = hooks,
-                                                               .data_root = a.data});
+                                                               .data_root = a.data,
+                                                               .real_batch = a.real_batch});
   std::fputs(to_json(result).c_str(), stdout);
   return ExitCode::kDone;
 }
@@ -125,6 +127,7 @@ std::vector<std::string> child_arguments(const BenchArguments& a, const CommonOp
   if (common.threads > 0) words.insert(words.end(), {"--threads", std::to_string(common.threads)});
   words.insert(words.end(), {"--device", common.device.str()});
   if (a.whole_steps) words.push_back("--whole-steps");
+  if (a.real_batch) words.push_back("--real-batch");
   if (a.data) words.insert(words.end(), {"--data", *a.data});
   for (const std::string& set : a.sets) words.insert(words.end(), {"--set", set});
   return words;
@@ -176,16 +179,19 @@ int64_t peak_bytes(const Measurement& m, bool on_cpu) {
 
 void print_table(const std::vector<RunRecord>& records, const BenchArguments& a, bool on_cpu) {
   TextTable table({"model", "length", "steps/s", "slowest", "fastest", "with data", "tokens/s",
-                   "of GEMM", "peak memory"});
+                   "examples/s", "computed", "of GEMM", "peak memory"});
   for (const RunRecord& record : records) {
     for (const Measurement& m : record.measurements) {
-      table.add_row({record.model, std::to_string(m.length),
-                     fixed(m.steps_per_s, 3) + (m.parts ? "*" : ""),
-                     fixed(m.slowest_steps_per_s, 3), fixed(m.fastest_steps_per_s, 3),
-                     m.pipeline_steps_per_s ? fixed(*m.pipeline_steps_per_s, 3) : "-",
-                     thousands(static_cast<int64_t>(m.tokens_per_s)),
-                     fixed(100 * flops_utilisation(m), 1) + " %",
-                     human_bytes(static_cast<uint64_t>(peak_bytes(m, on_cpu)))});
+      table.add_row(
+          {record.model, std::to_string(m.length), fixed(m.steps_per_s, 3) + (m.parts ? "*" : ""),
+           fixed(m.slowest_steps_per_s, 3), fixed(m.fastest_steps_per_s, 3),
+           m.pipeline_steps_per_s ? fixed(*m.pipeline_steps_per_s, 3) : "-",
+           thousands(static_cast<int64_t>(m.tokens_per_s)),
+           m.examples_per_s ? fixed(*m.examples_per_s, 2) : "-",
+           m.computed_tokens_per_s ? fixed(*m.computed_tokens_per_s / m.tokens_per_s, 2) + " x"
+                                   : "-",
+           fixed(100 * flops_utilisation(m), 1) + " %",
+           human_bytes(static_cast<uint64_t>(peak_bytes(m, on_cpu)))});
     }
   }
   std::printf("%s, %s, preset %s, batch %lld, %s, median of %lld windows\n\n%s", a.mode.c_str(),
@@ -194,10 +200,13 @@ void print_table(const std::vector<RunRecord>& records, const BenchArguments& a,
   if (table.text().find('*') != std::string::npos) {
     std::printf("\n* long steps, timed in parts of their sequences (--whole-steps)\n");
   }
+  if (a.real_batch) {
+    std::printf("\nthe first batch of training; computed: positions, padding included, a token\n");
+  }
 }
 
 std::string record_folder(const BenchArguments& a, const std::string& model) {
-  return a.out + "/" + a.task + "-" + model + "-" + a.mode +
+  return a.out + "/" + a.task + "-" + model + "-" + a.mode + (a.real_batch ? "-data" : "") +
          (a.dtype == "fp32" ? "" : "-" + a.dtype);
 }
 
@@ -235,12 +244,26 @@ void check_folders(const BenchArguments& a) {
   (void)tasks::prepare_data(config.task_spec(), *config.make_task(), *a.data, true);
 }
 
-// Before anything of ours runs.
-void warn_of_other_work() {
-  const double load = load_average();
-  if (load < 0.5) return;
-  print_message("the load of this machine was " + fixed(load, 1) +
-                " in the last minute: measurements want a machine without other work");
+// Before anything of ours runs: what is busy is something else. Quiet are three seconds in a row.
+void wait_for_quiet(double most_seconds, bool quiet) {
+  constexpr double kBusy = 0.2;
+  if (quiet && most_seconds == 0) return;
+  const Stopwatch watch;
+  double busy = busy_processors(0.5);
+  if (busy < kBusy) return;
+  const auto say = [&](const std::string& what) {
+    if (!quiet)
+      print_message("other programs keep " + fixed(busy, 1) + " processors busy: " + what);
+  };
+  if (most_seconds > 0) say("waiting for up to " + human_duration(most_seconds));
+  for (int seconds = 0; seconds < 3 && watch.seconds() < most_seconds && !stop_requested();) {
+    busy = busy_processors(1);
+    seconds = busy < kBusy ? seconds + 1 : 0;
+  }
+  if (busy >= kBusy) {
+    say("the figures will not be this machine's" +
+        std::string(most_seconds > 0 ? "" : " (--wait-quiet SECONDS waits)"));
+  }
 }
 
 // With what the options leave open, and with a configuration for every model.
@@ -282,7 +305,7 @@ ExitCode bench(const Program& program, BenchArguments a) {
     tables.push_back(completed(a));
   }
   for (const BenchArguments& table : tables) check_folders(table);
-  if (!program.common.quiet) warn_of_other_work();
+  wait_for_quiet(a.wait_quiet, program.common.quiet);
   ExitCode code = ExitCode::kDone;
   std::vector<RunRecord> records;
   for (const BenchArguments& table : tables) {
@@ -329,8 +352,9 @@ void add_choices(CLI::App& command, BenchArguments& a) {
                     .add_option("--dtype", a.dtype,
                                 "of the activations, train.precision: fp32 or bf16 (default fp32)")
                     ->check(CLI::IsMember({"fp32", "bf16"}));
-  auto* preset =
-      command.add_option("--preset", a.preset, "paper, release or small (default release)");
+  auto* preset = command.add_option(
+      "--preset", a.preset,
+      "paper, release, small, or published where the model has it (default release)");
   auto* sets = add_set_option(command, a.sets);
   a.choices = {task, models, lengths, batch, mode, table, dtype, preset, sets};
 }
@@ -362,6 +386,16 @@ void add_bench(CLI::App& app, Program& program) {
                     "timed in up to eight slices of its batch, marked with *");
   command->add_option("--data", a->data,
                       "folder of the data: also measures steps with batches read from it");
+  command
+      ->add_flag(
+          "--real-batch", a->real_batch,
+          "with --data: measures the first batch of training instead, its examples as long as "
+          "they are, in whole steps")
+      ->needs(command->get_option("--data"));
+  command
+      ->add_option("--wait-quiet", a->wait_quiet,
+                   "seconds to wait for other programs to end; it measures after them in any case")
+      ->check(seconds_range());
   command->add_option("--out", a->out, "folder for run records");
   command->add_flag("--replace", a->replace, "replace a record in --out that has other lengths");
   command->add_option("--measure-one", a->one, "measure one model in this process")

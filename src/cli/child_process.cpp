@@ -19,7 +19,9 @@
 #include "base/launch_environment.h"
 #include "base/stop_flag.h"
 #include "base/text_format.h"
+#include "cli/program.h"
 #include "io/atomic_file.h"
+#include "mixers/python_layer.h"
 
 extern char** environ;
 
@@ -125,13 +127,16 @@ std::vector<char*> c_strings(const std::vector<std::string>& words) {
 }
 
 pid_t spawn(const std::vector<std::string>& arguments, int output, int errors) {
+  const char* interpreter = mixers::has_interpreter() ? std::getenv(kInterpreterVariable) : nullptr;
   std::vector<std::string> words = {"lra"};
+  if (interpreter) words = {interpreter, "-m", "lra"};
   const std::vector<std::string> variables = child_environment();
   words.insert(words.end(), arguments.begin(), arguments.end());
   const SpawnSettings settings(output, errors);
   pid_t child = 0;
-  const int code = posix_spawn(&child, "/proc/self/exe", settings.actions(), settings.attributes(),
-                               c_strings(words).data(), c_strings(variables).data());
+  const int code =
+      posix_spawn(&child, interpreter ? interpreter : "/proc/self/exe", settings.actions(),
+                  settings.attributes(), c_strings(words).data(), c_strings(variables).data());
   if (code != 0) throw io_error("lra", "cannot start a process", code);
   return child;
 }

@@ -2,6 +2,7 @@
 
 #include <torch/version.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cstdio>
 
@@ -62,6 +63,11 @@ CLI::Validator range_up_to(int64_t most) {
 CLI::Validator seed_range() { return range_up_to<int64_t>(INT64_MAX); }
 
 CLI::Validator seconds_range() { return range_up_to<double>(3600); }
+
+std::string file_name_of(std::string model) {
+  std::ranges::replace(model, ':', '.');
+  return model;
+}
 
 Provenance program_provenance(const CommonOptions& common) {
   std::vector<std::string> command = common.argv;

@@ -1,4 +1,4 @@
-// lra data: make, import, fetch, check, show, export.
+// lra data: make, prepare, import, fetch, check, show, export.
 #include <cstdio>
 
 #include "base/command_text.h"
@@ -15,12 +15,13 @@
 #include "tasks/files.h"
 #include "tasks/new_folder.h"
 #include "tasks/prepare_data.h"
+#include "training/data_root.h"
 
 namespace lra::cli {
 namespace {
 
 struct DataArguments {
-  std::string task, folder, out, png, split = "train";
+  std::string task, root, folder, out, png, split = "train";
   std::vector<std::string> sources, sets, urls;
   std::string sha256;
   double timeout_s = 30;
@@ -43,22 +44,20 @@ std::unique_ptr<tasks::Task> make_task(const DataArguments& a) {
   return tasks::find_task(a.task).make(settings.table("task"));
 }
 
-void report_written(const Program& program, const DataArguments& a, const tasks::Task& task) {
-  // Its hashes were just taken from what was written: to read it all again would only cost memory.
-  const auto dataset = tasks::open_dataset(tasks::find_task(a.task), task, a.out, false);
+void report_dataset(const Program& program, const DataArguments& a, const tasks::Dataset& dataset) {
   Json splits = Json::object();
   for (const auto& [name, shards] : dataset.manifest().splits)
     splits[name] = dataset.split(name).size();
   const std::vector<std::string>& notes = dataset.manifest().notes;
   if (program.common.json) {
     print_json({{"task", a.task},
-                {"folder", a.out},
+                {"folder", dataset.folder()},
                 {"hash", dataset.hash()},
                 {"splits", splits},
                 {"notes", notes.size()}});
     return;
   }
-  std::printf("%s is prepared in %s\n", a.task.c_str(), a.out.c_str());
+  std::printf("%s is prepared in %s\n", a.task.c_str(), dataset.folder().c_str());
   for (const auto& [name, size] : splits.items()) {
     std::printf("  %-6s %s examples\n", name.c_str(), thousands(size.get<int64_t>()).c_str());
   }
@@ -66,6 +65,19 @@ void report_written(const Program& program, const DataArguments& a, const tasks:
   if (!notes.empty()) {
     std::printf("  notes  %zu, the first: %s\n", notes.size(), printable(notes.front()).c_str());
   }
+}
+
+void report_written(const Program& program, const DataArguments& a, const tasks::Task& task) {
+  // Its hashes were just taken from what was written: to read it all again would only cost memory.
+  report_dataset(program, a, tasks::open_dataset(tasks::find_task(a.task), task, a.out, false));
+}
+
+ExitCode prepare(const Program& program, const DataArguments& a) {
+  const auto task = make_task(a);
+  report_dataset(program, a,
+                 tasks::prepare_data(tasks::find_task(a.task), *task, training::data_root(a.root),
+                                     program.common.quiet));
+  return ExitCode::kDone;
 }
 
 ExitCode make(const Program& program, const DataArguments& a) {
@@ -103,6 +115,10 @@ ExitCode import_from(const Program& program, const DataArguments& a,
                  .advice = "see what can be imported with: " + command_text({"help", a.task})});
   }
   tasks::refuse_existing(a.out);
+  if (sources.size() == 1 && tasks::is_folder(sources[0]) && !program.common.quiet) {
+    const std::string copies = tasks::several_copies(task->find_copies(sources[0]));
+    if (!copies.empty()) print_message(copies);
+  }
   make_folder(folder_of(a.out));
   Progress bar({.description = "import " + a.task,
                 .total = 0,
@@ -262,7 +278,8 @@ CLI::App* add_verb(CLI::App& data, Program& program, const std::shared_ptr<DataA
 }  // namespace
 
 void add_data(CLI::App& app, Program& program) {
-  CLI::App* data = app.add_subcommand("data", "make, import, fetch, check, show and export data");
+  CLI::App* data =
+      app.add_subcommand("data", "make, prepare, import, fetch, check, show and export data");
   data->require_subcommand(1);
   auto a = std::make_shared<DataArguments>();
 
@@ -273,6 +290,13 @@ void add_data(CLI::App& app, Program& program) {
       ->check(size_range());
   make_command->add_option("--val", a->num_val, "validation examples")->check(size_range());
   make_command->add_option("--test", a->num_test, "test examples")->check(size_range());
+
+  auto* prepare_command = add_verb(*data, program, a, "prepare",
+                                   "have the data ready as training does: open, else import, else "
+                                   "generate",
+                                   prepare);
+  prepare_command->add_option("--data", a->root,
+                              "folder of the data; default $LRA_DATA, else ./data");
 
   auto* import_command =
       add_verb(*data, program, a, "import", "read official files into a prepared folder", import);

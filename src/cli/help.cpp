@@ -110,8 +110,8 @@ ExitCode help(const Program& program, const CLI::App& app, const std::string& to
           {"groups." + std::string(group.name), describe_config(training::group_defaults(group))});
     }
     return show(program,
-                std::string(spec->title) + ", cost " + std::string(spec->cost) + "\n" +
-                    std::string(spec->paper),
+                std::string(spec->title) + ", " + std::string(spec->family) + ", cost " +
+                    std::string(spec->cost) + "\n" + std::string(spec->paper),
                 sections);
   }
   for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {

@@ -32,6 +32,7 @@ Json list_models() {
   for (const mixers::LayerSpec* spec : mixers::kAllMixers) {
     rows.push_back({{"name", spec->name},
                     {"title", spec->title},
+                    {"family", spec->family},
                     {"cost", spec->cost},
                     {"paper", spec->paper}});
   }
@@ -48,19 +49,28 @@ Json list_suites() {
   return rows;
 }
 
+Json preset_row(const std::string& task, const std::string& model, const std::string& preset) {
+  const auto run = training::resolve_run(task, model, preset, 0, {}, {});
+  return {{"task", task},
+          {"preset", preset},
+          {"model", model},
+          {"layers", run.model_config.layers},
+          {"width", run.model_config.embed_dim},
+          {"heads", run.model_config.heads},
+          {"batch", run.train.batch_size},
+          {"steps", run.train.steps}};
+}
+
+// Those of the tasks, with the base model, and the recipes that other models have of their own.
 Json list_presets() {
   Json rows = Json::array();
   for (const tasks::TaskSpec* spec : tasks::all_tasks()) {
-    for (const std::string& name : training::preset_names(std::string(spec->name))) {
-      const auto run =
-          training::resolve_run(std::string(spec->name), "transformer", name, 0, {}, {});
-      rows.push_back({{"task", spec->name},
-                      {"preset", name},
-                      {"layers", run.model_config.layers},
-                      {"width", run.model_config.embed_dim},
-                      {"heads", run.model_config.heads},
-                      {"batch", run.train.batch_size},
-                      {"steps", run.train.steps}});
+    const std::string task(spec->name);
+    const auto of_task = training::preset_names(task);
+    for (const std::string& name : of_task) rows.push_back(preset_row(task, "transformer", name));
+    for (const std::string& model : mixers::mixer_names()) {
+      if (training::preset_names(task, model).size() == of_task.size()) continue;
+      rows.push_back(preset_row(task, model, training::kPublishedPreset));
     }
   }
   return rows;

@@ -11,6 +11,7 @@
 #include "io/atomic_file.h"
 #include "io/lock_file.h"
 #include "records/record_comparison.h"
+#include "records/run_identity.h"
 #include "tasks/prepare_data.h"
 #include "training/budget.h"
 #include "training/data_root.h"
@@ -85,6 +86,10 @@ training::RunConfig config_of(const RunRecord& record, const std::string& file) 
   if (const int64_t ranks = record.provenance.ranks.value_or(1); ranks > 1) {
     refuse(file, "was made by " + std::to_string(ranks) + " processes", "a run of one process",
            "compare it with a second run of as many: their weights_hash is the same");
+  }
+  if (config_hash(record.config) != record.config_hash) {
+    refuse(file, "its settings are not those that the run began with",
+           "settings with the hash " + record.config_hash, "");
   }
   const training::RunConfig config = training::RunConfig::from_table(record.config);
   if (record.checkpoint != config.train.test_checkpoint) {

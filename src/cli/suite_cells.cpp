@@ -301,7 +301,9 @@ void refuse_other_data(const std::vector<Cell>& cells, const std::string& task,
 
 std::string Cell::name() const { return task + " " + model + " seed " + std::to_string(seed); }
 
-std::string Cell::run_name() const { return task + "-" + model + "-s" + std::to_string(seed); }
+std::string Cell::run_name() const {
+  return task + "-" + file_name_of(model) + "-s" + std::to_string(seed);
+}
 
 std::vector<Cell> cells_of(const Suite& suite, const std::string& out, const std::string& only) {
   std::vector<Cell> cells;

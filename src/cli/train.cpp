@@ -13,6 +13,7 @@
 #include "io/atomic_file.h"
 #include "io/lock_file.h"
 #include "records/run_identity.h"
+#include "tasks/prepare_data.h"
 #include "training/data_root.h"
 #include "training/loaded_run.h"
 #include "training/process_group.h"
@@ -82,8 +83,9 @@ void print_summary(const RunRecord& r, const std::string& folder, const at::Devi
   for (const auto& [name, accuracy] : r.baselines) {
     std::printf("  baseline       %s %s\n", percent(accuracy).c_str(), name.c_str());
   }
-  std::printf("  speed          %s tokens/s, peak memory %s, %s in all\n",
+  std::printf("  speed          %s tokens/s, %s examples/s, peak memory %s, %s in all\n",
               thousands(static_cast<int64_t>(r.train_tokens_per_s)).c_str(),
+              fixed(r.train_examples_per_s.value_or(0), 1).c_str(),
               human_bytes(static_cast<uint64_t>(peak_memory_bytes(r))).c_str(),
               human_duration(r.total_seconds).c_str());
   std::printf("  division       %s: %s\n", r.division.c_str(), r.division_reason.c_str());
@@ -118,7 +120,8 @@ std::string weights_file(const std::string& run_or_file) {
 std::string run_folder(const TrainArguments& a) {
   if (!a.resume.empty()) return a.resume;
   if (!a.out.empty()) return a.out;
-  return "runs/" + a.task + "-" + a.model + "-" + a.preset + "-s" + std::to_string(a.seed);
+  return "runs/" + a.task + "-" + file_name_of(a.model) + "-" + a.preset + "-s" +
+         std::to_string(a.seed);
 }
 
 // A run that never began, for a bad setting or for want of data, leaves no folder behind.
@@ -201,6 +204,20 @@ void refuse_other_settings(const training::RunFolder& folder, const training::Ru
                .advice = "choose another --out"});
 }
 
+// A run that is done reads no data; that it was made with the data that is named now must be true.
+void refuse_other_data(const Program& program, const TrainArguments& a,
+                       const training::RunConfig& config, const training::RunFolder& folder,
+                       const RunRecord& record) {
+  const tasks::TaskSpec& spec = config.task_spec();
+  const auto task = config.make_task();
+  training::refuse_lost_data(spec, *task, a.data, record);
+  if (!tasks::data_found(spec, *task, a.data)) return;  // it would be generated as it was
+  const auto dataset =
+      tasks::prepare_data(spec, *task, a.data, program.common.quiet, tasks::OtherSettings::kTaken);
+  training::refuse_other_data(dataset, folder, record,
+                              "the run is done: leave --data out to see its result");
+}
+
 // True if there is a run to resume. Rank 0 looks for all, before it writes.
 bool take_folder(training::Ranks& ranks, std::optional<OwnedFolder>& owned, const TrainArguments& a,
                  const training::RunConfig& config, const training::RunFolder& folder) {
@@ -222,7 +239,10 @@ RunRecord train_on(training::Ranks& ranks, const Program& program, const TrainAr
   const bool resume = take_folder(ranks, owned, a, config, folder);
   if (resume && wanted.change.empty()) {
     RunRecord record = read_record(folder.record());
-    if (record.status == RunStatus::kDone) return record;
+    if (record.status == RunStatus::kDone) {
+      if (!a.data.empty()) refuse_other_data(program, a, config, folder, record);
+      return record;
+    }
   }
   training::PreparedRun run = training::prepare_run(
       config, folder,
@@ -284,7 +304,8 @@ void add_train(CLI::App& app, Program& program) {
   };
   option("task", a->task, "a task (lra list tasks)");
   option("model", a->model, "a model (lra list models)");
-  option("--preset", a->preset, "paper, release or small (default small)");
+  option("--preset", a->preset,
+         "paper, release, small, or published where the model has it (default small)");
   command->add_option("--data", a->data, "folder of the data; default $LRA_DATA, else ./data");
   command
       ->add_flag("--go-on", a->go_on,

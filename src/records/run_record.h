@@ -35,11 +35,13 @@ double two_class_chance_limit(int64_t num_examples);
 
 // One efficiency measurement (a child process of its own).
 struct Measurement {
-  std::string mode;  // "train" or "infer"
+  // "train" or "infer": random tokens of full length; "train on data" or "infer on data": the first
+  // batch of training, of examples of all lengths.
+  std::string mode;
   std::string dtype;
   int64_t length = 0, batch = 0;
   double steps_per_s = 0;   // median of the timed windows
-  double tokens_per_s = 0;  // padding included
+  double tokens_per_s = 0;  // without padding
   double slowest_steps_per_s = 0, fastest_steps_per_s = 0;
   int64_t windows = 0;
   // A long step is timed in this many parts, each of as many of its sequences; absent: whole steps.
@@ -53,7 +55,10 @@ struct Measurement {
   double gemm_flops_per_s = 0;
   // Median with batches that are read from the task's data; absent when no data were given.
   std::optional<double> pipeline_steps_per_s = {};
-  std::optional<std::string> warning = {};  // why the figures may not be the machine's
+  std::optional<std::string> warning = {};    // why the figures may not be the machine's
+  std::optional<double> examples_per_s = {};  // absent in records of earlier programs
+  // Positions that are computed, padding and CLS included; with batches of data alone.
+  std::optional<double> computed_tokens_per_s = {};
 };
 
 // Share of the matrix product's speed that the model's operations reach.
@@ -80,6 +85,13 @@ struct InitialWeights {
   std::vector<std::string> fresh = {}, unused = {};
 };
 
+// The code of a model that is a Python class. Its bits are not promised to be the same at every
+// number of threads.
+struct PythonCode {
+  std::string source_sha256 = {};                    // of the file that defines the class
+  std::map<std::string, std::string> packages = {};  // name -> version, Python itself among them
+};
+
 struct RunRecord : RunIdentity {
   int schema = kRecordSchema;
   std::string kind = "train";  // or "bench"
@@ -99,14 +111,19 @@ struct RunRecord : RunIdentity {
   // of 10 % themselves.
   bool published_setting = false;
 
-  int64_t steps = 0, planned_steps = 0, examples = 0, tokens = 0;
+  int64_t steps = 0, planned_steps = 0, examples = 0;
+  int64_t tokens = 0;  // of these examples, without padding
+  // Positions computed for them in training, padding and CLS included. Absent for measurements, and
+  // in records of programs that counted padding in `tokens`.
+  std::optional<int64_t> computed_tokens = {};
   // Steps of a full run: the preset's own number, 0 when there is no such preset and for
   // measurements, and the size of the whole test split, 0 when no data was read.
   int64_t preset_steps = 0, test_split_examples = 0;
-  std::optional<SplitSizes> data_examples = {};  // absent when no data was read
-  double train_seconds = 0;                      // training steps alone
-  double total_seconds = 0;                      // with evaluation and saving
-  double train_tokens_per_s = 0;                 // over all training steps of this run
+  std::optional<SplitSizes> data_examples = {};     // absent when no data was read
+  double train_seconds = 0;                         // training steps alone
+  double total_seconds = 0;                         // with evaluation and saving
+  double train_tokens_per_s = 0;                    // over all training steps of this run
+  std::optional<double> train_examples_per_s = {};  // alike; absent where computed_tokens is
   int64_t peak_resident_bytes = 0;
   // Peak memory of the tensors on a GPU. Absent for runs on the CPU, and with --profile.
   std::optional<int64_t> peak_device_bytes = {};
@@ -127,7 +144,8 @@ struct RunRecord : RunIdentity {
   std::vector<Measurement> measurements;
   std::map<std::string, double> baselines;  // "majority" -> 0.173
 
-  ConfigTable config;  // resolved
+  std::optional<PythonCode> python = {};  // absent for the models of lra itself
+  ConfigTable config;                     // resolved
   Provenance provenance;
 };
 

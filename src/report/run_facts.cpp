@@ -93,6 +93,10 @@ std::vector<Fact> result_facts(const RunRecord& run) {
   f.add_time("training time", run.train_seconds);
   f.add_time("whole time", run.total_seconds);
   if (run.train_tokens_per_s > 0) f.add("speed", rate_text(run.train_tokens_per_s) + " tokens/s");
+  if (run.computed_tokens && run.tokens > 0) {
+    f.add("positions computed for each token",
+          fixed(static_cast<double>(*run.computed_tokens) / static_cast<double>(run.tokens), 2));
+  }
   if (const int64_t peak = peak_memory_bytes(run); peak > 0) {
     f.add("peak memory", human_bytes(static_cast<uint64_t>(peak)));
   }

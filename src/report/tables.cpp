@@ -177,7 +177,7 @@ Table protocol_table(const Leaderboard& board) {
 Table training_speed_table(const Leaderboard& board) {
   Table table{.title = "Speed and memory of the training runs",
               .caption =
-                  "Training steps alone, padding counted as tokens. Relative: tokens per "
+                  "Training steps alone, padding not counted as tokens. Relative: tokens per "
                   "second over the Transformer's with the same task settings, sizes and "
                   "batches, on the same machine and revision.",
               .header = {"Task", "Model", "tokens/s", "steps/s", "relative", "peak memory"},

@@ -54,4 +54,7 @@ struct FileSet {
 // found when some files are there and no folder has all.
 std::vector<std::string> find_file_set(const std::string& root, const FileSet& set);
 
+// The same of every folder that has all of the files, best first.
+std::vector<std::vector<std::string>> find_file_sets(const std::string& root, const FileSet& set);
+
 }  // namespace lra::tasks

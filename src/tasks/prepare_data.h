@@ -9,9 +9,13 @@
 
 namespace lra::tasks {
 
-// Raw official data in the root or in ROOT/TASK, as arguments for import.
-std::vector<std::string> sources_under(const TaskSpec& spec, const Task& task,
-                                       const std::string& root);
+// The copies of raw official data in the root and in ROOT/TASK, as Task::find_copies().
+std::vector<std::vector<std::string>> copies_under(const TaskSpec& spec, const Task& task,
+                                                   const std::string& root);
+
+// Which of several copies is read and which are not, in one sentence; empty unless there are
+// several. A release within a release (lra_release/lra_release) is one copy.
+std::string several_copies(const std::vector<std::vector<std::string>>& copies);
 
 // True if there is data, prepared or importable.
 bool data_found(const TaskSpec& spec, const Task& task, const std::string& root);

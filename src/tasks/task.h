@@ -65,12 +65,16 @@ class Task {
   // lra::Error that names file and line (or archive entry) for data that is not as it must be.
   virtual void import(const std::vector<std::string>& sources, const std::string& out,
                       Progress& progress) const = 0;
-  // Raw official data under a data root, as arguments for import; empty when there is none. Throws
-  // lra::Error where only a part of it is there.
-  virtual std::vector<std::string> find_sources(const std::string& root) const = 0;
+  // The copies of raw official data under a data root, each as arguments for import, the one that
+  // is read first; empty when there is none. Throws lra::Error where only a part of one is there.
+  virtual std::vector<std::vector<std::string>> find_copies(const std::string& root) const = 0;
+  // The first of them; empty when there is none.
+  std::vector<std::string> find_sources(const std::string& root) const;
   // Writes the official layout below the folder `out`. Throws when it is there already.
   virtual void export_official(const Dataset& dataset, const std::string& out) const = 0;
 
+  // Why imported data may not be what these settings mean, one sentence each.
+  virtual std::vector<std::string> doubts(const Dataset&) const { return {}; }
   virtual std::vector<Fact> check(const Dataset& dataset) const = 0;
   // For people: the text, the expression tree, the picture. Safe to print on a terminal.
   virtual std::string render(const Split& split, int64_t example) const = 0;

@@ -167,6 +167,7 @@ TEST_F(OnRanks, TheyDropWhatTheMicroBatchesOfOneRankDrop) {
         EXPECT_EQ(loss.correct, whole.correct);
         EXPECT_EQ(loss.examples, kRankExamples);
         EXPECT_EQ(loss.tokens, whole.tokens);
+        EXPECT_GE(loss.computed_tokens, loss.tokens);
         EXPECT_EQ(shared[0], static_cast<double>(count));
       });
       for (const at::Tensor& other : gradients) EXPECT_TRUE(at::equal(other, gradients[0]));

@@ -79,8 +79,9 @@ struct TrainConfig {
       at_least(1));
     f("log_every", log_every, "steps between lines in metrics.jsonl", at_least(1));
     f("trim_padding", trim_padding,
-      "cut batches to their longest example: less work, the same results except for the pattern of "
-      "dropout");
+      "compute little padding: batches are cut to their longest example, and their rows sorted by "
+      "length and computed in groups, each as long as its longest row: the same results but for "
+      "rounding and the pattern of dropout; false: every example at the full length");
     f("token_order", token_order,
       "a control: shuffled permutes the tokens of each example, in training and evaluation, so "
       "that "

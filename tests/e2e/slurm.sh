@@ -97,7 +97,8 @@ for name in kept:
     print(name, record[name])
 for line in (run / "metrics.jsonl").read_text().splitlines():
     line = json.loads(line)
-    line.pop("tokens_per_s", None)
+    for speed in ("tokens_per_s", "examples_per_s"):
+        line.pop(speed, None)
     print(line)
 for name in ("model", "optimizer"):
     file = run / f"checkpoints/latest/{name}.safetensors"

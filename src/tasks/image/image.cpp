@@ -62,7 +62,7 @@ class ImageTask : public Task {
   }
   void import(const std::vector<std::string>& sources, const std::string& out,
               Progress& progress) const override;
-  std::vector<std::string> find_sources(const std::string& root) const override;
+  std::vector<std::vector<std::string>> find_copies(const std::string& root) const override;
   void export_official(const Dataset& dataset, const std::string& out) const override;
   std::vector<Fact> check(const Dataset& dataset) const override;
   std::string render(const Split& split, int64_t example) const override;
@@ -135,16 +135,29 @@ void ImageTask::import(const std::vector<std::string>& sources, const std::strin
   writer.finish();
 }
 
-std::vector<std::string> ImageTask::find_sources(const std::string& root) const {
+std::vector<std::vector<std::string>> ImageTask::find_copies(const std::string& root) const {
   const fs::path base(root);
-  if (holds_cifar_files(root)) return {root};
+  std::vector<std::vector<std::string>> copies;
+  for (const char* below : {"", "cifar-10-batches-bin", "cifar-10-batches-py"}) {
+    const std::string folder = *below ? (base / below).string() : root;
+    const bool has_binary = is_there(folder + "/data_batch_1.bin");
+    const bool has_pickles = is_there(folder + "/data_batch_1");
+    if (has_binary && has_pickles) {
+      throw Error({.where = folder,
+                   .what = "holds 'data_batch_1.bin' and 'data_batch_1'",
+                   .expected = "CIFAR-10 in one of the two layouts",
+                   .advice = "move the files of the other away"});
+    }
+    // Refuses a part of the six, whichever is missing.
+    if (holds_cifar_files(folder) && (has_binary || has_pickles)) copies.push_back({folder});
+  }
   for (const char* name : {"cifar-10-binary.tar.gz", "cifar-10-python.tar.gz"}) {
-    if (is_file(base / name)) return {(base / name).string()};
+    if (is_file(base / name)) copies.push_back({(base / name).string()});
   }
   for (const std::string& folder : {(base / "cifar10").string(), root}) {
-    if (is_cifar_png_folder(folder)) return {folder};
+    if (is_cifar_png_folder(folder)) copies.push_back({folder});
   }
-  return {};
+  return copies;
 }
 
 void ImageTask::export_official(const Dataset& dataset, const std::string&) const {

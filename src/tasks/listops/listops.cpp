@@ -84,6 +84,7 @@ class ListOpsTask : public Task {
   explicit ListOpsTask(const ListOpsConfig& config) : config_(config) {}
 
   void refuse_other_settings(const Dataset& dataset) const override;
+  std::vector<std::string> doubts(const Dataset& dataset) const override;
   TaskShape shape() const override {
     return {.length = config_.length,
             .vocabulary = kListOpsVocabulary,
@@ -95,7 +96,7 @@ class ListOpsTask : public Task {
   void make(const MakeOptions& options, Progress& progress) const override;
   void import(const std::vector<std::string>& sources, const std::string& out,
               Progress& progress) const override;
-  std::vector<std::string> find_sources(const std::string& root) const override;
+  std::vector<std::vector<std::string>> find_copies(const std::string& root) const override;
   void export_official(const Dataset& dataset, const std::string& out) const override;
   std::vector<Fact> check(const Dataset& dataset) const override;
   std::string render(const Split& split, int64_t example) const override;
@@ -139,6 +140,25 @@ void ListOpsTask::refuse_other_settings(const Dataset& dataset) const {
                  .expected = std::to_string(wanted),
                  .advice = "set task." + std::string(key) + ", or name another data folder"});
   }
+}
+
+// Short expressions are an easier task.
+std::vector<std::string> ListOpsTask::doubts(const Dataset& dataset) const {
+  std::vector<std::string> doubts;
+  for (const auto& [name, unused] : dataset.manifest().splits) {
+    const Split split = dataset.split(name);
+    int64_t num_other = 0;
+    for (int64_t i = 0; i < split.size(); ++i) {
+      const int64_t length = split.sequence_length(i, 0);
+      num_other += length <= config_.min_length || length >= config_.max_length;
+    }
+    if (2 * num_other <= split.size()) continue;
+    doubts.push_back(thousands(num_other) + " of the " + thousands(split.size()) +
+                     " expressions of " + name + " do not have between " +
+                     thousands(config_.min_length) + " and " + thousands(config_.max_length) +
+                     " tokens");
+  }
+  return doubts;
 }
 
 int64_t ListOpsTask::num_to_make(const MakeOptions& options) const {
@@ -235,8 +255,8 @@ void ListOpsTask::import(const std::vector<std::string>& sources, const std::str
   writer.finish();
 }
 
-std::vector<std::string> ListOpsTask::find_sources(const std::string& root) const {
-  return find_listops_sources(root);
+std::vector<std::vector<std::string>> ListOpsTask::find_copies(const std::string& root) const {
+  return find_listops_copies(root);
 }
 
 void ListOpsTask::export_official(const Dataset& dataset, const std::string& out) const {

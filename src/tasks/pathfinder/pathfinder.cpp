@@ -88,7 +88,7 @@ class PathfinderTask : public Task {
   void make(const MakeOptions& options, Progress& progress) const override;
   void import(const std::vector<std::string>& sources, const std::string& out,
               Progress& progress) const override;
-  std::vector<std::string> find_sources(const std::string& root) const override;
+  std::vector<std::vector<std::string>> find_copies(const std::string& root) const override;
   void export_official(const Dataset& dataset, const std::string& out) const override {
     refuse_other_difficulty(dataset);  // the folder's name says it
     export_pathfinder(dataset, settings_.size,
@@ -286,18 +286,19 @@ void PathfinderTask::import(const std::vector<std::string>& sources, const std::
   writer.finish();
 }
 
-std::vector<std::string> PathfinderTask::find_sources(const std::string& root) const {
+std::vector<std::vector<std::string>> PathfinderTask::find_copies(const std::string& root) const {
+  std::vector<std::vector<std::string>> copies;
   std::string other_levels;  // the first folder of this size without this difficulty
   // The archive holds Path-X twice; the inner folder is the one that can be learned.
   for (const char* above : {"lra_release/lra_release", "lra_release", "."}) {
     const std::string folder =
         (fs::path(root) / above / archive_folder(settings_.size)).lexically_normal().string();
-    if (is_folder(folder + "/" + level_folder())) return {folder + "/" + level_folder()};
+    if (is_folder(folder + "/" + level_folder())) copies.push_back({folder + "/" + level_folder()});
     if (other_levels.empty() && !data_names_in(folder).empty()) other_levels = folder;
   }
-  if (is_folder(root + "/" + level_folder())) return {root + "/" + level_folder()};
-  if (is_folder(root + "/imgs") || is_folder(root + "/metadata")) return {root};
-  if (other_levels.empty()) return {};
+  if (is_folder(root + "/" + level_folder())) copies.push_back({root + "/" + level_folder()});
+  if (is_folder(root + "/imgs") || is_folder(root + "/metadata")) copies.push_back({root});
+  if (other_levels.empty() || !copies.empty()) return copies;
   throw Error(
       {.where = other_levels,
        .what =

@@ -15,6 +15,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace lra::tasks {
 
@@ -65,5 +66,8 @@ struct PairFiles {
 // lra_release/lra_release/tsv_data below it; five columns are preferred. Throws lra::Error for a
 // folder that has some of the three files.
 PairFiles find_pair_files(const std::string& folder);
+
+// Every folder in which it finds pairs with their texts, best first.
+std::vector<std::string> folders_of_pairs(const std::string& folder);
 
 }  // namespace lra::tasks

@@ -6,6 +6,7 @@
 #include "tasks/text/text.h"
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 
 #include "base/error.h"
@@ -64,7 +65,7 @@ class TextTask : public Task {
   Split split(const Dataset& dataset, const std::string& name) const override;
   void import(const std::vector<std::string>& sources, const std::string& out,
               Progress& progress) const override;
-  std::vector<std::string> find_sources(const std::string& root) const override;
+  std::vector<std::vector<std::string>> find_copies(const std::string& root) const override;
   void export_official(const Dataset& dataset, const std::string& out) const override;
   std::vector<Fact> check(const Dataset& dataset) const override;
   std::string render(const Split& split, int64_t example) const override;
@@ -148,16 +149,18 @@ void TextTask::import(const std::vector<std::string>& sources, const std::string
   writer.finish();
 }
 
-std::vector<std::string> TextTask::find_sources(const std::string& root) const {
+std::vector<std::vector<std::string>> TextTask::find_copies(const std::string& root) const {
   const fs::path base(root);
-  if (is_folder(base / "aclImdb")) return {(base / "aclImdb").string()};
+  std::vector<std::vector<std::string>> copies;
+  if (is_folder(base / "aclImdb")) copies.push_back({(base / "aclImdb").string()});
   for (const char* name : {"aclImdb_v1.tar.gz", "aclImdb_labeled.tar.gz"}) {
-    if (is_file(base / name)) return {(base / name).string()};
+    if (is_file(base / name)) copies.push_back({(base / name).string()});
   }
-  for (const char* part : {"train/pos", "train/neg", "test/pos", "test/neg"}) {
-    if (is_folder(base / part)) return {root};
+  const std::array parts = {"train/pos", "train/neg", "test/pos", "test/neg"};
+  if (std::ranges::any_of(parts, [&](const char* part) { return is_folder(base / part); })) {
+    copies.push_back({root});
   }
-  return {};
+  return copies;
 }
 
 // The keys of all examples, in order; checked against the labels and sizes of the splits.
