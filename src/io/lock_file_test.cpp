@@ -52,7 +52,7 @@ TEST(LockFile, LeavesAFileOfSomebodyElseAlone) {
   make_folder(folder.file("folder"));
   for (const char* name : {"Cargo.lock", "link", "pipe", "folder"}) {
     EXPECT_THAT(error_of([&] { try_lock_file(folder.file(name)); }),
-                HasSubstr("is no lock of this program"))
+                HasSubstr("is not one of this program"))
         << name;
   }
   EXPECT_EQ(read_file(folder.file("Cargo.lock"), 100), "# cargo\n[[package]]\n");

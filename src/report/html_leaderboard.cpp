@@ -22,7 +22,8 @@ struct ShownTask {
 
 struct Layout {
   std::vector<ShownTask> tasks;  // the paper's six, then the others
-  // Second average: over all tasks that have runs; empty where those are the five of the first.
+  // Second average: over all tasks that have runs; empty for one task and for the five of the
+  // first.
   std::string all_title;
   bool has_family = false;
   std::set<std::string, std::less<>>
@@ -57,8 +58,9 @@ Layout layout_of(const ReportInput& input) {
     if (column.paper) layout.tasks[static_cast<size_t>(*column.paper)].column = i;
     if (!column.paper) layout.tasks.push_back({column.title, i, std::nullopt});
   }
-  if (num_scored != kNumScoredTasks || board.columns.size() != kNumScoredTasks) {
-    layout.all_title = "Avg of " + std::to_string(board.columns.size());
+  const size_t num_tasks = board.columns.size();
+  if (num_tasks > 1 && (num_scored != kNumScoredTasks || num_tasks != kNumScoredTasks)) {
+    layout.all_title = "Avg of " + std::to_string(num_tasks);
   }
   layout.has_family = !input.literature.families.empty();
   for (const Facet& facet : kFacets) {

@@ -221,20 +221,20 @@ PYTHON
 run_folders() {
   refuse 2 "nothere: is not the folder of a run" train --resume nothere
   refuse 2 "empty: is not the folder of a run" train --resume empty
-  echo x >a_file
+  echo x >work/a_file
   refuse 2 "a_file: is a file, not the folder of a run.*name the folder that holds" train --resume a_file
   local flag
   for flag in --seed=5 --preset=paper --out=other --set=train.steps=4; do
     refuse 2 "resume excludes ${flag%%=*}" train --resume run "$flag"
   done
   refuse 2 "resume excludes" train listops transformer --resume run
-  refuse 2 "run: a run is there already.*: .*lra train --resume run$" train listops transformer --data data --out run
+  refuse 2 "run: already holds a run.*: .*lra train --resume run$" train listops transformer --data data --out run
   mkdir work/own
   echo mine >work/own/config.toml
   refuse 2 "own: is not a run folder and is not empty: it holds 'config.toml'" train listops transformer --data data --out own
   cp -r work/run work/lost
   rm work/lost/record.json
-  refuse 2 "lost: is no run, and holds" train listops transformer --data data --out lost
+  refuse 2 "lost: is not a run folder and is not empty: it holds" train listops transformer --data data --out lost
   refuse 2 "memory: this run takes about" train listops transformer --data data --out new \
     --set model.embed_dim=65536 --set model.qkv_dim=65536
   # The run's data are no usual ones: others are not generated in their place.

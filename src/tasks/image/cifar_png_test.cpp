@@ -135,8 +135,8 @@ TEST(CifarPng, RefusesByName) {
   }
   EXPECT_EQ(error_with("train/frog/9999999999.png", good), "");
   EXPECT_THAT(error_with("test/9_frog.png", good.substr(0, 100)),
-              HasSubstr("test/9_frog.png: is no usable PNG"));
-  EXPECT_THAT(error_with("test/9_frog.png", ""), HasSubstr("test/9_frog.png: is no usable PNG"));
+              HasSubstr("test/9_frog.png: is not a usable PNG"));
+  EXPECT_THAT(error_with("test/9_frog.png", ""), HasSubstr("test/9_frog.png: is not a usable PNG"));
   EXPECT_THAT(
       error_with("train/9_frog.png", encode_png(GrayImage{.width = 1, .height = 1, .pixels = {0}})),
       HasSubstr("train/9_frog.png: is 1 x 1 pixels; expected 32 x 32"));
@@ -145,10 +145,12 @@ TEST(CifarPng, RefusesByName) {
   std::filesystem::create_directories(root.path("test/frog"));
   EXPECT_THAT(read_error(root.path("")), HasSubstr("test: holds no images"));
   std::filesystem::create_symlink(root.path("train/0_airplane.png"), root.path("test/frog/0.png"));
-  EXPECT_THAT(read_error(root.path("")), HasSubstr("test/frog/0.png: is no image"));
+  EXPECT_THAT(read_error(root.path("")),
+              HasSubstr("test/frog/0.png: does not have the name of a CIFAR-10 image"));
   std::filesystem::remove_all(root.path("test/frog"));
   std::filesystem::create_directory_symlink(root.path("train"), root.path("test/frog"));
-  EXPECT_THAT(read_error(root.path("")), HasSubstr("test/frog: is no image"));
+  EXPECT_THAT(read_error(root.path("")),
+              HasSubstr("test/frog: does not have the name of a CIFAR-10 image"));
 }
 
 // The first images of the official files, as pictures and back.

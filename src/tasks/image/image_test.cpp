@@ -81,7 +81,8 @@ TEST(Image, CheckNamesWrongCountsAndExportRefuses) {
   const TestFolder root;
   write_small_cifar(root.path("."));
   const Dataset dataset = import(root.path("."), root.path("data"));
-  EXPECT_FALSE(task_with()->check(dataset)[0].ok);
+  EXPECT_THAT(task_with()->check(dataset)[0].detail, HasSubstr("not the published size"));
+  EXPECT_FALSE(task_with("num_train = 91")->check(dataset)[0].ok);
   EXPECT_TRUE(task_with("num_train = 90")->check(dataset)[0].ok);
   EXPECT_THAT(error_of([&] { task_with()->export_official(dataset, root.path("out")); }),
               HasSubstr("gray"));
