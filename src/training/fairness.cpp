@@ -81,7 +81,7 @@ std::map<std::string, std::string> scored_settings(const RunConfig& run) {
 // The first setting in [mixer], or outside it, that `run` changes from its preset, as "train.steps
 // 10 instead of 5000"; empty when none.
 std::string changed_setting(const RunConfig& run, bool in_mixer) {
-  const RunConfig preset = resolve_run(run.task, run.model, run.preset, run.seed, {}, {});
+  const RunConfig preset = preset_of(run);
   const auto expected = scored_settings(preset);
   for (const auto& [key, value] : scored_settings(run)) {
     if (key.starts_with("mixer.") != in_mixer || is_published(run, key, value)) continue;
@@ -129,7 +129,7 @@ int64_t count_parameters(const RunConfig& run) {
 }
 
 std::string size_not_met(const RunConfig& run, const SplitSizes& data) {
-  const RunConfig preset = resolve_run(run.task, run.model, run.preset, run.seed, {}, {});
+  const RunConfig preset = preset_of(run);
   return changed_data(run, data, &preset.task_settings);
 }
 

@@ -438,10 +438,16 @@ ChangedRun with_changes(const RunConfig& run, const std::vector<std::string>& se
   return changed;
 }
 
+RunConfig preset_of(const RunConfig& run) {
+  ConfigTable own;
+  if (mixers::is_python_class(run.model)) own.set("mixer", {run.mixer_settings, ""});
+  return resolve_run(run.task, run.model, run.preset, run.seed, own, {});
+}
+
 std::optional<int64_t> preset_steps(const RunConfig& run) {
   const std::vector<std::string> names = preset_names(run.task, run.model);
   if (std::find(names.begin(), names.end(), run.preset) == names.end()) return std::nullopt;
-  return resolve_run(run.task, run.model, run.preset, run.seed, {}, {}).train.steps;
+  return preset_of(run).train.steps;
 }
 
 }  // namespace lra::training

@@ -64,6 +64,10 @@ StoredRun read_run(const RunFolder& folder);
 // current folder.
 std::string config_folder();
 
+// The preset that `run` began from, without its changes. A Python class keeps its arguments:
+// without them it may not be made.
+RunConfig preset_of(const RunConfig& run);
+
 // Steps of an unchanged run of this task, model and preset; nothing for a preset that the task's
 // file no longer has.
 std::optional<int64_t> preset_steps(const RunConfig& run);

@@ -84,6 +84,18 @@ class Hostile(Average):
     def backward(self, y): return Wrong.apply(y)
 
 
+class Bag(torch.nn.Module):
+    """A whole model, with an argument that has no default."""
+
+    def __init__(self, vocab_size, num_classes, width):
+        super().__init__()
+        self.embedding = torch.nn.Embedding(vocab_size, width)
+        self.head = torch.nn.Linear(width, num_classes)
+
+    def forward(self, tokens, lengths):
+        return self.head(self.embedding(tokens).sum(1) / lengths.unsqueeze(1))
+
+
 class Wrong(torch.autograd.Function):
     @staticmethod
     def forward(ctx, y): return y.clone()
@@ -156,6 +168,16 @@ class Arena(unittest.TestCase):
         self.assertEqual(self.train("their_layers:Tuple", "tuple").status, "done")
         record = self.train("their_layers:NoMask", "no-mask").record
         self.assertIn("forward of their_layers:NoMask takes no mask: padding takes part", record["warnings"])
+
+    def test_a_whole_model_trains_and_has_a_place_of_its_own(self):
+        run = lra.arena.train(
+            "listops", model="their_layers:Bag", out=self.folder / "bag", settings=TINY, arguments={"width": 8},
+            preset="release", quiet=True)
+        self.assertEqual((run.status, run.division), ("done", "free-for-all"))
+        self.assertEqual(run.record["division_reason"], "a whole model instead of a layer of the encoder")
+        self.assertEqual(set(weights_of(self.folder / "bag")), {
+            "model.embedding.weight", "model.head.weight", "model.head.bias"})
+        self.assertEqual(run.record["num_parameters"], 17 * 8 + 8 * 10 + 10)
 
     def test_a_hostile_module_ends_the_run_with_one_line(self):
         for deed, said in (
