@@ -19,7 +19,9 @@
 #include "base/launch_environment.h"
 #include "base/stop_flag.h"
 #include "base/text_format.h"
+#include "cli/program.h"
 #include "io/atomic_file.h"
+#include "mixers/python_layer.h"
 
 extern char** environ;
 
@@ -29,7 +31,7 @@ namespace {
 // Process id of the parent. Not an argument: those are recorded as the command of a run.
 constexpr const char* kParentVariable = "LRA_PARENT_PROCESS";
 constexpr std::string_view kParentEntry = "LRA_PARENT_PROCESS=";
-// Of a child: a file in memory that its parent reads when it has ended.
+// A child's messages: a file in memory that its parent reads when the child has ended.
 constexpr int kErrorFd = 3;
 constexpr size_t kErrorBytes = 2000;
 
@@ -125,13 +127,16 @@ std::vector<char*> c_strings(const std::vector<std::string>& words) {
 }
 
 pid_t spawn(const std::vector<std::string>& arguments, int output, int errors) {
+  const char* interpreter = mixers::has_interpreter() ? std::getenv(kInterpreterVariable) : nullptr;
   std::vector<std::string> words = {"lra"};
+  if (interpreter) words = {interpreter, "-m", "lra"};
   const std::vector<std::string> variables = child_environment();
   words.insert(words.end(), arguments.begin(), arguments.end());
   const SpawnSettings settings(output, errors);
   pid_t child = 0;
-  const int code = posix_spawn(&child, "/proc/self/exe", settings.actions(), settings.attributes(),
-                               c_strings(words).data(), c_strings(variables).data());
+  const int code =
+      posix_spawn(&child, interpreter ? interpreter : "/proc/self/exe", settings.actions(),
+                  settings.attributes(), c_strings(words).data(), c_strings(variables).data());
   if (code != 0) throw io_error("lra", "cannot start a process", code);
   return child;
 }
@@ -234,7 +239,7 @@ ProgramEnd run_program(const std::vector<std::string>& words) {
   posix_spawn_file_actions_destroy(&actions);
   if (problem == ENOENT) {
     throw Error({.where = words[0],
-                 .what = "there is no such program on PATH",
+                 .what = "program not found on PATH",
                  .advice = "is it installed on this machine?"});
   }
   if (problem != 0) throw io_error(words[0], "cannot be started", problem);

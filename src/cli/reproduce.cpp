@@ -24,7 +24,7 @@ struct ReproduceArguments {
   std::string record, data, out;
 };
 
-// Where the run is made again: the folder asked for, or one that is taken away at the end.
+// The folder of the new run: the one asked for, or one that is removed at the end.
 class Place {
  public:
   explicit Place(const std::string& out) : folder_{out}, is_temporary_(out.empty()) {
@@ -36,7 +36,7 @@ class Place {
     } else if (std::filesystem::exists(out)) {
       throw Error({.where = out,
                    .what = "exists already",
-                   .expected = "a folder that is to be made",
+                   .expected = "a folder that does not exist yet",
                    .advice = "choose another --out"});
     } else {
       make_folder(out);
@@ -222,8 +222,9 @@ void add_reproduce(CLI::App& app, Program& program) {
       [&program, a] { return reproduce(program, *a); });
   command->add_option("record", a->record, "a run folder, or its record.json")->required();
   command->add_option("--data", a->data, "folder of the data; default $LRA_DATA, else ./data");
-  command->add_option("--out", a->out,
-                      "keep the new run in this folder; default: a temporary one, taken away");
+  command->add_option(
+      "--out", a->out,
+      "keep the new run in this folder; default: a temporary folder that is removed");
 }
 
 }  // namespace lra::cli

@@ -36,6 +36,8 @@ class Initializer {
   // For whatever else is drawn once under this name: derive_key(seed, kWeights, low, high), the
   // halves of the 64-bit FNV-1a hash of "encoder.layers.0.mixer.qkv.weight".
   uint64_t key() const;
+  uint64_t seed() const { return seed_; }
+  const std::string& name() const { return name_; }
   // Where all of this is put, and whatever else a layer keeps.
   at::Device device() const { return device_; }
 

@@ -1,8 +1,11 @@
 #include "mixers/all.h"
 
+#include "mixers/python_layer.h"
+
 namespace lra::mixers {
 
 const LayerSpec& find_mixer(const std::string& name) {
+  if (is_python_class(name)) return kPythonLayer;
   for (const LayerSpec* spec : kAllMixers) {
     if (spec->name == name) return *spec;
   }

@@ -24,6 +24,8 @@ void fields(auto& f, Measurement& m) {
   f("batch", m.batch);
   f("steps_per_s", m.steps_per_s);
   f("tokens_per_s", m.tokens_per_s);
+  f("examples_per_s", m.examples_per_s);
+  f("computed_tokens_per_s", m.computed_tokens_per_s);
   f("slowest_steps_per_s", m.slowest_steps_per_s);
   f("fastest_steps_per_s", m.fastest_steps_per_s);
   f("windows", m.windows);
@@ -56,6 +58,11 @@ void fields(auto& f, InitialWeights& weights) {
   f("unused", weights.unused);
 }
 
+void fields(auto& f, PythonCode& code) {
+  f("source_sha256", code.source_sha256);
+  f("packages", code.packages);
+}
+
 // The schema goes first and is read apart: nothing else is known of a record before it.
 void fields(auto& f, RunRecord& r) {
   f("kind", r.kind);
@@ -78,9 +85,11 @@ void fields(auto& f, RunRecord& r) {
   f("data_examples", r.data_examples);
   f("examples", r.examples);
   f("tokens", r.tokens);
+  f("computed_tokens", r.computed_tokens);
   f("train_seconds", r.train_seconds);
   f("total_seconds", r.total_seconds);
   f("train_tokens_per_s", r.train_tokens_per_s);
+  f("train_examples_per_s", r.train_examples_per_s);
   f("peak_resident_bytes", r.peak_resident_bytes);
   f("peak_device_bytes", r.peak_device_bytes);
   f("estimated_resident_bytes", r.estimated_resident_bytes);
@@ -98,6 +107,7 @@ void fields(auto& f, RunRecord& r) {
   f("val_curve", r.val_curve);
   f("measurements", r.measurements);
   f("baselines", r.baselines);
+  f("python", r.python);
   f("config", r.config);
   f("provenance", r.provenance);
 }

@@ -68,6 +68,10 @@ TEST(CheckRecord, FiguresFollowFromOthers) {
               ElementsAre(HasSubstr("train_tokens_per_s is 1000000000000.0")));
   EXPECT_THAT(changed([](RunRecord& run) { run.train_seconds = 1e-9; }),
               ElementsAre(HasSubstr("tokens took 0.000 s")));
+  EXPECT_THAT(changed([](RunRecord& run) { run.computed_tokens = run.tokens - 1; }),
+              ElementsAre(HasSubstr("less than the")));
+  EXPECT_THAT(changed([](RunRecord& run) { run.train_examples_per_s = 1e9; }),
+              ElementsAre(HasSubstr("train_examples_per_s is 1000000000.000")));
   EXPECT_THAT(changed([](RunRecord& run) { run.checkpoint = "best"; }),
               ElementsAre(HasSubstr("train.test_checkpoint is last")));
   EXPECT_THAT(changed([](RunRecord& run) {

@@ -12,7 +12,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Whether a report reads the file.
+// True if a report reads the file.
 using Wanted = bool (*)(const fs::path& path);
 
 bool is_run_record(const fs::path& path) { return path.filename() == "record.json"; }

@@ -38,7 +38,7 @@ inline constexpr size_t kMostPictureBytes = size_t{256} << 10;
 std::vector<Analysis> collect_analyses(const std::vector<std::string>& paths,
                                        std::vector<std::string>* problems);
 
-// Whether `bytes` begin as a PNG file does.
+// True if `bytes` begin as a PNG file does.
 bool is_png(std::string_view bytes);
 
 }  // namespace lra::report

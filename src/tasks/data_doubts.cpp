@@ -17,7 +17,7 @@
 namespace lra::tasks {
 namespace {
 
-// Whether `name` is that of the task's prepared data, or of what is left where it is being made.
+// True if `name` is that of the task's prepared data, or of its unfinished remains.
 bool belongs_to(const TaskSpec& spec, std::string_view name) {
   if (!name.starts_with(spec.name)) return false;
   name.remove_prefix(spec.name.size());

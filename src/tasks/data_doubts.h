@@ -1,4 +1,4 @@
-// Whether the data that a run reads is the data that its user meant.
+// Doubts whether the data that a run reads is the data that its user meant.
 #pragma once
 
 #include <string>

@@ -63,7 +63,7 @@ void refuse_without_manifest(const std::string& folder) {
     throw Error({.where = folder,
                  .what = "holds " + in_quotes(name) + " and no " + kManifestFile,
                  .expected = "a folder that 'lra data make' or 'lra data import' wrote",
-                 .advice = "bring the manifest back, or move the folder away"});
+                 .advice = "restore the manifest, or move the folder away"});
   }
 }
 

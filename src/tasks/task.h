@@ -44,7 +44,7 @@ class Task {
  public:
   virtual ~Task() = default;
   virtual TaskShape shape() const = 0;
-  // How validation is done, for the record: "own", "test" or "heldout".
+  // The validation protocol, for the record: "own", "test" or "heldout".
   virtual std::string validation() const { return "own"; }
   // The three splits as this configuration wants them (a held-out tenth is cut here).
   virtual Split split(const Dataset& dataset, const std::string& name) const {
@@ -55,7 +55,7 @@ class Task {
   virtual void refuse_other_settings(const Dataset&) const {}
 
   virtual bool can_generate() const { return false; }
-  // How many examples make() will draw: the total of its progress bar.
+  // Number of examples that make() will draw: the total of its progress bar.
   virtual int64_t num_to_make(const MakeOptions& options) const;
   // Throws lra::Error: the folder exists, the disk is full, a stop was requested (exit code 3), or
   // the task cannot be generated.

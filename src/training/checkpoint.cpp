@@ -80,6 +80,7 @@ Health health_of(std::optional<JsonFields> fields) {
 Metadata metadata_of(const TrainProgress& p, const RunIdentity& run) {
   Json progress = {{"step", p.step},
                    {"tokens", p.tokens},
+                   {"computed_tokens", p.computed_tokens},
                    {"last_eval_step", p.last_eval_step},
                    {"best_accuracy", p.best_accuracy},
                    {"best_step", p.best_step},
@@ -113,6 +114,7 @@ TrainProgress progress_of(const SafetensorsFile& file) {
   JsonFields fields(json, file.path(), "lra.progress");
   return {.step = fields.get<int64_t>("step"),
           .tokens = fields.get<int64_t>("tokens"),
+          .computed_tokens = fields.find<int64_t>("computed_tokens").value_or(-1),
           .last_eval_step = fields.get<int64_t>("last_eval_step"),
           .best_accuracy = fields.get<double>("best_accuracy"),
           .best_step = fields.get<int64_t>("best_step"),

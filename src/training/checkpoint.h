@@ -24,7 +24,9 @@ namespace lra::training {
 // of a resumed run equal those of an undisturbed one byte for byte.
 struct TrainProgress {
   int64_t step = 0;  // updates made
-  int64_t tokens = 0;
+  // As in StepLoss. computed_tokens is -1 in checkpoints of programs that computed more padding,
+  // and dropped other numbers.
+  int64_t tokens = 0, computed_tokens = 0;
   int64_t last_eval_step = 0;
   double best_accuracy = -1;  // on validation
   int64_t best_step = -1;

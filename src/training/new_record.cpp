@@ -1,5 +1,6 @@
 #include "training/new_record.h"
 
+#include "mixers/python_layer.h"
 #include "training/budget.h"
 #include "training/fairness.h"
 
@@ -20,7 +21,7 @@ RunIdentity identity_of(const RunConfig& config, const std::string& data_hash) {
                   .task_title = std::string(config.task_spec().title),
                   .task_version = config.task_spec().version,
                   .model = config.model,
-                  .model_title = std::string(config.mixer_spec().title),
+                  .model_title = config.model_title(),
                   .preset = config.preset,
                   .seed = config.seed,
                   .config_hash = config_hash(config.to_table()),
@@ -43,6 +44,13 @@ RunRecord record_of(const RunConfig& config, const Provenance& provenance,
   record.data_examples = data;
   record.config = config.to_table();
   record.provenance = provenance;
+  if (mixers::is_python_class(config.model)) {
+    const mixers::PythonSource source = mixers::python_source(config.model);
+    record.python = {.source_sha256 = source.source_sha256, .packages = source.packages};
+    if (!source.takes_mask && config.make_task()->shape().has_padding) {
+      record.warnings = {"forward of " + config.model + " takes no mask: padding takes part"};
+    }
+  }
   return record;
 }
 

@@ -96,8 +96,7 @@ std::unique_ptr<models::Model> model_that_fits(const RunConfig& config, const Ta
     refuse_without_memory({.peak_bytes = resident_bytes() + bytes, .extra_bytes = bytes},
                           memory_left(options, ranks));
   }
-  return std::unique_ptr<models::Model>(
-      new models::SequenceClassifier(config.make_model(shape, options.device)));
+  return config.make_any_model(shape, options.device);
 }
 
 // Names what has no counterpart, the first few of each kind.

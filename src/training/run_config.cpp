@@ -9,6 +9,8 @@
 #include "base/quoted.h"
 #include "io/toml.h"
 #include "mixers/all.h"
+#include "mixers/python_layer.h"
+#include "models/python_model.h"
 #include "records/run_identity.h"
 #include "tasks/all.h"
 #include "training/budget.h"
@@ -30,6 +32,8 @@ struct RunHeader {
     f("initial_weights", initial_weights, "");
   }
 };
+
+constexpr const char* kWholeModel = "whole";
 
 constexpr const char* kSections[] = {"task", "model", "mixer", "train", "groups"};
 
@@ -85,14 +89,22 @@ std::string task_file(const std::string& task) {
   return config_folder() + "/tasks/" + task + ".toml";
 }
 
-ConfigTable task_layers(const std::string& task, const std::string& preset) {
+std::string model_file(const std::string& model) {
+  return config_folder() + "/models/" + model + ".toml";
+}
+
+// Empty for the published preset of a model, which its file has as a whole.
+ConfigTable task_layers(const std::string& task, const std::string& model,
+                        const std::string& preset) {
   const std::string path = task_file(task);
   const ConfigTable file = parse_toml_file(path);
   const ConfigValue* found = file.find(preset);
   if (!found || !found->as_table()) {
-    throw Error({.where = path,
-                 .what = "there is no preset '" + preset + "'",
-                 .advice = suggestion(preset, preset_names(task))});
+    const std::vector<std::string> known = preset_names(task, model);
+    if (std::ranges::find(known, preset) != known.end()) return {};
+    throw Error({.where = preset == kPublishedPreset ? model_file(model) : path,
+                 .what = "there is no preset " + in_quotes(preset) + " for " + task,
+                 .advice = suggestion(preset, known)});
   }
   refuse_unknown_sections(*found->as_table());
   return *found->as_table();
@@ -107,6 +119,7 @@ void refuse_unknown_model_sections(const ConfigTable& file) {
     const std::string& name = task_names.emplace_back(entry.path().stem());
     for (std::string& preset : preset_names(name)) presets.push_back(std::move(preset));
   }
+  presets.emplace_back(kPublishedPreset);
   refuse_unknown_sections(file, presets);
   for (const std::string& preset : presets) {
     const ConfigTable& of_preset = section(file, preset.c_str());
@@ -120,7 +133,8 @@ void refuse_unknown_model_sections(const ConfigTable& file) {
 // [mixer], then [PRESET.*], then [PRESET.TASK.*] of the model's file.
 void merge_model_layers(ConfigTable& settings, const std::string& model, const std::string& task,
                         const std::string& preset) {
-  const ConfigTable file = parse_toml_file(config_folder() + "/models/" + model + ".toml");
+  if (mixers::is_python_class(model)) return;  // its class has defaults of its own
+  const ConfigTable file = parse_toml_file(model_file(model));
   refuse_unknown_model_sections(file);
   merge_section(settings, file);
   const ConfigTable& of_preset = section(file, preset.c_str());
@@ -145,25 +159,69 @@ void refuse_blind_readout(const RunConfig& run) {
                .advice = "add --set model.pooling=mean"});
 }
 
-// [groups.NAME], each with what the layer's spec says for the settings that are not given.
-GroupConfigs read_groups(const ConfigTable& given, const mixers::LayerSpec& spec) {
+struct OwnGroup {
+  std::string name;
+  GroupConfig defaults;
+};
+
+// The groups of the layer of `run`, of which all but the groups is known.
+std::vector<OwnGroup> groups_of(const RunConfig& run) {
+  std::vector<OwnGroup> groups;
+  for (const mixers::GroupSpec& group : run.mixer_spec().groups) {
+    groups.push_back({std::string(group.name), group_defaults(group)});
+  }
+  if (!mixers::is_python_class(run.model)) return groups;
+  const models::ModelConfig& model = run.model_config;
+  const mixers::LayerShape shape{
+      .model_dim = model.embed_dim,
+      .attention = {.heads = model.heads,
+                    .head_dim = std::max<int64_t>(1, model.qkv_dim / model.heads)},
+      .max_length = run.make_task()->shape().length + (model.pooling == "cls" ? 1 : 0)};
+  for (const mixers::PythonGroup& group : mixers::python_groups(run.mixer_settings, shape)) {
+    groups.push_back({group.name,
+                      {.learning_rate = group.learning_rate,
+                       .weight_decay = group.weight_decay.value_or(run.train.weight_decay)}});
+  }
+  return groups;
+}
+
+// [groups.NAME], each with what the layer says for the settings that are not given.
+GroupConfigs read_groups(const ConfigTable& given, const RunConfig& run) {
   GroupConfigs groups;
   std::vector<std::string> known;
-  for (const mixers::GroupSpec& group : spec.groups) {
-    const std::string name = known.emplace_back(group.name);
-    ConfigTable settings = write_config(
-        GroupConfig{.learning_rate = group.learning_rate, .weight_decay = group.weight_decay});
-    merge(settings, section(given, name.c_str()));
-    groups[name] = read_config<GroupConfig>(settings, "groups." + name);
+  for (const OwnGroup& group : groups_of(run)) {
+    known.push_back(group.name);
+    ConfigTable settings = write_config(group.defaults);
+    merge(settings, section(given, group.name.c_str()));
+    groups[group.name] = read_config<GroupConfig>(settings, "groups." + group.name);
   }
   for (const auto& [name, value] : given) {
     if (groups.contains(name)) continue;
     throw Error({.where = value.where,
-                 .what = std::string(spec.name) + " has no group of parameters " + in_quotes(name),
+                 .what = run.model + " has no group of parameters " + in_quotes(name),
                  .advice = known.empty() ? "it has none of its own: all follow [train]"
                                          : suggestion(name, known)});
   }
   return groups;
+}
+
+// `mixer.whole = true` becomes a table of what a whole model has to know of its task.
+void describe_task_to_whole_model(const RunConfig& run, ConfigTable& mixer) {
+  const ConfigValue* given = mixer.find(kWholeModel);
+  if (!given || given->as_table() || !mixers::is_python_class(run.model)) return;
+  const bool* flag = std::get_if<bool>(&given->value);
+  if (!flag) throw Error({.where = given->where, .what = "mixer.whole is not true or false"});
+  const bool is_whole = *flag;
+  mixer.erase(kWholeModel);
+  if (!is_whole) return;
+  const TaskShape shape = run.make_task()->shape();
+  ConfigTable task;
+  task.set("vocabulary", {shape.vocabulary, ""});
+  task.set("classes", {shape.num_classes, ""});
+  task.set("length", {shape.length, ""});
+  task.set("towers", {shape.num_towers, ""});
+  task.set("values", {shape.values.has_value(), ""});
+  mixer.set(kWholeModel, {task, ""});
 }
 
 RunConfig from_sections(const std::string& task, const std::string& model,
@@ -182,8 +240,11 @@ RunConfig from_sections(const std::string& task, const std::string& model,
   run.train = read_config<TrainConfig>(section(settings, "train"), "train");
   check_train_config(run.train);
   run.task_settings = run.task_spec().resolve(section(settings, "task"));
-  run.mixer_settings = run.mixer_spec().resolve(section(settings, "mixer"));
-  run.groups = read_groups(section(settings, "groups"), run.mixer_spec());
+  ConfigTable mixer = section(settings, "mixer");
+  if (mixers::is_python_class(model)) mixer.set("class", {model, "model"});
+  describe_task_to_whole_model(run, mixer);
+  run.mixer_settings = run.mixer_spec().resolve(mixer);
+  run.groups = read_groups(section(settings, "groups"), run);
   refuse_blind_readout(run);
   return run;
 }
@@ -192,15 +253,36 @@ RunConfig from_sections(const std::string& task, const std::string& model,
 
 const tasks::TaskSpec& RunConfig::task_spec() const { return tasks::find_task(task); }
 const mixers::LayerSpec& RunConfig::mixer_spec() const { return mixers::find_mixer(model); }
+std::string RunConfig::model_title() const {
+  if (mixers::is_python_class(model)) return model.substr(model.find(':') + 1);
+  return std::string(mixer_spec().title);
+}
 std::unique_ptr<tasks::Task> RunConfig::make_task() const {
   return task_spec().make(task_settings);
 }
 
+bool RunConfig::is_whole_model() const {
+  return mixers::is_python_class(model) && mixer_settings.find(kWholeModel);
+}
+
+std::unique_ptr<models::Model> RunConfig::make_any_model(const TaskShape& shape,
+                                                         at::Device device) const {
+  if (is_whole_model())
+    return std::make_unique<models::PythonModel>(shape, mixer_settings, seed, device);
+  return std::unique_ptr<models::Model>(new models::SequenceClassifier(make_model(shape, device)));
+}
+
 models::SequenceClassifier RunConfig::make_model(const TaskShape& shape, at::Device device) const {
+  if (is_whole_model()) {
+    throw Error({.where = model,
+                 .what = "is a whole model, without the encoder that this command works on",
+                 .expected = "a sequence layer"});
+  }
   const models::Execution execution{
       .activations = train.precision == "bf16" ? at::kBFloat16 : at::kFloat,
       .device = device,
-      .recompute = train.recompute};
+      .recompute = train.recompute,
+      .group_cost = train.trim_padding ? std::optional(models::kGroupCost) : std::nullopt};
   return {shape, model_config, mixer_spec(), mixer_settings, seed, execution};
 }
 
@@ -261,13 +343,20 @@ std::vector<std::string> preset_names(const std::string& task) {
   return names;
 }
 
+std::vector<std::string> preset_names(const std::string& task, const std::string& model) {
+  std::vector<std::string> names = preset_names(task);
+  const ConfigTable file = parse_toml_file(model_file(model));
+  if (section(file, kPublishedPreset).find(task)) names.emplace_back(kPublishedPreset);
+  return names;
+}
+
 RunConfig resolve_run(const std::string& task, const std::string& model, const std::string& preset,
                       uint64_t seed, const ConfigTable& overrides,
                       const std::vector<std::string>& sets) {
   (void)tasks::find_task(task);
   (void)mixers::find_mixer(model);
   ConfigTable settings;
-  merge_section(settings, task_layers(task, preset));
+  merge_section(settings, task_layers(task, model, preset));
   merge_model_layers(settings, model, task, preset);
   merge(settings, overrides);
   for (const std::string& set : sets) apply_override(settings, set);
@@ -278,10 +367,13 @@ RunConfig resolve_run(const std::string& task, const std::string& model, const s
 StoredRun read_run(const RunFolder& folder) {
   std::error_code ignored;
   if (!std::filesystem::exists(folder.record(), ignored)) {
-    throw Error({.where = folder.path,
-                 .what = "is not the folder of a run",
-                 .expected = "one with config.toml and record.json",
-                 .advice = "start a run with 'lra train TASK MODEL --out FOLDER'"});
+    const bool is_file = std::filesystem::is_regular_file(folder.path, ignored);
+    throw Error(
+        {.where = folder.path,
+         .what = is_file ? "is a file, not the folder of a run" : "is not the folder of a run",
+         .expected = "a folder with config.toml and record.json",
+         .advice = is_file ? "name the folder that holds the file"
+                           : "start a run with 'lra train TASK MODEL --out FOLDER'"});
   }
   // The file as it is: settings that this version has and the run's did not are no change of it.
   const ConfigTable settings = parse_toml_file(folder.config());
@@ -296,9 +388,9 @@ StoredRun read_run(const RunFolder& folder) {
     return run;
   }
   throw Error({.where = folder.config(),
-               .what = "is not what the run began with",
+               .what = "differs from the settings that the run started with",
                .expected = "the settings in record.json",
-               .advice = "bring config.toml and record.json of one run together again"});
+               .advice = "restore config.toml and record.json of the same run"});
 }
 
 namespace {
@@ -347,7 +439,7 @@ ChangedRun with_changes(const RunConfig& run, const std::vector<std::string>& se
 }
 
 std::optional<int64_t> preset_steps(const RunConfig& run) {
-  const std::vector<std::string> names = preset_names(run.task);
+  const std::vector<std::string> names = preset_names(run.task, run.model);
   if (std::find(names.begin(), names.end(), run.preset) == names.end()) return std::nullopt;
   return resolve_run(run.task, run.model, run.preset, run.seed, {}, {}).train.steps;
 }

@@ -30,10 +30,16 @@ struct RunConfig {
 
   const tasks::TaskSpec& task_spec() const;
   const mixers::LayerSpec& mixer_spec() const;
+  std::string model_title() const;  // for people: "Linformer", or the name of a Python class
   std::unique_ptr<tasks::Task> make_task() const;
   // The model of this run for a task of `shape`, with the weights of its seed.
   // On the device `meta` parameters have shapes alone.
+  // Throws lra::Error for a whole model that is a Python class.
   models::SequenceClassifier make_model(const TaskShape& shape, at::Device device = at::kCPU) const;
+  // The same, or that whole model.
+  std::unique_ptr<models::Model> make_any_model(const TaskShape& shape,
+                                                at::Device device = at::kCPU) const;
+  bool is_whole_model() const;
 
   // A split of the task as this run reads it (train.token_order).
   tasks::Split split_of(const tasks::Task& task, const tasks::Dataset& dataset,
@@ -64,6 +70,13 @@ std::optional<int64_t> preset_steps(const RunConfig& run);
 
 // Names of the presets that the task's TOML file has ("paper", "release", "small").
 std::vector<std::string> preset_names(const std::string& task);
+
+// A preset that only models have, each in its own file and for some tasks: the recipe that its
+// authors published, over the defaults of the program instead of a preset of the task.
+inline constexpr const char* kPublishedPreset = "published";
+
+// The presets of the task, and kPublishedPreset if the model has it for this task.
+std::vector<std::string> preset_names(const std::string& task, const std::string& model);
 
 // `overrides` holds any of [task], [model], [mixer], [train], [groups]; `sets` are "--set"
 // assignments such as "train.steps=100". Throws lra::Error for unknown names, keys and values.

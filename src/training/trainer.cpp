@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/resources.h"
 #include "base/text_format.h"
+#include "mixers/python_layer.h"
 #include "tasks/split_checks.h"
 #include "training/budget.h"
 #include "training/schedule.h"
@@ -50,6 +51,13 @@ RunRecord Trainer::run() {
                                                          go_on_command(folder_, options_.device));
     finish(RunStatus::kStopped, error.what());
     throw error;
+  } catch (const std::exception& error) {
+    const std::string failure = mixers::python_failure(error);
+    if (failure.empty()) throw;
+    if (ranks_.is_first() && progress_.step > 0 && has_last_weights_)
+      save(progress_.best_step == progress_.step);
+    finish(RunStatus::kFailed, failure);
+    throw mixers::PythonError({.what = failure});
   }
 }
 
@@ -138,6 +146,7 @@ std::string Trainer::train_step(Progress& bar) {
   }
   ++progress_.step;
   progress_.tokens += loss.tokens;
+  progress_.computed_tokens += loss.computed_tokens;
   record_.train_seconds += watch.seconds();
   if (progress_.step % config_.train.log_every == 0) log_step(bar, loss.gradient_norm);
   if (options_.histogram_every > 0 && progress_.step % options_.histogram_every == 0) {
@@ -185,7 +194,7 @@ int64_t Trainer::roll_back(Progress& bar) {
       checkpoints_.load(0, parameters_);
       return;
     }
-    const FlatParameters fresh(config_.make_model(shape_), FlatUse::kInference);
+    const FlatParameters fresh(*config_.make_any_model(shape_), FlatUse::kInference);
     parameters_.values.copy_(fresh.values);
     parameters_.m.zero_();
     parameters_.v.zero_();
@@ -246,17 +255,23 @@ int64_t Trainer::load_readable(const std::vector<int64_t>& steps,
 void Trainer::log_step(Progress& bar, double gradient_norm) {
   if (progress_.mean.count == 0) return;  // every step since the last line was a bad one
   const double seconds = record_.train_seconds - logged_seconds_;
-  const double tokens_per_s =
-      static_cast<double>(progress_.tokens - logged_tokens_) / std::max(seconds, 1e-9);
-  log_.step(progress_.step, progress_.mean, learning_rate(config_.train, progress_.step - 1),
-            tokens_per_s, gradient_norm);
+  const auto per_s = [&](int64_t count) {
+    return static_cast<double>(count) / std::max(seconds, 1e-9);
+  };
+  const Speed speed{
+      .tokens_per_s = per_s(progress_.tokens - logged_tokens_),
+      .examples_per_s = per_s((progress_.step - logged_step_) * config_.train.batch_size)};
+  log_.step(progress_.step, progress_.mean, learning_rate(config_.train, progress_.step - 1), speed,
+            gradient_norm);
   bar.set_postfix(
       "loss=" + fixed(progress_.mean.loss(), 3) + ", acc=" + fixed(progress_.mean.accuracy(), 3) +
-      ", " + thousands(static_cast<int64_t>(tokens_per_s)) + " tok/s, " +
+      ", " + thousands(static_cast<int64_t>(speed.tokens_per_s)) + " tok/s, " +
+      fixed(speed.examples_per_s, speed.examples_per_s < 10 ? 1 : 0) + " ex/s, " +
       human_bytes(static_cast<uint64_t>(resident_bytes())) +
       (record_.val_curve.empty() ? "" : ", val=" + fixed(record_.val_curve.back().accuracy, 3)));
   logged_seconds_ = record_.train_seconds;
   logged_tokens_ = progress_.tokens;
+  logged_step_ = progress_.step;
   progress_.mean = {};
 }
 
@@ -332,8 +347,11 @@ void Trainer::write_running_record() {
   record_.steps = progress_.step;
   record_.examples = progress_.step * config_.train.batch_size;
   record_.tokens = progress_.tokens;
-  record_.train_tokens_per_s =
-      record_.train_seconds > 0 ? static_cast<double>(progress_.tokens) / record_.train_seconds : 0;
+  record_.computed_tokens = progress_.computed_tokens;
+  if (record_.train_seconds > 0) {
+    record_.train_tokens_per_s = static_cast<double>(record_.tokens) / record_.train_seconds;
+    record_.train_examples_per_s = static_cast<double>(record_.examples) / record_.train_seconds;
+  }
   record_.total_seconds = seconds_so_far();
   const Health& health = progress_.health;
   if (health.skipped > 0) record_.skipped_steps = health.skipped;

@@ -44,7 +44,7 @@ struct ImageConfig {
     f("num_train", num_train, "images that lra data check expects for training", at_least(0));
     f("num_val", num_val, "images that lra data check expects for validation", at_least(0));
     f("num_test", num_test, "images that lra data check expects for the test", at_least(0));
-    f("input", input, "tokens: a vector for each gray value; values: (gray - 122.6) / 61",
+    f("input", input, "tokens: an embedding per gray value; values: (gray - 122.6) / 61",
       one_of({"tokens", "values"}));
   }
 };
@@ -72,7 +72,7 @@ class ImageTask : public Task {
   ImageConfig config_;
 };
 
-// Which of `count` training images are the validation set.
+// Indices of the validation images among `count` training images.
 std::vector<bool> validation_members(int64_t count) {
   std::vector<bool> members(static_cast<size_t>(count));
   if (count == 0) return members;
@@ -83,7 +83,7 @@ std::vector<bool> validation_members(int64_t count) {
   return members;
 }
 
-// Of the numbers of the validation images, one a line.
+// A list of the numbers of the validation images, one per line.
 std::string hash_of(const std::vector<bool>& members) {
   Hasher hasher;
   for (size_t i = 0; i < members.size(); ++i) {
@@ -162,15 +162,17 @@ std::vector<std::vector<std::string>> ImageTask::find_copies(const std::string& 
 
 void ImageTask::export_official(const Dataset& dataset, const std::string&) const {
   throw Error({.where = dataset.folder(),
-               .what = "holds gray images; the official layout wants their colours",
+               .what = "holds gray images; the official layout needs color",
                .advice = "copy the files it was imported from"});
 }
 
 std::vector<Fact> ImageTask::check(const Dataset& dataset) const {
   std::vector<Fact> facts;
-  add_size_facts(
-      dataset, {{"train", config_.num_train}, {"val", config_.num_val}, {"test", config_.num_test}},
-      facts);
+  const auto sizes = [](const ImageConfig& c) {
+    return std::map<std::string, int64_t>{
+        {"train", c.num_train}, {"val", c.num_val}, {"test", c.num_test}};
+  };
+  add_size_facts(dataset, sizes(config_), sizes({}), facts);
   add_label_facts(dataset, kCifarClasses, facts);
   add_length_facts(dataset, {.least = kCifarPixels, .most = kCifarPixels, .bin = kCifarPixels},
                    facts);

@@ -44,12 +44,15 @@ struct ListOpsConfig {
   int64_t num_test = 2000;
 
   void fields(auto& f) {
-    f("length", length, "tokens fed; longer expressions are cut", between(1, 1 << 20));
-    f("min_length", min_length, "generated expressions are longer than this", between(0, 1 << 20));
-    f("max_length", max_length, "generated expressions are shorter than this", between(2, 1 << 20));
-    f("max_depth", max_depth, "depth at which only digits are drawn; the root is at 1",
+    f("length", length, "tokens per expression; longer expressions are cut", between(1, 1 << 20));
+    f("min_length", min_length, "generated expressions have more tokens than this",
+      between(0, 1 << 20));
+    f("max_length", max_length, "generated expressions have fewer tokens than this",
+      between(2, 1 << 20));
+    f("max_depth", max_depth, "depth at which only digits are drawn; the root has depth 1",
       between(1, 1000));
-    f("max_args", max_args, "most arguments of an operator; the fewest are 2", between(2, 1000));
+    f("max_args", max_args, "maximum number of arguments of an operator; the minimum is 2",
+      between(2, 1000));
     f("num_train", num_train, "examples generated for training", between(0, 1e8));
     f("num_val", num_val, "examples generated for validation", between(0, 1e8));
     f("num_test", num_test, "examples generated for the test", between(0, 1e8));
@@ -285,7 +288,7 @@ void ListOpsTask::export_official(const Dataset& dataset, const std::string& out
           if (evaluate_listops(symbols).value != split.label(i)) {
             throw Error({.where = std::string(name) + " example " + std::to_string(i),
                          .what = "is not an expression with its value",
-                         .advice = "look through it with: " +
+                         .advice = "check it with: " +
                                    command_text({"data", "check", "listops", dataset.folder()})});
           }
           append_listops_line(symbols, split.label(i), texts[static_cast<size_t>(chunk)]);
@@ -343,10 +346,11 @@ Fact ListOpsTask::target_fact(const Dataset& dataset, const std::string& name,
 std::vector<Fact> ListOpsTask::check(const Dataset& dataset) const {
   const ListOpsConfig expected = claimed(dataset.manifest());
   std::vector<Fact> facts;
-  add_size_facts(
-      dataset,
-      {{"train", expected.num_train}, {"val", expected.num_val}, {"test", expected.num_test}},
-      facts);
+  const auto sizes = [](const ListOpsConfig& c) {
+    return std::map<std::string, int64_t>{
+        {"train", c.num_train}, {"val", c.num_val}, {"test", c.num_test}};
+  };
+  add_size_facts(dataset, sizes(expected), sizes({}), facts);
   for (const char* name : kSplitNames) {
     if (dataset.has(name)) facts.push_back(target_fact(dataset, name, expected.max_args));
   }

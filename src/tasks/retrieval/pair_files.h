@@ -57,7 +57,7 @@ class PaperTexts {
   std::unique_ptr<Index> index_;  // null for a folder
 };
 
-// Where the pairs of one folder are: of train, val and test.
+// Paths of the pairs in one folder: train, val and test.
 struct PairFiles {
   std::array<std::string, 3> paths;
   int num_columns = 0;  // 5, or 3 for the ids only; 0 when there are none

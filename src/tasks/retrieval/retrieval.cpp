@@ -42,7 +42,7 @@ struct RetrievalConfig {
   int64_t num_test = 17437;
 
   void fields(auto& f) {
-    f("length", length, "bytes fed of each document; longer ones are cut",
+    f("length", length, "bytes per document; longer documents are cut",
       between(1, static_cast<double>(kMaxPairTextBytes)));
     f("num_train", num_train, "pairs that lra data check expects for training", at_least(0));
     f("num_val", num_val, "pairs that lra data check expects for validation", at_least(0));
@@ -274,7 +274,7 @@ void RetrievalTask::export_official(const Dataset& dataset, const std::string& o
   for (const auto& file : files) file->commit();
 }
 
-// How many documents are empty, and how many are cut at the length in use.
+// Numbers of documents that are empty, and that are cut at the length in use.
 Fact cut_fact(const Split& split, const std::string& name, int64_t length) {
   Fact fact{.name = "documents of " + name, .value = "", .ok = true, .detail = ""};
   int64_t num_empty = 0, num_cut = 0;
@@ -296,9 +296,11 @@ Fact cut_fact(const Split& split, const std::string& name, int64_t length) {
 
 std::vector<Fact> RetrievalTask::check(const Dataset& dataset) const {
   std::vector<Fact> facts;
-  add_size_facts(
-      dataset, {{"train", config_.num_train}, {"val", config_.num_val}, {"test", config_.num_test}},
-      facts);
+  const auto sizes = [](const RetrievalConfig& c) {
+    return std::map<std::string, int64_t>{
+        {"train", c.num_train}, {"val", c.num_val}, {"test", c.num_test}};
+  };
+  add_size_facts(dataset, sizes(config_), sizes({}), facts);
   add_label_facts(dataset, kRetrievalClasses, facts);
   add_length_facts(
       dataset, {.least = 0, .most = static_cast<int64_t>(kMaxPairTextBytes), .bin = 1000}, facts);

@@ -44,10 +44,11 @@ struct TextConfig {
   int64_t num_test = 25000;
 
   void fields(auto& f) {
-    f("length", length, "bytes fed; longer reviews are cut", between(1, 16384));
-    f("validation", validation, "validate on the test set, as the authors, or on a tenth of train",
+    f("length", length, "bytes per review; longer reviews are cut", between(1, 16384));
+    f("validation", validation,
+      "validate on the test set, as the authors do, or on a held-out tenth of train",
       one_of({"test", "heldout"}));
-    f("validation_seed", validation_seed, "decides which tenth is held out", at_least(0));
+    f("validation_seed", validation_seed, "seed of the choice of the held-out tenth", at_least(0));
     f("num_train", num_train, "reviews that lra data check expects for training", at_least(0));
     f("num_test", num_test, "reviews that lra data check expects for the test", at_least(0));
   }
@@ -218,7 +219,7 @@ void TextTask::export_official(const Dataset& dataset, const std::string& out) c
                    [&](const std::string& partial) { write_reviews(dataset, keys, partial); });
 }
 
-// How many reviews are empty, not UTF-8, and cut at each of the lengths in use.
+// Numbers of reviews that are empty, not UTF-8, and cut at each of the lengths in use.
 void add_text_facts(const Split& split, const std::string& name, std::vector<Fact>& facts) {
   Fact odd{.name = "empty or not UTF-8 in " + name, .value = "", .ok = true, .detail = ""};
   Fact cut{.name = "cut reviews of " + name, .value = "", .ok = true, .detail = ""};
@@ -245,7 +246,10 @@ void add_text_facts(const Split& split, const std::string& name, std::vector<Fac
 
 std::vector<Fact> TextTask::check(const Dataset& dataset) const {
   std::vector<Fact> facts;
-  add_size_facts(dataset, {{"train", config_.num_train}, {"test", config_.num_test}}, facts);
+  const auto sizes = [](const TextConfig& c) {
+    return std::map<std::string, int64_t>{{"train", c.num_train}, {"test", c.num_test}};
+  };
+  add_size_facts(dataset, sizes(config_), sizes({}), facts);
   add_label_facts(dataset, kTextClasses, facts);
   add_length_facts(dataset, {.least = 0, .most = INT64_MAX, .bin = 1000}, facts);
   for (const char* name : {"train", "test"}) {

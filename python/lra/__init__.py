@@ -1,0 +1,36 @@
+"""Long Range Arena: data, layers, the trainer and the report of the program `lra`.
+
+    lra.data      prepared data as NumPy arrays and batches; needs no torch
+    lra.nn        the sequence layers of the program as modules of torch
+    lra.arena     training of your own layer by the program's trainer
+    lra.results   records of runs as a table; lra.report writes the leaderboard
+
+Nothing but the standard library is imported until it is used.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from . import arena as arena, data as data, nn as nn
+    from ._program import Error as Error
+    from ._records import report as report, results as results
+
+__all__ = ["Error", "arena", "data", "nn", "report", "results"]
+
+_HOMES = {"Error": "_program", "report": "_records", "results": "_records"}
+
+
+def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        return importlib.import_module("importlib.metadata").version("lra")
+    if name not in __all__:
+        raise AttributeError(f"module 'lra' has no attribute {name!r}")
+    home = importlib.import_module(f".{_HOMES.get(name, name)}", __name__)
+    return getattr(home, name) if name in _HOMES else home
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

@@ -1,0 +1,31 @@
+"""`python -m lra WORDS...`: the program inside this interpreter, where models may be Python classes."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from . import _program
+
+
+def main() -> None:
+    try:
+        os.environ.update(_program.environment())
+        _program.load_library()
+    except _program.Error as error:
+        print(f"lra: {error}", file=sys.stderr)
+        raise SystemExit(error.exit_code) from None
+    import torch
+
+    from . import _bridge
+
+    _bridge.register()
+    code: int = torch.ops.lra.run(_program.with_installed_layers(sys.argv[1:]))
+    sys.stdout.flush()
+    sys.stderr.flush()
+    # The program ends here as it does without Python: nothing of the user's runs afterwards.
+    os._exit(code)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,261 @@
+"""Calls layers of other people's packages as the encoder calls its own.
+
+Understood are the habits of s4 (lengths in, a tuple out, `_optim` on parameters), zoology (d_model,
+layer_idx), flash-linear-attention (hidden_size, attention_mask, a tuple out) and lucidrains' packages
+(dim, mask).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import torch
+
+
+@dataclasses.dataclass(frozen=True)
+class Shape:
+    """What a layer of the encoder asks of its sequence layer: mixers/sequence_layer.h."""
+
+    dim: int
+    heads: int
+    head_dim: int
+    max_length: int
+    layer: int
+    path: str = ""  # "encoder.layers.0.mixer"
+    seed: int = 0  # of the run
+    task: Mapping[str, Any] | None = None  # of a whole model: what it has to know of its task
+
+
+# Names of constructor arguments, first match wins.
+_ARGUMENTS: dict[str, tuple[str, ...]] = {
+    "dim": ("dim", "d_model", "hidden_size", "embed_dim", "model_dim", "d_input", "input_dim",
+            "n_embd", "hidden_dim", "channels", "width", "features", "size"),
+    "heads": ("heads", "num_heads", "n_heads", "nhead", "n_head", "num_attention_heads"),
+    "head_dim": ("dim_head", "head_dim", "dim_heads"),
+    "max_length": ("max_length", "max_seq_len", "seq_len", "l_max", "max_len", "block_len",
+                   "max_position_embeddings", "sequence_length"),
+    "layer": ("layer", "layer_idx", "layer_id", "layer_number"),
+    "path": ("path",),
+    "seed": ("seed",),
+}
+_TASK_ARGUMENTS: dict[str, tuple[str, ...]] = {
+    "vocabulary": ("vocabulary", "vocab_size", "num_tokens", "n_tokens", "vocabulary_size"),
+    "classes": ("classes", "num_classes", "n_classes", "num_labels", "d_output"),
+    "length": ("length", *_ARGUMENTS["max_length"]),
+    "towers": ("towers",),
+    "values": ("values",),
+}
+_MASKS = ("mask", "input_mask", "attention_mask", "padding_mask")
+# torch's own: True = padding.
+_INVERTED_MASKS = ("key_padding_mask", "src_key_padding_mask")
+_LENGTHS = ("lengths", "seq_lengths", "input_lengths")
+Context = tuple[bool, float, int, int, int, int]
+
+
+def _named_parameters(function: Callable[..., Any]) -> dict[str, inspect.Parameter]:
+    return {
+        name: parameter for name, parameter in inspect.signature(function).parameters.items()
+        if parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY)
+        and name != "self"
+    }
+
+
+def _mask_argument(module: torch.nn.Module) -> inspect.Parameter | None:
+    """The argument of `forward` that says which positions are padding.
+
+    A forward that hands on any keyword has the arguments of the one that it overrides.
+    """
+    for kind in type(module).__mro__:
+        if kind is torch.nn.Module:
+            break
+        if "forward" not in vars(kind):
+            continue
+        known = _named_parameters(vars(kind)["forward"])
+        for name in (*_MASKS, *_INVERTED_MASKS, *_LENGTHS):
+            if name in known:
+                return known[name]
+        if not _takes_any_keyword(vars(kind)["forward"]):
+            break
+    return None
+
+
+def _takes_any_keyword(function: Callable[..., Any]) -> bool:
+    parameters = inspect.signature(function).parameters.values()
+    return any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters)
+
+
+def constructor_arguments(
+    made_by: Callable[..., Any], settings: Mapping[str, Any], shape: Shape
+) -> dict[str, Any]:
+    """Arguments by name: those of [mixer], then what the shape says for the names known here."""
+    known = _named_parameters(made_by)
+    for name in settings:
+        if name not in known and not _takes_any_keyword(made_by):
+            raise TypeError(f"takes no argument {name!r}; known: {', '.join(known)}")
+    arguments = dict(settings)
+    for field, names in (_ARGUMENTS if shape.task is None else _TASK_ARGUMENTS).items():
+        found = next((name for name in names if name in known), None)
+        if found and found not in arguments:
+            arguments[found] = getattr(shape, field) if shape.task is None else shape.task[field]
+    missing = [
+        name for name, parameter in known.items()
+        if parameter.default is parameter.empty and name not in arguments
+    ]
+    if missing:
+        raise TypeError(f"needs {', '.join(missing)}; give it with --set mixer.{missing[0]}=VALUE")
+    return arguments
+
+
+class _Complex(torch.nn.Module):
+    """A complex parameter as its real and its imaginary part, which are trained as two parameters."""
+
+    def forward(self, real: torch.Tensor, imaginary: torch.Tensor) -> torch.Tensor:
+        return torch.complex(real, imaginary)
+
+    def right_inverse(self, value: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        return value.real.clone(), value.imag.clone()
+
+
+def _make_real(module: torch.nn.Module) -> None:
+    """Complex parameters become `parametrizations.NAME.original0` and `1`, with their `_optim`."""
+    for part in list(module.modules()):
+        for name, parameter in list(part.named_parameters(recurse=False)):
+            if not parameter.is_complex():
+                continue
+            torch.nn.utils.parametrize.register_parametrization(part, name, _Complex(), unsafe=True)
+            if optim := getattr(parameter, "_optim", None):
+                for number in (0, 1):
+                    half: Any = part.get_parameter(f"parametrizations.{name}.original{number}")
+                    half._optim = optim
+
+
+class Adapted:
+    """A module with the calling habit that was found out for it."""
+
+    def __init__(self, module: torch.nn.Module, task: Mapping[str, Any] | None = None) -> None:
+        self.module, self._task = module, task
+        _make_real(module)
+        self._takes_context = hasattr(module, "forward_in_context")
+        mask = None if self._takes_context else _mask_argument(module)
+        self._mask = None if mask is None else mask.name
+        self._insists = mask is not None and mask.default is inspect.Parameter.empty
+        for name, tensor in module.named_parameters():
+            if isinstance(tensor, torch.nn.parameter.UninitializedParameter):
+                raise TypeError(f"parameter {name} is lazy; give the width to its layer")
+            if tensor.dtype != torch.float32:
+                raise TypeError(f"parameter {name} is {tensor.dtype}; expected torch.float32")
+
+    @property
+    def takes_mask(self) -> bool:
+        return self._takes_context or self._mask is not None
+
+    def to(self, device: str) -> None:
+        self.module.to(device)
+
+    def parameters(self) -> dict[str, torch.Tensor]:
+        """Those that are trained."""
+        return {n: p for n, p in self.module.named_parameters() if p.requires_grad}
+
+    def buffers(self) -> dict[str, torch.Tensor]:
+        """State of float32 that a checkpoint holds: buffers and frozen parameters.
+
+        Buffers of other dtypes (counters) are not saved.
+        """
+        saved = self.module.state_dict(keep_vars=True)
+        frozen = {n: p for n, p in self.module.named_parameters() if not p.requires_grad}
+        buffers = {n: b for n, b in self.module.named_buffers() if n in saved}
+        return {n: t for n, t in {**frozen, **buffers}.items() if t.dtype == torch.float32}
+
+    def _optim(self) -> tuple[dict[str, int], list[dict[str, Any]]]:
+        """The distinct attributes `_optim` of trained parameters, and which one a parameter has."""
+        numbers: dict[str, int] = {}
+        distinct: list[dict[str, Any]] = []
+        for name, parameter in self.parameters().items():
+            if optim := getattr(parameter, "_optim", None):
+                if optim not in distinct:
+                    distinct.append(dict(optim))
+                numbers[name] = distinct.index(optim) + 1
+        return numbers, distinct
+
+    def groups(self) -> list[dict[str, Any]]:
+        """[{name, learning_rate, weight_decay}], 0 and None where the run's own serve."""
+        return [
+            {
+                "name": f"optim{number}",
+                "learning_rate": float(optim.get("lr") or 0),
+                "weight_decay": optim.get("weight_decay"),
+            }
+            for number, optim in enumerate(self._optim()[1], start=1)
+        ]
+
+    def group_names(self) -> list[str]:
+        """The group of each of parameters(), "" for the main one."""
+        numbers, _ = self._optim()
+        return [f"optim{numbers[n]}" if n in numbers else "" for n in self.parameters()]
+
+    def __call__(
+        self, x: torch.Tensor, mask: torch.Tensor | None, lengths: torch.Tensor | None,
+        context: Context,
+    ) -> torch.Tensor:
+        """x [B, L, D] -> [B, L, D]; mask uint8 [B, L], 1 = token."""
+        training, _, key = context[:3]
+        if self.module.training != training:
+            self.module.train(training)
+        if self._takes_context:
+            in_context: Any = self.module.forward_in_context
+            y = in_context(x, mask, lengths, *context)
+            return self._checked(y, x)
+        # Dropout and the like: the same numbers for the same step, also after a resume.
+        torch.manual_seed(key & 0x7FFFFFFFFFFFFFFF)
+        expected = x
+        if self._task is not None:
+            x, mask = self._whole_input(x, mask)
+            expected = x.new_empty((x.shape[0], self._task["classes"]), dtype=torch.float32)
+        with torch.autocast(x.device.type, torch.bfloat16, enabled=x.dtype == torch.bfloat16):
+            y = self.module(x, **self._padding(x, mask))
+        return self._checked(y[0] if isinstance(y, (tuple, list)) and y else y, expected)
+
+    def _whole_input(
+        self, x: torch.Tensor, mask: torch.Tensor | None
+    ) -> tuple[torch.Tensor, torch.Tensor | None]:
+        """Tokens as int64; the two documents of a pair side by side, [B, 2, L]."""
+        assert self._task is not None
+        x = x if self._task["values"] else x.long()
+        if self._task["towers"] == 1:
+            return x, mask
+        pairs = (x.shape[0] // 2, 2, -1)
+        return x.reshape(pairs), None if mask is None else mask.reshape(pairs)
+
+    def _padding(self, x: torch.Tensor, mask: torch.Tensor | None) -> dict[str, Any]:
+        """Nothing where nothing is padded, unless forward insists on the argument."""
+        if self._mask is None or (mask is None and not self._insists):
+            return {}
+        there = x.new_ones(x.shape[:2], dtype=torch.bool) if mask is None else mask.bool()
+        if self._mask in _LENGTHS:
+            return {self._mask: there.sum(-1)}
+        return {self._mask: ~there if self._mask in _INVERTED_MASKS else there}
+
+    @staticmethod
+    def _checked(y: Any, x: torch.Tensor) -> torch.Tensor:
+        if not isinstance(y, torch.Tensor):
+            raise TypeError(f"forward returned {type(y).__name__}; expected a tensor")
+        if y.shape != x.shape:
+            raise ValueError(f"forward returned {list(y.shape)}; expected {list(x.shape)}")
+        if y.device != x.device:
+            raise ValueError(f"forward returned a tensor on {y.device}; expected {x.device}")
+        if y.dtype not in (x.dtype, torch.float32):
+            raise TypeError(f"forward returned {y.dtype}; expected {x.dtype}")
+        return y.to(x.dtype)
+
+
+def adapt(
+    made_by: Callable[..., torch.nn.Module], settings: Mapping[str, Any], shape: Shape
+) -> Adapted:
+    """Makes the layer. Raises whatever the class raises."""
+    module = made_by(**constructor_arguments(made_by, settings, shape))
+    if not isinstance(module, torch.nn.Module):
+        raise TypeError(f"made {type(module).__name__}; expected a torch.nn.Module")
+    return Adapted(module, shape.task)

@@ -1,0 +1,115 @@
+"""The program that comes with this package, and the library that Python loads."""
+
+from __future__ import annotations
+
+import functools
+import importlib.metadata
+import importlib.util
+import os
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+_PACKAGE = Path(__file__).parent
+# A folder with a program that was built otherwise, as build/ of a checkout.
+_FOLDER_VARIABLE = "LRA_BUILD"
+
+
+class Error(RuntimeError):
+    """A mistake that the program reports in one line; `exit_code` is its own (2, 4, 70, 74)."""
+
+    def __init__(self, message: str, exit_code: int = 2) -> None:
+        super().__init__(message)
+        self.exit_code = exit_code
+
+
+def _torch_minor() -> str:
+    try:
+        version = importlib.metadata.version("torch")
+    except importlib.metadata.PackageNotFoundError:
+        raise Error("torch is not installed; lra needs it: pip install torch") from None
+    return ".".join(version.split("+")[0].split(".")[:2])
+
+
+@functools.cache
+def folder() -> Path:
+    """The folder of the program for the installed torch. Raises Error when there is none."""
+    if named := os.environ.get(_FOLDER_VARIABLE):
+        if not (Path(named) / "lra").is_file():
+            raise Error(f"{_FOLDER_VARIABLE}={named}: holds no program 'lra'")
+        return Path(named).resolve()
+    minor = _torch_minor()
+    found = _PACKAGE / f"_torch{minor}"
+    if (found / "lra").is_file():
+        return found
+    built = sorted(path.name.removeprefix("_torch") for path in _PACKAGE.glob("_torch*"))
+    raise Error(
+        f"torch {minor} is installed, and this package was built for {' and '.join(built) or 'none'};"
+        " install that torch, or build lra for yours with tools/wheel"
+    )
+
+
+def environment() -> dict[str, str]:
+    """The variables with which the program finds presets, this interpreter and torch's libraries."""
+    variables = dict(os.environ)
+    variables["LRA_INTERPRETER"] = sys.executable
+    for root in (_PACKAGE, _PACKAGE.parents[1]):  # installed, in a checkout
+        if (root / "configs" / "tasks").is_dir():
+            variables.setdefault("LRA_CONFIGS", str(root / "configs"))
+    spec = importlib.util.find_spec("torch")
+    if spec and spec.origin:
+        libraries = Path(spec.origin).parent / "lib"
+        # Beside this package the program finds them by itself.
+        if libraries != _PACKAGE.parent / "torch" / "lib":
+            others = variables.get("LD_LIBRARY_PATH")
+            variables["LD_LIBRARY_PATH"] = f"{libraries}:{others}" if others else str(libraries)
+    return variables
+
+
+def run(words: Sequence[str], variables: Mapping[str, str] | None = None) -> str:
+    """Runs `lra WORDS...` and returns its standard output. Raises Error when it fails."""
+    ended = subprocess.run(
+        [str(folder() / "lra"), *words],
+        env={**environment(), **(variables or {})},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        check=False,
+    )
+    if ended.returncode != 0:
+        lines = ended.stderr.strip().splitlines() or [f"lra {' '.join(words)}"]
+        raise Error(lines[-1].removeprefix("lra: "), ended.returncode)
+    return ended.stdout
+
+
+@functools.cache
+def load_library() -> None:
+    """Registers torch.ops.lra and torch.classes.lra. Raises Error when it does not fit torch."""
+    import torch
+
+    library = folder() / "liblra_python.so"
+    if not library.is_file():
+        raise Error(f"{library}: there is no such file; build the target lra_python")
+    try:
+        torch.ops.load_library(str(library))  # type: ignore[no-untyped-call]
+    except OSError as error:
+        raise Error(f"{library} does not fit torch {torch.__version__}: {error}") from None
+
+
+def with_installed_layers(words: Sequence[str]) -> list[str]:
+    """Names of entry points `lra.mixers` of installed packages become "package.module:Class"."""
+    if words[:1] not in (["train"], ["model"]):
+        return list(words)
+    layers = {e.name: e.value for e in importlib.metadata.entry_points(group="lra.mixers")}
+    return [layers.get(word, word) for word in words]
+
+
+def main() -> None:
+    """The console script `lra`: becomes the program of the installed torch."""
+    try:
+        program = folder() / "lra"
+    except Error as error:
+        print(f"lra: {error}", file=sys.stderr)
+        raise SystemExit(error.exit_code) from None
+    os.execve(program, ["lra", *with_installed_layers(sys.argv[1:])], environment())

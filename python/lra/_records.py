@@ -1,0 +1,64 @@
+"""Records of runs as a table, and the report of the program."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from . import _program
+
+_COLUMNS = (
+    "task", "model", "model_title", "preset", "seed", "status", "division", "division_reason",
+    "num_parameters", "steps", "planned_steps", "train_seconds", "train_tokens_per_s",
+    "peak_resident_bytes", "failure",
+)
+
+
+def _records(root: Path) -> Iterator[tuple[Path, dict[str, Any]]]:
+    for path in sorted(root.rglob("record.json")):
+        record = json.loads(path.read_text())
+        if record.get("kind") == "train":
+            yield path.parent, record
+
+
+def results(root: str | os.PathLike[str] = "runs") -> list[dict[str, Any]]:
+    """One row for each training run below `root`, in the order of their folders.
+
+    Accuracies are 0..1, None before they are known; `python` is True for a Python class. A table of
+    pandas: pandas.DataFrame(lra.results("runs")).
+    """
+    rows = []
+    for folder, record in _records(Path(root)):
+        row: dict[str, Any] = {"folder": str(folder)}
+        row.update((column, record[column]) for column in _COLUMNS)
+        for split in ("train", "val", "test"):
+            row[f"{split}_accuracy"] = (record.get(split) or {}).get("accuracy")
+        row["python"] = "python" in record
+        rows.append(row)
+    return rows
+
+
+class Report:
+    """A page of the leaderboard in the file `path`; a notebook shows it in place."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __repr__(self) -> str:
+        return f"<lra.Report {self.path}>"
+
+    def _repr_html_(self) -> str:
+        page = self.path.read_text().replace("&", "&amp;").replace('"', "&quot;")
+        return f'<iframe srcdoc="{page}" width="100%" height="800" frameborder="0"></iframe>'
+
+
+def report(
+    *folders: str | os.PathLike[str], out: str | os.PathLike[str] = "report.html"
+) -> Report:
+    """Writes the leaderboard of all records below the folders as one HTML page. Raises Error."""
+    words = ["report", *(str(folder) for folder in folders or ("runs",)), "--format", "html"]
+    _program.run([*words, "--out", str(out), "--quiet"])
+    return Report(Path(out))

@@ -1,0 +1,162 @@
+"""Your own sequence layer under the benchmark's rules: the program's trainer with your module in it."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from . import _program
+from ._program import Error
+
+_CHILD_VARIABLE = "LRA_ARENA"
+
+
+@dataclasses.dataclass(frozen=True)
+class Run:
+    """A finished or stopped run. `record` is its record.json."""
+
+    folder: Path
+    record: dict[str, Any]
+
+    @property
+    def status(self) -> str:
+        """ "done", "stopped", "diverged" or "failed"."""
+        return str(self.record["status"])
+
+    @property
+    def test_accuracy(self) -> float | None:
+        """On the test split, 0..1; None before the run is done."""
+        test = self.record.get("test")
+        return None if test is None else float(test["accuracy"])
+
+    @property
+    def division(self) -> str:
+        """ "apples-to-apples" or "free-for-all"; record["division_reason"] says why."""
+        return str(self.record["division"])
+
+
+def class_name(layer: str | Callable[..., Any]) -> str:
+    """ "package.module:Class" of a class, or of a function that makes a module.
+
+    A class of a script is named by the script's file. Raises Error for what no other process can
+    import: a class of a notebook cell or inside a function.
+    """
+    if isinstance(layer, str):
+        return layer
+    module, name = layer.__module__, layer.__qualname__
+    if "<locals>" in name:
+        raise Error(f"{name} is defined inside a function; move it to the top of a module")
+    if module == "__main__":
+        path = getattr(sys.modules["__main__"], "__file__", None)
+        if path is None:
+            raise Error(f"{name} is defined in a notebook or a prompt; write it to a file and import it")
+        module = Path(path).stem
+    return f"{module}:{name}"
+
+
+def _import_folder(layer: str | Callable[..., Any]) -> str | None:
+    """The folder from which another process can import the class's module."""
+    path = None if isinstance(layer, str) else inspect.getsourcefile(layer)
+    if path is None or isinstance(layer, str):
+        return None
+    depth = 0 if layer.__module__ == "__main__" else layer.__module__.count(".")
+    return str(Path(path).resolve().parents[depth])
+
+
+def train(
+    task: str, mixer: str | Callable[..., Any] | None = None, *,
+    model: str | Callable[..., Any] | None = None, preset: str = "small",
+    seed: int = 0, out: str | os.PathLike[str] | None = None,
+    data: str | os.PathLike[str] | None = None, device: str = "cpu", threads: int | None = None,
+    arguments: Mapping[str, Any] | None = None, settings: Mapping[str, Any] | None = None,
+    resume: bool = False, quiet: bool = False,
+) -> Run:
+    """Trains, validates and tests a layer on a task, as `lra train TASK package.module:Class` does.
+
+    `mixer` is the name of one of the program's own models, a class derived from torch.nn.Module, or
+    "package.module:Class": the map [B, L, D] -> [B, L, D], called with x and, where its forward takes
+    one, a mask [B, L], True = token. `model` instead is a whole model: tokens int64 [B, L] (values
+    float32 [B, L, 1], pairs [B, 2, L]), and mask or lengths, to logits [B, classes]. `arguments` go to its constructor beside the width and the like
+    that it asks for; `settings` are those of --set ({"train.steps": 100}). `resume` continues the run
+    in `out` when there is one. A process of its own trains, so a script needs the guard
+    `if __name__ == "__main__":` around this call. Raises Error with the program's one line, and its
+    exit code, when the run fails.
+    """
+    if os.environ.get(_CHILD_VARIABLE):
+        raise Error('lra.arena.train was called while its class was imported; put the call under '
+                    '`if __name__ == "__main__":`')
+    layer = model if mixer is None else mixer
+    if layer is None or (mixer is not None and model is not None):
+        raise TypeError("expected one of mixer and model: a class, or its name")
+    name = class_name(layer)
+    folder = Path(out or f"runs/{task}-{name.replace(':', '.')}-{preset}-s{seed}")
+    words = ["train", task, name, "--preset", preset, "--seed", str(seed), "--out", str(folder),
+             "--device", device, "--json"]
+    words += ["--quiet"] if quiet else []
+    words += ["--data", str(data)] if data else []
+    words += ["--threads", str(threads)] if threads else []
+    words += ["--go-on"] if resume else []
+    words += ["--set", "mixer.whole=true"] if model is not None else []
+    for prefix, table in (("mixer.", arguments), ("", settings)):
+        for key, value in (table or {}).items():
+            words += ["--set", f"{prefix}{key}={_toml(value)}"]
+    code, record, error = _run_and_read(words, _import_folder(layer))
+    if record is None or code not in (0, 3, 4):
+        raise Error(error or f"lra ended with exit code {code}", code)
+    return Run(folder, record)
+
+
+def _run_and_read(
+    words: Sequence[str], import_from: str | None
+) -> tuple[int, dict[str, Any] | None, str]:
+    """Exit code, result as JSON if there is one, and the last complaint of `python -m lra WORDS`."""
+    variables = dict(os.environ)
+    folders = [import_from, str(Path(__file__).parents[1]), variables.get("PYTHONPATH")]
+    variables["PYTHONPATH"] = os.pathsep.join(folder for folder in folders if folder)
+    variables[_CHILD_VARIABLE] = "1"
+    with tempfile.TemporaryFile() as output:
+        with subprocess.Popen(
+            [sys.executable, "-m", "lra", *words], env=variables, stdout=output,
+            stderr=subprocess.PIPE,
+        ) as child:
+            said = _echoed(child)
+            code = child.wait()
+        output.seek(0)
+        result = output.read()
+    lines = [line for line in said.decode(errors="replace").splitlines() if line.startswith("lra: ")]
+    complaint = lines[-1].removeprefix("lra: ") if lines else ""
+    return code, json.loads(result) if result else None, complaint
+
+
+def _echoed(child: subprocess.Popen[bytes]) -> bytes:
+    """Hands standard error on as it comes, progress bars too; the last 64 KiB of it.
+
+    Ctrl-C reaches the program as well, which saves and stops.
+    """
+    assert child.stderr
+    said = b""
+    while True:
+        try:
+            while text := os.read(child.stderr.fileno(), 1 << 16):
+                sys.stderr.write(text.decode(errors="replace"))
+                said = (said + text)[-(1 << 16) :]
+            return said
+        except KeyboardInterrupt:
+            continue
+
+
+def _toml(value: Any) -> str:
+    """A value as --set takes it."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, (list, tuple)):
+        return "[" + ", ".join(_toml(item) for item in value) + "]"
+    return json.dumps(value) if isinstance(value, str) else repr(value)

@@ -1,0 +1,441 @@
+"""Prepared data of the benchmark: memory-mapped arrays, batches, the trainer's order.
+
+    train = lra.data.load("listops", "train")
+    for batch in train.loader(32, steps=100): ...
+
+No torch is needed; `tensors=True` gives torch tensors instead of arrays.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import mmap
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from . import _program, _random
+from ._program import Error
+
+_MAGIC = b"LRASHARD"
+_HEADER_BYTES = 64
+_TRIM_MULTIPLE = 32
+_ORDER_BLOCK = 2048  # positions of an order that are computed at a time
+_LISTOPS = ["?", "[MIN", "[MAX", "[MED", "[SM", "]", *"0123456789", "?", "[FIRST", "[LAST"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Task:
+    """Shape of a task's examples.
+
+    `length` is the preset length of the program; a longer sequence is cut. `padded` is False for
+    images, where every position is a pixel. `classes` counts labels, `vocabulary` token ids.
+    """
+
+    name: str
+    length: int
+    vocabulary: int
+    classes: int
+    towers: int = 1
+    padded: bool = True
+
+
+TASKS = {
+    task.name: task
+    for task in (
+        Task("listops", 2000, 17, 10),
+        Task("text", 1000, 257, 2),
+        Task("retrieval", 4000, 257, 2, towers=2),
+        Task("image", 1024, 256, 10, padded=False),
+        Task("pathfinder", 32**2, 256, 2, padded=False),
+        Task("pathfinder64", 64**2, 256, 2, padded=False),
+        Task("pathx", 128**2, 256, 2, padded=False),
+        Task("pathfinder256", 256**2, 256, 2, padded=False),
+    )
+}
+
+
+class Arrays(NamedTuple):
+    """One shard as it lies in the file, without a copy.
+
+    Sequence i is tokens[offsets[i]:offsets[i + 1]] + token_offset; an example has as many
+    consecutive sequences as its task has towers.
+    """
+
+    tokens: NDArray[Any]  # uint8 or uint16 [num_tokens]
+    offsets: NDArray[np.uint64]  # [num_sequences + 1]
+    labels: NDArray[np.int32]  # [num_examples]
+    token_offset: int
+
+
+class Example(NamedTuple):
+    """Token ids, int64 [L], or one such array per tower, and the label."""
+
+    tokens: NDArray[np.int64] | tuple[NDArray[np.int64], ...]
+    label: int
+
+
+class Batch(NamedTuple):
+    """Padded on the right with 0. Arrays of NumPy, or tensors of torch; with two towers [B, 2, L]."""
+
+    tokens: Any  # int64 [B, L]
+    labels: Any  # int64 [B]
+    lengths: Any  # int64 [B]
+    mask: Any  # bool [B, L], True = token
+
+
+def _open_shard(
+    path: Path, num_bytes: int
+) -> tuple[NDArray[Any], NDArray[np.uint64], NDArray[np.int32]]:
+    def damaged(what: str) -> Error:
+        return Error(f"{path}: {what}; the file is damaged: prepare the dataset again")
+
+    with open(path, "rb") as file:
+        size = os.fstat(file.fileno()).st_size
+        if size != num_bytes:
+            raise damaged(f"size in bytes is {size}; expected {num_bytes}")
+        # A private mapping: arrays are writable, as torch wants them, and the file never changes.
+        memory = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)
+    version, token_bytes = np.frombuffer(memory, np.uint32, 2, 8).tolist()
+    examples, sequences, tokens = np.frombuffer(memory, np.uint64, 3, 16).tolist()
+    if memory[:8] != _MAGIC or version != 1 or token_bytes not in (1, 2):
+        raise damaged("does not start as a shard of version 1")
+    offsets_at = _HEADER_BYTES + (examples * 4 + 7) // 8 * 8
+    tokens_at = offsets_at + (sequences + 1) * 8
+    if size != tokens_at + tokens * token_bytes:
+        raise damaged("counts do not add up to its size")
+    offsets = np.frombuffer(memory, np.uint64, sequences + 1, offsets_at)
+    if offsets[0] != 0 or offsets[-1] != tokens or np.any(offsets[1:] < offsets[:-1]):
+        raise damaged("offsets are not in rising order")
+    return (
+        np.frombuffer(memory, np.uint8 if token_bytes == 1 else np.uint16, tokens, tokens_at),
+        offsets,
+        np.frombuffer(memory, np.int32, examples, _HEADER_BYTES),
+    )
+
+
+class Split:
+    """One split of a task: a map-style dataset over mapped files.
+
+    Pickles as a path, so that workers of a DataLoader map the same files.
+    """
+
+    def __init__(
+        self, folder: str | os.PathLike[str], name: str, *, length: int | None = None,
+        stored: str | None = None, indices: NDArray[np.int64] | None = None,
+    ) -> None:
+        self.folder, self.name = Path(folder), name
+        self._stored, self._indices = stored or name, indices
+        try:
+            manifest = json.loads((self.folder / "manifest.json").read_text())
+        except FileNotFoundError:
+            raise Error(f"{folder}: is not a prepared dataset; expected manifest.json") from None
+        self.task = TASKS[manifest["task"]]
+        self.max_length = length or self.task.length
+        self.manifest: dict[str, Any] = manifest
+        if self._stored not in manifest["splits"]:
+            raise Error(f"{folder}: there is no split {name!r}")
+        self._offset = int(manifest["token_offset"])
+        self._shards = [
+            Arrays(*_open_shard(self.folder / shard["file"], shard["num_bytes"]), self._offset)
+            for shard in manifest["splits"][self._stored]
+        ]
+        self._starts = np.cumsum([0, *(shard.labels.size for shard in self._shards)])
+
+    def __reduce__(self) -> Any:
+        return _reopen, (self.folder, self.name, self.max_length, self._stored, self._indices)
+
+    def __repr__(self) -> str:
+        return f"<lra.data.Split {self.task.name} {self.name}, {len(self)} examples>"
+
+    @property
+    def num_classes(self) -> int:
+        return self.task.classes
+
+    @property
+    def vocabulary(self) -> int:
+        """Token ids are below this; 0 is padding where the task has padding."""
+        return self.task.vocabulary
+
+    def __len__(self) -> int:
+        return int(self._starts[-1]) if self._indices is None else self._indices.size
+
+    def arrays(self) -> list[Arrays]:
+        """The shards of the stored split, one after another, as views of the files."""
+        return list(self._shards)
+
+    def _sequences(
+        self, examples: NDArray[np.int64]
+    ) -> tuple[list[NDArray[Any]], NDArray[np.int64]]:
+        """Stored values of each tower of each example, and the labels."""
+        if self._indices is not None:
+            examples = self._indices[examples]
+        shards = np.searchsorted(self._starts, examples, side="right") - 1
+        places = examples - self._starts[shards]
+        views = []
+        labels = np.empty(examples.size, dtype=np.int64)
+        for i, (number, place) in enumerate(zip(shards.tolist(), places.tolist())):
+            tokens, offsets, stored, _ = self._shards[number]
+            labels[i] = stored[place]
+            for sequence in range(place * self.task.towers, (place + 1) * self.task.towers):
+                views.append(tokens[int(offsets[sequence]) : int(offsets[sequence + 1])])
+        return views, labels
+
+    def _one(self, example: int) -> tuple[list[NDArray[Any]], int]:
+        """The same of one example, which may be counted from the end."""
+        if not -len(self) <= example < len(self):
+            raise IndexError(f"example {example} of {len(self)}")
+        views, labels = self._sequences(np.array([example % len(self)]))
+        return views, int(labels[0])
+
+    def __getitem__(self, example: int) -> Example:
+        views, label = self._one(example)
+        towers = tuple(view[: self.max_length].astype(np.int64) + self._offset for view in views)
+        return Example(towers[0] if len(towers) == 1 else towers, label)
+
+    def __iter__(self) -> Iterator[Example]:
+        return (self[i] for i in range(len(self)))
+
+    def batch(self, examples: Sequence[int] | NDArray[np.int64], *, trim: bool = True) -> Batch:
+        """The examples as the trainer makes a batch of them.
+
+        With `trim` it is as long as its longest example, rounded up to 32, else `max_length`.
+        """
+        views, labels = self._sequences(np.asarray(examples, dtype=np.int64))
+        return self._padded(views, labels, self._offset, trim)
+
+    def collate(self, examples: Sequence[Example]) -> Batch:
+        """collate_fn of a torch.utils.data.DataLoader: tensors, padded to the longest example."""
+        views: list[NDArray[Any]] = []
+        for tokens, _ in examples:
+            views.extend(tokens if isinstance(tokens, tuple) else (tokens,))
+        labels = np.array([example.label for example in examples], dtype=np.int64)
+        batch = self._padded(views, labels, 0, trim=True)
+        return as_tensors(batch)
+
+    def _padded(
+        self, views: list[NDArray[Any]], labels: NDArray[np.int64], offset: int, trim: bool
+    ) -> Batch:
+        lengths = np.array([min(view.size, self.max_length) for view in views], dtype=np.int64)
+        length = self.max_length
+        if trim and self.task.padded:
+            longest = int(lengths.max(initial=1))
+            length = min(length, -(-longest // _TRIM_MULTIPLE) * _TRIM_MULTIPLE)
+        tokens = np.zeros((len(views), length), dtype=np.int64)
+        for row, view, count in zip(tokens, views, lengths.tolist()):
+            row[:count] = view[:count]
+            if offset:
+                row[:count] += offset
+        mask = np.arange(length) < lengths[:, None]
+        if self.task.towers > 1:
+            pairs = (labels.size, self.task.towers)
+            return Batch(
+                tokens.reshape(*pairs, length), labels, lengths.reshape(pairs),
+                mask.reshape(*pairs, length),
+            )
+        return Batch(tokens, labels, lengths, mask)
+
+    def order(self, batch_size: int, **settings: Any) -> Order:
+        """The trainer's order of this split: see Order."""
+        return Order(len(self), batch_size, **settings)
+
+    def loader(
+        self, batch_size: int, *, steps: int | None = None, first_step: int = 0, seed: int = 0,
+        rank: int = 0, ranks: int = 1, trim: bool = True, tensors: bool = False,
+    ) -> Iterator[Batch]:
+        """Batches of the steps first_step, first_step + 1, ... of `lra train` with this seed.
+
+        Endless without `steps`. A resumed run needs the number of its next step alone.
+        """
+        order = self.order(
+            batch_size, steps=steps, first_step=first_step, seed=seed, rank=rank, ranks=ranks
+        )
+        for indices in order:
+            batch = self.batch(indices, trim=trim)
+            yield as_tensors(batch) if tensors else batch
+
+    def decode(self, example: int) -> Any:
+        """What a person sees.
+
+        listops: the expression; text: str; retrieval: two str; images: uint8 [height, width].
+        Bytes that are no UTF-8 become U+FFFD.
+        """
+        views, _ = self._one(example)
+        if self.task.name == "listops":
+            return " ".join(_LISTOPS[value + self._offset] for value in views[0].tolist())
+        if not self.task.padded:
+            side = int(views[0].size ** 0.5)
+            return views[0].reshape(side, side).copy()
+        texts = tuple(view.tobytes().decode("utf-8", errors="replace") for view in views)
+        return texts[0] if len(texts) == 1 else texts
+
+
+def _reopen(folder: Path, name: str, length: int, stored: str, indices: Any) -> Split:
+    return Split(folder, name, length=length, stored=stored, indices=indices)
+
+
+class Order:
+    """Which examples form the steps of a run of the program: src/tasks/batch_order.h.
+
+    Iterating gives an int64 array for each step: a batch_sampler of a DataLoader, whose workers and
+    restarts do not change it. Rank r of n takes its share of every batch. `steps` bounds it; without
+    it is endless.
+    """
+
+    def __init__(
+        self, num_examples: int, batch_size: int, *, seed: int = 0, first_step: int = 0,
+        steps: int | None = None, rank: int = 0, ranks: int = 1,
+    ) -> None:
+        if num_examples < 1 or not 1 <= ranks <= batch_size or not 0 <= rank < ranks:
+            raise ValueError("expected examples, and 0 <= rank < ranks <= batch_size")
+        self.num_examples, self.batch_size, self.seed = num_examples, batch_size, seed
+        self.first_step, self.steps, self.rank, self.ranks = first_step, steps, rank, ranks
+        self._kept: tuple[int, NDArray[np.int64]] = -1, np.empty(0, np.int64)
+
+    def step(self, step: int) -> NDArray[np.int64]:
+        """The examples of one step, of this rank."""
+        begin, end = (self.batch_size * r // self.ranks for r in (self.rank, self.rank + 1))
+        first, last = step * self.batch_size + begin, step * self.batch_size + end
+        blocks = range(first // _ORDER_BLOCK, (last - 1) // _ORDER_BLOCK + 1)
+        indices = np.concatenate([self._block(number) for number in blocks])
+        return indices[first - blocks[0] * _ORDER_BLOCK :][: last - first]
+
+    def _block(self, number: int) -> NDArray[np.int64]:
+        """The examples at _ORDER_BLOCK positions of the order over all epochs; the last is kept."""
+        if self._kept[0] == number:
+            return self._kept[1]
+        positions = number * _ORDER_BLOCK + np.arange(_ORDER_BLOCK, dtype=np.int64)
+        epochs = positions // self.num_examples
+        indices = np.empty_like(positions)
+        for epoch in np.unique(epochs).tolist():
+            key = _random.derive_key(self.seed, _random.SHUFFLE, epoch & 0xFFFFFFFF, epoch >> 32)
+            here = epochs == epoch
+            places = positions[here] - epoch * self.num_examples
+            indices[here] = _random.permute(self.num_examples, key, places)
+        self._kept = number, indices
+        return indices
+
+    def __iter__(self) -> Iterator[NDArray[np.int64]]:
+        step = self.first_step
+        while self.steps is None or step < self.first_step + self.steps:
+            yield self.step(step)
+            step += 1
+
+    def __len__(self) -> int:
+        if self.steps is None:
+            raise TypeError("an order without steps is endless")
+        return self.steps
+
+
+def as_tensors(batch: Batch) -> Batch:
+    """The same memory as tensors of torch."""
+    import torch
+
+    return Batch(*(torch.from_numpy(array) for array in batch))
+
+
+def data_root(root: str | os.PathLike[str] | None = None) -> Path:
+    """`root`, else $LRA_DATA, else ./data: where the program looks as well."""
+    return Path(root or os.environ.get("LRA_DATA") or "data")
+
+
+def _prepared_folder(task: str, root: Path) -> Path | None:
+    for folder in (root, root / task, root / f"{task}.prepared"):
+        if (folder / "manifest.json").is_file():
+            return folder
+    return None
+
+
+def prepare(
+    task: str, root: str | os.PathLike[str] | None = None, *, settings: Sequence[str] = ()
+) -> dict[str, Any]:
+    """Has the program open the task's data, else import official files under `root`, else make it.
+
+    `settings` are those of --set, "task.num_train=1000". Returns folder, hash and sizes; every file
+    is verified. Raises Error.
+    """
+    words = ["data", "prepare", task, "--data", str(data_root(root)), "--json", "--quiet"]
+    for setting in settings:
+        words += ["--set", setting]
+    result: dict[str, Any] = json.loads(_program.run(words))
+    return result
+
+
+def make(
+    task: str, out: str | os.PathLike[str], *, seed: int = 0, train: int | None = None,
+    val: int | None = None, test: int | None = None, settings: Sequence[str] = (),
+) -> Path:
+    """Generates a dataset (listops, pathfinder*) into the new folder `out`. Raises Error."""
+    words = ["data", "make", task, "--out", str(out), "--seed", str(seed), "--quiet"]
+    for name, count in (("--train", train), ("--val", val), ("--test", test)):
+        words += [] if count is None else [name, str(count)]
+    for setting in settings:
+        words += ["--set", setting]
+    _program.run(words)
+    return Path(out)
+
+
+def import_files(
+    task: str, sources: Sequence[str | os.PathLike[str]], out: str | os.PathLike[str]
+) -> Path:
+    """Reads official files into the new folder `out`. Raises Error."""
+    _program.run(
+        ["data", "import", task, *(str(source) for source in sources), "--out", str(out), "--quiet"]
+    )
+    return Path(out)
+
+
+def fetch(task: str, out: str | os.PathLike[str]) -> Path:
+    """Downloads the official files, compares digests and imports. Raises Error."""
+    _program.run(["data", "fetch", task, "--out", str(out), "--quiet"])
+    return Path(out)
+
+
+def check(task: str, folder: str | os.PathLike[str]) -> list[dict[str, Any]]:
+    """Facts about prepared data, each verified. Raises Error when one is wrong."""
+    report = json.loads(_program.run(["data", "check", task, str(folder), "--json"]))
+    facts: list[dict[str, Any]] = report["facts"]
+    return facts
+
+
+def load(
+    task: str, split: str = "train", root: str | os.PathLike[str] | None = None, *,
+    validation: str = "test", validation_seed: int = 0, length: int | None = None,
+    verify: bool = False,
+) -> Split:
+    """Opens a split: "train", "val" or "test".
+
+    Data that is not prepared yet is imported or made first (prepare), which takes minutes for the
+    large tasks. `verify` has the program compare every hash. Text has no validation split: by
+    default it is the test set, as in the paper; "heldout" takes a tenth of train. Raises Error.
+    """
+    if task not in TASKS:
+        raise Error(f"unknown task {task!r}; known: {', '.join(TASKS)}")
+    folder = None if verify else _prepared_folder(task, data_root(root))
+    folder = folder or Path(prepare(task, root)["folder"])
+    found = Split(folder, split, length=length, stored=_stored_split(task, split, validation))
+    if found.task.name != task:
+        raise Error(f"{folder}: holds data of task {found.task.name!r}; expected {task!r}")
+    if task == "text" and validation == "heldout" and split in ("train", "val"):
+        found._indices = _heldout(len(found), split, validation_seed)
+    return found
+
+
+def _stored_split(task: str, split: str, validation: str) -> str:
+    if validation not in ("test", "heldout"):
+        raise ValueError(f"validation is {validation!r}; expected 'test' or 'heldout'")
+    if task != "text" or split != "val":
+        return split
+    return "test" if validation == "test" else "train"
+
+
+def _heldout(num_train: int, split: str, seed: int) -> NDArray[np.int64]:
+    key = _random.derive_key(seed, _random.SPLIT)
+    order = _random.permute(num_train, key, np.arange(num_train))
+    held = num_train // 10
+    return np.sort(order[:held] if split == "val" else order[held:])

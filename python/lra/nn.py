@@ -1,0 +1,179 @@
+"""The program's sequence layers as modules of torch.
+
+    layer = lra.nn.Linformer(256, heads=4, max_length=4096, rank=256)
+    y = layer(x, mask)      # [B, L, D] -> [B, L, D], mask bool [B, L], True = token
+
+There is one class for each row of `lra list models`; settings are those of `lra help MODEL`, and
+weights have the names of docs/mixers.md. `encoder.layers.N.mixer.` in front, they are those of a
+run's checkpoint.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import torch
+
+from . import _program
+
+
+class Mixer(torch.nn.Module):
+    """A layer of the table of mixers.
+
+    `dim` is D; `head_dim` is dim / heads by default; `max_length` is the longest L. Weights are drawn
+    from (seed, path), as the program draws those of the layer at `path`. Parameters are float32;
+    `.to(torch.float64)` serves gradcheck. Raises RuntimeError for a bad setting, shape or length.
+
+    torch.compile leaves the layer out of its graphs (a graph break). torch.func.functional_call does
+    not work: the layer computes with its own parameters.
+    """
+
+    model = ""  # the name of the row
+
+    def __init__(
+        self, dim: int, *, heads: int = 1, head_dim: int | None = None, max_length: int = 1024,
+        layer: int = 0, seed: int = 0, path: str = "", **settings: Any,
+    ) -> None:
+        super().__init__()
+        _program.load_library()
+        if head_dim is None:
+            if dim % heads:
+                raise ValueError(f"{heads} heads do not divide dim {dim}; give head_dim")
+            head_dim = dim // heads
+        self._call: dict[str, Any] = dict(
+            dim=dim, heads=heads, head_dim=head_dim, max_length=max_length, layer=layer, seed=seed,
+            path=path, **settings,
+        )
+        self._mixer = torch.classes.lra.Mixer(
+            self.model, json.dumps(settings), dim, heads, head_dim, max_length, layer, path, seed
+        )
+        for name, tensor in self._mixer.parameters().items():
+            tensor._is_param = True  # what makes it an instance of torch.nn.Parameter
+            self._place(name).register_parameter(name.rpartition(".")[2], tensor)
+        for name, tensor in self._mixer.buffers().items():
+            self._place(name).register_buffer(name.rpartition(".")[2], tensor)
+        self._ids = [id(tensor) for tensor in self.parameters()]
+
+    def _place(self, name: str) -> torch.nn.Module:
+        """The submodule that holds the tensor `name`, made when missing."""
+        module: torch.nn.Module = self
+        for part in name.split(".")[:-1]:
+            if part not in module._modules:
+                module.add_module(part, torch.nn.Module())
+            module = module.get_submodule(part)
+        return module
+
+    @torch.compiler.disable  # type: ignore[untyped-decorator]
+    def forward(
+        self, x: torch.Tensor, mask: torch.Tensor | None = None, *, attention_dropout: float = 0.0,
+        key: int | None = None, step: int = 0,
+    ) -> torch.Tensor:
+        """x [B, L, D] -> [B, L, D].
+
+        `mask` [B, L], True = token; what stands at padded positions of the result means nothing.
+        `key` decides dropout and whatever else is random in training; by default it is drawn from
+        torch's generator.
+        """
+        if key is None:
+            key = int(torch.randint(2**62, ()).item()) if self.training else 0
+        rate = attention_dropout if self.training else 0.0
+        return self.forward_in_context(x, mask, None, self.training, rate, key, key, step, 0)
+
+    def forward_in_context(
+        self, x: torch.Tensor, mask: torch.Tensor | None, lengths: torch.Tensor | None,
+        training: bool, attention_dropout: float, key: int, step_key: int, step: int, part: int,
+    ) -> torch.Tensor:
+        """What the encoder calls: layers/context.h."""
+        if [id(tensor) for tensor in self.parameters()] != self._ids:
+            raise RuntimeError(
+                "parameters of an lra.nn layer were replaced; copy into them (load_state_dict)"
+            )
+        if mask is not None:
+            mask = mask.to(torch.uint8)
+        result: torch.Tensor = self._mixer.forward(
+            x, mask, lengths, training, attention_dropout, key, step_key, step, part
+        )
+        return result
+
+    def extra_repr(self) -> str:
+        return ", ".join(f"{name}={value!r}" for name, value in self._call.items())
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Mixer:
+        made = _remake(type(self), self._call, self.state_dict(), self.training)
+        memo[id(self)] = made
+        return made
+
+    def __reduce__(self) -> Any:
+        return _remake, (type(self), self._call, self.state_dict(), self.training)
+
+
+def _remake(
+    kind: type[Mixer], call: dict[str, Any], state: dict[str, torch.Tensor], training: bool
+) -> Mixer:
+    made = kind(**call).train(training)
+    for tensor in state.values():
+        made.to(device=tensor.device, dtype=tensor.dtype)
+        break
+    made.load_state_dict(state)
+    return made
+
+
+def _table() -> list[dict[str, Any]]:
+    _program.load_library()
+    table: list[dict[str, Any]] = json.loads(torch.ops.lra.mixer_table())
+    return table
+
+
+def _class_name(model: str) -> str:
+    """ "sparse_transformer" -> "SparseTransformer", as everywhere in Python; BigBird is a name."""
+    return {"bigbird": "BigBird"}.get(model) or "".join(p.capitalize() for p in model.split("_"))
+
+
+def _docstring(row: dict[str, Any]) -> str:
+    lines = [f"{row['title']} ({row['paper']}); cost {row['cost']}.", "", "Settings:", ""]
+    for setting in row["settings"]:
+        lines.append(
+            f"    {setting['name']} ({setting['type']}, default {setting['default']}): "
+            f"{setting['help']}"
+        )
+    return "\n".join([*lines, "", Mixer.__doc__ or ""])
+
+
+_classes: dict[str, type[Mixer]] = {}
+
+
+def _make_classes() -> dict[str, type[Mixer]]:
+    if not _classes:
+        for row in _table():
+            name = _class_name(row["name"])
+            members = {"model": row["name"], "__doc__": _docstring(row), "__module__": __name__}
+            _classes[name] = type(name, (Mixer,), members)
+    return _classes
+
+
+def __getattr__(name: str) -> Any:
+    if name.startswith("_") or name not in (classes := _make_classes()):
+        raise AttributeError(f"module 'lra.nn' has no attribute {name!r}")
+    return classes[name]
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_make_classes()])
+
+
+def mixers() -> dict[str, type[Mixer]]:
+    """Every class of this module by the name of its model: {"linformer": Linformer, ...}."""
+    return {kind.model: kind for kind in _make_classes().values()}
+
+
+def weights(run: str, layer: int, checkpoint: str = "latest") -> dict[str, torch.Tensor]:
+    """The state_dict of one layer of a run, for load_state_dict. Needs the package safetensors."""
+    from safetensors.torch import load_file
+
+    prefix = f"encoder.layers.{layer}.mixer."
+    tensors = load_file(f"{run}/checkpoints/{checkpoint}/model.safetensors")
+    return {
+        name.removeprefix(prefix): tensor
+        for name, tensor in tensors.items() if name.startswith(prefix)
+    }

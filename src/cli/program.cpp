@@ -1,0 +1,237 @@
+#include "cli/program.h"
+
+#include <fcntl.h>
+#include <malloc.h>
+#include <unistd.h>
+#include <algorithm>
+
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <new>
+#include <stdexcept>
+#include <string_view>
+
+#include "base/config.h"
+#include "base/parallel.h"
+#include "base/revision.h"
+#include "base/stop_flag.h"
+#include "base/text_format.h"
+#include "cli/child_process.h"
+#include "cli/command.h"
+#include "cli/device.h"
+#include "cli/terminal.h"
+#include "io/bus_error.h"
+#include "mixers/python_layer.h"
+#include "ops/libtorch.h"
+#include "training/tensor_arena.h"
+
+namespace lra::cli {
+namespace {
+
+// Temporaries of many megabytes come and go in every step. Handing their pages back to the system
+// and faulting them in again costs six times the work done on them (docs/numerics.md), so the heap
+// keeps them.
+void keep_pages_between_steps() {
+  constexpr int kThreshold = 1 << 30;
+  mallopt(M_MMAP_THRESHOLD, kThreshold);
+  mallopt(M_TRIM_THRESHOLD, kThreshold);
+  mallopt(M_TOP_PAD, 64 << 20);
+  training::keep_tensors_in_arena();
+}
+
+// Numbers below the smallest normal one are 0, read and written, in this thread and in all that it
+// makes: a sharp softmax is full of them, and Intel processors multiply them in microcode. Every
+// x86-64 processor can.
+void flush_denormals() { (void)at::globalContext().setFlushDenormal(true); }
+
+void complain(const std::string& text) {
+  std::fprintf(stderr, "lra: %s\n", text.c_str());
+  tell_parent(text);
+}
+
+// A word that no command and no flag takes, and the nearest one that there is.
+std::string unexpected(const CLI::App& app, const std::string& word) {
+  const CLI::App* command = &app;
+  while (!command->get_subcommands().empty()) command = command->get_subcommands().front();
+  std::vector<std::string> known;
+  for (const CLI::App* below : command->get_subcommands([](const CLI::App*) { return true; }))
+    known.push_back(below->get_name());
+  if (word.find('=') != std::string::npos && !word.starts_with('-') &&
+      command->get_option_no_throw("--set")) {
+    return "unexpected '" + word + "'; every setting needs a --set of its own";
+  }
+  const bool is_flag = word.starts_with('-') || known.empty();
+  if (is_flag) known.clear();
+  for (const CLI::Option* option : command->get_options()) {
+    if (is_flag && !option->get_lnames().empty()) known.push_back("--" + option->get_lnames()[0]);
+  }
+  if (std::find(known.begin(), known.end(), word) != known.end()) {
+    return "unexpected '" + word + "' here; flags stand behind the command they are for";
+  }
+  return "unexpected '" + word + "'; " + suggestion(word, known);
+}
+
+// CLI11's messages span lines and do not suggest the nearest flag.
+int usage_error(const CLI::App& app, const CLI::ParseError& error) {
+  if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
+  const std::vector<std::string> left = app.remaining(true);
+  // A misspelt word first, even when CLI11 complains of the missing right one.
+  const bool is_extra = !left.empty() && (dynamic_cast<const CLI::ExtrasError*>(&error) ||
+                                          dynamic_cast<const CLI::RequiredError*>(&error));
+  std::string text = is_extra ? unexpected(app, left[0]) : error.what();
+  for (char& c : text) c = c == '\n' ? ' ' : c;
+  complain(printable(text) + "; see 'lra --help' or 'lra help COMMAND'");
+  return static_cast<int>(ExitCode::kUserError);
+}
+
+// An empty word is what an unset variable leaves of a path, which would lead anywhere.
+void refuse_empty_words(const CLI::App& app) {
+  for (const CLI::Option* option : app.get_options()) {
+    const std::vector<std::string>& given = option->results();
+    if (std::find(given.begin(), given.end(), "") == given.end()) continue;
+    throw Error({.where = option->get_name(),
+                 .what = "is empty",
+                 .expected = "a value",
+                 .advice = "is a shell variable unset?"});
+  }
+  for (const CLI::App* command : app.get_subcommands()) refuse_empty_words(*command);
+}
+
+// If 0 to 2 are closed, the next files would get these numbers, and messages would go into them.
+// Opened the wrong way round, so that a result that is written there is missed.
+void open_standard_streams() {
+  for (int fd = 0; fd <= 2; ++fd) {
+    if (::fcntl(fd, F_GETFD) < 0) ::open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY);
+  }
+}
+
+constexpr const char* kExamples = R"(Examples:
+  lra list                                      tasks, models, presets
+  lra train listops transformer --preset small  make the data, train, test; Ctrl-C saves
+  lra train --resume runs/listops-transformer-small-s0
+  lra report runs --out report.html             a leaderboard of all runs
+  lra help listops                              settings of a task; also: a model, a command
+  lra data import text aclImdb_v1.tar.gz --out data/text
+
+Exit codes: 0 done, 2 a mistake in the input, 3 stopped by a signal, 4 the loss became NaN or infinite,
+70 an internal error, 74 a disk, the network or another process failed.)";
+
+void add_commands(CLI::App& app, Program& program) {
+  app.require_subcommand(0, 1);
+  app.formatter(help_formatter());
+  app.footer(kExamples);
+  app.set_version_flag("--version", lra_version());
+  add_train(app, program);
+  add_eval(app, program);
+  add_analyze(app, program);
+  add_reproduce(app, program);
+  add_suite(app, program);
+  add_report(app, program);
+  add_data(app, program);
+  add_bench(app, program);
+  add_model(app, program);
+  add_mixer(app, program);
+  add_list(app, program);
+  add_help(app, program);
+  add_info(app, program);
+  add_completion(app, program);
+  // A subcommand inherits the footer.
+  for (CLI::App* command : app.get_subcommands([](CLI::App*) { return true; })) {
+    command->footer("");
+    for (CLI::App* verb : command->get_subcommands([](CLI::App*) { return true; }))
+      verb->footer("");
+  }
+}
+
+// LibTorch reports a lack of main memory only in the message.
+bool is_out_of_memory(const std::exception& error) {
+  const std::string_view text = error.what();
+  return dynamic_cast<const std::bad_alloc*>(&error) != nullptr ||
+         dynamic_cast<const c10::OutOfMemoryError*>(&error) != nullptr ||
+         dynamic_cast<const std::length_error*>(&error) != nullptr ||
+         text.find("allocate memory") != std::string_view::npos ||
+         text.find("Storage size calculation overflowed") != std::string_view::npos;
+}
+
+ExitCode run(CLI::App& app, Program& program) {
+  if (!program.action) {
+    std::printf("%s", app.help().c_str());
+    return ExitCode::kDone;
+  }
+  if (program.common.threads > 0) {
+    set_num_threads(program.common.threads);
+    at::set_num_threads(program.common.threads);
+  }
+  install_stop_handlers(std::getenv("SLURM_JOB_ID") ? StartedBy::kBatchSystem : StartedBy::kUser);
+  report_unreadable_maps();
+  follow_parent();
+  program.common.device = find_device(program.common.device_text);
+  ask_for_same_bits(program.common.device);
+  return program.action();
+}
+
+// The same command in the interpreter that the launcher of an installed package names. Returns when
+// there is none.
+void start_again_in_interpreter(char** argv) {
+  const char* interpreter = std::getenv(kInterpreterVariable);
+  if (!interpreter || mixers::has_interpreter()) return;
+  std::string program = interpreter, flag = "-m", module = "lra";
+  std::vector<char*> words = {program.data(), flag.data(), module.data()};
+  for (char** word = argv + 1; *word; ++word) words.push_back(*word);
+  words.push_back(nullptr);
+  std::fflush(stdout);
+  ::execv(interpreter, words.data());
+}
+
+}  // namespace
+
+int run_command(int argc, char** argv) {
+  open_standard_streams();
+  flush_denormals();
+  keep_pages_between_steps();
+  CLI::App app("Long Range Arena: the benchmark for efficient transformers", "lra");
+  Program program;
+  program.common.argv.assign(argv, argv + argc);
+  add_commands(app, program);
+  try {
+    app.parse(argc, argv);
+    refuse_empty_words(app);
+    const ExitCode code = run(app, program);
+    if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
+      throw Error({.where = "standard output",
+                   .what = "the result cannot be written",
+                   .advice = "is the disk full?",
+                   .code = ExitCode::kIoError});
+    }
+    return static_cast<int>(code);
+  } catch (const CLI::ParseError& error) {
+    return usage_error(app, error);
+  } catch (const mixers::NeedsInterpreter& error) {
+    start_again_in_interpreter(argv);
+    complain(error.what());
+    return static_cast<int>(error.code());
+  } catch (const Error& error) {
+    complain(error.what());
+    return static_cast<int>(error.code());
+  } catch (const std::filesystem::filesystem_error& error) {
+    complain(error.path1().string() + ": " + error.code().message());
+    return static_cast<int>(ExitCode::kIoError);
+  } catch (const std::exception& error) {
+    if (is_out_of_memory(error)) {
+      complain(
+          "out of memory; try smaller sizes: train.batch_size, task.length, model.*, mixer.*, or "
+          "the "
+          "option that asked for much");
+      return static_cast<int>(ExitCode::kUserError);
+    }
+    if (const std::string failure = mixers::python_failure(error); !failure.empty()) {
+      complain(failure);
+      return static_cast<int>(ExitCode::kUserError);
+    }
+    complain(std::string("this is a bug in lra: ") + error.what());
+    return static_cast<int>(ExitCode::kOurBug);
+  }
+}
+
+}  // namespace lra::cli

@@ -1,0 +1,14 @@
+// The program as a function: flags, exit codes, and the only place where errors are caught.
+#pragma once
+
+namespace lra::cli {
+
+// Names the Python that starts this program for what only it can do: a launcher of the installed
+// package sets it.
+inline constexpr const char* kInterpreterVariable = "LRA_INTERPRETER";
+
+// Runs a command and returns the exit code. Handlers of signals, the allocator of tensors and the
+// treatment of denormal numbers are this program's from then on. `argv` ends with a null pointer.
+int run_command(int argc, char** argv);
+
+}  // namespace lra::cli

@@ -1,0 +1,59 @@
+// A sequence layer that is a Python class: the interpreter that runs this program makes it and
+// calls it (docs/python.md). Its parameters are the tensors of the torch.nn.Module under their
+// names there, so that optimizer, checkpoints and groups treat them like ours.
+//
+// The calls go through the operators lra_python::*, which the package `lra` implements; a program
+// that no interpreter started has them without an implementation.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "mixers/sequence_layer.h"
+
+namespace lra::mixers {
+
+// "package.module:Class", the name under which such a model is trained and recorded.
+bool is_python_class(std::string_view name);
+
+// The layer itself. `mixer.class` is its name; every other setting of [mixer] is an argument of the
+// class. With `mixer.whole`, a table that describes the task, it is a whole model
+// (models/python_model.h): its x are tokens [B, L] or values [B, L, C], its result is logits.
+extern const LayerSpec kPythonLayer;
+
+// Thrown where a Python class is wanted and no interpreter runs this program.
+class NeedsInterpreter : public Error {
+  using Error::Error;
+};
+// Thrown where the user's code fails: raises, or returns another shape, dtype or device.
+class PythonError : public Error {
+  using Error::Error;
+};
+// Why the user's code failed, one line, where `error` comes from it: a PythonError, or what its own
+// gradient raised. Otherwise empty.
+std::string python_failure(const std::exception& error);
+// Whether an interpreter runs this program.
+bool has_interpreter();
+
+// Where the code of a class comes from.
+struct PythonSource {
+  std::string source_sha256;                    // of the file that defines the class, in hex
+  std::map<std::string, std::string> packages;  // name -> version, Python itself among them
+  bool takes_mask = true;                       // or lengths; else padding takes part
+};
+// Throws lra::Error when the class cannot be imported.
+PythonSource python_source(const std::string& name);
+
+// The parameters that carry the same attribute `_optim` = {"lr": ..., "weight_decay": ...}, as in
+// the code of S4 (Gu et al. 2022), are one group.
+struct PythonGroup {
+  std::string name;  // "optim1"
+  double learning_rate = 0;
+  std::optional<double> weight_decay = {};
+};
+// `settings` are those of [mixer]. Throws lra::Error when no such layer can be made.
+std::vector<PythonGroup> python_groups(const ConfigTable& settings, const LayerShape& shape);
+
+}  // namespace lra::mixers

@@ -1,0 +1,42 @@
+#include "models/parameter_names.h"
+
+#include <map>
+#include <regex>
+
+#include "layers/layer.h"
+
+namespace lra::models {
+namespace {
+
+// LibTorch refuses dots in a module's own name; files use PyTorch's "layers.0".
+std::string state_name(const std::string& name) {
+  static const std::regex layer("layers_([0-9]+)");
+  return std::regex_replace(name, layer, "layers.$1");
+}
+
+}  // namespace
+
+std::vector<Parameter> named_parameters_of(const torch::nn::Module& root) {
+  std::map<std::string, std::string> groups;
+  for (const auto& module : root.named_modules("", /*include_self=*/false)) {
+    const auto* layer = dynamic_cast<const layers::Layer*>(module.value().get());
+    if (!layer) continue;
+    for (const auto& [name, group] : layer->groups()) groups[module.key() + "." + name] = group;
+  }
+  std::vector<Parameter> list;
+  for (const auto& item : root.named_parameters()) {
+    const auto group = groups.find(item.key());
+    list.push_back(
+        {state_name(item.key()), item.value(), group == groups.end() ? "" : group->second});
+  }
+  return list;
+}
+
+std::vector<Parameter> named_buffers_of(const torch::nn::Module& root) {
+  std::vector<Parameter> list;
+  for (const auto& item : root.named_buffers())
+    list.push_back({state_name(item.key()), item.value()});
+  return list;
+}
+
+}  // namespace lra::models

@@ -1,0 +1,34 @@
+#include "models/python_model.h"
+
+#include "layers/on_device.h"
+#include "models/parameter_names.h"
+
+namespace lra::models {
+
+PythonModel::PythonModel(const TaskShape& shape, const ConfigTable& settings, uint64_t seed,
+                         at::Device device)
+    : device_(device),
+      module_(register_module(
+          "model", mixers::kPythonLayer.make(layers::Initializer(seed, device).of("model"),
+                                             settings, {.max_length = shape.length}))) {}
+
+at::Tensor PythonModel::forward(const ModelInput& input, const StepRandom& random) const {
+  const uint64_t key = random.key(0, 0);
+  layers::Context context{.key = key,
+                          .step_key = random.step_key(0, 0),
+                          .training = random.training,
+                          .step = random.step,
+                          .lengths_B = input.lengths_B,
+                          .part = random.part};
+  if (input.lengths_B.defined()) {
+    const at::Tensor there_B = layers::on_device(input.lengths_B, device_);
+    const at::Tensor positions_L = at::arange(input.length(), there_B.options());
+    context.mask_BL = positions_L.unsqueeze(0).lt(there_B.unsqueeze(1)).to(at::kByte);
+  }
+  return module_->forward(input.tokens_BL.defined() ? input.tokens_BL : input.values_BLC, context);
+}
+
+std::vector<Parameter> PythonModel::parameter_list() const { return named_parameters_of(*this); }
+std::vector<Parameter> PythonModel::buffer_list() const { return named_buffers_of(*this); }
+
+}  // namespace lra::models

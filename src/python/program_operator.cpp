@@ -1,0 +1,59 @@
+// torch.ops.lra.run: the whole program behind one operator, for `python -m lra`.
+#include <torch/library.h>
+
+#include "cli/program.h"
+#include "io/config_json.h"
+#include "mixers/all.h"
+#include "tasks/batch_order.h"
+
+namespace lra::python {
+namespace {
+
+// `words` without the program's name -> exit code. The dispatcher has given up the interpreter's
+// lock; lra_python::* take it while they run the user's code.
+int64_t run(std::vector<std::string> words) {
+  words.insert(words.begin(), "lra");
+  std::vector<char*> pointers;
+  for (std::string& word : words) pointers.push_back(word.data());
+  pointers.push_back(nullptr);
+  return cli::run_command(static_cast<int>(words.size()), pointers.data());
+}
+
+// The table of mixers as JSON: [{name, title, paper, cost, settings: [{name, type, default, range,
+// help}]}].
+std::string mixer_table() {
+  Json table = Json::array();
+  for (const mixers::LayerSpec* spec : mixers::kAllMixers) {
+    Json settings = Json::array();
+    for (const FieldInfo& field : spec->describe()) {
+      settings.push_back({{"name", field.name},
+                          {"type", field.type},
+                          {"default", field.default_value},
+                          {"range", field.range},
+                          {"help", field.help}});
+    }
+    table.push_back({{"name", spec->name},
+                     {"title", spec->title},
+                     {"paper", spec->paper},
+                     {"cost", spec->cost},
+                     {"settings", settings}});
+  }
+  return json_text(table);
+}
+
+// The examples of a step: lra.data.Order is compared with it.
+std::vector<int64_t> batch_order(int64_t num_examples, int64_t batch, int64_t seed, int64_t step) {
+  std::vector<int64_t> indices(static_cast<size_t>(batch));
+  tasks::BatchOrder(num_examples, batch, static_cast<uint64_t>(seed)).fill(step, indices);
+  return indices;
+}
+
+}  // namespace
+
+TORCH_LIBRARY_FRAGMENT(lra, m) {
+  m.def("run(str[] words) -> int", run);
+  m.def("mixer_table() -> str", mixer_table);
+  m.def("batch_order(int num_examples, int batch, int seed, int step) -> int[]", batch_order);
+}
+
+}  // namespace lra::python

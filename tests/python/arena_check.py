@@ -1,0 +1,250 @@
+"""lra.arena and `python -m lra`: other people's layers under the program's trainer."""
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ROOT = pathlib.Path(__file__).parents[2]
+sys.path.insert(0, str(ROOT / "python"))
+PROGRAM = pathlib.Path(os.environ["LRA_PROGRAM"]).resolve()
+os.environ.setdefault("LRA_BUILD", str(PROGRAM.parent))
+os.environ.setdefault("LRA_CONFIGS", str(ROOT / "configs"))
+
+import lra
+
+TINY = {
+    "train.steps": 6, "train.batch_size": 4, "train.eval_every": 3, "train.eval_examples": 8,
+    "train.test_examples": 8, "train.checkpoint_every": 2, "model.layers": 2, "model.heads": 2,
+    "model.embed_dim": 16, "model.qkv_dim": 16, "model.mlp_dim": 16, "task.length": 128,
+    "train.memory_check": "off",
+}
+
+LAYERS = '''
+import os
+import sys
+import torch
+
+
+class Average(torch.nn.Module):
+    """The running mean of a projection, with dropout: draws from torch's generator."""
+
+    def __init__(self, dim, bias=True):
+        super().__init__()
+        self.inner = torch.nn.Sequential(torch.nn.Linear(dim, dim, bias=bias), torch.nn.Dropout(0.1))
+        self.rate = torch.nn.Parameter(torch.ones(dim))
+        self.rate._optim = {"lr": 1e-3, "weight_decay": 0.0}
+        self.register_buffer("scale", torch.full((1,), 0.5))
+
+    def forward(self, x, mask=None):
+        if mask is not None:
+            x = x * mask.unsqueeze(-1)
+        counts = torch.arange(1, x.shape[1] + 1, device=x.device, dtype=x.dtype)
+        return self.scale * self.rate * self.inner(x).cumsum(1) / counts.unsqueeze(-1)
+
+
+class Tuple(Average):
+    def forward(self, x, lengths):
+        return super().forward(x), "state"
+
+
+class NoMask(torch.nn.Linear):
+    def __init__(self, d_model):
+        super().__init__(d_model, d_model)
+
+    def forward(self, u):
+        return super().forward(u)
+
+
+class Hostile(Average):
+    """Does something wrong in the fourth training step."""
+
+    def __init__(self, dim, deed="raise"):
+        super().__init__(dim)
+        self.deed, self.calls = deed, 0
+
+    def forward(self, x, mask=None):
+        y = super().forward(x, mask)
+        self.calls += self.training
+        return getattr(self, self.deed)(y) if self.calls >= 4 else y
+
+    def nothing(self, y): return y
+    def raises(self, y): raise ValueError("my own mistake\\nin two lines")
+    def exits(self, y): sys.exit(0)
+    def shape(self, y): return y[:, :-1]
+    def batch(self, y): return y[:1]
+    def dtype(self, y): return y.double()
+    def kind(self, y): return "no tensor"
+    def device(self, y): return y.to("meta")
+    def nan(self, y): return y * float("nan")
+    def forks(self, y): return y if os.fork() else y
+    def backward(self, y): return Wrong.apply(y)
+
+
+class Wrong(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, y): return y.clone()
+    @staticmethod
+    def backward(ctx, gradient): raise RuntimeError("no gradient today")
+'''
+
+
+class Arena(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.scratch = tempfile.TemporaryDirectory()
+        cls.folder = pathlib.Path(cls.scratch.name)
+        (cls.folder / "their_layers.py").write_text(LAYERS)
+        cls.variables = {
+            **os.environ, "PYTHONPATH": f"{cls.folder}{os.pathsep}{ROOT / 'python'}",
+            "LRA_DATA": str(cls.folder / "data"), "OMP_NUM_THREADS": "1",
+        }
+        os.environ.update(cls.variables)
+        lra.data.make("listops", cls.folder / "data" / "listops", train=64, val=16, test=16)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.scratch.cleanup()
+
+    def lra(self, *words, settings=None):
+        sets = [f"--set={key}={json.dumps(value)}" for key, value in (settings or {}).items()]
+        return subprocess.run(
+            [sys.executable, "-m", "lra", *words, *sets], cwd=self.folder, env=self.variables,
+            capture_output=True, text=True)
+
+    def train(self, layer, out, **more):
+        settings = {**TINY, **more.pop("settings", {})}
+        return lra.arena.train("listops", layer, out=self.folder / out, settings=settings, quiet=True, **more)
+
+    def test_the_program_s_own_models_give_the_bits_of_the_program(self):
+        for model, kind in (("linformer", "Linformer"), ("bigbird", "BigBird")):
+            with self.subTest(model):
+                theirs = self.train(f"lra.nn:{kind}", f"{model}-python")
+                ours = self.lra("train", "listops", model, "--out", f"{model}-program", "--quiet", settings=TINY)
+                self.assertEqual(ours.returncode, 0, ours.stderr)
+                record = json.loads((self.folder / f"{model}-program/record.json").read_text())
+                for field in ("weights_hash", "num_parameters", "division", "train", "val", "test"):
+                    self.assertEqual(theirs.record.get(field), record.get(field), field)
+
+    def test_a_record_says_whose_code_it_is(self):
+        run = self.train("their_layers:Average", "average", arguments={"bias": False})
+        record = run.record
+        self.assertEqual((run.status, record["model"], record["model_title"]), ("done", "their_layers:Average", "Average"))
+        self.assertEqual(len(record["python"]["source_sha256"]), 64)
+        self.assertIn("torch", record["python"]["packages"])
+        self.assertEqual(record["config"]["mixer"], {"bias": False, "class": "their_layers:Average"})
+        self.assertEqual(record["config"]["groups"]["optim1"]["learning_rate"], 1e-3)
+        self.assertFalse([text for text in record.get("warnings", []) if "mask" in text])
+        names = weights_of(self.folder / "average")
+        self.assertIn("encoder.layers.1.mixer.inner.0.weight", names)
+        self.assertIn("encoder.layers.0.mixer.scale", names)
+
+    def test_a_run_that_failed_resumes_to_the_bits_of_one_that_did_not(self):
+        whole = self.train("their_layers:Hostile", "whole", arguments={"deed": "nothing"}, settings={"model.layers": 1})
+        with self.assertRaisesRegex(lra.Error, "my own mistake"):
+            self.train("their_layers:Hostile", "half", arguments={"deed": "raises"}, settings={"model.layers": 1})
+        # Its counter of calls begins again.
+        ended = self.lra("train", "--resume", "half", "--quiet")
+        self.assertEqual(ended.returncode, 0, ended.stderr)
+        record = json.loads((self.folder / "half/record.json").read_text())
+        self.assertEqual((record["status"], record["weights_hash"]), ("done", whole.record["weights_hash"]))
+
+    def test_tuples_lengths_and_other_names_are_understood(self):
+        self.assertEqual(self.train("their_layers:Tuple", "tuple").status, "done")
+        record = self.train("their_layers:NoMask", "no-mask").record
+        self.assertIn("forward of their_layers:NoMask takes no mask: padding takes part", record["warnings"])
+
+    def test_a_hostile_module_ends_the_run_with_one_line(self):
+        for deed, said in (
+            ("raises", "ValueError: my own mistake in two lines (their_layers.py:"),
+            ("exits", "SystemExit: sys.exit(0) was called"),
+            ("shape", "ValueError: forward returned [4, "),
+            ("batch", "ValueError: forward returned [1, "),
+            ("dtype", "TypeError: forward returned torch.float64; expected torch.float32"),
+            ("kind", "TypeError: forward returned str; expected a tensor"),
+            ("device", "ValueError: forward returned a tensor on meta; expected cpu"),
+            ("backward", "no gradient today"),
+        ):
+            with self.subTest(deed):
+                ended = self.lra(
+                    "train", "listops", "their_layers:Hostile", "--out", f"hostile-{deed}", "--quiet",
+                    settings={**TINY, "mixer.deed": deed, "model.layers": 1})
+                self.assertEqual(ended.returncode, 2, ended.stderr)
+                self.assertEqual(len(ended.stderr.splitlines()), 1, ended.stderr)
+                self.assertIn(said, ended.stderr)
+                record = json.loads((self.folder / f"hostile-{deed}/record.json").read_text())
+                self.assertEqual(record["status"], "failed")
+                self.assertIn(said, record["failure"])
+                self.assertTrue(weights_of(self.folder / f"hostile-{deed}"))
+
+    def test_nan_is_a_matter_of_the_guard(self):
+        run = self.train("their_layers:Hostile", "nan", arguments={"deed": "nan"})
+        self.assertEqual(run.status, "diverged")
+
+    def test_what_is_forked_does_not_train(self):
+        self.assertEqual(self.train("their_layers:Hostile", "forks", arguments={"deed": "forks"}).status, "done")
+
+    def test_mistakes_are_one_line(self):
+        for layer, arguments, said in (
+            ("no_such_module:X", {}, "ModuleNotFoundError: No module named 'no_such_module'"),
+            ("their_layers:NoSuch", {}, "has no attribute 'NoSuch'"),
+            ("their_layers:Average", {"bais": True}, "takes no argument 'bais'; known: dim, bias"),
+        ):
+            with self.subTest(layer), self.assertRaises(lra.Error) as caught:
+                self.train(layer, "mistake", arguments=arguments)
+            self.assertEqual(caught.exception.exit_code, 2)
+            self.assertIn(said, str(caught.exception))
+        self.assertFalse((self.folder / "mistake").exists())
+
+    def test_a_class_of_a_script_trains(self):
+        script = self.folder / "script.py"
+        script.write_text(
+            "import lra, torch\n"
+            "from their_layers import Average\n"
+            "class Mine(Average): pass\n"
+            f"if __name__ == '__main__':\n"
+            f"    run = lra.arena.train('listops', Mine, out='mine', settings={TINY!r}, quiet=True)\n"
+            "    print(run.record['model'], run.status)\n")
+        ended = subprocess.run([sys.executable, str(script)], cwd=self.folder, env=self.variables, capture_output=True, text=True)
+        self.assertEqual(ended.stdout, "script:Mine done\n", ended.stderr)
+
+    def test_the_program_hands_a_python_class_to_the_interpreter(self):
+        ended = subprocess.run(
+            [PROGRAM, "model", "compare", "listops", "their_layers:Average", "--json"],
+            cwd=self.folder, env={**self.variables, "LRA_INTERPRETER": sys.executable}, capture_output=True, text=True)
+        self.assertEqual(json.loads(ended.stdout)["model"], "their_layers:Average", ended.stderr)
+        alone = {k: v for k, v in self.variables.items() if k != "LRA_INTERPRETER"}
+        ended = subprocess.run(
+            [PROGRAM, "model", "compare", "listops", "their_layers:Average"],
+            cwd=self.folder, env=alone, capture_output=True, text=True)
+        self.assertEqual((ended.returncode, len(ended.stderr.splitlines())), (2, 1), ended.stderr)
+        self.assertIn("python -m lra", ended.stderr)
+
+    def test_a_suite_trains_models_of_both_kinds(self):
+        sets = "\n".join(f"{key} = {json.dumps(value)}" for key, value in TINY.items())
+        (self.folder / "suite.toml").write_text(
+            'name = "both"\ntasks = ["listops"]\nmodels = ["local", "their_layers:Average"]\nseeds = [0]\n'
+            'preset = "small"\n' + "[set]\n" + sets + "\n")
+        ended = self.lra("suite", "run", "suite.toml", "--out", "both", "--quiet")
+        self.assertEqual(ended.returncode, 0, ended.stderr)
+        rows = {row["model"]: row for row in lra.results(self.folder / "both")}
+        self.assertEqual(set(rows), {"local", "their_layers:Average"})
+        self.assertTrue(rows["their_layers:Average"]["python"])
+        self.assertTrue(all(row["status"] == "done" for row in rows.values()))
+        page = lra.report(self.folder / "both", out=self.folder / "report.html")
+        self.assertIn("Average", page.path.read_text())
+        self.assertEqual(self.lra("report", "both", "--check").returncode, 0)
+
+
+def weights_of(run):
+    from safetensors import safe_open
+
+    with safe_open(run / "checkpoints/latest/model.safetensors", "np") as file:
+        return list(file.keys())
+
+
+if __name__ == "__main__":
+    unittest.main()

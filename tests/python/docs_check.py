@@ -1,0 +1,45 @@
+"""Every example of docs/python.md runs, in the order of the page, in one folder."""
+
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).parents[2]
+BLOCK = re.compile(r"^```(python|sh) ?(\S*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def main():
+    variables = {
+        **os.environ, "PYTHONPATH": str(ROOT / "python"), "LRA_CONFIGS": str(ROOT / "configs"),
+        "LRA_BUILD": str(pathlib.Path(os.environ["LRA_PROGRAM"]).resolve().parent),
+    }
+    variables.pop("LRA_DATA", None)
+    blocks = BLOCK.findall((ROOT / "docs/python.md").read_text())
+    assert len(blocks) >= 7, f"found {len(blocks)} examples"
+    with tempfile.TemporaryDirectory() as scratch:
+        command = pathlib.Path(scratch, "bin", "lra")
+        command.parent.mkdir()
+        command.write_text(
+            f"#!/bin/sh\nexec {sys.executable} -c 'from lra._program import main; main()' \"$@\"\n")
+        command.chmod(0o755)
+        variables["PATH"] = f"{command.parent}{os.pathsep}{variables['PATH']}"
+        for number, (language, name, text) in enumerate(blocks, start=1):
+            if name:
+                pathlib.Path(scratch, name).write_text(text)
+                continue
+            script = pathlib.Path(scratch, f"example_{number}.{language}")
+            script.write_text(text)
+            program = [sys.executable] if language == "python" else ["bash", "-e"]
+            ended = subprocess.run(
+                [*program, script.name], cwd=scratch, env=variables, capture_output=True, text=True)
+            if ended.returncode != 0:
+                sys.exit(f"example {number} of docs/python.md ended with {ended.returncode}:\n"
+                         f"{text}\n{ended.stdout}{ended.stderr}")
+            print(f"ok: example {number}")
+
+
+if __name__ == "__main__":
+    main()

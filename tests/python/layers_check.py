@@ -1,0 +1,128 @@
+"""lra.nn: the program's layers in Python compute what the program computes, and are good modules."""
+
+import copy
+import os
+import pathlib
+import pickle
+import sys
+import tempfile
+import unittest
+
+ROOT = pathlib.Path(__file__).parents[2]
+sys.path.insert(0, str(ROOT / "python"))
+PROGRAM = pathlib.Path(os.environ["LRA_PROGRAM"]).resolve()
+os.environ.setdefault("LRA_BUILD", str(PROGRAM.parent))
+os.environ.setdefault("LRA_CONFIGS", str(ROOT / "configs"))
+
+import lra
+import torch
+from lra import _program
+from safetensors.torch import load_file, save_file
+
+DIM, HEADS, LENGTH = 16, 2, 64
+
+
+def made(kind, **more):
+    return kind(DIM, heads=HEADS, max_length=LENGTH, seed=5, **more).eval()
+
+
+def padded_input(dtype=torch.float32):
+    generator = torch.Generator().manual_seed(1)
+    mask = torch.arange(LENGTH) < torch.tensor([[LENGTH], [40]])
+    return torch.randn(2, LENGTH, DIM, generator=generator, dtype=dtype) * mask.unsqueeze(-1), mask
+
+
+class EveryMixer(unittest.TestCase):
+    def test_result_and_weights_are_the_program_s_bit_for_bit(self):
+        for name, kind in lra.nn.mixers().items():
+            with self.subTest(name), tempfile.TemporaryDirectory() as scratch:
+                x, mask = padded_input()
+                given, written = f"{scratch}/in.safetensors", f"{scratch}/out.safetensors"
+                save_file({"x": x, "mask": mask}, given)
+                _program.run([
+                    "mixer", "run", name, "--in", given, "--out", written, "--heads", str(HEADS),
+                    "--seed", "5", "--quiet"])
+                expected = load_file(written)
+                layer = made(kind)
+                y = expected.pop("y")
+                state = layer.state_dict()
+                self.assertEqual(set(state), set(expected))
+                for tensor_name, tensor in expected.items():
+                    self.assertTrue(torch.equal(state[tensor_name], tensor), tensor_name)
+                self.assertTrue(torch.equal(layer(x, mask)[mask], y[mask]))
+
+    def test_every_parameter_gets_a_gradient(self):
+        for name, kind in lra.nn.mixers().items():
+            with self.subTest(name):
+                layer, (x, mask) = made(kind), padded_input()
+                layer(x, mask)[mask].square().sum().backward()
+                for parameter_name, parameter in layer.named_parameters():
+                    self.assertIsNotNone(parameter.grad, parameter_name)
+
+    def test_a_state_dict_moves_the_weights(self):
+        for name, kind in lra.nn.mixers().items():
+            with self.subTest(name):
+                layer, (x, mask) = made(kind), padded_input()
+                other = kind(DIM, heads=HEADS, max_length=LENGTH, seed=6).eval()
+                other.load_state_dict(layer.state_dict())
+                self.assertTrue(torch.equal(other(x, mask)[mask], layer(x, mask)[mask]))
+
+    def test_copies_and_pickles_are_layers_of_their_own(self):
+        for name, kind in lra.nn.mixers().items():
+            with self.subTest(name):
+                layer, (x, mask) = made(kind), padded_input()
+                for other in (copy.deepcopy(layer), pickle.loads(pickle.dumps(layer))):
+                    self.assertTrue(torch.equal(other(x, mask)[mask], layer(x, mask)[mask]))
+                    with torch.no_grad():
+                        next(other.parameters()).zero_()
+                    self.assertFalse(bool((next(layer.parameters()) == 0).all()))
+
+
+class OneMixer(unittest.TestCase):
+    def test_gradients_are_right_in_float64(self):
+        layer = lra.nn.Linformer(4, heads=2, max_length=6, rank=3).double()
+        x = torch.randn(2, 6, 4, dtype=torch.float64, requires_grad=True)
+        self.assertTrue(torch.autograd.gradcheck(layer, (x,)))
+
+    def test_training_draws_from_the_key(self):
+        layer, (x, _) = made(lra.nn.Sinkhorn).train(), padded_input()
+        self.assertTrue(torch.equal(layer(x, key=1), layer(x, key=1)))
+        self.assertFalse(torch.equal(layer(x), layer(x)))
+
+    def test_an_optimizer_of_torch_trains_it(self):
+        layer, (x, mask) = made(lra.nn.Transformer), padded_input()
+        optimizer = torch.optim.Adam(layer.parameters(), lr=0.01)
+        losses = []
+        for _ in range(20):
+            optimizer.zero_grad()
+            loss = (layer(x, mask) - x)[mask].square().mean()
+            loss.backward()
+            optimizer.step()
+            losses.append(loss.item())
+        self.assertLess(losses[-1], 0.5 * losses[0])
+
+    def test_bfloat16_goes_in_and_comes_out(self):
+        layer, (x, mask) = made(lra.nn.Transformer), padded_input()
+        self.assertEqual(layer(x.bfloat16(), mask).dtype, torch.bfloat16)
+
+    def test_compile_leaves_it_out_of_the_graph(self):
+        layer, (x, mask) = made(lra.nn.Local), padded_input()
+        compiled = torch.compile(torch.nn.Sequential(layer), backend="eager")
+        self.assertTrue(torch.equal(compiled(x), layer(x)))
+
+    def test_replaced_parameters_are_refused(self):
+        layer, (x, _) = made(lra.nn.Transformer), padded_input()
+        others = {name: torch.zeros_like(p) for name, p in layer.named_parameters()}
+        with self.assertRaisesRegex(RuntimeError, "replaced"):
+            torch.func.functional_call(layer, others, (x,))
+
+    def test_settings_are_those_of_the_program(self):
+        with self.assertRaisesRegex(RuntimeError, "did you mean 'rank'"):
+            lra.nn.Linformer(16, rnak=3)
+        self.assertIn("rank", lra.nn.Linformer.__doc__)
+        with self.assertRaisesRegex(AttributeError, "Linfomer"):
+            lra.nn.Linfomer
+
+
+if __name__ == "__main__":
+    unittest.main()
