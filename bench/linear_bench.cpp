@@ -1,11 +1,13 @@
 // ops::linear against at::linear in float32: forward, forward with GELU, and the training step
-// (forward and backward); the gradient of the weight alone, in bfloat16 too; and the backward pass
-// of layer normalisation. Target: 1.7 times the library at 2048^3 forward.
+// (forward and backward); the gradient of the weight alone, in bfloat16 too; the backward pass of
+// layer normalisation; and batch normalization against its definition in the library's operators.
+// Target: 1.7 times the library at 2048^3 forward.
 //
 // GFLOP/s count 2 M K N per product: one forward, three for the training step.
 #include <cstdio>
 
 #include "bench/side_by_side.h"
+#include "ops/batch_norm.h"
 #include "ops/layer_norm.h"
 #include "ops/libtorch.h"
 #include "ops/linear.h"
@@ -67,6 +69,28 @@ void measure_layer_norm(int64_t tokens, int64_t width) {
   }
 }
 
+Tensor composed_batch_norm(const Tensor& x, const Tensor& mask, const Tensor& w, const Tensor& b) {
+  const Tensor valid = mask.to(at::kFloat).unsqueeze(2), count = valid.sum().clamp_min(1);
+  const Tensor mean = (x * valid).sum(at::IntArrayRef{0, 1}) / count, centred = x - mean;
+  const Tensor variance = (centred.square() * valid).sum(at::IntArrayRef{0, 1}) / count;
+  return centred * (variance + 1e-5).rsqrt() * w + b;
+}
+
+// Forward and backward; the composed one in float32 always.
+void measure_batch_norm(int64_t batch, int64_t length, int64_t width) {
+  const Tensor w = at::randn({width}).set_requires_grad(true);
+  const Tensor b = at::randn({width}).set_requires_grad(true);
+  const Tensor mask = at::ones({batch, length}, at::kByte);
+  const Tensor x = at::randn({batch, length, width}).set_requires_grad(true);
+  const Tensor grad = at::randn({batch, length, width});
+  const auto step = [&](const Tensor& y) { torch::autograd::grad({y}, {x, w, b}, {grad}); };
+  const SideBySide times = side_by_side(
+      kRounds, [&] { step(ops::batch_norm(x, mask, w, b, 1e-5).y); },
+      [&] { step(composed_batch_norm(x, mask, w, b)); });
+  std::printf("batch norm, both passes     %6ld x %4ld  %8.2f %8.2f ms  %5.2fx\n", batch * length,
+              width, 1e3 * times.ours_s, 1e3 * times.theirs_s, times.ratio());
+}
+
 void measure(const Layer& layer) {
   Tensor x = at::randn({layer.m, layer.k}), w = at::randn({layer.n, layer.k}) * 0.02;
   Tensor b = at::randn({layer.n});
@@ -103,4 +127,6 @@ int main() {
   }
   lra::measure_layer_norm(16384, 256);
   lra::measure_layer_norm(32000, 64);
+  lra::measure_batch_norm(32, 1024, 64);
+  lra::measure_batch_norm(32, 1024, 256);
 }

@@ -70,6 +70,21 @@ training::Batch random_batch(const TaskShape& shape, int64_t batch, at::Device d
                              device);
 }
 
+tasks::Split training_split(const training::RunConfig& run, const EfficiencyOptions& options) {
+  const auto task = run.make_task();
+  return run.split_of(*task, tasks::prepare_data(run.task_spec(), *task, *options.data_root, true),
+                      "train");
+}
+
+training::Batch first_batch(const training::RunConfig& run, const TaskShape& shape,
+                            const EfficiencyOptions& options) {
+  const tasks::Split split = training_split(run, options);
+  training::BatchLoader loader(split, shape,
+                               tasks::BatchOrder(split.size(), options.batch, run.seed), 0,
+                               {.trim = run.train.trim_padding});
+  return training::to_device(loader.next().at(0), options.device);
+}
+
 // Of more than five windows' time.
 bool is_long(const EfficiencyOptions& options, double step_seconds) {
   return step_seconds > 5 * options.window_seconds;
@@ -89,11 +104,22 @@ double warm_up(const EfficiencyOptions& options, const std::function<void()>& st
   return barely_long ? seconds_of_step() : seconds;
 }
 
+std::string mode_of(const EfficiencyOptions& options) {
+  return std::string(options.train ? "train" : "infer") + (options.real_batch ? " on data" : "");
+}
+
+// Of random tokens one sequence is enough; in a real batch the padding that is computed counts.
+int64_t batch_flops(const models::SequenceClassifier& model, const TaskShape& shape,
+                    const training::Batch& batch, const EfficiencyOptions& options) {
+  if (options.real_batch) return forward_flops(model, batch.input);
+  return options.batch * forward_flops(model, random_batch(shape, 1, options.device).input);
+}
+
 // A long step is timed in parts: five of a minute and a half each, for every model and length, take
 // hours and say no more. A part is large enough to cost what it costs in the whole.
 int64_t parts_of_step(const EfficiencyOptions& options, double step_seconds) {
   constexpr int64_t kLeastSequences = 4, kMostParts = 8;
-  if (options.whole_steps) return 1;
+  if (options.whole_steps || options.real_batch) return 1;
   int64_t parts = 1;
   while (is_long(options, step_seconds / static_cast<double>(parts)) && parts < kMostParts &&
          options.batch % (2 * parts) == 0 && options.batch / (2 * parts) >= kLeastSequences) {
@@ -106,10 +132,7 @@ int64_t parts_of_step(const EfficiencyOptions& options, double step_seconds) {
 // none of them trimmed.
 double pipeline_speed(const training::RunConfig& run, const TaskShape& shape,
                       const EfficiencyOptions& options, int64_t sequences, Bench& bench) {
-  const auto task = run.make_task();
-  const tasks::Dataset dataset =
-      tasks::prepare_data(run.task_spec(), *task, *options.data_root, true);
-  const tasks::Split split = task->split(dataset, "train");
+  const tasks::Split split = training_split(run, options);
   training::BatchLoader loader(split, shape, tasks::BatchOrder(split.size(), sequences, run.seed),
                                0,
                                {.trim = false,
@@ -127,20 +150,24 @@ Measurement measure(const training::RunConfig& run, const EfficiencyOptions& opt
   std::optional<training::TensorMemory> memory(std::in_place, options.device);
   const TaskShape shape = run.make_task()->shape();
   Bench bench(run, shape, options);
-  const training::Batch batch = random_batch(shape, options.batch, options.device);
+  const auto batch_of = [&](int64_t sequences) {
+    return options.real_batch ? first_batch(run, shape, options)
+                              : random_batch(shape, sequences, options.device);
+  };
+  const training::Batch batch = batch_of(options.batch);
   const double step_seconds = warm_up(options, [&] { bench.step(batch); });
   // Counting ends before anything is timed.
   const int64_t peak_tensor_bytes = memory->peak_bytes();
   memory.reset();
   const int64_t parts = parts_of_step(options, step_seconds), sequences = options.batch / parts;
   const double part = 1 / static_cast<double>(parts);
-  const training::Batch timed = random_batch(shape, sequences, options.device);
+  const training::Batch timed = parts == 1 ? batch : batch_of(sequences);
   const WindowHooks of_whole_steps{
       .before = options.hooks.before,
       .after = [&](double steps_per_s) { options.hooks.after(steps_per_s * part); }};
   const TimedWindows windows = timed_windows([&] { bench.step(timed); }, options.windows,
                                              options.window_seconds, of_whole_steps);
-  Measurement m{.mode = options.train ? "train" : "infer",
+  Measurement m{.mode = mode_of(options),
                 .dtype = run.train.precision,
                 .length = shape.length,
                 .batch = options.batch,
@@ -151,11 +178,14 @@ Measurement measure(const training::RunConfig& run, const EfficiencyOptions& opt
                 .windows = options.windows,
                 .peak_resident_bytes = peak_resident_bytes(),
                 .peak_tensor_bytes = peak_tensor_bytes,
-                .warning = windows.warning()};
-  m.model_flops = (options.train ? 3 : 1) * options.batch *
-                  forward_flops(bench.model(), random_batch(shape, 1, options.device).input);
+                .warning = windows.warning(),
+                .examples_per_s = windows.median() * static_cast<double>(sequences)};
+  m.model_flops = (options.train ? 3 : 1) * batch_flops(bench.model(), shape, batch, options);
   m.gemm_flops_per_s = gemm_flops_per_s(run.train.precision == "bf16", options.device);
-  if (options.data_root) {
+  if (options.real_batch) {
+    m.computed_tokens_per_s =
+        windows.median() * static_cast<double>(bench.model().num_positions(timed.input));
+  } else if (options.data_root) {
     m.pipeline_steps_per_s = part * pipeline_speed(run, shape, options, sequences, bench);
   }
   if (parts > 1) m.parts = parts;

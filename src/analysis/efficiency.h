@@ -3,7 +3,8 @@
 //
 // One call per process, so that peak memory belongs to that measurement alone. "Compute only" is
 // with random tokens; "with pipeline" reads, shuffles and pads batches of the task's data, as long
-// as the others, while the steps run.
+// as the others, while the steps run. Or a batch of the data is measured as training computes it,
+// its examples as long as they are.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -28,6 +29,9 @@ struct EfficiencyOptions {
   bool whole_steps = false;   // however long they are; else as measure() says
   WindowHooks hooks = {};     // around the windows without pipeline
   std::optional<std::string> data_root = {};  // measures with pipeline too
+  // In place of all this, with data_root: the first batch of training, of examples of all lengths,
+  // in whole steps.
+  bool real_batch = false;
 };
 
 // `run` gives model and task (its length is the one measured). A step ends when the device has

@@ -41,6 +41,18 @@ int64_t feature_attention_flops(Inputs in) {
   return qkv.numel() / 3 * (4 * qkv.size(-1) + 2);
 }
 
+// For each mode of a channel, multiply-adds for the state and for what it adds to the output: six
+// with complex numbers, two with real ones. a is [planes, modes, D], c [directions, ...].
+int64_t diagonal_scan_flops(Inputs in) {
+  const at::Tensor &a = in[1].toTensor(), &c = in[2].toTensor();
+  return in[0].toTensor().numel() * a.size(1) * c.size(0) * (a.size(0) == 2 ? 12 : 4);
+}
+
+// A multiply-add for each lag, also where transforms take less. in: x, mask, kernel [D, K].
+int64_t convolution_flops(Inputs in) {
+  return 2 * in[0].toTensor().numel() * in[2].toTensor().size(1);
+}
+
 struct CountedOperator {
   std::string_view name;
   int64_t (*flops)(Inputs);
@@ -54,6 +66,8 @@ constexpr std::array kCounted = {
     CountedOperator{"lra::product", product_flops},
     CountedOperator{"lra::sum_of_outer_products", outer_flops},
     CountedOperator{"lra::attention_forward", attention_flops},
+    CountedOperator{"lra::diagonal_scan", diagonal_scan_flops},
+    CountedOperator{"lra::convolution", convolution_flops},
     CountedOperator{"lra::packed_feature_attention_forward", feature_attention_flops}};
 
 }  // namespace

@@ -5,12 +5,16 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
 #include <optional>
 #include <sstream>
 #include <string>
+#include <thread>
+
+#include "base/clock.h"
 
 namespace lra {
 namespace {
@@ -40,6 +44,21 @@ int64_t field(const std::string& path, const std::string& key) {
     if (name == key) return value;
   }
   return 0;
+}
+
+// Of all processors since the machine was started: "cpu" user, nice, system, idle, iowait, irq,
+// softirq, steal; guests are part of user and nice.
+double busy_seconds() {
+  std::ifstream in("/proc/stat");
+  std::string name;
+  in >> name;
+  double ticks = 0;
+  for (int column = 0; column < 8; ++column) {
+    double count = 0;
+    if (!(in >> count)) return 0;
+    if (column != 3 && column != 4) ticks += count;
+  }
+  return ticks / static_cast<double>(::sysconf(_SC_CLK_TCK));
 }
 
 // Names of the files of a control group.
@@ -127,9 +146,11 @@ int64_t available_address_bytes() {
   return std::max<int64_t>(0, static_cast<int64_t>(limit.rlim_cur) - used);
 }
 
-double load_average() {
-  double minute = 0;
-  return ::getloadavg(&minute, 1) == 1 ? minute : 0;
+double busy_processors(double seconds) {
+  const double before = busy_seconds();
+  const Stopwatch watch;
+  std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
+  return (busy_seconds() - before) / watch.seconds();
 }
 
 }  // namespace lra

@@ -30,7 +30,8 @@ int64_t available_memory_bytes();
 // Addresses that this process may still take under its limit (ulimit -v); INT64_MAX without one.
 int64_t available_address_bytes();
 
-// Of the last minute: how many threads ran or waited to run, on average.
-double load_average();
+// How many processors the whole machine kept busy while this call slept for `seconds`, on average;
+// 0 where /proc/stat cannot be read.
+double busy_processors(double seconds);
 
 }  // namespace lra

@@ -1,7 +1,10 @@
 #include "base/resources.h"
 
 #include <gtest/gtest.h>
+
 #include <sys/mman.h>
+#include <atomic>
+#include <thread>
 
 #include <filesystem>
 #include <fstream>
@@ -80,6 +83,17 @@ TEST(MemoryGroups, OfVersion1AreReadAsWell) {
   const MemoryGroup found = memory_group(scratch.file(""), "5:cpuset:/other\n4:cpu,memory:/user\n");
   EXPECT_EQ(found.limit, 1000);
   EXPECT_EQ(found.margin, 200);
+}
+
+TEST(BusyProcessors, CountOneThatSpins) {
+  std::atomic<bool> stop = false;
+  std::thread spinning([&] {
+    while (!stop) continue;
+  });
+  const double busy = busy_processors(0.3);
+  stop = true;
+  spinning.join();
+  EXPECT_GT(busy, 0.5);
 }
 
 TEST(MemoryGroups, WithoutLimitsAllowEverything) {

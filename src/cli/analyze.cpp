@@ -59,7 +59,7 @@ void add_data(CLI::App& command, AnalyzeArguments& a) {
 
 void add_data_options(CLI::App& command, AnalyzeArguments& a) {
   add_data(command, a);
-  command.add_flag("--other-data", a.other_data, "read data that the run was not made with");
+  command.add_flag("--other-data", a.other_data, "read data other than the run's");
 }
 
 void add_split(CLI::App& command, AnalyzeArguments& a) {
@@ -70,7 +70,7 @@ void add_split(CLI::App& command, AnalyzeArguments& a) {
 void add_examples(CLI::App& command, AnalyzeArguments& a) {
   command
       .add_option("--examples", a.examples,
-                  "at most so many of a split, drawn the same in every run; default: all")
+                  "maximum number of examples, the same draw in every run; default: all")
       ->check(count_range());
 }
 
@@ -83,23 +83,25 @@ void add_numbers(CLI::App& command, const std::string& name, std::vector<int64_t
 
 void add_analyze(CLI::App& app, Program& program) {
   CLI::App* parent =
-      app.add_subcommand("analyze", "attention span, rollout, convergence and more of runs");
+      app.add_subcommand("analyze", "analyze runs: attention span, rollout, convergence and more");
   parent->require_subcommand(1);
   auto a = std::make_shared<AnalyzeArguments>();
   a->split = "val";
 
-  auto* span = add_kind(*parent, program, a, "span",
-                        "mean distance between a query and what it attends to, per layer and head "
-                        "(figure 2)",
-                        analyze_span);
+  auto* span =
+      add_kind(*parent, program, a, "span",
+               "mean distance between a query and the keys it attends to, per layer and head "
+               "(figure 2)",
+               analyze_span);
   add_weights(*span, a->weights);
   add_split(*span, *a);
   add_data_options(*span, *a);
-  span->add_option("--samples", a->samples, "examples, drawn the same in every run (default 1000)")
+  span->add_option("--samples", a->samples,
+                   "number of examples, the same draw in every run (default 1000)")
       ->check(count_range());
 
   auto* gap = add_kind(*parent, program, a, "generalization",
-                       "train and test accuracy, each by a pass with dropout off (table 3)",
+                       "train and test accuracy, evaluated with dropout off (Table 3)",
                        analyze_generalization);
   add_weights(*gap, a->weights);
   add_data_options(*gap, *a);
@@ -109,24 +111,26 @@ void add_analyze(CLI::App& app, Program& program) {
       *parent, program, a, "convergence",
       "training steps until validation accuracy reaches thresholds (table 5)", analyze_convergence);
   convergence->add_option("--thresholds", a->thresholds,
-                          "accuracies with commas between (default 30%,35%)");
+                          "accuracies, separated by commas (default 30%,35%)");
 
   auto* rollout = add_kind(*parent, program, a, "rollout",
-                           "where the classifier's attention comes from, as pictures (figure 5)",
+                           "where the classifier's attention comes from, as pictures (Figure 5)",
                            analyze_rollout);
   add_weights(*rollout, a->weights);
   add_split(*rollout, *a);
   add_data_options(*rollout, *a);
-  rollout->add_option("--index", a->indices, "which examples, with commas between")
+  rollout->add_option("--index", a->indices, "which examples, separated by commas")
       ->delimiter(',')
       ->take_all()
       ->allow_extra_args(false);
-  rollout->add_option("--count", a->count, "without --index, the first so many (default 4)")
+  rollout
+      ->add_option("--count", a->count,
+                   "without --index: how many of the first examples (default 4)")
       ->check(CLI::Range(1, 1000));
 
   auto* embeddings =
       add_kind(*parent, program, a, "embeddings",
-               "cosine similarity of token and position embeddings (figure 4)", analyze_embeddings);
+               "cosine similarity of token and position embeddings (Figure 4)", analyze_embeddings);
   add_weights(*embeddings, a->weights);
 
   // Scores are those of the test split.
@@ -157,7 +161,7 @@ void add_analyze(CLI::App& app, Program& program) {
   transfer->add_option("--to", a->to, "the task (default pathx)");
   transfer
       ->add_option("--positions", a->positions,
-                   "stretched, continued, or both with a comma between (default both)")
+                   "stretched, continued, or both, separated by a comma (default both)")
       ->delimiter(',')
       ->check(CLI::IsMember({"stretched", "continued"}));
 }

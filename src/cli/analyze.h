@@ -1,4 +1,4 @@
-// What the files of `lra analyze` share.
+// Declarations shared by the files of `lra analyze`.
 #pragma once
 
 #include <optional>

@@ -1,4 +1,4 @@
-// What is left of a run's score on other inputs: without order, without distance, longer, larger.
+// Scores of a run on other inputs: without order, without distance, longer, larger.
 #include "analysis/adapted_model.h"
 #include "cli/analyze.h"
 #include "tasks/all.h"
@@ -64,7 +64,7 @@ int64_t examples_of(const std::vector<ChangedInput>& scores) {
   return 0;
 }
 
-// What the run was trained with.
+// The controls that the run was trained with.
 analysis::Adaptation unchanged(const LoadedRun& run) {
   return {.shape = run.task->shape(),
           .receptive_field = run.stored.config.model_config.receptive_field};
@@ -134,7 +134,7 @@ std::optional<AnalysisRecord> analyze_controls(const CommonOptions& common,
   record.choices["receptive field"] =
       "blocks of so many tokens, encoded apart at their own positions; the classifier reads the "
       "mean over blocks, by their tokens";
-  record.choices["length"] = "texts cut at so many tokens; positions go on";
+  record.choices["length"] = "texts cut at this many tokens; positions continue";
   record.choices["examples"] = examples_choice(a.examples);
   return record;
 }

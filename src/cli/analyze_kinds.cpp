@@ -42,7 +42,7 @@ Progress bar_of(const AnalysisRecord& record, const CommonOptions& common) {
                    .quiet = common.quiet});
 }
 
-// What span and rollout have in common.
+// Arguments that span and rollout share.
 void state_attention_choices(AnalysisRecord& record) {
   record.choices["padding"] = "none: every example is read alone, at its own length";
   record.choices["precision"] = "float32";

@@ -32,7 +32,8 @@ struct BenchArguments {
   std::optional<std::string> data;
   int table = 0;
   std::vector<const CLI::Option*> choices;  // the options that say what is measured
-  bool whole_steps = false, in_turn = false, replace = false;
+  bool whole_steps = false, in_turn = false, replace = false, real_batch = false;
+  double wait_quiet = 0;  // seconds
 };
 
 // The paper's Table 2 does not say which sizes it has: those of the release preset are the
@@ -57,7 +58,7 @@ training::RunConfig config_of(const BenchArguments& a, const std::string& model,
   return measured_config(a.task, model, a.preset, length, sets);
 }
 
-// Those of the paper's tables, or the one that images have.
+// Sets the lengths of the paper's tables, or the only one that images have.
 void complete_lengths(BenchArguments& a) {
   if (has_length_setting(a.task)) {
     if (a.lengths.empty()) a.lengths = {1024, 2048, 3072, 4096};
@@ -103,7 +104,8 @@ ExitCode measure_one(const BenchArguments& a, at::Device device) {
                                                                .window_seconds = a.window_seconds,
                                                                .whole_steps = a.whole_steps,
                                                                .hooks = hooks,
-                                                               .data_root = a.data});
+                                                               .data_root = a.data,
+                                                               .real_batch = a.real_batch});
   std::fputs(to_json(result).c_str(), stdout);
   return ExitCode::kDone;
 }
@@ -125,6 +127,7 @@ std::vector<std::string> child_arguments(const BenchArguments& a, const CommonOp
   if (common.threads > 0) words.insert(words.end(), {"--threads", std::to_string(common.threads)});
   words.insert(words.end(), {"--device", common.device.str()});
   if (a.whole_steps) words.push_back("--whole-steps");
+  if (a.real_batch) words.push_back("--real-batch");
   if (a.data) words.insert(words.end(), {"--data", *a.data});
   for (const std::string& set : a.sets) words.insert(words.end(), {"--set", set});
   return words;
@@ -169,23 +172,26 @@ RunRecord bench_model(const BenchArguments& a, const std::string& model, const P
   return record;
 }
 
-// Of the process; a GPU's own, which is that of the tensors, where it computes.
+// Peak memory of the process; on a GPU, of the tensors there.
 int64_t peak_bytes(const Measurement& m, bool on_cpu) {
   return on_cpu ? m.peak_resident_bytes : m.peak_tensor_bytes;
 }
 
 void print_table(const std::vector<RunRecord>& records, const BenchArguments& a, bool on_cpu) {
   TextTable table({"model", "length", "steps/s", "slowest", "fastest", "with data", "tokens/s",
-                   "of GEMM", "peak memory"});
+                   "examples/s", "computed", "of GEMM", "peak memory"});
   for (const RunRecord& record : records) {
     for (const Measurement& m : record.measurements) {
-      table.add_row({record.model, std::to_string(m.length),
-                     fixed(m.steps_per_s, 3) + (m.parts ? "*" : ""),
-                     fixed(m.slowest_steps_per_s, 3), fixed(m.fastest_steps_per_s, 3),
-                     m.pipeline_steps_per_s ? fixed(*m.pipeline_steps_per_s, 3) : "-",
-                     thousands(static_cast<int64_t>(m.tokens_per_s)),
-                     fixed(100 * flops_utilisation(m), 1) + " %",
-                     human_bytes(static_cast<uint64_t>(peak_bytes(m, on_cpu)))});
+      table.add_row(
+          {record.model, std::to_string(m.length), fixed(m.steps_per_s, 3) + (m.parts ? "*" : ""),
+           fixed(m.slowest_steps_per_s, 3), fixed(m.fastest_steps_per_s, 3),
+           m.pipeline_steps_per_s ? fixed(*m.pipeline_steps_per_s, 3) : "-",
+           thousands(static_cast<int64_t>(m.tokens_per_s)),
+           m.examples_per_s ? fixed(*m.examples_per_s, 2) : "-",
+           m.computed_tokens_per_s ? fixed(*m.computed_tokens_per_s / m.tokens_per_s, 2) + " x"
+                                   : "-",
+           fixed(100 * flops_utilisation(m), 1) + " %",
+           human_bytes(static_cast<uint64_t>(peak_bytes(m, on_cpu)))});
     }
   }
   std::printf("%s, %s, preset %s, batch %lld, %s, median of %lld windows\n\n%s", a.mode.c_str(),
@@ -194,10 +200,13 @@ void print_table(const std::vector<RunRecord>& records, const BenchArguments& a,
   if (table.text().find('*') != std::string::npos) {
     std::printf("\n* long steps, timed in parts of their sequences (--whole-steps)\n");
   }
+  if (a.real_batch) {
+    std::printf("\nthe first batch of training; computed: positions, padding included, a token\n");
+  }
 }
 
 std::string record_folder(const BenchArguments& a, const std::string& model) {
-  return a.out + "/" + a.task + "-" + model + "-" + a.mode +
+  return a.out + "/" + a.task + "-" + model + "-" + a.mode + (a.real_batch ? "-data" : "") +
          (a.dtype == "fp32" ? "" : "-" + a.dtype);
 }
 
@@ -217,12 +226,12 @@ void refuse_to_lose_lengths(const BenchArguments& a, const std::string& model) {
   }
   if (lost.empty()) return;
   throw Error({.where = file,
-               .what = "holds a measurement at length " + lost + ", which would be lost",
+               .what = "holds a measurement at length " + lost + ", which would be overwritten",
                .expected = "no record there, or one of no other lengths than --lengths",
-               .advice = "choose another --out, name these lengths too, or say --replace"});
+               .advice = "choose another --out, name these lengths too, or pass --replace"});
 }
 
-// What can be known to fail before hours of measuring: the folder of the records and the data.
+// Checks what could fail after hours of measuring: the folder of the records and the data.
 void check_folders(const BenchArguments& a) {
   if (!a.out.empty()) {
     make_folder(a.out);
@@ -235,12 +244,26 @@ void check_folders(const BenchArguments& a) {
   (void)tasks::prepare_data(config.task_spec(), *config.make_task(), *a.data, true);
 }
 
-// Before anything of ours runs.
-void warn_of_other_work() {
-  const double load = load_average();
-  if (load < 0.5) return;
-  print_message("the load of this machine was " + fixed(load, 1) +
-                " in the last minute: measurements want a machine without other work");
+// Before anything of ours runs: what is busy is something else. Quiet are three seconds in a row.
+void wait_for_quiet(double most_seconds, bool quiet) {
+  constexpr double kBusy = 0.2;
+  if (quiet && most_seconds == 0) return;
+  const Stopwatch watch;
+  double busy = busy_processors(0.5);
+  if (busy < kBusy) return;
+  const auto say = [&](const std::string& what) {
+    if (!quiet)
+      print_message("other programs keep " + fixed(busy, 1) + " processors busy: " + what);
+  };
+  if (most_seconds > 0) say("waiting for up to " + human_duration(most_seconds));
+  for (int seconds = 0; seconds < 3 && watch.seconds() < most_seconds && !stop_requested();) {
+    busy = busy_processors(1);
+    seconds = busy < kBusy ? seconds + 1 : 0;
+  }
+  if (busy >= kBusy) {
+    say("the figures will not be this machine's" +
+        std::string(most_seconds > 0 ? "" : " (--wait-quiet SECONDS waits)"));
+  }
 }
 
 // With what the options leave open, and with a configuration for every model.
@@ -282,7 +305,7 @@ ExitCode bench(const Program& program, BenchArguments a) {
     tables.push_back(completed(a));
   }
   for (const BenchArguments& table : tables) check_folders(table);
-  if (!program.common.quiet) warn_of_other_work();
+  wait_for_quiet(a.wait_quiet, program.common.quiet);
   ExitCode code = ExitCode::kDone;
   std::vector<RunRecord> records;
   for (const BenchArguments& table : tables) {
@@ -311,25 +334,27 @@ void add_choices(CLI::App& command, BenchArguments& a) {
       command
           .add_option(
               "--lengths", a.lengths,
-              "lengths, separated by commas (default 1024,2048,3072,4096; for images their own)")
+              "lengths, separated by commas (default 1024,2048,3072,4096; images have their own)")
           ->delimiter(',')
           ->check(count_range());
   auto* batch = command.add_option("--batch", a.batch, "sequences per step (default 32)")
                     ->check(count_range());
   auto* mode = command.add_option("--mode", a.mode, "train or infer (default train)")
                    ->check(CLI::IsMember({"train", "infer"}));
-  auto* table = command
-                    .add_option("--table", a.table,
-                                "of the paper: 2, training; 4, inference with 4 layers, 8 heads, "
-                                "width 128; both when no option says what to measure")
-                    ->check(CLI::IsMember({2, 4}))
-                    ->excludes(mode);
+  auto* table =
+      command
+          .add_option("--table", a.table,
+                      "a table of the paper: 2, training; 4, inference with 4 layers, 8 heads, "
+                      "width 128; default: both, unless other options select a workload")
+          ->check(CLI::IsMember({2, 4}))
+          ->excludes(mode);
   auto* dtype = command
                     .add_option("--dtype", a.dtype,
                                 "of the activations, train.precision: fp32 or bf16 (default fp32)")
                     ->check(CLI::IsMember({"fp32", "bf16"}));
-  auto* preset =
-      command.add_option("--preset", a.preset, "paper, release or small (default release)");
+  auto* preset = command.add_option(
+      "--preset", a.preset,
+      "paper, release, small, or published where the model has it (default release)");
   auto* sets = add_set_option(command, a.sets);
   a.choices = {task, models, lengths, batch, mode, table, dtype, preset, sets};
 }
@@ -349,18 +374,30 @@ void add_bench(CLI::App& app, Program& program) {
       add_command(app, program, "bench", "training and inference speed and memory on this machine",
                   [&program, a] { return bench(program, *a); });
   add_choices(*command, *a);
-  command->add_option("--windows", a->windows, "timed windows; the median counts (default 5)")
+  command
+      ->add_option("--windows", a->windows,
+                   "number of timed windows, whose median is reported (default 5)")
       ->check(count_range());
-  command->add_option("--window-seconds", a->window_seconds, "least length of a window (default 1)")
+  command
+      ->add_option("--window-seconds", a->window_seconds, "minimum seconds per window (default 1)")
       ->check(seconds_range());
   command->add_flag("--whole-steps", a->whole_steps,
-                    "time whole steps however long; else one of more than five windows' time is "
-                    "timed in up to eight parts of its sequences, marked with *");
+                    "time only whole steps; by default a step longer than five windows is "
+                    "timed in up to eight slices of its batch, marked with *");
   command->add_option("--data", a->data,
-                      "folder of the data: measures steps with batches read from it too");
+                      "folder of the data: also measures steps with batches read from it");
+  command
+      ->add_flag(
+          "--real-batch", a->real_batch,
+          "with --data: measures the first batch of training instead, its examples as long as "
+          "they are, in whole steps")
+      ->needs(command->get_option("--data"));
+  command
+      ->add_option("--wait-quiet", a->wait_quiet,
+                   "seconds to wait for other programs to end; it measures after them in any case")
+      ->check(seconds_range());
   command->add_option("--out", a->out, "folder for run records");
-  command->add_flag("--replace", a->replace,
-                    "a record may take the place of one in --out that has other lengths");
+  command->add_flag("--replace", a->replace, "replace a record in --out that has other lengths");
   command->add_option("--measure-one", a->one, "measure one model in this process")
       ->needs(command->get_option("--lengths"))
       ->group("");

@@ -1,4 +1,4 @@
-// What `lra bench` measures, for those who want to know whether it has been.
+// The settings that `lra bench` measures, for finding out whether they have been measured.
 #pragma once
 
 #include <string>

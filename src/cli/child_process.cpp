@@ -31,7 +31,7 @@ namespace {
 // Process id of the parent. Not an argument: those are recorded as the command of a run.
 constexpr const char* kParentVariable = "LRA_PARENT_PROCESS";
 constexpr std::string_view kParentEntry = "LRA_PARENT_PROCESS=";
-// Of a child: a file in memory that its parent reads when it has ended.
+// A child's messages: a file in memory that its parent reads when the child has ended.
 constexpr int kErrorFd = 3;
 constexpr size_t kErrorBytes = 2000;
 
@@ -239,7 +239,7 @@ ProgramEnd run_program(const std::vector<std::string>& words) {
   posix_spawn_file_actions_destroy(&actions);
   if (problem == ENOENT) {
     throw Error({.where = words[0],
-                 .what = "there is no such program on PATH",
+                 .what = "program not found on PATH",
                  .advice = "is it installed on this machine?"});
   }
   if (problem != 0) throw io_error(words[0], "cannot be started", problem);

@@ -18,11 +18,11 @@ CLI::App* add_command(CLI::App& parent, Program& program, const std::string& nam
   CLI::App* command = parent.add_subcommand(name, help);
   CommonOptions& common = program.common;
   command->add_flag("--json", common.json, "print the result as JSON on standard output");
-  command->add_flag("--quiet", common.quiet, "no progress bars or messages");
-  command->add_option("--threads", common.threads, "threads for computing; default: all cores")
+  command->add_flag("--quiet", common.quiet, "print no progress bars or messages");
+  command->add_option("--threads", common.threads, "number of compute threads; default: all cores")
       ->check(CLI::Range(1, 1024));
   command->add_option("--device", common.device_text,
-                      "what computes: cpu, cuda, or cuda:N for GPU N (default cpu)");
+                      "device to compute on: cpu, cuda, or cuda:N (default cpu)");
   command->callback([&program, action = std::move(action)] { program.action = action; });
   return command;
 }
@@ -36,7 +36,7 @@ void add_weights(CLI::App& command, training::WeightsChoice& weights) {
   command.add_option("--checkpoint", weights.checkpoint,
                      "last, best, step_N, or a model.safetensors (default last)");
   command.add_flag("--foreign-weights", weights.foreign,
-                   "take weights of another run; the result says so");
+                   "accept weights of another run; the result says so");
 }
 
 CLI::Range count_range() { return CLI::Range(int64_t{1}, int64_t{1000000000}); }
@@ -71,7 +71,7 @@ std::string file_name_of(std::string model) {
 
 Provenance program_provenance(const CommonOptions& common) {
   std::vector<std::string> command = common.argv;
-  // Where the program lies says nothing about the result, and something about its owner.
+  // The program's path says nothing about the result, but something about its owner.
   if (!command.empty()) command[0] = "lra";
   Provenance provenance = make_provenance(command);
   provenance.torch_version = TORCH_VERSION;

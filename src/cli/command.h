@@ -1,4 +1,4 @@
-// What the subcommands share: the common flags, and how a subcommand is registered.
+// The common flags, and the registration of subcommands.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -24,7 +24,7 @@ struct CommonOptions {
   std::vector<std::string> argv;
 };
 
-// What the chosen subcommand does; set by its parser, run by main.
+// The action of the chosen subcommand; set by its parser, run by main.
 struct Program {
   CommonOptions common;
   std::function<ExitCode()> action;
@@ -58,6 +58,7 @@ void print_json(const Json& value);
 void add_list(CLI::App& app, Program& program);
 void add_help(CLI::App& app, Program& program);
 void add_info(CLI::App& app, Program& program);
+void add_completion(CLI::App& app, Program& program);
 void add_data(CLI::App& app, Program& program);
 void add_train(CLI::App& app, Program& program);
 void add_eval(CLI::App& app, Program& program);

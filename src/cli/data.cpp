@@ -38,7 +38,7 @@ std::unique_ptr<tasks::Task> make_task(const DataArguments& a) {
       throw Error({.where = value.where,
                    .what = "unknown section '" + key + "'",
                    .expected = "task.KEY=VALUE",
-                   .advice = "the settings are listed by: " + command_text({"help", a.task})});
+                   .advice = "list the settings with: " + command_text({"help", a.task})});
     }
   }
   return tasks::find_task(a.task).make(settings.table("task"));
@@ -85,7 +85,7 @@ ExitCode make(const Program& program, const DataArguments& a) {
   if (!task->can_generate()) {
     throw Error({.where = a.task,
                  .what = "this task's examples come from files and cannot be generated",
-                 .advice = "what can be imported is said by: " + command_text({"help", a.task})});
+                 .advice = "see what can be imported with: " + command_text({"help", a.task})});
   }
   tasks::refuse_existing(a.out);
   make_folder(folder_of(a.out));
@@ -112,9 +112,13 @@ ExitCode import_from(const Program& program, const DataArguments& a,
     if (tasks::is_there(source)) continue;
     throw Error({.where = source,
                  .what = "there is no such file or folder",
-                 .advice = "what can be imported is said by: " + command_text({"help", a.task})});
+                 .advice = "see what can be imported with: " + command_text({"help", a.task})});
   }
   tasks::refuse_existing(a.out);
+  if (sources.size() == 1 && tasks::is_folder(sources[0]) && !program.common.quiet) {
+    const std::string copies = tasks::several_copies(task->find_copies(sources[0]));
+    if (!copies.empty()) print_message(copies);
+  }
   make_folder(folder_of(a.out));
   Progress bar({.description = "import " + a.task,
                 .total = 0,
@@ -137,7 +141,7 @@ ExitCode fetch(const Program& program, const DataArguments& a) {
   if (spec.remote == nullptr) {
     throw Error(
         {.where = a.task,
-         .what = "nobody has published a copy that could be fetched",
+         .what = "no published copy is available for download",
          .advice = "generate it with: " + command_text({"data", "make", a.task, "--out", a.out})});
   }
   tasks::refuse_existing(a.out);
@@ -152,6 +156,19 @@ ExitCode fetch(const Program& program, const DataArguments& a) {
       bar);
   bar.finish();
   return import_from(program, a, {source});
+}
+
+// "25,000" as 25000 and "64.38%" as 0.6438; other values as they are.
+Json fact_value(const std::string& text) {
+  if (text.ends_with('%') && text.find_first_not_of("0123456789.") == text.size() - 1) {
+    return std::stod(text) / 100;
+  }
+  std::string digits = text;
+  std::erase(digits, ',');
+  const bool is_whole = !digits.empty() && digits.size() < 16 &&
+                        digits.find_first_not_of("0123456789") == digits.npos &&
+                        thousands(std::stoll(digits)) == text;
+  return is_whole ? Json(std::stoll(digits)) : Json(text);
 }
 
 ExitCode check(const Program& program, const DataArguments& a) {
@@ -171,8 +188,10 @@ ExitCode check(const Program& program, const DataArguments& a) {
   std::string wrong;
   for (const tasks::Fact& fact : facts) {
     if (!fact.ok) wrong += "WRONG: " + fact.name + " " + fact.value + ": " + fact.detail + "\n";
-    rows.push_back(
-        {{"fact", fact.name}, {"value", fact.value}, {"ok", fact.ok}, {"detail", fact.detail}});
+    rows.push_back({{"fact", fact.name},
+                    {"value", fact_value(fact.value)},
+                    {"ok", fact.ok},
+                    {"detail", fact.detail}});
     table.add_row({fact.name, fact.value, fact.ok ? fact.detail : "WRONG: " + fact.detail});
   }
   const bool all_ok = wrong.empty();
@@ -189,7 +208,7 @@ ExitCode show(const Program& program, const DataArguments& a) {
   const auto& spec = tasks::find_task(a.task);
   const auto task = make_task(a);
   const auto dataset = tasks::open_dataset(spec, *task, a.folder);
-  // What lies there is shown however it was made, unless settings say what is meant.
+  // Data is shown however it was made, unless settings say which is meant.
   const bool as_stored = a.sets.empty() && dataset.has(a.split);
   if (!as_stored) task->refuse_other_settings(dataset);
   const tasks::Split split = as_stored ? dataset.split(a.split) : task->split(dataset, a.split);
@@ -285,16 +304,16 @@ void add_data(CLI::App& app, Program& program) {
       ->required();
   import_command->add_option("--out", a->out, "folder to write; must not exist")->required();
 
-  auto* fetch_command =
-      add_verb(*data, program, a, "fetch",
-               "download the official files, go on where an earlier call stopped, "
-               "compare digests, import",
-               fetch);
+  auto* fetch_command = add_verb(*data, program, a, "fetch",
+                                 "download the official files (resumes an earlier download), "
+                                 "compare digests and import",
+                                 fetch);
   fetch_command
       ->add_option("--out", a->out,
-                   "folder to write; must not exist. The raw file is kept beside it")
+                   "folder to write; must not exist. The downloaded file stays beside it")
       ->required();
-  fetch_command->add_option("--url", a->urls, "a mirror, instead of the published address; repeat")
+  fetch_command
+      ->add_option("--url", a->urls, "a mirror to use instead of the published address; repeatable")
       ->take_all();
   fetch_command
       ->add_option("--sha256", a->sha256,
@@ -302,11 +321,12 @@ void add_data(CLI::App& app, Program& program) {
       ->check(sha256_digits());
   fetch_command
       ->add_option("--timeout", a->timeout_s,
-                   "seconds below 1 KiB/s after which a mirror is given up (default 30)")
+                   "seconds below 1 KiB/s after which to try the next mirror (default 30)")
       ->check(CLI::Range(1.0, 3600.0));
 
   auto* check_command =
-      add_verb(*data, program, a, "check", "verify everything that can be verified", check);
+      add_verb(*data, program, a, "check",
+               "check sizes, labels, lengths and duplicates, and print trivial baselines", check);
   check_command->add_option("folder", a->folder, "a prepared folder")->required();
 
   auto* show_command = add_verb(*data, program, a, "show", "print an example", show);
@@ -314,12 +334,12 @@ void add_data(CLI::App& app, Program& program) {
   show_command->add_option("--split", a->split, "train, val or test (default train)")
       ->check(CLI::IsMember({"train", "val", "test"}));
   show_command->add_option("--index", a->index, "which example (default 0)");
-  show_command->add_option("--png", a->png, "also write a sheet of images from that one on");
+  show_command->add_option("--png", a->png, "also write a sheet of images, starting with that one");
   show_command->add_option("--count", a->count, "images on the sheet (default 64)")
       ->check(CLI::Range(int64_t{1}, int64_t{100000}));
 
-  auto* export_command =
-      add_verb(*data, program, a, "export", "write the official layout back", export_official);
+  auto* export_command = add_verb(*data, program, a, "export",
+                                  "write the data in its official layout", export_official);
   export_command->add_option("folder", a->folder, "a prepared folder")->required();
   export_command->add_option("--out", a->out, "folder to write")->required();
 }

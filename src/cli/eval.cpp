@@ -14,7 +14,7 @@ struct EvalArguments {
   bool other_data = false;
 };
 
-// What is not the run's own: empty where everything is.
+// Names data or weights that are not the run's own; empty if all are.
 struct Foreign {
   std::string weights, data;
   int64_t num_cut = 0;  // examples of other data that are longer than the model reads
@@ -105,8 +105,7 @@ void add_eval(CLI::App& app, Program& program) {
       ->check(CLI::IsMember({"train", "val", "test"}));
   add_weights(*command, a->weights);
   command->add_option("--data", a->data, "folder of the data; default $LRA_DATA, else ./data");
-  command->add_flag("--other-data", a->other_data,
-                    "evaluate on data that the run was not made with");
+  command->add_flag("--other-data", a->other_data, "evaluate on data other than the run's");
 }
 
 }  // namespace lra::cli

@@ -1,8 +1,8 @@
 // lra help: every setting of a task or a model, with default and range; or a command's flags.
 #include <cstdio>
 
-#include "base/text_format.h"
 #include "cli/command.h"
+#include "cli/terminal.h"
 #include "mixers/all.h"
 #include "models/model_config.h"
 #include "tasks/all.h"
@@ -17,13 +17,15 @@ struct Section {
 };
 
 void print_sections(const std::vector<Section>& sections) {
-  TextTable table({"setting", "type", "default", "range", "meaning"});
+  std::vector<std::vector<std::string>> rows;
   for (const Section& section : sections) {
     for (const FieldInfo& f : section.fields) {
-      table.add_row({section.name + "." + f.name, f.type, f.default_value, f.range, f.help});
+      rows.push_back({section.name + "." + f.name, f.type, f.default_value, f.range, f.help});
     }
   }
-  if (!table.empty()) std::printf("\n%s", table.text().c_str());
+  if (rows.empty()) return;
+  const std::vector<std::string> header = {"setting", "type", "default", "range", "meaning"};
+  std::printf("\n%s", fitted_table(header, rows, terminal_width()).c_str());
 }
 
 Json sections_json(const std::vector<Section>& sections) {
@@ -108,8 +110,8 @@ ExitCode help(const Program& program, const CLI::App& app, const std::string& to
           {"groups." + std::string(group.name), describe_config(training::group_defaults(group))});
     }
     return show(program,
-                std::string(spec->title) + ", cost " + std::string(spec->cost) + "\n" +
-                    std::string(spec->paper),
+                std::string(spec->title) + ", " + std::string(spec->family) + ", cost " +
+                    std::string(spec->cost) + "\n" + std::string(spec->paper),
                 sections);
   }
   for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {
@@ -117,7 +119,7 @@ ExitCode help(const Program& program, const CLI::App& app, const std::string& to
     if (command->get_name() == topic) return show_command(program, *command);
   }
   throw Error({.where = "help",
-               .what = "nothing is called '" + topic + "'",
+               .what = "unknown topic '" + topic + "'",
                .expected = "a task, a model or a command",
                .advice = suggestion(topic, known)});
 }

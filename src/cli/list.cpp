@@ -4,7 +4,9 @@
 
 #include "base/text_format.h"
 #include "cli/command.h"
+#include "cli/terminal.h"
 #include "mixers/all.h"
+#include "report/literature.h"
 #include "tasks/all.h"
 #include "training/run_config.h"
 
@@ -30,6 +32,7 @@ Json list_models() {
   for (const mixers::LayerSpec* spec : mixers::kAllMixers) {
     rows.push_back({{"name", spec->name},
                     {"title", spec->title},
+                    {"family", spec->family},
                     {"cost", spec->cost},
                     {"paper", spec->paper}});
   }
@@ -46,25 +49,56 @@ Json list_suites() {
   return rows;
 }
 
+Json preset_row(const std::string& task, const std::string& model, const std::string& preset) {
+  const auto run = training::resolve_run(task, model, preset, 0, {}, {});
+  return {{"task", task},
+          {"preset", preset},
+          {"model", model},
+          {"layers", run.model_config.layers},
+          {"width", run.model_config.embed_dim},
+          {"heads", run.model_config.heads},
+          {"batch", run.train.batch_size},
+          {"steps", run.train.steps}};
+}
+
+// Those of the tasks, with the base model, and the recipes that other models have of their own.
 Json list_presets() {
   Json rows = Json::array();
   for (const tasks::TaskSpec* spec : tasks::all_tasks()) {
-    for (const std::string& name : training::preset_names(std::string(spec->name))) {
-      const auto run =
-          training::resolve_run(std::string(spec->name), "transformer", name, 0, {}, {});
-      rows.push_back({{"task", spec->name},
-                      {"preset", name},
-                      {"layers", run.model_config.layers},
-                      {"width", run.model_config.embed_dim},
-                      {"heads", run.model_config.heads},
-                      {"batch", run.train.batch_size},
-                      {"steps", run.train.steps}});
+    const std::string task(spec->name);
+    const auto of_task = training::preset_names(task);
+    for (const std::string& name : of_task) rows.push_back(preset_row(task, "transformer", name));
+    for (const std::string& model : mixers::mixer_names()) {
+      if (training::preset_names(task, model).size() == of_task.size()) continue;
+      rows.push_back(preset_row(task, model, training::kPublishedPreset));
     }
   }
   return rows;
 }
 
+Json optional_json(std::optional<double> value) { return value ? Json(*value) : Json(); }
+
+Json list_results() {
+  const auto literature = report::read_literature(training::config_folder() + "/literature.json");
+  Json rows = Json::array();
+  for (const report::PublishedResult& result : literature.results) {
+    Json row = {{"model", result.model}, {"family", result.family}};
+    for (int task = 0; task < report::kNumPaperTasks; ++task) {
+      const auto place = static_cast<size_t>(task);
+      const std::string name(report::paper_task_title(static_cast<report::PaperTask>(task)));
+      row[name] = result.fail[place] ? Json("FAIL") : optional_json(result.accuracy[place]);
+    }
+    row["average of six"] = optional_json(result.average(report::kNumPaperTasks));
+    row["figures"] = result.kind;
+    row["source"] = result.source;
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
 std::string cell_text(const Json& cell) {
+  if (cell.is_null()) return "-";
+  if (cell.is_number_float()) return fixed(cell.get<double>(), 2);
   return cell.is_string() ? cell.get<std::string>() : cell.dump();
 }
 
@@ -72,23 +106,24 @@ void print_rows(const Json& rows) {
   if (rows.empty()) return;
   std::vector<std::string> header;
   for (const auto& [key, value] : rows[0].items()) header.push_back(key);
-  TextTable table(header);
+  std::vector<std::vector<std::string>> lines;
   for (const Json& row : rows) {
-    std::vector<std::string> cells;
+    std::vector<std::string>& cells = lines.emplace_back();
     for (const auto& [key, value] : row.items()) cells.push_back(cell_text(value));
-    table.add_row(cells);
   }
-  std::printf("%s", table.text().c_str());
+  std::printf("%s", fitted_table(header, lines, terminal_width()).c_str());
 }
 
 ExitCode list(const Program& program, const std::string& what) {
   const std::vector<std::pair<std::string, Json (*)()>> lists = {{"tasks", list_tasks},
                                                                  {"models", list_models},
                                                                  {"suites", list_suites},
-                                                                 {"presets", list_presets}};
+                                                                 {"presets", list_presets},
+                                                                 {"results", list_results}};
   Json all = Json::object();
   for (const auto& [name, make] : lists) {
-    if (!what.empty() && what != name) continue;
+    // Published results are many: only when asked for.
+    if (what.empty() ? name == "results" : what != name) continue;
     const Json rows = make();
     if (program.common.json) {
       all[name] = rows;
@@ -106,10 +141,14 @@ ExitCode list(const Program& program, const std::string& what) {
 
 void add_list(CLI::App& app, Program& program) {
   auto what = std::make_shared<std::string>();
-  auto* command = add_command(app, program, "list", "what there is: tasks, models, suites, presets",
-                              [&program, what] { return list(program, *what); });
-  command->add_option("what", *what, "tasks, models, suites or presets; default: all")
-      ->check(CLI::IsMember({"tasks", "models", "suites", "presets"}));
+  auto* command =
+      add_command(app, program, "list", "list tasks, models, suites, presets or published results",
+                  [&program, what] { return list(program, *what); });
+  command
+      ->add_option("what", *what,
+                   "tasks, models, suites, presets or results (published accuracies); default: all "
+                   "but results")
+      ->check(CLI::IsMember({"tasks", "models", "suites", "presets", "results"}));
 }
 
 }  // namespace lra::cli

@@ -254,7 +254,7 @@ void add_mixer(CLI::App& app, Program& program) {
       ->required();
   command->add_option("--out", a->out, "safetensors to write: 'y' and the weights")->required();
   add_set_option(*command, a->sets, "mixer.KEY=VALUE: override a setting");
-  command->add_option("--seed", a->seed, "of fresh weights (default 0)")
+  command->add_option("--seed", a->seed, "seed of new weights (default 0)")
       ->check(seed_range())
       ->each([a](const std::string&) { a->has_seed = true; });
   command->add_option("--heads", a->heads, "attention heads (default 1)")->check(count_range());

@@ -48,7 +48,9 @@ void add_model(CLI::App& app, Program& program) {
                               [&program, a] { return compare(program, *a); });
   command->add_option("task", a->task, "a task")->required();
   command->add_option("model", a->model, "a model")->required();
-  command->add_option("--preset", a->preset, "paper, release or small (default release)");
+  command->add_option(
+      "--preset", a->preset,
+      "paper, release, small, or published where the model has it (default release)");
   add_set_option(*command, a->sets);
 }
 

@@ -20,6 +20,7 @@
 #include "cli/child_process.h"
 #include "cli/command.h"
 #include "cli/device.h"
+#include "cli/terminal.h"
 #include "io/bus_error.h"
 #include "mixers/python_layer.h"
 #include "ops/libtorch.h"
@@ -92,12 +93,12 @@ void refuse_empty_words(const CLI::App& app) {
     throw Error({.where = option->get_name(),
                  .what = "is empty",
                  .expected = "a value",
-                 .advice = "is a variable of the shell unset?"});
+                 .advice = "is a shell variable unset?"});
   }
   for (const CLI::App* command : app.get_subcommands()) refuse_empty_words(*command);
 }
 
-// Where 0 to 2 are closed, the next files would get these numbers, and messages would go into them.
+// If 0 to 2 are closed, the next files would get these numbers, and messages would go into them.
 // Opened the wrong way round, so that a result that is written there is missed.
 void open_standard_streams() {
   for (int fd = 0; fd <= 2; ++fd) {
@@ -105,8 +106,21 @@ void open_standard_streams() {
   }
 }
 
+constexpr const char* kExamples = R"(Examples:
+  lra list                                      tasks, models, presets
+  lra train listops transformer --preset small  make the data, train, test; Ctrl-C saves
+  lra train --resume runs/listops-transformer-small-s0
+  lra report runs --out report.html             a leaderboard of all runs
+  lra help listops                              settings of a task; also: a model, a command
+  lra data import text aclImdb_v1.tar.gz --out data/text
+
+Exit codes: 0 done, 2 a mistake in the input, 3 stopped by a signal, 4 the loss became NaN or infinite,
+70 an internal error, 74 a disk, the network or another process failed.)";
+
 void add_commands(CLI::App& app, Program& program) {
   app.require_subcommand(0, 1);
+  app.formatter(help_formatter());
+  app.footer(kExamples);
   app.set_version_flag("--version", lra_version());
   add_train(app, program);
   add_eval(app, program);
@@ -121,9 +135,16 @@ void add_commands(CLI::App& app, Program& program) {
   add_list(app, program);
   add_help(app, program);
   add_info(app, program);
+  add_completion(app, program);
+  // A subcommand inherits the footer.
+  for (CLI::App* command : app.get_subcommands([](CLI::App*) { return true; })) {
+    command->footer("");
+    for (CLI::App* verb : command->get_subcommands([](CLI::App*) { return true; }))
+      verb->footer("");
+  }
 }
 
-// Of main memory LibTorch says it in words only.
+// LibTorch reports a lack of main memory only in the message.
 bool is_out_of_memory(const std::exception& error) {
   const std::string_view text = error.what();
   return dynamic_cast<const std::bad_alloc*>(&error) != nullptr ||

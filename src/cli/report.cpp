@@ -11,6 +11,7 @@
 #include "io/atomic_file.h"
 #include "report/check_record.h"
 #include "report/findings.h"
+#include "report/literature.h"
 #include "training/new_record.h"
 
 namespace lra::cli {
@@ -19,7 +20,7 @@ namespace {
 struct ReportArguments {
   std::vector<std::string> paths;
   std::string format, out, title = "Long Range Arena";
-  bool card = false, check = false;
+  bool card = false, check = false, literature = false;
 };
 
 // The named format, else the one that the file's ending says, else text.
@@ -48,7 +49,7 @@ void refuse_missing(const std::vector<std::string>& paths) {
     if (type != std::filesystem::file_type::not_found) continue;
     throw Error({.where = path,
                  .what = "there is no such folder or file",
-                 .expected = "run folders, or folders that hold some"});
+                 .expected = "run folders, or folders that contain run folders"});
   }
 }
 
@@ -87,7 +88,7 @@ ExitCode write_cards(const Program& program, const ReportArguments& a) {
   return ExitCode::kDone;
 }
 
-// What the model itself says: its size, and the division that its settings have.
+// Compares the record with the model: its size, and the division of its settings.
 std::vector<std::string> check_model(const RunRecord& record) {
   report::Findings findings;
   try {
@@ -100,11 +101,14 @@ std::vector<std::string> check_model(const RunRecord& record) {
     findings.expect_equal("task_version", record.task_version, known.task_version);
     findings.expect_equal("model_title", record.model_title, known.model_title);
     findings.expect_equal("validation", record.validation, config.make_task()->validation());
-    // By it a report tells full runs from short ones.
-    findings.expect_equal("preset_steps", record.preset_steps,
-                          training::preset_steps(config).value_or(0));
+    // A report tells full runs from short ones by it. An earlier version's preset may have had
+    // more.
+    findings.expect(record.preset_steps >= known.preset_steps,
+                    "preset_steps is " + std::to_string(record.preset_steps) +
+                        ", but the preset has " + std::to_string(known.preset_steps));
   } catch (const Error& error) {
-    findings.expect(false, std::string("its settings are no run of this program: ") + error.what());
+    findings.expect(
+        false, std::string("its settings are not those of a run of this program: ") + error.what());
   }
   return findings.lines();
 }
@@ -144,20 +148,24 @@ ExitCode run_report(const Program& program, const ReportArguments& a) {
   if (a.check) return check_records(program, a);
   if (program.common.json && (a.card || (!a.format.empty() && a.format != "json"))) {
     throw Error({.where = "--json",
-                 .what = "the output is to be " + (a.card ? "cards" : a.format),
+                 .what = "the output is set to " + (a.card ? "cards" : a.format),
                  .expected = "one of the two",
                  .advice = "leave --json out"});
   }
   refuse_missing(a.paths);
   if (a.card) return write_cards(program, a);
-  report::ReportOptions options{.title = a.title};
+  report::ReportOptions options{
+      .title = a.title,
+      .literature = report::read_literature(training::config_folder() + "/literature.json"),
+      .show_literature = a.literature};
   const auto records = report::collect_records(a.paths, &options.problems);
   options.analyses = report::collect_analyses(a.paths, &options.problems);
   options.color = a.out.empty() && ::isatty(STDOUT_FILENO);
   const report::Format format = chosen_format(a, program.common);
   const std::string text = report::render(records, format, options);
   // The other formats have a place for it.
-  const bool in_notes = format != report::Format::kCsv && format != report::Format::kLmEval;
+  const bool in_notes = format != report::Format::kCsv && format != report::Format::kSummary &&
+                        format != report::Format::kLmEval;
   if (!in_notes) tell_left_out(options.problems);
   if (a.out.empty()) {
     std::printf("%s", text.c_str());
@@ -178,26 +186,33 @@ ExitCode run_report(const Program& program, const ReportArguments& a) {
 
 void add_report(CLI::App& app, Program& program) {
   auto a = std::make_shared<ReportArguments>();
-  auto* command = add_command(app, program, "report", "leaderboard and tables from finished runs",
+  auto* command = add_command(app, program, "report", "make a leaderboard and tables from runs",
                               [&program, a] { return run_report(program, *a); });
-  command->add_option("paths", a->paths, "run folders, or folders that hold some")->required();
+  command->add_option("paths", a->paths, "run folders, or folders that contain run folders")
+      ->required();
   auto* format =
       command
           ->add_option("--format", a->format,
-                       "text, md, csv, json, latex, html or lm-eval (one model, as the "
+                       "text, summary (fits a window), md, csv, json, latex, html or lm-eval (one "
+                       "model, as the "
                        "lm-evaluation-harness writes it); default: by the ending of --out")
-          ->check(CLI::IsMember({"text", "md", "csv", "json", "latex", "html", "lm-eval"}));
-  command->add_option("--out", a->out, "file to write, with --card a folder; default: print");
-  auto* card = command
-                   ->add_flag("--card", a->card,
-                              "a results card for each training run: Markdown with a YAML head")
-                   ->excludes(format);
+          ->check(
+              CLI::IsMember({"text", "summary", "md", "csv", "json", "latex", "html", "lm-eval"}));
+  command->add_option("--out", a->out, "file to write (with --card: a folder); default: print");
+  auto* card =
+      command
+          ->add_flag("--card", a->card,
+                     "write a results card for each training run: Markdown with YAML front matter")
+          ->excludes(format);
   command
       ->add_flag("--check", a->check,
-                 "check records that were handed in: hashes, settings, division, arithmetic, and "
-                 "metrics.jsonl where it lies beside; a line for each thing that does not fit, "
-                 "and exit code 2")
+                 "check submitted records: hashes, settings, division, arithmetic, and "
+                 "metrics.jsonl beside them; prints one line per contradiction "
+                 "and exits with code 2")
       ->excludes(card);
+  command->add_flag("--literature", a->literature,
+                    "show published results of other papers beside the runs, never ranked with "
+                    "them: opened in a page, a table in text and Markdown");
   command->add_option("--title", a->title, "heading of the report");
 }
 

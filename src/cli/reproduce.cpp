@@ -11,6 +11,7 @@
 #include "io/atomic_file.h"
 #include "io/lock_file.h"
 #include "records/record_comparison.h"
+#include "records/run_identity.h"
 #include "tasks/prepare_data.h"
 #include "training/budget.h"
 #include "training/data_root.h"
@@ -23,7 +24,7 @@ struct ReproduceArguments {
   std::string record, data, out;
 };
 
-// Where the run is made again: the folder asked for, or one that is taken away at the end.
+// The folder of the new run: the one asked for, or one that is removed at the end.
 class Place {
  public:
   explicit Place(const std::string& out) : folder_{out}, is_temporary_(out.empty()) {
@@ -35,7 +36,7 @@ class Place {
     } else if (std::filesystem::exists(out)) {
       throw Error({.where = out,
                    .what = "exists already",
-                   .expected = "a folder that is to be made",
+                   .expected = "a folder that does not exist yet",
                    .advice = "choose another --out"});
     } else {
       make_folder(out);
@@ -85,6 +86,10 @@ training::RunConfig config_of(const RunRecord& record, const std::string& file) 
   if (const int64_t ranks = record.provenance.ranks.value_or(1); ranks > 1) {
     refuse(file, "was made by " + std::to_string(ranks) + " processes", "a run of one process",
            "compare it with a second run of as many: their weights_hash is the same");
+  }
+  if (config_hash(record.config) != record.config_hash) {
+    refuse(file, "its settings are not those that the run began with",
+           "settings with the hash " + record.config_hash, "");
   }
   const training::RunConfig config = training::RunConfig::from_table(record.config);
   if (record.checkpoint != config.train.test_checkpoint) {
@@ -217,8 +222,9 @@ void add_reproduce(CLI::App& app, Program& program) {
       [&program, a] { return reproduce(program, *a); });
   command->add_option("record", a->record, "a run folder, or its record.json")->required();
   command->add_option("--data", a->data, "folder of the data; default $LRA_DATA, else ./data");
-  command->add_option("--out", a->out,
-                      "keep the new run in this folder; default: a temporary one, taken away");
+  command->add_option(
+      "--out", a->out,
+      "keep the new run in this folder; default: a temporary folder that is removed");
 }
 
 }  // namespace lra::cli

@@ -10,7 +10,7 @@
 
 namespace lra::cli {
 
-// What the scripts of a suite have in common. Paths are absolute.
+// Settings shared by the scripts of a suite. Paths are absolute.
 struct SlurmJob {
   std::string name;                       // of the suite
   std::string program, suite, out, data;  // this program, the suite's file, its folder, the data
@@ -23,7 +23,7 @@ struct SlurmJob {
   int64_t signal_seconds = 60;            // before the time limit, to save in
 };
 
-// Where the scripts, the logs and what was submitted lie.
+// The folder of the scripts, the logs and the list of submitted jobs.
 std::string slurm_folder(const std::string& out);
 
 // The script whose task i does runs[i] (as Cell::run_name()), saves, stops and queues itself again

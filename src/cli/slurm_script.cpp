@@ -23,7 +23,7 @@ std::string sbatch_word(const std::string& word, const char* where) {
   if (std::any_of(word.begin(), word.end(),
                   [](char c) { return std::iscntrl(static_cast<unsigned char>(c)); })) {
     throw Error({.where = where,
-                 .what = "'" + word + "' has a control character, which sbatch cannot be given",
+                 .what = "'" + word + "' has a control character, which sbatch does not accept",
                  .advice = "choose another name"});
   }
   if (!word.empty() && all_of(word, "-_./=:,+@%")) return word;
@@ -38,9 +38,10 @@ std::string sbatch_word(const std::string& word, const char* where) {
 // SLURM's own names for job and task stand after %, and a backslash switches them off.
 std::string log_pattern(const std::string& out) {
   if (out.find('\\') != std::string::npos) {
-    throw Error({.where = "--out",
-                 .what = "'" + out + "' has a backslash, which SLURM does not take in a log's name",
-                 .advice = "choose another folder"});
+    throw Error(
+        {.where = "--out",
+         .what = "'" + out + "' has a backslash, which SLURM does not accept in the name of a log",
+         .advice = "choose another folder"});
   }
   std::string pattern;
   for (const char c : slurm_folder(out))

@@ -44,7 +44,7 @@ void prepare_tasks(std::vector<Cell>& cells, const std::string& data, const Prog
 
 std::string bench_folder(const std::string& out) { return out + "/bench"; }
 
-// Whether the record holds every measurement that the suite asks for, made with the same settings
+// True if the record holds every measurement that the suite asks for, made with the same settings
 // on such a device.
 bool is_measured(const Suite& suite, const std::string& model, const std::string& out,
                  at::Device device) {
@@ -106,13 +106,14 @@ ExitCode run_bench(const Suite& suite, const std::string& out, const Program& pr
 
 void write_reports(const Suite& suite, const std::string& out, const Program& program) {
   report::ReportOptions options{.title = "Long Range Arena: suite " + suite.settings.name};
+  options.literature = report::read_literature(training::config_folder() + "/literature.json");
   const auto records = report::collect_records({out}, &options.problems);
   for (const auto& [name, format] : {std::pair{"report.html", report::Format::kHtml},
                                      std::pair{"report.md", report::Format::kMarkdown}}) {
     write_file_atomically(out + "/" + name, report::render(records, format, options));
   }
   options.color = ::isatty(STDOUT_FILENO);
-  const auto format = program.common.json ? report::Format::kJson : report::Format::kText;
+  const auto format = program.common.json ? report::Format::kJson : report::Format::kSummary;
   std::printf("%s", report::render(records, format, options).c_str());
   if (!program.common.json) std::printf("\nreport: %s/report.html\n", out.c_str());
 }
@@ -147,7 +148,7 @@ ExitCode run(const Program& program, const SuiteArguments& a) {
   ExitCode measured = ExitCode::kDone;
   if (!stop_requested() && suite.bench) measured = run_bench(suite, out, program);
   if (stop_requested()) {
-    say(program, "stopped; the same command goes on where this one ended");
+    say(program, "stopped; re-run the same command to resume");
     return ExitCode::kStopped;
   }
   write_reports(suite, out, program);
@@ -173,7 +174,7 @@ ExitCode status(const Program& program, const SuiteArguments& a) {
 
 void add_suite(CLI::App& app, Program& program) {
   CLI::App* suite =
-      app.add_subcommand("suite", "run many models on many tasks, or see how far they are");
+      app.add_subcommand("suite", "run many models on many tasks, or show their progress");
   suite->require_subcommand(1);
   auto a = std::make_shared<SuiteArguments>();
   const auto add = [&](const char* name, const char* help,
@@ -184,19 +185,20 @@ void add_suite(CLI::App& app, Program& program) {
     command->add_option("--out", a->out, "folder of the runs; default runs/NAME");
     return command;
   };
-  auto* run_command = add("run", "train what is not done, measure, print the leaderboard", run);
+  auto* run_command =
+      add("run", "train unfinished runs, measure speed, print the leaderboard", run);
   run_command->add_option("--data", a->data, "folder of the data; default $LRA_DATA, else ./data");
   run_command
       ->add_option("--jobs", a->jobs,
-                   "runs trained at the same time (default 1), each with its part of the cores")
+                   "runs trained at the same time (default 1), each with its share of the cores")
       ->check(CLI::Range(1, 1024));
   run_command->add_option("--only", a->only,
-                          "one run alone, by the name of its folder (TASK-MODEL-sSEED): what each "
-                          "task of a job array does");
+                          "only this run, by the name of its folder (TASK-MODEL-sSEED): what each "
+                          "task of a job array runs");
   add_suite_submit(*suite, program);
   add("status", "one line per run", status)
       ->add_flag("--watch", a->watch,
-                 "draw the table again every two seconds until all have ended");
+                 "redraw the table every two seconds until all runs have ended");
 }
 
 }  // namespace lra::cli

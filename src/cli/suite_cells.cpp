@@ -122,7 +122,7 @@ void append_sets(const ConfigTable& table, const std::string& prefix,
   }
 }
 
-// What each of the runs at one time may take.
+// Resources of each of the runs that run at the same time.
 struct Share {
   bool is_whole = true;
   int threads = 0;  // 0: as many as there are
@@ -199,17 +199,17 @@ void judge_end(Cell& cell, const ChildResult& result, const Program& program) {
   }
 }
 
-// What is said of a cell that was not trained, or not to its end.
+// The message about a cell that was not trained, or not to its end.
 std::string explanation(const Cell& cell) {
   if (cell.state == CellState::kDiverged) {
     return "diverged; with the same seed it would again, so it is not repeated unless " +
            cell.folder + " is removed";
   }
-  if (cell.state == CellState::kStopped) return "stopped; the same command goes on with it";
+  if (cell.state == CellState::kStopped) return "stopped; re-run the same command to resume";
   return to_string(cell.state) + (cell.problem.empty() ? "" : ": " + cell.problem);
 }
 
-// Of a run that was quiet.
+// Reports the warnings of a run that was quiet.
 void say_warnings(const Cell& cell, const std::string& name, const Program& program) {
   const std::string path = training::RunFolder{cell.folder}.record();
   if (cell.state == CellState::kDamaged || !fs::exists(path)) return;
@@ -273,7 +273,7 @@ void leave_out_without_data(std::vector<Cell>& cells, const std::string& data_ro
           tasks::data_available(cell.config.task_spec(), *cell.config.make_task(), data_root);
       if (!known->second) {
         say(program, "note: there is no data for " + cell.task + " under " + data_root +
-                         ", so its runs are left out; what can be imported is said by: " +
+                         ", so its runs are left out; see what can be imported with: " +
                          command_text({"help", cell.task}));
       }
     }
@@ -309,9 +309,10 @@ std::vector<Cell> cells_of(const Suite& suite, const std::string& out, const std
   std::vector<Cell> cells;
   std::vector<std::string> names;
   for (const std::string& task : suite.tasks) {
-    ConfigTable overrides = suite.common;
-    merge(overrides, suite.by_task.at(task));
     for (const std::string& model : suite.models) {
+      ConfigTable overrides = suite.common;
+      merge(overrides, suite.by_task.at(task));
+      merge(overrides, suite.by_model.at(model));
       for (const int64_t seed : suite.seeds) {
         Cell cell;
         cell.task = task;
@@ -357,7 +358,7 @@ void run_cells(std::vector<Cell>& cells, const std::string& data_root, int jobs,
       if (is_due(cell)) {
         say(program, name(i) + (cell.state == CellState::kWaiting
                                     ? ""
-                                    : ": goes on, it was " + to_string(cell.state)));
+                                    : ": resumes, it was " + to_string(cell.state)));
         children.start(i, train_arguments(cell, data_root, share, program.common));
       } else {
         say(program, name(i) + ": " + explanation(cell));

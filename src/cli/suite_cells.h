@@ -50,10 +50,10 @@ struct Cell {
 std::vector<Cell> cells_of(const Suite& suite, const std::string& out,
                            const std::string& only = "");
 
-// Whether run_cells would train it, in its present state.
+// True if run_cells would train it, in its present state.
 bool is_due(const Cell& cell);
 
-// Whether a process works on it now: its folder is locked; or its record says so, its lock was
+// True if a process works on it now: its folder is locked; or its record says so, its lock was
 // taken on another machine, whose locks a shared file system may hide, and what it writes is less
 // than ten minutes old.
 bool is_at_work(const Cell& cell);
@@ -84,12 +84,12 @@ void say(const Program& program, const std::string& text);
 void run_cells(std::vector<Cell>& cells, const std::string& data_root, int jobs,
                const Program& program);
 
-// What the suite ends with: the first failed cell's code (2 for one in use or damaged), else 3 when
+// The suite's exit code: the first failed cell's code (2 for one in use or damaged), else 3 when
 // one is not trained to its end, else 4 when one diverged, else 0. All these cells are named on
 // standard error, also with --quiet.
 ExitCode judge_cells(const std::vector<Cell>& cells);
 
-// How far the runs of a suite are, read from their folders: also while other processes, on this
+// Progress of the runs of a suite, read from their folders: also while other processes, on this
 // machine or on another with the same file system, work on them.
 //
 // Prints one line per run, or JSON, to standard output.

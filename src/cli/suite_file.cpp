@@ -77,6 +77,7 @@ Suite read_suite(const std::string& file) {
   if (suite.models == std::vector<std::string>{"all"}) suite.models = mixers::mixer_names();
   suite.common = take_table(table, "set");
   for (const std::string& task : suite.tasks) suite.by_task[task] = take_table(table, task);
+  for (const std::string& model : suite.models) suite.by_model[model] = take_table(table, model);
   if (table.find("bench")) {
     ConfigTable bench = take_table(table, "bench");
     suite.bench_lengths = take_list<int64_t>(bench, "lengths", file);

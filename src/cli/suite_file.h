@@ -37,8 +37,9 @@ struct Suite {
   SuiteSettings settings;
   std::vector<std::string> tasks, models;
   std::vector<int64_t> seeds;
-  ConfigTable common;                          // [set]: for every run
-  std::map<std::string, ConfigTable> by_task;  // [listops.train] and the like
+  ConfigTable common;  // [set]: for every run
+  // [listops.train], [local.mixer] and the like; a model's override its task's.
+  std::map<std::string, ConfigTable> by_task, by_model;
   std::optional<SuiteBench> bench;
   std::vector<int64_t> bench_lengths;  // tokens
 };
@@ -48,7 +49,7 @@ struct Suite {
 // models = ["all"] stands for every model there is; a suite without a name has that of its file.
 Suite read_suite(const std::string& file);
 
-// Where its runs lie: `out`, or runs/NAME when that is empty.
+// The folder of its runs: `out`, or runs/NAME when that is empty.
 std::string suite_folder(const Suite& suite, const std::string& out);
 
 // The lock of that folder, held by whoever runs or submits the suite.

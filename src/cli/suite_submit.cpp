@@ -33,7 +33,7 @@ size_t max_array_size() {
   if (end.exit_code != 0 || at == std::string::npos || number == std::string::npos) {
     throw Error({.where = "scontrol show config",
                  .what = end.errors.empty() ? "does not say " + key : end.errors,
-                 .advice = "does the cluster answer?"});
+                 .advice = "is the cluster reachable?"});
   }
   const size_t size = std::stoull(end.output.substr(number));
   if (size < 2) {
@@ -163,36 +163,39 @@ ExitCode submit(const Program& program, const SubmitArguments& a) {
 
 void add_suite_submit(CLI::App& suite, Program& program) {
   auto a = std::make_shared<SubmitArguments>();
-  auto* command = add_command(suite, program, "submit", "give what is not done to a batch system",
+  auto* command = add_command(suite, program, "submit", "submit unfinished runs to SLURM",
                               [&program, a] { return submit(program, *a); });
   command->add_option("file", a->file, "a suite (configs/suites/*.toml)")->required();
-  command->add_flag("--slurm", a->slurm, "the batch system: SLURM, one task of a job array per run")
+  command
+      ->add_flag("--slurm", a->slurm, "the batch system: SLURM, a job array with one task per run")
       ->required();
-  command->add_flag("--dry-run", a->dry_run, "write the scripts and ask SLURM nothing");
+  command->add_flag("--dry-run", a->dry_run, "write the scripts, submit nothing");
   command->add_option("--out", a->out, "folder of the runs; default runs/NAME");
   command->add_option("--data", a->data, "folder of the data; default $LRA_DATA, else ./data");
   command->add_option("--partition", a->job.partition, "partition of the cluster");
   command->add_option("--account", a->job.account, "account to charge");
   command->add_option(
       "--time", a->job.time,
-      "limit of each run, as 12:00:00; a run that needs more saves and is queued again");
+      "time limit of each run, as 12:00:00; a run that needs more saves and is requeued");
   command->add_option("--cpus", a->job.cpus, "processors of each run (default 1)")
       ->check(CLI::Range(1, 1024));
   command
       ->add_option("--array-limit", a->job.array_limit,
-                   "runs of an array at the same time; default: no limit")
+                   "how many runs of the array may run at the same time; default: no limit")
       ->check(count_range());
   command
       ->add_option("--signal-seconds", a->job.signal_seconds,
-                   "before the time limit at which a run saves (default 60)")
+                   "seconds before the time limit at which a run saves (default 60)")
       ->check(CLI::Range(1, 65535));
   command
       ->add_option("--sbatch-arg", a->job.more_options,
-                   "any other option of sbatch, as often as wanted: --sbatch-arg=--mem=8G")
+                   "any other option of sbatch; repeatable: --sbatch-arg=--mem=8G")
       ->take_all()
       ->allow_extra_args(false)
       ->check([](const std::string& word) -> std::string {
-        return word.starts_with('-') ? "" : "'" + word + "' is no option of sbatch, as --mem=8G is";
+        return word.starts_with('-')
+                   ? ""
+                   : "'" + word + "' is not an option of sbatch; expected, for example, --mem=8G";
       });
 }
 

@@ -13,6 +13,7 @@
 #include "io/atomic_file.h"
 #include "io/lock_file.h"
 #include "records/run_identity.h"
+#include "tasks/prepare_data.h"
 #include "training/data_root.h"
 #include "training/loaded_run.h"
 #include "training/process_group.h"
@@ -82,14 +83,15 @@ void print_summary(const RunRecord& r, const std::string& folder, const at::Devi
   for (const auto& [name, accuracy] : r.baselines) {
     std::printf("  baseline       %s %s\n", percent(accuracy).c_str(), name.c_str());
   }
-  std::printf("  speed          %s tokens/s, peak memory %s, %s in all\n",
+  std::printf("  speed          %s tokens/s, %s examples/s, peak memory %s, %s in all\n",
               thousands(static_cast<int64_t>(r.train_tokens_per_s)).c_str(),
+              fixed(r.train_examples_per_s.value_or(0), 1).c_str(),
               human_bytes(static_cast<uint64_t>(peak_memory_bytes(r))).c_str(),
               human_duration(r.total_seconds).c_str());
   std::printf("  division       %s: %s\n", r.division.c_str(), r.division_reason.c_str());
   std::printf("  record         %s/record.json\n", folder.c_str());
   if (r.status == RunStatus::kStopped)
-    std::printf("  go on with     %s\n", training::go_on_command({folder}, device).c_str());
+    std::printf("  resume with    %s\n", training::go_on_command({folder}, device).c_str());
 }
 
 // Settings, and for a resumed run how they differ from those of its steps so far.
@@ -101,7 +103,7 @@ training::ChangedRun requested_config(const TrainArguments& a) {
     throw Error({.where = "train",
                  .what = "task and model are missing",
                  .expected = "lra train TASK MODEL",
-                 .advice = "the tasks and models are listed by: " + command_text({"list"})});
+                 .advice = "list them with: " + command_text({"list"})});
   }
   return {.config = training::resolve_run(a.task, a.model, a.preset, a.seed, {}, a.sets)};
 }
@@ -159,9 +161,9 @@ void refuse_foreign_files(const training::RunFolder& folder, const std::string& 
       continue;
     }
     throw Error({.where = folder.path,
-                 .what = "is no run, and holds " + in_quotes(name, 100),
-                 .expected = "an empty folder, or none",
-                 .advice = "choose another --out, or move away what lies there"});
+                 .what = "is not a run folder and is not empty: it holds " + in_quotes(name, 100),
+                 .expected = "an empty or new folder",
+                 .advice = "choose another --out, or move its contents away"});
   }
 }
 
@@ -173,7 +175,7 @@ std::string lock_of_new(const training::RunFolder& folder, const std::string& co
   return folder.lock();
 }
 
-// What one process does for all: the run's folder, locked until the end.
+// Work of one process for all ranks: the run's folder, locked until the end.
 struct OwnedFolder {
   OwnedFolder(const training::RunFolder& folder, bool resumes, bool goes_on,
               const training::RunConfig& config)
@@ -185,8 +187,8 @@ struct OwnedFolder {
     if (resumes || goes_on || !is_run) return;
     throw Error(
         {.where = folder.path,
-         .what = "a run is there already (" + to_string(read_record(folder.record()).status) + ")",
-         .advice = "choose another --out, or go on with: " +
+         .what = "already holds a run (" + to_string(read_record(folder.record()).status) + ")",
+         .advice = "choose another --out, or resume it with: " +
                    command_text({"train", "--resume", folder.path})});
   }
   NewFolder made;
@@ -197,12 +199,26 @@ void refuse_other_settings(const training::RunFolder& folder, const training::Ru
   const std::string there = read_record(folder.record()).config_hash;
   if (there == config_hash(config.to_table())) return;
   throw Error({.where = folder.path,
-               .what = "a run with other settings is there already",
+               .what = "already holds a run with other settings",
                .expected = "settings with the hash " + there,
                .advice = "choose another --out"});
 }
 
-// Whether there is a run to go on with. The first process sees it for all, before it writes.
+// A run that is done reads no data; that it was made with the data that is named now must be true.
+void refuse_other_data(const Program& program, const TrainArguments& a,
+                       const training::RunConfig& config, const training::RunFolder& folder,
+                       const RunRecord& record) {
+  const tasks::TaskSpec& spec = config.task_spec();
+  const auto task = config.make_task();
+  training::refuse_lost_data(spec, *task, a.data, record);
+  if (!tasks::data_found(spec, *task, a.data)) return;  // it would be generated as it was
+  const auto dataset =
+      tasks::prepare_data(spec, *task, a.data, program.common.quiet, tasks::OtherSettings::kTaken);
+  training::refuse_other_data(dataset, folder, record,
+                              "the run is done: leave --data out to see its result");
+}
+
+// True if there is a run to resume. Rank 0 looks for all, before it writes.
 bool take_folder(training::Ranks& ranks, std::optional<OwnedFolder>& owned, const TrainArguments& a,
                  const training::RunConfig& config, const training::RunFolder& folder) {
   double resumes = 0;
@@ -223,7 +239,10 @@ RunRecord train_on(training::Ranks& ranks, const Program& program, const TrainAr
   const bool resume = take_folder(ranks, owned, a, config, folder);
   if (resume && wanted.change.empty()) {
     RunRecord record = read_record(folder.record());
-    if (record.status == RunStatus::kDone) return record;
+    if (record.status == RunStatus::kDone) {
+      if (!a.data.empty()) refuse_other_data(program, a, config, folder, record);
+      return record;
+    }
   }
   training::PreparedRun run = training::prepare_run(
       config, folder,
@@ -278,28 +297,29 @@ void add_train(CLI::App& app, Program& program) {
   auto a = std::make_shared<TrainArguments>();
   auto* command = add_command(app, program, "train", "train, validate and test a model on a task",
                               [&program, a] { return train(program, *a); });
-  auto* resume = command->add_option("--resume", a->resume, "go on with the run in this folder");
+  auto* resume = command->add_option("--resume", a->resume, "resume the run in this folder");
   const auto option = [&](const char* name, auto& value, const char* help) {
     // A resumed run keeps what it was started with.
     return command->add_option(name, value, help)->excludes(resume);
   };
   option("task", a->task, "a task (lra list tasks)");
   option("model", a->model, "a model (lra list models)");
-  option("--preset", a->preset, "paper, release or small (default small)");
+  option("--preset", a->preset,
+         "paper, release, small, or published where the model has it (default small)");
   command->add_option("--data", a->data, "folder of the data; default $LRA_DATA, else ./data");
   command
-      ->add_flag(
-          "--go-on", a->go_on,
-          "go on with the run in the folder when there is one with these settings, else begin; "
-          "for jobs that are started again with the same command")
+      ->add_flag("--go-on", a->go_on,
+                 "resume the run in the folder if it has these settings, otherwise start it; "
+                 "for jobs that are re-run with the same command")
       ->excludes(resume);
-  auto* init_from =
-      option("--init-from", a->init_from,
-             "begin with the weights of this run, or of a model.safetensors; the run is in the "
-             "free-for-all division");
+  auto* init_from = option(
+      "--init-from", a->init_from,
+      "start with the weights of this run, or of a model.safetensors; the run is then in the "
+      "free-for-all division");
   command
-      ->add_flag("--init-partial", a->init_partial,
-                 "with --init-from: draw tensors at random that have no counterpart of their shape")
+      ->add_flag(
+          "--init-partial", a->init_partial,
+          "with --init-from: initialize tensors at random that have no counterpart of their shape")
       ->needs(init_from);
   option("--out", a->out, "run folder; default runs/TASK-MODEL-PRESET-sSEED");
   option("--seed", a->seed, "seed of weights, order and dropout (default 0)")->check(seed_range());
@@ -313,18 +333,20 @@ void add_train(CLI::App& app, Program& program) {
       ->check(CLI::Range(1, 1000));
   command
       ->add_option("--rank-timeout", a->rank_timeout_s,
-                   "seconds to wait for another process of the same run, started by torchrun or "
+                   "seconds to wait for another rank of the same run, started by torchrun or "
                    "srun (default 600)")
       ->check(CLI::Range(1, 1000000));
   command
-      ->add_option("--memory-limit", a->memory_limit,
-                   "bytes that train.memory_check may count on, though more are free: what other "
-                   "runs on this machine leave")
+      ->add_option(
+          "--memory-limit", a->memory_limit,
+          "bytes that train.memory_check may assume, even if more are free: leaves the rest to "
+          "other runs on this machine")
       ->check(CLI::PositiveNumber);
-  command->add_flag("--mlperf-log", a->mlperf_log, "write mllog.txt, events in MLPerf's form");
-  add_set_option(*command, a->sets,
-                 "KEY=VALUE: override a setting, as often as wanted; with --resume one of length, "
-                 "schedule, validations or checkpoints: the run is trained on with it");
+  command->add_flag("--mlperf-log", a->mlperf_log, "write mllog.txt, a log in MLPerf's format");
+  add_set_option(
+      *command, a->sets,
+      "KEY=VALUE: override a setting; repeatable. With --resume only settings of length, "
+      "schedule, validations or checkpoints: the run continues with them");
 }
 
 }  // namespace lra::cli

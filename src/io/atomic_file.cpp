@@ -107,7 +107,7 @@ AtomicFile::AtomicFile(const std::string& path) : path_(path) {
   struct stat info {};
   if (::stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode)) {
     throw Error({.where = path,
-                 .what = S_ISDIR(info.st_mode) ? "is a folder" : "is no regular file",
+                 .what = S_ISDIR(info.st_mode) ? "is a folder" : "is not a regular file",
                  .expected = "a file, which is replaced, or nothing",
                  .advice = "choose another name"});
   }

@@ -108,7 +108,7 @@ TEST(AtomicFile, ReplacesNoPipeAndNoDevice) {
   std::filesystem::create_symlink("/dev/null", folder.file("link"));
   for (const char* name : {"pipe", "link"}) {
     EXPECT_THAT(error_of([&] { write_file_atomically(folder.file(name), "x"); }),
-                HasSubstr("is no regular file"));
+                HasSubstr("is not a regular file"));
   }
   EXPECT_EQ(set_of_names(folder.path()), (std::set<std::string>{"pipe", "link"}));
 }

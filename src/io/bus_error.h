@@ -1,4 +1,4 @@
-// What becomes of a program whose mapped file can no longer be read (mapped_file.h): the kernel
+// Handles a mapped file that can no longer be read (mapped_file.h): the kernel
 // says so with SIGBUS, at any access.
 #pragma once
 

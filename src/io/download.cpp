@@ -28,7 +28,7 @@ constexpr long kSlowestBytesPerSecond = 1024;  // slower than that is a stall
 constexpr size_t kMaxHeaderBytes = size_t{256} << 10;
 constexpr size_t kMaxErrorPageBytes = size_t{1} << 20;
 
-// What ended one transfer.
+// The reason why one transfer ended.
 enum class Outcome { kComplete, kBroken, kRefused };
 
 struct Attempt {
@@ -42,7 +42,7 @@ int64_t size_of(const std::string& path) {
   return ::stat(path.c_str(), &info) == 0 ? static_cast<int64_t>(info.st_size) : -1;
 }
 
-// Of "bytes 100-199/200" or "bytes */200"; -1: not said.
+// "bytes 100-199/200" or "bytes */200"; -1: not given.
 struct ContentRange {
   int64_t first = -1, total = -1;
 };
@@ -97,7 +97,7 @@ class PartFile {
   int64_t size_ = 0;
 };
 
-// Whether a file that two mirrors sent parts of would be found out.
+// True if a file assembled from two mirrors would be detected.
 bool has_digest(const Download& what) { return !what.md5.empty() || !what.sha256.empty(); }
 
 // One request: from where the part file ends, or for the whole file.
@@ -113,8 +113,8 @@ class Transfer {
     const CURLcode code = curl_easy_perform(curl_.get());
     if (stop_requested()) {
       throw Error({.where = what_.path,
-                   .what = "stopped by a signal; what has arrived is kept",
-                   .advice = "run the same command again to go on",
+                   .what = "stopped by a signal; the partial download is kept",
+                   .advice = "re-run the same command to resume",
                    .code = ExitCode::kStopped});
     }
     if (disk_errno_ != 0) throw io_error(what_.path + ".part", "cannot be written", disk_errno_);
@@ -124,7 +124,7 @@ class Transfer {
     return judge(code, status);
   }
 
-  // Whether anything of the file has arrived.
+  // True if any part of the file has arrived.
   bool has_started() const { return started_; }
 
  private:
@@ -241,7 +241,7 @@ class Transfer {
       if (part_.size() > 0 && is_whole()) return {Outcome::kComplete, ""};
       progress_.update(-part_.size());
       part_.restart();
-      return {Outcome::kBroken, "does not hold what was begun"};
+      return {Outcome::kBroken, "does not hold the file that the download began with"};
     }
     if (status >= 500) return {Outcome::kBroken, "answers " + std::to_string(status)};
     if (status >= 400) return {Outcome::kRefused, "answers " + std::to_string(status)};
@@ -263,7 +263,7 @@ class Transfer {
     return {Outcome::kComplete, ""};
   }
 
-  // Whether what has arrived is as long as the file, as far as anybody says; a digest tells later.
+  // True if as many bytes have arrived as the server announced; a digest is checked later.
   bool is_whole() const {
     const int64_t whole = what_.bytes > 0 ? what_.bytes : sent_.total;
     if (whole >= 0) return part_.size() == whole;
@@ -354,7 +354,7 @@ void refuse_special(const std::string& path, bool may_be_link) {
   if (::lstat(path.c_str(), &info) != 0 || S_ISREG(info.st_mode)) return;
   if (may_be_link && ::stat(path.c_str(), &info) == 0 && S_ISREG(info.st_mode)) return;
   throw Error({.where = path,
-               .what = S_ISLNK(info.st_mode) ? "is a link" : "is no regular file",
+               .what = S_ISLNK(info.st_mode) ? "is a link" : "is not a regular file",
                .expected = "a file, or nothing",
                .advice = "move it away, or choose another folder"});
 }

@@ -21,7 +21,7 @@ class InputFile {
   // threads may read. Throws lra::Error, exit code 74, when the device fails.
   size_t read_at(uint64_t offset, char* out, size_t size) const;
 
-  // When it was opened; 0 for files without a size, as those below /proc.
+  // Size when it was opened; 0 for files without a size, as those below /proc.
   uint64_t size() const { return size_; }
   int descriptor() const { return fd_; }
 

@@ -108,7 +108,7 @@ class DocumentBuilder : public nlohmann::json_sax<Json> {
   std::vector<Level> levels_;
 };
 
-// What a field of type T is called in messages.
+// The name of a field of type T in messages.
 template <typename T>
 constexpr const char* kExpected = "";
 template <>

@@ -18,7 +18,7 @@
 namespace lra {
 namespace {
 
-// Whether `path` still names the open file, which its last owner may have removed.
+// True if `path` still names the open file, which its last owner may have removed.
 bool still_named(int fd, const std::string& path) {
   struct stat opened {
   }, named{};
@@ -26,7 +26,7 @@ bool still_named(int fd, const std::string& path) {
          opened.st_dev == named.st_dev && opened.st_ino == named.st_ino;
 }
 
-// Of the running kernel, which is what knows its locks; empty where it does not say.
+// Boot id of the running kernel, which holds the locks; empty if unknown.
 std::string boot_id() {
   std::ifstream file("/proc/sys/kernel/random/boot_id");
   std::string id;
@@ -48,7 +48,7 @@ bool is_lock_file(int fd) {
 
 Error no_lock_file(const std::string& path) {
   return Error({.where = path,
-                .what = "stands where a lock is to be, and is no lock of this program",
+                .what = "is in the place of a lock file and is not one of this program's",
                 .advice = "move it away, or choose another place"});
 }
 

@@ -16,7 +16,7 @@ namespace lra {
 // else than a lock stands there, a link too.
 int try_lock_file(const std::string& path);
 
-// Whether some process holds the lock at this moment. The file is not made.
+// True if some process holds the lock at this moment. Does not create the file.
 bool is_locked(const std::string& path);
 
 // The last process that had the lock; an empty id when the file holds none, or is not there.
@@ -30,7 +30,7 @@ LockOwner lock_owner(const std::string& path);
 // it ends.
 class FileLock {
  public:
-  // Whether the destructor removes the file. That cannot lead to two owners: whoever has opened the
+  // True if the destructor removes the file. That cannot lead to two owners: whoever has opened the
   // removed file finds that out and opens the new one.
   enum class AtEnd { kStays, kRemoved };
 

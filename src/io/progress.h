@@ -25,7 +25,7 @@ struct ProgressOptions {
   bool quiet = false;       // print nothing at all
 };
 
-// Where and how to draw.
+// Output stream and look.
 struct ProgressTarget {
   int fd = 2;
   bool terminal = false;

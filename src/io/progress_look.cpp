@@ -1,4 +1,4 @@
-// How the bar looks: fill symbols, the variables of the environment, and one line of it.
+// The look of the bar: fill symbols, environment variables, and one line of it.
 #include <unistd.h>
 
 #include <algorithm>

@@ -37,7 +37,7 @@ ConfigValue convert(const toml::node& node, const std::string& name, int depth) 
     for (const auto& item : *v) list.push_back(convert(item, name, depth + 1));
     return {std::move(list), where};
   }
-  throw Error({.where = where, .what = "dates and times have no use here"});
+  throw Error({.where = where, .what = "dates and times are not supported"});
 }
 
 ConfigTable convert_table(const toml::table& table, const std::string& name, int depth) {

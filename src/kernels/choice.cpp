@@ -38,7 +38,11 @@ constexpr OrderedList kOrderedLists[] = {
     {Op::kOuterProductsBf16, "outer_products_bf16", kPairs},
     {Op::kLayerNormForward, "layer_norm_forward", kVectors},
     {Op::kLayerNormBackward, "layer_norm_backward", kVectors},
+    {Op::kBatchNorm, "batch_norm", kVectors},
+    {Op::kConvolution, "convolution", kVectors},
     {Op::kFeatureAttention, "feature_attention", kVectors},
+    {Op::kGate, "gate", kVectors},
+    {Op::kDiagonalScan, "diagonal_scan", kVectors},
 };
 
 Isa forced_isa(std::string_view name) {

@@ -59,7 +59,11 @@ enum class Op {
   kOuterProductsBf16,
   kLayerNormForward,
   kLayerNormBackward,
+  kBatchNorm,
+  kConvolution,
   kFeatureAttention,
+  kGate,
+  kDiagonalScan,
 };
 
 // The best implementation of `op` that is available: for float32, or for bfloat16 arrays where the

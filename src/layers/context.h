@@ -19,6 +19,10 @@ struct Context {
   // int32, on the CPU: how many positions mask_BL has 1 at, all of them first. May be undefined.
   at::Tensor lengths_B = {};
   uint32_t part = 0;  // micro-batch of the step
+  // The rate of the block, 0 outside training, for layers with a dropout of their own; tied: a
+  // channel is dropped along the whole sequence (feed_forward.h).
+  double dropout = 0;
+  bool tied_dropout = false;
 };
 
 // Of one of several attentions of a layer, under a key of its own.

@@ -1,6 +1,7 @@
 #include "layers/feed_forward.h"
 
 #include "ops/feed_forward.h"
+#include "ops/gate.h"
 #include "ops/pointwise.h"
 
 namespace lra::layers {
@@ -25,7 +26,7 @@ GatedFeedForward::GatedFeedForward(const Initializer& init, int64_t model_dim, i
 }
 
 at::Tensor GatedFeedForward::forward(const at::Tensor& x, double dropout, uint64_t key) const {
-  return fc2_->forward(ops::dropout(at::glu(fc1_->forward(x), -1), dropout, key));
+  return fc2_->forward(ops::dropout(ops::glu(fc1_->forward(x)), dropout, key));
 }
 
 at::Tensor tied_dropout(const at::Tensor& x_BLD, double rate, uint64_t key) {

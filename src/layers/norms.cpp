@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "ops/batch_norm.h"
 #include "ops/layer_norm.h"
 #include "ops/precision.h"
 
@@ -53,20 +54,13 @@ BatchNorm::BatchNorm(const Initializer& init, int64_t dim) {
 }
 
 at::Tensor BatchNorm::forward(const at::Tensor& x_BLD, const Context& context) {
-  const at::Tensor x = wide(x_BLD);
   if (!context.training) {
-    const at::Tensor y = (x - running_mean_) * (running_var_ + kEps).rsqrt() * weight_ + bias_;
-    return y.to(x_BLD.scalar_type());
+    const at::Tensor slope = (running_var_ + kEps).rsqrt() * weight_;
+    return at::addcmul(bias_, wide(x_BLD) - running_mean_, slope).to(x_BLD.scalar_type());
   }
-  const at::Tensor valid = context.mask_BL.defined()
-                               ? context.mask_BL.to(x.scalar_type()).unsqueeze(2)
-                               : at::ones({1, 1, 1}, x.options()).expand({x.size(0), x.size(1), 1});
-  const at::Tensor count = valid.sum().clamp_min(1);
-  const at::Tensor mean = (x * valid).sum(at::IntArrayRef{0, 1}) / count;
-  const at::Tensor centred = x - mean;
-  const at::Tensor variance = (centred.square() * valid).sum(at::IntArrayRef{0, 1}) / count;
-  seen_[context.part] = {count.detach(), mean.detach(), variance.detach()};
-  return (centred * (variance + kEps).rsqrt() * weight_ + bias_).to(x_BLD.scalar_type());
+  const auto values = ops::batch_norm(x_BLD, context.mask_BL, weight_, bias_, kEps);
+  seen_[context.part] = {values.count, values.mean, values.variance};
+  return values.y;
 }
 
 int64_t BatchNorm::num_sums() const { return 1 + 2 * weight_.numel(); }

@@ -1,4 +1,4 @@
-// The table of mixers, in the order of the paper's Table 1.
+// The table of mixers: those of the paper in the order of its Table 1, then later ones.
 #pragma once
 
 #include <array>
@@ -8,11 +8,12 @@
 namespace lra::mixers {
 
 extern const LayerSpec kTransformer, kLocal, kSparseTransformer, kLongformer, kLinformer, kReformer,
-    kSinkhorn, kSynthesizer, kBigBird, kLinearTransformer, kPerformer;
+    kSinkhorn, kSynthesizer, kBigBird, kLinearTransformer, kPerformer, kS4d, kLongConv, kChordMixer;
 
 inline constexpr std::array kAllMixers = {
-    &kTransformer, &kLocal,       &kSparseTransformer, &kLongformer,        &kLinformer, &kReformer,
-    &kSinkhorn,    &kSynthesizer, &kBigBird,           &kLinearTransformer, &kPerformer};
+    &kTransformer, &kLocal,    &kSparseTransformer, &kLongformer, &kLinformer,
+    &kReformer,    &kSinkhorn, &kSynthesizer,       &kBigBird,    &kLinearTransformer,
+    &kPerformer,   &kS4d,      &kLongConv,          &kChordMixer};
 
 // A name with a colon is that of a Python class (python_layer.h).
 // Throws "unknown model 'linfomer'; did you mean 'linformer'?".

@@ -30,7 +30,9 @@ struct LayerShape {
   int64_t layer = 0;                      // 0 for the first
 };
 
-// Padded positions of the result may hold anything finite; they never influence valid positions.
+// Padded positions of the result may hold anything finite; they never influence valid positions. A
+// row's result depends neither on how far it is padded nor on the other rows: a batch comes in
+// groups of rows of like length, one call each (models/layout.h).
 class SequenceLayer : public layers::Layer {
  public:
   virtual at::Tensor forward(const at::Tensor& x_BLD, const layers::Context& context) = 0;
@@ -54,10 +56,11 @@ struct GroupSpec {
 };
 
 struct LayerSpec {
-  std::string_view name;   // "linformer"
-  std::string_view title;  // "Linformer"
-  std::string_view paper;  // "Wang et al. 2020, arXiv:2006.04768"
-  std::string_view cost;   // "L k"
+  std::string_view name;                  // "linformer"
+  std::string_view title;                 // "Linformer"
+  std::string_view paper;                 // "Wang et al. 2020, arXiv:2006.04768"
+  std::string_view family = "attention";  // or "state space", "convolution", ...
+  std::string_view cost;                  // "L k"
   LayerFacts facts = {};
   std::span<const GroupSpec> groups = {};
   std::vector<FieldInfo> (*describe)() = nullptr;

@@ -28,24 +28,42 @@ EncoderBlock::EncoderBlock(const layers::Initializer& init, const ModelConfig& c
   }
 }
 
-layers::Context EncoderBlock::context_of(const Padding& padding, const StepRandom& random) const {
+layers::Context EncoderBlock::context_of(const Padding& padding, const StepRandom& random,
+                                         uint32_t group) const {
   return {.mask_BL = padding.mask_BL,
           .attention_dropout = random.rate(attention_dropout_),
-          .key = random.key(layer_, kMixer),
+          .key = random.group_key(layer_, kMixer, group),
           .step_key = random.step_key(layer_, kMixer),
           .training = random.training,
           .step = random.step,
           .lengths_B = padding.lengths_B,
-          .part = random.part};
+          // Running statistics are noted once for each group; there are fewer than 2^16 of both.
+          .part = random.part | group << 16,
+          .dropout = random.rate(dropout_),
+          .tied_dropout = tied_dropout_};
 }
 
-at::Tensor EncoderBlock::joined(const at::Tensor& y, const at::Tensor& x, const StepRandom& random,
-                                Place place) const {
+at::Tensor EncoderBlock::mixed(const at::Tensor& x_BLD, const Layout& layout,
+                               const StepRandom& random) const {
+  return layout.map(x_BLD, [&](const at::Tensor& rows_BLD, const RowGroup& group, uint32_t number) {
+    return mixer_->forward(rows_BLD, context_of(group.padding, random, number));
+  });
+}
+
+at::Tensor EncoderBlock::tied_dropout(const at::Tensor& y_BLD, const Layout& layout, double rate,
+                                      uint64_t key) const {
+  return layout.map(y_BLD, [&](const at::Tensor& rows_BLD, const RowGroup&, uint32_t number) {
+    return layers::tied_dropout(rows_BLD, rate, StepRandom::of_group(key, number));
+  });
+}
+
+at::Tensor EncoderBlock::joined(const at::Tensor& y, const at::Tensor& x, const Layout& layout,
+                                const StepRandom& random, Place place) const {
   const double rate = random.rate(dropout_);
   const uint64_t key = random.key(layer_, place);
   if (residual_ && !tied_dropout_) return ops::dropout_add(y, x, rate, key);
   const at::Tensor dropped =
-      tied_dropout_ ? layers::tied_dropout(y, rate, key) : ops::dropout(y, rate, key);
+      tied_dropout_ ? tied_dropout(y, layout, rate, key) : ops::dropout(y, rate, key);
   return residual_ ? x + dropped : dropped;
 }
 
@@ -62,15 +80,14 @@ at::Tensor EncoderBlock::mixer_input(const at::Tensor& x_BLD) const {
   return norm_in_front_ ? norm1_->forward(x_BLD, {}) : x_BLD;
 }
 
-at::Tensor EncoderBlock::forward(const at::Tensor& x_BLD, const Padding& padding,
+at::Tensor EncoderBlock::forward(const at::Tensor& x_BLD, const Layout& layout,
                                  const StepRandom& random) const {
-  const layers::Context context = context_of(padding, random);
-  const at::Tensor mixed =
-      mixer_->forward(norm_in_front_ ? norm1_->forward(x_BLD, context) : x_BLD, context);
-  at::Tensor x = joined(mixed, x_BLD, random, kMixerOutput);
+  const layers::Context context = context_of(layout.padding, random);
+  const at::Tensor input = norm_in_front_ ? norm1_->forward(x_BLD, context) : x_BLD;
+  at::Tensor x = joined(mixed(input, layout, random), x_BLD, layout, random, kMixerOutput);
   if (!norm_in_front_) x = norm1_->forward(x, context);
   if (!norm2_) return x;
-  x = joined(fed_forward(x, context, random), x, random, kMlpOutput);
+  x = joined(fed_forward(x, context, random), x, layout, random, kMlpOutput);
   return norm_in_front_ ? x : norm2_->forward(x, context);
 }
 

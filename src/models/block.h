@@ -6,16 +6,11 @@
 #include "layers/feed_forward.h"
 #include "layers/norms.h"
 #include "mixers/sequence_layer.h"
+#include "models/layout.h"
 #include "models/model_config.h"
 #include "models/step_random.h"
 
 namespace lra::models {
-
-// Which positions hold tokens: all, where nothing is defined.
-struct Padding {
-  at::Tensor mask_BL = {};    // uint8, where the model computes
-  at::Tensor lengths_B = {};  // layers/context.h
-};
 
 // With norms in front: x += dropout(mixer(norm1(x))); x += dropout(mlp(norm2(x))). With norms
 // behind: x = norm1(x + dropout(mixer(x))); x = norm2(x + dropout(mlp(x))). The paper's models have
@@ -25,8 +20,9 @@ class EncoderBlock : public layers::Layer {
   EncoderBlock(const layers::Initializer& init, const ModelConfig& config,
                const mixers::LayerSpec& spec, const ConfigTable& mixer_config,
                const mixers::LayerShape& shape);
-  at::Tensor forward(const at::Tensor& x_BLD, const Padding& padding,
-                     const StepRandom& random) const;
+  // x [B, L, D], or [1, T, D] in groups: norms, dropout and feed-forward layer run once over all
+  // positions, the sequence layer once for each group.
+  at::Tensor forward(const at::Tensor& x_BLD, const Layout& layout, const StepRandom& random) const;
 
   // What the sequence layer of this block is given when the block is given x: for analyses.
   at::Tensor mixer_input(const at::Tensor& x_BLD) const;
@@ -36,10 +32,15 @@ class EncoderBlock : public layers::Layer {
   // Places of randomness inside a block.
   enum Place : uint32_t { kMixer = 0, kMixerOutput = 1, kMlpHidden = 2, kMlpOutput = 3 };
 
-  layers::Context context_of(const Padding& padding, const StepRandom& random) const;
+  layers::Context context_of(const Padding& padding, const StepRandom& random,
+                             uint32_t group = 0) const;
+  at::Tensor mixed(const at::Tensor& x_BLD, const Layout& layout, const StepRandom& random) const;
+  // One decision per row and channel.
+  at::Tensor tied_dropout(const at::Tensor& y_BLD, const Layout& layout, double rate,
+                          uint64_t key) const;
   // y, dropped out, beside the stream x.
-  at::Tensor joined(const at::Tensor& y, const at::Tensor& x, const StepRandom& random,
-                    Place place) const;
+  at::Tensor joined(const at::Tensor& y, const at::Tensor& x, const Layout& layout,
+                    const StepRandom& random, Place place) const;
   at::Tensor fed_forward(const at::Tensor& x, const layers::Context& context,
                          const StepRandom& random) const;
 

@@ -19,6 +19,7 @@ SequenceClassifier::SequenceClassifier(const TaskShape& shape, const ModelConfig
     : activations_(execution.activations),
       device_(execution.device),
       has_cls_(config.pooling == "cls"),
+      group_cost_(config.receptive_field > 0 ? std::nullopt : execution.group_cost),
       receptive_field_(config.receptive_field),
       pooling_(config.pooling),
       pair_features_(shape.num_towers == 2 ? config.pair_features : "") {
@@ -34,27 +35,38 @@ SequenceClassifier::SequenceClassifier(const TaskShape& shape, const ModelConfig
   head_ = add<ClassifierHead>("head", init, config, vectors * config.embed_dim, shape.num_classes);
 }
 
-Padding SequenceClassifier::padding(const ModelInput& input) const {
+Layout SequenceClassifier::layout(const ModelInput& input) const {
   if (!input.lengths_B.defined()) return {};
-  const int64_t length = input.length();
-  if (input.lengths_B.min().item<int32_t>() == length) return {};
   const int64_t cls = has_cls_ ? kClsPositions : 0;
-  const at::Tensor lengths_B = input.lengths_B + cls;
-  const at::Tensor there_B = layers::on_device(lengths_B, device_);
-  const at::Tensor positions_L = at::arange(length + cls, there_B.options());
-  return {positions_L.unsqueeze(0).lt(there_B.unsqueeze(1)).to(at::kByte), lengths_B};
+  return layout_of(input.lengths_B + cls, input.length() + cls, group_cost_, device_);
 }
 
-at::Tensor SequenceClassifier::pooled(const at::Tensor& x_BLD, const Padding& padding,
-                                      const StepRandom& random) const {
-  const int64_t length = x_BLD.size(1) - (has_cls_ ? kClsPositions : 0);
-  if (receptive_field_ == 0 || length <= receptive_field_) {
-    return layers::pool(encoder_->forward(x_BLD, padding, random), padding.mask_BL, pooling_);
+int64_t SequenceClassifier::num_positions(const ModelInput& input) const {
+  const int64_t cls = has_cls_ ? kClsPositions : 0, length = input.length();
+  if (input.lengths_B.defined() && group_cost_) {
+    return models::num_positions(input.lengths_B + cls, length + cls, group_cost_);
   }
+  const int64_t blocks = cuts(length) ? (length + receptive_field_ - 1) / receptive_field_ : 1;
+  return input.rows() * blocks * ((cuts(length) ? receptive_field_ : length) + cls);
+}
+
+at::Tensor SequenceClassifier::pooled_blocks(const at::Tensor& x_BLD, const Padding& padding,
+                                             const StepRandom& random) const {
   const TokenBlocks blocks = cut_into_blocks(x_BLD, padding.mask_BL, receptive_field_, has_cls_);
-  const at::Tensor read = layers::pool(encoder_->forward(blocks.x_BLD, {blocks.mask_BL}, random),
+  const at::Tensor read = layers::pool(encoder_->forward(blocks.x_BLD, {{blocks.mask_BL}}, random),
                                        blocks.mask_BL, pooling_);
   return mean_of_blocks(read, blocks.weight_RC);
+}
+
+at::Tensor SequenceClassifier::pooled(const at::Tensor& x_BLD, const Layout& layout,
+                                      const StepRandom& random) const {
+  const at::Tensor y_BLD = encoder_->forward(x_BLD, layout, random);
+  if (layout.groups.empty()) return layers::pool(y_BLD, layout.padding.mask_BL, pooling_);
+  std::vector<at::Tensor> read = layout.split(y_BLD);
+  for (size_t g = 0; g < read.size(); ++g) {
+    read[g] = layers::pool(read[g], layout.groups[g].padding.mask_BL, pooling_);
+  }
+  return at::cat(read).index_select(0, layout.places_B);
 }
 
 void SequenceClassifier::set_positions(const at::Tensor& table_PD) {
@@ -62,8 +74,10 @@ void SequenceClassifier::set_positions(const at::Tensor& table_PD) {
 }
 
 at::Tensor SequenceClassifier::forward(const ModelInput& input, const StepRandom& random) const {
-  const at::Tensor read =
-      pooled(embedding_->forward(input, random, activations_), padding(input), random);
+  const Layout layout = this->layout(input);
+  const at::Tensor x_BLD = embedding_->forward(input, random, activations_, layout);
+  const at::Tensor read = cuts(input.length()) ? pooled_blocks(x_BLD, layout.padding, random)
+                                               : pooled(x_BLD, layout, random);
   return head_->forward(pair_features_.empty() ? read
                                                : layers::pair_features(read, pair_features_));
 }

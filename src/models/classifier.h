@@ -20,6 +20,9 @@ struct Execution {
   at::ScalarType activations = at::kFloat;
   at::Device device = at::kCPU;  // of the parameters; meta: a model that is only counted
   bool recompute = false;  // activations of encoder blocks again in the backward pass: same bits
+  // Rows of like length in groups of their own (models/layout.h), for the same results to rounding;
+  // none: all rows as long as the longest.
+  std::optional<int64_t> group_cost = kGroupCost;
 };
 
 class SequenceClassifier : public layers::Layer, public Model {
@@ -29,6 +32,7 @@ class SequenceClassifier : public layers::Layer, public Model {
                      const Execution& execution = {});
 
   at::Tensor forward(const ModelInput& input, const StepRandom& random) const override;
+  int64_t num_positions(const ModelInput& input) const override;
   std::vector<Parameter> parameter_list() const override;
   std::vector<Parameter> buffer_list() const override;
   std::vector<layers::RunningStatistics*> running_statistics() const override;
@@ -43,15 +47,19 @@ class SequenceClassifier : public layers::Layer, public Model {
   const Encoder& encoder() const { return *encoder_; }
 
  private:
-  // Of L positions (+ 1 with CLS, always valid); nothing when nothing is padded.
-  Padding padding(const ModelInput& input) const;
-  // Encoded and read: [B, L, D] -> [B, D].
-  at::Tensor pooled(const at::Tensor& x_BLD, const Padding& padding,
-                    const StepRandom& random) const;
+  // Of L positions (+ 1 with CLS, always valid).
+  Layout layout(const ModelInput& input) const;
+  // Whether so many positions, CLS left out, are cut into blocks.
+  bool cuts(int64_t length) const { return receptive_field_ > 0 && length > receptive_field_; }
+  // Encoded and read -> [B, D].
+  at::Tensor pooled(const at::Tensor& x_BLD, const Layout& layout, const StepRandom& random) const;
+  at::Tensor pooled_blocks(const at::Tensor& x_BLD, const Padding& padding,
+                           const StepRandom& random) const;
 
   at::ScalarType activations_;
   at::Device device_;
   bool has_cls_;
+  std::optional<int64_t> group_cost_;
   int64_t receptive_field_;              // 0: all tokens
   std::string pooling_, pair_features_;  // pair_features_ is empty with one tower
   std::shared_ptr<Embedding> embedding_;

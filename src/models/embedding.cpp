@@ -10,6 +10,15 @@ namespace lra::models {
 namespace {
 constexpr double kPositionDeviation = 0.02;
 constexpr uint32_t kEmbeddingLayer = 0xFFFF;  // apart from every encoder layer
+
+// The first `length` positions of some rows.
+ModelInput cut(const ModelInput& input, const at::Tensor& rows_B, int64_t length) {
+  const auto of = [&](const at::Tensor& x) {
+    return x.defined() ? x.narrow(1, 0, length).index_select(0, rows_B) : x;
+  };
+  return {.tokens_BL = of(input.tokens_BL), .values_BLC = of(input.values_BLC)};
+}
+
 }  // namespace
 
 Embedding::Embedding(const layers::Initializer& init, const ModelConfig& config,
@@ -36,8 +45,7 @@ at::Tensor Embedding::vectors_of(const ModelInput& input, at::ScalarType type) c
                                : at::embedding(token_, input.tokens_BL);
 }
 
-at::Tensor Embedding::forward(const ModelInput& input, const StepRandom& random,
-                              at::ScalarType type) const {
+at::Tensor Embedding::placed_vectors_of(const ModelInput& input, at::ScalarType type) const {
   at::Tensor x = vectors_of(input, type);
   if (cls_.defined()) x = at::cat({ops::beside(cls_, x).expand({x.size(0), 1, -1}), x}, 1);
   const at::Tensor& position = other_position_.defined() ? other_position_ : position_;
@@ -45,6 +53,19 @@ at::Tensor Embedding::forward(const ModelInput& input, const StepRandom& random,
     LRA_CHECK_LE(x.size(1), position.size(0));
     x = x + position.narrow(0, 0, x.size(1)).to(x.scalar_type());
   }
+  return x;
+}
+
+at::Tensor Embedding::forward(const ModelInput& input, const StepRandom& random,
+                              at::ScalarType type, const Layout& layout) const {
+  std::vector<at::Tensor> groups;
+  for (int64_t first = 0; const RowGroup& group : layout.groups) {
+    const at::Tensor rows_B = layout.rows_B.narrow(0, first, group.rows);
+    const int64_t length = group.length - (cls_.defined() ? 1 : 0);
+    groups.push_back(placed_vectors_of(cut(input, rows_B, length), type));
+    first += group.rows;
+  }
+  const at::Tensor x = groups.empty() ? placed_vectors_of(input, type) : join(groups);
   return ops::dropout(x, random.rate(dropout_), random.key(kEmbeddingLayer, 0));
 }
 

@@ -4,6 +4,7 @@
 
 #include "base/task_shape.h"
 #include "layers/linear.h"
+#include "models/layout.h"
 #include "models/model.h"
 #include "models/model_config.h"
 
@@ -18,9 +19,10 @@ class Embedding : public layers::Layer {
   Embedding(const layers::Initializer& init, const ModelConfig& config, const TaskShape& shape,
             int64_t max_positions);
 
-  // [B, L or L + 1, D] in `type`: float32 (that of the parameters) or bfloat16.
+  // [B, L or L + 1, D], or [1, T, D] in groups, in `type`: float32 (that of the parameters) or
+  // bfloat16.
   at::Tensor forward(const ModelInput& input, const StepRandom& random,
-                     at::ScalarType type = at::kFloat) const;
+                     at::ScalarType type = at::kFloat, const Layout& layout = {}) const;
 
   // The table [vocabulary, D] and the encodings of positions [P, D]; undefined where there are
   // none.
@@ -30,6 +32,8 @@ class Embedding : public layers::Layer {
   void set_positions(const at::Tensor& table_PD) { other_position_ = table_PD; }
 
  private:
+  // Before dropout.
+  at::Tensor placed_vectors_of(const ModelInput& input, at::ScalarType type) const;
   at::Tensor vectors_of(const ModelInput& input, at::ScalarType type) const;
 
   double dropout_;

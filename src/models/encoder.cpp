@@ -31,15 +31,15 @@ Encoder::Encoder(const layers::Initializer& init, const ModelConfig& config,
   }
 }
 
-at::Tensor Encoder::forward(at::Tensor x_BLD, const Padding& padding,
+at::Tensor Encoder::forward(at::Tensor x_BLD, const Layout& layout,
                             const StepRandom& random) const {
   for (const auto& block : blocks_) {
-    const auto run = [=](const at::Tensor& x) { return block->forward(x, padding, random); };
+    const auto run = [=](const at::Tensor& x) { return block->forward(x, layout, random); };
     x_BLD = recompute_ ? recomputed(x_BLD, run) : run(x_BLD);
   }
   if (!norm_) return x_BLD;
   return norm_->forward(
-      x_BLD, {.mask_BL = padding.mask_BL, .training = random.training, .part = random.part});
+      x_BLD, {.mask_BL = layout.padding.mask_BL, .training = random.training, .part = random.part});
 }
 
 }  // namespace lra::models

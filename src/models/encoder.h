@@ -14,7 +14,8 @@ class Encoder : public layers::Layer {
   // With `recompute` a block keeps only its input for the backward pass, and runs again there.
   Encoder(const layers::Initializer& init, const ModelConfig& config, const mixers::LayerSpec& spec,
           const ConfigTable& mixer_config, int64_t max_positions, bool recompute = false);
-  at::Tensor forward(at::Tensor x_BLD, const Padding& padding, const StepRandom& random) const;
+  // x [B, L, D], or [1, T, D] in groups.
+  at::Tensor forward(at::Tensor x_BLD, const Layout& layout, const StepRandom& random) const;
 
   const std::vector<std::shared_ptr<EncoderBlock>>& blocks() const { return blocks_; }
 

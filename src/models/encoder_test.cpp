@@ -55,9 +55,9 @@ TEST(Encoder, AgreesWithTheCompositionOfItsParts) {
   const Parameters p = encoder->named_parameters();
   const Tensor expected =
       normalised(block(block(x, p, "layers_0.", allowed), p, "layers_1.", allowed), p, "norm");
-  EXPECT_LE(ops::relative_error(encoder->forward(x, {mask}, {}), expected), 1e-6);
+  EXPECT_LE(ops::relative_error(encoder->forward(x, {{mask}}, {}), expected), 1e-6);
   encoder->to(at::kFloat);
-  EXPECT_LE(ops::relative_error(encoder->forward(x.to(at::kFloat), {mask}, {}), expected), 1e-5);
+  EXPECT_LE(ops::relative_error(encoder->forward(x.to(at::kFloat), {{mask}}, {}), expected), 1e-5);
 }
 
 TEST(Encoder, StartsFromItsDistributions) {

@@ -21,6 +21,7 @@ struct ModelInput {
   at::Tensor lengths_B = {};
   at::Tensor values_BLC = {};  // float32, instead of tokens where the task has values
 
+  int64_t rows() const { return (tokens_BL.defined() ? tokens_BL : values_BLC).size(0); }
   int64_t length() const { return (tokens_BL.defined() ? tokens_BL : values_BLC).size(1); }
 };
 
@@ -41,6 +42,11 @@ class Model {
 
   // -> logits [B, num_classes], float32.
   virtual at::Tensor forward(const ModelInput& input, const StepRandom& random) const = 0;
+  // How many positions forward() computes, padding and CLS included: from shapes and lengths alone,
+  // so that tokens and values may be on the device `meta`.
+  virtual int64_t num_positions(const ModelInput& input) const {
+    return input.rows() * input.length();
+  }
   virtual std::vector<Parameter> parameter_list() const = 0;
   // What is saved beside parameters and not trained: running statistics, constants that were drawn.
   virtual std::vector<Parameter> buffer_list() const = 0;

@@ -9,7 +9,8 @@ namespace lra::models {
 
 // Keys are functions of (seed, step, part, layer, place), so a step can be run again bit for bit.
 // Operators number what they drop from the first row of their input; each micro-batch of a step
-// (train.accumulate) therefore has keys of its own, and nothing is dropped alike in two of them.
+// (train.accumulate) therefore has keys of its own, and so has each group of rows that a sequence
+// layer is called with: nothing is dropped alike in two of them.
 struct StepRandom {
   bool training = false;  // false: no dropout anywhere
   uint64_t seed = 0;
@@ -24,6 +25,13 @@ struct StepRandom {
   // The same in every micro-batch of a step: for what its examples share.
   uint64_t step_key(uint32_t layer, uint32_t place) const {
     return derive_key(seed, RandomUse::kDropout, static_cast<uint32_t>(step), layer, place);
+  }
+  // For what rows of one group (models/layout.h) have for themselves; group 0 has the key itself.
+  uint64_t group_key(uint32_t layer, uint32_t place, uint32_t group) const {
+    return of_group(key(layer, place), group);
+  }
+  static uint64_t of_group(uint64_t key, uint32_t group) {
+    return group == 0 ? key : derive_key(key, RandomUse::kDropout, group, 0, 2);
   }
   double rate(double configured) const { return training ? configured : 0.0; }
 };

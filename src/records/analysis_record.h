@@ -1,4 +1,4 @@
-// What one analysis of a run leaves behind, as RUN/analysis/KIND.json; pictures and matrices lie
+// The record of one analysis of a run, as RUN/analysis/KIND.json; pictures and matrices lie
 // beside it as RUN/analysis/KIND-*.png and *.safetensors.
 //
 // Like a run record it is written atomically, read strictly, and carries a schema version.
@@ -42,7 +42,7 @@ struct GeneralizationResult {
   double gap_error = 0;    // standard error: two independent binomial shares
 };
 
-// When validation accuracy first stood at or above `accuracy`; nothing when it never did.
+// The first time validation accuracy was at or above `accuracy`; nothing if it never was.
 struct Threshold {
   double accuracy = 0;  // 0..1
   std::optional<int64_t> step = {};
@@ -106,7 +106,7 @@ struct ChangedInput {
   std::string title() const { return value.empty() ? change : change + " " + value; }
 };
 
-// What the others compare with: the first when its inputs are unchanged and it has a score.
+// The score that others are compared with: the first, if its inputs are unchanged and it has one.
 const Evaluation* own_score(const std::vector<ChangedInput>& scores);
 
 struct ControlsResult {
@@ -122,7 +122,7 @@ struct TransferResult {
   std::vector<ChangedInput> scores;
 };
 
-// Of the run that it is.
+// Identity of the analyzed run.
 struct AnalysisRecord : RunIdentity {
   int schema = kAnalysisSchema;
   std::string kind;  // "span", "generalization", "convergence", "rollout", "embeddings", ...

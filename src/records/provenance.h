@@ -1,4 +1,4 @@
-// Where a result comes from.
+// Provenance of a result.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace lra {
 
-// Where a result comes from: enough to say whether two runs may be compared, and to run one again.
+// Provenance of a result: enough to say whether two runs may be compared, and to run one again.
 struct Provenance {
   std::string lra_version;    // "0.1.0"
   std::string git_revision;   // 40 hex digits, or "unknown"
@@ -28,7 +28,7 @@ struct Provenance {
   std::vector<std::string> command;  // argv
 };
 
-// What this program and machine know of themselves: version, git revision and dirty state (baked in
+// Provenance of this program and machine: version, git revision and dirty state (baked in
 // at build time), compiler, processor, ISA, system, threads, start time and `command` (argv). The
 // caller sets torch_version, device and kernels, and finished_utc at the end.
 Provenance make_provenance(const std::vector<std::string>& command);

@@ -23,6 +23,10 @@ std::string text_of(const std::optional<Evaluation>& e) {
          exact(e->loss) + ", " + std::to_string(e->num_examples) + " examples";
 }
 
+std::string text_of(const std::optional<int64_t>& count) {
+  return count ? std::to_string(*count) : kAbsent;
+}
+
 // The validation made at that step, if any.
 std::optional<Evaluation> at_step(const RunRecord& record, int64_t step) {
   for (const Evaluation& e : record.val_curve) {
@@ -48,6 +52,7 @@ std::vector<Compared> compare_results(const RunRecord& recorded, const RunRecord
       {"steps", std::to_string(recorded.steps), std::to_string(now.steps)},
       {"examples", std::to_string(recorded.examples), std::to_string(now.examples)},
       {"tokens", std::to_string(recorded.tokens), std::to_string(now.tokens)},
+      {"computed tokens", text_of(recorded.computed_tokens), text_of(now.computed_tokens)},
       {"weights", recorded.weights_hash, now.weights_hash}};
   std::set<int64_t> steps;
   for (const RunRecord* record : {&recorded, &now}) {

@@ -1,4 +1,4 @@
-// What two records of the same run have alike: results bit for bit, and where they were made.
+// Compares two records of the same run: results bit for bit, and where they were made.
 #pragma once
 
 #include <string>
@@ -18,8 +18,8 @@ struct Compared {
 // the test. Numbers are written with as many digits as tell any two apart.
 std::vector<Compared> compare_results(const RunRecord& recorded, const RunRecord& now);
 
-// What of program and machine may change bits: version and revision, compiler, torch, processor,
-// instruction set, device, threads, kernels.
+// Properties of program and machine that may change bits: version and revision, compiler, torch,
+// processor, instruction set, device, threads, kernels.
 std::vector<Compared> compare_circumstances(const Provenance& recorded, const Provenance& now);
 
 }  // namespace lra

@@ -15,6 +15,7 @@ RunRecord finished_run() {
   record.steps = 20;
   record.examples = 160;
   record.tokens = 4000;
+  record.computed_tokens = 4100;
   record.weights_hash = "0123";
   record.val_curve = {{10, 0.7, 0.5, 64}, {20, 0.6, 0.55, 64}};
   record.val = record.val_curve[1];
@@ -49,6 +50,7 @@ TEST(RecordComparison, NamesEachResultThatDiffersInItsLastBit) {
       {"steps", [](RunRecord& r) { r.steps = 19; }},
       {"examples", [](RunRecord& r) { r.examples = 161; }},
       {"tokens", [](RunRecord& r) { r.tokens = 4001; }},
+      {"computed tokens", [](RunRecord& r) { r.computed_tokens.reset(); }},
       {"weights", [](RunRecord& r) { r.weights_hash = "0124"; }},
       {"validation at step 10", [&](RunRecord& r) { r.val_curve[0].loss = next(0.7); }},
       {"validation at step 20", [&](RunRecord& r) { r.val_curve[1].accuracy = next(0.55); }},

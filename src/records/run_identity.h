@@ -1,4 +1,4 @@
-// What tells a run apart from others, in its record, in the analyses of it and in its checkpoints.
+// The identity of a run, in its record, in its analyses and in its checkpoints.
 #pragma once
 
 #include <cstdint>

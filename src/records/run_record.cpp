@@ -24,6 +24,8 @@ void fields(auto& f, Measurement& m) {
   f("batch", m.batch);
   f("steps_per_s", m.steps_per_s);
   f("tokens_per_s", m.tokens_per_s);
+  f("examples_per_s", m.examples_per_s);
+  f("computed_tokens_per_s", m.computed_tokens_per_s);
   f("slowest_steps_per_s", m.slowest_steps_per_s);
   f("fastest_steps_per_s", m.fastest_steps_per_s);
   f("windows", m.windows);
@@ -42,11 +44,6 @@ void fields(auto& f, SplitSizes& sizes) {
   f("test", sizes.test);
 }
 
-void fields(auto& f, PythonCode& code) {
-  f("source_sha256", code.source_sha256);
-  f("packages", code.packages);
-}
-
 void fields(auto& f, EarlierPart& part) {
   f("steps", part.steps);
   f("config_hash", part.config_hash);
@@ -59,6 +56,11 @@ void fields(auto& f, InitialWeights& weights) {
   f("hash", weights.hash);
   f("fresh", weights.fresh);
   f("unused", weights.unused);
+}
+
+void fields(auto& f, PythonCode& code) {
+  f("source_sha256", code.source_sha256);
+  f("packages", code.packages);
 }
 
 // The schema goes first and is read apart: nothing else is known of a record before it.
@@ -83,9 +85,11 @@ void fields(auto& f, RunRecord& r) {
   f("data_examples", r.data_examples);
   f("examples", r.examples);
   f("tokens", r.tokens);
+  f("computed_tokens", r.computed_tokens);
   f("train_seconds", r.train_seconds);
   f("total_seconds", r.total_seconds);
   f("train_tokens_per_s", r.train_tokens_per_s);
+  f("train_examples_per_s", r.train_examples_per_s);
   f("peak_resident_bytes", r.peak_resident_bytes);
   f("peak_device_bytes", r.peak_device_bytes);
   f("estimated_resident_bytes", r.estimated_resident_bytes);

@@ -1,4 +1,4 @@
-// What one run leaves behind: result, settings and provenance, as `record.json` in its folder.
+// The record of one run: result, settings and provenance, as `record.json` in its folder.
 //
 // The report reads nothing else. The file is written atomically and carries a schema version; a
 // record of an unknown schema is refused with a clear message.
@@ -35,11 +35,13 @@ double two_class_chance_limit(int64_t num_examples);
 
 // One efficiency measurement (a child process of its own).
 struct Measurement {
-  std::string mode;  // "train" or "infer"
+  // "train" or "infer": random tokens of full length; "train on data" or "infer on data": the first
+  // batch of training, of examples of all lengths.
+  std::string mode;
   std::string dtype;
   int64_t length = 0, batch = 0;
   double steps_per_s = 0;   // median of the timed windows
-  double tokens_per_s = 0;  // padding included
+  double tokens_per_s = 0;  // without padding
   double slowest_steps_per_s = 0, fastest_steps_per_s = 0;
   int64_t windows = 0;
   // A long step is timed in this many parts, each of as many of its sequences; absent: whole steps.
@@ -53,7 +55,10 @@ struct Measurement {
   double gemm_flops_per_s = 0;
   // Median with batches that are read from the task's data; absent when no data were given.
   std::optional<double> pipeline_steps_per_s = {};
-  std::optional<std::string> warning = {};  // why the figures may not be the machine's
+  std::optional<std::string> warning = {};    // why the figures may not be the machine's
+  std::optional<double> examples_per_s = {};  // absent in records of earlier programs
+  // Positions that are computed, padding and CLS included; with batches of data alone.
+  std::optional<double> computed_tokens_per_s = {};
 };
 
 // Share of the matrix product's speed that the model's operations reach.
@@ -62,13 +67,6 @@ double flops_utilisation(const Measurement& m);
 // Examples in the splits of prepared data.
 struct SplitSizes {
   int64_t train = 0, val = 0, test = 0;
-};
-
-// The code of a model that is a Python class. Its bits are not promised to be the same at every
-// number of threads.
-struct PythonCode {
-  std::string source_sha256 = {};                    // of the file that defines the class
-  std::map<std::string, std::string> packages = {};  // name -> version, Python itself among them
 };
 
 // The first steps of a run that was trained on with other settings.
@@ -87,6 +85,13 @@ struct InitialWeights {
   std::vector<std::string> fresh = {}, unused = {};
 };
 
+// The code of a model that is a Python class. Its bits are not promised to be the same at every
+// number of threads.
+struct PythonCode {
+  std::string source_sha256 = {};                    // of the file that defines the class
+  std::map<std::string, std::string> packages = {};  // name -> version, Python itself among them
+};
+
 struct RunRecord : RunIdentity {
   int schema = kRecordSchema;
   std::string kind = "train";  // or "bench"
@@ -101,30 +106,35 @@ struct RunRecord : RunIdentity {
 
   int64_t num_parameters = 0, base_parameters = 0;
   std::string division, division_reason;  // "apples-to-apples" or "free-for-all"
-  // Whether data and settings outside [mixer] are those of a published preset, so that the figures
+  // True if data and settings outside [mixer] are those of a published preset, so that the figures
   // of the paper may stand beside it: in either division, since models of the paper break the rule
   // of 10 % themselves.
   bool published_setting = false;
 
-  int64_t steps = 0, planned_steps = 0, examples = 0, tokens = 0;
-  // What a full run takes: the preset's own number of steps, 0 when there is no such preset and for
+  int64_t steps = 0, planned_steps = 0, examples = 0;
+  int64_t tokens = 0;  // of these examples, without padding
+  // Positions computed for them in training, padding and CLS included. Absent for measurements, and
+  // in records of programs that counted padding in `tokens`.
+  std::optional<int64_t> computed_tokens = {};
+  // Steps of a full run: the preset's own number, 0 when there is no such preset and for
   // measurements, and the size of the whole test split, 0 when no data was read.
   int64_t preset_steps = 0, test_split_examples = 0;
-  std::optional<SplitSizes> data_examples = {};  // absent when no data was read
-  double train_seconds = 0;                      // training steps alone
-  double total_seconds = 0;                      // with evaluation and saving
-  double train_tokens_per_s = 0;                 // over all training steps of this run
+  std::optional<SplitSizes> data_examples = {};     // absent when no data was read
+  double train_seconds = 0;                         // training steps alone
+  double total_seconds = 0;                         // with evaluation and saving
+  double train_tokens_per_s = 0;                    // over all training steps of this run
+  std::optional<double> train_examples_per_s = {};  // alike; absent where computed_tokens is
   int64_t peak_resident_bytes = 0;
-  // Of tensors alive at one time on a GPU. Absent for runs on the CPU, and with --profile.
+  // Peak memory of the tensors on a GPU. Absent for runs on the CPU, and with --profile.
   std::optional<int64_t> peak_device_bytes = {};
-  // What peak_resident_bytes was expected to be. Absent without train.memory_check.
+  // Estimate of peak_resident_bytes before the run. Absent without train.memory_check.
   std::optional<int64_t> estimated_resident_bytes = {};
   // Why training ended before planned_steps although the run is done; absent when it did not.
   std::optional<std::string> ended_by = {};
   // Bad steps (train.on_nonfinite) whose update was left out, roll-backs, and the steps that these
   // left out. Absent when there was none.
   std::optional<int64_t> skipped_steps = {}, roll_backs = {}, undone_steps = {};
-  // What was odd about the run and did not end it, one sentence each: a schedule that does not fit
+  // Warnings about the run, one sentence each: a schedule that does not fit
   // the steps, a damaged checkpoint left aside. Absent when nothing was.
   std::optional<std::vector<std::string>> warnings = {};
   std::optional<std::vector<EarlierPart>> earlier_parts = {};  // absent: one set of settings

@@ -45,9 +45,11 @@ RunRecord full_record() {
   r.test_split_examples = 25000;
   r.examples = 224;
   r.tokens = 224000;
+  r.computed_tokens = 230000;
   r.train_seconds = 1.0 / 3;
   r.total_seconds = 2.5;
   r.train_tokens_per_s = 672000;
+  r.train_examples_per_s = 672;
   r.peak_resident_bytes = int64_t{5} << 33;
   r.warnings = {"a damaged checkpoint", "a \"schedule\""};
   r.train = Evaluation{1, 0.1, 0.2, 3};

@@ -10,7 +10,7 @@
 namespace lra {
 namespace {
 
-// Of a line as the metrics are written, {"step":7,"kind":"train",...}: runs log hundreds of
+// Parses a line as the metrics are written, {"step":7,"kind":"train",...}: runs log hundreds of
 // thousands, and the parser takes 14 us for each. Nothing where two lines may have run into each
 // other.
 std::optional<StepLine> plain_head(std::string_view line) {

@@ -9,7 +9,7 @@
 
 namespace lra {
 
-// Whether a line, without its end, is to be kept; one that makes this throw lra::Error is not.
+// True if a line, without its end, is to be kept; one that makes this throw lra::Error is not.
 using KeepsLine = std::function<bool(std::string_view line)>;
 
 // The lines of `text` that are kept, each with its line end. A last one without a line end was cut
@@ -19,8 +19,8 @@ std::string kept_lines(std::string_view text, const KeepsLine& keeps);
 // Leaves only these in a file of at most `max_bytes`. Throws lra::Error (74).
 void keep_lines(const std::string& path, uint64_t max_bytes, const KeepsLine& keeps);
 
-// What every line of metrics.jsonl begins with. Throws lra::Error for text that is not a JSON
-// object with a "step"; without a "kind" this is empty. `name` is the file in messages.
+// The fields that every line of metrics.jsonl begins with. Throws lra::Error for text that is not a
+// JSON object with a "step"; without a "kind" this is empty. `name` is the file in messages.
 struct StepLine {
   int64_t step = 0;
   std::string kind;  // "train", "val", "test", "skip", "roll_back"

@@ -122,7 +122,7 @@ struct Disc {
   double radius;
 };
 
-// Where the name of a circle may stand beside it: the first place that meets no circle and no other
+// Places names beside circles: the first place that meets no circle and no other
 // name, else the first.
 class NamePlaces {
  public:

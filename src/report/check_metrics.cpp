@@ -19,7 +19,7 @@ namespace {
 constexpr const char* kLog = "metrics.jsonl";
 constexpr size_t kMaxLineBytes = 65536;  // a line of the program has a few hundred
 
-// What the lines of a log say.
+// Contents of the lines of a log.
 struct Log {
   std::map<int64_t, Evaluation> validations;  // by step
   std::optional<Evaluation> test;

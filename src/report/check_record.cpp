@@ -56,7 +56,7 @@ void check_evaluations(const RunRecord& record, Findings& findings) {
                         percent(e.accuracy) + ", is above the best one");
   }
   if (record.best_val) check_evaluation("best validation", *record.best_val, findings);
-  findings.expect(step <= record.steps, "the validation curve goes on after the last step");
+  findings.expect(step <= record.steps, "the validation curve continues after the last step");
 }
 
 // Figures that follow from others.
@@ -78,6 +78,19 @@ void check_arithmetic(const RunRecord& record, Findings& findings) {
                   "train_tokens_per_s is " + fixed(record.train_tokens_per_s, 1) + "; " +
                       thousands(record.tokens) + " tokens took " + fixed(record.train_seconds, 3) +
                       " s");
+  if (record.computed_tokens) {
+    findings.expect(*record.computed_tokens >= record.tokens,
+                    "computed_tokens is " + thousands(*record.computed_tokens) +
+                        ", less than the " + thousands(record.tokens) + " tokens");
+  }
+  if (record.train_examples_per_s) {
+    const double examples = *record.train_examples_per_s * record.train_seconds;
+    findings.expect(std::abs(examples - static_cast<double>(record.examples)) <=
+                        kRounding * static_cast<double>(std::max<int64_t>(1, record.examples)),
+                    "train_examples_per_s is " + fixed(*record.train_examples_per_s, 3) + "; " +
+                        thousands(record.examples) + " examples took " +
+                        fixed(record.train_seconds, 3) + " s");
+  }
   if (record.data_examples) {
     findings.expect_equal("data_examples of the test", record.data_examples->test,
                           record.test_split_examples);

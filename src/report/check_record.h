@@ -1,4 +1,4 @@
-// Whether a record that somebody hands in can be true, and says what the log of its run says.
+// Checks that a submitted record can be true and agrees with the log of its run.
 #pragma once
 
 #include <string>

@@ -13,26 +13,6 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-RunRecord honest_run() {
-  RunRecord run = finished_run("text", "performer", 65);
-  ConfigTable& settings = run.config.table("run");
-  settings.set("task", ConfigValue{std::string("text"), ""});
-  settings.set("model", ConfigValue{std::string("performer"), ""});
-  settings.set("preset", ConfigValue{std::string("paper"), ""});
-  settings.set("seed", ConfigValue{int64_t{0}, ""});
-  ConfigTable& train = run.config.table("train");
-  train.set("batch_size", ConfigValue{int64_t{32}, ""});
-  train.set("test_checkpoint", ConfigValue{std::string("last"), ""});
-  run.checkpoint = "last";
-  run.examples = 32 * run.steps;
-  run.tokens = static_cast<int64_t>(run.train_tokens_per_s * run.train_seconds);
-  run.config_hash = config_hash(run.config);
-  run.fingerprint = run_fingerprint(run.config_hash, run.data_hash, run.task_version);
-  run.val_curve = {{2500, 1, 0.5, 1000}, {5000, 1, 0.625, 1000}};
-  run.best_val = run.val = run.val_curve[1];
-  return run;
-}
-
 TEST(CheckRecord, AnHonestRecordAgreesWithItself) {
   EXPECT_THAT(check_record(honest_run()), IsEmpty());
 }
@@ -88,6 +68,10 @@ TEST(CheckRecord, FiguresFollowFromOthers) {
               ElementsAre(HasSubstr("train_tokens_per_s is 1000000000000.0")));
   EXPECT_THAT(changed([](RunRecord& run) { run.train_seconds = 1e-9; }),
               ElementsAre(HasSubstr("tokens took 0.000 s")));
+  EXPECT_THAT(changed([](RunRecord& run) { run.computed_tokens = run.tokens - 1; }),
+              ElementsAre(HasSubstr("less than the")));
+  EXPECT_THAT(changed([](RunRecord& run) { run.train_examples_per_s = 1e9; }),
+              ElementsAre(HasSubstr("train_examples_per_s is 1000000000.000")));
   EXPECT_THAT(changed([](RunRecord& run) { run.checkpoint = "best"; }),
               ElementsAre(HasSubstr("train.test_checkpoint is last")));
   EXPECT_THAT(changed([](RunRecord& run) {

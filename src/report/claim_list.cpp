@@ -18,7 +18,7 @@ Names all_models() {
   return names;
 }
 
-// Those of Tables 2 and 4.
+// The models of Tables 2 and 4.
 Names timed_models() {
   Names names;
   for (const PaperTraining& model : paper_training()) names.push_back(model.name);

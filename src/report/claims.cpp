@@ -21,7 +21,7 @@ std::string figure_of(const Measured& m, const std::string& unit) {
 
 bool is_made(const Comparison& c) { return c.left && c.right; }
 
-// By how many times the noise the left figure is above the right one.
+// Difference of the left and the right figure, in units of the noise.
 double margin(const Comparison& c) {
   const double difference = c.left->value - c.right->value;
   if (std::isnan(difference)) return 0;  // neither was ever reached
@@ -30,7 +30,7 @@ double margin(const Comparison& c) {
   return noise > 0 ? difference / noise : std::copysign(HUGE_VAL, difference);
 }
 
-// How near a comparison is to being wrong, for choosing which one to show.
+// Orders comparisons by how close they are to being wrong; the closest is shown.
 bool is_closer(const Comparison& a, const Comparison& b) {
   const double left = margin(a), right = margin(b);
   if (left != right) return left < right;
@@ -79,21 +79,27 @@ std::vector<JudgedClaim> judge_claims(const ReportInput& input) {
   const Evidence full[] = {full_evidence(input, "paper"), full_evidence(input, "release")};
   std::vector<JudgedClaim> judged;
   for (const Claim& claim : paper_claims()) {
-    JudgedClaim result{&claim, {}, judge(claim.comparisons(paper))};
+    JudgedClaim result{.claim = &claim, .ours = {}, .paper = judge(claim.comparisons(paper))};
     for (const Evidence& evidence : full) {
       const Judgement found = judge(claim.comparisons(evidence));
       if (result.ours.verdict == Verdict::kNotTested && !found.finding.empty()) result.ours = found;
     }
-    if (result.ours.verdict == Verdict::kNotTested) {
-      const Judgement found = judge(claim.comparisons(weak));
-      if (result.ours.finding.empty() && !found.finding.empty()) {
-        result.ours.finding =
-            "shortened runs or small presets alone, which decide nothing: " + found.finding;
-      }
-    }
+    if (result.ours.finding.empty()) result.small = judge(claim.comparisons(weak));
     judged.push_back(std::move(result));
   }
   return judged;
+}
+
+std::string scaled_verdict_text(const JudgedClaim& judged) {
+  const std::string full(verdict_text(judged.ours.verdict));
+  if (judged.small.finding.empty()) return full;
+  return "full scale: " + full +
+         "; small scale: " + std::string(verdict_text(judged.small.verdict));
+}
+
+std::string scaled_finding(const JudgedClaim& judged) {
+  if (judged.small.finding.empty()) return judged.ours.finding;
+  return "small scale: " + judged.small.finding;
 }
 
 }  // namespace lra::report

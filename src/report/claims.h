@@ -1,4 +1,4 @@
-// What the paper says in words, each sentence held against figures: our own where runs and
+// The paper's claims, each compared with figures: our own where runs and
 // measurements allow it, and the paper's own tables.
 #pragma once
 
@@ -39,10 +39,16 @@ std::span<const Claim> paper_claims();
 struct JudgedClaim {
   const Claim* claim;
   Judgement ours, paper;  // paper: by the paper's own tables
+  Judgement small = {};   // by shortened runs and small presets, where ours decides nothing
 };
 
-// Ours: by runs with the preset "paper", else by those with "release". Where neither decides, the
-// finding says what shortened runs and other presets show; the verdict stays "not tested".
+// Ours: by runs with the preset "paper", else by those with "release".
 std::vector<JudgedClaim> judge_claims(const ReportInput& input);
+
+// "confirmed", or where only small runs say something: "full scale: not tested; small scale:
+// confirmed".
+std::string scaled_verdict_text(const JudgedClaim& judged);
+// The comparison that decides, at full scale or else at small scale; empty for none.
+std::string scaled_finding(const JudgedClaim& judged);
 
 }  // namespace lra::report

@@ -5,6 +5,7 @@
 
 #include <set>
 
+#include "report/literature.h"
 #include "report/test_records.h"
 
 namespace lra::report {
@@ -82,7 +83,7 @@ class JudgedRecords : public ::testing::Test {
   std::vector<JudgedClaim> judged() {
     board_ = build_leaderboard(records_);
     grids_ = speed_grids(board_.speeds);
-    return judge_claims({records_, board_, analyses_, grids_, title_, problems_});
+    return judge_claims({records_, board_, analyses_, grids_, title_, problems_, literature_});
   }
   void add_pathfinder(const std::string& preset, double lead) {
     for (const PaperModel& model : paper_models()) {
@@ -118,6 +119,7 @@ class JudgedRecords : public ::testing::Test {
   std::vector<SpeedGrid> grids_;
   std::string title_ = "title";
   std::vector<std::string> problems_;
+  Literature literature_;
 };
 
 TEST_F(JudgedRecords, FullRunsOfThePapersPresetDecide) {
@@ -135,17 +137,18 @@ TEST_F(JudgedRecords, AWorsePerformerContradicts) {
   EXPECT_THAT(ours.finding, HasSubstr("Performer 67.05"));
 }
 
-TEST_F(JudgedRecords, SmallPresetsAndShortenedRunsDecideNothingAndAreNamed) {
+TEST_F(JudgedRecords, SmallPresetsAndShortenedRunsAreJudgedOnTheirOwnScale) {
   add_pathfinder("small", 5);
-  const Judgement small = find(judged(), "Performer is best and Local").ours;
-  EXPECT_EQ(small.verdict, Verdict::kNotTested);
-  EXPECT_THAT(small.finding, HasSubstr("decide nothing"));
+  JudgedClaim claim = find(judged(), "Performer is best and Local");
+  EXPECT_EQ(claim.ours.verdict, Verdict::kNotTested);
+  EXPECT_EQ(scaled_verdict_text(claim), "full scale: not tested; small scale: confirmed");
   records_.clear();
   add_pathfinder("paper", 5);
+  EXPECT_EQ(scaled_verdict_text(find(judged(), "Performer is best and Local")), "confirmed");
   for (RunRecord& record : records_) record.steps = 100;
-  const Judgement shortened = find(judged(), "Performer is best and Local").ours;
-  EXPECT_EQ(shortened.verdict, Verdict::kNotTested);
-  EXPECT_THAT(shortened.finding, HasSubstr("decide nothing"));
+  claim = find(judged(), "Performer is best and Local");
+  EXPECT_EQ(claim.ours.verdict, Verdict::kNotTested);
+  EXPECT_EQ(claim.small.verdict, Verdict::kConfirmed);
 }
 
 TEST_F(JudgedRecords, SpeedsAreJudgedWhereTheTransformerWasMeasuredToo) {
@@ -160,9 +163,10 @@ TEST_F(JudgedRecords, SpeedsOfTheSmallPresetDecideNothing) {
   add_speeds("reformer", 0.5);
   add_speeds("transformer", 1);
   for (RunRecord& record : records_) record.preset = "small";
-  const Judgement ours = find(judged(), "Reformer trains more slowly").ours;
-  EXPECT_EQ(ours.verdict, Verdict::kNotTested);
-  EXPECT_THAT(ours.finding, HasSubstr("decide nothing: Transformer 1.00 ± 0.01 x above Reformer"));
+  const JudgedClaim claim = find(judged(), "Reformer trains more slowly");
+  EXPECT_EQ(claim.ours.verdict, Verdict::kNotTested);
+  EXPECT_THAT(scaled_finding(claim),
+              HasSubstr("small scale: Transformer 1.00 ± 0.01 x above Reformer"));
 }
 
 TEST_F(JudgedRecords, AnAnalysisCountsOnlyWithItsFullRun) {

@@ -6,7 +6,7 @@
 
 namespace lra::report {
 
-// Of at most 1 GB.
+// `bytes`: at most 1 GB.
 std::string base64(std::string_view bytes);
 
 // "sha256-" and the base64 of the digest, as a policy writes it (without its single quotes).

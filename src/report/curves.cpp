@@ -18,7 +18,7 @@ struct Curve {
   int style = 0;
 };
 
-// What the legend says: the title, with the preset where the report holds several. In the order of
+// Names in the legend: the title, with the preset where the report holds several. In the order of
 // the leaderboard, so that a model keeps its style in every chart.
 class CurveNames {
  public:

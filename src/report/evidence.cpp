@@ -17,7 +17,7 @@ Finding exact(std::optional<double> value) {
   return Measured{*value, 0};
 }
 
-// Which runs count: those of the whole budget in the setting of one preset, or all.
+// The runs that count: those of the whole budget in the setting of one preset, or all.
 struct Selection {
   std::optional<std::string> preset;
 
@@ -100,7 +100,7 @@ Finding memory_of(const ReportInput& input, const Selection& selection, std::str
   const SpeedRow* row = grid ? grid->find(model, length) : nullptr;
   const int64_t bytes = row ? row->measured.peak_tensor_bytes : 0;
   if (bytes <= 0) return std::nullopt;
-  // How blocks of memory are rounded moves a peak by so much.
+  // The rounding of memory blocks changes a peak by this much.
   constexpr double kRounding = 0.01;
   const double gb = static_cast<double>(bytes) / 1e9;
   return Measured{gb, kRounding * gb};
@@ -115,7 +115,7 @@ bool belongs(const ReportInput& input, const AnalysisRecord& analysis, const Sel
   });
 }
 
-// Of the first analysis of the model on the task that has a figure: they are sorted by path.
+// The figure of the model's first analysis on the task that has one: they are sorted by path.
 template <typename Figure>
 Finding analysed(const ReportInput& input, const Selection& selection, std::string_view model,
                  PaperTask task, const Figure& figure) {

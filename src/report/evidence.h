@@ -37,11 +37,11 @@ struct Evidence {
 // The tables of the paper, version 0. What it gives no figure for is nothing.
 Evidence paper_evidence();
 
-// Of runs of the whole budget with the preset, and of measurements that compare. `input` must
-// outlive it.
+// Evidence from runs of the whole budget with the preset, and from measurements that compare.
+// `input` must outlive it.
 Evidence full_evidence(const ReportInput& input, std::string preset);
 
-// Of whatever was run: shortened runs, any preset, the highest figure of each model. It decides
+// Evidence from any run: shortened runs, any preset, the highest figure of each model. It decides
 // nothing.
 Evidence weak_evidence(const ReportInput& input);
 

@@ -1,4 +1,4 @@
-// What does not fit in a record, a line each.
+// Contradictions in a record, one line each.
 #pragma once
 
 #include <string>

@@ -32,14 +32,15 @@ struct Section {
 // Shown by the script, which makes them work.
 constexpr const char* kTools =
     "<div class=\"tools\" hidden><label>Find <input type=\"search\" placeholder=\"model, task, "
-    "setting\"></label><div role=\"group\" aria-label=\"Colours\">"
+    "setting\"></label><div role=\"group\" aria-label=\"Colors\">"
     "<button type=\"button\" data-theme=\"auto\" aria-pressed=\"true\">Auto</button>"
     "<button type=\"button\" data-theme=\"light\" aria-pressed=\"false\">Light</button>"
     "<button type=\"button\" data-theme=\"dark\" aria-pressed=\"false\">Dark</button></div>"
     "<output aria-live=\"polite\"></output></div>\n";
 
-std::string count_text(size_t count, const std::string& one) {
-  return "<b>" + std::to_string(count) + "</b> " + one + (count == 1 ? "" : "s");
+std::string count_text(size_t count, const std::string& one, const std::string& many = "") {
+  const std::string name = count == 1 ? one : many.empty() ? one + "s" : many;
+  return "<b>" + std::to_string(count) + "</b> " + name;
 }
 
 std::string header_html(const ReportInput& input, const std::vector<Section>& sections) {
@@ -68,28 +69,22 @@ std::string list_html(const Lines& lines, const char* list_class) {
   return text + "</ul>\n";
 }
 
-std::string board_section(const ReportInput& input) {
-  const std::string table = leaderboard_html(input.board);
-  if (table.empty()) return "";
-  return "<p class=\"caption\">Test accuracy in percent: the mean over n seeds, the half-width of "
-         "its 95 % interval, and the sample standard deviation s. Below it the paper's figures "
-         "(v0: submission, v1: camera-ready) and ours minus theirs. The paper's average is over "
-         "the five tasks without Path-X. A star marks the highest figure of a column. †: "
-         "fewer steps "
-         "than the preset has, or a part of the test set; in no average and not set against the "
-         "paper.</p>\n" +
-         table;
+// A list of lines behind their number: "7 warnings".
+std::string folded_html(const std::vector<std::string>& lines, const std::string& one,
+                        const std::string& many) {
+  if (lines.empty()) return "";
+  return "<details class=\"fold\"><summary>" + count_text(lines.size(), one, many) +
+         "</summary>\n" + list_html(lines, "notes") + "</details>\n";
 }
 
-std::string notes_section(const ReportInput& input) {
-  std::string text;
-  if (!input.board.warnings.empty()) {
-    text += "<h3>Warnings</h3>\n" + list_html(input.board.warnings, "notes warnings");
-  }
-  if (!input.problems.empty()) {
-    text += "<h3>Left out</h3>\n" + list_html(input.problems, "notes warnings");
-  }
-  return text + "<h3>On the paper's figures</h3>\n" + list_html(paper_notes(), "notes");
+std::string board_section(const ReportInput& input) {
+  const std::string warnings = folded_html(input.board.warnings, "warning", "warnings") +
+                               folded_html(input.problems, "file left out", "files left out");
+  return leaderboard_html(input) + warnings + quality_and_speed_html(input);
+}
+
+std::string notes_section() {
+  return "<h3>On the paper's figures</h3>\n" + list_html(paper_notes(), "notes");
 }
 
 std::string tables_section(const std::vector<Table>& tables) {
@@ -120,16 +115,16 @@ std::string curves_section(const ReportInput& input) {
 std::string format_html(const ReportInput& input) {
   std::vector<Section> sections = {
       {"leaderboard", "Leaderboard", board_section(input)},
-      {"claims", "The paper's claims", claims_section(input)},
-      {"tables", "The paper's Tables 2 to 5", paper_tables_section(input)},
-      {"figures", "The paper's figures", figures_html(input)},
+      {"claims", "Claims", claims_section(input)},
+      {"tables", "Tables 2 to 5", paper_tables_section(input)},
+      {"figures", "Figures", figures_html(input)},
       {"controls", "Controls", tables_section({controls_table(input.analyses)})},
       {"curves", "Learning curves", curves_section(input)},
       {"speed", "Speed and memory",
        tables_section({training_speed_table(input.board), measurement_table(input.board)})},
-      {"protocols", "Protocols and provenance", tables_section({protocol_table(input.board)})},
+      {"protocols", "Protocols", tables_section({protocol_table(input.board)})},
       {"runs", "Runs", runs_html(input.records)},
-      {"notes", "Notes", notes_section(input)},
+      {"notes", "Notes", notes_section()},
   };
   std::erase_if(sections, [](const Section& section) { return section.body.empty(); });
   std::string page =

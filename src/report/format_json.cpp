@@ -129,6 +129,7 @@ Json claim_json(const JudgedClaim& judged) {
   return {{"place", judged.claim->place},
           {"claim", judged.claim->statement},
           {"ours", judgement_json(judged.ours)},
+          {"small_scale", judgement_json(judged.small)},
           {"paper_tables", judgement_json(judged.paper)}};
 }
 

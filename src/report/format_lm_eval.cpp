@@ -36,9 +36,9 @@ const Row& only_row(const Leaderboard& board) {
   if (board.rows.size() == 1) return board.rows.front();
   throw Error(
       {.where = "--format lm-eval",
-       .what = "the records make " + std::to_string(board.rows.size()) + " rows of the leaderboard",
+       .what = "the records form " + std::to_string(board.rows.size()) + " rows of the leaderboard",
        .expected = "the runs of one model with one setting",
-       .advice = "name the folders of its runs alone"});
+       .advice = "name only the folders of its runs"});
 }
 
 }  // namespace

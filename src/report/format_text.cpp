@@ -28,28 +28,9 @@ constexpr int kPageWidth = 100;
 constexpr int kWidestCell = 40;  // longer texts are broken at spaces
 constexpr int kGap = 2;
 
-// Text in lines of at most `width` columns, broken at spaces.
-std::vector<std::string> broken(const std::string& text, int width) {
-  std::vector<std::string> lines;
-  std::string line;
-  for (size_t begin = 0; begin < text.size();) {
-    // Leading spaces are an indent and stay with their word.
-    const size_t end = std::min(text.find(' ', text.find_first_not_of(' ', begin)), text.size());
-    const std::string word = text.substr(begin, end - begin);
-    if (!line.empty() && display_width(line + " " + word) > width) {
-      lines.push_back(line);
-      line.clear();
-    }
-    line += (line.empty() ? "" : " ") + word;
-    begin = end + 1;
-  }
-  if (!line.empty() || lines.empty()) lines.push_back(line);
-  return lines;
-}
-
 std::string wrapped(const std::string& text, const std::string& indent) {
   std::string out;
-  for (const std::string& line : broken(text, kPageWidth - display_width(indent))) {
+  for (const std::string& line : broken_lines(text, kPageWidth - display_width(indent))) {
     if (!line.empty()) out += indent + line + "\n";
   }
   return out;
@@ -60,7 +41,7 @@ std::vector<int> column_widths(const Table& table) {
   for (const std::string& title : table.header) widths.push_back(display_width(title));
   for (const auto& row : table.rows) {
     for (size_t i = 0; i < row.size(); ++i) {
-      for (const std::string& line : broken(row[i].text, kWidestCell)) {
+      for (const std::string& line : broken_lines(row[i].text, kWidestCell)) {
         widths[i] = std::max(widths[i], display_width(line));
       }
     }
@@ -95,7 +76,7 @@ std::string row_text(const Table& table, const std::vector<TableCell>& row,
   std::vector<std::vector<std::string>> cells;
   size_t height = 0;
   for (const size_t i : page) {
-    cells.push_back(broken(row[i].text, kWidestCell));
+    cells.push_back(broken_lines(row[i].text, kWidestCell));
     height = std::max(height, cells.back().size());
   }
   std::string text;
@@ -123,7 +104,21 @@ void clean_texts(Table& table) {
   }
 }
 
-std::string table_text(Table table, bool color) {
+template <typename Lines>
+std::string list_text(const std::string& title, const Lines& lines, bool color) {
+  if (lines.empty()) return "";
+  std::string text = colored(title, Emphasis::kBest, color) + "\n\n";
+  for (const auto& line : lines) {
+    std::string item = wrapped(clean(line), "  ");
+    item[0] = '-';
+    text += item;
+  }
+  return text + "\n";
+}
+
+}  // namespace
+
+std::string text_table(Table table, bool color) {
   clean_texts(table);
   std::vector<TableCell> header;
   for (const std::string& title : table.header) header.push_back({title, Emphasis::kQuiet});
@@ -140,23 +135,9 @@ std::string table_text(Table table, bool color) {
   return text + wrapped(clean(table.caption), "") + "\n";
 }
 
-template <typename Lines>
-std::string list_text(const std::string& title, const Lines& lines, bool color) {
-  if (lines.empty()) return "";
-  std::string text = colored(title, Emphasis::kBest, color) + "\n\n";
-  for (const auto& line : lines) {
-    std::string item = wrapped(clean(line), "  ");
-    item[0] = '-';
-    text += item;
-  }
-  return text + "\n";
-}
-
-}  // namespace
-
 std::string format_text(const ReportInput& input) {
   std::string text = colored(clean(input.title), Emphasis::kBest, input.color) + "\n\n";
-  for (const Table& table : all_tables(input)) text += table_text(table, input.color);
+  for (const Table& table : all_tables(input)) text += text_table(table, input.color);
   text += list_text("Warnings", input.board.warnings, input.color);
   text += list_text("Left out", input.problems, input.color);
   return text + list_text("Notes on the paper's figures", paper_notes(), input.color);

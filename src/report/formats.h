@@ -10,7 +10,9 @@
 
 namespace lra::report {
 
-// What every format gets.
+struct Literature;
+
+// The input of every format.
 struct ReportInput {
   const std::vector<RunRecord>& records;
   const Leaderboard& board;
@@ -18,10 +20,14 @@ struct ReportInput {
   const std::vector<SpeedGrid>& grids;  // of the board's speeds
   const std::string& title;
   const std::vector<std::string>& problems;  // files that were left out, one line each
+  const Literature& literature;              // may be empty
+  bool show_literature = false;              // text, md; the page has it folded otherwise
   bool color = false;                        // text only
 };
 
 std::string format_text(const ReportInput& input);
+// A report that fits a window: accuracies, speed, learning curves drawn with letters.
+std::string format_summary(const ReportInput& input);
 std::string format_markdown(const ReportInput& input);
 // One line per figure (long format): see the header line. No units or thousands separators.
 std::string format_csv(const ReportInput& input);

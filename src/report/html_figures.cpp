@@ -93,39 +93,51 @@ std::string figure2(const std::vector<Analysis>& analyses) {
                       bare_table_html(table));
 }
 
-std::string remark_of(const TradeOffPoint& point) {
+std::string remark_of(const TradeOff& trade_off, const TradeOffPoint& point) {
   std::string text =
-      point.title + ": " + fixed(point.quality, 2) + " %, " + ratio_text(point.speed);
+      point.title + ": " + fixed(point.quality, 2) + " %, " + speed_text(trade_off, point);
   if (point.examples_per_s) text += ", " + rate_text(point.examples_per_s) + " examples/s";
   if (point.memory_gb) text += ", " + fixed(*point.memory_gb, 2) + " GB";
   return text;
+}
+
+std::string speed_chart(const TradeOff& trade_off) {
+  std::vector<ChartCircle> circles;
+  for (const TradeOffPoint& p : trade_off.points) {
+    circles.push_back({p.title,
+                       remark_of(trade_off, p),
+                       {p.speed, p.quality},
+                       p.memory_gb.value_or(0),
+                       p.on_speed_front});
+  }
+  return circle_chart(
+      "Quality against training speed; the area of circles is memory, the line the Pareto front.",
+      trade_off.speed_name, trade_off.quality_name, circles);
+}
+
+std::string memory_chart(const TradeOff& trade_off) {
+  std::vector<ChartCircle> circles;
+  for (const TradeOffPoint& p : trade_off.points) {
+    if (!p.memory_gb) continue;
+    circles.push_back({p.title,
+                       remark_of(trade_off, p),
+                       {*p.memory_gb, p.quality},
+                       p.examples_per_s.value_or(0),
+                       p.on_memory_front});
+  }
+  if (circles.empty()) return "";
+  return circle_chart(
+      "Quality against memory; the area of circles is examples per second, the line the Pareto "
+      "front.",
+      "memory, GB", trade_off.quality_name, circles);
 }
 
 std::string figure3(const ReportInput& input) {
   std::string text;
   for (const TradeOff& trade_off : {our_trade_off(input), paper_trade_off()}) {
     if (trade_off.points.empty()) continue;
-    std::vector<ChartCircle> of_speed, of_memory;
-    for (const TradeOffPoint& p : trade_off.points) {
-      of_speed.push_back(
-          {p.title, remark_of(p), {p.speed, p.quality}, p.memory_gb.value_or(0), p.on_speed_front});
-      if (!p.memory_gb) continue;
-      of_memory.push_back({p.title,
-                           remark_of(p),
-                           {*p.memory_gb, p.quality},
-                           p.examples_per_s.value_or(0),
-                           p.on_memory_front});
-    }
-    std::vector<std::string> charts = {
-        circle_chart("Quality against training speed; the area of circles is memory, the line the "
-                     "Pareto front.",
-                     "training speed, Transformer = 1", trade_off.quality_name, of_speed)};
-    if (!of_memory.empty()) {
-      charts.push_back(circle_chart(
-          "Quality against memory; the area of circles is examples per second, the line the "
-          "Pareto front.",
-          "memory, GB", trade_off.quality_name, of_memory));
-    }
+    std::vector<std::string> charts = {speed_chart(trade_off), memory_chart(trade_off)};
+    std::erase(charts, "");
     text += chart_figure(trade_off.title,
                          trade_off.caption +
                              " Circle area is memory on the left, examples per second on the "
@@ -150,7 +162,7 @@ std::string figure4(const std::vector<Analysis>& analyses) {
   return pictures_and_table(table, "Red: similar, white: unrelated, blue: opposite.", pictures);
 }
 
-// Those with a rollout, the paper's own case first: the Transformer on Pathfinder, then the
+// Analyses with a rollout, the paper's own case first: the Transformer on Pathfinder, then the
 // Transformer on other tasks.
 std::vector<const Analysis*> in_order_of_figure5(const std::vector<Analysis>& analyses) {
   std::vector<const Analysis*> ordered;
@@ -184,7 +196,7 @@ struct Missing {
   const char* kind;  // of analysis
 };
 
-// Which of the analyses are not among the records, and how to make them.
+// Lists the analyses that are not among the records, and how to make them.
 std::string missing_analyses(const ReportInput& input, std::initializer_list<Missing> wanted) {
   std::string items;
   for (const auto& [figure, kind] : wanted) {
@@ -214,6 +226,17 @@ std::string figures_html(const ReportInput& input) {
   }
   return figure1(input.analyses) + figure2(input.analyses) + figure3(input) +
          figure4(input.analyses) + figure5(input.analyses) + notes_list(missing);
+}
+
+std::string quality_and_speed_html(const ReportInput& input) {
+  TradeOff trade_off = our_trade_off(input);
+  if (trade_off.points.empty()) trade_off = training_trade_off(input.board);
+  if (trade_off.points.empty()) return "";
+  return chart_figure("Quality against training speed",
+                      trade_off.caption +
+                          " Up and to the right is better; the area of circles is memory, the line "
+                          "the Pareto front.",
+                      {speed_chart(trade_off)}, bare_table_html(trade_off_table(trade_off)));
 }
 
 std::string missing_tables_html(const ReportInput& input) {

@@ -1,152 +1,295 @@
+// The leaderboard: a table whose groups of rows are our full runs, trivial baselines, short runs
+// and published results. It works without scripts: a <details> in the row or in the heading of a
+// group opens what belongs to it, through selectors of the style sheet (:has).
+#include <algorithm>
+#include <functional>
+#include <set>
+
 #include "base/text_format.h"
 #include "report/html_parts.h"
+#include "report/literature.h"
 #include "report/markup.h"
-#include "report/task_averages.h"
 
 namespace lra::report {
 namespace {
 
-std::string sub(const std::string& content) { return "<span class=\"sub\">" + content + "</span>"; }
+// A column of the page: of a task that has runs, or of one of the paper's six that has none.
+struct ShownTask {
+  std::string title;
+  std::optional<size_t> column;  // place in Leaderboard::columns
+  std::optional<PaperTask> paper;
+};
 
-// "v0 36.37 +0.05": the paper's figure, and ours minus it. The sign says what the colour says.
-std::string paper_html(const char* version, std::optional<double> ours,
-                       std::optional<double> paper) {
-  if (!paper) return "";
-  std::string text = std::string(version) + " " + fixed(*paper, 2);
-  if (const auto moved = difference(ours, paper)) {
-    const std::string sign = signed_text(moved);
-    const char* direction = sign == "+0.00" ? "quiet" : sign[0] == '-' ? "down" : "up";
-    text += std::string(" <span class=\"") + direction + "\">" + sign + "</span>";
+struct Layout {
+  std::vector<ShownTask> tasks;  // the paper's six, then the others
+  // Second average: over all tasks that have runs; empty where those are the five of the first.
+  std::string all_title;
+  bool has_family = false;
+  std::set<std::string, std::less<>>
+      varying;  // what differs between rows: "preset", "weights", ...
+};
+
+constexpr std::string_view kDivision = "division", kAvgOfSix = "Avg of 6";
+
+struct Facet {
+  std::string_view name;
+  std::string (*text)(const Row& row);
+};
+
+constexpr Facet kFacets[] = {
+    {"preset", [](const Row& row) { return row.preset + " preset"; }},
+    {"weights", [](const Row& row) { return row.checkpoint + " weights tested"; }},
+    {"validation", [](const Row& row) { return "validation: " + row.validation; }},
+    {kDivision, [](const Row& row) { return row.division; }},
+};
+
+Layout layout_of(const ReportInput& input) {
+  const Leaderboard& board = input.board;
+  Layout layout;
+  for (int task = 0; task < kNumPaperTasks; ++task) {
+    const auto paper = static_cast<PaperTask>(task);
+    layout.tasks.push_back({std::string(paper_task_title(paper)), std::nullopt, paper});
   }
-  return sub(text);
+  size_t num_scored = 0;
+  for (size_t i = 0; i < board.columns.size(); ++i) {
+    const TaskColumn& column = board.columns[i];
+    num_scored += column.paper && *column.paper != PaperTask::kPathX;
+    if (column.paper) layout.tasks[static_cast<size_t>(*column.paper)].column = i;
+    if (!column.paper) layout.tasks.push_back({column.title, i, std::nullopt});
+  }
+  if (num_scored != kNumScoredTasks || board.columns.size() != kNumScoredTasks) {
+    layout.all_title = "Avg of " + std::to_string(board.columns.size());
+  }
+  layout.has_family = !input.literature.families.empty();
+  for (const Facet& facet : kFacets) {
+    std::set<std::string> values;
+    for (const Row& row : board.rows) values.insert(facet.text(row));
+    if (values.size() > 1) layout.varying.emplace(facet.name);
+  }
+  return layout;
 }
 
-// Most figures did not change between the versions: then one line stands for both.
-std::string both_papers_html(std::optional<double> ours, std::optional<double> v0,
-                             std::optional<double> v1) {
-  if (v0 == v1) return paper_html("v0, v1", ours, v0);
-  return paper_html("v0", ours, v0) + paper_html("v1", ours, v1);
-}
+std::string sub(const std::string& content) { return "<span class=\"sub\">" + content + "</span>"; }
 
 std::string sort_attribute(std::optional<double> value) {
   return " data-sort=\"" + (value ? fixed(*value, 6) : "") + "\"";
 }
 
-// Where the figure comes from: "runs 1, 2" of the section Runs.
-std::string run_links(const std::vector<size_t>& runs) {
-  std::string text = runs.size() == 1 ? "run " : "runs ";
-  for (size_t i = 0; i < runs.size(); ++i) {
-    text += std::string(i ? ", " : "") + "<a href=\"#" + run_id(runs[i]) + "\">" +
-            std::to_string(runs[i] + 1) + "</a>";
-  }
-  return text;
+const char* rank_class(Emphasis rank) {
+  return rank == Emphasis::kBest     ? " class=\"best\""
+         : rank == Emphasis::kSecond ? " class=\"second\""
+                                     : "";
 }
 
-std::string cell_html(const Cell& cell, bool best) {
-  const auto ours = cell.full_accuracy();
-  std::string text = "<td" + std::string(best ? " class=\"best\"" : "") +
-                     sort_attribute(cell.shown_accuracy()) + "><span class=\"figure" +
-                     (ours ? "" : " quiet") + "\">" + html(figure_text(cell)) + "</span>";
-  std::string spread = spread_text(cell);
-  if (cell.accuracy.deviation) spread += ", s " + fixed(*cell.accuracy.deviation, 2);
-  if (!spread.empty()) text += sub(html(spread));
-  if (!cell.shortfall.empty()) text += sub(html(cell.shortfall));
-  text += both_papers_html(cell.compared_accuracy(), cell.paper_v0, cell.paper_v1);
-  if (cell.paper_fail) text += sub("v0, v1 FAIL");
-  if (!cell.runs.empty()) text += sub(run_links(cell.runs));
+std::string task_cell_html(const Leaderboard& board, const Row& row, const ShownTask& task) {
+  if (!task.column) return "<td class=\"quiet\" data-sort=\"\">-</td>";
+  const Cell& cell = row.cells[*task.column];
+  if (!cell.was_run()) return "<td class=\"quiet\" data-sort=\"\">-</td>";
+  const bool is_trivial = is_at_baseline(board, *task.column, cell);
+  const Emphasis rank =
+      is_trivial ? Emphasis::kPlain : rank_of(board, row, ranked_figure(*task.column));
+  std::string text = "<td" + std::string(rank_class(rank)) + sort_attribute(cell.shown_accuracy()) +
+                     "><span class=\"figure" +
+                     (cell.full_accuracy() && !is_trivial ? "" : " quiet") + "\">" +
+                     html(figure_text(cell)) + (is_trivial ? "‡" : "") +
+                     (cell.is_published ? "" : "§") + "</span>";
+  if (cell.interval) text += sub("±" + fixed(*cell.interval, 2));
   return text + "</td>";
 }
 
-std::string average_html(const Average& average) {
-  return "<td class=\"avg\"" + sort_attribute(average.ours) + "><span class=\"figure" +
-         (average.ours ? "" : " quiet") + "\">" + accuracy_text(average.ours) + "</span>" +
-         both_papers_html(average.compared, average.paper_v0, average.paper_v1) + "</td>";
+std::string average_html(const Leaderboard& board, const Row& row, Average Row::*average) {
+  const auto ours = (row.*average).ours;
+  const Emphasis rank = rank_of(board, row, [&](const Row& of) { return (of.*average).ours; });
+  return "<td" + std::string(rank_class(rank)) + sort_attribute(ours) + "><span class=\"figure" +
+         (ours ? "" : " quiet") + "\">" + accuracy_text(ours) + "</span></td>";
 }
 
-std::string row_html(const Leaderboard& board, const Row& row) {
-  std::string text = "<tr><th class=\"pin word\" scope=\"row\">" + html(row.title);
-  for (const std::string& part : {row.preset + " preset, " + row.checkpoint + " weights",
-                                  row.settings, row.division, "validation: " + row.validation}) {
-    if (!part.empty()) text += sub(html(part));
+// "3", or "1 to 3" where tasks differ.
+std::string seeds_text(const Row& row) {
+  int least = 0, most = 0;
+  for (const Cell& cell : row.cells) {
+    if (cell.accuracy.count == 0) continue;
+    least = least == 0 ? cell.accuracy.count : std::min(least, cell.accuracy.count);
+    most = std::max(most, cell.accuracy.count);
   }
-  text += "</th>";
-  for (size_t i = 0; i < row.cells.size(); ++i) {
-    text += cell_html(row.cells[i], rank_of(board, row, ranked_figure(i)) == Emphasis::kBest);
+  return least == most ? std::to_string(most)
+                       : std::to_string(least) + " to " + std::to_string(most);
+}
+
+size_t num_columns(const Layout& layout) {
+  return 3 + layout.tasks.size() + layout.has_family + !layout.all_title.empty() +
+         layout.varying.contains("division");
+}
+
+// Columns that a narrow screen leaves out.
+std::string word_html(const std::string& text) {
+  return "<td class=\"word aside\">" + (text.empty() ? "-" : html(text)) + "</td>";
+}
+
+// The row's differences from others; the division has a column.
+std::string differences_html(const Layout& layout, const Row& row) {
+  std::string text;
+  const auto add = [&](const std::string& part) { text += (text.empty() ? "" : ", ") + part; };
+  for (const Facet& facet : kFacets) {
+    if (facet.name != kDivision && layout.varying.contains(facet.name)) add(facet.text(row));
   }
-  return text + average_html(row.scored) + average_html(row.present) + "</tr>\n";
+  if (!row.settings.empty()) add(row.settings);
+  return text.empty() ? "" : sub(html(text));
 }
 
-// A row under those of the models: a figure for each column, then their average.
-std::string summary_row_html(const std::string& name, const std::string& what,
-                             const std::vector<std::string>& cells, const std::string& scored) {
-  std::string text = "<tr><th class=\"pin word\" scope=\"row\">" + html(name) + sub(what) + "</th>";
-  for (const std::string& cell : cells) text += "<td>" + cell + "</td>";
-  return text + "<td class=\"avg\">" + scored + "</td><td class=\"avg\">-</td></tr>\n";
+// The row below an entry that its <details> shows.
+std::string more_html(const Layout& layout, const std::string& content) {
+  return "<tr class=\"more\"><td colspan=\"" + std::to_string(num_columns(layout)) + "\">\n" +
+         content + "</td></tr>";
 }
 
-std::string task_average_html(const TaskAverage& row) {
-  std::vector<std::string> cells;
-  for (const Summary& cell : row.cells) cells.push_back(task_average_text(cell));
-  return summary_row_html(row.name, "mean and standard deviation over models", cells,
-                          task_average_text(row.scored));
+std::string entry_html(const ReportInput& input, const Layout& layout, const Row& row,
+                       const std::string& group) {
+  std::string text = "<tbody class=\"entry " + group +
+                     "\"><tr><th class=\"pin word\" scope=\"row\"><details><summary>" +
+                     html(row.title) + "</summary></details>" + differences_html(layout, row) +
+                     "</th>";
+  if (layout.has_family) text += word_html(family_of(input.literature, row.model));
+  text += average_html(input.board, row, &Row::scored);
+  if (!layout.all_title.empty()) text += average_html(input.board, row, &Row::present);
+  for (const ShownTask& task : layout.tasks) text += task_cell_html(input.board, row, task);
+  text += "<td class=\"aside\">" + seeds_text(row) + "</td>";
+  if (layout.varying.contains(kDivision)) text += word_html(row.division);
+  return text + "</tr>" + more_html(layout, row_details_html(input.board, row)) + "</tbody>\n";
 }
 
-std::string baseline_html(const BaselineRow& row) {
-  std::vector<std::string> cells;
-  for (const auto& accuracy : row.accuracy) cells.push_back(accuracy_text(accuracy));
-  return summary_row_html(row.name, "trivial baseline", cells, accuracy_text(row.scored));
+// A row that is not ranked and has nothing to open: `average` and `figure` are texts.
+template <typename Figure>
+std::string plain_row_html(const Layout& layout, const std::string& name, const std::string& family,
+                           const std::string& five, const std::string& all, const Figure& figure,
+                           const std::string& seeds) {
+  std::string text = "<tr><th class=\"pin word\" scope=\"row\">" + name + "</th>";
+  if (layout.has_family) text += word_html(family);
+  text += "<td>" + five + "</td>";
+  if (!layout.all_title.empty()) text += "<td>" + all + "</td>";
+  for (const ShownTask& task : layout.tasks) text += "<td>" + html(figure(task)) + "</td>";
+  text += "<td class=\"aside\">" + seeds + "</td>";
+  return text + (layout.varying.contains(kDivision) ? word_html("") : "") + "</tr>";
+}
+
+// The heading of a group of rows, which opens and closes it.
+std::string group_html(const Layout& layout, const std::string& group, bool is_open,
+                       const std::string& title) {
+  return "<tbody class=\"group " + group +
+         "\"><tr><th class=\"word\" scope=\"colgroup\" colspan=\"" +
+         std::to_string(num_columns(layout)) + "\"><details" + (is_open ? " open" : "") +
+         "><summary>" + title + "</summary></details></th></tr></tbody>\n";
+}
+
+std::string baseline_html(const Layout& layout, const BaselineRow& row) {
+  return plain_row_html(
+      layout, html(row.name), "trivial", accuracy_text(row.scored), "-",
+      [&](const ShownTask& task) {
+        return accuracy_text(task.column ? row.accuracy[*task.column] : std::nullopt);
+      },
+      "");
+}
+
+// The best of each column in one row, and all of them to open.
+std::string baselines_html(const Leaderboard& board, const Layout& layout) {
+  if (board.baselines.empty()) return "";
+  BaselineRow best{.name = "Best trivial baseline",
+                   .accuracy = std::vector<std::optional<double>>(board.columns.size()),
+                   .scored = std::nullopt};
+  std::string all;
+  for (const BaselineRow& row : board.baselines) {
+    for (size_t i = 0; i < row.accuracy.size(); ++i) {
+      best.accuracy[i] = std::max(best.accuracy[i], row.accuracy[i]);
+    }
+    all += "<tbody class=\"plain trivial\">" + baseline_html(layout, row) + "</tbody>\n";
+  }
+  return "<tbody class=\"plain\">" + baseline_html(layout, best) + "</tbody>\n" +
+         group_html(layout, "trivial", false,
+                    "<b>" + std::to_string(board.baselines.size()) + "</b> trivial baselines") +
+         all;
+}
+
+std::string published_html(const Layout& layout, const PublishedResult& result) {
+  // The mean over the tasks that have runs here is not a published figure, but for all six.
+  const bool six = layout.all_title == kAvgOfSix;
+  const std::string name = "<details><summary>" + html(result.model) + "</summary></details>" +
+                           (result.kind == "own" ? "" : sub(html(result.kind)));
+  const std::string note = result.note.empty() ? "" : ". " + html(result.note);
+  return "<tbody class=\"entry published\">" +
+         plain_row_html(
+             layout, name, result.family, accuracy_text(result.average(kNumScoredTasks)),
+             accuracy_text(six ? result.average(kNumPaperTasks) : std::nullopt),
+             [&](const ShownTask& task) {
+               return task.paper ? result.text_of(*task.paper) : std::string("-");
+             },
+             "") +
+         more_html(layout,
+                   "Source: " + html(result.source) + " (" + html(result.kind) + ")" + note) +
+         "</tbody>\n";
+}
+
+std::string header_html(const Layout& layout) {
+  std::string text = "<thead><tr>" + column_header("Model", true, "pin");
+  if (layout.has_family) text += column_header("Family", true, "aside");
+  text += column_header("Avg of 5", false);
+  if (!layout.all_title.empty()) text += column_header(layout.all_title, false);
+  for (const ShownTask& task : layout.tasks) text += column_header(task.title, false);
+  text += column_header("Seeds", false, "aside");
+  if (layout.varying.contains(kDivision)) text += column_header("Division", true, "aside");
+  return text + "</tr></thead>\n";
+}
+
+// Properties that all rows share, said once.
+std::string shared_text(const Leaderboard& board, const Layout& layout) {
+  std::string text;
+  for (const Facet& facet : kFacets) {
+    if (layout.varying.contains(facet.name)) continue;
+    text += (text.empty() ? "" : "; ") + facet.text(board.rows.front());
+  }
+  return text.empty() ? "" : " All rows: " + text + ".";
 }
 
 }  // namespace
 
-std::string column_header(const std::string& title, bool word, const std::string& more_classes) {
-  std::string classes = word ? "word" : "";
-  if (!more_classes.empty()) classes += (classes.empty() ? "" : " ") + more_classes;
-  const std::string attribute = classes.empty() ? "" : " class=\"" + classes + "\"";
-  return "<th" + attribute + " scope=\"col\" aria-sort=\"none\"><button type=\"button\">" +
-         html(title) + "</button></th>";
-}
-
-std::string leaderboard_html(const Leaderboard& board) {
+std::string leaderboard_html(const ReportInput& input) {
+  const Leaderboard& board = input.board;
   if (board.rows.empty()) return "";
+  const Layout layout = layout_of(input);
+  std::string full, shortened;
+  int num_short = 0;
+  for (const Row& row : board.rows) {
+    const bool is_short = is_short_row(row);
+    num_short += is_short;
+    (is_short ? shortened : full) += entry_html(input, layout, row, is_short ? "short" : "full");
+  }
   std::string text =
+      "<p class=\"caption\">Test accuracy in percent, with its 95 % interval. ★ best, "
+      "underlined: second. † fewer steps than the preset has, or part of the test set: not ranked. "
+      "‡ not above the best trivial baseline. § settings or data that nobody published: not to be "
+      "compared with published results. Select a model for its runs, settings and the "
+      "paper's "
+      "figures." +
+      html(shared_text(board, layout)) +
+      "</p>\n"
       "<div class=\"scroll board\" tabindex=\"0\" role=\"region\" aria-label=\"Leaderboard\">"
-      "<table>\n<thead><tr>" +
-      column_header("Model", true, "pin");
-  for (const TaskColumn& column : board.columns) text += column_header(column.title, false);
-  text += column_header("Avg of five", false, "avg") + column_header("Avg of all", false, "avg") +
-          "</tr></thead>\n<tbody>\n";
-  for (const Row& row : board.rows) text += row_html(board, row);
-  text += "</tbody>\n<tfoot>\n";
-  for (const TaskAverage& row : task_averages(board)) text += task_average_html(row);
-  for (const BaselineRow& row : board.baselines) text += baseline_html(row);
-  return text + "</tfoot></table></div>\n";
-}
-
-std::string table_html(const Table& table) {
-  if (table.rows.empty()) return "";
-  return "<h3>" + html(table.title) + "</h3>\n<p class=\"caption\">" + html(table.caption) +
-         "</p>\n" + bare_table_html(table);
-}
-
-std::string bare_table_html(const Table& table) {
-  std::string text = "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"" +
-                     html(table.title) + "\"><table>\n<thead><tr>";
-  const auto is_word = [&](size_t column) { return static_cast<int>(column) < table.num_left; };
-  for (size_t i = 0; i < table.header.size(); ++i) {
-    text += column_header(table.header[i], is_word(i));
+      "<table>\n" +
+      header_html(layout) + full + baselines_html(board, layout);
+  if (num_short > 0) {
+    text += group_html(layout, "short", full.empty(),
+                       "<b>" + std::to_string(num_short) +
+                           (num_short == 1 ? "</b> short run, not ranked"
+                                           : "</b> short runs, not ranked")) +
+            shortened;
   }
-  text += "</tr></thead>\n<tbody>\n";
-  for (const auto& row : table.rows) {
-    text += "<tr>";
-    for (size_t i = 0; i < row.size(); ++i) {
-      const bool is_long = row[i].text.size() > 64;  // wraps; anything shorter stays on one line
-      const char* kind = is_word(i) ? (is_long ? "word long" : "word") : (is_long ? "long" : "");
-      text += std::string("<td class=\"") + kind + "\">" + html(row[i].text) + "</td>";
+  if (!input.literature.results.empty()) {
+    text += group_html(layout, "published", input.show_literature,
+                       "<b>" + std::to_string(input.literature.results.size()) +
+                           "</b> published results, not ranked: protocols, sizes and seeds differ");
+    for (const PublishedResult& result : input.literature.results) {
+      text += published_html(layout, result);
     }
-    text += "</tr>\n";
   }
-  return text + "</tbody></table></div>\n";
+  return text + "</table></div>\n";
 }
 
 }  // namespace lra::report

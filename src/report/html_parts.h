@@ -10,25 +10,31 @@
 
 namespace lra::report {
 
-// The accuracy table: figure, spread and the paper's figures in each cell, sortable, baselines in
-// the foot.
-std::string leaderboard_html(const Leaderboard& board);
+// The leaderboard with its caption: rows of full runs, trivial baselines, short runs, and published
+// results, sortable within each group; empty without training runs.
+std::string leaderboard_html(const ReportInput& input);
+// The figures of a row in full, with the paper's, links to the runs, and the settings.
+std::string row_details_html(const Leaderboard& board, const Row& row);
 
 // Any other table, sortable, with heading and caption, empty for one without rows; or the table
 // alone.
 std::string table_html(const Table& table);
 std::string bare_table_html(const Table& table);
 
+// One chart of quality against training speed, measured or as logged; empty for less than two
+// models.
+std::string quality_and_speed_html(const ReportInput& input);
+
 // Figures 1 to 5 of the paper, and which of them have no data here.
 std::string figures_html(const ReportInput& input);
-// Which of Tables 2 to 5 have none.
+// Names those of Tables 2 to 5 that have no data here.
 std::string missing_tables_html(const ReportInput& input);
 
 // A <details> for every record, with the id that run_id says: result, protocol, provenance,
 // settings.
 std::string runs_html(const std::vector<RunRecord>& records);
 
-// Of the record at that place, from 0: "run-1" for the first.
+// The id of the record at that place, from 0: "run-1" for the first.
 std::string run_id(size_t index);
 
 // Its style sheet and script. Their sources are the files of tools/web, which the build turns into

@@ -51,6 +51,24 @@ std::string clean(std::string_view text) {
   return out;
 }
 
+std::vector<std::string> broken_lines(const std::string& text, int width) {
+  std::vector<std::string> lines;
+  std::string line;
+  for (size_t begin = 0; begin < text.size();) {
+    // Leading spaces are an indent and stay with their word.
+    const size_t end = std::min(text.find(' ', text.find_first_not_of(' ', begin)), text.size());
+    const std::string word = text.substr(begin, end - begin);
+    if (!line.empty() && display_width(line + " " + word) > width) {
+      lines.push_back(line);
+      line.clear();
+    }
+    line += (line.empty() ? "" : " ") + word;
+    begin = end + 1;
+  }
+  if (!line.empty() || lines.empty()) lines.push_back(line);
+  return lines;
+}
+
 std::string html(std::string_view text) {
   return replaced(text, [](char c) -> std::string_view {
     switch (c) {

@@ -6,6 +6,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace lra::report {
 
@@ -13,6 +14,10 @@ namespace lra::report {
 // text: direction marks and overrides (U+061C, U+200E, U+200F, U+202A..202E, U+2066..2069), line
 // and paragraph separators, zero-width spaces and joiners (U+200B..200D, U+2060), U+FEFF.
 std::string clean(std::string_view text);
+
+// `text` in lines of at most `width` columns, broken at spaces; a longer word has a line of its
+// own.
+std::vector<std::string> broken_lines(const std::string& text, int width);
 
 // For text and for attribute values in double quotes.
 std::string html(std::string_view text);

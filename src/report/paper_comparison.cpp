@@ -5,6 +5,7 @@
 
 #include "base/text_format.h"
 #include "report/claims.h"
+#include "report/literature.h"
 #include "report/tables.h"
 #include "report/trade_off.h"
 
@@ -308,8 +309,9 @@ Table claims_table(const ReportInput& input) {
   Table table{
       .title = "The paper's claims",
       .caption =
-          "Judged by runs of the whole budget with the paper or release preset and "
-          "by measurements that compare. Confirmed: every comparison holds by more "
+          "Full scale: runs of the whole budget with the paper or release preset, and "
+          "measurements that compare. Small scale: shortened runs and small presets, which are a "
+          "hint, not a test. Confirmed: every comparison holds by more "
           "than the noise (95 % intervals, spread of timed windows); contradicted: "
           "one fails by more; undecided: one is within it. The last two columns ask "
           "the same of the paper's own tables.",
@@ -318,16 +320,16 @@ Table claims_table(const ReportInput& input) {
       .num_left = 6,
       .num_keys = 2};
   for (const JudgedClaim& judged : judge_claims(input)) {
-    const auto finding = [](const Judgement& j) { return j.finding.empty() ? "-" : j.finding; };
+    const std::string ours = scaled_finding(judged);
     table.rows.push_back(
         {{std::string(judged.claim->place)},
          {std::string(judged.claim->statement)},
-         {std::string(verdict_text(judged.ours.verdict))},
-         {finding(judged.ours)},
+         {scaled_verdict_text(judged)},
+         {ours.empty() ? "-" : ours},
          {judged.paper.finding.empty() ? "no figures"
                                        : std::string(verdict_text(judged.paper.verdict)),
           Emphasis::kQuiet},
-         {finding(judged.paper), Emphasis::kQuiet}});
+         {judged.paper.finding.empty() ? "-" : judged.paper.finding, Emphasis::kQuiet}});
   }
   return table;
 }
@@ -344,6 +346,7 @@ std::vector<Table> all_tables(const ReportInput& input) {
                           rollout_table, controls_table}) {
     tables.push_back(make(input.analyses));
   }
+  if (input.show_literature) tables.push_back(literature_table(input.literature));
   std::erase_if(tables, [](const Table& table) { return table.rows.empty(); });
   return tables;
 }

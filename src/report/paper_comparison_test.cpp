@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "report/literature.h"
 #include "report/report.h"
 #include "report/test_records.h"
 
@@ -55,7 +56,8 @@ TEST(ComparisonTables, Table2HasThePapersLayoutAndFiguresBeside) {
                                                        .analyses = {},
                                                        .grids = speed_grids(board.speeds),
                                                        .title = title,
-                                                       .problems = {}},
+                                                       .problems = {},
+                                                       .literature = {}},
                                                       "train");
   ASSERT_EQ(tables.size(), 1u);
   const Table& table = tables[0];

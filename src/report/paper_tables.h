@@ -69,7 +69,8 @@ inline constexpr double kPaperChanceAveragePrinted = 44.00;
 // the commonest label, and the commonest label given nothing but the root operator.
 inline constexpr double kListopsMajority = 17.3, kListopsRootOperator = 36.5;
 
-// By the names our records use. Path-X is pathfinder at 128 x 128; Pathfinder is 32 x 32.
+// Looks up a task by the name in our records. Path-X is pathfinder at 128 x 128; Pathfinder is 32
+// x 32.
 std::optional<PaperTask> paper_task(std::string_view task);
 // Column title, "Path-X".
 std::string_view paper_task_title(PaperTask task);
@@ -78,7 +79,7 @@ const PaperModel* paper_model(std::string_view model);
 
 // Place in the paper's tables, from 0; behind them all for other models.
 int paper_order(std::string_view model);
-// Whether both are names of one model: "sparse" is "sparse_transformer".
+// True if both are names of one model: "sparse" is "sparse_transformer".
 bool same_paper_model(std::string_view a, std::string_view b);
 
 // The rows of Tables 2, 3, 4 and 5; null for a model the table does not have.

@@ -12,7 +12,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Whether a report reads the file.
+// True if a report reads the file.
 using Wanted = bool (*)(const fs::path& path);
 
 bool is_run_record(const fs::path& path) { return path.filename() == "record.json"; }
@@ -134,7 +134,8 @@ std::vector<RunRecord> collect_records(const std::vector<std::string>& paths,
   for (const std::string& path : find_record_files(paths, problems)) {
     try {
       RunRecord record = read_record(path);
-      const std::vector<std::string> doubts = check_metrics_beside(record, path);
+      std::vector<std::string> doubts = check_record(record);
+      if (doubts.empty()) doubts = check_metrics_beside(record, path);
       if (doubts.empty()) {
         records.push_back(std::move(record));
       } else {

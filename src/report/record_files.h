@@ -18,8 +18,8 @@ namespace lra::report {
 std::vector<std::string> find_record_files(const std::vector<std::string>& paths,
                                            std::vector<std::string>* problems);
 
-// Those files read, in their order. What cannot be read, is not a run record, or says something
-// else than the log of its run beside it, adds one line to `problems` and is left out.
+// Those files read, in their order. What cannot be read, is not a run record, contradicts itself
+// (check_record.h) or the log of its run beside it, adds one line to `problems` and is left out.
 std::vector<RunRecord> collect_records(const std::vector<std::string>& paths,
                                        std::vector<std::string>* problems);
 
@@ -38,7 +38,7 @@ inline constexpr size_t kMostPictureBytes = size_t{256} << 10;
 std::vector<Analysis> collect_analyses(const std::vector<std::string>& paths,
                                        std::vector<std::string>* problems);
 
-// Whether `bytes` begin as a PNG file does.
+// True if `bytes` begin as a PNG file does.
 bool is_png(std::string_view bytes);
 
 }  // namespace lra::report

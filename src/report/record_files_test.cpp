@@ -28,7 +28,7 @@ class RecordFiles : public ::testing::Test {
   std::string add(const std::string& folder, const std::string& model) {
     fs::create_directories(root_ / folder);
     const std::string path = (root_ / folder / "record.json").string();
-    write_record(finished_run("text", model, 60), path);
+    write_record(honest_run(model), path);
     return path;
   }
 
@@ -68,6 +68,16 @@ TEST_F(RecordFiles, ARecordThatItsLogContradictsIsLeftOut) {
          "\"num_examples\": 60}\n";
   EXPECT_EQ(collect_records({root_.string()}, &problems_).size(), 1u);
   EXPECT_THAT(problems_, ElementsAre(HasSubstr("b/record.json: left out; ")));
+}
+
+TEST_F(RecordFiles, ARecordThatContradictsItselfIsLeftOut) {
+  add("a", "transformer");
+  const std::string path = add("b", "performer");
+  RunRecord edited = honest_run("performer");
+  edited.config.table("train").set("batch_size", ConfigValue{int64_t{64}, ""});
+  write_record(edited, path);
+  EXPECT_EQ(collect_records({root_.string()}, &problems_).size(), 1u);
+  EXPECT_THAT(problems_, ElementsAre(HasSubstr("b/record.json: left out; config_hash is ")));
 }
 
 TEST_F(RecordFiles, AMissingPathIsAProblem) {

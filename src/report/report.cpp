@@ -14,13 +14,10 @@ struct NamedFormat {
 };
 
 constinit const NamedFormat kFormats[] = {
-    {"text", Format::kText, format_text},
-    {"md", Format::kMarkdown, format_markdown},
-    {"csv", Format::kCsv, format_csv},
-    {"json", Format::kJson, format_json},
-    {"latex", Format::kLatex, format_latex},
-    {"html", Format::kHtml, format_html},
-    {"lm-eval", Format::kLmEval, format_lm_eval},
+    {"text", Format::kText, format_text},       {"summary", Format::kSummary, format_summary},
+    {"md", Format::kMarkdown, format_markdown}, {"csv", Format::kCsv, format_csv},
+    {"json", Format::kJson, format_json},       {"latex", Format::kLatex, format_latex},
+    {"html", Format::kHtml, format_html},       {"lm-eval", Format::kLmEval, format_lm_eval},
 };
 
 }  // namespace
@@ -33,7 +30,7 @@ Format parse_format(std::string_view name) {
   }
   throw Error({.where = "--format",
                .what = "unknown report format '" + std::string(name) + "'",
-               .expected = "text, md, csv, json, latex, html or lm-eval"});
+               .expected = "text, summary, md, csv, json, latex, html or lm-eval"});
 }
 
 std::string render(const std::vector<RunRecord>& records, Format format,
@@ -47,8 +44,15 @@ std::string render(const std::vector<RunRecord>& records, Format format,
   }
   const Leaderboard board = build_leaderboard(records);
   const std::vector<SpeedGrid> grids = speed_grids(board.speeds);
-  const ReportInput input{records,          board,        options.analyses, grids, options.title,
-                          options.problems, options.color};
+  const ReportInput input{records,
+                          board,
+                          options.analyses,
+                          grids,
+                          options.title,
+                          options.problems,
+                          options.literature,
+                          options.show_literature,
+                          options.color};
   for (const NamedFormat& named : kFormats) {
     if (named.format == format) return named.render(input);
   }

@@ -20,7 +20,8 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-const std::vector<std::string> kFormatNames = {"text", "md", "csv", "json", "latex", "html"};
+const std::vector<std::string> kFormatNames = {"text", "summary", "md",  "csv",
+                                               "json", "latex",   "html"};
 
 // Markup of every format, both quotes, terminal escapes, a text direction override, bad UTF-8.
 const std::string kHostile =
@@ -302,15 +303,80 @@ TEST(Report, TextOfElevenModelsFitsAHundredColumns) {
   }
 }
 
+size_t count_of(const std::string& text, const std::string& part) {
+  size_t count = 0;
+  for (size_t at = text.find(part); at != text.npos; at = text.find(part, at + 1)) ++count;
+  return count;
+}
+
 TEST(Report, HtmlOfElevenModelsHasARowForEach) {
   const std::string page = render(eleven_models(), Format::kHtml);
   const std::string board = between(page, "<section id=\"leaderboard\">", "</section>");
-  size_t rows = 0, cells = 0;
-  for (size_t at = board.find("<tr><th"); at != board.npos; at = board.find("<tr><th", at + 1))
-    ++rows;
-  for (size_t at = board.find("<td"); at != board.npos; at = board.find("<td", at + 1)) ++cells;
-  EXPECT_EQ(cells % (6 + 2), 0u);
-  EXPECT_GE(rows, 22u);
+  EXPECT_EQ(count_of(board, "<tbody class=\"entry full\">"), 22u);
+  // Two averages and six tasks, each of which can be sorted by.
+  EXPECT_EQ(count_of(board, "<span class=\"figure"), 22u * 8);
+  EXPECT_THAT(board, HasSubstr("All rows: last weights tested; validation: own; "
+                               "apples-to-apples."));
+}
+
+TEST(Report, HtmlGroupsShortRunsBelowTheRanking) {
+  RunRecord whole = finished_run("text", "performer", 65), part = finished_run("text", "local", 90);
+  part.steps = part.planned_steps = 100;
+  const std::string page = render({whole, part}, Format::kHtml);
+  EXPECT_THAT(page, HasSubstr("<b>1</b> short run, not ranked"));
+  EXPECT_LT(page.find("entry full"), page.find("entry short"));
+  EXPECT_EQ(count_of(page, "<td class=\"best\""), 1u + 1) << "the figure and its average";
+  EXPECT_THAT(page, HasSubstr("class=\"group short\""));
+  EXPECT_THAT(render({part}, Format::kHtml), HasSubstr("<details open><summary><b>1</b> short"));
+}
+
+TEST(Report, HtmlMarksFiguresThatATrivialClassifierReaches) {
+  RunRecord weak = finished_run("text", "performer", 65),
+            strong = finished_run("text", "local", 90);
+  weak.baselines = strong.baselines = {{"byte unigrams", 0.64}};
+  const std::string page = render({weak, strong}, Format::kHtml);
+  EXPECT_THAT(page, HasSubstr(">65.00‡<"));
+  strong.published_setting = false;
+  EXPECT_THAT(render({strong}, Format::kHtml), HasSubstr(">90.00§<"));
+  EXPECT_THAT(page, HasSubstr(">90.00<"));
+}
+
+TEST(Report, PublishedResultsAreShownBesideAndNeverRanked) {
+  Literature literature{.families = {{"performer", "linear attention"}},
+                        .results = {{.model = "S0",
+                                     .family = "state space",
+                                     .source = "A paper",
+                                     .note = "",
+                                     .kind = "own",
+                                     .accuracy = {60, 99, 90, 88, 95, std::nullopt},
+                                     .fail = {false, false, false, false, false, true}}}};
+  const std::vector<RunRecord> records = {finished_run("text", "performer", 65)};
+  ReportOptions options{.literature = literature, .show_literature = true};
+  for (const Format format : {Format::kText, Format::kMarkdown, Format::kHtml}) {
+    EXPECT_THAT(render(records, format, options), HasSubstr("99.00"));
+  }
+  const std::string page = render(records, Format::kHtml, options);
+  EXPECT_THAT(page, HasSubstr("<td class=\"best\" data-sort=\"65.000000\">"));
+  EXPECT_THAT(page, HasSubstr("linear attention"));
+  EXPECT_THAT(page, HasSubstr("86.40")) << "the average of five";
+  options.show_literature = false;
+  EXPECT_THAT(render(records, Format::kText, options), Not(HasSubstr("99.00")));
+}
+
+TEST(Report, SummaryDrawsLearningCurvesWithLetters) {
+  RunRecord rising = finished_run("text", "performer", 90),
+            flat = finished_run("text", "local", 50);
+  rising.val_curve = {{100, 1, 0.5, 10}, {200, 1, 0.9, 10}};
+  flat.val_curve = {{100, 1, 0.5, 10}, {200, 1, 0.5, 10}};
+  const std::string text = render({rising, flat}, Format::kSummary);
+  std::istringstream lines(between(text, "validation accuracy\n\n", "steps"));
+  std::string first, last;
+  std::getline(lines, first);
+  EXPECT_EQ(first.substr(0, 9), "   90 % |");
+  EXPECT_EQ(first.back(), 'A') << first;
+  for (std::string line; std::getline(lines, line) && line.find('|') != line.npos;) last = line;
+  EXPECT_EQ(last, "   50 % |" + std::string(31, ' ') + std::string(33, 'B'));
+  EXPECT_THAT(text, HasSubstr("B local"));
 }
 
 TEST(Report, ShortRunsAreMarkedInEveryFormat) {

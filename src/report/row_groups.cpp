@@ -141,7 +141,7 @@ void refuse_mixed_versions(const std::vector<RunRecord>& records) {
     throw Error({.where = "task '" + record.task + "'",
                  .what = "the records hold " + versioned(other) + " and " + versioned(record),
                  .expected = "one version, because scores of different versions do not compare",
-                 .advice = "make one report for each version"});
+                 .advice = "make a report per version"});
   }
 }
 

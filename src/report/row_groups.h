@@ -1,4 +1,4 @@
-// Which runs may share a row of the leaderboard, and which may share a mean.
+// Groups of runs that may share a row of the leaderboard, or a mean.
 #pragma once
 
 #include <map>
@@ -12,8 +12,9 @@ namespace lra::report {
 // Runs of one model. Those of one task differ in nothing but the seed.
 struct RowGroup {
   std::string model, preset, checkpoint;
-  // What sets this row apart from others of the same model and preset ("mixer.rank=128"), or which
-  // of several settings a task of this row was run with ("text: mixer.rank=256"). Often empty.
+  // Settings that set this row apart from others of the same model and preset ("mixer.rank=128"),
+  // or which of several settings a task of this row was run with ("text: mixer.rank=256"). Often
+  // empty.
   std::string settings;
   std::map<std::string, std::vector<const RunRecord*>> runs;  // by task
 };

@@ -76,9 +76,9 @@ std::vector<Fact> result_facts(const RunRecord& run) {
   f.add_evaluation("best validation", run.best_val);
   f.add_evaluation("training", run.train);
   f.add("steps", thousands(run.steps) + " of " + thousands(run.planned_steps));
-  if (run.initial_weights) f.add("began with the weights of", run.initial_weights->origin);
+  if (run.initial_weights) f.add("initial weights from", run.initial_weights->origin);
   for (const EarlierPart& part : run.earlier_parts.value_or(std::vector<EarlierPart>{})) {
-    f.add("trained on", "after step " + thousands(part.steps) + " with " + part.change);
+    f.add("changed", "after step " + thousands(part.steps) + ": " + part.change);
   }
   f.add("ended early", run.ended_by.value_or(""));
   f.add_count("bad steps left out", run.skipped_steps.value_or(0));
@@ -93,6 +93,10 @@ std::vector<Fact> result_facts(const RunRecord& run) {
   f.add_time("training time", run.train_seconds);
   f.add_time("whole time", run.total_seconds);
   if (run.train_tokens_per_s > 0) f.add("speed", rate_text(run.train_tokens_per_s) + " tokens/s");
+  if (run.computed_tokens && run.tokens > 0) {
+    f.add("positions computed for each token",
+          fixed(static_cast<double>(*run.computed_tokens) / static_cast<double>(run.tokens), 2));
+  }
   if (const int64_t peak = peak_memory_bytes(run); peak > 0) {
     f.add("peak memory", human_bytes(static_cast<uint64_t>(peak)));
   }

@@ -1,4 +1,4 @@
-// What a reader is told of one run, whatever the format.
+// Facts about one run, for every format.
 #pragma once
 
 #include <string>
@@ -13,7 +13,7 @@ std::string machine_of(const Provenance& provenance);
 // The first ten digits of the git revision, with "+changes" for a dirty tree.
 std::string revision_of(const Provenance& provenance);
 
-// Whether the run has a figure: it is done and was tested.
+// True if the run has a figure: it is done and was tested.
 bool has_figure(const RunRecord& run);
 
 // "100 of 5,000 steps, 2,000 of 25,000 test examples": what a run with a figure lacks of a full
@@ -25,9 +25,9 @@ struct Fact {
   std::string name, value;  // never empty
 };
 
-// How it went and what came out.
+// Its progress and result.
 std::vector<Fact> result_facts(const RunRecord& run);
-// What it was made of, by what and where.
+// Its data, program and machine.
 std::vector<Fact> provenance_facts(const RunRecord& run);
 
 // The settings as TOML, line by line.

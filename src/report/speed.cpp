@@ -91,7 +91,7 @@ ConfigTable bench_config(const RunRecord& record) {
   return config;
 }
 
-// What has to be equal for the measurements of two models to be comparable.
+// Settings that must be equal for the measurements of two models to be comparable.
 auto setting_of(const RunRecord& record, const Measurement& m) {
   return std::tuple(record.task, record.preset, m.mode, m.dtype, m.length, m.batch,
                     conditions_of(record), workload_of(bench_config(record)));
@@ -104,7 +104,8 @@ ModelSettings model_of(const RunRecord& record) {
   return {record.model, setting_lines(bench_config(record))};
 }
 
-// What sets the measurements of one model, task, preset and mode apart; in the order of `records`.
+// Labels that set the measurements of one model, task, preset and mode apart, in the order of
+// `records`.
 std::vector<std::string> settings_labels(const std::vector<const RunRecord*>& records) {
   using Key = std::tuple<std::string, std::string, std::string, std::string>;
   const auto key_of = [](const RunRecord& r) {

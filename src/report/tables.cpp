@@ -177,7 +177,7 @@ Table protocol_table(const Leaderboard& board) {
 Table training_speed_table(const Leaderboard& board) {
   Table table{.title = "Speed and memory of the training runs",
               .caption =
-                  "Training steps alone, padding counted as tokens. Relative: tokens per "
+                  "Training steps alone, padding not counted as tokens. Relative: tokens per "
                   "second over the Transformer's with the same task settings, sizes and "
                   "batches, on the same machine and revision.",
               .header = {"Task", "Model", "tokens/s", "steps/s", "relative", "peak memory"},
@@ -256,6 +256,22 @@ std::string spread_text(const Cell& cell) {
   if (cell.num_failed) add(std::to_string(cell.num_failed) + " failed");
   if (cell.num_unfinished) add(std::to_string(cell.num_unfinished) + " unfinished");
   return text;
+}
+
+bool is_at_baseline(const Leaderboard& board, size_t column, const Cell& cell) {
+  if (!cell.shown_accuracy()) return false;
+  const double sure = cell.accuracy.mean - cell.interval.value_or(0);
+  return std::any_of(board.baselines.begin(), board.baselines.end(), [&](const BaselineRow& row) {
+    return row.accuracy[column] && *row.accuracy[column] >= sure;
+  });
+}
+
+bool is_short_row(const Row& row) {
+  const auto has = [&](auto figure) {
+    return std::any_of(row.cells.begin(), row.cells.end(),
+                       [&](const Cell& cell) { return (cell.*figure)().has_value(); });
+  };
+  return has(&Cell::shown_accuracy) && !has(&Cell::full_accuracy);
 }
 
 std::string accuracy_text(std::optional<double> value) { return value ? fixed(*value, 2) : "-"; }

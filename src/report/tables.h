@@ -43,6 +43,9 @@ Table controls_table(const std::vector<Analysis>& analyses);        // and trans
 // All of these and our trade-off; those without rows are left out.
 std::vector<Table> all_tables(const ReportInput& input);
 
+// As lines of aligned text, with terminal colors or without.
+std::string text_table(Table table, bool color);
+
 // "Transformer, small preset, last weights, step 3,000": whose analysis it is.
 std::string analysis_label(const AnalysisRecord& record);
 
@@ -59,6 +62,12 @@ std::string figure_text(const Cell& cell);
 // "n=3, ±0.51, 1 diverged": what goes with the figure; empty when there is nothing to say.
 std::string spread_text(const Cell& cell);
 
+// True if the figure is not above the best trivial baseline of its column by more than its
+// interval.
+bool is_at_baseline(const Leaderboard& board, size_t column, const Cell& cell);
+// True if the row has figures, and all of them are of less than full runs.
+bool is_short_row(const Row& row);
+
 // "-" for nothing; two decimals; "+0.40" for differences; "1.25x" for ratios.
 std::string accuracy_text(std::optional<double> value);
 std::string signed_text(std::optional<double> value);
@@ -66,10 +75,10 @@ std::string ratio_text(std::optional<double> value);
 // "0.475", "12.34", "123.4", "12,345": speeds.
 std::string rate_text(std::optional<double> value);
 
-// Whether a figure of the row is the best among all rows, the second, or neither.
+// Rank of a row's figure among all rows: the best, the second, or neither.
 using RowFigure = std::function<std::optional<double>(const Row& row)>;
 Emphasis rank_of(const Leaderboard& board, const Row& row, const RowFigure& figure);
-// That of a column. FAIL and figures of less than full runs are not ranked.
+// The figure of a column. FAIL and figures of less than full runs are not ranked.
 RowFigure ranked_figure(size_t column);
 
 }  // namespace lra::report

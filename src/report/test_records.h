@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "records/run_identity.h"
 #include "records/run_record.h"
 
 namespace lra::report {
@@ -37,6 +38,27 @@ inline RunRecord finished_run(const std::string& task, const std::string& model,
   run.provenance.threads = 2;
   run.provenance.started_utc = "2026-01-01T00:00:00Z";
   run.provenance.finished_utc = "2026-01-01T01:00:00Z";
+  return run;
+}
+
+// One that agrees with itself, settings and hashes included.
+inline RunRecord honest_run(const std::string& model = "performer") {
+  RunRecord run = finished_run("text", model, 65);
+  ConfigTable& settings = run.config.table("run");
+  settings.set("task", ConfigValue{std::string("text"), ""});
+  settings.set("model", ConfigValue{model, ""});
+  settings.set("preset", ConfigValue{std::string("paper"), ""});
+  settings.set("seed", ConfigValue{int64_t{0}, ""});
+  ConfigTable& train = run.config.table("train");
+  train.set("batch_size", ConfigValue{int64_t{32}, ""});
+  train.set("test_checkpoint", ConfigValue{std::string("last"), ""});
+  run.checkpoint = "last";
+  run.examples = 32 * run.steps;
+  run.tokens = static_cast<int64_t>(run.train_tokens_per_s * run.train_seconds);
+  run.config_hash = config_hash(run.config);
+  run.fingerprint = run_fingerprint(run.config_hash, run.data_hash, run.task_version);
+  run.val_curve = {{2500, 1, 0.5, 1000}, {5000, 1, 0.625, 1000}};
+  run.best_val = run.val = run.val_curve[1];
   return run;
 }
 

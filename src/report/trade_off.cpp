@@ -32,8 +32,8 @@ struct OneTask {
   auto operator<=>(const OneTask&) const = default;
 };
 
-// The accuracy on one task, of the runs that most models share; the first of equals.
-Quality quality_of_one_task(const Leaderboard& board) {
+// The accuracies that most models share; the first of equals; nothing without accuracies.
+std::optional<OneTask> most_shared_task(const Leaderboard& board) {
   std::map<OneTask, std::set<std::string>> models;
   for (const Row& row : board.rows) {
     for (size_t column = 0; column < row.cells.size(); ++column) {
@@ -44,13 +44,19 @@ Quality quality_of_one_task(const Leaderboard& board) {
   const auto widest = std::max_element(
       models.begin(), models.end(),
       [](const auto& a, const auto& b) { return a.second.size() < b.second.size(); });
-  if (widest == models.end()) return {"", "", [](const Row&) { return std::nullopt; }};
-  const OneTask chosen = widest->first;
-  const std::string part = chosen.shortfall.empty() ? "" : ", " + chosen.shortfall;
-  return {"accuracy on " + board.columns[chosen.column].title + ", %",
-          " Not the paper's average: one task alone" + part + ".", [chosen](const Row& row) {
-            const Cell& cell = row.cells[chosen.column];
-            const bool compares = row.preset == chosen.preset && cell.shortfall == chosen.shortfall;
+  if (widest == models.end()) return std::nullopt;
+  return widest->first;
+}
+
+Quality quality_of_one_task(const Leaderboard& board) {
+  const std::optional<OneTask> chosen = most_shared_task(board);
+  if (!chosen) return {"", "", [](const Row&) { return std::nullopt; }};
+  const std::string part = chosen->shortfall.empty() ? "" : ", " + chosen->shortfall;
+  return {"accuracy on " + board.columns[chosen->column].title + ", %",
+          " Not the paper's average: one task alone" + part + ".",
+          [task = *chosen](const Row& row) {
+            const Cell& cell = row.cells[task.column];
+            const bool compares = row.preset == task.preset && cell.shortfall == task.shortfall;
             return compares ? cell.shown_accuracy() : std::nullopt;
           }};
 }
@@ -144,6 +150,32 @@ TradeOff our_trade_off(const ReportInput& input) {
   return result;
 }
 
+TradeOff training_trade_off(const Leaderboard& board) {
+  TradeOff result{.title = "Quality and training speed",
+                  .caption = "Speed and peak memory as the training runs logged them.",
+                  .quality_name = "",
+                  .speed_name = "training speed, tokens/s",
+                  .is_ratio = false,
+                  .points = {}};
+  const std::optional<OneTask> task = most_shared_task(board);
+  if (!task) return result;
+  const Quality quality = quality_of_one_task(board);
+  result.quality_name = quality.name;
+  for (const Row& row : board.rows) {
+    const CellSpeed& speed = row.cells[task->column].speed;
+    const auto accuracy = quality.of(row);
+    if (!accuracy || !speed.tokens_per_s) continue;
+    TradeOffPoint point{row_label(board, row), *accuracy, *speed.tokens_per_s};
+    if (speed.peak_memory_bytes) {
+      point.memory_gb = static_cast<double>(*speed.peak_memory_bytes) / 1e9;
+    }
+    result.points.push_back(std::move(point));
+  }
+  if (result.points.size() < 2) result.points.clear();
+  mark_fronts(result.points);
+  return result;
+}
+
 TradeOff paper_trade_off() {
   TradeOff result{.title = "Figure 3: quality, speed and memory, the paper's",
                   .caption =
@@ -167,16 +199,20 @@ TradeOff paper_trade_off() {
   return result;
 }
 
+std::string speed_text(const TradeOff& trade_off, const TradeOffPoint& point) {
+  return trade_off.is_ratio ? ratio_text(point.speed) : rate_text(point.speed) + " tokens/s";
+}
+
 Table trade_off_table(const TradeOff& trade_off) {
   Table table{.title = trade_off.title,
               .caption = trade_off.caption,
-              .header = {"Model", trade_off.quality_name, "speed", "examples/s", "memory",
-                         "Pareto front of speed", "of memory"},
+              .header = {"Model", trade_off.quality_name, trade_off.is_ratio ? "speed" : "tokens/s",
+                         "examples/s", "memory", "Pareto front of speed", "of memory"},
               .rows = {}};
   for (const TradeOffPoint& point : trade_off.points) {
     table.rows.push_back({{point.title},
                           {accuracy_text(point.quality)},
-                          {ratio_text(point.speed)},
+                          {speed_text(trade_off, point)},
                           {rate_text(point.examples_per_s)},
                           {point.memory_gb ? fixed(*point.memory_gb, 2) + " GB" : "-"},
                           {point.on_speed_front ? "yes" : "no"},

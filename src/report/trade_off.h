@@ -13,7 +13,7 @@ namespace lra::report {
 struct TradeOffPoint {
   std::string title;
   double quality = 0;  // percent
-  double speed = 0;    // training steps per second over the Transformer's
+  double speed = 0;    // as TradeOff::speed_name says
   std::optional<double> memory_gb = {}, examples_per_s = {};
   // No other point is as good in quality and speed, or in quality and memory, and better in one.
   bool on_speed_front = false, on_memory_front = false;
@@ -21,6 +21,8 @@ struct TradeOffPoint {
 
 struct TradeOff {
   std::string title, caption, quality_name;
+  std::string speed_name = "training speed, Transformer = 1";
+  bool is_ratio = true;               // speed is a ratio to the Transformer's
   std::vector<TradeOffPoint> points;  // the paper's order of models; may be empty
 };
 
@@ -30,12 +32,18 @@ struct TradeOff {
 // that most models have. The caption says which. A model's best row counts.
 TradeOff our_trade_off(const ReportInput& input);
 
+// Without measurements: the accuracy on one task, chosen as above, and the training speed that the
+// runs logged, in tokens per second. No points where fewer than two rows have both.
+TradeOff training_trade_off(const Leaderboard& board);
+
 // The averages of version 0 and the 4K columns of Table 2.
 TradeOff paper_trade_off();
 
 // A point without memory is on no front of memory.
 void mark_fronts(std::vector<TradeOffPoint>& points);
 
+// "1.25x" or "12,345 tokens/s".
+std::string speed_text(const TradeOff& trade_off, const TradeOffPoint& point);
 Table trade_off_table(const TradeOff& trade_off);
 
 }  // namespace lra::report

@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "report/leaderboard.h"
+#include "report/literature.h"
 #include "report/speed_grid.h"
 #include "report/test_records.h"
 
@@ -63,7 +64,8 @@ TradeOff our_trade_off_of(const std::vector<RunRecord>& records) {
   const std::vector<Analysis> analyses;
   const std::vector<std::string> problems;
   const std::string title;
-  return our_trade_off({records, board, analyses, grids, title, problems});
+  const Literature literature;
+  return our_trade_off({records, board, analyses, grids, title, problems, literature});
 }
 
 // Three models share one task, the Transformer has another one besides.

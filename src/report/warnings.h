@@ -1,4 +1,4 @@
-// What a reader of the leaderboard has to be told before believing it.
+// Warnings that a reader of the leaderboard needs before trusting it.
 #pragma once
 
 #include <string>
@@ -9,13 +9,14 @@
 
 namespace lra::report {
 
-// Of single runs and cells: failed and diverged runs with their cause, weights chosen on the test
-// set, one mean over different data.
+// Warnings about single runs and cells: failed and diverged runs with their cause, weights chosen
+// on the test set, one mean over different data.
 void add_run_warnings(const std::vector<RowGroup>& groups, std::vector<std::string>& warnings);
 
-// Of rows: figures of short runs, of part of the test set or of other settings than published ones,
-// a column over different data, ListOps figures that reading only the root operator would give,
-// rows made by several revisions or on several machines. `records` are those the board was made of.
+// Warnings about rows: figures of short runs, of part of the test set or of other settings than
+// published ones, a column over different data, ListOps figures that reading only the root operator
+// would give, rows made by several revisions or on several machines. `records` are those the board
+// was made of.
 void add_row_warnings(Leaderboard& board, const std::vector<RunRecord>& records);
 
 }  // namespace lra::report

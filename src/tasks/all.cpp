@@ -81,11 +81,9 @@ Dataset open_dataset(const TaskSpec& spec, const Task& task, const std::string& 
   Dataset dataset = Dataset::open(folder, verify);
   const Manifest& manifest = dataset.manifest();
   const TaskShape shape = task.shape();
-  const auto refuse = [&](const std::string& what, const std::string& expected) {
-    throw Error({.where = folder,
-                 .what = what,
-                 .expected = expected,
-                 .advice = "prepare the data of this task again"});
+  const auto refuse = [&](const std::string& what, const std::string& expected,
+                          const std::string& advice = "prepare the data of this task again") {
+    throw Error({.where = folder, .what = what, .expected = expected, .advice = advice});
   };
   const auto compare = [&](const char* what, int64_t found, int64_t expected) {
     if (found != expected) {
@@ -93,7 +91,8 @@ Dataset open_dataset(const TaskSpec& spec, const Task& task, const std::string& 
     }
   };
   if (manifest.task != spec.name) {
-    refuse("holds data of task '" + manifest.task + "'", "'" + std::string(spec.name) + "'");
+    refuse("holds data of task '" + manifest.task + "'", "'" + std::string(spec.name) + "'",
+           "name the folder with the data of " + std::string(spec.name));
   }
   compare("task version", manifest.task_version, spec.version);
   compare("number of sequences per example", manifest.num_towers, shape.num_towers);

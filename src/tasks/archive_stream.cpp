@@ -117,7 +117,7 @@ class Gzip : public ArchiveStream::Source {
       --stream_.avail_in;
       return false;
     }
-    if (*stream_.next_in != 0x1f) file_->fail("goes on behind its end");
+    if (*stream_.next_in != 0x1f) file_->fail("continues after its end");
     LRA_CHECK_EQ(inflateReset(&stream_), Z_OK);
     between_members_ = false;
     return true;

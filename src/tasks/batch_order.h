@@ -1,4 +1,4 @@
-// Which examples form a training step.
+// The examples of each training step.
 //
 // Examples are numbered through all epochs: step s of batches of `batch` holds positions s * batch
 // .. s * batch + batch - 1; position p is place p % n of epoch p / n, and every epoch has its own

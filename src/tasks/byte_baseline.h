@@ -1,4 +1,4 @@
-// How far one gets by counting bytes: a classifier that knows no order, to be beaten by a model.
+// A classifier that counts bytes and ignores their order: a baseline for models.
 #pragma once
 
 #include "tasks/task.h"

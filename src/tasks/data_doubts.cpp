@@ -1,21 +1,23 @@
 #include "tasks/data_doubts.h"
 
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <array>
-#include <filesystem>
+#include <cstdint>
 
 #include "base/error.h"
 #include "base/quoted.h"
+#include "base/text_format.h"
 #include "tasks/all.h"
 #include "tasks/files.h"
 #include "tasks/prepare_data.h"
+#include "tasks/split_checks.h"
 
 namespace lra::tasks {
 namespace {
 
-namespace fs = std::filesystem;
-
-// Whether `name` is that of the task's prepared data, or of what is left where it is being made.
+// True if `name` is that of the task's prepared data, or of its unfinished remains.
 bool belongs_to(const TaskSpec& spec, std::string_view name) {
   if (!name.starts_with(spec.name)) return false;
   name.remove_prefix(spec.name.size());
@@ -53,31 +55,96 @@ std::vector<std::string> names_like_data(const TaskSpec& spec, const std::string
   return names;
 }
 
+// Nanoseconds since 1970: when a file's content was written, as it says itself, and when the file
+// came to lie there or was changed last, which an archive or a copy does not preserve. 0: no file.
+struct FileTimes {
+  int64_t written = 0, arrived = 0;
+};
+
+FileTimes times_of(const std::string& path) {
+  struct stat status {};
+  if (::stat(path.c_str(), &status) != 0) return {};
+  const auto ns = [](const timespec& t) { return int64_t{t.tv_sec} * 1'000'000'000 + t.tv_nsec; };
+  return {.written = ns(status.st_mtim), .arrived = ns(status.st_ctim)};
+}
+
+// Files of copies that may lie in the data root itself, among files of anything.
+bool is_official_file(std::string_view name) {
+  return name.starts_with("new_aan_pairs.") || name.starts_with("data_batch_") ||
+         name.starts_with("test_batch");
+}
+
+// The files of a source as far as their number is small, and the folders in which there are many.
+std::vector<std::string> parts_of(const std::string& source, const std::string& root) {
+  if (!is_folder(source)) return {source};
+  std::vector<std::string> parts;
+  for (const std::string& name : data_names_in(source)) {
+    const std::string path = source + "/" + name;
+    if (!is_folder(path)) {
+      if (source != root || is_official_file(name)) parts.push_back(path);
+    } else if (source != root) {
+      parts.push_back(path);
+      for (const std::string& inner : data_names_in(path)) {
+        if (is_folder(path + "/" + inner)) parts.push_back(path + "/" + inner);
+      }
+    }
+  }
+  return parts;
+}
+
 // A sentence when a source is newer than what was prepared.
 std::vector<std::string> newer_sources(const std::vector<std::string>& sources,
-                                       const std::string& prepared) {
-  std::error_code failed;
-  const auto when = fs::last_write_time(prepared + "/" + kManifestFile, failed);
+                                       const std::string& root, const std::string& prepared) {
+  const FileTimes made = times_of(prepared + "/" + kManifestFile);
+  // Prepared data that was brought here says nothing about when the sources came.
+  constexpr int64_t kAtOnce = 10'000'000'000;
+  const bool made_here = made.arrived - made.written < kAtOnce;
   for (const std::string& source : sources) {
-    const auto changed = fs::last_write_time(source, failed);
-    if (failed || changed <= when) continue;
-    return {source + " was changed after " + prepared +
-            " was made of it: move the prepared data away to read it again"};
+    for (const std::string& part : parts_of(source, root)) {
+      const FileTimes times = times_of(part);
+      if (times.written <= made.written && (!made_here || times.arrived <= made.arrived)) continue;
+      return {part + " was changed after " + prepared +
+              " was made: move the prepared data away to read it again"};
+    }
   }
   return {};
 }
 
-}  // namespace
+std::vector<std::string> doubts_of_contents(const Task& task, const Dataset& dataset) {
+  std::vector<std::string> doubts = task.doubts(dataset);
+  const auto doubt = [&](int64_t count, const std::string& text) {
+    if (count > 0) doubts.push_back(thousands(count) + text);
+  };
+  int64_t num_examples = 0;
+  for (const auto& [name, unused] : dataset.manifest().splits) {
+    const Split split = dataset.split(name);
+    num_examples += split.size();
+    doubt(count_blank(split, dataset.manifest()),
+          " of the " + thousands(split.size()) + " examples of " + name + " are empty");
+  }
+  // The archive of Pathfinder lacks one image of 200,000.
+  const std::vector<std::string>& notes = dataset.manifest().notes;
+  const auto num_notes = static_cast<int64_t>(notes.size());
+  if (100 * num_notes > num_examples) doubt(num_notes, " notes of the import: " + notes.front());
+  return doubts;
+}
 
-std::vector<std::string> data_doubts(const TaskSpec& spec, const Task& task,
-                                     const std::string& root, const Dataset& dataset) {
+std::vector<std::string> doubts_of_origin(const TaskSpec& spec, const Task& task,
+                                          const std::string& root, const Dataset& dataset) {
   if (dataset.folder() == root) return {};  // named itself
   try {
-    const auto sources = sources_under(spec, task, root);
-    if (dataset.manifest().source != "generated") return newer_sources(sources, dataset.folder());
-    if (!sources.empty()) {
+    const auto copies = copies_under(spec, task, root);
+    if (dataset.manifest().source != "generated") {
+      auto doubts = copies.empty() ? std::vector<std::string>()
+                                   : newer_sources(copies[0], root, dataset.folder());
+      if (std::string others = several_copies(copies); !others.empty()) {
+        doubts.push_back(std::move(others));
+      }
+      return doubts;
+    }
+    if (!copies.empty()) {
       return {"the data in " + dataset.folder() + " is generated, and official files lie in " +
-              sources[0] + ": move the generated data away to use them"};
+              copies[0][0] + ": move the generated data away to use them"};
     }
   } catch (const Error& error) {
     return {"the data in " + dataset.folder() +
@@ -89,6 +156,16 @@ std::vector<std::string> data_doubts(const TaskSpec& spec, const Task& task,
   if (names.empty()) return {};
   return {"the data is generated; " + root + " also holds " + quoted_list(names) +
           ", which was not read"};
+}
+
+}  // namespace
+
+std::vector<std::string> data_doubts(const TaskSpec& spec, const Task& task,
+                                     const std::string& root, const Dataset& dataset) {
+  auto doubts = doubts_of_origin(spec, task, root, dataset);
+  if (dataset.manifest().source != "imported") return doubts;
+  for (std::string& doubt : doubts_of_contents(task, dataset)) doubts.push_back(std::move(doubt));
+  return doubts;
 }
 
 }  // namespace lra::tasks

@@ -75,7 +75,7 @@ class Dataset {
 // a folder is whole or absent. lock_of(folder) keeps a second process out while writing. The same
 // calls give the same bytes.
 //
-// What an interrupted run left there is removed, unless `resume_key` says of what
+// Files of an interrupted run are removed, unless `resume_key` says of what
 // it was made: then whole shards that were marked are taken over, split by split.
 class DatasetWriter {
  public:

@@ -23,7 +23,7 @@ namespace fs = std::filesystem;
 // Tokens per shard: large enough that the files are few, small enough to be built in memory.
 constexpr size_t kShardTokenBytes = size_t{64} << 20;
 
-// Of the files of a folder; 0 when there is none.
+// Bytes of the files of a folder; 0 when there is none.
 uint64_t bytes_in(const std::string& folder) {
   uint64_t bytes = 0;
   std::error_code ignored;
@@ -141,7 +141,7 @@ DatasetWriter::DatasetWriter(const std::string& folder, Manifest manifest, int64
   refuse_existing(state.folder);
   const std::string parent = folder_of(state.folder);
   make_folder(parent);
-  // What an interrupted run left is either taken over or removed.
+  // The remains of an interrupted run are either reused or removed.
   const uint64_t free = free_bytes(parent) + bytes_in(state.partial);
   if (expected_bytes > 0 && static_cast<uint64_t>(expected_bytes) > free) {
     throw Error({.where = parent,

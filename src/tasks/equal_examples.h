@@ -1,4 +1,4 @@
-// Which examples of a dataset are the same but for their label.
+// Finds examples of a dataset that are equal except for their label.
 #pragma once
 
 #include <cstdint>

@@ -60,7 +60,8 @@ Fact length_fact(const std::string& name, const Split& split, int64_t num_towers
 }  // namespace
 
 void add_size_facts(const Dataset& dataset, const std::map<std::string, int64_t>& expected,
-                    std::vector<Fact>& facts) {
+                    const std::map<std::string, int64_t>& published, std::vector<Fact>& facts) {
+  const bool is_imported = dataset.manifest().source != "generated";
   for (const char* name : kSplits) {
     const auto wanted = expected.find(name);
     if (!dataset.has(name) && wanted == expected.end()) continue;
@@ -70,7 +71,11 @@ void add_size_facts(const Dataset& dataset, const std::map<std::string, int64_t>
               .ok = wanted == expected.end() || wanted->second == size,
               .detail = ""};
     if (!fact.ok) {
-      fact.detail = "expected " + thousands(wanted->second) + "; --set task.num_... changes that";
+      const auto known = published.find(name);
+      fact.ok = is_imported && known != published.end() && known->second == wanted->second;
+      fact.detail =
+          fact.ok ? "not the published size (" + thousands(wanted->second) + ")"
+                  : "expected " + thousands(wanted->second) + "; --set task.num_... changes that";
     }
     facts.push_back(std::move(fact));
   }

@@ -10,9 +10,10 @@
 
 namespace lra::tasks {
 
-// "examples of train: 25,000"; not ok when `expected` names another count for the split.
+// "examples of train: 25,000"; not ok when `expected` names another count for the split. Imported
+// data may differ from the `published` count, which is noted: it may be a set of the user's own.
 void add_size_facts(const Dataset& dataset, const std::map<std::string, int64_t>& expected,
-                    std::vector<Fact>& facts);
+                    const std::map<std::string, int64_t>& published, std::vector<Fact>& facts);
 
 // Share of each label per split; not ok when a label is num_classes or more, with the first one.
 void add_label_facts(const Dataset& dataset, int64_t num_classes, std::vector<Fact>& facts);

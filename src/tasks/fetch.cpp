@@ -22,7 +22,7 @@ constexpr TarArchive::Limits kReleaseLimits = {
 // A copy with a digest of its own may be this many times as large as the published file.
 constexpr int64_t kMaxRepacked = 8;
 
-// What follows "folder/" in a path that has these components, or nothing.
+// The part of a path behind "folder/", for a path with these components, or nothing.
 std::string below(const std::string& path, const std::string& folder) {
   const std::string inner = "/" + path;
   const size_t at = inner.find("/" + folder + "/");

@@ -1,4 +1,4 @@
-// What lies under a path. The questions say no, rather than throwing, for paths that cannot be
+// Queries about paths. They answer no, rather than throwing, for paths that cannot be
 // examined: whoever opens the file afterwards reports why.
 #pragma once
 
@@ -26,19 +26,19 @@ inline bool is_there(const std::filesystem::path& path) {
   return std::filesystem::exists(std::filesystem::symlink_status(path, ignored));
 }
 
-// Whether `name`, without folders, is one that operating systems and file managers leave beside
+// True if `name`, without folders, is one that operating systems and file managers leave beside
 // data: hidden files (".DS_Store", "._a.png"), "desktop.ini", "Thumbs.db", "__MACOSX". Readers of
 // folders and archives pass over them.
 bool is_clutter(std::string_view name);
 
-// Whether any part of a path in an archive is clutter.
+// True if any part of a path in an archive is clutter.
 bool has_clutter(std::string_view path);
 
 // The names in a folder in alphabetical order, without clutter; none when there is no such folder.
 // Throws with exit code 74.
 std::vector<std::string> data_names_in(const std::string& folder);
 
-// Whether a file name has the ending, as ".png", in any case: cameras and old file systems write
+// True if a file name has the ending, as ".png", in any case: cameras and old file systems write
 // ".PNG".
 bool has_ending(const std::filesystem::path& path, std::string_view ending);
 
@@ -53,5 +53,8 @@ struct FileSet {
 // empty when no folder has any of them. Throws lra::Error that names what is missing and what was
 // found when some files are there and no folder has all.
 std::vector<std::string> find_file_set(const std::string& root, const FileSet& set);
+
+// The same of every folder that has all of the files, best first.
+std::vector<std::vector<std::string>> find_file_sets(const std::string& root, const FileSet& set);
 
 }  // namespace lra::tasks

@@ -38,7 +38,7 @@ void refuse_existing(const std::string& folder) {
   if (!is_there(folder)) return;
   throw Error({.where = folder,
                .what = "exists already",
-               .expected = "a folder that is to be made",
+               .expected = "a folder that does not exist yet",
                .advice = "remove it or choose another --out"});
 }
 

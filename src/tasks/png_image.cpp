@@ -13,7 +13,7 @@ namespace {
 
 constexpr size_t kMaxChunkBytes = 1 << 20;
 
-// What libpng's callbacks share. libpng leaves by longjmp, so nothing with a destructor may be
+// State shared by libpng's callbacks. libpng leaves by longjmp, so nothing with a destructor may be
 // created between setjmp and the last call; all of it lives here, outside.
 struct Session {
   std::span<const std::byte> input;
@@ -102,7 +102,7 @@ Session decode(std::span<const std::byte> file, const std::string& name, int max
   png_destroy_read_struct(&png, &info, nullptr);
   if (!good) {
     throw Error({.where = name,
-                 .what = std::string("is no usable PNG image: ") + session.problem,
+                 .what = std::string("is not a usable PNG image: ") + session.problem,
                  .expected = "an opaque 8-bit PNG of at most " + std::to_string(max_side) + " x " +
                              std::to_string(max_side) + " pixels"});
   }

@@ -1,5 +1,6 @@
 #include "tasks/prepare_data.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <functional>
@@ -62,7 +63,16 @@ void refuse_without_manifest(const std::string& folder) {
     throw Error({.where = folder,
                  .what = "holds " + in_quotes(name) + " and no " + kManifestFile,
                  .expected = "a folder that 'lra data make' or 'lra data import' wrote",
-                 .advice = "bring the manifest back, or move the folder away"});
+                 .advice = "restore the manifest, or move the folder away"});
+  }
+}
+
+// A folder with a part of one holds none.
+bool holds_copy(const Task& task, const std::string& folder) {
+  try {
+    return !task.find_copies(folder).empty();
+  } catch (const Error&) {
+    return false;
   }
 }
 
@@ -111,6 +121,59 @@ void prepare_in_turn(const TaskSpec& spec, const Task& task, const std::string& 
   if (!is_prepared(folder)) prepare(spec, task, folder, sources, quiet);
 }
 
+// None where a folder may not be read: what lies there cannot have been meant.
+std::vector<std::string> names_if_readable(const std::string& folder) {
+  try {
+    return data_names_in(folder);
+  } catch (const Error&) {
+    return {};
+  }
+}
+
+// Adds the folders below `folder` that hold a copy, down to `depth` levels.
+void find_below(const Task& task, const std::string& folder, int depth, int& num_looked_into,
+                std::vector<std::string>& found) {
+  constexpr int kMaxFolders = 500;
+  if (depth == 0) return;
+  for (const std::string& name : names_if_readable(folder)) {
+    const std::string below = folder + "/" + name;
+    if (!is_folder(below) || is_prepared(below)) continue;
+    if (++num_looked_into > kMaxFolders) return;
+    if (holds_copy(task, below)) {
+      found.push_back(below);
+    } else {
+      find_below(task, below, depth - 1, num_looked_into, found);
+    }
+  }
+}
+
+// Where `root` has no data: names the level at which official files lie, when it is another one.
+// What lies some levels below may have been meant, and is not replaced by generated data.
+void refuse_other_level(const Task& task, const std::string& root) {
+  constexpr int kLevelsBelow = 3, kLevelsAbove = 2;
+  std::vector<std::string> found;
+  int num_looked_into = 0;
+  find_below(task, root, kLevelsBelow, num_looked_into, found);
+  const auto refuse = [&](const std::string& what, const std::string& other) {
+    throw Error({.where = root,
+                 .what = what,
+                 .expected = "the data folder itself",
+                 .advice = "name it with --data " + shell_word(other)});
+  };
+  if (!found.empty()) refuse("official files lie deeper, in " + quoted_list(found, 4), found[0]);
+  if (!is_folder(root) || task.can_generate()) return;
+  const std::string inner = (fs::absolute(root) / "").lexically_normal().string();
+  fs::path above = fs::path(inner).parent_path();
+  for (int level = 0; level < kLevelsAbove; ++level) {
+    above = above.parent_path();
+    if (!holds_copy(task, above.string())) continue;
+    const std::string copy = task.find_sources(above.string()).front();
+    if (inner.starts_with(copy + "/")) {
+      refuse("lies within the official files in " + copy, above.string());
+    }
+  }
+}
+
 [[noreturn]] void refuse_missing(const TaskSpec& spec, const std::string& root,
                                  const std::string& folder) {
   const std::string name(spec.name);
@@ -138,16 +201,37 @@ void import_data(const Task& task, const std::vector<std::string>& sources, cons
   }
 }
 
-std::vector<std::string> sources_under(const TaskSpec& spec, const Task& task,
-                                       const std::string& root) {
-  const std::vector<std::string> found = task.find_sources(root);
+std::vector<std::vector<std::string>> copies_under(const TaskSpec& spec, const Task& task,
+                                                   const std::string& root) {
+  auto copies = task.find_copies(root);
   const std::string own = own_folder(spec, root);
   // Side files of prepared data are named as official ones are.
-  return found.empty() && !is_prepared(own) ? task.find_sources(own) : found;
+  if (is_prepared(own)) return copies;
+  for (auto& copy : task.find_copies(own)) {
+    if (std::ranges::find(copies, copy) == copies.end()) copies.push_back(std::move(copy));
+  }
+  return copies;
+}
+
+std::string several_copies(const std::vector<std::vector<std::string>>& copies) {
+  // Of a copy the first file or folder stands for all.
+  const auto name_of = [](const std::vector<std::string>& copy) {
+    constexpr std::string_view kRelease = "lra_release/";
+    std::string name = copy.front();
+    const size_t twice = name.find(std::string(kRelease) + std::string(kRelease));
+    return twice == std::string::npos ? name : name.erase(twice, kRelease.size());
+  };
+  std::vector<std::string> others;
+  for (const auto& copy : copies) {
+    if (name_of(copy) != name_of(copies[0])) others.push_back(copy.front());
+  }
+  if (others.empty()) return "";
+  return copies[0].front() + " is read first; " + quoted_list(others, 4) +
+         (others.size() == 1 ? " is another copy" : " are other copies") + ", which is not read";
 }
 
 bool data_found(const TaskSpec& spec, const Task& task, const std::string& root) {
-  return is_prepared(prepared_folder(spec, root)) || !sources_under(spec, task, root).empty();
+  return is_prepared(prepared_folder(spec, root)) || !copies_under(spec, task, root).empty();
 }
 
 int64_t num_generated(const Task& task) { return task.num_to_make(usual_options("")); }
@@ -164,9 +248,11 @@ Dataset prepare_data(const TaskSpec& spec, const Task& task, const std::string& 
     for (const std::string& place : {root, own, own + kPreparedEnding}) {
       refuse_without_manifest(place);
     }
-    const auto sources = sources_under(spec, task, root);
-    if (sources.empty() && !task.can_generate()) refuse_missing(spec, root, folder);
-    if (sources.empty()) refuse_other_contents(spec, own_folder(spec, root));
+    const auto copies = copies_under(spec, task, root);
+    const auto sources = copies.empty() ? std::vector<std::string>() : copies.front();
+    if (copies.empty()) refuse_other_level(task, root);
+    if (copies.empty() && !task.can_generate()) refuse_missing(spec, root, folder);
+    if (copies.empty()) refuse_other_contents(spec, own_folder(spec, root));
     if (sources.empty() && !quiet) {
       print_message("no data found for " + name + " in " + root + "; generating it in " + folder);
     }

@@ -9,17 +9,21 @@
 
 namespace lra::tasks {
 
-// Raw official data in the root or in ROOT/TASK, as arguments for import.
-std::vector<std::string> sources_under(const TaskSpec& spec, const Task& task,
-                                       const std::string& root);
+// The copies of raw official data in the root and in ROOT/TASK, as Task::find_copies().
+std::vector<std::vector<std::string>> copies_under(const TaskSpec& spec, const Task& task,
+                                                   const std::string& root);
 
-// Whether data is there, prepared or importable.
+// Which of several copies is read and which are not, in one sentence; empty unless there are
+// several. A release within a release (lra_release/lra_release) is one copy.
+std::string several_copies(const std::vector<std::vector<std::string>>& copies);
+
+// True if there is data, prepared or importable.
 bool data_found(const TaskSpec& spec, const Task& task, const std::string& root);
 
 // Examples that prepare_data would generate, in all splits together.
 int64_t num_generated(const Task& task);
 
-// Whether prepare_data would succeed without the network: prepared, importable or generated.
+// True if prepare_data would succeed without the network: prepared, importable or generated.
 bool data_available(const TaskSpec& spec, const Task& task, const std::string& root);
 
 // task.import() into `out`; nothing stays there of files that are no such data after all

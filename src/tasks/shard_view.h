@@ -11,7 +11,7 @@
 
 namespace lra::tasks {
 
-// What a file of a prepared dataset says that differs from its manifest: an lra::Error at `path`.
+// An lra::Error at `path` for a file of a prepared dataset that contradicts its manifest.
 [[noreturn]] void damaged(const std::string& path, const std::string& what,
                           const std::string& expected);
 // Throws it unless `found` is `expected`.

@@ -115,10 +115,10 @@ void TarArchive::check_end() {
   const int64_t end = archive_read_header_position(handle_.get());
   while (!stream_.next().empty()) {
     throw_if_stopped();
-    if (stream_.size() > end + kMostPadding) fail("goes on behind its end");
+    if (stream_.size() > end + kMostPadding) fail("continues after its end");
   }
   stream_.check();
-  if (stream_.end_of_content() > end) fail("goes on behind its end");
+  if (stream_.end_of_content() > end) fail("continues after its end");
   if (stream_.size() < end + kHeaderBytes) fail("is cut off: the mark of its end is missing");
 }
 

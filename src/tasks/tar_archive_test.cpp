@@ -103,9 +103,9 @@ TEST(TarArchive, TheEndMustBeMarkedAndNothingFollowIt) {
     EXPECT_THAT(error(tar.substr(0, 1700)), HasSubstr("b.tar"));
     std::string zeroed = tar;
     zeroed.replace(1024, 512, 512, '\0');
-    EXPECT_THAT(error(zeroed), HasSubstr("goes on behind its end"));
-    EXPECT_THAT(error(tar + "x"), HasSubstr("goes on behind its end"));
-    EXPECT_THAT(error(tar + tar), HasSubstr("goes on behind its end"));
+    EXPECT_THAT(error(zeroed), HasSubstr("continues after its end"));
+    EXPECT_THAT(error(tar + "x"), HasSubstr("continues after its end"));
+    EXPECT_THAT(error(tar + tar), HasSubstr("continues after its end"));
   }
 }
 
@@ -127,8 +127,8 @@ TEST(TarArchive, AFlippedBitInAGzipFileIsNoticed) {
     EXPECT_NE(error_of_bytes(good.substr(0, good.size() - missing), root), "") << missing;
   }
   EXPECT_EQ(error_of_bytes(good + std::string(1000, '\0'), root), "") << "padding";
-  EXPECT_THAT(error_of_bytes(good + "x", root), HasSubstr("goes on behind its end"));
-  EXPECT_THAT(error_of_bytes(good + good, root), HasSubstr("goes on behind its end"));
+  EXPECT_THAT(error_of_bytes(good + "x", root), HasSubstr("continues after its end"));
+  EXPECT_THAT(error_of_bytes(good + good, root), HasSubstr("continues after its end"));
 }
 
 TEST(TarArchive, AGzipFileMayHaveSeveralMembers) {

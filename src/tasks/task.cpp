@@ -12,6 +12,11 @@ void Task::make(const MakeOptions&, Progress&) const {
                .advice = "use 'lra data fetch' or 'lra data import'"});
 }
 
+std::vector<std::string> Task::find_sources(const std::string& root) const {
+  auto copies = find_copies(root);
+  return copies.empty() ? std::vector<std::string>() : std::move(copies.front());
+}
+
 std::string byte_token_text(int32_t token) {
   if (token == 0) return "";
   const int byte = token - 1;

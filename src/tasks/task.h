@@ -44,7 +44,7 @@ class Task {
  public:
   virtual ~Task() = default;
   virtual TaskShape shape() const = 0;
-  // How validation is done, for the record: "own", "test" or "heldout".
+  // The validation protocol, for the record: "own", "test" or "heldout".
   virtual std::string validation() const { return "own"; }
   // The three splits as this configuration wants them (a held-out tenth is cut here).
   virtual Split split(const Dataset& dataset, const std::string& name) const {
@@ -55,7 +55,7 @@ class Task {
   virtual void refuse_other_settings(const Dataset&) const {}
 
   virtual bool can_generate() const { return false; }
-  // How many examples make() will draw: the total of its progress bar.
+  // Number of examples that make() will draw: the total of its progress bar.
   virtual int64_t num_to_make(const MakeOptions& options) const;
   // Throws lra::Error: the folder exists, the disk is full, a stop was requested (exit code 3), or
   // the task cannot be generated.
@@ -65,12 +65,16 @@ class Task {
   // lra::Error that names file and line (or archive entry) for data that is not as it must be.
   virtual void import(const std::vector<std::string>& sources, const std::string& out,
                       Progress& progress) const = 0;
-  // Raw official data under a data root, as arguments for import; empty when there is none. Throws
-  // lra::Error where only a part of it is there.
-  virtual std::vector<std::string> find_sources(const std::string& root) const = 0;
+  // The copies of raw official data under a data root, each as arguments for import, the one that
+  // is read first; empty when there is none. Throws lra::Error where only a part of one is there.
+  virtual std::vector<std::vector<std::string>> find_copies(const std::string& root) const = 0;
+  // The first of them; empty when there is none.
+  std::vector<std::string> find_sources(const std::string& root) const;
   // Writes the official layout below the folder `out`. Throws when it is there already.
   virtual void export_official(const Dataset& dataset, const std::string& out) const = 0;
 
+  // Why imported data may not be what these settings mean, one sentence each.
+  virtual std::vector<std::string> doubts(const Dataset&) const { return {}; }
   virtual std::vector<Fact> check(const Dataset& dataset) const = 0;
   // For people: the text, the expression tree, the picture. Safe to print on a terminal.
   virtual std::string render(const Split& split, int64_t example) const = 0;

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/text_format.h"
+#include "base/utf8.h"
 #include "io/input_file.h"
 #include "tasks/stopping.h"
 
@@ -26,15 +27,48 @@ namespace {
 
 constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 
-void refuse_utf16(std::string_view begin, const std::string& name) {
-  if (!begin.starts_with("\xFF\xFE") && !begin.starts_with("\xFE\xFF")) return;
-  throw Error({.where = name,
-               .what = "is UTF-16 by its first two bytes",
-               .expected = "UTF-8",
-               .advice = "save it as UTF-8"});
+[[noreturn]] void refuse_encoding(const std::string& name, const std::string& what) {
+  throw Error({.where = name, .what = what, .expected = "UTF-8", .advice = "save it as UTF-8"});
+}
+
+// The beginning of a file or document without its byte order mark.
+std::string_view skip_byte_order_mark(std::string_view begin, const std::string& name) {
+  if (begin.starts_with("\xFF\xFE") || begin.starts_with("\xFE\xFF")) {
+    refuse_encoding(name, "is UTF-16 by its first two bytes");
+  }
+  if (begin.starts_with(kByteOrderMark)) begin.remove_prefix(kByteOrderMark.size());
+  return begin;
+}
+
+// Whether the text is UTF-8 up to a character that is cut off at its end.
+bool is_utf8_to_its_end(std::string_view text) {
+  constexpr size_t kMaxCut = 3;
+  for (size_t cut = 0; cut <= std::min(kMaxCut, text.size()); ++cut) {
+    if (is_utf8(text.substr(0, text.size() - cut))) return true;
+  }
+  return false;
 }
 
 }  // namespace
+
+std::string_view checked_text(std::string_view text, const std::string& name) {
+  text = skip_byte_order_mark(text, name);
+  if (text.find('\0') != std::string_view::npos) {
+    refuse_encoding(name, "holds zero bytes, as UTF-16 does");
+  }
+  if (!is_utf8_to_its_end(text)) refuse_encoding(name, "is not UTF-8");
+  return text;
+}
+
+std::string document_text(std::string_view text, const std::string& name) {
+  std::string lines(checked_text(text, name));
+  size_t size = 0;
+  for (size_t i = 0; i < lines.size(); ++i) {
+    if (lines.compare(i, 2, "\r\n") != 0) lines[size++] = lines[i];
+  }
+  lines.resize(size);
+  return lines;
+}
 
 void read_lines(const ReadAt& read_at, const std::string& name, const LineSink& sink,
                 const LineLimits& limits) {
@@ -47,11 +81,9 @@ void read_lines(const ReadAt& read_at, const std::string& name, const LineSink& 
   const auto give = [&](std::string_view line, uint64_t at) {
     ++number;
     if (number == 1) {
-      refuse_utf16(line, name);
-      if (line.starts_with(kByteOrderMark)) {
-        line.remove_prefix(kByteOrderMark.size());
-        at += kByteOrderMark.size();
-      }
+      const std::string_view text = skip_byte_order_mark(line, name);
+      at += line.size() - text.size();
+      line = text;
     }
     if (line.empty()) {
       if (empty_line == 0) empty_line = number;

@@ -1,4 +1,5 @@
-// Lines of a file that is read in blocks: memory does not grow with it.
+// Text as every task reads it: UTF-8, without a byte order mark, lines ending in LF or CR LF. An
+// encoding that only one class or split has would tell a model the label, or make it fail a test.
 #pragma once
 
 #include <cstddef>
@@ -12,6 +13,13 @@ class InputFile;
 }
 
 namespace lra::tasks {
+
+// Returns `text` without a byte order mark. The text may end within a character, as texts do that
+// were cut. Throws lra::Error that names `name` for UTF-16, zero bytes, and what is not UTF-8.
+std::string_view checked_text(std::string_view text, const std::string& name);
+
+// The same of a whole document, each CR LF as LF.
+std::string document_text(std::string_view text, const std::string& name);
 
 // Copies `size` bytes from `offset` to `out`; returns how many there were, less only at the end.
 using ReadAt = std::function<size_t(uint64_t offset, char* out, size_t size)>;
@@ -28,10 +36,11 @@ struct LineLimits {
   size_t line_bytes = size_t{16} << 20;  // a longer line is refused
 };
 
-// Calls sink for each line in order. Lines end in LF or CR LF; the last one may lack its end. A
-// byte order mark in front and empty lines at the end are passed over. The file is read from front
-// to back, each byte once. Throws lra::Error that names `name` and the line when a line is too
-// long, when an empty line stands before others, and when the file is UTF-16.
+// Calls sink for each line in order, reading in blocks: memory does not grow with the file. Lines
+// end in LF or CR LF; the last one may lack its end. A byte order mark in front and empty lines at
+// the end are passed over. The file is read from front to back, each byte once. Throws lra::Error
+// that names `name` and the line when a line is too long, when an empty line stands before others,
+// and when the file is UTF-16.
 void read_lines(const ReadAt& read_at, const std::string& name, const LineSink& sink,
                 const LineLimits& limits = {});
 

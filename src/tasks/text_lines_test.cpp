@@ -58,6 +58,20 @@ TEST(TextLines, MayBeginWithAByteOrderMarkAndEndWithEmptyLines) {
   }
 }
 
+TEST(TextLines, ADocumentIsUtf8WithOneKindOfLineEnd) {
+  const auto text = [](const std::string& bytes) { return document_text(bytes, "d"); };
+  EXPECT_EQ(text("\xEF\xBB\xBF"
+                 "a\r\nb\rc\n\r\n"),
+            "a\nb\rc\n\n");
+  EXPECT_EQ(text(""), "");
+  for (const char* cut : {"a\xE2\x82", "a\xC3", "a\xF0\x9F\x98"}) EXPECT_EQ(text(cut), cut);
+  for (const std::string& odd :
+       {std::string("\xFF\xFE") + "a", std::string("\xFE\xFF"), std::string("a\0b", 3),
+        std::string("caf\xE9 noir"), std::string("a\xED\xA0\x80 surrogate")}) {
+    EXPECT_THAT(error_of([&] { text(odd); }), HasSubstr("expected UTF-8")) << odd;
+  }
+}
+
 // Whether the line end counts must not depend on where a block ends.
 TEST(TextLines, LimitCountsTheLineWithoutItsEnd) {
   for (size_t block_bytes = 1; block_bytes < 12; ++block_bytes) {

@@ -1,4 +1,4 @@
-// What an interrupted DatasetWriter leaves behind: whole shards, each with a mark beside it,
+// Remains of an interrupted DatasetWriter: whole shards, each with a mark beside it,
 // SHARD.mark, that says what was written and what its producer needs to go on after it.
 #pragma once
 
@@ -26,7 +26,7 @@ void write_mark(const std::string& folder, const std::string& key, const MarkedS
 std::vector<MarkedShard> read_marks(const std::string& folder, const std::string& key,
                                     const std::string& split);
 
-// Whether the first shard of any split can be taken over.
+// True if the first shard of any split can be reused.
 bool has_marks(const std::string& folder, const std::string& key);
 
 // Removes every file that is neither a mark nor marked: what was being written.

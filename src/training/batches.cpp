@@ -1,6 +1,7 @@
 #include "training/batches.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "layers/on_device.h"
 
@@ -8,6 +9,30 @@ namespace lra::training {
 namespace {
 
 constexpr int64_t kTrimMultiple = 32;
+
+// Valid positions of each row, and the positions that all rows get.
+struct RowLengths {
+  std::vector<int32_t> valid;
+  int64_t length = 0;
+
+  at::Tensor tensor_B() const { return at::tensor(valid, at::kInt); }
+};
+
+RowLengths row_lengths(const tasks::Split& split, std::span<const int64_t> indices,
+                       const TaskShape& shape, bool trim) {
+  RowLengths rows;
+  for (const int64_t example : indices) {
+    for (int64_t tower = 0; tower < shape.num_towers; ++tower) {
+      rows.valid.push_back(
+          static_cast<int32_t>(std::min(split.sequence_length(example, tower), shape.length)));
+    }
+  }
+  const int64_t longest = *std::max_element(rows.valid.begin(), rows.valid.end());
+  const int64_t rounded =
+      std::max<int64_t>(1, (longest + kTrimMultiple - 1) / kTrimMultiple) * kTrimMultiple;
+  rows.length = trim ? std::min(shape.length, rounded) : shape.length;
+  return rows;
+}
 
 }  // namespace
 
@@ -22,21 +47,11 @@ models::ModelInput input_of(const at::Tensor& tokens_BL, const at::Tensor& lengt
 Batch make_batch(const tasks::Split& split, std::span<const int64_t> indices,
                  const TaskShape& shape, bool trim) {
   const auto batch_size = static_cast<int64_t>(indices.size());
-  const int64_t rows = batch_size * shape.num_towers;
-  std::vector<int32_t> lengths;
-  for (const int64_t example : indices) {
-    for (int64_t tower = 0; tower < shape.num_towers; ++tower) {
-      lengths.push_back(
-          static_cast<int32_t>(std::min(split.sequence_length(example, tower), shape.length)));
-    }
-  }
-  const int64_t longest = *std::max_element(lengths.begin(), lengths.end());
-  const int64_t rounded =
-      std::max<int64_t>(1, (longest + kTrimMultiple - 1) / kTrimMultiple) * kTrimMultiple;
-  const int64_t length = trim ? std::min(shape.length, rounded) : shape.length;
+  const RowLengths rows = row_lengths(split, indices, shape, trim);
+  const int64_t length = rows.length;
 
   Batch batch;
-  batch.input.tokens_BL = at::empty({rows, length}, at::kInt);
+  batch.input.tokens_BL = at::empty({batch_size * shape.num_towers, length}, at::kInt);
   batch.labels_B = at::empty({batch_size}, at::kLong);
   auto* tokens = batch.input.tokens_BL.mutable_data_ptr<int32_t>();
   auto* labels = batch.labels_B.mutable_data_ptr<int64_t>();
@@ -50,13 +65,18 @@ Batch make_batch(const tasks::Split& split, std::span<const int64_t> indices,
       std::fill(out.begin() + std::min(stored, length), out.end(), 0);
     }
   }
-  if (shape.has_padding) {
-    batch.input.lengths_B = at::empty({rows}, at::kInt);
-    std::copy(lengths.begin(), lengths.end(), batch.input.lengths_B.mutable_data_ptr<int32_t>());
-  }
-  batch.num_tokens = rows * length;
+  if (shape.has_padding) batch.input.lengths_B = rows.tensor_B();
+  batch.num_tokens = std::accumulate(rows.valid.begin(), rows.valid.end(), int64_t{0});
   batch.input = input_of(batch.input.tokens_BL, batch.input.lengths_B, shape);
   return batch;
+}
+
+models::ModelInput input_shape(const tasks::Split& split, std::span<const int64_t> indices,
+                               const TaskShape& shape, bool trim) {
+  const RowLengths rows = row_lengths(split, indices, shape, trim);
+  const at::Tensor tokens_BL = at::empty({static_cast<int64_t>(rows.valid.size()), rows.length},
+                                         at::TensorOptions(at::kInt).device(at::kMeta));
+  return input_of(tokens_BL, shape.has_padding ? rows.tensor_B() : at::Tensor(), shape);
 }
 
 Batch to_device(const Batch& batch, at::Device device) {
@@ -97,18 +117,24 @@ BatchLoader::~BatchLoader() {
   for (std::thread& worker : workers_) worker.join();
 }
 
-std::vector<Batch> BatchLoader::load(int64_t step) const {
-  std::vector<int64_t> indices(static_cast<size_t>(order_.batch()));
-  order_.fill(step, indices);
-  std::vector<Batch> parts;
-  for (int64_t part = settings_.parts.first; part < settings_.parts.first + settings_.parts.count;
-       ++part) {
-    const auto begin = static_cast<size_t>(part * order_.batch() / settings_.parts.of),
-               end = static_cast<size_t>((part + 1) * order_.batch() / settings_.parts.of);
-    parts.push_back(
-        make_batch(split_, std::span(indices).subspan(begin, end - begin), shape_, settings_.trim));
+std::vector<std::vector<int64_t>> micro_batches(const tasks::BatchOrder& order, int64_t step,
+                                                const StepParts& parts) {
+  std::vector<int64_t> indices(static_cast<size_t>(order.batch()));
+  order.fill(step, indices);
+  std::vector<std::vector<int64_t>> batches;
+  for (int64_t part = parts.first; part < parts.first + parts.count; ++part) {
+    batches.emplace_back(indices.begin() + part * order.batch() / parts.of,
+                         indices.begin() + (part + 1) * order.batch() / parts.of);
   }
-  return parts;
+  return batches;
+}
+
+std::vector<Batch> BatchLoader::load(int64_t step) const {
+  std::vector<Batch> batches;
+  for (const auto& indices : micro_batches(order_, step, settings_.parts)) {
+    batches.push_back(make_batch(split_, indices, shape_, settings_.trim));
+  }
+  return batches;
 }
 
 void BatchLoader::run() {

@@ -20,7 +20,7 @@ namespace lra::training {
 struct Batch {
   models::ModelInput input;
   at::Tensor labels_B;     // int64
-  int64_t num_tokens = 0;  // as the model computes them, padding included
+  int64_t num_tokens = 0;  // valid ones
 };
 
 // Tokens int32 [B, L] as the task's models take them: as they are, or as values.
@@ -33,6 +33,11 @@ models::ModelInput input_of(const at::Tensor& tokens_BL, const at::Tensor& lengt
 Batch make_batch(const tasks::Split& split, std::span<const int64_t> indices,
                  const TaskShape& shape, bool trim);
 
+// What make_batch would give to a model, by its shape and lengths alone: tokens or values are on
+// the device `meta`, and no token is read.
+models::ModelInput input_shape(const tasks::Split& split, std::span<const int64_t> indices,
+                               const TaskShape& shape, bool trim);
+
 // The batch where a model computes: itself when it is there. To a GPU it goes through pinned
 // memory, behind what the GPU has been given before; the host waits for nothing. Lengths stay on
 // the CPU, as a model takes them.
@@ -43,6 +48,11 @@ struct StepParts {
   int64_t first = 0, count = 1, of = 1;
 };
 
+// The examples of a step in their order, cut into these micro-batches, whose sizes differ by one at
+// most.
+std::vector<std::vector<int64_t>> micro_batches(const tasks::BatchOrder& order, int64_t step,
+                                                const StepParts& parts);
+
 struct LoaderSettings {
   bool trim = true;      // see make_batch
   int64_t prefetch = 0;  // steps prepared ahead; 0: each when it is asked for, without threads
@@ -50,10 +60,9 @@ struct LoaderSettings {
   StepParts parts = {};
 };
 
-// The steps from `first_step` on, each as its micro-batches (1 to the size of a batch): its
-// examples in their order, cut into parts whose sizes differ by one at most, and of these a rank's
-// share. Which examples a step takes is a function of the order alone, so the stream is the same
-// with any `prefetch`, `threads` and `parts`, on any number of ranks together, and after any
+// The steps from `first_step` on, each as its micro-batches (1 to the size of a batch), or a rank's
+// share of them. Which examples a step takes is a function of the order alone, so the stream is the
+// same with any `prefetch`, `threads` and `parts`, on any number of ranks together, and after any
 // resume.
 class BatchLoader {
  public:

@@ -49,7 +49,7 @@ TEST(Batch, PadsOnTheRightAndKeepsTheOrderAskedFor) {
   EXPECT_THAT(row(batch.input.tokens_BL, 1), ElementsAre(11, 21, 31, 0, 0));
   EXPECT_TRUE(at::equal(batch.input.lengths_B, at::tensor({2, 3}, at::kInt)));
   EXPECT_TRUE(at::equal(batch.labels_B, at::tensor({3, 2}, at::kLong)));
-  EXPECT_EQ(batch.num_tokens, 10);
+  EXPECT_EQ(batch.num_tokens, 5);
 }
 
 TEST(Batch, IsTrimmedToAMultipleOf32ThatDoesNotPassTheTask) {
@@ -61,7 +61,10 @@ TEST(Batch, IsTrimmedToAMultipleOf32ThatDoesNotPassTheTask) {
                                                         {0, {{}}}});
   const auto length_of = [&](std::vector<int64_t> indices, bool trim) {
     const Batch batch = make_batch(split, indices, shape_of(80), trim);
-    EXPECT_EQ(batch.num_tokens, batch.input.tokens_BL.numel());
+    EXPECT_EQ(batch.num_tokens, batch.input.lengths_B.sum().item<int64_t>());
+    const models::ModelInput shape = input_shape(split, indices, shape_of(80), trim);
+    EXPECT_EQ(shape.tokens_BL.sizes(), batch.input.tokens_BL.sizes());
+    EXPECT_TRUE(at::equal(shape.lengths_B, batch.input.lengths_B));
     return batch.input.tokens_BL.size(1);
   };
   EXPECT_EQ(length_of({0}, true), 32);
@@ -94,7 +97,7 @@ TEST(Batch, PutsTheTowersOfAnExampleSideBySide) {
   EXPECT_THAT(row(batch.input.tokens_BL, 3), ElementsAre(4, 0, 0));
   EXPECT_TRUE(at::equal(batch.input.lengths_B, at::tensor({1, 3, 2, 1}, at::kInt)));
   EXPECT_TRUE(at::equal(batch.labels_B, at::tensor({0, 1}, at::kLong)));
-  EXPECT_EQ(batch.num_tokens, 12);
+  EXPECT_EQ(batch.num_tokens, 7);
 }
 
 TEST(Batch, HasNoLengthsWhenTheTaskHasNoPadding) {

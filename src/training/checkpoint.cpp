@@ -80,6 +80,7 @@ Health health_of(std::optional<JsonFields> fields) {
 Metadata metadata_of(const TrainProgress& p, const RunIdentity& run) {
   Json progress = {{"step", p.step},
                    {"tokens", p.tokens},
+                   {"computed_tokens", p.computed_tokens},
                    {"last_eval_step", p.last_eval_step},
                    {"best_accuracy", p.best_accuracy},
                    {"best_step", p.best_step},
@@ -113,6 +114,7 @@ TrainProgress progress_of(const SafetensorsFile& file) {
   JsonFields fields(json, file.path(), "lra.progress");
   return {.step = fields.get<int64_t>("step"),
           .tokens = fields.get<int64_t>("tokens"),
+          .computed_tokens = fields.find<int64_t>("computed_tokens").value_or(-1),
           .last_eval_step = fields.get<int64_t>("last_eval_step"),
           .best_accuracy = fields.get<double>("best_accuracy"),
           .best_step = fields.get<int64_t>("best_step"),
@@ -364,6 +366,13 @@ LoadedWeights load_weights(const std::string& path, FlatParameters& parameters,
   const auto file = open_weights(path, parameters, expected);
   LoadedWeights loaded{.progress = progress_of(file),
                        .run = find_identity(file.metadata(), file.path())};
+  // Behind a link, as "latest", too.
+  std::error_code ignored;
+  const std::string folder = fs::canonical(path, ignored).parent_path().filename().string();
+  const std::string step = std::to_string(loaded.progress.step);
+  if (!expected.empty() && folder.starts_with(kStepPrefix) && folder != kStepPrefix + step) {
+    refuse(file, "holds the weights of step " + step, "those of its folder, " + folder);
+  }
   read_into(file, parameters, parameters.values, "");
   return loaded;
 }

@@ -24,7 +24,9 @@ namespace lra::training {
 // of a resumed run equal those of an undisturbed one byte for byte.
 struct TrainProgress {
   int64_t step = 0;  // updates made
-  int64_t tokens = 0;
+  // As in StepLoss. computed_tokens is -1 in checkpoints of programs that computed more padding,
+  // and dropped other numbers.
+  int64_t tokens = 0, computed_tokens = 0;
   int64_t last_eval_step = 0;
   double best_accuracy = -1;  // on validation
   int64_t best_step = -1;
@@ -90,9 +92,9 @@ struct LoadedWeights {
 };
 
 // Loads the weights of one model.safetensors by name. Unless `expected` is empty, they are refused
-// when they are those of no run in it. Throws lra::Error naming the tensor that is missing, left
-// over, or of another shape or type, and when the hash does not match; `parameters` are as before
-// then.
+// when they are those of no run in it, or of another step than their folder is named by. Throws
+// lra::Error naming the tensor that is missing, left over, or of another shape or type, and when
+// the hash does not match; `parameters` are as before then.
 LoadedWeights load_weights(const std::string& path, FlatParameters& parameters,
                            std::span<const RunIdentity> expected);
 

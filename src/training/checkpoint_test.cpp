@@ -38,6 +38,7 @@ FlatParameters parameters(uint64_t seed, const std::string& name = kWeight,
 TrainProgress progress_at(int64_t step) {
   return {.step = step,
           .tokens = 1000 * step,
+          .computed_tokens = 1100 * step,
           .last_eval_step = step - 1,
           .best_accuracy = 1.0 / 3,
           .best_step = 1,

@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "base/error.h"
 #include "io/atomic_file.h"
 #include "tasks/files.h"
 #include "tasks/prepare_data.h"
@@ -40,6 +41,15 @@ void refuse_lost_data(const tasks::TaskSpec& spec, const tasks::Task& task, cons
                .what = "no data for " + std::string(spec.name),
                .expected = "the data of the run, hash " + record.data_hash,
                .advice = "name its folder with --data or LRA_DATA"});
+}
+
+void refuse_other_data(const tasks::Dataset& dataset, const RunFolder& run, const RunRecord& record,
+                       const std::string& advice) {
+  if (record.data_hash == dataset.hash()) return;
+  throw Error({.where = dataset.folder(),
+               .what = "is not the data of " + run.path + ", hash " + dataset.hash(),
+               .expected = record.data_hash,
+               .advice = advice});
 }
 
 }  // namespace lra::training

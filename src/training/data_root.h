@@ -24,4 +24,9 @@ void remember_data_root(const RunFolder& run, const std::string& root);
 void refuse_lost_data(const tasks::TaskSpec& spec, const tasks::Task& task, const std::string& root,
                       const RunRecord& record);
 
+// Throws lra::Error, exit code 2, with this advice when `dataset` is not what the run was made
+// with.
+void refuse_other_data(const tasks::Dataset& dataset, const RunFolder& run, const RunRecord& record,
+                       const std::string& advice);
+
 }  // namespace lra::training

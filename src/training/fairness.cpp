@@ -138,7 +138,10 @@ std::string size_unlike_task(const RunConfig& run, const SplitSizes& data) {
 }
 
 Fairness judge(const RunConfig& run, const std::optional<SplitSizes>& data) {
-  const RunConfig base = resolve_run(run.task, kBaseModel, run.preset, run.seed, {}, {});
+  // A recipe of its own is compared in size with the paper's base model.
+  const bool own_recipe = run.preset == kPublishedPreset;
+  const RunConfig base =
+      resolve_run(run.task, kBaseModel, own_recipe ? "paper" : run.preset, run.seed, {}, {});
   const std::string departed = departure(run, data);
   Fairness result{.parameters = count_parameters(run),
                   .base_parameters = count_parameters(base),
@@ -150,6 +153,7 @@ Fairness judge(const RunConfig& run, const std::optional<SplitSizes>& data) {
   const std::string times = fixed(ratio, 2) + " times the parameters of the base Transformer";
   if (run.is_whole_model()) result.reason = "a whole model instead of a layer of the encoder";
   if (result.reason.empty() || run.preset == "small") result.reason = departed;
+  if (own_recipe && result.reason.empty()) result.reason = "a recipe of the model's own authors";
   if (result.reason.empty() && ratio > kMostParameters) result.reason = times + "; at most 1.10";
   if (!result.reason.empty()) return result;
   const std::string mechanism = changed_setting(run, true);

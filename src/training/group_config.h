@@ -14,10 +14,12 @@ struct GroupConfig {
   std::string schedule = "train";
 
   void fields(auto& f) {
-    f("learning_rate", learning_rate, "instead of train.learning_rate; 0: that", at_least(0));
-    f("rate_factor", rate_factor, "times the learning rate", at_least(0));
-    f("weight_decay", weight_decay, "instead of train.weight_decay", at_least(0));
-    f("schedule", schedule, "instead of train.schedule; train: that",
+    f("learning_rate", learning_rate, "learning rate of the group; 0: train.learning_rate",
+      at_least(0));
+    f("rate_factor", rate_factor, "multiplies the learning rate", at_least(0));
+    f("weight_decay", weight_decay, "weight decay of the group, instead of train.weight_decay",
+      at_least(0));
+    f("schedule", schedule, "schedule of the group; train: train.schedule",
       one_of({"train", "rsqrt", "cosine", "constant"}));
   }
 };

@@ -66,11 +66,10 @@ tasks::Dataset open_run_data(const LoadedRun& run, const RunDataOptions& options
       spec, *run.task, root, options.quiet,
       options.other_data ? tasks::OtherSettings::kTaken : tasks::OtherSettings::kRefused);
   // A score belongs to the data that the run was made with.
-  if (options.other_data || run.stored.record.data_hash == dataset.hash()) return dataset;
-  throw Error({.where = dataset.folder(),
-               .what = "is not the data of " + run.folder + ", hash " + dataset.hash(),
-               .expected = run.stored.record.data_hash,
-               .advice = "name the right folder with --data, or say --other-data"});
+  if (options.other_data) return dataset;
+  refuse_other_data(dataset, {run.folder}, run.stored.record,
+                    "name the right folder with --data, or say --other-data");
+  return dataset;
 }
 
 EvaluationResult evaluate_run(const LoadedRun& run, const tasks::Dataset& dataset,

@@ -14,74 +14,125 @@ namespace {
 // Small models are measured at the batch of the run, or near it.
 constexpr double kProbeBytes = 1 << 30;
 
-// The example that makes the longest batches.
-int64_t longest_example(const tasks::Split& split, int64_t num_towers) {
-  int64_t longest = 0, length = -1;
-  for (int64_t example = 0; example < split.size(); ++example) {
-    for (int64_t tower = 0; tower < num_towers; ++tower) {
-      if (split.sequence_length(example, tower) <= length) continue;
-      longest = example;
-      length = split.sequence_length(example, tower);
-    }
-  }
-  return longest;
-}
+// Later steps of a long run hardly hold a more expensive batch.
+constexpr int64_t kSearchedSteps = 10'000;
 
-// One token short where there is padding, so that the mask which real batches have is there.
-Batch probe_batch(const tasks::Split& split, int64_t example, int64_t count, const TaskShape& shape,
-                  bool trim) {
-  Batch batch =
-      make_batch(split, std::vector<int64_t>(static_cast<size_t>(count), example), shape, trim);
-  if (shape.has_padding) batch.input.lengths_B.sub_(1).clamp_min_(1);
-  return batch;
-}
+using Examples = std::vector<int64_t>;
 
-// The most bytes of tensors that a batch of `count` examples took.
+// Of a probe: how many positions it computed, and the most bytes of tensors that it took.
 struct Probe {
-  int64_t count;
-  double tensors;
+  int64_t positions = 0;
+  double tensors = 0;
 };
 
-Probe probe(int64_t count, const std::function<void()>& work) {
-  const TensorMemory memory;
-  work();
-  return {count, static_cast<double>(memory.peak_bytes())};
+// The line through two probes.
+double at_positions(int64_t positions, const Probe& few, const Probe& more) {
+  const auto between = static_cast<double>(std::max<int64_t>(1, more.positions - few.positions));
+  return few.tensors +
+         (more.tensors - few.tensors) * static_cast<double>(positions - few.positions) / between;
 }
 
-// The line through two probes.
-double at_batch(int64_t batch, const Probe& few, const Probe& more) {
-  return few.tensors + (more.tensors - few.tensors) * static_cast<double>(batch - few.count) /
-                           static_cast<double>(more.count - few.count);
+class Estimator {
+ public:
+  Estimator(const models::Model& model, Stepper& stepper, const tasks::Split& split,
+            const TaskShape& shape, const TrainConfig& config)
+      : model_(model), stepper_(stepper), split_(split), shape_(shape), config_(config) {}
+
+  // The most expensive micro-batch of the run, its longest example first.
+  Examples most_expensive(uint64_t seed) const {
+    const tasks::BatchOrder order(split_.size(), config_.batch_size, seed);
+    const StepParts parts{.count = config_.accumulate, .of = config_.accumulate};
+    const bool alike = !shape_.has_padding || !config_.trim_padding;
+    const int64_t steps = alike ? 1 : std::min(config_.steps, kSearchedSteps);
+    Examples found;
+    int64_t most = -1;
+    for (int64_t step = 0; step < steps; ++step) {
+      for (Examples& examples : micro_batches(order, step, parts)) {
+        const int64_t now = positions(examples);
+        if (now <= most) continue;
+        most = now;
+        found = std::move(examples);
+      }
+    }
+    std::ranges::stable_sort(found, std::ranges::greater(),
+                             [&](int64_t example) { return length(example); });
+    return found;
+  }
+
+  int64_t longest_example() const {
+    int64_t longest = 0;
+    for (int64_t example = 1; example < split_.size(); ++example) {
+      if (length(example) > length(longest)) longest = example;
+    }
+    return longest;
+  }
+
+  int64_t positions(const Examples& examples) const {
+    return model_.num_positions(input_shape(split_, examples, shape_, config_.trim_padding));
+  }
+
+  Probe train(const Examples& examples) const {
+    return probe(examples,
+                 [&](const Batch& batch) { (void)stepper_.gradients(std::span(&batch, 1), 0); });
+  }
+  Probe infer(const Examples& examples) const {
+    return probe(examples, [&](const Batch& batch) {
+      const at::NoGradGuard no_grad;
+      (void)model_.forward(batch.input, {});
+    });
+  }
+
+ private:
+  int64_t length(int64_t example) const {
+    int64_t longest = 0;
+    for (int64_t tower = 0; tower < shape_.num_towers; ++tower) {
+      longest = std::max(longest, split_.sequence_length(example, tower));
+    }
+    return longest;
+  }
+
+  // One token short where there is padding, so that the mask which real batches have is there.
+  Probe probe(const Examples& examples, const std::function<void(const Batch&)>& work) const {
+    Batch batch = make_batch(split_, examples, shape_, config_.trim_padding);
+    if (shape_.has_padding) batch.input.lengths_B.sub_(1).clamp_min_(1);
+    const TensorMemory memory;
+    work(batch);
+    return {model_.num_positions(batch.input), static_cast<double>(memory.peak_bytes())};
+  }
+
+  const models::Model& model_;
+  Stepper& stepper_;
+  const tasks::Split& split_;
+  const TaskShape& shape_;
+  const TrainConfig& config_;
+};
+
+// `count` of the examples, from the first on at equal distances.
+Examples some_of(const Examples& examples, int64_t count) {
+  Examples some;
+  for (int64_t i = 0; i < count; ++i) {
+    some.push_back(examples[static_cast<size_t>(i) * examples.size() / static_cast<size_t>(count)]);
+  }
+  return some;
 }
 
 }  // namespace
 
 MemoryEstimate estimate_memory(const models::Model& model, Stepper& stepper,
                                const tasks::Split& split, const TaskShape& shape,
-                               const TrainConfig& config) {
-  const int64_t example = longest_example(split, shape.num_towers);
-  const auto batch_of = [&](int64_t count) {
-    return probe_batch(split, example, count, shape, config.trim_padding);
-  };
-  const auto train = [&](int64_t count) {
-    return probe(count, [&] {
-      const Batch batch = batch_of(count);
-      (void)stepper.gradients(std::span(&batch, 1), 0);
-    });
-  };
-  const auto infer = [&](int64_t count) {
-    return probe(count, [&] {
-      const at::NoGradGuard no_grad;
-      (void)model.forward(batch_of(count).input, {});
-    });
+                               const TrainConfig& config, uint64_t seed) {
+  const Estimator estimator(model, stepper, split, shape, config);
+  const Examples batch = estimator.most_expensive(seed);
+  const auto copies = [longest = estimator.longest_example()](int64_t count) {
+    return Examples(static_cast<size_t>(count), longest);
   };
   // First, so that resident memory grows with the tensors of the first probe: preparing data may
   // have left hundreds of megabytes that are free and resident.
   give_back_free_memory();
   const int64_t before = resident_bytes();
   (void)reset_peak_resident_bytes();
-  const int64_t micro_batch = (config.batch_size + config.accumulate - 1) / config.accumulate;
-  const Probe one = train(1);
+  const auto micro_batch = static_cast<int64_t>(batch.size());
+  const Probe one = estimator.train(some_of(batch, 1));
   // A second example takes at most what the first one took.
   const int64_t peak = peak_resident_bytes();
   if (peak - before > available_memory_bytes()) {
@@ -90,15 +141,16 @@ MemoryEstimate estimate_memory(const models::Model& model, Stepper& stepper,
   }
   // Where parameters are most of a step, its peak may lie elsewhere than with many examples: so the
   // line begins at two, and what examples add decides how many are measured.
-  const Probe eval_one = infer(1), two = train(2);
+  const Probe eval_one = estimator.infer(copies(1)), two = estimator.train(some_of(batch, 2));
   const double room = std::min(kProbeBytes, static_cast<double>(available_memory_bytes()) / 4);
   const int64_t more =
       std::clamp<int64_t>(static_cast<int64_t>(room / std::max(1.0, two.tensors - one.tensors)), 2,
                           std::max<int64_t>(2, micro_batch));
-  const Probe of_more = more > 2 ? train(more) : two, eval_more = infer(more);
-  const double tensors =
-      std::max({one.tensors, at_batch(micro_batch, more > 2 ? two : one, of_more),
-                at_batch(config.eval_batch_size, eval_one, eval_more)});
+  const Probe of_more = more > 2 ? estimator.train(some_of(batch, more)) : two,
+              eval_more = estimator.infer(copies(more));
+  const double tensors = std::max(
+      {one.tensors, at_positions(estimator.positions(batch), more > 2 ? two : one, of_more),
+       at_positions(config.eval_batch_size * eval_one.positions, eval_one, eval_more)});
   // The run's blocks will lie elsewhere, and what the probes leave would add up with them.
   give_back_free_memory();
   MemoryEstimate estimate;
@@ -117,7 +169,7 @@ void refuse_without_memory(const MemoryEstimate& estimate, int64_t available_byt
                            " that are available",
                .advice = "set train.accumulate higher, train.batch_size or train.eval_batch_size "
                          "lower, train.recompute=true or train.precision=bf16, or make the model "
-                         "smaller; train.memory_check=warn goes on"});
+                         "smaller; train.memory_check=warn continues anyway"});
 }
 
 }  // namespace lra::training

@@ -1,4 +1,4 @@
-// How much main memory a run on the CPU will take, from small batches of its longest example.
+// How much main memory a run on the CPU will take, from parts of its most expensive batch.
 #pragma once
 
 #include <cstdint>
@@ -15,14 +15,17 @@ struct MemoryEstimate {
   int64_t extra_bytes = 0;  // of these, what is not resident yet
 };
 
-// Computes gradients on one, two and a few copies of the longest example of `split` (as many as add
-// 1 GB), and extends the bytes of tensors linearly to the batches of `config`: large ones lie
-// without holes between them (tensor_arena.h), so resident memory grows by as much. Where already
-// two would not fit, the estimate is that of a batch of two. Changes nothing but the gradients, and
-// the peak that peak_resident_bytes() tells: it counts from here.
+// Of the micro-batches of the run (its first 10,000 steps, in the order of `seed`), the one for
+// which the model computes most positions counts: lengths are known without reading an example.
+// Computes gradients on its longest example, on two and on a few of its examples (as many as add 1
+// GB), of all lengths, and extends the bytes of tensors linearly to its positions: large tensors
+// lie without holes between them (tensor_arena.h), so resident memory grows by as much. A batch of
+// the evaluation counts as copies of the longest example. Where already two would not fit, the
+// estimate is that of a batch of two. Changes nothing but the gradients, and the peak that
+// peak_resident_bytes() tells: it counts from here.
 MemoryEstimate estimate_memory(const models::Model& model, Stepper& stepper,
                                const tasks::Split& split, const TaskShape& shape,
-                               const TrainConfig& config);
+                               const TrainConfig& config, uint64_t seed);
 
 // Throws lra::Error with advice when `extra_bytes` of the `peak_bytes` are more than `available`.
 void refuse_without_memory(const MemoryEstimate& estimate, int64_t available_bytes);

@@ -63,19 +63,21 @@ void MetricsLog::line(const std::string& text) {
 }
 
 void MetricsLog::train(int64_t step, const RunningMean& mean, double learning_rate,
-                       double tokens_per_s, double gradient_norm) {
+                       const Speed& speed, double gradient_norm) {
   line(json_text({{"step", step},
                   {"kind", "train"},
                   {"loss", json_number(mean.loss())},
                   {"accuracy", mean.accuracy()},
                   {"learning_rate", learning_rate},
                   {"gradient_norm", json_number(gradient_norm)},
-                  {"tokens_per_s", tokens_per_s}}));
+                  {"tokens_per_s", speed.tokens_per_s},
+                  {"examples_per_s", speed.examples_per_s}}));
   events_.scalar("train/loss", static_cast<float>(mean.loss()), step);
   events_.scalar("train/accuracy", static_cast<float>(mean.accuracy()), step);
   events_.scalar("train/learning_rate", static_cast<float>(learning_rate), step);
   events_.scalar("train/gradient_norm", static_cast<float>(gradient_norm), step);
-  events_.scalar("train/tokens_per_s", static_cast<float>(tokens_per_s), step);
+  events_.scalar("train/tokens_per_s", static_cast<float>(speed.tokens_per_s), step);
+  events_.scalar("train/examples_per_s", static_cast<float>(speed.examples_per_s), step);
   events_.flush();
 }
 

@@ -15,13 +15,18 @@
 
 namespace lra::training {
 
+// Of training since the last line. Tokens are valid ones.
+struct Speed {
+  double tokens_per_s = 0, examples_per_s = 0;
+};
+
 class MetricsLog {
  public:
   // After a resume at `step`, lines and events after it are dropped: they will be written again.
   MetricsLog(const RunFolder& folder, int64_t step, bool resumed);
   ~MetricsLog();
 
-  void train(int64_t step, const RunningMean& mean, double learning_rate, double tokens_per_s,
+  void train(int64_t step, const RunningMean& mean, double learning_rate, const Speed& speed,
              double gradient_norm);
   // A step whose update was left out, and what was done: kind "skip" or "roll_back".
   void bad_step(int64_t step, const std::string& kind, const std::string& fault);

@@ -30,7 +30,8 @@ class Metrics : public ::testing::Test {
     return found;
   }
   static void write_steps(MetricsLog& log, int64_t from, int64_t to) {
-    for (int64_t step = from; step <= to; ++step) log.train(step, RunningMean(), 0.1, 1000, 2);
+    for (int64_t step = from; step <= to; ++step)
+      log.train(step, RunningMean(), 0.1, {1000, 10}, 2);
     log.evaluation("val", {.step = to, .loss = 1, .accuracy = 0.5, .num_examples = 4});
   }
   uintmax_t event_bytes() const {
@@ -53,7 +54,7 @@ TEST_F(Metrics, AreOneJsonObjectALine) {
   mean.add(3.0, 2, 4);
   mean.add(5.0, 3, 6);
   MetricsLog log(folder_, 0, false);
-  log.train(7, mean, 0.25, 12345, 1.5);
+  log.train(7, mean, 0.25, {12345, 12.5}, 1.5);
   log.evaluation("val", {.step = 7, .loss = 2.5, .accuracy = 0.125, .num_examples = 8});
   std::ifstream in(folder_.metrics());
   std::string train, val, rest;
@@ -65,7 +66,8 @@ TEST_F(Metrics, AreOneJsonObjectALine) {
                                               {"accuracy", 0.5},
                                               {"learning_rate", 0.25},
                                               {"gradient_norm", 1.5},
-                                              {"tokens_per_s", 12345.0}}));
+                                              {"tokens_per_s", 12345.0},
+                                              {"examples_per_s", 12.5}}));
   EXPECT_EQ(
       parse_json(val, "val"),
       Json({{"step", 7}, {"kind", "val"}, {"loss", 2.5}, {"accuracy", 0.125}, {"examples", 8}}));
@@ -82,7 +84,7 @@ TEST_F(Metrics, AlsoReachTheEventFileAtOnce) {
   MetricsLog log(folder_, 0, false);
   uintmax_t before = event_bytes();
   for (int64_t step = 1; step <= 3; ++step) {
-    log.train(step, RunningMean(), 0.1, 1000, 2);
+    log.train(step, RunningMean(), 0.1, {1000, 10}, 2);
     EXPECT_GT(event_bytes(), before) << step;
     before = event_bytes();
   }
@@ -117,7 +119,7 @@ TEST_F(Metrics, WriteANumberThatIsNoneAsText) {
   RunningMean mean;
   mean.add(std::numeric_limits<double>::quiet_NaN(), 0, 1);
   MetricsLog log(folder_, 0, false);
-  log.train(1, mean, 0.1, 1, std::numeric_limits<double>::infinity());
+  log.train(1, mean, 0.1, {1, 1}, std::numeric_limits<double>::infinity());
   const Json json = parse_json(read_file(folder_.metrics(), 1 << 16), folder_.metrics());
   EXPECT_EQ(json.at("loss"), "nan");
   EXPECT_EQ(json.at("gradient_norm"), "inf");
@@ -134,7 +136,7 @@ TEST_F(Metrics, AlsoGoToAnEventFile) {
   }
   for (const char* tag :
        {"train/loss", "train/accuracy", "train/learning_rate", "train/gradient_norm",
-        "train/tokens_per_s", "val/loss", "val/accuracy"}) {
+        "train/tokens_per_s", "train/examples_per_s", "val/loss", "val/accuracy"}) {
     EXPECT_THAT(events, HasSubstr(tag));
   }
 }

@@ -41,6 +41,26 @@ int64_t synthesizer_parameters(const RunConfig& run, const Sizes& s) {
   return projections + hidden + (side + ceil_div(s.P, side)) * (s.Q + s.H);
 }
 
+// Kernels, the skip, and a linear layer to both halves of a gate.
+int64_t long_conv_parameters(const RunConfig& run, const Sizes& s) {
+  const int64_t directions =
+      std::get<bool>(run.mixer_settings.find("bidirectional")->value) ? 2 : 1;
+  const int64_t width = integer(run, "width"), all = directions * s.P;
+  EXPECT_EQ(std::get<std::string>(run.mixer_settings.find("kind")->value), "free");
+  EXPECT_EQ(std::get<std::string>(run.mixer_settings.find("output")->value), "glu");
+  return s.D * (width > 0 ? std::min(width, all) : all) + s.D + 2 * s.D * s.D + 2 * s.D;
+}
+
+// S4D: steps and skip, poles, an output matrix for each direction, and a gated linear unit.
+int64_t s4d_parameters(const RunConfig& run, const Sizes& s) {
+  const auto is_set = [&](const char* setting) {
+    return std::get<bool>(run.mixer_settings.find(setting)->value);
+  };
+  const int64_t states = integer(run, "states"), poles = is_set("shared_poles") ? 1 : s.D;
+  const int64_t gate = 2 * s.D * s.D + 2 * s.D;
+  return 2 * s.D + poles * states + (is_set("bidirectional") ? 2 : 1) * s.D * states + gate;
+}
+
 // From the definitions. Four projections, D -> Q for queries, keys and values and Q -> D back, are
 // common to all mechanisms that say nothing else. -1: no formula.
 int64_t mixer_parameters(const RunConfig& run, const Sizes& s) {
@@ -48,11 +68,17 @@ int64_t mixer_parameters(const RunConfig& run, const Sizes& s) {
   const std::string& model = run.model;
   if (model == "linformer") return attention + s.P * integer(run, "rank");
   if (model == "synthesizer") return synthesizer_parameters(run, s);
+  if (model == "s4d") return s4d_parameters(run, s);
   // Queries and keys are one.
   if (model == "reformer") return attention - s.D * s.Q;
   // Global tokens have queries, keys and values of their own.
   if (model == "longformer")
     return attention + (integer(run, "global_tokens") > 0 ? 3 : 0) * s.D * s.Q;
+  if (model == "long_conv") return long_conv_parameters(run, s);
+  if (model == "chordmixer") {
+    const int64_t hidden = integer(run, "hidden") > 0 ? integer(run, "hidden") : s.D;
+    return 2 * s.D * hidden + hidden + s.D;
+  }
   // A row of sort scores per head and block.
   if (model == "sinkhorn") return attention + ceil_div(s.P, integer(run, "block")) * s.Q;
   for (const char* plain : {"transformer", "local", "sparse_transformer", "bigbird",
@@ -90,11 +116,12 @@ int64_t expected_parameters(const RunConfig& run, const TaskShape& shape,
   const Sizes s{m.embed_dim, m.qkv_dim, m.mlp_dim, m.heads, shape.length + has_cls};
   const int64_t of_mixer = parameters_of(run, s);
   if (of_mixer < 0) return -1;
-  const int64_t norm = 2 * s.D, feed_forward = 2 * s.D * s.M + s.M + s.D;
-  const int64_t embedding =
-      shape.vocabulary * s.D + (has_cls ? s.D : 0) + (m.positions == "learned" ? s.P * s.D : 0);
+  const int64_t norm = 2 * s.D, last_norm = m.norm_placement == "pre" ? norm : 0;
+  const int64_t feed_forward = m.feed_forward == "none" ? 0 : norm + 2 * s.D * s.M + s.M + s.D;
+  const int64_t embedding = (shape.values ? 2 : shape.vocabulary) * s.D + (has_cls ? s.D : 0) +
+                            (m.positions == "learned" ? s.P * s.D : 0);
   const int64_t vectors = shape.num_towers == 1 ? 1 : m.pair_features == "nli" ? 4 : 2;
-  return embedding + m.layers * (2 * norm + of_mixer + feed_forward) + norm +
+  return embedding + m.layers * (norm + of_mixer + feed_forward) + last_norm +
          head_parameters(m, vectors * s.D, shape.num_classes);
 }
 
@@ -129,7 +156,7 @@ void for_every_pair(Visit visit) {
 TEST(Presets, BuildModelsOfTheSizeThatTheDefinitionsGive) {
   std::set<std::string> counted;
   for_every_pair([&](const std::string& task, const std::string& model) {
-    for (const std::string& preset : preset_names(task)) {
+    for (const std::string& preset : preset_names(task, model)) {
       const Built b = built(task, model, preset);
       const int64_t expected = expected_parameters(b.run, b.shape);
       if (expected < 0) continue;
@@ -137,7 +164,7 @@ TEST(Presets, BuildModelsOfTheSizeThatTheDefinitionsGive) {
       EXPECT_EQ(b.model.num_parameters(), expected) << preset;
     }
   });
-  EXPECT_GE(counted.size(), 11u) << "a model of the paper lost its formula";
+  EXPECT_GE(counted.size(), 12u) << "a model of the paper lost its formula";
 }
 
 // Parameters of every released model at full length, counted on the authors' code.
@@ -178,6 +205,8 @@ TEST(Presets, OfTheReleaseHaveTheSizesOfTheAuthorsCode) {
 
 // Tokens and lengths as a batch of the task has them; lengths differ where there is padding.
 models::ModelInput random_batch(const TaskShape& shape, int64_t rows) {
+  if (shape.values)
+    return {.values_BLC = at::linspace(-1, 1, rows * shape.length).view({rows, -1, 1})};
   models::ModelInput batch{.tokens_BL = at::zeros({rows, shape.length}, at::kInt), .lengths_B = {}};
   RandomStream stream(1);
   if (shape.has_padding) batch.lengths_B = at::empty({rows}, at::kInt);

@@ -62,7 +62,7 @@ void Ranks::on_first(const std::function<void()>& work) {
   if (failure) std::rethrow_exception(failure);
   if (code == 0) return;
   throw Error({.where = name(),
-               .what = "rank 0 cannot go on",
+               .what = "rank 0 cannot continue",
                .advice = "its own message says why",
                .code = static_cast<ExitCode>(static_cast<int>(code))});
 }

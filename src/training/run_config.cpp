@@ -89,14 +89,22 @@ std::string task_file(const std::string& task) {
   return config_folder() + "/tasks/" + task + ".toml";
 }
 
-ConfigTable task_layers(const std::string& task, const std::string& preset) {
+std::string model_file(const std::string& model) {
+  return config_folder() + "/models/" + model + ".toml";
+}
+
+// Empty for the published preset of a model, which its file has as a whole.
+ConfigTable task_layers(const std::string& task, const std::string& model,
+                        const std::string& preset) {
   const std::string path = task_file(task);
   const ConfigTable file = parse_toml_file(path);
   const ConfigValue* found = file.find(preset);
   if (!found || !found->as_table()) {
-    throw Error({.where = path,
-                 .what = "there is no preset '" + preset + "'",
-                 .advice = suggestion(preset, preset_names(task))});
+    const std::vector<std::string> known = preset_names(task, model);
+    if (std::ranges::find(known, preset) != known.end()) return {};
+    throw Error({.where = preset == kPublishedPreset ? model_file(model) : path,
+                 .what = "there is no preset " + in_quotes(preset) + " for " + task,
+                 .advice = suggestion(preset, known)});
   }
   refuse_unknown_sections(*found->as_table());
   return *found->as_table();
@@ -111,6 +119,7 @@ void refuse_unknown_model_sections(const ConfigTable& file) {
     const std::string& name = task_names.emplace_back(entry.path().stem());
     for (std::string& preset : preset_names(name)) presets.push_back(std::move(preset));
   }
+  presets.emplace_back(kPublishedPreset);
   refuse_unknown_sections(file, presets);
   for (const std::string& preset : presets) {
     const ConfigTable& of_preset = section(file, preset.c_str());
@@ -125,7 +134,7 @@ void refuse_unknown_model_sections(const ConfigTable& file) {
 void merge_model_layers(ConfigTable& settings, const std::string& model, const std::string& task,
                         const std::string& preset) {
   if (mixers::is_python_class(model)) return;  // its class has defaults of its own
-  const ConfigTable file = parse_toml_file(config_folder() + "/models/" + model + ".toml");
+  const ConfigTable file = parse_toml_file(model_file(model));
   refuse_unknown_model_sections(file);
   merge_section(settings, file);
   const ConfigTable& of_preset = section(file, preset.c_str());
@@ -272,7 +281,8 @@ models::SequenceClassifier RunConfig::make_model(const TaskShape& shape, at::Dev
   const models::Execution execution{
       .activations = train.precision == "bf16" ? at::kBFloat16 : at::kFloat,
       .device = device,
-      .recompute = train.recompute};
+      .recompute = train.recompute,
+      .group_cost = train.trim_padding ? std::optional(models::kGroupCost) : std::nullopt};
   return {shape, model_config, mixer_spec(), mixer_settings, seed, execution};
 }
 
@@ -333,13 +343,20 @@ std::vector<std::string> preset_names(const std::string& task) {
   return names;
 }
 
+std::vector<std::string> preset_names(const std::string& task, const std::string& model) {
+  std::vector<std::string> names = preset_names(task);
+  const ConfigTable file = parse_toml_file(model_file(model));
+  if (section(file, kPublishedPreset).find(task)) names.emplace_back(kPublishedPreset);
+  return names;
+}
+
 RunConfig resolve_run(const std::string& task, const std::string& model, const std::string& preset,
                       uint64_t seed, const ConfigTable& overrides,
                       const std::vector<std::string>& sets) {
   (void)tasks::find_task(task);
   (void)mixers::find_mixer(model);
   ConfigTable settings;
-  merge_section(settings, task_layers(task, preset));
+  merge_section(settings, task_layers(task, model, preset));
   merge_model_layers(settings, model, task, preset);
   merge(settings, overrides);
   for (const std::string& set : sets) apply_override(settings, set);
@@ -350,10 +367,13 @@ RunConfig resolve_run(const std::string& task, const std::string& model, const s
 StoredRun read_run(const RunFolder& folder) {
   std::error_code ignored;
   if (!std::filesystem::exists(folder.record(), ignored)) {
-    throw Error({.where = folder.path,
-                 .what = "is not the folder of a run",
-                 .expected = "one with config.toml and record.json",
-                 .advice = "start a run with 'lra train TASK MODEL --out FOLDER'"});
+    const bool is_file = std::filesystem::is_regular_file(folder.path, ignored);
+    throw Error(
+        {.where = folder.path,
+         .what = is_file ? "is a file, not the folder of a run" : "is not the folder of a run",
+         .expected = "a folder with config.toml and record.json",
+         .advice = is_file ? "name the folder that holds the file"
+                           : "start a run with 'lra train TASK MODEL --out FOLDER'"});
   }
   // The file as it is: settings that this version has and the run's did not are no change of it.
   const ConfigTable settings = parse_toml_file(folder.config());
@@ -368,9 +388,9 @@ StoredRun read_run(const RunFolder& folder) {
     return run;
   }
   throw Error({.where = folder.config(),
-               .what = "is not what the run began with",
+               .what = "differs from the settings that the run started with",
                .expected = "the settings in record.json",
-               .advice = "bring config.toml and record.json of one run together again"});
+               .advice = "restore config.toml and record.json of the same run"});
 }
 
 namespace {
@@ -425,7 +445,7 @@ RunConfig preset_of(const RunConfig& run) {
 }
 
 std::optional<int64_t> preset_steps(const RunConfig& run) {
-  const std::vector<std::string> names = preset_names(run.task);
+  const std::vector<std::string> names = preset_names(run.task, run.model);
   if (std::find(names.begin(), names.end(), run.preset) == names.end()) return std::nullopt;
   return preset_of(run).train.steps;
 }

@@ -75,6 +75,13 @@ std::optional<int64_t> preset_steps(const RunConfig& run);
 // Names of the presets that the task's TOML file has ("paper", "release", "small").
 std::vector<std::string> preset_names(const std::string& task);
 
+// A preset that only models have, each in its own file and for some tasks: the recipe that its
+// authors published, over the defaults of the program instead of a preset of the task.
+inline constexpr const char* kPublishedPreset = "published";
+
+// The presets of the task, and kPublishedPreset if the model has it for this task.
+std::vector<std::string> preset_names(const std::string& task, const std::string& model);
+
 // `overrides` holds any of [task], [model], [mixer], [train], [groups]; `sets` are "--set"
 // assignments such as "train.steps=100". Throws lra::Error for unknown names, keys and values.
 RunConfig resolve_run(const std::string& task, const std::string& model, const std::string& preset,

@@ -249,7 +249,7 @@ TEST(StoredRun, IsReadWithTheDefaultsOfSettingsAddedSinceAndRefusedWhenChanged) 
   record.config.table("train").erase("recompute");
   std::ofstream(folder.config()) << to_toml(record.config);
   EXPECT_THAT(error_of([&] { (void)read_run(folder); }),
-              HasSubstr("is not what the run began with"));
+              HasSubstr("differs from the settings that the run started with"));
 }
 
 TEST(RunConfig, OfEveryPresetTaskAndModelResolvesAndBuilds) {

@@ -10,9 +10,9 @@ void RunLog::begin(const RunFolder& folder, const RunRecord& record, int64_t ste
   mlperf_log_->begin(record, step);
 }
 
-void RunLog::step(int64_t step, const RunningMean& mean, double learning_rate, double tokens_per_s,
+void RunLog::step(int64_t step, const RunningMean& mean, double learning_rate, const Speed& speed,
                   double gradient_norm) {
-  if (metrics_) metrics_->train(step, mean, learning_rate, tokens_per_s, gradient_norm);
+  if (metrics_) metrics_->train(step, mean, learning_rate, speed, gradient_norm);
 }
 
 void RunLog::bad_step(int64_t step, const std::string& kind, const std::string& fault) {

@@ -20,7 +20,7 @@ class RunLog {
   void begin(const RunFolder& folder, const RunRecord& record, int64_t step, bool resumed,
              bool mlperf_log);
 
-  void step(int64_t step, const RunningMean& mean, double learning_rate, double tokens_per_s,
+  void step(int64_t step, const RunningMean& mean, double learning_rate, const Speed& speed,
             double gradient_norm);
   void bad_step(int64_t step, const std::string& kind, const std::string& fault);
   void evaluation(const std::string& split, const Evaluation& evaluation);

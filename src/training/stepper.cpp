@@ -78,6 +78,7 @@ StepLoss Stepper::gradients(std::span<const Batch> parts, int64_t step, std::spa
     losses.push_back(loss.mean.detach());
     correct.push_back(loss.correct);
     sum.tokens += part.num_tokens;
+    sum.computed_tokens += model_.num_positions(part.input);
   }
   read_back(parts, losses, correct, sum);
   for_each_statistics(
@@ -91,9 +92,9 @@ StepLoss Stepper::gradients(std::span<const Batch> parts, int64_t step, std::spa
 void Stepper::add_up(StepLoss& loss, std::span<double> shared) {
   if (ranks_.count() == 1) return;
   sum_.end();
-  std::vector<double> numbers = {loss.loss_sum, static_cast<double>(loss.correct),
-                                 static_cast<double>(loss.examples),
-                                 static_cast<double>(loss.tokens)};
+  std::vector<double> numbers = {
+      loss.loss_sum, static_cast<double>(loss.correct), static_cast<double>(loss.examples),
+      static_cast<double>(loss.tokens), static_cast<double>(loss.computed_tokens)};
   const size_t own = numbers.size(), seen = statistics_sums_.size();
   numbers.insert(numbers.end(), statistics_sums_.begin(), statistics_sums_.end());
   numbers.insert(numbers.end(), shared.begin(), shared.end());
@@ -102,6 +103,7 @@ void Stepper::add_up(StepLoss& loss, std::span<double> shared) {
   loss.correct = static_cast<int64_t>(numbers[1]);
   loss.examples = static_cast<int64_t>(numbers[2]);
   loss.tokens = static_cast<int64_t>(numbers[3]);
+  loss.computed_tokens = static_cast<int64_t>(numbers[4]);
   const std::span<const double> rest = std::span(numbers).subspan(own);
   std::ranges::copy(rest.first(seen), statistics_sums_.begin());
   std::ranges::copy(rest.subspan(seen), shared.begin());

@@ -18,8 +18,9 @@ namespace lra::training {
 // Of all ranks together.
 struct StepLoss {
   double loss_sum = 0;  // over the examples
-  int64_t correct = 0, examples = 0, tokens = 0;
-  double gradient_norm = 0;  // of the mean loss, before clipping
+  int64_t correct = 0, examples = 0;
+  int64_t tokens = 0, computed_tokens = 0;  // valid ones; positions that the model computed
+  double gradient_norm = 0;                 // of the mean loss, before clipping
 
   double mean() const { return loss_sum / static_cast<double>(examples); }
 };

@@ -62,6 +62,7 @@ class TinyTraining : public ::testing::Test {
     EXPECT_EQ(a.weights_hash, b.weights_hash);
     EXPECT_EQ(a.fingerprint, b.fingerprint);
     EXPECT_EQ(a.tokens, b.tokens);
+    EXPECT_EQ(a.computed_tokens, b.computed_tokens);
     EXPECT_EQ(a.test->loss, b.test->loss);
     EXPECT_EQ(a.best_val->step, b.best_val->step);
     ASSERT_EQ(a.val_curve.size(), b.val_curve.size());

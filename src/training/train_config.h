@@ -33,86 +33,90 @@ struct TrainConfig {
   void fields(auto& f) {
     f("batch_size", batch_size, "examples per step", between(1, 65536));
     f("accumulate", accumulate,
-      "micro-batches that a step is computed in, to save memory: the same update to rounding, "
-      "another pattern of dropout; at most batch_size",
+      "micro-batches per step, to save memory; the update is the same up to rounding and the "
+      "pattern of dropout; at most batch_size",
       between(1, 65536));
-    f("steps", steps, "updates in all, where neither epochs nor examples says otherwise",
-      between(1, 1e9));
-    f("epochs", epochs, "instead of steps: passes over the training split; 0: see steps",
+    f("steps", steps, "number of updates, unless epochs or examples is set", between(1, 1e9));
+    f("epochs", epochs, "passes over the training split, instead of steps; 0: use steps",
       between(0, 1e9));
-    f("examples", examples, "instead of steps: examples to train on; 0: see steps",
+    f("examples", examples, "examples to train on, instead of steps; 0: use steps",
       between(0, int64_t{1} << 46));
     f("max_seconds", max_seconds,
-      "training ends after this time, validations, saving and the parts before a resume (up to "
-      "their last checkpoint) included; then the run is validated, tested and done; 0: no limit",
+      "seconds after which training ends, including validations, saving and the time before a "
+      "resume "
+      "(up to its last checkpoint); the run is then validated and tested; 0: no limit",
       at_least(0));
     f("patience", patience,
-      "training ends after this many validations in a row without a better accuracy; 0: never",
+      "validations in a row without a better accuracy after which training ends; 0: never",
       between(0, 1e9));
-    f("learning_rate", learning_rate, "factor of the schedule", at_least(0));
+    f("learning_rate", learning_rate, "learning rate, multiplied by the schedule", at_least(0));
     f("schedule", schedule,
       "rsqrt: rate * min(1, step / warmup) / sqrt(max(step, warmup)); cosine: rate * warmup * half "
       "a cosine over "
       "cycle_steps; constant: rate * warmup",
       one_of({"rsqrt", "cosine", "constant"}));
-    f("warmup_steps", warmup_steps, "steps of linear warmup; step 0 has rate 0 when there are any",
+    f("warmup_steps", warmup_steps, "steps of linear warmup; with any, step 0 has rate 0",
       between(0, 1e9));
-    f("cycle_steps", cycle_steps, "steps of the cosine; 0: all of them", between(0, 1e9));
-    f("weight_decay", weight_decay, "decoupled, times the learning rate, on every parameter",
-      at_least(0));
-    f("beta1", beta1, "Adam's first moment", rate());
-    f("beta2", beta2, "Adam's second moment", rate());
+    f("cycle_steps", cycle_steps, "steps of the cosine; 0: all steps", between(0, 1e9));
+    f("weight_decay", weight_decay,
+      "decoupled weight decay of every parameter, multiplied by the learning rate", at_least(0));
+    f("beta1", beta1, "decay rate of Adam's first moment", rate());
+    f("beta2", beta2, "decay rate of Adam's second moment", rate());
     f("eps", eps, "added to Adam's denominator", at_least(1e-30));
-    f("clip_norm", clip_norm, "largest global gradient norm; 0: no clipping", at_least(0));
+    f("clip_norm", clip_norm, "maximum global gradient norm; 0: no clipping", at_least(0));
     f("eval_every", eval_every, "steps between validations; the last step always validates",
       between(1, 1e9));
     f("eval_batch_size", eval_batch_size, "examples per evaluation batch", between(1, 65536));
-    f("eval_examples", eval_examples, "validation examples used during training; 0: all of them",
+    f("eval_examples", eval_examples, "validation examples used during training; 0: all",
       at_least(0));
-    f("test_examples", test_examples,
-      "test examples used; 0: all of them, which is what a published figure needs", at_least(0));
-    f("test_checkpoint", test_checkpoint,
-      "which weights are tested: the last, or the best on validation", one_of({"last", "best"}));
+    f("test_examples", test_examples, "test examples used; 0: all, as a published result requires",
+      at_least(0));
+    f("test_checkpoint", test_checkpoint, "weights to test: the last, or the best on validation",
+      one_of({"last", "best"}));
     f("checkpoint_every", checkpoint_every, "steps between checkpoints; 0: at every validation",
       at_least(0));
-    f("keep_checkpoints", keep_checkpoints, "newest checkpoints kept besides the best",
+    f("keep_checkpoints", keep_checkpoints, "number of newest checkpoints kept besides the best",
       at_least(1));
     f("log_every", log_every, "steps between lines in metrics.jsonl", at_least(1));
     f("trim_padding", trim_padding,
-      "cut batches to their longest example: less work, the same results but for the pattern of "
-      "dropout");
+      "compute little padding: batches are cut to their longest example, and their rows sorted by "
+      "length and computed in groups, each as long as its longest row: the same results but for "
+      "rounding and the pattern of dropout; false: every example at the full length");
     f("token_order", token_order,
-      "a control: shuffled puts the tokens of every example into an order of its own, in training "
-      "and evaluation, so that only which tokens there are is left",
+      "a control: shuffled permutes the tokens of each example, in training and evaluation, so "
+      "that "
+      "only the bag of tokens is left",
       one_of({"given", "shuffled"}));
-    f("prefetch", prefetch, "batches prepared ahead; 0: none, no thread", between(0, 1024));
-    f("loader_threads", loader_threads, "threads that prepare them, at most one for each",
-      between(1, 1024));
+    f("prefetch", prefetch, "batches prepared ahead; 0: none, without a thread", between(0, 1024));
+    f("loader_threads", loader_threads,
+      "threads that prepare batches, at most one per prefetched batch", between(1, 1024));
     f("precision", precision,
       "activations of the encoder; bf16: bfloat16 between operators, with float32 parameters, "
       "sums, "
       "logits, loss and optimizer",
       one_of({"fp32", "bf16"}));
     f("recompute", recompute,
-      "keep only the input of each encoder block and compute the rest again in the backward pass: "
+      "keep only the input of each encoder block and recompute activations in the backward pass: "
       "less memory, about a third more work, the same bits");
     f("memory_check", memory_check,
-      "before training, the memory it will take is estimated on a few examples; when that is "
-      "more than there is: refuse, or warn and go on; off: no estimate, nor is there one of the "
-      "memory of a GPU",
+      "estimates the memory of training on a few examples before it starts; if there is too "
+      "little: "
+      "refuse the run, or warn; off: no estimate (nor for the memory of a GPU)",
       one_of({"refuse", "warn", "off"}));
     f("on_nonfinite", on_nonfinite,
-      "a step whose loss, gradient or updated weights are not finite; stop: the run ends as "
-      "diverged; skip: the step counts, its update is left out (needs a copy of weights and "
-      "moments); roll_back: weights and moments of the last scheduled checkpoint, and on with the "
-      "step after the bad one",
+      "on a step whose loss, gradient or updated weights are NaN or infinite; stop: end the run as "
+      "diverged; skip: count the step but discard its update (needs a copy of weights and "
+      "moments); roll_back: restore weights and moments of the last scheduled checkpoint and "
+      "continue with the next step",
       one_of({"stop", "skip", "roll_back"}));
     f("spike_factor", spike_factor,
-      "a step whose loss or gradient norm is more than this many times its running mean is treated "
-      "like one that is not finite; 0: none is",
+      "treat a step as not finite if its loss or gradient norm exceeds its running mean this many "
+      "times; 0: never",
       between(0, 1e9));
-    f("max_skips", max_skips, "left out in a row before the run ends as diverged", at_least(1));
-    f("max_roll_backs", max_roll_backs, "of a run before it ends as diverged", at_least(1));
+    f("max_skips", max_skips, "skipped steps in a row after which the run ends as diverged",
+      at_least(1));
+    f("max_roll_backs", max_roll_backs, "roll-backs after which the run ends as diverged",
+      at_least(1));
   }
 };
 

@@ -8,6 +8,7 @@
 #include "base/resources.h"
 #include "base/text_format.h"
 #include "mixers/python_layer.h"
+#include "tasks/split_checks.h"
 #include "training/budget.h"
 #include "training/schedule.h"
 
@@ -145,6 +146,7 @@ std::string Trainer::train_step(Progress& bar) {
   }
   ++progress_.step;
   progress_.tokens += loss.tokens;
+  progress_.computed_tokens += loss.computed_tokens;
   record_.train_seconds += watch.seconds();
   if (progress_.step % config_.train.log_every == 0) log_step(bar, loss.gradient_norm);
   if (options_.histogram_every > 0 && progress_.step % options_.histogram_every == 0) {
@@ -253,17 +255,23 @@ int64_t Trainer::load_readable(const std::vector<int64_t>& steps,
 void Trainer::log_step(Progress& bar, double gradient_norm) {
   if (progress_.mean.count == 0) return;  // every step since the last line was a bad one
   const double seconds = record_.train_seconds - logged_seconds_;
-  const double tokens_per_s =
-      static_cast<double>(progress_.tokens - logged_tokens_) / std::max(seconds, 1e-9);
-  log_.step(progress_.step, progress_.mean, learning_rate(config_.train, progress_.step - 1),
-            tokens_per_s, gradient_norm);
+  const auto per_s = [&](int64_t count) {
+    return static_cast<double>(count) / std::max(seconds, 1e-9);
+  };
+  const Speed speed{
+      .tokens_per_s = per_s(progress_.tokens - logged_tokens_),
+      .examples_per_s = per_s((progress_.step - logged_step_) * config_.train.batch_size)};
+  log_.step(progress_.step, progress_.mean, learning_rate(config_.train, progress_.step - 1), speed,
+            gradient_norm);
   bar.set_postfix(
       "loss=" + fixed(progress_.mean.loss(), 3) + ", acc=" + fixed(progress_.mean.accuracy(), 3) +
-      ", " + thousands(static_cast<int64_t>(tokens_per_s)) + " tok/s, " +
+      ", " + thousands(static_cast<int64_t>(speed.tokens_per_s)) + " tok/s, " +
+      fixed(speed.examples_per_s, speed.examples_per_s < 10 ? 1 : 0) + " ex/s, " +
       human_bytes(static_cast<uint64_t>(resident_bytes())) +
       (record_.val_curve.empty() ? "" : ", val=" + fixed(record_.val_curve.back().accuracy, 3)));
   logged_seconds_ = record_.train_seconds;
   logged_tokens_ = progress_.tokens;
+  logged_step_ = progress_.step;
   progress_.mean = {};
 }
 
@@ -339,8 +347,11 @@ void Trainer::write_running_record() {
   record_.steps = progress_.step;
   record_.examples = progress_.step * config_.train.batch_size;
   record_.tokens = progress_.tokens;
-  record_.train_tokens_per_s =
-      record_.train_seconds > 0 ? static_cast<double>(progress_.tokens) / record_.train_seconds : 0;
+  record_.computed_tokens = progress_.computed_tokens;
+  if (record_.train_seconds > 0) {
+    record_.train_tokens_per_s = static_cast<double>(record_.tokens) / record_.train_seconds;
+    record_.train_examples_per_s = static_cast<double>(record_.examples) / record_.train_seconds;
+  }
   record_.total_seconds = seconds_so_far();
   const Health& health = progress_.health;
   if (health.skipped > 0) record_.skipped_steps = health.skipped;
@@ -376,6 +387,12 @@ RunRecord Trainer::finish(RunStatus status, const std::string& failure) {
   if (status == RunStatus::kDone && ranks_.is_first()) {
     for (const tasks::Baseline& baseline : task_->baselines(dataset_)) {
       record_.baselines[baseline.name] = baseline.accuracy;
+      constexpr double kTooEasy = 0.9;
+      if (baseline.accuracy < kTooEasy || record_.test_split_examples < tasks::kFewestToJudge)
+        continue;
+      record_warning("the baseline '" + baseline.name + "' alone is right on " +
+                     percent(baseline.accuracy) +
+                     " of the test: look for what gives the labels away");
     }
   }
   record_.provenance.finished_utc = utc_now();

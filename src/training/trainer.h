@@ -101,7 +101,7 @@ class Trainer {
   StepProfiler profiler_;
   std::unique_ptr<BatchLoader> loader_;
   double logged_seconds_ = 0;  // train_seconds at the last line of metrics
-  int64_t logged_tokens_ = 0;
+  int64_t logged_tokens_ = 0, logged_step_ = 0;
   double earlier_seconds_ = 0;  // total_seconds of the parts before a resume
   double started_ = 0;
 };

@@ -80,8 +80,8 @@ void Trainer::check_memory() {
   share.accumulate *= ranks_.count();
   share.on_nonfinite = "stop";  // the copies that "skip" needs are there already
   Stepper stepper(*model_, parameters_, share, config_.seed);
-  const MemoryEstimate estimate =
-      estimate_memory(*model_, stepper, task_->split(dataset_, "train"), shape_, share);
+  const MemoryEstimate estimate = estimate_memory(
+      *model_, stepper, config_.split_of(*task_, dataset_, "train"), shape_, share, config_.seed);
   const int64_t available = memory_left(options_, ranks_);
   if (config_.train.memory_check == "refuse") refuse_without_memory(estimate, available);
   record_.estimated_resident_bytes = estimate.peak_bytes;
@@ -148,6 +148,13 @@ void Trainer::resume() {
                  .what = "no checkpoint can be read (" + problems.front() + ")",
                  .advice = "start a new run with another --out"});
   }
+  if (found && found->computed_tokens < 0) {
+    throw Error({.where = folder_.path,
+                 .what = "was begun by an earlier program, which drops other numbers in each step",
+                 .expected = "a run of this program: of two, no seed gives the result",
+                 .advice = "finish it with the program that began it, or start a new run with "
+                           "another --out; 'lra eval' takes its weights"});
+  }
   if (ranks_.is_first()) {
     remove_temporaries(folder_.path);
     remember_data_root(folder_, options_.data_root);
@@ -171,6 +178,7 @@ void Trainer::resume() {
   }
   logged_seconds_ = record_.train_seconds;
   logged_tokens_ = progress_.tokens;
+  logged_step_ = progress_.step;
   if (!record_.earlier_parts || !ranks_.is_first()) return;
   for (EarlierPart& part : *record_.earlier_parts)
     part.steps = std::min(part.steps, progress_.step);

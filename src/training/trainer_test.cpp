@@ -38,6 +38,9 @@ TEST_F(TinyTraining, LearnsAndWritesEverythingDown) {
   EXPECT_EQ(record.fingerprint.size(), 32u);
   EXPECT_GT(record.num_parameters, 0);
   EXPECT_GT(record.train_tokens_per_s, 0);
+  EXPECT_GT(record.train_examples_per_s.value_or(0), 0);
+  EXPECT_GE(record.computed_tokens.value_or(0), record.tokens);
+  EXPECT_LE(record.tokens, 640 * 39) << "padding is not counted";
   EXPECT_GT(record.peak_resident_bytes, 0);
   EXPECT_GE(record.total_seconds, record.train_seconds);
   ASSERT_TRUE(record.test.has_value());
@@ -279,7 +282,7 @@ std::vector<Json> timeless_lines(const std::string& path) {
   std::ifstream in(path);
   for (std::string line; std::getline(in, line);) {
     lines.push_back(parse_json(line, path));
-    lines.back().erase("tokens_per_s");
+    for (const char* speed : {"tokens_per_s", "examples_per_s"}) lines.back().erase(speed);
   }
   return lines;
 }

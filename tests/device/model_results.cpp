@@ -43,6 +43,10 @@ const std::vector<Setting>& model_settings() {
        .padded = false,
        .training = false},
       {.name = "bfloat16", .model = small("mean"), .execution = {.activations = at::kBFloat16}},
+      {.name = "groups of rows",
+       .model = small("cls"),
+       .execution = {.group_cost = 10},
+       .num_towers = 2},
       {.name = "recomputed", .model = small("cls"), .execution = {.recompute = true}},
       {.name = "two towers", .model = small("first"), .num_towers = 2},
       {.name = "bounded receptive field", .model = small("cls", 16)},
@@ -73,6 +77,12 @@ const std::map<std::string, std::vector<const char*>>& mixer_settings() {
       {"linear_transformer", {""}},
       {"performer",
        {"num_features = 7", "num_features = 7\nredraw = 1\nnorms = 'fixed'", "features = 'relu'"}},
+      {"s4d",
+       {"states = 6", "init = 'real'\nstates = 3\nbidirectional = false\noutput = 'half_glu1'"}},
+      {"long_conv",
+       {"kernel_dropout = 0.2", "bidirectional = false\nsquash = 0.0", "width = 5",
+        "kind = 'sgconv'\nscale_dim = 3"}},
+      {"chordmixer", {"", "hidden = 7"}},
   };
   return all;
 }

@@ -43,7 +43,7 @@ words_and_flags() {
   refuse 2 "'lisops'.*'listops'" train lisops transformer
   refuse 2 "'transfomer'.*'transformer'" train listops transfomer
   refuse 2 "listops.toml.*'smal'.*'small'" train listops transformer --preset smal
-  refuse 2 "nothing is called 'txet'.*'text'" help txet
+  refuse 2 "unknown topic 'txet'.*'text'" help txet
   refuse 2 "nope" list nope
   refuse 2 "threads.*0.*1 to 1024" train listops transformer --threads 0
   refuse 2 "threads.*-1" info --threads -1
@@ -221,6 +221,8 @@ PYTHON
 run_folders() {
   refuse 2 "nothere: is not the folder of a run" train --resume nothere
   refuse 2 "empty: is not the folder of a run" train --resume empty
+  echo x >a_file
+  refuse 2 "a_file: is a file, not the folder of a run.*name the folder that holds" train --resume a_file
   local flag
   for flag in --seed=5 --preset=paper --out=other --set=train.steps=4; do
     refuse 2 "resume excludes ${flag%%=*}" train --resume run "$flag"
@@ -229,7 +231,7 @@ run_folders() {
   refuse 2 "run: a run is there already.*: .*lra train --resume run$" train listops transformer --data data --out run
   mkdir work/own
   echo mine >work/own/config.toml
-  refuse 2 "own: is no run, and holds 'config.toml'" train listops transformer --data data --out own
+  refuse 2 "own: is not a run folder and is not empty: it holds 'config.toml'" train listops transformer --data data --out own
   cp -r work/run work/lost
   rm work/lost/record.json
   refuse 2 "lost: is no run, and holds" train listops transformer --data data --out lost
@@ -262,8 +264,8 @@ run_folders() {
   refuse 2 "odd/record.json.*schema" train --resume odd --data data
   cp work/run/record.json work/odd/record.json
   sed -i 's/^heads = .*/heads = 4/' work/odd/config.toml
-  refuse 2 "odd/config.toml: is not what the run began with" eval odd --data data
-  refuse 2 "odd/config.toml: is not what the run began with" train --resume odd --data data
+  refuse 2 "odd/config.toml: differs from the settings that the run started with" eval odd --data data
+  refuse 2 "odd/config.toml: differs from the settings that the run started with" train --resume odd --data data
   cp work/run/config.toml work/odd/config.toml
   printf '\xff' | dd of=work/odd/checkpoints/latest/model.safetensors bs=1 seek=9000 \
     conv=notrunc status=none

@@ -76,9 +76,14 @@ text_round_trip() {
 text_checks() {
   local sizes=(--set task.num_train=20 --set task.num_test=20)
   expect_code 0 lra data check text text_folder "${sizes[@]}"
-  expect_code 2 lra data check text text_folder
+  expect_code 0 lra data check text text_folder
+  grep -q 'not the published size (25,000)' out || fail "data check does not say that it is small"
+  expect_code 2 lra data check text text_folder "${sizes[@]}" --set task.num_test=21
   grep -q 'WRONG' out || fail "data check does not say what is wrong"
   printf '\xff\xfe' >reviews/aclImdb/train/neg/3_4.txt
+  expect_code 2 lra data import text reviews --out text_bad
+  grep -q '3_4.txt: is UTF-16' err || fail "the import does not name the review: $(cat err)"
+  printf 'cut caf\xc3' >reviews/aclImdb/train/neg/3_4.txt
   json bad.json data import text reviews --out text_bad
   expect_code 2 lra data check text text_bad "${sizes[@]}"
   grep -q 'train example 3' out || fail "data check does not name the review: $(cat out)"

@@ -107,7 +107,7 @@ links_and_pipes() {
   mkdir pipe link linked
   mkfifo "$(raw pipe).part"
   expect_code 2 fetch pipe good
-  grep -q "is no regular file" err || fail "pipe: $(cat err)"
+  grep -q "is not a regular file" err || fail "pipe: $(cat err)"
   echo mine >link/mine
   ln -s mine "$(raw link).part"
   expect_code 2 fetch link good

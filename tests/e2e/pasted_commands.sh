@@ -43,7 +43,7 @@ go_on() {
   local command code=0
   command=$(command_in "$1")
   bash -c "exec timeout --signal=TERM 5 $command" >out 2>err || code=$?
-  [[ $code == 124 || $code == 3 ]] && grep -q "go on with" out || fail "$command: $code, $(cat out err)"
+  [[ $code == 124 || $code == 3 ]] && grep -q "resume with" out || fail "$command: $code, $(cat out err)"
   passed "pasted: $command"
 }
 

@@ -97,7 +97,8 @@ for name in kept:
     print(name, record[name])
 for line in (run / "metrics.jsonl").read_text().splitlines():
     line = json.loads(line)
-    line.pop("tokens_per_s", None)
+    for speed in ("tokens_per_s", "examples_per_s"):
+        line.pop(speed, None)
     print(line)
 for name in ("model", "optimizer"):
     file = run / f"checkpoints/latest/{name}.safetensors"
@@ -150,7 +151,7 @@ refused() {
 }
 
 refusals() {
-  refused "no such program on PATH" 2 env PATH=/nowhere "$LRA_PROGRAM" suite submit small.toml \
+  refused "program not found on PATH" 2 env PATH=/nowhere "$LRA_PROGRAM" suite submit small.toml \
     --slurm --out no
   refused "Invalid partition" 2 lra suite submit small.toml --slurm --out no --partition=nowhere
   refused "control character" 2 lra suite submit small.toml --slurm --out $'two\nlines'
@@ -260,7 +261,7 @@ disturbed_runs() {
   grep -q 'listops-local-s0 is saved; its task is queued again' long/slurm/*.log ||
     fail "not queued again: $(logs long)"
   for model in local linear_transformer; do
-    grep -q "listops $model seed 0: goes on, it was stopped" long/slurm/*.log ||
+    grep -q "listops $model seed 0: resumes, it was stopped" long/slurm/*.log ||
       fail "$model did not go on where it was: $(logs long)"
   done
   [[ $(field long/listops-transformer-s0/record.json failure) == *"signal 9"* ]] ||

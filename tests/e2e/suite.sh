@@ -22,6 +22,9 @@ log_every = 1
 
 [listops.task]
 length = 64
+
+[linear_transformer.train]
+learning_rate = 2e-3
 TOML
 
 # suite OUT FILE: runs it; output in out and err.
@@ -47,6 +50,10 @@ done_and_done_again() {
   grep -q 'Linear Transformer' out || fail "no leaderboard: $(cat out)"
   grep -q '<html' whole/report.html || fail "no report.html"
   grep -q 'Linear Transformer' whole/report.md || fail "no report.md"
+  grep -q '^learning_rate = 0.002' whole/listops-linear_transformer-s0/config.toml ||
+    fail "the settings of one model are not those of its run"
+  ! grep -q '^learning_rate = 0.002' whole/listops-transformer-s0/config.toml ||
+    fail "the settings of one model are those of another"
   local before after
   before=$(find whole -path '*s[01]/*' -printf '%p %T@\n' | sort)
   local begin=$SECONDS
@@ -107,7 +114,7 @@ killed_cell() {
   grep -q 'listops transformer seed 0 failed' killed.out || fail "the failed cell is not named"
   suite killed long.toml || fail "after the kill, the suite ended with $?: $(tail -n 3 err)"
   expect_states killed long.toml " 2 done "
-  grep -q 'goes on, it was failed' err || fail "the killed cell did not go on: $(cat err)"
+  grep -q 'resumes, it was failed' err || fail "the killed cell did not go on: $(cat err)"
   passed "a killed cell is recorded, the others finish, and the next run goes on with it"
 }
 

@@ -56,7 +56,8 @@ def lines(run):
     found = {}
     for text in open(run + "/metrics.jsonl"):
         line = json.loads(text)
-        line.pop("tokens_per_s", None)
+        for speed in ("tokens_per_s", "examples_per_s"):
+            line.pop(speed, None)
         key = (line.pop("kind"), line.pop("step"))
         assert key not in found, f"{run}: {key} is there twice"
         found[key] = line

@@ -88,7 +88,7 @@ class Command:
             if path.is_symlink():
                 found[name] = os.readlink(path)
             elif path.name == "metrics.jsonl":
-                found[name] = [re.sub(r'"tokens_per_s":[^,}]*', "", line)
+                found[name] = [re.sub(r'"[a-z]+_per_s":[^,}]*', "", line)
                                for line in path.read_text(encoding="utf-8").splitlines()]
             elif path.is_file() and self.outputs.search(name):
                 found[name] = hashlib.sha256(path.read_bytes()).hexdigest()

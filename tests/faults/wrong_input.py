@@ -12,6 +12,7 @@ import argparse
 import json
 import os
 import pathlib
+import random
 import re
 import shutil
 import subprocess
@@ -27,7 +28,8 @@ TINY = ["model.layers=1", "model.heads=2", "model.embed_dim=16", "model.qkv_dim=
         "train.steps=4", "train.batch_size=4", "train.eval_every=2", "train.eval_examples=0",
         "train.test_examples=0", "train.warmup_steps=1", "train.schedule=constant",
         "train.checkpoint_every=2", "train.log_every=1"]
-SIZES = {"listops": {"train": 20, "val": 6, "test": 6}, "pathfinder": {"train": 32, "val": 4, "test": 4}}
+SIZES = {"listops": {"train": 20, "val": 20, "test": 20}, "pathfinder": {"train": 32, "val": 4, "test": 4}}
+CIFAR_FILES = [f"data_batch_{n}" for n in range(1, 6)] + ["test_batch"]
 LENGTHS = {"listops": ["task.length=64"], "text": ["task.length=64"], "retrieval": ["task.length=64"]}
 
 
@@ -60,9 +62,10 @@ def write(path, content):
 
 
 def write_cifar(root):
-    """Six official files of four images."""
-    for index, name in enumerate([f"data_batch_{n}" for n in range(1, 6)] + ["test_batch"]):
-        records = b"".join(bytes([k]) + bytes([40 * k + index]) * 3072 for k in range(4))
+    """Six official files of twenty images."""
+    noise = random.Random(0)
+    for name in CIFAR_FILES:
+        records = b"".join(bytes([k % 10]) + noise.randbytes(3072) for k in range(20))
         write(root / "cifar-10-batches-bin" / f"{name}.bin", records)
 
 
@@ -80,7 +83,7 @@ def write_pairs(root):
     number = 0
     for split in ("train", "eval", "test"):
         lines = []
-        for i in range(10):
+        for i in range(20):
             lines.append(f"{i % 2}.0\tP{number}\tP{number + 1}\ttext {number}\tother text {number}")
             number += 2
         write(root / f"new_aan_pairs.{split}.tsv", "\n".join(lines) + "\n")
@@ -190,6 +193,169 @@ def beside_situations(world):
                        "task.difficulty=easy"), world.root / "easy")
 
 
+def reviews_of(root, split, label):
+    return sorted((root / "text/aclImdb" / split / label).glob("*.txt"))
+
+
+def encoding_situations(world):
+    """Texts of one class or split are written another way than the others."""
+    ways = {"UTF-16": ("UTF-16", lambda text: text.encode("utf-16")),
+            "UTF-16 without a mark": ("zero bytes", lambda text: text.encode("utf-16-be")),
+            "UTF-32": ("UTF-16", lambda text: text.encode("utf-32")),
+            "Latin-1": ("not UTF-8", lambda text: f"caf\u00e9 {text}".encode("latin-1")),
+            "nothing": ("are empty", lambda text: b""),
+            "blanks": ("are empty", lambda text: b" \t\r\n"),
+            "a line end behind": ("end in white space", lambda text: text.encode() + b"\n"),
+            "a blank in front": ("begin with white space", lambda text: b" " + text.encode()),
+            "tabs": ("hold a tab", lambda text: text.replace(" ", "\t").encode()),
+            "two lines": ("hold a line end", lambda text: text.replace(" ", "\n", 1).encode())}
+    for groups in ((("train", "neg"), ("test", "neg")), (("test", "neg"), ("test", "pos"))):
+        for name, (pattern, change) in ways.items():
+            if groups[0][0] == "test" and name in ("nothing", "blanks"):
+                continue  # of twenty in all, as for one class
+            root = world.copy(world.raw / "text", "text")
+            for group in groups:
+                for path in reviews_of(root, *group):
+                    path.write_bytes(change(path.read_text()))
+            yield (f"text: {name} in {groups}", pattern, train_words("text", "local", root, root / "run"), root / "run")
+    for name, (pattern, change) in ways.items():
+        if name not in ("UTF-16", "UTF-16 without a mark", "UTF-32", "Latin-1", "nothing"):
+            continue
+        root = world.copy(world.raw / "retrieval", "retrieval")
+        for path in (root / "retrieval").glob("*.tsv"):
+            rows = [line.split("\t") for line in path.read_text().splitlines()]
+            path.write_bytes(b"\n".join("\t".join(row[:4]).encode() + b"\t" + change(row[4]) if row[0] == "1.0"
+                                        else "\t".join(row).encode() for row in rows) + b"\n")
+        yield (f"retrieval: {name} in documents of label 1", f"{pattern}|columns|label|zero bytes|not UTF-8",
+               train_words("retrieval", "local", root, root / "run"), root / "run")
+
+
+def contents_situations(world):
+    """Files that can be read and are copies, of another class, or easier than they should be."""
+    def of(task, change, pattern, name):
+        root = world.copy(world.raw / task, task)
+        change(root / task)
+        return (f"{task}: {name}", pattern, train_words(task, "local", root, root / "run"), root / "run")
+
+    def swap(one, other):
+        one.rename(one.parent / "aside")
+        other.rename(one)
+        (one.parent / "aside").rename(other)
+
+    def copy_batches(root, source, names):
+        for name in names:
+            if name != source:
+                path = root / "cifar-10-batches-bin"
+                shutil.copy(path / f"{source}.bin", path / f"{name}.bin")
+
+    def blacken(root):
+        for path in (root / "cifar-10-batches-bin").glob("*.bin"):
+            records = path.read_bytes()
+            path.write_bytes(b"".join(records[i:i + 1] + (bytes(3072) if records[i] == 3 else records[i + 1:i + 3073])
+                                      for i in range(0, len(records), 3073)))
+
+    def shift_targets(root):
+        path = root / "listops-1000/basic_test.tsv"
+        header, *rows = (line.split("\t") for line in path.read_text().splitlines())
+        targets = [row[1] for row in rows]
+        rows = [[row[0], target] for row, target in zip(rows, targets[1:] + targets[:1])]
+        path.write_text("".join("\t".join(row) + "\n" for row in [header, *rows]))
+
+    def shorten(root):
+        for at, split in enumerate(("train", "val", "test")):
+            rows = [f"( ( ( ( [MAX {i % 10} ) {i // 10} ) {at} ) ] )\t{max(i % 10, i // 10, at)}\n" for i in range(30)]
+            (root / f"listops-1000/basic_{split}.tsv").write_text("Source\tTarget\n" + "".join(rows))
+
+    def pickles_beside(root):
+        for name in CIFAR_FILES:
+            (root / "cifar-10-batches-bin" / name).write_bytes(b"x")
+
+    listops, retrieval = "listops-1000/basic_{}.tsv", "new_aan_pairs.{}.tsv"
+    yield of("listops", lambda r: shutil.copy(r / listops.format("train"), r / listops.format("val")),
+             "also in an earlier split", "val is a copy of train")
+    yield of("listops", shift_targets, "evaluates to", "targets of other lines")
+    yield of("listops", shorten, "expressions of", "short expressions")
+    yield of("retrieval", lambda r: shutil.copy(r / retrieval.format("train"), r / retrieval.format("test")),
+             "also in an earlier split", "test is a copy of train")
+    yield of("text", lambda r: [swap(r / f"aclImdb/{s}/neg", r / f"aclImdb/{s}/pos") for s in ("train", "test")],
+             "swapped", "neg and pos swapped")
+    yield of("text", lambda r: swap(r / "aclImdb/test/neg", r / "aclImdb/test/pos"), "swapped",
+             "neg and pos swapped in the test")
+    yield of("text", lambda r: shutil.copytree(r / "aclImdb/train", r / "aclImdb/test", dirs_exist_ok=True),
+             "also in an earlier split", "test is a copy of train")
+    yield of("image", lambda r: copy_batches(r, "data_batch_1", CIFAR_FILES[:5]), "repeat an earlier one|earlier split",
+             "five equal batches")
+    yield of("image", lambda r: copy_batches(r, "data_batch_3", ["test_batch"]), "also in an earlier split",
+             "test is a copy of a batch")
+    yield of("image", blacken, "are empty", "one class is black")
+    yield of("image", pickles_beside, "one of the two layouts", "both layouts in one folder")
+
+
+def place_situations(world):
+    """Data lies twice, at another level, or came later than what was prepared of it."""
+    for task in world.tasks:
+        source = world.raw / task
+        root = world.copy(source, "of mine/raw")
+        yield (f"{task}: official files two levels deeper", "lie deeper",
+               train_words(task, "local", root, root / "run"), root / "run")
+        shutil.copytree(source, root / "another")
+        yield (f"{task}: two copies below", "another'",
+               train_words(task, "local", root, root / "run"), root / "run")
+        root = world.copy(source, task)
+        shutil.copytree(source, root, dirs_exist_ok=True)
+        yield (f"{task}: in the data folder and in {task}/", "is another copy, which is not read",
+               train_words(task, "local", root, root / "run"), root / "run")
+        other = "text" if task != "text" else "listops"
+        yield (f"{task}: prepared data of {other} named", f"of task '{other}'",
+               train_words(task, "local", world.prepared / other, world.root / f"{task} run"),
+               world.root / f"{task} run")
+    root = world.copy(world.raw / "text", ".")
+    yield ("text: a folder within the data", "lies within",
+           train_words("text", "local", root / "aclImdb/train", root / "run"), root / "run")
+    root = world.copy(world.raw / "listops", ".")
+    must(*train_words("listops", "local", root, root / "first"))
+    path = root / "listops-1000/basic_test.tsv"
+    times = path.stat()
+    shutil.copy(root / "listops-1000/basic_val.tsv", path)
+    os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
+    yield ("listops: files replaced that keep their times", "was changed after",
+           train_words("listops", "local", root, root / "second"), root / "second")
+
+
+def edited_records(world, own):
+    """Records that were changed by hand, without their log; and runs that are done with other data."""
+    edits = {"config": lambda r: r["config"]["train"].update(batch_size=64),
+             "data hash": lambda r: r.update(data_hash="0" * 32),
+             "seed": lambda r: r.update(seed=5),
+             "model": lambda r: r.update(model="performer"),
+             "accuracy": lambda r: r["test"].update(accuracy=0.777),
+             "preset": lambda r: r.update(preset="paper")}
+    for name, edit in edits.items():
+        record = json.loads((own / "record.json").read_text())
+        edit(record)
+        world.count += 1
+        path = world.root / f"edited{world.count}" / "record.json"
+        write(path, json.dumps(record))
+        for more in ([], ["--card"], ["--format", "lm-eval"]):
+            yield (f"report {more} of a record with another {name}", "left out|no record",
+                   ["report", path.parent, *more], None)
+        if name == "config":
+            yield ("reproduce a record with another config", "not those that the run began with",
+                   ["reproduce", path.parent, "--data", world.prepared], None)
+    generated = world.root / "other data root"
+    yield ("a run that is done goes on with other data", "is not the data",
+           [*train_words("listops", "transformer", generated, own), "--go-on"], None)
+    for root, pattern in ((generated, "is not the data"), (world.root / "nothing", "no data for listops")):
+        yield (f"a run that is done is resumed with {root.name}", pattern,
+               ["train", "--resume", own, "--data", root], None)
+    world.count += 1
+    run = world.root / f"steps{world.count}"
+    shutil.copytree(own, run, symlinks=True)
+    first, *_, last = sorted((run / "checkpoints").glob("step_*"))
+    shutil.copy(first / "model.safetensors", last / "model.safetensors")
+    yield "eval, weights of an earlier step", "those of its folder", ["eval", run], None
+
+
 def weight_situations(world):
     """Weights, settings and records of one run in the place of another's."""
     data, own = world.prepared, world.root / "own"
@@ -206,6 +372,7 @@ def weight_situations(world):
         weights = world.root / f"other {name}" / "checkpoints/latest/model.safetensors"
         yield from weights_of_another(world, own, name, weights)
     yield from swapped_files(world, own)
+    yield from edited_records(world, own)
     yield ("eval on data of another seed", "is not the data", ["eval", own, "--data", generated], None)
     yield ("eval on other data, as was asked", "OTHER DATA", ["eval", own, "--data", generated, "--other-data"], None)
     yield ("eval on other data that is not there", "no data for listops",
@@ -244,7 +411,7 @@ def swapped_files(world, own):
             shutil.copytree(own, run, symlinks=True)
             shutil.copy(world.root / f"other {other}" / name, run / name)
             for command in (["eval", run], ["train", "--resume", run], ["analyze", "generalization", run]):
-                yield (f"{command[0]}, {name} of another {other}", "is not what the run began with|another run",
+                yield (f"{command[0]}, {name} of another {other}", "differs from the settings that the run started with|another run",
                        command, None)
 
 
@@ -255,7 +422,8 @@ def main():
     count, wrong = 0, []
     with tempfile.TemporaryDirectory() as root:
         world = World(root)
-        for situations in (raw_situations, prepared_situations, beside_situations, weight_situations):
+        for situations in (raw_situations, prepared_situations, beside_situations, encoding_situations,
+                           contents_situations, place_situations, weight_situations):
             before = count
             for name, pattern, words, out in situations(world):
                 count += 1

@@ -185,8 +185,98 @@ def synthesizer(x, valid, w, settings):
     return merged(softmax(scores, allowed) @ v, w)
 
 
+def sigmoid(t):
+    return 1 / (1 + np.exp(-t))
+
+
+def gelu(x):
+    return 0.5 * x * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)))
+
+
+def gated(y, w, kind):
+    """What follows a state-space layer: GELU, then a gate that mixes channels."""
+    g = gelu(y)
+    if kind == "none":
+        return g
+    z = g @ w["output.linear.weight"].T + w["output.linear.bias"]
+    if kind == "glu":
+        return z[..., :WIDTH] * sigmoid(z[..., WIDTH:])
+    return z if kind == "linear" else (g if kind == "half_glu1" else y) * sigmoid(z)
+
+
+def s4d_matrix(length, w, settings):
+    """[D, L, L]: how x[j] enters y[i] of each channel, from the kernels of both directions."""
+    real = settings["init"] == "real"
+    rate, frequency = np.exp(w["log_rate"]), 0 if real else w["frequency"]
+    dt = np.exp(w["dt"]) if settings["dt_transform"] == "exp" else np.log1p(np.exp(w["dt"]))
+    pole = (-rate + 1j * frequency) + np.zeros((WIDTH, 1))
+    z = pole * dt[:, None]
+    c = w["c"][..., 0] if real else 2 * (w["c"][..., 0] + 1j * w["c"][..., 1])
+    reads = c * (np.exp(z) - 1) / pole
+    powers = np.exp(z[..., None] * np.arange(length))
+    kernels = (reads[..., None] * powers).sum(2).real  # [directions, D, L]
+    lag = np.arange(length)[:, None] - np.arange(length)
+    matrix = np.where(lag >= 0, kernels[0][:, np.maximum(lag, 0)], 0)
+    if settings["bidirectional"]:
+        matrix = matrix + np.where(lag < 0, kernels[1][:, np.maximum(-lag - 1, 0)], 0)
+    return matrix
+
+
+def s4d(x, valid, w, settings):
+    u = x * valid[:, :, None]
+    y = np.einsum("dij,bjd->bid", s4d_matrix(x.shape[1], w, settings), u) + w["skip"] * u
+    return gated(y, w, settings["output"])
+
+
+def conv_shape(settings):
+    """Lags in the past, lag 0 among them, and in the future."""
+    directions = 2 if settings["bidirectional"] else 1
+    width = min(settings["width"] or directions * MAX_LENGTH, directions * MAX_LENGTH)
+    future = width // 2 if directions == 2 else 0
+    return width - future, future
+
+
+def joined_scales(scales, settings):
+    """SGConv: [S, D, d] -> [D, d 2^(S - 1)]"""
+    count, channels, size = scales.shape
+    decay = np.linspace(settings["decay_min"], settings["decay_max"], channels)
+    joined = []
+    for i, scale in enumerate(scales):
+        lags = size << max(0, i - 1)
+        place = (np.arange(lags) + 0.5) * size / lags - 0.5
+        stretched = np.array([np.interp(place, np.arange(size), channel) for channel in scale])
+        joined.append(stretched * decay[:, None] ** (count - 1 - i))
+    return np.concatenate(joined, 1)
+
+
+def long_conv(x, valid, w, settings):
+    past, future = conv_shape(settings)
+    if settings["kind"] == "free":
+        k = np.sign(w["kernel"]) * np.maximum(np.abs(w["kernel"]) - settings["squash"], 0)
+    else:
+        joined = [joined_scales(direction, settings) / size
+                  for direction, size in zip(w["kernel"], w["length"])]
+        k = np.concatenate([t[:, :future][:, ::-1] for t in joined[1:]] + [joined[0][:, :past]], 1)
+    lag = np.subtract.outer(np.arange(x.shape[1]), np.arange(x.shape[1])) + future
+    weights = np.where((lag >= 0) & (lag < past + future),
+                       k[:, np.clip(lag, 0, past + future - 1)], 0)
+    x = x * valid[..., None]
+    return gated(np.einsum("dts,bsd->btd", weights, x) + w["skip"] * x, w, settings["output"])
+
+
+def chordmixer(x, valid, w, settings):
+    y = gelu(x @ w["mlp.fc1.weight"].T + w["mlp.fc1.bias"]) @ w["mlp.fc2.weight"].T
+    y = y + w["mlp.fc2.bias"]
+    tracks = np.array_split(np.arange(x.shape[2]), 1 + (MAX_LENGTH - 1).bit_length())
+    for example, tokens in zip(y, valid.sum(1)):
+        for m, track in enumerate(tracks[1:]):
+            example[:tokens, track] = np.roll(example[:tokens, track], -(2**m), 0)
+    return y
+
+
 REFERENCES = [transformer, local, sparse_transformer, longformer, linformer, reformer, sinkhorn,
-              synthesizer, bigbird, linear_transformer, performer]
+              synthesizer, bigbird, linear_transformer, performer, s4d, long_conv,
+              chordmixer]
 # Settings besides the defaults.
 CASES = {
     "transformer": [{}],
@@ -206,8 +296,18 @@ CASES = {
                 {"block": 4, "random_blocks": 40}, {"block": 64},
                 {"block": 3, "random_range": "first_1024"}],
     "linear_transformer": [{}, {"eps": 0.5}],
+    "s4d": [{"states": 8}, {"states": 6, "init": "lin", "alpha": 3.0, "shared_poles": False},
+            {"states": 4, "init": "inv", "dt_transform": "softplus", "bidirectional": False},
+            {"states": 3, "init": "real", "output": "half_glu1"},
+            {"states": 4, "output": "half_glu2"}, {"states": 4, "output": "linear"},
+            {"states": 4, "output": "none"}],
     "performer": [{"num_features": 16}, {"num_features": 2, "norms": "fixed"},
                   {"features": "relu"}],
+    "long_conv": [{}, {"squash": 0.0, "bidirectional": False}, {"width": 5, "output": "half_glu2"},
+                  {"kind": "sgconv", "scale_dim": 4, "decay_min": 1.0, "decay_max": 3.0},
+                  {"kind": "sgconv", "scale_dim": 1, "bidirectional": False, "output": "none"},
+                  {"kind": "sgconv", "width": 9, "output": "half_glu1"}],
+    "chordmixer": [{}, {"hidden": 17}],
     "synthesizer": [{"variant": variant, "dot_product": mixed, "causal": causal, "rank": 4}
                     for variant in ("random", "factorized_random", "dense", "factorized_dense")
                     for mixed in (False, True) for causal in (False, True)],
@@ -233,7 +333,16 @@ def documented_tensors(name, settings):
     n = math.isqrt(MAX_LENGTH - 1) + 1
     values = {"D": WIDTH, "H": HEADS, "E": HEAD_DIM, "Lmax": MAX_LENGTH, "n": n,
               "m": -(-MAX_LENGTH // n), "blocks": -(-MAX_LENGTH // settings.get("block", 1)),
-              **settings}
+              "directions": 1 + settings.get("bidirectional", False),
+              "poles": 1 if settings.get("shared_poles") else WIDTH,
+              "parts": 1 if settings.get("init") == "real" else 2, **settings}
+    values["modes"] = settings.get("states", 0) // values["parts"]
+    if name == "long_conv":
+        past, future = conv_shape(settings)
+        scales = math.ceil(math.log2(max(1, max(past, future) / settings["scale_dim"])))
+        values |= {"W": past + future, "directions": 2 if future else 1, "scales": scales + 1}
+    if name == "chordmixer":
+        values["hidden"] = settings["hidden"] or WIDTH
     shapes = {}
     for tensor, shape, when in re.findall(r"^\| `(\S+)` \| \[(.*)\] \| (.*) \|$", section[0],
                                           flags=re.MULTILINE):

@@ -1,8 +1,8 @@
 """The operators of liblra_ops.so, loaded into PyTorch, against PyTorch's own in float64.
 
 torch.ops.load_library is all that a Python user needs. Values and gradients (through autograd) of
-linear, feed_forward, layer_norm, product, attention, packed_attention, packed_feature_attention and
-dropout.
+linear, feed_forward, layer_norm, batch_norm, convolution, product, attention, packed_attention,
+packed_feature_attention and dropout.
 """
 import os
 import pathlib
@@ -72,6 +72,24 @@ def check_layers():
     check("feed_forward", ops.feed_forward, reference, [x, w, b, normal(11, 5), normal(11)])
     check("layer_norm", lambda x, w, b: ops.layer_norm(x, w, b, 1e-6),
           lambda x, w, b: functional.layer_norm(x, (11,), w, b, 1e-6), [x, normal(11), normal(11)])
+    mask = torch.arange(7) < torch.tensor([[7], [4], [1]])
+
+    def batch_norm(x, w, b):
+        rows = x[mask]
+        y = functional.batch_norm(rows, None, None, w, b, training=True)
+        return torch.zeros_like(x).masked_scatter(mask[..., None], y)
+
+    check("batch_norm", lambda x, w, b: ops.batch_norm(x, mask.to(torch.uint8), w, b)[0],
+          batch_norm, [x, normal(11), normal(11)])
+
+    def convolution(x, kernel):
+        """Lags -2 to 4, as a convolution of each channel in PyTorch, which counts them backwards."""
+        x = functional.pad((x * mask[..., None]).transpose(1, 2), (4, 2))
+        y = functional.conv1d(x, kernel.flip(1)[:, None], groups=11)
+        return y.transpose(1, 2) * mask[..., None]
+
+    check("convolution", lambda x, k: ops.convolution(x, mask.to(torch.uint8), k, 2), convolution,
+          [x, normal(11, 7)])
     check("product", ops.product, torch.matmul, [normal(2, 3, 40, 9), normal(2, 3, 9, 17)])
 
 

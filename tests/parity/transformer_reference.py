@@ -76,6 +76,9 @@ class Model:
 
     def norm(self, x, name):
         weight, bias = self.w[name + ".weight"], self.w[name + ".bias"]
+        if self.config["model"]["norm"] == "batch":
+            mean, variance = (self.w[name + key] for key in (".running_mean", ".running_var"))
+            return (x - mean) / (variance + 1e-5).sqrt() * weight + bias
         centred = x - x.mean(-1, keepdim=True)
         return centred / (centred.square().mean(-1, keepdim=True) + 1e-6).sqrt() * weight + bias
 
@@ -184,16 +187,55 @@ class Model:
         weights = (functional.elu(q) + 1) @ (functional.elu(k) + 1).transpose(1, 2)
         return (weights @ v) / (weights.sum(-1, keepdim=True) + self.mixer["eps"])
 
+    def s4d(self, x, prefix):
+        """As published: one convolution of 2 L by FFT, bidirectional, with poles that are shared."""
+        log_rate, frequency, log_dt, c = (self.w[prefix + name] for name in (
+            "log_rate", "frequency", "dt", "c"))
+        pole = torch.complex(-log_rate.exp(), frequency)
+        z = pole * log_dt.exp()[:, None]  # [D, N / 2]
+        reads = torch.view_as_complex(c.contiguous()) * (z.exp() - 1) / pole
+        powers = (z[..., None] * torch.arange(len(x))).exp()
+        forward, behind = 2 * (reads[..., None] * powers).sum(2).real
+        kernel = torch.fft.rfft(torch.cat([forward, behind.flip(1)], 1))
+        y = torch.fft.irfft(torch.fft.rfft(x.T, 2 * len(x)) * kernel, 2 * len(x))[:, :len(x)].T
+        g = functional.gelu(y + self.w[prefix + "skip"] * x, approximate="tanh")
+        return functional.glu(self.linear(g, prefix + "output.linear"), -1)
+
+    def long_conv(self, x, prefix):
+        settings, kernel = self.mixer, self.w[prefix + "kernel"]
+        assert settings["kind"] == "free" and settings["output"] == "glu"
+        kernel = kernel.sign() * (kernel.abs() - settings["squash"]).clamp_min(0)
+        future = kernel.shape[1] // 2 if settings["bidirectional"] else 0
+        position = torch.arange(len(x))
+        lag = position[:, None] - position + future
+        seen = (lag >= 0) & (lag < kernel.shape[1])
+        weights = torch.where(seen, kernel[:, lag.clamp(0, kernel.shape[1] - 1)], 0.0)
+        y = torch.einsum("dts,sd->td", weights, x) + self.w[prefix + "skip"] * x
+        g = functional.gelu(y, approximate="tanh")
+        return functional.glu(self.linear(g, prefix + "output.linear"), -1)
+
+    def chordmixer(self, x, prefix):
+        y = functional.gelu(self.linear(x, prefix + "mlp.fc1"), approximate="tanh")
+        tracks = self.linear(y, prefix + "mlp.fc2").tensor_split(
+            1 + (self.max_length - 1).bit_length(), 1)
+        offsets = [0] + [2**m for m in range(len(tracks) - 1)]
+        return torch.cat([t.roll(-offset, 0) for t, offset in zip(tracks, offsets)], 1)
+
     MIXERS = {f.__name__: f for f in (
         transformer, local, sparse_transformer, longformer, linformer, reformer, sinkhorn,
-        synthesizer, bigbird, linear_transformer, performer)}
+        synthesizer, bigbird, linear_transformer, performer, s4d, long_conv,
+        chordmixer)}
 
     def mix(self, x, prefix):
         y = self.MIXERS[self.config["run"]["model"]](self, x, prefix)
+        if y.dim() == 2:  # a layer without heads: [L, D]
+            return y
         return self.linear(y.transpose(0, 1).flatten(1), prefix + "output")
 
     def positions(self, count):
         """What is added to the first tokens, CLS counted."""
+        if self.config["model"]["positions"] == "none":
+            return 0
         learned = self.w.get("embedding.position")
         width = self.config["model"]["embed_dim"]
         return sinusoids(count, width) if learned is None else learned[:count]
@@ -209,6 +251,8 @@ class Model:
         for layer in range(self.config["model"]["layers"]):
             block = f"encoder.layers.{layer}."
             x = x + self.mix(self.norm(x, block + "norm1"), block + "mixer.")
+            if self.config["model"]["feed_forward"] == "none":
+                continue
             hidden = self.linear(self.norm(x, block + "norm2"), block + "mlp.fc1")
             hidden = functional.gelu(hidden, approximate="tanh")
             x = x + self.linear(hidden, block + "mlp.fc2")
@@ -316,6 +360,7 @@ def main():
             compare(scratch, "text", model, text, ["task.length=150", *cls, *own])
             compare(scratch, "listops", model, listops,
                     ["task.length=180", *LISTOPS_DATA, *mean, *own])
+        compare(scratch, "text", "s4d", text, ["task.length=150"])
         compare(scratch, "text", "local", text, ["mixer.block=7", "model.classifier=linear", *mean])
         compare(scratch, "text", "linformer", text, ["mixer.rank=9", "model.heads=4"])
 

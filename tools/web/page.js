@@ -12,15 +12,29 @@ function compare(a, b, sign) {
   if (typeof a !== typeof b) return typeof a === "number" ? -1 : 1;
   return sign * (typeof a === "number" ? a - b : a.localeCompare(b));
 }
+// The rows of a table, or its entries (a <tbody> each), sorted within each group.
 function sortBy(header) {
-  const table = header.closest("table"), body = table.tBodies[0];
+  const table = header.closest("table");
   const old = header.getAttribute("aria-sort"), words = header.classList.contains("word");
   const down = old === "descending" ? false : old === "ascending" ? true : !words;
-  for (const other of table.querySelectorAll("thead th")) other.setAttribute("aria-sort", "none");
+  for (const other of header.parentElement.cells) other.setAttribute("aria-sort", "none");
   header.setAttribute("aria-sort", down ? "descending" : "ascending");
-  const rows = [...body.rows].map((row) => [sortKey(row.cells[header.cellIndex]), row]);
-  rows.sort((a, b) => compare(a[0], b[0], down ? -1 : 1));
-  body.append(...rows.map((pair) => pair[1]));
+  const sorted = (items, rowOf) => items.map((item) => [sortKey(rowOf(item).cells[header.cellIndex]), item])
+    .sort((a, b) => compare(a[0], b[0], down ? -1 : 1)).map((pair) => pair[1]);
+  const bodies = [...table.tBodies];
+  if (!bodies.some((body) => body.matches(".entry"))) {
+    bodies[0].append(...sorted([...bodies[0].rows], (row) => row));
+    return;
+  }
+  const ordered = [];
+  let group = [];
+  for (const body of [...bodies, null]) {
+    if (body?.matches(".entry")) { group.push(body); continue; }
+    ordered.push(...sorted(group, (entry) => entry.rows[0]));
+    if (body) ordered.push(body);
+    group = [];
+  }
+  table.append(...ordered);
 }
 for (const button of document.querySelectorAll("thead button")) {
   button.addEventListener("click", () => sortBy(button.closest("th")));
@@ -58,9 +72,10 @@ for (const button of tools.querySelectorAll("[data-theme]")) {
     document.documentElement.dataset.theme = button.dataset.theme;
   });
 }
-// What is looked for in: rows of tables and runs. The feet of tables stay.
-const filtered = [...document.querySelectorAll("main > section tbody tr, .runs > details")]
-  .filter((row) => !row.closest("figure"))
+// What is looked for in: rows of tables and runs. Baselines and headings stay.
+const filtered = [...document.querySelectorAll(
+  ".entry, main > section tbody:not(.entry, .group, .plain) tr, .runs > details")]
+  .filter((row) => !row.closest("figure, .more"))
   .map((row) => [row, row.textContent.toLowerCase()]);
 tools.querySelector("input").addEventListener("input", (event) => {
   const words = event.target.value.toLowerCase().split(/\s+/).filter(Boolean);

@@ -25,7 +25,7 @@ class Progress;
 namespace lra::tasks {
 
 inline constexpr int64_t kCifarSide = 32, kCifarPixels = kCifarSide * kCifarSide;
-// Of one image in colour: planes red, green, blue; and with its label in front.
+// Bytes of one color image: planes red, green, blue; and with its label in front.
 inline constexpr size_t kCifarColourBytes = 3 * kCifarPixels,
                         kCifarRecordBytes = 1 + kCifarColourBytes;
 inline constexpr int64_t kCifarClasses = 10;
@@ -56,7 +56,7 @@ uint8_t gray_value(uint8_t red, uint8_t green, uint8_t blue);
 CifarFile read_cifar_file(std::span<const std::byte> bytes, const std::string& name,
                           bool is_pickle);
 
-// Whether a folder, or the official one below it, has the files of a layout. Throws lra::Error for
+// True if a folder, or the official one below it, has the files of a layout. Throws lra::Error for
 // one that has some of them.
 bool holds_cifar_files(const std::string& folder);
 

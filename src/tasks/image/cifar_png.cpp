@@ -45,7 +45,7 @@ std::pair<int64_t, std::string_view> split_number(std::string_view name) {
 
 Error bad_name(const fs::path& path) {
   return Error({.where = path.string(),
-                .what = "is no image of CIFAR-10 by its name",
+                .what = "does not have the name of a CIFAR-10 image",
                 .expected = "<class>/<name>.png or <number>_<class>.png, a class being one of "
                             "airplane, automobile, bird, cat, deer, dog, frog, horse, ship, truck",
                 .advice = "remove or rename it"});

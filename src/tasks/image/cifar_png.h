@@ -7,7 +7,7 @@
 
 namespace lra::tasks {
 
-// Whether `folder` has folders train and test and none of the official files.
+// True if `folder` has folders train and test and none of the official files.
 bool is_cifar_png_folder(const std::string& folder);
 
 // {train,test}/<class>/<anything>.png or {train,test}/<number>_<class>.png, classes by their names

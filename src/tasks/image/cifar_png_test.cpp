@@ -130,7 +130,8 @@ TEST(CifarPng, RefusesByName) {
   for (const char* name :
        {"train/frog.png", "train/9_toad.png", "train/9-frog.png", "test/toad/9.png",
         "test/9_frog.jpg", "test/frog/deeper/9.png", "train/9999999999_frog.png"}) {
-    EXPECT_THAT(error_with(name, good), HasSubstr("is no image of CIFAR-10 by its name")) << name;
+    EXPECT_THAT(error_with(name, good), HasSubstr("does not have the name of a CIFAR-10 image"))
+        << name;
   }
   EXPECT_EQ(error_with("train/frog/9999999999.png", good), "");
   EXPECT_THAT(error_with("test/9_frog.png", good.substr(0, 100)),

@@ -44,7 +44,7 @@ struct ImageConfig {
     f("num_train", num_train, "images that lra data check expects for training", at_least(0));
     f("num_val", num_val, "images that lra data check expects for validation", at_least(0));
     f("num_test", num_test, "images that lra data check expects for the test", at_least(0));
-    f("input", input, "tokens: a vector for each gray value; values: (gray - 122.6) / 61",
+    f("input", input, "tokens: an embedding per gray value; values: (gray - 122.6) / 61",
       one_of({"tokens", "values"}));
   }
 };
@@ -62,7 +62,7 @@ class ImageTask : public Task {
   }
   void import(const std::vector<std::string>& sources, const std::string& out,
               Progress& progress) const override;
-  std::vector<std::string> find_sources(const std::string& root) const override;
+  std::vector<std::vector<std::string>> find_copies(const std::string& root) const override;
   void export_official(const Dataset& dataset, const std::string& out) const override;
   std::vector<Fact> check(const Dataset& dataset) const override;
   std::string render(const Split& split, int64_t example) const override;
@@ -72,7 +72,7 @@ class ImageTask : public Task {
   ImageConfig config_;
 };
 
-// Which of `count` training images are the validation set.
+// Indices of the validation images among `count` training images.
 std::vector<bool> validation_members(int64_t count) {
   std::vector<bool> members(static_cast<size_t>(count));
   if (count == 0) return members;
@@ -83,7 +83,7 @@ std::vector<bool> validation_members(int64_t count) {
   return members;
 }
 
-// Of the numbers of the validation images, one a line.
+// A list of the numbers of the validation images, one per line.
 std::string hash_of(const std::vector<bool>& members) {
   Hasher hasher;
   for (size_t i = 0; i < members.size(); ++i) {
@@ -135,29 +135,44 @@ void ImageTask::import(const std::vector<std::string>& sources, const std::strin
   writer.finish();
 }
 
-std::vector<std::string> ImageTask::find_sources(const std::string& root) const {
+std::vector<std::vector<std::string>> ImageTask::find_copies(const std::string& root) const {
   const fs::path base(root);
-  if (holds_cifar_files(root)) return {root};
+  std::vector<std::vector<std::string>> copies;
+  for (const char* below : {"", "cifar-10-batches-bin", "cifar-10-batches-py"}) {
+    const std::string folder = *below ? (base / below).string() : root;
+    const bool has_binary = is_there(folder + "/data_batch_1.bin");
+    const bool has_pickles = is_there(folder + "/data_batch_1");
+    if (has_binary && has_pickles) {
+      throw Error({.where = folder,
+                   .what = "holds 'data_batch_1.bin' and 'data_batch_1'",
+                   .expected = "CIFAR-10 in one of the two layouts",
+                   .advice = "move the files of the other away"});
+    }
+    // Refuses a part of the six, whichever is missing.
+    if (holds_cifar_files(folder) && (has_binary || has_pickles)) copies.push_back({folder});
+  }
   for (const char* name : {"cifar-10-binary.tar.gz", "cifar-10-python.tar.gz"}) {
-    if (is_file(base / name)) return {(base / name).string()};
+    if (is_file(base / name)) copies.push_back({(base / name).string()});
   }
   for (const std::string& folder : {(base / "cifar10").string(), root}) {
-    if (is_cifar_png_folder(folder)) return {folder};
+    if (is_cifar_png_folder(folder)) copies.push_back({folder});
   }
-  return {};
+  return copies;
 }
 
 void ImageTask::export_official(const Dataset& dataset, const std::string&) const {
   throw Error({.where = dataset.folder(),
-               .what = "holds gray images; the official layout wants their colours",
+               .what = "holds gray images; the official layout needs color",
                .advice = "copy the files it was imported from"});
 }
 
 std::vector<Fact> ImageTask::check(const Dataset& dataset) const {
   std::vector<Fact> facts;
-  add_size_facts(
-      dataset, {{"train", config_.num_train}, {"val", config_.num_val}, {"test", config_.num_test}},
-      facts);
+  const auto sizes = [](const ImageConfig& c) {
+    return std::map<std::string, int64_t>{
+        {"train", c.num_train}, {"val", c.num_val}, {"test", c.num_test}};
+  };
+  add_size_facts(dataset, sizes(config_), sizes({}), facts);
   add_label_facts(dataset, kCifarClasses, facts);
   add_length_facts(dataset, {.least = kCifarPixels, .most = kCifarPixels, .bin = kCifarPixels},
                    facts);

@@ -57,7 +57,7 @@ struct Pickle {
 // file and offset.
 Pickle read_pickle(std::span<const std::byte> bytes, const std::string& name);
 
-// Whether a value is a str or bytes with this ASCII text.
+// True if a value is a str or bytes with this ASCII text.
 bool is_string(const PickleValue& value, std::string_view ascii);
 
 // "a list or tuple", "an array": the kind of a value for messages.

@@ -45,13 +45,13 @@ constexpr bool is_listops_digit(uint8_t symbol) {
 // "[MIN", "]", "7"; "?" for padding and unknown symbols.
 std::string_view listops_symbol_text(uint8_t symbol);
 
-// How many arguments an operator may have, both ends included.
+// Bounds of the number of arguments of an operator, both included.
 struct ArityLimits {
   int64_t least = 1;
   int64_t most = INT64_MAX;
 };
 
-// What an expression is worth, or why it is none.
+// The value of an expression, or why it is invalid.
 struct ListOpsResult {
   int value = -1;                 // 0..9
   const char* problem = nullptr;  // "unbalanced bracket"; null when all is well

@@ -44,12 +44,15 @@ struct ListOpsConfig {
   int64_t num_test = 2000;
 
   void fields(auto& f) {
-    f("length", length, "tokens fed; longer expressions are cut", between(1, 1 << 20));
-    f("min_length", min_length, "generated expressions are longer than this", between(0, 1 << 20));
-    f("max_length", max_length, "generated expressions are shorter than this", between(2, 1 << 20));
-    f("max_depth", max_depth, "depth at which only digits are drawn; the root is at 1",
+    f("length", length, "tokens per expression; longer expressions are cut", between(1, 1 << 20));
+    f("min_length", min_length, "generated expressions have more tokens than this",
+      between(0, 1 << 20));
+    f("max_length", max_length, "generated expressions have fewer tokens than this",
+      between(2, 1 << 20));
+    f("max_depth", max_depth, "depth at which only digits are drawn; the root has depth 1",
       between(1, 1000));
-    f("max_args", max_args, "most arguments of an operator; the fewest are 2", between(2, 1000));
+    f("max_args", max_args, "maximum number of arguments of an operator; the minimum is 2",
+      between(2, 1000));
     f("num_train", num_train, "examples generated for training", between(0, 1e8));
     f("num_val", num_val, "examples generated for validation", between(0, 1e8));
     f("num_test", num_test, "examples generated for the test", between(0, 1e8));
@@ -81,6 +84,7 @@ class ListOpsTask : public Task {
   explicit ListOpsTask(const ListOpsConfig& config) : config_(config) {}
 
   void refuse_other_settings(const Dataset& dataset) const override;
+  std::vector<std::string> doubts(const Dataset& dataset) const override;
   TaskShape shape() const override {
     return {.length = config_.length,
             .vocabulary = kListOpsVocabulary,
@@ -92,7 +96,7 @@ class ListOpsTask : public Task {
   void make(const MakeOptions& options, Progress& progress) const override;
   void import(const std::vector<std::string>& sources, const std::string& out,
               Progress& progress) const override;
-  std::vector<std::string> find_sources(const std::string& root) const override;
+  std::vector<std::vector<std::string>> find_copies(const std::string& root) const override;
   void export_official(const Dataset& dataset, const std::string& out) const override;
   std::vector<Fact> check(const Dataset& dataset) const override;
   std::string render(const Split& split, int64_t example) const override;
@@ -136,6 +140,25 @@ void ListOpsTask::refuse_other_settings(const Dataset& dataset) const {
                  .expected = std::to_string(wanted),
                  .advice = "set task." + std::string(key) + ", or name another data folder"});
   }
+}
+
+// Short expressions are an easier task.
+std::vector<std::string> ListOpsTask::doubts(const Dataset& dataset) const {
+  std::vector<std::string> doubts;
+  for (const auto& [name, unused] : dataset.manifest().splits) {
+    const Split split = dataset.split(name);
+    int64_t num_other = 0;
+    for (int64_t i = 0; i < split.size(); ++i) {
+      const int64_t length = split.sequence_length(i, 0);
+      num_other += length <= config_.min_length || length >= config_.max_length;
+    }
+    if (2 * num_other <= split.size()) continue;
+    doubts.push_back(thousands(num_other) + " of the " + thousands(split.size()) +
+                     " expressions of " + name + " do not have between " +
+                     thousands(config_.min_length) + " and " + thousands(config_.max_length) +
+                     " tokens");
+  }
+  return doubts;
 }
 
 int64_t ListOpsTask::num_to_make(const MakeOptions& options) const {
@@ -232,8 +255,8 @@ void ListOpsTask::import(const std::vector<std::string>& sources, const std::str
   writer.finish();
 }
 
-std::vector<std::string> ListOpsTask::find_sources(const std::string& root) const {
-  return find_listops_sources(root);
+std::vector<std::vector<std::string>> ListOpsTask::find_copies(const std::string& root) const {
+  return find_listops_copies(root);
 }
 
 void ListOpsTask::export_official(const Dataset& dataset, const std::string& out) const {
@@ -265,7 +288,7 @@ void ListOpsTask::export_official(const Dataset& dataset, const std::string& out
           if (evaluate_listops(symbols).value != split.label(i)) {
             throw Error({.where = std::string(name) + " example " + std::to_string(i),
                          .what = "is not an expression with its value",
-                         .advice = "look through it with: " +
+                         .advice = "check it with: " +
                                    command_text({"data", "check", "listops", dataset.folder()})});
           }
           append_listops_line(symbols, split.label(i), texts[static_cast<size_t>(chunk)]);
@@ -323,10 +346,11 @@ Fact ListOpsTask::target_fact(const Dataset& dataset, const std::string& name,
 std::vector<Fact> ListOpsTask::check(const Dataset& dataset) const {
   const ListOpsConfig expected = claimed(dataset.manifest());
   std::vector<Fact> facts;
-  add_size_facts(
-      dataset,
-      {{"train", expected.num_train}, {"val", expected.num_val}, {"test", expected.num_test}},
-      facts);
+  const auto sizes = [](const ListOpsConfig& c) {
+    return std::map<std::string, int64_t>{
+        {"train", c.num_train}, {"val", c.num_val}, {"test", c.num_test}};
+  };
+  add_size_facts(dataset, sizes(expected), sizes({}), facts);
   for (const char* name : kSplitNames) {
     if (dataset.has(name)) facts.push_back(target_fact(dataset, name, expected.max_args));
   }

@@ -1,4 +1,4 @@
-// What `lra data check` finds out about Pathfinder data beyond what every task is asked.
+// Facts of `lra data check` that only Pathfinder data has.
 #pragma once
 
 #include <array>
@@ -17,8 +17,8 @@ inline constexpr const char* kPathfinderSkipped = "skipped from ";
 // `num_images`; less the images left out.
 std::array<int64_t, 3> expected_pathfinder_sizes(const Manifest& manifest, int64_t num_images);
 
-// How many images an import left out, and one of them. Not ok when files are damaged otherwise than
-// by being empty, as one of the archive is, or more than a few are.
+// Number of images that an import left out, and one of them. Not ok when files are damaged
+// otherwise than by being empty, as one of the archive is, or more than a few are.
 Fact skipped_images_fact(const Manifest& manifest);
 
 // What the membership of the splits was drawn with, where the manifest says it.

@@ -42,7 +42,7 @@ class Reduction {
   std::vector<Taps> taps_;
 };
 
-// What decides how a dash looks.
+// Parameters of a dash's look.
 struct DashStyle {
   int length = 0;          // pixels
   int thickness_ceil = 0;  // pixels, rounded up
@@ -57,7 +57,7 @@ struct Dash {
   int half = 0;
   // (2 half + 1)^2 values, row by row, around the start; from slightly below 0 to about 1.2.
   std::vector<float> picture;
-  // What it occupies, margin included: pixels relative to the start with 1 .. 255.
+  // Pixels that it occupies, margin included, relative to the start with 1 .. 255.
   struct Cell {
     Point at;
     uint8_t occupied = 0;

@@ -207,7 +207,7 @@ std::vector<PathfinderRecord> read_pathfinder_metadata(const std::string& folder
   }
   if (records.empty()) {
     throw Error({.where = folder,
-                 .what = "has no line of metadata; it holds " + quoted_list(data_names_in(folder)),
+                 .what = "has no metadata; it holds " + quoted_list(data_names_in(folder)),
                  .expected = "imgs/*/*.png and metadata/*.npy"});
   }
   return records;

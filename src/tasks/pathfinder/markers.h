@@ -22,7 +22,7 @@ std::array<Point, 2> find_markers(std::span<const uint8_t> pixels, int size);
 // Accuracy on `test` of the label that is most frequent on `train` at that distance.
 Baseline marker_distance_baseline(const Split& train, const Split& test, int size);
 
-// Whether labels depend on the distance, by Pearson's chi-square; not ok when at least 10,000
+// Tests whether labels depend on the distance, by Pearson's chi-square; not ok when at least 10,000
 // images show nothing.
 Fact marker_distance_fact(const Split& train, int size);
 

@@ -1,4 +1,4 @@
-// Which pixels of a Pathfinder image are taken, and by how much.
+// Occupied pixels of a Pathfinder image, and to what degree.
 //
 // Values are 0 .. 255, as the released generator's masks are before it divides by 255, so its
 // thresholds are exact here: a new dash may touch what is there while the sum stays below 1.8, and
@@ -17,7 +17,7 @@
 
 namespace lra::tasks {
 
-// What a dash does to an Occupancy of one size and margin.
+// The change that a dash makes to an Occupancy of one size and margin.
 struct Footprint {
   static constexpr int kWidth = 32;  // bytes per row
   // A collision where the pixel at `offset` from the start has at least this value.

@@ -50,10 +50,10 @@ struct PathfinderConfig {
   void fields(auto& f) {
     f("difficulty", difficulty, "dashes per target contour: 6, 9 or 14",
       one_of({"easy", "intermediate", "hard"}));
-    f("num_images", num_images, "images generated, and expected by lra data check",
+    f("num_images", num_images, "images to generate, and that lra data check expects",
       between(10, kMostImages));
-    f("split_seed", split_seed, "decides which images are held out", at_least(0));
-    f("input", input, "tokens: a vector for each gray value; values: from -1, black, to 1",
+    f("split_seed", split_seed, "seed of the choice of held-out images", at_least(0));
+    f("input", input, "tokens: an embedding per gray value; values: from -1 (black) to 1",
       one_of({"tokens", "values"}));
   }
 };
@@ -88,7 +88,7 @@ class PathfinderTask : public Task {
   void make(const MakeOptions& options, Progress& progress) const override;
   void import(const std::vector<std::string>& sources, const std::string& out,
               Progress& progress) const override;
-  std::vector<std::string> find_sources(const std::string& root) const override;
+  std::vector<std::vector<std::string>> find_copies(const std::string& root) const override;
   void export_official(const Dataset& dataset, const std::string& out) const override {
     refuse_other_difficulty(dataset);  // the folder's name says it
     export_pathfinder(dataset, settings_.size,
@@ -233,7 +233,7 @@ std::string PathfinderTask::source_folder(const std::vector<std::string>& source
        .advice = difficulty_advice(sources[0])});
 }
 
-// What to set where a folder has images of another difficulty.
+// Advice for a folder with images of another difficulty.
 std::string PathfinderTask::difficulty_advice(const std::string& folder) const {
   for (size_t i = 0; i < kDifficulties.size(); ++i) {
     if (!is_folder(folder + "/" + std::string(kDifficultyFolders[i]))) continue;
@@ -286,18 +286,19 @@ void PathfinderTask::import(const std::vector<std::string>& sources, const std::
   writer.finish();
 }
 
-std::vector<std::string> PathfinderTask::find_sources(const std::string& root) const {
+std::vector<std::vector<std::string>> PathfinderTask::find_copies(const std::string& root) const {
+  std::vector<std::vector<std::string>> copies;
   std::string other_levels;  // the first folder of this size without this difficulty
   // The archive holds Path-X twice; the inner folder is the one that can be learned.
   for (const char* above : {"lra_release/lra_release", "lra_release", "."}) {
     const std::string folder =
         (fs::path(root) / above / archive_folder(settings_.size)).lexically_normal().string();
-    if (is_folder(folder + "/" + level_folder())) return {folder + "/" + level_folder()};
+    if (is_folder(folder + "/" + level_folder())) copies.push_back({folder + "/" + level_folder()});
     if (other_levels.empty() && !data_names_in(folder).empty()) other_levels = folder;
   }
-  if (is_folder(root + "/" + level_folder())) return {root + "/" + level_folder()};
-  if (is_folder(root + "/imgs") || is_folder(root + "/metadata")) return {root};
-  if (other_levels.empty()) return {};
+  if (is_folder(root + "/" + level_folder())) copies.push_back({root + "/" + level_folder()});
+  if (is_folder(root + "/imgs") || is_folder(root + "/metadata")) copies.push_back({root});
+  if (other_levels.empty() || !copies.empty()) return copies;
   throw Error(
       {.where = other_levels,
        .what =
@@ -308,11 +309,14 @@ std::vector<std::string> PathfinderTask::find_sources(const std::string& root) c
 
 std::vector<Fact> PathfinderTask::check(const Dataset& dataset) const {
   refuse_other_difficulty(dataset);
-  const std::array<int64_t, 3> counts =
-      expected_pathfinder_sizes(dataset.manifest(), config_.num_images);
+  const auto sizes = [&](int64_t num_images) {
+    const auto counts = expected_pathfinder_sizes(dataset.manifest(), num_images);
+    return std::map<std::string, int64_t>{
+        {"train", counts[0]}, {"val", counts[1]}, {"test", counts[2]}};
+  };
   const bool is_generated = dataset.manifest().source == "generated";
   std::vector<Fact> facts;
-  add_size_facts(dataset, {{"train", counts[0]}, {"val", counts[1]}, {"test", counts[2]}}, facts);
+  add_size_facts(dataset, sizes(config_.num_images), sizes(PathfinderConfig{}.num_images), facts);
   add_label_facts(dataset, kPathfinderClasses, facts);
   add_length_facts(dataset, {.least = num_pixels(), .most = num_pixels(), .bin = num_pixels()},
                    facts);

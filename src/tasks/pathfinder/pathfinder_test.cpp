@@ -127,7 +127,8 @@ TEST_F(Pathfinder, ASplitsFileIsNotTakenForTheSplitOfAnotherSeed) {
   ASSERT_EQ(import_error(), "");
   EXPECT_EQ(settings().at("split_seed"), "0");
   EXPECT_FALSE(settings().contains("num_train"));  // the usual tenths
-  EXPECT_THAT(import_error(*with_seed(7)), HasSubstr("gives another split than task.split_seed"));
+  EXPECT_THAT(import_error(*with_seed(7)),
+              HasSubstr("holds another split than task.split_seed gives"));
 
   fs::remove_all(root_.path("archive"));
   with_seed(7)->make({.out = root_.path("seven"), .num_train = 20, .num_val = 6, .num_test = 4},

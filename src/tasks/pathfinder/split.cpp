@@ -58,9 +58,9 @@ Membership read_membership(const std::string& path, const std::vector<Pathfinder
                                  line.substr(std::min(blank + 1, line.size())));
     if (image == index.end() || split == kPathfinderSplits.end()) {
       throw Error({.where = path + ":" + std::to_string(number),
-                   .what = "does not give an image of the metadata, once, and its split",
+                   .what = "does not assign an image of the metadata to a split exactly once",
                    .expected = "as 'imgs/0/sample_0.png train'",
-                   .advice = "without this file the split is drawn"});
+                   .advice = "without this file the split is drawn at random"});
     }
     members[static_cast<size_t>(split - kPathfinderSplits.begin())].push_back(image->second);
     index.erase(image);
@@ -69,7 +69,7 @@ Membership read_membership(const std::string& path, const std::vector<Pathfinder
     throw Error({.where = path,
                  .what = "leaves out " + std::to_string(index.size()) + " images",
                  .expected = "every image of the metadata",
-                 .advice = "without this file the split is drawn"});
+                 .advice = "without this file the split is drawn at random"});
   }
   for (auto& part : members) std::sort(part.begin(), part.end());
   return members;
@@ -92,7 +92,7 @@ Membership membership_of_source(const std::string& folder,
   if (members == draw_membership(sizes, split_seed)) return members;
   if (split_seed != kUsualSplitSeed) {
     throw Error({.where = path,
-                 .what = "gives another split than task.split_seed",
+                 .what = "holds another split than task.split_seed gives",
                  .expected = "that of seed " + std::to_string(split_seed),
                  .advice = "leave task.split_seed out to take the file's, or move the file away"});
   }

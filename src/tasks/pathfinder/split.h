@@ -1,4 +1,4 @@
-// Which images of a Pathfinder dataset are for training, validation and the test.
+// The split of a Pathfinder dataset into training, validation and test images.
 #pragma once
 
 #include <array>

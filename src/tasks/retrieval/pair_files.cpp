@@ -1,6 +1,7 @@
 #include "tasks/retrieval/pair_files.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <unordered_map>
 #include <vector>
 
@@ -20,6 +21,15 @@ constexpr size_t kMaxIdBytes = 100;
 [[noreturn]] void refuse(const std::string& path, int64_t line, const std::string& what,
                          const std::string& expected) {
   throw Error({.where = path + ":" + std::to_string(line), .what = what, .expected = expected});
+}
+
+FileSet file_set(int num_columns) {
+  const std::string ending = num_columns == 5 ? ".tsv" : ".only_ids.tsv";
+  return {.title = num_columns == 5 ? "the files of pairs" : "the files of pairs without texts",
+          .folders = {".", "tsv_data", "aan", "lra_release/tsv_data",
+                      "lra_release/lra_release/tsv_data"},
+          .files = {"new_aan_pairs.train" + ending, "new_aan_pairs.eval" + ending,
+                    "new_aan_pairs.test" + ending}};
 }
 
 bool is_id(std::string_view id) { return !id.empty() && id.size() <= kMaxIdBytes; }
@@ -108,13 +118,17 @@ std::string PaperTexts::text(std::string_view id, const std::string& where) cons
     if (found != index_->places.end()) {
       text.resize(found->second.size);
       text.resize(index_->file.read_at(found->second.offset, text.data(), text.size()));
-      return text;
+      return std::string(checked_text(text, where));
     }
   } else if (is_plain_file_name(id)) {
     for (const char* suffix : {"", ".txt"}) {
       const std::string path = source_ + "/" + std::string(id) + suffix;
       if (!is_file(path)) continue;
+      // As many as line ends of two bytes and a byte order mark may cost.
+      text.resize(2 * kMaxPairTextBytes + 3);
       text.resize(InputFile(path).read_at(0, text.data(), text.size()));
+      text = document_text(text, path);
+      text.resize(std::min(text.size(), kMaxPairTextBytes));
       std::replace_if(
           text.begin(), text.end(), [](char c) { return c == '\t' || c == '\n' || c == '\r'; },
           ' ');
@@ -128,19 +142,20 @@ std::string PaperTexts::text(std::string_view id, const std::string& where) cons
 
 PairFiles find_pair_files(const std::string& folder) {
   for (const int num_columns : {5, 3}) {
-    const std::string ending = num_columns == 5 ? ".tsv" : ".only_ids.tsv";
-    const std::vector<std::string> paths = find_file_set(
-        folder,
-        {.title = num_columns == 5 ? "the files of pairs" : "the files of pairs without texts",
-         .folders = {".", "tsv_data", "aan", "lra_release/tsv_data",
-                     "lra_release/lra_release/tsv_data"},
-         .files = {"new_aan_pairs.train" + ending, "new_aan_pairs.eval" + ending,
-                   "new_aan_pairs.test" + ending}});
+    const std::vector<std::string> paths = find_file_set(folder, file_set(num_columns));
     if (!paths.empty()) {
       return {.paths = {paths[0], paths[1], paths[2]}, .num_columns = num_columns};
     }
   }
   return {};
+}
+
+std::vector<std::string> folders_of_pairs(const std::string& folder) {
+  std::vector<std::string> folders;
+  for (const auto& paths : find_file_sets(folder, file_set(5))) {
+    folders.push_back(std::filesystem::path(paths[0]).parent_path().string());
+  }
+  return folders;
 }
 
 }  // namespace lra::tasks

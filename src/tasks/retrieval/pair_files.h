@@ -15,6 +15,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace lra::tasks {
 
@@ -56,7 +57,7 @@ class PaperTexts {
   std::unique_ptr<Index> index_;  // null for a folder
 };
 
-// Where the pairs of one folder are: of train, val and test.
+// Paths of the pairs in one folder: train, val and test.
 struct PairFiles {
   std::array<std::string, 3> paths;
   int num_columns = 0;  // 5, or 3 for the ids only; 0 when there are none
@@ -65,5 +66,8 @@ struct PairFiles {
 // lra_release/lra_release/tsv_data below it; five columns are preferred. Throws lra::Error for a
 // folder that has some of the three files.
 PairFiles find_pair_files(const std::string& folder);
+
+// Every folder in which it finds pairs with their texts, best first.
+std::vector<std::string> folders_of_pairs(const std::string& folder);
 
 }  // namespace lra::tasks

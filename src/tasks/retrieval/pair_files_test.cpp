@@ -88,10 +88,16 @@ TEST(PaperTexts, ComeFromAFolderOrLines) {
              "P1\tone\nP2\ttwo\tthree" + std::string(20000, 'y') + "\nP3\t");
   const PaperTexts folder(root.path("texts")), lines(root.path("texts.tsv"));
   EXPECT_EQ(folder.text("P1", "x:1"), "one");
-  EXPECT_EQ(folder.text("P2", "x:1"), "two and  more" + std::string(10000 - 13, 'x'));
+  EXPECT_EQ(folder.text("P2", "x:1"), "two and more" + std::string(10000 - 12, 'x'));
   EXPECT_EQ(lines.text("P1", "x:1"), "one");
   EXPECT_EQ(lines.text("P2", "x:1"), "two\tthree" + std::string(10000 - 9, 'y'));
   EXPECT_EQ(lines.text("P3", "x:1"), "");
+  write_text(root.path("texts/P3"),
+             "\xEF\xBB\xBF"
+             "three");
+  EXPECT_EQ(folder.text("P3", "x:1"), "three");
+  write_text(root.path("texts/P4"), std::string("f\0o\0", 4));
+  EXPECT_THAT(error_of([&] { folder.text("P4", "x:1"); }), HasSubstr("texts/P4: holds zero bytes"));
   EXPECT_THAT(error_of([&] { lines.text("P4", "x:7"); }), HasSubstr("x:7: paper 'P4' has no text"));
   EXPECT_THAT(error_of([&] { folder.text("../secret", "x:7"); }), HasSubstr("x:7: paper"));
   write_text(root.path("odd.tsv"), "P1\tone\nP1\ttwo\n");

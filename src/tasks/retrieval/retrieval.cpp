@@ -22,6 +22,7 @@
 #include "tasks/new_folder.h"
 #include "tasks/retrieval/pair_files.h"
 #include "tasks/stopping.h"
+#include "tasks/text_lines.h"
 
 namespace lra::tasks {
 namespace {
@@ -41,7 +42,7 @@ struct RetrievalConfig {
   int64_t num_test = 17437;
 
   void fields(auto& f) {
-    f("length", length, "bytes fed of each document; longer ones are cut",
+    f("length", length, "bytes per document; longer documents are cut",
       between(1, static_cast<double>(kMaxPairTextBytes)));
     f("num_train", num_train, "pairs that lra data check expects for training", at_least(0));
     f("num_val", num_val, "pairs that lra data check expects for validation", at_least(0));
@@ -61,7 +62,7 @@ class RetrievalTask : public Task {
   }
   void import(const std::vector<std::string>& sources, const std::string& out,
               Progress& progress) const override;
-  std::vector<std::string> find_sources(const std::string& root) const override;
+  std::vector<std::vector<std::string>> find_copies(const std::string& root) const override;
   void export_official(const Dataset& dataset, const std::string& out) const override;
   std::vector<Fact> check(const Dataset& dataset) const override;
   std::string render(const Split& split, int64_t example) const override;
@@ -116,8 +117,14 @@ using StoredTexts = std::array<std::span<const uint8_t>, 2>;
 template <typename F>
 void for_each_pair(const std::string& path, const PaperTexts* texts, F use) {
   read_pairs(path, texts ? 3 : 5, [&](const PairLine& pair) {
-    if (!texts) return use(pair, StoredTexts{stored_part(pair.text1), stored_part(pair.text2)});
     const std::string where = path + ":" + std::to_string(pair.line);
+    if (!texts) {
+      // What is not stored is not judged, but for a byte order mark's worth.
+      const auto part = [&](std::string_view text) {
+        return stored_part(checked_text(text.substr(0, kMaxPairTextBytes + 3), where));
+      };
+      return use(pair, StoredTexts{part(pair.text1), part(pair.text2)});
+    }
     std::array<std::string, 2> found = {texts->text(pair.id1, where), texts->text(pair.id2, where)};
     // An export has them as columns. Line ends are not in a text that came as a line.
     for (std::string& text : found) std::replace(text.begin(), text.end(), '\t', ' ');
@@ -196,10 +203,13 @@ void RetrievalTask::import(const std::vector<std::string>& sources, const std::s
   writer.finish();
 }
 
-std::vector<std::string> RetrievalTask::find_sources(const std::string& root) const {
+std::vector<std::vector<std::string>> RetrievalTask::find_copies(const std::string& root) const {
   const PairFiles files = find_pair_files(root);
-  if (files.num_columns == 0) return {};
-  if (files.num_columns == 5) return {root};
+  std::vector<std::vector<std::string>> copies;
+  if (files.num_columns != 3) {
+    for (std::string& folder : folders_of_pairs(root)) copies.push_back({std::move(folder)});
+    return copies;
+  }
   throw Error({.where = files.paths[0],
                .what = "names the papers of its pairs only",
                .expected = "new_aan_pairs.train.tsv with their texts",
@@ -264,7 +274,7 @@ void RetrievalTask::export_official(const Dataset& dataset, const std::string& o
   for (const auto& file : files) file->commit();
 }
 
-// How many documents are empty, and how many are cut at the length in use.
+// Numbers of documents that are empty, and that are cut at the length in use.
 Fact cut_fact(const Split& split, const std::string& name, int64_t length) {
   Fact fact{.name = "documents of " + name, .value = "", .ok = true, .detail = ""};
   int64_t num_empty = 0, num_cut = 0;
@@ -286,9 +296,11 @@ Fact cut_fact(const Split& split, const std::string& name, int64_t length) {
 
 std::vector<Fact> RetrievalTask::check(const Dataset& dataset) const {
   std::vector<Fact> facts;
-  add_size_facts(
-      dataset, {{"train", config_.num_train}, {"val", config_.num_val}, {"test", config_.num_test}},
-      facts);
+  const auto sizes = [](const RetrievalConfig& c) {
+    return std::map<std::string, int64_t>{
+        {"train", c.num_train}, {"val", c.num_val}, {"test", c.num_test}};
+  };
+  add_size_facts(dataset, sizes(config_), sizes({}), facts);
   add_label_facts(dataset, kRetrievalClasses, facts);
   add_length_facts(
       dataset, {.least = 0, .most = static_cast<int64_t>(kMaxPairTextBytes), .bin = 1000}, facts);

@@ -4,6 +4,7 @@
 #include "io/progress.h"
 #include "tasks/tar_archive.h"
 #include "tasks/text/reviews.h"
+#include "tasks/text_lines.h"
 
 namespace lra::tasks {
 
@@ -18,7 +19,7 @@ std::vector<Review> read_review_archive(const std::string& path, Progress& progr
   while (archive.next()) {
     Review review;
     if (!archive.is_file() || !parse_review_path(archive.name(), review.key)) continue;
-    review.text = archive.content(kMaxReviewBytes);
+    review.text = document_text(archive.content(kMaxReviewBytes), path + ":" + archive.name());
     bytes += review.text.size();
     if (bytes > kMaxBytes) {
       throw Error({.where = path,

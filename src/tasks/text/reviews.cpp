@@ -1,6 +1,7 @@
 #include "tasks/text/reviews.h"
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <memory>
 
@@ -12,6 +13,7 @@
 #include "tasks/files.h"
 #include "tasks/stopping.h"
 #include "tasks/text/review_archive.h"
+#include "tasks/text_lines.h"
 
 namespace lra::tasks {
 namespace {
@@ -23,10 +25,13 @@ void list_folder(const fs::path& folder, Reviews& reviews) {
   if (!is_folder(folder)) {
     const std::string split = folder.parent_path().string();
     const std::string there = is_folder(split) ? split : fs::path(split).parent_path().string();
-    throw Error({.where = folder.string(),
-                 .what = "no such folder; " + there + " holds " + quoted_list(data_names_in(there)),
-                 .expected = "aclImdb/{train,test}/{neg,pos}",
-                 .advice = "is the archive unpacked completely?"});
+    const std::string source = folder.parent_path().parent_path().string();
+    const bool is_inside = is_folder(source + "/neg") || is_folder(source + "/pos");
+    throw Error(
+        {.where = folder.string(),
+         .what = "no such folder; " + there + " holds " + quoted_list(data_names_in(there)),
+         .expected = "aclImdb/{train,test}/{neg,pos}",
+         .advice = is_inside ? "name the folder above" : "is the archive unpacked completely?"});
   }
   std::error_code failed;
   fs::directory_iterator entry(folder, failed);
@@ -72,6 +77,25 @@ void refuse_same_numbers(const std::string& source, const std::vector<ReviewKey>
   }
 }
 
+// Bad reviews have low ratings. Folders or labels that somebody has swapped have not.
+void refuse_swapped_labels(const std::string& source, const std::vector<ReviewKey>& keys) {
+  for (int split = 0; split < 2; ++split) {
+    std::array<double, 2> sums{}, counts{};
+    for (const ReviewKey& key : keys) {
+      if (key.split != split) continue;
+      sums.at(static_cast<size_t>(key.label)) += static_cast<double>(key.rating);
+      ++counts.at(static_cast<size_t>(key.label));
+    }
+    if (sums[0] * counts[1] <= sums[1] * counts[0]) continue;  // of the means
+    const std::string name = kReviewSplits[static_cast<size_t>(split)];
+    throw Error({.where = source,
+                 .what = "the reviews of " + name + "/neg have higher ratings than those of " +
+                         name + "/pos",
+                 .expected = "ratings of 1 to 4 in neg, 7 to 10 in pos",
+                 .advice = "are the two folders swapped?"});
+  }
+}
+
 Reviews open_folder(const std::string& root, Progress& progress) {
   Reviews reviews;
   for (const char* split : kReviewSplits) {
@@ -79,7 +103,8 @@ Reviews open_folder(const std::string& root, Progress& progress) {
   }
   std::sort(reviews.keys.begin(), reviews.keys.end());
   reviews.read = [root, &progress](size_t, const ReviewKey& key) {
-    std::string text = read_file(root + "/" + review_path(key), kMaxReviewBytes);
+    const std::string path = root + "/" + review_path(key);
+    std::string text = document_text(read_file(path, kMaxReviewBytes), path);
     progress.update();
     return text;
   };
@@ -112,6 +137,7 @@ Reviews open_reviews(const std::string& source, Progress& progress) {
                  .expected = "aclImdb/{train,test}/{neg,pos}/<id>_<rating>.txt"});
   }
   refuse_same_numbers(source, reviews.keys);
+  refuse_swapped_labels(source, reviews.keys);
   return reviews;
 }
 

@@ -26,15 +26,16 @@ struct Reviews {
   uint64_t num_bytes = 0;                                           // of all texts
   std::function<std::string(size_t i, const ReviewKey& key)> read;  // what text(i) calls
 
-  // The text of keys[i]. Several threads may ask. Throws lra::Error when it cannot be read, or has
-  // over kMaxReviewBytes.
+  // The text of keys[i]. Several threads may ask. Throws lra::Error when it cannot be read, has
+  // over kMaxReviewBytes, or is no text (text_lines.h).
   std::string text(size_t i) const { return read(i, keys[i]); }
 };
 
 // `source` is the folder aclImdb, a folder that holds it, or a tar archive (plain, gz, bz2 or xz).
 // The texts of an archive are held in memory; those of a folder are read when asked for, and
 // `progress`, which counts reviews read, must live as long. Throws lra::Error for a source that is
-// none, odd file names, a number that occurs twice, a review over kMaxReviewBytes, and for archives
+// none, odd file names, a number that occurs twice, ratings
+// that are higher in neg than in pos, a review over kMaxReviewBytes, and for archives
 // that are damaged, hold links, special files or reviews of over 96 MiB, or have absolute names,
 // names with "..", or absurd sizes.
 Reviews open_reviews(const std::string& source, Progress& progress);

@@ -109,7 +109,7 @@ TEST(Reviews, DamagedArchivesAreRefused) {
 TEST(Reviews, ArchivesLargerThanMemoryAllowsAreRefused) {
   std::string text(size_t{1} << 20, 'x');  // packed too well it would be refused as a bomb
   RandomStream random(0);
-  for (size_t i = 0; i < text.size() / 16; ++i) text[i] = static_cast<char>(random.next_u32());
+  for (size_t i = 0; i < text.size() / 16; ++i) text[i] = static_cast<char>(' ' + random.below(95));
   std::vector<ArchiveItem> items;
   for (int i = 0; i < 97; ++i) {
     items.push_back({.name = "train/pos/" + std::to_string(i) + "_9.txt", .content = text});
@@ -131,6 +131,20 @@ TEST(Reviews, OddFoldersAreRefused) {
   fs::create_directories(root.path("aclImdb/test/neg"));
   EXPECT_THAT(read_error(root.path(".")), HasSubstr("stopped"));
   clear_stop_flag();
+}
+
+TEST(Reviews, SwappedClassesAreRefused) {
+  const TestFolder root;
+  for (const char* split : {"train", "test"}) {
+    const bool is_swapped = split == std::string("test");
+    write_text(root.path(std::string("aclImdb/") + split + "/neg/0_3.txt"), "bad");
+    write_text(
+        root.path(std::string("aclImdb/") + split + "/pos/0_" + (is_swapped ? "2" : "8") + ".txt"),
+        "good");
+  }
+  EXPECT_THAT(read_error(root.path(".")),
+              HasSubstr("the reviews of test/neg have higher ratings than those of test/pos"));
+  EXPECT_THAT(read_error(root.path("aclImdb/train")), HasSubstr("name the folder above"));
 }
 
 TEST(Reviews, ReviewNamesAreReadExactly) {

@@ -6,6 +6,7 @@
 #include "tasks/text/text.h"
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 
 #include "base/error.h"
@@ -43,10 +44,11 @@ struct TextConfig {
   int64_t num_test = 25000;
 
   void fields(auto& f) {
-    f("length", length, "bytes fed; longer reviews are cut", between(1, 16384));
-    f("validation", validation, "validate on the test set, as the authors, or on a tenth of train",
+    f("length", length, "bytes per review; longer reviews are cut", between(1, 16384));
+    f("validation", validation,
+      "validate on the test set, as the authors do, or on a held-out tenth of train",
       one_of({"test", "heldout"}));
-    f("validation_seed", validation_seed, "decides which tenth is held out", at_least(0));
+    f("validation_seed", validation_seed, "seed of the choice of the held-out tenth", at_least(0));
     f("num_train", num_train, "reviews that lra data check expects for training", at_least(0));
     f("num_test", num_test, "reviews that lra data check expects for the test", at_least(0));
   }
@@ -63,7 +65,7 @@ class TextTask : public Task {
   Split split(const Dataset& dataset, const std::string& name) const override;
   void import(const std::vector<std::string>& sources, const std::string& out,
               Progress& progress) const override;
-  std::vector<std::string> find_sources(const std::string& root) const override;
+  std::vector<std::vector<std::string>> find_copies(const std::string& root) const override;
   void export_official(const Dataset& dataset, const std::string& out) const override;
   std::vector<Fact> check(const Dataset& dataset) const override;
   std::string render(const Split& split, int64_t example) const override;
@@ -147,16 +149,18 @@ void TextTask::import(const std::vector<std::string>& sources, const std::string
   writer.finish();
 }
 
-std::vector<std::string> TextTask::find_sources(const std::string& root) const {
+std::vector<std::vector<std::string>> TextTask::find_copies(const std::string& root) const {
   const fs::path base(root);
-  if (is_folder(base / "aclImdb")) return {(base / "aclImdb").string()};
+  std::vector<std::vector<std::string>> copies;
+  if (is_folder(base / "aclImdb")) copies.push_back({(base / "aclImdb").string()});
   for (const char* name : {"aclImdb_v1.tar.gz", "aclImdb_labeled.tar.gz"}) {
-    if (is_file(base / name)) return {(base / name).string()};
+    if (is_file(base / name)) copies.push_back({(base / name).string()});
   }
-  for (const char* part : {"train/pos", "train/neg", "test/pos", "test/neg"}) {
-    if (is_folder(base / part)) return {root};
+  const std::array parts = {"train/pos", "train/neg", "test/pos", "test/neg"};
+  if (std::ranges::any_of(parts, [&](const char* part) { return is_folder(base / part); })) {
+    copies.push_back({root});
   }
-  return {};
+  return copies;
 }
 
 // The keys of all examples, in order; checked against the labels and sizes of the splits.
@@ -215,7 +219,7 @@ void TextTask::export_official(const Dataset& dataset, const std::string& out) c
                    [&](const std::string& partial) { write_reviews(dataset, keys, partial); });
 }
 
-// How many reviews are empty, not UTF-8, and cut at each of the lengths in use.
+// Numbers of reviews that are empty, not UTF-8, and cut at each of the lengths in use.
 void add_text_facts(const Split& split, const std::string& name, std::vector<Fact>& facts) {
   Fact odd{.name = "empty or not UTF-8 in " + name, .value = "", .ok = true, .detail = ""};
   Fact cut{.name = "cut reviews of " + name, .value = "", .ok = true, .detail = ""};
@@ -242,7 +246,10 @@ void add_text_facts(const Split& split, const std::string& name, std::vector<Fac
 
 std::vector<Fact> TextTask::check(const Dataset& dataset) const {
   std::vector<Fact> facts;
-  add_size_facts(dataset, {{"train", config_.num_train}, {"test", config_.num_test}}, facts);
+  const auto sizes = [](const TextConfig& c) {
+    return std::map<std::string, int64_t>{{"train", c.num_train}, {"test", c.num_test}};
+  };
+  add_size_facts(dataset, sizes(config_), sizes({}), facts);
   add_label_facts(dataset, kTextClasses, facts);
   add_length_facts(dataset, {.least = 0, .most = INT64_MAX, .bin = 1000}, facts);
   for (const char* name : {"train", "test"}) {

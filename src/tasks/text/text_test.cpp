@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
 #include <set>
 
 #include "io/atomic_file.h"
@@ -33,7 +34,7 @@ TEST(Text, ReadsRawBytesInTheDocumentedOrder) {
   write_text(base + "train/neg/5_1.txt", "bad<br />");
   write_text(base + "train/neg/.DS_Store", "left by a file manager");
   write_text(base + "test/neg/0_2.txt", "t");
-  write_text(base + "test/pos/0_9.txt", std::string("\0\xFF", 2));
+  write_text(base + "test/pos/0_9.txt", "\x01\xF4\x8F\xBF\xBF");
   import(root.path("."), root.path("data"));
   const Dataset dataset = Dataset::open(root.path("data"));
   const Split train = dataset.split("train"), test = dataset.split("test");
@@ -49,8 +50,8 @@ TEST(Text, ReadsRawBytesInTheDocumentedOrder) {
   EXPECT_EQ(train.label(0), 0);
   EXPECT_EQ(train.label(2), 1);
   std::vector<int32_t> ids(4);
-  EXPECT_EQ(test.read_tokens(1, 0, ids), 2);
-  EXPECT_EQ(ids, (std::vector<int32_t>{1, 256, 0, 0}));
+  EXPECT_EQ(test.read_tokens(1, 0, ids), 5);
+  EXPECT_EQ(ids, (std::vector<int32_t>{2, 0xF5, 0x90, 0xC0}));
   EXPECT_EQ(dataset.read_side_file("reviews.txt"),
             "train/neg/5_1.txt\ntrain/pos/2_8.txt\ntrain/pos/10_7.txt\ntest/neg/0_2.txt\n"
             "test/pos/0_9.txt\n");
@@ -82,6 +83,31 @@ TEST(Text, FolderArchiveAndExportGiveTheSameData) {
   }
   EXPECT_THAT(error_of([&] { task_with()->export_official(a, root.path("out")); }),
               HasSubstr("exists already"));
+}
+
+// An encoding that only one class has would tell a model the label.
+TEST(Text, OneEncodingIsStoredWhateverTheFilesHave) {
+  const TestFolder root;
+  write_small_imdb(root.path("plain"), 10);
+  fs::copy(root.path("plain"), root.path("other"), fs::copy_options::recursive);
+  for (const char* name : {"plain", "other"}) {
+    const bool is_other = name == std::string("other");
+    write_text(root.path(name) + "/aclImdb/train/pos/0_1.txt",
+               is_other ? "\xEF\xBB\xBFone\r\ntwo" : "one\ntwo");
+    import(root.path(name), root.path(name) + "/data");
+  }
+  EXPECT_EQ(Dataset::open(root.path("other/data")).hash(),
+            Dataset::open(root.path("plain/data")).hash());
+  for (const auto& [text, problem] : std::map<std::string, std::string>{
+           {"\xFF\xFEo\u0001", "is UTF-16"},
+           {"\xFE\xFF\u0001o", "is UTF-16"},
+           {std::string("o\0n\0", 4), "holds zero bytes, as UTF-16 does"},
+           {"caf\xE9 noir", "is not UTF-8"}}) {
+    write_text(root.path("other/aclImdb/train/pos/0_1.txt"), text);
+    EXPECT_THAT(error_of([&] { import(root.path("other"), root.path("refused")); }),
+                HasSubstr("train/pos/0_1.txt: " + problem));
+    EXPECT_FALSE(fs::exists(root.path("refused")));
+  }
 }
 
 TEST(Text, ValidationIsTheTestSetOrAHeldOutTenth) {

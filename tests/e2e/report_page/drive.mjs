@@ -49,13 +49,18 @@ async function withPage(claim, name, options, test) {
   console.log(`ok: ${claim}`);
 }
 
-const column = (page, place) => page.$$eval("#leaderboard tbody tr",
-  (rows, at) => rows.map((row) => row.cells[at].dataset.sort ?? row.cells[at].textContent), place);
+const kEntries = "#leaderboard .entry.full";
+const column = (page, place) => page.$$eval(kEntries, (entries, at) => entries.map(
+  ({ rows: [row] }) => row.cells[at].dataset.sort ?? row.cells[at].textContent), place);
 const visible = (page, selector) => page.$$eval(selector,
   (found) => found.filter((element) => element.checkVisibility()).length);
 
+const groups = (page) => page.$$eval("#leaderboard .board > table > tbody",
+  (bodies) => bodies.map((body) => body.className).filter((name, i, all) => name !== all[i - 1]));
+
 async function sorts(page) {
-  const button = page.locator("#leaderboard thead button").nth(2);
+  const before = await groups(page);
+  const button = page.locator("#leaderboard .board > table > thead button").nth(2);
   await button.focus();
   await page.keyboard.press("Enter");
   const down = (await column(page, 2)).map(Number);
@@ -65,10 +70,11 @@ async function sorts(page) {
   assert.deepEqual((await column(page, 2)).map(Number), [...down].reverse());
   assert.equal(await page.locator("#leaderboard thead th").nth(2).getAttribute("aria-sort"),
     "ascending");
+  assert.deepEqual(await groups(page), before); // rows stay in their group
 }
 
 async function filters(page) {
-  const rows = "#leaderboard tbody tr";
+  const rows = kEntries;
   assert.equal(await visible(page, rows), 11);
   await page.getByRole("searchbox").fill("big BIRD");
   assert.equal(await visible(page, rows), 1);
@@ -78,7 +84,9 @@ async function filters(page) {
 }
 
 async function opensProvenance(page) {
-  const link = page.locator("#leaderboard tbody a").first();
+  const link = page.locator("#leaderboard .more a").first();
+  assert.equal(await link.isVisible(), false);
+  await page.locator("#leaderboard .entry summary").first().click();
   const target = page.locator(await link.getAttribute("href"));
   assert.equal(await target.evaluate((details) => details.open), false);
   await link.click();
@@ -122,7 +130,7 @@ async function switchesTheme(page) {
 
 async function drawsCharts(page) {
   assert.equal(await visible(page, "svg.lines .curve"), 55);
-  assert.equal(await visible(page, "svg.circles circle"), 36);
+  assert.equal(await visible(page, "svg.circles circle"), 45);
   assert.equal(await visible(page, "svg.bars rect"), 10);
   const pictures = await page.$$eval("img", (images) => images.map(
     (image) => image.naturalWidth > 0 && image.alt.length > 10));
@@ -161,15 +169,28 @@ async function isAccessible(page) {
 }
 
 async function worksWithoutScripts(page) {
-  assert.equal(await visible(page, "#leaderboard tbody tr"), 11);
-  assert.equal(await visible(page, "svg.chart"), 10);
+  assert.equal(await visible(page, kEntries), 11);
+  assert.equal(await visible(page, "svg.chart"), 11);
+  const published = "#leaderboard .entry.published";
+  assert.equal(await visible(page, published), 0);
+  await page.locator("#leaderboard .group.published summary").click();
+  assert.ok(await visible(page, published) > 50);
   assert.equal(await visible(page, ".tools"), 0);
 }
 
 async function prints(page) {
   await page.emulateMedia({ media: "print" });
-  assert.equal(await visible(page, "svg.chart"), 10);
+  assert.equal(await visible(page, "svg.chart"), 11);
   assert.equal(await visible(page, ".tools, nav, .reading"), 0);
+}
+
+// The leaderboard as it opens: no column is cut off on a laptop, and nothing is ranked but full runs.
+async function fitsTheFirstScreen(page) {
+  const [content, width, first] = await page.$eval("#leaderboard .board",
+    (board) => [board.scrollWidth, board.clientWidth, board.getBoundingClientRect().top]);
+  assert.ok(content <= width, `a table of ${content} pixels in ${width}`);
+  assert.ok(first < 300, `the table begins at ${first}`);
+  assert.equal(await visible(page, "#leaderboard .published .best, #leaderboard .more"), 0);
 }
 
 async function isHarmless(page) {
@@ -262,6 +283,7 @@ async function compareScreenshots() {
 }
 
 try {
+  await withPage("the leaderboard fits 1,280 pixels", "fixed.html", desktop, fitsTheFirstScreen);
   await withPage("a column sorts down and up, by keyboard and mouse", "fixed.html", desktop, sorts);
   await withPage("the filter leaves what was asked for", "fixed.html", desktop, filters);
   await withPage("a figure leads to its run", "fixed.html", desktop, opensProvenance);

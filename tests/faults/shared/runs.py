@@ -100,7 +100,8 @@ def state(folder):
              for name in ("model.safetensors", "optimizer.safetensors")}
     lines = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
     for line in lines:
-        line.pop("tokens_per_s", None)
+        for speed in ("tokens_per_s", "examples_per_s"):
+            line.pop(speed, None)
     record = json.loads((folder / "record.json").read_text())
     figures = {name: record[name] for name in ("status", "steps", "tokens", "weights_hash", "val",
                                                "best_val", "test", "val_curve")}

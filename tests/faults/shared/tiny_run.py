@@ -132,7 +132,7 @@ class Run:
         record = self.record()
         keys = ("status", "test", "val", "best_val", "val_curve", "weights_hash", "steps", "tokens",
                 "fingerprint")
-        lines = [{k: v for k, v in line.items() if k != "tokens_per_s"} for line in self.metrics()]
+        lines = [{k: v for k, v in line.items() if not k.endswith("_per_s")} for line in self.metrics()]
         return {key: record[key] for key in keys}, lines
 
 

@@ -1,0 +1,25 @@
+// Text that fits the terminal.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace CLI {
+class FormatterBase;
+}
+
+namespace lra::cli {
+
+// Columns of the terminal that standard output is, else those of the variable COLUMNS, else 0.
+int terminal_width();
+
+// A table as TextTable makes it, with cells broken at spaces so that it is at most `width` columns
+// wide where that is possible; 0: any width. Rows have as many cells as the header.
+std::string fitted_table(const std::vector<std::string>& header,
+                         const std::vector<std::vector<std::string>>& rows, int width);
+
+// Help whose descriptions are broken at the terminal's width.
+std::shared_ptr<CLI::FormatterBase> help_formatter();
+
+}  // namespace lra::cli

@@ -1,0 +1,67 @@
+#include "kernels/scan/diagonal_scan.h"
+
+#include <algorithm>
+#include <memory>
+#include <type_traits>
+
+#include "base/error.h"
+#include "base/parallel.h"
+
+namespace lra::kernels {
+namespace {
+
+template <typename T>
+ScanParts<T> choose_scan_parts() {
+  if constexpr (!std::is_same_v<T, double>) {
+    LRA_RETURN_CALL(choose(Op::kDiagonalScan), scan_parts<T>());
+  } else {
+    return ref::scan_parts<T>();
+  }
+}
+
+template <typename T, typename Body>
+void for_each_task(const DiagonalScan<T>& p, const Body& body) {
+  LRA_CHECK(p.planes == 1 || p.planes == 2);
+  LRA_CHECK(p.directions == 1 || p.directions == 2);
+  LRA_CHECK(p.modes >= 1 && p.modes <= kMaxScanModes);
+  const int64_t blocks = (p.channels + kScanChannels - 1) / kScanChannels;
+  parallel_for_each(p.batch * blocks, [&](int64_t n) {
+    body(ScanTask{n / blocks, n % blocks * kScanChannels});
+  });
+}
+
+}  // namespace
+
+template <typename T>
+void diagonal_scan_forward(const DiagonalScan<T>& p, T* y) {
+  const ScanParts<T> parts = choose_scan_parts<T>();
+  for_each_task(p, [&](const ScanTask& task) { parts.forward(p, task, y); });
+}
+
+template <typename T>
+void diagonal_scan_backward(const DiagonalScanBackward<T>& p) {
+  using W = Wide<T>;
+  const ScanParts<T> parts = choose_scan_parts<T>();
+  const int64_t count = scan_parameters(p.problem);
+  const auto of_examples =
+      std::make_unique_for_overwrite<W[]>(static_cast<size_t>(p.problem.batch * count));
+  for_each_task(p.problem, [&](const ScanTask& task) {
+    parts.backward(p, task, of_examples.get() + task.example * count);
+  });
+  parallel_ranges(count, 1 << 12, [&](int64_t begin, int64_t end) {
+    std::fill(p.grad_parameters + begin, p.grad_parameters + end, W{0});
+    for (int64_t b = 0; b < p.problem.batch; ++b) {
+      const W* from = of_examples.get() + b * count;
+      for (int64_t i = begin; i < end; ++i) p.grad_parameters[i] += from[i];
+    }
+  });
+}
+
+template void diagonal_scan_forward(const DiagonalScan<float>&, float*);
+template void diagonal_scan_forward(const DiagonalScan<Bf16>&, Bf16*);
+template void diagonal_scan_forward(const DiagonalScan<double>&, double*);
+template void diagonal_scan_backward(const DiagonalScanBackward<float>&);
+template void diagonal_scan_backward(const DiagonalScanBackward<Bf16>&);
+template void diagonal_scan_backward(const DiagonalScanBackward<double>&);
+
+}  // namespace lra::kernels

@@ -1,0 +1,77 @@
+// ChordMixer (Khalitov et al. 2023, arXiv:2206.05852, section 3): y = MLP(x) at each position,
+// whose D channels are M = 1 + ceil(log2 Lmax) tracks of neighbouring channels; then track m is
+// rotated along the sequence, in an example of N tokens
+//
+//   out[p, track m] = y[(p + o_m) mod N, track m],   o_0 = 0, o_m = 2^(m - 1),
+//
+// so that ceil(log2 N) layers connect all positions. Each example is rotated within its own length
+// and no information of another or of padding reaches it. Where M does not divide D, the first D
+// mod M tracks are one channel wider; the paper has tracks of one width (docs/deviations.md, 73).
+// MLP is fc2(GELU(fc1(x))) with the dropout of the block between. A model has as many layers as the
+// paper's where model.layers = M - 1 and model.feed_forward = "none".
+#include "layers/feed_forward.h"
+#include "mixers/all.h"
+
+namespace lra::mixers {
+namespace {
+
+using at::Tensor;
+
+constexpr uint32_t kHiddenDropout = 0xC40D;  // keeps its key apart from others of the layer
+
+// Row numbers of [B L, ...] that come to the place of each row when examples of the lengths [B, 1]
+// are rotated by `offset`. Padding stays where it is.
+Tensor rotated_rows(const Tensor& lengths_B1, int64_t length, int64_t offset) {
+  const auto options = lengths_B1.options();
+  const Tensor place = at::arange(length, options);
+  const Tensor from =
+      at::where(place.lt(lengths_B1), (place + offset).remainder(lengths_B1.clamp_min(1)), place);
+  return (from + length * at::arange(lengths_B1.size(0), options).unsqueeze(1)).flatten();
+}
+
+class ChordMixer : public SequenceLayer {
+ public:
+  struct Config {
+    int64_t hidden = 0;
+    void fields(auto& f) {
+      f("hidden", hidden, "hidden width of the MLP; 0: model.embed_dim", between(0, 262144));
+    }
+  };
+
+  ChordMixer(const layers::Initializer& init, const Config& config, const LayerShape& shape) {
+    while (int64_t{1} << (num_tracks_ - 1) < shape.max_length) ++num_tracks_;
+    mlp_ = add<layers::FeedForward>("mlp", init, shape.model_dim,
+                                    config.hidden == 0 ? shape.model_dim : config.hidden);
+  }
+
+  Tensor forward(const Tensor& x_BLD, const layers::Context& context) override {
+    const int64_t batch = x_BLD.size(0), length = x_BLD.size(1);
+    const uint64_t key = derive_key(context.key, RandomUse::kDropout, kHiddenDropout);
+    const Tensor y = mlp_->forward(x_BLD, context.dropout, key).flatten(0, 1);
+    const Tensor lengths_B1 = context.mask_BL.defined()
+                                  ? context.mask_BL.sum(1, /*keepdim=*/true)
+                                  : at::full({batch, 1}, length, x_BLD.options().dtype(at::kLong));
+    std::vector<Tensor> tracks = y.tensor_split(num_tracks_, 1);
+    for (int64_t m = 1; m < num_tracks_; ++m) {
+      Tensor& track = tracks[static_cast<size_t>(m)];
+      if (track.size(1) == 0) break;
+      track = track.index_select(0, rotated_rows(lengths_B1, length, int64_t{1} << (m - 1)));
+    }
+    return at::cat(tracks, 1).view_as(x_BLD);
+  }
+
+ private:
+  int64_t num_tracks_ = 1;
+  std::shared_ptr<layers::FeedForward> mlp_;
+};
+
+}  // namespace
+
+constinit const LayerSpec kChordMixer =
+    layer_spec<ChordMixer>({.name = "chordmixer",
+                            .title = "ChordMixer",
+                            .paper = "Khalitov et al. 2023, arXiv:2206.05852",
+                            .family = "mixing",
+                            .cost = "L"});
+
+}  // namespace lra::mixers

@@ -1,0 +1,188 @@
+// S4D (Gu et al. 2022, arXiv:2206.11893): each channel is filtered by a linear state space with a
+// diagonal state matrix, s' = lambda s + x, y = Re sum_n C_n s_n + D x, discretised with a step dt
+// of its own by zero-order hold (equation 5): a = exp(dt lambda), and C (a - 1) / lambda reads the
+// states of s[l] = a s[l - 1] + x[l]. Only the product of B and C counts, so B is 1. The initial
+// lambda are those of the paper's section 4.2: Lin, Inv, LegS and Real. `alpha` scales the
+// imaginary parts of Lin (Yu et al. 2024, arXiv:2410.02035, without its second change, a learned
+// power of the frequency in front of the whole spectrum, which no recurrence has).
+//
+// The released code (state-spaces/s4) computes the kernel of the convolution, multiplies spectra,
+// and keeps poles for `states` / 2 conjugate pairs of one copy or of each channel; the recurrence
+// computes the same function. Gate and dropout behind it belong to the layer (GatedOutput), as in
+// the released block.
+#include <numbers>
+
+#include "layers/gated_output.h"
+#include "mixers/all.h"
+#include "ops/diagonal_scan.h"
+#include "ops/precision.h"
+
+namespace lra::mixers {
+namespace {
+
+using at::Tensor;
+
+// The imaginary parts of HiPPO-LegS' normal part: those of the eigenvalues of A + P P^T with A_nk =
+// -sqrt((2n + 1)(2k + 1)) below the diagonal, -(n + 1) on it, and P_n = sqrt(n + 1/2), which is
+// -1/2 and an antisymmetric matrix. The positive ones, [states / 2], ascending.
+Tensor legs_frequencies(int64_t states) {
+  const Tensor root = (2 * at::arange(states, at::kDouble) + 1).sqrt();
+  const Tensor below = (root.unsqueeze(1) * root).tril(-1) / 2;
+  const Tensor antisymmetric = below.t() - below;
+  const Tensor eigenvalues =
+      at::linalg_eigvalsh(at::complex(at::zeros_like(antisymmetric), antisymmetric));
+  return eigenvalues.narrow(0, states / 2, states / 2);
+}
+
+// Zero-order hold in float64, where 1 - |a| of long memories has digits: a [P, n, D] and c [K, P,
+// n, D] of ops::diagonal_scan.
+struct Discretised {
+  Tensor a, c;
+};
+
+// lambda = -rate, c [K, D, n, 1].
+Discretised hold(const Tensor& rate, const Tensor& dt, const Tensor& c) {
+  const Tensor a = (-rate * dt).exp();
+  return {a.unsqueeze(0), c.permute({0, 3, 2, 1}) * ((1 - a) / rate)};
+}
+
+// lambda = -rate + i frequency, c [K, D, n, 2]: of a conjugate pair twice the real part. Written
+// in real numbers, whose products round alike in vectors and at their ends.
+Discretised hold_pairs(const Tensor& rate, const Tensor& frequency, const Tensor& dt,
+                       const Tensor& c) {
+  const Tensor size = (-rate * dt).exp(), angle = frequency * dt;
+  const Tensor re = size * angle.cos(), im = size * angle.sin();
+  // (a - 1) / lambda = (a - 1) conj(lambda) / |lambda|^2
+  const Tensor inverse = 2 / (rate.square() + frequency.square());
+  const Tensor b_re = ((1 - re) * rate + im * frequency) * inverse;
+  const Tensor b_im = ((1 - re) * frequency - im * rate) * inverse;
+  const Tensor c_KPND = c.permute({0, 3, 2, 1});
+  const Tensor c_re = c_KPND.select(1, 0), c_im = c_KPND.select(1, 1);
+  return {at::stack({re, im}),
+          at::stack({c_re * b_re - c_im * b_im, c_re * b_im + c_im * b_re}, 1)};
+}
+
+class S4d : public SequenceLayer {
+ public:
+  struct Config {
+    std::string init = "legs", dt_transform = "exp", output = "glu";
+    int64_t states = 64;
+    bool bidirectional = true, shared_poles = true;
+    double dt_min = 1e-3, dt_max = 0.1, alpha = 1;
+    void fields(auto& f) {
+      f("init", init, "poles at first: -1/2 + i pi n, HiPPO's inverse law, HiPPO-LegS, or -(n + 1)",
+        one_of({"lin", "inv", "legs", "real"}));
+      f("states", states, "state size of a channel; but for real, half as many conjugate pairs",
+        between(1, 1024));
+      f("bidirectional", bidirectional, "a second C reads the states of what follows");
+      f("shared_poles", shared_poles, "all channels have the same poles, and steps of their own");
+      f("dt_min", dt_min, "smallest step at first", between(1e-6, 10));
+      f("dt_max", dt_max, "largest step at first", between(1e-6, 10));
+      f("dt_transform", dt_transform, "from the learned number to the step",
+        one_of({"exp", "softplus"}));
+      f("alpha", alpha, "times the imaginary parts of lin at first", between(0, 1000));
+      f("output", output,
+        "behind the state space, after GELU and the block's dropout: a gated linear unit, one of "
+        "S5's gates, a linear layer, or nothing",
+        one_of(layers::gated_outputs()));
+    }
+  };
+
+  S4d(const layers::Initializer& init, const Config& config, const LayerShape& shape)
+      : config_(config) {
+    check(config);
+    const int64_t dim = shape.model_dim, modes = is_real() ? config.states : config.states / 2;
+    const int64_t copies = config.shared_poles ? 1 : dim;
+    const auto of_each = [&](const Tensor& poles) {
+      return poles.to(init.device(), at::kFloat).expand({copies, modes}).contiguous();
+    };
+    dt_ = register_in_group("dt", "dt", initial_steps(init.of("dt"), dim));
+    log_rate_ = register_in_group("ssm", "log_rate", of_each(rates(modes).log()));
+    if (!is_real()) {
+      frequency_ = register_in_group("ssm", "frequency", of_each(frequencies(modes)));
+    }
+    // A standard normal complex number has parts of variance 1/2.
+    const int64_t directions = config.bidirectional ? 2 : 1, planes = is_real() ? 1 : 2;
+    c_ = register_in_group("c", "c",
+                           init.of("c").normal({directions, dim, modes, planes},
+                                               is_real() ? 1 : std::numbers::sqrt2 / 2));
+    skip_ = register_parameter("skip", init.of("skip").normal({dim}, 1));
+    output_ = add<layers::GatedOutput>("output", init, dim, config.output);
+  }
+
+  Tensor forward(const Tensor& x_BLD, const layers::Context& context) override {
+    const auto type = ops::wide_type(x_BLD);
+    const Discretised ssm = discretised();
+    const Tensor y_BLD = ops::diagonal_scan({.x_BLD = x_BLD,
+                                             .a_PND = ssm.a.to(type),
+                                             .c_KPND = ssm.c.to(type),
+                                             .skip_D = skip_,
+                                             .mask_BL = context.mask_BL});
+    return output_->forward(y_BLD, context);
+  }
+
+ private:
+  static void check(const Config& config) {
+    if (config.init != "real" && config.states % 2 != 0) {
+      throw Error({.where = "mixer.states",
+                   .what = std::to_string(config.states) + " states are no conjugate pairs",
+                   .expected = "an even number",
+                   .advice = "use one more, or mixer.init=real"});
+    }
+    if (config.dt_min > config.dt_max) {
+      throw Error({.where = "mixer.dt_min",
+                   .what = "is above mixer.dt_max",
+                   .expected = "0 < dt_min <= dt_max"});
+    }
+  }
+  bool is_real() const { return config_.init == "real"; }
+
+  // Log-uniform in [dt_min, dt_max], before the transform.
+  Tensor initial_steps(const layers::Initializer& init, int64_t dim) const {
+    const double low = std::log(config_.dt_min), high = std::log(config_.dt_max);
+    const Tensor log_dt = (low + high) / 2 + init.uniform({dim}, (high - low) / 2);
+    return config_.dt_transform == "exp" ? log_dt : log_dt.exp().expm1().log();
+  }
+  Tensor rates(int64_t modes) const {
+    return is_real() ? at::arange(modes, at::kDouble) + 1 : at::full({modes}, 0.5, at::kDouble);
+  }
+  Tensor frequencies(int64_t modes) const {
+    const Tensor n = at::arange(modes, at::kDouble);
+    const auto states = static_cast<double>(config_.states);
+    if (config_.init == "legs") return legs_frequencies(config_.states);
+    if (config_.init == "lin") return config_.alpha * std::numbers::pi * n;
+    return states / std::numbers::pi * (states / (2 * n + 1) - 1);
+  }
+
+  Discretised discretised() const {
+    const Tensor learned = dt_.to(at::kDouble), rate = log_rate_.to(at::kDouble).exp().t();
+    const Tensor dt = config_.dt_transform == "exp" ? learned.exp() : learned.exp().log1p();
+    const Tensor c = c_.to(at::kDouble);
+    if (is_real()) return hold(rate, dt, c);
+    return hold_pairs(rate, frequency_.to(at::kDouble).t(), dt, c);
+  }
+
+  Config config_;
+  Tensor dt_;         // [D], before the transform
+  Tensor log_rate_;   // [1 or D, n]: Re lambda = -exp(log_rate)
+  Tensor frequency_;  // [1 or D, n]: Im lambda; undefined for real poles
+  Tensor c_;          // [directions, D, n, parts]
+  Tensor skip_;       // D of the state space, [D]
+  std::shared_ptr<layers::GatedOutput> output_;
+};
+
+constexpr GroupSpec kS4dGroups[] = {
+    {.name = "ssm", .what = "poles of the state spaces", .learning_rate = 1e-3},
+    {.name = "dt", .what = "step sizes", .learning_rate = 1e-3},
+    {.name = "c", .what = "output matrices of the state spaces"}};
+
+}  // namespace
+
+constinit const LayerSpec kS4d = layer_spec<S4d>({.name = "s4d",
+                                                  .title = "S4D",
+                                                  .paper = "Gu et al. 2022, arXiv:2206.11893",
+                                                  .family = "state space",
+                                                  .cost = "L N",
+                                                  .groups = kS4dGroups});
+
+}  // namespace lra::mixers

@@ -1,0 +1,66 @@
+// Where the tokens of a batch lie while a model computes: rows of like length in one group, each
+// group padded to its own longest row, so that little padding is computed.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "ops/libtorch.h"
+
+namespace lra::models {
+
+// Which positions hold tokens: all, if nothing is defined.
+struct Padding {
+  at::Tensor mask_BL = {};    // uint8, on the device of the model
+  at::Tensor lengths_B = {};  // layers/context.h
+};
+
+struct RowGroup {
+  int64_t rows = 0, length = 0;  // length: of each row, padding and CLS included
+  Padding padding = {};          // of these rows; undefined if none is padded
+};
+
+// Without groups the rows of a batch lie as they came, [B, L, D]. With groups all of them are one
+// row [1, T, D], T = sum of rows * length over the groups, so that whatever treats positions one by
+// one runs once for all; `split` gives the groups to what needs rows.
+struct Layout {
+  Padding padding = {};  // of the whole: mask [B, L] and lengths, or mask [1, T] alone
+  std::vector<RowGroup> groups = {};
+  at::Tensor rows_B = {};    // int64: the row of the batch that lies in each place, group by group
+  at::Tensor places_B = {};  // int64: the place of each row of the batch
+
+  // Of a tensor that lies so, [1, T, D]: views [rows, length, D].
+  std::vector<at::Tensor> split(const at::Tensor& x_1TD) const;
+  // f(rows [b, L, D], what they are, number of the group) -> [b, L, D], joined again. Without
+  // groups f sees x as it is, as group 0.
+  using GroupFunction = std::function<at::Tensor(const at::Tensor&, const RowGroup&, uint32_t)>;
+  at::Tensor map(const at::Tensor& x, const GroupFunction& f) const;
+};
+
+// [b, L, D] of each group -> [1, T, D]
+at::Tensor join(const std::vector<at::Tensor>& groups);
+
+// What one more group counts in the choice of a layout, in positions, since every sequence layer is
+// called once more. What other numbers give: docs/results/padding.md.
+inline constexpr int64_t kGroupCost = 512;
+
+// How many of `lengths`, which ascend, lie in each group, and the length that these are padded to:
+// a multiple of 16, at most `longest`. Of all cuts, one with the least sum of rows * length +
+// group_cost over the groups.
+std::vector<RowGroup> cut_into_groups(std::span<const int64_t> lengths, int64_t longest,
+                                      int64_t group_cost);
+
+// The layout of rows with so many valid positions each, CLS included, in a batch that is `longest`
+// positions long. `lengths_B`: int32, on the CPU. Without `group_cost`, or where one group is best,
+// the rows stay as they are.
+Layout layout_of(const at::Tensor& lengths_B, int64_t longest, std::optional<int64_t> group_cost,
+                 at::Device device);
+
+// Positions of this layout, padding included, without making it.
+int64_t num_positions(const at::Tensor& lengths_B, int64_t longest,
+                      std::optional<int64_t> group_cost);
+
+}  // namespace lra::models

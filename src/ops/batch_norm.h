@@ -1,0 +1,21 @@
+// Batch normalization over the valid positions of a batch: kernels/pointwise/batch_norm.h on the
+// CPU, the library's operators elsewhere. Its bits do not depend on the number of threads.
+#pragma once
+
+#include "ops/libtorch.h"
+
+namespace lra::ops {
+
+// Statistics of the valid positions: their number [], int64, and mean and biased variance [D].
+// Without gradients.
+struct BatchNormValues {
+  at::Tensor y, count, mean, variance;
+};
+
+// x [..., D], mask uint8 [...] of valid positions or undefined, weight and bias [D] -> y [..., D]:
+// (x - mean) / sqrt(variance + eps) * weight + bias, and 0 where the mask is 0. Beside bfloat16 x,
+// weight, bias and the statistics are float32. Differentiable once.
+BatchNormValues batch_norm(const at::Tensor& x, const at::Tensor& mask, const at::Tensor& weight,
+                           const at::Tensor& bias, double eps);
+
+}  // namespace lra::ops

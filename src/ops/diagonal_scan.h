@@ -1,0 +1,32 @@
+// Linear recurrences with a diagonal state matrix: the sequence map of S4D, DSS and exponential
+// moving averages.
+#pragma once
+
+#include "ops/libtorch.h"
+
+namespace lra::ops {
+
+struct DiagonalScanInput {
+  at::Tensor x_BLD = {};    // float32, float64 or bfloat16
+  at::Tensor a_PND = {};    // P = 2: real and imaginary parts; P = 1: real
+  at::Tensor c_KPND = {};   // K = 1: each position sees those before it; 2: those behind it too
+  at::Tensor skip_D = {};   // may be undefined
+  at::Tensor mask_BL = {};  // uint8, ones first, or undefined
+};
+
+// y[l] = Re sum_n c_0n s_n[l] + skip x[l] with s_n[l] = a_n s_n[l - 1] + x[l], and with a second
+// direction also Re sum_n c_1n s'_n[l + 1] with s'_n[l] = a_n s'_n[l + 1] + x[l]: per channel the
+// convolution with the kernel Re sum_n c_0n a_n^l, and with that of c_1 backward from l - 1 on
+// (kernels/scan/diagonal_scan.h). a, c and skip are float64 beside float64 x, else float32, and so
+// are states and sums. x where the mask is 0 is not read; y and the gradient of x are 0 there.
+// Differentiable once in x, a, c and skip; nothing but the arguments is kept for the backward pass,
+// whose memory is O(length N) numbers a thread. The same bits at any number of threads.
+// CheckFailure for other shapes or dtypes, and for a mask that is not contiguous.
+at::Tensor diagonal_scan(const DiagonalScanInput& in);
+
+// CheckFailure unless these are arguments of torch.ops.lra.diagonal_scan, on any device.
+void check_diagonal_scan(const at::Tensor& x, const at::Tensor& a, const at::Tensor& c,
+                         const std::optional<at::Tensor>& skip,
+                         const std::optional<at::Tensor>& mask);
+
+}  // namespace lra::ops

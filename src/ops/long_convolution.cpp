@@ -1,0 +1,222 @@
+#include "ops/long_convolution.h"
+
+#include "base/parallel.h"
+#include "kernels/convolution/convolution.h"
+#include "ops/dispatch.h"
+#include "ops/one_blas_thread.h"
+#include "ops/precision.h"
+
+namespace lra::ops {
+namespace {
+
+using at::Tensor;
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+using Mask = std::optional<Tensor>;
+
+// Lags up to which sums are faster than transforms (docs/numerics.md).
+constexpr int64_t kMaxDirectWidth = 512;
+// Numbers that are transformed at a time.
+constexpr int64_t kChunkNumbers = int64_t{1} << 19;
+
+// The smallest even number without other factors than 2, 3 and 5 that is not below `size`.
+int64_t transform_size(int64_t size) {
+  for (int64_t n = size + size % 2;; n += 2) {
+    int64_t rest = n;
+    for (const int64_t factor : {2, 3, 5}) {
+      while (rest % factor == 0) rest /= factor;
+    }
+    if (rest == 1) return n;
+  }
+}
+
+// Circular convolutions as products of spectra. The circle is long enough that what is read of it
+// holds no term twice: `future` and `past` are the reach of the kernel in both directions.
+struct Circle {
+  Circle(const Tensor& x, const Mask& mask, int64_t width, int64_t future)
+      : x(x), mask(mask), length(x.size(1)), width(width), future(future) {
+    size = transform_size(std::max(width, length + std::max(future, width - 1 - future)));
+    chunk = std::clamp<int64_t>(kChunkNumbers / (x.size(0) * size), 1, x.size(2));
+  }
+
+  // Calls body(first, count) for each chunk of channels, on one thread each.
+  template <typename F>
+  void for_each_chunk(const F& body) const {
+    const int64_t channels = x.size(2), chunks = (channels + chunk - 1) / chunk;
+    const auto run = [&](int64_t index) {
+      const at::AutoDispatchBelowADInplaceOrView guard;
+      body(index * chunk, std::min(chunk, channels - index * chunk));
+    };
+    if (!x.device().is_cpu()) {
+      for (int64_t index = 0; index < chunks; ++index) run(index);
+      return;
+    }
+    // One chunk alone would not be in a parallel region, and the library would take all threads.
+    parallel_for_each(std::max<int64_t>(2, chunks), [&](int64_t index) {
+      const OneBlasThread one_thread;
+      if (index < chunks) run(index);
+    });
+  }
+  // Spectra [count, B, size / 2 + 1] of channels of t [B, L, D], of which only valid positions
+  // count.
+  Tensor spectra(const Tensor& t, int64_t first, int64_t count) const {
+    Tensor part = t.narrow(2, first, count).permute({2, 0, 1}).to(wide_type(t)).contiguous();
+    if (mask) part = part * *mask;
+    return at::fft_rfft(part, size);
+  }
+
+  const Tensor& x;
+  const Mask& mask;
+  int64_t length, width, future, size, chunk;
+};
+
+Tensor convolution_by_transforms(const Tensor& x, const Mask& mask, const Tensor& kernel,
+                                 int64_t future) {
+  const Circle circle(x, mask, kernel.size(1), future);
+  Tensor y = at::empty(x.sizes(), x.options());
+  circle.for_each_chunk([&](int64_t first, int64_t count) {
+    const Tensor of_kernel = at::fft_rfft(kernel.narrow(0, first, count), circle.size);
+    const Tensor whole =
+        at::fft_irfft(circle.spectra(x, first, count).mul_(of_kernel.unsqueeze(1)), circle.size);
+    y.narrow(2, first, count).copy_(whole.narrow(2, future, circle.length).permute({1, 2, 0}));
+  });
+  return mask ? y.mul_(mask->unsqueeze(2)) : y;
+}
+
+// lag m of the correlation of gradient and x is number m modulo the size of the circle.
+Tensor kernel_gradient_by_transforms(const Tensor& grad, const Tensor& x, const Mask& mask,
+                                     int64_t width, int64_t future) {
+  const Circle circle(x, mask, width, future);
+  Tensor of_kernel = at::empty({x.size(2), width}, x.options().dtype(wide_type(x)));
+  circle.for_each_chunk([&](int64_t first, int64_t count) {
+    const Tensor products =
+        circle.spectra(grad, first, count).mul_(circle.spectra(x, first, count).conj());
+    const Tensor lags = at::fft_irfft(products.sum(1), circle.size);
+    of_kernel.narrow(0, first, count).copy_(lags.roll(future, 1).narrow(1, 0, width));
+  });
+  return of_kernel;
+}
+
+template <typename T>
+kernels::Convolution<T> direct_problem(const Tensor& x, const Mask& mask, int64_t width,
+                                       int64_t future) {
+  return {.batch = x.size(0),
+          .length = x.size(1),
+          .channels = x.size(2),
+          .width = width,
+          .future = future,
+          .x = const_data<T>(x),
+          .valid = mask ? mask->const_data_ptr<uint8_t>() : nullptr};
+}
+
+void check_arguments(const Tensor& x, const Mask& mask, int64_t width, int64_t future) {
+  LRA_CHECK_EQ(x.dim(), 3);
+  LRA_CHECK(0 <= future && future < width);
+  check_mask(mask, x.size(0), x.size(1));
+}
+
+Tensor convolution_cpu(const Tensor& x_in, const Mask& mask, const Tensor& kernel, int64_t future) {
+  check_arguments(x_in, mask, kernel.size(1), future);
+  if (kernel.size(1) > kMaxDirectWidth) {
+    return convolution_by_transforms(x_in, mask, kernel, future);
+  }
+  const Tensor x = x_in.contiguous(), weights = kernel.t().contiguous();
+  Tensor y = at::empty_like(x);
+  with_float_type(x, "lra::convolution", [&](auto zero) {
+    using T = decltype(zero);
+    auto problem = direct_problem<T>(x, mask, kernel.size(1), future);
+    problem.kernel = const_data<kernels::Wide<T>>(weights);
+    problem.y = mutable_data<T>(y);
+    kernels::convolve(problem);
+  });
+  return y;
+}
+
+Tensor kernel_gradient_cpu(const Tensor& grad_in, const Tensor& x_in, const Mask& mask,
+                           int64_t width, int64_t future) {
+  check_arguments(x_in, mask, width, future);
+  if (width > kMaxDirectWidth) {
+    return kernel_gradient_by_transforms(grad_in, x_in, mask, width, future);
+  }
+  const Tensor x = x_in.contiguous(), grad = grad_in.contiguous();
+  Tensor weights = at::empty({width, x.size(2)}, x.options().dtype(wide_type(x)));
+  with_float_type(x, "lra::convolution_kernel_gradient", [&](auto zero) {
+    using T = decltype(zero);
+    kernels::convolution_kernel_gradient(direct_problem<T>(x, mask, width, future),
+                                         const_data<T>(grad),
+                                         mutable_data<kernels::Wide<T>>(weights));
+  });
+  return weights.t();
+}
+
+Tensor call_convolution(const Tensor& x, const Mask& mask, const Tensor& kernel, int64_t future) {
+  static const auto op = find_op<decltype(convolution_cpu)>("lra::convolution");
+  return op.call(x, mask, kernel, future);
+}
+
+Tensor call_kernel_gradient(const Tensor& grad, const Tensor& x, const Mask& mask, int64_t width,
+                            int64_t future) {
+  static const auto op = find_op<decltype(kernel_gradient_cpu)>("lra::convolution_kernel_gradient");
+  return op.call(grad, x, mask, width, future);
+}
+
+struct ConvolutionFunction : torch::autograd::Function<ConvolutionFunction> {
+  // The mask stands behind: needs_input_grad() counts what tensors there are.
+  static Tensor forward(AutogradContext* ctx, const Tensor& x, const Tensor& kernel,
+                        const Mask& mask, int64_t future) {
+    const at::AutoDispatchBelowADInplaceOrView guard;
+    ctx->save_for_backward({x, tensor_or_empty(mask), kernel});
+    ctx->saved_data["future"] = future;
+    return call_convolution(x, mask, kernel, future);
+  }
+  static variable_list backward(AutogradContext* ctx, variable_list grads) {
+    refuse_second_derivative("lra::convolution");
+    const auto saved = ctx->get_saved_variables();
+    const Tensor &x = saved[0], &kernel = saved[2], &grad = grads[0];
+    const Mask mask = optional_tensor(saved[1]);
+    const int64_t width = kernel.size(1), future = ctx->saved_data["future"].toInt();
+    Tensor of_x, of_kernel;
+    if (ctx->needs_input_grad(0)) {
+      of_x = call_convolution(grad, mask, kernel.flip(1), width - 1 - future);
+    }
+    if (ctx->needs_input_grad(1)) of_kernel = call_kernel_gradient(grad, x, mask, width, future);
+    return {of_x, of_kernel, Tensor(), Tensor()};
+  }
+};
+
+}  // namespace
+
+Tensor long_convolution(const Tensor& x_BLD, const Tensor& mask_BL, const Tensor& kernel_DK,
+                        int64_t future) {
+  // Lags beyond the sequence meet nothing.
+  const int64_t reach = x_BLD.size(1) - 1, first = std::max<int64_t>(0, future - reach);
+  const int64_t end = std::min(kernel_DK.size(1), future + reach + 1);
+  return call_convolution(x_BLD, optional_tensor(mask_BL), kernel_DK.narrow(1, first, end - first),
+                          future - first);
+}
+
+TORCH_LIBRARY_FRAGMENT(lra, m) {
+  m.def("convolution(Tensor x, Tensor? mask, Tensor kernel, int future=0) -> Tensor");
+  m.def(
+      "convolution_kernel_gradient(Tensor grad, Tensor x, Tensor? mask, int width, int future) -> "
+      "Tensor");
+}
+
+TORCH_LIBRARY_IMPL(lra, CPU, m) {
+  m.impl("convolution", convolution_cpu);
+  m.impl("convolution_kernel_gradient", kernel_gradient_cpu);
+}
+
+TORCH_LIBRARY_IMPL(lra, CompositeExplicitAutograd, m) {
+  m.impl("convolution", convolution_by_transforms);
+  m.impl("convolution_kernel_gradient", kernel_gradient_by_transforms);
+}
+
+TORCH_LIBRARY_IMPL(lra, Autograd, m) {
+  m.impl("convolution",
+         [](const Tensor& x, const Mask& mask, const Tensor& kernel, int64_t future) {
+           return ConvolutionFunction::apply(x, kernel, mask, future);
+         });
+}
+
+}  // namespace lra::ops

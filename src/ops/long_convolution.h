@@ -1,0 +1,20 @@
+// Convolution along the sequence with a kernel of any width for each channel.
+#pragma once
+
+#include "ops/libtorch.h"
+
+namespace lra::ops {
+
+// x [B, L, D], mask uint8 [B, L] of valid positions or undefined, kernel [D, K] -> y [B, L, D] with
+// y[b, t, d] = sum over j of kernel[d, j] x[b, t + future - j, d]: lag j - future, from -future to
+// K - 1 - future, of which 0 <= future < K are in the future. Positions that are not valid count as
+// 0 and are 0 in y. Beside bfloat16 x the kernel is float32, and so is what is computed.
+// Differentiable once.
+//
+// Kernels of few lags are summed directly on the CPU (kernels/convolution/convolution.h), others go
+// through Fourier transforms of some channels at a time: beyond x and y, memory is that of a few MB
+// a thread. The same bits at any number of threads.
+at::Tensor long_convolution(const at::Tensor& x_BLD, const at::Tensor& mask_BL,
+                            const at::Tensor& kernel_DK, int64_t future);
+
+}  // namespace lra::ops

@@ -1,0 +1,40 @@
+#include "report/html_parts.h"
+#include "report/markup.h"
+
+namespace lra::report {
+
+std::string column_header(const std::string& title, bool word, const std::string& more_classes) {
+  std::string classes = word ? "word" : "";
+  if (!more_classes.empty()) classes += (classes.empty() ? "" : " ") + more_classes;
+  const std::string attribute = classes.empty() ? "" : " class=\"" + classes + "\"";
+  return "<th" + attribute + " scope=\"col\" aria-sort=\"none\"><button type=\"button\">" +
+         html(title) + "</button></th>";
+}
+
+std::string table_html(const Table& table) {
+  if (table.rows.empty()) return "";
+  return "<h3>" + html(table.title) + "</h3>\n<p class=\"caption\">" + html(table.caption) +
+         "</p>\n" + bare_table_html(table);
+}
+
+std::string bare_table_html(const Table& table) {
+  std::string text = "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"" +
+                     html(table.title) + "\"><table>\n<thead><tr>";
+  const auto is_word = [&](size_t column) { return static_cast<int>(column) < table.num_left; };
+  for (size_t i = 0; i < table.header.size(); ++i) {
+    text += column_header(table.header[i], is_word(i));
+  }
+  text += "</tr></thead>\n<tbody>\n";
+  for (const auto& row : table.rows) {
+    text += "<tr>";
+    for (size_t i = 0; i < row.size(); ++i) {
+      const bool is_long = row[i].text.size() > 64;  // wraps; anything shorter stays on one line
+      const char* kind = is_word(i) ? (is_long ? "word long" : "word") : (is_long ? "long" : "");
+      text += std::string("<td class=\"") + kind + "\">" + html(row[i].text) + "</td>";
+    }
+    text += "</tr>\n";
+  }
+  return text + "</tbody></table></div>\n";
+}
+
+}  // namespace lra::report
