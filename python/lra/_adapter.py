@@ -52,7 +52,8 @@ _MASKS = ("mask", "input_mask", "attention_mask", "padding_mask")
 # torch's own: True = padding.
 _INVERTED_MASKS = ("key_padding_mask", "src_key_padding_mask")
 _LENGTHS = ("lengths", "seq_lengths", "input_lengths")
-Context = tuple[bool, float, int, int, int, int]
+# training, attention_dropout, dropout, tied_dropout, key, step_key, step, part
+Context = tuple[bool, float, float, bool, int, int, int, int]
 
 
 def _named_parameters(function: Callable[..., Any]) -> dict[str, inspect.Parameter]:
@@ -201,7 +202,7 @@ class Adapted:
         context: Context,
     ) -> torch.Tensor:
         """x [B, L, D] -> [B, L, D]; mask uint8 [B, L], 1 = token."""
-        training, _, key = context[:3]
+        training, key = context[0], context[4]
         if self.module.training != training:
             self.module.train(training)
         if self._takes_context:

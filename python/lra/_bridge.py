@@ -144,9 +144,9 @@ def _make(
 
 def _forward(
     layer: int, x: torch.Tensor, mask: torch.Tensor | None, lengths: torch.Tensor | None,
-    training: bool, attention_dropout: float, key: int, step_key: int, step: int, part: int,
+    *context: Any,
 ) -> tuple[torch.Tensor, str]:
-    context = (training, attention_dropout, key, step_key, step, part)
+    """`context`: the rest of layers/context.h, in the order of the operator's arguments."""
     forward = _guarded((x,))(lambda: (_layers[layer](x, mask, lengths, context),))
     y, error = forward()
     return y, f"{error}; x was {list(x.shape)}" if error else ""
