@@ -1,8 +1,8 @@
 """Calls layers of other people's packages as the encoder calls its own.
 
-Understood are the habits of s4 (lengths in, a tuple out, `_optim` on parameters), zoology (d_model,
-layer_idx), flash-linear-attention (hidden_size, attention_mask, a tuple out) and lucidrains' packages
-(dim, mask).
+It knows the habits of s4 (lengths in, a tuple out, `_optim` on parameters), zoology (d_model,
+layer_idx), flash-linear-attention (hidden_size, attention_mask, a tuple out) and lucidrains'
+packages (dim, mask).
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ def constructor_arguments(
 
 
 class _Complex(torch.nn.Module):
-    """A complex parameter as its real and its imaginary part, which are trained as two parameters."""
+    """A complex parameter as real and imaginary part, which are trained as two parameters."""
 
     def forward(self, real: torch.Tensor, imaginary: torch.Tensor) -> torch.Tensor:
         return torch.complex(real, imaginary)

@@ -21,12 +21,13 @@ from . import _program
 class Mixer(torch.nn.Module):
     """A layer of the table of mixers.
 
-    `dim` is D; `head_dim` is dim / heads by default; `max_length` is the longest L. Weights are drawn
-    from (seed, path), as the program draws those of the layer at `path`. Parameters are float32;
-    `.to(torch.float64)` serves gradcheck. Raises RuntimeError for a bad setting, shape or length.
+    `dim` is D; `head_dim` is dim / heads by default; `max_length` is the longest L. Weights are
+    drawn from (seed, path), as the program draws those of the layer at `path`. Parameters are
+    float32; `.to(torch.float64)` serves gradcheck. Raises RuntimeError for a bad setting, shape
+    or length.
 
-    torch.compile leaves the layer out of its graphs (a graph break). torch.func.functional_call does
-    not work: the layer computes with its own parameters.
+    torch.compile leaves the layer out of its graphs (a graph break). torch.func.functional_call
+    does not work: the layer computes with its own parameters.
     """
 
     model = ""  # the name of the row
@@ -71,8 +72,9 @@ class Mixer(torch.nn.Module):
     ) -> torch.Tensor:
         """x [B, L, D] -> [B, L, D].
 
-        Rates of dropout count in training alone: of attention weights, and of layers with a dropout
-        of their own. `mask` [B, L], True = token; what stands at padded positions of the result means nothing.
+        Rates of dropout count in training alone: of attention weights, and of layers with a
+        dropout of their own. `mask` [B, L], True = token; what stands at padded positions of the
+        result means nothing.
         `key` decides dropout and whatever else is random in training; by default it is drawn from
         torch's generator.
         """
