@@ -1,4 +1,4 @@
-"""`python -m lra WORDS...`: the program inside this interpreter, where models may be Python classes."""
+"""`python -m lra WORDS...`: the program inside this interpreter, where models may be classes."""
 
 from __future__ import annotations
 

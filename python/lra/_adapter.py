@@ -1,8 +1,8 @@
 """Calls layers of other people's packages as the encoder calls its own.
 
-Understood are the habits of s4 (lengths in, a tuple out, `_optim` on parameters), zoology (d_model,
-layer_idx), flash-linear-attention (hidden_size, attention_mask, a tuple out) and lucidrains' packages
-(dim, mask).
+It knows the habits of s4 (lengths in, a tuple out, `_optim` on parameters), zoology (d_model,
+layer_idx), flash-linear-attention (hidden_size, attention_mask, a tuple out) and lucidrains'
+packages (dim, mask).
 """
 
 from __future__ import annotations
@@ -52,7 +52,8 @@ _MASKS = ("mask", "input_mask", "attention_mask", "padding_mask")
 # torch's own: True = padding.
 _INVERTED_MASKS = ("key_padding_mask", "src_key_padding_mask")
 _LENGTHS = ("lengths", "seq_lengths", "input_lengths")
-Context = tuple[bool, float, int, int, int, int]
+# training, attention_dropout, dropout, tied_dropout, key, step_key, step, part
+Context = tuple[bool, float, float, bool, int, int, int, int]
 
 
 def _named_parameters(function: Callable[..., Any]) -> dict[str, inspect.Parameter]:
@@ -110,7 +111,7 @@ def constructor_arguments(
 
 
 class _Complex(torch.nn.Module):
-    """A complex parameter as its real and its imaginary part, which are trained as two parameters."""
+    """A complex parameter as real and imaginary part, which are trained as two parameters."""
 
     def forward(self, real: torch.Tensor, imaginary: torch.Tensor) -> torch.Tensor:
         return torch.complex(real, imaginary)
@@ -201,7 +202,7 @@ class Adapted:
         context: Context,
     ) -> torch.Tensor:
         """x [B, L, D] -> [B, L, D]; mask uint8 [B, L], 1 = token."""
-        training, _, key = context[:3]
+        training, key = context[0], context[4]
         if self.module.training != training:
             self.module.train(training)
         if self._takes_context:

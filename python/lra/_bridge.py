@@ -1,4 +1,4 @@
-"""What the trainer calls of a Python class: the operators lra_python::* of src/mixers/python_layer.cpp.
+"""The operators lra_python::* (src/mixers/python_layer.cpp): the trainer's calls of a Python class.
 
 Each returns a last string, the reason of a failure in one line, so that no exception of the user's
 code travels through the program.
@@ -26,7 +26,7 @@ import torch
 from ._adapter import Adapted, Shape, adapt
 
 _layers: dict[int, Adapted] = {}
-_last_made: dict[str, Adapted] = {}  # what a record says of a class, it says of a layer that was made
+_last_made: dict[str, Adapted] = {}  # a record describes a layer that was made
 _numbers = itertools.count()
 _library: Any = None
 
@@ -93,7 +93,8 @@ def _versions(module: Any, layer: Adapted | None) -> dict[str, str]:
     """Python, torch, and the packages that the module's globals and the layer's parts come from."""
     origins = [module.__name__, "torch"]
     for value in vars(module).values():
-        origins.append(value.__name__ if inspect.ismodule(value) else getattr(value, "__module__", ""))
+        named = value.__name__ if inspect.ismodule(value) else getattr(value, "__module__", "")
+        origins.append(named)
     origins += [type(part).__module__ for part in (layer.module.modules() if layer else ())]
     tops = {origin.split(".")[0] for origin in origins if isinstance(origin, str)}
     owners = importlib.metadata.packages_distributions()
@@ -144,9 +145,9 @@ def _make(
 
 def _forward(
     layer: int, x: torch.Tensor, mask: torch.Tensor | None, lengths: torch.Tensor | None,
-    training: bool, attention_dropout: float, key: int, step_key: int, step: int, part: int,
+    *context: Any,
 ) -> tuple[torch.Tensor, str]:
-    context = (training, attention_dropout, key, step_key, step, part)
+    """`context`: the rest of layers/context.h, in the order of the operator's arguments."""
     forward = _guarded((x,))(lambda: (_layers[layer](x, mask, lengths, context),))
     y, error = forward()
     return y, f"{error}; x was {list(x.shape)}" if error else ""

@@ -45,13 +45,14 @@ def folder() -> Path:
         return found
     built = sorted(path.name.removeprefix("_torch") for path in _PACKAGE.glob("_torch*"))
     raise Error(
-        f"torch {minor} is installed, and this package was built for {' and '.join(built) or 'none'};"
-        " install that torch, or build lra for yours with tools/wheel"
+        f"torch {minor} is installed, and this package was built for "
+        f"{' and '.join(built) or 'none'}; install that torch, or build lra for "
+        "yours with tools/wheel"
     )
 
 
 def environment() -> dict[str, str]:
-    """The variables with which the program finds presets, this interpreter and torch's libraries."""
+    """Variables with which the program finds presets, this interpreter and torch's libraries."""
     variables = dict(os.environ)
     variables["LRA_INTERPRETER"] = sys.executable
     for root in (_PACKAGE, _PACKAGE.parents[1]):  # installed, in a checkout

@@ -1,4 +1,4 @@
-"""Your own sequence layer under the benchmark's rules: the program's trainer with your module in it."""
+"""Your own sequence layer under the benchmark's rules, trained by the program's trainer."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def class_name(layer: str | Callable[..., Any]) -> str:
     if module == "__main__":
         path = getattr(sys.modules["__main__"], "__file__", None)
         if path is None:
-            raise Error(f"{name} is defined in a notebook or a prompt; write it to a file and import it")
+            raise Error(f"{name} is defined in a notebook or prompt; write it to a file, import it")
         module = Path(path).stem
     return f"{module}:{name}"
 
@@ -81,14 +81,15 @@ def train(
 ) -> Run:
     """Trains, validates and tests a layer on a task, as `lra train TASK package.module:Class` does.
 
-    `mixer` is the name of one of the program's own models, a class derived from torch.nn.Module, or
-    "package.module:Class": the map [B, L, D] -> [B, L, D], called with x and, where its forward takes
-    one, a mask [B, L], True = token. `model` instead is a whole model: tokens int64 [B, L] (values
-    float32 [B, L, 1], pairs [B, 2, L]), and mask or lengths, to logits [B, classes]. `arguments` go to its constructor beside the width and the like
-    that it asks for; `settings` are those of --set ({"train.steps": 100}). `resume` continues the run
-    in `out` when there is one. A process of its own trains, so a script needs the guard
-    `if __name__ == "__main__":` around this call. Raises Error with the program's one line, and its
-    exit code, when the run fails.
+    `mixer` is the name of one of the program's own models, a class derived from torch.nn.Module,
+    or "package.module:Class": the map [B, L, D] -> [B, L, D], called with x and, where its
+    forward takes one, a mask [B, L], True = token. `model` instead is a whole model: tokens int64
+    [B, L] (values float32 [B, L, 1], pairs [B, 2, L]), and mask or lengths, to logits [B,
+    classes]. `arguments` go to its constructor beside the width and the like that it asks for;
+    `settings` are those of --set ({"train.steps": 100}). `resume` continues the run in `out` when
+    there is one. A process of its own trains, so a script needs the guard `if __name__ ==
+    "__main__":` around this call. Raises Error with the program's one line, and its exit code,
+    when the run fails.
     """
     if os.environ.get(_CHILD_VARIABLE):
         raise Error('lra.arena.train was called while its class was imported; put the call under '
@@ -117,7 +118,7 @@ def train(
 def _run_and_read(
     words: Sequence[str], import_from: str | None
 ) -> tuple[int, dict[str, Any] | None, str]:
-    """Exit code, result as JSON if there is one, and the last complaint of `python -m lra WORDS`."""
+    """Exit code, result as JSON if there is one, last complaint of `python -m lra WORDS`."""
     variables = dict(os.environ)
     folders = [import_from, str(Path(__file__).parents[1]), variables.get("PYTHONPATH")]
     variables["PYTHONPATH"] = os.pathsep.join(folder for folder in folders if folder)
@@ -131,9 +132,9 @@ def _run_and_read(
             code = child.wait()
         output.seek(0)
         result = output.read()
-    lines = [line for line in said.decode(errors="replace").splitlines() if line.startswith("lra: ")]
-    complaint = lines[-1].removeprefix("lra: ") if lines else ""
-    return code, json.loads(result) if result else None, complaint
+    lines = said.decode(errors="replace").splitlines()
+    complaints = [line.removeprefix("lra: ") for line in lines if line.startswith("lra: ")]
+    return code, json.loads(result) if result else None, "".join(complaints[-1:])
 
 
 def _echoed(child: subprocess.Popen[bytes]) -> bytes:

@@ -81,7 +81,8 @@ class Example(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """Padded on the right with 0. Arrays of NumPy, or tensors of torch; with two towers [B, 2, L]."""
+    """Padded on the right with 0. Arrays of NumPy or tensors of torch; with two towers [B, 2, L].
+    """
 
     tokens: Any  # int64 [B, L]
     labels: Any  # int64 [B]
@@ -283,8 +284,8 @@ class Order:
     """Which examples form the steps of a run of the program: src/tasks/batch_order.h.
 
     Iterating gives an int64 array for each step: a batch_sampler of a DataLoader, whose workers and
-    restarts do not change it. Rank r of n takes its share of every batch. `steps` bounds it; without
-    it is endless.
+    restarts do not change it. Rank r of n takes its share of every batch. Without `steps` it is
+    endless.
     """
 
     def __init__(

@@ -21,12 +21,13 @@ from . import _program
 class Mixer(torch.nn.Module):
     """A layer of the table of mixers.
 
-    `dim` is D; `head_dim` is dim / heads by default; `max_length` is the longest L. Weights are drawn
-    from (seed, path), as the program draws those of the layer at `path`. Parameters are float32;
-    `.to(torch.float64)` serves gradcheck. Raises RuntimeError for a bad setting, shape or length.
+    `dim` is D; `head_dim` is dim / heads by default; `max_length` is the longest L. Weights are
+    drawn from (seed, path), as the program draws those of the layer at `path`. Parameters are
+    float32; `.to(torch.float64)` serves gradcheck. Raises RuntimeError for a bad setting, shape
+    or length.
 
-    torch.compile leaves the layer out of its graphs (a graph break). torch.func.functional_call does
-    not work: the layer computes with its own parameters.
+    torch.compile leaves the layer out of its graphs (a graph break). torch.func.functional_call
+    does not work: the layer computes with its own parameters.
     """
 
     model = ""  # the name of the row
@@ -67,22 +68,27 @@ class Mixer(torch.nn.Module):
     @torch.compiler.disable  # type: ignore[untyped-decorator]
     def forward(
         self, x: torch.Tensor, mask: torch.Tensor | None = None, *, attention_dropout: float = 0.0,
-        key: int | None = None, step: int = 0,
+        dropout: float = 0.0, key: int | None = None, step: int = 0,
     ) -> torch.Tensor:
         """x [B, L, D] -> [B, L, D].
 
-        `mask` [B, L], True = token; what stands at padded positions of the result means nothing.
+        Rates of dropout count in training alone: of attention weights, and of layers with a
+        dropout of their own. `mask` [B, L], True = token; what stands at padded positions of the
+        result means nothing.
         `key` decides dropout and whatever else is random in training; by default it is drawn from
         torch's generator.
         """
         if key is None:
             key = int(torch.randint(2**62, ()).item()) if self.training else 0
-        rate = attention_dropout if self.training else 0.0
-        return self.forward_in_context(x, mask, None, self.training, rate, key, key, step, 0)
+        rates = (attention_dropout, dropout) if self.training else (0.0, 0.0)
+        return self.forward_in_context(
+            x, mask, None, self.training, *rates, False, key, key, step, 0
+        )
 
     def forward_in_context(
         self, x: torch.Tensor, mask: torch.Tensor | None, lengths: torch.Tensor | None,
-        training: bool, attention_dropout: float, key: int, step_key: int, step: int, part: int,
+        training: bool, attention_dropout: float, dropout: float, tied_dropout: bool, key: int,
+        step_key: int, step: int, part: int,
     ) -> torch.Tensor:
         """What the encoder calls: layers/context.h."""
         if [id(tensor) for tensor in self.parameters()] != self._ids:
@@ -92,7 +98,8 @@ class Mixer(torch.nn.Module):
         if mask is not None:
             mask = mask.to(torch.uint8)
         result: torch.Tensor = self._mixer.forward(
-            x, mask, lengths, training, attention_dropout, key, step_key, step, part
+            x, mask, lengths, training, attention_dropout, dropout, tied_dropout, key, step_key,
+            step, part,
         )
         return result
 
@@ -126,8 +133,9 @@ def _table() -> list[dict[str, Any]]:
 
 
 def _class_name(model: str) -> str:
-    """ "sparse_transformer" -> "SparseTransformer", as everywhere in Python; BigBird is a name."""
-    return {"bigbird": "BigBird"}.get(model) or "".join(p.capitalize() for p in model.split("_"))
+    """ "sparse_transformer" -> "SparseTransformer"; some have a spelling of their own."""
+    own = {"bigbird": "BigBird", "s4d": "S4D", "chordmixer": "ChordMixer"}
+    return own.get(model) or "".join(part.capitalize() for part in model.split("_"))
 
 
 def _docstring(row: dict[str, Any]) -> str:

@@ -21,7 +21,8 @@ TORCH_LIBRARY(lra_python, m) {
   m.def("make(str name, str settings, str shape, int seed) -> (int, Tensor[], Tensor[], str, str)");
   m.def(
       "forward(int layer, Tensor x, Tensor? mask, Tensor? lengths, bool training, float "
-      "attention_dropout, int key, int step_key, int step, int part) -> (Tensor, str)");
+      "attention_dropout, float dropout, bool tied_dropout, int key, int step_key, int step, int "
+      "part) -> (Tensor, str)");
   m.def("groups(str name, str settings, str shape) -> (str, str)");
   m.def("drop(int layer) -> str");
 }
@@ -125,8 +126,9 @@ class PythonLayer : public SequenceLayer {
     const ops::Stack result = call_python(
         "lra_python::forward", class_,
         {layer_, x_BLD, optional_tensor(context.mask_BL), optional_tensor(context.lengths_B),
-         context.training, context.attention_dropout, static_cast<int64_t>(context.key),
-         static_cast<int64_t>(context.step_key), context.step, static_cast<int64_t>(context.part)});
+         context.training, context.attention_dropout, context.dropout, context.tied_dropout,
+         static_cast<int64_t>(context.key), static_cast<int64_t>(context.step_key), context.step,
+         static_cast<int64_t>(context.part)});
     return result[0].toTensor();
   }
 

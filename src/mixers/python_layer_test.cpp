@@ -29,7 +29,8 @@ make_scale(const std::string&, const std::string& settings, const std::string&, 
 std::tuple<at::Tensor, std::string> forward_twice(int64_t layer, const at::Tensor& x,
                                                   const std::optional<at::Tensor>&,
                                                   const std::optional<at::Tensor>&, bool training,
-                                                  double, int64_t, int64_t, int64_t, int64_t) {
+                                                  double, double, bool, int64_t, int64_t, int64_t,
+                                                  int64_t) {
   if (training) return {x, "ValueError: not in training"};
   return {x * static_cast<double>(layer), ""};
 }

@@ -27,14 +27,16 @@ class Mixer : public torch::CustomClassHolder {
   // x [B, L, D] -> [B, L, D]; mask [B, L] uint8, 1 = token; keys as in layers/context.h.
   at::Tensor forward(const at::Tensor& x_BLD, const std::optional<at::Tensor>& mask_BL,
                      const std::optional<at::Tensor>& lengths_B, bool training,
-                     double attention_dropout, int64_t key, int64_t step_key, int64_t step,
-                     int64_t part) {
+                     double attention_dropout, double dropout, bool tied_dropout, int64_t key,
+                     int64_t step_key, int64_t step, int64_t part) {
     layers::Context context{.attention_dropout = attention_dropout,
                             .key = static_cast<uint64_t>(key),
                             .step_key = static_cast<uint64_t>(step_key),
                             .training = training,
                             .step = step,
-                            .part = static_cast<uint32_t>(part)};
+                            .part = static_cast<uint32_t>(part),
+                            .dropout = dropout,
+                            .tied_dropout = tied_dropout};
     if (mask_BL) context.mask_BL = *mask_BL;
     if (lengths_B) context.lengths_B = *lengths_B;
     return layer_->forward(x_BLD, context);
