@@ -224,7 +224,7 @@ run_folders() {
   echo x >work/a_file
   refuse 2 "a_file: is a file, not the folder of a run.*name the folder that holds" train --resume a_file
   local flag
-  for flag in --seed=5 --preset=paper --out=other --set=train.steps=4; do
+  for flag in --seed=5 --preset=paper --out=other; do
     refuse 2 "resume excludes ${flag%%=*}" train --resume run "$flag"
   done
   refuse 2 "resume excludes" train listops transformer --resume run
