@@ -23,7 +23,7 @@ ModelInput cut(const ModelInput& input, const at::Tensor& rows_B, int64_t length
 
 Embedding::Embedding(const layers::Initializer& init, const ModelConfig& config,
                      const TaskShape& shape, int64_t max_positions)
-    : dropout_(config.dropout) {
+    : dropout_(config.embedding_dropout ? config.dropout : 0) {
   const int64_t dim = config.embed_dim;
   if (shape.values) {
     value_ = add<layers::Linear>("value", init, dim, 1);

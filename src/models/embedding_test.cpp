@@ -91,6 +91,18 @@ TEST(Embedding, DropsInTrainingAlone) {
   EXPECT_NEAR(dropped.eq(0).to(at::kDouble).mean().item<double>(), 0.1, 0.01);
 }
 
+TEST(Embedding, IsLeftWholeWhereOnlyBlocksDrop) {
+  ModelConfig config;
+  config.embed_dim = kDim;
+  config.dropout = 0.5;
+  config.embedding_dropout = false;
+  const Embedding embedding(layers::Initializer(1), config,
+                            {.length = kPositions, .vocabulary = kVocabulary}, kPositions + 1);
+  const Tensor tokens = at::full({4, kPositions}, 3, at::kInt);
+  EXPECT_TRUE(at::equal(embedding.forward({.tokens_BL = tokens}, {.training = true, .seed = 1}),
+                        embedding.forward({.tokens_BL = tokens}, {})));
+}
+
 TEST(Embedding, RefusesMorePositionsThanItHas) {
   EXPECT_THROW(
       make("sinusoid", "cls").forward({.tokens_BL = at::zeros({1, kPositions}, at::kInt)}, {}),

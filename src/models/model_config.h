@@ -15,7 +15,7 @@ struct ModelConfig {
   std::string positions = "sinusoid", pooling = "cls", classifier = "mlp", pair_features = "nli";
   std::string norm = "layer", norm_placement = "pre", feed_forward = "mlp",
               dropout_kind = "element";
-  bool residual = true;
+  bool residual = true, embedding_dropout = true;
 
   void fields(auto& f) {
     f("layers", layers, "encoder blocks", between(1, 256));
@@ -27,6 +27,8 @@ struct ModelConfig {
     f("dropout", dropout, "rate for embeddings, mixer outputs and both MLP spots", rate());
     f("attention_dropout", attention_dropout,
       "rate for attention weights, where the mechanism has them", rate());
+    f("embedding_dropout", embedding_dropout,
+      "model.dropout for embeddings too, not inside the blocks alone");
     f("receptive_field", receptive_field,
       "a control: the encoder sees blocks of so many tokens, one at a time, and the classifier the "
       "mean of what it reads from each; 0: all tokens at once",
