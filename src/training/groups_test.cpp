@@ -162,7 +162,7 @@ TEST_F(Groups, AnUpdateThatIsTakenBackTakesTheStatisticsBack) {
   const Tensor before = flat.values.clone();
   step(stepper, 1);
   EXPECT_FALSE(at::equal(flat.values, before));
-  stepper.undo_update();
+  stepper.undo_step();
   EXPECT_TRUE(at::equal(flat.values, before));
 }
 

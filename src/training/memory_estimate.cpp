@@ -95,9 +95,16 @@ class Estimator {
   Probe probe(const Examples& examples, const std::function<void(const Batch&)>& work) const {
     Batch batch = make_batch(split_, examples, shape_, config_.trim_padding);
     if (shape_.has_padding) batch.input.lengths_B.sub_(1).clamp_min_(1);
+    // Buffers of Python classes may follow forward passes; a probe leaves no trace.
+    const std::vector<models::Parameter> buffers = model_.buffer_list();
+    std::vector<at::Tensor> before;
+    for (const models::Parameter& buffer : buffers) before.push_back(buffer.tensor.clone());
     const TensorMemory memory;
     work(batch);
-    return {model_.num_positions(batch.input), static_cast<double>(memory.peak_bytes())};
+    const auto peak_bytes = static_cast<double>(memory.peak_bytes());
+    const at::NoGradGuard no_grad;
+    for (size_t i = 0; i < buffers.size(); ++i) buffers[i].tensor.copy_(before[i]);
+    return {model_.num_positions(batch.input), peak_bytes};
   }
 
   const models::Model& model_;

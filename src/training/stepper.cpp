@@ -42,7 +42,7 @@ Stepper::Stepper(const models::Model& model, FlatParameters& parameters, const T
   statistics_sums_.resize(static_cast<size_t>(num_sums));
   if (config.on_nonfinite != "skip") return;
   for (const at::Tensor* t : {&parameters.values, &parameters.m, &parameters.v}) {
-    before_update_.push_back(t->clone());
+    before_step_.push_back(t->clone());
   }
 }
 
@@ -63,6 +63,11 @@ StepLoss Stepper::gradients(std::span<const Batch> parts, int64_t step, std::spa
   for (const Batch& part : parts) sum.examples += part.labels_B.size(0);
   const auto all_examples = static_cast<double>(sum.examples * ranks_.count());
   parameters_.zero_gradients();
+  if (!before_step_.empty()) {
+    before_step_[0].copy_(parameters_.values);
+    before_step_[1].copy_(parameters_.m);
+    before_step_[2].copy_(parameters_.v);
+  }
   for (size_t i = 0; i < parts.size(); ++i) {
     const Batch part = to_device(parts[i], parameters_.values.device());
     const models::StepRandom random{
@@ -110,11 +115,6 @@ void Stepper::add_up(StepLoss& loss, std::span<double> shared) {
 }
 
 void Stepper::update(int64_t step, int64_t num_updates, double gradient_norm) {
-  if (!before_update_.empty()) {
-    before_update_[0].copy_(parameters_.values);
-    before_update_[1].copy_(parameters_.m);
-    before_update_[2].copy_(parameters_.v);
-  }
   const double most = config_.clip_norm;
   const double clip = most > 0 && gradient_norm > most ? most / gradient_norm : 1.0;
   traced("update", [&] {
@@ -135,11 +135,11 @@ void Stepper::update(int64_t step, int64_t num_updates, double gradient_norm) {
       [](layers::RunningStatistics& one, std::span<const double> sums) { one.follow(sums); });
 }
 
-void Stepper::undo_update() {
-  LRA_CHECK(!before_update_.empty());
-  parameters_.values.copy_(before_update_[0]);
-  parameters_.m.copy_(before_update_[1]);
-  parameters_.v.copy_(before_update_[2]);
+void Stepper::undo_step() {
+  LRA_CHECK(!before_step_.empty());
+  parameters_.values.copy_(before_step_[0]);
+  parameters_.m.copy_(before_step_[1]);
+  parameters_.v.copy_(before_step_[2]);
 }
 
 // A sum over all weights and buffers is finite only when every one of them is.

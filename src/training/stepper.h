@@ -43,8 +43,10 @@ class Stepper {
   // moments: as many, unless steps were left out.
   void update(int64_t step, int64_t num_updates, double gradient_norm);
 
-  // Takes the last update back. Only with train.on_nonfinite = "skip", which keeps what it needs.
-  void undo_update();
+  // Puts back what gradients() found: weights, moments and buffers, of which those of Python
+  // classes follow forward passes, not updates. Only with train.on_nonfinite = "skip", which keeps
+  // them.
+  void undo_step();
 
   bool weights_are_finite() const;
 
@@ -61,8 +63,8 @@ class Stepper {
   GradientSum sum_;
   std::vector<TrainConfig> config_of_segment_;
   const std::vector<layers::RunningStatistics*> statistics_;
-  std::vector<double> statistics_sums_;    // of a step, one layer after another
-  std::vector<at::Tensor> before_update_;  // values, m, v; empty when updates are never taken back
+  std::vector<double> statistics_sums_;  // of a step, one layer after another
+  std::vector<at::Tensor> before_step_;  // values, m, v; empty when steps are never taken back
 };
 
 }  // namespace lra::training

@@ -8,6 +8,7 @@
 #include "base/scratch_folder.h"
 #include "mixers/all.h"
 #include "ops/test_tensors.h"
+#include "training/memory_estimate.h"
 #include "training/tensor_memory.h"
 #include "training/test_runs.h"
 
@@ -132,10 +133,56 @@ TEST_F(Stepping, TakesAnUpdateBack) {
   run.stepper.update(0, 0, loss.gradient_norm);
   EXPECT_FALSE(run.stepper.weights_are_finite());
   EXPECT_GT(run.parameters.m.abs().sum().item<double>(), 0);
-  run.stepper.undo_update();
+  run.stepper.undo_step();
   EXPECT_TRUE(at::equal(run.parameters.values, before));
   EXPECT_EQ(run.parameters.m.abs().sum().item<double>(), 0);
   EXPECT_EQ(run.parameters.v.abs().sum().item<double>(), 0);
+}
+
+// Its buffer follows forward passes, as running statistics of a Python class do.
+class PassCounter : public layers::Layer, public models::Model {
+ public:
+  PassCounter() {
+    const layers::Initializer init(1);
+    token_ = register_parameter("token", init.of("token").normal({16, 4}, 1));
+    passes_ = register_buffer("passes", init.zeros({1}));
+  }
+  at::Tensor forward(const models::ModelInput& input, const models::StepRandom&) const override {
+    passes_.add_(1);
+    return at::embedding(token_, input.tokens_BL).mean(1);
+  }
+  std::vector<models::Parameter> parameter_list() const override { return {{"token", token_}}; }
+  std::vector<models::Parameter> buffer_list() const override { return {{"passes", passes_}}; }
+  at::Device device() const override { return at::kCPU; }
+  double passes() const { return passes_.item<double>(); }
+
+ private:
+  at::Tensor token_, passes_;
+};
+
+TEST_F(Stepping, PutsBuffersBackThatFollowPasses) {
+  const RunConfig config = tiny_run({"train.on_nonfinite=skip"});
+  const PassCounter model;
+  FlatParameters parameters(model);
+  Stepper stepper(model, parameters, config.train, 1);
+  (void)stepper.gradients(parts(2), 0);
+  EXPECT_EQ(model.passes(), 2);
+  stepper.update(0, 0, 1);
+  (void)stepper.gradients(parts(1), 1);
+  EXPECT_EQ(model.passes(), 3);
+  const at::Tensor updated = parameters.values.narrow(0, 0, 64).clone();
+  stepper.undo_step();  // without an update
+  EXPECT_EQ(model.passes(), 2);
+  EXPECT_TRUE(at::equal(parameters.values.narrow(0, 0, 64), updated));
+}
+
+TEST_F(Stepping, MemoryIsEstimatedWithoutATraceInBuffers) {
+  const RunConfig config = tiny_run({});
+  const PassCounter model;
+  FlatParameters parameters(model);
+  Stepper stepper(model, parameters, config.train, 1);
+  (void)estimate_memory(model, stepper, split_, kStepperShape, config.train, 1);
+  EXPECT_EQ(model.passes(), 0);
 }
 
 }  // namespace

@@ -131,8 +131,7 @@ std::string Trainer::train_step(Progress& bar) {
                                            progress_.step, notices);
   agreement_.settle(notices);
   std::string fault = guard_.fault(loss.mean(), loss.gradient_norm, health);
-  const bool updated = fault.empty();
-  if (updated) {
+  if (fault.empty()) {
     stepper_.update(progress_.step, progress_.step - health.skipped - health.undone,
                     loss.gradient_norm);
     if (!stepper_.weights_are_finite()) fault = "a weight is not finite";
@@ -142,7 +141,7 @@ std::string Trainer::train_step(Progress& bar) {
     progress_.mean.add(loss.loss_sum, loss.correct, loss.examples);
   } else {
     fault += " at step " + std::to_string(progress_.step + 1);
-    if (!recover(fault, updated, bar)) return fault;
+    if (!recover(fault, bar)) return fault;
   }
   ++progress_.step;
   progress_.tokens += loss.tokens;
@@ -155,12 +154,12 @@ std::string Trainer::train_step(Progress& bar) {
   return "";
 }
 
-bool Trainer::recover(const std::string& fault, bool updated, Progress& bar) {
+bool Trainer::recover(const std::string& fault, Progress& bar) {
   switch (guard_.remedy(progress_.health)) {
     case Remedy::kStop:
       return false;
     case Remedy::kSkip:
-      if (updated) stepper_.undo_update();
+      stepper_.undo_step();
       log_.bad_step(progress_.step + 1, "skip", fault);
       bar.message(fault + ": its update is left out");
       return true;

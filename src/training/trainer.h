@@ -54,7 +54,7 @@ class Trainer {
   // Empty, or why the run cannot go on: a bad step counts as none then.
   std::string train_step(Progress& bar);
   // Does what the policy says about a bad step; false when it says stop.
-  bool recover(const std::string& fault, bool updated, Progress& bar);
+  bool recover(const std::string& fault, Progress& bar);
   // Weights and moments of the last scheduled checkpoint that can be read, or those of the
   // beginning; its step.
   int64_t roll_back(Progress& bar);
