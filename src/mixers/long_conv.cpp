@@ -80,9 +80,11 @@ class LongConv : public SequenceLayer {
       kernel_DK = ops::dropout(kernel_DK, config_.kernel_dropout,
                                derive_key(context.step_key, RandomUse::kDropout));
     }
+    auto [used_DK, future] = ops::used_lags(kernel_DK, future_, x_BLD.size(1));
     // The skip is one more number at lag 0.
-    kernel_DK = kernel_DK + at::constant_pad_nd(skip_.unsqueeze(1), {future_, past_ - 1});
-    return output_->forward(ops::long_convolution(x_BLD, context.mask_BL, kernel_DK, future_),
+    used_DK =
+        used_DK + at::constant_pad_nd(skip_.unsqueeze(1), {future, used_DK.size(1) - 1 - future});
+    return output_->forward(ops::long_convolution(x_BLD, context.mask_BL, used_DK, future),
                             context);
   }
 

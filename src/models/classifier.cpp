@@ -46,16 +46,16 @@ int64_t SequenceClassifier::num_positions(const ModelInput& input) const {
   if (input.lengths_B.defined() && group_cost_) {
     return models::num_positions(input.lengths_B + cls, length + cls, group_cost_);
   }
-  const int64_t blocks = cuts(length) ? (length + receptive_field_ - 1) / receptive_field_ : 1;
-  return input.rows() * blocks * ((cuts(length) ? receptive_field_ : length) + cls);
+  if (!cuts(length)) return input.rows() * (length + cls);
+  return num_blocks(input.lengths_B, input.rows(), length, receptive_field_) *
+         (receptive_field_ + cls);
 }
 
 at::Tensor SequenceClassifier::pooled_blocks(const at::Tensor& x_BLD, const Padding& padding,
                                              const StepRandom& random) const {
-  const TokenBlocks blocks = cut_into_blocks(x_BLD, padding.mask_BL, receptive_field_, has_cls_);
-  const at::Tensor read = layers::pool(encoder_->forward(blocks.x_BLD, {{blocks.mask_BL}}, random),
-                                       blocks.mask_BL, pooling_);
-  return mean_of_blocks(read, blocks.weight_RC);
+  const TokenBlocks blocks = cut_into_blocks(x_BLD, padding.lengths_B, receptive_field_, has_cls_);
+  const at::Tensor y_KLD = encoder_->forward(blocks.x_KLD, {blocks.padding}, random);
+  return mean_of_blocks(layers::pool(y_KLD, blocks.padding.mask_BL, pooling_), blocks);
 }
 
 at::Tensor SequenceClassifier::pooled(const at::Tensor& x_BLD, const Layout& layout,

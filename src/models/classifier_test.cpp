@@ -236,18 +236,61 @@ TEST(SequenceClassifier, ReadsTheMeanOfBlocksThatDoNotSeeEachOther) {
 }
 
 TEST(SequenceClassifier, TrainsInBlocksAndTakesExamplesWithoutTokens) {
-  for (const char* pooling : {"cls", "mean"}) {
-    ModelConfig config = small_config(pooling);
-    config.receptive_field = 10;
-    const auto model = make(kSmallShape, config, "transformer");
-    const Tensor logits = model.forward(batch_of({40, 0, 13, 10}, 40, 0), {.training = true});
-    EXPECT_TRUE(logits.isfinite().all().item<bool>());
-    (logits * ops::loss_weights(logits)).sum().backward();
-    for (const auto& [name, parameter, group] : model.parameter_list()) {
-      EXPECT_TRUE(parameter.grad().isfinite().all().item<bool>()) << name;
-      EXPECT_GT(parameter.grad().abs().max().item<double>(), 0) << name;
+  for (const mixers::LayerSpec* spec : mixers::kAllMixers) {
+    for (const char* pooling : {"cls", "mean"}) {
+      SCOPED_TRACE(testing::Message() << spec->name << " " << pooling);
+      ModelConfig config = small_config(pooling);
+      config.receptive_field = 10;
+      const auto model = make(kSmallShape, config, std::string(spec->name));
+      const Tensor logits = model.forward(batch_of({40, 0, 13, 10}, 40, 0), {.training = true});
+      EXPECT_TRUE(logits.isfinite().all().item<bool>());
+      (logits * ops::loss_weights(logits)).sum().backward();
+      for (const auto& [name, parameter, group] : model.parameter_list()) {
+        EXPECT_TRUE(parameter.grad().isfinite().all().item<bool>()) << name;
+        if (spec->name != "transformer") continue;
+        EXPECT_GT(parameter.grad().abs().max().item<double>(), 0) << name;
+      }
     }
   }
+}
+
+// What batch norm learns of a batch, and the logits with it.
+std::pair<Tensor, std::vector<double>> trained_on(const ModelConfig& config,
+                                                  const ModelInput& batch) {
+  const auto model = make(kSmallShape, config, "transformer");
+  const Tensor logits = model.forward(batch, {.training = true});
+  layers::RunningStatistics& first = *model.running_statistics().front();
+  std::vector<double> sums(static_cast<size_t>(first.num_sums()));
+  first.take_sums(sums);
+  return {logits, sums};
+}
+
+TEST(SequenceClassifier, NormalizesBlocksOverTokensAlone) {
+  for (const char* pooling : {"cls", "mean", "first"}) {
+    for (const std::vector<int32_t>& lengths :
+         {std::vector<int32_t>{13, 1, 20, 10}, std::vector<int32_t>{13, 0, 20, 10}}) {
+      SCOPED_TRACE(testing::Message() << pooling << ", a row of " << lengths[1]);
+      ModelConfig config = small_config(pooling);
+      config.receptive_field = 10;
+      config.norm = "batch";
+      config.dropout = config.attention_dropout = 0;
+      const auto [logits, sums] = trained_on(config, batch_of(lengths, 20, 0));
+      const auto [padded, padded_sums] = trained_on(config, batch_of(lengths, 40, 3));
+      EXPECT_TRUE(at::equal(logits, padded));
+      EXPECT_EQ(sums, padded_sums);
+      const int64_t blocks = config.pooling == "cls" ? 6 : 0;
+      EXPECT_EQ(sums[0], 43 + lengths[1] + blocks) << "positions that were counted";
+    }
+  }
+}
+
+TEST(SequenceClassifier, ComputesOnlyBlocksWithTokensAndTheFirstOfEachRow) {
+  ModelConfig config = small_config("cls");
+  config.receptive_field = 10;
+  const auto model = make(kSmallShape, config, "transformer");
+  EXPECT_EQ(model.num_positions(batch_of({37, 20, 1, 0}, 40, 0)), (4 + 2 + 1 + 1) * 11);
+  EXPECT_EQ(model.num_positions({.tokens_BL = at::zeros({3, 25}, at::kInt)}), 3 * 3 * 11);
+  EXPECT_EQ(model.num_positions(batch_of({3, 2, 1, 0}, 7, 0)), 4 * 8) << "not cut";
 }
 
 // bfloat16 moves logits by about 2^-8 of their size per layer and operator; a mixer that hashes may

@@ -54,12 +54,16 @@ at::Tensor mask_of(std::span<const int64_t> lengths, const std::vector<RowGroup>
 
 Layout ungrouped(const at::Tensor& lengths_B, int64_t longest, at::Device device) {
   if (lengths_B.min().item<int32_t>() == longest) return {};
-  const at::Tensor there_B = layers::on_device(lengths_B, device);
-  const at::Tensor positions_L = at::arange(longest, there_B.options());
-  return {.padding = {positions_L.unsqueeze(0).lt(there_B.unsqueeze(1)).to(at::kByte), lengths_B}};
+  return {.padding = {mask_of_lengths(lengths_B, longest, device), lengths_B}};
 }
 
 }  // namespace
+
+at::Tensor mask_of_lengths(const at::Tensor& lengths_B, int64_t longest, at::Device device) {
+  const at::Tensor there_B = layers::on_device(lengths_B, device);
+  const at::Tensor positions_L = at::arange(longest, there_B.options());
+  return positions_L.unsqueeze(0).lt(there_B.unsqueeze(1)).to(at::kByte);
+}
 
 std::vector<at::Tensor> Layout::split(const at::Tensor& x_1TD) const {
   std::vector<int64_t> sizes;

@@ -18,6 +18,10 @@ struct Padding {
   at::Tensor lengths_B = {};  // layers/context.h
 };
 
+// uint8 [B, longest] on `device`, 1 at the first lengths_B[b] positions of row b. `lengths_B`:
+// int32, on the CPU.
+at::Tensor mask_of_lengths(const at::Tensor& lengths_B, int64_t longest, at::Device device);
+
 struct RowGroup {
   int64_t rows = 0, length = 0;  // length: of each row, padding and CLS included
   Padding padding = {};          // of these rows; undefined if none is padded

@@ -1,6 +1,6 @@
 #include "models/python_model.h"
 
-#include "layers/on_device.h"
+#include "models/layout.h"
 #include "models/parameter_names.h"
 
 namespace lra::models {
@@ -21,9 +21,7 @@ at::Tensor PythonModel::forward(const ModelInput& input, const StepRandom& rando
                           .lengths_B = input.lengths_B,
                           .part = random.part};
   if (input.lengths_B.defined()) {
-    const at::Tensor there_B = layers::on_device(input.lengths_B, device_);
-    const at::Tensor positions_L = at::arange(input.length(), there_B.options());
-    context.mask_BL = positions_L.unsqueeze(0).lt(there_B.unsqueeze(1)).to(at::kByte);
+    context.mask_BL = mask_of_lengths(input.lengths_B, input.length(), device_);
   }
   return module_->forward(input.tokens_BL.defined() ? input.tokens_BL : input.values_BLC, context);
 }

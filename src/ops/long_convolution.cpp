@@ -30,6 +30,12 @@ int64_t transform_size(int64_t size) {
   }
 }
 
+// Some channels, or some rows of the batch.
+struct Slice {
+  int64_t first, count;
+  Tensor of(const Tensor& t, int64_t dim) const { return t.narrow(dim, first, count); }
+};
+
 // Circular convolutions as products of spectra. The circle is long enough that what is read of it
 // holds no term twice: `future` and `past` are the reach of the kernel in both directions.
 struct Circle {
@@ -37,15 +43,16 @@ struct Circle {
       : x(x), mask(mask), length(x.size(1)), width(width), future(future) {
     size = transform_size(std::max(width, length + std::max(future, width - 1 - future)));
     chunk = std::clamp<int64_t>(kChunkNumbers / (x.size(0) * size), 1, x.size(2));
+    rows = std::clamp<int64_t>(kChunkNumbers / (chunk * size), 1, x.size(0));
   }
 
-  // Calls body(first, count) for each chunk of channels, on one thread each.
+  // Calls body(channels) for each chunk, on one thread each.
   template <typename F>
   void for_each_chunk(const F& body) const {
     const int64_t channels = x.size(2), chunks = (channels + chunk - 1) / chunk;
     const auto run = [&](int64_t index) {
       const at::AutoDispatchBelowADInplaceOrView guard;
-      body(index * chunk, std::min(chunk, channels - index * chunk));
+      body(Slice{index * chunk, std::min(chunk, channels - index * chunk)});
     };
     if (!x.device().is_cpu()) {
       for (int64_t index = 0; index < chunks; ++index) run(index);
@@ -57,28 +64,37 @@ struct Circle {
       if (index < chunks) run(index);
     });
   }
-  // Spectra [count, B, size / 2 + 1] of channels of t [B, L, D], of which only valid positions
-  // count.
-  Tensor spectra(const Tensor& t, int64_t first, int64_t count) const {
-    Tensor part = t.narrow(2, first, count).permute({2, 0, 1}).to(wide_type(t)).contiguous();
-    if (mask) part = part * *mask;
+  // Calls body(rows) in order: of all of them, unless one channel of these is more than a chunk.
+  template <typename F>
+  void for_each_rows(const F& body) const {
+    const int64_t batch = x.size(0);
+    for (int64_t row = 0; row < batch; row += rows) body(Slice{row, std::min(rows, batch - row)});
+  }
+  // Spectra [channels, rows, size / 2 + 1] of t [B, L, D], of which only valid positions count.
+  Tensor spectra(const Tensor& t, Slice of_rows, Slice channels) const {
+    Tensor part = channels.of(of_rows.of(t, 0), 2).permute({2, 0, 1});
+    part = part.to(wide_type(t)).contiguous();
+    if (mask) part = part * of_rows.of(*mask, 0);
     return at::fft_rfft(part, size);
   }
 
   const Tensor& x;
   const Mask& mask;
-  int64_t length, width, future, size, chunk;
+  int64_t length, width, future, size, chunk, rows;
 };
 
 Tensor convolution_by_transforms(const Tensor& x, const Mask& mask, const Tensor& kernel,
                                  int64_t future) {
   const Circle circle(x, mask, kernel.size(1), future);
   Tensor y = at::empty(x.sizes(), x.options());
-  circle.for_each_chunk([&](int64_t first, int64_t count) {
-    const Tensor of_kernel = at::fft_rfft(kernel.narrow(0, first, count), circle.size);
-    const Tensor whole =
-        at::fft_irfft(circle.spectra(x, first, count).mul_(of_kernel.unsqueeze(1)), circle.size);
-    y.narrow(2, first, count).copy_(whole.narrow(2, future, circle.length).permute({1, 2, 0}));
+  circle.for_each_chunk([&](Slice channels) {
+    const Tensor of_kernel = at::fft_rfft(channels.of(kernel, 0), circle.size).unsqueeze(1);
+    circle.for_each_rows([&](Slice rows) {
+      const Tensor whole =
+          at::fft_irfft(circle.spectra(x, rows, channels).mul_(of_kernel), circle.size);
+      channels.of(rows.of(y, 0), 2)
+          .copy_(whole.narrow(2, future, circle.length).permute({1, 2, 0}));
+    });
   });
   return mask ? y.mul_(mask->unsqueeze(2)) : y;
 }
@@ -88,11 +104,15 @@ Tensor kernel_gradient_by_transforms(const Tensor& grad, const Tensor& x, const 
                                      int64_t width, int64_t future) {
   const Circle circle(x, mask, width, future);
   Tensor of_kernel = at::empty({x.size(2), width}, x.options().dtype(wide_type(x)));
-  circle.for_each_chunk([&](int64_t first, int64_t count) {
-    const Tensor products =
-        circle.spectra(grad, first, count).mul_(circle.spectra(x, first, count).conj());
-    const Tensor lags = at::fft_irfft(products.sum(1), circle.size);
-    of_kernel.narrow(0, first, count).copy_(lags.roll(future, 1).narrow(1, 0, width));
+  circle.for_each_chunk([&](Slice channels) {
+    Tensor sum;
+    circle.for_each_rows([&](Slice rows) {
+      const Tensor products =
+          circle.spectra(grad, rows, channels).mul_(circle.spectra(x, rows, channels).conj());
+      sum = sum.defined() ? sum.add_(products.sum(1)) : products.sum(1);
+    });
+    const Tensor lags = at::fft_irfft(sum, circle.size);
+    channels.of(of_kernel, 0).copy_(lags.roll(future, 1).narrow(1, 0, width));
   });
   return of_kernel;
 }
@@ -186,13 +206,18 @@ struct ConvolutionFunction : torch::autograd::Function<ConvolutionFunction> {
 
 }  // namespace
 
+UsedLags used_lags(const Tensor& kernel_DK, int64_t future, int64_t length) {
+  const int64_t reach = length - 1, first = std::max<int64_t>(0, future - reach);
+  const int64_t end = std::min(kernel_DK.size(1), future + reach + 1);
+  return {kernel_DK.narrow(1, first, end - first), future - first};
+}
+
 Tensor long_convolution(const Tensor& x_BLD, const Tensor& mask_BL, const Tensor& kernel_DK,
                         int64_t future) {
-  // Lags beyond the sequence meet nothing.
-  const int64_t reach = x_BLD.size(1) - 1, first = std::max<int64_t>(0, future - reach);
-  const int64_t end = std::min(kernel_DK.size(1), future + reach + 1);
-  return call_convolution(x_BLD, optional_tensor(mask_BL), kernel_DK.narrow(1, first, end - first),
-                          future - first);
+  const UsedLags used = used_lags(kernel_DK, future, x_BLD.size(1));
+  // A copy: what is kept for the backward pass would hold on to the lags that are not used.
+  return call_convolution(x_BLD, optional_tensor(mask_BL), used.kernel_DK.contiguous(),
+                          used.future);
 }
 
 TORCH_LIBRARY_FRAGMENT(lra, m) {

@@ -12,9 +12,19 @@ namespace lra::ops {
 // Differentiable once.
 //
 // Kernels of few lags are summed directly on the CPU (kernels/convolution/convolution.h), others go
-// through Fourier transforms of some channels at a time: beyond x and y, memory is that of a few MB
-// a thread. The same bits at any number of threads.
+// through Fourier transforms of some channels at a time, and of some rows where one channel of all
+// rows is long: beyond x, y and the kernel, memory is that of a few MB a thread. The same bits at
+// any number of threads.
 at::Tensor long_convolution(const at::Tensor& x_BLD, const at::Tensor& mask_BL,
                             const at::Tensor& kernel_DK, int64_t future);
+
+// The lags of a kernel that meet something in a sequence of `length` positions: a view of them, and
+// how many are in the future. long_convolution() takes them out itself; whoever computes on a
+// kernel before may do so on less.
+struct UsedLags {
+  at::Tensor kernel_DK;
+  int64_t future;
+};
+UsedLags used_lags(const at::Tensor& kernel_DK, int64_t future, int64_t length);
 
 }  // namespace lra::ops

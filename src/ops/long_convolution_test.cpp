@@ -38,10 +38,12 @@ TensorFunction dense_convolution(const Tensor& mask, int64_t future) {
 struct ConvolutionSizes {
   int64_t batch, length, channels, width, future;
 };
-// Direct and by transforms; kernels longer than the sequence; causal and two-sided.
+// Direct and by transforms; kernels longer than the sequence; causal and two-sided; more rows than
+// are transformed at a time.
 constexpr ConvolutionSizes kConvolutions[] = {
-    {2, 9, 5, 3, 1},       {3, 40, 17, 40, 0},    {2, 33, 6, 66, 33}, {2, 600, 3, 600, 0},
-    {1, 301, 4, 602, 301}, {2, 520, 3, 700, 650}, {1, 1, 4, 9, 4},    {3, 300, 2, 2000, 1000}};
+    {2, 9, 5, 3, 1},     {3, 40, 17, 40, 0},      {2, 33, 6, 66, 33},
+    {2, 600, 3, 600, 0}, {1, 301, 4, 602, 301},   {2, 520, 3, 700, 650},
+    {1, 1, 4, 9, 4},     {3, 300, 2, 2000, 1000}, {700, 400, 2, 400, 0}};
 
 std::vector<Tensor> convolution_inputs(const ConvolutionSizes& s) {
   return {random_tensor({s.batch, s.length, s.channels}, 1),
@@ -101,6 +103,16 @@ TEST(LongConvolution, GivesTheSameBitsAtAnyNumberOfThreads) {
       });
     }
   }
+}
+
+TEST(LongConvolution, KeepsOnlyTheLagsThatASequenceCanUse) {
+  const Tensor x = random_tensor({1, 500, 4}, 1);
+  const Tensor kernel = random_tensor({4, 20'000}, 2).set_requires_grad(true) * 2;
+  const Tensor y = long_convolution(x, {}, kernel, 10'000);
+  EXPECT_EQ(kernel.storage().use_count(), 1u) << "nothing else holds on to the whole kernel";
+  const Tensor of_kernel = torch::autograd::grad({y.sum()}, {kernel})[0];
+  EXPECT_TRUE(of_kernel.narrow(1, 0, 9'501).eq(0).all().item<bool>()) << "lags before -499";
+  EXPECT_TRUE(of_kernel.narrow(1, 9'501, 999).ne(0).all().item<bool>());
 }
 
 }  // namespace
