@@ -3,7 +3,8 @@
     lra.data      prepared data as NumPy arrays and batches; needs no torch
     lra.nn        the sequence layers of the program as modules of torch
     lra.arena     training of your own layer by the program's trainer
-    lra.results   records of runs as a table; lra.report writes the leaderboard
+    lra.results   records of runs as a table; lra.report writes the leaderboard,
+                  lra.literature what others published
 
 Nothing but the standard library is imported until it is used.
 """
@@ -16,11 +17,11 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from . import arena as arena, data as data, nn as nn
     from ._program import Error as Error
-    from ._records import report as report, results as results
+    from ._records import literature as literature, report as report, results as results
 
-__all__ = ["Error", "arena", "data", "nn", "report", "results"]
+__all__ = ["Error", "arena", "data", "literature", "nn", "report", "results"]
 
-_HOMES = {"Error": "_program", "report": "_records", "results": "_records"}
+_HOMES = {"Error": "_program"} | dict.fromkeys(("literature", "report", "results"), "_records")
 
 
 def __getattr__(name: str) -> Any:

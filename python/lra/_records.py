@@ -15,6 +15,7 @@ _COLUMNS = (
     "num_parameters", "steps", "planned_steps", "train_seconds", "train_tokens_per_s",
     "peak_resident_bytes", "failure",
 )
+_PAPER_TASKS = ("listops", "text", "retrieval", "image", "pathfinder", "pathx")
 
 
 def _records(root: Path) -> Iterator[tuple[Path, dict[str, Any]]]:
@@ -38,6 +39,21 @@ def results(root: str | os.PathLike[str] = "runs") -> list[dict[str, Any]]:
             row[f"{split}_accuracy"] = (record.get(split) or {}).get("accuracy")
         row["python"] = "python" in record
         rows.append(row)
+    return rows
+
+
+def literature() -> list[dict[str, Any]]:
+    """Published results, one row for each model and source.
+
+    Each has model, family, source, note, kind ("own": by the model's authors, "re-run",
+    "collected", "unverified") and the accuracy of each task in percent: None where the source has
+    no figure, "FAIL" where the model did not learn the task.
+    """
+    file = Path(_program.environment()["LRA_CONFIGS"]) / "literature.json"
+    rows = []
+    for result in json.loads(file.read_text())["results"]:
+        accuracy = result.pop("accuracy")
+        rows.append({**result, **{task: accuracy.get(task) for task in _PAPER_TASKS}})
     return rows
 
 

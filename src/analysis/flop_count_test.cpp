@@ -44,7 +44,8 @@ TEST(FlopCount, GrowsWithTheBatchInEveryModel) {
   const training::OneThread one_thread;
   for (const std::string& model : mixers::mixer_names()) {
     const int64_t one = count(model, {}, 1);
-    EXPECT_GT(one, kRest) << model;
+    // The blocks of ChordMixer have no feed-forward layer besides its own.
+    EXPECT_GT(one, model == "chordmixer" ? 0 : kRest) << model;
     // Reformer's pairs depend on where the random hash puts the rows of an example.
     if (model != "reformer") {
       EXPECT_EQ(count(model, {}, 3), 3 * one) << model;

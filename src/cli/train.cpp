@@ -97,7 +97,7 @@ void print_summary(const RunRecord& r, const std::string& folder, const at::Devi
 // Settings, and for a resumed run how they differ from those of its steps so far.
 training::ChangedRun requested_config(const TrainArguments& a) {
   if (!a.resume.empty()) {
-    return training::with_changes(training::read_run({a.resume}).config, a.sets);
+    return training::with_changes(training::read_run({a.resume}), a.sets);
   }
   if (a.task.empty() || a.model.empty()) {
     throw Error({.where = "train",

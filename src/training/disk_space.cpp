@@ -60,9 +60,10 @@ int64_t saves_ahead(const TrainConfig& train, int64_t step) {
 }
 
 void refuse_without_room(const RunFolder& folder, const FlatParameters& parameters,
-                         const TrainConfig& train, int64_t step) {
-  const auto kept = static_cast<uint64_t>(train.keep_checkpoints) + 2;
-  const uint64_t ahead = static_cast<uint64_t>(saves_ahead(train, step));
+                         const TrainConfig& train, int64_t step, bool keeps_first) {
+  const uint64_t first = keeps_first ? 1 : 0;
+  const uint64_t kept = static_cast<uint64_t>(train.keep_checkpoints) + 2 + first;
+  const uint64_t ahead = static_cast<uint64_t>(saves_ahead(train, step)) + (step == 0 ? first : 0);
   const uint64_t one = checkpoint_bytes(parameters), there = bytes_below(folder.checkpoints());
   const uint64_t most = std::min(kept, ahead + (there + one / 2) / one);
   const uint64_t free = free_bytes(folder.path);

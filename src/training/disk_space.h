@@ -17,9 +17,9 @@ uint64_t checkpoint_bytes(const FlatParameters& parameters);
 int64_t saves_ahead(const TrainConfig& train, int64_t step);
 
 // Throws lra::Error (exit code 2) when the device has no room for the checkpoints that the run will
-// keep at one time: train.keep_checkpoints, the best, and the one that is being written. What the
-// run has saved already counts as room.
+// keep at one time: train.keep_checkpoints, the best, the one that is being written and, with
+// `keeps_first`, that of step 0. What the run has saved already counts as room.
 void refuse_without_room(const RunFolder& folder, const FlatParameters& parameters,
-                         const TrainConfig& train, int64_t step);
+                         const TrainConfig& train, int64_t step, bool keeps_first);
 
 }  // namespace lra::training

@@ -78,13 +78,15 @@ TEST(Room, IsThereForAFewSmallOnesAndNotForAThousandMillion) {
   const ScratchFolder scratch;
   const FlatParameters flat = parameters_of_width(100);
   TrainConfig train = schedule(1000000000, 1, 0);
-  refuse_without_room({scratch.path()}, flat, train, 0);
+  refuse_without_room({scratch.path()}, flat, train, 0, false);
   train.keep_checkpoints = train.steps;
-  const auto refused = [&] { refuse_without_room({scratch.path()}, flat, train, 0); };
+  const auto refused = [&] { refuse_without_room({scratch.path()}, flat, train, 0, false); };
   EXPECT_THAT(error_of(refused),
               AllOf(HasSubstr("are free; expected room for 1,000,000,000 checkpoints of"),
                     HasSubstr("train.keep_checkpoints")));
-  refuse_without_room({scratch.path()}, flat, train, train.steps - 3);
+  EXPECT_THAT(error_of([&] { refuse_without_room({scratch.path()}, flat, train, 0, true); }),
+              HasSubstr("room for 1,000,000,001 checkpoints of"));
+  refuse_without_room({scratch.path()}, flat, train, train.steps - 3, false);
 }
 
 TEST(Room, IsAskedForBeforeTheRunBegins) {

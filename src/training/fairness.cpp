@@ -117,6 +117,7 @@ std::string changed_data(const RunConfig& run, const SplitSizes& data,
 // What makes `run` another setting than its preset, the mechanism aside; empty when nothing does.
 std::string departure(const RunConfig& run, const std::optional<SplitSizes>& data) {
   if (!run.initial_weights.empty()) return "began with trained weights";
+  if (!run.trained_on.empty()) return "its settings changed while it was trained";
   if (run.preset == "small") return "the small preset is not a published setting";
   const std::string setting = changed_setting(run, false);
   return setting.empty() && data ? changed_data(run, *data) : setting;

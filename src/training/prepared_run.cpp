@@ -159,12 +159,6 @@ void carry_over(const RunRecord& before, const std::string& change, RunRecord& r
                      .fingerprint = before.fingerprint,
                      .change = change});
   }
-  if (!record.earlier_parts) return;
-  record.division = "free-for-all";
-  record.division_reason = "trained on after step " +
-                           std::to_string(record.earlier_parts->back().steps) + " with " +
-                           record.earlier_parts->back().change;
-  record.published_setting = false;
 }
 
 TrainOptions of_rank(TrainOptions options, const Ranks& ranks) {

@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
 
 // [run] of a config.toml.
 struct RunHeader {
-  std::string task, model, preset, initial_weights;
+  std::string task, model, preset, initial_weights, trained_on;
   int64_t seed = 0;
   void fields(auto& f) {
     f("task", task, "");
@@ -30,6 +30,7 @@ struct RunHeader {
     f("preset", preset, "");
     f("seed", seed, "");
     f("initial_weights", initial_weights, "");
+    f("trained_on", trained_on, "");
   }
 };
 
@@ -144,15 +145,16 @@ void merge_model_layers(ConfigTable& settings, const std::string& model, const s
 
 // Under a causal mixer the first place of a sequence sees itself alone.
 void refuse_blind_readout(const RunConfig& run) {
-  const auto is_set = [&](const char* key) {
+  const auto is = [&](const char* key, bool wanted) {
     const ConfigValue* found = run.mixer_settings.find(key);
     const bool* value = found ? std::get_if<bool>(&found->value) : nullptr;
-    return value && *value;
+    return value && *value == wanted;
   };
   const std::string& pooling = run.model_config.pooling;
-  if (!is_set("causal") || is_set("global_first")) return;
+  const bool one_way = is("bidirectional", false);
+  if ((!is("causal", true) && !one_way) || is("global_first", true)) return;
   if (pooling != "cls" && pooling != "first") return;
-  throw Error({.where = "mixer.causal",
+  throw Error({.where = one_way ? "mixer.bidirectional" : "mixer.causal",
                .what = "the classifier reads the first place (model.pooling = '" + pooling +
                        "'), which sees no other token",
                .expected = "another pooling",
@@ -235,7 +237,8 @@ RunConfig from_sections(const std::string& task, const std::string& model,
                 .model_config = {},
                 .train = {},
                 .groups = {},
-                .initial_weights = {}};
+                .initial_weights = {},
+                .trained_on = {}};
   run.model_config = read_config<models::ModelConfig>(section(settings, "model"), "model");
   run.train = read_config<TrainConfig>(section(settings, "train"), "train");
   check_train_config(run.train);
@@ -300,6 +303,7 @@ ConfigTable RunConfig::to_table() const {
   run.set("preset", {preset, ""});
   run.set("seed", {static_cast<int64_t>(seed), ""});
   if (!initial_weights.empty()) run.set("initial_weights", {initial_weights, ""});
+  if (!trained_on.empty()) run.set("trained_on", {trained_on, ""});
   table.set("task", {task_settings, ""});
   table.set("model", {write_config(model_config), ""});
   table.set("mixer", {mixer_settings, ""});
@@ -319,6 +323,7 @@ RunConfig RunConfig::from_table(const ConfigTable& table) {
   RunConfig read = from_sections(header.task, header.model, header.preset,
                                  static_cast<uint64_t>(header.seed), settings);
   read.initial_weights = header.initial_weights;
+  read.trained_on = header.trained_on;
   return read;
 }
 
@@ -345,6 +350,7 @@ std::vector<std::string> preset_names(const std::string& task) {
 
 std::vector<std::string> preset_names(const std::string& task, const std::string& model) {
   std::vector<std::string> names = preset_names(task);
+  if (mixers::is_python_class(model)) return names;
   const ConfigTable file = parse_toml_file(model_file(model));
   if (section(file, kPublishedPreset).find(task)) names.emplace_back(kPublishedPreset);
   return names;
@@ -405,8 +411,8 @@ constexpr std::string_view kMayChange[] = {
 
 }  // namespace
 
-ChangedRun with_changes(const RunConfig& run, const std::vector<std::string>& sets) {
-  ConfigTable settings = run.to_table();
+ChangedRun with_changes(const StoredRun& run, const std::vector<std::string>& sets) {
+  ConfigTable settings = run.config.to_table();
   for (const std::string& set : sets) {
     ConfigTable given;
     apply_override(given, set);
@@ -428,12 +434,15 @@ ChangedRun with_changes(const RunConfig& run, const std::vector<std::string>& se
   }
   ChangedRun changed{.config = RunConfig::from_table(settings), .change = {}};
   // The same keys in the same order, a line each: "steps=200".
-  std::istringstream before(canonical_text(write_config(run.train))),
+  std::istringstream before(canonical_text(write_config(run.config.train))),
       now(canonical_text(write_config(changed.config.train)));
   for (std::string was, is; std::getline(before, was) && std::getline(now, is);) {
     if (is == was) continue;
     changed.change += (changed.change.empty() ? "train." : ", train.") + is + " instead of " +
                       was.substr(was.find('=') + 1);
+  }
+  if (!changed.change.empty()) {
+    changed.config.trained_on = std::to_string(run.record.steps) + " " + run.record.config_hash;
   }
   return changed;
 }

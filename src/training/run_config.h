@@ -27,6 +27,9 @@ struct RunConfig {
   GroupConfigs groups;  // of the model's sequence layer
   // Hash of the trained weights that the run begins with; empty: they are drawn from the seed.
   std::string initial_weights = {};
+  // How many steps were trained before with other settings, and the hash of these: "500 0123...".
+  // It makes a run that was trained on another one than a run with its settings from the beginning.
+  std::string trained_on = {};
 
   const tasks::TaskSpec& task_spec() const;
   const mixers::LayerSpec& mixer_spec() const;
@@ -45,9 +48,9 @@ struct RunConfig {
   tasks::Split split_of(const tasks::Task& task, const tasks::Dataset& dataset,
                         const std::string& name) const;
 
-  // [run] task, model, preset, seed and, unless it is empty, initial_weights; [task]; [model];
-  // [mixer]; [train]; and [groups.NAME] for each group of parameters: what config.toml of a run
-  // holds.
+  // [run] task, model, preset, seed and, unless it is empty, initial_weights and trained_on;
+  // [task]; [model]; [mixer]; [train]; and [groups.NAME] for each group of parameters: what
+  // config.toml of a run holds.
   ConfigTable to_table() const;
   static RunConfig from_table(const ConfigTable& table);
 };
@@ -94,6 +97,6 @@ struct ChangedRun {
   RunConfig config;
   std::string change = {};
 };
-ChangedRun with_changes(const RunConfig& run, const std::vector<std::string>& sets);
+ChangedRun with_changes(const StoredRun& run, const std::vector<std::string>& sets);
 
 }  // namespace lra::training

@@ -23,7 +23,7 @@ std::string error_of(const auto& act) {
 class TrainOn : public TinyTraining {
  protected:
   RunRecord train_on(const std::string& name, const std::vector<std::string>& sets) const {
-    const ChangedRun changed = with_changes(read_run(folder(name)).config, sets);
+    const ChangedRun changed = with_changes(read_run(folder(name)), sets);
     TrainOptions options;
     options.resume = true;
     options.change = changed.change;
@@ -55,7 +55,9 @@ TEST_F(TrainOn, MoreStepsGiveTheWeightsOfARunThatWasAsLongFromTheBeginning) {
   EXPECT_EQ(longer.earlier_parts->front().steps, 12);
   EXPECT_EQ(longer.earlier_parts->front().change, "train.steps=20 instead of 12");
   EXPECT_EQ(longer.division, "free-for-all");
-  EXPECT_THAT(longer.division_reason, HasSubstr("trained on after step 12"));
+  EXPECT_EQ(longer.division_reason, "its settings changed while it was trained");
+  EXPECT_NE(longer.config_hash, whole.config_hash);
+  EXPECT_NE(longer.fingerprint, whole.fingerprint);
   std::vector<double> losses, whole_losses;
   EXPECT_EQ(metric_lines("run", &losses), metric_lines("whole", &whole_losses));
   EXPECT_EQ(losses, whole_losses);
@@ -76,6 +78,26 @@ TEST_F(TrainOn, ResumesWithinALaterPartAndKeepsBestWeightsOfAnEarlierOne) {
             "");
 }
 
+// Step 12 ended the first part, and is due under neither interval.
+TEST_F(TrainOn, RollsBackToTheEndOfAnEarlierPart) {
+  run(kept_run({"train.on_nonfinite=roll_back", "train.checkpoint_every=0", "train.eval_every=5"}),
+      "run");
+  train_on("run", {"train.steps=20", "train.eval_every=7"});
+  copy_killed_after("run", "poisoned", 12);
+  const RunConfig config = read_run(folder("poisoned")).config;
+  const TaskShape shape = config.make_task()->shape();
+  FlatParameters parameters(config.make_model(shape));
+  CheckpointStore store = store_of(folder("poisoned"));
+  TrainProgress progress = store.load(12, parameters);
+  for (int64_t token = 1; token < shape.vocabulary; ++token) poison_token(parameters, token);
+  progress.step = 13;
+  store.save(parameters, progress, false);
+  const RunRecord record = resume(config, "poisoned");
+  EXPECT_EQ(record.status, RunStatus::kDone);
+  EXPECT_EQ(record.roll_backs, 1);
+  EXPECT_EQ(record.undone_steps, 2);
+}
+
 TEST_F(TrainOn, ReadsARunThatWasKilledBetweenItsRecordAndItsSettings) {
   run(kept_run(), "run");
   const std::string settings = read_file(folder("run").config(), 1 << 20);
@@ -85,17 +107,17 @@ TEST_F(TrainOn, ReadsARunThatWasKilledBetweenItsRecordAndItsSettings) {
 }
 
 TEST_F(TrainOn, RefusesWhatWouldChangeItsPast) {
-  const RunConfig config = kept_run();
+  const StoredRun stored{kept_run(), {}};
   for (const char* set : {"train.batch_size=4", "model.dropout=0.5", "task.length=80",
                           "mixer.rotary=true", "train.precision=bf16"}) {
-    EXPECT_THAT(error_of([&] { with_changes(config, {set}); }),
+    EXPECT_THAT(error_of([&] { with_changes(stored, {set}); }),
                 HasSubstr("cannot change while a run goes on"))
         << set;
   }
-  EXPECT_THAT(error_of([&] { with_changes(config, {"train.step=1"}); }),
+  EXPECT_THAT(error_of([&] { with_changes(stored, {"train.step=1"}); }),
               HasSubstr("did you mean 'steps'"));
-  EXPECT_EQ(with_changes(config, {"train.steps=12"}).change, "");
-  run(config, "run");
+  EXPECT_EQ(with_changes(stored, {"train.steps=12"}).change, "");
+  run(stored.config, "run");
   EXPECT_THAT(error_of([&] { train_on("run", {"train.steps=10"}); }),
               HasSubstr("the run has made 12 steps"));
 }

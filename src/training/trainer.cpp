@@ -174,12 +174,20 @@ bool Trainer::recover(const std::string& fault, Progress& bar) {
   return false;
 }
 
+int64_t Trainer::last_checkpoint_until(int64_t step) const {
+  int64_t last = last_scheduled_checkpoint(config_.train, step);
+  // Those of earlier parts may have been due at other steps: but for the one that the part ended
+  // with.
+  for (const EarlierPart& part : record_.earlier_parts.value_or(std::vector<EarlierPart>{})) {
+    if (part.steps <= step) last = std::max(last, part.steps);
+  }
+  return last;
+}
+
 int64_t Trainer::roll_back(Progress& bar) {
-  const auto scheduled = [&](int64_t step) {
-    return last_scheduled_checkpoint(config_.train, step);
-  };
   std::vector<int64_t> steps;
-  for (int64_t step = scheduled(progress_.step); step > 0; step = scheduled(step - 1)) {
+  for (int64_t step = last_checkpoint_until(progress_.step); step > 0;
+       step = last_checkpoint_until(step - 1)) {
     if (steps.empty() || checkpoints_.has(step)) steps.push_back(step);
   }
   steps.push_back(0);
@@ -304,8 +312,7 @@ bool Trainer::save(bool is_best) {
   log_.sync();  // a resume from this checkpoint will not log these steps again
   const bool may_roll_back = config_.train.on_nonfinite == "roll_back";
   record_.weights_hash = checkpoints_.save(
-      parameters_, progress_, is_best,
-      may_roll_back ? last_scheduled_checkpoint(config_.train, progress_.step) : -1);
+      parameters_, progress_, is_best, may_roll_back ? last_checkpoint_until(progress_.step) : -1);
   return true;
 }
 

@@ -58,6 +58,8 @@ class Trainer {
   // Weights and moments of the last scheduled checkpoint that can be read, or those of the
   // beginning; its step.
   int64_t roll_back(Progress& bar);
+  // The step of the last checkpoint up to `step` that is sure to have been written; 0: none.
+  int64_t last_checkpoint_until(int64_t step) const;
   // The weights with the best validation whose checkpoint can be read; their step.
   int64_t load_best(Progress& bar);
   // Calls load(step) on all ranks with the first of `steps` whose checkpoint is not damaged, and

@@ -107,7 +107,8 @@ void Trainer::start() {
     record_warning(doubt);
   }
   make_folder(folder_.checkpoints());
-  refuse_without_room(folder_, parameters_, config_.train, progress_.step);
+  refuse_without_room(folder_, parameters_, config_.train, progress_.step,
+                      record_.initial_weights.has_value());
   write_file_atomically(folder_.config(), to_toml(record_.config));
   write_running_record();
   remember_data_root(folder_, options_.data_root);
@@ -164,7 +165,8 @@ void Trainer::resume() {
     progress_ = *found;
     if (ranks_.is_first()) {
       checkpoints_.repair_links(progress_);
-      refuse_without_room(folder_, parameters_, config_.train, progress_.step);
+      refuse_without_room(folder_, parameters_, config_.train, progress_.step,
+                          record_.initial_weights.has_value());
     }
   }
   for (const Evaluation& evaluation : before.val_curve) {

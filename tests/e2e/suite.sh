@@ -26,6 +26,8 @@ length = 64
 [linear_transformer.train]
 learning_rate = 2e-3
 TOML
+# One run of the Transformer with the same settings.
+alone='s/^seeds.*/seeds = [0]/; s/^models.*/models = ["transformer"]/; /^\[linear_transformer/,+1d'
 
 # suite OUT FILE: runs it; output in out and err.
 suite() { lra suite run "$2" --out "$1" --data data --threads 1 >out 2>err; }
@@ -320,7 +322,7 @@ used_cell() {
 diverged_cell() {
   local before
   sed '/^steps = 6/a learning_rate = 1e30' small.toml >diverging.toml
-  sed -i 's/^seeds.*/seeds = [0]/; s/^models.*/models = ["transformer"]/' diverging.toml
+  sed -i "$alone" diverging.toml
   expect_code 4 lra suite run diverging.toml --out diverged --data data --threads 1
   expect_states diverged diverging.toml " 1 diverged "
   before=$(find diverged/listops-transformer-s0 -printf '%p %T@\n' | sort)
@@ -335,7 +337,7 @@ diverged_cell() {
 # Measurements are made again when they failed or are not those that the suite asks for.
 measurements() {
   local record=measured/bench/listops-transformer-train/record.json before
-  sed 's/^seeds.*/seeds = [0]/; s/^models.*/models = ["transformer"]/' small.toml >measured.toml
+  sed "$alone" small.toml >measured.toml
   cat >>measured.toml <<'TOML'
 
 [bench]

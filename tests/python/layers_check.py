@@ -49,7 +49,8 @@ class EveryMixer(unittest.TestCase):
                 self.assertEqual(set(state), set(expected))
                 for tensor_name, tensor in expected.items():
                     self.assertTrue(torch.equal(state[tensor_name], tensor), tensor_name)
-                self.assertTrue(torch.equal(layer(x, mask)[mask], y[mask]))
+                with torch.no_grad():  # as the program computes: some operators fuse more then
+                    self.assertTrue(torch.equal(layer(x, mask)[mask], y[mask]))
 
     def test_every_parameter_gets_a_gradient(self):
         for name, kind in lra.nn.mixers().items():

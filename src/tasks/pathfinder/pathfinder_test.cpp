@@ -231,7 +231,7 @@ TEST_F(Pathfinder, HostileMetadataIsRefusedAndNothingOutsideIsRead) {
   write_text(file("metadata/0.npy"), "\x93NUMPY\x01");
   EXPECT_THAT(import_error(), HasSubstr("0.npy:byte 7"));
   write_text(file("metadata/0.npy"), "");
-  EXPECT_THAT(import_error(), HasSubstr("has no line of metadata"));
+  EXPECT_THAT(import_error(), HasSubstr("has no metadata; it holds"));
 }
 
 // A label that the importer cannot see to be wrong changes the data and its hash; in generated data
