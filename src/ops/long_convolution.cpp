@@ -83,6 +83,8 @@ struct Circle {
   int64_t length, width, future, size, chunk, rows;
 };
 
+}  // namespace
+
 Tensor convolution_by_transforms(const Tensor& x, const Mask& mask, const Tensor& kernel,
                                  int64_t future) {
   const Circle circle(x, mask, kernel.size(1), future);
@@ -107,8 +109,8 @@ Tensor kernel_gradient_by_transforms(const Tensor& grad, const Tensor& x, const 
   circle.for_each_chunk([&](Slice channels) {
     Tensor sum;
     circle.for_each_rows([&](Slice rows) {
-      const Tensor products =
-          circle.spectra(grad, rows, channels).mul_(circle.spectra(x, rows, channels).conj());
+      const Tensor products = circle.spectra(grad, rows, channels)
+                                  .mul_(circle.spectra(x, rows, channels).conj_physical_());
       sum = sum.defined() ? sum.add_(products.sum(1)) : products.sum(1);
     });
     const Tensor lags = at::fft_irfft(sum, circle.size);
@@ -116,6 +118,8 @@ Tensor kernel_gradient_by_transforms(const Tensor& grad, const Tensor& x, const 
   });
   return of_kernel;
 }
+
+namespace {
 
 template <typename T>
 kernels::Convolution<T> direct_problem(const Tensor& x, const Mask& mask, int64_t width,
@@ -230,11 +234,6 @@ TORCH_LIBRARY_FRAGMENT(lra, m) {
 TORCH_LIBRARY_IMPL(lra, CPU, m) {
   m.impl("convolution", convolution_cpu);
   m.impl("convolution_kernel_gradient", kernel_gradient_cpu);
-}
-
-TORCH_LIBRARY_IMPL(lra, CompositeExplicitAutograd, m) {
-  m.impl("convolution", convolution_by_transforms);
-  m.impl("convolution_kernel_gradient", kernel_gradient_by_transforms);
 }
 
 TORCH_LIBRARY_IMPL(lra, Autograd, m) {
