@@ -108,7 +108,7 @@ std::string mode_of(const EfficiencyOptions& options) {
   return std::string(options.train ? "train" : "infer") + (options.real_batch ? " on data" : "");
 }
 
-// Of random tokens one sequence is enough; in a real batch the padding that is computed counts.
+// One sequence of random tokens is enough; in a real batch the padding that is computed counts.
 int64_t batch_flops(const models::SequenceClassifier& model, const TaskShape& shape,
                     const training::Batch& batch, const EfficiencyOptions& options) {
   if (options.real_batch) return forward_flops(model, batch.input);

@@ -46,8 +46,8 @@ int64_t field(const std::string& path, const std::string& key) {
   return 0;
 }
 
-// Of all processors since the machine was started: "cpu" user, nice, system, idle, iowait, irq,
-// softirq, steal; guests are part of user and nice.
+// Sums over all processors since the machine was started: "cpu" user, nice, system, idle, iowait,
+// irq, softirq, steal; guests are part of user and nice.
 double busy_seconds() {
   std::ifstream in("/proc/stat");
   std::string name;

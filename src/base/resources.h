@@ -30,7 +30,7 @@ int64_t available_memory_bytes();
 // Addresses that this process may still take under its limit (ulimit -v); INT64_MAX without one.
 int64_t available_address_bytes();
 
-// How many processors the whole machine kept busy while this call slept for `seconds`, on average;
+// The average number of busy processors of the machine while this call slept for `seconds`;
 // 0 where /proc/stat cannot be read.
 double busy_processors(double seconds);
 

@@ -34,7 +34,7 @@ class PythonError : public Error {
 // Why the user's code failed, one line, where `error` comes from it: a PythonError, or what its own
 // gradient raised. Otherwise empty.
 std::string python_failure(const std::exception& error);
-// Whether an interpreter runs this program.
+// True if an interpreter runs this program.
 bool has_interpreter();
 
 // Where the code of a class comes from.

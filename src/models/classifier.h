@@ -49,7 +49,7 @@ class SequenceClassifier : public layers::Layer, public Model {
  private:
   // Of L positions (+ 1 with CLS, always valid).
   Layout layout(const ModelInput& input) const;
-  // Whether so many positions, CLS left out, are cut into blocks.
+  // True if so many positions, CLS left out, are cut into blocks.
   bool cuts(int64_t length) const { return receptive_field_ > 0 && length > receptive_field_; }
   // Encoded and read -> [B, D].
   at::Tensor pooled(const at::Tensor& x_BLD, const Layout& layout, const StepRandom& random) const;

@@ -45,12 +45,12 @@ struct DiagonalScanBackward {
   DiagonalScan<T> problem;
   const T* grad = nullptr;  // of y
   T* grad_x = nullptr;
-  // Of a, c and skip, one after another: scan_parameters(problem) numbers. That of skip is written
-  // with and without one.
+  // Gradients of a, c and skip, one after another: scan_parameters(problem) numbers. That of skip
+  // is written with and without one.
   Wide<T>* grad_parameters = nullptr;
 };
 
-// How many numbers a, c and skip have.
+// The number of elements of a, c and skip together.
 template <typename T>
 int64_t scan_parameters(const DiagonalScan<T>& p) {
   return ((1 + p.directions) * p.planes * p.modes + 1) * p.channels;

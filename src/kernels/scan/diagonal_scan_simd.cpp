@@ -11,7 +11,7 @@ namespace {
 
 constexpr int64_t kChunk = 64;  // positions
 
-// How many modes an inner loop advances: enough to hide the two dependent multiply-adds of a state,
+// Modes that an inner loop advances: enough to hide the two dependent multiply-adds of a state,
 // as few as fit the registers.
 constexpr int kForwardModes = kIsa == Isa::kAvx512 ? 4 : 2;
 constexpr int kBackwardModes = kIsa == Isa::kAvx512 ? 2 : 1;
@@ -23,8 +23,8 @@ void for_each_mode_group(int64_t n, int64_t modes, const F& body) {
   if constexpr (kMost > 1) for_each_mode_group<kMost / 2>(n, modes, body);
 }
 
-// What a task needs, one at a time in a thread. Rows have one more in front, for what the second
-// direction reads at the place before the first.
+// Memory of one task, of which a thread has one at a time. Rows have one more in front, for what
+// the second direction reads at the place before the first.
 struct Scratch {
   Scratch(int64_t length, int64_t modes, bool backward) {
     const int64_t rows = (length + 1) * kScanChannels, pairs = modes * kPair;
