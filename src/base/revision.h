@@ -7,8 +7,8 @@ namespace lra {
 
 // "0.1.0".
 std::string lra_version();
-// The revision of the sources, 40 hexadecimal digits or "unknown"; a hash of what was not committed,
-// or "".
+// The revision of the sources, 40 hexadecimal digits or "unknown"; a hash of what was not
+// committed, or "".
 std::string git_revision();
 std::string git_dirty();
 // All three in one line: another program may compute something else.

@@ -3,7 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <filesystem>
+#include <thread>
 
 #include "io/toml.h"
 #include "tasks/data_doubts.h"
@@ -142,6 +144,8 @@ TEST_F(NothingGenerated, OrTakenForFilesThatCameLaterWithTimesOfTheirOwn) {
   EXPECT_THAT(doubts(), ElementsAre());
   const std::string file = root_.path("data/listops-1000/basic_val.tsv");
   const auto when = fs::last_write_time(file);
+  // The clock that stamps files ticks every few milliseconds.
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
   tasks::write_text(file, "another");
   fs::last_write_time(file, when);
   EXPECT_THAT(doubts(), ElementsAre(HasSubstr("basic_val.tsv was changed after")));
