@@ -156,7 +156,7 @@ refusals() {
   refused "Invalid partition" 2 lra suite submit small.toml --slurm --out no --partition=nowhere
   refused "control character" 2 lra suite submit small.toml --slurm --out $'two\nlines'
   refused "backslash" 2 lra suite submit small.toml --slurm --out 'back\slash'
-  refused "no option of sbatch" 2 lra suite submit small.toml --slurm --out no --sbatch-arg mem=8G
+  refused "is not an option of sbatch" 2 lra suite submit small.toml --slurm --out no --sbatch-arg mem=8G
   refused "a limit of 60 s" 2 lra suite submit small.toml --slurm --out no --time 1
   refused "a limit of 7200 s" 2 lra suite submit small.toml --slurm --out no --time 0-2 \
     --signal-seconds 7200

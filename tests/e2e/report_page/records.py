@@ -2,12 +2,16 @@
 
     records.py FOLDER [--hostile]
 
---hostile: one run whose every text is markup, terminal escapes and a name without end.
+--hostile: one run whose every text is markup, terminal escapes and a name without end. A report takes
+records that agree with themselves: the program in LRA_PROGRAM says which hashes they need.
 """
 import json
 import math
+import os
 import pathlib
+import re
 import struct
+import subprocess
 import sys
 import zlib
 
@@ -37,7 +41,8 @@ def provenance():
 
 
 def evaluation(step, accuracy, examples):
-    return {"step": step, "loss": 1.0, "accuracy": accuracy, "num_examples": examples}
+    return {"step": step, "loss": 1.0, "accuracy": round(accuracy * examples) / examples,
+            "num_examples": examples}
 
 
 def run(task, model, accuracy):
@@ -57,7 +62,8 @@ def run(task, model, accuracy):
         "train_seconds": 1000.0, "total_seconds": 1100.0, "train_tokens_per_s": 160000.0,
         "peak_resident_bytes": 1000000000, "test": evaluation(5000, accuracy, examples),
         "val_curve": curve, "measurements": [], "baselines": {"majority": 0.5},
-        "config": {"task": {"length": 1000}, "mixer": {}, "train": {"batch_size": 32}},
+        "config": {"run": {"task": task, "model": model, "preset": "paper", "seed": 0},
+                   "task": {"length": 1000}, "mixer": {}, "train": {"batch_size": 32}},
         "provenance": provenance(),
     }
 
@@ -149,13 +155,27 @@ def write_fixed(folder):
     for place, model in enumerate(model for model in MODELS if model not in UNTIMED):
         for mode in ("train", "infer"):
             write(folder / f"bench-{mode}-{model}" / "record.json", bench(mode, model, place))
+    agree(folder)
     for (task, model, kind), result in analyses().items():
         beside = folder / f"{task}-{model}" / "analysis"
-        write(beside / f"{kind}.json", analysis(kind, task, model, result))
+        run_record = json.loads((beside.parent / "record.json").read_text(encoding="utf-8"))
+        write(beside / f"{kind}.json", analysis(kind, task, model, result) |
+              {key: run_record[key] for key in ("config_hash", "fingerprint")})
         for name in ("rollout-3.png", "rollout-4.png", "embeddings-token.png",
                      "embeddings-position.png"):
             if name.startswith(kind):
                 (beside / name).write_bytes(png(64, 32))
+
+
+def agree(folder):
+    """Gives every record the hashes of its settings, as the check of records names them."""
+    for field in ("config_hash", "fingerprint"):  # the second is made of the first
+        told = subprocess.run([os.environ["LRA_PROGRAM"], "report", str(folder), "--check"],
+                              capture_output=True, text=True, check=False).stdout
+        pattern = rf"^(.*/record\.json): {field} is .*; expected ([0-9a-f]{{32}})$"
+        for path, expected in re.findall(pattern, told, re.MULTILINE):
+            document = json.loads(pathlib.Path(path).read_text(encoding="utf-8"))
+            write(pathlib.Path(path), document | {field: expected})
 
 
 def hostile(value):
@@ -176,6 +196,7 @@ def write_hostile(folder):
         record.update(kind=seen["kind"], status="done", fingerprint=f"{place}")
         record["provenance"]["git_dirty"] = ""
         write(folder / str(place) / "record.json", record)
+    agree(folder)
     for kind, result in (("span", span(100.0, 1000)),
                          ("rollout", {"examples": [rollout_example(3, 1)]})):
         record = hostile(analysis(kind, "text", "transformer", result))
