@@ -36,7 +36,7 @@ struct Layout {
   at::Tensor rows_B = {};    // int64: the row of the batch that lies in each place, group by group
   at::Tensor places_B = {};  // int64: the place of each row of the batch
 
-  // Of a tensor that lies so, [1, T, D]: views [rows, length, D].
+  // Views [rows, length, D] of a tensor that lies so, [1, T, D].
   std::vector<at::Tensor> split(const at::Tensor& x_1TD) const;
   // f(rows [b, L, D], what they are, number of the group) -> [b, L, D], joined again. Without
   // groups f sees x as it is, as group 0.
@@ -47,11 +47,11 @@ struct Layout {
 // [b, L, D] of each group -> [1, T, D]
 at::Tensor join(const std::vector<at::Tensor>& groups);
 
-// What one more group counts in the choice of a layout, in positions, since every sequence layer is
+// The cost of one more group in the choice of a layout, in positions, since every sequence layer is
 // called once more. What other numbers give: docs/results/padding.md.
 inline constexpr int64_t kGroupCost = 512;
 
-// How many of `lengths`, which ascend, lie in each group, and the length that these are padded to:
+// The number of `lengths`, which ascend, in each group, and the length that these are padded to:
 // a multiple of 16, at most `longest`. Of all cuts, one with the least sum of rows * length +
 // group_cost over the groups.
 std::vector<RowGroup> cut_into_groups(std::span<const int64_t> lengths, int64_t longest,

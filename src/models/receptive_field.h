@@ -20,7 +20,7 @@ struct TokenBlocks {
   at::Tensor weight_K1 = {};  // float32: the block's share of the tokens of its row
 };
 
-// How many blocks of `width` are computed of rows with so many tokens each, CLS left out.
+// The number of blocks of `width` that are computed of rows with so many tokens each, CLS left out.
 // `lengths_R`: int32, on the CPU, or undefined when all rows have `length` tokens.
 int64_t num_blocks(const at::Tensor& lengths_R, int64_t rows, int64_t length, int64_t width);
 

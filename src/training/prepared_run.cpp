@@ -141,7 +141,7 @@ InitialWeights begin_with_weights(PreparedRun& run) {
   return weights;
 }
 
-// What a resumed run is beside its settings, and where these change from now on.
+// Carries over the past of a resumed run, to which a change of settings adds a part.
 void carry_over(const RunRecord& before, const std::string& change, RunRecord& record) {
   if (!change.empty() && before.steps >= record.planned_steps) {
     throw Error({.where = "--set",
