@@ -15,6 +15,7 @@
 #include "kernels/feature_attention/feature_attention.h"
 #include "kernels/pointwise/layer_norm.h"
 #include "kernels/pointwise/pointwise.h"
+#include "kernels/scan/diagonal_scan.h"
 #include "kernels/sorting/hash_buckets.h"
 
 namespace lra::kernels::cuda {
@@ -66,6 +67,11 @@ void feature_attention_forward(const FeatureAttentionForward<T>& p, float* scrat
 template <typename T>
 void feature_attention_backward(const FeatureAttentionBackward<T>& p, float* scratch,
                                 Stream stream);
+
+// y of kernels/scan/diagonal_scan.h, in float. Transposed: what the gradient of y, in the place of
+// x, gives as the gradient of x.
+template <typename T>
+void diagonal_scan(const DiagonalScan<T>& p, bool transposed, float* y, Stream stream);
 
 // Block lists both ways, as a device wants them: of the key blocks for each query block, and of the
 // query blocks for each key block. `by_key` is made on the host.
