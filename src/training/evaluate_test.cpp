@@ -101,7 +101,7 @@ TEST_F(EvaluateSplit, IsWithoutDropout) {
 TEST_F(EvaluateSplit, GivesEveryBatchTheFullLengthIfNothingIsTrimmed) {
   const NotedLengths trimmed, full;
   (void)evaluate(trimmed, split_, shape_, 20, 0, {});
-  EXPECT_EQ(trimmed.noted, (std::vector<int64_t>{64, 80, 80}));
+  EXPECT_EQ(trimmed.noted, (std::vector<int64_t>{32, 80, 80}));
   (void)evaluate(full, split_, shape_, 20, 0, {}, one_rank(), /*trim=*/false);
   EXPECT_EQ(full.noted, (std::vector<int64_t>{80, 80, 80}));
 }
