@@ -43,7 +43,7 @@ class ChangedInputs {
   std::vector<ChangedInput> scores;
 
  private:
-  // As many tokens as the run evaluates at once.
+  // Batch of as many tokens as the run evaluates at once.
   int64_t batch_size(const TaskShape& shape) const {
     const int64_t tokens = run_.stored.config.train.eval_batch_size * run_.task->shape().length;
     return std::max<int64_t>(1, tokens / shape.length);

@@ -1,4 +1,4 @@
-// What the dense oracles of several mixers share.
+// Helpers that the dense oracles of several mixers share.
 #pragma once
 
 #include "mixers/every_mixer_test.h"

@@ -31,7 +31,7 @@ int64_t cost_of(const std::vector<RowGroup>& groups, int64_t group_cost) {
   return cost;
 }
 
-// Of all cuts, one bit for each place between two rows.
+// Least cost of all cuts; a bit for each gap between two rows.
 int64_t least_cost(const std::vector<int64_t>& lengths, int64_t longest, int64_t group_cost) {
   int64_t least = std::numeric_limits<int64_t>::max();
   for (uint32_t cuts = 0; cuts < 1u << (lengths.size() - 1); ++cuts) {

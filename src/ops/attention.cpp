@@ -33,7 +33,7 @@ Stack count_pairs(Values values) {
   return {kernels::count_visible_pairs(AttentionCall(a).get())};
 }
 
-// Of q, k, v and perhaps a bias, or of one tensor [B, L, 3, H, E].
+// Inputs from q, k, v and an optional bias, or from one tensor [B, L, 3, H, E].
 AttentionInputs inputs_of(const variable_list& t) {
   if (t.size() == 1) return {t[0].select(2, 0), t[0].select(2, 1), t[0].select(2, 2), {}};
   return {t[0], t[1], t[2], t.size() > 3 ? t[3] : Tensor()};

@@ -1,7 +1,7 @@
-// What an operator is, written with the library's differentiable operators: its composed version.
+// Composed versions of operators, written with the library's differentiable operators.
 // `m.def(schema, composed)` alone makes a whole operator, for every device, dtype and order of
-// derivative, and for tracing without data. One that has fused code too registers it per device
-// (m.impl under CPU, and under Autograd its first gradient); elsewhere, and for second
+// derivative, and for tracing without data. An operator that also has fused code registers it per
+// device (m.impl under CPU, and under Autograd its first gradient); elsewhere, and for second
 // derivatives, the composed version still serves. Tests hold the fused code against it.
 #pragma once
 

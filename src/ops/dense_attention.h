@@ -14,7 +14,7 @@ at::Tensor pattern_allows(const AttentionPattern& pattern, int64_t heads, int64_
 // `allowed` restricted to pairs of a valid query and a valid key: [B, H or 1, L, S].
 at::Tensor masks_allow(at::Tensor allowed, const AttentionMask& mask);
 
-// What attention dropout multiplies weight (i, j) of plane b * H + h by
+// Factor that attention dropout applies to weight (i, j) of plane b * H + h
 // (kernels/attention/attention.h): float64.
 at::Tensor attention_dropout_factors(at::IntArrayRef shape_BHLS, const AttentionDropout& dropout);
 

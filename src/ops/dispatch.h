@@ -24,7 +24,7 @@ inline at::Tensor tensor_or_empty(const std::optional<at::Tensor>& t) {
   return t ? *t : at::Tensor();
 }
 
-// Of valid positions, uint8 [batch, length].
+// Checks a mask of valid positions, uint8 [batch, length].
 inline void check_mask(const std::optional<at::Tensor>& mask, int64_t batch, int64_t length) {
   if (!mask) return;
   LRA_CHECK(mask->scalar_type() == at::kByte && mask->is_contiguous() && mask->dim() == 2);

@@ -30,7 +30,7 @@ static_assert(kRows % kernels::kDropoutRowLength == 0);  // so that a part begin
 struct Rows {
   int64_t first, count;
   Tensor of(const Tensor& t) const { return t.narrow(0, first, count); }
-  // Of hidden values, `width` in a row.
+  // First dropout row of these rows of hidden values, `width` in each.
   int64_t dropout_row(int64_t width) const { return first * width / kernels::kDropoutRowLength; }
 };
 
@@ -132,7 +132,7 @@ struct FeedForwardGrads {
   }
 };
 
-// Of x, w1, b1, w2, b2, norm_weight and norm_bias.
+// Composed version; `in` holds x, w1, b1, w2, b2, norm_weight and norm_bias.
 Tensor composed(const variable_list& in, double rate, uint64_t key) {
   const Tensor x = in[5].defined() ? layer_norm(in[0], in[5], in[6], kNormEps) : in[0];
   return linear(gelu_dropout(linear(x, in[1], in[2]), rate, key), in[3], in[4]);
@@ -217,8 +217,7 @@ TORCH_LIBRARY_IMPL(lra, Autograd, m) {
   m.impl("feed_forward", [](const Tensor& x, const Tensor& w1, const Tensor& b1, const Tensor& w2,
                             const Tensor& b2, double rate, int64_t key,
                             const MaybeTensor& norm_weight, const MaybeTensor& norm_bias) {
-    // Without gradients (evaluation) the fused path; the function object would keep the hidden
-    // values.
+    // Evaluation takes the fused path; the function object would keep the hidden values.
     if (!at::GradMode::is_enabled()) {
       const at::AutoDispatchBelowADInplaceOrView guard;
       return feed_forward_impl(x, w1, b1, w2, b2, rate, key, norm_weight, norm_bias);

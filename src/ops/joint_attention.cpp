@@ -66,7 +66,7 @@ void add_gradient(Tensor& sum, const Tensor& grad, const Tensor& rows, const Ten
   }
 }
 
-// Of q, then all keys and values.
+// Composed version; `in` holds q, then all keys and values.
 Tensor composed(const variable_list& in, const std::vector<Call>& calls) {
   variable_list outs, sums;
   for (const Call& call : calls) {
@@ -79,7 +79,7 @@ Tensor composed(const variable_list& in, const std::vector<Call>& calls) {
 }
 
 struct JointAttentionFunction : torch::autograd::Function<JointAttentionFunction> {
-  // Where q, the output and its softmax are among the saved tensors; keys and values follow.
+  // Positions of q, the output and its softmax among the saved tensors; keys and values follow.
   enum Saved : size_t { kQ, kOut, kSoftmax, kFirst };
 
   static Tensor forward(AutogradContext* ctx, const Tensor& q, at::TensorList tensors,

@@ -62,7 +62,7 @@ std::tuple<Tensor, Tensor> gelu_dropout_backward_impl(const Tensor& x_in, const 
   return {y, grad_x};
 }
 
-// What a key drops is a function of places, drawn on the CPU.
+// The decisions of a key are a function of positions, drawn on the CPU.
 Tensor composed_dropout(const Tensor& x, double rate, int64_t key) {
   const Tensor ones = at::ones(x.sizes(), x.options().device(at::kCPU));
   return x * dropout(ones, rate, static_cast<uint64_t>(key)).to(x.device());
@@ -103,7 +103,7 @@ struct DropoutAddFunction : torch::autograd::Function<DropoutAddFunction> {
   static variable_list backward(AutogradContext* ctx, variable_list grads) {
     const auto key = static_cast<uint64_t>(ctx->saved_data["key"].toInt());
     const double rate = ctx->saved_data["rate"].toDouble();
-    // Without dropout both inputs have the same gradient: no pass over memory.
+    // Both inputs have the same gradient without dropout: no pass over memory.
     return {rate == 0 ? grads[0] : dropout(grads[0], rate, key), grads[0], Tensor(), Tensor()};
   }
 };

@@ -57,9 +57,9 @@ void hash_buckets(const HashShape& shape, const HeadView<const T>& x, const floa
 // noise [planes, blocks, blocks]: ops/sinkhorn.h.
 void gumbel_noise(int64_t planes, int64_t blocks, uint64_t key, float* noise, Stream stream);
 
-// As kernels/feature_attention/feature_attention.h says; with bfloat16 arrays features are rounded
-// too. `scratch` of either pass holds feature_attention_scratch(problem) floats, overwritten; heads
-// are at most kMaxHeadDim wide.
+// Feature attention as in kernels/feature_attention/feature_attention.h; with bfloat16 arrays,
+// features are rounded too. `scratch` of either pass holds feature_attention_scratch(problem)
+// floats, overwritten; heads are at most kMaxHeadDim wide.
 template <typename T>
 int64_t feature_attention_scratch(const FeatureAttention<T>& problem);
 template <typename T>
@@ -81,8 +81,9 @@ struct TransposedLists {
 };
 TransposedLists transpose(const BlockLists& blocks, int64_t query_length, int64_t key_length);
 
-// What `problem.visible.blocks` points to must hold addresses of the device; so must the two arrays
-// of the transposed lists, which the backward pass reads (null without lists).
+// Blocked attention as in kernels/attention/attention.h. The arrays that `problem.visible.blocks`
+// points to must lie in memory of the device; so must the two arrays of the transposed lists, which
+// the backward pass reads (null without lists).
 template <typename T>
 void attention_forward(const AttentionProblem& problem, const AttentionForward<T>& args,
                        Stream stream);

@@ -81,7 +81,8 @@ Tensor moments(const Tensor& a_ND, const Tensor& w_DL) {
   return (in_rows * powers(rows, columns)).sum(1).t();
 }
 
-// Of a complex number's real and imaginary part, or of the first alone: [planes, N, D], float32.
+// Gradient of the real and the imaginary part of a complex number, or of the real part alone:
+// [planes, N, D], float32.
 Tensor planes_of(const Tensor& gradient_ND, int64_t planes) {
   const Tensor both = at::stack({at::real(gradient_ND), -at::imag(gradient_ND)});
   return both.narrow(0, 0, planes).to(at::kFloat).contiguous();
