@@ -75,6 +75,9 @@ class Task {
 
   // Why imported data may not be what these settings mean, one sentence each.
   virtual std::vector<std::string> doubts(const Dataset&) const { return {}; }
+  // Why imported examples may not be what they are taken for, whatever the settings: checks that
+  // only this task can make (split_checks.h). Throws lra::Error for what cannot be.
+  virtual std::vector<std::string> judge(const Dataset&) const { return {}; }
   virtual std::vector<Fact> check(const Dataset& dataset) const = 0;
   // For people: the text, the expression tree, the picture. Safe to print on a terminal.
   virtual std::string render(const Split& split, int64_t example) const = 0;

@@ -17,6 +17,7 @@
 #include "base/revision.h"
 #include "base/text_format.h"
 #include "tasks/brightness_baseline.h"
+#include "tasks/drawn_examples.h"
 #include "tasks/facts.h"
 #include "tasks/files.h"
 #include "tasks/pathfinder/check.h"
@@ -27,6 +28,8 @@
 #include "tasks/pathfinder/picture.h"
 #include "tasks/pathfinder/split.h"
 #include "tasks/pathfinder/writer.h"
+#include "tasks/place_baseline.h"
+#include "tasks/split_checks.h"
 
 namespace lra::tasks {
 namespace {
@@ -94,6 +97,7 @@ class PathfinderTask : public Task {
     export_pathfinder(dataset, settings_.size,
                       out + "/" + archive_folder(settings_.size) + "/" + level_folder());
   }
+  std::vector<std::string> judge(const Dataset& dataset) const override;
   std::vector<Fact> check(const Dataset& dataset) const override;
   std::string render(const Split& split, int64_t example) const override;
   std::vector<Baseline> baselines(const Dataset& dataset) const override;
@@ -283,6 +287,10 @@ void PathfinderTask::import(const std::vector<std::string>& sources, const std::
                       .problem = std::move(image.problem)};
   };
   writer.set_source_hash(write_splits(members, read, writer, progress));
+  if (const int64_t others = count_pathfinder_images(folder) - num_records; others > 0) {
+    writer.add_note(std::string(kDoubtNote) + thousands(others) + " images in " + folder +
+                    "/imgs are in none of its metadata, and were left out");
+  }
   writer.finish();
 }
 
@@ -325,10 +333,28 @@ std::vector<Fact> PathfinderTask::check(const Dataset& dataset) const {
   facts.push_back({.name = "metadata lines",
                    .value = std::to_string(pathfinder_records(dataset).size()),
                    .ok = true,
-                   .detail = "agree with the labels"});
+                   .detail = "each with the label of its example"});
   facts.push_back(marker_distance_fact(dataset.split("train"), settings_.size));
   if (is_generated) facts.push_back(redrawn_images_fact(dataset, settings_));
   return facts;
+}
+
+std::vector<std::string> PathfinderTask::judge(const Dataset& dataset) const {
+  constexpr int64_t kImagesForMarkers = 1000, kImagesForLabels = 20000;
+  std::vector<std::string> doubts;
+  for (const auto& [name, unused] : dataset.manifest().splits) {
+    const Split all = dataset.split(name);
+    const Split some = all.subset(drawn_examples(all.size(), kImagesForMarkers));
+    const int64_t num_odd = count_without_markers(some, settings_.size);
+    if (100 * num_odd <= some.size()) continue;
+    doubts.push_back(thousands(num_odd) + " of " + thousands(some.size()) + " images of " + name +
+                     " do not show two white discs on black");
+  }
+  const Split train = dataset.split("train");
+  const Fact fact = marker_distance_fact(
+      train.subset(drawn_examples(train.size(), kImagesForLabels)), settings_.size);
+  if (!fact.ok) doubts.push_back(fact.detail);
+  return doubts;
 }
 
 std::string PathfinderTask::render(const Split& split, int64_t example) const {
@@ -344,7 +370,8 @@ std::string PathfinderTask::render(const Split& split, int64_t example) const {
 std::vector<Baseline> PathfinderTask::baselines(const Dataset& dataset) const {
   const Split train = dataset.split("train"), test = dataset.split("test");
   return {majority_baseline(train, test, kPathfinderClasses), brightness_baseline(train, test),
-          marker_distance_baseline(train, test, settings_.size)};
+          marker_distance_baseline(train, test, settings_.size),
+          place_baseline(train, test, kPathfinderClasses)};
 }
 
 template <int kSize>
