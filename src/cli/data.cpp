@@ -214,7 +214,10 @@ ExitCode check(const Program& program, const DataArguments& a) {
     table.add_row({fact.name, fact.value, fact.ok ? fact.detail : "WRONG: " + fact.detail});
   }
   const bool all_ok = wrong.empty();
-  const std::vector<std::string> doubts = all_doubts(*task, dataset, baselines);
+  std::vector<std::string> doubts = all_doubts(*task, dataset, baselines);
+  for (const tasks::Fact& fact : facts) {
+    if (fact.in_doubt) doubts.push_back(fact.name + " " + fact.value + ": " + fact.detail);
+  }
   if (program.common.json) {
     print_json({{"task", a.task},
                 {"folder", a.folder},

@@ -197,6 +197,16 @@ TEST(Leaderboard, APartOfTheTestSetIsMarkedAndEntersNoComparison) {
   EXPECT_FALSE(board.rows[0].scored.ours);
 }
 
+TEST(Leaderboard, AFigureOnDataInDoubtIsMarkedAndEntersNoComparison) {
+  std::vector<RunRecord> records = five_tasks("transformer");
+  records[1].warnings = {"memory: too little", std::string(kDataDoubt) + "half of it is empty"};
+  records[2].warnings = {"memory: too little"};
+  const Leaderboard board = build_leaderboard(records);
+  EXPECT_EQ(board.rows[0].cells[1].shortfall, "data in doubt");
+  EXPECT_EQ(board.rows[0].cells[2].shortfall, "");
+  EXPECT_FALSE(board.rows[0].scored.ours);
+}
+
 TEST(Leaderboard, MoreStepsThanThePresetAreAFullRun) {
   RunRecord run = finished_run("text", "transformer", 60);
   run.steps = run.planned_steps = 10000;

@@ -31,7 +31,8 @@ struct MakeOptions {
 struct Fact {
   std::string name, value;
   bool ok = true;
-  std::string detail;  // "train example 17: label is 3, the expression evaluates to 5"
+  std::string detail;     // "train example 17: label is 3, the expression evaluates to 5"
+  bool in_doubt = false;  // ok for data that is meant to be so
 };
 
 // A trivial classifier that a model has to beat.

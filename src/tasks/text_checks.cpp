@@ -119,7 +119,7 @@ T median(std::vector<T> values) {
 // English has a blank for every six bytes; 1.3 % of base64 are line ends.
 void doubt_what_is_no_text(const Dataset& dataset, std::vector<std::string>& doubts) {
   constexpr int64_t kShortMedian = 20;
-  constexpr double kLeastBlank = 0.03, kMostAlike = 0.05;
+  constexpr double kLeastBlank = 0.03, kMostAlike = 0.1;
   for (const auto& [name, unused] : dataset.manifest().splits) {
     const DistinctTexts texts = distinct_texts(dataset.split(name), dataset.manifest().num_towers);
     const auto count = static_cast<int64_t>(texts.lengths.size());

@@ -103,8 +103,6 @@ void Trainer::start() {
     doubts.push_back(record_.data_source + " " + size +
                      (record_.data_source == "imported" ? ": were all files there?" : ""));
   }
-  const std::string asked = size_unlike_preset(config_, *record_.data_examples);
-  if (size.empty() && !asked.empty()) record_warning(asked + ", as the settings ask");
   for (const std::string& doubt : doubts) {
     say(kDataDoubt + doubt);
     record_warning(kDataDoubt + doubt);

@@ -299,7 +299,7 @@ def doubtful_situations(world):
         yield f"{task}: {name}", pattern, train_words(task, "local", root, root / "run"), root / "run"
     root = world.copy(world.raw / "text", "text")
     for path in reviews_of(root, "train", "pos")[:2]:
-        path.rename(path.with_name(path.name.replace("_", "0_")[:-5] + "1.txt"))
+        path.rename(path.with_name(path.name.split("_")[0] + "_1.txt"))
     pattern = "2 reviews have ratings of the other class"
     yield "data import, ratings", pattern, ["data", "import", "text", root / "text", "--out", root / "made"], None
     yield "data check, ratings", pattern, ["data", "check", "text", root / "made"], None
@@ -315,7 +315,7 @@ def doubtful_situations(world):
     root = world.root / "asked size"
     yield ("listops: another size, as was asked", "instead of 96,000, as the settings ask",
            train_words("listops", "local", root, f"{root} run", "task.num_train=40", "task.num_val=6",
-                       "task.num_test=6"), pathlib.Path(f"{root} run"))
+                       "task.num_test=6"), None)
     yield "report of another size, as was asked", "num_train", ["report", f"{root} run"], None
 
 

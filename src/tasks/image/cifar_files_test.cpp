@@ -141,7 +141,7 @@ TEST(CifarFiles, AnotherOrderOfTheClassesIsDoubted) {
   EXPECT_THAT(read(root.path(".")).doubts, ElementsAre());
   write_text(meta, "truck\nautomobile\n");
   EXPECT_THAT(read(root.path(".")).doubts,
-              ElementsAre(HasSubstr("names the classes 'truck', 'automobile', not airplane")));
+              ElementsAre(HasSubstr("names the classes 'truck' and 'automobile', not airplane")));
 }
 
 TEST(CifarFiles, PicklesThatContradictTheirNamesAreDoubted) {

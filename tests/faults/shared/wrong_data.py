@@ -137,7 +137,7 @@ def text_situations():
            "base64")
     yield ("text", rewrite(lambda k, t: f"<html><title>404 Not Found</title> /review/{k} is not here"), "begin with",
            "error pages")
-    yield "text", rewrite(lambda k, t: "404 Not Found"), "repeat an earlier|with two labels", "one error page"
+    yield "text", rewrite(lambda k, t: "404 Not Found"), "also in an earlier split", "one error page"
     yield "text", rewrite(lambda k, t: f"{k} ok"), "very short", "texts of a few bytes"
 
 
