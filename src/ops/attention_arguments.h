@@ -82,6 +82,10 @@ struct AttentionResults {
 };
 AttentionResults attention_forward(const AttentionArguments& arguments);
 
+// The same by the definition, L x S numbers at a time, and differentiable any number of times;
+// lra::Error with sorted runs.
+PartialAttention composed_attention(const AttentionArguments& arguments);
+
 // What a backward pass takes besides the arguments of the forward pass, and writes.
 struct AttentionBackwardArguments {
   at::Tensor grad, grad_logsumexp;  // the second, float32 beside bfloat16, may be undefined

@@ -1,5 +1,5 @@
 #include "ops/attention.h"
-#include "ops/test_attention.h"
+#include "ops/dense_attention.h"
 #include "ops/test_bf16.h"
 #include "ops/test_tensors.h"
 #include "ops/test_threads.h"
