@@ -207,6 +207,15 @@ TEST(Leaderboard, AFigureOnDataInDoubtIsMarkedAndEntersNoComparison) {
   EXPECT_FALSE(board.rows[0].scored.ours);
 }
 
+TEST(Leaderboard, DataOfAnotherSizeThanTheTasksIsNamed) {
+  RunRecord run = finished_run("listops", "transformer", 37);
+  const auto warning = HasSubstr("of data of 40 training and 2,000 test examples");
+  run.data_examples = {.train = 96000, .val = 2000, .test = 2000};
+  EXPECT_THAT(build_leaderboard({run}).warnings, Each(Not(warning)));
+  run.data_examples->train = 40;
+  EXPECT_THAT(build_leaderboard({run}).warnings, Contains(warning));
+}
+
 TEST(Leaderboard, MoreStepsThanThePresetAreAFullRun) {
   RunRecord run = finished_run("text", "transformer", 60);
   run.steps = run.planned_steps = 10000;

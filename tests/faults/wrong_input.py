@@ -283,11 +283,11 @@ def contents_situations(world):
              "neg and pos swapped in the test")
     yield of("text", lambda r: shutil.copytree(r / "aclImdb/train", r / "aclImdb/test", dirs_exist_ok=True),
              "also in an earlier split", "test is a copy of train")
-    yield of("image", lambda r: copy_batches(r, "data_batch_1", CIFAR_FILES[:5]), "repeat an earlier one|earlier split",
+    yield of("image", lambda r: copy_batches(r, "data_batch_1", CIFAR_FILES[:5]), "holds the images of",
              "five equal batches")
-    yield of("image", lambda r: copy_batches(r, "data_batch_3", ["test_batch"]), "also in an earlier split",
+    yield of("image", lambda r: copy_batches(r, "data_batch_3", ["test_batch"]), "holds the images of",
              "test is a copy of a batch")
-    yield of("image", blacken, "are empty", "one class is black")
+    yield of("image", blacken, "are empty|also in an earlier split", "one class is black")
     yield of("image", pickles_beside, "one of the two layouts", "both layouts in one folder")
 
 
@@ -316,7 +316,7 @@ def doubtful_situations(world):
     yield ("listops: another size, as was asked", "instead of 96,000, as the settings ask",
            train_words("listops", "local", root, f"{root} run", "task.num_train=40", "task.num_val=6",
                        "task.num_test=6"), None)
-    yield "report of another size, as was asked", "num_train", ["report", f"{root} run"], None
+    yield "report of another size, as was asked", "of data of 40 training", ["report", f"{root} run"], None
 
 
 def place_situations(world):

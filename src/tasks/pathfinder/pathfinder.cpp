@@ -17,7 +17,6 @@
 #include "base/revision.h"
 #include "base/text_format.h"
 #include "tasks/brightness_baseline.h"
-#include "tasks/drawn_examples.h"
 #include "tasks/facts.h"
 #include "tasks/files.h"
 #include "tasks/pathfinder/check.h"
@@ -97,7 +96,9 @@ class PathfinderTask : public Task {
     export_pathfinder(dataset, settings_.size,
                       out + "/" + archive_folder(settings_.size) + "/" + level_folder());
   }
-  std::vector<std::string> judge(const Dataset& dataset) const override;
+  std::vector<std::string> judge(const Dataset& dataset) const override {
+    return doubts_of_images(dataset, settings_.size);
+  }
   std::vector<Fact> check(const Dataset& dataset) const override;
   std::string render(const Split& split, int64_t example) const override;
   std::vector<Baseline> baselines(const Dataset& dataset) const override;
@@ -337,24 +338,6 @@ std::vector<Fact> PathfinderTask::check(const Dataset& dataset) const {
   facts.push_back(marker_distance_fact(dataset.split("train"), settings_.size));
   if (is_generated) facts.push_back(redrawn_images_fact(dataset, settings_));
   return facts;
-}
-
-std::vector<std::string> PathfinderTask::judge(const Dataset& dataset) const {
-  constexpr int64_t kImagesForMarkers = 1000, kImagesForLabels = 20000;
-  std::vector<std::string> doubts;
-  for (const auto& [name, unused] : dataset.manifest().splits) {
-    const Split all = dataset.split(name);
-    const Split some = all.subset(drawn_examples(all.size(), kImagesForMarkers));
-    const int64_t num_odd = count_without_markers(some, settings_.size);
-    if (100 * num_odd <= some.size()) continue;
-    doubts.push_back(thousands(num_odd) + " of " + thousands(some.size()) + " images of " + name +
-                     " do not show two white discs on black");
-  }
-  const Split train = dataset.split("train");
-  const Fact fact = marker_distance_fact(
-      train.subset(drawn_examples(train.size(), kImagesForLabels)), settings_.size);
-  if (!fact.ok) doubts.push_back(fact.detail);
-  return doubts;
 }
 
 std::string PathfinderTask::render(const Split& split, int64_t example) const {
