@@ -3,6 +3,7 @@
 
 #include "base/text_format.h"
 #include "cli/command.h"
+#include "tasks/data_doubts.h"
 #include "training/loaded_run.h"
 
 namespace lra::cli {
@@ -17,7 +18,8 @@ struct EvalArguments {
 // Names data or weights that are not the run's own; empty if all are.
 struct Foreign {
   std::string weights, data;
-  int64_t num_cut = 0;  // examples of other data that are longer than the model reads
+  int64_t num_cut = 0;              // examples of other data that are longer than the model reads
+  std::vector<std::string> doubts;  // why the data that was read may not be what it is taken for
 };
 
 int64_t count_longer(const tasks::Split& split, const TaskShape& shape) {
@@ -34,8 +36,10 @@ int64_t count_longer(const tasks::Split& split, const TaskShape& shape) {
 
 Foreign foreign_of(const training::LoadedRun& run, const tasks::Dataset& dataset,
                    const std::string& split) {
-  Foreign foreign{.weights = run.foreign_weights(), .data = ""};
+  Foreign foreign{.weights = run.foreign_weights(), .data = "", .doubts = {}};
+  foreign.doubts = data_doubts_of(run.stored.record);
   if (dataset.hash() == run.stored.record.data_hash) return foreign;
+  foreign.doubts = tasks::doubts_of_contents(*run.task, dataset);
   foreign.data = dataset.hash();
   foreign.num_cut = count_longer(run.task->split(dataset, split), run.task->shape());
   return foreign;
@@ -59,6 +63,8 @@ void print_text(const training::EvaluationResult& result, const EvalArguments& a
               percent(result.summary.accuracy).c_str(),
               thousands(result.summary.num_examples).c_str(),
               fixed(result.summary.loss, 4).c_str());
+  for (const std::string& doubt : foreign.doubts)
+    std::printf("%s%s\n", kDataDoubt, printable(doubt).c_str());
   std::vector<std::string> header = {"label"};
   for (size_t c = 0; c < result.confusion.size(); ++c) header.push_back("as " + std::to_string(c));
   TextTable table(header);
@@ -82,6 +88,7 @@ ExitCode eval(const Program& program, const EvalArguments& a) {
                 {"foreign_weights", json_or_null(foreign.weights)},
                 {"other_data", json_or_null(foreign.data)},
                 {"cut_examples", foreign.num_cut},
+                {"data_doubts", foreign.doubts},
                 {"split", a.split},
                 {"step", result.summary.step},
                 {"accuracy", result.summary.accuracy},

@@ -63,7 +63,12 @@ std::string shortfall_of(const RunRecord& run) {
                                 : part_of(run.steps, run.preset_steps, "steps");
   const std::string test =
       part_of(run.test->num_examples, run.test_split_examples, "test examples");
-  return steps + (steps.empty() || test.empty() ? "" : ", ") + test;
+  std::string text;
+  for (const std::string& part :
+       {steps, test, std::string(data_doubts_of(run).empty() ? "" : "data in doubt")}) {
+    if (!part.empty()) text += (text.empty() ? "" : ", ") + part;
+  }
+  return text;
 }
 
 std::vector<Fact> result_facts(const RunRecord& run) {
@@ -72,6 +77,7 @@ std::vector<Fact> result_facts(const RunRecord& run) {
   f.add("failure", run.failure);
   f.add_evaluation("test", run.test);
   f.add("less than a full run", shortfall_of(run));
+  for (const std::string& doubt : data_doubts_of(run)) f.add("data in doubt", doubt);
   f.add_evaluation("validation", run.val);
   f.add_evaluation("best validation", run.best_val);
   f.add_evaluation("training", run.train);

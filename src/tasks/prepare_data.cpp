@@ -194,7 +194,10 @@ void import_data(const Task& task, const std::vector<std::string>& sources, cons
                  Progress& progress) {
   task.import(sources, out, progress);
   try {
-    refuse_impossible_splits(Dataset::open(out, /*verify=*/false));
+    const Dataset dataset = Dataset::open(out, /*verify=*/false);
+    Manifest manifest = dataset.manifest();
+    manifest.doubts = judge_data(task, dataset);
+    write_file_atomically(out + "/" + kManifestFile, manifest_text(manifest));
   } catch (const Error&) {
     (void)remove_tree(out);
     throw;

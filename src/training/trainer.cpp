@@ -8,7 +8,7 @@
 #include "base/resources.h"
 #include "base/text_format.h"
 #include "mixers/python_layer.h"
-#include "tasks/split_checks.h"
+#include "tasks/data_doubts.h"
 #include "training/budget.h"
 #include "training/schedule.h"
 
@@ -391,14 +391,13 @@ RunRecord Trainer::finish(RunStatus status, const std::string& failure) {
     record_.weights_hash = weights_hash(parameters_);
   }
   if (status == RunStatus::kDone && ranks_.is_first()) {
-    for (const tasks::Baseline& baseline : task_->baselines(dataset_)) {
+    const std::vector<tasks::Baseline> baselines = task_->baselines(dataset_);
+    for (const tasks::Baseline& baseline : baselines) {
       record_.baselines[baseline.name] = baseline.accuracy;
-      constexpr double kTooEasy = 0.9;
-      if (baseline.accuracy < kTooEasy || record_.test_split_examples < tasks::kFewestToJudge)
-        continue;
-      record_warning("the baseline '" + baseline.name + "' alone is right on " +
-                     percent(baseline.accuracy) +
-                     " of the test: look for what gives the labels away");
+    }
+    for (const std::string& doubt :
+         tasks::doubts_of_baselines(baselines, record_.test_split_examples)) {
+      record_warning(kDataDoubt + doubt);
     }
   }
   record_.provenance.finished_utc = utc_now();

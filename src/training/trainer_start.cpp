@@ -99,12 +99,13 @@ void Trainer::start() {
   std::vector<std::string> doubts =
       tasks::data_doubts(config_.task_spec(), *task_, options_.data_root, dataset_);
   const std::string size = size_unlike_task(config_, *record_.data_examples);
-  if (!size.empty() && record_.data_source == "imported") {
-    doubts.push_back("imported " + size + ": were all files there?");
+  if (!size.empty()) {
+    doubts.push_back(record_.data_source + " " + size +
+                     (record_.data_source == "imported" ? ": were all files there?" : ""));
   }
   for (const std::string& doubt : doubts) {
-    say(doubt);
-    record_warning(doubt);
+    say(kDataDoubt + doubt);
+    record_warning(kDataDoubt + doubt);
   }
   make_folder(folder_.checkpoints());
   refuse_without_room(folder_, parameters_, config_.train, progress_.step,

@@ -19,7 +19,7 @@ import subprocess
 import sys
 import tempfile
 
-from shared import result
+from shared import result, wrong_data
 
 PROGRAM = os.path.realpath(os.environ["LRA_PROGRAM"])
 ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1"}
@@ -283,12 +283,40 @@ def contents_situations(world):
              "neg and pos swapped in the test")
     yield of("text", lambda r: shutil.copytree(r / "aclImdb/train", r / "aclImdb/test", dirs_exist_ok=True),
              "also in an earlier split", "test is a copy of train")
-    yield of("image", lambda r: copy_batches(r, "data_batch_1", CIFAR_FILES[:5]), "repeat an earlier one|earlier split",
+    yield of("image", lambda r: copy_batches(r, "data_batch_1", CIFAR_FILES[:5]), "holds the images of",
              "five equal batches")
-    yield of("image", lambda r: copy_batches(r, "data_batch_3", ["test_batch"]), "also in an earlier split",
+    yield of("image", lambda r: copy_batches(r, "data_batch_3", ["test_batch"]), "holds the images of",
              "test is a copy of a batch")
-    yield of("image", blacken, "are empty", "one class is black")
+    yield of("image", blacken, "are empty|also in an earlier split", "one class is black")
     yield of("image", pickles_beside, "one of the two layouts", "both layouts in one folder")
+
+
+def doubtful_situations(world):
+    """Contents that leak, repeat or contradict: refused at the import, or doubted wherever a figure is shown."""
+    for task, change, pattern, name in wrong_data.situations():
+        root = world.copy(world.raw / task, task)
+        change(root / task)
+        yield f"{task}: {name}", pattern, train_words(task, "local", root, root / "run"), root / "run"
+    root = world.copy(world.raw / "text", "text")
+    for path in reviews_of(root, "train", "pos")[:2]:
+        path.rename(path.with_name(path.name.split("_")[0] + "_1.txt"))
+    pattern = "2 reviews have ratings of the other class"
+    yield "data import, ratings", pattern, ["data", "import", "text", root / "text", "--out", root / "made"], None
+    yield "data check, ratings", pattern, ["data", "check", "text", root / "made"], None
+    must(*train_words("text", "local", root, root / "run"))
+    yield "eval, ratings", pattern, ["eval", root / "run"], None
+    yield "eval of other data, ratings", pattern, ["eval", root / "run", "--data", root / "made", "--other-data"], None
+    yield "report, ratings", "data in doubt", ["report", root / "run"], None
+    yield "report --card, ratings", pattern, ["report", root / "run", "--card"], None
+    yield ("report lm-eval, ratings", "data in doubt", ["report", root / "run", "--format", "lm-eval"], None)
+    root = world.root / "own size"
+    yield ("listops: generated data of another size", "instead of 96,000",
+           train_words("listops", "local", world.prepared, root), root)
+    root = world.root / "asked size"
+    yield ("listops: another size, as was asked", "instead of 96,000, as the settings ask",
+           train_words("listops", "local", root, f"{root} run", "task.num_train=40", "task.num_val=6",
+                       "task.num_test=6"), None)
+    yield "report of another size, as was asked", "of data of 40 training", ["report", f"{root} run"], None
 
 
 def place_situations(world):
@@ -423,7 +451,8 @@ def main():
     with tempfile.TemporaryDirectory() as root:
         world = World(root)
         for situations in (raw_situations, prepared_situations, beside_situations, encoding_situations,
-                           contents_situations, place_situations, weight_situations):
+                           contents_situations, doubtful_situations,
+                           place_situations, weight_situations):
             before = count
             for name, pattern, words, out in situations(world):
                 count += 1
