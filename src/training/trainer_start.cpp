@@ -9,8 +9,8 @@
 #include "tasks/data_doubts.h"
 #include "training/data_root.h"
 #include "training/disk_space.h"
-#include "training/fairness.h"
 #include "training/memory_estimate.h"
+#include "training/run_warnings.h"
 #include "training/trainer.h"
 
 namespace lra::training {
@@ -33,6 +33,7 @@ Trainer::Trainer(PreparedRun run, Ranks& ranks)
       model_(std::move(run.model)),
       parameters_(*model_),
       record_(std::move(run.record)),
+      before_(std::move(run.before)),
       checkpoints_(folder_.checkpoints(), config_.train.keep_checkpoints, identities_of(record_)),
       stepper_(*model_, parameters_, config_.train, config_.seed, ranks, config_.groups),
       guard_(config_.train),
@@ -98,10 +99,7 @@ void Trainer::check_memory() {
 void Trainer::start() {
   std::vector<std::string> doubts =
       tasks::data_doubts(config_.task_spec(), *task_, options_.data_root, dataset_);
-  const std::string size = size_unlike_task(config_, *record_.data_examples);
-  if (!size.empty() && record_.data_source == "imported") {
-    doubts.push_back("imported " + size + ": were all files there?");
-  }
+  for (std::string& doubt : size_warnings(config_, record_)) doubts.push_back(std::move(doubt));
   for (const std::string& doubt : doubts) {
     say(doubt);
     record_warning(doubt);
@@ -116,10 +114,27 @@ void Trainer::start() {
   if (record_.initial_weights) checkpoints_.save(parameters_, progress_, false);
 }
 
+// A record has the hash of weights since the first checkpoint was complete. A run that was killed
+// before that starts over: nothing of it was saved.
+void Trainer::refuse_lost_checkpoints(std::vector<std::string> problems) {
+  if (problems.empty() && record_.initial_weights) {
+    problems.push_back("that of step 0, with the weights that the run begins with, is missing");
+  }
+  if (problems.empty() && !before_->weights_hash.empty()) {
+    problems.push_back("those of the " + thousands(before_->steps) + " steps so far are missing");
+  }
+  if (problems.empty()) return say("it was ended before its first checkpoint: it starts over");
+  throw Error({.where = folder_.checkpoints(),
+               .what = "no checkpoint can be read (" + problems.front() + ")",
+               .expected = "the run's own",
+               .advice = "put them back, or start a new run with another --out (--init-from "
+                         "starts it with weights of another)"});
+}
+
 void Trainer::resume() {
-  const RunRecord before = read_record(folder_.record());
-  const std::vector<RunIdentity> own = identities_of(record_);
-  if (std::ranges::find(own, static_cast<const RunIdentity&>(before)) == own.end()) {
+  LRA_CHECK(before_.has_value());
+  const RunRecord& before = *before_;
+  if (!is_one_of(before, identities_of(record_))) {
     throw Error({.where = folder_.path,
                  .what = before.data_hash == record_.data_hash
                              ? "the task or config.toml changed since this run began"
@@ -141,14 +156,7 @@ void Trainer::resume() {
     record_warning(text);
     if (ranks_.is_first()) print_message(text);  // also when quiet: something was lost
   }
-  if (!found && problems.empty() && record_.initial_weights) {
-    problems.push_back("that of step 0, with the weights that the run begins with, is missing");
-  }
-  if (!found && !problems.empty()) {
-    throw Error({.where = folder_.checkpoints(),
-                 .what = "no checkpoint can be read (" + problems.front() + ")",
-                 .advice = "start a new run with another --out"});
-  }
+  if (!found) refuse_lost_checkpoints(problems);
   if (found && found->computed_tokens < 0) {
     throw Error({.where = folder_.path,
                  .what = "was begun by an earlier program, which drops other numbers in each step",
@@ -160,7 +168,6 @@ void Trainer::resume() {
     remove_temporaries(folder_.path);
     remember_data_root(folder_, options_.data_root);
   }
-  // Stopped before the first checkpoint: begin again, which is what going on means then.
   if (found) {
     progress_ = *found;
     if (ranks_.is_first()) {
@@ -173,6 +180,7 @@ void Trainer::resume() {
     if (evaluation.step <= progress_.last_eval_step) record_.val_curve.push_back(evaluation);
   }
   if (found) {
+    record_.weights_hash = before.weights_hash;
     record_.train_seconds = before.train_seconds;
     earlier_seconds_ = before.total_seconds;
     record_.peak_resident_bytes = std::max(record_.peak_resident_bytes, before.peak_resident_bytes);
