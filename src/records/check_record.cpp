@@ -77,6 +77,8 @@ void check_counts(const RunRecord& record, Findings& findings) {
                     "computed_tokens is " + thousands(*record.computed_tokens) +
                         ", less than the " + thousands(record.tokens) + " tokens");
   }
+  findings.expect(!record.computed_tokens || record.data_examples,
+                  "computed_tokens is there, and data_examples is not");
   if (record.data_examples) {
     findings.expect_equal("data_examples of the test", record.data_examples->test,
                           record.test_split_examples);

@@ -161,14 +161,6 @@ TEST(CheckRecord, ValidatedOnTheTestSetItHasOneFigureForBoth) {
   EXPECT_THAT(check_record(run), IsEmpty());
 }
 
-TEST(CheckRecord, OnlyADoneRunHasATest) {
-  RunRecord run = honest_run();
-  run.status = RunStatus::kStopped;
-  EXPECT_THAT(check_record(run), ElementsAre("the run is stopped, and has a test figure"));
-  run.test.reset();
-  EXPECT_THAT(check_record(run), IsEmpty());
-}
-
 TEST(CheckRecord, ADoneRunHasAllThatItsEndLeaves) {
   const auto finding = [](void (*change)(RunRecord&)) {
     RunRecord run = honest_run();

@@ -3,6 +3,7 @@
 #include <filesystem>
 
 #include "io/atomic_file.h"
+#include "tasks/files.h"
 #include "tasks/prepare_data.h"
 #include "training/data_root.h"
 
@@ -60,8 +61,8 @@ void refuse_other_weights(const std::string& file, const LoadedWeights& found,
                  .what = what,
                  .expected = expected,
                  .advice = "restore checkpoints/" + folder +
-                           ", or name another step with "
-                           "--checkpoint step_N"});
+                           " and record.json of the same run, or "
+                           "name another step with --checkpoint step_N"});
   };
   const std::string weights = "holds the weights of step " + std::to_string(step);
   if (const auto recorded = recorded_step(folder, run); recorded && *recorded != step) {

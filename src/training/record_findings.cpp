@@ -70,10 +70,12 @@ void check_steps(const RunRecord& record, const RunConfig& config, const TaskSha
                       " examples have at most " + thousands(most));
 }
 
-// Those of a run that was stopped before its first step are not written yet.
+// Those of a run that was stopped before its first step are not written yet, and programs before
+// computed_tokens had fewer.
 void check_warnings(const RunRecord& record, const RunConfig& config,
                     std::vector<std::string> expected, Findings& findings) {
-  if (record.steps == 0 || record.provenance.lra_version != lra_version()) return;
+  if (record.steps == 0 || !record.computed_tokens) return;
+  if (record.provenance.lra_version != lra_version()) return;
   const auto add = [&](const std::vector<std::string>& warnings) {
     expected.insert(expected.end(), warnings.begin(), warnings.end());
   };

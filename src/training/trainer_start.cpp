@@ -9,6 +9,7 @@
 #include "tasks/data_doubts.h"
 #include "training/data_root.h"
 #include "training/disk_space.h"
+#include "training/loaded_run.h"
 #include "training/memory_estimate.h"
 #include "training/run_warnings.h"
 #include "training/trainer.h"
@@ -170,6 +171,10 @@ void Trainer::resume() {
   }
   if (found) {
     progress_ = *found;
+    record_.weights_hash = weights_hash(parameters_);
+    const std::string file =
+        checkpoints_.folder_of("step_" + std::to_string(found->step)) + "/model.safetensors";
+    refuse_other_weights(file, {.progress = *found, .hash = record_.weights_hash}, before);
     if (ranks_.is_first()) {
       checkpoints_.repair_links(progress_);
       refuse_without_room(folder_, parameters_, config_.train, progress_.step,
@@ -180,7 +185,6 @@ void Trainer::resume() {
     if (evaluation.step <= progress_.last_eval_step) record_.val_curve.push_back(evaluation);
   }
   if (found) {
-    record_.weights_hash = before.weights_hash;
     record_.train_seconds = before.train_seconds;
     earlier_seconds_ = before.total_seconds;
     record_.peak_resident_bytes = std::max(record_.peak_resident_bytes, before.peak_resident_bytes);

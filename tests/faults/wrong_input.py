@@ -486,7 +486,8 @@ def checkpoint_situations(world):
             for choice in (word, run / "checkpoints" / name, run / f"checkpoints/{name}/model.safetensors"):
                 yield (f"{command[0]}: step {step} in the place of {name}, as {choice}", f"weights of step {step}",
                        [*command, "--checkpoint", choice], None)
-        yield f"report --check: step {step} in the place of {name}", f"weights of step {step}", ["report", run, "--check"], None
+        yield (f"report --check: step {step} in the place of {name}", f"weights of step {step}",
+               ["report", run, "--check"], None)
     run = copy_of(world, own)
     put(run / "checkpoints/latest", own / "checkpoints/step_2")
     yield ("train --init-from a run whose latest is an earlier step", "weights of step 2",
@@ -533,7 +534,8 @@ def foreign_files(world, own, tensors, metadata):
         path = file.with_stem(f"bare-{name}")
         write_tensors(path, content)
         yield (f"train --init-from weights that are {name}", pattern,
-               [*train_words("listops", "transformer", world.prepared, world.root / f"from {name}"), "--init-from", path], None)
+               [*train_words("listops", "transformer", world.prepared, world.root / f"from {name}"),
+                "--init-from", path], None)
     cut = file.with_stem("cut")
     write(cut, (own / "checkpoints/latest/model.safetensors").read_bytes()[:-8])
     yield "eval of a file that was cut short", "cut", ["eval", own, "--checkpoint", cut], None
@@ -577,11 +579,8 @@ preset = "small"
 
 
 def suite_file(world):
-    settings = [*TINY, *LENGTHS["listops"], "train.warmup_steps=100"]
-    lines = []
-    for setting in settings:
-        key, value = setting.split("=")
-        lines.append(f'{key} = {value if value.isdigit() else json.dumps(value)}\n')
+    settings = dict(setting.split("=") for setting in (*TINY, *LENGTHS["listops"], "train.warmup_steps=100"))
+    lines = [f"{key} = {value if value.isdigit() else json.dumps(value)}\n" for key, value in settings.items()]
     path = world.root / "suite.toml"
     write(path, SUITE + "".join(lines))
     return path
@@ -623,7 +622,8 @@ def logs_of_others(world, own):
             yield f"{words[0]}: metrics.jsonl of {name}", "metrics.jsonl says", words, None
         yield f"report: metrics.jsonl of {name}", "left out", ["report", run], None
         change_record(run, stop)
-        yield f"resume of a stopped run: metrics.jsonl of {name}", "metrics.jsonl says", ["train", "--resume", run], None
+        yield (f"resume of a stopped run: metrics.jsonl of {name}", "metrics.jsonl says",
+               ["train", "--resume", run], None)
     must("analyze", "convergence", other)
     run = copy_of(world, own)
     put(run / "analysis", other / "analysis")
