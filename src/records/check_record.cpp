@@ -34,23 +34,6 @@ void check_identity(const RunRecord& record, Findings& findings) {
   }
 }
 
-void check_provenance(const Provenance& p, bool is_done, Findings& findings) {
-  const auto is_time = [](const std::string& text) {
-    constexpr std::string_view kForm = "0000-00-00T00:00:00Z";
-    return std::ranges::equal(text, kForm, [](char c, char form) {
-      return form == '0' ? c >= '0' && c <= '9' : c == form;
-    });
-  };
-  findings.expect(p.threads >= 1, "provenance.threads is " + std::to_string(p.threads));
-  findings.expect(!p.ranks || *p.ranks > 1,
-                  "provenance.ranks is " + std::to_string(p.ranks.value_or(0)));
-  findings.expect(is_time(p.started_utc), "provenance.started_utc is no time: " + p.started_utc);
-  if (p.finished_utc.empty() && !is_done) return;
-  findings.expect(is_time(p.finished_utc), "provenance.finished_utc is no time: " + p.finished_utc);
-  findings.expect(p.started_utc <= p.finished_utc,
-                  "the run finished " + p.finished_utc + ", before it started " + p.started_utc);
-}
-
 // True if `speed` times `seconds` is `count`, up to rounding.
 bool is_speed(double speed, double seconds, int64_t count) {
   constexpr double kRounding = 1e-3;
@@ -177,7 +160,6 @@ void check_measurements(const RunRecord& record, Findings& findings) {
 std::vector<std::string> check_record(const RunRecord& record) {
   Findings findings;
   check_identity(record, findings);
-  check_provenance(record.provenance, record.status == RunStatus::kDone, findings);
   check_counts(record, findings);
   if (record.kind == "bench") {
     check_measurements(record, findings);

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "base/scratch_folder.h"
+#include "records/check_provenance.h"
 #include "records/run_identity.h"
 #include "records/test_records.h"
 
@@ -183,7 +184,9 @@ TEST(CheckRecord, ProvenanceCanBe) {
   const auto finding = [](void (*change)(Provenance&)) {
     RunRecord run = honest_run();
     change(run.provenance);
-    return check_record(run);
+    Findings findings;
+    check_provenance(run, findings);
+    return findings.lines();
   };
   EXPECT_THAT(finding([](Provenance& p) { p.threads = 0; }),
               ElementsAre("provenance.threads is 0"));

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "base/resources.h"
-#include "records/check_record.h"
 #include "tasks/prepare_data.h"
 #include "training/checkpoint.h"
 #include "training/data_root.h"
@@ -179,7 +178,7 @@ PreparedRun prepare_run(RunConfig config, RunFolder folder, TrainOptions options
                   .folder = std::move(folder),
                   .options = of_rank(std::move(options), ranks)};
   run.task = run.config.make_task();
-  if (run.options.resume) run.before = read_consistent_record(run.folder.record());
+  if (run.options.resume) run.before = read_record(run.folder.record());
   run.dataset = data_of(run);
   run.shape = run.task->shape();
   run.device_memory = counted_memory(run.options);

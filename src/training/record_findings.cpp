@@ -6,6 +6,7 @@
 #include "base/revision.h"
 #include "base/text_format.h"
 #include "mixers/python_layer.h"
+#include "records/check_provenance.h"
 #include "records/check_record.h"
 #include "training/budget.h"
 #include "training/fairness.h"
@@ -134,7 +135,10 @@ std::vector<std::string> check_settings(const RunRecord& record) {
 }
 
 std::vector<std::string> record_findings(const RunRecord& record, const std::string& path) {
+  Findings provenance;
+  check_provenance(record, provenance);
   std::vector<std::string> all = check_record(record);
+  for (const std::string& finding : provenance.lines()) all.push_back(finding);
   for (std::string& finding : check_settings(record)) all.push_back(std::move(finding));
   for (std::string& finding : check_metrics_beside(record, path)) all.push_back(std::move(finding));
   return all;
