@@ -17,19 +17,23 @@ class RecordFindings : public TinyTraining {
  protected:
   // What is found of the record of a run after a change of it.
   std::vector<std::string> found(const std::function<void(RunRecord&)>& change) {
-    if (!record_) record_ = run(tiny_run(), "run");
+    if (!record_) record_ = run_here({}, "run");
     RunRecord changed = *record_;
     change(changed);
     return check_settings(changed);
+  }
+  // A run of this program on this machine.
+  RunRecord run_here(const std::vector<std::string>& sets, const std::string& name) const {
+    TrainOptions options;
+    options.provenance = make_provenance({});
+    return run_with(options, tiny_run(sets), name);
   }
   std::optional<RunRecord> record_;
 };
 
 TEST_F(RecordFindings, AreNoneForARun) {
   EXPECT_THAT(found([](RunRecord&) {}), IsEmpty());
-  TrainOptions options;
-  options.provenance = make_provenance({});
-  const RunRecord slow = run_with(options, tiny_run({"train.warmup_steps=100"}), "slow");
+  const RunRecord slow = run_here({"train.warmup_steps=100"}, "slow");
   ASSERT_TRUE(slow.warnings.has_value());
   EXPECT_THAT(record_findings(slow, folder("slow").record()), IsEmpty());
 }
@@ -63,7 +67,7 @@ TEST_F(RecordFindings, NameASourceOfTheDataThatCannotBe) {
 }
 
 TEST_F(RecordFindings, NameWarningsThatWereTakenOut) {
-  RunRecord slow = run(tiny_run({"train.warmup_steps=100"}), "slow");
+  RunRecord slow = run_here({"train.warmup_steps=100"}, "slow");
   slow.warnings.reset();
   EXPECT_THAT(check_settings(slow),
               ElementsAre(HasSubstr("it lacks the warning: the learning rate never leaves")));

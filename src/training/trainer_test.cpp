@@ -223,13 +223,6 @@ TEST_F(TinyTraining, StoppedDuringTheTestIsTestedAfterwards) {
   expect_same_end(whole, "run", resume(config, "run"), "run");
 }
 
-TEST_F(TinyTraining, StoppedBeforeItsFirstCheckpointBeginsAgain) {
-  const RunConfig config = kept_run();
-  const RunRecord whole = run(config, "whole");
-  copy_killed_after("whole", "killed", -1);
-  expect_same_end(whole, "whole", resume(config, "killed"), "killed");
-}
-
 TEST_F(TinyTraining, WithNothingButDamagedCheckpointsIsRefused) {
   const RunConfig config = tiny_run({"train.keep_checkpoints=1", "train.checkpoint_every=0"});
   const RunRecord whole = run(config, "run");
