@@ -12,12 +12,14 @@
 #include "cli/command.h"
 #include "io/atomic_file.h"
 #include "io/lock_file.h"
+#include "records/check_record.h"
 #include "records/run_identity.h"
 #include "tasks/prepare_data.h"
 #include "training/data_root.h"
 #include "training/fairness.h"
 #include "training/loaded_run.h"
 #include "training/process_group.h"
+#include "training/record_findings.h"
 #include "training/trainer.h"
 
 namespace lra::cli {
@@ -122,9 +124,12 @@ training::ChangedRun requested_config(const TrainArguments& a) {
 std::string weights_file(const std::string& run_or_file) {
   const training::RunFolder folder{run_or_file};
   if (!std::filesystem::exists(folder.record())) return run_or_file;
-  const RunRecord record = read_record(folder.record());
+  const RunRecord record = read_consistent_record(folder.record());
   const bool last = record.status != RunStatus::kDone || record.checkpoint == "last";
-  return training::checkpoint_file(run_or_file, last ? "last" : "best");
+  const std::string file = training::checkpoint_file(run_or_file, last ? "last" : "best");
+  training::refuse_other_weights(file, training::describe_weights(file, identities_of(record)),
+                                 record);
+  return file;
 }
 
 std::string run_folder(const TrainArguments& a) {
@@ -250,6 +255,7 @@ RunRecord train_on(training::Ranks& ranks, const Program& program, const TrainAr
   if (resume && wanted.change.empty()) {
     RunRecord record = read_record(folder.record());
     if (record.status == RunStatus::kDone) {
+      refuse_findings(training::record_findings(record, folder.record()), folder.record());
       if (!a.data.empty()) refuse_other_data(program, a, config, folder, record);
       return record;
     }

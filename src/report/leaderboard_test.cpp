@@ -4,8 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
+#include "records/test_records.h"
 #include "report/tables.h"
-#include "report/test_records.h"
 
 namespace lra::report {
 namespace {

@@ -8,8 +8,8 @@
 #include "base/resources.h"
 #include "base/text_format.h"
 #include "mixers/python_layer.h"
-#include "tasks/data_doubts.h"
 #include "training/budget.h"
+#include "training/run_warnings.h"
 #include "training/schedule.h"
 
 namespace lra::training {
@@ -310,9 +310,11 @@ bool Trainer::save(bool is_best) {
   // The record first: it must know at least what the checkpoint knows.
   write_running_record();
   log_.sync();  // a resume from this checkpoint will not log these steps again
-  const bool may_roll_back = config_.train.on_nonfinite == "roll_back";
+  const bool is_first = record_.weights_hash.empty(),
+             may_roll_back = config_.train.on_nonfinite == "roll_back";
   record_.weights_hash = checkpoints_.save(
       parameters_, progress_, is_best, may_roll_back ? last_checkpoint_until(progress_.step) : -1);
+  if (is_first) write_running_record();  // a resume without any checkpoint has lost one from now on
   return true;
 }
 
@@ -391,14 +393,10 @@ RunRecord Trainer::finish(RunStatus status, const std::string& failure) {
     record_.weights_hash = weights_hash(parameters_);
   }
   if (status == RunStatus::kDone && ranks_.is_first()) {
-    const std::vector<tasks::Baseline> baselines = task_->baselines(dataset_);
-    for (const tasks::Baseline& baseline : baselines) {
+    for (const tasks::Baseline& baseline : task_->baselines(dataset_)) {
       record_.baselines[baseline.name] = baseline.accuracy;
     }
-    for (const std::string& doubt :
-         tasks::doubts_of_baselines(baselines, record_.test_split_examples)) {
-      record_warning(kDataDoubt + doubt);
-    }
+    for (const std::string& warning : baseline_warnings(record_)) record_warning(warning);
   }
   record_.provenance.finished_utc = utc_now();
   // Before the record: nothing is added to a run that is done. A run that is killed in between is
