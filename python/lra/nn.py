@@ -70,6 +70,16 @@ class Mixer(torch.nn.Module):
             module = module.get_submodule(part)
         return module
 
+    def _apply(self, fn: Any, recurse: bool = True) -> Mixer:
+        """Casts and moves buffers in place, as torch does with parameters: the layer holds them."""
+        buffers = dict(self.named_buffers())
+        super()._apply(fn, recurse)  # type: ignore[no-untyped-call]
+        for name, tensor in buffers.items():
+            place, last = self._place(name), name.rpartition(".")[2]
+            tensor.data = place.get_buffer(last)
+            place.register_buffer(last, tensor)
+        return self
+
     @torch.compiler.disable  # type: ignore[untyped-decorator]
     def forward(
         self, x: torch.Tensor, mask: torch.Tensor | None = None, *, attention_dropout: float = 0.0,

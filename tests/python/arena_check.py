@@ -219,7 +219,7 @@ class Arena(unittest.TestCase):
                 self.assertTrue(weights_of(self.folder / f"hostile-{deed}"))
 
     def test_a_whole_model_is_evaluated_and_not_analyzed(self):
-        self.train(None, "whole-bag", model="their_layers:Bag", arguments={"width": 8})
+        self.train(None, "whole-bag", model="their_layers:Bag", arguments={"width": 8}, settings={"train.test_examples": 16})
         record = json.loads((self.folder / "whole-bag/record.json").read_text())
         evaluated = self.lra("eval", "whole-bag", "--quiet", "--json")
         self.assertEqual(evaluated.returncode, 0, evaluated.stderr)
@@ -237,7 +237,7 @@ class Arena(unittest.TestCase):
         sets = [f"--set={key}={json.dumps(value)}" for key, value in TINY.items()]
         for layer in ("their_layers:NoMask", "linformer"):
             with self.subTest(layer):
-                alone = self.train(layer, f"alone-{layer}").record
+                alone = self.train(layer, f"alone-{layer}", settings={"train.accumulate": 2}).record
                 words = ["train", "listops", layer, "--out", f"ranks-{layer}", "--quiet", *sets]
                 ended = subprocess.run([*ranks, "-m", "lra", *words], cwd=self.folder, env=self.variables,
                                        capture_output=True, text=True)
