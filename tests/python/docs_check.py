@@ -24,7 +24,7 @@ def use_checkout(variables, folder):
     variables.update(
         PYTHONPATH=str(ROOT / "python"), LRA_CONFIGS=str(ROOT / "configs"),
         LRA_BUILD=str(pathlib.Path(os.environ["LRA_PROGRAM"]).resolve().parent),
-        PATH=f"{folder}{os.pathsep}{variables['PATH']}")
+        PATH=os.pathsep.join([str(folder), str(pathlib.Path(sys.executable).parent), variables["PATH"]]))
 
 
 def main():

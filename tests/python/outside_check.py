@@ -4,6 +4,7 @@ Needs the packages of tests/python/requirements.txt, which this command installs
 
     tools/make_venv build/outside-venv tests/python/requirements.txt
 """
+import math
 import os
 import pathlib
 import sys
@@ -33,7 +34,7 @@ LAYERS = {
     "reformer_pytorch:LSHSelfAttention": {"bucket_size": 32},
     "linformer:LinformerSelfAttention": {"k": 32},
     "sinkhorn_transformer.sinkhorn_transformer:SinkhornSelfAttention": {"bucket_size": 32},
-    "local_attention.transformer:LocalMHA": {"window_size": 32, "autopad": True},
+    "local_attention.transformer:LocalMHA": {"window_size": 32},
     "linear_attention_transformer.linear_attention_transformer:SelfAttention": {},
     "outside_layers:BigBird": {},
     "outside_layers:Longformer": {},
@@ -57,8 +58,8 @@ def main():
         for name, arguments in LAYERS.items():
             run = lra.arena.train("listops", name, arguments=arguments, settings=SETTINGS,
                                   out=folder / "runs" / name, quiet=True)
-            losses = run.record["train"]["loss"], run.record["val"]["loss"]
-            assert run.status == "done" and all(map(lambda x: x == x, losses)), (name, losses)
+            assert run.status == "done", (name, run.status)
+            assert math.isfinite(run.record["test"]["loss"]), name
             print(f"ok: {name}: {run.record['num_parameters']} parameters, {run.division}")
         rows = {row["model"] for row in lra.results(folder / "runs")}
         assert rows == set(LAYERS), rows
