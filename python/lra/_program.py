@@ -104,11 +104,17 @@ def load_library() -> None:
 
 
 def with_installed_layers(words: Sequence[str]) -> list[str]:
-    """Names of entry points `lra.mixers` of installed packages become "package.module:Class"."""
+    """The name of an entry point `lra.mixers` in place of a model becomes "package.module:Class".
+
+    A word behind an option may be its value and is left alone.
+    """
     if words[:1] not in (["train"], ["model"]):
         return list(words)
     layers = {e.name: e.value for e in importlib.metadata.entry_points(group="lra.mixers")}
-    return [layers.get(word, word) for word in words]
+    return [
+        word if before.startswith("-") else layers.get(word, word)
+        for before, word in zip(["-", *words], words, strict=False)
+    ]
 
 
 def main() -> None:

@@ -101,9 +101,14 @@ LoadedRun::LoadedRun(const std::string& folder, const WeightsChoice& choice,
     : folder(folder),
       stored(read_run_for(folder, precision)),
       task(stored.config.make_task()),
-      model(stored.config.make_model(task->shape(), device)),
-      parameters(model, FlatUse::kInference),
+      model(stored.config.make_any_model(task->shape(), device)),
+      parameters(*model, FlatUse::kInference),
       weights(weights_of(folder, choice, stored.record, parameters)) {}
+
+const models::SequenceClassifier& LoadedRun::encoder() const {
+  if (stored.config.is_whole_model()) refuse_whole_model(stored.config.model);
+  return dynamic_cast<const models::SequenceClassifier&>(*model);
+}
 
 std::string LoadedRun::foreign_weights() const {
   if (!weights.run) return "a run that the file does not name";
@@ -135,7 +140,7 @@ tasks::Dataset open_run_data(const LoadedRun& run, const RunDataOptions& options
 EvaluationResult evaluate_run(const LoadedRun& run, const tasks::Dataset& dataset,
                               const std::string& split, int64_t limit, bool quiet) {
   const auto& config = run.stored.config;
-  auto result = evaluate_with_bar(run.model, config.split_of(*run.task, dataset, split),
+  auto result = evaluate_with_bar(*run.model, config.split_of(*run.task, dataset, split),
                                   run.task->shape(), config.train.eval_batch_size, limit,
                                   {.description = split, .unit = "ex", .quiet = quiet},
                                   config.train.trim_padding);

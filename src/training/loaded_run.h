@@ -43,13 +43,16 @@ struct LoadedRun {
   LoadedRun(const std::string& folder, const WeightsChoice& weights, ModelPrecision precision,
             at::Device device = at::kCPU);
 
+  // The model as an encoder, which most analyses work on. Throws lra::Error for a whole model of
+  // the user's (docs/python.md).
+  const models::SequenceClassifier& encoder() const;
   // Empty, or whose weights these are when they are not the run's own.
   std::string foreign_weights() const;
 
   std::string folder;
   StoredRun stored;
   std::unique_ptr<tasks::Task> task;
-  models::SequenceClassifier model;
+  std::unique_ptr<models::Model> model;
   FlatParameters parameters;
   LoadedWeights weights;  // what the checkpoint says of itself
 };

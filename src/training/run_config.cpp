@@ -265,6 +265,12 @@ std::unique_ptr<tasks::Task> RunConfig::make_task() const {
   return task_spec().make(task_settings);
 }
 
+void refuse_whole_model(const std::string& model) {
+  throw Error({.where = model,
+               .what = "is a whole model, without the encoder that this command works on",
+               .expected = "a sequence layer"});
+}
+
 bool RunConfig::is_whole_model() const {
   return mixers::is_python_class(model) && mixer_settings.find(kWholeModel);
 }
@@ -277,11 +283,7 @@ std::unique_ptr<models::Model> RunConfig::make_any_model(const TaskShape& shape,
 }
 
 models::SequenceClassifier RunConfig::make_model(const TaskShape& shape, at::Device device) const {
-  if (is_whole_model()) {
-    throw Error({.where = model,
-                 .what = "is a whole model, without the encoder that this command works on",
-                 .expected = "a sequence layer"});
-  }
+  if (is_whole_model()) refuse_whole_model(model);
   const models::Execution execution{
       .activations = train.precision == "bf16" ? at::kBFloat16 : at::kFloat,
       .device = device,
