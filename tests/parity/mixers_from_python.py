@@ -228,6 +228,35 @@ def s4d(x, valid, w, settings):
     return gated(y, w, settings["output"])
 
 
+def state_space(x, valid, pole, b, c, w, settings):
+    """Re(C x) of the states x[t] = pole x[t - 1] + b u[t], and from the end for a second direction."""
+    u = x * valid[:, :, None]
+    y = w["skip"] * u
+    for direction in range(c.shape[1]):
+        for example, rows, out in zip(valid, u, y):
+            state = np.zeros(len(pole), complex)
+            places = np.flatnonzero(example)
+            for t in places[::-1] if direction else places:
+                state = pole * state + b @ rows[t]
+                out[t] += (c[:, direction] @ state).real
+    return gated(y, w, settings["output"])
+
+
+def s5(x, valid, w, settings):
+    re = np.minimum(w["lambda_re"], -1e-4) if settings["clip_poles"] else w["lambda_re"]
+    lam = re + 1j * w["lambda_im"]
+    pole = np.exp(lam * np.exp(w["dt"]))
+    b = ((pole - 1) / lam)[:, None] * (w["b"][0] + 1j * w["b"][1])
+    c = 2 * (w["c"][:, :, 0] + 1j * w["c"][:, :, 1])
+    return state_space(x, valid, pole, b, c, w, settings)
+
+
+def lru(x, valid, w, settings):
+    pole = np.exp(-np.exp(w["nu_log"]) + 1j * np.exp(w["theta_log"]))
+    b = np.exp(w["gamma_log"])[:, None] * (w["b"][0] + 1j * w["b"][1])
+    return state_space(x, valid, pole, b, w["c"][:, :, 0] + 1j * w["c"][:, :, 1], w, settings)
+
+
 def conv_shape(settings):
     """Lags in the past, lag 0 among them, and in the future."""
     directions = 2 if settings["bidirectional"] else 1
@@ -276,7 +305,7 @@ def chordmixer(x, valid, w, settings):
 
 REFERENCES = [transformer, local, sparse_transformer, longformer, linformer, reformer, sinkhorn,
               synthesizer, bigbird, linear_transformer, performer, s4d, long_conv,
-              chordmixer]
+              chordmixer, s5, lru]
 # Settings besides the defaults.
 CASES = {
     "transformer": [{}],
@@ -308,6 +337,11 @@ CASES = {
                   {"kind": "sgconv", "scale_dim": 1, "bidirectional": False, "output": "none"},
                   {"kind": "sgconv", "width": 9, "output": "half_glu1"}],
     "chordmixer": [{}, {"hidden": 17}],
+    "s5": [{"states": 8, "blocks": 2}, {"states": 6, "shared_step": True, "output": "half_glu2"},
+           {"states": 12, "blocks": 3, "c_init": "complex_normal", "bidirectional": False},
+           {"c_init": "trunc_standard_normal", "clip_poles": True, "output": "none"}],
+    "lru": [{"states": 7}, {"states": 5, "bidirectional": False, "output": "half_glu1"},
+            {"states": 3, "r_min": 0.9, "r_max": 0.999, "max_phase": 0.5, "output": "linear"}],
     "synthesizer": [{"variant": variant, "dot_product": mixed, "causal": causal, "rank": 4}
                     for variant in ("random", "factorized_random", "dense", "factorized_dense")
                     for mixed in (False, True) for causal in (False, True)],
@@ -341,6 +375,9 @@ def documented_tensors(name, settings):
         past, future = conv_shape(settings)
         scales = math.ceil(math.log2(max(1, max(past, future) / settings["scale_dim"])))
         values |= {"W": past + future, "directions": 2 if future else 1, "scales": scales + 1}
+    if name in ("s5", "lru"):
+        values["P"] = settings["states"] // (2 if name == "s5" else 1)
+        values["steps"] = 1 if settings.get("shared_step") else values["P"]
     if name == "chordmixer":
         values["hidden"] = settings["hidden"] or WIDTH
     shapes = {}

@@ -201,6 +201,38 @@ class Model:
         g = functional.gelu(y + self.w[prefix + "skip"] * x, approximate="tanh")
         return functional.glu(self.linear(g, prefix + "output.linear"), -1)
 
+    def state_space(self, x, prefix, pole, b, c):
+        """By matrices of powers; c [D, 2, P] reads both directions."""
+        w = self.w
+        v = x.to(b.dtype) @ b.T
+        lag = torch.arange(len(x))[:, None] - torch.arange(len(x))
+        y = w[prefix + "skip"] * x
+        for direction, steps in enumerate((lag, -lag)):
+            powers = torch.where(steps >= 0, pole[:, None, None] ** steps.clamp_min(0), 0)
+            y = y + (torch.einsum("pij,jp->ip", powers, v) @ c[:, direction].T).real
+        return y
+
+    def complex_of(self, name, axis):
+        return torch.complex(*self.w[name].unbind(axis))
+
+    def s5(self, x, prefix):
+        pole_rate = torch.complex(self.w[prefix + "lambda_re"], self.w[prefix + "lambda_im"])
+        pole = (pole_rate * self.w[prefix + "dt"].exp()).exp()
+        b = ((pole - 1) / pole_rate)[:, None] * self.complex_of(prefix + "b", 0)
+        y = self.state_space(x, prefix, pole, b, 2 * self.complex_of(prefix + "c", 2))
+        g = functional.gelu(y, approximate="tanh")
+        value = g if self.mixer["output"] == "half_glu1" else y
+        return value * self.linear(g, prefix + "output.linear").sigmoid()
+
+    def lru(self, x, prefix):
+        nu, theta, gamma = (self.w[prefix + name].exp() for name in (
+            "nu_log", "theta_log", "gamma_log"))
+        b = gamma[:, None] * self.complex_of(prefix + "b", 0)
+        pole = torch.complex(-nu, theta).exp()
+        y = self.state_space(x, prefix, pole, b, self.complex_of(prefix + "c", 2))
+        g = functional.gelu(y, approximate="tanh")
+        return functional.glu(self.linear(g, prefix + "output.linear"), -1)
+
     def long_conv(self, x, prefix):
         settings, kernel = self.mixer, self.w[prefix + "kernel"]
         assert settings["kind"] == "free" and settings["output"] == "glu"
@@ -224,7 +256,7 @@ class Model:
     MIXERS = {f.__name__: f for f in (
         transformer, local, sparse_transformer, longformer, linformer, reformer, sinkhorn,
         synthesizer, bigbird, linear_transformer, performer, s4d, long_conv,
-        chordmixer)}
+        chordmixer, s5, lru)}
 
     def mix(self, x, prefix):
         y = self.MIXERS[self.config["run"]["model"]](self, x, prefix)
