@@ -38,7 +38,8 @@ constexpr double kMegaDeviation = 0.02;             // of weights at first
 constexpr uint32_t kAverageDropout = 0xE3A;         // keeps its key apart from others of the layer
 constexpr int64_t kMegaWeights = int64_t{1} << 21;  // attention weights in memory at a time
 
-Tensor silu(const Tensor& x) { return ops::gate(x, x); }
+// SiLU.
+Tensor swish(const Tensor& x) { return ops::gate(x, x); }
 
 // In float64: the library's own has other bits at other numbers of threads.
 Tensor wide_sigmoid(const Tensor& x) { return 1 / (1 + (-x.to(at::kDouble)).exp()); }
@@ -85,8 +86,8 @@ class Mega : public SequenceLayer {
 
   Mega(const layers::Initializer& init, const Config& config, const LayerShape& shape)
       : config_(config), dim_(shape.model_dim) {
-    const int64_t window = shape.max_length, z = config.z_dim, v = config.v_dim;
-    config_.chunk = config.chunk == 0 ? window : std::min(config.chunk, window);
+    const int64_t z = config.z_dim, v = config.v_dim;
+    if (config.chunk == 0) config_.chunk = shape.max_length;
     const auto normal = [&](const char* name, at::IntArrayRef sizes, double deviation) {
       return register_parameter(name, init.of(name).normal(sizes, deviation));
     };
@@ -109,13 +110,13 @@ class Mega : public SequenceLayer {
 
   Tensor forward(const Tensor& x_BLD, const layers::Context& context) override {
     const int64_t z = config_.z_dim, v = config_.v_dim;
-    const Tensor average = dropped(silu(moving_average(x_BLD, context.mask_BL)), context);
+    const Tensor average = dropped(swish(moving_average(x_BLD, context.mask_BL)), context);
     const auto base = base_(average).split_with_sizes({dim_, z + v, dim_}, 2);
-    const auto zr = silu(base[1]).split_with_sizes({z, v}, 2);
+    const auto zr = swish(base[1]).split_with_sizes({z, v}, 2);
     const auto scale = ops::beside(scale_, x_BLD), shift = ops::beside(shift_, x_BLD);
     const Tensor attended = attention(zr[0] * scale[0] + shift[0], zr[0] * scale[1] + shift[1],
-                                      silu(value_(x_BLD)), context.mask_BL);
-    const Tensor h = silu(base[2] + hidden_(attended * zr[1]));
+                                      swish(value_(x_BLD)), context.mask_BL);
+    const Tensor h = swish(base[2] + hidden_(attended * zr[1]));
     return ops::gate(h - x_BLD, base[0]);
   }
 

@@ -13,8 +13,6 @@ namespace {
 
 using at::Tensor;
 
-Tensor silu(const Tensor& x) { return x * x.sigmoid(); }
-
 // m before its SiLU, [B, L, D].
 Tensor moving_average(const OracleInput& in) {
   const auto p = [&](const char* name) { return in.parameters.at(name); };
@@ -37,7 +35,7 @@ Tensor moving_average(const OracleInput& in) {
 Tensor attention_weights(const OracleInput& in, const Tensor& q, const Tensor& k) {
   const ConfigTable settings = kMega.resolve(in.config);
   const int64_t length = q.size(1), set = std::get<int64_t>(settings.find("chunk")->value);
-  const int64_t chunk = set == 0 ? in.shape.max_length : std::min(set, in.shape.max_length);
+  const int64_t chunk = set == 0 ? in.shape.max_length : set;
   const Tensor place = at::arange(length), group = place.floor_divide(chunk);
   const Tensor seen = group.unsqueeze(1).eq(group) & in.valid_BL.unsqueeze(1);
   const Tensor lag = (place - place.unsqueeze(1)).clamp(1 - chunk, chunk - 1) + chunk - 1;
@@ -61,12 +59,13 @@ Tensor mega(const OracleInput& in) {
   const int64_t dim = in.x_BLD.size(2);
   const Tensor &scale = in.parameters.at("scale"), &shift = in.parameters.at("shift");
   const int64_t z = scale.size(1), v = in.parameters.at("value_bias").size(0);
-  const auto base = linear("base", silu(moving_average(in))).split_with_sizes({dim, z, v, dim}, 2);
-  const Tensor shared = silu(base[1]);
+  const auto base =
+      linear("base", at::silu(moving_average(in))).split_with_sizes({dim, z, v, dim}, 2);
+  const Tensor shared = at::silu(base[1]);
   const Tensor weights =
       attention_weights(in, shared * scale[0] + shift[0], shared * scale[1] + shift[1]);
-  const Tensor attended = at::matmul(weights, silu(linear("value", in.x_BLD)));
-  const Tensor h = silu(base[3] + linear("hidden", attended * silu(base[2])));
+  const Tensor attended = at::matmul(weights, at::silu(linear("value", in.x_BLD)));
+  const Tensor h = at::silu(base[3] + linear("hidden", attended * at::silu(base[2])));
   return base[0].sigmoid() * (h - in.x_BLD);
 }
 

@@ -84,6 +84,14 @@ int64_t mixer_parameters(const RunConfig& run, const Sizes& s) {
   if (model == "synthesizer") return synthesizer_parameters(run, s);
   if (model == "s4d") return s4d_parameters(run, s);
   if (model == "s5" || model == "lru") return state_space_parameters(run, s);
+  if (model == "mega") {
+    const int64_t z = integer(run, "z_dim"), v = integer(run, "v_dim");
+    const bool both = std::get<bool>(run.mixer_settings.find("bidirectional")->value);
+    const int64_t window = integer(run, "chunk") > 0 ? integer(run, "chunk") : s.P;
+    const int64_t average = (both ? 2 : 1) * 4 * integer(run, "ema_dim") * s.D + s.D;
+    const int64_t base = 2 * s.D + z + v;
+    return average + (s.D + 1) * (v + base) + (v + 1) * s.D + 4 * z + 2 * window - 1;
+  }
   // Queries and keys are one.
   if (model == "reformer") return attention - s.D * s.Q;
   // Global tokens have queries, keys and values of their own.
