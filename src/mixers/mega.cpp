@@ -9,7 +9,8 @@
 //   v = SiLU(W_v x),  [u, z, r, e] = W m + b,  z and r through SiLU,  q, k = scale z + shift,
 //   h = SiLU(e + W_h (attention(q, k) v * r)),  y = sigmoid(u) (h - x),
 //
-// and the block's residual connection makes it x + sigmoid(u) (h - x). The weights of attention are
+// and the block's residual connection makes it x + sigmoid(u) (h - x); behind a norm in front, x in
+// this last step is the residual stream. The weights of attention are
 // softmax(q k^T / sqrt(z_dim) + b) or laplace(q k^T / n + b) with n visible keys and a learned b
 // for each distance; laplace(s) = (1 + erf((s - sqrt(1/2)) / sqrt(2 / (4 pi)))) / 2. With a
 // `chunk`, tokens see their own chunk alone, and the cost is linear in L (section 3.5). Scores
@@ -117,7 +118,8 @@ class Mega : public SequenceLayer {
     const Tensor attended = attention(zr[0] * scale[0] + shift[0], zr[0] * scale[1] + shift[1],
                                       swish(value_(x_BLD)), context.mask_BL);
     const Tensor h = swish(base[2] + hidden_(attended * zr[1]));
-    return ops::gate(h - x_BLD, base[0]);
+    const Tensor& stream = context.stream_BLD.defined() ? context.stream_BLD : x_BLD;
+    return ops::gate(h - stream, base[0]);
   }
 
  private:

@@ -114,6 +114,19 @@ TEST(Mega, AgreesWithItsDefinitionWhereScoresDiffer) {
   }
 }
 
+// y = u (h - stream) with 0 < u < 1, and u and h without the stream; by default that is the input.
+TEST(Mega, MovesTheStreamBehindANormTowardsItsOutput) {
+  const auto layer = kMega.make(layers::Initializer(1), {},
+                                {.model_dim = 6, .attention = {.heads = 1}, .max_length = 12});
+  const at::NoGradGuard no_grad;
+  const Tensor x = ops::random_tensor({2, 12, 6}, 1, at::kFloat);
+  const auto moved = [&](double by) { return layer->forward(x, {.stream_BLD = x + by}); };
+  EXPECT_TRUE(at::equal(moved(0), layer->forward(x, {})));
+  const Tensor u = moved(0) - moved(1);
+  EXPECT_TRUE(u.gt(0).logical_and(u.lt(1)).all().item<bool>());
+  EXPECT_LE(ops::relative_error(moved(0) - moved(8), 8 * u), 1e-5);
+}
+
 TEST(Mega, SeesNothingBeyondItsChunk) {
   const auto layer =
       kMega.make(layers::Initializer(1), parse_toml("chunk = 4\nema_dim = 1", "model.toml"),

@@ -258,7 +258,7 @@ class Model:
         weights = scores.masked_fill(place[:, None] != place, -math.inf).softmax(-1)
         values = silu(functional.linear(x, w["value_weight"], w["value_bias"]))
         h = functional.linear(weights @ values * silu(r), w["hidden_weight"], w["hidden_bias"])
-        return gate.sigmoid() * (silu(e + h) - x)
+        return gate.sigmoid() * (silu(e + h) - self.stream)
 
     def long_conv(self, x, prefix):
         settings, kernel = self.mixer, self.w[prefix + "kernel"]
@@ -309,6 +309,7 @@ class Model:
         """From embedded tokens to the vector that is classified."""
         for layer in range(self.config["model"]["layers"]):
             block = f"encoder.layers.{layer}."
+            self.stream = x
             x = x + self.mix(self.norm(x, block + "norm1"), block + "mixer.")
             if self.config["model"]["feed_forward"] == "none":
                 continue
