@@ -166,7 +166,7 @@ class Mega : public SequenceLayer {
   Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& mask_BL) const {
     const Chunks chunks(q.size(0), q.size(1), config_.chunk, mask_BL);
     const auto wide = [&](const Tensor& t) { return chunks.cut(t.to(ops::wide_type(t))); };
-    // Of each chunk: how many keys there are.
+    // Number of keys in each chunk.
     const Tensor count = chunks.valid.defined()
                              ? chunks.valid.sum(1).clamp_min(1).view({-1, 1, 1})
                              : at::full({1, 1, 1}, chunks.size, q.options().dtype(at::kLong));
@@ -183,8 +183,8 @@ class Mega : public SequenceLayer {
     return chunks.join(out).to(v.scalar_type());
   }
 
-  // Of queries first, first + 1, ... [b, rows, z]; `whole` is keys, values, bias. -> [b, rows,
-  // size]
+  // Weights of queries first, first + 1, ... [b, rows, z]; `whole` is keys, values, bias. -> [b,
+  // rows, size]
   static Tensor weights(const Config& config, const Tensor& q, const std::vector<Tensor>& whole,
                         int64_t first, const Chunks& chunks, const Tensor& count) {
     const int64_t rows = q.size(1), size = chunks.size;

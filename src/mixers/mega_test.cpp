@@ -69,10 +69,12 @@ Tensor mega(const OracleInput& in) {
   return base[0].sigmoid() * (h - in.x_BLD);
 }
 
-const ConformanceRow kMegaRow{"mega", mega, "ema_dim = 3\nz_dim = 4\nv_dim = 7\nchunk = 8", 0};
+const ConformanceRow kMegaRow{
+    "mega", mega, "ema_dim = 3\nz_dim = 4\nv_dim = 7\nchunk = 8\nattention = 'laplace'", 0};
 
 constexpr const char* kVariants[] = {
-    "ema_dim = 2\nz_dim = 3\nv_dim = 5", "ema_dim = 1\nz_dim = 3\nv_dim = 4\nattention = 'laplace'",
+    "ema_dim = 2\nz_dim = 3\nv_dim = 5", "z_dim = 4\nv_dim = 3\nchunk = 8",
+    "ema_dim = 1\nz_dim = 3\nv_dim = 4\nattention = 'laplace'",
     "ema_dim = 2\nz_dim = 4\nv_dim = 3\nchunk = 5\nattention = 'laplace'\nbidirectional = false"};
 
 TEST(Mega, AgreesWithItsDefinitionInEveryVariant) {

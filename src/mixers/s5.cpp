@@ -26,7 +26,7 @@ using at::Tensor;
 
 constexpr double kLargestReal = -1e-4;  // of a pole, where poles are clipped
 
-// Of -1/2 + HiPPO-LegS' antisymmetric part [p, p], one of each conjugate pair of eigenvalues:
+// One of each conjugate pair of eigenvalues of -1/2 + HiPPO-LegS' antisymmetric part [p, p]:
 // imaginary parts [p / 2], which are positive, and the planes of the eigenvectors [p, p / 2].
 // float64.
 struct HippoBlock {

@@ -1,5 +1,5 @@
-// What layers of diagonal state spaces share: HiPPO's matrix, the discretisation, steps at first,
-// and the state space of several inputs and outputs.
+// Parts of layers that are diagonal state spaces: HiPPO's matrix, the discretisation, initial
+// steps, and the state space of several inputs and outputs.
 #pragma once
 
 #include "layers/initializer.h"

@@ -77,10 +77,13 @@ struct StateScanFunction : torch::autograd::Function<StateScanFunction> {
     return x;
   }
   static variable_list backward(AutogradContext* ctx, variable_list grads) {
-    refuse_second_derivative("lra::state_scan");
-    static const auto op = find_op<ScanStatesBackward>("lra::state_scan_backward");
     const auto s = ctx->get_saved_variables();
-    auto [of_v, of_a] = op.call(grads[0], s[0], s[1], optional_tensor(s[2]));
+    const MaybeTensor mask = optional_tensor(s[2]);
+    static const auto op = find_op<ScanStatesBackward>("lra::state_scan_backward");
+    // The states, a result of this function, connect second derivatives to v.
+    const auto [of_v, of_a] = at::GradMode::is_enabled()
+                                  ? composed_state_scan_backward(grads[0], s[0], s[1], mask)
+                                  : op.call(grads[0], s[0], s[1], mask);
     return {of_v, of_a, Tensor(), Tensor()};
   }
 };
@@ -100,8 +103,10 @@ Tensor state_scan(const Tensor& v_BL2P, const Tensor& a_2P, bool bidirectional,
 }
 
 TORCH_LIBRARY_FRAGMENT(lra, m) {
-  m.def("state_scan(Tensor v, Tensor a, bool bidirectional=False, Tensor? mask=None) -> Tensor");
-  m.def("state_scan_backward(Tensor grad, Tensor x, Tensor a, Tensor? mask) -> (Tensor, Tensor)");
+  m.def("state_scan(Tensor v, Tensor a, bool bidirectional=False, Tensor? mask=None) -> Tensor",
+        composed_state_scan);
+  m.def("state_scan_backward(Tensor grad, Tensor x, Tensor a, Tensor? mask) -> (Tensor, Tensor)",
+        composed_state_scan_backward);
 }
 
 TORCH_LIBRARY_IMPL(lra, CPU, m) {

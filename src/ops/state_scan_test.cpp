@@ -66,13 +66,6 @@ TEST(StateScan, RefusesOtherShapesAndTypes) {
   EXPECT_THROW(state_scan(in[0], in[1], true, at::ones({3, 7}, at::kByte)), CheckFailure);
 }
 
-TEST(StateScan, HasNoSecondDerivative) {
-  const auto in = state_inputs(1, 4, 2);
-  const Tensor v = in[0].clone().set_requires_grad(true);
-  const Tensor x = state_scan(v, in[1], false).square().sum();
-  EXPECT_THROW(torch::autograd::grad({x}, {v}, {}, true, /*create_graph=*/true), Error);
-}
-
 TEST(StateScan, GivesTheSameBitsAtAnyNumberOfThreads) {
   expect_same_bits_at_any_number_of_threads([] {
     const auto d = differentiate(states_of(true, {}), state_inputs(4, 150, 70), at::kFloat);

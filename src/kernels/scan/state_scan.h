@@ -71,7 +71,7 @@ StateScanParts<T> state_scan_parts();
 }
 LRA_DECLARE_SIMD(template <typename T> StateScanParts<T> state_scan_parts();)
 
-// Where the rows of an example lie, in the order of a direction's time.
+// Places of the rows of an example, in the order of a direction's time.
 template <typename T>
 class StateRows {
  public:
