@@ -15,7 +15,7 @@ namespace lra::analysis {
 // rows [N, D] -> cosines [N, N], float32; a row of zeros is like no other, 0.
 at::Tensor cosine_similarity(const at::Tensor& rows_ND);
 
-// On the CPU.
+// Embeddings on the CPU.
 struct Embeddings {
   at::Tensor token_VD;     // float32
   at::Tensor position_PD;  // of the tokens: that of CLS is left out

@@ -8,7 +8,7 @@
 namespace lra::analysis {
 namespace {
 
-// Those of training::tiny_run().
+// Sizes of training::tiny_run().
 constexpr int64_t kCountedLength = 40, kWidth = 16, kHidden = 16, kHeads = 2, kHead = 8,
                   kClasses = 10;
 
