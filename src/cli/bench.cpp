@@ -244,7 +244,8 @@ void check_folders(const BenchArguments& a) {
   (void)tasks::prepare_data(config.task_spec(), *config.make_task(), *a.data, true);
 }
 
-// Before anything of ours runs: what is busy is something else. Quiet are three seconds in a row.
+// Waits for three quiet seconds in a row, before any work of ours runs: a busy machine is then busy
+// with something else.
 void wait_for_quiet(double most_seconds, bool quiet) {
   constexpr double kBusy = 0.2;
   if (quiet && most_seconds == 0) return;

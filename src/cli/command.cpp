@@ -77,7 +77,7 @@ Provenance program_provenance(const CommonOptions& common) {
   Provenance provenance = make_provenance(command);
   provenance.torch_version = TORCH_VERSION;
   provenance.device = device_title(common.device);
-  // On a GPU every operator has one implementation, but for dense attention in bfloat16.
+  // On a GPU every operator has one implementation, except dense attention in bfloat16.
   const auto chosen = [&](const std::string& on_cpu) {
     return common.device.is_cpu() ? on_cpu : c10::DeviceTypeName(common.device.type(), true);
   };

@@ -61,7 +61,7 @@ Json preset_row(const std::string& task, const std::string& model, const std::st
           {"steps", run.train.steps}};
 }
 
-// Those of the tasks, with the base model, and the recipes that other models have of their own.
+// Presets of the tasks, with the base model, and the recipes that other models have of their own.
 Json list_presets() {
   Json rows = Json::array();
   for (const tasks::TaskSpec* spec : tasks::all_tasks()) {
