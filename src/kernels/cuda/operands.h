@@ -10,8 +10,8 @@ namespace lra::kernels::cuda {
 constexpr int kTile = 64, kThreads = 128, kWarpRows = 16;
 constexpr int kSteps = kTile / 8;  // of eight columns, the width of one product
 
-// How values enter the tensor cores: fragments of a 16-row operand (Rows) and of an 8-column one
-// (Columns), or of two of these that lie side by side (Pair), over a depth of kDepth.
+// Fragments in which values enter the tensor cores: of a 16-row operand (Rows) and of an 8-column
+// one (Columns), or of two adjacent ones (Pair), over a depth of kDepth.
 template <typename T>
 struct Operand;
 

@@ -1,5 +1,5 @@
-// How a block of sum_outer_products is made of the small products of gemm.h or pairs.h. Included
-// once by each file that has an instruction set for them.
+// Composes a block of sum_outer_products of the small products of gemm.h or pairs.h. Included once
+// by each file that has an instruction set for them.
 //
 // `Products` packs rows of a matrix into words (a float, or two bfloat16 numbers of neighbouring
 // rows) and multiplies words.
