@@ -80,7 +80,7 @@ class BigBird : public SequenceLayer {
  private:
   int64_t blocks_of(int64_t length) const { return (length + config_.block - 1) / config_.block; }
 
-  // How many blocks hold all valid tokens, for each example; one number when it is the same for
+  // Number of blocks that hold all valid tokens, for each example; one number if it is the same for
   // all.
   std::vector<int64_t> valid_blocks(const at::Tensor& x_BLD, const layers::Context& context) const {
     if (!context.mask_BL.defined()) return {blocks_of(x_BLD.size(1))};
