@@ -21,8 +21,8 @@ struct AttentionPattern {
   int64_t query_block = 0, key_block = 0;
   // Key j is seen by query i when i - left <= j <= i + right; -1: no limit; right = 0: causal.
   int64_t left = -1, right = -1;
-  // Instead of all of these and of masks, for self-attention: one round of ops::sorted_runs.
-  // Dropout then decides by the places of query and key in that order. Inputs must be finite.
+  // Replaces all of these and the masks, for self-attention: one round of ops::sorted_runs. Dropout
+  // then decides by the positions of query and key in that order. Inputs must be finite.
   at::Tensor runs = {};
 };
 
