@@ -128,7 +128,7 @@ struct AnalysisRecord : RunIdentity {
   std::string kind;  // "span", "generalization", "convergence", "rollout", "embeddings", ...
 
   std::string checkpoint;  // "best", "last" or a file; empty when no weights were read
-  // Whose weights these are, and the hash of the data, when they are not the run's own.
+  // Owner of these weights, and the hash of the data, if they are not the run's own.
   std::optional<std::string> foreign_weights = {}, other_data = {};
   int64_t step = 0;                            // of those weights, else of the run
   std::string split;                           // empty when no examples were read

@@ -129,7 +129,7 @@ struct RunRecord : RunIdentity {
   std::optional<int64_t> peak_device_bytes = {};
   // Estimate of peak_resident_bytes before the run. Absent without train.memory_check.
   std::optional<int64_t> estimated_resident_bytes = {};
-  // Why training ended before planned_steps although the run is done; absent when it did not.
+  // Reason why training ended before planned_steps although the run is done; otherwise absent.
   std::optional<std::string> ended_by = {};
   // Bad steps (train.on_nonfinite) whose update was left out, roll-backs, and the steps that these
   // left out. Absent when there was none.
@@ -149,7 +149,7 @@ struct RunRecord : RunIdentity {
   Provenance provenance;
 };
 
-// Under which identities the checkpoints of a run may have been written: its own first, then those
+// Identities under which the checkpoints of a run may have been written: its own first, then those
 // of its earlier parts.
 std::vector<RunIdentity> identities_of(const RunRecord& record);
 
