@@ -122,8 +122,8 @@ std::string fetch(const RemoteData& remote, const FetchOptions& options, Progres
   make_folder(options.folder);
   download(what, progress);
   if (remote.unpack.empty()) return what.path;
-  // Not beside the archive: there the prepared folder goes, which may have the same name. Nor where
-  // one would unpack the archive by hand.
+  // The name differs from that of the prepared folder, which goes next to the archive and may have
+  // its name, and from that of a folder that one would unpack by hand.
   return unpack_folder(what.path, std::string(remote.unpack), what.path + ".unpacked");
 }
 

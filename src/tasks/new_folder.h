@@ -20,8 +20,9 @@ void refuse_existing(const std::string& folder);
 // empty folder at most.
 void rename_new(const std::string& from, const std::string& to);
 
-// Beside a folder that is being made: what it is made in, and what keeps other processes out. Names
-// that nobody else gives his own files, since the first is removed with all that is in it.
+// Paths next to a folder that is being made: the temporary folder, and the lock that keeps other
+// processes out. Their names are ones that nobody else gives to files, since the first is removed
+// with all its content.
 std::string partial_of(const std::string& folder);
 std::string lock_of(const std::string& folder);
 

@@ -73,7 +73,7 @@ class Task {
   // Writes the official layout below the folder `out`. Throws when it is there already.
   virtual void export_official(const Dataset& dataset, const std::string& out) const = 0;
 
-  // Why imported data may not be what these settings mean, one sentence each.
+  // Reasons why imported data may not be what these settings mean, one sentence each.
   virtual std::vector<std::string> doubts(const Dataset&) const { return {}; }
   virtual std::vector<Fact> check(const Dataset& dataset) const = 0;
   // The example for people: the text, the expression tree, the picture. Safe to print on a
