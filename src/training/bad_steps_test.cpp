@@ -246,7 +246,7 @@ TEST_F(BadSteps, ComeToTheSameEndWhereverARankIsLost) {
 
 TEST_F(BadSteps, AreTheSameWhateverElseIsSaved) {
   begin_poisoned(config_of("roll_back", {"train.checkpoint_every=2"}), "whole");
-  // On with the same settings, but as few checkpoints kept as can be.
+  // The run continues with the same settings, but keeps as few checkpoints as possible.
   const RunConfig config =
       config_of("roll_back", {"train.checkpoint_every=2", "train.keep_checkpoints=1"});
   RunRecord before = read_record(folder("whole").record());

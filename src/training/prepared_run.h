@@ -19,8 +19,8 @@ struct TrainOptions {
   // another one.
   at::Device device = at::kCPU;
   bool resume = false;
-  // How the settings of a resumed run differ from those of its steps so far (with_changes); empty:
-  // they do not.
+  // Differences between the settings of a resumed run and those of its steps so far (with_changes);
+  // empty if there are none.
   std::string change = {};
   // A model.safetensors whose weights a new run begins with, and whether tensors may be without
   // counterpart in it; empty: they are drawn.

@@ -56,7 +56,8 @@ class Ranks {
   // bits, the same again in every run with as many ranks. It must be left alone until wait(). All
   // ranks begin their sums in one order.
   virtual void begin_sum(const at::Tensor& x) = 0;
-  // Until all sums that were begun are done. Throws LostRank; their tensors may hold anything then.
+  // Waits until all sums that were begun are done. Throws LostRank; their tensors may hold anything
+  // then.
   virtual void wait() = 0;
 
   // Adds up a few numbers, and waits for all sums begun before.
