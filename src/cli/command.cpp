@@ -72,7 +72,7 @@ std::string file_name_of(std::string model) {
 
 Provenance program_provenance(const CommonOptions& common) {
   std::vector<std::string> command = common.argv;
-  // The program's path says nothing about the result, but something about its owner.
+  // The program's path does not affect the result, and reveals something about its owner.
   if (!command.empty()) command[0] = "lra";
   Provenance provenance = make_provenance(command);
   provenance.torch_version = TORCH_VERSION;

@@ -122,7 +122,7 @@ ExitCode list(const Program& program, const std::string& what) {
                                                                  {"results", list_results}};
   Json all = Json::object();
   for (const auto& [name, make] : lists) {
-    // Published results are many: only when asked for.
+    // Published results are many: listed only on request.
     if (what.empty() ? name == "results" : what != name) continue;
     const Json rows = make();
     if (program.common.json) {

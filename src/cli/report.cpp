@@ -23,7 +23,7 @@ struct ReportArguments {
   bool card = false, check = false, literature = false;
 };
 
-// The named format, else the one that the file's ending says, else text.
+// The named format, else the one of the file's ending, else text.
 report::Format chosen_format(const ReportArguments& a, const CommonOptions& common) {
   if (!a.format.empty()) return report::parse_format(a.format);
   if (common.json) return report::Format::kJson;
@@ -101,8 +101,8 @@ std::vector<std::string> check_model(const RunRecord& record) {
     findings.expect_equal("task_version", record.task_version, known.task_version);
     findings.expect_equal("model_title", record.model_title, known.model_title);
     findings.expect_equal("validation", record.validation, config.make_task()->validation());
-    // A report tells full runs from short ones by it. An earlier version's preset may have had
-    // more.
+    // A report distinguishes full runs from short ones by it. An earlier version's preset may have
+    // had more.
     const int64_t preset_steps = training::preset_steps(config).value_or(0);
     if (record.preset_steps < preset_steps) {
       findings.expect_equal("preset_steps", record.preset_steps, preset_steps);
