@@ -20,8 +20,8 @@ struct Indices {
   int first;
 };
 
-// Begins to copy the rows of the tensors that `rows` names (-1: zeros) into a tile, zeros beside
-// head_dim. They are there after wait_for_copies() and a barrier.
+// Begins to copy the rows of the tensors that `rows` names (-1: zeros) into a tile, with zeros
+// beyond head_dim. They are there after wait_for_copies() and a barrier.
 template <typename T, int E>
 __device__ inline void load_tile(const CudaAttention& p, T* tile, const HeadView<const T>& from,
                                  const RowTile& of, const int* rows) {

@@ -109,7 +109,7 @@ struct Operand<float> {
   __device__ static Pair depth_pair(const float* tile, int stride, int k, int column) {
     return {depth(tile, stride, k, column), depth(tile, stride, k, column + 8)};
   }
-  // Parts of 11 bits that add up to the value but for 2^-22 of it.
+  // Terms of 11 bits that add up to the value except for 2^-22 of it.
   __device__ static void split(float value, uint32_t& high, uint32_t& low) {
     constexpr uint32_t kUpper = 0xFFFFE000;  // the bits of TF32
     high = __float_as_uint(value) & kUpper;

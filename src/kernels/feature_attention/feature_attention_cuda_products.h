@@ -6,8 +6,8 @@
 
 namespace lra::kernels::cuda {
 
-// Z or its gradient as the second factor, in numbers of type T that add up to those of float but
-// for 2^-16 of them.
+// Z or its gradient as the second factor, in numbers of type T that add up to the float except for
+// 2^-16 of it.
 template <typename T, int kRows, int kRowStride>
 struct SplitSums {
   static constexpr int kStride = kRowStride, kParts = sizeof(float) / sizeof(T);

@@ -102,7 +102,7 @@ struct HalfWords {
 inline HalfWords load_half_words(const void* from) {
   return {_mm256_loadu_si256(static_cast<const __m256i*>(from))};
 }
-// There are no masks for 16 bits; whole vectors and heads of eight go without.
+// AVX2 has no masks for 16 bits; whole vectors and heads of eight do without.
 inline HalfWords load_half_words(Lanes lanes, const void* from) {
   if (lanes == 0xFFFF) return load_half_words(from);
   if (lanes == 0) return {_mm256_setzero_si256()};
