@@ -55,8 +55,8 @@ PartialAttention partial_attention(const at::Tensor& q_BLHE, const at::Tensor& k
                                    const AttentionMask& mask = {},
                                    const AttentionDropout& dropout = {}, double scale = 0);
 
-// Some of the keys that a query may see. k and v [B, S, H, E], or, with `rows`, int64 [S'], each
-// row at most once and on their device, these rows of k and v alone.
+// Some of the keys that a query may see: k and v [B, S, H, E], or, with `rows`, int64 [S'] on their
+// device, each row at most once, only these rows of k and v.
 struct AttentionPart {
   at::Tensor k_BSHE, v_BSHE;
   AttentionPattern pattern = {};  // of the S' keys, as are mask and dropout
