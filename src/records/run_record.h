@@ -33,7 +33,7 @@ struct Evaluation {
 // three binomial standard errors. 51.06 for 20000 examples.
 double two_class_chance_limit(int64_t num_examples);
 
-// One efficiency measurement (a child process of its own).
+// One efficiency measurement (in its own child process).
 struct Measurement {
   // "train" or "infer": random tokens of full length; "train on data" or "infer on data": the first
   // batch of training, of examples of all lengths.
