@@ -12,7 +12,7 @@ namespace lra::tasks {
 // "a/b" of "a/b/".
 std::string without_trailing_slash(std::string folder);
 
-// Throws lra::Error, exit code 2, when anything lies at `folder`.
+// Throws lra::Error, exit code 2, if `folder` exists.
 void refuse_existing(const std::string& folder);
 
 // Renames without replacing; throws as refuse_existing() when something lies at `to`, and with exit

@@ -84,7 +84,7 @@ class Task {
   virtual std::vector<Baseline> baselines(const Dataset& dataset) const = 0;
 };
 
-// token_text of the tasks that read byte b as token b + 1; bytes that are no printable ASCII as
+// token_text of the tasks that read byte b as token b + 1; bytes that are not printable ASCII as
 // "\x0a", padding as "".
 std::string byte_token_text(int32_t token);
 
