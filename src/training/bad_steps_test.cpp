@@ -280,7 +280,7 @@ TEST_F(BadSteps, LeaveNoTraceWhereThereAreNone) {
     EXPECT_EQ(record.weights_hash, stop.weights_hash);
     EXPECT_FALSE(record.skipped_steps || record.roll_backs || record.undone_steps);
     for (const char* file : {"/model.safetensors", "/optimizer.safetensors"}) {
-      // The header says whose they are.
+      // The header names the owner of the weights.
       const auto one = SafetensorsFile::open(step_folder(policy, kSteps) + file);
       const auto other = SafetensorsFile::open(step_folder("stop", kSteps) + file);
       ASSERT_EQ(one.tensors().size(), other.tensors().size());

@@ -338,7 +338,7 @@ Trainer::Outcome Trainer::test(Progress& bar) {
 
 double Trainer::seconds_so_far() const { return earlier_seconds_ + monotonic_seconds() - started_; }
 
-// Ranks whose processors round otherwise would train models of their own from the same gradients.
+// Ranks whose processors round differently would train different models from the same gradients.
 void Trainer::refuse_drift() {
   if (ranks_.count() == 1 || ranks_.all_equal(weights_hash(parameters_))) return;
   throw Error(
