@@ -29,7 +29,8 @@ class ChangedInputs {
       const models::SequenceClassifier model = analysis::adapted_model(run_, to);
       auto found = training::evaluate_with_bar(
           model, split, to.shape, batch_size(to.shape), examples_,
-          {.description = result.title(), .unit = "ex", .quiet = common_.quiet});
+          {.description = result.title(), .unit = "ex", .quiet = common_.quiet},
+          run_.stored.config.train.trim_padding);
       if (found.stopped) return false;
       found.summary.step = run_.weights.progress.step;
       result.score = found.summary;
