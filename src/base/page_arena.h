@@ -48,7 +48,7 @@ class PageArena {
   Address start_ = 0;
   size_t capacity_ = 0;
   Address usable_end_ = 0;
-  Parts parts_;  // used and free, without gaps; no two neighbours are free
+  Parts parts_;  // used and free, without gaps; no two neighbors are free
   Sizes free_sizes_;
 };
 

@@ -1,6 +1,6 @@
 // BigBird (Zaheer et al. 2020, arXiv:2007.14062, section 2 and appendix D; the internal transformer
 // construction): the sequence is cut into blocks, and a block of queries attends, in one softmax,
-// to the first and the last block, to itself and its two neighbours, and to random blocks. The
+// to the first and the last block, to itself and its two neighbors, and to random blocks. The
 // first and the last block attend to everything.
 //
 // Rulings. The random blocks of a query block are drawn without replacement, per layer and head,

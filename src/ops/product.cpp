@@ -41,7 +41,7 @@ int64_t offset_of(const Tensor& t, int64_t index) {
   return offset;
 }
 
-// A^T B for matrices a [..., rows, M] and b [..., rows, N] whose columns are neighbours.
+// A^T B for matrices a [..., rows, M] and b [..., rows, N] whose columns are neighbors.
 class OuterProducts {
  public:
   OuterProducts(const Tensor& a, const Tensor& b)

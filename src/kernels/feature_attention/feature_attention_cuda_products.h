@@ -121,7 +121,7 @@ constexpr int kBlocksAtOnce = W <= 32   ? 4
                               : W <= 64 ? 3
                                         : 1;
 
-// Columns as rows of a first factor: 16 neighbours, in the order of Operand::depth.
+// Columns as rows of a first factor: 16 neighbors, in the order of Operand::depth.
 __device__ inline Operand<Bf16>::Rows as_rows(const Operand<Bf16>::Columns& first,
                                               const Operand<Bf16>::Columns& second) {
   return {{first.words[0], second.words[0], first.words[1], second.words[1]}};

@@ -164,7 +164,7 @@ __device__ inline void for_each_part(const CudaFeatures<T>& p, Source source, Us
   }
 }
 
-// Two neighbours of a row in memory.
+// Two neighbors of a row in memory.
 template <typename T>
 __device__ inline void store_pair(const CudaFeatures<T>& p, T* row, int e, float first,
                                   float second) {

@@ -1,7 +1,7 @@
 // Composes a block of sum_outer_products of the small products of gemm.h or pairs.h. Included once
 // by each file that has an instruction set for them.
 //
-// `Products` packs rows of a matrix into words (a float, or two bfloat16 numbers of neighbouring
+// `Products` packs rows of a matrix into words (a float, or two bfloat16 numbers of neighboring
 // rows) and multiplies words.
 #pragma once
 

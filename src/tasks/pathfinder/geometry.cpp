@@ -148,7 +148,7 @@ void PathfinderTables::add_seeds(const PathfinderGeometry& geometry) {
               .pivot = displacement(back, reach),
               .kernel = {},
               .place = {}};
-    // The released generator draws the kernel one pixel beside the centre that it counts from.
+    // The released generator draws the kernel one pixel beside the center that it counts from.
     for (const Dash::Cell& cell : shapes[static_cast<size_t>(seed.shape)].dash.cells) {
       const Point at = cell.at + Point{1, 1};
       if (cell.occupied == 255 && std::max(std::abs(at.y), std::abs(at.x)) <= reach) {

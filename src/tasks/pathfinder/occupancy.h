@@ -37,13 +37,13 @@ class Occupancy {
   // All free but a frame of `padding` >= 1 pixels. `margin` is the radius of the dilation.
   Occupancy(int size, int padding, int margin);
 
-  // Distance of vertical neighbours in the maps, in pixels.
+  // Distance of vertical neighbors in the maps, in pixels.
   static constexpr int stride(int size) { return size + 2 * kBorder; }
   static Footprint footprint(const Dash& dash, int margin, int size);
 
   bool contains(Point p) const { return p.y >= 0 && p.x >= 0 && p.y < size_ && p.x < size_; }
   uint8_t value(Point p) const { return values_.now[index(p)]; }
-  // The largest value within the margin of `p`, and its neighbours at the distance stride(); 255
+  // The largest value within the margin of `p`, and its neighbors at the distance stride(); 255
   // outside the image, up to kBorder pixels from it.
   const uint8_t* dilated(Point p) const { return &dilated_.now[index(p)]; }
   bool has_room(const Footprint& dash, Point start) const;
