@@ -19,7 +19,7 @@ namespace {
 constexpr TarArchive::Limits kReleaseLimits = {
     .entries = 8000000, .entry_bytes = int64_t{8} << 30, .total_bytes = int64_t{128} << 30};
 
-// A copy with a digest of its own may be this many times as large as the published file.
+// A copy with its own digest may be this many times as large as the published file.
 constexpr int64_t kMaxRepacked = 8;
 
 // The part of a path behind "folder/", for a path with these components, or nothing.

@@ -15,9 +15,9 @@ std::string without_trailing_slash(std::string folder);
 // Throws lra::Error, exit code 2, if `folder` exists.
 void refuse_existing(const std::string& folder);
 
-// Renames without replacing; throws as refuse_existing() when something lies at `to`, and with exit
-// code 74. A file system that cannot refuse to replace gets the plain rename, which replaces an
-// empty folder at most.
+// Renames without replacing; throws like refuse_existing() if `to` exists, and with exit code 74. A
+// file system that cannot refuse to replace gets the plain rename, which replaces at most an empty
+// folder.
 void rename_new(const std::string& from, const std::string& to);
 
 // Paths next to a folder that is being made: the temporary folder, and the lock that keeps other

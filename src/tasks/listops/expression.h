@@ -3,7 +3,7 @@
 // Nangia and Bowman: ListOps: A Diagnostic Dataset for Latent Tree Learning, NAACL 2018 (SRW). Tay
 // et al. (2021) use longer ones with the operators MIN, MAX, MED and SM. An expression is kept
 // flat, as the model reads it: operator, arguments, closing bracket. Nothing here is recursive, so
-// depth is bounded by memory alone.
+// depth is bounded only by memory.
 #pragma once
 
 #include <cstdint>

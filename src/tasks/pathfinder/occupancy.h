@@ -1,13 +1,13 @@
-// Occupied pixels of a Pathfinder image, and to what degree.
+// Occupied pixels of a Pathfinder image, and their degree of occupancy.
 //
 // Values are 0 .. 255, as the released generator's masks are before it divides by 255, so its
-// thresholds are exact here: a new dash may touch what is there while the sum stays below 1.8, and
-// pixels above 0.3 are not free. Beside the values stands their dilation by the margin, kept up to
-// date dash by dash (the dilation of a maximum is the maximum of the dilations), so that asking for
-// it is one load. Changes since the last commit() can be taken back.
+// thresholds are exact here: a new dash may touch others while the sum stays below 1.8, and pixels
+// above 0.3 are not free. The values are stored with their dilation by the margin, kept up to date
+// dash by dash (the dilation of a maximum is the maximum of the dilations), so that reading it is
+// one load. Changes since the last commit() can be undone.
 //
-// Rows have a border on both sides, so that dashes are added without clipping. What lands there is
-// never looked at: a dash that reaches across the blocked frame collides with the frame.
+// Rows have a border on both sides, so that dashes are added without clipping. The border is never
+// read: a dash that reaches across the blocked frame collides with the frame.
 #pragma once
 
 #include <cstdint>
@@ -47,7 +47,7 @@ class Occupancy {
   // outside the image, up to kBorder pixels from it.
   const uint8_t* dilated(Point p) const { return &dilated_.now[index(p)]; }
   bool has_room(const Footprint& dash, Point start) const;
-  // `start` lies in the image.
+  // `start` must be in the image.
   void add(const Footprint& dash, Point start);
   void commit();
   // Back to the last commit().
