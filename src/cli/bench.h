@@ -8,7 +8,7 @@
 
 namespace lra::cli {
 
-// The settings of a measurement; images have their own length, regardless of `length`.
+// The settings of a measurement; images have a length of their own, whatever `length` says.
 training::RunConfig measured_config(const std::string& task, const std::string& model,
                                     const std::string& preset, int64_t length,
                                     std::vector<std::string> sets = {});

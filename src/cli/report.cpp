@@ -101,8 +101,8 @@ std::vector<std::string> check_model(const RunRecord& record) {
     findings.expect_equal("task_version", record.task_version, known.task_version);
     findings.expect_equal("model_title", record.model_title, known.model_title);
     findings.expect_equal("validation", record.validation, config.make_task()->validation());
-    // A report distinguishes full runs from short ones by it. An earlier version's preset may have
-    // had more.
+    // A report tells full runs from short ones by it. An earlier version's preset may have had
+    // more.
     const int64_t preset_steps = training::preset_steps(config).value_or(0);
     if (record.preset_steps < preset_steps) {
       findings.expect_equal("preset_steps", record.preset_steps, preset_steps);

@@ -44,9 +44,9 @@ struct Cell {
   std::string run_name() const;  // "text-linformer-s0", the last part of `folder`
 };
 
-// Every cell of the suite with its state, or the one whose run_name() is `only`. The runs are in
-// `out`/TASK-MODEL-sSEED. Throws lra::Error if one of them has other settings than the suite, or
-// none has the name `only`.
+// Every cell of the suite with its state, or the one whose run_name() is `only`. The runs lie in
+// `out`/TASK-MODEL-sSEED. Throws lra::Error when one of them has other settings than the suite asks
+// for, or none has the name `only`.
 std::vector<Cell> cells_of(const Suite& suite, const std::string& out,
                            const std::string& only = "");
 

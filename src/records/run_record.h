@@ -149,7 +149,7 @@ struct RunRecord : RunIdentity {
   Provenance provenance;
 };
 
-// Identities under which the checkpoints of a run may have been written: its own first, then those
+// Under which identities the checkpoints of a run may have been written: its own first, then those
 // of its earlier parts.
 std::vector<RunIdentity> identities_of(const RunRecord& record);
 

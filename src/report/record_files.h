@@ -18,9 +18,8 @@ namespace lra::report {
 std::vector<std::string> find_record_files(const std::vector<std::string>& paths,
                                            std::vector<std::string>* problems);
 
-// Reads these files, in their order. A file that cannot be read, is not a run record, contradicts
-// itself (check_record.h) or the log of its run next to it, adds one line to `problems` and is left
-// out.
+// Those files read, in their order. What cannot be read, is not a run record, contradicts itself
+// (check_record.h) or the log of its run beside it, adds one line to `problems` and is left out.
 std::vector<RunRecord> collect_records(const std::vector<std::string>& paths,
                                        std::vector<std::string>* problems);
 

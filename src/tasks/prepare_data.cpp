@@ -30,7 +30,7 @@ std::string own_folder(const TaskSpec& spec, const std::string& root) {
   return root + "/" + std::string(spec.name);
 }
 
-// The root itself, root/TASK, or root/TASK.prepared if raw files are under the task's name.
+// The root itself, root/TASK, or root/TASK.prepared where raw files lie under the task's name.
 std::string prepared_folder(const TaskSpec& spec, const std::string& root) {
   if (is_prepared(root)) return root;
   const std::string own = own_folder(spec, root), beside = own + kPreparedEnding;

@@ -26,7 +26,7 @@ int64_t num_generated(const Task& task);
 // True if prepare_data would succeed without the network: prepared, importable or generated.
 bool data_available(const TaskSpec& spec, const Task& task, const std::string& root);
 
-// Calls task.import() into `out`; nothing is left there of files that turn out to be other data
+// task.import() into `out`; nothing stays there of files that are no such data after all
 // (split_checks.h).
 void import_data(const Task& task, const std::vector<std::string>& sources, const std::string& out,
                  Progress& progress);

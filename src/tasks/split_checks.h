@@ -17,8 +17,8 @@ namespace lra::tasks {
 inline constexpr int64_t kFewestToJudge = 20;
 void refuse_impossible_splits(const Dataset& dataset);
 
-// Number of examples of a split that have a document without a character, or an image of one color:
-// a model learns nothing from them but which class has more of them.
+// How many examples of a split have a document without a character, or an image of one color: a
+// model learns nothing from them but which class has more of them.
 int64_t count_blank(const Split& split, const Manifest& manifest);
 
 }  // namespace lra::tasks

@@ -366,7 +366,7 @@ LoadedWeights load_weights(const std::string& path, FlatParameters& parameters,
   const auto file = open_weights(path, parameters, expected);
   LoadedWeights loaded{.progress = progress_of(file),
                        .run = find_identity(file.metadata(), file.path())};
-  // Follows a link, such as "latest".
+  // Behind a link, as "latest", too.
   std::error_code ignored;
   const std::string folder = fs::canonical(path, ignored).parent_path().filename().string();
   const std::string step = std::to_string(loaded.progress.step);

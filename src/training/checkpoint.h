@@ -98,7 +98,7 @@ struct LoadedWeights {
 LoadedWeights load_weights(const std::string& path, FlatParameters& parameters,
                            std::span<const RunIdentity> expected);
 
-// Match between the tensors of a file and those of a model.
+// How the tensors of a file met those of a model.
 struct MatchedWeights {
   std::optional<RunIdentity> run = {};   // nothing: the file does not say
   std::vector<std::string> fresh = {};   // tensors of the model that keep their values

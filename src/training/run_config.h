@@ -56,7 +56,7 @@ struct RunConfig {
   static RunConfig from_table(const ConfigTable& table);
 };
 
-// A run on disk. Throws lra::Error for a folder that is not a run, and if config.toml differs from
+// A run on disk. Throws lra::Error for a folder that is none, and when config.toml is no longer
 // what the run began with.
 struct StoredRun {
   RunConfig config;

@@ -45,7 +45,7 @@ class Trainer {
   void check_memory();
   void start();
   void resume();
-  // End of the training: complete, with a failure, or neither if a stop was requested.
+  // How the training ended: complete, with a failure, or neither when a stop was asked for.
   struct Trained {
     bool complete = false;
     std::string failure = {};

@@ -40,13 +40,13 @@ struct GrayImages {
 
 struct Cifar {
   GrayImages train, test;
-  std::string source_hash;  // of the labels and colors in order; the same for both layouts
+  std::string source_hash;  // of the labels and colours in order; the same for both layouts
 };
 
 // One file of the layout.
 struct CifarFile {
   GrayImages images;
-  Hash128 hash;  // of labels and colors, in order
+  Hash128 hash;  // of labels and colours, in order
 };
 
 uint8_t gray_value(uint8_t red, uint8_t green, uint8_t blue);

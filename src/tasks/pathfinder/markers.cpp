@@ -44,8 +44,8 @@ Bins count_labels(const Split& split, int size) {
 }  // namespace
 
 std::array<Point, 2> find_markers(std::span<const uint8_t> pixels, int size) {
-  // A disc holds a square of bright pixels; dashes are too thin for it. The discs are a quarter of
-  // a pixel up and left of their centers, so the square is too.
+  // A disc holds a square of bright pixels; dashes are too thin for it. The discs lie a quarter of
+  // a pixel up and left of their centres, so the square does too.
   const double radius = pathfinder_geometry(size).marker_radius;
   const int half = std::max(1, static_cast<int>(radius * 0.7));
   std::array<Point, 2> markers;

@@ -16,7 +16,7 @@
 
 namespace lra::tasks {
 
-// Centers of the two discs in an image of size x size; correct to a pixel unless they overlap.
+// Centres of the two discs in an image of size x size; correct to a pixel unless they overlap.
 std::array<Point, 2> find_markers(std::span<const uint8_t> pixels, int size);
 
 // Accuracy on `test` of the label that is most frequent on `train` at that distance.
