@@ -216,7 +216,7 @@ epoch_budget() {
   passed "steps of a budget in epochs"
 }
 
-# What a run says is not lost when several of them are quiet: why it failed, and its warnings.
+# Messages of quiet concurrent runs are kept: the reason of a failure, and warnings.
 told_by_runs() {
   local run
   sed 's/^warmup_steps = 2/warmup_steps = 20/; s/^seeds.*/seeds = [0]/' small.toml >warned.toml
@@ -277,7 +277,7 @@ interrupted_cell() {
   wait "$pid" 2>/dev/null || true
   wait_for_end "$child"
   expect_states gone long.toml " 1 interrupted 1 waiting "
-  # As if on another machine, whose lock cannot be seen: how old the last line is must do.
+  # The lock of another machine cannot be seen: the age of the last line decides.
   local run=gone/listops-transformer-s0
   echo "$child 00000000-0000-4000-8000-000000000000" >$run/.lock
   touch $run/metrics.jsonl
