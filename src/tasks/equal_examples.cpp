@@ -15,8 +15,9 @@ std::vector<Hash128> example_hashes(const Split& split, int64_t num_towers) {
     for (int64_t i = begin; i < end; ++i) {
       Hasher hasher;
       for (int64_t tower = 0; tower < num_towers; ++tower) {
-        tokens.resize(static_cast<size_t>(split.sequence_length(i, tower)) + 1);
-        tokens.back() = -1;  // ends the sequence: no stored token is negative
+        const int64_t words = split.sequence_length(i, tower) * split.words_per_token();
+        tokens.resize(static_cast<size_t>(words) + 1);
+        tokens.back() = -1;  // ends the sequence: no stored token is negative, no value this NaN
         split.read_tokens(i, tower, std::span(tokens).first(tokens.size() - 1));
         hasher.append(std::as_bytes(std::span(tokens)));
       }

@@ -206,6 +206,8 @@ class Images(unittest.TestCase):
 class Tasks(unittest.TestCase):
     def test_shapes_are_those_of_the_program(self):
         for row in json.loads(program("list", "tasks", "--json"))["tasks"]:
+            if row["name"] == "custom":  # its shape is that of its data
+                continue
             task = lra.data.TASKS[row["name"]]
             self.assertEqual((task.length, task.classes), (row["length"], row["classes"]))
 
