@@ -146,7 +146,10 @@ ExitCode fetch(const Program& program, const DataArguments& a) {
     throw Error(
         {.where = a.task,
          .what = "no published copy is available for download",
-         .advice = "generate it with: " + command_text({"data", "make", a.task, "--out", a.out})});
+         .advice =
+             make_task(a)->can_generate()
+                 ? "generate it with: " + command_text({"data", "make", a.task, "--out", a.out})
+                 : "see what can be imported with: " + command_text({"help", a.task})});
   }
   tasks::refuse_existing(a.out);
   Progress bar({.description = "fetch " + std::string(spec.remote->file),

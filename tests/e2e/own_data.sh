@@ -2,15 +2,18 @@
 # Data that nobody here made: 240 digits of scikit-learn (UCI, "Optical Recognition of Handwritten
 # Digits"), imported from CSV, .npz and JSON Lines, checked, trained on by three models, resumed,
 # reported, exported and evaluated elsewhere.
+digits=$(realpath "$(dirname "${BASH_SOURCE[0]}")/own_data/digits.csv")
 source "$(dirname "${BASH_SOURCE[0]}")/lib.bash"
 
-digits=$(realpath "$(dirname "$(realpath "${BASH_SOURCE[0]}")")/own_data/digits.csv")
 hash_of() { field "$1" hash; }
 quick=(--set train.steps=20 --set train.eval_every=10 --set train.checkpoint_every=10
-       --set train.batch_size=8 --threads 1 --quiet)
+       --set train.batch_size=8 --quiet)
+
+# one WORD...: on one thread.
+one() { lra "$@" --threads 1; }
 
 import_digits() {
-  lra data import custom "$digits" --set task.label=64 --out data/digits --json --quiet >csv.json
+  lra data import custom "$digits" --set task.label=c64 --out data/digits --json --quiet >csv.json
   [[ $(field csv.json splits train) == 192 ]] || fail "train has not four fifths of 240"
   "$LRA_PYTHON" - "$digits" <<'PYTHON'
 import json, sys
@@ -39,9 +42,9 @@ PYTHON
 }
 
 train_models() {
-  lra train custom transformer --data data/digits --out runs/transformer "${quick[@]}" >/dev/null
-  lra train custom:digits local --data data --out runs/local "${quick[@]}" >/dev/null
-  lra train custom:rows s4d --data data --out runs/s4d "${quick[@]}" >/dev/null
+  one train custom transformer --data data/digits --out runs/transformer "${quick[@]}" >/dev/null
+  one train custom:digits local --data data --out runs/local "${quick[@]}" >/dev/null
+  one train custom:rows s4d --data data --out runs/s4d "${quick[@]}" >/dev/null
   [[ $(field runs/transformer/record.json task) == custom:digits ]] || fail "the task has no name"
   [[ $(field runs/s4d/record.json config task channels) == 8 ]] || fail "the run has no channels"
   for run in transformer local s4d; do
@@ -53,12 +56,12 @@ train_models() {
     fail "two threads give other weights"
   # A run that is stopped goes on to the same weights.
   local long=("${quick[@]}" --set train.steps=300)
-  lra train custom:rows s4d --data data --out whole "${long[@]}" >/dev/null
-  lra train custom:rows s4d --data data --out cut "${long[@]}" >/dev/null &
+  one train custom:rows s4d --data data --out whole "${long[@]}" >/dev/null
+  "$LRA_PROGRAM" train custom:rows s4d --data data --out cut "${long[@]}" --threads 1 >/dev/null &
   until [[ -e cut/checkpoints/step_10 ]]; do sleep 0.05; done
   kill -TERM $! && { wait $! || true; }
   [[ $(field cut/record.json status) == stopped ]] || fail "the run was not stopped"
-  lra train --resume cut --quiet --threads 1 >/dev/null
+  one train --resume cut --quiet >/dev/null
   [[ $(field cut/record.json weights_hash) == $(field whole/record.json weights_hash) ]] ||
     fail "a stop in between changes the weights"
   passed "three models on two data sets"
@@ -102,7 +105,7 @@ PYTHON
   expect_code 0 lra eval elsewhere/model --data elsewhere/rows
   grep -q '^exported: S4D on Own data: rows' out || fail "eval does not say what it is"
   expect_code 2 lra eval elsewhere/model --data data/digits
-  expect_code 0 lra train custom:rows s4d --data data --init-from elsewhere/model --out tuned \
+  expect_code 0 one train custom:rows s4d --data data --init-from elsewhere/model --out tuned \
     "${quick[@]}"
   printf 'x' | dd of=elsewhere/model/model.safetensors bs=1 seek=2000 conv=notrunc status=none
   expect_code 2 lra eval elsewhere/model --data elsewhere/rows
@@ -120,7 +123,7 @@ with open("pairs.csv", "w", newline="") as file:
         rows.writerow([f'first, "{i}"\nwith two lines', f"second {i}", "same" if i % 3 else "other"])
 PYTHON
   expect_code 0 lra data import custom pairs.csv --out data/pairs --quiet
-  expect_code 0 lra train custom:pairs transformer --data data --out pairs "${quick[@]}"
+  expect_code 0 one train custom:pairs transformer --data data --out pairs "${quick[@]}"
   expect_code 0 lra data show custom data/pairs
   grep -q 'two lines' out || fail "the pair is not shown"
   expect_code 0 lra data export custom data/pairs --out pairs_out

@@ -163,7 +163,7 @@ TEST_F(OwnData, ACsvWithAColumnForEachPositionIsOneSequence) {
   // Without a header columns have numbers.
   const std::string digits =
       rows_of(30, [](int i) { return "1,2," + std::to_string(i) + "," + std::to_string(i % 3); });
-  (void)imported({file("bare.csv", digits)}, "label = \"3\"");
+  (void)imported({file("bare.csv", digits)}, "label = \"c3\"");
   EXPECT_EQ(task_->shape().vocabulary, 31);
   EXPECT_THAT(refused("bare.csv", digits), HasSubstr("has no column of labels"));
 }

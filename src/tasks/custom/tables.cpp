@@ -136,7 +136,7 @@ void read_csv(const std::string& path, const ColumnSettings& settings, const Own
   if (!reader.next(names)) refuse_data(path, "is empty", "a header and rows");
   bool is_row = is_numbers(names);
   fields = names;
-  for (size_t i = 0; is_row && i < names.size(); ++i) names[i] = std::to_string(i);
+  for (size_t i = 0; is_row && i < names.size(); ++i) names[i] = "c" + std::to_string(i);
   const Columns columns = find_columns(names, settings, reader.where(), true);
   for (; is_row || reader.next(fields); is_row = false) {
     throw_if_stopped();
