@@ -34,15 +34,16 @@ int64_t attention_flops(Inputs in) {
   return 4 * in[0].toTensor().size(-1) * stack.at(0).toInt();
 }
 
-// Of qkv [..., 3, H, E]: for each row of a head the summary of keys and values, its product with
-// the query, and the denominator.
+// Counts, for qkv [..., 3, H, E], for each row of a head: the summary of keys and values, its
+// product with the query, and the denominator.
 int64_t feature_attention_flops(Inputs in) {
   const at::Tensor& qkv = in[0].toTensor();
   return qkv.numel() / 3 * (4 * qkv.size(-1) + 2);
 }
 
-// For each mode of a channel, multiply-adds for the state and for what it adds to the output: six
-// with complex numbers, two with real ones. a is [planes, modes, D], c [directions, ...].
+// Counts, for each mode of a channel, the multiply-adds of the state and of its contribution to the
+// output: six with complex numbers, two with real ones. a is [planes, modes, D], c [directions,
+// ...].
 int64_t diagonal_scan_flops(Inputs in) {
   const at::Tensor &a = in[1].toTensor(), &c = in[2].toTensor();
   return in[0].toTensor().numel() * a.size(1) * c.size(0) * (a.size(0) == 2 ? 12 : 4);

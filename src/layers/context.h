@@ -1,4 +1,4 @@
-// What a layer is told beside its input.
+// Arguments of a layer besides its input.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,7 @@ struct Context {
   bool tied_dropout = false;
 };
 
-// Of one of several attentions of a layer, under a key of its own.
+// Dropout of one of a layer's attentions, under a key of its own.
 inline ops::AttentionDropout attention_dropout(const Context& context, uint32_t part) {
   return {context.attention_dropout, derive_key(context.key, RandomUse::kDropout, part)};
 }

@@ -1,8 +1,8 @@
-// What the dense oracles of several mixers share.
+// Helpers that the dense oracles of several mixers share.
 #pragma once
 
 #include "mixers/every_mixer_test.h"
-#include "ops/test_attention.h"
+#include "ops/dense_attention.h"
 
 namespace lra::mixers {
 

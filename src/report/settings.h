@@ -20,8 +20,8 @@ SettingLines setting_lines(ConfigTable table);
 const ConfigValue* find_setting(const ConfigTable& config, std::string_view section,
                                 std::string_view key);
 
-// For each of several sets of settings, the lines that not all of them hold, ", " between. "base
-// settings" for one that has none of its own, and nothing when there is only one set.
+// Labels for each of several sets of settings: the lines that not all of them hold, joined by ", ".
+// "base settings" for one that has none of its own, and nothing when there is only one set.
 std::map<SettingLines, std::string> labels_apart(const std::set<SettingLines>& variants);
 
 }  // namespace lra::report

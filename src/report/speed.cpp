@@ -51,8 +51,9 @@ std::string attention_dropout_of(const RunRecord& record) {
   return canonical_text(text);
 }
 
-// Of Transformers by their attention dropout, the one that `record` is measured against: with the
-// same, or else the only one. Some mechanisms have no such dropout (Reformer, BigBird).
+// Returns the Transformer that `record` is measured against, of `transformers` by their attention
+// dropout: the one with the same rate, or else the only one. Some mechanisms have no such dropout
+// (Reformer, BigBird).
 template <typename T>
 const T* yardstick_of(const RunRecord& record, const std::map<std::string, T>& transformers) {
   const auto same = transformers.find(attention_dropout_of(record));

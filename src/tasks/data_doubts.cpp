@@ -41,8 +41,8 @@ constexpr std::array<std::string_view, 15> kOfficialNames = {"aclImdb",
                                                              "pathfinder256",
                                                              "tsv_data"};
 
-// What lies in a data root and is not known to be the data of a task: it may have been meant as the
-// data of this one.
+// Names in a data root that are not known to be the data of any task, and may have been meant as
+// the data of this one.
 std::vector<std::string> names_like_data(const TaskSpec& spec, const std::string& root) {
   std::vector<std::string> names = data_names_in(root);
   std::erase_if(names, [&](const std::string& name) {

@@ -13,7 +13,7 @@ namespace lra::tasks {
 std::vector<std::vector<std::string>> copies_under(const TaskSpec& spec, const Task& task,
                                                    const std::string& root);
 
-// Which of several copies is read and which are not, in one sentence; empty unless there are
+// One sentence on which of several copies is read and which are not; empty unless there are
 // several. A release within a release (lra_release/lra_release) is one copy.
 std::string several_copies(const std::vector<std::vector<std::string>>& copies);
 

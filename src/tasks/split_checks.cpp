@@ -23,8 +23,8 @@ constexpr int64_t kBlankOneIn = 100;
   throw Error({.where = dataset.folder(), .what = what, .expected = expected, .advice = advice});
 }
 
-// Of a split: how many examples are also in an earlier one, how many come again in it, how many
-// occur in it with several labels, and how many labels there are.
+// Counts of a split: examples that are also in an earlier one, that come again in it, that occur in
+// it with several labels, and the number of labels.
 struct Tally {
   int64_t copies = 0, repeats = 0, contradictions = 0;
   size_t num_labels = 0;

@@ -80,7 +80,8 @@ class Task {
   // Why imported data may not be what these settings mean, one sentence each.
   virtual std::vector<std::string> doubts(const Dataset&) const { return {}; }
   virtual std::vector<Fact> check(const Dataset& dataset) const = 0;
-  // For people: the text, the expression tree, the picture. Safe to print on a terminal.
+  // The example for people: the text, the expression tree, the picture. Safe to print on a
+  // terminal.
   virtual std::string render(const Split& split, int64_t example) const = 0;
   // One token for people: a gray value, a character, a symbol.
   virtual std::string token_text(int32_t token) const { return std::to_string(token); }

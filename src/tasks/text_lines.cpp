@@ -40,7 +40,7 @@ std::string_view skip_byte_order_mark(std::string_view begin, const std::string&
   return begin;
 }
 
-// Whether the text is UTF-8 up to a character that is cut off at its end.
+// True if the text is UTF-8 up to a character that is cut off at its end.
 bool is_utf8_to_its_end(std::string_view text) {
   constexpr size_t kMaxCut = 3;
   for (size_t cut = 0; cut <= std::min(kMaxCut, text.size()); ++cut) {

@@ -48,7 +48,7 @@ std::string hash_of_data(const std::vector<TensorView>& tensors) {
 using Metadata = std::map<std::string, std::string>;
 constexpr const char* kHashKey = "lra.xxh3";
 
-// Of everything in a file but the place where this hash stands itself.
+// Hash of everything in a file except the entry of the hash itself.
 std::string hash_of_file(const std::vector<TensorView>& tensors, Metadata metadata,
                          const std::string& data_hash) {
   metadata.erase(kHashKey);
@@ -266,7 +266,7 @@ std::string CheckpointStore::save(const FlatParameters& parameters, const TrainP
   replace_link(folder_of("latest"), name);
   if (is_best) replace_link(folder_of("best"), name);
   sync_folder(folder_);
-  // What cannot be removed, here and below, costs space, not results.
+  // Files that cannot be removed, here and below, cost space, not results.
   remove_tree(partial);
   remove_old(progress, also_kept);
   return hash;

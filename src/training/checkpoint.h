@@ -20,12 +20,12 @@
 
 namespace lra::training {
 
-// What has to be known besides the tensors to go on as if nothing had happened. No times: the files
-// of a resumed run equal those of an undisturbed one byte for byte.
+// State that a resume needs besides the tensors to go on as if nothing had happened. No times: the
+// files of a resumed run equal those of an undisturbed one byte for byte.
 struct TrainProgress {
   int64_t step = 0;  // updates made
-  // As in StepLoss. computed_tokens is -1 in checkpoints of programs that computed more padding,
-  // and dropped other numbers.
+  // Counts as in StepLoss. computed_tokens is -1 in checkpoints of programs that computed more
+  // padding, and dropped other numbers.
   int64_t tokens = 0, computed_tokens = 0;
   int64_t last_eval_step = 0;
   double best_accuracy = -1;  // on validation
@@ -65,7 +65,7 @@ class CheckpointStore {
   // step; `parameters` are as before then.
   void load_weights_of(int64_t step, FlatParameters& parameters) const;
 
-  // Whether there is a checkpoint of that step, readable or not.
+  // True if there is a checkpoint of that step, readable or not.
   bool has(int64_t step) const;
 
   // Points `latest` and `best` at what `progress` says: a run that was killed while it saved may

@@ -67,7 +67,7 @@ class Checkpoint : public ::testing::Test {
     problems_.clear();
     return store_.load_latest(target, &problems_);
   }
-  // What load_latest says about the only checkpoint there is; "" when it takes it.
+  // Reason why load_latest refuses the only checkpoint; "" if it takes it.
   std::string refusal(FlatParameters target = parameters(50)) {
     const auto loaded = load(target);
     EXPECT_EQ(loaded.has_value(), problems_.empty());

@@ -19,8 +19,8 @@ RunConfig resolve_on_data(const std::string& task, const std::string& model,
                           const std::string& preset, uint64_t seed, const std::string& root,
                           const ConfigTable& overrides, const std::vector<std::string>& sets);
 
-// For a run that there is already: `given`, else the root that it was trained with last if that is
-// still there, else as data_root().
+// Data root of an existing run: `given`, else the root that it was last trained with if that still
+// exists, else as data_root().
 std::string data_root_of(const RunFolder& run, const std::string& given);
 
 // Written beside the record, not into it: a record goes where its author's paths do not belong.

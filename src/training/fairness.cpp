@@ -114,7 +114,8 @@ std::string changed_data(const RunConfig& run, const SplitSizes& data,
   return "";
 }
 
-// What makes `run` another setting than its preset, the mechanism aside; empty when nothing does.
+// Reason why `run` is another setting than its preset, the mechanism aside; empty if it is the
+// same.
 std::string departure(const RunConfig& run, const std::optional<SplitSizes>& data) {
   if (!run.initial_weights.empty()) return "began with trained weights";
   if (!run.trained_on.empty()) return "its settings changed while it was trained";

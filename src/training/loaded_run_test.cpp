@@ -46,7 +46,7 @@ TEST_F(LoadedRunWeights, OfAnotherRunAreTakenOnlyWhenAskedFor) {
     const LoadedRun taken = load("own", {.checkpoint = weights(name), .foreign = true});
     EXPECT_EQ(weights_hash(taken.parameters), other.weights_hash);
     EXPECT_EQ(taken.foreign_weights(), text_of(other));
-    // Without insisting, what lies in the run's own folder is no better.
+    // Weights in the run's own folder are refused as well, unless `foreign` is set.
     fs::create_directories(folder("copy").checkpoints());
     fs::copy(folder("own").path, folder("copy").path,
              fs::copy_options::recursive | fs::copy_options::overwrite_existing |

@@ -23,8 +23,8 @@ void refuse_empty_splits(const tasks::Task& task, const tasks::Dataset& dataset)
   }
 }
 
-// What is generated has the size that was asked for when it is made for the run. Data of another
-// size than usual, which nobody named, has its place in the record and its division.
+// Refuses generated data without the sizes that the run asks for beside its preset; data generated
+// for the run have them. The record and its division state an unusual size that nobody asked for.
 void refuse_other_size(const RunConfig& config, const tasks::Dataset& dataset,
                        const RunRecord& record) {
   if (dataset.manifest().source != "generated") return;

@@ -61,8 +61,8 @@ int64_t s4d_parameters(const RunConfig& run, const Sizes& s) {
   return 2 * s.D + poles * states + (is_set("bidirectional") ? 2 : 1) * s.D * states + gate;
 }
 
-// From the definitions. Four projections, D -> Q for queries, keys and values and Q -> D back, are
-// common to all mechanisms that say nothing else. -1: no formula.
+// Number of parameters by the definitions. Four projections, D -> Q for queries, keys and values
+// and Q -> D back, are common to all mechanisms that say nothing else. -1: no formula.
 int64_t mixer_parameters(const RunConfig& run, const Sizes& s) {
   const int64_t attention = 4 * s.D * s.Q;
   const std::string& model = run.model;
@@ -88,8 +88,8 @@ int64_t mixer_parameters(const RunConfig& run, const Sizes& s) {
   return -1;
 }
 
-// In the authors' code, which has other parameters in three mechanisms (docs/deviations.md, 7b, 9c,
-// 10d and 10e).
+// Number of parameters in the authors' code, which has other parameters in three mechanisms
+// (docs/deviations.md, 7b, 9c, 10d and 10e).
 int64_t released_mixer_parameters(const RunConfig& run, const Sizes& s) {
   constexpr int64_t kSortColumns = 25;
   const int64_t attention = 4 * s.D * s.Q;

@@ -411,8 +411,8 @@ StoredRun read_run(const RunFolder& folder) {
 
 namespace {
 
-// What a run may change while it goes on: how long it trains, its schedule, what is looked at and
-// kept. The rest decides what its steps so far were.
+// Settings that a run may change while it goes on: its length, its schedule, its evaluation, its
+// logs and checkpoints. All others determined its steps so far.
 constexpr std::string_view kMayChange[] = {
     "steps",         "epochs",          "examples",         "max_seconds",     "patience",
     "learning_rate", "schedule",        "warmup_steps",     "cycle_steps",     "weight_decay",

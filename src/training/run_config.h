@@ -64,8 +64,8 @@ struct StoredRun {
 };
 StoredRun read_run(const RunFolder& folder);
 
-// Where the TOML files are: $LRA_CONFIGS, else configs/ beside or above the program, else in the
-// current folder.
+// The folder of the TOML files: $LRA_CONFIGS, else configs/ beside or above the program, else in
+// the current folder.
 std::string config_folder();
 
 // [task] of `run` where its data decides it, else nothing: overrides for resolve_run().

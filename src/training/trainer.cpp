@@ -286,7 +286,7 @@ Trainer::Outcome Trainer::validate(Progress& bar) {
   refuse_drift();
   const tasks::Split split = config_.split_of(*task_, dataset_, "val");
   auto result = evaluate(*model_, split, shape_, config_.train.eval_batch_size,
-                         config_.train.eval_examples, {}, ranks_);
+                         config_.train.eval_examples, {}, ranks_, config_.train.trim_padding);
   if (result.stopped) return Outcome::kStopped;
   if (!std::isfinite(result.summary.loss)) return Outcome::kDiverged;
   result.summary.step = progress_.step;
@@ -328,7 +328,7 @@ Trainer::Outcome Trainer::test(Progress& bar) {
   const int64_t tested = last_weights ? progress_.step : load_best(bar);
   auto result = evaluate(
       *model_, split, shape_, config_.train.eval_batch_size, config_.train.test_examples,
-      [&](int64_t count) { bar.update(count); }, ranks_);
+      [&](int64_t count) { bar.update(count); }, ranks_, config_.train.trim_padding);
   if (result.stopped) return Outcome::kStopped;
   if (!std::isfinite(result.summary.loss)) return Outcome::kDiverged;
   result.summary.step = tested;

@@ -40,7 +40,7 @@ class Trainer {
   void begin();
   RunRecord train_and_test();
   void say(const std::string& text) const;
-  // Into the record, once, also after a resume.
+  // Adds a warning to the record, once, also after a resume.
   void record_warning(const std::string& text);
   void check_memory();
   void start();
@@ -91,7 +91,7 @@ class Trainer {
   std::unique_ptr<TensorMemory> device_memory_;  // of a device other than the CPU
   std::unique_ptr<models::Model> model_;
   FlatParameters parameters_;
-  // Whether they are those of progress_: not while others are loaded, nor in the test.
+  // True if they are those of progress_: not while others are loaded, nor in the test.
   bool has_last_weights_ = true;
   RunRecord record_;
   CheckpointStore checkpoints_;

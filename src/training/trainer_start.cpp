@@ -75,7 +75,7 @@ void Trainer::record_warning(const std::string& text) {
 
 void Trainer::check_memory() {
   record_.peak_resident_bytes = peak_resident_bytes();
-  // Of this rank alone, whose share of a step takes as much as that of any other.
+  // The stepper of this rank alone, whose share of a step takes as much as that of any other.
   TrainConfig share = config_.train;
   share.accumulate *= ranks_.count();
   share.on_nonfinite = "stop";  // the copies that "skip" needs are there already
@@ -112,7 +112,8 @@ void Trainer::start() {
   write_file_atomically(folder_.config(), to_toml(record_.config));
   write_running_record();
   remember_data_root(folder_, options_.data_root);
-  // From which it goes on, back, and is made again: the file they came from may change.
+  // The run resumes from this checkpoint, rolls back to it, and is repeated from it: the file that
+  // the weights came from may change.
   if (record_.initial_weights) checkpoints_.save(parameters_, progress_, false);
 }
 

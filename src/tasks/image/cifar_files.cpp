@@ -27,7 +27,7 @@ constexpr int kNumDataBatches = 5;
 constexpr const char* kExpected =
     "data_batch_1.bin to data_batch_5.bin and test_batch.bin, or the same names without .bin";
 
-// What a value of 0 to 255 adds to the gray value, per channel. Looked up rather than multiplied:
+// Addends of the gray value for a value of 0 to 255, per channel. Looked up rather than multiplied:
 // a compiler may fuse a product with the sum that follows, which rounds differently.
 struct GrayTables {
   std::array<float, 256> red{}, green{}, blue{};

@@ -105,7 +105,7 @@ TEST(CifarFiles, DamagedFilesAreRefusedByNameAndOffset) {
   EXPECT_THAT(read_error(folder), HasSubstr("test_batch.bin:byte 3074: label is 10"));
 }
 
-// What is left of a copy that was cut short would pass for a smaller set.
+// A copy that was cut short would otherwise pass for a smaller set.
 TEST(CifarFiles, IncompleteSetsAreRefusedByName) {
   for (const std::string& name : kCifarNames) {
     const TestFolder root;

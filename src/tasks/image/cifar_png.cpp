@@ -96,7 +96,7 @@ std::vector<ImageFile> images_of(const fs::path& split) {
   return images;
 }
 
-// As a record of the binary layout.
+// Reads an image as a record of the binary layout.
 void read_record(const ImageFile& file, std::span<std::byte> record) {
   const std::string content = read_file(file.path, kMaxImageBytes);
   const ColourImage image =

@@ -61,7 +61,7 @@ void write_as_images(const std::string& folder,
   write_images(folder + "/test", files[5], class_folders);
 }
 
-// With the hash of each file's images.
+// Compares the hash of each file's images, too.
 TEST(CifarPng, NumberedImagesAreThoseOfTheOfficialFiles) {
   const TestFolder root;
   write_small_cifar(root.path("."));

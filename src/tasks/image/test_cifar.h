@@ -38,7 +38,7 @@ inline std::string cifar_binary(const std::vector<CifarRecord>& records) {
   return bytes;
 }
 
-// What Python 2 wrote with cPickle.dump(batch, file, 2), byte by byte in the manner of the official
+// The bytes that Python 2 wrote with cPickle.dump(batch, file, 2), in the manner of the official
 // files.
 inline std::string cifar_pickle(const std::vector<CifarRecord>& records) {
   const auto text = [](const std::string& s) {

@@ -21,7 +21,7 @@ std::array<int64_t, 3> expected_pathfinder_sizes(const Manifest& manifest, int64
 // otherwise than by being empty, as one of the archive is, or more than a few are.
 Fact skipped_images_fact(const Manifest& manifest);
 
-// What the membership of the splits was drawn with, where the manifest says it.
+// Seed that the membership of the splits was drawn with, if the manifest states it.
 std::optional<int64_t> pathfinder_split_seed(const Manifest& manifest);
 
 // Draws up to 64 images per split of a generated dataset again; not ok when one differs.

@@ -16,7 +16,7 @@ struct Bins {
   std::array<std::array<int64_t, 2>, kBins> counts{};  // by distance, label
 };
 
-// Of every image; -1 for one that has another number of pixels.
+// Distance bin of every image; -1 for one that has another number of pixels.
 std::vector<int> distance_bins(const Split& split, int size) {
   std::vector<int> bins(static_cast<size_t>(split.size()), -1);
   parallel_ranges(split.size(), 64, [&](int64_t begin, int64_t end) {

@@ -63,7 +63,7 @@ std::string task_name(int size) {
   return size == 128 ? "pathx" : "pathfinder" + std::to_string(size);
 }
 
-// As the archive calls it.
+// Name of the folder in the archive.
 std::string archive_folder(int size) { return "pathfinder" + std::to_string(size); }
 
 class PathfinderTask : public Task {
@@ -197,8 +197,8 @@ void PathfinderTask::make(const MakeOptions& options, Progress& progress) const 
   writer.finish();
 }
 
-// Of the rows, and of the size and time of every image: an import goes on only with the files that
-// it began with.
+// Hash of the rows, and of the size and time of every image: an import resumes only with the files
+// that it began with.
 std::string hash_of_files(const std::string& folder, const std::vector<PathfinderRecord>& records) {
   Hasher hasher;
   for (const PathfinderRecord& record : records) {

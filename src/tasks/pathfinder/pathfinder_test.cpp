@@ -22,7 +22,7 @@ using ::testing::HasSubstr;
 
 const std::string kLevel = "pathfinder32/curv_contour_length_14";
 
-// To write a changed copy under.
+// Manifest to write a changed copy under.
 Manifest without_files(Manifest manifest) {
   manifest.splits.clear();
   manifest.side_files.clear();
@@ -45,7 +45,7 @@ class Pathfinder : public ::testing::Test {
     return root_.path("archive/" + kLevel + "/" + name);
   }
   std::string metadata() const { return read_file(file("metadata/0.npy"), 100000); }
-  // What importing says now; nothing is left behind when it fails.
+  // Error of importing now; nothing is left behind when it fails.
   std::string import_error(const Task& task) {
     fs::remove_all(root_.path("out"));
     const std::string error = error_of(

@@ -124,7 +124,7 @@ std::string PaperTexts::text(std::string_view id, const std::string& where) cons
     for (const char* suffix : {"", ".txt"}) {
       const std::string path = source_ + "/" + std::string(id) + suffix;
       if (!is_file(path)) continue;
-      // As many as line ends of two bytes and a byte order mark may cost.
+      // Allows for the most that line ends of two bytes and a byte order mark may cost.
       text.resize(2 * kMaxPairTextBytes + 3);
       text.resize(InputFile(path).read_at(0, text.data(), text.size()));
       text = document_text(text, path);

@@ -119,7 +119,7 @@ void for_each_pair(const std::string& path, const PaperTexts* texts, F use) {
   read_pairs(path, texts ? 3 : 5, [&](const PairLine& pair) {
     const std::string where = path + ":" + std::to_string(pair.line);
     if (!texts) {
-      // What is not stored is not judged, but for a byte order mark's worth.
+      // Only the stored part is checked, and as many bytes more as a byte order mark has.
       const auto part = [&](std::string_view text) {
         return stored_part(checked_text(text.substr(0, kMaxPairTextBytes + 3), where));
       };
@@ -307,7 +307,7 @@ std::vector<Fact> RetrievalTask::check(const Dataset& dataset) const {
   for (const char* name : kSplits) {
     if (dataset.has(name)) facts.push_back(cut_fact(dataset.split(name), name, config_.length));
   }
-  // Whether the official pairs hold some is not known.
+  // Duplicates are allowed: the official pairs may hold some.
   add_duplicate_facts(dataset, false, facts);
   return facts;
 }

@@ -97,7 +97,7 @@ Split TextTask::split(const Dataset& dataset, const std::string& name) const {
   return train.subset(std::move(part));
 }
 
-// Of reviews of one split, as many as may be in memory at a time; from `first` on.
+// Texts of the reviews of one split from `first` on, as many as may be in memory at a time.
 std::vector<std::string> read_texts(const Reviews& reviews, int split, size_t first) {
   constexpr size_t kAtOnce = 64;  // of up to 1 MiB each
   size_t end = first;
