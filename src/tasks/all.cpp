@@ -34,7 +34,8 @@ int32_t largest_byte(std::span<const uint8_t> values) {
   return largest;
 }
 
-// The largest id of a sequence; 0 of an empty one.
+// The largest id of a sequence; 0 of an empty one. A stored id above those of int32 is negative as
+// one, and larger than any that a model has.
 int32_t largest_token(const Split& split, int64_t example, int64_t tower,
                       const Manifest& manifest) {
   if (manifest.token_bytes == 1) {
@@ -44,7 +45,9 @@ int32_t largest_token(const Split& split, int64_t example, int64_t tower,
   }
   std::vector<int32_t> ids(static_cast<size_t>(split.sequence_length(example, tower)));
   split.read_tokens(example, tower, ids);
-  return ids.empty() ? 0 : *std::ranges::max_element(ids);
+  uint32_t largest = 0;
+  for (const int32_t id : ids) largest = std::max(largest, static_cast<uint32_t>(id));
+  return static_cast<int32_t>(std::min<uint32_t>(largest, INT32_MAX));
 }
 
 // Largest id and label of a split. Ids are left out of numbers that are no ids.

@@ -138,7 +138,9 @@ int64_t Split::read_tokens(int64_t example, int64_t tower, std::span<int32_t> ou
     for (size_t i = 0; i < count; ++i) out[i] = values[i] + offset;
   } else {
     if (count > 0) std::memcpy(out.data(), sequence.data, 4 * count);
-    for (size_t i = 0; offset != 0 && i < count; ++i) out[i] += offset;
+    for (size_t i = 0; offset != 0 && i < count; ++i) {
+      out[i] = static_cast<int32_t>(static_cast<uint32_t>(out[i]) + static_cast<uint32_t>(offset));
+    }
   }
   if (shuffled_) {
     shuffle(out.first(count), words, shards_->num_towers * base_index(example) + tower);

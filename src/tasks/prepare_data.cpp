@@ -267,7 +267,8 @@ TaskOnData task_on_data(const std::string& task, const std::string& root) {
   TaskOnData on{.name = spec_name + ":" + name, .settings = {}};
   if (is_prepared(folder)) {
     const Dataset dataset = Dataset::open(folder, /*verify=*/false);
-    on.settings = spec.settings_of(dataset.manifest());
+    // Data of another task is refused where it is opened.
+    if (dataset.manifest().task == spec_name) on.settings = spec.settings_of(dataset.manifest());
   }
   on.settings.set("name", {name, folder});
   return on;

@@ -214,6 +214,30 @@ TEST_F(OwnData, SettingsOfAnotherDataSetAreRefused) {
               HasSubstr("its classes is 2; expected 3"));
 }
 
+// Someone who forges data and hashes alike gets an error, not an embedding out of bounds.
+TEST_F(OwnData, AnIdThatNoInt32HoldsIsRefused) {
+  Manifest manifest;
+  manifest.task = "custom";
+  manifest.task_version = kCustomTask.version;
+  manifest.source = "imported";
+  manifest.token_bytes = 4;
+  manifest.token_offset = 1;
+  manifest.settings = {
+      {"input", "tokens"}, {"vocabulary", "70000"}, {"longest", "2"}, {"length", "2"}};
+  for (const uint32_t id :
+       {uint32_t{69998}, uint32_t{69999}, uint32_t{INT32_MAX}, UINT32_MAX - 1}) {
+    const std::string folder = root_.path("forged" + std::to_string(id));
+    DatasetWriter writer(folder, manifest, 0);
+    writer.begin_split("train");
+    const std::vector<uint32_t> ids = {id, 5};
+    writer.add(0, std::vector<std::span<const uint32_t>>{ids});
+    writer.finish();
+    const auto task = kCustomTask.make(task_on_data("custom", folder).settings);
+    const std::string error = error_of([&] { open_dataset(kCustomTask, *task, folder); });
+    EXPECT_EQ(error.empty(), id == 69998) << id << error;
+  }
+}
+
 TEST_F(OwnData, IsFoundUnderItsNameInTheDataRoot) {
   (void)imported({file("all.jsonl", rows_of(60, text_row))});
   const TaskOnData by_name = task_on_data("custom:own", root_.path(""));
