@@ -3,6 +3,7 @@
     lra.data      prepared data as NumPy arrays and batches; needs no torch
     lra.nn        the sequence layers of the program as modules of torch
     lra.arena     training of your own layer by the program's trainer
+    lra.mixer     gives your layer a short name
     lra.results   records of runs as a table; lra.report writes the leaderboard,
                   lra.literature what others published
 
@@ -18,10 +19,11 @@ if TYPE_CHECKING:
     from . import arena as arena, data as data, nn as nn
     from ._program import Error as Error
     from ._records import literature as literature, report as report, results as results
+    from .arena import mixer as mixer
 
-__all__ = ["Error", "arena", "data", "literature", "nn", "report", "results"]
+__all__ = ["Error", "arena", "data", "literature", "mixer", "nn", "report", "results"]
 
-_HOMES = {"Error": "_program"} | dict.fromkeys(("literature", "report", "results"), "_records")
+_HOMES = {"Error": "_program", "mixer": "arena"} | dict.fromkeys(("literature", "report", "results"), "_records")
 
 
 def __getattr__(name: str) -> Any:

@@ -170,32 +170,38 @@ class Adapted:
         buffers = {n: b for n, b in self.module.named_buffers() if n in saved}
         return {n: t for n, t in {**frozen, **buffers}.items() if t.dtype == torch.float32}
 
-    def _optim(self) -> tuple[dict[str, int], list[dict[str, Any]]]:
-        """The distinct attributes `_optim` of trained parameters, and which one a parameter has."""
-        numbers: dict[str, int] = {}
-        distinct: list[dict[str, Any]] = []
+    def _optim(self) -> tuple[dict[str, str], dict[str, dict[str, Any]]]:
+        """The group of each trained parameter that has an attribute `_optim`, and the groups.
+
+        A group is called as its "name" says, or optim1, optim2 and so on.
+        """
+        group_of: dict[str, str] = {}
+        groups: dict[str, dict[str, Any]] = {}
         for name, parameter in self.parameters().items():
-            if optim := getattr(parameter, "_optim", None):
-                if optim not in distinct:
-                    distinct.append(dict(optim))
-                numbers[name] = distinct.index(optim) + 1
-        return numbers, distinct
+            if not (optim := getattr(parameter, "_optim", None)):
+                continue
+            same = next((group for group, other in groups.items() if other == optim), None)
+            group = same or str(optim.get("name") or f"optim{len(groups) + 1}")
+            if groups.setdefault(group, dict(optim)) != optim:
+                raise TypeError(f"two different groups of parameters are called {group!r}")
+            group_of[name] = group
+        return group_of, groups
 
     def groups(self) -> list[dict[str, Any]]:
         """[{name, learning_rate, weight_decay}], 0 and None where the run's own serve."""
         return [
             {
-                "name": f"optim{number}",
+                "name": name,
                 "learning_rate": float(optim.get("lr") or 0),
                 "weight_decay": optim.get("weight_decay"),
             }
-            for number, optim in enumerate(self._optim()[1], start=1)
+            for name, optim in self._optim()[1].items()
         ]
 
     def group_names(self) -> list[str]:
         """The group of each of parameters(), "" for the main one."""
-        numbers, _ = self._optim()
-        return [f"optim{numbers[n]}" if n in numbers else "" for n in self.parameters()]
+        group_of, _ = self._optim()
+        return [group_of.get(name, "") for name in self.parameters()]
 
     def __call__(
         self, x: torch.Tensor, mask: torch.Tensor | None, lengths: torch.Tensor | None,

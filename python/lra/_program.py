@@ -68,8 +68,13 @@ def environment() -> dict[str, str]:
     return variables
 
 
-def run(words: Sequence[str], variables: Mapping[str, str] | None = None) -> str:
-    """Runs `lra WORDS...` and returns its standard output. Raises Error when it fails."""
+def run(
+    words: Sequence[str], variables: Mapping[str, str] | None = None, good: Sequence[int] = (0,)
+) -> str:
+    """Runs `lra WORDS...` and returns its standard output.
+
+    Raises Error when it ends with another exit code than the `good` ones.
+    """
     ended = subprocess.run(
         [str(folder() / "lra"), *words],
         env={**environment(), **(variables or {})},
@@ -78,7 +83,7 @@ def run(words: Sequence[str], variables: Mapping[str, str] | None = None) -> str
         text=True,
         check=False,
     )
-    if ended.returncode != 0:
+    if ended.returncode not in good:
         lines = ended.stderr.strip().splitlines() or [f"lra {' '.join(words)}"]
         raise Error(lines[-1].removeprefix("lra: "), ended.returncode)
     return ended.stdout
@@ -99,11 +104,17 @@ def load_library() -> None:
 
 
 def with_installed_layers(words: Sequence[str]) -> list[str]:
-    """Names of entry points `lra.mixers` of installed packages become "package.module:Class"."""
+    """The name of an entry point `lra.mixers` in place of a model becomes "package.module:Class".
+
+    A word behind an option may be its value and is left alone.
+    """
     if words[:1] not in (["train"], ["model"]):
         return list(words)
     layers = {e.name: e.value for e in importlib.metadata.entry_points(group="lra.mixers")}
-    return [layers.get(word, word) for word in words]
+    return [
+        word if before.startswith("-") else layers.get(word, word)
+        for before, word in zip(["-", *words], words, strict=False)
+    ]
 
 
 def main() -> None:

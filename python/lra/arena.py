@@ -11,12 +11,14 @@ import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from . import _program
 from ._program import Error
 
 _CHILD_VARIABLE = "LRA_ARENA"
+_Layer = TypeVar("_Layer", bound=Callable[..., Any])
+_named: dict[str, Callable[..., Any]] = {}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -41,6 +43,25 @@ class Run:
     def division(self) -> str:
         """ "apples-to-apples" or "free-for-all"; record["division_reason"] says why."""
         return str(self.record["division"])
+
+
+def mixer(name: str) -> Callable[[_Layer], _Layer]:
+    """Gives a class a name that train() takes in this process: @lra.mixer("decay").
+
+    Raises Error for the name of a model of the program, and for a second class of one name.
+    """
+
+    def decorate(layer: _Layer) -> _Layer:
+        configs = Path(_program.environment()["LRA_CONFIGS"])
+        other = _named.get(name, layer)
+        same = (other.__module__, other.__qualname__) == (layer.__module__, layer.__qualname__)
+        if not same or (configs / "models" / f"{name}.toml").is_file():
+            owner = "a model of the program" if same else f"{other.__module__}:{other.__qualname__}"
+            raise Error(f"lra.mixer: {name!r} is the name of {owner}; choose another")
+        _named[name] = layer
+        return layer
+
+    return decorate
 
 
 def class_name(layer: str | Callable[..., Any]) -> str:
@@ -81,8 +102,8 @@ def train(
 ) -> Run:
     """Trains, validates and tests a layer on a task, as `lra train TASK package.module:Class` does.
 
-    `mixer` is the name of one of the program's own models, a class derived from torch.nn.Module,
-    or "package.module:Class": the map [B, L, D] -> [B, L, D], called with x and, where its
+    `mixer` is the name of one of the program's own models or of lra.mixer, a class derived from
+    torch.nn.Module, or "package.module:Class": the map [B, L, D] -> [B, L, D], called with x and, where its
     forward takes one, a mask [B, L], True = token. `model` instead is a whole model: tokens int64
     [B, L] (values float32 [B, L, 1], pairs [B, 2, L]), and mask or lengths, to logits [B,
     classes]. `arguments` go to its constructor beside the width and the like that it asks for;
@@ -97,6 +118,8 @@ def train(
     layer = model if mixer is None else mixer
     if layer is None or (mixer is not None and model is not None):
         raise TypeError("expected one of mixer and model: a class, or its name")
+    if isinstance(layer, str):
+        layer = _named.get(layer, layer)
     name = class_name(layer)
     folder = Path(out or f"runs/{task}-{name.replace(':', '.')}-{preset}-s{seed}")
     words = ["train", task, name, "--preset", preset, "--seed", str(seed), "--out", str(folder),

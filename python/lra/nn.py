@@ -10,6 +10,7 @@ run's checkpoint.
 
 from __future__ import annotations
 
+import functools
 import json
 from typing import Any
 
@@ -23,8 +24,9 @@ class Mixer(torch.nn.Module):
 
     `dim` is D; `head_dim` is dim / heads by default; `max_length` is the longest L. Weights are
     drawn from (seed, path), as the program draws those of the layer at `path`. Parameters are
-    float32; `.to(torch.float64)` serves gradcheck. Raises RuntimeError for a bad setting, shape
-    or length.
+    float32; `.to(torch.float64)` serves gradcheck. Those of a group carry it as the attribute
+    `_optim` = {"name", "lr", "weight_decay"}. Raises RuntimeError for a bad setting, shape or
+    length.
 
     torch.compile leaves the layer out of its graphs (a graph break). torch.func.functional_call
     does not work: the layer computes with its own parameters.
@@ -49,8 +51,11 @@ class Mixer(torch.nn.Module):
         self._mixer = torch.classes.lra.Mixer(
             self.model, json.dumps(settings), dim, heads, head_dim, max_length, layer, path, seed
         )
+        groups = self._mixer.groups()
         for name, tensor in self._mixer.parameters().items():
             tensor._is_param = True  # what makes it an instance of torch.nn.Parameter
+            if name in groups:
+                tensor._optim = _optim(self.model, groups[name])
             self._place(name).register_parameter(name.rpartition(".")[2], tensor)
         for name, tensor in self._mixer.buffers().items():
             self._place(name).register_buffer(name.rpartition(".")[2], tensor)
@@ -64,6 +69,16 @@ class Mixer(torch.nn.Module):
                 module.add_module(part, torch.nn.Module())
             module = module.get_submodule(part)
         return module
+
+    def _apply(self, fn: Any, recurse: bool = True) -> Mixer:
+        """Casts and moves buffers in place, as torch does with parameters: the layer holds them."""
+        buffers = dict(self.named_buffers())
+        super()._apply(fn, recurse)  # type: ignore[no-untyped-call]
+        for name, tensor in buffers.items():
+            place, last = self._place(name), name.rpartition(".")[2]
+            tensor.data = place.get_buffer(last)
+            place.register_buffer(last, tensor)
+        return self
 
     @torch.compiler.disable  # type: ignore[untyped-decorator]
     def forward(
@@ -126,15 +141,24 @@ def _remake(
     return made
 
 
+@functools.cache
 def _table() -> list[dict[str, Any]]:
     _program.load_library()
     table: list[dict[str, Any]] = json.loads(torch.ops.lra.mixer_table())
     return table
 
 
+def _optim(model: str, group: str) -> dict[str, Any]:
+    """The group of a parameter as S4's code says it; without "lr" it follows the optimizer's."""
+    row = next(row for row in _table() if row["name"] == model)
+    spec = next(spec for spec in row["groups"] if spec["name"] == group)
+    optim = {"name": group, "weight_decay": spec["weight_decay"]}
+    return {**optim, "lr": spec["learning_rate"]} if spec["learning_rate"] else optim
+
+
 def _class_name(model: str) -> str:
     """ "sparse_transformer" -> "SparseTransformer"; some have a spelling of their own."""
-    own = {"bigbird": "BigBird", "s4d": "S4D", "chordmixer": "ChordMixer"}
+    own = {"bigbird": "BigBird", "s4d": "S4D", "lru": "LRU", "chordmixer": "ChordMixer"}
     return own.get(model) or "".join(part.capitalize() for part in model.split("_"))
 
 

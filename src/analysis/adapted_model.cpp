@@ -67,8 +67,8 @@ void refuse_other_examples(const LoadedRun& run, const TaskShape& shape) {
 models::SequenceClassifier adapted_model(const LoadedRun& run, const Adaptation& to) {
   training::RunConfig config = run.stored.config;
   config.model_config.receptive_field = to.receptive_field;
-  models::SequenceClassifier model = config.make_model(to.shape, run.model.device());
-  const std::map<std::string, at::Tensor> weights = state_of(run.model);
+  models::SequenceClassifier model = config.make_model(to.shape, run.model->device());
+  const std::map<std::string, at::Tensor> weights = state_of(*run.model);
   const bool stretched = to.positions == "stretched";
   const at::NoGradGuard no_grad;
   for (const auto& [name, parameter] : state_of(model)) {
@@ -83,7 +83,7 @@ models::SequenceClassifier adapted_model(const LoadedRun& run, const Adaptation&
       refuse_length(run, name, "its learned positions can be stretched, not continued");
     }
   }
-  const at::Tensor& positions = run.model.embedding().positions();
+  const at::Tensor& positions = run.encoder().embedding().positions();
   if (stretched && positions.defined()) {
     const int64_t cls = config.model_config.pooling == "cls" ? 1 : 0;
     const at::Tensor places = stretched_places(run.task->shape(), to.shape, cls);

@@ -49,6 +49,11 @@ int64_t diagonal_scan_flops(Inputs in) {
   return in[0].toTensor().numel() * a.size(1) * c.size(0) * (a.size(0) == 2 ? 12 : 4);
 }
 
+// A complex multiply-add for each state and direction. in: v [B, L, 2, P], a, bidirectional.
+int64_t state_scan_flops(Inputs in) {
+  return in[0].toTensor().numel() / 2 * (in[2].toBool() ? 2 : 1) * 8;
+}
+
 // A multiply-add for each lag, also where transforms take less. in: x, mask, kernel [D, K].
 int64_t convolution_flops(Inputs in) {
   return 2 * in[0].toTensor().numel() * in[2].toTensor().size(1);
@@ -68,6 +73,7 @@ constexpr std::array kCounted = {
     CountedOperator{"lra::sum_of_outer_products", outer_flops},
     CountedOperator{"lra::attention_forward", attention_flops},
     CountedOperator{"lra::diagonal_scan", diagonal_scan_flops},
+    CountedOperator{"lra::state_scan", state_scan_flops},
     CountedOperator{"lra::convolution", convolution_flops},
     CountedOperator{"lra::packed_feature_attention_forward", feature_attention_flops}};
 

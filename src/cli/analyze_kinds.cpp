@@ -76,7 +76,7 @@ std::optional<AnalysisRecord> analyze_span(const CommonOptions& common, const An
   const LoadedRun run(folder, a.weights, ModelPrecision::kFloat32, common.device);
   const tasks::Dataset dataset = analysis_data(run, common, a);
   const tasks::Split split = run.stored.config.split_of(*run.task, dataset, a.split);
-  const analysis::AttentionWeights attention(run.model, run.stored.config.model_config,
+  const analysis::AttentionWeights attention(run.encoder(), run.stored.config.model_config,
                                              run.stored.config.mixer_spec(), folder);
   const std::vector<int64_t> examples = tasks::drawn_examples(split.size(), a.samples);
   AnalysisRecord record = analysis_of(run, "span", common, a, &dataset);
@@ -152,8 +152,8 @@ struct RolloutOf {
 int64_t prediction_of(const RolloutOf& r, int64_t index) {
   const at::NoGradGuard no_grad;
   const auto batch = training::make_batch(r.split, {&index, 1}, r.run.task->shape(), true);
-  const auto sent = training::to_device(batch, r.run.model.device());
-  return r.run.model.forward(sent.input, {}).argmax(1).item<int64_t>();
+  const auto sent = training::to_device(batch, r.run.model->device());
+  return r.run.model->forward(sent.input, {}).argmax(1).item<int64_t>();
 }
 
 void add_rollouts(const RolloutOf& r, int64_t index, RolloutResult& result) {
@@ -209,7 +209,7 @@ std::optional<AnalysisRecord> analyze_rollout(const CommonOptions& common,
   const LoadedRun run(folder, a.weights, ModelPrecision::kFloat32, common.device);
   const tasks::Dataset dataset = analysis_data(run, common, a);
   const tasks::Split split = run.stored.config.split_of(*run.task, dataset, a.split);
-  const analysis::AttentionWeights attention(run.model, run.stored.config.model_config,
+  const analysis::AttentionWeights attention(run.encoder(), run.stored.config.model_config,
                                              run.stored.config.mixer_spec(), folder);
   const std::vector<int64_t> indices = rollout_examples(a, split);
   AnalysisRecord record = analysis_of(run, "rollout", common, a, &dataset);
@@ -239,7 +239,7 @@ std::optional<AnalysisRecord> analyze_embeddings(const CommonOptions& common,
                                                  const std::string& folder) {
   const LoadedRun run(folder, a.weights, ModelPrecision::kFloat32, common.device);
   const auto& settings = run.stored.config.model_config;
-  const auto embeddings = analysis::embeddings_of(run.model, settings.pooling == "cls");
+  const auto embeddings = analysis::embeddings_of(run.encoder(), settings.pooling == "cls");
   const int64_t side = tasks::image_side(run.task->shape());
   const auto shown = analysis::shown_positions(embeddings.position_PD.size(0), side);
   const at::Tensor token_VV = analysis::cosine_similarity(embeddings.token_VD);

@@ -1,6 +1,7 @@
 #include "io/download.h"
 
 #include <curl/curl.h>
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -100,17 +101,52 @@ class PartFile {
 // True if a file assembled from two mirrors would be detected.
 bool has_digest(const Download& what) { return !what.md5.empty() || !what.sha256.empty(); }
 
+// The functions of libcurl. It is looked for at the first download: nothing else needs it, and a
+// wheel leaves it to the system, which keeps its TLS up to date.
+struct Curl {
+  Curl() {
+    void* library = ::dlopen("libcurl.so.4", RTLD_NOW | RTLD_LOCAL);
+    if (!library) {
+      throw Error({.where = "libcurl.so.4",
+                   .what = "is not installed; downloads need it",
+                   .advice = "install libcurl, or download the file yourself and import it: lra "
+                             "help data import"});
+    }
+    const auto find = [&]<typename F>(F& function, const char* name) {
+      function = reinterpret_cast<F>(::dlsym(library, name));
+      LRA_CHECK(function != nullptr);
+    };
+    find(init, "curl_easy_init");
+    find(setopt, "curl_easy_setopt");
+    find(perform, "curl_easy_perform");
+    find(getinfo, "curl_easy_getinfo");
+    find(cleanup, "curl_easy_cleanup");
+    find(strerror, "curl_easy_strerror");
+  }
+  decltype(&::curl_easy_init) init;
+  decltype(&::curl_easy_setopt) setopt;
+  decltype(&::curl_easy_perform) perform;
+  decltype(&::curl_easy_getinfo) getinfo;
+  decltype(&::curl_easy_cleanup) cleanup;
+  decltype(&::curl_easy_strerror) strerror;
+};
+
+const Curl& curl() {
+  static const Curl functions;
+  return functions;
+}
+
 // One request: from where the part file ends, or for the whole file.
 class Transfer {
  public:
   Transfer(const Download& what, PartFile& part, Progress& progress, bool go_on)
-      : what_(what), part_(part), progress_(progress), curl_(curl_easy_init()), go_on_(go_on) {
+      : what_(what), part_(part), progress_(progress), curl_(curl().init()), go_on_(go_on) {
     LRA_CHECK(curl_ != nullptr);
   }
 
   Attempt run(const std::string& url) {
     set_options(url);
-    const CURLcode code = curl_easy_perform(curl_.get());
+    const CURLcode code = curl().perform(curl_.get());
     if (stop_requested()) {
       throw Error({.where = what_.path,
                    .what = "stopped by a signal; the partial download is kept",
@@ -120,7 +156,7 @@ class Transfer {
     if (disk_errno_ != 0) throw io_error(what_.path + ".part", "cannot be written", disk_errno_);
     if (!refusal_.empty()) return {Outcome::kRefused, refusal_};
     long status = 0;
-    curl_easy_getinfo(curl_.get(), CURLINFO_RESPONSE_CODE, &status);
+    curl().getinfo(curl_.get(), CURLINFO_RESPONSE_CODE, &status);
     return judge(code, status);
   }
 
@@ -129,12 +165,12 @@ class Transfer {
 
  private:
   struct Free {
-    void operator()(CURL* handle) const { curl_easy_cleanup(handle); }
+    void operator()(CURL* handle) const { curl().cleanup(handle); }
   };
 
   template <typename T>
   void set(CURLoption option, T value) {
-    LRA_CHECK_EQ(static_cast<int>(curl_easy_setopt(curl_.get(), option, value)),
+    LRA_CHECK_EQ(static_cast<int>(curl().setopt(curl_.get(), option, value)),
                  static_cast<int>(CURLE_OK));
   }
 
@@ -200,7 +236,7 @@ class Transfer {
   bool take(std::string_view data) {
     if (!started_) {
       long status = 0;
-      curl_easy_getinfo(curl_.get(), CURLINFO_RESPONSE_CODE, &status);
+      curl().getinfo(curl_.get(), CURLINFO_RESPONSE_CODE, &status);
       if (status != 200 && status != 206) return pass_over(status, data.size());
       if (!start(status)) return false;
     }
@@ -249,7 +285,7 @@ class Transfer {
       const bool hopeless = code == CURLE_TOO_MANY_REDIRECTS ||
                             code == CURLE_UNSUPPORTED_PROTOCOL || code == CURLE_URL_MALFORMAT ||
                             code == CURLE_COULDNT_RESOLVE_HOST;
-      return {hopeless ? Outcome::kRefused : Outcome::kBroken, curl_easy_strerror(code)};
+      return {hopeless ? Outcome::kRefused : Outcome::kBroken, curl().strerror(code)};
     }
     if (status != 200 && status != 206) {
       return {Outcome::kRefused, "answers " + std::to_string(status)};

@@ -64,6 +64,7 @@ enum class Op {
   kFeatureAttention,
   kGate,
   kDiagonalScan,
+  kStateScan,
 };
 
 // The best implementation of `op` that is available: for float32, or for bfloat16 arrays where the

@@ -23,6 +23,8 @@ struct Context {
   // channel is dropped along the whole sequence (feed_forward.h).
   double dropout = 0;
   bool tied_dropout = false;
+  // The residual stream, where the layer sees a norm of it; undefined: the layer's input.
+  at::Tensor stream_BLD = {};
 };
 
 // Dropout of one of a layer's attentions, under a key of its own.

@@ -34,7 +34,9 @@ class EncoderBlock : public layers::Layer {
 
   layers::Context context_of(const Padding& padding, const StepRandom& random,
                              uint32_t group = 0) const;
-  at::Tensor mixed(const at::Tensor& x_BLD, const Layout& layout, const StepRandom& random) const;
+  // The sequence layer of `norm_BLD`, the norm in front of it or the stream x itself.
+  at::Tensor mixed(const at::Tensor& x_BLD, const at::Tensor& norm_BLD, const Layout& layout,
+                   const StepRandom& random) const;
   // One decision per row and channel.
   at::Tensor tied_dropout(const at::Tensor& y_BLD, const Layout& layout, double rate,
                           uint64_t key) const;

@@ -18,10 +18,14 @@ std::string state_name(const std::string& name) {
 
 std::vector<Parameter> named_parameters_of(const torch::nn::Module& root) {
   std::map<std::string, std::string> groups;
+  const auto add_groups = [&](const std::string& prefix, const torch::nn::Module& module) {
+    const auto* layer = dynamic_cast<const layers::Layer*>(&module);
+    if (!layer) return;
+    for (const auto& [name, group] : layer->groups()) groups[prefix + name] = group;
+  };
+  add_groups("", root);
   for (const auto& module : root.named_modules("", /*include_self=*/false)) {
-    const auto* layer = dynamic_cast<const layers::Layer*>(module.value().get());
-    if (!layer) continue;
-    for (const auto& [name, group] : layer->groups()) groups[module.key() + "." + name] = group;
+    add_groups(module.key() + ".", *module.value());
   }
   std::vector<Parameter> list;
   for (const auto& item : root.named_parameters()) {

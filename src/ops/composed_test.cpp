@@ -12,6 +12,7 @@
 #include "ops/pointwise.h"
 #include "ops/sinkhorn.h"
 #include "ops/sorted_runs.h"
+#include "ops/state_scan.h"
 #include "ops/test_tensors.h"
 #include "ops/token_blocks.h"
 
@@ -133,6 +134,12 @@ std::vector<Operator> recurrent_operators() {
              {in[0], in[1].narrow(0, 0, 1), in[2].narrow(0, 0, 1).narrow(1, 0, 1)});
        },
        scan},
+      {"state_scan",
+       [](const auto& in) { return state_scan(in[0], in[1], true, some_tokens()); },
+       {random_tensor({kExamples, kTokens, 2, 3}, 7), 0.6 * random_tensor({2, 3}, 8)}},
+      {"state_scan_in_one_direction",
+       [](const auto& in) { return state_scan(in[0], in[1], false); },
+       {random_tensor({kExamples, kTokens, 2, 3}, 7), 0.6 * random_tensor({2, 3}, 8)}},
       {"convolution",
        [](const auto& in) { return long_convolution(in[0], some_tokens(), in[1], 2); },
        {x, random_tensor({3, 5}, 5)}},

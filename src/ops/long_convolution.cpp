@@ -166,7 +166,7 @@ Tensor kernel_gradient_cpu(const Tensor& grad_in, const Tensor& x_in, const Mask
                                          const_data<T>(grad),
                                          mutable_data<kernels::Wide<T>>(weights));
   });
-  return weights.t();
+  return weights.t().contiguous();
 }
 
 Tensor call_convolution(const Tensor& x, const Mask& mask, const Tensor& kernel, int64_t future) {

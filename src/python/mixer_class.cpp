@@ -6,6 +6,7 @@
 
 #include "io/config_json.h"
 #include "mixers/all.h"
+#include "models/parameter_names.h"
 
 namespace lra::python {
 namespace {
@@ -46,6 +47,14 @@ class Mixer : public torch::CustomClassHolder {
     return named(layer_->named_parameters());
   }
   c10::Dict<std::string, at::Tensor> buffers() const { return named(layer_->named_buffers()); }
+  // The group of each parameter that is not in the main one.
+  c10::Dict<std::string, std::string> groups() const {
+    c10::Dict<std::string, std::string> groups;
+    for (const models::Parameter& p : models::named_parameters_of(*layer_)) {
+      if (!p.group.empty()) groups.insert(p.name, p.group);
+    }
+    return groups;
+  }
 
  private:
   static layers::Initializer initializer(uint64_t seed, const std::string& path) {
@@ -70,7 +79,8 @@ TORCH_LIBRARY_FRAGMENT(lra, m) {
                        std::string, int64_t>())
       .def("forward", &Mixer::forward)
       .def("parameters", &Mixer::parameters)
-      .def("buffers", &Mixer::buffers);
+      .def("buffers", &Mixer::buffers)
+      .def("groups", &Mixer::groups);
 }
 
 }  // namespace lra::python

@@ -20,7 +20,7 @@ int64_t run(std::vector<std::string> words) {
 }
 
 // The table of mixers as JSON: [{name, title, paper, cost, settings: [{name, type, default, range,
-// help}]}].
+// help}], groups: [{name, learning_rate, weight_decay}]}].
 std::string mixer_table() {
   Json table = Json::array();
   for (const mixers::LayerSpec* spec : mixers::kAllMixers) {
@@ -32,11 +32,18 @@ std::string mixer_table() {
                           {"range", field.range},
                           {"help", field.help}});
     }
+    Json groups = Json::array();
+    for (const mixers::GroupSpec& group : spec->groups) {
+      groups.push_back({{"name", group.name},
+                        {"learning_rate", group.learning_rate},
+                        {"weight_decay", group.weight_decay}});
+    }
     table.push_back({{"name", spec->name},
                      {"title", spec->title},
                      {"paper", spec->paper},
                      {"cost", spec->cost},
-                     {"settings", settings}});
+                     {"settings", settings},
+                     {"groups", groups}});
   }
   return json_text(table);
 }

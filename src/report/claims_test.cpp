@@ -5,8 +5,8 @@
 
 #include <set>
 
+#include "records/test_records.h"
 #include "report/literature.h"
-#include "report/test_records.h"
 
 namespace lra::report {
 namespace {

@@ -4,8 +4,8 @@
 
 #include <map>
 
+#include "records/test_records.h"
 #include "report/leaderboard.h"
-#include "report/test_records.h"
 
 namespace lra::report {
 namespace {

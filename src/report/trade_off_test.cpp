@@ -5,10 +5,10 @@
 
 #include <tuple>
 
+#include "records/test_records.h"
 #include "report/leaderboard.h"
 #include "report/literature.h"
 #include "report/speed_grid.h"
-#include "report/test_records.h"
 
 namespace lra::report {
 namespace {

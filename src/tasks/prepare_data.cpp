@@ -195,7 +195,13 @@ void import_data(const Task& task, const std::vector<std::string>& sources, cons
                  Progress& progress) {
   task.import(sources, out, progress);
   try {
-    refuse_impossible_splits(Dataset::open(out, /*verify=*/false));
+    const Dataset dataset = Dataset::open(out, /*verify=*/false);
+    Manifest manifest = dataset.manifest();
+    const TaskSpec& spec = find_task(manifest.task);
+    // A task whose shape is that of its data knows it only now.
+    const auto on_data = spec.settings_of ? spec.make(spec.settings_of(manifest)) : nullptr;
+    manifest.doubts = judge_data(on_data ? *on_data : task, dataset);
+    write_file_atomically(out + "/" + kManifestFile, manifest_text(manifest));
   } catch (const Error&) {
     (void)remove_tree(out);
     throw;

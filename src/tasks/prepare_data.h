@@ -37,8 +37,8 @@ int64_t num_generated(const Task& task);
 // True if prepare_data would succeed without the network: prepared, importable or generated.
 bool data_available(const TaskSpec& spec, const Task& task, const std::string& root);
 
-// task.import() into `out`; nothing stays there of files that are no such data after all
-// (split_checks.h).
+// task.import() into `out`, with the doubts about its examples in the manifest; nothing stays there
+// of files that are no such data after all (split_checks.h).
 void import_data(const Task& task, const std::vector<std::string>& sources, const std::string& out,
                  Progress& progress);
 

@@ -31,7 +31,8 @@ struct MakeOptions {
 struct Fact {
   std::string name, value;
   bool ok = true;
-  std::string detail;  // "train example 17: label is 3, the expression evaluates to 5"
+  std::string detail;     // "train example 17: label is 3, the expression evaluates to 5"
+  bool in_doubt = false;  // ok for data that is meant to be so
 };
 
 // A trivial classifier that a model has to beat.
@@ -79,6 +80,9 @@ class Task {
 
   // Why imported data may not be what these settings mean, one sentence each.
   virtual std::vector<std::string> doubts(const Dataset&) const { return {}; }
+  // Why imported examples may not be what they are taken for, whatever the settings: checks that
+  // only this task can make (split_checks.h). Throws lra::Error for what cannot be.
+  virtual std::vector<std::string> judge(const Dataset&) const { return {}; }
   virtual std::vector<Fact> check(const Dataset& dataset) const = 0;
   // The example for people: the text, the expression tree, the picture. Safe to print on a
   // terminal.

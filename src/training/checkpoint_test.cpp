@@ -257,7 +257,7 @@ TEST_F(Checkpoint, IsRefusedWhenItIsNoneOfOurs) {
                                         .dtype = Dtype::kF32,
                                         .shape = {5},
                                         .data = std::as_bytes(std::span(data)).first(20)}});
-  EXPECT_THAT(refusal(), AllOf(StartsWith(file(4, "model")), HasSubstr("hash")));
+  EXPECT_THAT(refusal(), AllOf(StartsWith(file(4, "model")), HasSubstr("lra did not write")));
 }
 
 TEST_F(Checkpoint, WithFilesOfTwoStepsIsRefused) {

@@ -139,6 +139,10 @@ std::string size_unlike_task(const RunConfig& run, const SplitSizes& data) {
   return changed_data(run, data);
 }
 
+std::string size_unlike_preset(const RunConfig& run, const SplitSizes& data) {
+  return changed_data(preset_of(run), data);
+}
+
 Fairness judge(const RunConfig& run, const std::optional<SplitSizes>& data) {
   // A recipe of its own is compared in size with the paper's base model.
   const bool own_recipe = run.preset == kPublishedPreset;

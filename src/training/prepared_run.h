@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 
 #include "models/model.h"
 #include "tasks/task.h"
@@ -50,6 +51,7 @@ struct PreparedRun {
   std::unique_ptr<TensorMemory> device_memory = nullptr;  // of a device other than the CPU
   std::unique_ptr<models::Model> model = nullptr;
   RunRecord record = {};
+  std::optional<RunRecord> before = {};  // of a resumed run: its record as it was found
 };
 
 // Imports or generates data where that is due. Throws lra::Error for a split without examples, for

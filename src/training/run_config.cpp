@@ -11,6 +11,7 @@
 #include "mixers/all.h"
 #include "mixers/python_layer.h"
 #include "models/python_model.h"
+#include "records/check_record.h"
 #include "records/run_identity.h"
 #include "tasks/all.h"
 #include "training/budget.h"
@@ -274,6 +275,12 @@ std::unique_ptr<tasks::Task> RunConfig::make_task() const {
   return task_spec().make(task_settings);
 }
 
+void refuse_whole_model(const std::string& model) {
+  throw Error({.where = model,
+               .what = "is a whole model, without the encoder that this command works on",
+               .expected = "a sequence layer"});
+}
+
 bool RunConfig::is_whole_model() const {
   return mixers::is_python_class(model) && mixer_settings.find(kWholeModel);
 }
@@ -286,11 +293,7 @@ std::unique_ptr<models::Model> RunConfig::make_any_model(const TaskShape& shape,
 }
 
 models::SequenceClassifier RunConfig::make_model(const TaskShape& shape, at::Device device) const {
-  if (is_whole_model()) {
-    throw Error({.where = model,
-                 .what = "is a whole model, without the encoder that this command works on",
-                 .expected = "a sequence layer"});
-  }
+  if (is_whole_model()) refuse_whole_model(model);
   const models::Execution execution{
       .activations = train.precision == "bf16" ? at::kBFloat16 : at::kFloat,
       .device = device,
@@ -393,7 +396,8 @@ StoredRun read_run(const RunFolder& folder) {
   }
   // The file as it is: settings that this version has and the run's did not are no change of it.
   const ConfigTable settings = parse_toml_file(folder.config());
-  StoredRun run{.config = RunConfig::from_table(settings), .record = read_record(folder.record())};
+  StoredRun run{.config = RunConfig::from_table(settings),
+                .record = read_consistent_record(folder.record())};
   const std::string hash = config_hash(settings);
   if (hash == run.record.config_hash) return run;
   // Settings that change are written into the record first: a run that was killed in between still

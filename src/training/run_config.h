@@ -56,6 +56,9 @@ struct RunConfig {
   static RunConfig from_table(const ConfigTable& table);
 };
 
+// Throws lra::Error: the model is a whole one of the user's, and the command works on an encoder.
+[[noreturn]] void refuse_whole_model(const std::string& model);
+
 // A run on disk. Throws lra::Error for a folder that is none, and when config.toml is no longer
 // what the run began with.
 struct StoredRun {

@@ -45,6 +45,9 @@ class Trainer {
   void check_memory();
   void start();
   void resume();
+  // Throws lra::Error if the run to resume had saved weights, none of which can be read:
+  // `problems` says why.
+  void refuse_lost_checkpoints(std::vector<std::string> problems);
   // How the training ended: complete, with a failure, or neither when a stop was asked for.
   struct Trained {
     bool complete = false;
@@ -94,6 +97,7 @@ class Trainer {
   // True if they are those of progress_: not while others are loaded, nor in the test.
   bool has_last_weights_ = true;
   RunRecord record_;
+  const std::optional<RunRecord> before_;  // of a resumed run: its record as it was found
   CheckpointStore checkpoints_;
   TrainProgress progress_;
   Stepper stepper_;

@@ -152,6 +152,22 @@ class Arena(unittest.TestCase):
                 for field in ("weights_hash", "num_parameters", "division", "train", "val", "test"):
                     self.assertEqual(theirs.record.get(field), record.get(field), field)
 
+    def test_the_program_s_own_models_keep_their_groups(self):
+        ours = self.lra("train", "listops", "s4d", "--out", "s4d-program", "--quiet", settings=TINY)
+        self.assertEqual(ours.returncode, 0, ours.stderr)
+        record = json.loads((self.folder / "s4d-program/record.json").read_text())
+        config = record["config"]
+        self.assertEqual(set(config["groups"]), {"c", "dt", "ssm"})
+        settings = {f"{part}.{key}": value for part in ("model", "train") for key, value in config[part].items()}
+        for name, group in config["groups"].items():
+            settings.update({f"groups.{name}.{key}": value for key, value in group.items()})
+        theirs = self.train("lra.nn:S4D", "s4d-python", arguments=config["mixer"], settings=settings)
+        self.assertEqual(theirs.record["config"]["groups"], config["groups"])
+        self.assertEqual(theirs.record["weights_hash"], record["weights_hash"])
+        defaults = self.train("lra.nn:S4D", "s4d-defaults").record["config"]["groups"]
+        self.assertEqual(defaults["ssm"]["learning_rate"], 1e-3)
+        self.assertEqual(defaults["ssm"]["weight_decay"], 0)
+
     def test_a_record_says_whose_code_it_is(self):
         run = self.train("their_layers:Average", "average", arguments={"bias": False})
         record = run.record
@@ -217,6 +233,34 @@ class Arena(unittest.TestCase):
                 self.assertIn(said, record["failure"])
                 self.assertTrue(weights_of(self.folder / f"hostile-{deed}"))
 
+    def test_a_whole_model_is_evaluated_and_not_analyzed(self):
+        self.train(None, "whole-bag", model="their_layers:Bag", arguments={"width": 8}, settings={"train.test_examples": 16})
+        record = json.loads((self.folder / "whole-bag/record.json").read_text())
+        evaluated = self.lra("eval", "whole-bag", "--quiet", "--json")
+        self.assertEqual(evaluated.returncode, 0, evaluated.stderr)
+        self.assertEqual(json.loads(evaluated.stdout)["accuracy"], record["test"]["accuracy"])
+        whole = "their_layers:Bag: is a whole model, without the encoder that this command works on"
+        for words in (("analyze", "span", "whole-bag"), ("analyze", "controls", "whole-bag"),
+                      ("analyze", "embeddings", "whole-bag")):
+            with self.subTest(words):
+                ended = self.lra(*words, "--quiet")
+                self.assertEqual((ended.returncode, len(ended.stderr.splitlines())), (2, 1), ended.stderr)
+                self.assertIn(whole, ended.stderr)
+
+    def test_two_ranks_train_a_python_class_and_a_model_of_the_program(self):
+        ranks = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
+        sets = [f"--set={key}={json.dumps(value)}" for key, value in TINY.items()]
+        for layer in ("their_layers:NoMask", "linformer"):
+            with self.subTest(layer):
+                alone = self.train(layer, f"alone-{layer}", settings={"train.accumulate": 2}).record
+                words = ["train", "listops", layer, "--out", f"ranks-{layer}", "--quiet", *sets]
+                ended = subprocess.run([*ranks, "-m", "lra", *words], cwd=self.folder, env=self.variables,
+                                       capture_output=True, text=True)
+                self.assertEqual(ended.returncode, 0, ended.stderr)
+                record = json.loads((self.folder / f"ranks-{layer}/record.json").read_text())
+                self.assertEqual((record["status"], record["provenance"]["ranks"]), ("done", 2))
+                self.assertAlmostEqual(record["val"]["loss"], alone["val"]["loss"], places=4)
+
     def test_nan_is_a_matter_of_the_guard(self):
         run = self.train("their_layers:Hostile", "nan", arguments={"deed": "nan"})
         self.assertEqual(run.status, "diverged")
@@ -247,6 +291,49 @@ class Arena(unittest.TestCase):
             "    print(run.record['model'], run.status)\n")
         ended = subprocess.run([sys.executable, str(script)], cwd=self.folder, env=self.variables, capture_output=True, text=True)
         self.assertEqual(ended.stdout, "script:Mine done\n", ended.stderr)
+
+    def test_a_name_stands_for_a_class_in_its_process(self):
+        script = self.folder / "named.py"
+        script.write_text(
+            "import lra\n"
+            "from their_layers import Average, Tuple\n"
+            "lra.mixer('average')(Average)\n"
+            "lra.mixer('average')(Average)\n"
+            "for name, kind in (('average', Tuple), ('linformer', Average)):\n"
+            "    try: lra.mixer(name)(kind)\n"
+            "    except lra.Error as error: print(error)\n"
+            "if __name__ == '__main__':\n"
+            f"    run = lra.arena.train('listops', 'average', out='named', settings={TINY!r}, quiet=True)\n"
+            "    print(run.record['model'])\n")
+        ended = subprocess.run([sys.executable, str(script)], cwd=self.folder, env=self.variables, capture_output=True, text=True)
+        self.assertEqual(ended.stdout.splitlines(), [
+            "lra.mixer: 'average' is the name of their_layers:Average; choose another",
+            "lra.mixer: 'linformer' is the name of a model of the program; choose another",
+            "their_layers:Average"], ended.stderr)
+
+    def test_an_installed_package_names_its_layers(self):
+        package = self.folder / "package"
+        package.mkdir()
+        (package / "named_layers.py").write_text("from their_layers import Average\nclass Decay(Average): pass\n")
+        (package / "pyproject.toml").write_text(
+            '[build-system]\nrequires = ["setuptools"]\nbuild-backend = "setuptools.build_meta"\n'
+            '[project]\nname = "named-layers"\nversion = "1"\n[tool.setuptools]\npy-modules = ["named_layers"]\n'
+            '[project.entry-points."lra.mixers"]\ndecay = "named_layers:Decay"\n')
+        site = self.folder / "site"
+        subprocess.run(
+            [sys.executable, "-m", "pip", "install", "--quiet", "--no-index", "--no-deps", "--no-build-isolation",
+             "--target", str(site), str(package)], check=True)
+        variables = {**self.variables, "PYTHONPATH": f"{site}{os.pathsep}{self.variables['PYTHONPATH']}"}
+        console = [sys.executable, "-c", "from lra._program import main; main()"]
+        sets = [f"--set={key}={json.dumps(value)}" for key, value in TINY.items()]
+        # What stands behind an option is no model.
+        for number, words in enumerate(([*console], [sys.executable, "-m", "lra"])):
+            out = "decay" if number == 0 else "decay-again"
+            ended = subprocess.run([*words, "train", "listops", "decay", "--quiet", "--out", out, *sets],
+                                   cwd=self.folder, env=variables, capture_output=True, text=True)
+            self.assertEqual(ended.returncode, 0, ended.stderr)
+            record = json.loads((self.folder / out / "record.json").read_text())
+            self.assertEqual(record["model"], "named_layers:Decay")
 
     def test_the_program_hands_a_python_class_to_the_interpreter(self):
         ended = subprocess.run(

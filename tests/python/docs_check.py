@@ -1,4 +1,7 @@
-"""Every example of the pages below runs, in the order of its page, in one folder."""
+"""Every example of the pages below runs, in the order of its page, in one folder.
+
+With LRA_INSTALLED set they use what pip installed beside this Python instead of the checkout.
+"""
 
 import os
 import pathlib
@@ -12,11 +15,21 @@ PAGES = {"docs/python.md": 7, "docs/data_format.md": 3}  # how many examples at 
 BLOCK = re.compile(r"^```(python|sh) ?(\S*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
+def use_checkout(variables, folder):
+    """Adds the package, and the command `lra` as pip would install it into `folder`."""
+    command = folder / "lra"
+    folder.mkdir()
+    command.write_text(
+        f"#!/bin/sh\nexec {sys.executable} -c 'from lra._program import main; main()' \"$@\"\n")
+    command.chmod(0o755)
+    variables.update(
+        PYTHONPATH=str(ROOT / "python"), LRA_CONFIGS=str(ROOT / "configs"),
+        LRA_BUILD=str(pathlib.Path(os.environ["LRA_PROGRAM"]).resolve().parent),
+        PATH=os.pathsep.join([str(folder), str(pathlib.Path(sys.executable).parent), variables["PATH"]]))
+
+
 def main():
-    variables = {
-        **os.environ, "PYTHONPATH": str(ROOT / "python"), "LRA_CONFIGS": str(ROOT / "configs"),
-        "LRA_BUILD": str(pathlib.Path(os.environ["LRA_PROGRAM"]).resolve().parent),
-    }
+    variables = dict(os.environ)
     variables.pop("LRA_DATA", None)
     for page, least in PAGES.items():
         run_page(page, least, dict(variables))
@@ -26,12 +39,8 @@ def run_page(page, least, variables):
     blocks = BLOCK.findall((ROOT / page).read_text())
     assert len(blocks) >= least, f"found {len(blocks)} examples in {page}"
     with tempfile.TemporaryDirectory() as scratch:
-        command = pathlib.Path(scratch, "bin", "lra")
-        command.parent.mkdir()
-        command.write_text(
-            f"#!/bin/sh\nexec {sys.executable} -c 'from lra._program import main; main()' \"$@\"\n")
-        command.chmod(0o755)
-        variables["PATH"] = f"{command.parent}{os.pathsep}{variables['PATH']}"
+        if not variables.pop("LRA_INSTALLED", None):
+            use_checkout(variables, pathlib.Path(scratch, "bin"))
         for number, (language, name, text) in enumerate(blocks, start=1):
             if name:
                 pathlib.Path(scratch, name).write_text(text)

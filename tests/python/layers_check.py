@@ -18,6 +18,7 @@ import lra
 import torch
 from lra import _program
 from safetensors.torch import load_file, save_file
+from torch._subclasses.fake_tensor import FakeTensorMode
 
 DIM, HEADS, LENGTH = 16, 2, 64
 
@@ -79,11 +80,30 @@ class EveryMixer(unittest.TestCase):
                     self.assertFalse(bool((next(layer.parameters()) == 0).all()))
 
 
-class OneMixer(unittest.TestCase):
     def test_gradients_are_right_in_float64(self):
-        layer = lra.nn.Linformer(4, heads=2, max_length=6, rank=3).double()
-        x = torch.randn(2, 6, 4, dtype=torch.float64, requires_grad=True)
-        self.assertTrue(torch.autograd.gradcheck(layer, (x,)))
+        for name, kind in lra.nn.mixers().items():
+            with self.subTest(name):
+                torch.manual_seed(0)
+                layer = kind(4, heads=2, max_length=8).double().eval()
+                x = torch.randn(2, 8, 4, dtype=torch.float64, requires_grad=True)
+                self.assertTrue(torch.autograd.gradcheck(layer, (x,)))
+
+    def test_shapes_need_no_data(self):
+        for name, kind in lra.nn.mixers().items():
+            if name in ("sparse_transformer", "bigbird"):  # choose blocks by data
+                continue
+            layer = made(kind)
+            with self.subTest(name), FakeTensorMode(allow_non_fake_inputs=True):
+                self.assertEqual(layer(torch.randn(2, 40, DIM)).shape, (2, 40, DIM))
+
+
+class OneMixer(unittest.TestCase):
+    def test_parameters_of_a_group_carry_it(self):
+        layer = copy.deepcopy(made(lra.nn.S4D))
+        optim = {name: parameter._optim for name, parameter in layer.named_parameters() if hasattr(parameter, "_optim")}
+        self.assertEqual(set(optim), {"dt", "log_rate", "frequency", "c"})
+        self.assertEqual(optim["dt"], {"name": "dt", "weight_decay": 0.0, "lr": 1e-3})
+        self.assertEqual(optim["c"], {"name": "c", "weight_decay": 0.0})
 
     def test_training_draws_from_the_key(self):
         layer, (x, _) = made(lra.nn.Sinkhorn).train(), padded_input()

@@ -8,4 +8,7 @@ namespace lra::tasks {
 
 extern const TaskSpec kCustomTask;
 
+// True for data of this task: nobody but its user knows what is odd in it.
+inline bool is_own(const Manifest& manifest) { return manifest.task == kCustomTask.name; }
+
 }  // namespace lra::tasks

@@ -1,0 +1,169 @@
+// Shapes and dtypes of the operators' results, for tensors without data: torch's meta device and
+// FakeTensorMode, which torch.compile traces with.
+//
+// Only operators with a kernel for each device stand here; the others are composed of these.
+// gradient_norm gives a number, which nothing without data has.
+#include "ops/attention_arguments.h"
+#include "ops/dispatch.h"
+#include "ops/feature_attention_problem.h"
+#include "ops/precision.h"
+
+namespace lra::ops {
+namespace {
+
+using at::Tensor;
+using MaybeTensor = std::optional<Tensor>;
+using Two = std::tuple<Tensor, Tensor>;
+using Three = std::tuple<Tensor, Tensor, Tensor>;
+using Sizes = c10::SymDimVector;
+
+Tensor result(const Sizes& sizes, const Tensor& like) {
+  return at::empty_symint(sizes, like.options());
+}
+Tensor wide_result(const Sizes& sizes, const Tensor& like) {
+  return at::empty_symint(sizes, like.options().dtype(wide_type(like)));
+}
+Tensor contiguous_like(const Tensor& t) { return at::empty_symint(t.sym_sizes(), t.options()); }
+
+// The sizes of `t` with another last one.
+Sizes with_last(const Tensor& t, c10::SymInt last) {
+  Sizes sizes(t.sym_sizes().begin(), t.sym_sizes().end());
+  LRA_CHECK(!sizes.empty());
+  sizes.back() = std::move(last);
+  return sizes;
+}
+
+Tensor rows_through(const Tensor& x, const Tensor& weight) {
+  return result(with_last(x, weight.sym_size(0)), x);
+}
+Three linear_backward(const Tensor& grad, const Tensor& x, const Tensor& weight, bool need_x,
+                      bool need_bias) {
+  const Sizes of_bias = {weight.sym_size(0)};
+  return {need_x ? contiguous_like(x) : Tensor(),
+          wide_result({weight.sym_size(0), weight.sym_size(1)}, x),
+          need_bias ? wide_result(of_bias, grad) : Tensor()};
+}
+
+Three layer_norm_forward(const Tensor& x, const Tensor&, const Tensor&, double) {
+  const Sizes of_rows = with_last(x, 1);
+  return {contiguous_like(x), wide_result(of_rows, x), wide_result(of_rows, x)};
+}
+Three layer_norm_backward(const Tensor&, const Tensor& x, const Tensor&, const Tensor&,
+                          const Tensor& weight) {
+  return {contiguous_like(x), contiguous_like(weight), contiguous_like(weight)};
+}
+
+Tensor gate(const Tensor& value, const MaybeTensor& gate) {
+  return result(
+      gate ? with_last(value, value.sym_size(-1)) : with_last(value, value.sym_size(-1) / 2),
+      value);
+}
+Two gate_backward(const Tensor&, const Tensor& value, const MaybeTensor& gate) {
+  return {contiguous_like(value), gate ? contiguous_like(value) : result({0}, value)};
+}
+
+Two feature_attention_forward(const Tensor& qkv, c10::string_view, const MaybeTensor& mask, double,
+                              double) {
+  check_feature_attention(qkv, mask);
+  const auto symbolic = [](const std::vector<int64_t>& sizes) {
+    return Sizes(sizes.begin(), sizes.end());
+  };
+  return {result(symbolic(feature_out_shape(qkv)), qkv),
+          wide_result(symbolic(feature_sums_shape(qkv)), qkv)};
+}
+
+std::tuple<Tensor, Tensor, Tensor, Tensor> diagonal_scan_backward(const Tensor&, const Tensor& x,
+                                                                  const Tensor& a, const Tensor& c,
+                                                                  const MaybeTensor&,
+                                                                  const MaybeTensor&) {
+  return {contiguous_like(x), contiguous_like(a), contiguous_like(c), result({x.sym_size(2)}, a)};
+}
+
+Stack attention_forward(Values values) {
+  const Tensor q = values[0].toTensor();
+  return {contiguous_like(q), wide_result({2, q.sym_size(0), q.sym_size(2), q.sym_size(1)}, q)};
+}
+
+// The gradients of attention are written to arguments.
+Stack nothing(Values) { return {}; }
+
+Tensor hash_buckets(const Tensor& x, const Tensor& rotations, const MaybeTensor&) {
+  return at::empty_symint(Sizes{rotations.sym_size(1), x.sym_size(0), x.sym_size(2), x.sym_size(1)},
+                          x.options().dtype(at::kInt));
+}
+std::vector<Tensor> sorted_runs(const Tensor& buckets, int64_t, int64_t, bool, bool) {
+  std::vector<Tensor> rounds;
+  for (int64_t r = 0; r < buckets.size(0); ++r) {
+    rounds.push_back(result(
+        {buckets.sym_size(1) * buckets.sym_size(2), 3 + 3 * r, buckets.sym_size(3)}, buckets));
+  }
+  return rounds;
+}
+
+}  // namespace
+
+TORCH_LIBRARY_IMPL(lra, Meta, m) {
+  m.impl("linear", [](const Tensor& x, const Tensor& weight, const MaybeTensor&) {
+    return rows_through(x, weight);
+  });
+  m.impl("linear_gelu", [](const Tensor& x, const Tensor& weight, const Tensor&) {
+    return rows_through(x, weight);
+  });
+  m.impl("linear_backward_input", [](const Tensor& grad, const Tensor& weight) {
+    return result(with_last(grad, weight.sym_size(1)), grad);
+  });
+  m.impl("linear_backward", linear_backward);
+  m.impl("product",
+         [](const Tensor& a, const Tensor& b) { return result(with_last(a, b.sym_size(-1)), a); });
+  m.impl("sum_of_outer_products", [](const Tensor& a, const Tensor& b) {
+    return wide_result({a.sym_size(1), b.sym_size(1)}, a);
+  });
+  m.impl("sum_of_rows", [](const Tensor& x) { return wide_result({x.sym_size(1)}, x); });
+  m.impl("sum_by_token", [](const Tensor& grad, const Tensor&, int64_t rows) {
+    return wide_result({rows, grad.sym_size(1)}, grad);
+  });
+
+  m.impl("layer_norm",
+         [](const Tensor& x, const Tensor&, const Tensor&, double) { return contiguous_like(x); });
+  m.impl("layer_norm_forward", layer_norm_forward);
+  m.impl("layer_norm_backward", layer_norm_backward);
+  m.impl("gate", gate);
+  m.impl("gate_backward", gate_backward);
+  m.impl("dropout", [](const Tensor& x, double, int64_t) { return contiguous_like(x); });
+  m.impl("dropout_add",
+         [](const Tensor& x, const Tensor&, double, int64_t) { return contiguous_like(x); });
+  m.impl("gelu_dropout",
+         [](const Tensor& x, double, int64_t, int64_t) { return contiguous_like(x); });
+  m.impl("gelu_dropout_backward", [](const Tensor& x, const Tensor&, double, int64_t, int64_t) {
+    return Two(contiguous_like(x), contiguous_like(x));
+  });
+  m.impl("adam_step_",
+         [](Tensor&, const Tensor&, Tensor&, Tensor&, at::ArrayRef<double>, int64_t, double) {});
+  m.impl("gumbel_noise_like",
+         [](const Tensor& logits, int64_t) { return contiguous_like(logits); });
+
+  m.impl("convolution", [](const Tensor& x, const MaybeTensor&, const Tensor&, int64_t) {
+    return contiguous_like(x);
+  });
+  m.impl("convolution_kernel_gradient",
+         [](const Tensor&, const Tensor& x, const MaybeTensor&, int64_t width, int64_t) {
+           return wide_result({x.sym_size(2), width}, x);
+         });
+  m.impl("diagonal_scan", [](const Tensor& x, const Tensor&, const Tensor&, const MaybeTensor&,
+                             const MaybeTensor&) { return contiguous_like(x); });
+  m.impl("diagonal_scan_backward", diagonal_scan_backward);
+  m.impl("packed_feature_attention", [](const Tensor& qkv, c10::string_view features,
+                                        const MaybeTensor& mask, double offset, double eps) {
+    return std::get<0>(feature_attention_forward(qkv, features, mask, offset, eps));
+  });
+  m.impl("packed_feature_attention_forward", feature_attention_forward);
+  m.impl("packed_feature_attention_backward",
+         [](const Tensor&, const Tensor& qkv, const Tensor&, const Tensor&, c10::string_view,
+            const MaybeTensor&, double, double) { return contiguous_like(qkv); });
+  m.impl("attention_forward", boxed<attention_forward>());
+  m.impl("attention_backward", boxed<nothing>());
+  m.impl("hash_buckets", hash_buckets);
+  m.impl("sorted_runs", sorted_runs);
+}
+
+}  // namespace lra::ops

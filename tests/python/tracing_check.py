@@ -1,0 +1,114 @@
+"""torch.ops.lra without data: shapes under FakeTensorMode, one graph under torch.compile, gradcheck.
+
+opcheck compares shapes, dtypes and strides of what the operators say with what they give.
+"""
+import os
+import pathlib
+import unittest
+
+import torch
+
+torch.ops.load_library(str(pathlib.Path(os.environ["LRA_PROGRAM"]).resolve().parent / "liblra_ops.so"))
+ops = torch.ops.lra
+OPCHECKS = ("test_autograd_registration", "test_faketensor", "test_aot_dispatch_static")
+# Their weights pass through Tensor.to, which returns its input and which the check of schemas takes for
+# a part of the operator.
+CAST = ("linear", "feed_forward")
+
+
+def normal(*shape, dtype=torch.float64):
+    return torch.randn(*shape, dtype=dtype, requires_grad=True)
+
+
+def mask(*lengths, length):
+    return (torch.arange(length) < torch.tensor(lengths).unsqueeze(1)).to(torch.uint8)
+
+
+def differentiable_cases():
+    """Operators with a gradient: name -> arguments of float64."""
+    qkv = [normal(2, 8, 2, 4) for _ in range(3)]
+    rows = mask(8, 5, length=8)
+    offsets, blocks = torch.tensor([0, 1, 3]), torch.tensor([0, 0, 1], dtype=torch.int32)
+    wide = normal(3, 400)  # by transforms
+    return {
+        "linear": (normal(2, 8, 6), normal(5, 6), normal(5)),
+        "product": (normal(2, 3, 4), normal(2, 4, 5)),
+        "layer_norm": (normal(2, 8, 6), normal(6), normal(6)),
+        "feed_forward": (normal(2, 8, 6), normal(12, 6), normal(12), normal(6, 12), normal(6)),
+        "gate": (normal(2, 8, 6),),
+        "dropout": (normal(2, 8, 6), 0.5, 7),
+        "dropout_add": (normal(2, 8, 6), normal(2, 8, 6), 0.5, 7),
+        "gelu_dropout": (normal(2, 8, 6), 0.5, 7),
+        "convolution": (normal(2, 8, 3), rows, normal(3, 5), 2),
+        "convolution by transforms": (normal(2, 8, 3), rows, wide, 199),
+        "diagonal_scan": (normal(2, 8, 3), normal(2, 2, 3), normal(2, 2, 2, 3), normal(3), rows),
+        "packed_feature_attention": (normal(2, 8, 3, 2, 4), "elu", rows),
+        "attention": (*qkv, rows),
+        "attention in blocks": (*qkv, None, None, offsets, blocks, None, [4, 4, -1, -1]),
+        "attention_with_logsumexp": tuple(qkv),
+        "packed_attention": (normal(2, 8, 3, 2, 4),),
+    }
+
+
+def other_cases():
+    """Operators without one: name -> arguments."""
+    plain = lambda *shape: torch.randn(*shape)  # noqa: E731
+    buckets = torch.randint(4, (2, 1, 2, 8), dtype=torch.int32)
+    parameters = [plain(10), plain(10), torch.zeros(10), torch.zeros(10)]
+    return {
+        "batch_norm": (plain(2, 8, 6), mask(8, 5, length=8), plain(6), plain(6)),
+        "linear_gelu": (plain(2, 8, 6), plain(5, 6), plain(5)),
+        "sum_of_outer_products": (plain(9, 4), plain(9, 5)),
+        "sum_of_rows": (plain(9, 4).bfloat16(),),
+        "sum_by_token": (plain(9, 4), torch.randint(5, (9,)), 5),
+        "hash_buckets": (plain(1, 8, 2, 4), plain(2, 2, 4, 2)),
+        "sorted_runs": (buckets, 4),
+        "gumbel_noise_like": (plain(1, 2, 4, 4), 3),
+        "adam_step_": (*parameters, [1e-3, 0.9, 0.999, 1e-8, 0.0], 0, 1.0),
+    }
+
+
+def call(name, arguments):
+    return getattr(ops, name.split()[0])(*arguments)
+
+
+def loss_of(result):
+    first = result[0] if isinstance(result, tuple) else result
+    return (first * torch.cos(torch.arange(first.numel(), dtype=first.dtype)).view(first.shape)).sum()
+
+
+class Operators(unittest.TestCase):
+    def setUp(self):
+        torch.manual_seed(0)
+
+    def test_shapes_without_data_are_those_with_data(self):
+        for name, arguments in {**differentiable_cases(), **other_cases()}.items():
+            with self.subTest(name):
+                op = getattr(ops, name.split()[0]).default
+                checks = OPCHECKS if name in CAST else ("test_schema", *OPCHECKS)
+                torch.library.opcheck(op, arguments, test_utils=checks)
+
+    def test_compiled_functions_are_one_graph_with_the_same_gradients(self):
+        for name, arguments in differentiable_cases().items():
+            with self.subTest(name):
+                torch._dynamo.reset()
+                leaves = [a for a in arguments if isinstance(a, torch.Tensor) and a.requires_grad]
+                expected = torch.autograd.grad(loss_of(call(name, arguments)), leaves)
+                compiled = torch.compile(call, fullgraph=True, backend="aot_eager", dynamic=False)
+                gradients = torch.autograd.grad(loss_of(compiled(name, arguments)), leaves)
+                for ours, theirs in zip(gradients, expected):
+                    self.assertTrue(torch.equal(ours, theirs))
+
+    def test_gradients_are_right_in_float64(self):
+        for name, arguments in differentiable_cases().items():
+            with self.subTest(name):
+                self.assertTrue(torch.autograd.gradcheck(lambda *a: call(name, a), arguments))
+
+    def test_second_derivatives_are_refused(self):
+        x = normal(2, 4)
+        with self.assertRaisesRegex(RuntimeError, "no second derivative"):
+            torch.autograd.grad(ops.gate(x).sum(), x, create_graph=True)
+
+
+if __name__ == "__main__":
+    unittest.main()
