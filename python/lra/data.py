@@ -35,6 +35,7 @@ class Task:
 
     `length` is the preset length of the program; a longer sequence is cut. `padded` is False for
     images, where every position is a pixel. `classes` counts labels, `vocabulary` token ids.
+    `channels` counts the float32 values at each position; 0: positions are tokens.
     """
 
     name: str
@@ -43,6 +44,7 @@ class Task:
     classes: int
     towers: int = 1
     padded: bool = True
+    channels: int = 0
 
 
 TASKS = {
@@ -60,6 +62,19 @@ TASKS = {
 }
 
 
+def _task_of(manifest: dict[str, Any]) -> Task:
+    """The task of prepared data; of a user's own data it is what the manifest states."""
+    if manifest["task"] in TASKS:
+        return TASKS[manifest["task"]]
+    stated = manifest["settings"]
+    length, shortest = int(stated["longest"]), int(stated["shortest"])
+    return Task(
+        manifest["task"], length, int(stated["vocabulary"]), int(stated["classes"]),
+        towers=int(manifest["num_towers"]), padded=shortest < length,
+        channels=int(stated["channels"]) if stated["input"] == "values" else 0,
+    )
+
+
 class Arrays(NamedTuple):
     """One shard as it lies in the file, without a copy.
 
@@ -67,16 +82,17 @@ class Arrays(NamedTuple):
     consecutive sequences as its task has towers.
     """
 
-    tokens: NDArray[Any]  # uint8 or uint16 [num_tokens]
+    tokens: NDArray[Any]  # uint8, uint16 or uint32 [num_tokens], or float32 [num_tokens, channels]
     offsets: NDArray[np.uint64]  # [num_sequences + 1]
     labels: NDArray[np.int32]  # [num_examples]
     token_offset: int
 
 
 class Example(NamedTuple):
-    """Token ids, int64 [L], or one such array per tower, and the label."""
+    """Token ids, int64 [L], or values, float32 [L, C], or one such array per tower, and the label.
+    """
 
-    tokens: NDArray[np.int64] | tuple[NDArray[np.int64], ...]
+    tokens: NDArray[Any] | tuple[NDArray[Any], ...]
     label: int
 
 
@@ -84,14 +100,14 @@ class Batch(NamedTuple):
     """Padded on the right with 0. Arrays of NumPy or tensors of torch; with two towers [B, 2, L].
     """
 
-    tokens: Any  # int64 [B, L]
+    tokens: Any  # int64 [B, L], or values, float32 [B, L, C]
     labels: Any  # int64 [B]
     lengths: Any  # int64 [B]
     mask: Any  # bool [B, L], True = token
 
 
 def _open_shard(
-    path: Path, num_bytes: int
+    path: Path, num_bytes: int, channels: int
 ) -> tuple[NDArray[Any], NDArray[np.uint64], NDArray[np.int32]]:
     def damaged(what: str) -> Error:
         return Error(f"{path}: {what}; the file is damaged: prepare the dataset again")
@@ -104,17 +120,23 @@ def _open_shard(
         memory = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)
     version, token_bytes = np.frombuffer(memory, np.uint32, 2, 8).tolist()
     examples, sequences, tokens = np.frombuffer(memory, np.uint64, 3, 16).tolist()
-    if memory[:8] != _MAGIC or version != 1 or token_bytes not in (1, 2):
-        raise damaged("does not start as a shard of version 1")
-    offsets_at = _HEADER_BYTES + (examples * 4 + 7) // 8 * 8
-    tokens_at = offsets_at + (sequences + 1) * 8
+    if memory[:8] != _MAGIC or version not in (1, 2):
+        raise damaged("does not start as a shard of version 1 or 2")
+    if token_bytes not in ((4 * channels,) if channels else (1, 2, 4)):
+        raise damaged(f"tokens have {token_bytes} bytes")
+    unit = 8 if version == 1 else 64  # sections begin at multiples of it
+    offsets_at = -(-(_HEADER_BYTES + examples * 4) // unit) * unit
+    tokens_at = -(-(offsets_at + (sequences + 1) * 8) // unit) * unit
     if size != tokens_at + tokens * token_bytes:
         raise damaged("counts do not add up to its size")
     offsets = np.frombuffer(memory, np.uint64, sequences + 1, offsets_at)
     if offsets[0] != 0 or offsets[-1] != tokens or np.any(offsets[1:] < offsets[:-1]):
         raise damaged("offsets are not in rising order")
+    words = max(1, channels)
+    dtype = np.float32 if channels else {1: np.uint8, 2: np.uint16, 4: np.uint32}[token_bytes]
+    stored = np.frombuffer(memory, dtype, tokens * words, tokens_at)
     return (
-        np.frombuffer(memory, np.uint8 if token_bytes == 1 else np.uint16, tokens, tokens_at),
+        stored.reshape(tokens, channels) if channels else stored,
         offsets,
         np.frombuffer(memory, np.int32, examples, _HEADER_BYTES),
     )
@@ -136,14 +158,17 @@ class Split:
             manifest = json.loads((self.folder / "manifest.json").read_text())
         except FileNotFoundError:
             raise Error(f"{folder}: is not a prepared dataset; expected manifest.json") from None
-        self.task = TASKS[manifest["task"]]
+        self.task = _task_of(manifest)
         self.max_length = length or self.task.length
         self.manifest: dict[str, Any] = manifest
         if self._stored not in manifest["splits"]:
             raise Error(f"{folder}: there is no split {name!r}")
         self._offset = int(manifest["token_offset"])
         self._shards = [
-            Arrays(*_open_shard(self.folder / shard["file"], shard["num_bytes"]), self._offset)
+            Arrays(
+                *_open_shard(self.folder / shard["file"], shard["num_bytes"], self.task.channels),
+                self._offset,
+            )
             for shard in manifest["splits"][self._stored]
         ]
         self._starts = np.cumsum([0, *(shard.labels.size for shard in self._shards)])
@@ -196,7 +221,10 @@ class Split:
 
     def __getitem__(self, example: int) -> Example:
         views, label = self._one(example)
-        towers = tuple(view[: self.max_length].astype(np.int64) + self._offset for view in views)
+        dtype: Any = np.float32 if self.task.channels else np.int64
+        towers = tuple(
+            view[: self.max_length].astype(dtype) + dtype(self._offset) for view in views
+        )
         return Example(towers[0] if len(towers) == 1 else towers, label)
 
     def __iter__(self) -> Iterator[Example]:
@@ -222,12 +250,15 @@ class Split:
     def _padded(
         self, views: list[NDArray[Any]], labels: NDArray[np.int64], offset: int, trim: bool
     ) -> Batch:
-        lengths = np.array([min(view.size, self.max_length) for view in views], dtype=np.int64)
+        lengths = np.array([min(len(view), self.max_length) for view in views], dtype=np.int64)
         length = self.max_length
         if trim and self.task.padded:
             longest = int(lengths.max(initial=1))
             length = min(length, -(-longest // _TRIM_MULTIPLE) * _TRIM_MULTIPLE)
-        tokens = np.zeros((len(views), length), dtype=np.int64)
+        channels = (self.task.channels,) if self.task.channels else ()
+        tokens = np.zeros(
+            (len(views), length, *channels), dtype=np.float32 if channels else np.int64
+        )
         for row, view, count in zip(tokens, views, lengths.tolist()):
             row[:count] = view[:count]
             if offset:
@@ -236,7 +267,7 @@ class Split:
         if self.task.towers > 1:
             pairs = (labels.size, self.task.towers)
             return Batch(
-                tokens.reshape(*pairs, length), labels, lengths.reshape(pairs),
+                tokens.reshape(*pairs, length, *channels), labels, lengths.reshape(pairs),
                 mask.reshape(*pairs, length),
             )
         return Batch(tokens, labels, lengths, mask)
@@ -264,12 +295,16 @@ class Split:
         """The example as a person sees it.
 
         listops: the expression; text: str; retrieval: two str; images: uint8 [height, width].
-        Bytes that are no UTF-8 become U+FFFD.
+        Own data: str, or the token ids or values as they were imported, or two of them. Bytes that
+        are no UTF-8 become U+FFFD.
         """
         views, _ = self._one(example)
         if self.task.name == "listops":
             return " ".join(_LISTOPS[value + self._offset] for value in views[0].tolist())
-        if not self.task.padded:
+        if self.task.name not in TASKS and self.manifest["settings"]["input"] != "text":
+            arrays = tuple(view.copy() for view in views)
+            return arrays[0] if len(arrays) == 1 else arrays
+        if self.task.name in TASKS and not self.task.padded:
             side = int(views[0].size ** 0.5)
             return views[0].reshape(side, side).copy()
         texts = tuple(view.tobytes().decode("utf-8", errors="replace") for view in views)
@@ -411,17 +446,19 @@ def load(
 ) -> Split:
     """Opens a split: "train", "val" or "test".
 
-    Data that is not prepared yet is imported or made first (prepare), which takes minutes for the
-    large tasks. `verify` has the program compare every hash. Text has no validation split: by
+    `task` is one of TASKS; own data is "custom:NAME", in the folder NAME of the data root, or
+    "custom", which `root` holds itself. Data that is not prepared yet is imported or made first
+    (prepare), which takes minutes for the large tasks. `verify` has the program compare every hash. Text has no validation split: by
     default it is the test set, as in the paper; "heldout" takes a tenth of train. Raises Error.
     """
-    if task not in TASKS:
-        raise Error(f"unknown task {task!r}; known: {', '.join(TASKS)}")
-    folder = None if verify else _prepared_folder(task, data_root(root))
+    name, _, data = task.partition(":")
+    if task not in TASKS and name != "custom":
+        raise Error(f"unknown task {task!r}; known: {', '.join(TASKS)}, custom:NAME")
+    folder = None if verify else _prepared_folder(data or task, data_root(root))
     folder = folder or Path(prepare(task, root)["folder"])
     found = Split(folder, split, length=length, stored=_stored_split(task, split, validation))
-    if found.task.name != task:
-        raise Error(f"{folder}: holds data of task {found.task.name!r}; expected {task!r}")
+    if found.task.name != name:
+        raise Error(f"{folder}: holds data of task {found.task.name!r}; expected {name!r}")
     if task == "text" and validation == "heldout" and split in ("train", "val"):
         found._indices = _heldout(len(found), split, validation_seed)
     return found

@@ -60,7 +60,8 @@ void refuse_other_examples(const LoadedRun& run, const TaskShape& shape) {
   same("token ids", shape.vocabulary, own.vocabulary);
   same("classes", shape.num_classes, own.num_classes);
   same("sequences per example", shape.num_towers, own.num_towers);
-  same("real values per place", shape.values ? 1 : 0, own.values ? 1 : 0);
+  same("real values per place", shape.values ? shape.values->channels : 0,
+       own.values ? own.values->channels : 0);
 }
 
 models::SequenceClassifier adapted_model(const LoadedRun& run, const Adaptation& to) {

@@ -79,6 +79,11 @@ AttentionWeights::AttentionWeights(const models::SequenceClassifier& model,
                  .expected = "model.receptive_field = 0",
                  .advice = "take a run that sees all tokens at once"});
   }
+  if (!model.embedding().tokens().defined()) {
+    throw Error({.where = name_,
+                 .what = "reads values, not tokens",
+                 .expected = "a run on tokens, whose attention this analysis follows"});
+  }
   if (!spec.facts.attention_weights) {
     throw Error({.where = name_,
                  .what = std::string(spec.title) + " has no attention weights between tokens",

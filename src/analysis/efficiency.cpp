@@ -21,8 +21,16 @@ namespace lra::analysis {
 namespace {
 
 models::ModelInput random_input(const TaskShape& shape, int64_t batch) {
-  const at::Tensor tokens_BL = at::empty({batch * shape.num_towers, shape.length}, at::kInt);
+  const int64_t rows = batch * shape.num_towers;
   RandomStream stream(derive_key(0, RandomUse::kAnalysis));
+  if (shape.values && shape.values->stored_as_float) {
+    const at::Tensor values_BLC = at::empty({rows, shape.length, shape.values->channels});
+    auto* values = values_BLC.mutable_data_ptr<float>();
+    for (int64_t i = 0; i < values_BLC.numel(); ++i)
+      values[i] = static_cast<float>(stream.normal());
+    return {.values_BLC = values_BLC};
+  }
+  const at::Tensor tokens_BL = at::empty({rows, shape.length}, at::kInt);
   auto* ids = tokens_BL.mutable_data_ptr<int32_t>();
   for (int64_t i = 0; i < tokens_BL.numel(); ++i) {
     ids[i] = static_cast<int32_t>(1 + stream.below(static_cast<uint32_t>(shape.vocabulary - 1)));

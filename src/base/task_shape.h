@@ -6,9 +6,12 @@
 
 namespace lra {
 
-// Sequences of real numbers instead of tokens: pixel p is (p - zero) * scale.
+// Sequences of real numbers instead of tokens. A stored integer p, as a pixel, is
+// (p - zero) * scale; stored float32 numbers, `channels` at each position, are taken as they are.
 struct ValueInput {
   double zero = 0, scale = 1;
+  int64_t channels = 1;
+  bool stored_as_float = false;
 };
 
 struct TaskShape {

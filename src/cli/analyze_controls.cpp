@@ -145,13 +145,13 @@ std::optional<AnalysisRecord> analyze_transfer(const CommonOptions& common,
                                                const AnalyzeArguments& a,
                                                const std::string& folder) {
   const LoadedRun run(folder, a.weights, training::ModelPrecision::kAsTrained, common.device);
-  const training::RunConfig to =
-      training::resolve_run(a.to, run.stored.config.model, run.stored.config.preset, 0, {}, {});
+  const std::string root = training::data_root_of({folder}, a.data);
+  const training::RunConfig to = training::resolve_on_data(
+      a.to, run.stored.config.model, run.stored.config.preset, 0, root, {}, {});
   const auto task = to.make_task();
   const TaskShape shape = task->shape();
   analysis::refuse_other_examples(run, shape);
-  const tasks::Dataset dataset = tasks::prepare_data(
-      to.task_spec(), *task, training::data_root_of({folder}, a.data), common.quiet);
+  const tasks::Dataset dataset = tasks::prepare_data(to.task_spec(), *task, root, common.quiet);
   ChangedInputs inputs(run, common, a.examples);
   const tasks::Split split = run.stored.config.split_of(*task, dataset, a.split);
   for (const std::string& positions : a.positions) {
@@ -163,7 +163,7 @@ std::optional<AnalysisRecord> analyze_transfer(const CommonOptions& common,
   record.split = a.split;
   record.num_examples = examples_of(inputs.scores);
   record.transfer = {.task = to.task,
-                     .task_title = std::string(to.task_spec().title),
+                     .task_title = to.task_title(),
                      .task_version = to.task_spec().version,
                      .data_hash = dataset.hash(),
                      .scores = std::move(inputs.scores)};

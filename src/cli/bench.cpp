@@ -18,6 +18,7 @@
 #include "tasks/all.h"
 #include "tasks/files.h"
 #include "tasks/prepare_data.h"
+#include "training/data_root.h"
 #include "training/new_record.h"
 
 namespace lra::cli {
@@ -55,12 +56,13 @@ bool has_length_setting(const std::string& task) {
 training::RunConfig config_of(const BenchArguments& a, const std::string& model, int64_t length) {
   std::vector<std::string> sets = {"train.precision=" + a.dtype};  // what --set may change
   sets.insert(sets.end(), a.sets.begin(), a.sets.end());
-  return measured_config(a.task, model, a.preset, length, sets);
+  return measured_config(a.task, model, a.preset, length, sets, a.data.value_or(""));
 }
 
 // Sets the lengths of the paper's tables, or the only one that images have.
 void complete_lengths(BenchArguments& a) {
-  if (has_length_setting(a.task)) {
+  const bool is_own = tasks::find_task(a.task).settings_of != nullptr;
+  if (has_length_setting(a.task) && !(is_own && a.lengths.empty())) {
     if (a.lengths.empty()) a.lengths = {1024, 2048, 3072, 4096};
     return;
   }
@@ -206,8 +208,8 @@ void print_table(const std::vector<RunRecord>& records, const BenchArguments& a,
 }
 
 std::string record_folder(const BenchArguments& a, const std::string& model) {
-  return a.out + "/" + a.task + "-" + model + "-" + a.mode + (a.real_batch ? "-data" : "") +
-         (a.dtype == "fp32" ? "" : "-" + a.dtype);
+  return a.out + "/" + file_name_of(a.task) + "-" + model + "-" + a.mode +
+         (a.real_batch ? "-data" : "") + (a.dtype == "fp32" ? "" : "-" + a.dtype);
 }
 
 std::string record_file(const BenchArguments& a, const std::string& model) {
@@ -365,9 +367,10 @@ void add_choices(CLI::App& command, BenchArguments& a) {
 
 training::RunConfig measured_config(const std::string& task, const std::string& model,
                                     const std::string& preset, int64_t length,
-                                    std::vector<std::string> sets) {
-  if (has_length_setting(task)) sets.push_back("task.length=" + std::to_string(length));
-  return training::resolve_run(task, model, preset, 0, {}, sets);
+                                    std::vector<std::string> sets, const std::string& data) {
+  if (has_length_setting(task) && length > 0)
+    sets.push_back("task.length=" + std::to_string(length));
+  return training::resolve_on_data(task, model, preset, 0, training::data_root(data), {}, sets);
 }
 
 void add_bench(CLI::App& app, Program& program) {

@@ -8,9 +8,11 @@
 
 namespace lra::cli {
 
-// The settings of a measurement; images have a length of their own, whatever `length` says.
+// The settings of a measurement; images have a length of their own, whatever `length` says, and 0
+// leaves it to the preset. `data`: the data root, as --data.
 training::RunConfig measured_config(const std::string& task, const std::string& model,
                                     const std::string& preset, int64_t length,
-                                    std::vector<std::string> sets = {});
+                                    std::vector<std::string> sets = {},
+                                    const std::string& data = "");
 
 }  // namespace lra::cli

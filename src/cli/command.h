@@ -62,6 +62,7 @@ void add_completion(CLI::App& app, Program& program);
 void add_data(CLI::App& app, Program& program);
 void add_train(CLI::App& app, Program& program);
 void add_eval(CLI::App& app, Program& program);
+void add_export(CLI::App& app, Program& program);
 void add_analyze(CLI::App& app, Program& program);
 void add_reproduce(CLI::App& app, Program& program);
 void add_suite(CLI::App& app, Program& program);

@@ -1,4 +1,5 @@
 // lra data: make, prepare, import, fetch, check, show, export.
+#include <bit>
 #include <cstdio>
 
 #include "base/command_text.h"
@@ -31,8 +32,11 @@ struct DataArguments {
   std::optional<int64_t> num_train, num_val, num_test;
 };
 
-std::unique_ptr<tasks::Task> make_task(const DataArguments& a) {
+// `data` names the data, for a task whose shape is that of its data (tasks::task_on_data); empty:
+// there is none yet.
+std::unique_ptr<tasks::Task> make_task(const DataArguments& a, const std::string& data = "") {
   ConfigTable settings;
+  if (!data.empty()) settings.set("task", {tasks::task_on_data(a.task, data).settings, data});
   for (const std::string& set : a.sets) apply_override(settings, set);
   for (const auto& [key, value] : settings) {
     if (key != "task") {
@@ -91,10 +95,10 @@ void report_written(const Program& program, const DataArguments& a, const tasks:
 }
 
 ExitCode prepare(const Program& program, const DataArguments& a) {
-  const auto task = make_task(a);
+  const std::string root = training::data_root(a.root);
+  const auto task = make_task(a, root);
   report_dataset(program, a, *task,
-                 tasks::prepare_data(tasks::find_task(a.task), *task, training::data_root(a.root),
-                                     program.common.quiet));
+                 tasks::prepare_data(tasks::find_task(a.task), *task, root, program.common.quiet));
   return ExitCode::kDone;
 }
 
@@ -145,7 +149,7 @@ ExitCode import_from(const Program& program, const DataArguments& a,
                 .quiet = program.common.quiet});
   tasks::import_data(*task, sources, a.out, bar);
   bar.finish();
-  report_written(program, a, *task);
+  report_written(program, a, *make_task(a, a.out));
   return ExitCode::kDone;
 }
 
@@ -160,7 +164,10 @@ ExitCode fetch(const Program& program, const DataArguments& a) {
     throw Error(
         {.where = a.task,
          .what = "no published copy is available for download",
-         .advice = "generate it with: " + command_text({"data", "make", a.task, "--out", a.out})});
+         .advice =
+             make_task(a)->can_generate()
+                 ? "generate it with: " + command_text({"data", "make", a.task, "--out", a.out})
+                 : "see what can be imported with: " + command_text({"help", a.task})});
   }
   tasks::refuse_existing(a.out);
   Progress bar({.description = "fetch " + std::string(spec.remote->file),
@@ -192,7 +199,7 @@ Json fact_value(const std::string& text) {
 ExitCode check(const Program& program, const DataArguments& a) {
   end_at_first_signal();
   const auto& spec = tasks::find_task(a.task);
-  const auto task = make_task(a);
+  const auto task = make_task(a, a.folder);
   const auto dataset = tasks::open_dataset(spec, *task, a.folder);
   auto facts = task->check(dataset);
   const std::vector<tasks::Baseline> baselines = task->baselines(dataset);
@@ -231,10 +238,33 @@ ExitCode check(const Program& program, const DataArguments& a) {
   return all_ok ? ExitCode::kDone : ExitCode::kUserError;
 }
 
+// The tokens of each sequence of an example as a model reads them, or the stored values.
+Json tokens_json(const TaskShape& shape, const tasks::Split& split, int64_t example) {
+  const auto channels = static_cast<size_t>(split.words_per_token());
+  const bool is_float = shape.values && shape.values->stored_as_float;
+  Json sequences = Json::array();
+  for (int64_t tower = 0; tower < shape.num_towers; ++tower) {
+    const auto length = static_cast<size_t>(split.sequence_length(example, tower));
+    std::vector<int32_t> words(length * channels);
+    split.read_tokens(example, tower, words);
+    if (!is_float) {
+      sequences.push_back(words);
+      continue;
+    }
+    Json values = Json::array();
+    for (size_t at = 0; at < words.size(); at += channels) {
+      Json& position = values.emplace_back(Json::array());
+      for (size_t c = 0; c < channels; ++c) position.push_back(std::bit_cast<float>(words[at + c]));
+    }
+    sequences.push_back(std::move(values));
+  }
+  return sequences;
+}
+
 ExitCode show(const Program& program, const DataArguments& a) {
   end_at_first_signal();
   const auto& spec = tasks::find_task(a.task);
-  const auto task = make_task(a);
+  const auto task = make_task(a, a.folder);
   const auto dataset = tasks::open_dataset(spec, *task, a.folder);
   // Data is shown however it was made, unless settings choose.
   const bool as_stored = a.sets.empty() && dataset.has(a.split);
@@ -253,16 +283,19 @@ ExitCode show(const Program& program, const DataArguments& a) {
   }
   const std::string text = task->render(split, a.index);
   const int64_t length = split.sequence_length(a.index, 0);
+  const std::vector<std::string> names = task->label_names(dataset);
+  const auto label = static_cast<size_t>(split.label(a.index));
   if (program.common.json) {
-    print_json({{"task", a.task},
-                {"split", a.split},
-                {"index", a.index},
-                {"label", split.label(a.index)},
-                {"length", length},
-                {"text", text}});
+    Json json = {{"task", a.task},   {"split", a.split},
+                 {"index", a.index}, {"label", label},
+                 {"length", length}, {"tokens", tokens_json(task->shape(), split, a.index)},
+                 {"text", text}};
+    if (!names.empty()) json["label_name"] = names.at(label);
+    print_json(json);
   } else {
-    std::printf("%s, example %s of %s, label %d, %s tokens\n\n%s\n", a.split.c_str(),
-                thousands(a.index).c_str(), thousands(split.size()).c_str(), split.label(a.index),
+    const std::string name = names.empty() ? "" : " (" + printable(names.at(label)) + ")";
+    std::printf("%s, example %s of %s, label %zu%s, %s tokens\n\n%s\n", a.split.c_str(),
+                thousands(a.index).c_str(), thousands(split.size()).c_str(), label, name.c_str(),
                 thousands(length).c_str(), text.c_str());
   }
   return ExitCode::kDone;
@@ -270,7 +303,7 @@ ExitCode show(const Program& program, const DataArguments& a) {
 
 ExitCode export_official(const Program& program, const DataArguments& a) {
   const auto& spec = tasks::find_task(a.task);
-  const auto task = make_task(a);
+  const auto task = make_task(a, a.folder);
   task->export_official(tasks::open_dataset(spec, *task, a.folder), a.out);
   if (program.common.json) {
     print_json({{"task", a.task}, {"folder", a.out}});

@@ -63,7 +63,13 @@ std::optional<double> recorded_accuracy(const training::LoadedRun& run, const Ev
 Json json_or_null(const std::string& text) { return text.empty() ? Json() : Json(text); }
 
 void print_text(const training::EvaluationResult& result, const EvalArguments& a,
-                const Foreign& foreign, std::optional<double> recorded) {
+                const RunRecord& run, const Foreign& foreign, std::optional<double> recorded) {
+  if (training::is_exported(a.run)) {
+    std::printf("exported: %s on %s, preset %s, seed %llu, test accuracy in its record %s\n",
+                run.model_title.c_str(), run.task_title.c_str(), run.preset.c_str(),
+                static_cast<unsigned long long>(run.seed),
+                run.test ? percent(run.test->accuracy).c_str() : "none");
+  }
   std::printf("%s, %s split, weights of step %s", a.run.c_str(), a.split.c_str(),
               thousands(result.summary.step).c_str());
   if (!foreign.weights.empty()) {
@@ -105,6 +111,9 @@ ExitCode eval(const Program& program, const EvalArguments& a) {
   const auto recorded = recorded_accuracy(run, result.summary, a.split, foreign);
   if (program.common.json) {
     print_json({{"run", a.run},
+                {"exported", training::is_exported(a.run)},
+                {"model", run.stored.record.model},
+                {"task", run.stored.record.task},
                 {"foreign_weights", json_or_null(foreign.weights)},
                 {"other_data", json_or_null(foreign.data)},
                 {"cut_examples", foreign.num_cut},
@@ -117,7 +126,7 @@ ExitCode eval(const Program& program, const EvalArguments& a) {
                 {"examples", result.summary.num_examples},
                 {"confusion", result.confusion}});
   } else {
-    print_text(result, a, foreign, recorded);
+    print_text(result, a, run.stored.record, foreign, recorded);
   }
   return ExitCode::kDone;
 }
@@ -128,7 +137,7 @@ void add_eval(CLI::App& app, Program& program) {
   auto a = std::make_shared<EvalArguments>();
   auto* command = add_command(app, program, "eval", "accuracy, loss and confusion matrix of a run",
                               [&program, a] { return eval(program, *a); });
-  command->add_option("run", a->run, "a run folder")->required();
+  command->add_option("run", a->run, "a run folder, or one that lra export wrote")->required();
   command->add_option("--split", a->split, "train, val or test (default test)")
       ->check(CLI::IsMember({"train", "val", "test"}));
   add_weights(*command, a->weights);

@@ -19,8 +19,8 @@ Json list_tasks() {
     const TaskShape shape = spec->make({})->shape();
     rows.push_back({{"name", spec->name},
                     {"title", spec->title},
-                    {"length", shape.length},
-                    {"classes", shape.num_classes},
+                    {"length", spec->settings_of ? Json() : Json(shape.length)},
+                    {"classes", spec->settings_of ? Json() : Json(shape.num_classes)},
                     {"summary", spec->summary},
                     {"paper", spec->paper}});
   }

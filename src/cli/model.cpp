@@ -3,19 +3,20 @@
 
 #include "base/text_format.h"
 #include "cli/command.h"
+#include "training/data_root.h"
 #include "training/fairness.h"
 
 namespace lra::cli {
 namespace {
 
 struct CompareArguments {
-  std::string task, model, preset = "release";
+  std::string task, model, data, preset = "release";
   std::vector<std::string> sets;
 };
 
 ExitCode compare(const Program& program, const CompareArguments& a) {
-  const auto result =
-      training::judge(training::resolve_run(a.task, a.model, a.preset, 0, {}, a.sets));
+  const auto result = training::judge(training::resolve_on_data(
+      a.task, a.model, a.preset, 0, training::data_root(a.data), {}, a.sets));
   const double ratio =
       static_cast<double>(result.parameters) / static_cast<double>(result.base_parameters);
   if (program.common.json) {
@@ -51,6 +52,9 @@ void add_model(CLI::App& app, Program& program) {
   command->add_option(
       "--preset", a->preset,
       "paper, release, small, or published where the model has it (default release)");
+  command->add_option("--data", a->data,
+                      "folder of the data, which the task custom has its shape of; default "
+                      "$LRA_DATA, else ./data");
   add_set_option(*command, a->sets);
 }
 

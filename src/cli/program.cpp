@@ -124,6 +124,7 @@ void add_commands(CLI::App& app, Program& program) {
   app.set_version_flag("--version", lra_version());
   add_train(app, program);
   add_eval(app, program);
+  add_export(app, program);
   add_analyze(app, program);
   add_reproduce(app, program);
   add_suite(app, program);

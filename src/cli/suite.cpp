@@ -123,7 +123,7 @@ void write_reports(const Suite& suite, const std::string& out, const Program& pr
 // The lock of the run's folder is enough: others work on other runs of the suite.
 ExitCode run_one(const Suite& suite, const Program& program, const SuiteArguments& a) {
   const std::string out = suite_folder(suite, a.out), data = training::data_root(a.data);
-  std::vector<Cell> cells = cells_of(suite, out, a.only);
+  std::vector<Cell> cells = cells_of(suite, out, data, a.only);
   make_folder(out);
   prepare_tasks(cells, data, program);
   run_cells(cells, data, 1, program);
@@ -142,7 +142,7 @@ ExitCode run(const Program& program, const SuiteArguments& a) {
   const Suite suite = read_suite(a.file);
   if (!a.only.empty()) return run_one(suite, program, a);
   const std::string out = suite_folder(suite, a.out), data = training::data_root(a.data);
-  std::vector<Cell> cells = cells_of(suite, out);
+  std::vector<Cell> cells = cells_of(suite, out, data);
   make_folder(out);
   const FileLock lock(suite_lock(out), "the suite folder " + out);
   prepare_tasks(cells, data, program);

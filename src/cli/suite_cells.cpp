@@ -310,10 +310,34 @@ void refuse_other_data(const std::vector<Cell>& cells, const std::string& task,
 std::string Cell::name() const { return task + " " + model + " seed " + std::to_string(seed); }
 
 std::string Cell::run_name() const {
-  return task + "-" + file_name_of(model) + "-s" + std::to_string(seed);
+  return file_name_of(task) + "-" + file_name_of(model) + "-s" + std::to_string(seed);
 }
 
-std::vector<Cell> cells_of(const Suite& suite, const std::string& out, const std::string& only) {
+namespace {
+
+// Settings that the data of a task states of itself. Where there is none, those of a run that was
+// made with it.
+ConfigTable settings_of_data(const Cell& cell, const std::string& data_root) {
+  ConfigTable settings;
+  ConfigTable of_data = tasks::task_on_data(cell.task, data_root).settings;
+  const std::string record = training::RunFolder{cell.folder}.record();
+  if (of_data.size() == 1 && fs::exists(record)) {
+    try {
+      const ConfigTable config = read_record(record).config;
+      if (const ConfigValue* task = config.find("task"); task && task->as_table()) {
+        of_data = *task->as_table();
+      }
+    } catch (const Error&) {  // damaged: the cell will say so
+    }
+  }
+  if (!of_data.empty()) settings.set("task", {of_data, data_root});
+  return settings;
+}
+
+}  // namespace
+
+std::vector<Cell> cells_of(const Suite& suite, const std::string& out, const std::string& data,
+                           const std::string& only) {
   std::vector<Cell> cells;
   std::vector<std::string> names;
   for (const std::string& task : suite.tasks) {
@@ -329,8 +353,10 @@ std::vector<Cell> cells_of(const Suite& suite, const std::string& out, const std
         cell.folder = out + "/" + cell.run_name();
         names.push_back(cell.run_name());
         if (!only.empty() && only != names.back()) continue;
+        ConfigTable settings = settings_of_data(cell, data);
+        merge(settings, overrides);
         cell.config =
-            training::resolve_run(task, model, suite.settings.preset, cell.seed, overrides, {});
+            training::resolve_run(task, model, suite.settings.preset, cell.seed, settings, {});
         look_at_record(cell);
         cells.push_back(std::move(cell));
       }

@@ -45,9 +45,9 @@ struct Cell {
 };
 
 // Every cell of the suite with its state, or the one whose run_name() is `only`. The runs lie in
-// `out`/TASK-MODEL-sSEED. Throws lra::Error when one of them has other settings than the suite asks
-// for, or none has the name `only`.
-std::vector<Cell> cells_of(const Suite& suite, const std::string& out,
+// `out`/TASK-MODEL-sSEED, their data under `data`. Throws lra::Error when one of them has other
+// settings than the suite asks for, or none has the name `only`.
+std::vector<Cell> cells_of(const Suite& suite, const std::string& out, const std::string& data,
                            const std::string& only = "");
 
 // True if run_cells would train it, in its present state.

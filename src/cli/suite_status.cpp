@@ -13,6 +13,7 @@
 #include "cli/slurm.h"
 #include "cli/suite_cells.h"
 #include "io/lock_file.h"
+#include "training/data_root.h"
 #include "training/run_folder.h"
 
 namespace lra::cli {
@@ -156,7 +157,7 @@ bool is_open(const CellStatus& s, bool suite_is_at_work) {
 // Reloads all cells; `cells` keeps the objects that the statuses point at.
 std::vector<CellStatus> statuses(const Suite& suite, const std::string& out,
                                  std::vector<Cell>& cells) {
-  cells = cells_of(suite, out);
+  cells = cells_of(suite, out, training::data_root(""));
   std::vector<CellStatus> all;
   const std::set<std::string> submitted = submitted_runs(out);
   for (const Cell& cell : cells) all.push_back(status_of(cell, submitted));

@@ -147,7 +147,7 @@ ExitCode submit(const Program& program, const SubmitArguments& a) {
   job.threads = program.common.threads > 0 ? program.common.threads : job.cpus;
   job.device = program.common.device_text;
   const size_t array_size = a.dry_run ? kDefaultArraySize : max_array_size();
-  std::vector<Cell> cells = cells_of(suite, job.out);
+  std::vector<Cell> cells = cells_of(suite, job.out, job.data);
   leave_out_without_data(cells, job.data, program);
   (void)slurm_script(job, {"TASK-MODEL-s0"});  // refuses names before anything is written
   make_folder(slurm_folder(job.out));

@@ -117,7 +117,8 @@ training::ChangedRun requested_config(const TrainArguments& a) {
                  .expected = "lra train TASK MODEL",
                  .advice = "list them with: " + command_text({"list"})});
   }
-  return {.config = training::resolve_run(a.task, a.model, a.preset, a.seed, {}, a.sets)};
+  return {.config = training::resolve_on_data(a.task, a.model, a.preset, a.seed,
+                                              training::data_root(a.data), {}, a.sets)};
 }
 
 // The weights of a run that its test figure is of, or a model.safetensors.
@@ -125,17 +126,18 @@ std::string weights_file(const std::string& run_or_file) {
   const training::RunFolder folder{run_or_file};
   if (!std::filesystem::exists(folder.record())) return run_or_file;
   const RunRecord record = read_consistent_record(folder.record());
-  const bool last = record.status != RunStatus::kDone || record.checkpoint == "last";
-  const std::string file = training::checkpoint_file(run_or_file, last ? "last" : "best");
+  const std::string file =
+      training::checkpoint_file(run_or_file, training::tested_checkpoint(record));
   training::refuse_other_weights(file, training::describe_weights(file, identities_of(record)),
                                  record);
   return file;
 }
 
-std::string run_folder(const TrainArguments& a) {
+// `task`: with the name of its data.
+std::string run_folder(const TrainArguments& a, const std::string& task) {
   if (!a.resume.empty()) return a.resume;
   if (!a.out.empty()) return a.out;
-  return "runs/" + a.task + "-" + file_name_of(a.model) + "-" + a.preset + "-s" +
+  return "runs/" + file_name_of(task) + "-" + file_name_of(a.model) + "-" + a.preset + "-s" +
          std::to_string(a.seed);
 }
 
@@ -285,7 +287,7 @@ ExitCode train(const Program& program, TrainArguments arguments) {
   // A launcher that starts the ranks again gives them the same command.
   if (launch.restarts > 0 && arguments.resume.empty()) arguments.go_on = true;
   training::ChangedRun wanted = requested_config(arguments);
-  const training::RunFolder folder{run_folder(arguments)};
+  const training::RunFolder folder{run_folder(arguments, wanted.config.task)};
   if (arguments.go_on && std::filesystem::exists(folder.record())) {
     wanted.config.initial_weights = training::read_run(folder).config.initial_weights;
   }

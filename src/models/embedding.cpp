@@ -26,7 +26,7 @@ Embedding::Embedding(const layers::Initializer& init, const ModelConfig& config,
     : dropout_(config.embedding_dropout ? config.dropout : 0) {
   const int64_t dim = config.embed_dim;
   if (shape.values) {
-    value_ = add<layers::Linear>("value", init, dim, 1);
+    value_ = add<layers::Linear>("value", init, dim, shape.values->channels);
   } else {
     token_ = register_parameter("token", init.of("token").normal({shape.vocabulary, dim}, 1.0));
   }

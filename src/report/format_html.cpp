@@ -53,7 +53,7 @@ std::string header_html(const ReportInput& input, const std::vector<Section>& se
   std::string text = "<header>\n<h1>" + html(input.title) + "</h1>\n<p class=\"facts\">" +
                      count_text(input.records.size(), "record") + ", " +
                      count_text(models.size(), "model") + ", " +
-                     count_text(input.board.columns.size(), "task");
+                     count_text(input.board.columns.size() + input.own.columns.size(), "task");
   if (!latest.empty()) text += ", the latest finished " + html(latest);
   text += "</p>\n<nav aria-label=\"Sections\">";
   for (const Section& section : sections) {
@@ -105,8 +105,15 @@ std::string claims_section(const ReportInput& input) {
   return "<p class=\"caption\">" + html(table.caption) + "</p>\n" + bare_table_html(table);
 }
 
+std::string own_section(const ReportInput& input) {
+  const Table table = own_data_table(input.own);
+  if (table.rows.empty()) return "";
+  return "<p class=\"caption\">" + html(table.caption) + "</p>\n" + bare_table_html(table);
+}
+
 std::string curves_section(const ReportInput& input) {
-  const std::string charts = curves_html(input.records, input.board);
+  const std::string charts =
+      curves_html(input.records, input.board) + curves_html(input.records, input.own);
   return charts.empty() ? "" : "<div class=\"charts\">\n" + charts + "</div>\n";
 }
 
@@ -115,6 +122,7 @@ std::string curves_section(const ReportInput& input) {
 std::string format_html(const ReportInput& input) {
   std::vector<Section> sections = {
       {"leaderboard", "Leaderboard", board_section(input)},
+      {"own-data", "Own data", own_section(input)},
       {"claims", "Claims", claims_section(input)},
       {"tables", "Tables 2 to 5", paper_tables_section(input)},
       {"figures", "Figures", figures_html(input)},

@@ -16,6 +16,7 @@ struct Literature;
 struct ReportInput {
   const std::vector<RunRecord>& records;
   const Leaderboard& board;
+  const Leaderboard& own;  // of data of users' own, where the format keeps it apart; else empty
   const std::vector<Analysis>& analyses;
   const std::vector<SpeedGrid>& grids;  // of the board's speeds
   const std::string& title;

@@ -1,5 +1,7 @@
 #include "report/report.h"
 
+#include <algorithm>
+
 #include "base/config.h"
 #include "base/error.h"
 #include "report/formats.h"
@@ -19,6 +21,14 @@ constinit const NamedFormat kFormats[] = {
     {"json", Format::kJson, format_json},       {"latex", Format::kLatex, format_latex},
     {"html", Format::kHtml, format_html},       {"lm-eval", Format::kLmEval, format_lm_eval},
 };
+
+// Data of users' own has names as "custom:NAME".
+bool is_benchmark(const RunRecord& record) { return !record.task.starts_with("custom"); }
+
+// Formats for people; what programs read has one list of tasks.
+bool keeps_own_data_apart(Format format) {
+  return format == Format::kText || format == Format::kMarkdown || format == Format::kHtml;
+}
 
 }  // namespace
 
@@ -42,10 +52,19 @@ std::string render(const std::vector<RunRecord>& records, Format format,
                  .expected = "run folders, or a folder that holds them",
                  .advice = "make one with 'lra train'"});
   }
-  const Leaderboard board = build_leaderboard(records);
+  // Cells of the leaderboard name their runs by their place among the records.
+  std::vector<RunRecord> ordered = records;
+  const auto own_begin = keeps_own_data_apart(format)
+                             ? std::stable_partition(ordered.begin(), ordered.end(), is_benchmark)
+                             : ordered.end();
+  Leaderboard board = build_leaderboard({ordered.begin(), own_begin});
+  const Leaderboard own = build_leaderboard({own_begin, ordered.end()});
+  board.speeds.insert(board.speeds.end(), own.speeds.begin(), own.speeds.end());
+  board.warnings.insert(board.warnings.end(), own.warnings.begin(), own.warnings.end());
   const std::vector<SpeedGrid> grids = speed_grids(board.speeds);
-  const ReportInput input{records,
+  const ReportInput input{ordered,
                           board,
+                          own,
                           options.analyses,
                           grids,
                           options.title,

@@ -40,6 +40,9 @@ Table rollout_table(const std::vector<Analysis>& analyses);         // Figure 5
 Table controls_table(const std::vector<Analysis>& analyses);        // and transfer
 
 // All of these and our trade-off; those without rows are left out.
+// A row for each model on each data set of a user's own; columns and rows as of a leaderboard.
+Table own_data_table(const Leaderboard& own);
+
 std::vector<Table> all_tables(const ReportInput& input);
 
 // The table as lines of aligned text, with terminal colors or without.

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/parallel.h"
+#include "tasks/custom/custom.h"
 #include "tasks/image/image.h"
 #include "tasks/listops/listops.h"
 #include "tasks/pathfinder/pathfinder.h"
@@ -15,9 +16,9 @@
 namespace lra::tasks {
 namespace {
 
-constinit const std::array<const TaskSpec*, 8> kAllTasks = {
-    &kListOpsTask,    &kTextTask,         &kRetrievalTask, &kImageTask,
-    &kPathfinderTask, &kPathfinder64Task, &kPathXTask,     &kPathfinder256Task};
+constinit const std::array<const TaskSpec*, 9> kAllTasks = {
+    &kListOpsTask,      &kTextTask,  &kRetrievalTask,     &kImageTask, &kPathfinderTask,
+    &kPathfinder64Task, &kPathXTask, &kPathfinder256Task, &kCustomTask};
 
 // The archive calls two tasks otherwise than the paper does.
 std::string_view paper_name(std::string_view name) {
@@ -33,12 +34,28 @@ int32_t largest_byte(std::span<const uint8_t> values) {
   return largest;
 }
 
-// Largest id and label of a split.
+// The largest id of a sequence; 0 of an empty one. A stored id above those of int32 is negative as
+// one, and larger than any that a model has.
+int32_t largest_token(const Split& split, int64_t example, int64_t tower,
+                      const Manifest& manifest) {
+  if (manifest.token_bytes == 1) {
+    const std::span<const uint8_t> stored = split.stored_bytes(example, tower);
+    if (stored.empty()) return 0;
+    return largest_byte(stored) + static_cast<int32_t>(manifest.token_offset);
+  }
+  std::vector<int32_t> ids(static_cast<size_t>(split.sequence_length(example, tower)));
+  split.read_tokens(example, tower, ids);
+  uint32_t largest = 0;
+  for (const int32_t id : ids) largest = std::max(largest, static_cast<uint32_t>(id));
+  return static_cast<int32_t>(std::min<uint32_t>(largest, INT32_MAX));
+}
+
+// Largest id and label of a split. Ids are left out of numbers that are no ids.
 struct Largest {
   int32_t token = 0, label = 0;
 };
 
-Largest largest_in(const Split& split, const Manifest& manifest) {
+Largest largest_in(const Split& split, const Manifest& manifest, bool has_ids) {
   std::atomic<int32_t> token = 0, label = 0;
   const auto raise = [](std::atomic<int32_t>& most, int32_t value) {
     int32_t seen = most.load();
@@ -49,11 +66,8 @@ Largest largest_in(const Split& split, const Manifest& manifest) {
     Largest largest;
     for (int64_t i = begin; i < end; ++i) {
       largest.label = std::max(largest.label, split.label(i));
-      for (int64_t tower = 0; tower < manifest.num_towers; ++tower) {
-        const std::span<const uint8_t> stored = split.stored_bytes(i, tower);
-        if (stored.empty()) continue;
-        largest.token = std::max(
-            largest.token, largest_byte(stored) + static_cast<int32_t>(manifest.token_offset));
+      for (int64_t tower = 0; has_ids && tower < manifest.num_towers; ++tower) {
+        largest.token = std::max(largest.token, largest_token(split, i, tower, manifest));
       }
     }
     raise(token, largest.token);
@@ -65,9 +79,21 @@ Largest largest_in(const Split& split, const Manifest& manifest) {
 }  // namespace
 
 std::span<const TaskSpec* const> all_tasks() { return kAllTasks; }
+std::span<const TaskSpec* const> benchmark_tasks() {
+  return std::span(kAllTasks).first<kAllTasks.size() - 1>();
+}
+
+std::string_view data_name_of(std::string_view task) {
+  const size_t colon = task.find(':');
+  return colon == std::string_view::npos ? "" : task.substr(colon + 1);
+}
 
 const TaskSpec& find_task(std::string_view name) {
   std::vector<std::string> known;
+  const std::string_view data = data_name_of(name);
+  if (is_plain_file_name(data) && name == std::string(kCustomTask.name) + ":" + std::string(data)) {
+    return kCustomTask;
+  }
   for (const TaskSpec* spec : kAllTasks) {
     if (spec->name == name) return *spec;
     known.emplace_back(spec->name);
@@ -96,7 +122,7 @@ Dataset open_dataset(const TaskSpec& spec, const Task& task, const std::string& 
   }
   compare("task version", manifest.task_version, spec.version);
   compare("number of sequences per example", manifest.num_towers, shape.num_towers);
-  compare("bytes per token", manifest.token_bytes, 1);
+  compare("bytes per token", manifest.token_bytes, task.token_bytes());
   for (const auto& [name, unused] : manifest.splits) {
     if (shape.has_padding) break;  // readers of images count on their number of pixels
     const Split split = dataset.split(name);
@@ -110,9 +136,10 @@ Dataset open_dataset(const TaskSpec& spec, const Task& task, const std::string& 
     }
   }
   if (!verify) return dataset;
+  const bool has_ids = !shape.values || !shape.values->stored_as_float;
   for (const auto& [name, unused] : manifest.splits) {
-    const Largest largest = largest_in(dataset.split(name), manifest);
-    if (largest.token >= shape.vocabulary) {
+    const Largest largest = largest_in(dataset.split(name), manifest, has_ids);
+    if (has_ids && largest.token >= shape.vocabulary) {
       refuse("split " + name + " has token " + std::to_string(largest.token),
              "less than " + std::to_string(shape.vocabulary));
     }

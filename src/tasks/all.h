@@ -10,9 +10,14 @@
 namespace lra::tasks {
 
 std::span<const TaskSpec* const> all_tasks();
+// Those of the Long Range Arena: all but the one for data of the user's own.
+std::span<const TaskSpec* const> benchmark_tasks();
 
+// `name` is a task's name; "custom:NAME" is the task custom on the data set NAME.
 // Throws lra::Error "unknown task 'lisops'; did you mean 'listops'?".
 const TaskSpec& find_task(std::string_view name);
+// "NAME" of "custom:NAME"; empty for a task without it.
+std::string_view data_name_of(std::string_view task);
 
 // Opens a prepared folder for this task. Throws lra::Error when it belongs to another task or
 // version, has other towers or token bytes than `task`, or, with `verify`, holds a token or label

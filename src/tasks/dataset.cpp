@@ -1,6 +1,7 @@
 #include "tasks/dataset.h"
 
 #include <algorithm>
+#include <cstring>
 #include <optional>
 
 #include "base/error.h"
@@ -44,14 +45,16 @@ MappedShard open_shard(const std::string& folder, const ShardInfo& info, const M
   return shard;
 }
 
-// The order of sequence `number` of a split.
-void shuffle(std::span<int32_t> tokens, int64_t number) {
+// The order of sequence `number` of a split, whose tokens have `words` each.
+void shuffle(std::span<int32_t> tokens, size_t words, int64_t number) {
   if (tokens.empty()) return;
   const std::vector<int32_t> before(tokens.begin(), tokens.end());
-  const Permutation order(before.size(),
+  const Permutation order(before.size() / words,
                           derive_key(0, RandomUse::kTokenOrder, static_cast<uint32_t>(number),
                                      static_cast<uint32_t>(number >> 32)));
-  for (size_t i = 0; i < before.size(); ++i) tokens[i] = before[order(i)];
+  for (size_t i = 0; i < before.size() / words; ++i) {
+    std::copy_n(&before[words * order(i)], words, &tokens[words * i]);
+  }
 }
 
 }  // namespace
@@ -122,21 +125,31 @@ int32_t Split::label(int64_t example) const {
 
 int64_t Split::read_tokens(int64_t example, int64_t tower, std::span<int32_t> out) const {
   const Shards::Sequence sequence = shards_->sequence(base_index(example), tower);
-  const size_t count = std::min<size_t>(out.size(), sequence.length);
+  const auto words = static_cast<size_t>(words_per_token());
+  const size_t count = std::min<size_t>(out.size(), sequence.length * words);
   const int32_t offset = shards_->token_offset;
   if (shards_->token_bytes == 1) {
     const auto* values = reinterpret_cast<const uint8_t*>(sequence.data);
     // At -O2 the compiler leaves this loop, the hottest of a loader, without vectors.
 #pragma omp simd
     for (size_t i = 0; i < count; ++i) out[i] = values[i] + offset;
-  } else {
+  } else if (shards_->token_bytes == 2) {
     const auto* values = reinterpret_cast<const uint16_t*>(sequence.data);
     for (size_t i = 0; i < count; ++i) out[i] = values[i] + offset;
+  } else {
+    if (count > 0) std::memcpy(out.data(), sequence.data, 4 * count);
+    for (size_t i = 0; offset != 0 && i < count; ++i) {
+      out[i] = static_cast<int32_t>(static_cast<uint32_t>(out[i]) + static_cast<uint32_t>(offset));
+    }
   }
   if (shuffled_) {
-    shuffle(out.first(count), shards_->num_towers * base_index(example) + tower);
+    shuffle(out.first(count), words, shards_->num_towers * base_index(example) + tower);
   }
   return static_cast<int64_t>(sequence.length);
+}
+
+int64_t Split::words_per_token() const {
+  return shards_ ? std::max<int64_t>(1, shards_->token_bytes / 4) : 1;
 }
 
 int64_t Split::sequence_length(int64_t example, int64_t tower) const {

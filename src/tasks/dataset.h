@@ -1,10 +1,12 @@
 // A prepared dataset on disk: what the trainer reads, whatever the task.
 //
 // A folder holds manifest.json and, per split, shards that are read through mmap. A shard, all
-// numbers little-endian: a 64-byte header (shard_format.h); labels (int32, one per example, padded
-// with zeros to a multiple of 8 bytes); offsets (uint64, num_sequences + 1, in tokens, the first
-// 0); tokens (uint8 or uint16, one sequence after another, without padding). An example has
-// num_towers consecutive sequences. The XXH3-128 of every shard and side file stands in the
+// numbers little-endian, each section at a multiple of 64 bytes: a header (shard_format.h); labels
+// (int32, one per example); offsets (uint64, num_sequences + 1, in tokens, the first 0); tokens
+// (one sequence after another, without padding). A token has token_bytes: 1 or 2 for an unsigned
+// integer, or 4 for each of its words: a wider integer, or the float32 channels of a position. An
+// example has num_towers consecutive sequences. docs/data_format.md says it to the byte.
+// The XXH3-128 of every shard and side file stands in the
 // manifest and is checked at open unless told not to; the manifest's own hash, counts, sizes and
 // offsets are checked always, so a damaged file is an lra::Error.
 #pragma once
@@ -35,9 +37,11 @@ class Split {
   int64_t size() const;
   int32_t label(int64_t example) const;
   // Tokens of one sequence as ids: token_offset of the manifest is already added to each. Writes at
-  // most out.size() ids and returns how many the stored sequence has.
+  // most out.size() ids and returns how many the stored sequence has. Of tokens of several words
+  // each word takes a place of `out`, unchanged; the bits of a float32 are one.
   int64_t read_tokens(int64_t example, int64_t tower, std::span<int32_t> out) const;
   int64_t sequence_length(int64_t example, int64_t tower) const;
+  int64_t words_per_token() const;  // places of read_tokens that each token takes
   // The stored values of one sequence in the order of the file, not copied, token_offset not added;
   // token_bytes must be 1.
   std::span<const uint8_t> stored_bytes(int64_t example, int64_t tower = 0) const;
@@ -98,6 +102,7 @@ class DatasetWriter {
   // each. True when it completed a shard, which is now on disk.
   bool add(int32_t label, std::span<const std::span<const uint8_t>> sequences);
   bool add(int32_t label, std::span<const std::span<const uint16_t>> sequences);
+  bool add(int32_t label, std::span<const std::span<const uint32_t>> sequences);  // all words
   // The same for one tower.
   bool add(int32_t label, std::span<const uint8_t> sequence);
   // Right after add() returned true: an interrupted run may go on after that shard. `producer` is

@@ -242,7 +242,7 @@ TEST(Dataset, ForgedHeadersAreRefusedEvenWithoutTheHash) {
   const std::string folder = root.path("data");
   const std::string shard = folder + "/" + write_small(folder).splits.at("train").at(0).file;
   const std::string good = slurp(shard);
-  const size_t offsets_at = sizeof(ShardHeader) + shard_label_bytes(5);
+  const size_t offsets_at = sections_of({.num_examples = 5}).offsets;
   const auto forge = [&](size_t at, uint64_t value) {
     std::string bad = good;
     std::memcpy(bad.data() + at, &value, 8);

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <filesystem>
 
@@ -64,21 +65,23 @@ struct DatasetWriter::State {
                    .num_tokens = static_cast<int64_t>(num_tokens),
                    .num_bytes = 0,
                    .xxh3 = ""};
-    const std::vector<ShardHeader> header{
-        {.token_bytes = static_cast<uint32_t>(manifest.token_bytes),
-         .num_examples = labels.size(),
-         .num_sequences = offsets.size() - 1,
-         .num_tokens = num_tokens}};
-    if (labels.size() % 2 != 0) labels.push_back(0);
+    const ShardHeader header{.token_bytes = static_cast<uint32_t>(manifest.token_bytes),
+                             .num_examples = labels.size(),
+                             .num_sequences = offsets.size() - 1,
+                             .num_tokens = num_tokens};
+    const ShardSections at = sections_of(header);
     AtomicFile file(partial + "/" + info.file);
-    Hasher hasher;
-    for (const std::span<const std::byte> part :
-         {bytes_of(header), bytes_of(labels), bytes_of(offsets), bytes_of(tokens)}) {
-      file.append(part);
-      hasher.append(part);
-    }
+    const auto append_at = [&](uint64_t place, std::span<const std::byte> section) {
+      const std::array<std::byte, 64> gap{};
+      file.append(std::span(gap).first(place - file.size()));
+      file.append(section);
+    };
+    append_at(0, std::as_bytes(std::span(&header, 1)));
+    append_at(at.labels, bytes_of(labels));
+    append_at(at.offsets, bytes_of(offsets));
+    append_at(at.tokens, tokens);
     info.num_bytes = static_cast<int64_t>(file.size());
-    info.xxh3 = to_hex(hasher.digest());
+    info.xxh3 = shard_hash(header, bytes_of(labels), bytes_of(offsets), tokens);
     file.commit();
     shards.push_back(std::move(info));
     labels.clear();
@@ -90,7 +93,8 @@ struct DatasetWriter::State {
   template <typename T>
   bool add(int32_t label, std::span<const std::span<const T>> sequences) {
     LRA_CHECK(!split.empty());
-    LRA_CHECK_EQ(static_cast<int64_t>(sizeof(T)), manifest.token_bytes);
+    const auto token_bytes = static_cast<size_t>(manifest.token_bytes);
+    LRA_CHECK(sizeof(T) == token_bytes || (sizeof(T) == 4 && token_bytes % 4 == 0));
     LRA_CHECK_EQ(static_cast<int64_t>(sequences.size()), manifest.num_towers);
     LRA_CHECK_GE(label, 0);
     // Never grown by doubling: a shard is the largest thing that an import holds.
@@ -99,7 +103,8 @@ struct DatasetWriter::State {
     for (const std::span<const T> sequence : sequences) {
       const std::span<const std::byte> bytes = std::as_bytes(sequence);
       tokens.insert(tokens.end(), bytes.begin(), bytes.end());
-      num_tokens += sequence.size();
+      LRA_CHECK_EQ(bytes.size() % token_bytes, 0u);
+      num_tokens += bytes.size() / token_bytes;
       offsets.push_back(num_tokens);
     }
     if (tokens.size() < kShardTokenBytes) return false;
@@ -198,6 +203,10 @@ bool DatasetWriter::add(int32_t label, std::span<const std::span<const uint8_t>>
 }
 
 bool DatasetWriter::add(int32_t label, std::span<const std::span<const uint16_t>> sequences) {
+  return state_->add(label, sequences);
+}
+
+bool DatasetWriter::add(int32_t label, std::span<const std::span<const uint32_t>> sequences) {
   return state_->add(label, sequences);
 }
 

@@ -17,7 +17,8 @@ std::vector<Hash128> example_hashes(const Split& split, int64_t num_towers) {
     for (int64_t i = begin; i < end; ++i) {
       std::vector<Hash128> towers;
       for (int64_t tower = 0; tower < num_towers; ++tower) {
-        tokens.resize(static_cast<size_t>(split.sequence_length(i, tower)));
+        tokens.resize(
+            static_cast<size_t>(split.sequence_length(i, tower) * split.words_per_token()));
         split.read_tokens(i, tower, tokens);
         towers.push_back(hash128(std::as_bytes(std::span(tokens))));
       }

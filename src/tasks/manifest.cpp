@@ -138,7 +138,11 @@ Manifest parse_manifest(std::string_view text, const std::string& name) {
   }
   manifest.source_hash = fields.get<std::string>("source_hash");
   manifest.num_towers = number_between(fields, "num_towers", 1, 2);
-  manifest.token_bytes = number_between(fields, "token_bytes", 1, 2);
+  manifest.token_bytes = number_between(fields, "token_bytes", 1, 4 * kMaxTokenWords);
+  if (manifest.token_bytes > 2 && manifest.token_bytes % 4 != 0) {
+    fields.fail("token_bytes", "is " + std::to_string(manifest.token_bytes),
+                "1, 2 or a multiple of 4");
+  }
   manifest.token_offset = number_between(fields, "token_offset", 0, 1 << 16);
   JsonFields settings = fields.object("settings");
   for (const auto& [key, unused] : settings.json().items()) {

@@ -11,6 +11,7 @@
 namespace lra::tasks {
 
 inline constexpr int kManifestSchema = 3;
+inline constexpr int64_t kMaxTokenWords = 256;  // channels of a position
 inline constexpr const char* kManifestFile = "manifest.json";
 inline constexpr uint64_t kMaxManifestBytes = uint64_t{64} << 20;  // of the file
 
@@ -32,7 +33,7 @@ struct Manifest {
   std::string source;                           // "generated" or "imported"
   std::string source_hash;                      // of the generator settings, or of the files read
   int64_t num_towers = 1;                       // 1 or 2
-  int64_t token_bytes = 1;                      // 1 or 2
+  int64_t token_bytes = 1;                      // 1, 2, or 4 for each of up to 256 words
   int64_t token_offset = 0;                     // added to every stored value to get the id
   std::map<std::string, std::string> settings;  // generator or import settings, as text
   std::map<std::string, std::vector<ShardInfo>> splits;  // "train", "val", "test"

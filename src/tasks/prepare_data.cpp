@@ -26,14 +26,15 @@ constexpr const char* kPreparedEnding = ".prepared";
 
 bool is_prepared(const std::string& folder) { return is_there(folder + "/" + kManifestFile); }
 
-std::string own_folder(const TaskSpec& spec, const std::string& root) {
-  return root + "/" + std::string(spec.name);
+std::string own_folder(const TaskSpec& spec, const Task& task, const std::string& root) {
+  const std::string name = task.data_name();
+  return root + "/" + (name.empty() ? std::string(spec.name) : name);
 }
 
 // The root itself, root/TASK, or root/TASK.prepared where raw files lie under the task's name.
-std::string prepared_folder(const TaskSpec& spec, const std::string& root) {
+std::string prepared_folder(const TaskSpec& spec, const Task& task, const std::string& root) {
   if (is_prepared(root)) return root;
-  const std::string own = own_folder(spec, root), beside = own + kPreparedEnding;
+  const std::string own = own_folder(spec, task, root), beside = own + kPreparedEnding;
   if (is_prepared(own)) return own;
   return is_prepared(beside) || is_there(own) ? beside : own;
 }
@@ -197,7 +198,10 @@ void import_data(const Task& task, const std::vector<std::string>& sources, cons
   try {
     const Dataset dataset = Dataset::open(out, /*verify=*/false);
     Manifest manifest = dataset.manifest();
-    manifest.doubts = judge_data(task, dataset);
+    const TaskSpec& spec = find_task(manifest.task);
+    // A task whose shape is that of its data knows it only now.
+    const auto on_data = spec.settings_of ? spec.make(spec.settings_of(manifest)) : nullptr;
+    manifest.doubts = judge_data(on_data ? *on_data : task, dataset);
     write_file_atomically(out + "/" + kManifestFile, manifest_text(manifest));
   } catch (const Error&) {
     (void)remove_tree(out);
@@ -208,7 +212,7 @@ void import_data(const Task& task, const std::vector<std::string>& sources, cons
 std::vector<std::vector<std::string>> copies_under(const TaskSpec& spec, const Task& task,
                                                    const std::string& root) {
   auto copies = task.find_copies(root);
-  const std::string own = own_folder(spec, root);
+  const std::string own = own_folder(spec, task, root);
   // Side files of prepared data are named as official ones are.
   if (is_prepared(own)) return copies;
   for (auto& copy : task.find_copies(own)) {
@@ -235,7 +239,7 @@ std::string several_copies(const std::vector<std::vector<std::string>>& copies) 
 }
 
 bool data_found(const TaskSpec& spec, const Task& task, const std::string& root) {
-  return is_prepared(prepared_folder(spec, root)) || !copies_under(spec, task, root).empty();
+  return is_prepared(prepared_folder(spec, task, root)) || !copies_under(spec, task, root).empty();
 }
 
 int64_t num_generated(const Task& task) { return task.num_to_make(usual_options("")); }
@@ -244,11 +248,44 @@ bool data_available(const TaskSpec& spec, const Task& task, const std::string& r
   return task.can_generate() || data_found(spec, task, root);
 }
 
+TaskOnData task_on_data(const std::string& task, const std::string& root) {
+  const TaskSpec& spec = find_task(task);
+  if (!spec.settings_of) return {.name = task, .settings = {}};
+  const std::string spec_name(spec.name), given(data_name_of(task));
+  const bool is_root = is_prepared(root);
+  if (given.empty() && !is_root) {
+    throw Error({.where = root,
+                 .what = "is not a prepared dataset, and " + spec_name + " names none",
+                 .expected = "--data with the folder that 'lra data import " + spec_name +
+                             "' wrote, or the task " + spec_name +
+                             ":NAME for NAME in the data root"});
+  }
+  const std::string folder = is_root ? root : root + "/" + given;
+  std::string name =
+      given.empty()
+          ? (fs::absolute(folder) / "").lexically_normal().parent_path().filename().string()
+          : given;
+  if (!is_plain_file_name(name)) {
+    throw Error({.where = folder,
+                 .what = in_quotes(name) + " cannot name a data set",
+                 .expected = "letters, digits, '.', '_' and '-'",
+                 .advice = "rename the folder"});
+  }
+  TaskOnData on{.name = spec_name + ":" + name, .settings = {}};
+  if (is_prepared(folder)) {
+    const Dataset dataset = Dataset::open(folder, /*verify=*/false);
+    // Data of another task is refused where it is opened.
+    if (dataset.manifest().task == spec_name) on.settings = spec.settings_of(dataset.manifest());
+  }
+  on.settings.set("name", {name, folder});
+  return on;
+}
+
 Dataset prepare_data(const TaskSpec& spec, const Task& task, const std::string& root, bool quiet,
                      OtherSettings others) {
-  const std::string folder = prepared_folder(spec, root), name(spec.name);
+  const std::string folder = prepared_folder(spec, task, root), name(spec.name);
   if (!is_prepared(folder)) {
-    const std::string own = own_folder(spec, root);
+    const std::string own = own_folder(spec, task, root);
     for (const std::string& place : {root, own, own + kPreparedEnding}) {
       refuse_without_manifest(place);
     }
@@ -256,7 +293,7 @@ Dataset prepare_data(const TaskSpec& spec, const Task& task, const std::string& 
     const auto sources = copies.empty() ? std::vector<std::string>() : copies.front();
     if (copies.empty()) refuse_other_level(task, root);
     if (copies.empty() && !task.can_generate()) refuse_missing(spec, root, folder);
-    if (copies.empty()) refuse_other_contents(spec, own_folder(spec, root));
+    if (copies.empty()) refuse_other_contents(spec, own_folder(spec, task, root));
     if (sources.empty() && !quiet) {
       print_message("no data found for " + name + " in " + root + "; generating it in " + folder);
     }

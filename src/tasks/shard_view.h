@@ -30,4 +30,8 @@ struct ShardView {
 ShardView view_shard(std::span<const std::byte> bytes, const std::string& path,
                      const ShardInfo& info, const Manifest& manifest, bool verify);
 
+// The hash of a whole shard that no manifest lists yet. Throws lra::Error naming `path` for bytes
+// that are none.
+std::string hash_of_shard(std::span<const std::byte> bytes, const std::string& path);
+
 }  // namespace lra::tasks

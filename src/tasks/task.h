@@ -45,6 +45,10 @@ class Task {
  public:
   virtual ~Task() = default;
   virtual TaskShape shape() const = 0;
+  // Bytes of a stored token (dataset.h).
+  virtual int64_t token_bytes() const { return 1; }
+  // The name of its folder under a data root; empty: the task's own name.
+  virtual std::string data_name() const { return ""; }
   // The validation protocol, for the record: "own", "test" or "heldout".
   virtual std::string validation() const { return "own"; }
   // The three splits as this configuration wants them (a held-out tenth is cut here).
@@ -85,6 +89,8 @@ class Task {
   virtual std::string render(const Split& split, int64_t example) const = 0;
   // One token for people: a gray value, a character, a symbol.
   virtual std::string token_text(int32_t token) const { return std::to_string(token); }
+  // The names of the labels in their order; empty where labels are numbers.
+  virtual std::vector<std::string> label_names(const Dataset&) const { return {}; }
   virtual std::vector<Baseline> baselines(const Dataset& dataset) const = 0;
 };
 
@@ -134,6 +140,9 @@ struct TaskSpec {
   std::vector<FieldInfo> (*describe)();
   ConfigTable (*resolve)(const ConfigTable& config);  // [task] with every setting written out
   std::unique_ptr<Task> (*make)(const ConfigTable& config);  // reads [task]
+  // The settings that prepared data states of itself, for a task whose shape is that of its data;
+  // null for the others.
+  ConfigTable (*settings_of)(const Manifest&) = nullptr;
   std::string_view sources;            // what `lra data import` reads, in words for `lra help TASK`
   const RemoteData* remote = nullptr;  // null: nothing to fetch
 };

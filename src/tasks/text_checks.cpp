@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/quoted.h"
 #include "base/text_format.h"
+#include "tasks/custom/custom.h"
 #include "tasks/first_seen.h"
 #include "tasks/split_checks.h"
 
@@ -145,11 +146,11 @@ void doubt_what_is_no_text(const Dataset& dataset, std::vector<std::string>& dou
 }  // namespace
 
 bool is_text(const Manifest& manifest) {
-  return manifest.token_bytes == 1 && manifest.token_offset == 1;
+  return manifest.token_bytes == 1 && manifest.token_offset == 1 && !is_own(manifest);
 }
 
 int64_t count_blank(const Split& split, const Manifest& manifest) {
-  if (manifest.token_bytes != 1) return 0;
+  if (manifest.token_bytes != 1 || is_own(manifest)) return 0;
   int64_t num_blank = 0;
   for (int64_t i = 0; i < split.size(); ++i) {
     bool has_blank = false;

@@ -10,6 +10,7 @@
 #include "io/json.h"
 #include "io/mapped_file.h"
 #include "tasks/files.h"
+#include "tasks/shard_view.h"
 
 namespace lra::tasks {
 namespace {
@@ -46,7 +47,7 @@ std::optional<MarkedShard> read_mark(const std::string& folder, const std::strin
   try {
     std::optional<MarkedShard> shard = parse_mark(path + kMarkEnd, key);
     if (!shard || shard->info.file != file) return std::nullopt;
-    if (to_hex(hash128(MappedFile(path).bytes())) != shard->info.xxh3) return std::nullopt;
+    if (hash_of_shard(MappedFile(path).bytes(), path) != shard->info.xxh3) return std::nullopt;
     return shard;
   } catch (const Error&) {
     return std::nullopt;  // damaged by what ended the run; the shard is made again

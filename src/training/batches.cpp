@@ -34,24 +34,29 @@ RowLengths row_lengths(const tasks::Split& split, std::span<const int64_t> indic
   return rows;
 }
 
+// Places of a batch that one position takes.
+int64_t words_of(const TaskShape& shape) { return shape.values ? shape.values->channels : 1; }
+
 }  // namespace
 
 models::ModelInput input_of(const at::Tensor& tokens_BL, const at::Tensor& lengths_B,
                             const TaskShape& shape) {
   if (!shape.values) return {.tokens_BL = tokens_BL, .lengths_B = lengths_B};
-  const auto [zero, scale] = *shape.values;
-  return {.lengths_B = lengths_B,
-          .values_BLC = ((tokens_BL.to(at::kFloat) - zero) * scale).unsqueeze(2)};
+  const ValueInput& input = *shape.values;
+  const at::Tensor values = input.stored_as_float
+                                ? tokens_BL.view(at::kFloat)  // their bits
+                                : (tokens_BL.to(at::kFloat) - input.zero) * input.scale;
+  return {.lengths_B = lengths_B, .values_BLC = values.unflatten(1, {-1, input.channels})};
 }
 
 Batch make_batch(const tasks::Split& split, std::span<const int64_t> indices,
                  const TaskShape& shape, bool trim) {
   const auto batch_size = static_cast<int64_t>(indices.size());
   const RowLengths rows = row_lengths(split, indices, shape, trim);
-  const int64_t length = rows.length;
+  const int64_t words = words_of(shape), places = rows.length * words;
 
   Batch batch;
-  batch.input.tokens_BL = at::empty({batch_size * shape.num_towers, length}, at::kInt);
+  batch.input.tokens_BL = at::empty({batch_size * shape.num_towers, places}, at::kInt);
   batch.labels_B = at::empty({batch_size}, at::kLong);
   auto* tokens = batch.input.tokens_BL.mutable_data_ptr<int32_t>();
   auto* labels = batch.labels_B.mutable_data_ptr<int64_t>();
@@ -60,9 +65,9 @@ Batch make_batch(const tasks::Split& split, std::span<const int64_t> indices,
     labels[b] = split.label(example);
     for (int64_t tower = 0; tower < shape.num_towers; ++tower) {
       const int64_t row = b * shape.num_towers + tower;
-      const std::span<int32_t> out(tokens + row * length, static_cast<size_t>(length));
+      const std::span<int32_t> out(tokens + row * places, static_cast<size_t>(places));
       const int64_t stored = split.read_tokens(example, tower, out);
-      std::fill(out.begin() + std::min(stored, length), out.end(), 0);
+      std::fill(out.begin() + std::min(stored * words, places), out.end(), 0);
     }
   }
   if (shape.has_padding) batch.input.lengths_B = rows.tensor_B();
@@ -74,8 +79,9 @@ Batch make_batch(const tasks::Split& split, std::span<const int64_t> indices,
 models::ModelInput input_shape(const tasks::Split& split, std::span<const int64_t> indices,
                                const TaskShape& shape, bool trim) {
   const RowLengths rows = row_lengths(split, indices, shape, trim);
-  const at::Tensor tokens_BL = at::empty({static_cast<int64_t>(rows.valid.size()), rows.length},
-                                         at::TensorOptions(at::kInt).device(at::kMeta));
+  const at::Tensor tokens_BL =
+      at::empty({static_cast<int64_t>(rows.valid.size()), rows.length * words_of(shape)},
+                at::TensorOptions(at::kInt).device(at::kMeta));
   return input_of(tokens_BL, shape.has_padding ? rows.tensor_B() : at::Tensor(), shape);
 }
 

@@ -23,7 +23,8 @@ struct Batch {
   int64_t num_tokens = 0;  // valid ones
 };
 
-// Tokens int32 [B, L] as the task's models take them: as they are, or as values.
+// Tokens int32 [B, L] as the task's models take them: as they are, or as values; of several
+// channels, [B, L * channels].
 models::ModelInput input_of(const at::Tensor& tokens_BL, const at::Tensor& lengths_B,
                             const TaskShape& shape);
 

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <cstring>
 #include <future>
 #include <map>
 
@@ -50,6 +51,37 @@ TEST(Batch, PadsOnTheRightAndKeepsTheOrderAskedFor) {
   EXPECT_TRUE(at::equal(batch.input.lengths_B, at::tensor({2, 3}, at::kInt)));
   EXPECT_TRUE(at::equal(batch.labels_B, at::tensor({3, 2}, at::kLong)));
   EXPECT_EQ(batch.num_tokens, 5);
+}
+
+TEST(Batch, OfStoredFloatsHasTheirChannels) {
+  const ScratchFolder scratch;
+  tasks::Manifest manifest;
+  manifest.task = "custom";
+  manifest.source = "imported";
+  manifest.token_bytes = 8;
+  tasks::DatasetWriter writer(scratch.file("data"), manifest, 0);
+  writer.begin_split("train");
+  const auto add = [&](std::vector<float> values) {
+    std::vector<uint32_t> words(values.size());
+    std::memcpy(words.data(), values.data(), 4 * values.size());
+    const std::vector<std::span<const uint32_t>> sequences = {words};
+    writer.add(0, sequences);
+  };
+  add({0.5f, -1, 2, 3, 4, 5});
+  add({-0.25f, 8});
+  writer.finish();
+  const tasks::Split split = tasks::Dataset::open(scratch.file("data")).split("train");
+  TaskShape shape = shape_of(2);
+  shape.values = ValueInput{.channels = 2, .stored_as_float = true};
+  const std::vector<int64_t> indices = {0, 1};
+  const Batch batch = make_batch(split, indices, shape, false);
+  const at::Tensor expected =
+      at::tensor({0.5f, -1.0f, 2.0f, 3.0f, -0.25f, 8.0f, 0.0f, 0.0f}).view({2, 2, 2});
+  EXPECT_TRUE(at::equal(batch.input.values_BLC, expected));
+  EXPECT_TRUE(at::equal(batch.input.lengths_B, at::tensor({2, 1}, at::kInt)));
+  EXPECT_EQ(batch.num_tokens, 3);
+  const models::ModelInput on_meta = input_shape(split, indices, shape, false);
+  EXPECT_EQ(on_meta.values_BLC.sizes(), expected.sizes());
 }
 
 TEST(Batch, IsTrimmedToAMultipleOf32ThatDoesNotPassTheTask) {

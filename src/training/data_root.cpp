@@ -16,6 +16,16 @@ std::string data_root(const std::string& given) {
   return variable && *variable ? variable : "data";
 }
 
+RunConfig resolve_on_data(const std::string& task, const std::string& model,
+                          const std::string& preset, uint64_t seed, const std::string& root,
+                          const ConfigTable& overrides, const std::vector<std::string>& sets) {
+  const tasks::TaskOnData on = tasks::task_on_data(task, root);
+  ConfigTable settings;
+  if (!on.settings.empty()) settings.set("task", {on.settings, root});
+  merge(settings, overrides);
+  return resolve_run(on.name, model, preset, seed, settings, sets);
+}
+
 std::string data_root_of(const RunFolder& run, const std::string& given) {
   if (!given.empty() || !tasks::is_file(run.data_root())) return data_root(given);
   constexpr uint64_t kMaxBytes = 1 << 16;

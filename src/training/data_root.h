@@ -5,12 +5,19 @@
 
 #include "records/run_record.h"
 #include "tasks/task.h"
+#include "training/run_config.h"
 #include "training/run_folder.h"
 
 namespace lra::training {
 
 // `given`, else $LRA_DATA, else "data".
 std::string data_root(const std::string& given);
+
+// resolve_run() for a task on the data under `root` (tasks::task_on_data), whose settings come
+// below `overrides` and `sets`.
+RunConfig resolve_on_data(const std::string& task, const std::string& model,
+                          const std::string& preset, uint64_t seed, const std::string& root,
+                          const ConfigTable& overrides, const std::vector<std::string>& sets);
 
 // Data root of an existing run: `given`, else the root that it was last trained with if that still
 // exists, else as data_root().

@@ -146,8 +146,8 @@ std::string size_unlike_preset(const RunConfig& run, const SplitSizes& data) {
 Fairness judge(const RunConfig& run, const std::optional<SplitSizes>& data) {
   // A recipe of its own is compared in size with the paper's base model.
   const bool own_recipe = run.preset == kPublishedPreset;
-  const RunConfig base =
-      resolve_run(run.task, kBaseModel, own_recipe ? "paper" : run.preset, run.seed, {}, {});
+  const RunConfig base = resolve_run(run.task, kBaseModel, own_recipe ? "paper" : run.preset,
+                                     run.seed, data_settings_of(run), {});
   const std::string departed = departure(run, data);
   Fairness result{.parameters = count_parameters(run),
                   .base_parameters = count_parameters(base),

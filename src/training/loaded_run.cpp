@@ -9,15 +9,30 @@
 
 namespace lra::training {
 
+namespace {
+constexpr const char* kWeightsFile = "model.safetensors";
+}  // namespace
+
+bool is_exported(const std::string& run) {
+  std::error_code ignored;
+  return std::filesystem::is_regular_file(run + "/" + kWeightsFile, ignored) &&
+         !std::filesystem::exists(RunFolder{run}.checkpoints(), ignored);
+}
+
+std::string tested_checkpoint(const RunRecord& record) {
+  return record.status == RunStatus::kDone && record.checkpoint != "last" ? "best" : "last";
+}
+
 std::string checkpoint_file(const std::string& run, const std::string& checkpoint) {
   if (checkpoint.ends_with(".safetensors")) return checkpoint;
   std::error_code ignored;
   if (checkpoint.find('/') != std::string::npos &&
       std::filesystem::is_directory(checkpoint, ignored)) {
-    return checkpoint + "/model.safetensors";
+    return checkpoint + "/" + kWeightsFile;
   }
+  if (is_exported(run)) return run + "/" + kWeightsFile;
   const std::string name = checkpoint == "last" ? "latest" : checkpoint;
-  return RunFolder{run}.checkpoints() + "/" + name + "/model.safetensors";
+  return RunFolder{run}.checkpoints() + "/" + name + "/" + kWeightsFile;
 }
 
 namespace {

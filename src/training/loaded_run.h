@@ -17,8 +17,15 @@
 namespace lra::training {
 
 // "last", "best" or the path of a model.safetensors -> the file. An analysis names its checkpoint
-// by the same word.
+// by the same word. A run that 'lra export' wrote has one, beside its record.
 std::string checkpoint_file(const std::string& run, const std::string& checkpoint);
+
+// True for a folder that 'lra export' wrote: weights beside the record instead of checkpoints.
+bool is_exported(const std::string& run);
+
+// "best" or "last": the checkpoint that the test figure of a run is of; of an unfinished one, the
+// last.
+std::string tested_checkpoint(const RunRecord& record);
 
 // Throws lra::Error for weights that are the run's own and not what its record says of them: `file`
 // lies in checkpoints/best or checkpoints/latest and is of another step, or is of the tested step

@@ -18,7 +18,7 @@ SplitSizes sizes_of(const tasks::Dataset& dataset) {
 
 RunIdentity identity_of(const RunConfig& config, const std::string& data_hash) {
   RunIdentity run{.task = config.task,
-                  .task_title = std::string(config.task_spec().title),
+                  .task_title = config.task_title(),
                   .task_version = config.task_spec().version,
                   .model = config.model,
                   .model_title = config.model_title(),

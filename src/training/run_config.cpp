@@ -87,8 +87,11 @@ void refuse_unknown_sections(const ConfigTable& settings,
   }
 }
 
+// Without the name of its data.
+std::string task_name(const std::string& task) { return std::string(tasks::find_task(task).name); }
+
 std::string task_file(const std::string& task) {
-  return config_folder() + "/tasks/" + task + ".toml";
+  return config_folder() + "/tasks/" + task_name(task) + ".toml";
 }
 
 std::string model_file(const std::string& model) {
@@ -141,7 +144,7 @@ void merge_model_layers(ConfigTable& settings, const std::string& model, const s
   merge_section(settings, file);
   const ConfigTable& of_preset = section(file, preset.c_str());
   merge_section(settings, of_preset);
-  merge_section(settings, section(of_preset, task.c_str()));
+  merge_section(settings, section(of_preset, task_name(task).c_str()));
 }
 
 // Under a causal mixer the first position of a sequence sees only itself.
@@ -224,6 +227,9 @@ void describe_task_to_whole_model(const RunConfig& run, ConfigTable& mixer) {
   task.set("length", {shape.length, ""});
   task.set("towers", {shape.num_towers, ""});
   task.set("values", {shape.values.has_value(), ""});
+  if (shape.values && shape.values->channels > 1) {
+    task.set("channels", {shape.values->channels, ""});
+  }
   mixer.set(kWholeModel, {task, ""});
 }
 
@@ -260,6 +266,10 @@ const mixers::LayerSpec& RunConfig::mixer_spec() const { return mixers::find_mix
 std::string RunConfig::model_title() const {
   if (mixers::is_python_class(model)) return model.substr(model.find(':') + 1);
   return std::string(mixer_spec().title);
+}
+std::string RunConfig::task_title() const {
+  const std::string_view data = tasks::data_name_of(task);
+  return std::string(task_spec().title) + (data.empty() ? "" : ": " + std::string(data));
 }
 std::unique_ptr<tasks::Task> RunConfig::make_task() const {
   return task_spec().make(task_settings);
@@ -355,7 +365,7 @@ std::vector<std::string> preset_names(const std::string& task, const std::string
   std::vector<std::string> names = preset_names(task);
   if (mixers::is_python_class(model)) return names;
   const ConfigTable file = parse_toml_file(model_file(model));
-  if (section(file, kPublishedPreset).find(task)) names.emplace_back(kPublishedPreset);
+  if (section(file, kPublishedPreset).find(task_name(task))) names.emplace_back(kPublishedPreset);
   return names;
 }
 
@@ -451,8 +461,14 @@ ChangedRun with_changes(const StoredRun& run, const std::vector<std::string>& se
   return changed;
 }
 
+ConfigTable data_settings_of(const RunConfig& run) {
+  ConfigTable settings;
+  if (run.task_spec().settings_of) settings.set("task", {run.task_settings, ""});
+  return settings;
+}
+
 RunConfig preset_of(const RunConfig& run) {
-  ConfigTable own;
+  ConfigTable own = data_settings_of(run);
   if (mixers::is_python_class(run.model)) own.set("mixer", {run.mixer_settings, ""});
   return resolve_run(run.task, run.model, run.preset, run.seed, own, {});
 }

@@ -34,6 +34,7 @@ struct RunConfig {
 
   const tasks::TaskSpec& task_spec() const;
   const mixers::LayerSpec& mixer_spec() const;
+  std::string task_title() const;   // for people: "Long ListOps", or with the name of its data
   std::string model_title() const;  // for people: "Linformer", or the name of a Python class
   std::unique_ptr<tasks::Task> make_task() const;
   // The model of this run for a task of `shape`, with the weights of its seed.
@@ -70,6 +71,9 @@ StoredRun read_run(const RunFolder& folder);
 // The folder of the TOML files: $LRA_CONFIGS, else configs/ beside or above the program, else in
 // the current folder.
 std::string config_folder();
+
+// [task] of `run` where its data decides it, else nothing: overrides for resolve_run().
+ConfigTable data_settings_of(const RunConfig& run);
 
 // The preset that `run` began from, without its changes. A Python class keeps its arguments:
 // without them it may not be made.

@@ -171,18 +171,44 @@ def tar():
     return tars + packed + [packed[0][:60], b"no archive"]
 
 
+def own_csv():
+    rows = 'text,label\r\n"a, ""b""\nc",1\nplain,-2.5e3\n\n'
+    return ["\0" + rows, "\1t0\tt1\tlabel\n1\t[2, 3]\t0\n", '\0"open', '\0"a"b,c\n', '\0a"b\n', "\0\xff", "\0",
+            "\0\xef\xbb\xbfa,b\n1e999,nan\n", "\0a\0b", "\0,,\n\r\n,"]
+
+
+def npy():
+    def array(descr, shape, data, version=1, order="False"):
+        header = f"{{'descr': '{descr}', 'fortran_order': {order}, 'shape': {shape}, }}\n".encode()
+        size = struct.pack("<H" if version == 1 else "<I", len(header))
+        return b"\x93NUMPY" + bytes([version, 0]) + size + header + data
+
+    kinds = {"|b1": 1, "|u1": 1, "|i1": 1, "<i2": 2, "<u2": 2, "<f2": 2, "<i4": 4, "<u4": 4, "<f4": 4, "<i8": 8,
+             "<u8": 8, "<f8": 8, "|S3": 3, "<U2": 8}
+    wide = array("<U3", "(1,)", struct.pack("<3I", 0xE9, 0x20AC, 0x1F600))
+    return [array(kind, "(2, 1)", bytes(range(2 * size))) for kind, size in kinds.items()] + [
+        wide, array("<f4", "()", bytes(4), 2), array("|u1", "(0, 5)", b"", 3), array("|O", "(1,)", b"x"),
+        array("|u1", "(2, 2)", b"abcd", order="True"), array("|u1", "(9, 9)", b"abc"), array("|u1", "(1,)", b"abc"),
+        array("|u1", "(-1,)", b""), array("|u1", "(1", b"x"), array("<c16", "(1,)", bytes(16)),
+        array("|u1", f"({1 << 62}, {1 << 62})", b""), array("<f4", "(1,)", bytes(4), 9), b"\x93NUMPY\1\0\xff\xff",
+        array("|u1", "(1,)", b"x").replace(b"shape", b"shade"), array("<f2", "(3,)", b"\0\x7c\1\x7c\1\0"),
+    ]
+
+
 def shard():
-    def one(choice, examples, towers, width, tokens, labels=None):
+    def one(choice, examples, towers, width, tokens, labels=None, version=2):
+        unit = 8 if version == 1 else 64
         sequences = examples * towers
         per = tokens // max(1, sequences)
         offsets = [i * per for i in range(sequences)] + [tokens]
         labels = labels if labels is not None else list(range(examples))
-        body = struct.pack("<8sIIQQQQQQ", b"LRASHARD", 1, width, examples, sequences, tokens, 0, 0, 0)
-        body += struct.pack(f"<{examples}i", *labels) + bytes(-examples * 4 % 8)
-        return bytes([choice]) + body + struct.pack(f"<{sequences + 1}Q", *offsets) + bytes(range(tokens * width))
+        body = struct.pack("<8sIIQQQQQQ", b"LRASHARD", version, width, examples, sequences, tokens, 0, 0, 0)
+        body += struct.pack(f"<{examples}i", *labels)
+        body += bytes(-len(body) % unit) + struct.pack(f"<{sequences + 1}Q", *offsets)
+        return bytes([choice]) + body + bytes(-len(body) % unit) + bytes(range(tokens * width))
 
     good = one(0, 2, 1, 1, 10)
-    return [good, one(3, 3, 2, 2, 12), one(0, 0, 1, 1, 0), one(0, 1, 1, 1, 3, [-1]), one(32, 1, 1, 1, 3),
+    return [one(0, 2, 1, 1, 10, version=1), one(0, 2, 1, 1, 10, version=3), good[:150] + b"x" + good[151:], good, one(3, 3, 2, 2, 12), one(0, 0, 1, 1, 0), one(0, 1, 1, 1, 3, [-1]), one(32, 1, 1, 1, 3),
             good[:-1], good[:40], one(0, 2, 1, 1, 10).replace(b"LRASHARD", b"LRASHART"),
             good.replace(struct.pack("<Q", 5), struct.pack("<Q", 50), 1)]
 
@@ -331,7 +357,7 @@ def event_file():
 
 def main():
     root = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else pathlib.Path(__file__).parent / "corpus")
-    makers = [listops_tsv, pairs_tsv, cifar_binary, cifar_pickle, png, pathfinder_text, pathfinder_npy, tar, shard,
+    makers = [listops_tsv, pairs_tsv, cifar_binary, cifar_pickle, png, pathfinder_text, pathfinder_npy, tar, shard, own_csv, npy,
               manifest, safetensors, toml, config_override, json_text, run_record, analysis_record, metrics_lines, review_names,
               terminal_text, event_file]
     for maker in makers:

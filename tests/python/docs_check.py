@@ -1,4 +1,4 @@
-"""Every example of docs/python.md runs, in the order of the page, in one folder.
+"""Every example of the pages below runs, in the order of its page, in one folder.
 
 With LRA_INSTALLED set they use what pip installed beside this Python instead of the checkout.
 """
@@ -11,6 +11,7 @@ import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).parents[2]
+PAGES = {"docs/python.md": 7, "docs/data_format.md": 3}  # how many examples at least
 BLOCK = re.compile(r"^```(python|sh) ?(\S*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -30,8 +31,13 @@ def use_checkout(variables, folder):
 def main():
     variables = dict(os.environ)
     variables.pop("LRA_DATA", None)
-    blocks = BLOCK.findall((ROOT / "docs/python.md").read_text())
-    assert len(blocks) >= 7, f"found {len(blocks)} examples"
+    for page, least in PAGES.items():
+        run_page(page, least, dict(variables))
+
+
+def run_page(page, least, variables):
+    blocks = BLOCK.findall((ROOT / page).read_text())
+    assert len(blocks) >= least, f"found {len(blocks)} examples in {page}"
     with tempfile.TemporaryDirectory() as scratch:
         if not variables.pop("LRA_INSTALLED", None):
             use_checkout(variables, pathlib.Path(scratch, "bin"))
@@ -45,9 +51,9 @@ def main():
             ended = subprocess.run(
                 [*program, script.name], cwd=scratch, env=variables, capture_output=True, text=True)
             if ended.returncode != 0:
-                sys.exit(f"example {number} of docs/python.md ended with {ended.returncode}:\n"
+                sys.exit(f"example {number} of {page} ended with {ended.returncode}:\n"
                          f"{text}\n{ended.stdout}{ended.stderr}")
-            print(f"ok: example {number}")
+            print(f"ok: {page}, example {number}")
 
 
 if __name__ == "__main__":

@@ -19,11 +19,13 @@
 #include "io/atomic_file.h"
 #include "io/progress.h"
 #include "tasks/byte_baseline.h"
+#include "tasks/custom/tables.h"
 #include "tasks/facts.h"
 #include "tasks/files.h"
 #include "tasks/new_folder.h"
 #include "tasks/place_baseline.h"
 #include "tasks/stopping.h"
+#include "tasks/text/review_tables.h"
 #include "tasks/text/reviews.h"
 
 namespace lra::tasks {
@@ -116,18 +118,27 @@ std::vector<std::string> read_texts(const Reviews& reviews, int split, size_t fi
 
 void TextTask::import(const std::vector<std::string>& sources, const std::string& out,
                       Progress& progress) const {
-  if (sources.size() != 1) {
+  const bool are_tables = std::ranges::all_of(
+      sources, [](const std::string& source) { return !is_folder(source) && is_table(source); });
+  if (sources.size() != 1 && !are_tables) {
     throw Error({.where = "lra data import text",
                  .what = std::to_string(sources.size()) + " sources",
-                 .expected = "one: the folder aclImdb or aclImdb_v1.tar.gz"});
+                 .expected = "one: the folder aclImdb or aclImdb_v1.tar.gz; or tables"});
   }
-  const Reviews reviews = open_reviews(sources[0], progress);
+  const ReviewTables tables = are_tables
+                                  ? open_review_tables(sources, progress)
+                                  : ReviewTables{.reviews = open_reviews(sources[0], progress)};
+  const Reviews& reviews = tables.reviews;
   Manifest manifest;
   manifest.task = kTextTask.name;
   manifest.task_version = kTextVersion;
   manifest.source = "imported";
   manifest.token_offset = 1;
-  manifest.settings = {{"format", "aclImdb"}};
+  manifest.settings = {{"format", are_tables ? "tables" : "aclImdb"}};
+  if (tables.drawn_split) {
+    manifest.settings["split_seed"] = "0";
+    manifest.notes = {"the test was drawn: nothing in the table says which reviews are the test's"};
+  }
   DatasetWriter writer(out, std::move(manifest),
                        static_cast<int64_t>(reviews.num_bytes + 64 * reviews.keys.size()));
   Hasher hasher;  // of names and texts: the same from the folder and from the archive
@@ -318,7 +329,8 @@ constinit const TaskSpec kTextTask = {
     .resolve = resolve_task<TextConfig>,
     .make = make_text_task,
     .sources =
-        "the folder aclImdb, or the one above it; or a tar archive of it, as aclImdb_v1.tar.gz",
+        "the folder aclImdb, or the one above it; or a tar archive of it, as aclImdb_v1.tar.gz; or "
+        "tables of text and label (.csv, .jsonl, .parquet), as train.csv and test.csv",
     .remote = &kTextRemote,
 };
 

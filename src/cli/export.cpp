@@ -1,0 +1,87 @@
+// lra export: the weights of a run with all that is needed to use them elsewhere.
+#include <array>
+#include <cstdio>
+#include <filesystem>
+
+#include "cli/command.h"
+#include "io/atomic_file.h"
+#include "io/digest.h"
+#include "report/report.h"
+#include "tasks/new_folder.h"
+#include "training/loaded_run.h"
+
+namespace lra::cli {
+namespace {
+
+struct ExportArguments {
+  std::string run, out;
+  training::WeightsChoice weights;
+};
+
+constexpr uint64_t kMaxFileBytes = uint64_t{1} << 36;
+constexpr std::array kExported = {"model.safetensors", "config.toml", "record.json", "README.md"};
+
+std::string card_of(const RunRecord& record) {
+  return report::results_card(record) +
+         "\nFiles: `model.safetensors` has the weights, with PyTorch's names and the identity of "
+         "the "
+         "run as metadata; `config.toml` every setting; `record.json` the record of the run; "
+         "`SHA256SUMS` what `sha256sum -c` compares.\n\n"
+         "    lra eval FOLDER --data DATA\n"
+         "    lra train TASK MODEL --init-from FOLDER\n";
+}
+
+void write_files(const training::LoadedRun& run, const std::string& weights,
+                 const std::string& folder) {
+  const training::RunFolder from{run.folder};
+  write_file_atomically(folder + "/" + kExported[0], read_file(weights, kMaxFileBytes));
+  write_file_atomically(folder + "/" + kExported[1], read_file(from.config(), kMaxFileBytes));
+  write_file_atomically(folder + "/" + kExported[2], read_file(from.record(), kMaxFileBytes));
+  write_file_atomically(folder + "/" + kExported[3], card_of(run.stored.record));
+  std::string sums;
+  for (const char* name : kExported) {
+    sums += digest_file(DigestKind::kSha256, folder + "/" + name) + "  " + name + "\n";
+  }
+  write_file_atomically(folder + "/SHA256SUMS", sums);
+}
+
+ExitCode export_run(const Program& program, ExportArguments a) {
+  if (a.weights.checkpoint.empty()) {
+    a.weights.checkpoint = training::tested_checkpoint(training::read_run({a.run}).record);
+  }
+  // Weights that cannot be read here could not be read there.
+  const training::LoadedRun run(a.run, a.weights, training::ModelPrecision::kAsTrained);
+  const std::string weights = training::checkpoint_file(a.run, a.weights.checkpoint);
+  make_folder(folder_of(a.out));
+  tasks::write_new_folder(a.out,
+                          [&](const std::string& partial) { write_files(run, weights, partial); });
+  const RunRecord& record = run.stored.record;
+  if (program.common.json) {
+    print_json({{"run", a.run},
+                {"folder", a.out},
+                {"step", run.weights.progress.step},
+                {"model", record.model},
+                {"task", record.task}});
+  } else {
+    std::printf("%s on %s, weights of step %lld: %s\nevaluate them with: lra eval %s\n",
+                record.model_title.c_str(), record.task_title.c_str(),
+                static_cast<long long>(run.weights.progress.step), a.out.c_str(), a.out.c_str());
+  }
+  return ExitCode::kDone;
+}
+
+}  // namespace
+
+void add_export(CLI::App& app, Program& program) {
+  auto a = std::make_shared<ExportArguments>();
+  auto* command = add_command(app, program, "export",
+                              "weights, settings, record, card and checksums of a run in a folder",
+                              [&program, a] { return export_run(program, *a); });
+  command->add_option("run", a->run, "a run folder")->required();
+  command->add_option("--out", a->out, "folder to write; must not exist")->required();
+  a->weights.checkpoint = "";
+  command->add_option("--checkpoint", a->weights.checkpoint,
+                      "last, best, step_N (default: the one that was tested)");
+}
+
+}  // namespace lra::cli

@@ -1,0 +1,26 @@
+// Which columns of a file hold sequences, labels and splits.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tasks/custom/examples.h"
+
+namespace lra::tasks {
+
+struct Columns {
+  std::vector<size_t> sequences;  // one or two; with `is_wide` any number
+  size_t label = 0;
+  std::optional<size_t> split;
+  bool is_wide = false;  // each column holds one number of the only sequence
+};
+
+// The columns that `settings` name, else those with a name in common use: text, review, tokens,
+// values, x and the like; two of them as text1 and text2; label, sentiment, class, y and the like;
+// split. Where no column has the name of a sequence and `may_be_wide`, all columns but label and
+// split are one, as in tables of time series. Throws lra::Error at `where` that lists the columns.
+Columns find_columns(const std::vector<std::string>& names, const ColumnSettings& settings,
+                     const std::string& where, bool may_be_wide);
+
+}  // namespace lra::tasks

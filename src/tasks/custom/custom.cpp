@@ -1,0 +1,341 @@
+// The shape of this task is that of its data: the manifest of prepared data states it as settings
+// (TaskSpec::settings_of), which a run takes over as its own [task].
+#include "tasks/custom/custom.h"
+
+#include <algorithm>
+#include <bit>
+#include <charconv>
+#include <cstdio>
+
+#include "base/error.h"
+#include "base/text_format.h"
+#include "io/json.h"
+#include "io/progress.h"
+#include "tasks/byte_baseline.h"
+#include "tasks/custom/centroid_baseline.h"
+#include "tasks/custom/gathered.h"
+#include "tasks/facts.h"
+#include "tasks/new_folder.h"
+#include "tasks/stopping.h"
+
+namespace lra::tasks {
+namespace {
+
+constexpr int64_t kCustomVersion = 1;
+// Names of the classes in their order; for values, mean and deviation that each channel had.
+constexpr const char* kLabelsFile = "labels.json";
+constexpr const char* kScalingFile = "scaling.json";
+
+// Settings as the manifest has them: text by name.
+class ManifestSettings {
+ public:
+  explicit ManifestSettings(std::map<std::string, std::string> text) : text_(std::move(text)) {}
+
+  template <ConfigScalar T>
+  void operator()(const char* name, T& field, const char*, const Constraint& = {}) {
+    const auto found = text_.find(name);
+    if (found == text_.end()) return;
+    const std::string& text = found->second;
+    if constexpr (std::is_same_v<T, std::string>) {
+      field = text;
+    } else if constexpr (std::is_same_v<T, bool>) {
+      field = text == "true";
+    } else {
+      (void)std::from_chars(text.data(), text.data() + text.size(), field);
+    }
+  }
+
+ private:
+  std::map<std::string, std::string> text_;
+};
+
+class ToManifest {
+ public:
+  template <ConfigScalar T>
+  void operator()(const char* name, T& field, const char*, const Constraint& = {}) {
+    if constexpr (std::is_same_v<T, std::string>) {
+      text[name] = field;
+    } else if constexpr (std::is_same_v<T, bool>) {
+      text[name] = field ? "true" : "false";
+    } else {
+      text[name] = std::to_string(field);
+    }
+  }
+  std::map<std::string, std::string> text;
+};
+
+CustomConfig config_of(const Manifest& manifest) {
+  CustomConfig config;
+  ManifestSettings settings(manifest.settings);
+  config.fields(settings);
+  return config;
+}
+
+ConfigTable settings_of(const Manifest& manifest) { return write_config(config_of(manifest)); }
+
+// Bytes of a stored token.
+int64_t token_bytes_of(const CustomConfig& config) {
+  if (config.input == "values") return 4 * config.channels;
+  // Ids are one above what is stored.
+  return config.vocabulary <= 257 ? 1 : config.vocabulary <= 65537 ? 2 : 4;
+}
+
+class CustomTask : public Task {
+ public:
+  explicit CustomTask(CustomConfig config) : config_(std::move(config)) {}
+
+  TaskShape shape() const override {
+    const bool same_length = config_.shortest == config_.longest;
+    return {.length = config_.length,
+            .vocabulary = config_.vocabulary,
+            .num_classes = config_.classes,
+            .num_towers = config_.towers,
+            .has_padding = !same_length || config_.length != config_.longest,
+            .values = config_.input == "values"
+                          ? std::optional(
+                                ValueInput{.channels = config_.channels, .stored_as_float = true})
+                          : std::nullopt};
+  }
+  int64_t token_bytes() const override { return token_bytes_of(config_); }
+  std::string data_name() const override { return config_.name; }
+  void refuse_other_settings(const Dataset& dataset) const override;
+  void import(const std::vector<std::string>& sources, const std::string& out,
+              Progress& progress) const override;
+  // Own data is imported by its user: no layout of files says that they are meant.
+  std::vector<std::vector<std::string>> find_copies(const std::string&) const override {
+    return {};
+  }
+  void export_official(const Dataset& dataset, const std::string& out) const override;
+  std::vector<Fact> check(const Dataset& dataset) const override;
+  std::string render(const Split& split, int64_t example) const override;
+  std::string token_text(int32_t token) const override {
+    return config_.input == "text" ? byte_token_text(token) : std::to_string(token - 1);
+  }
+  std::vector<std::string> label_names(const Dataset& dataset) const override;
+  std::vector<Baseline> baselines(const Dataset& dataset) const override;
+
+ private:
+  Json sequence_json(const Split& split, int64_t example, int64_t tower) const;
+
+  CustomConfig config_;
+};
+
+void CustomTask::refuse_other_settings(const Dataset& dataset) const {
+  const CustomConfig found = config_of(dataset.manifest());
+  const auto compare = [&](const char* name, const auto& is, const auto& expected) {
+    if (is == expected) return;
+    std::ostringstream what, wanted;
+    what << "its " << name << " is " << is;
+    wanted << expected << ", as in the settings of the run";
+    throw Error({.where = dataset.folder(),
+                 .what = what.str(),
+                 .expected = wanted.str(),
+                 .advice = "leave task." + std::string(name) + " to the data"});
+  };
+  compare("input", found.input, config_.input);
+  compare("classes", found.classes, config_.classes);
+  compare("vocabulary", found.vocabulary, config_.vocabulary);
+  compare("channels", found.channels, config_.channels);
+  compare("towers", found.towers, config_.towers);
+}
+
+template <typename T>
+void write_numbers(const GatheredExamples& data, const OwnExample& example, int32_t label,
+                   DatasetWriter& writer) {
+  std::vector<std::vector<T>> stored;
+  for (const OwnSequence& sequence : example.sequences) {
+    std::vector<T>& to = stored.emplace_back();
+    to.reserve(sequence.numbers.size());
+    for (const float number : sequence.numbers) {
+      if constexpr (std::is_same_v<T, uint32_t>) {
+        const bool is_value = data.config.input == "values";
+        to.push_back(is_value ? std::bit_cast<uint32_t>(number) : static_cast<uint32_t>(number));
+      } else {
+        to.push_back(static_cast<T>(number));
+      }
+    }
+  }
+  const std::vector<std::span<const T>> spans(stored.begin(), stored.end());
+  writer.add(label, std::span(spans));
+}
+
+void write_example(const GatheredExamples& data, const OwnExample& example, int64_t token_bytes,
+                   DatasetWriter& writer) {
+  const auto found = std::ranges::find(data.label_names, example.label);
+  const auto label = static_cast<int32_t>(found - data.label_names.begin());
+  if (data.config.input == "text") {
+    std::vector<std::span<const uint8_t>> texts;
+    for (const OwnSequence& sequence : example.sequences) {
+      texts.emplace_back(reinterpret_cast<const uint8_t*>(sequence.text.data()),
+                         sequence.text.size());
+    }
+    writer.add(label, std::span<const std::span<const uint8_t>>(texts));
+  } else if (token_bytes == 1) {
+    write_numbers<uint8_t>(data, example, label, writer);
+  } else if (token_bytes == 2) {
+    write_numbers<uint16_t>(data, example, label, writer);
+  } else {
+    write_numbers<uint32_t>(data, example, label, writer);
+  }
+}
+
+void CustomTask::import(const std::vector<std::string>& sources, const std::string& out,
+                        Progress& progress) const {
+  CustomConfig wanted = config_;
+  wanted.name = std::filesystem::path(without_trailing_slash(out)).filename().string();
+  const GatheredExamples data = gather_examples(sources, wanted, progress);
+  CustomConfig config = data.config;
+  ToManifest settings;
+  config.fields(settings);
+  Manifest manifest;
+  manifest.task = kCustomTask.name;
+  manifest.task_version = kCustomVersion;
+  manifest.source = "imported";
+  manifest.source_hash = data.source_hash;
+  manifest.num_towers = config.towers;
+  manifest.token_bytes = token_bytes_of(config);
+  manifest.token_offset = config.input == "values" ? 0 : 1;
+  manifest.settings = std::move(settings.text);
+  const int64_t token_bytes = manifest.token_bytes;
+  DatasetWriter writer(out, std::move(manifest), 0);
+  for (const char* split : {"train", "val", "test"}) {
+    writer.begin_split(split);
+    for (const size_t i : data.splits.at(split)) {
+      throw_if_stopped();
+      write_example(data, data.examples[i], token_bytes, writer);
+    }
+  }
+  writer.add_side_file(kLabelsFile, json_text(Json(data.label_names)) + "\n");
+  if (!data.means.empty()) {
+    writer.add_side_file(
+        kScalingFile, json_text(Json{{"mean", data.means}, {"deviation", data.deviations}}) + "\n");
+  }
+  writer.finish();
+}
+
+std::vector<std::string> CustomTask::label_names(const Dataset& dataset) const {
+  const std::string path = dataset.folder() + "/" + kLabelsFile;
+  const Json names = parse_json(dataset.read_side_file(kLabelsFile), path);
+  if (!names.is_array() || static_cast<int64_t>(names.size()) != config_.classes) {
+    throw Error({.where = path,
+                 .what = "is no list of names",
+                 .expected = std::to_string(config_.classes) + " names",
+                 .advice = "import the dataset again"});
+  }
+  return names.get<std::vector<std::string>>();
+}
+
+// As read_table() takes it: a text, a list of ids, or of values, or of channels.
+Json CustomTask::sequence_json(const Split& split, int64_t example, int64_t tower) const {
+  if (config_.input == "text") {
+    const std::span<const uint8_t> bytes = split.stored_bytes(example, tower);
+    return std::string(bytes.begin(), bytes.end());
+  }
+  const auto channels = static_cast<size_t>(split.words_per_token());
+  std::vector<int32_t> words(static_cast<size_t>(split.sequence_length(example, tower)) * channels);
+  split.read_tokens(example, tower, words);
+  Json list = Json::array();
+  for (size_t at = 0; at < words.size(); at += channels) {
+    if (config_.input == "tokens") {
+      list.push_back(words[at] - 1);
+    } else if (channels == 1) {
+      list.push_back(std::bit_cast<float>(words[at]));
+    } else {
+      Json position = Json::array();
+      for (size_t c = 0; c < channels; ++c) {
+        position.push_back(std::bit_cast<float>(words[at + c]));
+      }
+      list.push_back(std::move(position));
+    }
+  }
+  return list;
+}
+
+void CustomTask::export_official(const Dataset& dataset, const std::string& out) const {
+  const std::vector<std::string> names = label_names(dataset);
+  const std::string key = config_.input;
+  write_new_folder(out, [&](const std::string& partial) {
+    for (const char* name : {"train", "val", "test"}) {
+      const Split split = dataset.split(name);
+      NewFile file(partial + "/" + name + ".jsonl");
+      for (int64_t i = 0; i < split.size(); ++i) {
+        throw_if_stopped();
+        Json row = Json::object();
+        for (int64_t tower = 0; tower < config_.towers; ++tower) {
+          row[config_.towers == 1 ? key : "x" + std::to_string(tower + 1)] =
+              sequence_json(split, i, tower);
+        }
+        row["label"] = names.at(static_cast<size_t>(split.label(i)));
+        const std::string line = json_text(row) + "\n";
+        file.append(std::as_bytes(std::span(line)));
+      }
+    }
+  });
+}
+
+std::vector<Fact> CustomTask::check(const Dataset& dataset) const {
+  std::vector<Fact> facts;
+  const std::map<std::string, int64_t> sizes = {
+      {"train", config_.num_train}, {"val", config_.num_val}, {"test", config_.num_test}};
+  add_size_facts(dataset, sizes, {}, facts);
+  std::string names;
+  for (const std::string& name : label_names(dataset)) {
+    names += (names.empty() ? "" : ", ") + name;
+  }
+  facts.push_back({.name = "names of labels", .value = names, .ok = true, .detail = ""});
+  add_label_facts(dataset, config_.classes, facts);
+  add_length_facts(dataset,
+                   {.least = config_.shortest,
+                    .most = config_.longest,
+                    .bin = std::max<int64_t>(1, (config_.longest + 7) / 8)},
+                   facts);
+  // Data may hold some: whether they are a mistake its user knows.
+  add_duplicate_facts(dataset, false, facts);
+  return facts;
+}
+
+std::string CustomTask::render(const Split& split, int64_t example) const {
+  constexpr size_t kMaxShown = 20000;  // bytes of a sequence
+  std::string text = "label " + std::to_string(split.label(example)) + "\n";
+  for (int64_t tower = 0; tower < config_.towers; ++tower) {
+    const Json sequence = sequence_json(split, example, tower);
+    std::string shown = sequence.is_string() ? sequence.get<std::string>() : json_text(sequence);
+    if (shown.size() > kMaxShown) shown = shown.substr(0, kMaxShown) + " ...";
+    text += printable(shown) + "\n";
+  }
+  return text;
+}
+
+std::vector<Baseline> CustomTask::baselines(const Dataset& dataset) const {
+  const Split train = split(dataset, "train"), test = split(dataset, "test");
+  std::vector<Baseline> found = {majority_baseline(train, test, config_.classes),
+                                 centroid_baseline(train, test, config_)};
+  if (config_.input == "text" && config_.classes == 2) {
+    found.push_back(byte_unigram_baseline(train, test, config_.length, config_.towers));
+  }
+  return found;
+}
+
+std::unique_ptr<Task> make_custom_task(const ConfigTable& config) {
+  return std::make_unique<CustomTask>(read_config<CustomConfig>(config, "task"));
+}
+
+}  // namespace
+
+constinit const TaskSpec kCustomTask = {
+    .name = "custom",
+    .title = "Own data",
+    .summary = "classification of one or two sequences of your own: text, tokens or numbers",
+    .paper = "none: data of your own, docs/data.md",
+    .version = kCustomVersion,
+    .describe = describe_task<CustomConfig>,
+    .resolve = resolve_task<CustomConfig>,
+    .make = make_custom_task,
+    .settings_of = settings_of,
+    .sources =
+        "files with an example in each row: .jsonl, .csv, .tsv, .parquet; or .npz with the "
+        "arrays x and y; one file, or train, val and test in their names",
+    .remote = nullptr,
+};
+
+}  // namespace lra::tasks

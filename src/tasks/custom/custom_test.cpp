@@ -1,0 +1,316 @@
+#include "tasks/custom/custom.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cmath>
+
+#include "io/atomic_file.h"
+#include "io/toml.h"
+#include "tasks/all.h"
+#include "tasks/prepare_data.h"
+#include "tasks/test_fixtures.h"
+
+namespace lra::tasks {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+// Imports files into root/own and opens what was written.
+class OwnData : public ::testing::Test {
+ protected:
+  std::string file(const std::string& name, const std::string& content) {
+    write_text(root_.path(name), content);
+    return root_.path(name);
+  }
+  Dataset imported(const std::vector<std::string>& sources, const std::string& settings = "") {
+    QuietProgress progress;
+    std::filesystem::remove_all(root_.path("own"));
+    import_data(*kCustomTask.make(parse_toml(settings, "test")), sources, root_.path("own"),
+                progress);
+    task_ = kCustomTask.make(task_on_data("custom", root_.path("own")).settings);
+    return open_dataset(kCustomTask, *task_, root_.path("own"));
+  }
+  std::string refused(const std::string& name, const std::string& content,
+                      const std::string& settings = "") {
+    return error_of([&] { imported({file(name, content)}, settings); });
+  }
+  std::vector<int32_t> tokens(const Split& split, int64_t example, int64_t tower = 0) {
+    std::vector<int32_t> words(
+        static_cast<size_t>(split.sequence_length(example, tower) * split.words_per_token()));
+    split.read_tokens(example, tower, words);
+    return words;
+  }
+
+  TestFolder root_;
+  std::unique_ptr<Task> task_;
+};
+
+// `count` rows, of which `row` makes each.
+std::string rows_of(int count, const std::function<std::string(int)>& row) {
+  std::string rows;
+  for (int i = 0; i < count; ++i) rows += row(i) + "\n";
+  return rows;
+}
+
+std::string text_row(int i) {
+  return R"({"text": "example )" + std::to_string(i) + R"(", "label": ")" + (i % 2 ? "yes" : "no") +
+         "\"}";
+}
+
+TEST_F(OwnData, OfOneFileIsSplitByTheSeed) {
+  const std::string path = file("all.jsonl", rows_of(100, text_row));
+  const Dataset data = imported({path});
+  EXPECT_EQ(data.split("train").size(), 80);
+  EXPECT_EQ(data.split("val").size(), 10);
+  EXPECT_EQ(data.split("test").size(), 10);
+  EXPECT_THAT(task_->label_names(data), ElementsAre("no", "yes"));
+  const TaskShape shape = task_->shape();
+  EXPECT_EQ(shape.length, 10);
+  EXPECT_EQ(shape.vocabulary, 257);
+  EXPECT_EQ(shape.num_classes, 2);
+  EXPECT_TRUE(shape.has_padding);
+  EXPECT_EQ(imported({path}).hash(), data.hash());
+  EXPECT_NE(imported({path}, "split_seed = 1").hash(), data.hash());
+}
+
+TEST_F(OwnData, TextIsBytesPlusOne) {
+  const Dataset data =
+      imported({file("train.jsonl", rows_of(20, text_row)), file("val.jsonl", rows_of(4, text_row)),
+                file("test.jsonl", R"({"text": "é", "label": "yes"})")});
+  EXPECT_THAT(tokens(data.split("test"), 0), ElementsAre(0xC3 + 1, 0xA9 + 1));
+  EXPECT_EQ(data.split("test").label(0), 1);
+}
+
+TEST_F(OwnData, WholeNumbersAreTokensAndZeroIsNoPadding) {
+  const Dataset data = imported({file("all.jsonl", rows_of(20, [](int i) {
+                                        return R"({"tokens": [0, 70000, )" + std::to_string(i) +
+                                               R"(], "label": )" + std::to_string(10 * (i % 3)) +
+                                               "}";
+                                      }))});
+  const TaskShape shape = task_->shape();
+  EXPECT_EQ(shape.vocabulary, 70002);
+  EXPECT_FALSE(shape.has_padding);
+  EXPECT_FALSE(shape.values.has_value());
+  EXPECT_EQ(data.manifest().token_bytes, 4);
+  EXPECT_THAT(task_->label_names(data), ElementsAre("0", "10", "20"));
+  const std::vector<int32_t> first = tokens(data.split("train"), 0);
+  EXPECT_EQ(first[0], 1);
+  EXPECT_EQ(first[1], 70001);
+}
+
+TEST_F(OwnData, ValuesAreStandardizedByTheTrainingSplitAlone) {
+  const auto row = [](int value) {
+    return "{\"values\": [[" + std::to_string(value) + ", 5.5], [" + std::to_string(-value) +
+           ", 5.5]], \"label\": " + std::to_string(value % 2) + "}";
+  };
+  const auto odd = [&](int i) { return row(1 + i); };
+  const Dataset data =
+      imported({file("train.jsonl", rows_of(10, odd)), file("val.jsonl", rows_of(4, odd)),
+                file("test.jsonl", row(1000) + "\n")});
+  const TaskShape shape = task_->shape();
+  ASSERT_TRUE(shape.values.has_value());
+  EXPECT_EQ(shape.values->channels, 2);
+  EXPECT_EQ(shape.length, 2);
+  const std::vector<int32_t> words = tokens(data.split("test"), 0);
+  ASSERT_EQ(words.size(), 4U);
+  // The mean of v and -v is 0, that of their squares the mean of 1, 4, ... 100.
+  EXPECT_FLOAT_EQ(std::bit_cast<float>(words[0]), static_cast<float>(1000 / std::sqrt(38.5)));
+  EXPECT_EQ(std::bit_cast<float>(words[1]), 0.0f) << "a channel that never varies";
+  EXPECT_EQ(words[2], std::bit_cast<int32_t>(-std::bit_cast<float>(words[0])));
+}
+
+TEST_F(OwnData, ShuffledPositionsKeepTheirChannelsTogether) {
+  const Dataset data =
+      imported({file("all.jsonl", rows_of(20,
+                                          [](int i) {
+                                            std::string values;
+                                            for (int k = 0; k < 30; ++k) {
+                                              const std::string number = std::to_string(k);
+                                              values += (k ? ", [" : "[") + number + ".5, -" +
+                                                        number + ".5]";
+                                            }
+                                            return "{\"values\": [" + values +
+                                                   "], \"label\": " + std::to_string(i % 2) + "}";
+                                          }))},
+               "standardize = false");
+  const Split train = data.split("train");
+  const std::vector<int32_t> before = tokens(train, 0),
+                             after = tokens(train.with_shuffled_tokens(), 0);
+  EXPECT_NE(before, after);
+  for (size_t i = 0; i < after.size(); i += 2) {
+    EXPECT_EQ(std::bit_cast<float>(after[i]), -std::bit_cast<float>(after[i + 1]));
+  }
+}
+
+TEST_F(OwnData, PairsHaveTwoSequences) {
+  const Dataset data =
+      imported({file("all.csv", "sentence1,sentence2,label\n" + rows_of(20, [](int i) {
+                                  return "a,b" + std::to_string(i) + "," + std::to_string(i % 2);
+                                }))});
+  EXPECT_EQ(task_->shape().num_towers, 2);
+  EXPECT_THAT(tokens(data.split("train"), 0, 0), ElementsAre('a' + 1));
+}
+
+TEST_F(OwnData, ACsvWithAColumnForEachPositionIsOneSequence) {
+  const std::string rows = rows_of(
+      30, [](int i) { return "0.5,1," + std::to_string(i) + "," + (i % 2 ? "walk" : "run"); });
+  const Dataset with_header = imported({file("all.csv", "t0,t1,t2,label\n" + rows)});
+  EXPECT_EQ(task_->shape().length, 3);
+  EXPECT_TRUE(task_->shape().values.has_value());
+  // Without a header columns have numbers.
+  const std::string digits =
+      rows_of(30, [](int i) { return "1,2," + std::to_string(i) + "," + std::to_string(i % 3); });
+  (void)imported({file("bare.csv", digits)}, "label = \"c3\"");
+  EXPECT_EQ(task_->shape().vocabulary, 31);
+  EXPECT_THAT(refused("bare.csv", digits), HasSubstr("has no column of labels"));
+}
+
+TEST_F(OwnData, QuotedFieldsHoldLineEndsSeparatorsAndQuotes) {
+  const Dataset data =
+      imported({file("train.csv", "text,label\n" + rows_of(12,
+                                                           [](int i) {
+                                                             return "\"a,\r\n\"\"" +
+                                                                    std::to_string(i) + "\"\"\"," +
+                                                                    std::to_string(i % 2);
+                                                           })),
+                file("val.csv", "text,label\nv,0\n"), file("test.csv", "text,label\r\nt,1\r\n")});
+  const std::vector<int32_t> first = tokens(data.split("train"), 0);
+  EXPECT_THAT(first, ElementsAre('a' + 1, ',' + 1, '\n' + 1, '"' + 1, '0' + 1, '"' + 1));
+}
+
+TEST_F(OwnData, ExportedFilesGiveTheSameData) {
+  for (const char* kind : {"text", "tokens", "values"}) {
+    const auto row = [&](int i) {
+      const std::string number = std::to_string(i);
+      const std::string sequence = kind == std::string("text")     ? "\"x" + number + "\""
+                                   : kind == std::string("tokens") ? "[1, " + number + "]"
+                                                                   : "[0.1, " + number + ".7]";
+      return "{\"x\": " + sequence + ", \"y\": " + std::to_string(i % 2) + "}";
+    };
+    const Dataset data = imported({file("all.jsonl", rows_of(40, row))});
+    const std::string hash = data.hash(), official = root_.path(std::string("out-") + kind);
+    task_->export_official(data, official);
+    EXPECT_EQ(imported({official}, "standardize = false").hash(), hash) << kind;
+  }
+}
+
+TEST_F(OwnData, CheckPassesAndBaselinesBeginWithTheMajorityClass) {
+  const Dataset data = imported({file("all.jsonl", rows_of(60, text_row))});
+  for (const Fact& fact : task_->check(data)) EXPECT_TRUE(fact.ok) << fact.name << fact.detail;
+  const auto baselines = task_->baselines(data);
+  ASSERT_EQ(baselines.size(), 3U);
+  EXPECT_EQ(baselines[0].name, "majority");
+  EXPECT_THAT(task_->render(data.split("train"), 0), HasSubstr("example"));
+}
+
+TEST_F(OwnData, SettingsOfAnotherDataSetAreRefused) {
+  const Dataset data = imported({file("all.jsonl", rows_of(60, text_row))});
+  ConfigTable settings = task_on_data("custom", root_.path("own")).settings;
+  settings.set("classes", {int64_t{3}, ""});
+  EXPECT_THAT(error_of([&] { kCustomTask.make(settings)->refuse_other_settings(data); }),
+              HasSubstr("its classes is 2; expected 3"));
+}
+
+// Someone who forges data and hashes alike gets an error, not an embedding out of bounds.
+TEST_F(OwnData, AnIdThatNoInt32HoldsIsRefused) {
+  Manifest manifest;
+  manifest.task = "custom";
+  manifest.task_version = kCustomTask.version;
+  manifest.source = "imported";
+  manifest.token_bytes = 4;
+  manifest.token_offset = 1;
+  manifest.settings = {
+      {"input", "tokens"}, {"vocabulary", "70000"}, {"longest", "2"}, {"length", "2"}};
+  for (const uint32_t id :
+       {uint32_t{69998}, uint32_t{69999}, uint32_t{INT32_MAX}, UINT32_MAX - 1}) {
+    const std::string folder = root_.path("forged" + std::to_string(id));
+    DatasetWriter writer(folder, manifest, 0);
+    writer.begin_split("train");
+    const std::vector<uint32_t> ids = {id, 5};
+    writer.add(0, std::vector<std::span<const uint32_t>>{ids});
+    writer.finish();
+    const auto task = kCustomTask.make(task_on_data("custom", folder).settings);
+    const std::string error = error_of([&] { open_dataset(kCustomTask, *task, folder); });
+    EXPECT_EQ(error.empty(), id == 69998) << id << error;
+  }
+}
+
+TEST_F(OwnData, IsFoundUnderItsNameInTheDataRoot) {
+  (void)imported({file("all.jsonl", rows_of(60, text_row))});
+  const TaskOnData by_name = task_on_data("custom:own", root_.path(""));
+  const TaskOnData by_folder = task_on_data("custom", root_.path("own"));
+  EXPECT_EQ(by_name.name, "custom:own");
+  EXPECT_EQ(by_folder.name, "custom:own");
+  EXPECT_EQ(canonical_text(by_name.settings), canonical_text(by_folder.settings));
+  EXPECT_EQ(&find_task("custom:own"), &kCustomTask);
+  EXPECT_THAT(error_of([&] { (void)find_task("custom:../x"); }), HasSubstr("unknown task"));
+  EXPECT_THAT(error_of([&] { (void)task_on_data("custom", root_.path("")); }),
+              HasSubstr("not a prepared dataset"));
+}
+
+TEST_F(OwnData, MistakesAreNamedWithFileAndLine) {
+  const std::string good = rows_of(20, text_row);
+  const auto line_21 = [&](const std::string& line) { return refused("a.jsonl", good + line); };
+  EXPECT_THAT(line_21("{"), HasSubstr("a.jsonl:21"));
+  EXPECT_THAT(line_21("[1]"), HasSubstr("a.jsonl:21: is an array"));
+  EXPECT_THAT(line_21(R"({"text": "x"})"), HasSubstr("has no field 'label'"));
+  EXPECT_THAT(line_21(R"({"text": "x", "label": 0.5})"), HasSubstr("the label is a number"));
+  EXPECT_THAT(line_21(R"({"text": "x", "label": null})"), HasSubstr("the label is null"));
+  EXPECT_THAT(line_21(R"({"text": "x", "label": ""})"), HasSubstr("the label is empty"));
+  EXPECT_THAT(line_21(R"({"text": "", "label": "no"})"), HasSubstr("a sequence is empty"));
+  EXPECT_THAT(line_21(R"({"text": [1], "label": "no"})"), HasSubstr("1 channels; expected text"));
+  EXPECT_THAT(line_21(R"({"text": ["a"], "label": "no"})"), HasSubstr("a list holds a string"));
+  EXPECT_THAT(line_21(R"({"text": [[1], [1, 2]], "label": "no"})"),
+              HasSubstr("unlike numbers of channels"));
+  const auto csv = [&](const std::string& rows) { return refused("a.csv", "text,label\n" + rows); };
+  EXPECT_THAT(csv("a,0\nb\n"), HasSubstr("a.csv:3: has 1 fields; expected 2"));
+  EXPECT_THAT(csv("\"a,0\n"), HasSubstr("a.csv:2: a quote is not closed"));
+  EXPECT_THAT(csv("\"a\"b,0\n"), HasSubstr("text follows a closing quote"));
+  EXPECT_THAT(csv("a\"b,0\n"), HasSubstr("a quote stands within a field"));
+  EXPECT_THAT(refused("a.csv", "t0,t1,label\n1,x,0\n"), HasSubstr("'x' is not a number"));
+  EXPECT_THAT(refused("a.csv", "t0,t1,label\n1,nan,0\n"), HasSubstr("NaN"));
+  EXPECT_THAT(refused("a.csv", std::string("text,label\n\xFF,0\n")), HasSubstr("not UTF-8"));
+  EXPECT_THAT(refused("a.csv", ""), HasSubstr("is empty"));
+  EXPECT_THAT(refused("a.txt", "x"), HasSubstr("unknown ending"));
+  EXPECT_THAT(refused("a.npz", "x"), HasSubstr("is no .npz file"));
+}
+
+TEST_F(OwnData, MistakesOfTheWholeAreRefused) {
+  const std::string good = rows_of(20, text_row);
+  EXPECT_THAT(refused("a.jsonl", rows_of(20, [](int) { return text_row(0); })),
+              HasSubstr("all examples have the label 'no'"));
+  EXPECT_THAT(refused("a.jsonl", rows_of(4, text_row)), HasSubstr("10 or more to draw"));
+  EXPECT_THAT(error_of([&] {
+                imported({file("train.jsonl", good),
+                          file("test.jsonl", R"({"text": "x", "label": "Yes"})")});
+              }),
+              HasSubstr("split test: has the label 'Yes', which train has not"));
+  EXPECT_THAT(error_of([&] {
+                imported({file("train.jsonl", good), file("b.jsonl", good)});
+              }),
+              HasSubstr("does not say of which split"));
+  EXPECT_THAT(refused("a.jsonl", R"({"text": "x", "label": 0, "split": "extra"})"),
+              HasSubstr("the split is 'extra'; expected train, val or test"));
+  EXPECT_THAT(refused("a.jsonl", R"({"text": "x", "tokens": [1], "label": 0})"),
+              HasSubstr("--set task.sequences=NAME"));
+  EXPECT_THAT(refused("a.jsonl", good, "label = \"tag\""), HasSubstr("has no column 'tag'"));
+}
+
+TEST_F(OwnData, AColumnNamesTheSplit) {
+  const Dataset data = imported({file("all.csv", "text,label,split\n" + rows_of(30, [](int i) {
+                                                   return "t" + std::to_string(i) + "," +
+                                                          std::to_string(i % 2) + "," +
+                                                          (i < 20   ? "train"
+                                                           : i < 25 ? "validation"
+                                                                    : "test");
+                                                 }))});
+  EXPECT_EQ(data.split("train").size(), 20);
+  EXPECT_EQ(data.split("val").size(), 5);
+  EXPECT_EQ(data.split("test").size(), 5);
+}
+
+}  // namespace
+}  // namespace lra::tasks

@@ -1,0 +1,54 @@
+// Examples of a user's own data as their files have them, before they are a dataset.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace lra::tasks {
+
+// Where a file has its examples: names of columns, or of arrays of a .npz. Empty: names in common
+// use (columns.h).
+struct ColumnSettings {
+  std::string sequences;  // one, or two that commas separate
+  std::string label, split;
+};
+
+// Text, or numbers.
+struct OwnSequence {
+  std::string text = {};            // where channels is 0
+  std::vector<float> numbers = {};  // `channels` for each position
+  int64_t channels = 0;
+  bool all_ids = true;  // every number is written as a whole one, from 0 to kMaxId
+};
+
+// Largest whole number that float32 and an embedding table take.
+inline constexpr int64_t kMaxId = (1 << 24) - 1;
+
+struct OwnExample {
+  std::vector<OwnSequence> sequences = {};  // one or two
+  std::string label = {};                   // as it is written
+  std::string split = {};                   // "train", "val", "test"; empty: the file does not say
+};
+
+// Throws lra::Error with these parts.
+[[noreturn]] void refuse_data(const std::string& where, const std::string& what,
+                              const std::string& expected, const std::string& advice = "");
+
+// `where` names file and line, row or element.
+using OwnExampleSink = std::function<void(const std::string& where, OwnExample&& example)>;
+
+// Adds a number to a sequence. Throws lra::Error at `where` for NaN and infinity.
+void add_number(double value, bool is_whole, const std::string& where, OwnSequence& to);
+
+// Numbers between spaces, commas or semicolons, in brackets or without: "3 17 5", "[0.5, 1.25]".
+OwnSequence numbers_of_text(const std::string& text, const std::string& where);
+
+// "train", "val" or "test" for a name in common use as "validation"; empty for others.
+std::string split_of_name(std::string_view name);
+// The same of the only word of a file's name that is one: "train" of "a/train-00000-of-00002.csv".
+std::string split_of_file(const std::string& path);
+
+}  // namespace lra::tasks

@@ -1,0 +1,35 @@
+// The user's examples while they are in memory: read from files, told apart into splits, counted
+// and written.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "tasks/custom/custom_config.h"
+#include "tasks/custom/examples.h"
+
+namespace lra {
+class Progress;
+}
+
+namespace lra::tasks {
+
+struct GatheredExamples {
+  std::vector<OwnExample> examples;
+  std::vector<std::string> label_names;  // sorted, as numbers where all are; the class is the place
+  std::map<std::string, std::vector<size_t>> splits;  // places of the examples, in order of files
+  CustomConfig config;      // with the facts of the data: input, length, classes and so on
+  std::string source_hash;  // of the files
+  std::vector<double> means, deviations;  // of each channel on train, where values are standardized
+};
+
+// Reads the files (.npz and what read_table() takes; of a folder, all such files in it). The split
+// of an example is what its row says; else what the name of its file says, as train.csv or
+// test-00000.parquet, when there are several; splits that nobody names are drawn from train, a
+// tenth each, by config.split_seed. Throws lra::Error for examples of unlike kinds, labels that
+// only occur outside of train, a class alone, empty sequences and what the readers refuse.
+GatheredExamples gather_examples(const std::vector<std::string>& sources,
+                                 const CustomConfig& config, Progress& progress);
+
+}  // namespace lra::tasks

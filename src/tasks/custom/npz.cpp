@@ -1,0 +1,171 @@
+#include "tasks/custom/npz.h"
+
+#include <archive.h>
+#include <archive_entry.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <memory>
+#include <optional>
+
+#include "base/error.h"
+#include "base/quoted.h"
+#include "base/resources.h"
+#include "base/text_format.h"
+#include "io/input_file.h"
+#include "tasks/custom/columns.h"
+#include "tasks/custom/npy.h"
+#include "tasks/stopping.h"
+
+namespace lra::tasks {
+namespace {
+
+constexpr std::string_view kEnding = ".npy";
+constexpr std::array<std::string_view, 2> kLengthNames = {"lengths", "length"};
+
+struct FreeArchive {
+  void operator()(archive* handle) const { archive_read_free(handle); }
+};
+
+// The bytes of the present entry, in memory that is not needed for anything else.
+std::vector<std::byte> read_entry(archive* handle, const std::string& where, int64_t& budget) {
+  std::vector<std::byte> content;
+  std::vector<std::byte> block(size_t{1} << 20);
+  for (;;) {
+    throw_if_stopped();
+    const la_ssize_t size = archive_read_data(handle, block.data(), block.size());
+    if (size < 0) refuse_data(where, "is damaged", "an array of a complete .npz file");
+    if (size == 0) return content;
+    budget -= size;
+    if (budget < 0)
+      refuse_data(where, "does not fit into memory", "a smaller file, or more memory");
+    content.insert(content.end(), block.begin(), block.begin() + size);
+  }
+}
+
+using Arrays = std::map<std::string, NpyArray>;
+
+Arrays read_arrays(const std::string& path) {
+  const InputFile readable(path);
+  const std::unique_ptr<archive, FreeArchive> handle(archive_read_new());
+  LRA_CHECK(handle != nullptr);
+  archive_read_support_format_zip(handle.get());
+  constexpr size_t kBlockBytes = size_t{1} << 16;
+  const std::string expected = "a file of numpy.savez";
+  if (archive_read_open_filename(handle.get(), path.c_str(), kBlockBytes) != ARCHIVE_OK) {
+    refuse_data(path, "is no .npz file", expected);
+  }
+  Arrays arrays;
+  int64_t budget = available_memory_bytes() / 2;  // an array is copied once
+  archive_entry* entry = nullptr;
+  for (int status; (status = archive_read_next_header(handle.get(), &entry)) != ARCHIVE_EOF;) {
+    const char* found = status < ARCHIVE_WARN ? nullptr : archive_entry_pathname(entry);
+    if (!found) refuse_data(path, "is no .npz file, or damaged", expected);
+    std::string name = found;
+    if (name.ends_with(kEnding)) name.resize(name.size() - kEnding.size());
+    const std::string where = path + " array " + in_quotes(name);
+    if (arrays.contains(name)) refuse_data(where, "is there twice", "one");
+    arrays.emplace(name, NpyArray(read_entry(handle.get(), where, budget), where));
+  }
+  if (arrays.empty()) refuse_data(path, "holds no array", expected);
+  return arrays;
+}
+
+// The split that the ending of an array's name says, as _train, and the name without it.
+std::pair<std::string, std::string> parted_name(const std::string& name) {
+  const size_t bar = name.rfind('_');
+  const std::string split = bar == std::string::npos ? "" : split_of_name(name.substr(bar + 1));
+  return {split, split.empty() ? name : name.substr(0, bar)};
+}
+
+// Arrays of one split, or of all examples, under their names without the split's.
+class Table {
+ public:
+  void add(const std::string& name, const NpyArray& array) {
+    names_.push_back(name);
+    arrays_.push_back(&array);
+  }
+
+  void read(const std::string& path, const std::string& split, const ColumnSettings& settings,
+            const OwnExampleSink& sink) const {
+    const Columns columns = find_columns(names_, settings, path, false);
+    const NpyArray& labels = *arrays_[columns.label];
+    const int64_t count = length_of(labels);
+    const NpyArray* lengths = nullptr;
+    for (size_t i = 0; i < names_.size(); ++i) {
+      if (std::ranges::find(kLengthNames, names_[i]) != kLengthNames.end()) lengths = arrays_[i];
+    }
+    if (labels.shape().size() != 1 || !(labels.is_text() || labels.is_whole())) {
+      refuse_data(labels.name(), "are no labels", "[N] integers or texts");
+    }
+    for (const NpyArray* array : {lengths, columns.split ? arrays_[*columns.split] : nullptr}) {
+      if (array) expect_count(*array, count);
+    }
+    for (const size_t column : columns.sequences) expect_count(*arrays_[column], count);
+    for (int64_t i = 0; i < count; ++i) {
+      const std::string where = path + " example " + std::to_string(i);
+      OwnExample example{.label = labels.text(i), .split = split};
+      for (const size_t column : columns.sequences) {
+        example.sequences.push_back(sequence(*arrays_[column], i, lengths, where));
+      }
+      if (columns.split) example.split = arrays_[*columns.split]->text(i);
+      sink(where, std::move(example));
+    }
+  }
+
+ private:
+  static int64_t length_of(const NpyArray& array) {
+    return array.shape().empty() ? 0 : array.shape()[0];
+  }
+
+  static void expect_count(const NpyArray& array, int64_t count) {
+    if (length_of(array) == count) return;
+    refuse_data(array.name(), "has " + std::to_string(length_of(array)) + " elements",
+                std::to_string(count) + ", as there are labels");
+  }
+
+  static OwnSequence sequence(const NpyArray& array, int64_t example, const NpyArray* lengths,
+                              const std::string& where) {
+    const std::vector<int64_t>& shape = array.shape();
+    if (array.is_text() && shape.size() == 1) return {.text = array.text(example)};
+    if (array.is_text() || shape.size() < 2 || shape.size() > 3) {
+      refuse_data(array.name(), "has " + std::to_string(shape.size()) + " dimensions",
+                  "[N, L] or [N, L, C]: reshape pictures to sequences of pixels");
+    }
+    OwnSequence sequence{.channels = shape.size() == 3 ? shape[2] : 1};
+    int64_t length = shape[1];
+    if (lengths) {
+      length = static_cast<int64_t>(lengths->is_whole() ? lengths->number(example) : -1);
+      if (length < 0 || length > shape[1]) {
+        refuse_data(where, "has length " + std::to_string(length),
+                    "0 to " + std::to_string(shape[1]));
+      }
+    }
+    const int64_t first = example * shape[1] * sequence.channels;
+    sequence.numbers.reserve(static_cast<size_t>(length * sequence.channels));
+    for (int64_t k = 0; k < length * sequence.channels; ++k) {
+      add_number(array.number(first + k), array.is_whole(), where, sequence);
+    }
+    return sequence;
+  }
+
+  std::vector<std::string> names_;
+  std::vector<const NpyArray*> arrays_;
+};
+
+}  // namespace
+
+void read_npz(const std::string& path, const ColumnSettings& settings, const OwnExampleSink& sink) {
+  const Arrays arrays = read_arrays(path);
+  std::map<std::string, Table> by_split;
+  for (const auto& [name, array] : arrays) {
+    const auto [split, short_name] = parted_name(name);
+    by_split[split].add(short_name, array);
+  }
+  // Arrays that no split has, as names of classes, stand beside those that one has.
+  if (by_split.size() > 1) by_split.erase("");
+  for (const auto& [split, table] : by_split) table.read(path, split, settings, sink);
+}
+
+}  // namespace lra::tasks

@@ -1,0 +1,21 @@
+// Tables with an example in each row: JSON Lines, CSV and Parquet.
+#pragma once
+
+#include <string>
+
+#include "tasks/custom/examples.h"
+
+namespace lra::tasks {
+
+// True for the endings that read_table() takes: .jsonl, .ndjson, .csv, .tsv, .parquet.
+bool is_table(const std::string& path);
+
+// Gives every row of the table to the sink, in order. A sequence is a text, a list of numbers, or
+// a list of lists with the channels of a position; a label is a text or a whole number. A CSV file
+// whose first record holds only numbers has no header: its columns are called c0, c1 and so on.
+// Parquet is read by pyarrow, in the Python that LRA_INTERPRETER names, else python3. Throws
+// lra::Error that names file and line, or row, for anything else.
+void read_table(const std::string& path, const ColumnSettings& settings,
+                const OwnExampleSink& sink);
+
+}  // namespace lra::tasks
