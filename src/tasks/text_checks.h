@@ -9,7 +9,7 @@
 
 namespace lra::tasks {
 
-// True for data of the benchmark that is texts: they alone are stored as bytes that their ids are one above.
+// True for texts of the benchmark: they alone are stored as bytes, one below their ids.
 bool is_text(const Manifest& manifest);
 
 // How many examples of a split have a document without a character, or an image of one color: a
