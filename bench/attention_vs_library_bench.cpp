@@ -73,7 +73,7 @@ const Kind kKinds[] = {{"exact", our_exact, library_exact},
 
 int print_memory(const Kind& kind, const std::string& side) {
   const Inputs in;
-  // Where the kernel does not allow the reset, the peak so far is still that of the inputs.
+  // If the kernel does not allow the reset, the peak so far is still that of the inputs.
   reset_peak_resident_bytes();
   const int64_t before = peak_resident_bytes();
   in.backward(side == "ours" ? kind.ours(in) : kind.library(in));

@@ -1,6 +1,6 @@
 // ops::linear against at::linear in float32: forward, forward with GELU, and the training step
 // (forward and backward); the gradient of the weight alone, in bfloat16 too; the backward pass of
-// layer normalisation; and batch normalization against its definition in the library's operators.
+// layer normalization; and batch normalization against its definition in the library's operators.
 // Target: 1.7 times the library at 2048^3 forward.
 //
 // GFLOP/s count 2 M K N per product: one forward, three for the training step.

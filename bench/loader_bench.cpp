@@ -100,8 +100,8 @@ void measure(const Row& row, const std::string& folder, double seconds) {
 
 int main(int argc, char** argv) {
   try {
-    // As the program does (src/cli/main.cpp): fresh pages for each batch would cost more than its
-    // work.
+    // Heap settings of the program (src/cli/main.cpp): fresh pages for each batch would cost more
+    // than its work.
     mallopt(M_MMAP_THRESHOLD, 1 << 30);
     mallopt(M_TRIM_THRESHOLD, 1 << 30);
     mallopt(M_TOP_PAD, 64 << 20);

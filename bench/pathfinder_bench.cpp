@@ -20,7 +20,7 @@ namespace {
 using lra::tasks::PathfinderGenerator;
 using lra::tasks::PathfinderImage;
 
-// Of the public generator, measured on its samples; 0: not measured.
+// Figures of the public generator, measured on its samples; 0: not measured.
 struct Reference {
   int size, difficulty;
   double attempts, distractors, gray, seconds;

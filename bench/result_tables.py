@@ -1,4 +1,4 @@
-"""What the table scripts of this folder share: calling the program, Markdown tables, provenance."""
+"""Helpers of the table scripts of this folder: calls of the program, Markdown tables, provenance."""
 import functools
 import json
 import os
@@ -21,7 +21,7 @@ def program():
 
 
 def run_json(words):
-    """What `lra WORDS --json` printed; exits with its message when it fails."""
+    """Output of `lra WORDS --json`; exits with its message if it fails."""
     done = subprocess.run([program(), *map(str, words), "--json", "--quiet"],
                           stdout=subprocess.PIPE, text=True)
     if done.returncode != 0:
@@ -57,14 +57,14 @@ def warn_if_loaded():
 
 @functools.cache
 def provenance(threads, device="cpu"):
-    """Of a record of this program, here and today."""
+    """Provenance of a record of this program, on this machine, today."""
     words = ["bench", "--models", "transformer", "--lengths", 64, "--batch", 1, "--threads", threads,
              "--windows", 1, "--window-seconds", 0, "--device", device]
     return run_json(words)[0]["provenance"]
 
 
 def set_words(settings):
-    """Of "KEY=VALUE" texts, the words of a command."""
+    """Words of a command for "KEY=VALUE" texts."""
     return [word for setting in settings for word in ("--set", setting)]
 
 

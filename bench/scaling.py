@@ -20,7 +20,7 @@ import statistics
 import result_tables as tables
 
 LENGTHS = (1024, 2048, 4096, 8192, 16384)
-# What the mechanisms of the benchmark promise to be linear in the length.
+# Mechanisms of the benchmark that promise cost linear in the length.
 LINEAR = ("local", "longformer", "bigbird", "linformer", "linear_transformer", "performer", "sinkhorn", "reformer")
 MOST = 1.1
 USED = ("transformer", "local", "linear_transformer")

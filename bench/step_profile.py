@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Where the time of a training step goes, for every model: shares of kinds of operators.
+"""Profile of a training step, for every model: shares of time of kinds of operators.
 
     LRA_PROGRAM=build/lra python3 bench/step_profile.py --data DATA [--tasks text,image] [--models A,B]
 
@@ -48,7 +48,7 @@ def trace(task, model, length, a, folder):
 
 
 def own_times(events):
-    """Of nested events, by name: their time without that of what lies inside them."""
+    """Self time of nested events, by name: without the time of events inside them."""
     times, open_events = collections.Counter(), collections.defaultdict(list)
     for event in sorted(events, key=lambda e: (e["ts"], -e["dur"])):
         around = open_events[event["tid"]]

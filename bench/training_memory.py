@@ -112,7 +112,7 @@ def page(estimates, recomputed):
 
 
 class Results:
-    """What docs/results has, with what is measured in its place."""
+    """The table of docs/results, updated by the measurements."""
 
     def __init__(self, folder):
         self.json, self.page = folder / "training_memory.json", folder / "training_memory.md"

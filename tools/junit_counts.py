@@ -21,7 +21,7 @@ def counts(path):
 
 
 def is_wanted(message):
-    """Whether ctest skipped a test because the test asked for it."""
+    """True if ctest skipped a test because the test asked for it."""
     return message.startswith("SKIP_")
 
 

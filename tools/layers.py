@@ -48,7 +48,7 @@ def includes_of(path):
 
 
 def breach_of(name, room, quoted, target):
-    """What is wrong with one include of file `name`, or None."""
+    """The problem with one include of file `name`, or None."""
     if TORCH_HEADER.match(target):
         return f"room {room} is free of LibTorch" if room in TORCH_FREE else None
     if CUDA_HEADER.match(target):

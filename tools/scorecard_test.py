@@ -23,7 +23,7 @@ def fuzzed(**changes):
 
 
 def promised_targets():
-    """As many as line 18 wants, one for every format among them."""
+    """As many targets as line 18 requires, including one for every format."""
     formats = [readers[0] for readers in scorecard.FUZZED_FORMATS.values()]
     return {name: fuzzed() for name in (*formats, "review_names")}
 

@@ -81,7 +81,7 @@ def summary_of_lra(windows, whole, a):
     """`whole` is the measurement that lra prints at the end."""
     tokens = whole["tokens_per_s"] / whole["steps_per_s"]
     found = summary([w["steps_per_s"] * tokens for w in windows], whole, a)
-    # Of the matrix product that lra measures in the same process; a peer measures none.
+    # Share of the matrix product that lra measures in the same process; a peer measures none.
     share = whole["model_flops"] * whole["steps_per_s"] / whole["gemm_flops_per_s"]
     return {**found, "share": share}
 
@@ -127,7 +127,7 @@ def measure(name, peer, length, a, too_slow):
 
 @functools.cache
 def programs_digest(gpu):
-    """Of the program and the library of operators beside it, of the peers, and of the GPU's name."""
+    """Hash of the program, its library of operators, the peers, and the GPU's name."""
     program = pathlib.Path(tables.program())
     peers = [HERE / f"{name}.py" for name in ("peer_process", "torch_peers", "torch_mixers", "torch_flex",
                                               "jax_peers", "jax_mixers", "rows", "sides", "workload")]

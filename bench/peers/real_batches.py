@@ -111,7 +111,7 @@ class Peer:
         self.each(lambda way, side: self.windows[way].append(side.window()["tokens_per_s"] / self.positions[way]))
 
     def rate(self):
-        """Of its better way, 0 for one that is out."""
+        """Median rate of its faster way, 0 after a failure."""
         return 0 if self.failure else max(map(statistics.median, self.windows.values()))
 
     def end(self, failure=None):
@@ -202,7 +202,7 @@ def contenders(name, a):
 
 
 def add_memory(cell, a):
-    """What the whole batch would take the peer, padded to the full length."""
+    """Adds the memory that the whole batch would take the peer, padded to the full length."""
     peer, row = (cell["kind"], cell["peer"], (), "fp32"), row_of(cell["row"], cell["task"])
     for a.batch in (1, 2):
         found = compare.peak_with_plain_heap(peer, row, cell["full"]["length"], a)["peak_resident_bytes"]
@@ -228,7 +228,7 @@ def measure_row(name, examples, a):
 
 
 def write(measured, a):
-    """With the rows of earlier calls."""
+    """Writes the rows, including those of earlier calls."""
     file = a.out / "peers-real.json"
     again = set(map(name_of, measured))
     kept = [c for c in (json.loads(file.read_text()) if file.exists() else []) if name_of(c) not in again]

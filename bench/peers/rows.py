@@ -1,4 +1,4 @@
-"""What is compared with what.
+"""Rows of the comparison.
 
 A row names the model of lra, its settings beside the release preset of the workload (Text, where it
 names none; lengths: the only ones that it has), the rate of attention dropout on both sides, and
@@ -86,7 +86,7 @@ FLEX = {"local": ("mixer.groups=contiguous", "model.attention_dropout=0"), "long
 
 
 def peers_of(name, device):
-    """Of a row. Those in JAX are among them on a GPU too, though not every JAX can use one."""
+    """Peers of a row. On a GPU they include those in JAX, though not every JAX build supports it."""
     peers = list(ROWS[name]["peers"])
     if device == "cpu":
         return peers

@@ -22,7 +22,7 @@ def peer_environment(a, tunables=KEEP_MEMORY):
 
 
 def probe(statement, a):
-    """What a line of Python prints in a peer's environment, None where it fails: in a process of its own,
+    """Output of a line of Python in a peer's environment, None if it fails: in a separate process,
     so that this one stays small and off the GPU."""
     done = subprocess.run([sys.executable, "-c", statement], capture_output=True, text=True,
                           env=peer_environment(a))
@@ -66,7 +66,7 @@ class Timed:
         return json.loads(self.expect("{"))
 
     def close(self):
-        """What it still printed."""
+        """The rest of its output."""
         rest = self.process.communicate()[0]
         if self.process.returncode != 0:
             raise RuntimeError(f"{self.who} ended with {self.process.returncode}")

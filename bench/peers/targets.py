@@ -1,4 +1,4 @@
-"""What the comparison is to reach against the fastest peer of a row, at 1,024 and 4,096 tokens.
+"""Targets of the comparison with the fastest peer of a row, at 1,024 and 4,096 tokens.
 
 By mode and dtype, tokens per second over the peer's (those of bf16 against the peer's best in any
 precision); memory: resident memory of training as a part of the peer's. The fp32 training ratio of

@@ -95,7 +95,7 @@ def package(name, length, drop, work):
 
 
 def make_model(kind, name, length, drop, work):
-    """What maps tokens to logits, and the module that has its parameters."""
+    """A function from tokens to logits, and the module that has its parameters."""
     if kind == "transformers":
         return bert(length, drop, name, work)
     if kind == "package":

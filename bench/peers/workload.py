@@ -25,7 +25,7 @@ WORKLOADS = {
     "image": Workload("image", 1, 8, 128, 64, 128, 256, 10, 16, 0.3, 45000),
     "pathfinder": Workload("pathfinder", 4, 4, 32, 16, 32, 256, 2, 16, 0.2, 160000),
 }
-# That of the paper's Table 2: four sequences leave most of a GPU without work.
+# The batch of the paper's Table 2: four sequences leave most of a GPU idle.
 GPU_BATCH = {"text": 32}
 
 

@@ -17,7 +17,7 @@ import torch
 
 @dataclasses.dataclass(frozen=True)
 class Shape:
-    """What a layer of the encoder asks of its sequence layer: mixers/sequence_layer.h."""
+    """Arguments with which the encoder makes its sequence layers: mixers/sequence_layer.h."""
 
     dim: int
     heads: int

@@ -292,7 +292,7 @@ class Split:
             yield as_tensors(batch) if tensors else batch
 
     def decode(self, example: int) -> Any:
-        """What a person sees.
+        """The example as a person sees it.
 
         listops: the expression; text: str; retrieval: two str; images: uint8 [height, width].
         Own data: str, or the token ids or values as they were imported, or two of them. Bytes that
@@ -316,7 +316,7 @@ def _reopen(folder: Path, name: str, length: int, stored: str, indices: Any) -> 
 
 
 class Order:
-    """Which examples form the steps of a run of the program: src/tasks/batch_order.h.
+    """Indices of the examples of each step of a run of the program: src/tasks/batch_order.h.
 
     Iterating gives an int64 array for each step: a batch_sampler of a DataLoader, whose workers and
     restarts do not change it. Rank r of n takes its share of every batch. Without `steps` it is

@@ -105,7 +105,7 @@ class Mixer(torch.nn.Module):
         training: bool, attention_dropout: float, dropout: float, tied_dropout: bool, key: int,
         step_key: int, step: int, part: int,
     ) -> torch.Tensor:
-        """What the encoder calls: layers/context.h."""
+        """Called by the encoder: layers/context.h."""
         if [id(tensor) for tensor in self.parameters()] != self._ids:
             raise RuntimeError(
                 "parameters of an lra.nn layer were replaced; copy into them (load_state_dict)"

@@ -17,7 +17,7 @@ namespace {
 constexpr int64_t kMostNumbers = int64_t{1} << 23;
 // Below the rounding of float32 sums of weights that are at most 1.
 constexpr double kLeastWeight = -1e-4;
-// How far columns that were read off may lie from those of the softmax.
+// Tolerance between columns that were read off and those of the softmax.
 constexpr double kAgreement = 1e-4;
 
 // While it lives, the values that a mixer mixes are channels D .. D + E - 1 of its input, alike in

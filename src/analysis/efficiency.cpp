@@ -123,8 +123,9 @@ int64_t batch_flops(const models::SequenceClassifier& model, const TaskShape& sh
   return options.batch * forward_flops(model, random_batch(shape, 1, options.device).input);
 }
 
-// A long step is timed in parts: five of a minute and a half each, for every model and length, take
-// hours and say no more. A part is large enough to cost what it costs in the whole.
+// A long step is timed in parts: five windows of a minute and a half each, for every model and
+// length, would take hours without telling more. A part is large enough for its cost per sequence
+// to be that of the whole.
 int64_t parts_of_step(const EfficiencyOptions& options, double step_seconds) {
   constexpr int64_t kLeastSequences = 4, kMostParts = 8;
   if (options.whole_steps || options.real_batch) return 1;
@@ -136,7 +137,7 @@ int64_t parts_of_step(const EfficiencyOptions& options, double step_seconds) {
   return parts;
 }
 
-// Median of steps of so many `sequences` per second, with batches of the task's training examples,
+// Median number of steps per second, with batches of `sequences` training examples of the task,
 // none of them trimmed.
 double pipeline_speed(const training::RunConfig& run, const TaskShape& shape,
                       const EfficiencyOptions& options, int64_t sequences, Bench& bench) {

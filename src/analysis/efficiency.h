@@ -1,10 +1,10 @@
 // Speed and memory of one model at one length: the quantities of the paper's Tables 2 and 4, on
 // this machine.
 //
-// One call per process, so that peak memory belongs to that measurement alone. "Compute only" is
-// with random tokens; "with pipeline" reads, shuffles and pads batches of the task's data, as long
-// as the others, while the steps run. Or a batch of the data is measured as training computes it,
-// its examples as long as they are.
+// One call per process, so that peak memory belongs to that measurement only. "Compute only" uses
+// random tokens; "with pipeline" reads, shuffles and pads batches of the task's data, of the same
+// length, while the steps run. A real batch is measured as training computes it, with examples of
+// their own lengths.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -34,12 +34,13 @@ struct EfficiencyOptions {
   bool real_batch = false;
 };
 
-// `run` gives model and task (its length is the one measured). A step ends when the device has
-// computed it. One of more than five windows' time is timed in parts: the step of a half, a quarter
-// or an eighth of its sequences, at least four of them, which makes it up to a tenth faster; its
-// warm-up is whole. Peak memory of the process, main memory alone, counts from the start of the
-// process; of tensors, from the making of the model to the last warm-up step. Both end before the
-// pipeline and the matrix product that the model's operations are compared with are measured.
+// Measures the model and task of `run` (its length is the one measured). A step ends when the
+// device has computed it. A step longer than five windows is timed in parts: as a step of a half, a
+// quarter or an eighth of its sequences, at least four of them, which makes it up to a tenth
+// faster; its warm-up is whole. Peak memory of the process, main memory only, counts from the start
+// of the process; that of tensors from the making of the model to the last warm-up step. Both end
+// before the pipeline and the matrix product that the model's operations are compared with are
+// measured.
 Measurement measure(const training::RunConfig& run, const EfficiencyOptions& options);
 
 }  // namespace lra::analysis

@@ -15,7 +15,7 @@ namespace lra::analysis {
 // rows [N, D] -> cosines [N, N], float32; a row of zeros is like no other, 0.
 at::Tensor cosine_similarity(const at::Tensor& rows_ND);
 
-// On the CPU.
+// Embeddings on the CPU.
 struct Embeddings {
   at::Tensor token_VD;     // float32
   at::Tensor position_PD;  // of the tokens: that of CLS is left out
@@ -37,7 +37,7 @@ ShownPositions shown_positions(int64_t num_positions, int64_t side);
 EmbeddingsResult embedding_figures(const at::Tensor& token_VV, const at::Tensor& position_PP,
                                    const ShownPositions& shown, bool is_image);
 
-// Colours from -1 to 1. Of positions at most 256 in a line; on images a tile for every position of
+// Colors from -1 to 1. Of positions at most 256 in a line; on images a tile for every position of
 // at most eight rows and columns, laid out as the image.
 tasks::ColourImage token_picture(const at::Tensor& token_VV);
 tasks::ColourImage position_picture(const at::Tensor& position_PP, const ShownPositions& shown);

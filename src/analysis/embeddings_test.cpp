@@ -20,7 +20,7 @@ TEST(Embeddings, CosinesKnowAngles) {
   EXPECT_FLOAT_EQ(c[3][3], 0);
 }
 
-// A grid whose positions are like each other by how far they are apart in rows alone.
+// A grid whose similarity depends only on the distance in rows.
 TEST(Embeddings, TellVerticalFromHorizontal) {
   constexpr int64_t kSide = 10;
   const at::Tensor place = at::arange(kSide * kSide);

@@ -1,4 +1,4 @@
-// How an analysis reads examples: one at a time, at their own length.
+// Reads the examples of an analysis: one at a time, at their own length.
 #pragma once
 
 #include <cstdint>

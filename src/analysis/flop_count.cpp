@@ -64,7 +64,7 @@ struct CountedOperator {
   int64_t (*flops)(Inputs);
 };
 
-// All products of all mixers and models are one of these, but for the rotations of Reformer's
+// All products of all mixers and models are one of these, except the rotations of Reformer's
 // hashes, which have no backward pass and are left out.
 constexpr std::array kCounted = {
     CountedOperator{"lra::linear", linear_flops},

@@ -8,7 +8,7 @@
 namespace lra::analysis {
 namespace {
 
-// Those of training::tiny_run().
+// Sizes of training::tiny_run().
 constexpr int64_t kCountedLength = 40, kWidth = 16, kHidden = 16, kHeads = 2, kHead = 8,
                   kClasses = 10;
 
@@ -35,7 +35,7 @@ TEST(FlopCount, IsTheClosedFormOfTheMixer) {
   EXPECT_EQ(count("linformer", {"mixer.rank=5"}, 1), kRest + kProjections +
                                                          2 * (2 * kCountedLength * 5 * kWidth) +
                                                          4 * kHeads * kCountedLength * 5 * kHead);
-  // The summary of keys and values, its product with the queries, and the normaliser.
+  // The summary of keys and values, its product with the queries, and the normalizer.
   EXPECT_EQ(count("linear_transformer", {}, 1),
             kRest + kProjections + kHeads * kCountedLength * (4 * kHead * kHead + 2 * kHead));
 }

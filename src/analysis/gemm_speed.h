@@ -1,4 +1,4 @@
-// How fast a device multiplies matrices: what the speed of a model is compared with.
+// Speed of matrix products on a device, to compare the speed of models with.
 #pragma once
 
 #include <ATen/core/Tensor.h>

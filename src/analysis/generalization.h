@@ -1,5 +1,5 @@
 // Generalization gap (Tay et al. 2021, table 3): accuracy on the training split less accuracy on
-// the test split, each by a pass of its own with dropout off.
+// the test split, each from a separate pass without dropout.
 #pragma once
 
 #include "records/analysis_record.h"

@@ -18,7 +18,7 @@ struct Lch {
   double lightness, chroma, hue_degrees;
 };
 
-// Linear light of the three primaries; outside 0..1 where a screen has no such colour.
+// Linear light of the three primaries; outside 0..1 if a screen cannot show the color.
 std::array<double, 3> linear_rgb(const Lch& c) {
   const double hue = c.hue_degrees * std::numbers::pi / 180;
   const double a = c.chroma * std::cos(hue), b = c.chroma * std::sin(hue);

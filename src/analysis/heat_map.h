@@ -1,10 +1,10 @@
-// Numbers as colours.
+// Numbers as colors.
 //
 // The scales are made in OKLab (Ottosson 2020), where equal steps look equally large: `sequential`
 // goes from dark blue over green to light yellow with lightness growing evenly, `diverging` from
 // blue over near-white in the middle to red with lightness falling evenly to both ends. So both are
-// read in black and white, too, and with colour-blind eyes. Colours that a screen does not have
-// lose chroma, never lightness.
+// readable in black and white and by color-blind people. Colors that a screen cannot show lose
+// chroma, never lightness.
 #pragma once
 
 #include <array>

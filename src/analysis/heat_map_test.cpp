@@ -8,7 +8,7 @@
 namespace lra::analysis {
 namespace {
 
-// Lightness of OKLab, from the colour as a screen shows it.
+// Lightness in OKLab of the color as a screen shows it.
 double lightness(const std::array<uint8_t, 3>& rgb) {
   double linear[3];
   for (size_t i = 0; i < 3; ++i) {

@@ -30,7 +30,7 @@ at::Tensor one_layer(const AttentionWeights& attention, int64_t layer, const at:
   return out_S;
 }
 
-// Weights of the tokens alone, which sum to one.
+// Weights of the tokens without CLS, which sum to one.
 std::vector<double> token_weights(const at::Tensor& row_S, bool has_cls) {
   const at::Tensor row = row_S.contiguous();
   const double* data = row.const_data_ptr<double>();

@@ -26,7 +26,7 @@ at::Tensor rollout(const AttentionWeights& attention, const at::Tensor& tokens_1
 RolloutExample rollout_figures(const at::Tensor& row_S, bool has_cls,
                                std::span<const uint8_t> pixels, int64_t num_top);
 
-// The weights of the tokens: beside the image for images of side x side pixels, else as lines of
+// The weights of the tokens: next to the image for images of side x side pixels, else as lines of
 // cells in reading order.
 tasks::ColourImage rollout_picture(const at::Tensor& row_S, bool has_cls,
                                    std::span<const uint8_t> pixels, int64_t side);

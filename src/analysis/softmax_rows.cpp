@@ -72,7 +72,7 @@ bool SoftmaxRows::agree_with(const at::Tensor& columns_HSC, int64_t first, doubl
     const int64_t count = std::min(kRowsAtOnce, length - query);
     const at::Tensor mine = weights(query, count).narrow(2, first, columns_HSC.size(2));
     const at::Tensor apart = (mine - columns_HSC.narrow(1, query, count)).abs();
-    // Not a number is no agreement.
+    // NaN counts as disagreement.
     if (!(apart.max().item<double>() <= error)) return false;
   }
   return true;

@@ -12,7 +12,7 @@
 namespace lra::analysis {
 namespace {
 
-// A query whose weights on what counts are no more than this attends to CLS alone.
+// A query whose total weight on counted tokens is at most this attends to CLS only.
 constexpr double kNothing = 1e-6;
 
 std::vector<double> pixel_distances(int64_t side) {

@@ -39,7 +39,7 @@ class SpanSums {
   // One example, L >= 1. Throws lra::Error for weights that are none.
   void add(const at::Tensor& tokens_1L);
   int64_t num_examples() const { return static_cast<int64_t>(means_[0].size()); }
-  // At least one example was added.
+  // Needs at least one example.
   SpanResult result() const;
 
  private:
@@ -67,7 +67,7 @@ class SpanSums {
 };
 
 // Sequences of the chosen examples (both documents of a pair), one at a time; empty ones are
-// skipped. `done` is told after every example. Nothing when a stop was asked for.
+// skipped. Calls `done` after every example. Nothing when a stop was requested.
 std::optional<SpanResult> measure_span(const AttentionWeights& attention, const tasks::Split& split,
                                        const TaskShape& shape, const std::vector<int64_t>& examples,
                                        const std::function<void(int64_t)>& done);

@@ -1,4 +1,4 @@
-// Steps timed in windows: the median, the spread, and whether the spread says that something else
+// Steps timed in windows: the median, the spread, and whether the spread shows that something else
 // was measured too.
 #pragma once
 

@@ -6,8 +6,8 @@
 
 namespace lra::analysis {
 
-// Until everything that the device was given is computed: before a clock is read. The CPU has
-// computed it.
+// Waits until the device has computed all queued work; call it before reading a clock. The CPU
+// never has any queued.
 inline void wait_for(at::Device device) {
   if (device.is_cpu()) return;
   c10::impl::getDeviceGuardImpl(device.type())->synchronizeDevice(device.index());

@@ -75,7 +75,7 @@ inline size_t ConfigTable::size() const { return entries_.size(); }
 inline ConfigTable::Entries::const_iterator ConfigTable::begin() const { return entries_.begin(); }
 inline ConfigTable::Entries::const_iterator ConfigTable::end() const { return entries_.end(); }
 
-// How many tables and lists may stand in each other.
+// Maximum nesting of tables and lists.
 inline constexpr int kMaxConfigDepth = 32;
 
 // TOML text: plain keys first, then one [section] per table. Strings are escaped.
@@ -127,7 +127,7 @@ template <typename T>
 concept ConfigScalar = std::is_same_v<T, bool> || std::is_same_v<T, int64_t> ||
     std::is_same_v<T, double> || std::is_same_v<T, std::string>;
 
-// Reads fields out of a table and reports every key that no field asked for.
+// Reads fields out of a table and reports every key that no field has read.
 class ConfigReader {
  public:
   // `section` names the table in messages ("mixer"); may be empty.
@@ -138,7 +138,7 @@ class ConfigReader {
                   const Constraint& constraint = {}) {
     read(name, &field, constraint);
   }
-  // Throws for a key that was not asked for.
+  // Throws for a key that was not read.
   void finish() const;
 
  private:

@@ -115,7 +115,7 @@ std::string slurm_address(const Reader& reader) {
                                                 : kLoopback;
 }
 
-// Every step of every job has one of its own, as far as there are ports; below those that systems
+// Every step of every job has its own port, as far as there are enough; below those that systems
 // give to outgoing connections.
 uint16_t slurm_port(const Reader& reader) {
   if (reader.has("MASTER_PORT")) {
@@ -144,7 +144,7 @@ Launch of_slurm(const Reader& reader) {
 
 Launch read_ranks(const Reader& reader) {
   if (reader.has("RANK") || reader.has("WORLD_SIZE")) return of_torchrun(reader);
-  // A batch script has a SLURM_PROCID as well, but is no step: it is one process of its own.
+  // A batch script also has a SLURM_PROCID, but it is a single process, not a step.
   if (reader.has("SLURM_PROCID") && reader.has("SLURM_STEP_ID")) return of_slurm(reader);
   return {};
 }

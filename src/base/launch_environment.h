@@ -41,7 +41,7 @@ Launch read_launch(const Variables& variables);
 // The launch of this process.
 Launch launch_of_this_process();
 
-// "node03" for "node[03-07,11],other[1-2]"; empty for text that is no list of hosts.
+// "node03" for "node[03-07,11],other[1-2]"; empty for text that is not a list of hosts.
 std::string first_host(const std::string& list);
 
 }  // namespace lra

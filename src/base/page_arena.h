@@ -9,9 +9,9 @@
 
 namespace lra {
 
-// One range of addresses that blocks of whole pages are cut from: the smallest free part that is
-// large enough, at its lower end; neighbours that are free are one part again. Pages once used stay
-// resident for the next block. Every function may be called by any thread.
+// One range of addresses that blocks of whole pages are cut from: the smallest free block that is
+// large enough, at its lower end; adjacent free blocks are merged. Pages once used stay resident
+// for the next block. Every function is thread-safe.
 class PageArena {
  public:
   // Reserves addresses, no memory: at most `bytes`, and half of what the limit on a process's
@@ -21,10 +21,10 @@ class PageArena {
   PageArena(const PageArena&) = delete;
   PageArena& operator=(const PageArena&) = delete;
 
-  // At least `bytes`, from the start of a page; contents are whatever was there. nullptr when no
-  // free part is large enough, or the system has no memory for it.
+  // Returns at least `bytes`, from the start of a page, with unspecified contents. nullptr if no
+  // free block is large enough, or the system has no memory for it.
   void* allocate(size_t bytes);
-  // False when `block` is not one of this arena. Takes no memory of its own.
+  // False if `block` is not one of this arena. Allocates nothing.
   bool free(void* block) noexcept;
   // Hands the pages of free parts back to the system. Slow: the next blocks fault them in again.
   void give_back();
@@ -48,7 +48,7 @@ class PageArena {
   Address start_ = 0;
   size_t capacity_ = 0;
   Address usable_end_ = 0;
-  Parts parts_;  // used and free, without gaps; no two neighbours are free
+  Parts parts_;  // used and free, without gaps; no two neighbors are free
   Sizes free_sizes_;
 };
 

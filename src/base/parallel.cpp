@@ -11,7 +11,7 @@ namespace lra {
 namespace {
 
 // Keeps an exception of a parallel region, since none may leave an OpenMP block: that of the lowest
-// index, whichever thread is faster. What lies above it is not begun any more.
+// index, whichever thread is faster. Higher indices are then not begun.
 class FirstException {
  public:
   explicit FirstException(int64_t count) : at_(count) {}

@@ -10,7 +10,7 @@ namespace lra {
 namespace {
 
 // Our domains are tiny (10 to 40 bits), where the four rounds of the theory are far too few. The
-// chi-square of the images of two neighbours over keys, in standard deviations, for 16 and 64
+// chi-square of the images of two adjacent inputs over keys, in standard deviations, for 16 and 64
 // values: 4 rounds 74 and 119, 6 rounds 3.3 and 3.0, 8 rounds 0.3 and 0.3 (0.13 us per value).
 constexpr int kRounds = 8;
 

@@ -64,7 +64,7 @@ TEST(Permutation, SendsTheFirstElementEverywhereEqually) {
   }
 }
 
-// All ordered pairs of images of two neighbours: what a weak round function shows first.
+// All ordered pairs of images of two adjacent inputs, the first to show a weak round function.
 TEST(Permutation, SendsNeighboursToIndependentPlaces) {
   constexpr uint64_t kSize = 16;
   std::vector<int> counts(kSize * kSize);

@@ -28,7 +28,7 @@ std::optional<int64_t> kilobytes_field(const char* path, const std::string& key)
   return {};
 }
 
-// A file that holds one number; nothing when it is absent or says "max".
+// The number in a file; nothing if the file is absent or holds "max".
 std::optional<int64_t> number_file(const std::string& path) {
   std::ifstream in(path);
   int64_t value = 0;

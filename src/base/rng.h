@@ -111,7 +111,7 @@ constexpr float dropout_scale(double rate) {
 
 // The 16-bit value that decides element `column` of row (row, plane): one Philox block with counter
 // {column / 128 * 16 + column % 16, row, plane, 0} serves eight columns, and the sixteen counters
-// of a group of 128 columns are neighbours: one vector register each. Word (column % 128) / 32, low
+// of a group of 128 columns are neighbors: one vector register each. Word (column % 128) / 32, low
 // half when column % 32 < 16.
 constexpr uint32_t dropout_value(uint64_t key, uint32_t plane, uint32_t row, uint32_t column) {
   const PhiloxBlock block = philox4x32({column / 128 * 16 + column % 16, row, plane, 0}, key);

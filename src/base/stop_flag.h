@@ -1,13 +1,12 @@
-// The one stop flag of the program: signals set it, loops poll it.
+// The stop flag of the program: signals set it, loops poll it.
 //
 // SIGINT, SIGTERM and SIGHUP (the terminal is gone) ask to stop with everything saved; a second one
 // of them ends the process at once by the default action. SIGUSR1 and SIGUSR2 (batch systems send
-// them before a time limit) ask to save and go on.
+// them before a time limit) ask to save and continue.
 //
-// In a job of a batch system, SIGUSR2 asks to stop like SIGTERM: the job script queues the job
-// again. And there only a second SIGINT, somebody's Ctrl-C, ends the process at once: a batch
-// system sends SIGTERM more than once, to every process of a job, and ends what is too slow with
-// SIGKILL.
+// In a job of a batch system, SIGUSR2 asks to stop like SIGTERM: the job script requeues the job.
+// There, only a second SIGINT, a user's Ctrl-C, ends the process at once: a batch system sends
+// SIGTERM more than once, to every process of a job, and ends slow processes with SIGKILL.
 //
 // The flag is the one piece of global state that signal handlers force on us.
 #pragma once

@@ -14,8 +14,8 @@
 namespace lra::cli {
 namespace {
 
-// Before minutes are spent on what cannot be kept. A folder that is no run is told of as such,
-// later.
+// Refuses a folder that cannot be written, before minutes are spent on a result. A folder that is
+// not a run is reported as such, later.
 void refuse_unwritable(const training::RunFolder& run) {
   const bool is_made = ::access(run.analysis().c_str(), F_OK) == 0;
   const std::string place = is_made ? run.analysis() : run.path;

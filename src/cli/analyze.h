@@ -30,8 +30,8 @@ AnalysisRecord analysis_of(const training::LoadedRun& run, const std::string& ki
 tasks::Dataset analysis_data(const training::LoadedRun& run, const CommonOptions& common,
                              const AnalyzeArguments& a);
 
-// Each reads one run folder and writes nothing but pictures and matrices beside the record to come.
-// Nothing when a stop was asked for.
+// Each reads one run folder and writes only pictures and matrices, next to the record to come.
+// Nothing when a stop was requested.
 using Analysis = std::optional<AnalysisRecord>(const CommonOptions&, const AnalyzeArguments&,
                                                const std::string& folder);
 Analysis analyze_span, analyze_generalization, analyze_convergence, analyze_rollout,

@@ -20,7 +20,8 @@ class ChangedInputs {
   ChangedInputs(const LoadedRun& run, const CommonOptions& common, int64_t examples)
       : run_(run), common_(common), examples_(examples) {}
 
-  // Nothing when a stop was asked for. What an adapted model refuses is noted as refused.
+  // Returns false when a stop was requested. Lengths that an adapted model refuses are recorded as
+  // refused.
   bool add(const std::string& change, const std::string& value, const tasks::Split& split,
            const analysis::Adaptation& to) {
     ChangedInput result{.change = change, .value = value, .refused = ""};

@@ -1,4 +1,4 @@
-// The five analyses of one run: what is read, what is stated, what is written beside the record.
+// The five analyses of one run: what each reads, reports, and writes next to the record.
 #include "analysis/attention_weights.h"
 #include "analysis/convergence.h"
 #include "analysis/embeddings.h"
@@ -158,7 +158,7 @@ int64_t prediction_of(const RolloutOf& r, int64_t index) {
 
 void add_rollouts(const RolloutOf& r, int64_t index, RolloutResult& result) {
   const TaskShape shape = r.run.task->shape();
-  // Shuffled pixels are no picture.
+  // Shuffled pixels make no picture.
   const bool shuffled = r.run.stored.config.train.token_order == "shuffled";
   const int64_t side = shuffled ? 0 : tasks::image_side(shape);
   const int64_t prediction = prediction_of(r, index);

@@ -1,4 +1,4 @@
-// lra bench: training and inference speed and memory, each figure measured in a process of its own.
+// lra bench: training and inference speed and memory, each figure measured in its own process.
 #include <algorithm>
 #include <cstdio>
 #include <iostream>
@@ -37,8 +37,8 @@ struct BenchArguments {
   double wait_quiet = 0;  // seconds
 };
 
-// The paper's Table 2 does not say which sizes it has: those of the release preset are the
-// defaults. Table 4 says layers, heads and hidden size; the feed-forward width is four times that.
+// The paper's Table 2 does not give its sizes: those of the release preset are the defaults. Table
+// 4 gives layers, heads and hidden size; the feed-forward width is four times that.
 void take_table(BenchArguments& a) {
   if (a.table != 4) return;
   a.mode = "infer";
@@ -143,9 +143,9 @@ RunRecord bench_record(const BenchArguments& a, const std::string& model, const 
   return record;
 }
 
-// Measures one model at every length. A length that fails is said so and left out; the record then
-// says failed, or stopped when lengths are missing because a stop was requested. `code` becomes
-// that of the first failure.
+// Measures one model at every length. A length that fails is reported and left out; the record's
+// status is then failed, or stopped if lengths are missing because a stop was requested. `code`
+// becomes that of the first failure.
 RunRecord bench_model(const BenchArguments& a, const std::string& model, const Program& program,
                       Progress& bar, ExitCode& code) {
   RunRecord record = bench_record(a, model, program);
@@ -246,7 +246,8 @@ void check_folders(const BenchArguments& a) {
   (void)tasks::prepare_data(config.task_spec(), *config.make_task(), *a.data, true);
 }
 
-// Before anything of ours runs: what is busy is something else. Quiet are three seconds in a row.
+// Waits for three quiet seconds in a row, before any work of ours runs: a busy machine is then busy
+// with something else.
 void wait_for_quiet(double most_seconds, bool quiet) {
   constexpr double kBusy = 0.2;
   if (quiet && most_seconds == 0) return;
@@ -277,7 +278,8 @@ BenchArguments completed(BenchArguments a) {
   return a;
 }
 
-// All models of one table, written, and printed unless JSON is asked for; `code` as above.
+// Runs all models of one table, writes their records, and prints them unless JSON was requested;
+// `code` as above.
 std::vector<RunRecord> bench_table(const Program& program, const BenchArguments& a,
                                    ExitCode& code) {
   Progress bar({.description = "bench " + a.mode,

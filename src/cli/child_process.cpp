@@ -80,8 +80,8 @@ int exit_code_of(pid_t process) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-// How the child differs from us: standard input, standard output, what it tells us, process group,
-// and that it cannot be asked to save before it listens.
+// Differences between the child and this process: standard input, standard output, what it reports
+// to us, process group, and that it cannot be asked to save before it listens.
 class SpawnSettings {
  public:
   SpawnSettings(int output, int errors) {

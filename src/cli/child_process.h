@@ -1,6 +1,6 @@
 // Processes that this one starts. This program, run again with other arguments: every cell of a
-// suite and every measurement is a process of its own, so that memory figures belong to one run and
-// a crash ends one cell only. And other people's programs, run to their end.
+// suite and every measurement is its own process, so that memory figures belong to one run and a
+// crash ends only one cell. And other people's programs, run to their end.
 #pragma once
 
 #include <string>
@@ -20,10 +20,10 @@ struct ChildResult {
   std::string error;   // what it told with tell_parent(); empty when it ended otherwise
 };
 
-// Processes that run at the same time. Each reads nothing (/dev/null) and has a process group of
-// its own: Ctrl-C in the terminal reaches us alone, and is handed on as one SIGTERM, so that it
-// asks the child once. SIGUSR1 and SIGUSR2 are handed on as they are, to those that were there when
-// they came.
+// Processes that run at the same time. Each reads nothing (/dev/null) and has its own process
+// group: Ctrl-C in the terminal reaches only us, and is forwarded as one SIGTERM, so that the child
+// is asked once. SIGUSR1 and SIGUSR2 are forwarded unchanged, to the children that were running
+// when they arrived.
 class Children {
  public:
   Children() = default;
@@ -69,8 +69,8 @@ struct ProgramEnd {
   std::string errors;  // standard error, as one line
 };
 
-// Runs words[0], looked for on PATH, with the other words as its arguments and nothing on standard
-// input. Throws lra::Error: exit code 2 when there is no such program, else 74.
+// Runs words[0], searched on PATH, with the other words as its arguments and nothing on standard
+// input. Throws lra::Error: exit code 2 if there is no such program, else 74.
 ProgramEnd run_program(const std::vector<std::string>& words);
 
 // Makes this process get SIGTERM when its parent ends, for whatever reason, so that it saves and

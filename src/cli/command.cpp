@@ -72,12 +72,12 @@ std::string file_name_of(std::string model) {
 
 Provenance program_provenance(const CommonOptions& common) {
   std::vector<std::string> command = common.argv;
-  // The program's path says nothing about the result, but something about its owner.
+  // The program's path does not affect the result, and reveals something about its owner.
   if (!command.empty()) command[0] = "lra";
   Provenance provenance = make_provenance(command);
   provenance.torch_version = TORCH_VERSION;
   provenance.device = device_title(common.device);
-  // On a GPU every operator has one implementation, but for dense attention in bfloat16.
+  // On a GPU every operator has one implementation, except dense attention in bfloat16.
   const auto chosen = [&](const std::string& on_cpu) {
     return common.device.is_cpu() ? on_cpu : c10::DeviceTypeName(common.device.type(), true);
   };

@@ -34,14 +34,14 @@ struct Program {
 CLI::App* add_command(CLI::App& parent, Program& program, const std::string& name,
                       const std::string& help, std::function<ExitCode()> action);
 
-// "--set KEY=VALUE", as often as wanted, one value each: a word after it is no second value.
+// "--set KEY=VALUE", any number of times, one value each: a word after it is not a second value.
 CLI::Option* add_set_option(CLI::App& command, std::vector<std::string>& sets,
                             const std::string& help = "KEY=VALUE: override a setting");
 
 // "--checkpoint" and "--foreign-weights".
 void add_weights(CLI::App& command, training::WeightsChoice& weights);
 
-// Checks of numbers, with messages that say the range as whole numbers.
+// Checks of numbers, with messages that give the range as whole numbers.
 CLI::Range count_range();        // 1 to 10^9
 CLI::Validator seed_range();     // 0 to the largest a run's config can hold
 CLI::Validator seconds_range();  // 0 to 3600, fractions too

@@ -157,7 +157,7 @@ ExitCode import(const Program& program, const DataArguments& a) {
   return import_from(program, a, a.sources);
 }
 
-// The raw file goes beside the prepared folder, where `lra train` would look for it.
+// The raw file goes next to the prepared folder, where `lra train` would look for it.
 ExitCode fetch(const Program& program, const DataArguments& a) {
   const auto& spec = tasks::find_task(a.task);
   if (spec.remote == nullptr) {
@@ -266,7 +266,7 @@ ExitCode show(const Program& program, const DataArguments& a) {
   const auto& spec = tasks::find_task(a.task);
   const auto task = make_task(a, a.folder);
   const auto dataset = tasks::open_dataset(spec, *task, a.folder);
-  // Data is shown however it was made, unless settings say which is meant.
+  // Data is shown however it was made, unless settings choose.
   const bool as_stored = a.sets.empty() && dataset.has(a.split);
   if (!as_stored) task->refuse_other_settings(dataset);
   const tasks::Split split = as_stored ? dataset.split(a.split) : task->split(dataset, a.split);

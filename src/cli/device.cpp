@@ -49,7 +49,7 @@ int local_rank() {
   return 0;
 }
 
-// The model of all GPUs, as NVIDIA's driver tells it; empty where it does not, or of several
+// Model of all GPUs, as NVIDIA's driver reports it; empty if it does not, or if they are of several
 // models, whose order is the library's own.
 std::string gpu_model() {
   constexpr std::string_view kModel = "Model:";
@@ -96,10 +96,10 @@ void ask_for_same_bits(at::Device device) {
   at::globalContext().setDeterministicAlgorithms(true, /*warn_only=*/true);
   // Everything that is read was written before; filling it with NaN as well would cost a pass.
   at::globalContext().setDeterministicFillUninitializedMemory(false);
-  // Products of float32 in float32, and sums of bfloat16 too, whatever the environment asks for.
+  // Keeps products of float32 in float32, and sums of bfloat16 too, regardless of the environment.
   at::globalContext().setAllowTF32CuBLAS(false);
   at::globalContext().setAllowBF16ReductionCuBLAS(false);
-  // cuBLAS gives the same bits with a workspace of fixed size alone.
+  // cuBLAS gives the same bits only with a workspace of fixed size.
   setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:8", /*overwrite=*/0);
 }
 

@@ -1,4 +1,4 @@
-// The device that a command computes on: what --device says, and whether it is there.
+// The device that a command computes on: the value of --device, and a check that it exists.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -13,9 +13,9 @@ namespace lra::cli {
 // program has no kernels for one.
 at::Device find_device(const std::string& text);
 
-// Asks LibTorch for operators that give the same bits every time, for the rest of the process: on a
-// GPU it prefers faster ones unless told. One that has no such form warns on standard error.
-// Nothing to do on the CPU. Before the first product.
+// Asks LibTorch for deterministic operators, for the rest of the process: by default it prefers
+// faster ones on a GPU. An operator without a deterministic version warns on standard error. Does
+// nothing on the CPU. Call it before the first product.
 void ask_for_same_bits(at::Device device);
 
 // Name for records: "cpu", or "cuda:0" and the model of the GPU if the driver reports it.

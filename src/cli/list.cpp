@@ -61,7 +61,7 @@ Json preset_row(const std::string& task, const std::string& model, const std::st
           {"steps", run.train.steps}};
 }
 
-// Those of the tasks, with the base model, and the recipes that other models have of their own.
+// Presets of the tasks, with the base model, and the recipes that other models have of their own.
 Json list_presets() {
   Json rows = Json::array();
   for (const tasks::TaskSpec* spec : tasks::all_tasks()) {
@@ -122,7 +122,7 @@ ExitCode list(const Program& program, const std::string& what) {
                                                                  {"results", list_results}};
   Json all = Json::object();
   for (const auto& [name, make] : lists) {
-    // Published results are many: only when asked for.
+    // Published results are many: listed only on request.
     if (what.empty() ? name == "results" : what != name) continue;
     const Json rows = make();
     if (program.common.json) {

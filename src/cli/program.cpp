@@ -50,7 +50,7 @@ void complain(const std::string& text) {
   tell_parent(text);
 }
 
-// A word that no command and no flag takes, and the nearest one that there is.
+// A word that is neither a command nor a flag, and the nearest one that exists.
 std::string unexpected(const CLI::App& app, const std::string& word) {
   const CLI::App* command = &app;
   while (!command->get_subcommands().empty()) command = command->get_subcommands().front();
@@ -172,8 +172,8 @@ ExitCode run(CLI::App& app, Program& program) {
   return program.action();
 }
 
-// The same command in the interpreter that the launcher of an installed package names. Returns when
-// there is none.
+// Runs the same command in the interpreter that the launcher of an installed package names. Returns
+// if there is none.
 void start_again_in_interpreter(char** argv) {
   const char* interpreter = std::getenv(kInterpreterVariable);
   if (!interpreter || mixers::has_interpreter()) return;

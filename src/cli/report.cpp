@@ -22,7 +22,7 @@ struct ReportArguments {
   bool card = false, check = false, literature = false;
 };
 
-// The named format, else the one that the file's ending says, else text.
+// The named format, else the one of the file's ending, else text.
 report::Format chosen_format(const ReportArguments& a, const CommonOptions& common) {
   if (!a.format.empty()) return report::parse_format(a.format);
   if (common.json) return report::Format::kJson;

@@ -24,7 +24,7 @@ struct ReproduceArguments {
   std::string record, data, out;
 };
 
-// The folder of the new run: the one asked for, or one that is removed at the end.
+// The folder of the new run: the one requested, or one that is removed at the end.
 class Place {
  public:
   explicit Place(const std::string& out) : folder_{out}, is_temporary_(out.empty()) {
@@ -67,7 +67,7 @@ std::string record_file(const std::string& path) {
   throw Error({.where = where, .what = what, .expected = expected, .advice = advice});
 }
 
-// The run that the record tells of, as far as this program can make it again.
+// The run that the record describes, as far as this program can reproduce it.
 training::RunConfig config_of(const RunRecord& record, const std::string& file) {
   if (record.kind != "train") {
     refuse(file, "is the record of a measurement (kind '" + record.kind + "')",
@@ -101,14 +101,14 @@ training::RunConfig config_of(const RunRecord& record, const std::string& file) 
   return config;
 }
 
-// The clock would end the run elsewhere: its record says where it did, or that it did not.
+// The clock would end the run elsewhere: its record states where it did, or that it did not.
 int64_t time_ends_after(const RunRecord& record, const training::RunConfig& config) {
   if (config.train.max_seconds == 0) return 0;
   const bool by_time = record.ended_by && training::is_end_by_time(*record.ended_by);
   return by_time ? record.steps : record.planned_steps;
 }
 
-// The weights that the run began with, which lie beside its record; empty: they were drawn.
+// The weights that the run began with, stored next to its record; empty if they were drawn.
 std::string initial_weights(const RunRecord& record, const std::string& file) {
   if (!record.initial_weights) return "";
   const training::RunFolder folder{folder_of(file)};

@@ -26,14 +26,14 @@ struct SlurmJob {
 // The folder of the scripts, the logs and the list of submitted jobs.
 std::string slurm_folder(const std::string& out);
 
-// The script whose task i does runs[i] (as Cell::run_name()), saves, stops and queues itself again
-// at SIGUSR2, and goes on where it ended. Every word is quoted for whom it is meant. Throws
-// lra::Error for text that sbatch cannot be given (control characters in an option, a backslash in
-// `out`), and for a time limit that would end before a run has time to begin.
+// The script whose task i does runs[i] (as Cell::run_name()), saves, stops and requeues itself at
+// SIGUSR2, and resumes where it ended. Every word is quoted for its reader. Throws lra::Error for
+// text that sbatch cannot be given (control characters in an option, a backslash in `out`), and for
+// a time limit that would end before a run can begin.
 std::string slurm_script(const SlurmJob& job, const std::vector<std::string>& runs);
 
 // Seconds of a time limit as sbatch takes it: M, M:S, H:M:S, D-H, D-H:M or D-H:M:S. Nothing for
-// other text and for 0, which is no limit.
+// other text and for 0, which means no limit.
 std::optional<int64_t> slurm_seconds(const std::string& limit);
 
 struct SlurmArray {
@@ -51,8 +51,8 @@ std::vector<SlurmArray> written_arrays(const std::string& out);
 // Runs of written_arrays. What SLURM has done with them since is not asked.
 std::set<std::string> submitted_runs(const std::string& out);
 
-// Runs that SLURM has yet to begin, is at, or will begin again, by what squeue says now. Arrays
-// that it has nothing left to do of are forgotten. Throws lra::Error when squeue fails.
+// Runs that SLURM has yet to begin, is running, or will begin again, according to squeue. Arrays
+// without remaining tasks are forgotten. Throws lra::Error if squeue fails.
 std::set<std::string> runs_in_queue(const std::string& out);
 
 }  // namespace lra::cli

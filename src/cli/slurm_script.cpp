@@ -35,7 +35,7 @@ std::string sbatch_word(const std::string& word, const char* where) {
   return quoted + "\"";
 }
 
-// SLURM's own names for job and task stand after %, and a backslash switches them off.
+// SLURM's own names for job and task follow %, and a backslash switches them off.
 std::string log_pattern(const std::string& out) {
   if (out.find('\\') != std::string::npos) {
     throw Error(

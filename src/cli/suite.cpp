@@ -1,6 +1,6 @@
-// lra suite: many runs (tasks x models x seeds), each a process of its own; done ones are skipped,
-// a failed one is recorded and the rest finished; then speed and memory; then the leaderboard and
-// the report.
+// lra suite: many runs (tasks x models x seeds), each in its own process; done ones are skipped, a
+// failed one is recorded and the rest finished; then speed and memory; then the leaderboard and the
+// report.
 #include <unistd.h>
 
 #include <csignal>

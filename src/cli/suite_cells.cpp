@@ -202,7 +202,7 @@ void judge_end(Cell& cell, const ChildResult& result, const Program& program) {
       cell.state = CellState::kDiverged;
       break;
     default:
-      // Ended by us, at the second request to stop: its record says what there is.
+      // Ended by us, at the second request to stop: its record has the details.
       if (!stop_requested()) record_failure(cell, result, program);
   }
 }

@@ -1,4 +1,4 @@
-// The runs of a suite: where each lies, how far it is, and bringing it further.
+// The runs of a suite: their folders, their states, and training them further.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ enum class CellState {
   kStopped,
   kDiverged,
   kFailed,
-  // Said by `lra suite status` and `lra suite submit` alone.
+  // Printed only by `lra suite status` and `lra suite submit`.
   kInterrupted,  // nobody works on a running one
   kQueued,       // given to SLURM, which has not begun it
   kToSubmit
@@ -53,20 +53,21 @@ std::vector<Cell> cells_of(const Suite& suite, const std::string& out, const std
 // True if run_cells would train it, in its present state.
 bool is_due(const Cell& cell);
 
-// True if a process works on it now: its folder is locked; or its record says so, its lock was
-// taken on another machine, whose locks a shared file system may hide, and what it writes is less
-// than ten minutes old.
+// True if a process is running it: its folder is locked; or its record says so, its lock was taken
+// on another machine, whose locks a shared file system may hide, and its output is less than ten
+// minutes old.
 bool is_at_work(const Cell& cell);
 
 // "12 done, 1 running"
 std::string counts_text(const std::vector<CellState>& states);
 
-// Makes "no data" of the state of every cell whose task has none and cannot make it, and says so.
+// Sets the state of every cell whose task has no data and cannot make it to "no data", and reports
+// it.
 void leave_out_without_data(std::vector<Cell>& cells, const std::string& data_root,
                             const Program& program);
 
 // Throws lra::Error for a run of `task` that was trained on other data than those with `data_hash`,
-// or with another version of the task: its figures would stand beside those of others.
+// or with another version of the task: its figures would be compared with those of others.
 void refuse_other_data(const std::vector<Cell>& cells, const std::string& task,
                        const std::string& data_hash);
 
@@ -94,8 +95,8 @@ ExitCode judge_cells(const std::vector<Cell>& cells);
 //
 // Prints one line per run, or JSON, to standard output.
 void show_cells(const Suite& suite, const std::string& out, bool json);
-// Draws the table anew every two seconds until no run is under way, and no suite or batch system is
-// there to begin one that waits; or until it is asked to stop.
+// Redraws the table every two seconds until no run is active, and no suite or batch system exists
+// to begin one that waits; or until a stop is requested.
 ExitCode watch_cells(const Suite& suite, const std::string& out);
 
 // lra suite submit: the runs of a suite as job arrays of a batch system.

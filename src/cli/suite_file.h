@@ -1,5 +1,4 @@
-// A suite's TOML file: which runs (tasks x models x seeds), with which settings, and what is
-// measured besides.
+// A suite's TOML file: its runs (tasks x models x seeds), their settings, and further measurements.
 #pragma once
 
 #include <cstdint>

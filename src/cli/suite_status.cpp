@@ -131,7 +131,7 @@ Json json_of(const std::vector<CellStatus>& all) {
   return rows;
 }
 
-// A submitted run that was preempted begins again; that somebody cancelled it, no folder says.
+// A submitted run that was preempted begins again; a cancellation leaves no trace in a folder.
 bool is_open(const CellStatus& s, bool suite_is_at_work) {
   switch (s.state) {
     case CellState::kRunning:
@@ -154,7 +154,7 @@ bool is_open(const CellStatus& s, bool suite_is_at_work) {
   return false;
 }
 
-// All cells anew; `cells` keeps what the statuses point at.
+// Reloads all cells; `cells` keeps the objects that the statuses point at.
 std::vector<CellStatus> statuses(const Suite& suite, const std::string& out,
                                  std::vector<Cell>& cells) {
   cells = cells_of(suite, out, training::data_root(""));

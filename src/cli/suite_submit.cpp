@@ -57,7 +57,7 @@ std::string submit_script(const std::string& script) {
   return id;
 }
 
-// Names of the runs to submit. Every other cell's `state` says why it is not among them.
+// Names of the runs to submit. The `state` of every other cell gives the reason why it is left out.
 std::vector<std::string> missing_runs(std::vector<Cell>& cells,
                                       const std::set<std::string>& queued) {
   std::vector<std::string> runs;

@@ -161,8 +161,8 @@ class NewFolder {
   bool is_new_;
 };
 
-// A new run takes a folder in which nothing lies but what a run leaves that was killed before it
-// had a record, with the same settings.
+// A new run requires a folder that is empty, or has only what a run with the same settings left
+// that was killed before it had a record.
 void refuse_foreign_files(const training::RunFolder& folder, const std::string& config) {
   namespace fs = std::filesystem;
   for (const std::string& name : names_in(folder.path)) {
@@ -184,8 +184,8 @@ void refuse_foreign_files(const training::RunFolder& folder, const std::string& 
   }
 }
 
-// Looked into before the lock is made, so that nothing is added to somebody's folder; whoever holds
-// a lock that is there may be writing.
+// Checked before the lock is made, so that nothing is added to another user's folder; the owner of
+// an existing lock may be writing.
 std::string lock_of_new(const training::RunFolder& folder, const std::string& config) {
   const auto exists = [](const std::string& path) { return std::filesystem::exists(path); };
   if (!exists(folder.lock()) && !exists(folder.record())) refuse_foreign_files(folder, config);

@@ -4,7 +4,7 @@
 // over the old file; then the folder is flushed, so that the name survives a power cut as well.
 // Every failure is an lra::Error with exit code 74 that names path and cause; the temporary is
 // removed and the old file is untouched, unless only the last flush of the folder failed: then the
-// new file stands under its name, complete.
+// complete new file has its name.
 #pragma once
 
 #include <cstddef>
@@ -16,9 +16,9 @@
 
 namespace lra {
 
-// Writes a file piece by piece. Nothing is visible under `path` before commit(); without commit()
-// the destructor removes the temporary. Only a regular file is replaced: the constructor throws
-// lra::Error (2) where a folder, a device or a pipe stands, or a link to one.
+// Writes a file in pieces. Nothing is visible under `path` before commit(); without commit() the
+// destructor removes the temporary. Only a regular file is replaced: the constructor throws
+// lra::Error (2) if `path` is a folder, a device or a pipe, or a link to one.
 class AtomicFile {
  public:
   explicit AtomicFile(const std::string& path);
@@ -56,7 +56,7 @@ void sync_folder(const std::string& folder);
 // that holds the new name. Throws with exit code 74.
 void move_into_place(const std::string& from, const std::string& to);
 
-// The folder that a file or folder lies in: "a/b" and "a/b/" give "a", "b" gives ".", "/b" gives
+// The folder that contains a file or folder: "a/b" and "a/b/" give "a", "b" gives ".", "/b" gives
 // "/".
 std::string folder_of(const std::string& path);
 
@@ -73,7 +73,7 @@ int sync_file(int fd);
 // Bytes that this user can still write below `folder`.
 uint64_t free_bytes(const std::string& folder);
 
-// Names of what lies in `folder`, in no order; none when there is no such folder. Throws with exit
+// Names of the entries of `folder`, in no order; none if there is no such folder. Throws with exit
 // code 74: a folder that cannot be read is not an empty one.
 std::vector<std::string> names_in(const std::string& folder);
 

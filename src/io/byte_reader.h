@@ -1,7 +1,7 @@
-// The one bounded reader under every binary parser.
+// The bounds-checked reader under every binary parser.
 //
-// Numbers are little-endian, whatever the machine. Every read is checked against the end; a failure
-// is an lra::Error that names the file and the byte offset: "x.bin:byte 16: ...".
+// Numbers are little-endian on any machine. Every read is checked against the end; a failure is an
+// lra::Error that names the file and the byte offset: "x.bin:byte 16: ...".
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,7 @@ class ByteReader {
   // outlive the reader and what it hands out.
   ByteReader(std::span<const std::byte> data, std::string name, uint64_t base = 0);
 
-  // `what` says what is being read: "number of tensors".
+  // `what` names the value that is read: "number of tensors".
   uint8_t u8(const char* what) { return static_cast<uint8_t>(number(1, what)); }
   uint16_t u16(const char* what) { return static_cast<uint16_t>(number(2, what)); }
   uint32_t u32(const char* what) { return static_cast<uint32_t>(number(4, what)); }

@@ -249,13 +249,13 @@ class Transfer {
     return disk_errno_ == 0;
   }
 
-  // The page that comes with an error: judge() says what the error means.
+  // Passes over the page that comes with an error: judge() reports what the error means.
   bool pass_over(long status, size_t bytes) {
     error_page_bytes_ += bytes;
     return error_page_bytes_ <= kMaxErrorPageBytes || refuse("answers " + std::to_string(status));
   }
 
-  // The first bytes of a body: does it go on where the part file ends?
+  // Checks whether the first bytes of a body continue the part file.
   bool start(long status) {
     started_ = true;
     if (status == 200) {
@@ -337,8 +337,8 @@ void pause_before(int attempt) {
   }
 }
 
-// Empty when the part file is complete and right; else why this mirror failed. Unless it may go on,
-// its first bytes replace what another has sent.
+// Empty if the part file is complete and correct; else the reason why this mirror failed. Unless it
+// may resume, its first bytes replace those of another mirror.
 std::string try_mirror(const Download& what, const std::string& url, bool go_on,
                        Progress& progress) {
   const std::string path = what.path + ".part";
@@ -416,7 +416,7 @@ void download(const Download& what, Progress& progress) {
     }
     reasons += (reasons.empty() ? "" : "; ") + printable(url) + ": " + reason;
   }
-  // Nothing to go on from is not left behind.
+  // An empty part file is of no use to a resume and is removed.
   if (size_of(what.path + ".part") == 0) ::unlink((what.path + ".part").c_str());
   throw Error({.where = what.path,
                .what = "could not be downloaded (" + reasons + ")",

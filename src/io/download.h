@@ -21,14 +21,14 @@ struct Download {
   double stall_timeout_s = 30;  // with less than 1 KiB a second
 };
 
-// Bytes arrive in path.part, which stays when the transfer breaks off; the finished file is
-// flushed, compared and renamed. Without a digest a mirror does not go on with what another one
-// sent. A file that is there already is compared and kept. The progress counts bytes. Redirects are
+// Bytes arrive in path.part, which is kept if the transfer breaks off; the finished file is
+// flushed, compared and renamed. Without a digest a mirror does not resume another one's transfer.
+// A file that exists already is compared and kept. The progress counts bytes. Redirects are
 // followed five times, to http and https only.
 //
-// Throws lra::Error: exit code 74 when no mirror gives the file (the message lists why, and where
-// to put a copy of one's own), or the disk is full; 2 when the file that is there has another
-// digest or is none, or path.part is a link or no file; 3 when a stop was requested.
+// Throws lra::Error: exit code 74 if no mirror gives the file (the message lists the reasons, and
+// where to put your own copy), or the disk is full; 2 if the existing file has another digest or is
+// not a file, or path.part is a link or not a file; 3 when a stop was requested.
 void download(const Download& what, Progress& progress);
 
 }  // namespace lra

@@ -21,7 +21,7 @@ std::span<const std::byte> bytes_of(std::string_view text) {
   return std::as_bytes(std::span(text.data(), text.size()));
 }
 
-// RFC 3720, appendix B.4, and the check value of the catalogue of CRC algorithms.
+// RFC 3720, appendix B.4, and the check value of the catalog of CRC algorithms.
 TEST(Crc32c, GivesThePublishedAnswers) {
   EXPECT_EQ(crc32c(bytes_of(std::string(32, '\0'))), 0x8a9136aau);
   EXPECT_EQ(crc32c(bytes_of(std::string(32, '\xff'))), 0x62a8ab43u);

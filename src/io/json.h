@@ -56,7 +56,7 @@ class JsonFields {
   std::optional<JsonFields> find_object(const char* key);
   const Json& array(const char* key);
 
-  // Throws when the object holds a field that was never asked for.
+  // Throws if the object has a field that was never read.
   void finish() const;
 
   const Json& json() const { return object_; }

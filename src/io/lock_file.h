@@ -1,9 +1,9 @@
 // Locks that processes take on a file, by flock: released by the end of the process, however it
-// ends. The file holds the owner's process id, and which machine it runs on.
+// ends. The file holds the owner's process id and the machine it runs on.
 //
 // On NFS, Linux hands flock to the server, so that a lock holds between machines, unless the mount
-// says local_lock or nolock. Then, as on file systems that know no locks of others, is_locked()
-// sees those of this machine only; LockOwner::is_here tells when to doubt it.
+// has local_lock or nolock. Then, as on file systems without locks between machines, is_locked()
+// sees only those of this machine; LockOwner::is_here tells when to doubt it.
 #pragma once
 
 #include <functional>
@@ -11,9 +11,9 @@
 
 namespace lra {
 
-// A descriptor that holds the lock, to be closed by the caller, or -1 when another process holds
-// it. The file is made when it is missing. Throws lra::Error: exit code 74, or 2 when something
-// else than a lock stands there, a link too.
+// Returns a descriptor that holds the lock, to be closed by the caller, or -1 if another process
+// holds it. The file is created if missing. Throws lra::Error: exit code 74, or 2 if something
+// other than a lock file is there, including a link.
 int try_lock_file(const std::string& path);
 
 // True if some process holds the lock at this moment. Does not create the file.

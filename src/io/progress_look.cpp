@@ -19,7 +19,8 @@ const char* environment(const char* name) {
   return value && *value ? value : nullptr;
 }
 
-// The number in an environment variable; a value that is none is the user's mistake.
+// The number in an environment variable; throws for a value that is not a number, the user's
+// mistake.
 double number_variable(const char* name, double otherwise) {
   const char* text = environment(name);
   if (!text) return otherwise;

@@ -40,7 +40,7 @@ class Safetensors : public testing::Test {
  protected:
   // The message with which `content` is refused; "" when it is read.
   std::string refusal(const std::string& content) {
-    // Not atomically: a thousand flushes to the device take ten seconds.
+    // Written without atomicity: a thousand flushes to the device take ten seconds.
     std::ofstream(path_, std::ios::binary) << content;
     return error_of([&] { SafetensorsFile::open(path_); });
   }

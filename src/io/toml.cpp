@@ -115,7 +115,7 @@ void apply_override(ConfigTable& table, const std::string& assignment) {
       // A line end in the text would start a second key.
       if (parsed.size() == 1) value.value = parsed.find("value")->value;
     } catch (const Error&) {
-      // Not TOML: a path or a name, taken as it stands.
+      // Text that is not TOML is a path or a name, taken literally.
     }
   }
   target->set(key.substr(begin), std::move(value));

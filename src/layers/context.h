@@ -19,7 +19,7 @@ struct Context {
   // int32, on the CPU: how many positions mask_BL has 1 at, all of them first. May be undefined.
   at::Tensor lengths_B = {};
   uint32_t part = 0;  // micro-batch of the step
-  // The rate of the block, 0 outside training, for layers with a dropout of their own; tied: a
+  // The rate of the block, 0 outside training, for layers that drop out by themselves; tied: a
   // channel is dropped along the whole sequence (feed_forward.h).
   double dropout = 0;
   bool tied_dropout = false;

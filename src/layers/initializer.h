@@ -1,6 +1,6 @@
 // Initial weights, drawn from the counter generator: a function of the seed and of the name that a
-// parameter has in its model, the same on every machine, device and LibTorch version, in whatever
-// order the parts of a model are made and whatever else it has.
+// parameter has in its model, the same on every machine, device and LibTorch version. They do not
+// depend on the order in which a model is made, or on its other parameters.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ namespace lra::layers {
 
 class Initializer {
  public:
-  // On the device `meta` tensors have shapes alone: for counting what would not fit.
+  // On the device `meta`, tensors only have shapes: for counting parameters that would not fit.
   explicit Initializer(uint64_t seed, at::Device device = at::kCPU)
       : seed_(seed), device_(device) {}
 

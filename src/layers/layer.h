@@ -1,5 +1,5 @@
 // The base of everything that has parameters: modules made under names, which decide the initial
-// weights; parameters that ask the optimizer for settings of their own.
+// weights; parameters with optimizer settings of their own.
 #pragma once
 
 #include <map>

@@ -29,7 +29,7 @@ TEST(SinusoidTable, TakesAnOddWidth) {
   EXPECT_NEAR(table[2][4].item<double>(), std::sin(2 / std::pow(10000.0, 4.0 / 5)), 1e-7);
 }
 
-// Products depend on the distance alone, and lengths stay.
+// Products depend only on the distance, and lengths are preserved.
 TEST(Rotated, TellsDistancesApart) {
   const Tensor q = ops::random_tensor({1, 1, 1, 6}, 1), k = ops::random_tensor({1, 1, 1, 6}, 2);
   const Tensor at_all = rotated(q.expand({1, 40, 1, 6})), keys = rotated(k.expand({1, 40, 1, 6}));

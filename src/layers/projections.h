@@ -18,7 +18,7 @@ struct AttentionShape {
 enum class LastPart { kValues, kQueries };
 
 // `count` projections D -> H * E of one input as one product, without bias: weight [count * H * E,
-// D], each part Xavier-initialised on its own. forward gives [B, L, count, H, E].
+// D], each part Xavier-initialized on its own. forward gives [B, L, count, H, E].
 class HeadProjection : public Layer {
  public:
   HeadProjection(const Initializer& init, int64_t count, int64_t model_dim,

@@ -6,14 +6,13 @@
 
 namespace lra::layers {
 
-// A pass forward changes no buffer: it notes what it saw, once for each micro-batch, however often
-// that is computed. So nothing counts twice where activations are computed again, and a step that
-// is thrown away, or run to measure something, leaves no trace. A step that counts ends with
-// follow().
+// A forward pass changes no buffer: it notes its statistics, once for each micro-batch, however
+// often that is computed. So nothing counts twice when activations are recomputed, and a step that
+// is discarded, or run as a measurement, leaves no trace. A step that counts ends with follow().
 class RunningStatistics {
  public:
   virtual ~RunningStatistics() = default;
-  // How many numbers these are.
+  // Number of sums that take_sums() writes.
   virtual int64_t num_sums() const = 0;
   // Sums over the micro-batches of the step on this rank, to be added up over the ranks. Forgets
   // what was noted.

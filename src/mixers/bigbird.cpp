@@ -1,6 +1,6 @@
 // BigBird (Zaheer et al. 2020, arXiv:2007.14062, section 2 and appendix D; the internal transformer
 // construction): the sequence is cut into blocks, and a block of queries attends, in one softmax,
-// to the first and the last block, to itself and its two neighbours, and to random blocks. The
+// to the first and the last block, to itself and its two neighbors, and to random blocks. The
 // first and the last block attend to everything.
 //
 // Rulings. The random blocks of a query block are drawn without replacement, per layer and head,
@@ -80,7 +80,7 @@ class BigBird : public SequenceLayer {
  private:
   int64_t blocks_of(int64_t length) const { return (length + config_.block - 1) / config_.block; }
 
-  // How many blocks hold all valid tokens, for each example; one number when it is the same for
+  // Number of blocks that hold all valid tokens, for each example; one number if it is the same for
   // all.
   std::vector<int64_t> valid_blocks(const at::Tensor& x_BLD, const layers::Context& context) const {
     if (!context.mask_BL.defined()) return {blocks_of(x_BLD.size(1))};

@@ -57,7 +57,7 @@ std::vector<std::set<int64_t>> seen_blocks(const Settings& s, int64_t blocks, ui
   return rows;
 }
 
-// bool [H, L, L] for a sequence whose first `valid` tokens are no padding.
+// bool [H, L, L] for a sequence whose first `valid` tokens are not padding.
 Tensor allowed_pairs(const OracleInput& in, int64_t valid) {
   const Settings s = settings_of(in);
   const int64_t length = in.x_BLD.size(1), blocks = (valid + s.block - 1) / s.block;
@@ -162,7 +162,7 @@ TEST(BigBird, LastBlockIsThatOfTheValidLength) {
   EXPECT_FALSE(seen[0][200].item<bool>());
   EXPECT_TRUE(seen[1][200].item<bool>());
   EXPECT_EQ(seen[1].sum().item<int64_t>(), 4 + 12 + 1);
-  // Known lengths say what the mask says, and are believed: it need not be read.
+  // Known lengths agree with the mask and are trusted: the mask need not be read.
   const auto with = [&](int valid) {
     const Tensor lengths = at::tensor({int(kLength), valid}, at::kInt);
     return mixer->forward(x, {.mask_BL = mask, .lengths_B = lengths})[1];

@@ -1,5 +1,5 @@
 // ChordMixer (Khalitov et al. 2023, arXiv:2206.05852, section 3): y = MLP(x) at each position,
-// whose D channels are M = 1 + ceil(log2 Lmax) tracks of neighbouring channels; then track m is
+// whose D channels are M = 1 + ceil(log2 Lmax) tracks of neighboring channels; then track m is
 // rotated along the sequence, in an example of N tokens
 //
 //   out[p, track m] = y[(p + o_m) mod N, track m],   o_0 = 0, o_m = 2^(m - 1),

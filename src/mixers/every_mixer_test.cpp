@@ -52,8 +52,8 @@ std::vector<Tensor> coarse(const std::vector<Tensor>& inputs) {
   return list;
 }
 
-// Activations are rounded five to ten times on the way, 2^-9 at most and 2^-9.8 on average each;
-// gradients pass as many again.
+// Activations are rounded five to ten times on the way, at most 2^-9 and on average 2^-9.8 each;
+// gradients again as often.
 TEST_P(EveryMixer, AgreesWithItsDefinitionInBf16) {
   const bool is_hashed = GetParam()->name == "reformer";
   for (const int64_t length : {1, 9, 33, 301}) {

@@ -39,7 +39,7 @@ class FlatAdam {
   Tensor flat_, gradients_, m_, v_;
 };
 
-// Embedding, the mixer alone (no way around it), mean over tokens, linear classifier.
+// Embedding, only the mixer (no residual around it), mean over tokens, linear classifier.
 class TinyModel : public torch::nn::Module {
  public:
   static constexpr int64_t kVocabulary = 10, kLength = 20, kClasses = 4;

@@ -15,8 +15,8 @@ namespace {
 
 using at::Tensor;
 
-// Rows of t [B, num_groups * block, ...] sorted by group, and back. Which token stands in which
-// group is a transposed view, so that the gradient is a copy too.
+// Sorts rows of t [B, num_groups * block, ...] by group, and back. The groups are a transposed
+// view, so that the gradient is a copy too.
 Tensor gather_groups(const Tensor& t, int64_t num_groups) {
   return t.unflatten(1, {t.size(1) / num_groups, num_groups}).transpose(1, 2).flatten(1, 2);
 }

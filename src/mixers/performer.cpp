@@ -12,7 +12,7 @@
 //
 // (R^-1/2 and |q'_i|^2 / 2 cancel.) So the attention kernel computes it in O(L R E) time and O(L E)
 // memory: no feature is ever stored. Logarithms cannot overflow and the denominator cannot vanish,
-// so there is nothing to stabilise; the authors' code subtracts maxima and adds 1e-6 to each
+// so there is nothing to stabilize; the authors' code subtracts maxima and adds 1e-6 to each
 // feature (docs/deviations.md, 13c).
 //
 // One draw of the rows serves all heads of a layer. Evaluation uses draw 0, a function of the run's

@@ -48,7 +48,7 @@ c10::IValue optional_tensor(const at::Tensor& tensor) {
   return tensor.defined() ? c10::IValue(tensor) : c10::IValue();
 }
 
-// A module below the Python one, in which parameters stand under the names that they have there.
+// A module below the Python one, whose parameters have their names there.
 class Branch : public layers::Layer {
  public:
   using Layer::register_in_group;

@@ -31,8 +31,8 @@ class NeedsInterpreter : public Error {
 class PythonError : public Error {
   using Error::Error;
 };
-// Why the user's code failed, one line, where `error` comes from it: a PythonError, or what its own
-// gradient raised. Otherwise empty.
+// Reason why the user's code failed, in one line, if `error` comes from it: a PythonError, or an
+// error that its own gradient raised. Otherwise empty.
 std::string python_failure(const std::exception& error);
 // True if an interpreter runs this program.
 bool has_interpreter();

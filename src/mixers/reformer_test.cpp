@@ -14,7 +14,7 @@ using at::Tensor;
 
 constexpr uint64_t kHashKey = 0xC0FFEE;
 
-// R of one head and round [E, buckets / 2], as the head of reformer.cpp says.
+// R of one head and round [E, buckets / 2], as defined at the top of reformer.cpp.
 Tensor rotation(uint64_t key, int64_t head, int64_t round, int64_t dim, int64_t columns) {
   Tensor r = at::empty({dim, columns}, at::kDouble);
   RandomStream stream(derive_key(key, RandomUse::kMixer, static_cast<uint32_t>(head),

@@ -18,8 +18,8 @@
 
 namespace lra::mixers {
 
-// The most that a setting which counts tokens may say: longer than any sequence, and far from where
-// sums of such numbers overflow.
+// The maximum of a setting that counts tokens: longer than any sequence, and far from where sums of
+// such numbers overflow.
 inline constexpr int64_t kMostTokens = int64_t{1} << 24;
 
 // Arguments with which the encoder makes its sequence layers.
@@ -46,8 +46,8 @@ struct LayerFacts {
   bool draws_in_training = false;  // it is another function in training than in evaluation
 };
 
-// Parameters that the optimizer treats in a way of their own, and how, unless the [groups] of a run
-// say otherwise.
+// Parameters with an optimizer setting of their own, and its defaults, unless the [groups] of a run
+// override them.
 struct GroupSpec {
   std::string_view name;     // "ssm"
   std::string_view what;     // "state matrices and step sizes"

@@ -167,7 +167,7 @@ TEST(Sinkhorn, DrawsOtherNoiseUnderAnotherKeyAndNoneWhenToldSo) {
 }
 
 // Blocks of one token, and a sort network that sends each block one place on: with queries of 0
-// every output is the mean of its own value and of its neighbour's.
+// every output is the mean of its own value and of its neighbor's.
 TEST(Sinkhorn, MovesBlocksToTheirSortedPlaces) {
   constexpr int64_t kBlocks = 5;
   const Conformance row{"sinkhorn", sinkhorn_oracle, "block = 1\niterations = 8", 0};

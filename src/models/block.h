@@ -40,7 +40,7 @@ class EncoderBlock : public layers::Layer {
   // One decision per row and channel.
   at::Tensor tied_dropout(const at::Tensor& y_BLD, const Layout& layout, double rate,
                           uint64_t key) const;
-  // y, dropped out, beside the stream x.
+  // y, dropped out, for adding to the stream x.
   at::Tensor joined(const at::Tensor& y, const at::Tensor& x, const Layout& layout,
                     const StepRandom& random, Place place) const;
   at::Tensor fed_forward(const at::Tensor& x, const layers::Context& context,

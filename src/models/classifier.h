@@ -13,7 +13,7 @@
 
 namespace lra::models {
 
-// How a model computes, apart from what it computes.
+// Execution settings of a model, as opposed to its definition.
 struct Execution {
   // dtype of activations in embedding and encoder, float32 or bfloat16; parameters, pooled vectors
   // and logits are float32.
@@ -49,7 +49,7 @@ class SequenceClassifier : public layers::Layer, public Model {
  private:
   // Layout of L positions (+ 1 with CLS, always valid).
   Layout layout(const ModelInput& input) const;
-  // True if so many positions, CLS left out, are cut into blocks.
+  // True if a sequence of this many positions, without CLS, is cut into blocks.
   bool cuts(int64_t length) const { return receptive_field_ > 0 && length > receptive_field_; }
   // Encoded and read -> [B, D].
   at::Tensor pooled(const at::Tensor& x_BLD, const Layout& layout, const StepRandom& random) const;

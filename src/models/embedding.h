@@ -28,11 +28,11 @@ class Embedding : public layers::Layer {
   // none.
   const at::Tensor& tokens() const { return token_; }
   const at::Tensor& positions() const { return position_; }
-  // [P, D], P at least the longest input: in place of the model's own positions.
+  // [P, D], P at least the longest input: replaces the model's own positions.
   void set_positions(const at::Tensor& table_PD) { other_position_ = table_PD; }
 
  private:
-  // Before dropout.
+  // The vectors before dropout.
   at::Tensor placed_vectors_of(const ModelInput& input, at::ScalarType type) const;
   at::Tensor vectors_of(const ModelInput& input, at::ScalarType type) const;
 

@@ -17,7 +17,7 @@ std::vector<int64_t> numbers_of(const at::Tensor& lengths_B) {
   return {first, first + lengths.numel()};
 }
 
-// Rows of one length. They lie in one group: a cut between them only costs.
+// Rows of one length. They share a group: a cut between them only costs.
 struct EqualRows {
   int64_t length = 0, end = 0;  // end: how many rows are this long or shorter
 };

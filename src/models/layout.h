@@ -36,7 +36,7 @@ struct Layout {
   at::Tensor rows_B = {};    // int64: the row of the batch that lies in each place, group by group
   at::Tensor places_B = {};  // int64: the place of each row of the batch
 
-  // Views [rows, length, D] of a tensor that lies so, [1, T, D].
+  // Views [rows, length, D] of a tensor in this layout, [1, T, D].
   std::vector<at::Tensor> split(const at::Tensor& x_1TD) const;
   // f(rows [b, L, D], what they are, number of the group) -> [b, L, D], joined again. Without
   // groups f sees x as it is, as group 0.
@@ -57,9 +57,9 @@ inline constexpr int64_t kGroupCost = 512;
 std::vector<RowGroup> cut_into_groups(std::span<const int64_t> lengths, int64_t longest,
                                       int64_t group_cost);
 
-// The layout of rows with so many valid positions each, CLS included, in a batch that is `longest`
-// positions long. `lengths_B`: int32, on the CPU. Without `group_cost`, or where one group is best,
-// the rows stay as they are.
+// The layout of rows with these numbers of valid positions, CLS included, in a batch that is
+// `longest` positions long. `lengths_B`: int32, on the CPU. Without `group_cost`, or if one group
+// is best, the rows stay as they are.
 Layout layout_of(const at::Tensor& lengths_B, int64_t longest, std::optional<int64_t> group_cost,
                  at::Device device);
 

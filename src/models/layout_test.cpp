@@ -210,7 +210,7 @@ TEST(GroupsOfRows, ChangeNoResultOfAnyModelBeyondRounding) {
       SCOPED_TRACE(whole.gradients[i].first);
       ASSERT_EQ(grouped.gradients[i].second.defined(), whole.gradients[i].second.defined());
       if (!whole.gradients[i].second.defined()) continue;
-      // Some are zero but for rounding: a bias in front of a batch norm.
+      // Some are zero except for rounding: a bias in front of a batch norm.
       const Tensor difference = grouped.gradients[i].second - whole.gradients[i].second;
       EXPECT_LE(difference.abs().max().item<double>(),
                 5e-5 * whole.gradients[i].second.abs().max().item<double>() + 1e-6 * largest);

@@ -42,8 +42,8 @@ class Model {
 
   // -> logits [B, num_classes], float32.
   virtual at::Tensor forward(const ModelInput& input, const StepRandom& random) const = 0;
-  // How many positions forward() computes, padding and CLS included: from shapes and lengths alone,
-  // so that tokens and values may be on the device `meta`.
+  // Number of positions that forward() computes, padding and CLS included: from shapes and lengths
+  // only, so that tokens and values may be on the device `meta`.
   virtual int64_t num_positions(const ModelInput& input) const {
     return input.rows() * input.length();
   }

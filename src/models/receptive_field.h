@@ -20,8 +20,8 @@ struct TokenBlocks {
   at::Tensor weight_K1 = {};  // float32: the block's share of the tokens of its row
 };
 
-// The number of blocks of `width` that are computed of rows with so many tokens each, CLS left out.
-// `lengths_R`: int32, on the CPU, or undefined when all rows have `length` tokens.
+// The number of blocks of `width` that are computed for rows with these numbers of tokens, CLS left
+// out. `lengths_R`: int32, on the CPU, or undefined if all rows have `length` tokens.
 int64_t num_blocks(const at::Tensor& lengths_R, int64_t rows, int64_t length, int64_t width);
 
 // x_RLD: embedded rows, with `has_cls` the vector CLS in front, which every block gets; lengths_R:

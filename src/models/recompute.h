@@ -8,9 +8,9 @@
 
 namespace lra::models {
 
-// f(x), keeping x alone for the backward pass. `f` must give the same bits each time it is called;
-// gradients reach x and the parameters that `f` uses, as they do without this. Differentiable once.
-// Outside of autograd it is f(x).
+// Returns f(x), keeping only x for the backward pass. `f` must give the same bits each time it is
+// called; gradients reach x and the parameters that `f` uses, as they do without this.
+// Differentiable once. Outside of autograd it is f(x).
 at::Tensor recomputed(const at::Tensor& x, const std::function<at::Tensor(const at::Tensor&)>& f);
 
 }  // namespace lra::models

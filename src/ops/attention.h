@@ -21,8 +21,8 @@ struct AttentionPattern {
   int64_t query_block = 0, key_block = 0;
   // Key j is seen by query i when i - left <= j <= i + right; -1: no limit; right = 0: causal.
   int64_t left = -1, right = -1;
-  // Instead of all of these and of masks, for self-attention: one round of ops::sorted_runs.
-  // Dropout then decides by the places of query and key in that order. Inputs must be finite.
+  // Replaces all of these and the masks, for self-attention: one round of ops::sorted_runs. Dropout
+  // then decides by the positions of query and key in that order. Inputs must be finite.
   at::Tensor runs = {};
 };
 
@@ -55,8 +55,8 @@ PartialAttention partial_attention(const at::Tensor& q_BLHE, const at::Tensor& k
                                    const AttentionMask& mask = {},
                                    const AttentionDropout& dropout = {}, double scale = 0);
 
-// Some of the keys that a query may see. k and v [B, S, H, E], or, with `rows`, int64 [S'], each
-// row at most once and on their device, these rows of k and v alone.
+// Some of the keys that a query may see: k and v [B, S, H, E], or, with `rows`, int64 [S'] on their
+// device, each row at most once, only these rows of k and v.
 struct AttentionPart {
   at::Tensor k_BSHE, v_BSHE;
   AttentionPattern pattern = {};  // of the S' keys, as are mask and dropout

@@ -1,5 +1,5 @@
-// All that attention takes, as one value from mixer to kernel. The dispatcher carries it as the
-// arguments of one schema, which are listed here alone.
+// All arguments of attention, as one value from mixer to kernel. The dispatcher carries it as the
+// arguments of one schema, which are listed only here.
 #pragma once
 
 #include "ops/attention.h"
@@ -26,7 +26,7 @@ struct AttentionArguments {
   }
 };
 
-// The schemas of what stands beside q, k and v in every operator (`sizes` is {query_block,
+// The schemas of all arguments of every operator except q, k and v (`sizes` is {query_block,
 // key_block, left, right}), of attention for Python, and of a whole AttentionArguments.
 #define LRA_ATTENTION_OPTIONS_SCHEMA                                                  \
   "Tensor? key_mask=None, Tensor? query_mask=None, Tensor? offsets=None, Tensor? "    \

@@ -45,7 +45,7 @@ Tensor composed_diagonal_scan(const Tensor& x_in, const Tensor& a_in, const Tens
   const int64_t length = x_in.size(1);
   const at::ScalarType type = wide_type(x_in);
   Tensor x = x_in.to(type);
-  // Not a product: padding may hold anything.
+  // Padding is filled, not multiplied by 0, since it may hold anything.
   const Tensor padding = mask ? mask->eq(0).unsqueeze(2) : Tensor();
   if (mask) x = x.masked_fill(padding, 0);
   const Tensor a = as_complex(a_in);

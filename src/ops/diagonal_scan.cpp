@@ -18,7 +18,7 @@ using Backward = std::tuple<Tensor, Tensor, Tensor, Tensor>(const Tensor&, const
                                                             const Tensor&, const Tensor&,
                                                             const MaybeTensor&, const MaybeTensor&);
 
-// Contiguous arguments, and the lengths that the mask says.
+// Contiguous arguments, and the lengths from the mask.
 struct Arguments {
   Arguments(const Tensor& x_in, const Tensor& a_in, const Tensor& c_in, const MaybeTensor& skip_in,
             const MaybeTensor& mask)

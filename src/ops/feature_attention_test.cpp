@@ -16,7 +16,7 @@ Tensor features(const Tensor& x, const FeatureAttentionOptions& o) {
   return o.map == FeatureMap::kElu ? at::elu(x) + 1 : at::relu(x) + o.offset;
 }
 
-// The definition with its L x L array of normalised weights.
+// The definition with its L x L array of normalized weights.
 TensorFunction oracle(const Tensor& mask_BL, const FeatureAttentionOptions& o) {
   return [=](const std::vector<Tensor>& in) {
     const auto qkv = in[0].unbind(2);

@@ -21,9 +21,9 @@ using Signature = Tensor(const Tensor&, const Tensor&, const Tensor&, const Tens
 
 constexpr double kNormEps = 1e-6;
 
-// Rows at a time on the CPU: what lies between the two products stays in the cache and never exists
-// as a whole. The same at any number of threads, because sums over rows are made of these parts.
-// Wide layers take more, whose products are cut into larger parts (product.h).
+// Rows at a time on the CPU: the values between the two products stay in the cache and never exist
+// as a whole. The same at any number of threads, because sums over rows are made of these slices.
+// Wide layers take more, since their products are cut into larger slices (product.h).
 constexpr int64_t kRows = 2048, kRowsOfWide = 4096, kWide = 512;
 static_assert(kRows % kernels::kDropoutRowLength == 0);  // so that a part begins a dropout row
 

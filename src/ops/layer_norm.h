@@ -1,4 +1,4 @@
-// Layer normalisation over the last axis: kernels/pointwise/layer_norm.h. Its bits do not depend on
+// Layer normalization over the last axis: kernels/pointwise/layer_norm.h. Its bits do not depend on
 // the number of threads: the library adds the gradients of scale and shift up in one part per
 // thread.
 #pragma once

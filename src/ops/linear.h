@@ -28,7 +28,7 @@ struct LinearGrads {
 };
 LinearGrads linear_backward(const at::Tensor& grad, const at::Tensor& x, const at::Tensor& weight,
                             bool need_x, bool need_bias);
-// grad_x alone: grad [M, N], weight [N, K] in the type of grad -> [M, K].
+// Only grad_x: grad [M, N], weight [N, K] in the type of grad -> [M, K].
 at::Tensor linear_backward_input(const at::Tensor& grad, const at::Tensor& weight);
 
 // gelu_tanh(x W^T + b), on AVX-512 in one pass; not differentiable (feed_forward.h is).

@@ -54,7 +54,7 @@ struct Circle {
       const at::AutoDispatchBelowADInplaceOrView guard;
       body(Slice{index * chunk, std::min(chunk, channels - index * chunk)});
     };
-    // One chunk alone would not be in a parallel region, and the library would take all threads.
+    // A single chunk would not be in a parallel region, and the library would take all threads.
     parallel_for_each(std::max<int64_t>(2, chunks), [&](int64_t index) {
       const OneBlasThread one_thread;
       if (index < chunks) run(index);
@@ -192,7 +192,7 @@ Tensor composed(const Tensor& x, const Mask& mask, const Tensor& kernel, int64_t
 }
 
 struct ConvolutionFunction : torch::autograd::Function<ConvolutionFunction> {
-  // The mask stands behind: needs_input_grad() counts what tensors there are.
+  // The mask comes last: needs_input_grad() counts the tensors that exist.
   static Tensor forward(AutogradContext* ctx, const Tensor& x, const Tensor& kernel,
                         const Mask& mask, int64_t future) {
     const at::AutoDispatchBelowADInplaceOrView guard;

@@ -28,7 +28,7 @@ struct UsedLags {
 UsedLags used_lags(const at::Tensor& kernel_DK, int64_t future, int64_t length);
 
 // The same, and the gradient of the kernel [D, width], by Fourier transforms for kernels of any
-// width: what devices run that have no kernel of their own.
+// width: run by devices without their own kernel.
 at::Tensor convolution_by_transforms(const at::Tensor& x_BLD,
                                      const std::optional<at::Tensor>& mask_BL,
                                      const at::Tensor& kernel_DK, int64_t future);

@@ -3,18 +3,18 @@
 
 #include "ops/libtorch.h"
 
-// MKL's, where that is the library's BLAS: threads for the calls of this thread, 0 for as many as
-// elsewhere; returns what was set before.
+// MKL's limit of threads for the calls of this thread, if MKL is the library's BLAS; 0: the global
+// number. Returns the limit before.
 extern "C" [[gnu::weak]] int MKL_Set_Num_Threads_Local(int count);
 
 namespace lra::ops {
 
-// Products of this thread alone. Told nothing, MKL cuts sums for as many threads as there are, on
-// Intel processors even inside a parallel region, where it then takes one.
+// Limits the products of this thread to one thread. By default MKL cuts sums for the global number
+// of threads, on Intel processors even inside a parallel region, where it then takes one.
 class OneBlasThread {
  public:
   OneBlasThread() {
-    // A thread's first loop of LibTorch tells MKL the number again. It is had before ours.
+    // A thread's first loop of LibTorch sets MKL's number again. This makes it happen before ours.
     (void)at::get_num_threads();
     if (MKL_Set_Num_Threads_Local) before_ = MKL_Set_Num_Threads_Local(1);
   }

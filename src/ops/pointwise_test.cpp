@@ -40,7 +40,7 @@ TEST(Dropout, DropsAtTheRateAndKeepsTheMean) {
 TEST(Dropout, KeysGiveDifferentMasks) {
   const Tensor ones = at::ones({4096});
   EXPECT_FALSE(at::equal(ops::dropout(ones, 0.5, 1), ops::dropout(ones, 0.5, 2)));
-  // Keys that differ in the high half alone: the schema carries them as signed integers.
+  // Keys that differ only in the high half: the schema carries them as signed integers.
   EXPECT_FALSE(
       at::equal(ops::dropout(ones, 0.5, 1), ops::dropout(ones, 0.5, 1 | uint64_t{1} << 63)));
 }

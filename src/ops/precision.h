@@ -1,5 +1,5 @@
-// bfloat16 activations beside float parameters: the dtype of the activations decides what an
-// operator computes, docs/numerics.md says how.
+// bfloat16 activations with float parameters: the dtype of the activations decides the dtype of the
+// computation, as defined in docs/numerics.md.
 #pragma once
 
 #include "kernels/choice.h"

@@ -41,7 +41,7 @@ int64_t offset_of(const Tensor& t, int64_t index) {
   return offset;
 }
 
-// A^T B for matrices a [..., rows, M] and b [..., rows, N] whose columns are neighbours.
+// A^T B for matrices a [..., rows, M] and b [..., rows, N] whose columns are neighbors.
 class OuterProducts {
  public:
   OuterProducts(const Tensor& a, const Tensor& b)
@@ -123,7 +123,7 @@ Tensor library_product(const Tensor& a, const Tensor& b, int64_t part_rows = kPa
     return t.as_strided({t.size(-2), t.size(-1)}, {t.stride(-2), t.stride(-1)},
                         t.storage_offset() + offset_of(t, item));
   };
-  // One part alone would not be in a parallel region, and oneDNN would take all threads for it.
+  // A single part would not be in a parallel region, and oneDNN would take all threads for it.
   parallel_for_each(std::max<int64_t>(2, items * parts), [&](int64_t index) {
     if (index >= items * parts) return;
     const at::AutoDispatchBelowADInplaceOrView guard;

@@ -166,7 +166,7 @@ TEST(SumOfRows, AgreesWithTheLibrary) {
   EXPECT_LE(relative_error(sum_of_rows(x.to(at::kFloat).t()), x.t().sum(0)), 1e-5);
 }
 
-// Linear layers take it on some processors alone; here it runs on all.
+// Linear layers take it only on some processors; here it runs on all.
 TEST(DeepProduct, AgreesWithTheLibraryWithTheSameBitsAtAnyNumberOfThreads) {
   for (const int64_t rows : {0, 1, 255, 257, 523, 9000}) {
     SCOPED_TRACE(rows);

@@ -13,7 +13,7 @@ using at::Tensor;
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-// Far below every logit, yet finite: exp of it is exactly 0, and differences of it are no NaN.
+// Far below every logit, yet finite: exp of it is exactly 0, and differences of it are not NaN.
 constexpr double kHidden = -1e30;
 
 // Rows and columns sum to one, so what is smaller than this adds nothing to them; it is taken for

@@ -1,4 +1,4 @@
-// Sinkhorn normalisation: a matrix of logits to a nearly doubly stochastic matrix, a soft
+// Sinkhorn normalization: a matrix of logits to a nearly doubly stochastic matrix, a soft
 // permutation (Sinkhorn 1964; Mena et al. 2018, arXiv:1802.08665, section 2).
 #pragma once
 

@@ -52,7 +52,7 @@ TEST(TokenBlocks, TakeNoValueAndNoGradientThatIsMasked) {
   x.masked_fill_(hidden, NAN).requires_grad_();
   const Tensor blocks = token_blocks(x, mask, 4);
   EXPECT_TRUE(at::equal(expected, blocks));
-  // A gradient that is not contiguous, and NaN where there is no token.
+  // A gradient that is not contiguous, with NaN at positions without a token.
   const Tensor nan = definition(at::ones_like(x).masked_fill(hidden, NAN), {}, 4);
   const Tensor grad = nan.repeat({1, 1, 1, 2}).narrow(3, 0, nan.size(3));
   blocks.backward(grad);

@@ -17,8 +17,9 @@ namespace lra {
 
 inline constexpr int kAnalysisSchema = 1;
 
-// Mean distance between a query and what it attends to, weighted by the attention weights. Heads
-// whose weights are no mean over tokens have no span; a model has one for all heads or none.
+// Mean distance between a query and the tokens it attends to, weighted by the attention weights.
+// Heads whose weights are not a mean over tokens have no span; a model has one for all heads or
+// none.
 struct SpanFigures {
   double mean = 0;                         // over layers, heads, examples and queries
   double deviation = 0;                    // of the examples' own means, n - 1
@@ -55,7 +56,7 @@ struct ConvergenceResult {
   std::optional<Evaluation> best = {};
   int64_t last_step = 0;  // of the curve
 
-  // Null for an accuracy that is none of the thresholds.
+  // Null for an accuracy that is not one of the thresholds.
   const Threshold* at(double accuracy) const;
 };
 
@@ -128,7 +129,7 @@ struct AnalysisRecord : RunIdentity {
   std::string kind;  // "span", "generalization", "convergence", "rollout", "embeddings", ...
 
   std::string checkpoint;  // "best", "last" or a file; empty when no weights were read
-  // Whose weights these are, and the hash of the data, when they are not the run's own.
+  // Owner of these weights, and the hash of the data, if they are not the run's own.
   std::optional<std::string> foreign_weights = {}, other_data = {};
   int64_t step = 0;                            // of those weights, else of the run
   std::string split;                           // empty when no examples were read

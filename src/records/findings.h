@@ -8,7 +8,7 @@ namespace lra {
 
 class Findings {
  public:
-  // `says`: whose word stands against the record's.
+  // `says`: the source that contradicts the record.
   explicit Findings(std::string says = "expected") : says_(std::move(says)) {}
 
   void expect(bool holds, const std::string& finding) {

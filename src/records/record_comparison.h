@@ -15,7 +15,7 @@ struct Compared {
 };
 
 // Status, steps, examples and tokens, the hash of the weights, every validation, the best one and
-// the test. Numbers are written with as many digits as tell any two apart.
+// the test. Numbers are written with enough digits to distinguish any two.
 std::vector<Compared> compare_results(const RunRecord& recorded, const RunRecord& now);
 
 // Properties of program and machine that may change bits: version and revision, compiler, torch,

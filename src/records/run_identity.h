@@ -45,8 +45,8 @@ std::string text_of(const RunIdentity& run);
 // The entry "lra.run" in the metadata of a checkpoint.
 void add_identity(const RunIdentity& run, std::map<std::string, std::string>& metadata);
 
-// Nothing for files without the entry. Throws lra::Error for an entry that cannot be read; `name`
-// is that of the file.
+// Returns nothing for files without the entry. Throws lra::Error for an entry that cannot be read;
+// `name` is that of the file.
 std::optional<RunIdentity> find_identity(const std::map<std::string, std::string>& metadata,
                                          const std::string& name);
 

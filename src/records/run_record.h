@@ -33,7 +33,7 @@ struct Evaluation {
 // three binomial standard errors. 51.06 for 20000 examples.
 double two_class_chance_limit(int64_t num_examples);
 
-// One efficiency measurement (a child process of its own).
+// One efficiency measurement (in its own child process).
 struct Measurement {
   // "train" or "infer": random tokens of full length; "train on data" or "infer on data": the first
   // batch of training, of examples of all lengths.
@@ -129,7 +129,7 @@ struct RunRecord : RunIdentity {
   std::optional<int64_t> peak_device_bytes = {};
   // Estimate of peak_resident_bytes before the run. Absent without train.memory_check.
   std::optional<int64_t> estimated_resident_bytes = {};
-  // Why training ended before planned_steps although the run is done; absent when it did not.
+  // Reason why training ended before planned_steps although the run is done; otherwise absent.
   std::optional<std::string> ended_by = {};
   // Bad steps (train.on_nonfinite) whose update was left out, roll-backs, and the steps that these
   // left out. Absent when there was none.

@@ -42,7 +42,7 @@ std::string kept_lines(std::string_view text, const KeepsLine& keeps) {
     try {
       if (keeps(text.substr(begin, end - begin))) kept += text.substr(begin, end + 1 - begin);
     } catch (const Error&) {
-      // Not a whole line of ours.
+      // The line is incomplete, or not ours.
     }
   }
   return kept;

@@ -1,5 +1,4 @@
-// Logs of a run that goes on, a line an event: what their lines say after the checkpoint will be
-// written again.
+// Logs of a resumed run, one event per line: lines after the checkpoint will be written again.
 #pragma once
 
 #include <cstdint>

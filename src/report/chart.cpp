@@ -46,7 +46,7 @@ struct Range {
     low = std::min(low, value);
     high = std::max(high, value);
   }
-  // At least `least` wide, for what is all alike.
+  // A scale at least `least` wide, in case all values are equal.
   Scale scale(double begin, double end, double least) const {
     const double more = high - low < least ? least / 2 : 0;
     return {axis_ticks(low - more, high + more), begin, end};

@@ -15,7 +15,7 @@ struct ChartPoint {
   double x = 0, y = 0;
 };
 
-// `style`: the colour, and from the ninth on the dash, that tell it from others.
+// `style`: the color, and from the ninth on the dash, that tell it from others.
 struct ChartLine {
   std::string name;
   std::vector<ChartPoint> points;  // by x, at least one
@@ -26,7 +26,7 @@ struct ChartCircle {
   std::string name, remark;  // remark: shown to those who point at it
   ChartPoint at;
   double area = 0;         // 0 or more, in any unit
-  bool is_marked = false;  // in another colour, and joined by a line with the others that are
+  bool is_marked = false;  // in another color, and joined by a line with the others that are
 };
 
 struct ChartBars {

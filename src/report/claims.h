@@ -45,7 +45,7 @@ struct JudgedClaim {
 // Ours: by runs with the preset "paper", else by those with "release".
 std::vector<JudgedClaim> judge_claims(const ReportInput& input);
 
-// "confirmed", or where only small runs say something: "full scale: not tested; small scale:
+// "confirmed", or if only small runs show something: "full scale: not tested; small scale:
 // confirmed".
 std::string scaled_verdict_text(const JudgedClaim& judged);
 // The comparison that decides, at full scale or else at small scale; empty for none.

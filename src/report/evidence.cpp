@@ -77,7 +77,7 @@ Finding average_of(const Leaderboard& board, const Selection& selection, std::st
   return best;
 }
 
-// The measurements that say most, unless they are not of the preset that is asked for.
+// The most informative measurements, unless they are of another preset than requested.
 const SpeedGrid* grid_of(const ReportInput& input, const Selection& selection,
                          std::string_view mode) {
   const SpeedGrid* grid = paper_grid(input.grids, mode);

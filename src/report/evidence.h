@@ -1,5 +1,5 @@
-// The figures that claims about models are judged by, asked for in one way whether they are the
-// paper's own or come from our records.
+// The figures by which claims about models are judged, with one interface for the paper's own and
+// those of our records.
 #pragma once
 
 #include <functional>

@@ -7,7 +7,7 @@
 namespace lra::report {
 namespace {
 
-// "36.37 (+0.05)": the paper's figure, and ours minus it. The sign says what the color says.
+// "36.37 (+0.05)": the paper's figure, and ours minus it. The sign repeats what the color shows.
 std::string paper_html(std::optional<double> ours, std::optional<double> paper) {
   std::string text = accuracy_text(paper);
   if (const auto moved = difference(ours, paper)) {

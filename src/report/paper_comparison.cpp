@@ -81,7 +81,7 @@ Table efficiency_table(const SpeedGrid& grid) {
   return table;
 }
 
-// Whose figure of the paper stands beside ours.
+// The model of the paper whose figure is compared with ours.
 const PaperModel* paper_on_image(const AnalysisRecord& record) {
   return paper_task(record.task) == PaperTask::kImage ? paper_model(record.model) : nullptr;
 }

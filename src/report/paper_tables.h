@@ -88,7 +88,7 @@ const PaperInference* paper_inference(std::string_view model);
 const PaperGeneralization* paper_generalization(std::string_view model);
 const PaperConvergence* paper_convergence(std::string_view model);
 
-// Nothing for Path-X.
+// Accuracy in the paper; nothing for Path-X.
 std::optional<double> paper_accuracy(const PaperModel& model, PaperTask task, PaperVersion version);
 // Mean of the five scored tasks, computed from the row (the printed averages are not all right).
 double paper_average(const PaperModel& model, PaperVersion version);

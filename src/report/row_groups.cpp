@@ -25,7 +25,7 @@ std::string run_name(const RunRecord& record) {
   return record.model + " on " + record.task + ", seed " + std::to_string(record.seed);
 }
 
-// A finished record says more of a run than a later one of a copy that was stopped.
+// A finished record tells more about a run than a later one of a copy that was stopped.
 bool is_preferred(const RunRecord& a, const RunRecord& b) {
   const auto rank = [](const RunRecord& r) {
     const Provenance& p = r.provenance;

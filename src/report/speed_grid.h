@@ -23,8 +23,8 @@ struct SpeedGrid {
   std::vector<SpeedGridLine> lines;  // the paper's order of models, then by title
 
   std::string setting() const;  // "text, small, fp32, batch 32, revision ..., machine"
-  // Nothing for a length or model that was not measured. The model's own settings, if it has
-  // several: those without a name of their own.
+  // Returns null for a length or model that was not measured. Takes the model's own settings if it
+  // has several: those without a label.
   const SpeedRow* find(std::string_view model, int64_t length) const;
 };
 

@@ -69,8 +69,8 @@ bool has_shortfall(const Leaderboard& board) {
   });
 }
 
-// Takes out the column `title` when it says the same in every row. The caption says it then, unless
-// it says nothing ("-").
+// Removes the column `title` if it is the same in every row. The caption then states it, unless it
+// is empty ("-").
 void fold_column(Table& table, const std::string& title) {
   const auto column =
       std::find(table.header.begin(), table.header.end(), title) - table.header.begin();

@@ -24,8 +24,7 @@ struct Table {
   int num_keys = 1;  // leading columns that name the row: repeated where a table is cut in two
 };
 
-// Texts are foreign as they stand: the formats clean and escape them. A table of what is not there
-// has no rows.
+// Texts are untrusted: the formats clean and escape them. A table without data has no rows.
 Table accuracy_table(const Leaderboard& board);  // Tables 1, 6 and 7
 Table protocol_table(const Leaderboard& board);
 Table training_speed_table(const Leaderboard& board);
@@ -62,7 +61,7 @@ std::string row_label(const Leaderboard& board, const Row& row);
 // "36.42", "36.42†" (not of full runs), "FAIL (50.02)", "diverged", "failed", "unfinished";
 // "not run" only when it was not.
 std::string figure_text(const Cell& cell);
-// "n=3, ±0.51, 1 diverged": what goes with the figure; empty when there is nothing to say.
+// "n=3, ±0.51, 1 diverged": notes on the figure; empty if there are none.
 std::string spread_text(const Cell& cell);
 
 // True if the figure is not above the best trivial baseline of its column by more than its

@@ -89,7 +89,7 @@ void warn_of_shortfalls(Leaderboard& board, size_t column) {
   }
 }
 
-// The small preset says of itself what it is.
+// The name of the small preset says what it is.
 void warn_of_other_settings(Leaderboard& board, size_t column) {
   int count = 0;
   for (const Row& row : board.rows) {

@@ -20,7 +20,7 @@ namespace {
 
 constexpr size_t kBlockBytes = 1 << 16;
 
-// An open file, and how its faults are told.
+// An open file, and the way its errors are reported.
 class File {
  public:
   File(const std::string& path, const std::string& expected) : path_(path), expected_(expected) {

@@ -13,16 +13,16 @@ namespace lra::tasks {
 
 class ArchiveStream {
  public:
-  // `expected` says in messages what kind of archive is wanted. Throws lra::Error when `path` is no
-  // regular file (2) or cannot be opened (74).
+  // `expected` names the kind of archive in messages. Throws lra::Error if `path` is not a regular
+  // file (2) or cannot be opened (74).
   ArchiveStream(const std::string& path, const std::string& expected);
   ~ArchiveStream();
 
   // The next bytes, valid until the next call. None at the end of the file, all of which was read
   // and its checksums compared then; and none after a failure.
   std::span<const char> next() noexcept;
-  // Throws what went wrong: lra::Error for a file that is damaged, cut off or goes on behind its
-  // end (2), or that the disk does not give (74).
+  // Throws the error that occurred: lra::Error for a file that is damaged, cut off or continues
+  // behind its end (2), or that cannot be read from the disk (74).
   void check() const;
   bool failed() const { return failure_ != nullptr; }
 

@@ -13,8 +13,8 @@ namespace lra::tasks {
 int64_t image_side(const TaskShape& shape);
 
 // Examples first .. first + count - 1 (fewer at the end of the split) as square gray tiles, row by
-// row, in a nearly square sheet with gray lines between them. Throws lra::Error when the examples
-// are no square gray images, there is none from `first` on, or the sheet would have more than 16
+// row, in a nearly square sheet with gray lines between them. Throws lra::Error if the examples are
+// not square gray images, there are none from `first` on, or the sheet would have more than 16
 // million pixels.
 GrayImage contact_sheet(const TaskShape& shape, const Split& split, int64_t first, int64_t count);
 

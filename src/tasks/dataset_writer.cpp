@@ -251,7 +251,8 @@ Manifest DatasetWriter::finish() {
   rename_new(state.partial, state.folder);
   state.finished = true;
   sync_folder(folder_of(state.folder));
-  // Only now: a kill before the new name holds must not cost what the marks vouch for.
+  // The marks are removed only now: a kill before the new name is durable must not lose what they
+  // vouch for.
   if (!state.resume_key.empty()) remove_marks(state.folder);
   return state.manifest;
 }

@@ -18,7 +18,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// How a task gets small data in these tests.
+// Small data of a task in these tests.
 struct Example {
   const char* settings;  // [task] as TOML
   // Hash of the data for seeds 0, 1 and 2 (of the one fixed source where nothing is drawn). A

@@ -19,7 +19,7 @@ namespace {
 constexpr TarArchive::Limits kReleaseLimits = {
     .entries = 8000000, .entry_bytes = int64_t{8} << 30, .total_bytes = int64_t{128} << 30};
 
-// A copy with a digest of its own may be this many times as large as the published file.
+// A copy with its own digest may be this many times as large as the published file.
 constexpr int64_t kMaxRepacked = 8;
 
 // The part of a path behind "folder/", for a path with these components, or nothing.
@@ -122,8 +122,8 @@ std::string fetch(const RemoteData& remote, const FetchOptions& options, Progres
   make_folder(options.folder);
   download(what, progress);
   if (remote.unpack.empty()) return what.path;
-  // Not beside the archive: there the prepared folder goes, which may have the same name. Nor where
-  // one would unpack the archive by hand.
+  // The name differs from that of the prepared folder, which goes next to the archive and may have
+  // its name, and from that of a folder that one would unpack by hand.
   return unpack_folder(what.path, std::string(remote.unpack), what.path + ".unpacked");
 }
 

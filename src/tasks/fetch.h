@@ -16,8 +16,8 @@ struct FetchOptions {
   double timeout_s = 30;          // without a connection, or without a byte
 };
 
-// Downloads what `remote` names into options.folder, unless it lies there complete, and unpacks the
-// part that is wanted. Returns what Task::import takes. Throws as download() and TarArchive do.
+// Downloads `remote` into options.folder, unless it is there complete, and unpacks the part that is
+// wanted. Returns the argument for Task::import. Throws as download() and TarArchive do.
 std::string fetch(const RemoteData& remote, const FetchOptions& options, Progress& progress);
 
 // Unpacks the files below the folders of a tar archive whose path ends in `folder`, "data" or

@@ -49,7 +49,7 @@ TEST(FindFileSet, TakesTheFirstFolderThatHasAll) {
   for (const char* name : {"below/x", "below/y"}) write_text(root.path(name), "");
   EXPECT_THAT(find_file_set(root.path("."), set),
               ElementsAre(root.path("below/x"), root.path("below/y")));
-  // A folder of that name is no file, and was meant to be one.
+  // A folder of that name is not a file, although it was meant to be one.
   std::filesystem::remove(root.path("below/y"));
   std::filesystem::create_directory(root.path("below/y"));
   EXPECT_THAT(error_of([&] { find_file_set(root.path("below"), set); }),

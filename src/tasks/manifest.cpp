@@ -156,7 +156,7 @@ Manifest parse_manifest(std::string_view text, const std::string& name) {
   }
   hash_of(fields);
   fields.finish();
-  // Settings and notes can hold anything, so only the hash tells that a bit of them has changed.
+  // Settings and notes can hold anything, so only the hash detects a flipped bit in them.
   if (text != manifest_text(manifest)) {
     throw Error({.where = name,
                  .what = "is not as it was written: its content does not match its hash",

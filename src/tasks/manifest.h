@@ -52,7 +52,7 @@ std::string manifest_text(const Manifest& manifest);
 // lra::Error that names `name`.
 Manifest parse_manifest(std::string_view text, const std::string& name);
 
-// A name that can stand in a folder and leads nowhere else: letters, digits, '.', '_', '-', not
+// A name that can be in a folder and leads nowhere else: letters, digits, '.', '_', '-', not
 // starting with a dot, at most 100 characters.
 bool is_plain_file_name(std::string_view name);
 

@@ -12,16 +12,17 @@ namespace lra::tasks {
 // "a/b" of "a/b/".
 std::string without_trailing_slash(std::string folder);
 
-// Throws lra::Error, exit code 2, when anything lies at `folder`.
+// Throws lra::Error, exit code 2, if `folder` exists.
 void refuse_existing(const std::string& folder);
 
-// Renames without replacing; throws as refuse_existing() when something lies at `to`, and with exit
-// code 74. A file system that cannot refuse to replace gets the plain rename, which replaces an
-// empty folder at most.
+// Renames without replacing; throws like refuse_existing() if `to` exists, and with exit code 74. A
+// file system that cannot refuse to replace gets the plain rename, which replaces at most an empty
+// folder.
 void rename_new(const std::string& from, const std::string& to);
 
-// Beside a folder that is being made: what it is made in, and what keeps other processes out. Names
-// that nobody else gives his own files, since the first is removed with all that is in it.
+// Paths next to a folder that is being made: the temporary folder, and the lock that keeps other
+// processes out. Their names are ones that nobody else gives to files, since the first is removed
+// with all its content.
 std::string partial_of(const std::string& folder);
 std::string lock_of(const std::string& folder);
 

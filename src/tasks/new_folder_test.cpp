@@ -64,7 +64,7 @@ TEST(NewFolder, WhatAKilledProcessLeftIsRemoved) {
   EXPECT_THAT(names_in(root.path("a")), ElementsAre("file"));
 }
 
-// Two that begin at once: one writes, the other is told that it exists.
+// Two that begin at once: one writes, the other gets an error that it exists.
 TEST(NewFolder, OneOfTwoWrites) {
   const TestFolder root;
   std::string first, second;

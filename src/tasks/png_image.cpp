@@ -54,7 +54,7 @@ bool read_rows(png_structp png, png_infop info, Session& session, int max_side) 
   png_set_read_fn(png, &session, read_bytes);
   png_set_user_limits(png, static_cast<png_uint_32>(max_side), static_cast<png_uint_32>(max_side));
   png_set_chunk_malloc_max(png, kMaxChunkBytes);
-  // No chunk beside the image is read: a length of 1.9 GB in an sPLT was allocated.
+  // No chunk except the image is read: a length of 1.9 GB in an sPLT was allocated.
   png_set_keep_unknown_chunks(png, PNG_HANDLE_CHUNK_NEVER, nullptr, -1);
   png_set_crc_action(png, PNG_CRC_ERROR_QUIT, PNG_CRC_ERROR_QUIT);
   png_read_info(png, info);

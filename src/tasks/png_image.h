@@ -1,5 +1,5 @@
 // PNG images in memory, through libpng: gray ones, which the Pathfinder archives hold, and pictures
-// in colour.
+// in color.
 #pragma once
 
 #include <cstddef>
@@ -20,11 +20,11 @@ struct ColourImage {
   std::vector<uint8_t> pixels;  // red, green, blue of each, row by row
 };
 
-// Gray of up to 8 bits, palette and RGB images; colours become gray by the weights of ITU-R 601 as
+// Gray of up to 8 bits, palette and RGB images; colors become gray by the weights of ITU-R 601 as
 // 16-bit fractions, the "L" of Python's imaging library. Throws lra::Error, naming `name`, for
 // anything else: not a PNG, damaged, cut off, transparent, 16 bits, larger than `max_side`.
 GrayImage decode_png(std::span<const std::byte> file, const std::string& name, int max_side);
-// The same images; gray as three equal colours.
+// The same images; gray as three equal colors.
 ColourImage decode_png_colours(std::span<const std::byte> file, const std::string& name,
                                int max_side);
 

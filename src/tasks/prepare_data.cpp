@@ -55,7 +55,8 @@ MakeOptions usual_options(const std::string& out) {
   return {.out = out, .seed = 0, .num_train = {}, .num_val = {}, .num_test = {}};
 }
 
-// Prepared once: to make it again beside itself would hide what happened to it.
+// Refuses a prepared folder without its manifest: preparing it again next to itself would hide what
+// happened to it.
 void refuse_without_manifest(const std::string& folder) {
   if (!is_folder(folder)) return;
   for (const std::string& name : data_names_in(folder)) {
@@ -122,7 +123,7 @@ void prepare_in_turn(const TaskSpec& spec, const Task& task, const std::string& 
   if (!is_prepared(folder)) prepare(spec, task, folder, sources, quiet);
 }
 
-// None where a folder may not be read: what lies there cannot have been meant.
+// Empty for a folder that may not be read: its content cannot have been meant.
 std::vector<std::string> names_if_readable(const std::string& folder) {
   try {
     return data_names_in(folder);

@@ -42,10 +42,9 @@ bool data_available(const TaskSpec& spec, const Task& task, const std::string& r
 void import_data(const Task& task, const std::vector<std::string>& sources, const std::string& out,
                  Progress& progress);
 
-// Opens ROOT/TASK (or ROOT itself when it is a prepared folder of this task). Imports official
-// files found under ROOT, or generates, into ROOT/TASK when there is none. Of several processes
-// that start at once one prepares and the others wait. Throws lra::Error that says where to put
-// what.
+// Opens ROOT/TASK (or ROOT itself if it is a prepared folder of this task). Imports official files
+// found under ROOT, or generates, into ROOT/TASK if there is none. Of several processes that start
+// at once one prepares and the others wait. Throws lra::Error with the place for the files.
 enum class OtherSettings {
   kRefused,  // data made with other settings than the task has: figures would not tell them apart
   kTaken

@@ -22,7 +22,7 @@ using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-// Official files often lie in a folder of the task's name, where the prepared one would go.
+// Official files are often in a folder of the task's name, where the prepared one would go.
 TEST(PrepareData, RawFilesUnderTheTasksNameStayWhereTheyAre) {
   const TestFolder root;
   const auto task = tasks::kListOpsTask.make(parse_toml("", "test"));
@@ -44,7 +44,7 @@ TEST(PrepareData, RawFilesUnderTheTasksNameStayWhereTheyAre) {
   EXPECT_TRUE(data_found(tasks::kListOpsTask, *task, root.path("data")));
 }
 
-// Data of every task that somebody may have meant is not replaced by generated data.
+// Data of every task that a user may have meant is not replaced by generated data.
 class NothingGenerated : public ::testing::Test {
  protected:
   std::string error() {

@@ -63,7 +63,8 @@ TarArchive::TarArchive(const std::string& path, const std::string& expected, con
       stream_(path, expected),
       handle_(archive_read_new()) {
   LRA_CHECK(handle_ != nullptr);
-  // Only what official data comes in: every further format is more code for hostile input.
+  // Only the formats of official data are enabled: every further one is more code for hostile
+  // input.
   archive_read_support_format_tar(handle_.get());
   std::error_code failed;
   const auto bytes = static_cast<int64_t>(std::filesystem::file_size(path, failed));

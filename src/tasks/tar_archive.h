@@ -31,7 +31,7 @@ class TarArchive {
     int64_t total_bytes = int64_t{4} << 30;
   };
 
-  // `expected` says in messages what kind of archive is wanted.
+  // `expected` names the kind of archive in messages.
   TarArchive(const std::string& path, const std::string& expected)
       : TarArchive(path, expected, Limits{}) {}
   TarArchive(const std::string& path, const std::string& expected, const Limits& limits);

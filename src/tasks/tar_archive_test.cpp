@@ -117,7 +117,7 @@ TEST(TarArchive, AFlippedBitInAGzipFileIsNoticed) {
   write_test_archive(root.path("a.tar.gz"), {{.name = "a", .content = content}});
   const std::string good = read_file(root.path("a.tar.gz"), uint64_t{1} << 30);
   EXPECT_EQ(error_of_bytes(good, root), "");
-  // Behind the header of the gzip file, whose time and system mean nothing.
+  // Changes bytes behind the header of the gzip file, whose time and system are ignored.
   for (size_t at = 10; at < good.size(); at += at < good.size() - 20 ? 97 : 1) {
     std::string bad = good;
     bad[at] = static_cast<char>(bad[at] ^ 4);

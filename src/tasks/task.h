@@ -78,7 +78,7 @@ class Task {
   // Writes the official layout below the folder `out`. Throws when it is there already.
   virtual void export_official(const Dataset& dataset, const std::string& out) const = 0;
 
-  // Why imported data may not be what these settings mean, one sentence each.
+  // Reasons why imported data may not be what these settings mean, one sentence each.
   virtual std::vector<std::string> doubts(const Dataset&) const { return {}; }
   // Why imported examples may not be what they are taken for, whatever the settings: checks that
   // only this task can make (split_checks.h). Throws lra::Error for what cannot be.
@@ -94,7 +94,7 @@ class Task {
   virtual std::vector<Baseline> baselines(const Dataset& dataset) const = 0;
 };
 
-// token_text of the tasks that read byte b as token b + 1; bytes that are no printable ASCII as
+// token_text of the tasks that read byte b as token b + 1; bytes that are not printable ASCII as
 // "\x0a", padding as "".
 std::string byte_token_text(int32_t token);
 

@@ -69,7 +69,8 @@ inline void write_small_imdb(const std::string& root, int64_t count) {
   for (int split = 0; split < 2; ++split) {
     for (int label = 0; label < 2; ++label) {
       for (int64_t i = 0; i < count; ++i) {
-        const ReviewKey key{.split = split, .label = label, .id = 3 * i, .rating = 1 + i % 10};
+        const ReviewKey key{
+            .split = split, .label = label, .id = 3 * i, .rating = (label == 1 ? 7 : 1) + i % 4};
         std::string text = "Review \xC3\xA9" + std::to_string(random.next_u32()) + " ";
         const uint32_t num_words = 3 + random.below(60);
         for (uint32_t k = 0; k < num_words; ++k) {

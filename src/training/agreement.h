@@ -9,8 +9,8 @@
 
 namespace lra::training {
 
-// One process sees the clock and its signals as they are. Several see what was agreed last, and
-// agree anew with every step: a signal to one of them stops all after the same step.
+// One process sees the clock and its signals directly. Several see the values of the last sum, and
+// sum again with every step: a signal to one of them stops all after the same step.
 class Agreement {
  public:
   using Numbers = std::array<double, 3>;  // stops, requests to save, seconds of the first rank
@@ -21,7 +21,7 @@ class Agreement {
   // Notices of this rank, to be summed over the ranks; clears its requests to save.
   Numbers notices() const;
   void settle(const Numbers& sums);
-  // Both, with a sum of its own. Throws LostRank.
+  // Both, with a separate sum. Throws LostRank.
   void settle();
 
   bool stop() const;

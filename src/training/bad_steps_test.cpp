@@ -246,7 +246,7 @@ TEST_F(BadSteps, ComeToTheSameEndWhereverARankIsLost) {
 
 TEST_F(BadSteps, AreTheSameWhateverElseIsSaved) {
   begin_poisoned(config_of("roll_back", {"train.checkpoint_every=2"}), "whole");
-  // On with the same settings, but as few checkpoints kept as can be.
+  // The run continues with the same settings, but keeps as few checkpoints as possible.
   const RunConfig config =
       config_of("roll_back", {"train.checkpoint_every=2", "train.keep_checkpoints=1"});
   RunRecord before = read_record(folder("whole").record());
@@ -280,7 +280,7 @@ TEST_F(BadSteps, LeaveNoTraceWhereThereAreNone) {
     EXPECT_EQ(record.weights_hash, stop.weights_hash);
     EXPECT_FALSE(record.skipped_steps || record.roll_backs || record.undone_steps);
     for (const char* file : {"/model.safetensors", "/optimizer.safetensors"}) {
-      // The header says whose they are.
+      // The header names the owner of the weights.
       const auto one = SafetensorsFile::open(step_folder(policy, kSteps) + file);
       const auto other = SafetensorsFile::open(step_folder("stop", kSteps) + file);
       ASSERT_EQ(one.tensors().size(), other.tensors().size());

@@ -1,4 +1,4 @@
-// How long a run trains, and what is worth a warning before it begins.
+// Length of a run, and warnings before it begins.
 #pragma once
 
 #include <cstdint>
@@ -20,8 +20,8 @@ int64_t planned_steps(const TrainConfig& config, int64_t num_examples);
 // Warnings about the schedule of a run of config.steps; one sentence each.
 std::vector<std::string> schedule_warnings(const TrainConfig& config);
 
-// Why training ends at this point although steps are left, as train.patience or train.max_seconds
-// say; empty when it goes on. `seconds`: the run's time so far.
+// Reason why training ends at this point although steps are left, by train.patience or
+// train.max_seconds; empty if it continues. `seconds`: the run's time so far.
 std::string early_end(const TrainConfig& config, const TrainProgress& progress, double seconds);
 
 // True if early_end() gave this reason because time ran out.

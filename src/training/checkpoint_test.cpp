@@ -325,7 +325,7 @@ TEST_F(Checkpoint, IsNotThrownOutByDamagedOnesOfLaterSteps) {
   EXPECT_EQ(progress->step, 5);
 }
 
-// Shapes that fit say nothing about whose weights these are.
+// Matching shapes do not prove whose weights these are.
 TEST_F(Checkpoint, OfAnotherRunIsRefused) {
   store_.save(parameters(1), progress_at(5), true);
   const auto refusal_for = [&](const RunIdentity& run) {

@@ -1,4 +1,4 @@
-// The folder under which a run's data lies.
+// The folder that holds a run's data.
 #pragma once
 
 #include <string>
@@ -23,7 +23,7 @@ RunConfig resolve_on_data(const std::string& task, const std::string& model,
 // exists, else as data_root().
 std::string data_root_of(const RunFolder& run, const std::string& given);
 
-// Written beside the record, not into it: a record goes where its author's paths do not belong.
+// Written next to the record, not into it: records are passed on, and paths are private.
 void remember_data_root(const RunFolder& run, const std::string& root);
 
 // Throws lra::Error, exit code 2, when the data of that run would have to be generated and cannot

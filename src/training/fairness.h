@@ -1,6 +1,6 @@
-// The rules under which a result may stand beside others (reference: the benchmark's README and Tay
-// et al. 2021, appendix C): nothing pretrained, the task's data and setting unchanged but for the
-// mechanism itself, at most 10 % more parameters than the task's base Transformer.
+// The rules under which a result may be compared with others (reference: the benchmark's README and
+// Tay et al. 2021, appendix C): nothing pretrained, the task's data and setting unchanged except
+// for the mechanism itself, at most 10 % more parameters than the task's base Transformer.
 #pragma once
 
 #include <optional>

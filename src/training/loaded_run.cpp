@@ -136,7 +136,7 @@ tasks::Dataset open_run_data(const LoadedRun& run, const RunDataOptions& options
   if (!options.other_data) {
     refuse_lost_data(spec, *run.task, root, run.stored.record);
   } else if (!tasks::data_found(spec, *run.task, root)) {
-    // Generated data is not what somebody has in mind who names other data.
+    // A user who names other data does not mean generated data.
     throw Error({.where = root,
                  .what = "no data for " + std::string(spec.name),
                  .expected = std::string(spec.sources),

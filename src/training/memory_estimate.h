@@ -1,4 +1,4 @@
-// How much main memory a run on the CPU will take, from parts of its most expensive batch.
+// Estimates the main memory of a run on the CPU from parts of its most expensive batch.
 #pragma once
 
 #include <cstdint>

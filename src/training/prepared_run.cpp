@@ -83,8 +83,8 @@ tasks::Dataset data_of(const PreparedRun& run) {
   return tasks::prepare_data(spec, *run.task, run.options.data_root, run.options.quiet);
 }
 
-// Weights, gradients and Adam's two moments alone can be too much: found out before the first is
-// taken.
+// Weights, gradients and Adam's two moments can be too much by themselves: checked before the first
+// is allocated.
 std::unique_ptr<models::Model> model_that_fits(const RunConfig& config, const TaskShape& shape,
                                                const TrainOptions& options, const Ranks& ranks) {
   if (config.train.memory_check == "refuse" && options.device.is_cpu()) {

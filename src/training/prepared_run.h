@@ -20,20 +20,20 @@ struct TrainOptions {
   // another one.
   at::Device device = at::kCPU;
   bool resume = false;
-  // How the settings of a resumed run differ from those of its steps so far (with_changes); empty:
-  // they do not.
+  // Differences between the settings of a resumed run and those of its steps so far (with_changes);
+  // empty if there are none.
   std::string change = {};
   // A model.safetensors whose weights a new run begins with, and whether tensors may be without
   // counterpart in it; empty: they are drawn.
   std::string init_from = {};
   bool init_partial = false;
   bool quiet = false;
-  // Bytes that train.memory_check may count on beside what this process has, although more are
-  // free: what other runs on this machine leave it.
+  // Bytes that train.memory_check may count on in addition to those of this process, although more
+  // are free: the share that other runs on this machine leave it.
   int64_t memory_limit = INT64_MAX;
   Provenance provenance;
-  // The step after which train.max_seconds count as over, whatever the clock says: where a run that
-  // is made again has ended. 0: the clock decides.
+  // The step after which train.max_seconds count as over, regardless of the clock: the end of a run
+  // that is reproduced. 0: the clock decides.
   int64_t time_ends_after = 0;
   // Additional output, on request; it does not change the run.
   int64_t histogram_every = 0;  // steps between histograms for TensorBoard; 0: none

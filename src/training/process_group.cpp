@@ -25,7 +25,7 @@ using StorePointer = c10::intrusive_ptr<c10d::Store>;
 constexpr milliseconds kPoll{20};
 constexpr milliseconds kConnectSlice{1000};
 constexpr int kFatalOnly = 3;  // level of c10's log
-// Once a rank is lost, the store is asked for what others know of it, but not waited for.
+// Once a rank is lost, the store is asked what others know about it, without waiting.
 constexpr milliseconds kLastQuestion{2000};
 
 std::string seconds_text(milliseconds time) {
@@ -121,7 +121,7 @@ void wait_for_all(c10d::Store& store, const Launch& launch, milliseconds timeout
   }
 }
 
-// c10d would warn, with the frames of its stack, of what our own messages say.
+// c10d would warn, with stack frames, about what our own messages report.
 void quiet_c10d() {
   if (std::getenv("TORCH_CPP_LOG_LEVEL")) {
     c10::initLogging();
@@ -189,7 +189,7 @@ class C10dRanks : public Ranks {
   }
 
   void begin_sum(const at::Tensor& x) override {
-    // Gloo adds up what lies on the CPU.
+    // Gloo adds up tensors on the CPU.
     const at::Tensor host = x.cpu();
     std::vector<at::Tensor> one = {host};
     try {

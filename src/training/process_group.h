@@ -13,8 +13,8 @@ namespace lra::training {
 
 // Waits until all ranks of `launch` are there; with one rank nothing is opened. `timeout`: the
 // longest wait for a rank that does not come, later for one that does not answer. Throws lra::Error
-// (74) saying which ranks did not come or why the meeting place cannot be used, and with exit code
-// 3 when a stop was asked for meanwhile.
+// (74) with the missing ranks or the reason why the rendezvous cannot be used, and with exit code 3
+// if a stop was requested meanwhile.
 std::unique_ptr<Ranks> join_ranks(const Launch& launch, std::chrono::milliseconds timeout);
 
 // The same where the ranks have a store already.

@@ -25,7 +25,7 @@ class LostRank : public Error {
                .code = ExitCode::kIoError}),
         where_(where),
         what_(what) {}
-  // The same, with the step it happened at and how to go on.
+  // The same, with the step at which it happened and how to resume.
   Error at_step(int64_t step, const std::string& advice) const {
     return Error({.where = where_,
                   .what = what_ + " after step " + std::to_string(step),
@@ -46,17 +46,18 @@ class Ranks {
 
   int64_t rank() const { return rank_; }
   int64_t count() const { return count_; }
-  // The rank that writes and speaks.
+  // True for the rank that writes files and logs.
   bool is_first() const { return rank_ == 0; }
   std::string name() const;  // "rank 1 of 4"
   // Ranks that share this machine's memory, this one among them.
   virtual int64_t count_on_this_machine() const = 0;
 
   // Begins to add up a contiguous tensor of any device over all ranks, in place: all get the same
-  // bits, the same again in every run with as many ranks. It must be left alone until wait(). All
+  // bits, as does every run with the same number of ranks. It must not be touched until wait(). All
   // ranks begin their sums in one order.
   virtual void begin_sum(const at::Tensor& x) = 0;
-  // Until all sums that were begun are done. Throws LostRank; their tensors may hold anything then.
+  // Waits until all sums that were begun are done. Throws LostRank; their tensors may hold anything
+  // then.
   virtual void wait() = 0;
 
   // Adds up a few numbers, and waits for all sums begun before.
@@ -64,15 +65,15 @@ class Ranks {
   void barrier();
   // True if the text is the same on all ranks; all get the same answer.
   bool all_equal(std::string_view text);
-  // Done by the first rank while the others wait. When it throws, so do all, with the same exit
-  // code: the first rank what it has thrown, the others that its message says why.
+  // Runs `work` on the first rank while the others wait. If it throws, so do all, with the same
+  // exit code: the first rank its own error, the others one with its message.
   void on_first(const std::function<void()>& work);
 
  private:
   const int64_t rank_, count_;
 };
 
-// One process alone.
+// A single process.
 class OneRank final : public Ranks {
  public:
   OneRank() : Ranks(0, 1) {}

@@ -147,7 +147,7 @@ void merge_model_layers(ConfigTable& settings, const std::string& model, const s
   merge_section(settings, section(of_preset, task_name(task).c_str()));
 }
 
-// Under a causal mixer the first place of a sequence sees itself alone.
+// Under a causal mixer the first position of a sequence sees only itself.
 void refuse_blind_readout(const RunConfig& run) {
   const auto is = [&](const char* key, bool wanted) {
     const ConfigValue* found = run.mixer_settings.find(key);
@@ -394,7 +394,7 @@ StoredRun read_run(const RunFolder& folder) {
          .advice = is_file ? "name the folder that holds the file"
                            : "start a run with 'lra train TASK MODEL --out FOLDER'"});
   }
-  // The file as it is: settings that this version has and the run's did not are no change of it.
+  // The file unchanged: settings that this version has and the run's did not have are not a change.
   const ConfigTable settings = parse_toml_file(folder.config());
   StoredRun run{.config = RunConfig::from_table(settings),
                 .record = read_consistent_record(folder.record())};

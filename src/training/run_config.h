@@ -27,8 +27,9 @@ struct RunConfig {
   GroupConfigs groups;  // of the model's sequence layer
   // Hash of the trained weights that the run begins with; empty: they are drawn from the seed.
   std::string initial_weights = {};
-  // How many steps were trained before with other settings, and the hash of these: "500 0123...".
-  // It makes a run that was trained on another one than a run with its settings from the beginning.
+  // Number of steps that were trained before with other settings, and the hash of these: "500
+  // 0123...". A run that was trained on differs by it from a run with its settings from the
+  // beginning.
   std::string trained_on = {};
 
   const tasks::TaskSpec& task_spec() const;

@@ -1,4 +1,4 @@
-// The files of a run: one folder, laid out as docs and --help say.
+// The files of a run: one folder, laid out as in docs and --help.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// All that a run writes besides its record and its checkpoints. Only the first rank writes.
+// All output of a run except its record and its checkpoints. Only the first rank writes.
 #pragma once
 
 #include <optional>

@@ -9,7 +9,7 @@
 namespace lra::training {
 namespace {
 
-// A running mean over about this many steps; spikes are looked for once there were so many.
+// Number of steps that a running mean covers, roughly, and after which spikes are looked for.
 constexpr int64_t kMeanSteps = 50;
 
 Remedy policy_of(const std::string& name) {

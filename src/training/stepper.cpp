@@ -93,7 +93,7 @@ StepLoss Stepper::gradients(std::span<const Batch> parts, int64_t step, std::spa
   return sum;
 }
 
-// One message besides the gradients. Counts are exact as doubles.
+// One message in addition to the gradients. Counts are exact as doubles.
 void Stepper::add_up(StepLoss& loss, std::span<double> shared) {
   if (ranks_.count() == 1) return;
   sum_.end();

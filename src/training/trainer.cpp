@@ -176,8 +176,8 @@ bool Trainer::recover(const std::string& fault, Progress& bar) {
 
 int64_t Trainer::last_checkpoint_until(int64_t step) const {
   int64_t last = last_scheduled_checkpoint(config_.train, step);
-  // Those of earlier parts may have been due at other steps: but for the one that the part ended
-  // with.
+  // Scheduled steps of earlier parts may have differed, so only the step that a part ended with
+  // counts.
   for (const EarlierPart& part : record_.earlier_parts.value_or(std::vector<EarlierPart>{})) {
     if (part.steps <= step) last = std::max(last, part.steps);
   }
@@ -247,7 +247,7 @@ int64_t Trainer::load_readable(const std::vector<int64_t>& steps,
         const std::string warning =
             std::string("checkpoint left aside, one of another step is taken: ") + error.what();
         record_warning(warning);
-        // Also when quiet: something was lost.
+        // Printed even with --quiet: something was lost.
         options_.quiet ? print_message(warning) : bar.message(warning);
       }
     }
@@ -340,7 +340,7 @@ Trainer::Outcome Trainer::test(Progress& bar) {
 
 double Trainer::seconds_so_far() const { return earlier_seconds_ + monotonic_seconds() - started_; }
 
-// Ranks whose processors round otherwise would train models of their own from the same gradients.
+// Ranks whose processors round differently would train different models from the same gradients.
 void Trainer::refuse_drift() {
   if (ranks_.count() == 1 || ranks_.all_equal(weights_hash(parameters_))) return;
   throw Error(
@@ -399,8 +399,8 @@ RunRecord Trainer::finish(RunStatus status, const std::string& failure) {
     for (const std::string& warning : baseline_warnings(record_)) record_warning(warning);
   }
   record_.provenance.finished_utc = utc_now();
-  // Before the record: nothing is added to a run that is done. A run that is killed in between is
-  // tested once more, and its log begins without this line then.
+  // Logged before the record is written: nothing is added to a run that is done. A run that is
+  // killed in between is tested once more, and its log then begins without this line.
   if (status == RunStatus::kDone) log_.evaluation("test", *record_.test);
   log_.sync();
   write_running_record();

@@ -22,7 +22,7 @@ namespace lra::training {
 
 class Trainer {
  public:
-  // Every rank makes a trainer of the same run; the first alone writes and speaks.
+  // Every rank makes a trainer of the same run; only the first writes files and logs.
   explicit Trainer(PreparedRun run, Ranks& ranks = one_rank());
 
   // Begins, or goes on from the newest checkpoint that can be read; a run that has none yet begins
@@ -54,9 +54,9 @@ class Trainer {
     std::string failure = {};
   };
   Trained train(Progress& bar);
-  // Empty, or why the run cannot go on: a bad step counts as none then.
+  // Empty, or the reason why the run cannot continue; a bad step is not one.
   std::string train_step(Progress& bar);
-  // Does what the policy says about a bad step; false when it says stop.
+  // Applies the policy to a bad step; false if it is to stop.
   bool recover(const std::string& fault, Progress& bar);
   // Weights and moments of the last scheduled checkpoint that can be read, or those of the
   // beginning; its step.

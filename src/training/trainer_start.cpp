@@ -1,4 +1,4 @@
-// How a run begins, or is taken up again where it was left.
+// Start of a run, or its resume.
 #include <algorithm>
 
 #include "base/clock.h"
@@ -43,8 +43,8 @@ Trainer::Trainer(PreparedRun run, Ranks& ranks)
       started_(monotonic_seconds()) {}
 
 void Trainer::begin() {
-  // Before anything is written: a run that is refused leaves nothing behind. The estimate is of
-  // main memory, which another device does not compute in.
+  // The check comes before anything is written: a run that is refused leaves nothing behind. The
+  // estimate covers main memory, where another device does not compute.
   if (config_.train.memory_check != "off" && options_.device.is_cpu()) {
     ranks_.on_first([&] { check_memory(); });
   }

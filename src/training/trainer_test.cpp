@@ -243,7 +243,7 @@ TEST_F(TinyTraining, OnOtherDataThanBeforeIsRefused) {
               AllOf(HasSubstr(folder("run").path), HasSubstr("data")));
 }
 
-// A number that was asked for is not passed over; one that was not is the record's to tell.
+// A number that was requested is not ignored; one that was not goes into the record.
 TEST_F(TinyTraining, OnAnotherNumberOfExamplesThanAskedForIsRefused) {
   (void)run(tiny_run({}), "run");
   EXPECT_THAT(error_of([&] { (void)run(tiny_run({"task.num_train=65"}), "more"); }),

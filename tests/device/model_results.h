@@ -1,4 +1,4 @@
-// What every model computes in many settings, on any device.
+// Results of every model in many settings, on any device.
 #pragma once
 
 #include <map>

@@ -59,7 +59,7 @@ Tensor tensor_over(c10::Storage storage, const Tensor& like, c10::DispatchKey ke
                                                       like.dtype());
   t.unsafeGetTensorImpl()->set_sizes_and_strides(like.sizes(), like.strides(),
                                                  like.storage_offset());
-  // What the library conjugates or negates only when it is read.
+  // The library conjugates or negates some tensors only when they are read.
   t._set_conj(like.is_conj());
   t._set_neg(like.is_neg());
   return t;
@@ -248,8 +248,7 @@ TORCH_LIBRARY_IMPL(_, PrivateUse1, m) {
   m.fallback(torch::CppFunction::makeFromBoxedFunction<&run>());
 }
 
-// What the library would compose of other operators here, and has kernels of its own for on the
-// CPU.
+// Operators that the library would compose of others here, and has its own kernels for on the CPU.
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
   m.impl("empty.memory_format", empty);
   m.impl("empty_strided", empty_strided);

@@ -69,7 +69,7 @@ closed_streams() {
   local code=0
   (cd work && "$LRA_PROGRAM" list >&- 2>../outside/err) || code=$?
   [[ $code == 74 ]] || fail "a result for a closed output ended with $code"
-  # What would be said must not go into a file that is opened first.
+  # Messages must not go into the file that is opened first.
   (cd work && "$LRA_PROGRAM" data make listops --train 3 --val 2 --test 2 --out closed <&- >&- 2>&- || true)
   "$LRA_PROGRAM" data check listops work/closed --set task.num_train=3 --set task.num_val=2 \
     --set task.num_test=2 >outside/out || fail "data made with closed streams: $(cat outside/out)"

@@ -56,7 +56,7 @@ complete_downloads() {
   mkdir restarted
   head -c 1000 reviews.tar.gz >"$(raw restarted).part"
   good restarted "good, ranges unknown"
-  # What was begun belongs to another file.
+  # The partial download belongs to another file.
   mkdir other
   head -c 1000 /dev/zero >"$(raw other).part"
   good other good

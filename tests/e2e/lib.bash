@@ -1,10 +1,10 @@
-# What the scripts beside it share: a scratch folder, failing loudly, and a few questions to a run.
+# Helpers of the scripts in this folder: a scratch folder, failing loudly, and queries on a run.
 # Sourced, never run.
 set -euo pipefail
 
 : "${LRA_PROGRAM:?names the program to test}" "${LRA_PYTHON:?names a Python}"
 LRA_PROGRAM=$(realpath "$LRA_PROGRAM")
-# Without following links: where a link lies tells Python its environment.
+# Links are not followed: Python finds its environment by the location of the link.
 LRA_PYTHON=$(realpath -s "$(command -v "$LRA_PYTHON")")
 unset LRA_DATA LRA_KERNELS SLURM_JOB_ID
 

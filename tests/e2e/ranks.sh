@@ -308,7 +308,7 @@ expect_code 2 lra train listops transformer --out alone-2 "${settings[@]}" --go-
 [[ $(wc -l <err) == 1 ]] && grep -q "alone-2: already holds a run with other settings" err || fail "unclear: $(cat err)"
 passed "torchrun starts the ranks again: the run goes on to the same bits; other settings are refused"
 
-# As two tasks of a step of srun see it.
+# The environment of two tasks of a step of srun.
 slurm=(SLURM_JOB_ID=$((RANDOM + 1)) SLURM_STEP_ID=0 SLURM_NTASKS=2 SLURM_NNODES=1 SLURM_NODELIST=here)
 for rank in 0 1; do
   env "${slurm[@]}" SLURM_PROCID=$rank SLURM_LOCALID=$rank "$LRA_PROGRAM" \

@@ -50,8 +50,8 @@ changed seed -1
 finds "seed"
 passed "changed records are found out, one line each"
 
-# In a run's folder the log of the run is asked as well: here for a validation and a test that are
-# shares of their examples, and would pass otherwise.
+# In a run's folder the record is also checked against the run's log: here for a validation and a test
+# that are shares of their examples, and would pass otherwise.
 cp -r run edited
 changed val_curve 0 accuracy 0
 mv changed.json edited/record.json

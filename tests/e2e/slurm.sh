@@ -115,7 +115,7 @@ same_runs() {
   done
 }
 
-# What the program needs of srun to find the other processes of a run.
+# Variables of srun that the program needs to find the other processes of a run.
 tasks_of_srun() {
   local name
   srun -n 2 env >env
@@ -142,7 +142,7 @@ ranks_of_srun() {
   passed "srun -n 2 lra train"
 }
 
-# What is refused costs one line, and nothing is submitted.
+# A refusal takes one line, and nothing is submitted.
 refused() {
   local line="$1"
   shift

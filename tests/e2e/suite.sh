@@ -189,7 +189,7 @@ other_data() {
   sed -i 's/"task_version": [0-9]*/"task_version": 0/' $record
   expect_code 2 lra suite run long.toml --out alone --data data --threads 1
   grep -q 'damaged: .*fingerprint is' err || fail "an edited version is not refused: $(cat err)"
-  fingerprint=$(lra report --check $record | sed -n 's/.*fingerprint is .*; expected //p')
+  fingerprint=$({ lra report --check $record || true; } | sed -n 's/.*fingerprint is .*; expected //p')
   sed -i "s/\"fingerprint\": \"[0-9a-f]*/\"fingerprint\": \"$fingerprint/" $record
   expect_code 2 lra suite run long.toml --out alone --data data --threads 1
   grep -q 'task.version.* 0' err || fail "another task version is not refused: $(cat err)"
@@ -216,7 +216,7 @@ epoch_budget() {
   passed "steps of a budget in epochs"
 }
 
-# What a run says is not lost when several of them are quiet: why it failed, and its warnings.
+# Messages of quiet concurrent runs are kept: the reason of a failure, and warnings.
 told_by_runs() {
   local run
   sed 's/^warmup_steps = 2/warmup_steps = 20/; s/^seeds.*/seeds = [0]/' small.toml >warned.toml
@@ -224,7 +224,7 @@ told_by_runs() {
   for run in transformer linear_transformer; do
     grep -q "listops $run seed 0: the learning rate never leaves warm-up" err ||
       fail "no warning for $run: $(cat err)"
-    [[ $(field warned/listops-$run-s0/record.json warnings 0) == *"never leaves warm-up"* ]] ||
+    [[ $(field warned/listops-$run-s0/record.json warnings) == *"never leaves warm-up"* ]] ||
       fail "no warning in the record of $run"
   done
   sed 's/^batch_size = 4/batch_size = 65536/' warned.toml >greedy.toml
@@ -277,7 +277,7 @@ interrupted_cell() {
   wait "$pid" 2>/dev/null || true
   wait_for_end "$child"
   expect_states gone long.toml " 1 interrupted 1 waiting "
-  # As if on another machine, whose lock cannot be seen: how old the last line is must do.
+  # The lock of another machine cannot be seen: the age of the last line decides.
   local run=gone/listops-transformer-s0
   echo "$child 00000000-0000-4000-8000-000000000000" >$run/.lock
   touch $run/metrics.jsonl

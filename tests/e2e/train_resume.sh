@@ -131,7 +131,7 @@ resumed_past_a_damaged_checkpoint() {
   resume "$run"
   grep -q "checkpoint left aside: $run/checkpoints/step_" err ||
     fail "$run: nothing said about the damaged checkpoint"
-  [[ $(field "$run/record.json" warnings 0) == *"$run/checkpoints/step_"* ]] ||
+  [[ $(field "$run/record.json" warnings) == *"$run/checkpoints/step_"* ]] ||
     fail "$run: nothing in the record about the damaged checkpoint"
   expect_like_the_uninterrupted "$run"
 }

@@ -1,4 +1,4 @@
-// What bad_steps.py needs of the library.
+// Helper of bad_steps.py, with access to the library.
 //
 // Usage: bad_steps poison RUN TOKEN: gives one token of the newest checkpoint of a run weights that
 // are finite but too large for a forward pass; hashes and progress stay right.

@@ -25,7 +25,7 @@ from shared import result
 from shared.tiny_run import ENVIRONMENT, PROGRAM, Run, make_data, report
 
 NOT_FINAL = re.compile(r"\.tmp\.\d+\.\d+$|\.tmp$|\.partial$")
-# For messages and turns only; and what a removal has on its way out.
+# Files for messages and turns only, and folders that are being removed.
 NO_PROMISE = re.compile(r"\.(lock|turn)$|\.partial(/|$)")
 
 
@@ -42,7 +42,7 @@ def trace(words, root, expected=0):
 
 
 def judge(storage, root):
-    """What was done too late or not at all."""
+    """Calls that came too late or not at all."""
     problems = []
     for old, new, risk, everything in storage.renames:
         if NOT_FINAL.search(new):

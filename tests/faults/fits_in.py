@@ -1,4 +1,4 @@
-"""What others make reads what lra writes, starts it and loads it: each opened by the real thing.
+"""Other programs read, start and load the output of lra: each tested with the real program.
 
     LRA_PROGRAM=build/lra python3 tests/faults/fits_in.py [--quick]
 
@@ -37,7 +37,7 @@ def run_script(script):
 
 
 def tables():
-    """Whether Python's readers find a run's accuracy in the report's JSON and CSV."""
+    """Checks that Python's readers find a run's accuracy in the report's JSON and CSV."""
     with tempfile.TemporaryDirectory() as root:
         run = Run(root, "run", make_data(root), train__steps=6)
         if run.to_the_end() != 0:

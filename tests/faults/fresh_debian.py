@@ -29,7 +29,7 @@ PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
 def why_not():
-    """What this machine lacks for the measurement; empty when nothing."""
+    """The tools that this machine lacks for the measurement; empty if it has all."""
     if os.geteuid() != 0:
         return "only root can make a Debian"
     lacking = [name for name in ("debootstrap", "git", "unshare", "ip") if not shutil.which(name, path=PATH)]

@@ -70,7 +70,7 @@ def lra(words):
 
 
 def judge_words(code, text, allowed):
-    """What is wrong with the way a command ended."""
+    """Problems with the end of a command."""
     if code == 0:
         return []
     problems = [] if code in allowed else [f"exit code {code}"]
@@ -120,7 +120,7 @@ def try_command(disk, name, words, output):
 
 
 def bytes_needed(disk, words, output):
-    """What a command takes of a disk that is large enough."""
+    """Bytes that a command takes on a disk that is large enough."""
     with disk:
         code, text = lra([*words, "--quiet", "--out", disk.folder / output])
         if code != 0:
@@ -130,7 +130,7 @@ def bytes_needed(disk, words, output):
 
 
 def commands(scratch, whole):
-    """What else is tried: name, words, name of the output."""
+    """Further commands: name, words, name of the output."""
     source = scratch / "images.tar"
     make_files, sizes = hostile_archives.IMPORTERS["image"]
     source.write_bytes(archives.good_tar(make_files()) + bytes(1024))
@@ -162,7 +162,7 @@ def trials(scratch, sizes, build):
             problems += [f"{size} bytes, train: {text}" for text in found]
     for name, words, output in commands(scratch, whole):
         needed = bytes_needed(Disk(scratch / "disk", 64 << 20), words, output)
-        # As many sizes, from a twentieth of what it takes to a quarter more.
+        # The same number of sizes, from a twentieth of the bytes needed to a quarter more.
         for number in range(1, len(sizes) + 1):
             size = max(PAGE, needed * number * 5 // (4 * len(sizes)))
             with Disk(scratch / "disk", size) as disk:

@@ -106,7 +106,7 @@ def check_accuracy(claims, folder, accuracies):
 
 
 def check_words(claims, form, text, origin, half_width):
-    """What one format says of the row."""
+    """Checks how one format presents the row."""
     # Markup between words, and the rest of a table's line where a cell is broken, do not count.
     flat = " ".join(text.replace("\\", "").split())
     for word in origin:
@@ -140,7 +140,7 @@ def check_bench(claims, root):
 
 
 def check_comparisons(claims):
-    """What is published beside other programs."""
+    """Checks the published comparisons with other programs."""
     folder = result.ROOT / "docs" / "results"
     for path in sorted(path for pattern in COMPARISONS for path in folder.glob(pattern)):
         for row in json.loads(path.read_text(encoding="utf-8")):

@@ -137,7 +137,7 @@ class Trial:
         settings, errors = IMPORTERS[task][1], self.root / "errors"
         out = str(self.target / task)
         if task == "retrieval":
-            # What is fetched lies beside the target; here before it is looked at.
+            # A download is stored next to the target; `data fetch` gets it there before it is read.
             url = f"http://127.0.0.1:{self.server.server_address[1]}/archive"
             command = [PROGRAM, "data", "fetch", task, "--out", out, "--quiet", "--timeout", "5",
                        "--sha256", digest, "--url", url, *settings]
@@ -171,7 +171,7 @@ def cases_of(task, outside):
 
 
 def judge(name, code, text):
-    """What is wrong with how one archive was refused; empty when nothing is."""
+    """Problems with the refusal of one archive; empty if there are none."""
     wrong = []
     if code != FAILED_DOWNLOADS.get(name, 2):
         wrong.append(f"exit code {code}")

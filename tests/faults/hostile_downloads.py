@@ -45,7 +45,7 @@ def fetch(url, folder, task, digest):
 
 
 def judge(name, code, text, raw, content):
-    """What is wrong with one download."""
+    """Problems with one download."""
     prepared = raw.parent / "prepared"
     if code == 0:
         good = raw.exists() and raw.read_bytes() == content and prepared.exists()

@@ -103,13 +103,13 @@ def counted_tests(profiles):
 
 
 def is_ours(path):
-    """Whether a file counts: what the program is made of, not its tests."""
+    """True if a file counts: the sources of the program, without its tests."""
     name = path.name
     return path.is_relative_to(result.ROOT / "src") and not name.endswith("_test.cpp") and not name.startswith("test_")
 
 
 def counted_files(profiles):
-    """Of every file of ours: (path, lines, of these reached, branches, of these reached)."""
+    """Coverage of every file of ours: (path, lines, lines reached, branches, branches reached)."""
     merged = profiles / "all.profdata"
     subprocess.run([tool("llvm-profdata"), "merge", "-sparse", *profiles.glob("*.profraw"), "-o", merged], check=True)
     programs = [COVERAGE / "lra", COVERAGE / "liblra_ops.so",

@@ -38,7 +38,7 @@ FAULTS = (("EIO", errno.EIO, ""), ("ENOSPC", errno.ENOSPC, ""), ("EDQUOT", errno
           ("disk full", errno.ENOSPC, "1"), ("EINTR", errno.EINTR, ""), ("short write", "SHORT", ""),
           ("unreadable map", "UNREADABLE", ""))
 HARMLESS = ("EINTR", "short write")
-# What must never fail unnoticed. Not among them: reading, and removing what is not needed any more.
+# Calls that must never fail unnoticed. Not among them: reads, and the removal of unneeded files.
 DURABLE = ("create", "write", "pwrite", "writev", "fsync", "fdatasync", "syncfs", "rename", "symlink", "link",
            "mkdir", "ftruncate")
 # Lock files carry a process id for messages only. A checkpoint is renamed before it is removed: when
@@ -98,7 +98,7 @@ class Command:
 
 
 def judge_end(code, text, fault, call, root, told):
-    """What is wrong with the way the program ended."""
+    """Problems with the end of the program."""
     if fault[0] in HARMLESS:
         return [] if code == 0 else [f"exit code {code}: {text.strip()}"]
     durable = call[1] in DURABLE and not NO_PROMISE.search(call[2])
@@ -165,7 +165,7 @@ class Trial:
 
 
 def good_state(command, folder, library):
-    """What the command leaves when nothing fails."""
+    """The output of the command when nothing fails."""
     folder.mkdir()
     command.prepare(folder / "root")
     code, text, _ = command.run(folder / "root", library)

@@ -33,7 +33,7 @@ def disturb(run, chance):
 
 
 def judge(run, loader, before, reference):
-    """What is wrong after a kill, the newest step, and how many logged steps are lost."""
+    """Problems after a kill, the newest step, and the number of logged steps that are lost."""
     problems, verdict, logged = [], loader.verdict(run), run.logged()
     steps = [int(word) for word in verdict.split()[1:]] if verdict.startswith("OK") else []
     newest = max(steps, default=0)

@@ -48,7 +48,7 @@ def suite_command(root, out, jobs):
 
 
 def folders(out):
-    """Of the runs that have begun."""
+    """Folders of the runs that have begun."""
     return sorted(path.parent for path in out.glob("*/metrics.jsonl"))
 
 
@@ -95,7 +95,7 @@ def write_suite(root, models, tasks, seeds, steps):
 
 
 def compare(whole, killed, cells):
-    """What differs between the runs of the two suites."""
+    """Differences between the runs of the two suites."""
     names = [folder.name for folder in folders(whole)]
     if len(names) != cells or names != [folder.name for folder in folders(killed)]:
         return [f"expected {cells} runs; one suite has {len(names)}, the other {len(folders(killed))}"]

@@ -21,7 +21,7 @@ RANKS = 2
 
 
 def of_loaders(root, model, steps):
-    """What differs between the ways to prepare batches."""
+    """Differences between the ways to prepare batches."""
     states = []
     for threads in THREADS:
         folder = runs.train(root, "run", "listops", model, steps, settings=[
@@ -33,7 +33,7 @@ def of_loaders(root, model, steps):
 
 
 def of_processes(root, model, steps):
-    """What differs between one process and several."""
+    """Differences between one process and several."""
     one = runs.train(root, "one", "listops", model, steps, settings=[f"train.accumulate={RANKS}"])
     several = runs.train_on_ranks(root, "several", "listops", model, steps, RANKS)
     # Their files differ in one setting, the number of micro-batches, which no checkpoint holds.

@@ -63,7 +63,7 @@ def killed(run, chance):
 
 
 def once_each(run):
-    """What is wrong with the log of the whole run, as TensorBoard and as a reader of lines see it."""
+    """Problems with the log of the whole run, as read by TensorBoard and line by line."""
     problems = []
     lines = [line for line in run.metrics() if line["kind"] == "train"]
     if [line["step"] for line in lines] != list(range(1, len(lines) + 1)):

@@ -68,7 +68,7 @@ def finish(processes):
 
 
 def start(command, count=PROCESSES):
-    """That many processes at once."""
+    """Starts that many processes at once."""
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     return [subprocess.Popen([word.replace("{}", str(i)) for word in command], text=True,
                              env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
@@ -76,12 +76,12 @@ def start(command, count=PROCESSES):
 
 
 def left_over(data):
-    """What stands in the data folder beside the dataset."""
+    """Names in the data folder other than the dataset."""
     return sorted(path.name for path in data.iterdir() if path.name != "listops")
 
 
 def judge(ends, arrived, data):
-    """What went wrong in a round in which all must end well."""
+    """Problems in a round in which all processes must succeed."""
     wrong = [f"exit code {code}: {err[-300:]}" for code, _, err in ends if code != 0]
     if len({out for _, out, _ in ends}) != 1:
         wrong.append("hashes differ")

@@ -1,4 +1,4 @@
-// What `lra train` does first, without LibTorch: finds, makes or waits for the data of a task.
+// First step of `lra train`, without LibTorch: finds, makes or waits for the data of a task.
 //
 // Usage: prepare_once TASK ROOT [KEY=VALUE...] (settings of the task). Prints the data's hash.
 #include <cstdio>

@@ -51,7 +51,7 @@ def problems_of_models(root, models):
 
 
 def problems_of_false_records(root):
-    """What must not be called reproduced."""
+    """Records that must not be called reproduced."""
     record = runs.train(root, "run", "listops", "local", STEPS) / "record.json"
     other_digit = {"0": "1"}
 

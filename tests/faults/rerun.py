@@ -14,7 +14,7 @@ from shared import result, runs
 
 
 def problems_of(root, task, model, steps, repeats):
-    """What differs between runs that should be one."""
+    """Differences between runs that should be equal."""
     first, wrong = None, []
     for i in range(repeats):
         folder = runs.train(root, "run", task, model, steps)

@@ -28,7 +28,7 @@ except ImportError:
     print("skipped: no safetensors package")
     sys.exit(77)
 
-# What our reader refuses and the official one takes, by our message.
+# Files that our reader refuses and the official one accepts, by our message.
 STRICTER = {
     "the header's length is no multiple of 8": r"a header of \d+ bytes; expected a multiple of 8",
     "white space before the first brace": r"expected '{' at byte 8",

@@ -41,7 +41,7 @@ class Trainer:
     """A run that trains on one processor, and how far its log is."""
 
     def __init__(self, root, name, data, cpu):
-        # As much as a small model of real use: 128 tokens, batches of 8, width 32.
+        # The size of a small model in real use: 128 tokens, batches of 8, width 32.
         self.run = Run(root, name, data, task__length=128, train__batch_size=8,
                        model__embed_dim=32, model__qkv_dim=32, model__mlp_dim=64, model__layers=2,
                        train__steps=100000000, train__eval_every=500, train__eval_examples=40,
@@ -66,7 +66,7 @@ class Trainer:
         return (end[1] - begin[1]) / (end[0] - begin[0])
 
     def end(self):
-        """Whether it trained until it was asked to stop."""
+        """True if it trained until it was asked to stop."""
         self.log.close()
         alive = self.run.process.poll() is None
         for number in (signal.SIGCONT, signal.SIGTERM):

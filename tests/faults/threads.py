@@ -38,7 +38,7 @@ def cases(tasks, quick):
 
 
 def problems_of(root, case, steps, threads):
-    """What differs from the run on one thread."""
+    """Differences from the run on one thread."""
     task, model, settings = case
     one = runs.train(root, "one", task, model, steps, 1, settings)
     expected, wrong, name = runs.state(one), [], f"{model} on {task} {' '.join(settings)}".strip()

@@ -1,6 +1,6 @@
-"""Which lines of the parsers the inputs of a fuzz target reach, through clang's own coverage.
+"""Lines of the parsers that the inputs of a fuzz target reach, measured by clang's coverage.
 
-A target says in its first lines what it covers, and which functions in these files are no parsers
+The first lines of a target name the files it covers, and functions in them that are not parsers
 (writers, finders of files):
 
     // Covers: src/tasks/png_image.cpp

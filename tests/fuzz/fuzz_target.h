@@ -1,5 +1,5 @@
-// What the fuzz targets share. A target is a function from bytes to nothing: an lra::Error is the
-// right answer to bad input, everything else that leaves it, a failed LRA_CHECK among them, a
+// Helpers of the fuzz targets. A target is a function from bytes to nothing: an lra::Error is the
+// right answer to bad input; anything else that leaves it, a failed LRA_CHECK among them, is a
 // crash.
 #pragma once
 

@@ -47,7 +47,7 @@ def cifar_binary():
 
 
 def cifar_pickle():
-    """As Python 2's cPickle writes a batch."""
+    """A batch as Python 2's cPickle writes it."""
 
     def text(s):
         return b"U" + bytes([len(s)]) + s
@@ -71,7 +71,7 @@ def cifar_pickle():
 
 
 def pickled_by_python_3(count, protocol, kind):
-    """What pickle.dumps writes of a batch with keys of a kind and an array of NumPy.
+    """A batch with keys of a kind and a NumPy array, as pickle.dumps writes it.
 
     Functions and classes that have only the names of NumPy's stand in for them.
     """

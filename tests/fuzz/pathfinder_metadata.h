@@ -6,7 +6,7 @@
 
 namespace lra::fuzz {
 
-// What is accepted is the same when its lines are written as text.
+// Checks that accepted metadata are the same when their lines are written as text.
 inline void check_pathfinder_metadata(std::span<const std::byte> file) {
   constexpr size_t kLongestLine = 400;
   std::vector<tasks::PathfinderRecord> records;

@@ -1,4 +1,4 @@
-// PNG images, as gray and in colour. The checksums of the chunks are put right first, as an
+// PNG images, as gray and in color. The checksums of the chunks are put right first, as an
 // attacker would. Covers: src/tasks/png_image.cpp
 #include <png.h>
 #include <zlib.h>

@@ -39,7 +39,7 @@ from shared import result
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 HERE = ROOT / "tests" / "fuzz"
 WORK = ROOT / "build-fuzz"
-# Of this sitting alone: others may build meanwhile.
+# Programs of this sitting only: others may build at the same time.
 PROGRAMS = WORK / "sittings" / str(os.getpid())
 MAX_BYTES = 8192
 ENOUGH_RUNS, ENOUGH_SECONDS = 1e8, 3600  # as line 18 of the scorecard promises
@@ -100,7 +100,7 @@ def entry_of(record, target, sources):
 
 
 def write_record(record, path, options):
-    # What line 18 is measured with; a short sitting beside it says nothing about that.
+    # Only the full sitting measures line 18; a short one must not change its provenance.
     if options.rounds == 0:
         record |= result.provenance("tests/fuzz/run.py --rounds 0 --seconds 200")
     record["targets"] = dict(sorted(record["targets"].items()))

@@ -12,7 +12,7 @@ namespace {
 
 using namespace lra::tasks;
 
-// What the manifest of a dataset says of the shard: what its own header says, or something else.
+// The entry of the shard in a dataset's manifest: the content of its own header, or something else.
 ShardInfo info_of(std::span<const std::byte> bytes, uint8_t choice) {
   const auto number_at = [&](size_t at) {
     int64_t value = 0;
@@ -58,7 +58,7 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   lra::fuzz::accepts([&] {
     sum = sum_of(view_shard(bytes, "train.shard", info_of(bytes, choice), manifest, true));
   });
-  // Without this the sum need not be computed.
+  // The check keeps the sum from being optimized away.
   LRA_CHECK(sum < uint64_t{1} << 60);
   return 0;
 }

@@ -34,7 +34,7 @@ BF16_TOLERANCE = 2**-5
 
 
 def softmax(scores, allowed):
-    """Over the last axis; a row that may see nothing gives zeros."""
+    """Softmax over the last axis; a row that may see nothing gives zeros."""
     scores = np.where(allowed, scores, -np.inf)
     largest = scores.max(-1, keepdims=True)
     weights = np.where(allowed, np.exp(scores - np.where(np.isfinite(largest), largest, 0)), 0)
@@ -194,7 +194,7 @@ def gelu(x):
 
 
 def gated(y, w, kind):
-    """What follows a state-space layer: GELU, then a gate that mixes channels."""
+    """Output of a state-space layer: GELU, then a gate that mixes channels."""
     g = gelu(y)
     if kind == "none":
         return g
@@ -446,7 +446,7 @@ def inputs(dtype):
 
 
 def difference(reference, y, x, valid, weights, settings):
-    """Of valid positions from the definition, relative to the largest value."""
+    """Largest error at valid positions against the definition, relative to the largest value."""
     exact = reference(x.astype(np.float64), valid,
                       {key: value.astype(np.float64) for key, value in weights.items()}, settings)
     return np.abs(y - exact)[valid].max() / np.abs(exact[valid]).max()

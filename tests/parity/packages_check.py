@@ -87,7 +87,7 @@ CASES = [
     *cases(exact.longformer, {"window": 32}, *PADDED, dtypes=BOTH[:1]),
     *cases(exact.longformer, {"window": 64, "global_tokens": 5}, (20, (20, 9, 6)),
            (320, (320, 200, 77)), dtypes=BOTH[:1]),
-    # In the package the last block is that of the longest example: padding within it alone.
+    # In the package the last block is that of the longest example: padding lies only within it.
     *cases(exact.bigbird, {"block": 8, "random_blocks": 3}, (96, (96, 93, 89)),
            (320, (320, 319, 313))),
     *cases(exact.bigbird, {"block": 64, "random_blocks": 2}, (1024, (1024, 1000, 961))),

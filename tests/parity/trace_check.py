@@ -25,7 +25,7 @@ def train(run, data, *words):
 
 
 def check_event(event):
-    """What the Trace Event Format asks of an event of its kind."""
+    """Checks the requirements of the Trace Event Format for an event of its kind."""
     assert isinstance(event["name"], str) and event["ph"] in "XBEiIMsftbneC", event
     if event["ph"] == "M":
         return

@@ -188,7 +188,7 @@ class Model:
         return (weights @ v) / (weights.sum(-1, keepdim=True) + self.mixer["eps"])
 
     def s4d(self, x, prefix):
-        """As published: one convolution of 2 L by FFT, bidirectional, with poles that are shared."""
+        """S4D as published: one bidirectional convolution by FFT of length 2 L, with shared poles."""
         log_rate, frequency, log_dt, c = (self.w[prefix + name] for name in (
             "log_rate", "frequency", "dt", "c"))
         pole = torch.complex(-log_rate.exp(), frequency)
@@ -292,7 +292,7 @@ class Model:
         return self.linear(y.transpose(0, 1).flatten(1), prefix + "output")
 
     def positions(self, count):
-        """What is added to the first tokens, CLS counted."""
+        """Encodings that are added to the first tokens, CLS counted."""
         if self.config["model"]["positions"] == "none":
             return 0
         learned = self.w.get("embedding.position")
@@ -306,7 +306,7 @@ class Model:
         return x + self.positions(len(x))
 
     def read(self, x):
-        """From embedded tokens to the vector that is classified."""
+        """Maps embedded tokens to the vector that is classified."""
         for layer in range(self.config["model"]["layers"]):
             block = f"encoder.layers.{layer}."
             self.stream = x
@@ -361,7 +361,7 @@ def compare(scratch, task, model, examples, settings):
     print(f"ok: {name}: loss {loss:.6f}, {abs(loss - said['loss']):.1e} apart")
 
 
-# What the examples are made with; a run must name it too.
+# Settings of the examples; a run must name them, too.
 LISTOPS_DATA = ["task.min_length=20", "task.max_length=200"]
 # Settings under which short sequences meet every part of the mechanism.
 SETTINGS = {"sparse_transformer": ["mixer.summary=3"], "longformer": ["mixer.window=20"],

@@ -1,4 +1,4 @@
-"""What `pip install` puts into an environment works there: program, library and presets by themselves."""
+"""An environment made by `pip install` works on its own: program, library and presets."""
 
 import os
 import pathlib

@@ -41,7 +41,7 @@ cudaError_t cudaFuncSetAttribute(Kernel*, int, int) {
 
 namespace lra::simulated {
 
-// Of the fiber that runs.
+// Indices of the running fiber.
 struct Place {
   dim3 thread, block;
 };
@@ -58,7 +58,7 @@ void block_barrier();
 void warp_barrier();
 // Every lane of the warp gives a pointer; `together` is called once, with those of all 32 lanes.
 void meet(void* mine, void (*together)(void* const* all));
-// Of how many threads of the block `value` is true.
+// Number of threads of the block for which `value` is true.
 int block_count(bool value);
 
 // Copies of the current thread, made by copy_now() and not before; `from` null: zeros. A thread

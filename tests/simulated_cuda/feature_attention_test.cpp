@@ -30,7 +30,7 @@ struct Shape {
   }
 };
 
-// What the two passes write.
+// Output of the two passes.
 template <typename T>
 struct Results {
   explicit Results(const Shape& shape)
@@ -122,7 +122,7 @@ struct Case {
   std::vector<uint8_t> mask;
 };
 
-// As norms: single gradients are differences of large numbers.
+// Normwise error: single gradients are differences of large numbers.
 template <typename T>
 double error(const std::vector<T>& got, const std::vector<double>& want) {
   double difference = 0, size = 0;
@@ -142,7 +142,7 @@ bool same_bits(const Results<T>& a, const Results<T>& b) {
   return same_bits(a.out, b.out) && same_bits(a.sums, b.sums) && same_bits(a.grad_qkv, b.grad_qkv);
 }
 
-// Around tiles of 64 rows and runs of 512, for every width that is compiled.
+// Sizes around tiles of 64 rows and runs of 512, for every width that is compiled.
 constexpr Shape kShapes[] = {{1, 1, 1, 1},    {2, 37, 3, 5},    {2, 130, 2, 8},  {1, 515, 2, 16},
                              {2, 65, 3, 17},  {2, 1030, 1, 32}, {2, 515, 1, 64}, {2, 64, 2, 50},
                              {1, 37, 2, 100}, {1, 130, 1, 128}};

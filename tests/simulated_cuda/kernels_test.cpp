@@ -38,7 +38,7 @@ void expect_near(const std::vector<T>& got, const std::vector<U>& want, double b
 template <typename T>
 class SimulatedCuda : public testing::Test {
  protected:
-  // Of a result of order one, and of one rounding of it.
+  // Bound for a result of order one, and for one rounding of it.
   static constexpr double kBound = std::is_same_v<T, Bf16> ? 0x1p-8 : 4e-6;
 };
 using Types = testing::Types<float, Bf16>;
@@ -229,7 +229,7 @@ TEST(SimulatedCudaLists, AreTransposed) {
   EXPECT_EQ(of.query_blocks, (std::vector<int32_t>{0, 0, 1, 0, 1, 2}));
 }
 
-// Around 32 positions of a tile, 1 to 32 lanes for a channel and the channels of a block.
+// Sizes around the 32 positions of a tile, 1 to 32 lanes per channel and the channels of a block.
 TYPED_TEST(SimulatedCuda, DiagonalScanMatchesTheReference) {
   using T = TypeParam;
   struct Shape {

@@ -17,7 +17,7 @@ double difference(const at::Tensor& a, const at::Tensor& b) {
   return (a - b).abs().max().item<double>() / size;
 }
 
-// Of two results in bfloat16.
+// Normwise difference, for results in bfloat16.
 double normwise_difference(const at::Tensor& a, const at::Tensor& b) {
   return (a - b).norm().item<double>() / std::max(0.01, b.norm().item<double>());
 }
@@ -38,7 +38,7 @@ TEST_P(EveryModelOnAGpu, IsNearTheCpu) {
     for (const Setting& setting : tested_settings()) {
       SCOPED_TRACE(std::string(toml) + "; " + setting.name);
       const bool is_bf16 = setting.execution.activations == at::kBFloat16;
-      // Where a rounded ReLU changes its sign, so do numbers of a gradient.
+      // Rounding switches some ReLUs on or off, and numbers of their gradients with them.
       const bool has_relu = std::string_view(toml).find("relu") != std::string_view::npos;
       const double bound = !is_bf16 ? 1e-4 : has_relu ? 0.2 : 0.1;
       const ConfigTable config = parse_toml(toml, "settings");

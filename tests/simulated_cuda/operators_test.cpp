@@ -152,7 +152,7 @@ TEST(GpuOperators, DenseAttentionGivesTheSameBitsWhenThatIsAskedFor) {
   const int64_t length = is_simulated() ? 70 : 2048;
   AttentionCase<float> c(kernels::settings_of(1, 2, length, length, 64));
   const Arguments arguments(c);
-  // As the program asks.
+  // The program sets the same mode.
   const bool before = at::globalContext().deterministicAlgorithms();
   at::globalContext().setDeterministicAlgorithms(true, /*warn_only=*/true);
   const auto first = arguments.results(*tested_device(), at::kBFloat16);

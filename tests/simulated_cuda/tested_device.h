@@ -8,7 +8,7 @@ namespace lra {
 // Nothing where there is none.
 std::optional<at::Device> tested_device();
 
-// Whether each kernel takes a thousand times as long as on a GPU.
+// True if each kernel takes a thousand times as long as on a GPU.
 bool is_simulated();
 
 }  // namespace lra

@@ -39,7 +39,7 @@ struct SumOfSquares {
 };
 
 // Sum of x^2 in double precision and whether all elements are finite, in one pass. The order of
-// additions depends on `count` alone, so the bits are the same at any number of threads.
+// additions depends only on `count`, so the bits are the same at any number of threads.
 template <typename T>
 SumOfSquares sum_of_squares(int64_t count, const T* x);
 

@@ -60,7 +60,8 @@ SumOfSquares sum_of_squares(int64_t count, const float* x) {
     for_each_run(end - begin,
                  [&](int64_t n, auto lanes) { squares.add(load_lanes(lanes, x + begin + n)); });
     const double sum = squares.sum();
-    // No sum of squares of finite floats overflows a double, so the sum alone tells.
+    // The sum of squares of finite floats never overflows a double, so a finite sum proves that all
+    // are finite.
     return {sum, std::isfinite(sum)};
   });
 }

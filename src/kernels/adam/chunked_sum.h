@@ -1,4 +1,4 @@
-// Sums whose order of additions depends on the number of elements alone.
+// Sums whose order of additions depends only on the number of elements.
 #pragma once
 
 #include <cstdint>

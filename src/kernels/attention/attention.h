@@ -81,8 +81,8 @@ struct AttentionVisibility {
   int64_t right = -1;                   // j <= i + right; -1: no limit; 0: causal
   const uint8_t* key_mask = nullptr;    // [B, S], 1 = valid; null: all valid
   const uint8_t* query_mask = nullptr;  // [B, L], 1 = valid; null: all valid
-  // Instead of all the rules above, for L = S: rows in another order. Then i and j, here and in
-  // dropout, are places in that order, and the rows of all tensors must be finite.
+  // Replaces all the rules above, for L = S: rows in another order. Then i and j, here and in
+  // dropout, are positions in that order, and the rows of all tensors must be finite.
   const SortedRuns* runs = nullptr;
 };
 

@@ -1,6 +1,6 @@
-// Tiled attention, backward (FlashAttention, algorithm 4): the weights of a tile are made again
+// Tiled attention, backward (FlashAttention, algorithm 4): the weights of a tile are recomputed
 // from the largest score and the sum of each row, and the five products of a tile are taken while
-// it lies in cache.
+// it is in cache.
 //
 // A unit of work is a whole plane, or, when planes are few, a tile of queries (for grad_q) and a
 // run of keys (for grad_k and grad_v), at the price of seven products instead of five. Every

@@ -130,8 +130,8 @@ __global__ void __launch_bounds__(kThreads)
   store_rows<T, E>(p, grad_q, args.grad_q, tile, {p.scale, p.scale});
 }
 
-// The table of score biases is one for all of the batch: its gradient is their sum, in their order.
-// A block takes a tile of 64 queries and 64 neighbouring keys of one head.
+// The batch shares one table of score biases: its gradient is their sum, in their order. A block
+// takes a tile of 64 queries and 64 adjacent keys of one head.
 template <typename T, int E>
 __global__ void __launch_bounds__(kThreads)
     bias_gradients_kernel(CudaAttention p, AttentionBackward<T> args, const float* mean) {

@@ -66,7 +66,7 @@ __device__ inline RowTile row_tile(const CudaAttention& p, const Axis& rows, int
 }
 
 // The columns that a tile of rows may see, one after another. In sorted runs these are a short
-// span, as neighbours share a bucket.
+// span, as neighbors share a bucket.
 template <bool kRowsAreQueries>
 class Columns {
  public:

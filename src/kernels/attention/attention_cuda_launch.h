@@ -11,7 +11,7 @@
 
 namespace lra::kernels::cuda {
 
-// A second slot of tiles hides the way from memory; without it more blocks fit beside each other.
+// A second slot of tiles hides the latency of memory; without it more blocks fit at the same time.
 template <typename T, int E>
 constexpr int kSlots = sizeof(T) * E <= 160 ? 2 : 1;
 

@@ -14,14 +14,14 @@ namespace lra::kernels::cuda {
 struct Indices {
   int axis[kTile];    // within the axis, -1: none or masked
   int tensor[kTile];  // of the tensors
-  // For columns only: true if every row sees every one of them, so that no rule has to be
-  // evaluated; and the first column if they are neighbors, else -1.
+  // Columns only: true if every row sees every one of them, so that no rule has to be evaluated;
+  // and the first column if they are neighbors, else -1.
   bool seen_by_all;
   int first;
 };
 
-// Begins to copy the rows of the tensors that `rows` names (-1: zeros) into a tile, zeros beside
-// head_dim. They are there after wait_for_copies() and a barrier.
+// Begins to copy the rows of the tensors that `rows` names (-1: zeros) into a tile, with zeros
+// beyond head_dim. They are there after wait_for_copies() and a barrier.
 template <typename T, int E>
 __device__ inline void load_tile(const CudaAttention& p, T* tile, const HeadView<const T>& from,
                                  const RowTile& of, const int* rows) {

@@ -5,10 +5,11 @@
 namespace lra::kernels::LRA_ISA {
 namespace {
 
-// How the products of attention are taken: what attention_forward.h and attention_backward.h ask of
-// their `Products`, here on floats. Operands are made of words of 32 bits: a float, or two bfloat16
-// numbers that are neighbours in depth. Masked rows, rows from `length` on and padding are 0;
-// `padded` is dim rounded up to 16. Ranges of transposed rows begin and end at multiples of 16.
+// Products of attention on floats, with the interface that attention_forward.h and
+// attention_backward.h require of `Products`. Operands are made of words of 32 bits: a float, or
+// two bfloat16 numbers that are adjacent in depth. Masked rows, rows from `length` on and padding
+// are 0; `padded` is dim rounded up to 16. Ranges of transposed rows begin and end at multiples of
+// 16.
 struct FloatProducts {
   static constexpr int64_t kWordDepth = 1;  // numbers in a word
   static int64_t words(int64_t depth) { return depth; }

@@ -86,7 +86,7 @@ TEST(AttentionRef, FloatKeepsTheErrorContract) {
 
 using AttentionFloat = ImplementationTest;
 
-// Not a query without keys, whose output is 0.
+// The query must see a key: without one the output is 0.
 TEST_P(AttentionFloat, KeepsNaNOfAVisibleQuery) {
   AttentionCase<float> fast(settings_of(1, 2, 20, 33, 8)), reference(fast.settings);
   for (auto* c : {&fast, &reference}) c->q[5] = std::numeric_limits<float>::quiet_NaN();

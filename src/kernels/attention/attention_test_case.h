@@ -177,7 +177,7 @@ struct AttentionCase {
     return std::find(first, last, j / settings.key_block) != last;
   }
 
-  // The place of a row in the order that the rules and dropout speak of.
+  // Position of a row in the order that the rules and dropout refer to.
   int64_t rank_of(int64_t plane, int64_t row) const {
     if (settings.rounds == 0) return row;
     return ranks[plane * shape.query_length + row];

@@ -83,7 +83,7 @@ std::array<double, 3> gradient_errors(const Gradients& got, const AttentionCase<
           largest_error(got[2], want.grad_v)};
 }
 
-// Cases whose keys are to be halved. With a window of one key a row sees one half alone.
+// Cases whose keys are to be halved. With a window of one key, a row sees only one half.
 inline std::vector<CaseSettings> halved_cases() {
   CaseSettings all = settings_of(2, 2, 130, 300, 20);
   all.dropout_rate = 0.2;
@@ -190,8 +190,8 @@ void expect_halves_of_large_scores_add_up(RunForward&& run_forward, RunBackward&
   }
 }
 
-// Scores of 1e16 and more are no reason for a number that is not finite; products that overflow are
-// one, and then no query may look as if it saw nothing.
+// Scores of 1e16 and more must give finite numbers; products that overflow need not, and then no
+// query may look as if it saw nothing.
 template <typename T, typename Run>
 void expect_finite_or_nan(Run&& run, double bound) {
   for (const int64_t right : {-1, 40}) {
@@ -222,7 +222,7 @@ void expect_finite_or_nan(Run&& run, double bound) {
   }
 }
 
-// Puts NaN where the masks say that nothing may be read.
+// Puts NaN wherever the masks forbid reading.
 template <typename T>
 void spoil_masked(AttentionCase<T>& c) {
   const T nan = std::numeric_limits<float>::quiet_NaN();

@@ -1,6 +1,6 @@
-// How tiled attention cuts an AttentionProblem into tiles of scores, and which lanes of a tile are
-// visible. Plain integer work, shared by the forward and the backward pass and free of instruction
-// sets, so that containers are never compiled with one.
+// Cuts an AttentionProblem into tiles of scores, and finds the lanes of a tile that are visible.
+// Plain integer work, shared by the forward and the backward pass and free of instruction sets, so
+// that containers are never compiled with one.
 #pragma once
 
 #include <cstdint>

@@ -16,14 +16,14 @@ struct KeyRange {
 
 // Fails a check when the problem breaks the contract of attention.h.
 void check_attention_problem(const AttentionProblem& problem);
-// The same without the elements of sorted runs, which may lie on a device.
+// The same without the elements of sorted runs, which may be on a device.
 void check_attention_rules(const AttentionProblem& problem);
 
 // Queries per query block: L without block lists.
 int64_t query_block_length(const AttentionProblem& problem);
 
 // The keys that at least one of the queries [begin, end), all of one query block, may see by the
-// block lists of plane b * H + h and the window: disjoint ranges in ascending order, neighbours
+// block lists of plane b * H + h and the window: disjoint ranges in ascending order, neighbors
 // merged. Masks are not looked at. `ranges` is overwritten; it is the caller's so that its memory
 // is reused.
 void visible_key_ranges(const AttentionProblem& problem, int64_t plane, KeyRange queries,

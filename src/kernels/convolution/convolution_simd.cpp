@@ -1,4 +1,4 @@
-// Products of neighbouring positions with neighbouring lags share their rows of x: eight by four
+// Products of neighboring positions with neighboring lags share their rows of x: eight by four
 // products take eleven rows, and the eight sums stay in registers.
 #include "kernels/convolution/convolution.h"
 #include "kernels/simd/simd.h"

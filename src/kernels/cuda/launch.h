@@ -1,4 +1,4 @@
-// Launching kernels on a CUDA device. Included by *.cu files alone.
+// Launches kernels on a CUDA device. Included only by *.cu files.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -39,7 +39,7 @@ inline void check_shared_memory(size_t bytes) {
 inline int64_t parts_of(int64_t size, int64_t part) { return (size + part - 1) / part; }
 
 // Queues kernel(arguments...) for `blocks` blocks of `threads` threads; nothing for no blocks.
-// Shared memory above the 48 KB that every kernel has is asked for.
+// Requests shared memory above the 48 KB that every kernel has.
 template <typename... P>
 void launch(void (*kernel)(P...), int64_t blocks, int threads, size_t shared_bytes, Stream stream,
             std::type_identity_t<P>... arguments) {

@@ -10,8 +10,8 @@ namespace lra::kernels::cuda {
 constexpr int kTile = 64, kThreads = 128, kWarpRows = 16;
 constexpr int kSteps = kTile / 8;  // of eight columns, the width of one product
 
-// How values enter the tensor cores: fragments of a 16-row operand (Rows) and of an 8-column one
-// (Columns), or of two of these that lie side by side (Pair), over a depth of kDepth.
+// Fragments in which values enter the tensor cores: of a 16-row operand (Rows) and of an 8-column
+// one (Columns), or of two adjacent ones (Pair), over a depth of kDepth.
 template <typename T>
 struct Operand;
 
@@ -109,7 +109,7 @@ struct Operand<float> {
   __device__ static Pair depth_pair(const float* tile, int stride, int k, int column) {
     return {depth(tile, stride, k, column), depth(tile, stride, k, column + 8)};
   }
-  // Parts of 11 bits that add up to the value but for 2^-22 of it.
+  // Terms of 11 bits that add up to the value except for 2^-22 of it.
   __device__ static void split(float value, uint32_t& high, uint32_t& low) {
     constexpr uint32_t kUpper = 0xFFFFE000;  // the bits of TF32
     high = __float_as_uint(value) & kUpper;

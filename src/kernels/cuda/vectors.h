@@ -1,5 +1,5 @@
-// Several neighbouring values at a time: fewer accesses to memory, each larger. Included by *.cu
-// files alone.
+// Several adjacent values at a time: fewer accesses to memory, each larger. Included only by *.cu
+// files.
 #pragma once
 
 #include <bit>

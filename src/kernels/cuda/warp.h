@@ -1,5 +1,5 @@
-// Warps and tensor cores: what is written in the instructions of the device. Included by *.cu files
-// alone; tests/simulated_cuda has the same functions for the CPU.
+// Warps and tensor cores: code in the instructions of the device. Included only by *.cu files;
+// tests/simulated_cuda has the same functions for the CPU.
 #pragma once
 
 #include <cuda_runtime.h>

@@ -282,7 +282,7 @@ int64_t feature_attention_scratch(const FeatureAttention<T>& problem) {
   int64_t parts = 0;
   with_width(p.width,
              [&](auto width) { parts = p.runs * RunSums<T, decltype(width)::value>::kShares; });
-  // And the gradient of Z.
+  // The last one holds the gradient of Z.
   return (parts + 1) * p.planes * p.width * p.columns;
 }
 

@@ -6,8 +6,8 @@
 
 namespace lra::kernels::cuda {
 
-// Z or its gradient as the second factor, in numbers of type T that add up to those of float but
-// for 2^-16 of them.
+// Z or its gradient as the second factor, in numbers of type T that add up to the float except for
+// 2^-16 of it.
 template <typename T, int kRows, int kRowStride>
 struct SplitSums {
   static constexpr int kStride = kRowStride, kParts = sizeof(float) / sizeof(T);
@@ -121,7 +121,7 @@ constexpr int kBlocksAtOnce = W <= 32   ? 4
                               : W <= 64 ? 3
                                         : 1;
 
-// Columns as rows of a first factor: 16 neighbours, in the order of Operand::depth.
+// Columns as rows of a first factor: 16 neighbors, in the order of Operand::depth.
 __device__ inline Operand<Bf16>::Rows as_rows(const Operand<Bf16>::Columns& first,
                                               const Operand<Bf16>::Columns& second) {
   return {{first.words[0], second.words[0], first.words[1], second.words[1]}};

@@ -148,7 +148,7 @@ __device__ inline void for_each_part(const CudaFeatures<T>& p, Source source, Us
         }
       }
     };
-    // The choice stands outside, so that the reads of a batch are under way together.
+    // The branch is outside the loop, so that the reads of a batch overlap.
     if (p.aligned) {
       load([&](const T* row, int e) {
         return e < p.width ? *reinterpret_cast<const uint4*>(row + e) : uint4{0, 0, 0, 0};
@@ -164,7 +164,7 @@ __device__ inline void for_each_part(const CudaFeatures<T>& p, Source source, Us
   }
 }
 
-// Two neighbours of a row in memory.
+// Two neighbors of a row in memory.
 template <typename T>
 __device__ inline void store_pair(const CudaFeatures<T>& p, T* row, int e, float first,
                                   float second) {

@@ -32,7 +32,7 @@ struct GemmOperands {
   int64_t c_row = 0;
 };
 
-// C must not overlap A or B. No alignment is asked for. Error against an fp64 reference: that of a
+// C must not overlap A or B. No alignment is required. Error against an fp64 reference: that of a
 // chain of `depth` roundings (gemm_test.cpp).
 void gemm(const GemmSize& size, const GemmOperands& operands, bool accumulate);
 

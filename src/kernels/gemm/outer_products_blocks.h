@@ -1,7 +1,7 @@
-// How a block of sum_outer_products is made of the small products of gemm.h or pairs.h. Included
-// once by each file that has an instruction set for them.
+// Composes a block of sum_outer_products of the small products of gemm.h or pairs.h. Included once
+// by each file that has an instruction set for them.
 //
-// `Products` packs rows of a matrix into words (a float, or two bfloat16 numbers of neighbouring
+// `Products` packs rows of a matrix into words (a float, or two bfloat16 numbers of neighboring
 // rows) and multiplies words.
 #pragma once
 
@@ -37,7 +37,7 @@ template <typename Products, typename T>
 void sum_outer_products_in_runs(int64_t rows, const MatrixColumns<T>& a, const MatrixColumns<T>& b,
                                 float* c, int64_t c_stride) {
   constexpr int64_t kWords = OuterBlocks::kChunk / Products::kWordDepth;
-  // A line more than the words take: otherwise all vectors of a row would lie in one cache set.
+  // One line more than the words take: otherwise all vectors of a row would share one cache set.
   constexpr int64_t kVector = (kWords + 1) * kLanes;
   thread_local AlignedBuffer space_a, space_b, space_run;
   // [vector of columns][word][lane]

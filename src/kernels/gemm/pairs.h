@@ -1,4 +1,4 @@
-// Products of bfloat16 numbers with float sums. Two neighbours in depth are one word of 32 bits,
+// Products of bfloat16 numbers with float sums. Two neighbors in depth are one word of 32 bits,
 // the earlier one in the lower half; arrays of words are passed as arrays of float.
 //
 // A word's two products are added to a sum one after the other, each rounded to float; numbers and
@@ -15,7 +15,7 @@ namespace lra::kernels {
 namespace avx512_bf16 {
 void gemm_pairs(const GemmSize& size, const GemmOperands& operands, bool accumulate);
 
-// `count` floats, a multiple of 16, rounded to bfloat16, neighbours sharing a word: [count / 2].
+// `count` floats, a multiple of 16, rounded to bfloat16, neighbors sharing a word: [count / 2].
 // May be done in place.
 void narrow_row(const float* row, int64_t count, float* words);
 

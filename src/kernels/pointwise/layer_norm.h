@@ -1,4 +1,4 @@
-// Layer normalisation over the last axis (Ba et al., arXiv:1607.06450): y = xhat gamma + beta with
+// Layer normalization over the last axis (Ba et al., arXiv:1607.06450): y = xhat gamma + beta with
 // xhat = (x - mean) rstd and rstd = 1 / sqrt(variance + eps).
 #pragma once
 

@@ -1,4 +1,4 @@
-// Layer normalisation of kernels/pointwise/layer_norm.h on a CUDA device. A warp takes a row.
+// Layer normalization of kernels/pointwise/layer_norm.h on a CUDA device. A warp takes a row.
 #include "kernels/cuda/kernels.h"
 #include "kernels/cuda/launch.h"
 #include "kernels/cuda/vectors.h"

@@ -1,7 +1,7 @@
 // Elementwise passes on a CUDA device: kernels/pointwise/pointwise.h.
 //
-// A thread takes eight pairs of neighbours of a group of 128 elements, sixteen apart: those of one
-// place share a block of random numbers (base/rng.h), and eight threads read sixteen neighbours.
+// A thread takes eight pairs of neighbors of a group of 128 elements, sixteen apart: those of one
+// place share a block of random numbers (base/rng.h), and eight threads read sixteen neighbors.
 #include "base/rng.h"
 #include "kernels/cuda/kernels.h"
 #include "kernels/cuda/launch.h"

@@ -7,7 +7,7 @@
 // and a second direction adds Re sum_n c'_n s'_n[l + 1] with s'_n[l] = a_n s'_n[l + 1] + x[l]: it
 // starts at the end of each example and sees only what lies behind position l, so that no
 // position counts twice (as S4's bidirectional kernel). Whoever has conjugate pairs folds their
-// factor 2 into c, and a discretised input matrix as well.
+// factor 2 into c, and a discretized input matrix as well.
 //
 // Channels are the vector axis and time is sequential, so memory beyond inputs and outputs is a few
 // times length x 16 numbers in each thread, and nothing is kept for the backward pass.

@@ -44,7 +44,7 @@ inline void scan_rows(Rows rows, const Coefficients& p, float* states) {
   for (int n = 0; n < kModes; ++n) s[n].store_to(states + n * kPair);
 }
 
-// The states alone; with kKeep those before each row go to `before`, [count, kModes] pairs.
+// Only the states; with kKeep those before each row go to `before`, [count, kModes] pairs.
 template <int kPlanes, int kModes, bool kKeep>
 void scan_states(Rows rows, const float* coefficients, float* states, float* before) {
   using C = Complex<kPlanes>;

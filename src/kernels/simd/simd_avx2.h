@@ -39,9 +39,9 @@ struct HalfRegisters : Registers {
   static constexpr int rows_per_block(int) { return 8; }
 };
 
-// How outer_products_blocks.h cuts: kChunk rows are packed at once, kRows columns of A, which never
+// Cuts of outer_products_blocks.h: kChunk rows are packed at once, kRows columns of A, which never
 // cross a vector of A, meet kVectors of B. One vector of B over a long chunk: 80 GFLOP/s on Zen 3,
-// where the cut of AVX-512 gives 63.
+// against 63 with the cut of AVX-512.
 struct OuterBlocks {
   static constexpr int64_t kChunk = 512;
   static constexpr int64_t kRows = 16;
@@ -102,7 +102,7 @@ struct HalfWords {
 inline HalfWords load_half_words(const void* from) {
   return {_mm256_loadu_si256(static_cast<const __m256i*>(from))};
 }
-// There are no masks for 16 bits; whole vectors and heads of eight go without.
+// AVX2 has no masks for 16 bits; whole vectors and heads of eight do without.
 inline HalfWords load_half_words(Lanes lanes, const void* from) {
   if (lanes == 0xFFFF) return load_half_words(from);
   if (lanes == 0) return {_mm256_setzero_si256()};

@@ -45,9 +45,9 @@ struct HalfRegisters {
   static Vector multiply_add(Vector a, Vector b, Vector c) { return _mm256_fmadd_ps(a, b, c); }
 };
 
-// How outer_products_blocks.h cuts: kChunk rows are packed at once, kRows columns of A, which never
+// Cuts of outer_products_blocks.h: kChunk rows are packed at once, kRows columns of A, which never
 // cross a vector of A, meet kVectors of B. Here that is one register block, and 48 columns of B and
-// 16 of A, all that inner loops read again and again, take 32 KiB.
+// 16 of A, all that inner loops read repeatedly, take 32 KiB.
 struct OuterBlocks {
   static constexpr int64_t kChunk = 128;
   static constexpr int64_t kRows = 8;

@@ -16,10 +16,10 @@ struct HashShape {
   int64_t half = 0;  // buckets / 2, the columns of a rotation
 };
 
-// buckets [rounds, B, H, L] of x, with rotations [H, rounds, E, half]; overwritten. Rows with mask
-// [B, L] 0 (null: none) get bucket 2 * half. Equal values: the first. Memory besides: of one
-// rotation, and of a few rows of x and x R, per thread. T is float, Bf16 (computed in float) or
-// double. In float the bucket is one whose value is within rounding of the largest.
+// Writes buckets [rounds, B, H, L] of x, with rotations [H, rounds, E, half]. Rows with mask [B, L]
+// 0 (null: none) get bucket 2 * half. Equal values: the first. Further memory: one rotation, and a
+// few rows of x and x R, per thread. T is float, Bf16 (computed in float) or double. In float the
+// bucket is one whose value is within rounding of the largest.
 template <typename T>
 void hash_buckets(const HashShape& shape, const HeadView<const T>& x, const Wide<T>* rotations,
                   const uint8_t* mask, int32_t* buckets);

@@ -50,7 +50,7 @@ struct SortedRuns {
 // checked.
 void check_sorted_runs(const SortedRuns& runs, int64_t planes);
 
-// How runs are made from buckets.
+// Rules that make runs from buckets.
 struct RunRules {
   int64_t chunk = 0;    // a row sees its own chunk of the order and the one before; 0: no chunks
   bool causal = false;  // and no later position

@@ -1,4 +1,4 @@
-// Blocked attention on a device. Block lists lie in main memory, where they are checked; the
+// Blocked attention on a device. Block lists stay in main memory, where they are checked; the
 // kernels get copies.
 #include <cstdint>
 
@@ -20,7 +20,7 @@ Tensor copied(const T* data, size_t count, const Tensor& like) {
       like);
 }
 
-// A problem whose block lists lie on the device, and the lists seen from the keys.
+// A problem whose block lists are on the device, and the lists as seen from the keys.
 class DeviceProblem {
  public:
   DeviceProblem(const kernels::AttentionProblem& problem, const Tensor& like) : problem_(problem) {
@@ -89,7 +89,7 @@ bool is_aligned(const Tensor& t) {
 // computes the problem: bfloat16 without lists and biases, every query sees every key, no dropout.
 // It returns only the logsumexp of the softmax, [1, B, H, L], so it cannot compute part of one.
 bool is_the_librarys(const AttentionArguments& a) {
-  // Lists are checked by their own kernels alone.
+  // Only the kernels with lists check them.
   if (a.in.q.scalar_type() != at::kBFloat16 || a.is_part || a.pattern.offsets.defined() ||
       a.in.bias.defined()) {
     return false;

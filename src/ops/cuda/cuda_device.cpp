@@ -31,8 +31,8 @@ std::tuple<at::Tensor, at::Tensor> library_attention(const at::Tensor& q, const 
 
 namespace {
 
-// The library adds gradients of queries up atomically where operators without such a form may warn
-// and go on, although it has a form of fixed order: it takes that one while this lives.
+// The library adds up gradients of queries atomically if operators without a deterministic version
+// may warn and continue, although it has a deterministic one: it takes that one while this lives.
 class FixedOrder {
  public:
   FixedOrder() { at::globalContext().setDeterministicAlgorithms(asked_, /*warn_only=*/false); }

@@ -38,8 +38,7 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> library_attention_backward(
     const at::Tensor& out, const at::Tensor& logsumexp, double scale);
 
 // Makes the device of a tensor the current one while it lives; kernels run on its stream. The
-// `others`, where there are any, must lie there too: what a kernel reads elsewhere ends the
-// process.
+// `others`, if any, must be there too: a kernel that reads elsewhere ends the process.
 class OnDeviceOf {
  public:
   explicit OnDeviceOf(const at::Tensor& t,

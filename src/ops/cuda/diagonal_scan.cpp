@@ -99,7 +99,7 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> backward(const Tensor& grad, const Te
                                                     const MaybeTensor& mask) {
   LRA_CHECK_EQ(grad.sizes(), x.sizes());
   const Tensor grad_x = run(grad, a, c, skip, mask, /*transposed=*/true);
-  // Not a product: padding may hold anything.
+  // Padding is filled, not multiplied by 0, since it may hold anything.
   const auto valid = [&](const Tensor& t) {
     const Tensor wide = t.to(at::kFloat);
     return mask ? wide.masked_fill(mask->eq(0).unsqueeze(2), 0) : wide;

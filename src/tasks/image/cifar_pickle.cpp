@@ -66,7 +66,7 @@ std::vector<int64_t> labels_of(const Pickle& pickle, const std::string& name) {
   return labels;
 }
 
-// "[10000, 3072]"; what is no number becomes "?".
+// "[10000, 3072]"; anything but a number becomes "?".
 std::string shape_text(const PickleValues& shape) {
   std::string text = "[";
   for (const PickleValue& size : shape) {
@@ -116,7 +116,7 @@ void check_array(const Pickle& pickle, const PickleArray& array, const std::stri
   }
 }
 
-// The bytes of an array that was checked, of which there are as many as its shape says.
+// The bytes of an array that was checked, of the size that its shape gives.
 std::span<const std::byte> colours_of(const Pickle& pickle, const PickleArray& array,
                                       const std::string& name, std::vector<std::byte>* decoded) {
   auto colours = std::as_bytes(std::span(array.data.text));

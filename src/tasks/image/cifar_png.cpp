@@ -30,7 +30,7 @@ struct ImageFile {
   int64_t number = -1;  // that the name begins with; -1: none
 };
 
-// -1 for a name that is none of a class.
+// -1 for a name that is not that of a class.
 int label_of(std::string_view name) {
   const auto* const found = std::find(kCifarClassNames.begin(), kCifarClassNames.end(), name);
   return found == kCifarClassNames.end() ? -1 : static_cast<int>(found - kCifarClassNames.begin());

@@ -11,7 +11,7 @@ namespace lra::tasks {
 bool is_cifar_png_folder(const std::string& folder);
 
 // {train,test}/<class>/<anything>.png or {train,test}/<number>_<class>.png, classes by their names
-// in kCifarClassNames; pictures of 32 x 32 pixels, in colour or gray (then gray stays what it is).
+// in kCifarClassNames; pictures of 32 x 32 pixels, in color or gray (then gray stays what it is).
 //
 // In a split where every name begins with a number of its own ("0_frog.png"), images are in the
 // order of these numbers: the official order, if the numbers are, and then the hash is that of the

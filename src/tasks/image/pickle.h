@@ -1,6 +1,6 @@
 // Pickles of Python 2 and 3, protocols 2 to 5, that hold plain values and NumPy arrays.
 //
-// A pickle is a program, and Python runs whatever it names. Here it is data: only the opcodes that
+// A pickle is a program, and Python runs anything it names. Here it is data: only the opcodes that
 // pickle.dump writes for such values are known, the few names they need are compared with a list
 // and never looked up, and everything else is refused. Nothing is copied and nothing recurses:
 // memory is bounded by the number of opcodes, which is limited.

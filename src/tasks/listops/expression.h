@@ -3,7 +3,7 @@
 // Nangia and Bowman: ListOps: A Diagnostic Dataset for Latent Tree Learning, NAACL 2018 (SRW). Tay
 // et al. (2021) use longer ones with the operators MIN, MAX, MED and SM. An expression is kept
 // flat, as the model reads it: operator, arguments, closing bracket. Nothing here is recursive, so
-// depth is bounded by memory alone.
+// depth is bounded only by memory.
 #pragma once
 
 #include <cstdint>
@@ -74,7 +74,7 @@ ListOpsResult parse_listops(std::string_view text, std::vector<uint8_t>& symbols
 // been built so far to one more argument, at last to the bracket. `symbols` must be well formed.
 void append_curried_listops(std::span<const uint8_t> symbols, std::string& out);
 
-// The tree for people: one operator a line with its value, arguments indented below, neighbouring
+// The tree for people: one operator a line with its value, arguments indented below, neighboring
 // digits on one line. `symbols` must be well formed.
 std::string render_listops(std::span<const uint8_t> symbols);
 

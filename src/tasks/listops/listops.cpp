@@ -126,8 +126,8 @@ Manifest new_manifest(const std::string& source) {
   return manifest;
 }
 
-// Expressions of another shape would give figures that cannot be told from those of this one.
-// Imported files may follow any settings.
+// Refuses expressions of another shape: their figures would be indistinguishable from those of this
+// one. Imported files may follow any settings.
 void ListOpsTask::refuse_other_settings(const Dataset& dataset) const {
   const Manifest& manifest = dataset.manifest();
   if (manifest.source != "generated") return;

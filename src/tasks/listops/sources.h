@@ -1,4 +1,4 @@
-// Finds the official ListOps files: those that a user names, and those that lie in a data root.
+// Finds the official ListOps files: those that a user names, and those in a data root.
 #pragma once
 
 #include <array>

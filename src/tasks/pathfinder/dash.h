@@ -76,7 +76,7 @@ Displacement displacement(double angle, double distance);
 // End of a displacement, each coordinate rounded up. The sum is rounded, as in the release: half a
 // turn has a sine of 1e-16, which moves a small coordinate up by one and is lost in a large one.
 Point round_up(Point from, Displacement by);
-// The same, halves to the even neighbour.
+// The same; halves go to the even neighbor.
 Point round_nearest(Point from, Displacement by);
 
 // Adds a disc of `radius` pixels at `centre` to an image of size x size by the maximum of both. The

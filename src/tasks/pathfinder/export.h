@@ -8,8 +8,8 @@
 
 namespace lra::tasks {
 
-// The side file with the metadata lines of all examples, in the order train, val, test: what the
-// pixels do not say.
+// The side file with the metadata lines of all examples, in the order train, val, test, which the
+// pixels do not contain.
 inline constexpr const char* kPathfinderLinesFile = "metadata.txt";
 
 // The lines of that file. Throws lra::Error unless there is one for each example, with its label.

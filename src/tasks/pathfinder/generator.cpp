@@ -91,7 +91,7 @@ class ImageDrawer {
     return false;
   }
 
-  // Stands at the seed distance from the first, over whatever is there.
+  // Starts the second target at the seed distance from the first, over any other pixels.
   bool start_second_target() {
     for (int trial = 0; trial < kSeedTrials; ++trial) {
       const uint32_t degree = random_.below(PathfinderTables::kNumDegrees);
@@ -134,8 +134,8 @@ class ImageDrawer {
     return sum;
   }
 
-  // Adds one dash. The contour's newest dash enters the occupancy only when the next one stands, so
-  // a dash never collides with its predecessor.
+  // Adds one dash. The contour's newest dash enters the occupancy only when the next one is placed,
+  // so a dash never collides with its predecessor.
   bool extend(Contour& contour) {
     const auto& direction = tables_.directions[static_cast<size_t>(contour.direction)];
     const Point pivot = round_up(contour.pivot, direction.advance);

@@ -73,10 +73,10 @@ double turn_weight(double continuity, double a, double b) {
   return turn >= kPi / 2 ? 0 : std::pow(std::cos(turn), 2);
 }
 
-// The released generator looks for free places with a dilation whose result is the lowest number
-// there is wherever all of the kernel lies outside the image, and takes such a number anywhere for
-// "no place at all". So an angle can begin a contour only if its kernel has a pixel inside the
-// image from each of the four corners: 30 of 360 angles at 32 x 32, 95 at 64, nearly all above.
+// The released generator looks for free places with a dilation whose result is the lowest number at
+// positions where the whole kernel is outside the image, and takes one such number to mean "no
+// place at all". So an angle can begin a contour only if its kernel has a pixel inside the image
+// from each of the four corners: 30 of 360 angles at 32 x 32, 95 at 64, nearly all above.
 bool reaches_inward_from_every_corner(const std::vector<Point>& kernel) {
   for (const int down : {-1, 1}) {
     for (const int right : {-1, 1}) {
@@ -148,7 +148,7 @@ void PathfinderTables::add_seeds(const PathfinderGeometry& geometry) {
               .pivot = displacement(back, reach),
               .kernel = {},
               .place = {}};
-    // The released generator draws the kernel one pixel beside the centre that it counts from.
+    // The released generator draws the kernel one pixel off the center that it counts from.
     for (const Dash::Cell& cell : shapes[static_cast<size_t>(seed.shape)].dash.cells) {
       const Point at = cell.at + Point{1, 1};
       if (cell.occupied == 255 && std::max(std::abs(at.y), std::abs(at.x)) <= reach) {
@@ -164,7 +164,7 @@ void PathfinderTables::add_seeds(const PathfinderGeometry& geometry) {
   }
 }
 
-// The whole kernel has to lie twice the seed distance away from every edge.
+// The whole kernel must be twice the seed distance away from every edge.
 void PathfinderTables::set_places(const PathfinderGeometry& geometry, Seed& seed) {
   Point low = seed.kernel[0], high = low;
   for (const Point at : seed.kernel) {

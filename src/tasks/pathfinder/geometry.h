@@ -1,10 +1,10 @@
-// Settings of the Pathfinder generator per image size, and all that can be computed before the
-// first image is drawn.
+// Settings of the Pathfinder generator per image size, and everything that can be computed before
+// the first image is drawn.
 //
-// The settings are those of the released archive: lengths, thickness, margins and continuity stand
-// in its metadata; the rest in the docstrings of its reader or measured on its images. A dash that
-// continues a contour starts at one of a few dozen pixels around a pivot and points back at it, so
-// there is only a small table of dashes, turns and steps: growing a contour is looking things up.
+// The settings are those of the released archive: lengths, thickness, margins and continuity are in
+// its metadata; the rest is in the docstrings of its reader or was measured on its images. A dash
+// that continues a contour starts at one of a few dozen pixels around a pivot and points back at
+// it, so a small table of dashes, turns and steps is enough: growing a contour takes look-ups only.
 #pragma once
 
 #include <array>

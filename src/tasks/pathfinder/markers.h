@@ -1,10 +1,10 @@
 // The two marker discs of a Pathfinder image, found in its pixels, and what their distance alone
-// says about the label.
+// reveals about the label.
 //
-// Ends of one contour lie closer together than ends of two by a little, so a threshold-free table
-// of distances is right in about 54 of 100 hard images (63 at 256 x 256): the shortcut that a model
-// has to beat. Where not even that much can be seen in many images, labels and images have been
-// mixed up: the archive holds pathfinder128 twice, and users report one copy as unlearnable.
+// Ends of one contour are slightly closer together than ends of two, so a threshold-free table of
+// distances is right in about 54 of 100 hard images (63 at 256 x 256): the shortcut that a model
+// has to beat. If many images do not even show that much, labels and images have been mixed up: the
+// archive holds pathfinder128 twice, and users report one copy as unlearnable.
 #pragma once
 
 #include <array>

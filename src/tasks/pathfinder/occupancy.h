@@ -1,13 +1,13 @@
-// Occupied pixels of a Pathfinder image, and to what degree.
+// Occupied pixels of a Pathfinder image, and their degree of occupancy.
 //
 // Values are 0 .. 255, as the released generator's masks are before it divides by 255, so its
-// thresholds are exact here: a new dash may touch what is there while the sum stays below 1.8, and
-// pixels above 0.3 are not free. Beside the values stands their dilation by the margin, kept up to
-// date dash by dash (the dilation of a maximum is the maximum of the dilations), so that asking for
-// it is one load. Changes since the last commit() can be taken back.
+// thresholds are exact here: a new dash may touch others while the sum stays below 1.8, and pixels
+// above 0.3 are not free. The values are stored with their dilation by the margin, kept up to date
+// dash by dash (the dilation of a maximum is the maximum of the dilations), so that reading it is
+// one load. Changes since the last commit() can be undone.
 //
-// Rows have a border on both sides, so that dashes are added without clipping. What lands there is
-// never looked at: a dash that reaches across the blocked frame collides with the frame.
+// Rows have a border on both sides, so that dashes are added without clipping. The border is never
+// read: a dash that reaches across the blocked frame collides with the frame.
 #pragma once
 
 #include <cstdint>
@@ -37,17 +37,17 @@ class Occupancy {
   // All free but a frame of `padding` >= 1 pixels. `margin` is the radius of the dilation.
   Occupancy(int size, int padding, int margin);
 
-  // Distance of vertical neighbours in the maps, in pixels.
+  // Distance of vertical neighbors in the maps, in pixels.
   static constexpr int stride(int size) { return size + 2 * kBorder; }
   static Footprint footprint(const Dash& dash, int margin, int size);
 
   bool contains(Point p) const { return p.y >= 0 && p.x >= 0 && p.y < size_ && p.x < size_; }
   uint8_t value(Point p) const { return values_.now[index(p)]; }
-  // The largest value within the margin of `p`, and its neighbours at the distance stride(); 255
+  // The largest value within the margin of `p`, and its neighbors at the distance stride(); 255
   // outside the image, up to kBorder pixels from it.
   const uint8_t* dilated(Point p) const { return &dilated_.now[index(p)]; }
   bool has_room(const Footprint& dash, Point start) const;
-  // `start` lies in the image.
+  // `start` must be in the image.
   void add(const Footprint& dash, Point start);
   void commit();
   // Back to the last commit().

@@ -137,7 +137,8 @@ Manifest PathfinderTask::new_manifest(const std::string& source) const {
   return manifest;
 }
 
-// Data of another difficulty would give figures that cannot be told from those of this one.
+// Refuses data of another difficulty: its figures would be indistinguishable from those of this
+// one.
 void PathfinderTask::refuse_other_difficulty(const Dataset& dataset) const {
   const auto& settings = dataset.manifest().settings;
   const auto found = settings.find("difficulty");

@@ -12,7 +12,7 @@
 namespace lra::tasks {
 
 inline constexpr std::array<const char*, 3> kPathfinderSplits = {"train", "val", "test"};
-// Stands beside imgs and metadata in what we export.
+// Name of the file next to imgs and metadata in an export.
 inline constexpr const char* kSplitsFile = "splits.txt";
 
 inline constexpr int64_t kUsualSplitSeed = 0;

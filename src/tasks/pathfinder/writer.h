@@ -1,4 +1,4 @@
-// Writes the images of Pathfinder data into a prepared dataset, on all cores, and goes on where an
+// Writes the images of Pathfinder data into a prepared dataset, on all cores, and resumes where an
 // interrupted run stopped.
 #pragma once
 
@@ -25,9 +25,9 @@ struct NewExample {
   std::string problem;  // not empty: left out, and why
 };
 
-// The three splits, in the order of `members`, and the metadata lines beside them. `produce` gives
-// the image of an index and is called on any thread; what it gives must not depend on anything that
-// the writer's resume key leaves out. Returns the hash of all sources. Throws when a stop was
+// Writes the three splits, in the order of `members`, and their metadata lines. `produce` gives the
+// image of an index and is called on any thread; its result must not depend on anything that the
+// writer's resume key leaves out. Returns the hash of all sources. Throws when a stop was
 // requested.
 std::string write_splits(const Membership& members,
                          const std::function<NewExample(int64_t)>& produce, DatasetWriter& writer,

@@ -50,8 +50,8 @@ class PaperTexts {
   // Throws lra::Error for a source that is neither, a line without TAB, an id that occurs twice.
   explicit PaperTexts(const std::string& source);
   ~PaperTexts();
-  // At most kMaxPairTextBytes. `where` is the file:line that asks, for the lra::Error when there is
-  // no such paper.
+  // Text of a paper, at most kMaxPairTextBytes. `where` is the file:line that refers to it, for the
+  // lra::Error if there is no such paper.
   std::string text(std::string_view id, const std::string& where) const;
 
  private:

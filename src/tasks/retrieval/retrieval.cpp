@@ -157,8 +157,8 @@ std::string folder_there(const std::string& path) {
   return folder.string();
 }
 
-// How much is left of the texts after cutting is counted only where the device of `out` might be
-// too small: the files are read once more for it. Else 0, unknown.
+// Counts the bytes of the texts after cutting only if the device of `out` might be too small: that
+// takes one more pass over the files. Else 0, unknown.
 int64_t expected_bytes(const PairFiles& files, const PaperTexts* texts, const std::string& out) {
   constexpr int64_t kBytesOfPair = 20, kShortestLine = 6;  // label and offsets; "0\ta\tb\n"
   int64_t most = 0;

@@ -77,7 +77,7 @@ void refuse_same_numbers(const std::string& source, const std::vector<ReviewKey>
   }
 }
 
-// Bad reviews have low ratings. Folders or labels that somebody has swapped have not.
+// Bad reviews have low ratings. Folders or labels that were swapped do not.
 void refuse_swapped_labels(const std::string& source, const std::vector<ReviewKey>& keys) {
   for (int split = 0; split < 2; ++split) {
     std::array<double, 2> sums{}, counts{};

@@ -1,7 +1,7 @@
-"""What a crash of the machine could take away, followed through a trace of system calls (strace -f -y).
+"""Data that a crash of the machine could lose, followed through a trace of system calls (strace -f -y).
 
-Data of a file are at risk from a write to the fsync that follows; a name from the moment it is made or
-renamed to the fsync of its folder. A rename carries with it what lies below.
+Data of a file are at risk from a write to the next fsync; a name from its creation or renaming to the
+fsync of its folder. A rename moves everything below with it.
 """
 import os
 import re

@@ -24,7 +24,7 @@ STALL_S = 15
 
 @dataclasses.dataclass
 class Request:
-    """What a client asked for."""
+    """A client's request."""
     begin: int
     count: int
     base: str
@@ -79,7 +79,7 @@ def ranged(span, body):
 
 
 def rest(request, content):
-    """What was asked for."""
+    """The content that was requested."""
     return content[request.begin:]
 
 
@@ -233,7 +233,7 @@ def _(connection, request, content):
     connection.sendall(b"HTTP/1.1 200 OK\r\nX: a\x00b\r\n\r\n" + content[:100])
 
 
-# What an honest but clumsy server does; the file must come whole.
+# Responses of an honest but clumsy server; the file must arrive complete.
 @case("good")
 def _(connection, request, content):
     connection.sendall(b"".join(honest(request, content)))

@@ -37,7 +37,7 @@ def revision():
 
 
 def provenance(command):
-    """What makes a figure repeatable: how, where, of what and when it was measured."""
+    """Provenance of a figure: command, machine, revision and date of the measurement."""
     return {"command": command, "machine": machine(), "revision": revision(),
             "date": datetime.datetime.now(datetime.timezone.utc).date().isoformat()}
 

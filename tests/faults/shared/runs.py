@@ -65,7 +65,7 @@ def free_port():
 
 
 def rank_environment(rank, ranks, port):
-    """What torchrun tells a process of a run in several."""
+    """The environment that torchrun gives to one process of a distributed run."""
     return {**ENVIRONMENT, "RANK": str(rank), "WORLD_SIZE": str(ranks), "LOCAL_RANK": str(rank),
             "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
 
@@ -95,7 +95,7 @@ def tensor_bytes(path):
 
 
 def state(folder):
-    """What must be equal bit for bit: the tensors of the last checkpoint, and every figure."""
+    """State that must be equal bit for bit: the tensors of the last checkpoint, and every figure."""
     files = {name: hashlib.sha256(tensor_bytes(folder / "checkpoints/latest" / name)).hexdigest()
              for name in ("model.safetensors", "optimizer.safetensors")}
     lines = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]

@@ -128,7 +128,7 @@ class Run:
         return {name: (folder / f"{name}.safetensors").read_bytes() for name in ("model", "optimizer")}
 
     def result(self):
-        """What must not depend on interruptions: figures of the record, every line of metrics once."""
+        """State that must not depend on interruptions: figures of the record, every line of metrics once."""
         record = self.record()
         keys = ("status", "test", "val", "best_val", "val_curve", "weights_hash", "steps", "tokens",
                 "fingerprint")

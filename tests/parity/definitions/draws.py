@@ -1,4 +1,4 @@
-"""What mixers draw and no file holds, from the heads of src/mixers/*.cpp.
+"""Random draws of the mixers that are in no file, as defined at the top of src/mixers/*.cpp.
 
 Rounded to float32 where the program rounds, and returned as float64.
 """
@@ -53,7 +53,7 @@ def performer_features(key, count, head_dim):
 
 
 def bigbird_blocks(key, head, blocks, random_blocks, candidate_blocks):
-    """For each query block the set of key blocks it sees, of a sequence of `blocks` blocks.
+    """The set of key blocks that each query block sees, of a sequence of `blocks` blocks.
 
     Random ones are among the first `candidate_blocks`: number below(count) of those not seen
     already, in ascending order, until there are enough; all of them where there are too few.

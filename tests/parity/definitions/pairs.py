@@ -1,4 +1,4 @@
-"""Which pairs of tokens attend, as dense arrays bool [L queries, L keys], from the definitions.
+"""Pairs of tokens that attend, as dense arrays bool [L queries, L keys], from the definitions.
 
 Padding is hidden by the caller, except where it takes part in the definition. `settings` are those
 of the mixer.

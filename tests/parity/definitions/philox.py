@@ -5,7 +5,7 @@ Salmon, Moraes, Dror, Shaw: Parallel Random Numbers: As Easy as 1, 2, 3; SC 2011
 import math
 
 WORD = 0xFFFFFFFF
-# What a stream is for: the first word of the counter.
+# Purpose of a stream: the first word of the counter.
 USE_WEIGHTS, USE_MIXER = 4, 6
 
 

@@ -1,4 +1,4 @@
-"""What every comparison with a package shares: sizes, heads, and weights carried into modules."""
+"""Helpers of all comparisons with packages: sizes, heads, and weights copied into modules."""
 import torch
 
 HEADS, HEAD_DIM = 4, 16

@@ -67,7 +67,7 @@ def longformer(x, valid, w, settings):
     kind[:, :settings["global_tokens"]] = 1
     kind = torch.nn.functional.pad(kind, (0, rest), value=-1)
     query, key, value = w["qkv.weight"].chunk(3)
-    # Without global tokens the package has these projections all the same, and uses none.
+    # The package has these projections without global tokens, too, but does not use them.
     query_global, key_global, value_global = (
         (w["global_query.weight"], *w["global_key_value.weight"].chunk(2))
         if settings["global_tokens"] else (query, key, value))

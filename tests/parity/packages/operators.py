@@ -27,7 +27,7 @@ def transformer(x, valid, w, settings):
 
 
 def blocks_of(rows, block):
-    """For each query block the key blocks that it sees."""
+    """The key blocks that each query block sees."""
     ends = torch.tensor([0, *map(len, rows)]).cumsum(0)
     keys = torch.tensor([key for row in rows for key in sorted(row)], dtype=torch.int32)
     return {"offsets": ends, "key_blocks": keys, "sizes": [block, block, -1, -1]}
