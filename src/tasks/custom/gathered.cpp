@@ -270,7 +270,7 @@ GatheredExamples Gatherer::finish() {
   return std::move(gathered_);
 }
 
-// Of the bytes of each file, in order.
+// Hashes the bytes of each file, in order.
 std::string hash_of_files(const std::vector<std::string>& files) {
   Hasher hasher;
   for (const std::string& file : files) {
