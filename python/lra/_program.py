@@ -79,7 +79,8 @@ def run(words: Sequence[str], variables: Mapping[str, str] | None = None) -> str
         check=False,
     )
     if ended.returncode != 0:
-        lines = ended.stderr.strip().splitlines() or [f"lra {' '.join(words)}"]
+        said = ended.stderr.strip() or ended.stdout.strip()  # checks say there what they found
+        lines = said.splitlines() or [f"lra {' '.join(words)}"]
         raise Error(lines[-1].removeprefix("lra: "), ended.returncode)
     return ended.stdout
 

@@ -9,6 +9,7 @@
 #include "base/text_format.h"
 #include "cli/command.h"
 #include "io/atomic_file.h"
+#include "mixers/python_layer.h"
 #include "report/check_record.h"
 #include "report/findings.h"
 #include "report/literature.h"
@@ -107,6 +108,8 @@ std::vector<std::string> check_model(const RunRecord& record) {
     if (record.preset_steps < preset_steps) {
       findings.expect_equal("preset_steps", record.preset_steps, preset_steps);
     }
+  } catch (const mixers::NeedsInterpreter&) {
+    throw;  // which has the command start again in one
   } catch (const Error& error) {
     findings.expect(
         false, std::string("its settings are not those of a run of this program: ") + error.what());
@@ -128,6 +131,8 @@ ExitCode check_records(const Program& program, const ReportArguments& a) {
         }
       }
       for (const std::string& finding : found) findings.push_back(file + ": " + finding);
+    } catch (const mixers::NeedsInterpreter&) {
+      throw;
     } catch (const Error& error) {
       findings.push_back(error.what());
     }
