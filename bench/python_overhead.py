@@ -50,7 +50,7 @@ def train(program, words, folder, a):
     """The record of `lra train listops WORDS`."""
     command = [*program, "train", "listops", *words, "--out", str(folder), "--threads", str(a.threads), "--data",
                str(a.data), "--quiet", *tables.set_words(COMMON)]
-    subprocess.run(command, check=True)
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
     return json.loads((folder / "record.json").read_text())
 
 
