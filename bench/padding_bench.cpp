@@ -6,7 +6,8 @@
 // DATA holds prepared data, as --data of lra. Settings are those of --set, over the preset release.
 // The first batch of training, in turns; medians of ROUNDS. Positions: computed, over valid tokens
 // of the first 100 batches. Peak: of tensors. On one thread (OMP_NUM_THREADS=1) processor time
-// counts.
+// counts. The last row is of a batch that groups cannot gain from, all of its examples as long as
+// the longest (padding counts as tokens): groups beside the cut, in turns of their own.
 #include <cstdio>
 #include <optional>
 #include <sstream>
@@ -48,6 +49,11 @@ class Steps {
         parameters_(model_),
         stepper_(model_, parameters_, run.train, run.seed),
         batch_(loader().next().at(0)) {}
+
+  void make_lengths_equal() {
+    batch_.input.lengths_B.fill_(batch_.input.length());
+    batch_.num_tokens = batch_.input.rows() * batch_.input.length();
+  }
 
   void step() { (void)stepper_.gradients(std::span(&batch_, 1), 0); }
 
@@ -114,6 +120,13 @@ void measure(const RunConfig& run, const std::string& data, int rounds) {
                 median(seconds[1]) / time, peaks[i]);
     std::fflush(stdout);
   }
+  Steps &cut = *ways[1], &groups = *ways[2];
+  cut.make_lengths_equal();
+  groups.make_lengths_equal();
+  const SideBySide times = side_by_side(
+      rounds, [&] { groups.step(); }, [&] { cut.step(); });
+  std::printf("| %s | groups, equal lengths | 1.00 | %.0f | %.3f | - |\n", run.model.c_str(),
+              static_cast<double>(groups.num_tokens()) / times.ours_s, times.ratio());
 }
 
 void run(const std::vector<std::string>& words) {

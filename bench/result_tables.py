@@ -2,10 +2,12 @@
 import functools
 import json
 import os
+import pathlib
 import re
 import subprocess
 import sys
 import tempfile
+import time
 
 MODELS = ("transformer", "local", "sparse_transformer", "longformer", "linformer", "reformer",
           "sinkhorn", "synthesizer", "bigbird", "linear_transformer", "performer")
@@ -30,6 +32,27 @@ def run_json(words):
 def without_scratch(text):
     """A text without the paths of temporary folders."""
     return re.sub(rf"{re.escape(tempfile.gettempdir())}/tmp\w+/", "", text)
+
+
+def busy_processors(seconds=1.0):
+    """The average number of processors that were busy while this call slept."""
+    def busy():
+        ticks = list(map(int, pathlib.Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:9]))
+        return (sum(ticks) - ticks[3] - ticks[4]) / os.sysconf("SC_CLK_TCK")  # all but idle and iowait
+    before, start = busy(), time.monotonic()
+    time.sleep(seconds)
+    return (busy() - before) / (time.monotonic() - start)
+
+
+def warn_if_loaded():
+    """Before anything is measured: says so if other programs run, as `lra bench` does. Returns how many
+    processors they keep busy, 0 if the machine is quiet."""
+    busy = round(busy_processors(), 1)
+    if busy < 0.2:
+        return 0.0
+    print(f"other programs keep {busy} processors busy: the figures will not be this machine's",
+          file=sys.stderr, flush=True)
+    return busy
 
 
 @functools.cache

@@ -347,6 +347,7 @@ def main():
     a = parse()
     if a.device == "cpu":
         os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:a.threads])
+    tables.warn_if_loaded()
     cells = with_rows_left_out([c for name in a.models.split(",") for c in measure_row(name, a)], a)
     best = fastest(cells)
     if not best:

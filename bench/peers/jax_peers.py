@@ -1,4 +1,6 @@
 """An encoder, its training step and its forward pass in JAX with flax.linen and optax."""
+import itertools
+
 import flax.linen as nn
 import jax
 import jax.numpy as jnp
@@ -50,37 +52,42 @@ class Encoder(nn.Module):
         return nn.Dense(work.classes)(nn.relu(nn.Dense(work.mlp)(x)))
 
 
-def build(name, length, drop, train, dtype, work):
+def build(name, length, drop, train, dtype, work, batch):
     """A function that makes one training step, or one forward pass; it returns a number of it.
-    With bf16 the layers compute in bfloat16, parameters stay float32."""
+    `batch` has tokens and labels; where it is larger than work.batch, calls take its micro-batches in
+    turn, and the last one updates. With bf16 the layers compute in bfloat16, parameters stay float32."""
     model = Encoder(work, name, drop, train, jnp.bfloat16 if dtype == "bf16" else jnp.float32)
     optimizer = optax.adamw(1e-4)
-    keys = jax.random.split(jax.random.key(0), 4)
-    tokens = jax.random.randint(keys[0], (work.batch, length), 1, work.vocabulary)
-    labels = jax.random.randint(keys[1], (work.batch,), 0, work.classes)
+    keys = jax.random.split(jax.random.key(0), 2)
+    micro_batches = [tuple(jnp.asarray(array[first:first + work.batch], jnp.int32) for array in batch)
+                     for first in range(0, len(batch[1]), work.batch)]
+    tokens = micro_batches[0][0]
+    if len(micro_batches) > 1:
+        optimizer = optax.MultiSteps(optimizer, len(micro_batches))
     # "noise" is what the definitions have in training alone.
     streams = lambda key: dict(zip(("mixer", "dropout", "noise")[:3 if train else 1], jax.random.split(key, 3)))
-    parameters = jax.jit(model.init)({"params": keys[2], **streams(keys[3])}, tokens)
+    parameters = jax.jit(model.init)({"params": keys[0], **streams(keys[1])}, tokens)
 
     if not train:
-        infer = jax.jit(lambda p: model.apply(p, tokens, rngs=streams(keys[3])).sum())
+        infer = jax.jit(lambda p: model.apply(p, tokens, rngs=streams(keys[1])).sum())
         return lambda: infer(parameters)
 
-    def loss_of(parameters, key):
+    def loss_of(parameters, key, tokens, labels):
         logits = model.apply(parameters, tokens, rngs=streams(key))
         return optax.softmax_cross_entropy_with_integer_labels(logits, labels).mean()
 
-    def update(parameters, state, key):
-        loss, gradients = jax.value_and_grad(loss_of)(parameters, key)
+    def update(parameters, state, key, tokens, labels):
+        loss, gradients = jax.value_and_grad(loss_of)(parameters, key, tokens, labels)
         change, state = optimizer.update(gradients, state, parameters)
         return optax.apply_updates(parameters, change), state, loss
 
     update = jax.jit(update, donate_argnums=(0, 1))
+    in_turn = itertools.cycle(micro_batches)
     now = {"parameters": parameters, "state": optimizer.init(parameters), "step": 0}
 
     def step():
-        key = jax.random.fold_in(keys[3], now["step"])
-        now["parameters"], now["state"], loss = update(now["parameters"], now["state"], key)
+        key = jax.random.fold_in(keys[1], now["step"])
+        now["parameters"], now["state"], loss = update(now["parameters"], now["state"], key, *next(in_turn))
         now["step"] += 1
         return loss
     return step

@@ -1,9 +1,10 @@
 """One peer in a process of its own: builds it, warms up, then times a window at every request.
 
-    peer_process.py KIND NAME WORKLOAD BATCH LENGTH DROP MODE DTYPE DEVICE THREADS SECONDS
+    peer_process.py KIND NAME WORKLOAD BATCH LENGTH DROP MODE DTYPE DEVICE THREADS SECONDS [FILE]
 
 MODE is train (forward, backward and update) or infer (forward without dropout), DTYPE fp32 or bf16,
-DEVICE cpu or cuda. Prints "ready" and then, for every line that it reads, one line of JSON: tokens
+DEVICE cpu or cuda. FILE holds a larger batch, of which a step takes BATCH sequences; the last of them
+updates. Without it tokens are random. Prints "ready" and then, for every line that it reads, one line of JSON: tokens
 per second in a window of whole steps that fill SECONDS, and the peak resident bytes so far; on a GPU
 the peak bytes of tensors in place of them. A window on a GPU is waited for once, at its end.
 
@@ -16,7 +17,7 @@ import resource
 import sys
 import time
 
-from workload import WORKLOADS
+from workload import WORKLOADS, examples
 
 WARM_UP_STEPS = 2
 
@@ -30,11 +31,12 @@ def framework_of(kind):
     return torch_peers
 
 
-def build(kind, name, work, batch, length, drop, mode, dtype, device, threads):
+def build(kind, name, work, batch, length, drop, mode, dtype, device, threads, file):
     work = dataclasses.replace(WORKLOADS[work], batch=int(batch))
     words = {} if kind == "jax" else {"kind": kind, "device": device, "threads": int(threads)}
     return framework_of(kind).build(name=name, length=int(length), drop=float(drop), dtype=dtype,
-                                    train=mode == "train", work=work, **words)
+                                    train=mode == "train", work=work,
+                                    batch=examples(work, int(length), file), **words)
 
 
 def window(step, tokens, seconds, gpu):
@@ -66,8 +68,8 @@ def warm_up(step, gpu):
     gpu.forget_peak()
 
 
-def serve(kind, name, work, batch, length, drop, mode, dtype, device, threads, seconds):
-    step = build(kind, name, work, batch, length, drop, mode, dtype, device, threads)
+def serve(kind, name, work, batch, length, drop, mode, dtype, device, threads, seconds, file=""):
+    step = build(kind, name, work, batch, length, drop, mode, dtype, device, threads, file)
     gpu = framework_of(kind) if device == "cuda" else None
     warm_up(step, gpu)
     print("ready", flush=True)

@@ -11,9 +11,10 @@ on GPUs alone), package and transformers are other people's.
 from workload import WORKLOADS
 
 # Both sides of the Reformer rows: one round, chunks and average buckets of 64.
-REFORMER = {1024: ("mixer.chunk=64", "mixer.buckets=16"),
-            4096: ("mixer.chunk=64", "mixer.buckets=64")}
-FAVOR = ("mixer.features=softmax", "mixer.num_features=266")
+REFORMER = {length: ("mixer.chunk=64", f"mixer.buckets={buckets}")
+            for length, buckets in ((1024, 16), (2000, 32), (4000, 64), (4096, 64))}
+FAVOR = ("mixer.features=softmax", "mixer.num_features=266", "mixer.redraw=0")
+RELU = ("mixer.features=relu",)
 
 ROWS = {
     "transformer-drop": {
@@ -42,7 +43,7 @@ ROWS = {
                   ("package", "linformer", ())]},
     "performer-relu": {
         "model": "performer", "drop": 0.1, "settings": "ReLU features",
-        "peers": [("jax", "relu_performer", ()), ("torch", "relu_performer", ())]},
+        "peers": [("jax", "relu_performer", RELU), ("torch", "relu_performer", RELU)]},
     "performer-favor": {
         "model": "performer", "drop": 0.1, "settings": "266 softmax features, not drawn again",
         "peers": [("package", "performer-pytorch", FAVOR)]},
@@ -75,7 +76,7 @@ for TASK, DROP in (("image", 0.2), ("pathfinder", 0.1)):
     ROWS |= narrow(TASK, "exact", "transformer", DROP, f"attention dropout {DROP}")
     ROWS |= narrow(TASK, "local", "local", DROP, "blocks of 50", *LOCAL50)
     ROWS |= narrow(TASK, "linformer", "linformer", DROP, "rank 16", "mixer.rank=16")
-    ROWS |= narrow(TASK, "relu_performer", "performer", DROP, "ReLU features", "mixer.features=relu")
+    ROWS |= narrow(TASK, "relu_performer", "performer", DROP, "ReLU features", *RELU)
     ROWS |= narrow(TASK, "linear", "linear_transformer", DROP, "elu + 1")
 
 

@@ -73,10 +73,12 @@ class Timed:
         return rest
 
 
-def peer_side(peer, row, length, a, window_seconds, tunables=KEEP_MEMORY):
+def peer_side(peer, row, length, a, window_seconds, tunables=KEEP_MEMORY, file=""):
+    """`file`: the examples of a batch, in place of random tokens; a step then takes batch_of() of them."""
     kind, name, dtype = peer[0], peer[1], peer[3]
     words = [sys.executable, HERE / "peer_process.py", kind, name, row.get("workload", "text"),
-             batch_of(row, a), length, row["drop"], a.mode, dtype, a.device, a.threads, window_seconds]
+             batch_of(row, a), length, row["drop"], a.mode, dtype, a.device, a.threads, window_seconds,
+             file]
     return Timed("peer", words, peer_environment(a, tunables))
 
 

@@ -28,6 +28,12 @@ GPU = {**dict.fromkeys(ROWS, 1.0),
        **dict.fromkeys(("longformer", "bigbird", "reformer", "sinkhorn"), 2.0)}
 
 
+# On real batches (real_batches.py), by task: the ratio, and that of the Transformer with attention
+# dropout; positions that lra computes for each token; its memory as a part of the padded peer's.
+REAL = {"text": (4, 8), "listops": (2.5, 5)}
+REAL_POSITIONS, REAL_MEMORY = 1.15, 0.5
+
+
 def at(row, length, what):
     """The figure of a row at a length, or None where none is set."""
     figures = ROWS.get(row, {}).get(what)
@@ -46,3 +52,7 @@ def ratio(row, length, mode, dtype, device="cpu"):
 def memory(row, length, mode, device="cpu"):
     """The largest part of the peer's memory, or None."""
     return at(row, length, "memory") if (mode, device) == ("train", "cpu") else None
+
+
+def real_ratio(row, task):
+    return REAL[task][row == "transformer-drop"]

@@ -1,6 +1,7 @@
 """An encoder, its training step and its forward pass in PyTorch: around our own cores, around FlexAttention,
 around the attention layers of packages, and as transformers' BERT."""
 import functools
+import itertools
 
 import torch
 import torch.nn.functional as functional
@@ -108,16 +109,17 @@ def make_model(kind, name, length, drop, work):
     return (torch.compile(model) if kind == "compiled" else model), model
 
 
-def build(kind, name, length, drop, train, dtype, device, threads, work):
+def build(kind, name, length, drop, train, dtype, device, threads, work, batch):
     """A function that makes one training step, or one forward pass; it returns a number of it, as a tensor.
-    bf16 is autocast, parameters stay float32."""
+    `batch` has tokens and labels. Where it is larger than work.batch, calls take its micro-batches in turn,
+    and the last one updates. bf16 is autocast, parameters stay float32."""
     torch.set_num_threads(threads)
     torch.manual_seed(0)
     drop = drop if train else 0.0  # the cores know nothing of eval()
     with torch.device(device):  # whose masks FlexAttention makes there
         forward, model = make_model(kind, name, length, drop, work)
     model.to(device).train(train)
-    tokens = torch.randint(1, work.vocabulary, (work.batch, length)).to(device)
+    tokens, labels = (torch.from_numpy(array).to(device) for array in batch)
     precision = functools.partial(torch.autocast, device, torch.bfloat16, enabled=dtype == "bf16")
 
     def infer():
@@ -126,14 +128,17 @@ def build(kind, name, length, drop, train, dtype, device, threads, work):
     if not train:
         return infer
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, fused=True)
-    labels = torch.randint(work.classes, (work.batch,)).to(device)
+    micro_batches = list(zip(tokens.split(work.batch), labels.split(work.batch)))
+    in_turn = itertools.cycle(enumerate(micro_batches, 1))
 
     def step():
-        optimizer.zero_grad(set_to_none=True)
+        number, (tokens, labels) = next(in_turn)
         with precision():
-            loss = functional.cross_entropy(forward(tokens).float(), labels)
+            loss = functional.cross_entropy(forward(tokens).float(), labels) / len(micro_batches)
         loss.backward()
-        optimizer.step()
+        if number == len(micro_batches):
+            optimizer.step()
+            optimizer.zero_grad(set_to_none=True)
         return loss.detach()
     return step
 

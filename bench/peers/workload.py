@@ -21,6 +21,7 @@ class Workload:
 
 WORKLOADS = {
     "text": Workload("text", 4, 4, 256, 256, 1024, 257, 2, 4, 0.1, 25000),
+    "listops": Workload("listops", 4, 8, 512, 512, 1024, 17, 10, 4, 0.1, 96000),
     "image": Workload("image", 1, 8, 128, 64, 128, 256, 10, 16, 0.3, 45000),
     "pathfinder": Workload("pathfinder", 4, 4, 32, 16, 32, 256, 2, 16, 0.2, 160000),
 }
@@ -31,6 +32,16 @@ GPU_BATCH = {"text": 32}
 def default_batch(name, device):
     batch = WORKLOADS[name].batch
     return GPU_BATCH.get(name, batch) if device == "cuda" else batch
+
+
+def examples(work, length, file=""):
+    """Tokens [n, length] and labels [n], int64: those of a file that real_batches.py wrote, else random
+    ones of one step."""
+    if file:
+        with np.load(file) as found:
+            return found["tokens"], found["labels"]
+    random = np.random.default_rng(0)
+    return random.integers(1, work.vocabulary, (work.batch, length)), random.integers(work.classes, size=work.batch)
 
 
 def sinusoids(length, width):

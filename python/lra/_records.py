@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,15 @@ _PAPER_TASKS = ("listops", "text", "retrieval", "image", "pathfinder", "pathx")
 
 
 def _records(root: Path) -> Iterator[tuple[Path, dict[str, Any]]]:
-    for path in sorted(root.rglob("record.json")):
+    paths = sorted(root.rglob("record.json"))
+    if not paths:
+        return
+    told = json.loads(_program.run(["report", str(root), "--check", "--json"], good=(0, 2)))
+    for finding in told["findings"]:
+        warnings.warn(f"left out: {finding}", stacklevel=3)
+    for path in paths:
+        if str(path.resolve()) in told["refused"]:
+            continue
         record = json.loads(path.read_text())
         if record.get("kind") == "train":
             yield path.parent, record
@@ -29,7 +38,8 @@ def results(root: str | os.PathLike[str] = "runs") -> list[dict[str, Any]]:
     """One row for each training run below `root`, in the order of their folders.
 
     Accuracies are 0..1, None before they are known; `python` is True for a Python class. A table of
-    pandas: pandas.DataFrame(lra.results("runs")).
+    pandas: pandas.DataFrame(lra.results("runs")). A record that `lra report --check` finds fault
+    with is left out, with a warning.
     """
     rows = []
     for folder, record in _records(Path(root)):

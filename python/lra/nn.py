@@ -158,7 +158,7 @@ def _optim(model: str, group: str) -> dict[str, Any]:
 
 def _class_name(model: str) -> str:
     """ "sparse_transformer" -> "SparseTransformer"; some have a spelling of their own."""
-    own = {"bigbird": "BigBird", "s4d": "S4D", "chordmixer": "ChordMixer"}
+    own = {"bigbird": "BigBird", "s4d": "S4D", "lru": "LRU", "chordmixer": "ChordMixer"}
     return own.get(model) or "".join(part.capitalize() for part in model.split("_"))
 
 

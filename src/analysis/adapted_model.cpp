@@ -22,7 +22,7 @@ constexpr const char* kPositions = "embedding.position";
                        .advice = advice});
 }
 
-// For each place of the longer sequence the one in proportion, CLS kept in front.
+// Maps each position of the longer sequence to the one in proportion; CLS stays in front.
 at::Tensor stretched_places(const TaskShape& from, const TaskShape& to, int64_t cls) {
   const int64_t side_from = tasks::image_side(from), side = tasks::image_side(to);
   const bool by_pixel = side_from > 0 && side > 0;

@@ -32,7 +32,7 @@ struct WeightTile {
   at::Tensor weights_HQK;  // float32, contiguous, on the CPU
 };
 
-// Of all layers of one model, an example at a time.
+// Attention weights of every layer of one model, one example at a time.
 class AttentionWeights {
  public:
   // Throws lra::Error for a model whose receptive field is bounded and for a sequence layer without

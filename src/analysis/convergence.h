@@ -12,8 +12,8 @@
 
 namespace lra::analysis {
 
-// From the run's validation curve. Seconds are the run's mean time of a training step times the
-// step; absent when the run has no times. Thresholds within 0..1, any order.
+// Convergence read from the run's validation curve. Seconds are the step times the run's mean time
+// of a training step; absent when the run has no times. Thresholds lie within 0..1, in any order.
 ConvergenceResult measure_convergence(const RunRecord& run, int64_t eval_every,
                                       const std::vector<double>& thresholds);
 

@@ -85,7 +85,7 @@ training::Batch first_batch(const training::RunConfig& run, const TaskShape& sha
   return training::to_device(loader.next().at(0), options.device);
 }
 
-// Of more than five windows' time.
+// True if a step takes longer than five windows.
 bool is_long(const EfficiencyOptions& options, double step_seconds) {
   return step_seconds > 5 * options.window_seconds;
 }

@@ -29,8 +29,8 @@ struct EfficiencyOptions {
   bool whole_steps = false;   // however long they are; else as measure() says
   WindowHooks hooks = {};     // around the windows without pipeline
   std::optional<std::string> data_root = {};  // measures with pipeline too
-  // In place of all this, with data_root: the first batch of training, of examples of all lengths,
-  // in whole steps.
+  // Measures the first batch of training, with examples of all lengths, in whole steps, instead of
+  // all this; needs data_root.
   bool real_batch = false;
 };
 

@@ -48,7 +48,8 @@ double least_between(const at::Tensor& matrix) {
   return others.min().item<double>();
 }
 
-// Of similarity and distance over all pairs i < j; nothing when one of them never changes.
+// Correlation of similarity with distance over all pairs i < j; nothing when one of them is
+// constant.
 std::optional<double> correlation_with_distance(const std::vector<double>& values, int64_t n) {
   double count = 0, x_sum = 0, y_sum = 0, xx = 0, yy = 0, xy = 0;
   for (int64_t i = 0; i < n; ++i) {

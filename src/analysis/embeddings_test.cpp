@@ -35,7 +35,7 @@ TEST(Embeddings, TellVerticalFromHorizontal) {
     EXPECT_NEAR(result.vertical[n], 1 - 0.1 * static_cast<double>(n + 1), 1e-6);
     EXPECT_NEAR(result.horizontal[n], 1, 1e-6);
   }
-  // Of the 99 neighbours in reading order 9 stand in different rows.
+  // 9 of the 99 neighbors in reading order stand in different rows.
   EXPECT_NEAR(result.by_distance[0], 1 - 0.1 * 9 / 99, 1e-6);
   EXPECT_NEAR(result.position_min, 0.1, 1e-6);
 }

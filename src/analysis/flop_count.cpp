@@ -34,18 +34,24 @@ int64_t attention_flops(Inputs in) {
   return 4 * in[0].toTensor().size(-1) * stack.at(0).toInt();
 }
 
-// Of qkv [..., 3, H, E]: for each row of a head the summary of keys and values, its product with
-// the query, and the denominator.
+// Counts, for qkv [..., 3, H, E], for each row of a head: the summary of keys and values, its
+// product with the query, and the denominator.
 int64_t feature_attention_flops(Inputs in) {
   const at::Tensor& qkv = in[0].toTensor();
   return qkv.numel() / 3 * (4 * qkv.size(-1) + 2);
 }
 
-// For each mode of a channel, multiply-adds for the state and for what it adds to the output: six
-// with complex numbers, two with real ones. a is [planes, modes, D], c [directions, ...].
+// Counts, for each mode of a channel, the multiply-adds of the state and of its contribution to the
+// output: six with complex numbers, two with real ones. a is [planes, modes, D], c [directions,
+// ...].
 int64_t diagonal_scan_flops(Inputs in) {
   const at::Tensor &a = in[1].toTensor(), &c = in[2].toTensor();
   return in[0].toTensor().numel() * a.size(1) * c.size(0) * (a.size(0) == 2 ? 12 : 4);
+}
+
+// A complex multiply-add for each state and direction. in: v [B, L, 2, P], a, bidirectional.
+int64_t state_scan_flops(Inputs in) {
+  return in[0].toTensor().numel() / 2 * (in[2].toBool() ? 2 : 1) * 8;
 }
 
 // A multiply-add for each lag, also where transforms take less. in: x, mask, kernel [D, K].
@@ -67,6 +73,7 @@ constexpr std::array kCounted = {
     CountedOperator{"lra::sum_of_outer_products", outer_flops},
     CountedOperator{"lra::attention_forward", attention_flops},
     CountedOperator{"lra::diagonal_scan", diagonal_scan_flops},
+    CountedOperator{"lra::state_scan", state_scan_flops},
     CountedOperator{"lra::convolution", convolution_flops},
     CountedOperator{"lra::packed_feature_attention_forward", feature_attention_flops}};
 

@@ -9,9 +9,9 @@
 
 namespace lra::analysis {
 
-// Of one forward pass; a multiply-add counts as two. A product [M, K] x [K, N] is 2 M N K,
+// FLOPs of one forward pass; a multiply-add counts as two. A product [M, K] x [K, N] is 2 M N K,
 // attention 4 E for every visible pair of query and key (operator lra::attention_pairs). The
-// backward pass is twice as much: each product has two gradients.
+// backward pass takes twice as many: each product has two gradients.
 int64_t forward_flops(const models::SequenceClassifier& model, const models::ModelInput& input);
 
 }  // namespace lra::analysis

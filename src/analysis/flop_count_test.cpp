@@ -12,7 +12,7 @@ namespace {
 constexpr int64_t kCountedLength = 40, kWidth = 16, kHidden = 16, kHeads = 2, kHead = 8,
                   kClasses = 10;
 
-// What every model has beside its mixer: feed-forward block and classifier.
+// FLOPs of every model outside its mixer: feed-forward block and classifier.
 constexpr int64_t kRest =
     2 * (2 * kCountedLength * kWidth * kHidden) + 2 * kWidth * kHidden + 2 * kHidden * kClasses;
 // Queries, keys, values and output.

@@ -42,7 +42,7 @@ class Listener {
 void listen_to_operators(const std::function<void()>& compute,
                          const std::function<void(std::string_view, OperatorInputs)>& hear) {
   const c10::DebugInfoGuard slot(kSlot, std::make_shared<Ear>(hear));
-  // With its gradient an operator would be heard twice, from outside and from within.
+  // Autograd would make the listener hear an operator twice, from outside and from within.
   const at::AutoDispatchBelowADInplaceOrView below;
   const Listener listener;
   compute();

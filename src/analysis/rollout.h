@@ -16,8 +16,8 @@
 
 namespace lra::analysis {
 
-// Of one example, tokens int32 [1, L]; float64 [S], position 0 is CLS where there is one. Sums to
-// one. `pooling` is ModelConfig's.
+// Rollout of one example: tokens int32 [1, L] -> float64 [S]; position 0 is CLS where there is one.
+// Sums to one. `pooling` is that of ModelConfig.
 at::Tensor rollout(const AttentionWeights& attention, const at::Tensor& tokens_1L,
                    const std::string& pooling);
 

@@ -20,8 +20,8 @@ class SoftmaxRows {
   // Queries first .. first + count - 1 -> weights of all S keys, [H, count, S], float32.
   at::Tensor weights(int64_t first, int64_t count) const;
 
-  // Whether columns_HSC, keys first, ... of the weights of all queries, are those of these rows to
-  // within `error`.
+  // True if columns_HSC, keys first, first + 1, ... of the weights of all queries, equal those of
+  // these rows to within `error`.
   bool agree_with(const at::Tensor& columns_HSC, int64_t first, double error) const;
 
  private:

@@ -45,7 +45,7 @@ class SpanSums {
  private:
   enum Variant { kTokens, kWithCls, kPixels, kNumVariants };
   using Spans = std::array<double, kNumVariants>;
-  // What the weights of one query come to.
+  // Sums over the weights of one query.
   struct QuerySums {
     double tokens = 0, tokens_distance = 0, cls = 0, cls_distance = 0, pixel_distance = 0;
   };

@@ -7,7 +7,7 @@
 namespace lra {
 namespace {
 
-// What a shell makes of a line, one word per line.
+// Words that a shell reads from a line, one per line.
 std::string words_of(const std::string& line) {
   FILE* shell = ::popen(("printf '%s\\n' " + line).c_str(), "r");
   std::string out;

@@ -84,7 +84,7 @@ std::string to_toml(const ConfigTable& table);
 // Keys of `over` win; tables are merged key by key.
 void merge(ConfigTable& base, const ConfigTable& over);
 
-// Whether TOML takes a key, and --set a value, without quotes: letters, digits, '_' and '-'.
+// True if a key needs no quotes in TOML, and a value none in --set: letters, digits, '_' and '-'.
 bool is_bare_key(std::string_view key);
 
 // Canonical text of a table (keys sorted, values in one spelling): equal settings give equal text.
@@ -98,7 +98,7 @@ std::string suggestion(std::string_view name, const std::vector<std::string>& kn
 
 // ---- fields
 
-// What a value may be. Numbers: low <= value <= high. Strings: one of `choices`, when there are
+// Constraint on a value. Numbers: low <= value <= high. Strings: one of `choices`, if there are
 // any.
 struct Constraint {
   double low = -std::numeric_limits<double>::infinity();
@@ -117,7 +117,7 @@ inline Constraint one_of(std::vector<std::string> choices) {
   return {.choices = std::move(choices)};
 }
 
-// For people: "integer, >= 1", "one of cls, mean".
+// Description of a field for people: "integer, >= 1", "one of cls, mean".
 struct FieldInfo {
   std::string name, type, default_value, range, help;
 };
@@ -199,7 +199,7 @@ ConfigTable resolve_config(const ConfigTable& table, const std::string& section)
   return write_config(read_config<Config>(table, section));
 }
 
-// With the values of `config` as the defaults.
+// Describes the fields, with the values of `config` as the defaults.
 template <typename Config>
 std::vector<FieldInfo> describe_config(Config config = {}) {
   ConfigDescriber describer;

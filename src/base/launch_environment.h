@@ -1,4 +1,4 @@
-// Which of the processes of one run this is, as torchrun and Slurm's srun say it in the
+// Rank of this process among those of its run, as torchrun and Slurm's srun state it in the
 // environment.
 #pragma once
 
@@ -10,7 +10,7 @@ namespace lra {
 
 struct Launch {
   int64_t rank = 0, num_ranks = 1;
-  // Where the ranks meet; unset with one rank.
+  // Rendezvous of the ranks; unset with one rank.
   std::string address = {};
   uint16_t port = 0;
   // The launcher keeps the store at that place, so that every rank is a client of it; else rank 0
@@ -18,7 +18,8 @@ struct Launch {
   bool store_is_hosted = false;
   // The network interface to use (GLOO_SOCKET_IFNAME); empty: that of this machine's name.
   std::string interface = {};
-  // Of a launcher that starts all ranks again when one is lost, and keeps its store meanwhile.
+  // Restarts so far by a launcher that starts all ranks again when one is lost, and keeps its store
+  // meanwhile.
   int64_t restarts = 0;
 
   // "rank 1 of 4"
@@ -37,7 +38,7 @@ using Variables = std::function<const char*(const char* name)>;
 // contradict each other.
 Launch read_launch(const Variables& variables);
 
-// Of this process.
+// The launch of this process.
 Launch launch_of_this_process();
 
 // "node03" for "node[03-07,11],other[1-2]"; empty for text that is no list of hosts.

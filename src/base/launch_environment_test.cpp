@@ -20,7 +20,7 @@ Launch launch_of(const Values& values) {
   });
 }
 
-// With some values changed, or taken away.
+// Copy with some values changed or removed.
 Values changed(Values values, const std::map<std::string, std::optional<std::string>>& changes) {
   for (const auto& [name, value] : changes) {
     values.erase(name);

@@ -5,7 +5,8 @@
 
 namespace lra {
 
-// What the vector code of the kernels is compiled for. Each is false on other architectures.
+// Instruction sets that the vector code of the kernels is compiled for. Each is false on other
+// architectures.
 bool has_avx2();         // with FMA
 bool has_avx512();       // F, BW, DQ and VL, beside the former
 bool has_avx512_bf16();  // products of bfloat16 pairs, beside the former

@@ -13,18 +13,19 @@ int64_t peak_resident_bytes();
 // counting from the start of the process.
 bool reset_peak_resident_bytes();
 
-// What the memory control groups that a process is in allow: the least of each group and of those
-// above it. `margin` is what can still be allocated; file pages that the kernel would give up first
-// do not count as used.
+// Memory that the control groups of a process allow: the least over each group and those above it.
+// `margin` can still be allocated; file pages that the kernel would evict first do not count as
+// used.
 struct MemoryGroup {
   int64_t limit = INT64_MAX, margin = INT64_MAX;
 };
 // `mount` is /sys/fs/cgroup, `groups` the text of /proc/self/cgroup; version 2, then version 1.
 MemoryGroup memory_group(const std::string& mount, const std::string& groups);
 
-// Of the machine, or of the control group (container) when that allows less.
+// Memory of the machine, or of the control group (container) if that allows less.
 int64_t total_memory_bytes();
-// What can still be allocated without swapping: MemAvailable, and the control group's margin.
+// Memory that can still be allocated without swapping: MemAvailable, and the control group's
+// margin.
 int64_t available_memory_bytes();
 
 // Addresses that this process may still take under its limit (ulimit -v); INT64_MAX without one.

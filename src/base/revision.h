@@ -1,4 +1,4 @@
-// Which program this is.
+// Version and revision of this program.
 #pragma once
 
 #include <string>

@@ -33,7 +33,7 @@ constexpr PhiloxBlock philox4x32(PhiloxBlock counter, uint64_t key) {
   return counter;
 }
 
-// What a stream of numbers is for. Part of the counter, so streams of one seed never overlap.
+// Purpose of a stream of numbers. Part of the counter, so streams of one seed never overlap.
 enum class RandomUse : uint32_t {
   kSample = 1,      // drawing a generated example
   kShuffle = 2,     // order of examples in an epoch

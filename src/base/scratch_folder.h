@@ -1,4 +1,4 @@
-// For tests: a folder of its own, gone at the end.
+// Temporary folder for tests, removed at the end.
 #pragma once
 
 #include <stdlib.h>

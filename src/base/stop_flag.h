@@ -27,8 +27,8 @@ void install_stop_handlers(StartedBy by);
 // default action would end it.
 sigset_t save_signals();
 
-// For work that has nothing to save: SIGINT, SIGTERM and SIGHUP end the process, at once when a
-// stop was asked for already.
+// Makes SIGINT, SIGTERM and SIGHUP end the process, at once if a stop was already requested: for
+// work that has nothing to save.
 void end_at_first_signal();
 
 // The signal that asked to stop, or 0. Costs one relaxed load.
@@ -39,10 +39,11 @@ inline bool stop_requested() { return stop_signal() != 0; }
 // so it is answered once.
 int take_save_request();
 
-// From now on SIGINT, SIGTERM and SIGHUP do nothing: all is saved, and the process is about to end.
+// Makes SIGINT, SIGTERM and SIGHUP do nothing from now on: all is saved, and the process is about
+// to end.
 void ignore_stop_signals();
 
-// For tests: as if `signal` (one of the five) had arrived, and as if none had.
+// Sets the flag as if `signal` (one of the five) had arrived, and clears it: for tests.
 void raise_stop_flag(int signal);
 void clear_stop_flag();
 

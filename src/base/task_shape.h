@@ -1,4 +1,4 @@
-// What a task looks like to a model.
+// Shape of a task as a model sees it.
 #pragma once
 
 #include <cstdint>

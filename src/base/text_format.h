@@ -25,7 +25,7 @@ int display_width(std::string_view text);
 class TextTable {
  public:
   explicit TextTable(std::vector<std::string> header);
-  // As many cells as the header has.
+  // Takes as many cells as the header has.
   void add_row(std::vector<std::string> cells);
   bool empty() const { return rows_.empty(); }
   // Header, rule, rows; two spaces between columns, no spaces at line ends; every cell printable().

@@ -37,7 +37,7 @@ using Analysis = std::optional<AnalysisRecord>(const CommonOptions&, const Analy
 Analysis analyze_span, analyze_generalization, analyze_convergence, analyze_rollout,
     analyze_embeddings, analyze_controls, analyze_transfer;
 
-// For people: a short table.
+// A short table for people.
 std::string analysis_text(const AnalysisRecord& record, const std::string& folder);
 
 }  // namespace lra::cli

@@ -28,7 +28,8 @@ class ChangedInputs {
       const models::SequenceClassifier model = analysis::adapted_model(run_, to);
       auto found = training::evaluate_with_bar(
           model, split, to.shape, batch_size(to.shape), examples_,
-          {.description = result.title(), .unit = "ex", .quiet = common_.quiet});
+          {.description = result.title(), .unit = "ex", .quiet = common_.quiet},
+          run_.stored.config.train.trim_padding);
       if (found.stopped) return false;
       found.summary.step = run_.weights.progress.step;
       result.score = found.summary;
@@ -42,7 +43,7 @@ class ChangedInputs {
   std::vector<ChangedInput> scores;
 
  private:
-  // As many tokens as the run evaluates at once.
+  // Batch of as many tokens as the run evaluates at once.
   int64_t batch_size(const TaskShape& shape) const {
     const int64_t tokens = run_.stored.config.train.eval_batch_size * run_.task->shape().length;
     return std::max<int64_t>(1, tokens / shape.length);

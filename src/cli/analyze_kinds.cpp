@@ -34,7 +34,7 @@ AnalysisRecord about(const RunRecord& run, const std::string& kind, const Common
   return record;
 }
 
-// Of `num_examples` examples.
+// Progress bar of an analysis of `num_examples` examples.
 Progress bar_of(const AnalysisRecord& record, const CommonOptions& common) {
   return Progress({.description = record.kind,
                    .total = record.num_examples,

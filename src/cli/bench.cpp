@@ -266,7 +266,7 @@ void wait_for_quiet(double most_seconds, bool quiet) {
   }
 }
 
-// With what the options leave open, and with a configuration for every model.
+// Fills in options that were left open, and checks that every model has a configuration.
 BenchArguments completed(BenchArguments a) {
   take_table(a);
   if (a.models.empty()) a.models = mixers::mixer_names();

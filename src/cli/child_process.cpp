@@ -44,7 +44,7 @@ class Descriptor {
   Descriptor(const Descriptor&) = delete;
   Descriptor& operator=(const Descriptor&) = delete;
   int get() const { return fd_; }
-  // To be closed by the caller.
+  // Releases the descriptor to the caller, who closes it.
   int take() { return std::exchange(fd_, -1); }
 
  private:

@@ -73,13 +73,13 @@ struct ProgramEnd {
 // input. Throws lra::Error: exit code 2 when there is no such program, else 74.
 ProgramEnd run_program(const std::vector<std::string>& words);
 
-// To be called once at the start, by the thread that runs the program. In a process that run_self
-// started: when its parent ends, however that ends, this process gets SIGTERM, and so saves and
-// stops instead of living on unseen. In any other process: nothing.
+// Makes this process get SIGTERM when its parent ends, for whatever reason, so that it saves and
+// stops instead of living on unseen. Call once at the start, from the thread that runs the program.
+// Does nothing unless run_self started this process.
 void follow_parent();
 
-// In a process that run_self started: hands the reason why it fails to its parent, which waits for
-// its end. In any other process: nothing.
+// Hands the reason of a failure to the parent, which waits for this process to end. Does nothing
+// unless run_self started this process.
 void tell_parent(const std::string& error);
 
 // The code for us to end with when a child failed: its own where it has a meaning (2, 4, 70, 74), 2

@@ -43,7 +43,8 @@ CLI::Range count_range() { return CLI::Range(int64_t{1}, int64_t{1000000000}); }
 
 namespace {
 
-// From 0. CLI::Range would take a number past the type for the largest one that fits, and NaN.
+// Accepts 0 to `most`. CLI::Range would take a number past the type for the largest one that fits,
+// and would accept NaN.
 template <typename T>
 CLI::Validator range_up_to(int64_t most) {
   const std::string range = "0 to " + std::to_string(most);

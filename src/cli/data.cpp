@@ -11,6 +11,7 @@
 #include "io/toml.h"
 #include "tasks/all.h"
 #include "tasks/contact_sheet.h"
+#include "tasks/data_doubts.h"
 #include "tasks/fetch.h"
 #include "tasks/files.h"
 #include "tasks/new_folder.h"
@@ -44,7 +45,21 @@ std::unique_ptr<tasks::Task> make_task(const DataArguments& a) {
   return tasks::find_task(a.task).make(settings.table("task"));
 }
 
-void report_dataset(const Program& program, const DataArguments& a, const tasks::Dataset& dataset) {
+std::vector<std::string> all_doubts(const tasks::Task& task, const tasks::Dataset& dataset,
+                                    const std::vector<tasks::Baseline>& baselines) {
+  std::vector<std::string> doubts = tasks::doubts_of_contents(task, dataset);
+  for (std::string& doubt :
+       tasks::doubts_of_baselines(baselines, task.split(dataset, "test").size())) {
+    doubts.push_back(std::move(doubt));
+  }
+  return doubts;
+}
+
+void report_dataset(const Program& program, const DataArguments& a, const tasks::Task& task,
+                    const tasks::Dataset& dataset) {
+  const bool is_imported = dataset.manifest().source == "imported";
+  const auto doubts = all_doubts(
+      task, dataset, is_imported ? task.baselines(dataset) : std::vector<tasks::Baseline>{});
   Json splits = Json::object();
   for (const auto& [name, shards] : dataset.manifest().splits)
     splits[name] = dataset.split(name).size();
@@ -54,7 +69,8 @@ void report_dataset(const Program& program, const DataArguments& a, const tasks:
                 {"folder", dataset.folder()},
                 {"hash", dataset.hash()},
                 {"splits", splits},
-                {"notes", notes.size()}});
+                {"notes", notes.size()},
+                {"doubts", doubts}});
     return;
   }
   std::printf("%s is prepared in %s\n", a.task.c_str(), dataset.folder().c_str());
@@ -65,16 +81,18 @@ void report_dataset(const Program& program, const DataArguments& a, const tasks:
   if (!notes.empty()) {
     std::printf("  notes  %zu, the first: %s\n", notes.size(), printable(notes.front()).c_str());
   }
+  for (const std::string& doubt : doubts) std::printf("  in doubt: %s\n", printable(doubt).c_str());
 }
 
 void report_written(const Program& program, const DataArguments& a, const tasks::Task& task) {
   // Its hashes were just taken from what was written: to read it all again would only cost memory.
-  report_dataset(program, a, tasks::open_dataset(tasks::find_task(a.task), task, a.out, false));
+  report_dataset(program, a, task,
+                 tasks::open_dataset(tasks::find_task(a.task), task, a.out, false));
 }
 
 ExitCode prepare(const Program& program, const DataArguments& a) {
   const auto task = make_task(a);
-  report_dataset(program, a,
+  report_dataset(program, a, *task,
                  tasks::prepare_data(tasks::find_task(a.task), *task, training::data_root(a.root),
                                      program.common.quiet));
   return ExitCode::kDone;
@@ -177,7 +195,8 @@ ExitCode check(const Program& program, const DataArguments& a) {
   const auto task = make_task(a);
   const auto dataset = tasks::open_dataset(spec, *task, a.folder);
   auto facts = task->check(dataset);
-  for (const tasks::Baseline& baseline : task->baselines(dataset)) {
+  const std::vector<tasks::Baseline> baselines = task->baselines(dataset);
+  for (const tasks::Baseline& baseline : baselines) {
     facts.push_back({.name = "baseline: " + baseline.name,
                      .value = percent(baseline.accuracy),
                      .ok = true,
@@ -195,10 +214,19 @@ ExitCode check(const Program& program, const DataArguments& a) {
     table.add_row({fact.name, fact.value, fact.ok ? fact.detail : "WRONG: " + fact.detail});
   }
   const bool all_ok = wrong.empty();
+  std::vector<std::string> doubts = all_doubts(*task, dataset, baselines);
+  for (const tasks::Fact& fact : facts) {
+    if (fact.in_doubt) doubts.push_back(fact.name + " " + fact.value + ": " + fact.detail);
+  }
   if (program.common.json) {
-    print_json({{"task", a.task}, {"folder", a.folder}, {"ok", all_ok}, {"facts", rows}});
+    print_json({{"task", a.task},
+                {"folder", a.folder},
+                {"ok", all_ok},
+                {"facts", rows},
+                {"doubts", doubts}});
   } else {
-    std::printf("%s\n%s", table.text().c_str(), all_ok ? "all in order\n" : wrong.c_str());
+    for (const std::string& doubt : doubts) wrong += "IN DOUBT: " + printable(doubt) + "\n";
+    std::printf("%s\n%s", table.text().c_str(), wrong.empty() ? "all in order\n" : wrong.c_str());
   }
   return all_ok ? ExitCode::kDone : ExitCode::kUserError;
 }

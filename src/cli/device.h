@@ -18,10 +18,10 @@ at::Device find_device(const std::string& text);
 // Nothing to do on the CPU. Before the first product.
 void ask_for_same_bits(at::Device device);
 
-// For records: "cpu", or "cuda:0" and the model of the GPU where the driver tells it.
+// Name for records: "cpu", or "cuda:0" and the model of the GPU if the driver reports it.
 std::string device_title(at::Device device);
 
-// For people: how many GPUs of which model, or that there is none.
+// Number and model of the GPUs, or that there is none, for people.
 std::string gpus_found();
 
 }  // namespace lra::cli

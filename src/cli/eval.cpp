@@ -3,6 +3,7 @@
 
 #include "base/text_format.h"
 #include "cli/command.h"
+#include "tasks/data_doubts.h"
 #include "training/loaded_run.h"
 
 namespace lra::cli {
@@ -17,7 +18,8 @@ struct EvalArguments {
 // Names data or weights that are not the run's own; empty if all are.
 struct Foreign {
   std::string weights, data;
-  int64_t num_cut = 0;  // examples of other data that are longer than the model reads
+  int64_t num_cut = 0;              // examples of other data that are longer than the model reads
+  std::vector<std::string> doubts;  // why the data that was read may not be what it is taken for
 };
 
 int64_t count_longer(const tasks::Split& split, const TaskShape& shape) {
@@ -34,17 +36,34 @@ int64_t count_longer(const tasks::Split& split, const TaskShape& shape) {
 
 Foreign foreign_of(const training::LoadedRun& run, const tasks::Dataset& dataset,
                    const std::string& split) {
-  Foreign foreign{.weights = run.foreign_weights(), .data = ""};
+  Foreign foreign{.weights = run.foreign_weights(), .data = "", .doubts = {}};
+  foreign.doubts = data_doubts_of(run.stored.record);
   if (dataset.hash() == run.stored.record.data_hash) return foreign;
+  foreign.doubts = tasks::doubts_of_contents(*run.task, dataset);
   foreign.data = dataset.hash();
   foreign.num_cut = count_longer(run.task->split(dataset, split), run.task->shape());
   return foreign;
 }
 
+// The accuracy that the record has of the same weights on the same examples, if it has one. On
+// another processor or device a few examples may fall to the other side.
+std::optional<double> recorded_accuracy(const training::LoadedRun& run, const Evaluation& now,
+                                        const std::string& split, const Foreign& foreign) {
+  if (!foreign.weights.empty() || !foreign.data.empty()) return {};
+  const RunRecord& record = run.stored.record;
+  std::vector<Evaluation> known;
+  if (split == "val") known = record.val_curve;
+  if (split == "test" && record.test) known = {*record.test};
+  for (const Evaluation& e : known) {
+    if (e.step == now.step && e.num_examples == now.num_examples) return e.accuracy;
+  }
+  return {};
+}
+
 Json json_or_null(const std::string& text) { return text.empty() ? Json() : Json(text); }
 
 void print_text(const training::EvaluationResult& result, const EvalArguments& a,
-                const Foreign& foreign) {
+                const Foreign& foreign, std::optional<double> recorded) {
   std::printf("%s, %s split, weights of step %s", a.run.c_str(), a.split.c_str(),
               thousands(result.summary.step).c_str());
   if (!foreign.weights.empty()) {
@@ -55,10 +74,16 @@ void print_text(const training::EvaluationResult& result, const EvalArguments& a
     std::printf("; %s examples are cut to what the model reads",
                 thousands(foreign.num_cut).c_str());
   }
-  std::printf("\n  accuracy  %s on %s examples\n  loss      %s\n\n",
-              percent(result.summary.accuracy).c_str(),
-              thousands(result.summary.num_examples).c_str(),
-              fixed(result.summary.loss, 4).c_str());
+  std::printf("\n  accuracy  %s on %s examples\n", percent(result.summary.accuracy).c_str(),
+              thousands(result.summary.num_examples).c_str());
+  if (recorded && *recorded != result.summary.accuracy) {
+    std::printf("  RECORDED  %s of the same weights on the same examples\n",
+                percent(*recorded).c_str());
+  }
+  std::printf("  loss      %s\n\n", fixed(result.summary.loss, 4).c_str());
+  for (const std::string& doubt : foreign.doubts) {
+    std::printf("%s%s\n", kDataDoubt, printable(doubt).c_str());
+  }
   std::vector<std::string> header = {"label"};
   for (size_t c = 0; c < result.confusion.size(); ++c) header.push_back("as " + std::to_string(c));
   TextTable table(header);
@@ -77,19 +102,22 @@ ExitCode eval(const Program& program, const EvalArguments& a) {
   const auto result = training::evaluate_run(run, dataset, a.split, 0, program.common.quiet);
   if (result.stopped) return ExitCode::kStopped;
   const Foreign foreign = foreign_of(run, dataset, a.split);
+  const auto recorded = recorded_accuracy(run, result.summary, a.split, foreign);
   if (program.common.json) {
     print_json({{"run", a.run},
                 {"foreign_weights", json_or_null(foreign.weights)},
                 {"other_data", json_or_null(foreign.data)},
                 {"cut_examples", foreign.num_cut},
+                {"data_doubts", foreign.doubts},
                 {"split", a.split},
                 {"step", result.summary.step},
                 {"accuracy", result.summary.accuracy},
+                {"recorded_accuracy", recorded ? Json(*recorded) : Json()},
                 {"loss", json_number(result.summary.loss)},
                 {"examples", result.summary.num_examples},
                 {"confusion", result.confusion}});
   } else {
-    print_text(result, a, foreign);
+    print_text(result, a, foreign, recorded);
   }
   return ExitCode::kDone;
 }

@@ -9,11 +9,9 @@
 #include "base/text_format.h"
 #include "cli/command.h"
 #include "io/atomic_file.h"
-#include "mixers/python_layer.h"
-#include "report/check_record.h"
-#include "report/findings.h"
 #include "report/literature.h"
-#include "training/new_record.h"
+#include "training/loaded_run.h"
+#include "training/record_findings.h"
 
 namespace lra::cli {
 namespace {
@@ -63,7 +61,7 @@ void tell_left_out(const std::vector<std::string>& problems) {
 // A card for each training run: printed, or as files of the folder --out.
 ExitCode write_cards(const Program& program, const ReportArguments& a) {
   std::vector<std::string> problems;
-  const auto records = report::collect_records(a.paths, &problems);
+  const auto records = report::collect_records(a.paths, &problems, training::record_findings);
   tell_left_out(problems);
   int count = 0;
   if (!a.out.empty()) make_folder(a.out);
@@ -89,56 +87,25 @@ ExitCode write_cards(const Program& program, const ReportArguments& a) {
   return ExitCode::kDone;
 }
 
-// Compares the record with the model: its size, and the division of its settings.
-std::vector<std::string> check_model(const RunRecord& record) {
-  report::Findings findings;
-  try {
-    const training::RunConfig config = training::RunConfig::from_table(record.config);
-    const RunRecord known =
-        training::record_of(config, record.provenance, record.data_hash, record.data_examples);
-    findings.expect_equal("division", record.division, known.division);
-    findings.expect_equal("num_parameters", record.num_parameters, known.num_parameters);
-    findings.expect_equal("task_title", record.task_title, known.task_title);
-    findings.expect_equal("task_version", record.task_version, known.task_version);
-    findings.expect_equal("model_title", record.model_title, known.model_title);
-    findings.expect_equal("validation", record.validation, config.make_task()->validation());
-    // A report tells full runs from short ones by it. An earlier version's preset may have had
-    // more.
-    const int64_t preset_steps = training::preset_steps(config).value_or(0);
-    if (record.preset_steps < preset_steps) {
-      findings.expect_equal("preset_steps", record.preset_steps, preset_steps);
-    }
-  } catch (const mixers::NeedsInterpreter&) {
-    throw;  // which has the command start again in one
-  } catch (const Error& error) {
-    findings.expect(
-        false, std::string("its settings are not those of a run of this program: ") + error.what());
-  }
-  return findings.lines();
-}
-
 ExitCode check_records(const Program& program, const ReportArguments& a) {
-  std::vector<std::string> findings;
+  std::vector<std::string> findings, refused;
   const auto files = report::find_record_files(a.paths, &findings);
   for (const std::string& file : files) {
+    const size_t before = findings.size();
     try {
       const RunRecord record = read_record(file);
-      auto found = report::check_record(record);
-      if (record.kind == "train") {
-        for (std::string& finding : check_model(record)) found.push_back(std::move(finding));
-        for (std::string& finding : report::check_metrics_beside(record, file)) {
-          found.push_back(std::move(finding));
-        }
+      auto found = training::record_findings(record, file);
+      for (std::string& finding : training::check_checkpoints_beside(record, file)) {
+        found.push_back(std::move(finding));
       }
       for (const std::string& finding : found) findings.push_back(file + ": " + finding);
-    } catch (const mixers::NeedsInterpreter&) {
-      throw;
     } catch (const Error& error) {
       findings.push_back(error.what());
     }
+    if (findings.size() > before) refused.push_back(file);
   }
   if (program.common.json) {
-    print_json({{"records", files.size()}, {"findings", findings}});
+    print_json({{"records", files.size()}, {"findings", findings}, {"refused", refused}});
   } else {
     for (const std::string& finding : findings) std::printf("%s\n", printable(finding).c_str());
     if (findings.empty()) {
@@ -164,7 +131,8 @@ ExitCode run_report(const Program& program, const ReportArguments& a) {
       .title = a.title,
       .literature = report::read_literature(training::config_folder() + "/literature.json"),
       .show_literature = a.literature};
-  const auto records = report::collect_records(a.paths, &options.problems);
+  const auto records =
+      report::collect_records(a.paths, &options.problems, training::record_findings);
   options.analyses = report::collect_analyses(a.paths, &options.problems);
   options.color = a.out.empty() && ::isatty(STDOUT_FILENO);
   const report::Format format = chosen_format(a, program.common);
@@ -212,8 +180,8 @@ void add_report(CLI::App& app, Program& program) {
           ->excludes(format);
   command
       ->add_flag("--check", a->check,
-                 "check submitted records: hashes, settings, division, arithmetic, and "
-                 "metrics.jsonl beside them; prints one line per contradiction "
+                 "check submitted records: hashes, settings, division, warnings, arithmetic, and "
+                 "metrics.jsonl and checkpoints beside them; prints one line per contradiction "
                  "and exits with code 2")
       ->excludes(card);
   command->add_flag("--literature", a->literature,

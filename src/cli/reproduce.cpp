@@ -10,8 +10,8 @@
 #include "cli/command.h"
 #include "io/atomic_file.h"
 #include "io/lock_file.h"
+#include "records/check_record.h"
 #include "records/record_comparison.h"
-#include "records/run_identity.h"
 #include "tasks/prepare_data.h"
 #include "training/budget.h"
 #include "training/data_root.h"
@@ -86,10 +86,6 @@ training::RunConfig config_of(const RunRecord& record, const std::string& file) 
   if (const int64_t ranks = record.provenance.ranks.value_or(1); ranks > 1) {
     refuse(file, "was made by " + std::to_string(ranks) + " processes", "a run of one process",
            "compare it with a second run of as many: their weights_hash is the same");
-  }
-  if (config_hash(record.config) != record.config_hash) {
-    refuse(file, "its settings are not those that the run began with",
-           "settings with the hash " + record.config_hash, "");
   }
   const training::RunConfig config = training::RunConfig::from_table(record.config);
   if (record.checkpoint != config.train.test_checkpoint) {
@@ -191,7 +187,7 @@ ExitCode report(const Program& program, const RunRecord& recorded, const RunReco
 
 ExitCode reproduce(const Program& program, const ReproduceArguments& a) {
   const std::string file = record_file(a.record);
-  const RunRecord recorded = read_record(file);
+  const RunRecord recorded = read_consistent_record(file);
   const training::RunConfig config = config_of(recorded, file);
   const std::string data = training::data_root_of({folder_of(file)}, a.data);
   check_data(data, recorded, config, program.common.quiet);

@@ -19,6 +19,7 @@
 #include "report/report.h"
 #include "tasks/prepare_data.h"
 #include "training/data_root.h"
+#include "training/record_findings.h"
 #include "training/run_folder.h"
 
 namespace lra::cli {
@@ -53,6 +54,7 @@ bool is_measured(const Suite& suite, const std::string& model, const std::string
       bench_folder(out) + "/" + bench.task + "-" + model + "-train/record.json";
   if (!std::filesystem::exists(path)) return false;
   const RunRecord record = read_record(path);
+  if (!training::record_findings(record, path).empty()) return false;  // a report leaves it out
   const auto config = measured_config(bench.task, model, bench.preset, suite.bench_lengths.front());
   if (record.status != RunStatus::kDone || record.provenance.device != device_title(device) ||
       canonical_text(record.config) != canonical_text(config.to_table())) {
@@ -107,7 +109,7 @@ ExitCode run_bench(const Suite& suite, const std::string& out, const Program& pr
 void write_reports(const Suite& suite, const std::string& out, const Program& program) {
   report::ReportOptions options{.title = "Long Range Arena: suite " + suite.settings.name};
   options.literature = report::read_literature(training::config_folder() + "/literature.json");
-  const auto records = report::collect_records({out}, &options.problems);
+  const auto records = report::collect_records({out}, &options.problems, training::record_findings);
   for (const auto& [name, format] : {std::pair{"report.html", report::Format::kHtml},
                                      std::pair{"report.md", report::Format::kMarkdown}}) {
     write_file_atomically(out + "/" + name, report::render(records, format, options));

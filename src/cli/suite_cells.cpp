@@ -14,9 +14,11 @@
 #include "cli/child_process.h"
 #include "io/atomic_file.h"
 #include "io/lock_file.h"
+#include "records/check_record.h"
 #include "records/run_identity.h"
 #include "tasks/prepare_data.h"
 #include "training/new_record.h"
+#include "training/record_findings.h"
 #include "training/run_folder.h"
 
 namespace lra::cli {
@@ -54,7 +56,11 @@ void look_at_record(Cell& cell) {
   cell.state = CellState::kWaiting;
   if (!fs::exists(folder.record())) return;
   try {
-    cell.record = read_record(folder.record());
+    RunRecord record = read_consistent_record(folder.record());
+    if (record.status == RunStatus::kDone) {
+      refuse_findings(training::record_findings(record, folder.record()), folder.record());
+    }
+    cell.record = std::move(record);
   } catch (const Error& error) {
     if (error.code() != ExitCode::kUserError) throw;
     cell.state = CellState::kDamaged;
@@ -69,7 +75,9 @@ void look_at_record(Cell& cell) {
   cell.state = state_of(cell.record.status);
 }
 
-bool has_checkpoint(const Cell& cell) {
+// Something of the run was saved: it goes on from there, or is told that it is gone.
+bool has_saved(const Cell& cell) {
+  if (!cell.record.weights_hash.empty()) return true;
   const std::vector<std::string> names = names_in(training::RunFolder{cell.folder}.checkpoints());
   return std::any_of(names.begin(), names.end(),
                      [](const std::string& name) { return name.starts_with("step_"); });
@@ -98,7 +106,7 @@ void prepare_folder(Cell& cell) {
   if (!fs::exists(cell.folder)) return look_at_record(cell);
   with_lock(cell, [&] {
     look_at_record(cell);
-    if (cell.state != CellState::kFailed || has_checkpoint(cell)) return;
+    if (cell.state != CellState::kFailed || has_saved(cell)) return;
     fs::remove_all(cell.folder);
     look_at_record(cell);
   });
@@ -287,7 +295,7 @@ void refuse_other_data(const std::vector<Cell>& cells, const std::string& task,
     const RunRecord& record = cell.record;
     // A run that failed before it began has no data, and one without checkpoint begins again.
     if (cell.task != task || record.data_hash.empty()) continue;
-    if (cell.state == CellState::kFailed && !has_checkpoint(cell)) continue;
+    if (cell.state == CellState::kFailed && !has_saved(cell)) continue;
     const int64_t version = cell.config.task_spec().version;
     if (record.data_hash == data_hash && record.task_version == version) continue;
     throw Error({.where = cell.folder,

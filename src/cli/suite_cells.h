@@ -15,7 +15,7 @@ enum class CellState {
   kWaiting,  // there is no record
   kNoData,
   kInUse,    // another process works in its folder
-  kDamaged,  // its record cannot be read
+  kDamaged,  // its record cannot be read or believed
   // The status of its record; who wrote "running" may be gone.
   kRunning,
   kDone,

@@ -12,11 +12,14 @@
 #include "cli/command.h"
 #include "io/atomic_file.h"
 #include "io/lock_file.h"
+#include "records/check_record.h"
 #include "records/run_identity.h"
 #include "tasks/prepare_data.h"
 #include "training/data_root.h"
+#include "training/fairness.h"
 #include "training/loaded_run.h"
 #include "training/process_group.h"
+#include "training/record_findings.h"
 #include "training/trainer.h"
 
 namespace lra::cli {
@@ -49,7 +52,14 @@ ExitCode exit_code(RunStatus status) {
   }
 }
 
-void print_summary(const RunRecord& r, const std::string& folder, const at::Device& device) {
+// A size that the settings ask for; one that they do not is a warning of the run.
+std::string asked_size(const RunRecord& r, const training::RunConfig& config) {
+  if (!r.data_examples || !training::size_unlike_task(config, *r.data_examples).empty()) return "";
+  return training::size_unlike_preset(config, *r.data_examples);
+}
+
+void print_summary(const RunRecord& r, const training::RunConfig& config, const std::string& folder,
+                   const at::Device& device) {
   std::printf("%s on %s, preset %s, seed %llu: %s after %s of %s steps\n", r.model_title.c_str(),
               r.task_title.c_str(), r.preset.c_str(), static_cast<unsigned long long>(r.seed),
               to_string(r.status).c_str(), thousands(r.steps).c_str(),
@@ -70,6 +80,8 @@ void print_summary(const RunRecord& r, const std::string& folder, const at::Devi
     std::printf("  rolled back    %s times, %s steps left out\n", thousands(*r.roll_backs).c_str(),
                 thousands(r.undone_steps.value_or(0)).c_str());
   }
+  if (const std::string size = asked_size(r, config); !size.empty())
+    std::printf("  size           %s, as the settings ask\n", size.c_str());
   for (const std::string& warning : r.warnings.value_or(std::vector<std::string>()))
     std::printf("  warning        %s\n", warning.c_str());
   if (r.test) {
@@ -112,9 +124,12 @@ training::ChangedRun requested_config(const TrainArguments& a) {
 std::string weights_file(const std::string& run_or_file) {
   const training::RunFolder folder{run_or_file};
   if (!std::filesystem::exists(folder.record())) return run_or_file;
-  const RunRecord record = read_record(folder.record());
+  const RunRecord record = read_consistent_record(folder.record());
   const bool last = record.status != RunStatus::kDone || record.checkpoint == "last";
-  return training::checkpoint_file(run_or_file, last ? "last" : "best");
+  const std::string file = training::checkpoint_file(run_or_file, last ? "last" : "best");
+  training::refuse_other_weights(file, training::describe_weights(file, identities_of(record)),
+                                 record);
+  return file;
 }
 
 std::string run_folder(const TrainArguments& a) {
@@ -240,6 +255,7 @@ RunRecord train_on(training::Ranks& ranks, const Program& program, const TrainAr
   if (resume && wanted.change.empty()) {
     RunRecord record = read_record(folder.record());
     if (record.status == RunStatus::kDone) {
+      refuse_findings(training::record_findings(record, folder.record()), folder.record());
       if (!a.data.empty()) refuse_other_data(program, a, config, folder, record);
       return record;
     }
@@ -279,7 +295,7 @@ ExitCode train(const Program& program, TrainArguments arguments) {
     if (program.common.json) {
       std::printf("%s\n", to_json(record).c_str());
     } else {
-      print_summary(record, folder.path, program.common.device);
+      print_summary(record, wanted.config, folder.path, program.common.device);
     }
     std::fflush(stdout);
   }

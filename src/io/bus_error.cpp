@@ -69,7 +69,8 @@ std::string_view file_at(uintptr_t address, std::span<char> out) {
     bool in_path = false;
     for (char c = maps.next(); c != '\n' && c != 0; c = maps.next()) {
       in_path = in_path || c == '/';
-      // As the device, "00:1f", and the access, "r--s", have no slash, it begins the path.
+      // The device, "00:1f", and the access, "r--s", have no slash, so the first slash begins the
+      // path.
       if (in_path && length < out.size()) out[length++] = c;
     }
     if (begin <= address && address < end) return {out.data(), length};

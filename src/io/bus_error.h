@@ -4,8 +4,8 @@
 
 namespace lra {
 
-// From now on such an access ends the process with exit code 74 and one line that names the file;
-// any other SIGBUS ends it by the default action, as before.
+// Makes such an access end the process with exit code 74 and one line that names the file; any
+// other SIGBUS keeps its default action.
 void report_unreadable_maps();
 
 }  // namespace lra

@@ -113,7 +113,7 @@ TEST(EventFile, ComesAfterTheFilesThatAreThere) {
     EXPECT_TRUE(file.path().starts_with(folder.file("events.out.tfevents.")));
     before = file.path();
   }
-  // Of a machine whose clock is ahead.
+  // A file from a machine whose clock is ahead.
   write_file_atomically(folder.file("events.out.tfevents.9999999990.other.1"), "");
   EXPECT_THAT(EventFile(folder.path()).path(), HasSubstr("tfevents.9999999991."));
 }

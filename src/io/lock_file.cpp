@@ -34,8 +34,8 @@ std::string boot_id() {
   return id;
 }
 
-// What try_lock_file wrote before, or nothing at all (a crash may leave zeros of it): any other
-// file is somebody's.
+// True for a file that try_lock_file wrote, or an empty one (a crash may leave zeros); any other
+// file belongs to somebody else.
 bool is_lock_file(int fd) {
   std::string text(128, '\0');
   const ssize_t length = ::pread(fd, text.data(), text.size(), 0);
@@ -69,7 +69,7 @@ int try_lock_file(const std::string& path) {
         ::close(fd);
         throw no_lock_file(path);
       }
-      // For people only, so a full disk does not matter.
+      // The text is only for people, so a full disk does not matter.
       const std::string owner = std::to_string(::getpid()) + " " + boot_id();
       if (::ftruncate(fd, 0) == 0) write_all(fd, std::as_bytes(std::span(owner)));
       return fd;

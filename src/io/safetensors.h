@@ -45,8 +45,8 @@ class SafetensorsFile {
   // Throws lra::Error naming file and tensor.
   static SafetensorsFile open(const std::string& path);
 
-  // In the order of their data. Data is aligned for its dtype only if every tensor before it has
-  // a size that keeps it so: copy with memcpy.
+  // Tensors in the order of their data. Data is aligned for its dtype only if the size of every
+  // tensor before it preserves alignment, so copy with memcpy.
   const std::vector<TensorView>& tensors() const { return tensors_; }
   // nullptr when there is none.
   const TensorView* find(std::string_view name) const;

@@ -43,6 +43,7 @@ constexpr OrderedList kOrderedLists[] = {
     {Op::kFeatureAttention, "feature_attention", kVectors},
     {Op::kGate, "gate", kVectors},
     {Op::kDiagonalScan, "diagonal_scan", kVectors},
+    {Op::kStateScan, "state_scan", kVectors},
 };
 
 Isa forced_isa(std::string_view name) {

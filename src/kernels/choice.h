@@ -1,4 +1,4 @@
-// Which implementation of each kernel runs: an ordered list per op, best first, reference last.
+// Choice of the implementation of each kernel: an ordered list per op, best first, reference last.
 //
 // The environment variable LRA_KERNELS (ref, avx2, avx512 or avx512_bf16) forces one for every op
 // that has it; it is read at each call, so there is no hidden state.
@@ -39,7 +39,7 @@ enum class Isa { kRef, kAvx2, kAvx512, kAvx512Bf16 };
 // "ref", "avx2", "avx512" or "avx512_bf16".
 const char* isa_name(Isa isa);
 
-// Whether this processor (and this build) can run the implementation.
+// True if this processor (and this build) can run the implementation.
 bool isa_available(Isa isa);
 
 enum class Op {
@@ -64,6 +64,7 @@ enum class Op {
   kFeatureAttention,
   kGate,
   kDiagonalScan,
+  kStateScan,
 };
 
 // The best implementation of `op` that is available: for float32, or for bfloat16 arrays where the

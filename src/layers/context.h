@@ -1,4 +1,4 @@
-// What a layer is told beside its input.
+// Arguments of a layer besides its input.
 #pragma once
 
 #include <cstdint>
@@ -23,9 +23,11 @@ struct Context {
   // channel is dropped along the whole sequence (feed_forward.h).
   double dropout = 0;
   bool tied_dropout = false;
+  // The residual stream, where the layer sees a norm of it; undefined: the layer's input.
+  at::Tensor stream_BLD = {};
 };
 
-// Of one of several attentions of a layer, under a key of its own.
+// Dropout of one of a layer's attentions, under a key of its own.
 inline ops::AttentionDropout attention_dropout(const Context& context, uint32_t part) {
   return {context.attention_dropout, derive_key(context.key, RandomUse::kDropout, part)};
 }

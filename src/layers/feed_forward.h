@@ -1,4 +1,4 @@
-// What a block does at each position on its own.
+// The part of a block that treats each position on its own.
 #pragma once
 
 #include <memory>

@@ -17,8 +17,8 @@ class Initializer {
   explicit Initializer(uint64_t seed, at::Device device = at::kCPU)
       : seed_(seed), device_(device) {}
 
-  // For what is called `name` inside of what this is for. A parameter is drawn from an initializer
-  // of its own: init.of("weight").xavier(rows, columns).
+  // Initializer of the child `name`. A parameter is drawn from an initializer of its own:
+  // init.of("weight").xavier(rows, columns).
   Initializer of(std::string_view name) const;
 
   at::Tensor zeros(at::IntArrayRef shape) const { return at::zeros(shape, device_); }
@@ -33,12 +33,12 @@ class Initializer {
   // Normal cut at two deviations, with variance 1 / columns after the cut (LeCun et al. 1998),
   // [rows, columns].
   at::Tensor lecun(int64_t rows, int64_t columns) const;
-  // For whatever else is drawn once under this name: derive_key(seed, kWeights, low, high), the
-  // halves of the 64-bit FNV-1a hash of "encoder.layers.0.mixer.qkv.weight".
+  // Key for anything else that is drawn once under this name: derive_key(seed, kWeights, low,
+  // high), the halves of the 64-bit FNV-1a hash of "encoder.layers.0.mixer.qkv.weight".
   uint64_t key() const;
   uint64_t seed() const { return seed_; }
   const std::string& name() const { return name_; }
-  // Where all of this is put, and whatever else a layer keeps.
+  // Device of all these tensors, and of whatever else a layer keeps.
   at::Device device() const { return device_; }
 
  private:

@@ -63,7 +63,8 @@ class BatchNorm : public Norm, public RunningStatistics {
   void follow(std::span<const double> sums) override;
 
  private:
-  // Of the valid positions of a micro-batch: how many, [], mean and biased variance [D].
+  // Statistics of the valid positions of a micro-batch: their number [], mean and biased variance
+  // [D].
   struct Seen {
     at::Tensor count, mean, variance;
   };

@@ -1,4 +1,4 @@
-// What is drawn or counted on the CPU, moved to where it is needed.
+// Moves results that are drawn or counted on the CPU to the device that needs them.
 #pragma once
 
 #include <ATen/ATen.h>

@@ -1,4 +1,4 @@
-// Where a token stands, told to a model.
+// Encodings of positions.
 #pragma once
 
 #include "ops/libtorch.h"

@@ -20,7 +20,7 @@ TEST(SinusoidTable, HoldsInterleavedSinesAndCosines) {
       EXPECT_NEAR(table[p][2 * c + 1].item<double>(), std::cos(angle), 1e-6) << p << " " << c;
     }
   }
-  // By hand: channel 2 of width 8 turns with frequency 0.1.
+  // Computed by hand: channel 2 of width 8 turns with frequency 0.1.
   EXPECT_NEAR(table[10][2].item<double>(), 0.8414709848, 1e-6);
 }
 

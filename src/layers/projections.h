@@ -1,4 +1,4 @@
-// Between the width of a model and the heads of an attention.
+// Projections between the width of a model and the heads of an attention.
 #pragma once
 
 #include <string>
@@ -14,7 +14,7 @@ struct AttentionShape {
   int64_t head_dim = 0;  // E; H * E need not equal the width of the model
 };
 
-// What the last part of a projection is: the values that a mixer mixes, or queries.
+// Role of the last part of a projection: the values that a mixer mixes, or queries.
 enum class LastPart { kValues, kQueries };
 
 // `count` projections D -> H * E of one input as one product, without bias: weight [count * H * E,

@@ -36,7 +36,7 @@ struct BlockRows {
   void append_empty_rows(int64_t count) { offsets.insert(offsets.end(), count, offsets.back()); }
 };
 
-// Where the last token of each row ends: mask [B, L] -> int32 [B].
+// End of the last token of each row: mask [B, L] -> int32 [B].
 at::Tensor lengths_of(const at::Tensor& mask_BL) {
   const int64_t batch = mask_BL.size(0), length = mask_BL.size(1);
   at::Tensor lengths_B = at::empty({batch}, at::kInt);

@@ -79,7 +79,7 @@ TEST(Local, StridedGroupsDoNotDependOnPadding) {
   EXPECT_TRUE(at::equal(alone, mixer->forward(longer, {.mask_BL = mask}).narrow(1, 0, 11)));
 }
 
-// What tells the option from the default: a token far away is seen, the neighbour is not.
+// This tells the option from the default: a token far away is seen, the neighbor is not.
 TEST(Local, StridedGroupsSpanTheSequence) {
   const auto mixer = strided_mixer(12);
   const Tensor x = ops::random_tensor({1, 12, 4}, 3).to(at::kFloat);

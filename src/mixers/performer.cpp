@@ -100,9 +100,9 @@ class Performer : public SequenceLayer {
     return drawn_;
   }
 
-  // What is added to a score, [B, N, H, 1], as columns of the keys that meet ones in the queries.
-  // bfloat16 needs two, a number and what it leaves: one would put an error of 2^-9 of the addend
-  // into the exponent.
+  // Returns the addend of a score, [B, N, H, 1], as columns of the keys that meet ones in the
+  // queries. bfloat16 needs two, a number and its rounding error: one alone would put an error of
+  // 2^-9 of the addend into the exponent.
   static std::vector<Tensor> added_columns(const Tensor& addend, at::ScalarType type) {
     if (type != at::kBFloat16) return {addend};
     const Tensor rounded = addend.detach().to(type);

@@ -42,7 +42,7 @@ Tensor performer(const OracleInput& in) {
 }
 
 TEST(Performer, AgreesWithItsOracleInEachVariant) {
-  // Where a rounded ReLU changes its sign, so does a gradient.
+  // Rounding switches some ReLUs on or off, and their gradients with them.
   expect_variant_agrees(kPerformer, performer, "features = 'relu'", 0x1p-3);
   expect_variant_agrees(kPerformer, performer, "num_features = 2");
   expect_variant_agrees(kPerformer, performer, "num_features = 12\nnorms = 'fixed'");
@@ -56,7 +56,7 @@ std::shared_ptr<SequenceLayer> make(const std::string& settings, const LayerShap
 constexpr LayerShape kShape{
     .model_dim = 8, .attention = {.heads = 2, .head_dim = 4}, .max_length = 12};
 
-// What the mixer gives at a training step, and outside training.
+// Output of the mixer at a training step, or outside training.
 Tensor at_step(SequenceLayer& mixer, int64_t step, bool training = true) {
   const at::NoGradGuard no_grad;
   layers::Context context;

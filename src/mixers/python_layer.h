@@ -37,7 +37,7 @@ std::string python_failure(const std::exception& error);
 // True if an interpreter runs this program.
 bool has_interpreter();
 
-// Where the code of a class comes from.
+// Origin of the code of a class.
 struct PythonSource {
   std::string source_sha256;                    // of the file that defines the class, in hex
   std::map<std::string, std::string> packages;  // name -> version, Python itself among them

@@ -204,7 +204,8 @@ TEST(Reformer, HashesTheSameAtEveryStepAndForEverySeedOutsideTraining) {
   EXPECT_FALSE(at::equal(module->forward(x, training), y));
 }
 
-// With one chunk: where chunks are cut depends on all tokens, in the paper's definition too.
+// A single chunk is used: the cuts between chunks depend on all tokens, in the paper's definition
+// too.
 TEST(Reformer, SeesNoLaterTokenWhenCausal) {
   const Conformance causal{"reformer", reformer_oracle,
                            "rounds = 2\nchunk = 100\nbuckets = 4\ncausal = true", 0};

@@ -20,8 +20,8 @@ using RowFunction = std::function<at::Tensor(const std::vector<at::Tensor>& rows
 at::Tensor in_row_chunks(const std::vector<at::Tensor>& rows, const std::vector<at::Tensor>& whole,
                          int64_t chunk, const RowFunction& f);
 
-// What attention dropout multiplies the weights [B, H, rows, columns] of queries first, first + 1,
-// ... by: weight (i, j) of plane b * H + h as in kernels/attention/attention.h.
+// Factors that attention dropout applies to the weights [B, H, rows, columns] of queries first,
+// first + 1, ...: weight (i, j) of plane b * H + h as in kernels/attention/attention.h.
 at::Tensor weight_dropout(at::IntArrayRef shape_BHLS, int64_t first,
                           const ops::AttentionDropout& dropout, const at::TensorOptions& options);
 

@@ -14,6 +14,7 @@
 
 #include "layers/gated_output.h"
 #include "mixers/all.h"
+#include "mixers/state_space.h"
 #include "ops/diagonal_scan.h"
 #include "ops/precision.h"
 
@@ -22,13 +23,9 @@ namespace {
 
 using at::Tensor;
 
-// The imaginary parts of HiPPO-LegS' normal part: those of the eigenvalues of A + P P^T with A_nk =
-// -sqrt((2n + 1)(2k + 1)) below the diagonal, -(n + 1) on it, and P_n = sqrt(n + 1/2), which is
-// -1/2 and an antisymmetric matrix. The positive ones, [states / 2], ascending.
+// The imaginary parts of HiPPO-LegS' normal part: the positive ones, [states / 2], ascending.
 Tensor legs_frequencies(int64_t states) {
-  const Tensor root = (2 * at::arange(states, at::kDouble) + 1).sqrt();
-  const Tensor below = (root.unsqueeze(1) * root).tril(-1) / 2;
-  const Tensor antisymmetric = below.t() - below;
+  const Tensor antisymmetric = legs_antisymmetric(states);
   const Tensor eigenvalues =
       at::linalg_eigvalsh(at::complex(at::zeros_like(antisymmetric), antisymmetric));
   return eigenvalues.narrow(0, states / 2, states / 2);
@@ -46,20 +43,14 @@ Discretised hold(const Tensor& rate, const Tensor& dt, const Tensor& c) {
   return {a.unsqueeze(0), c.permute({0, 3, 2, 1}) * ((1 - a) / rate)};
 }
 
-// lambda = -rate + i frequency, c [K, D, n, 2]: of a conjugate pair twice the real part. Written
-// in real numbers, whose products round alike in vectors and at their ends.
+// lambda = -rate + i frequency, c [K, D, n, 2]: of a conjugate pair twice the real part.
 Discretised hold_pairs(const Tensor& rate, const Tensor& frequency, const Tensor& dt,
                        const Tensor& c) {
-  const Tensor size = (-rate * dt).exp(), angle = frequency * dt;
-  const Tensor re = size * angle.cos(), im = size * angle.sin();
-  // (a - 1) / lambda = (a - 1) conj(lambda) / |lambda|^2
-  const Tensor inverse = 2 / (rate.square() + frequency.square());
-  const Tensor b_re = ((1 - re) * rate + im * frequency) * inverse;
-  const Tensor b_im = ((1 - re) * frequency - im * rate) * inverse;
-  const Tensor c_KPND = c.permute({0, 3, 2, 1});
+  const HeldStates held = zero_order_hold(rate, frequency, dt);
+  const Tensor c_KPND = 2 * c.permute({0, 3, 2, 1});
   const Tensor c_re = c_KPND.select(1, 0), c_im = c_KPND.select(1, 1);
-  return {at::stack({re, im}),
-          at::stack({c_re * b_re - c_im * b_im, c_re * b_im + c_im * b_re}, 1)};
+  return {at::stack({held.a_re, held.a_im}),
+          at::stack({c_re * held.b_re - c_im * held.b_im, c_re * held.b_im + c_im * held.b_re}, 1)};
 }
 
 class S4d : public SequenceLayer {
@@ -139,8 +130,7 @@ class S4d : public SequenceLayer {
 
   // Log-uniform in [dt_min, dt_max], before the transform.
   Tensor initial_steps(const layers::Initializer& init, int64_t dim) const {
-    const double low = std::log(config_.dt_min), high = std::log(config_.dt_max);
-    const Tensor log_dt = (low + high) / 2 + init.uniform({dim}, (high - low) / 2);
+    const Tensor log_dt = log_uniform_steps(init, dim, config_.dt_min, config_.dt_max);
     return config_.dt_transform == "exp" ? log_dt : log_dt.exp().expm1().log();
   }
   Tensor rates(int64_t modes) const {

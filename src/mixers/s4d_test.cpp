@@ -54,11 +54,7 @@ Tensor s4d(const OracleInput& in) {
   const Tensor u = in.x_BLD * in.valid_BL.unsqueeze(-1).to(at::kDouble);
   const Tensor y =
       at::einsum("dij,bjd->bid", {convolution_matrix(in), u}) + in.parameters.at("skip") * u;
-  const Tensor g = at::gelu(y, "tanh");
-  if (text_setting(in, "output") == "none") return g;
-  const Tensor z = at::linear(g, in.parameters.at("output.linear.weight"),
-                              in.parameters.at("output.linear.bias"));
-  return z.chunk(2, -1)[0] * z.chunk(2, -1)[1].sigmoid();
+  return gated_output(in, y, text_setting(in, "output"));
 }
 
 const ConformanceRow kS4dRow{"s4d", s4d, "states = 6\ninit = 'lin'", 0};

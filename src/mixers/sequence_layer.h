@@ -22,7 +22,7 @@ namespace lra::mixers {
 // sums of such numbers overflow.
 inline constexpr int64_t kMostTokens = int64_t{1} << 24;
 
-// What a layer of the encoder asks of its sequence layer.
+// Arguments with which the encoder makes its sequence layers.
 struct LayerShape {
   int64_t model_dim = 0;                  // D
   layers::AttentionShape attention = {};  // for those that attend
@@ -38,7 +38,7 @@ class SequenceLayer : public layers::Layer {
   virtual at::Tensor forward(const at::Tensor& x_BLD, const layers::Context& context) = 0;
 };
 
-// What others have to know of a mechanism without knowing it.
+// Facts about a mechanism for code that must not know it.
 struct LayerFacts {
   // Its heads take averages of the tokens' values, with weights that an analysis can read off.
   bool attention_weights = false;

@@ -87,7 +87,7 @@ class Sinkhorn : public SequenceLayer {
   }
 
  private:
-  // Which rows of the blocks hold a token, uint8 [B, N, b]; undefined: all.
+  // Rows of the blocks that hold a token, uint8 [B, N, b]; undefined: all.
   at::Tensor mask_of_blocks(const at::Tensor& x_BLD, at::Tensor mask_BL, int64_t blocks) const {
     const int64_t batch = x_BLD.size(0), missing = blocks * config_.block - x_BLD.size(1);
     if (!mask_BL.defined() && missing == 0) return {};
@@ -115,7 +115,7 @@ class Sinkhorn : public SequenceLayer {
                          config_.iterations);
   }
 
-  // Which rows of the sorted blocks can be seen, uint8 [B, N b]; undefined: all.
+  // Rows of the sorted blocks that can be seen, uint8 [B, N b]; undefined: all.
   static at::Tensor sorted_mask(const at::Tensor& mask_BNb) {
     if (!mask_BNb.defined()) return {};
     return mask_BNb.amax(1, true).expand_as(mask_BNb).flatten(1).contiguous();

@@ -75,7 +75,7 @@ Tensor sinkhorn_pairs(const OracleInput& in, int64_t padded) {
   return allowed;
 }
 
-// What dropout multiplies the weights [B, H, L, 2 L'] by; sorted rows first.
+// Factors that dropout applies to the weights [B, H, L, 2 L']; sorted rows first.
 Tensor dropout_factors_of(const OracleInput& in, int64_t padded) {
   std::vector<Tensor> parts;
   for (const uint32_t part : {0, 1}) {

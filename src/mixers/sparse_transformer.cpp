@@ -40,8 +40,8 @@ struct Rows {
   int64_t length() const { return q_BLHE.size(1); }
 };
 
-// For each block of `stride` queries, the other blocks' groups of `summary` keys; causal: only
-// those before. (L / stride)^2 numbers at most, which for a stride near sqrt(L) is L.
+// Lets each block of `stride` queries see the other blocks' groups of `summary` keys; causal: only
+// the earlier ones. (L / stride)^2 numbers at most, which for a stride near sqrt(L) is L.
 ops::AttentionPattern summary_pattern(int64_t length, int64_t stride, int64_t summary,
                                       bool causal) {
   const int64_t blocks = (length + stride - 1) / stride;

@@ -26,14 +26,14 @@ Pattern pattern_of(const OracleInput& in) {
           flag("global_first"), setting(in, "stride"), setting(in, "summary")};
 }
 
-// Whether i sees j, in the words of the paper but for the direction.
+// True if i sees j, in the words of the paper except for the direction.
 bool sees(const Pattern& p, int64_t i, int64_t j) {
   if (p.causal && j > i) return false;
   if (!p.strided) return i / p.stride == j / p.stride || j % p.stride >= p.stride - p.summary;
   return std::abs(i - j) <= p.stride || (i - j) % p.stride == 0;
 }
 
-// Where dropout of one pair is decided: which call of attention, and the places of i and j there.
+// Position of a pair's dropout decision: the call of attention, and i and j within it.
 struct Place {
   uint32_t part;
   int64_t i, j;
@@ -172,7 +172,7 @@ void expect_same(const std::string& left, const std::string& right, int64_t max_
 TEST(SparseTransformer, TakesTheStrideFromTheMaximumLength) {
   expect_same(settings("fixed", 0, 3, false, false), settings("fixed", 6, 3, false, false), 38);
   expect_same(settings("strided", 0, 3, false, false), settings("strided", 7, 3, false, false), 43);
-  // Of the tokens behind the first.
+  // The stride follows the number of tokens behind the first.
   expect_same(settings("fixed", 0, 3, false, true), settings("fixed", 6, 3, false, true), 43);
 }
 

@@ -108,7 +108,7 @@ class Synthesizer : public SequenceLayer {
   }
 
  private:
-  // Of one call. Queries and keys [B, L, H, E] are undefined without the dot product.
+  // Inputs of one call. Queries and keys [B, L, H, E] are undefined without the dot product.
   struct Inputs {
     Tensor queries, keys, values;
     const layers::Context& context;
@@ -225,7 +225,7 @@ class Synthesizer : public SequenceLayer {
     return in_row_chunks(rows, whole, kChunkWeights / weights_of_row, f);
   }
 
-  // Of queries first, first + 1, ... -> [B, rows, H, E].
+  // Weighted values of queries first, first + 1, ... -> [B, rows, H, E].
   static Tensor weighted_values(const Tensor& scores_BHRL, const Tensor& values_BLHE,
                                 const layers::Context& context, bool causal, int64_t first) {
     const int64_t rows = scores_BHRL.size(2), length = scores_BHRL.size(3);

@@ -85,7 +85,7 @@ TEST_P(SynthesizerVariant, AgreesWithItsOracle) {
   const std::string variant = std::string("variant = '") + GetParam() + "'\nrank = 4\n";
   for (const char* mixture :
        {"", "dot_product = true", "causal = true", "dot_product = true\ncausal = true"}) {
-    // Where a rounded ReLU of the dense variants changes its sign, so does a gradient.
+    // Rounding switches some ReLUs of the dense variants on or off, and their gradients with them.
     const bool is_dense = std::string_view(GetParam()).ends_with("dense");
     expect_variant_agrees(kSynthesizer, synthesizer, (variant + mixture).c_str(),
                           is_dense ? 0x1p-3 : 0x1p-5);

@@ -1,8 +1,8 @@
-// What the dense oracles of several mixers share.
+// Helpers that the dense oracles of several mixers share.
 #pragma once
 
 #include "mixers/every_mixer_test.h"
-#include "ops/test_attention.h"
+#include "ops/dense_attention.h"
 
 namespace lra::mixers {
 
@@ -29,6 +29,42 @@ inline at::Tensor self_attention(const OracleInput& in, const at::Tensor& allowe
   return merge_heads(
       in, ops::dense_attention(heads_of(in, "qkv.weight", 0), heads_of(in, "qkv.weight", 1),
                                heads_of(in, "qkv.weight", 2), allowed, in.dropout));
+}
+
+// layers::GatedOutput, which is called "output" in the mixer.
+inline at::Tensor gated_output(const OracleInput& in, const at::Tensor& y,
+                               const std::string& kind) {
+  const at::Tensor g = at::gelu(y, "tanh");
+  if (kind == "none") return g;
+  const at::Tensor z = at::linear(g, in.parameters.at("output.linear.weight"),
+                                  in.parameters.at("output.linear.bias"));
+  if (kind == "glu") return z.chunk(2, -1)[0] * z.chunk(2, -1)[1].sigmoid();
+  if (kind == "linear") return z;
+  return (kind == "half_glu1" ? g : y) * z.sigmoid();
+}
+
+// Real and imaginary parts along an axis.
+inline at::Tensor complex_planes(const at::Tensor& t, int64_t axis) {
+  return at::complex(t.select(axis, 0), t.select(axis, 1));
+}
+
+// y = sum over directions of Re(C_k x_k) + skip u with the states x_k of poles a [P] and input
+// matrix b [P, D] by an L x L matrix of powers for each; c [D, K, P]. All complex.
+inline at::Tensor dense_state_space(const OracleInput& in, const at::Tensor& a, const at::Tensor& b,
+                                    const at::Tensor& c) {
+  const at::Tensor u = in.x_BLD * in.valid_BL.unsqueeze(-1).to(at::kDouble);
+  const at::Tensor v = at::einsum("bld,pd->blp", {at::complex(u, at::zeros_like(u)), b});
+  const int64_t length = u.size(1);
+  const at::Tensor lag = at::arange(length).unsqueeze(1) - at::arange(length);
+  at::Tensor y = in.parameters.at("skip") * u;
+  for (int64_t k = 0; k < c.size(1); ++k) {
+    const at::Tensor steps = k == 0 ? lag : -lag;
+    const at::Tensor powers =
+        a.view({-1, 1, 1}).pow(steps.clamp_min(0).to(at::kDouble)) * steps.ge(0).to(at::kDouble);
+    const at::Tensor x = at::einsum("pij,bjp->bip", {powers, v});
+    y = y + at::real(at::einsum("blp,dp->bld", {x, c.select(1, k)}));
+  }
+  return y;
 }
 
 }  // namespace lra::mixers

@@ -43,10 +43,14 @@ layers::Context EncoderBlock::context_of(const Padding& padding, const StepRando
           .tied_dropout = tied_dropout_};
 }
 
-at::Tensor EncoderBlock::mixed(const at::Tensor& x_BLD, const Layout& layout,
-                               const StepRandom& random) const {
-  return layout.map(x_BLD, [&](const at::Tensor& rows_BLD, const RowGroup& group, uint32_t number) {
-    return mixer_->forward(rows_BLD, context_of(group.padding, random, number));
+at::Tensor EncoderBlock::mixed(const at::Tensor& x_BLD, const at::Tensor& norm_BLD,
+                               const Layout& layout, const StepRandom& random) const {
+  const std::vector<at::Tensor> streams =
+      layout.groups.empty() ? std::vector<at::Tensor>{x_BLD} : layout.split(x_BLD);
+  return layout.map(norm_BLD, [&](const at::Tensor& rows_BLD, const RowGroup& group, uint32_t g) {
+    layers::Context context = context_of(group.padding, random, g);
+    if (norm_in_front_) context.stream_BLD = streams[g];
+    return mixer_->forward(rows_BLD, context);
   });
 }
 
@@ -84,7 +88,7 @@ at::Tensor EncoderBlock::forward(const at::Tensor& x_BLD, const Layout& layout,
                                  const StepRandom& random) const {
   const layers::Context context = context_of(layout.padding, random);
   const at::Tensor input = norm_in_front_ ? norm1_->forward(x_BLD, context) : x_BLD;
-  at::Tensor x = joined(mixed(input, layout, random), x_BLD, layout, random, kMixerOutput);
+  at::Tensor x = joined(mixed(x_BLD, input, layout, random), x_BLD, layout, random, kMixerOutput);
   if (!norm_in_front_) x = norm1_->forward(x, context);
   if (!norm2_) return x;
   x = joined(fed_forward(x, context, random), x, layout, random, kMlpOutput);

@@ -12,9 +12,9 @@
 
 namespace lra::models {
 
-// With norms in front: x += dropout(mixer(norm1(x))); x += dropout(mlp(norm2(x))). With norms
-// behind: x = norm1(x + dropout(mixer(x))); x = norm2(x + dropout(mlp(x))). The paper's models have
-// layer norms in front and two layers with GELU.
+// An encoder block. Norms in front: x += dropout(mixer(norm1(x))); x += dropout(mlp(norm2(x))).
+// Norms behind: x = norm1(x + dropout(mixer(x))); x = norm2(x + dropout(mlp(x))). The paper's
+// models have layer norms in front and two layers with GELU.
 class EncoderBlock : public layers::Layer {
  public:
   EncoderBlock(const layers::Initializer& init, const ModelConfig& config,
@@ -24,7 +24,7 @@ class EncoderBlock : public layers::Layer {
   // positions, the sequence layer once for each group.
   at::Tensor forward(const at::Tensor& x_BLD, const Layout& layout, const StepRandom& random) const;
 
-  // What the sequence layer of this block is given when the block is given x: for analyses.
+  // Input of the sequence layer when the input of this block is x: for analyses.
   at::Tensor mixer_input(const at::Tensor& x_BLD) const;
   mixers::SequenceLayer& mixer() const { return *mixer_; }
 
@@ -34,7 +34,9 @@ class EncoderBlock : public layers::Layer {
 
   layers::Context context_of(const Padding& padding, const StepRandom& random,
                              uint32_t group = 0) const;
-  at::Tensor mixed(const at::Tensor& x_BLD, const Layout& layout, const StepRandom& random) const;
+  // The sequence layer of `norm_BLD`, the norm in front of it or the stream x itself.
+  at::Tensor mixed(const at::Tensor& x_BLD, const at::Tensor& norm_BLD, const Layout& layout,
+                   const StepRandom& random) const;
   // One decision per row and channel.
   at::Tensor tied_dropout(const at::Tensor& y_BLD, const Layout& layout, double rate,
                           uint64_t key) const;

@@ -15,8 +15,8 @@ namespace lra::models {
 
 // How a model computes, apart from what it computes.
 struct Execution {
-  // What embedding and encoder hand on, float32 or bfloat16; parameters, pooled vectors and logits
-  // are float32.
+  // dtype of activations in embedding and encoder, float32 or bfloat16; parameters, pooled vectors
+  // and logits are float32.
   at::ScalarType activations = at::kFloat;
   at::Device device = at::kCPU;  // of the parameters; meta: a model that is only counted
   bool recompute = false;  // activations of encoder blocks again in the backward pass: same bits
@@ -42,12 +42,12 @@ class SequenceClassifier : public layers::Layer, public Model {
   // at least the longest input with CLS. Not part of parameter_list().
   void set_positions(const at::Tensor& table_PD);
 
-  // For analyses.
+  // Access for analyses.
   const Embedding& embedding() const { return *embedding_; }
   const Encoder& encoder() const { return *encoder_; }
 
  private:
-  // Of L positions (+ 1 with CLS, always valid).
+  // Layout of L positions (+ 1 with CLS, always valid).
   Layout layout(const ModelInput& input) const;
   // True if so many positions, CLS left out, are cut into blocks.
   bool cuts(int64_t length) const { return receptive_field_ > 0 && length > receptive_field_; }

@@ -254,7 +254,7 @@ TEST(SequenceClassifier, TrainsInBlocksAndTakesExamplesWithoutTokens) {
   }
 }
 
-// What batch norm learns of a batch, and the logits with it.
+// Logits of a batch, and the statistics that batch norm learns from it.
 std::pair<Tensor, std::vector<double>> trained_on(const ModelConfig& config,
                                                   const ModelInput& batch) {
   const auto model = make(kSmallShape, config, "transformer");
@@ -359,8 +359,8 @@ const char* mixer_settings_of(std::string_view name) {
   return "";
 }
 
-// What CLS cannot reach: when only the vector of a global token is read, the last layer's local
-// projections serve nobody.
+// True for weights that CLS does not reach: when only the vector of a global token is read, the
+// last layer's local projections have no effect.
 bool is_unread(std::string_view model, std::string_view pooling, const std::string& name) {
   return model == "longformer" && pooling == "cls" && name == "encoder.layers.1.mixer.qkv.weight";
 }

@@ -1,4 +1,4 @@
-// From tokens or values to vectors, and where they stand (reference: Tay et al. 2021;
+// Maps tokens or values to vectors, and adds encodings of positions (reference: Tay et al. 2021;
 // docs/deviations.md, 2).
 #pragma once
 

@@ -11,7 +11,7 @@ namespace lra::models {
 // The blocks, then one norm where norms stand in front.
 class Encoder : public layers::Layer {
  public:
-  // With `recompute` a block keeps only its input for the backward pass, and runs again there.
+  // `recompute`: a block keeps only its input for the backward pass, and runs again there.
   Encoder(const layers::Initializer& init, const ModelConfig& config, const mixers::LayerSpec& spec,
           const ConfigTable& mixer_config, int64_t max_positions, bool recompute = false);
   // x [B, L, D], or [1, T, D] in groups.

@@ -1,4 +1,4 @@
-// From what was read of a sequence to class scores.
+// Maps pooled vectors to class scores.
 #pragma once
 
 #include "layers/linear.h"

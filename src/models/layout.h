@@ -1,4 +1,4 @@
-// Where the tokens of a batch lie while a model computes: rows of like length in one group, each
+// Layout of the tokens of a batch while a model computes: rows of similar length in one group, each
 // group padded to its own longest row, so that little padding is computed.
 #pragma once
 
@@ -12,7 +12,7 @@
 
 namespace lra::models {
 
-// Which positions hold tokens: all, if nothing is defined.
+// Positions that hold tokens: all, if nothing is defined.
 struct Padding {
   at::Tensor mask_BL = {};    // uint8, on the device of the model
   at::Tensor lengths_B = {};  // layers/context.h
@@ -27,9 +27,9 @@ struct RowGroup {
   Padding padding = {};          // of these rows; undefined if none is padded
 };
 
-// Without groups the rows of a batch lie as they came, [B, L, D]. With groups all of them are one
-// row [1, T, D], T = sum of rows * length over the groups, so that whatever treats positions one by
-// one runs once for all; `split` gives the groups to what needs rows.
+// A layout without groups leaves the rows of a batch as they came, [B, L, D]. With groups all of
+// them are one row [1, T, D], T = sum of rows * length over the groups, so that anything that
+// treats positions one by one runs once for all; `split` gives the groups to code that needs rows.
 struct Layout {
   Padding padding = {};  // of the whole: mask [B, L] and lengths, or mask [1, T] alone
   std::vector<RowGroup> groups = {};

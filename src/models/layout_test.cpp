@@ -31,7 +31,7 @@ int64_t cost_of(const std::vector<RowGroup>& groups, int64_t group_cost) {
   return cost;
 }
 
-// Of all cuts, one bit for each place between two rows.
+// Least cost of all cuts; a bit for each gap between two rows.
 int64_t least_cost(const std::vector<int64_t>& lengths, int64_t longest, int64_t group_cost) {
   int64_t least = std::numeric_limits<int64_t>::max();
   for (uint32_t cuts = 0; cuts < 1u << (lengths.size() - 1); ++cuts) {
@@ -114,16 +114,16 @@ TEST(Layout, JoinsWhatItSplits) {
 constexpr TaskShape kLayoutShape{.length = 120, .vocabulary = 11, .num_classes = 3};
 const std::vector<int32_t> kLayoutLengths = {120, 7, 33, 90, 1, 31, 64, 88};
 
-ModelInput layout_batch(int32_t padding = 0) {
-  const auto rows = static_cast<int64_t>(kLayoutLengths.size());
+ModelInput layout_batch(int32_t padding = 0, const std::vector<int32_t>& lengths = kLayoutLengths) {
+  const auto rows = static_cast<int64_t>(lengths.size());
   Tensor tokens = at::full({rows, kLayoutShape.length}, padding, at::kInt);
   RandomStream stream(7);
   for (int64_t row = 0; row < rows; ++row) {
-    for (int64_t i = 0; i < kLayoutLengths[static_cast<size_t>(row)]; ++i) {
+    for (int64_t i = 0; i < lengths[static_cast<size_t>(row)]; ++i) {
       tokens[row][i] = static_cast<int32_t>(1 + stream.below(10));
     }
   }
-  return {.tokens_BL = tokens, .lengths_B = at::tensor(kLayoutLengths, at::kInt)};
+  return {.tokens_BL = tokens, .lengths_B = at::tensor(lengths, at::kInt)};
 }
 
 struct LayoutPass {
@@ -214,6 +214,21 @@ TEST(GroupsOfRows, ChangeNoResultOfAnyModelBeyondRounding) {
       const Tensor difference = grouped.gradients[i].second - whole.gradients[i].second;
       EXPECT_LE(difference.abs().max().item<double>(),
                 5e-5 * whole.gradients[i].second.abs().max().item<double>() + 1e-6 * largest);
+    }
+  }
+}
+
+TEST(GroupsOfRows, TakeExamplesWithoutTokens) {
+  const ModelInput batch = layout_batch(0, {120, 0, 0, 97});
+  for (const LayoutCase& c : layout_cases(0)) {
+    SCOPED_TRACE(testing::Message() << c.spec->name << " " << c.mixer << " " << c.config.pooling
+                                    << " " << c.config.norm);
+    const LayoutPass whole = pass_of(c, {.group_cost = {}}, batch);
+    const LayoutPass grouped = pass_of(c, {.group_cost = 10}, batch);
+    EXPECT_LT(grouped.positions, whole.positions) << "there are no groups";
+    EXPECT_LE(ops::relative_error(grouped.logits, whole.logits), 1e-5);
+    for (const auto& [name, grad] : grouped.gradients) {
+      EXPECT_TRUE(!grad.defined() || grad.isfinite().all().item<bool>()) << name;
     }
   }
 }

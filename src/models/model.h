@@ -1,5 +1,5 @@
-// What is trained, evaluated and measured: a function from batches to class scores, with parameters
-// and buffers by name.
+// A function from batches to class scores, with parameters and buffers by name: the object that is
+// trained, evaluated and measured.
 #pragma once
 
 #include <string>
@@ -48,11 +48,11 @@ class Model {
     return input.rows() * input.length();
   }
   virtual std::vector<Parameter> parameter_list() const = 0;
-  // What is saved beside parameters and not trained: running statistics, constants that were drawn.
+  // Saved beside the parameters and not trained: running statistics, constants that were drawn.
   virtual std::vector<Parameter> buffer_list() const = 0;
   // The layers whose buffers follow what they see.
   virtual std::vector<layers::RunningStatistics*> running_statistics() const { return {}; }
-  // Where it was made and computes; input comes there.
+  // The device on which it was made and computes; input is moved there.
   virtual at::Device device() const = 0;
 
   BatchLoss loss(const ModelInput& input, const at::Tensor& labels_B,

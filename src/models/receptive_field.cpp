@@ -7,7 +7,7 @@
 namespace lra::models {
 namespace {
 
-// Of the blocks that are computed, on the CPU.
+// The blocks that are computed, on the CPU.
 struct Cuts {
   std::vector<int64_t> places;   // row * C + number in the row
   std::vector<int32_t> lengths;  // tokens

@@ -31,8 +31,8 @@ int64_t num_blocks(const at::Tensor& lengths_R, int64_t rows, int64_t length, in
 TokenBlocks cut_into_blocks(const at::Tensor& x_RLD, const at::Tensor& lengths_R, int64_t width,
                             bool has_cls);
 
-// What was read from each block, [K, D] -> [R, D]: their mean by weight, which of means over tokens
-// is the mean over all tokens. A row without a token gives CLS of its first block, else 0.
+// Averages the vectors read from the blocks by weight, [K, D] -> [R, D]; for means over tokens the
+// result is the mean over all tokens. A row without a token gives CLS of its first block, else 0.
 at::Tensor mean_of_blocks(const at::Tensor& pooled_KD, const TokenBlocks& blocks);
 
 }  // namespace lra::models

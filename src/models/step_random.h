@@ -26,7 +26,7 @@ struct StepRandom {
   uint64_t step_key(uint32_t layer, uint32_t place) const {
     return derive_key(seed, RandomUse::kDropout, static_cast<uint32_t>(step), layer, place);
   }
-  // For what rows of one group (models/layout.h) have for themselves; group 0 has the key itself.
+  // Key for rows of one group (models/layout.h); group 0 has the key itself.
   uint64_t group_key(uint32_t layer, uint32_t place, uint32_t group) const {
     return of_group(key(layer, place), group);
   }

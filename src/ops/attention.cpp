@@ -2,6 +2,8 @@
 
 #include "kernels/attention/visibility.h"
 #include "ops/attention_problem.h"
+#include "ops/composed.h"
+#include "ops/dense_attention.h"
 
 namespace lra::ops {
 namespace {
@@ -31,7 +33,7 @@ Stack count_pairs(Values values) {
   return {kernels::count_visible_pairs(AttentionCall(a).get())};
 }
 
-// Of q, k, v and perhaps a bias, or of one tensor [B, L, 3, H, E].
+// Inputs from q, k, v and an optional bias, or from one tensor [B, L, 3, H, E].
 AttentionInputs inputs_of(const variable_list& t) {
   if (t.size() == 1) return {t[0].select(2, 0), t[0].select(2, 1), t[0].select(2, 2), {}};
   return {t[0], t[1], t[2], t.size() > 3 ? t[3] : Tensor()};
@@ -54,13 +56,20 @@ struct AttentionFunction : torch::autograd::Function<AttentionFunction> {
     return {out, softmax[0] * scale + softmax[1].log()};
   }
   static variable_list backward(AutogradContext* ctx, variable_list grads) {
-    refuse_second_derivative("lra::attention");
     const auto saved = ctx->get_saved_variables();
     const Tensor &out = saved[0], &softmax = saved[1];
     const variable_list inputs(saved.begin() + 2, saved.end());
+    auto a = attention_arguments(ctx->saved_data["options"].toTupleRef().elements().vec());
+    if (at::GradMode::is_enabled()) {
+      const auto both = [&](const auto& in) {
+        a.in = inputs_of(in);
+        const PartialAttention dense = composed_attention(a);
+        return variable_list{dense.out_BLHE, dense.logsumexp_BHL};
+      };
+      return composed_gradients("lra::attention", both, inputs, grads, inputs.size() + 1);
+    }
     variable_list to;
     for (const Tensor& t : inputs) to.push_back(at::empty(t.sizes(), t.options()));
-    auto a = attention_arguments(ctx->saved_data["options"].toTupleRef().elements().vec());
     a.in = inputs_of(inputs);
     attention_backward(a, {.grad = grads[0].defined() ? grads[0] : at::zeros_like(out),
                            .grad_logsumexp = a.is_part ? grads[1] : Tensor(),
@@ -114,6 +123,20 @@ void attention_backward(const AttentionArguments& arguments, const AttentionBack
     values.emplace_back(optional_tensor(*t));
   }
   call_op(op, std::move(values));
+}
+
+PartialAttention composed_attention(const AttentionArguments& a) {
+  if (a.pattern.runs.defined()) {
+    throw Error({.where = "lra::attention",
+                 .what = "has no second derivative with sorted runs",
+                 .expected = "a backward pass without create_graph",
+                 .advice = ""});
+  }
+  const auto& [q, k, v, bias] = a.in;
+  const Tensor of_pattern = pattern_allows(a.pattern, q.size(2), q.size(1), k.size(1));
+  const Tensor allowed = masks_allow(of_pattern.to(q.device()), a.mask);
+  return {dense_attention(q, k, v, allowed, a.dropout, a.scale, bias),
+          dense_logsumexp(dense_scores(q, k, a.scale, bias), allowed)};
 }
 
 Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionPattern& pattern,

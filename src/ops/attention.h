@@ -12,7 +12,7 @@
 
 namespace lra::ops {
 
-// Which keys a query may see. Default: all.
+// Keys that a query may see. Default: all.
 struct AttentionPattern {
   // Compressed rows of key blocks per query block (kernels::BlockLists): offsets int64 [rows + 1],
   // key_blocks int32. rows = number of query blocks, times 1, H (a list per head) or B * H (per

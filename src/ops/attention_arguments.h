@@ -18,7 +18,7 @@ struct AttentionArguments {
   AttentionMask mask = {};
   AttentionDropout dropout = {};
   double scale = 0;
-  // Whether the softmax has other parts, or is looked at.
+  // True if the softmax covers other keys too, or if the caller reads it.
   bool is_part = false;
 
   double effective_scale() const {
@@ -74,15 +74,20 @@ inline AttentionArguments attention_arguments(Values values) {
           .is_part = values.size() > 13 && values[13].toBool()};
 }
 
-// Of a forward pass: out [B, L, H, E], and softmax [2, B, H, L] in the type that sums are held in,
-// the largest score of each row and its sum relative to that (kernels::SoftmaxRows). What is no
-// part may have another tensor there, for the backward pass on the same device alone.
+// Results of a forward pass: out [B, L, H, E], and softmax [2, B, H, L] in the accumulator dtype,
+// the largest score of each row and its sum relative to that (kernels::SoftmaxRows). Unless
+// is_part, softmax may hold another tensor, for the backward pass on the same device only.
 struct AttentionResults {
   at::Tensor out, softmax;
 };
 AttentionResults attention_forward(const AttentionArguments& arguments);
 
-// What a backward pass takes besides the arguments of the forward pass, and writes.
+// The same by the definition, L x S numbers at a time, and differentiable any number of times;
+// lra::Error with sorted runs.
+PartialAttention composed_attention(const AttentionArguments& arguments);
+
+// Tensors that a backward pass takes besides the arguments of the forward pass, and those it
+// writes.
 struct AttentionBackwardArguments {
   at::Tensor grad, grad_logsumexp;  // the second, float32 beside bfloat16, may be undefined
   at::Tensor out, softmax;

@@ -14,7 +14,8 @@ struct AttentionOptions {
   std::vector<int64_t> sizes;
   double scale = 0, rate = 0;
   int64_t key = 0;
-  // Whether the softmax has other parts, or is looked at: then it must be [2, B, H, L].
+  // True if the softmax covers other keys too, or if the caller reads it: then it must be [2, B, H,
+  // L].
   bool is_part = false;
 };
 

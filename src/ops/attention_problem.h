@@ -65,7 +65,7 @@ class AttentionCall {
   const kernels::AttentionProblem& get() const { return problem_; }
 
  private:
-  // Of the rows of `t`.
+  // Data of the mask of the rows of `t`; null without one.
   static const uint8_t* mask_of(const at::Tensor& mask, const at::Tensor& t) {
     if (!mask.defined()) return nullptr;
     LRA_CHECK(mask.device() == t.device());
@@ -141,7 +141,7 @@ AttentionResults attention_forward_by(const Kernel& kernel, const AttentionArgum
   return {out, softmax};
 }
 
-// Whether the tensors of a backward pass have the shapes of its forward pass; softmax apart.
+// Checks that the tensors of a backward pass, except softmax, have the shapes of its forward pass.
 inline void check_backward_shapes(const AttentionArguments& a,
                                   const AttentionBackwardArguments& b) {
   for (const at::Tensor* t : {&b.grad, &b.out, &b.to.q}) {

@@ -1,7 +1,7 @@
 #include "ops/attention.h"
 
 #include "base/parallel.h"
-#include "ops/test_attention.h"
+#include "ops/dense_attention.h"
 #include "ops/test_bf16.h"
 #include "ops/test_tensors.h"
 

@@ -1,7 +1,7 @@
 #include "ops/batch_norm.h"
 
 #include "kernels/pointwise/batch_norm.h"
-#include "ops/dispatch.h"
+#include "ops/composed.h"
 #include "ops/precision.h"
 
 namespace lra::ops {
@@ -111,21 +111,27 @@ Three call_backward(const Tensor& grad, const Tensor& x, const Mask& mask, const
 }
 
 struct BatchNormFunction : torch::autograd::Function<BatchNormFunction> {
-  static variable_list forward(AutogradContext* ctx, const Tensor& x_in, const Mask& mask,
+  static variable_list forward(AutogradContext* ctx, const Tensor& x, const Mask& mask,
                                const Tensor& weight, const Tensor& bias, double eps) {
     const at::AutoDispatchBelowADInplaceOrView guard;
-    const Tensor x = x_in.contiguous();
     const auto [y, count, mean, variance] = call_forward(x, mask, weight, bias, eps);
-    ctx->save_for_backward({x, tensor_or_empty(mask), count, mean, variance, weight});
+    ctx->save_for_backward({x, tensor_or_empty(mask), weight, bias, count, mean, variance});
     ctx->saved_data["eps"] = eps;
     ctx->mark_non_differentiable({count, mean, variance});
     return {y, count, mean, variance};
   }
   static variable_list backward(AutogradContext* ctx, variable_list grads) {
-    refuse_second_derivative("lra::batch_norm");
     const auto in = ctx->get_saved_variables();
-    auto [x, weight, bias] = call_backward(grads[0], in[0], optional_tensor(in[1]), in[2], in[3],
-                                           in[4], in[5], ctx->saved_data["eps"].toDouble());
+    const double eps = ctx->saved_data["eps"].toDouble();
+    if (at::GradMode::is_enabled()) {
+      const auto y = [eps](const auto& t) {
+        return variable_list{
+            std::get<0>(forward_composed(t[0], optional_tensor(t[1]), t[2], t[3], eps))};
+      };
+      return composed_gradients("lra::batch_norm", y, {in[0], in[1], in[2], in[3]}, {grads[0]}, 5);
+    }
+    auto [x, weight, bias] = call_backward(grads[0], in[0].contiguous(), optional_tensor(in[1]),
+                                           in[4], in[5], in[6], in[2], eps);
     return {x, Tensor(), weight, bias, Tensor()};
   }
 };

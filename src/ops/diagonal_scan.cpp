@@ -1,7 +1,7 @@
 #include "ops/diagonal_scan.h"
 
 #include "kernels/scan/diagonal_scan.h"
-#include "ops/dispatch.h"
+#include "ops/composed.h"
 #include "ops/precision.h"
 
 namespace lra::ops {
@@ -93,9 +93,15 @@ struct DiagonalScanFunction : torch::autograd::Function<DiagonalScanFunction> {
     return call_scan(x, a, c, skip, mask);
   }
   static variable_list backward(AutogradContext* ctx, variable_list grads) {
-    refuse_second_derivative("lra::diagonal_scan");
-    static const auto op = find_op<Backward>("lra::diagonal_scan_backward");
     const auto s = ctx->get_saved_variables();
+    if (at::GradMode::is_enabled()) {
+      const auto y = [](const auto& in) {
+        return variable_list{composed_diagonal_scan(in[0], in[1], in[2], optional_tensor(in[3]),
+                                                    optional_tensor(in[4]))};
+      };
+      return composed_gradients("lra::diagonal_scan", y, s, grads, 5);
+    }
+    static const auto op = find_op<Backward>("lra::diagonal_scan_backward");
     auto [of_x, of_a, of_c, of_skip] =
         op.call(grads[0], s[0], s[1], s[2], optional_tensor(s[3]), optional_tensor(s[4]));
     return {of_x, of_a, of_c, s[3].defined() ? of_skip : Tensor(), Tensor()};
@@ -127,7 +133,8 @@ Tensor diagonal_scan(const DiagonalScanInput& in) {
 TORCH_LIBRARY_FRAGMENT(lra, m) {
   m.def(
       "diagonal_scan(Tensor x, Tensor a, Tensor c, Tensor? skip=None, Tensor? mask=None) -> "
-      "Tensor");
+      "Tensor",
+      composed_diagonal_scan);
   m.def(
       "diagonal_scan_backward(Tensor grad, Tensor x, Tensor a, Tensor c, Tensor? skip, Tensor? "
       "mask) -> (Tensor, Tensor, Tensor, Tensor)");

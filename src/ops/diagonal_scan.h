@@ -19,10 +19,15 @@ struct DiagonalScanInput {
 // convolution with the kernel Re sum_n c_0n a_n^l, and with that of c_1 backward from l - 1 on
 // (kernels/scan/diagonal_scan.h). a, c and skip are float64 beside float64 x, else float32, and so
 // are states and sums. x where the mask is 0 is not read; y and the gradient of x are 0 there.
-// Differentiable once in x, a, c and skip; nothing but the arguments is kept for the backward pass,
+// Differentiable in x, a, c and skip; nothing but the arguments is kept for the backward pass,
 // whose memory is O(length N) numbers a thread. The same bits at any number of threads.
 // CheckFailure for other shapes or dtypes, and for a mask that is not contiguous.
 at::Tensor diagonal_scan(const DiagonalScanInput& in);
+
+// The same, composed of the library's operators (ops/composed.h).
+at::Tensor composed_diagonal_scan(const at::Tensor& x, const at::Tensor& a, const at::Tensor& c,
+                                  const std::optional<at::Tensor>& skip,
+                                  const std::optional<at::Tensor>& mask);
 
 // CheckFailure unless these are arguments of torch.ops.lra.diagonal_scan, on any device.
 void check_diagonal_scan(const at::Tensor& x, const at::Tensor& a, const at::Tensor& c,

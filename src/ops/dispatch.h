@@ -24,17 +24,7 @@ inline at::Tensor tensor_or_empty(const std::optional<at::Tensor>& t) {
   return t ? *t : at::Tensor();
 }
 
-// For the backward pass of a fused operator, whose gradient autograd could not follow: a second
-// derivative through it would be wrong without a word.
-inline void refuse_second_derivative(const char* op) {
-  if (!at::GradMode::is_enabled()) return;
-  throw Error({.where = op,
-               .what = "has no second derivative",
-               .expected = "a backward pass without create_graph",
-               .advice = "compute this part with the library's own operators"});
-}
-
-// Of valid positions, uint8 [batch, length].
+// Checks a mask of valid positions, uint8 [batch, length].
 inline void check_mask(const std::optional<at::Tensor>& mask, int64_t batch, int64_t length) {
   if (!mask) return;
   LRA_CHECK(mask->scalar_type() == at::kByte && mask->is_contiguous() && mask->dim() == 2);

@@ -1,5 +1,6 @@
 #include "ops/feature_attention.h"
 
+#include "ops/composed.h"
 #include "ops/feature_attention_problem.h"
 #include "ops/precision.h"
 
@@ -63,6 +64,28 @@ std::tuple<Tensor, Tensor> call_forward(const Tensor& qkv, c10::string_view feat
   return op.call(qkv, features, mask, offset, eps);
 }
 
+Tensor composed(const Tensor& qkv_BL3HE, c10::string_view features, const MaybeTensor& mask_BL,
+                double offset, double eps) {
+  check_feature_attention(qkv_BL3HE, mask_BL);
+  const auto phi = [&](const Tensor& x) {
+    return feature_map_named(features) == FeatureMap::kElu ? at::elu(x) + 1 : at::relu(x) + offset;
+  };
+  const auto in = qkv_BL3HE.to(wide_type(qkv_BL3HE)).unbind(2);
+  const Tensor q = phi(in[0]);
+  Tensor k = phi(in[1]);
+  if (mask_BL) k = k.masked_fill(mask_BL->eq(0).unsqueeze(2).unsqueeze(3), 0);
+  const Tensor sums_BHRE = at::einsum("bshr,bshe->bhre", {k, in[2]});
+  const Tensor total_BLH1 = at::einsum("blhr,bhr->blh", {q, k.sum(1)}).unsqueeze(3) + eps;
+  const Tensor out =
+      at::einsum("blhr,bhre->blhe", {q, sums_BHRE}) / total_BLH1.masked_fill(total_BLH1 == 0, 1);
+  return out.to(qkv_BL3HE.scalar_type());
+}
+
+Tensor out_alone(const Tensor& qkv, c10::string_view features, const MaybeTensor& mask,
+                 double offset, double eps) {
+  return std::get<0>(call_forward(qkv, features, mask, offset, eps));
+}
+
 struct FeatureAttentionFunction : torch::autograd::Function<FeatureAttentionFunction> {
   static Tensor forward(AutogradContext* ctx, const Tensor& qkv, const std::string& features,
                         const MaybeTensor& mask, double offset, double eps) {
@@ -75,13 +98,22 @@ struct FeatureAttentionFunction : torch::autograd::Function<FeatureAttentionFunc
     return out;
   }
   static variable_list backward(AutogradContext* ctx, variable_list grads) {
-    refuse_second_derivative("lra::packed_feature_attention");
-    static const auto op = find_op<Backward>("lra::packed_feature_attention_backward");
     const auto s = ctx->get_saved_variables();
-    return {op.call(grads[0], s[0], s[1], s[2], ctx->saved_data["features"].toStringRef(),
-                    optional_tensor(s[3]), ctx->saved_data["offset"].toDouble(),
-                    ctx->saved_data["eps"].toDouble()),
-            Tensor(), Tensor(), Tensor(), Tensor()};
+    const std::string& features = ctx->saved_data["features"].toStringRef();
+    const MaybeTensor mask = optional_tensor(s[3]);
+    const double offset = ctx->saved_data["offset"].toDouble();
+    const double eps = ctx->saved_data["eps"].toDouble();
+    if (at::GradMode::is_enabled()) {
+      return composed_gradients(
+          "lra::packed_feature_attention",
+          [&](const auto& in) {
+            return variable_list{composed(in[0], features, mask, offset, eps)};
+          },
+          {s[0]}, {grads[0]}, 5);
+    }
+    static const auto op = find_op<Backward>("lra::packed_feature_attention_backward");
+    return {op.call(grads[0], s[0], s[1], s[2], features, mask, offset, eps), Tensor(), Tensor(),
+            Tensor(), Tensor()};
   }
 };
 
@@ -96,7 +128,8 @@ Tensor packed_feature_attention(const Tensor& qkv, const Tensor& mask,
 TORCH_LIBRARY_FRAGMENT(lra, m) {
   m.def(
       "packed_feature_attention(Tensor qkv, str features, Tensor? mask=None, float offset=0.0, "
-      "float eps=0.0) -> Tensor");
+      "float eps=0.0) -> Tensor",
+      composed);
   m.def(
       "packed_feature_attention_forward(Tensor qkv, str features, Tensor? mask, float offset, "
       "float eps) -> (Tensor, Tensor)");
@@ -105,13 +138,8 @@ TORCH_LIBRARY_FRAGMENT(lra, m) {
       "features, Tensor? mask, float offset, float eps) -> Tensor");
 }
 
-TORCH_LIBRARY_IMPL(lra, CompositeExplicitAutograd, m) {
-  m.impl("packed_feature_attention",
-         [](const Tensor& qkv, c10::string_view features, const MaybeTensor& mask, double offset,
-            double eps) { return std::get<0>(call_forward(qkv, features, mask, offset, eps)); });
-}
-
 TORCH_LIBRARY_IMPL(lra, CPU, m) {
+  m.impl("packed_feature_attention", out_alone);
   m.impl("packed_feature_attention_forward", forward_impl);
   m.impl("packed_feature_attention_backward", backward_impl);
 }

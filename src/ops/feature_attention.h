@@ -7,7 +7,7 @@
 
 namespace lra::ops {
 
-// What makes features of queries and keys, and what is added to a denominator.
+// Feature map of queries and keys, and the addend of a denominator.
 struct FeatureAttentionOptions {
   kernels::FeatureMap map = kernels::FeatureMap::kElu;
   double offset = 0;  // of kRelu
@@ -17,7 +17,7 @@ struct FeatureAttentionOptions {
 // o_i = phi(q_i) (sum_j phi(k_j)^T v_j) / (phi(q_i) . sum_j phi(k_j) + eps) (Katharopoulos et al.
 // 2020, equation 6). qkv [B, L, 3, H, E] -> [B, L, H, E]; keys where mask (uint8 [B, L], may be
 // undefined) is 0 take no part; a query that sees none gets 0. float32, float64 or bfloat16, whose
-// sums are float32. Differentiable once; the backward pass keeps qkv, the result and
+// sums are float32. The backward pass keeps qkv, the result and
 // [B, H, E, E + 1 to 16] sums. CheckFailure for other shapes or types, and unless the mask is
 // contiguous.
 at::Tensor packed_feature_attention(const at::Tensor& qkv_BL3HE, const at::Tensor& mask_BL,

@@ -17,7 +17,7 @@ inline kernels::FeatureMap feature_map_named(c10::string_view name) {
                .expected = "elu or relu"});
 }
 
-// Of [B, L, 3, H, E] and a mask of valid positions [B, L].
+// Checks qkv [B, L, 3, H, E] and a mask of valid positions [B, L].
 inline void check_feature_attention(const at::Tensor& qkv, const std::optional<at::Tensor>& mask) {
   LRA_CHECK(qkv.dim() == 5 && qkv.size(2) == 3);
   check_mask(mask, qkv.size(0), qkv.size(1));

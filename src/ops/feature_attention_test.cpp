@@ -46,7 +46,7 @@ Tensor ragged_tokens(int64_t length) {
   return mask;
 }
 
-// Around blocks of 64 rows, runs of 512 and vectors of 16.
+// Sizes around blocks of 64 rows, runs of 512 and vectors of 16.
 constexpr int64_t kShapes[][3] = {{1, 1, 1},    {7, 2, 5},   {64, 1, 16},  {65, 3, 15},
                                   {130, 2, 17}, {512, 1, 8}, {1030, 2, 64}};
 
@@ -85,7 +85,7 @@ TEST(FeatureAttention, TakesInputsOfAnyStrides) {
   EXPECT_TRUE(at::equal(ours_of({strided}), ours_of({qkv})));
 }
 
-// Of a sum, a gradient is one number for all elements.
+// The gradient of a sum is one number for all elements.
 TEST(FeatureAttention, TakesAnExpandedGradient) {
   const Tensor qkv = packed_inputs(9, 2, 5)[0].to(at::kFloat).set_requires_grad(true);
   const Tensor out = packed_feature_attention(qkv, {}, kMaps[0]);

@@ -1,7 +1,7 @@
 #include "ops/feed_forward.h"
 
 #include "kernels/pointwise/pointwise.h"
-#include "ops/dispatch.h"
+#include "ops/composed.h"
 #include "ops/layer_norm.h"
 #include "ops/linear.h"
 #include "ops/pointwise.h"
@@ -30,7 +30,7 @@ static_assert(kRows % kernels::kDropoutRowLength == 0);  // so that a part begin
 struct Rows {
   int64_t first, count;
   Tensor of(const Tensor& t) const { return t.narrow(0, first, count); }
-  // Of hidden values, `width` in a row.
+  // First dropout row of these rows of hidden values, `width` in each.
   int64_t dropout_row(int64_t width) const { return first * width / kernels::kDropoutRowLength; }
 };
 
@@ -132,6 +132,12 @@ struct FeedForwardGrads {
   }
 };
 
+// Composed version; `in` holds x, w1, b1, w2, b2, norm_weight and norm_bias.
+Tensor composed(const variable_list& in, double rate, uint64_t key) {
+  const Tensor x = in[5].defined() ? layer_norm(in[0], in[5], in[6], kNormEps) : in[0];
+  return linear(gelu_dropout(linear(x, in[1], in[2]), rate, key), in[3], in[4]);
+}
+
 struct FeedForwardFunction : torch::autograd::Function<FeedForwardFunction> {
   static Tensor forward(AutogradContext* ctx, const Tensor& x, const Tensor& w1_in,
                         const Tensor& b1, const Tensor& w2_in, const Tensor& b2, double rate,
@@ -140,8 +146,8 @@ struct FeedForwardFunction : torch::autograd::Function<FeedForwardFunction> {
     const Layers layers = {
         beside(w1_in, x),          beside(w2_in, x), norm_weight, norm_bias, rate,
         static_cast<uint64_t>(key)};
-    variable_list saved = {x, layers.w1, layers.w2, tensor_or_empty(norm_weight),
-                           tensor_or_empty(norm_bias)};
+    variable_list saved = {
+        x, layers.w1, b1, layers.w2, b2, tensor_or_empty(norm_weight), tensor_or_empty(norm_bias)};
     const Tensor y = of_all_rows(x, w2_in, [&](const Tensor& rows, const Rows& part) {
       const Tensor hidden = saved.emplace_back(linear(layers.normed(rows), layers.w1, b1));
       return linear(gelu_dropout(hidden, rate, layers.key, layers.dropout_row(part)), layers.w2,
@@ -154,16 +160,21 @@ struct FeedForwardFunction : torch::autograd::Function<FeedForwardFunction> {
   }
 
   static variable_list backward(AutogradContext* ctx, variable_list grads) {
-    refuse_second_derivative("lra::feed_forward");
-    constexpr size_t kHidden = 5;  // the first of them
+    constexpr size_t kHidden = 7;  // the first of them
     const auto saved = ctx->get_saved_variables();
+    const double rate = ctx->saved_data["rate"].toDouble();
+    const auto key = static_cast<uint64_t>(ctx->saved_data["key"].toInt());
+    if (at::GradMode::is_enabled()) {
+      auto of = composed_gradients(
+          "lra::feed_forward",
+          [&](const auto& in) { return variable_list{composed(in, rate, key)}; },
+          {saved.begin(), saved.begin() + kHidden}, grads, kHidden);
+      of.insert(of.begin() + 5, 2, Tensor());  // rate and key stand in front of the norm
+      return of;
+    }
     const Tensor& x = saved[0];
-    const Layers layers = {saved[1],
-                           saved[2],
-                           optional_tensor(saved[3]),
-                           optional_tensor(saved[4]),
-                           ctx->saved_data["rate"].toDouble(),
-                           static_cast<uint64_t>(ctx->saved_data["key"].toInt())};
+    const Layers layers = {saved[1], saved[3], optional_tensor(saved[5]), optional_tensor(saved[6]),
+                           rate,     key};
     const Tensor grad = as_rows(grads[0]).contiguous(), rows = as_rows(x);
     FeedForwardGrads of;
     of.needs_x = ctx->needs_input_grad(0);
@@ -206,8 +217,7 @@ TORCH_LIBRARY_IMPL(lra, Autograd, m) {
   m.impl("feed_forward", [](const Tensor& x, const Tensor& w1, const Tensor& b1, const Tensor& w2,
                             const Tensor& b2, double rate, int64_t key,
                             const MaybeTensor& norm_weight, const MaybeTensor& norm_bias) {
-    // Without gradients (evaluation) the fused path; the function object would keep the hidden
-    // values.
+    // Evaluation takes the fused path; the function object would keep the hidden values.
     if (!at::GradMode::is_enabled()) {
       const at::AutoDispatchBelowADInplaceOrView guard;
       return feed_forward_impl(x, w1, b1, w2, b2, rate, key, norm_weight, norm_bias);

@@ -6,7 +6,7 @@
 
 namespace lra::ops {
 
-// x [..., D], w1 [M, D], b1 [M], w2 [D, M], b2 [D] -> [..., D]. Differentiable once. With
+// x [..., D], w1 [M, D], b1 [M], w2 [D, M], b2 [D] -> [..., D].  With
 // norm_weight and norm_bias [D], x is normalised first. Keeps x and the hidden values before GELU
 // for the backward pass, where what follows GELU is computed again; without gradients nothing is
 // kept and, without dropout, GELU is fused into the first product. Rows are computed some at a

@@ -1,7 +1,7 @@
 #include "ops/gate.h"
 
 #include "kernels/pointwise/gate.h"
-#include "ops/dispatch.h"
+#include "ops/composed.h"
 
 namespace lra::ops {
 namespace {
@@ -13,6 +13,16 @@ using MaybeTensor = std::optional<Tensor>;
 
 using Forward = Tensor(const Tensor&, const MaybeTensor&);
 using Backward = std::tuple<Tensor, Tensor>(const Tensor&, const Tensor&, const MaybeTensor&);
+
+void check_gate(const Tensor& value, const MaybeTensor& gate) {
+  LRA_CHECK(value.dim() > 0);
+  if (!gate) {
+    LRA_CHECK(value.size(-1) % 2 == 0);
+    return;
+  }
+  LRA_CHECK_EQ(gate->sizes(), value.sizes());
+  LRA_CHECK(gate->scalar_type() == value.scalar_type());
+}
 
 // Rows of value and gate; without `gate`, halves of the rows of `value`.
 template <typename T>
@@ -59,6 +69,12 @@ std::tuple<Tensor, Tensor> gate_backward_impl(const Tensor& grad_in, const Tenso
   return {grad_value, grad_gate};
 }
 
+Tensor composed(const Tensor& value, const MaybeTensor& gate) {
+  check_gate(value, gate);
+  const auto halves = gate ? std::vector{value, *gate} : value.chunk(2, -1);
+  return halves[0] * halves[1].sigmoid();
+}
+
 Tensor call_gate(const Tensor& value, const MaybeTensor& gate) {
   static const auto op = find_op<Forward>("lra::gate");
   return op.call(value, gate);
@@ -71,9 +87,14 @@ struct GateFunction : torch::autograd::Function<GateFunction> {
     return call_gate(value, gate);
   }
   static variable_list backward(AutogradContext* ctx, variable_list grads) {
-    refuse_second_derivative("lra::gate");
-    static const auto op = find_op<Backward>("lra::gate_backward");
     const auto saved = ctx->get_saved_variables();
+    if (at::GradMode::is_enabled()) {
+      return composed_gradients(
+          "lra::gate",
+          [](const auto& in) { return variable_list{composed(in[0], optional_tensor(in[1]))}; },
+          saved, grads, 2);
+    }
+    static const auto op = find_op<Backward>("lra::gate_backward");
     const auto [of_value, of_gate] = op.call(grads[0], saved[0], optional_tensor(saved[1]));
     return {of_value, saved[1].defined() ? of_gate : Tensor()};
   }
@@ -81,21 +102,11 @@ struct GateFunction : torch::autograd::Function<GateFunction> {
 
 }  // namespace
 
-void check_gate(const Tensor& value, const std::optional<Tensor>& gate) {
-  LRA_CHECK(value.dim() > 0);
-  if (!gate) {
-    LRA_CHECK(value.size(-1) % 2 == 0);
-    return;
-  }
-  LRA_CHECK_EQ(gate->sizes(), value.sizes());
-  LRA_CHECK(gate->scalar_type() == value.scalar_type());
-}
-
 Tensor glu(const Tensor& x) { return call_gate(x, std::nullopt); }
 Tensor gate(const Tensor& value, const Tensor& gate) { return call_gate(value, gate); }
 
 TORCH_LIBRARY_FRAGMENT(lra, m) {
-  m.def("gate(Tensor value, Tensor? gate=None) -> Tensor");
+  m.def("gate(Tensor value, Tensor? gate=None) -> Tensor", composed);
   m.def("gate_backward(Tensor grad, Tensor value, Tensor? gate=None) -> (Tensor, Tensor)");
 }
 

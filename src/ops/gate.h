@@ -6,14 +6,10 @@
 namespace lra::ops {
 
 // a * sigmoid(b), where x [..., 2 D] holds a and then b: [..., D]. float32, float64 or bfloat16;
-// differentiable once, with a packed gradient; the same bits at any number of threads.
+// differentiable, with a packed gradient; the same bits at any number of threads.
 at::Tensor glu(const at::Tensor& x);
 
 // value * sigmoid(gate), both of one shape. As glu.
 at::Tensor gate(const at::Tensor& value, const at::Tensor& gate);
-
-// CheckFailure unless these are arguments of torch.ops.lra.gate, on any device: two tensors of one
-// shape and dtype, or one whose last axis has an even size.
-void check_gate(const at::Tensor& value, const std::optional<at::Tensor>& gate);
 
 }  // namespace lra::ops

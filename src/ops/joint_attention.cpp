@@ -6,6 +6,7 @@
 // that part's share of the gradient. So no part's own output is kept, and nothing has to pass
 // through the merging.
 #include "ops/attention_arguments.h"
+#include "ops/composed.h"
 #include "ops/precision.h"
 
 namespace lra::ops {
@@ -35,6 +36,9 @@ struct Calls : torch::CustomClassHolder {
 };
 using CallsPtr = c10::intrusive_ptr<Calls>;
 
+// The logsumexp of a row that sees no key: far below every other, yet finite.
+constexpr double kUnseen = -1e30;
+
 // Adds the keys of `part` to the softmax of `all`; writes over it.
 void merge(AttentionResults& all, const AttentionResults& part, double scale) {
   Tensor largest_BHL = all.softmax[0], sum_BHL = all.softmax[1];
@@ -62,8 +66,20 @@ void add_gradient(Tensor& sum, const Tensor& grad, const Tensor& rows, const Ten
   }
 }
 
+// Composed version; `in` holds q, then all keys and values.
+Tensor composed(const variable_list& in, const std::vector<Call>& calls) {
+  variable_list outs, sums;
+  for (const Call& call : calls) {
+    const auto part = composed_attention(call.of(in[0], in[1 + call.k], in[1 + call.v]));
+    outs.push_back(part.out_BLHE);
+    sums.push_back(part.logsumexp_BHL.masked_fill(part.logsumexp_BHL.eq(-INFINITY), kUnseen));
+  }
+  const Tensor weights = at::stack(sums).softmax(0).transpose(2, 3).unsqueeze(-1);
+  return (at::stack(outs) * weights).sum(0);
+}
+
 struct JointAttentionFunction : torch::autograd::Function<JointAttentionFunction> {
-  // Where q, the output and its softmax are among the saved tensors; keys and values follow.
+  // Positions of q, the output and its softmax among the saved tensors; keys and values follow.
   enum Saved : size_t { kQ, kOut, kSoftmax, kFirst };
 
   static Tensor forward(AutogradContext* ctx, const Tensor& q, at::TensorList tensors,
@@ -87,10 +103,15 @@ struct JointAttentionFunction : torch::autograd::Function<JointAttentionFunction
   }
 
   static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
-    refuse_second_derivative("lra::attention");
     const auto saved = ctx->get_saved_variables();
     const auto calls =
         c10::static_intrusive_pointer_cast<Calls>(ctx->saved_data["calls"].toCapsule());
+    if (at::GradMode::is_enabled()) {
+      variable_list inputs(saved.begin() + kFirst - 1, saved.end());
+      inputs[0] = saved[kQ];
+      const auto out = [&](const auto& in) { return variable_list{composed(in, calls->list)}; };
+      return composed_gradients("lra::attention", out, inputs, grads, inputs.size() + 1);
+    }
     const Tensor& q = saved[kQ];
     Tensor grad_q;
     variable_list others(saved.size() - kFirst);

@@ -1,5 +1,5 @@
 #include "ops/attention.h"
-#include "ops/test_attention.h"
+#include "ops/dense_attention.h"
 #include "ops/test_bf16.h"
 #include "ops/test_tensors.h"
 #include "ops/test_threads.h"
@@ -172,7 +172,7 @@ std::vector<Tensor> inputs_of_scores(double score, int64_t queries,
 }
 
 // In one softmax over the keys of all parts, composed in float32, the slopes of the scores cancel
-// against the large numbers too: what is left may be three times as far off.
+// against the large numbers too, so the rest may be three times as far off.
 TEST(JointAttention, IsAsExactWhereScoresAreLarge) {
   const std::vector<std::vector<Part>> cases = {
       three_parts(131, 40),
@@ -269,9 +269,9 @@ TEST(JointAttention, HasTheSameBitsAtAnyNumberOfThreads) {
   }
 }
 
-// What a function gives in the rest behind the last whole vector of a thread must be what it gives
-// in a vector. LibTorch gives a second thread work from 32,768 numbers on; the share of one of two
-// threads has a rest of 14 here.
+// A function must give the same bits in the remainder behind a thread's last whole vector as in a
+// vector. LibTorch gives a second thread work from 32,768 numbers on; the share of one of two
+// threads has a remainder of 14 here.
 TEST(JointAttention, HasTheSameBitsWhereverThreadsCutTheLogsumexps) {
   for (int64_t length = 9015; length < 9015 + 16 * 16; length += 16) {
     const auto in = inputs(length, {60, 7});

@@ -1,7 +1,7 @@
 #include "ops/layer_norm.h"
 
 #include "kernels/pointwise/layer_norm.h"
-#include "ops/dispatch.h"
+#include "ops/composed.h"
 #include "ops/precision.h"
 
 namespace lra::ops {
@@ -51,19 +51,30 @@ Three backward_impl(const Tensor& grad_in, const Tensor& x, const Tensor& mean, 
   return {grad_x, grad_weight, grad_bias};
 }
 
+Tensor composed(const Tensor& x, const Tensor& weight, const Tensor& bias, double eps) {
+  return at::layer_norm(x.to(wide_type(x)), weight.sizes(), weight, bias, eps).to(x.scalar_type());
+}
+
 struct LayerNormFunction : torch::autograd::Function<LayerNormFunction> {
-  static Tensor forward(AutogradContext* ctx, const Tensor& x_in, const Tensor& weight,
+  static Tensor forward(AutogradContext* ctx, const Tensor& x, const Tensor& weight,
                         const Tensor& bias, double eps) {
     const at::AutoDispatchBelowADInplaceOrView guard;
-    const Tensor x = x_in.contiguous();
     const LayerNormValues values = layer_norm_forward(x, weight, bias, eps);
-    ctx->save_for_backward({x, values.mean, values.rstd, weight});
+    ctx->save_for_backward({x, weight, bias, values.mean, values.rstd});
+    ctx->saved_data["eps"] = eps;
     return values.y;
   }
   static variable_list backward(AutogradContext* ctx, variable_list grads) {
-    refuse_second_derivative("lra::layer_norm");
     const auto saved = ctx->get_saved_variables();
-    const auto of = layer_norm_backward(grads[0], saved[0], saved[1], saved[2], saved[3]);
+    if (at::GradMode::is_enabled()) {
+      const double eps = ctx->saved_data["eps"].toDouble();
+      return composed_gradients(
+          "lra::layer_norm",
+          [eps](const auto& in) { return variable_list{composed(in[0], in[1], in[2], eps)}; },
+          {saved[0], saved[1], saved[2]}, grads, 4);
+    }
+    const auto of =
+        layer_norm_backward(grads[0], saved[0].contiguous(), saved[3], saved[4], saved[1]);
     return {of.x, of.weight, of.bias, Tensor()};
   }
 };
@@ -94,7 +105,7 @@ LayerNormGrads layer_norm_backward(const Tensor& grad, const Tensor& x, const Te
 }
 
 TORCH_LIBRARY_FRAGMENT(lra, m) {
-  m.def("layer_norm(Tensor x, Tensor weight, Tensor bias, float eps=1e-6) -> Tensor");
+  m.def("layer_norm(Tensor x, Tensor weight, Tensor bias, float eps=1e-6) -> Tensor", composed);
   m.def(
       "layer_norm_forward(Tensor x, Tensor weight, Tensor bias, float eps) -> (Tensor, Tensor, "
       "Tensor)");

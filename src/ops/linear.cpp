@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "kernels/choice.h"
-#include "ops/dispatch.h"
+#include "ops/composed.h"
 #include "ops/pointwise.h"
 #include "ops/precision.h"
 #include "ops/product.h"
@@ -121,21 +121,35 @@ std::tuple<Tensor, Tensor, Tensor> linear_backward_impl(const Tensor& grad, cons
   return {grad_x, grad_weight, grad_bias};
 }
 
+Tensor composed(const Tensor& x, const Tensor& weight, const std::optional<Tensor>& bias) {
+  return at::linear(x, beside(weight, x), bias ? optional_tensor(beside(*bias, x)) : bias);
+}
+
+Tensor composed_gelu(const Tensor& x, const Tensor& weight, const Tensor& bias) {
+  return at::gelu(composed(x, weight, bias), "tanh");
+}
+
 struct LinearFunction : torch::autograd::Function<LinearFunction> {
   // The bias is optional, not undefined: the library takes no undefined tensor for an input.
   static Tensor forward(AutogradContext* ctx, const Tensor& x, const Tensor& weight_in,
                         const std::optional<Tensor>& bias) {
     const at::AutoDispatchBelowADInplaceOrView guard;
     const Tensor weight = beside(weight_in, x);
-    ctx->save_for_backward({x, weight});
-    ctx->saved_data["bias"] = bias.has_value();
+    ctx->save_for_backward({x, weight, tensor_or_empty(bias)});
     return linear(x, weight, tensor_or_empty(bias));
   }
   static variable_list backward(AutogradContext* ctx, variable_list grads) {
-    refuse_second_derivative("lra::linear");
     const auto saved = ctx->get_saved_variables();
-    auto result = linear_backward(grads[0], saved[0], saved[1], ctx->needs_input_grad(0),
-                                  ctx->saved_data["bias"].toBool());
+    if (at::GradMode::is_enabled()) {
+      return composed_gradients(
+          "lra::linear",
+          [](const auto& in) {
+            return variable_list{composed(in[0], in[1], optional_tensor(in[2]))};
+          },
+          saved, grads, 3);
+    }
+    auto result =
+        linear_backward(grads[0], saved[0], saved[1], ctx->needs_input_grad(0), saved[2].defined());
     return {result.x, result.weight, result.bias};
   }
 };
@@ -178,8 +192,8 @@ std::string linear_choice() {
 }
 
 TORCH_LIBRARY_FRAGMENT(lra, m) {
-  m.def("linear(Tensor x, Tensor weight, Tensor? bias=None) -> Tensor");
-  m.def("linear_gelu(Tensor x, Tensor weight, Tensor bias) -> Tensor");
+  m.def("linear(Tensor x, Tensor weight, Tensor? bias=None) -> Tensor", composed);
+  m.def("linear_gelu(Tensor x, Tensor weight, Tensor bias) -> Tensor", composed_gelu);
   m.def("linear_backward_input(Tensor grad, Tensor weight) -> Tensor");
   m.def(
       "linear_backward(Tensor grad, Tensor x, Tensor weight, bool need_x, bool need_bias) "

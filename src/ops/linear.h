@@ -18,7 +18,7 @@
 
 namespace lra::ops {
 
-// x [..., K], weight [N, K], bias [N] or undefined -> [..., N]. Differentiable once.
+// x [..., K], weight [N, K], bias [N] or undefined -> [..., N].
 at::Tensor linear(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias = {});
 
 // The backward pass on its own, without autograd: grad_x [..., K], grad_weight [N, K], grad_bias

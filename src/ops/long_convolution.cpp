@@ -2,7 +2,7 @@
 
 #include "base/parallel.h"
 #include "kernels/convolution/convolution.h"
-#include "ops/dispatch.h"
+#include "ops/composed.h"
 #include "ops/one_blas_thread.h"
 #include "ops/precision.h"
 
@@ -54,10 +54,6 @@ struct Circle {
       const at::AutoDispatchBelowADInplaceOrView guard;
       body(Slice{index * chunk, std::min(chunk, channels - index * chunk)});
     };
-    if (!x.device().is_cpu()) {
-      for (int64_t index = 0; index < chunks; ++index) run(index);
-      return;
-    }
     // One chunk alone would not be in a parallel region, and the library would take all threads.
     parallel_for_each(std::max<int64_t>(2, chunks), [&](int64_t index) {
       const OneBlasThread one_thread;
@@ -184,21 +180,37 @@ Tensor call_kernel_gradient(const Tensor& grad, const Tensor& x, const Mask& mas
   return op.call(grad, x, mask, width, future);
 }
 
+Tensor composed(const Tensor& x, const Mask& mask, const Tensor& kernel, int64_t future) {
+  check_arguments(x, mask, kernel.size(1), future);
+  const auto valid = [&](const Tensor& t) {
+    return mask ? t.masked_fill(mask->eq(0).unsqueeze(2), 0) : t;
+  };
+  const int64_t length = x.size(1), size = transform_size(length + kernel.size(1));
+  const Tensor spectra =
+      at::fft_rfft(valid(x.to(wide_type(x))), size, 1) * at::fft_rfft(kernel, size, 1).t();
+  return valid(at::fft_irfft(spectra, size, 1).narrow(1, future, length)).to(x.scalar_type());
+}
+
 struct ConvolutionFunction : torch::autograd::Function<ConvolutionFunction> {
   // The mask stands behind: needs_input_grad() counts what tensors there are.
   static Tensor forward(AutogradContext* ctx, const Tensor& x, const Tensor& kernel,
                         const Mask& mask, int64_t future) {
     const at::AutoDispatchBelowADInplaceOrView guard;
-    ctx->save_for_backward({x, tensor_or_empty(mask), kernel});
+    ctx->save_for_backward({x, kernel, tensor_or_empty(mask)});
     ctx->saved_data["future"] = future;
     return call_convolution(x, mask, kernel, future);
   }
   static variable_list backward(AutogradContext* ctx, variable_list grads) {
-    refuse_second_derivative("lra::convolution");
     const auto saved = ctx->get_saved_variables();
-    const Tensor &x = saved[0], &kernel = saved[2], &grad = grads[0];
-    const Mask mask = optional_tensor(saved[1]);
+    const Tensor &x = saved[0], &kernel = saved[1], &grad = grads[0];
+    const Mask mask = optional_tensor(saved[2]);
     const int64_t width = kernel.size(1), future = ctx->saved_data["future"].toInt();
+    if (at::GradMode::is_enabled()) {
+      const auto y = [&](const auto& in) {
+        return variable_list{composed(in[0], mask, in[1], future)};
+      };
+      return composed_gradients("lra::convolution", y, {x, kernel}, grads, 4);
+    }
     Tensor of_x, of_kernel;
     if (ctx->needs_input_grad(0)) {
       of_x = call_convolution(grad, mask, kernel.flip(1), width - 1 - future);
@@ -225,7 +237,7 @@ Tensor long_convolution(const Tensor& x_BLD, const Tensor& mask_BL, const Tensor
 }
 
 TORCH_LIBRARY_FRAGMENT(lra, m) {
-  m.def("convolution(Tensor x, Tensor? mask, Tensor kernel, int future=0) -> Tensor");
+  m.def("convolution(Tensor x, Tensor? mask, Tensor kernel, int future=0) -> Tensor", composed);
   m.def(
       "convolution_kernel_gradient(Tensor grad, Tensor x, Tensor? mask, int width, int future) -> "
       "Tensor");

@@ -9,7 +9,7 @@ namespace lra::ops {
 // y[b, t, d] = sum over j of kernel[d, j] x[b, t + future - j, d]: lag j - future, from -future to
 // K - 1 - future, of which 0 <= future < K are in the future. Positions that are not valid count as
 // 0 and are 0 in y. Beside bfloat16 x the kernel is float32, and so is what is computed.
-// Differentiable once.
+//
 //
 // Kernels of few lags are summed directly on the CPU (kernels/convolution/convolution.h), others go
 // through Fourier transforms of some channels at a time, and of some rows where one channel of all

@@ -152,6 +152,10 @@ TORCH_LIBRARY_IMPL(lra, Meta, m) {
   m.impl("diagonal_scan", [](const Tensor& x, const Tensor&, const Tensor&, const MaybeTensor&,
                              const MaybeTensor&) { return contiguous_like(x); });
   m.impl("diagonal_scan_backward", diagonal_scan_backward);
+  m.impl("packed_feature_attention", [](const Tensor& qkv, c10::string_view features,
+                                        const MaybeTensor& mask, double offset, double eps) {
+    return std::get<0>(feature_attention_forward(qkv, features, mask, offset, eps));
+  });
   m.impl("packed_feature_attention_forward", feature_attention_forward);
   m.impl("packed_feature_attention_backward",
          [](const Tensor&, const Tensor& qkv, const Tensor&, const Tensor&, c10::string_view,

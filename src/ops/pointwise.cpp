@@ -1,7 +1,7 @@
 #include "ops/pointwise.h"
 
 #include "kernels/pointwise/pointwise.h"
-#include "ops/dispatch.h"
+#include "ops/composed.h"
 
 namespace lra::ops {
 namespace {
@@ -62,6 +62,23 @@ std::tuple<Tensor, Tensor> gelu_dropout_backward_impl(const Tensor& x_in, const 
   return {y, grad_x};
 }
 
+// The decisions of a key are a function of positions, drawn on the CPU.
+Tensor composed_dropout(const Tensor& x, double rate, int64_t key) {
+  const Tensor ones = at::ones(x.sizes(), x.options().device(at::kCPU));
+  return x * dropout(ones, rate, static_cast<uint64_t>(key)).to(x.device());
+}
+
+Tensor composed_dropout_add(const Tensor& x, const Tensor& residual, double rate, int64_t key) {
+  LRA_CHECK_EQ(x.sizes(), residual.sizes());
+  return residual + dropout(x, rate, static_cast<uint64_t>(key));
+}
+
+Tensor composed_gelu_dropout(const Tensor& x, double rate, int64_t key, int64_t first_row) {
+  const int64_t before = first_row * kernels::kDropoutRowLength;
+  const Tensor y = at::constant_pad_nd(at::gelu(x, "tanh").flatten(), {before, 0});
+  return dropout(y, rate, static_cast<uint64_t>(key)).slice(0, before).view(x.sizes());
+}
+
 struct DropoutFunction : torch::autograd::Function<DropoutFunction> {
   static Tensor forward(AutogradContext* ctx, const Tensor& x, double rate, int64_t key) {
     const at::AutoDispatchBelowADInplaceOrView guard;
@@ -86,7 +103,7 @@ struct DropoutAddFunction : torch::autograd::Function<DropoutAddFunction> {
   static variable_list backward(AutogradContext* ctx, variable_list grads) {
     const auto key = static_cast<uint64_t>(ctx->saved_data["key"].toInt());
     const double rate = ctx->saved_data["rate"].toDouble();
-    // Without dropout both inputs have the same gradient: no pass over memory.
+    // Both inputs have the same gradient without dropout: no pass over memory.
     return {rate == 0 ? grads[0] : dropout(grads[0], rate, key), grads[0], Tensor(), Tensor()};
   }
 };
@@ -102,11 +119,18 @@ struct GeluDropoutFunction : torch::autograd::Function<GeluDropoutFunction> {
     return gelu_dropout(x, rate, static_cast<uint64_t>(key), first_row);
   }
   static variable_list backward(AutogradContext* ctx, variable_list grads) {
-    refuse_second_derivative("lra::gelu_dropout");
-    const auto grad = gelu_dropout_backward(ctx->get_saved_variables()[0], grads[0],
-                                            ctx->saved_data["rate"].toDouble(),
-                                            static_cast<uint64_t>(ctx->saved_data["key"].toInt()),
-                                            ctx->saved_data["first_row"].toInt());
+    const auto saved = ctx->get_saved_variables();
+    const double rate = ctx->saved_data["rate"].toDouble();
+    const int64_t key = ctx->saved_data["key"].toInt();
+    const int64_t first_row = ctx->saved_data["first_row"].toInt();
+    if (at::GradMode::is_enabled()) {
+      const auto y = [&](const auto& in) {
+        return variable_list{composed_gelu_dropout(in[0], rate, key, first_row)};
+      };
+      return composed_gradients("lra::gelu_dropout", y, saved, grads, 4);
+    }
+    const auto grad =
+        gelu_dropout_backward(saved[0], grads[0], rate, static_cast<uint64_t>(key), first_row);
     return {grad.x, Tensor(), Tensor(), Tensor()};
   }
 };
@@ -140,9 +164,11 @@ GeluDropoutGrads gelu_dropout_backward(const Tensor& x, const Tensor& grad, doub
 }
 
 TORCH_LIBRARY_FRAGMENT(lra, m) {
-  m.def("dropout(Tensor x, float rate, int key) -> Tensor");
-  m.def("dropout_add(Tensor x, Tensor residual, float rate, int key) -> Tensor");
-  m.def("gelu_dropout(Tensor x, float rate, int key, int first_row=0) -> Tensor");
+  m.def("dropout(Tensor x, float rate, int key) -> Tensor", composed_dropout);
+  m.def("dropout_add(Tensor x, Tensor residual, float rate, int key) -> Tensor",
+        composed_dropout_add);
+  m.def("gelu_dropout(Tensor x, float rate, int key, int first_row=0) -> Tensor",
+        composed_gelu_dropout);
   m.def(
       "gelu_dropout_backward(Tensor x, Tensor grad, float rate, int key, int first_row=0) -> "
       "(Tensor, Tensor)");

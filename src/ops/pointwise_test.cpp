@@ -1,10 +1,5 @@
 #include "ops/pointwise.h"
 
-#include "ops/attention.h"
-#include "ops/feature_attention.h"
-#include "ops/layer_norm.h"
-#include "ops/linear.h"
-#include "ops/sinkhorn.h"
 #include "ops/test_bf16.h"
 #include "ops/test_tensors.h"
 
@@ -82,25 +77,6 @@ TEST(DropoutAdd, RoundsOnceInBf16) {
 
 TEST(DropoutAdd, RefusesDifferentShapes) {
   EXPECT_THROW(dropout_add(at::ones({2, 3}), at::ones({3}), 0.1, kDropoutKey), CheckFailure);
-}
-
-// What create_graph=True asks for would be a gradient of zero.
-TEST(FusedOperators, RefuseASecondDerivative) {
-  const Tensor x = random_tensor({5, 8}, 1, at::kFloat).set_requires_grad(true);
-  for (const Tensor& y :
-       {ops::gelu_dropout(x, 0.1, kDropoutKey), ops::linear(x, at::ones({3, 8}), {}),
-        ops::sinkhorn(x.view({1, 10, 2, 2}), {}, 3),
-        ops::packed_feature_attention(at::cat({x, x, x}).view({1, 5, 3, 2, 4}), {}, {}),
-        ops::layer_norm(x, at::ones({8}), at::zeros({8}), 1e-6),
-        ops::attention(x.view({1, 5, 2, 4}), x.view({1, 5, 2, 4}), x.view({1, 5, 2, 4})),
-        ops::joint_attention(x.view({1, 5, 2, 4}),
-                             {{x.view({1, 5, 2, 4}), x.view({1, 5, 2, 4})},
-                              {x.view({1, 5, 2, 4}), x.view({1, 5, 2, 4})}})}) {
-    EXPECT_THROW(torch::autograd::grad({y.sum()}, {x}, {}, true, true), Error);
-    for (int again = 0; again < 2; ++again) {
-      EXPECT_NO_THROW(torch::autograd::grad({y.sum()}, {x}, {}, true, false));
-    }
-  }
 }
 
 TEST(GeluDropout, HasItsGradient) {

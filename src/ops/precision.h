@@ -7,15 +7,15 @@
 
 namespace lra::ops {
 
-// What sums, softmax and logsumexp of values of this type are held in.
+// The accumulator dtype: that of sums, softmax and logsumexp of values of this type.
 inline at::ScalarType wide_type(at::ScalarType type) {
   return type == at::kBFloat16 ? at::kFloat : type;
 }
 inline at::ScalarType wide_type(const at::Tensor& t) { return wide_type(t.scalar_type()); }
 
-// Whether the CPU library's products of this type take longer than those of float: where the
-// processor has no products of bfloat16, 10 to 100 times on AVX2 and 5 times with AVX-512
-// (docs/numerics.md). They are taken in float instead.
+// True if the CPU library's products of this type take longer than those of float: on processors
+// without products of bfloat16, 10 to 100 times on AVX2 and 5 times with AVX-512
+// (docs/numerics.md). They are computed in float instead.
 inline bool has_slow_products(const at::Tensor& t) {
   return t.scalar_type() == at::kBFloat16 && t.device().is_cpu() &&
          !kernels::isa_available(kernels::Isa::kAvx512Bf16);

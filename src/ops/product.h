@@ -11,7 +11,7 @@
 namespace lra::ops {
 
 // a [..., M, K] times b [..., K, N] -> [..., M, N]; the same leading axes, any strides, expanded
-// axes too. Differentiable once.
+// axes too.
 at::Tensor product(const at::Tensor& a, const at::Tensor& b);
 
 // a [M, K] times b [K, N] plus an optional bias [N], all float32, by the library on larger parts

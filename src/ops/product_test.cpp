@@ -139,7 +139,8 @@ TEST(SumOfOuterProducts, GivesTheSameBitsAtAnyNumberOfThreads) {
   }
 }
 
-// Without our kernels the products are the library's: on other processors, and here on request.
+// The products are the library's where our kernels are missing: on other processors, and here on
+// request.
 TEST(SumOfOuterProducts, HoldsBothOnTheLibraryAlone) {
   const char* before = std::getenv("LRA_KERNELS");
   const std::string value = before == nullptr ? "" : before;

@@ -4,7 +4,7 @@
 
 #include "base/parallel.h"
 #include "base/rng.h"
-#include "ops/dispatch.h"
+#include "ops/composed.h"
 
 namespace lra::ops {
 namespace {
@@ -41,16 +41,26 @@ Scalings iterate(const Tensor& logits, const Tensor& columns, const Tensor& vali
   return next;
 }
 
+// Logits of which only pairs of valid blocks count.
+Tensor hide_invalid(const Tensor& logits, const Tensor& valid_BN) {
+  if (!valid_BN.defined()) return logits;
+  const Tensor pairs = valid_BN.unsqueeze(-1).logical_and(valid_BN.unsqueeze(-2));
+  return logits.masked_fill(pairs.unsqueeze(1).logical_not(), kHidden);
+}
+
+Tensor composed(const Tensor& logits_in, const Tensor& valid_BN, int64_t iterations) {
+  const Tensor logits = hide_invalid(logits_in, valid_BN);
+  Scalings last = {{}, at::zeros({1, 1, 1, 1}, logits.options())};
+  for (int64_t n = 0; n < iterations; ++n) last = iterate(logits, last.columns_BH1N, valid_BN);
+  return (logits - last.rows_BHN1 - last.columns_BH1N).exp();
+}
+
 struct SinkhornFunction : torch::autograd::Function<SinkhornFunction> {
   static Tensor forward(AutogradContext* ctx, const Tensor& logits_in,
                         const std::optional<Tensor>& valid, int64_t iterations) {
     const Tensor valid_BN = tensor_or_empty(valid);
-    Tensor logits = logits_in;
-    if (valid_BN.defined()) {
-      const Tensor pairs = valid_BN.unsqueeze(-1).logical_and(valid_BN.unsqueeze(-2));
-      logits = logits.masked_fill(pairs.unsqueeze(1).logical_not(), kHidden);
-    }
-    variable_list saved = {logits};
+    const Tensor logits = hide_invalid(logits_in, valid_BN);
+    variable_list saved = {logits_in, valid_BN};
     Tensor columns = at::zeros({1, 1, 1, 1}, logits.options());
     for (int64_t n = 0; n < iterations; ++n) {
       const Scalings next = iterate(logits, columns, valid_BN);
@@ -64,21 +74,26 @@ struct SinkhornFunction : torch::autograd::Function<SinkhornFunction> {
   // d log(sum over j of exp(x_ij)) / d x_ij is the matrix normalised along that axis, made again
   // from the vectors of each iteration.
   static variable_list backward(AutogradContext* ctx, variable_list grads) {
-    refuse_second_derivative("lra::sinkhorn");
     const variable_list saved = ctx->get_saved_variables();
-    const Tensor& logits = saved[0];
-    const size_t iterations = saved.size() / 2;
+    const size_t iterations = saved.size() / 2 - 1;
+    if (at::GradMode::is_enabled()) {
+      const auto matrix = [&](const auto& in) {
+        return variable_list{composed(in[0], in[1], static_cast<int64_t>(iterations))};
+      };
+      return composed_gradients("lra::sinkhorn", matrix, {saved[0], saved[1]}, grads, 3);
+    }
+    const Tensor logits = hide_invalid(saved[0], saved[1]);
     const auto normalised = [&](const Tensor& rows, const Tensor& columns) {
       return exp_or_zero_(logits - rows - columns);
     };
-    Tensor grad = grads[0] * normalised(saved[2 * iterations - 1], saved[2 * iterations]);
+    Tensor grad = grads[0] * normalised(saved[2 * iterations], saved[2 * iterations + 1]);
     Tensor grad_rows = -grad.sum(-1, true), grad_columns = -grad.sum(-2, true);
     for (size_t n = iterations; n > 0; --n) {
-      const Tensor &rows = saved[2 * n - 1], &columns = saved[2 * n];
+      const Tensor &rows = saved[2 * n], &columns = saved[2 * n + 1];
       const Tensor by_columns = normalised(rows, columns).mul_(grad_columns);
       grad.add_(by_columns);
       grad_rows = grad_rows - by_columns.sum(-1, true);
-      const Tensor before = n > 1 ? saved[2 * n - 2] : at::zeros_like(columns);
+      const Tensor before = n > 1 ? saved[2 * n - 1] : at::zeros_like(columns);
       const Tensor by_rows = normalised(rows, before).mul_(grad_rows);
       grad.add_(by_rows);
       grad_columns = -by_rows.sum(-2, true);

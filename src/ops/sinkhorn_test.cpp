@@ -22,7 +22,7 @@ Tensor some_valid(int64_t size) {
   return valid;
 }
 
-// By the definition, on the valid rows and columns alone.
+// Sinkhorn normalization by its definition, on the valid rows and columns alone.
 Tensor oracle(const Tensor& logits, const Tensor& valid_BN, int64_t iterations) {
   const Tensor pairs = (valid_BN.unsqueeze(-1) & valid_BN.unsqueeze(-2)).unsqueeze(1);
   Tensor s = at::where(pairs, logits.exp(), 0);

@@ -46,7 +46,7 @@ inline void expect_agrees_in_bf16(const TensorFunction& f, const TensorFunction&
     if (t.defined()) largest = std::max(largest, t.norm().item<double>());
   }
   for (size_t i = 0; i < inputs.size(); ++i) {
-    // What takes no part has none, or zeros.
+    // Inputs that take no part have no gradient, or zeros.
     const at::Tensor got = gradients[i].defined() ? gradients[i] : at::zeros_like(leaves[i]);
     const at::Tensor want = wanted[i].defined() ? wanted[i] : at::zeros_like(exact[i]);
     EXPECT_EQ(got.scalar_type(), leaves[i].scalar_type());

@@ -1,4 +1,4 @@
-// What the tests of the torch rooms share: seeded tensors, the dropout mask by its definition, and
+// Helpers of the tests of the torch rooms: seeded tensors, the dropout mask by its definition, and
 // comparison of a function and its gradients with an oracle and with central differences.
 #pragma once
 
@@ -25,8 +25,8 @@ inline at::Tensor random_tensor(at::IntArrayRef shape, uint64_t seed,
   return t.to(type);
 }
 
-// What elementwise dropout multiplies by, from kernels/pointwise/pointwise.h: element n is in row n
-// / 1024 of plane 0. float64.
+// Factors of elementwise dropout, from kernels/pointwise/pointwise.h: element n is in row n / 1024
+// of plane 0. float64.
 inline at::Tensor dropout_factors(at::IntArrayRef shape, double rate, uint64_t key) {
   at::Tensor t = at::empty(shape, at::kDouble);
   double* data = t.mutable_data_ptr<double>();

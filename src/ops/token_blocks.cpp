@@ -42,7 +42,6 @@ struct TokenBlocksFunction : torch::autograd::Function<TokenBlocksFunction> {
   }
 
   static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
-    refuse_second_derivative("lra::token_blocks");
     const Tensor mask_BL = ctx->get_saved_variables()[0];
     Tensor grad = tokens_of(grads[0].contiguous(), ctx->saved_data["shape"].toIntVector());
     if (mask_BL.defined()) grad = grad.masked_fill(without_tokens(mask_BL), 0);

@@ -60,15 +60,20 @@ std::optional<RunIdentity> find_identity(const std::map<std::string, std::string
   return run;
 }
 
+bool is_one_of(const RunIdentity& found, std::span<const RunIdentity> run) {
+  return std::ranges::find(run, found) != run.end();
+}
+
 void refuse_foreign_weights(const std::optional<RunIdentity>& found,
-                            std::span<const RunIdentity> expected, const std::string& file) {
-  if (found && std::ranges::find(expected, *found) != expected.end()) return;
+                            std::span<const RunIdentity> expected, const std::string& file,
+                            const std::string& advice) {
+  if (found && is_one_of(*found, expected)) return;
   const RunIdentity& run = expected.front();
   throw Error({.where = file,
                .what = found ? "holds the weights of another run: " + differences(*found, run)
                              : "does not say which run its weights are of",
                .expected = "those of " + text_of(run),
-               .advice = "'lra eval' and 'lra analyze' take them with --foreign-weights"});
+               .advice = advice});
 }
 
 }  // namespace lra

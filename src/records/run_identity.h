@@ -50,9 +50,13 @@ void add_identity(const RunIdentity& run, std::map<std::string, std::string>& me
 std::optional<RunIdentity> find_identity(const std::map<std::string, std::string>& metadata,
                                          const std::string& name);
 
+// True if `found` is one of a run's identities (identities_of in run_record.h).
+bool is_one_of(const RunIdentity& found, std::span<const RunIdentity> run);
+
 // Throws lra::Error that names what differs from the first of `expected` unless `found` is one of
 // them. Shapes may fit and the figures look right all the same.
 void refuse_foreign_weights(const std::optional<RunIdentity>& found,
-                            std::span<const RunIdentity> expected, const std::string& file);
+                            std::span<const RunIdentity> expected, const std::string& file,
+                            const std::string& advice);
 
 }  // namespace lra

@@ -34,14 +34,16 @@ TEST(RunIdentity, IsReadBackFromMetadata) {
 }
 
 TEST(RunIdentity, OfOthersIsRefused) {
-  EXPECT_EQ(error_of([] { refuse_foreign_weights(kRun, {{kRun}}, "x"); }), "");
-  EXPECT_THAT(error_of([] { refuse_foreign_weights({}, {{kRun}}, "x"); }),
+  EXPECT_EQ(error_of([] { refuse_foreign_weights(kRun, {{kRun}}, "x", "look"); }), "");
+  EXPECT_THAT(error_of([] { refuse_foreign_weights({}, {{kRun}}, "x", "look"); }),
               HasSubstr("x: does not say which run its weights are of; expected those of listops "
-                        "local, seed 4611686018427387904, settings c, data d; 'lra eval'"));
+                        "local, seed 4611686018427387904, settings c, data d; look"));
   RunIdentity other = kRun;
   other.model = "bigbird";
   other.config_hash = "c2";
-  EXPECT_THAT(error_of([&] { refuse_foreign_weights(other, {{kRun}}, "x"); }),
+  EXPECT_TRUE(is_one_of(kRun, {{other, kRun}}));
+  EXPECT_FALSE(is_one_of(other, {{kRun}}));
+  EXPECT_THAT(error_of([&] { refuse_foreign_weights(other, {{kRun}}, "x", "look"); }),
               HasSubstr("another run: model 'bigbird' instead of 'local'; expected"));
 }
 

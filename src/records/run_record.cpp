@@ -138,6 +138,15 @@ double two_class_chance_limit(int64_t num_examples) {
   return 50 + 100 * 3 * std::sqrt(0.25 / static_cast<double>(num_examples));
 }
 
+std::vector<std::string> data_doubts_of(const RunRecord& record) {
+  const std::string_view begin = kDataDoubt;
+  std::vector<std::string> doubts;
+  for (const std::string& warning : record.warnings.value_or(std::vector<std::string>{})) {
+    if (warning.starts_with(begin)) doubts.push_back(warning.substr(begin.size()));
+  }
+  return doubts;
+}
+
 std::vector<RunIdentity> identities_of(const RunRecord& record) {
   std::vector<RunIdentity> all = {record};
   for (const EarlierPart& part : record.earlier_parts.value_or(std::vector<EarlierPart>{})) {

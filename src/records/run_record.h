@@ -149,6 +149,11 @@ struct RunRecord : RunIdentity {
   Provenance provenance;
 };
 
+// Begins a warning that the data may not be what it is taken for (tasks/data_doubts.h).
+inline constexpr const char* kDataDoubt = "data in doubt: ";
+// These warnings, without the words in front.
+std::vector<std::string> data_doubts_of(const RunRecord& record);
+
 // Under which identities the checkpoints of a run may have been written: its own first, then those
 // of its earlier parts.
 std::vector<RunIdentity> identities_of(const RunRecord& record);

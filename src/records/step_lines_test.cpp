@@ -25,7 +25,7 @@ TEST(StepLines, DropsWhatACrashCutShort) {
             "{\"step\": 1}\n");
 }
 
-// As the program writes them, which are read without a parser.
+// Lines in the program's own spelling are read without a parser.
 TEST(StepLines, KeepsLinesOfTheProgramByTheirHeads) {
   const std::string train = R"({"step":7,"kind":"train","loss":0.5})"
                             "\n";

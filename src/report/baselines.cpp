@@ -52,7 +52,7 @@ SettingLines task_settings(const RunRecord& record) {
   if (!settings || !settings->as_table()) return {};
   ConfigTable table = *settings->as_table();
   if (!record.data_examples) return setting_lines(table);
-  // As many examples as were read, which need not be what the settings would have made.
+  // The counts are those of the examples that were read; the settings may ask for others.
   const SplitSizes& of = *record.data_examples;
   for (const auto& [key, count] : {std::pair{"num_train", of.train},
                                    {"num_val", of.val},

@@ -6,8 +6,8 @@
 
 #include "base/error.h"
 #include "io/json.h"
+#include "records/test_records.h"
 #include "report/report.h"
-#include "report/test_records.h"
 
 namespace lra::report {
 namespace {

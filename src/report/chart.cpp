@@ -28,7 +28,7 @@ struct Scale {
   double span() const { return ticks.back() - ticks.front(); }
   double operator()(double value) const { return begin + (end - begin) * (value - low()) / span(); }
 
-  // As exact as the ticks are apart: "0.25", "12.5K", "3M".
+  // Formats a value as exactly as the ticks are apart: "0.25", "12.5K", "3M".
   std::string text(double value) const {
     const double apart = ticks[1] - ticks[0];
     const auto scaled = [&](double unit, const char* name) {
@@ -97,8 +97,8 @@ std::string svg_of(const char* kind, const std::string& description, const std::
          content + "</svg>\n";
 }
 
-// In steps and percents, so that the script reads values where it sees lines; the sign is SVG's,
-// whose y points down.
+// Draws in units of steps and percents, so that the script reads values where it sees lines; the
+// sign is SVG's, whose y points down.
 std::string curve_svg(const ChartLine& line) {
   std::string path;
   for (const ChartPoint& point : line.points) {

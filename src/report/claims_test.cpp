@@ -5,8 +5,8 @@
 
 #include <set>
 
+#include "records/test_records.h"
 #include "report/literature.h"
-#include "report/test_records.h"
 
 namespace lra::report {
 namespace {
@@ -56,7 +56,7 @@ TEST(Claims, WhatWasNeverReachedIsLast) {
   EXPECT_THAT(judge({comparison(never, 900)}).finding, HasSubstr("left never"));
 }
 
-// Which sentences the paper's own tables do not bear out.
+// Lists the sentences that the paper's own tables do not support.
 TEST(Claims, ThePapersOwnTablesContradictTwoOfItsSentences) {
   const Evidence paper = paper_evidence();
   std::set<std::string> contradicted, undecided;

@@ -5,7 +5,7 @@
 
 #include <limits>
 
-#include "report/test_records.h"
+#include "records/test_records.h"
 
 namespace lra::report {
 namespace {

@@ -9,7 +9,7 @@ namespace {
 // A percent sign would start a comment, and clean() has taken out line ends.
 std::string comment(std::string_view text) { return "% " + clean(text) + "\n"; }
 
-// As in the paper: the best figure of a column bold, the second underlined.
+// Follows the paper: the best figure of a column is bold, the second underlined.
 std::string latex_cell(const TableCell& cell) {
   const std::string text = latex(cell.text);
   switch (cell.emphasis) {

@@ -15,7 +15,7 @@ namespace {
 Json result_of(const TaskColumn& column, const Cell& cell, const RunRecord& run) {
   Json result = {{"alias", clean(column.title)},
                  {"acc,none", json_number(cell.accuracy.mean / 100)}};
-  // Over seeds where there are several, else of the share itself.
+  // Standard error over seeds where there are several, else that of the share itself.
   const double p = cell.accuracy.mean / 100;
   const double n = static_cast<double>(std::max<int64_t>(1, run.test->num_examples));
   const double error = cell.accuracy.deviation

@@ -17,10 +17,11 @@ namespace {
 constexpr int kWidth = 64, kHeight = 14;  // of a chart's field, in characters
 
 Table accuracies(const Leaderboard& board) {
-  Table table{.title = "Test accuracy, percent",
-              .caption = "†: fewer steps than the preset has, or a part of the test set.",
-              .header = {"Model"},
-              .rows = {}};
+  Table table{
+      .title = "Test accuracy, percent",
+      .caption = "†: fewer steps than the preset has, a part of the test set, or data in doubt.",
+      .header = {"Model"},
+      .rows = {}};
   for (const TaskColumn& column : board.columns) table.header.push_back(column.title);
   for (const Row& row : board.rows) {
     std::vector<TableCell> cells = {{row_label(board, row)}};

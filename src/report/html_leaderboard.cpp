@@ -266,7 +266,8 @@ std::string leaderboard_html(const ReportInput& input) {
   }
   std::string text =
       "<p class=\"caption\">Test accuracy in percent, with its 95 % interval. ★ best, "
-      "underlined: second. † fewer steps than the preset has, or part of the test set: not ranked. "
+      "underlined: second. † fewer steps than the preset has, part of the test set, or data in "
+      "doubt: not ranked. "
       "‡ not above the best trivial baseline. § settings or data that nobody published: not to be "
       "compared with published results. Select a model for its runs, settings and the "
       "paper's "

@@ -1,5 +1,5 @@
-// From run records to the leaderboard: rows, averages, comparisons, warnings. All accuracies are in
-// percent. "Nothing" is std::nullopt throughout; 0 is never used for it.
+// Builds the leaderboard from run records: rows, averages, comparisons, warnings. All accuracies
+// are in percent. "Nothing" is std::nullopt throughout; 0 is never used for it.
 #pragma once
 
 #include <cstdint>

@@ -4,8 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
+#include "records/test_records.h"
 #include "report/tables.h"
-#include "report/test_records.h"
 
 namespace lra::report {
 namespace {
@@ -195,6 +195,25 @@ TEST(Leaderboard, APartOfTheTestSetIsMarkedAndEntersNoComparison) {
   const Leaderboard board = build_leaderboard(records);
   EXPECT_EQ(board.rows[0].cells[1].shortfall, "2,000 of 25,000 test examples");
   EXPECT_FALSE(board.rows[0].scored.ours);
+}
+
+TEST(Leaderboard, AFigureOnDataInDoubtIsMarkedAndEntersNoComparison) {
+  std::vector<RunRecord> records = five_tasks("transformer");
+  records[1].warnings = {"memory: too little", std::string(kDataDoubt) + "half of it is empty"};
+  records[2].warnings = {"memory: too little"};
+  const Leaderboard board = build_leaderboard(records);
+  EXPECT_EQ(board.rows[0].cells[1].shortfall, "data in doubt");
+  EXPECT_EQ(board.rows[0].cells[2].shortfall, "");
+  EXPECT_FALSE(board.rows[0].scored.ours);
+}
+
+TEST(Leaderboard, DataOfAnotherSizeThanTheTasksIsNamed) {
+  RunRecord run = finished_run("listops", "transformer", 37);
+  const auto warning = HasSubstr("of data of 40 training and 2,000 test examples");
+  run.data_examples = {.train = 96000, .val = 2000, .test = 2000};
+  EXPECT_THAT(build_leaderboard({run}).warnings, Each(Not(warning)));
+  run.data_examples->train = 40;
+  EXPECT_THAT(build_leaderboard({run}).warnings, Contains(warning));
 }
 
 TEST(Leaderboard, MoreStepsThanThePresetAreAFullRun) {

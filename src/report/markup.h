@@ -19,11 +19,11 @@ std::string clean(std::string_view text);
 // own.
 std::vector<std::string> broken_lines(const std::string& text, int width);
 
-// For text and for attribute values in double quotes.
+// HTML, as text or as an attribute value in double quotes.
 std::string html(std::string_view text);
-// For a cell of a pipe table: no markup, no autolink, no column break.
+// A cell of a pipe table: no markup, no autolink, no column break.
 std::string markdown(std::string_view text);
-// For running text.
+// LaTeX, as running text.
 std::string latex(std::string_view text);
 // One field, in double quotes where needed. A text that a spreadsheet would run as a formula (it
 // begins with = + - or @) gets an apostrophe in front.

@@ -3,9 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "records/test_records.h"
 #include "report/literature.h"
 #include "report/report.h"
-#include "report/test_records.h"
 
 namespace lra::report {
 namespace {

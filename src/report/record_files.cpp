@@ -5,7 +5,6 @@
 
 #include "base/error.h"
 #include "io/atomic_file.h"
-#include "report/check_record.h"
 
 namespace lra::report {
 namespace {
@@ -70,6 +69,39 @@ void load_pictures(const fs::path& folder, Analysis& analysis, std::vector<std::
   }
 }
 
+// Why an analysis is left out; empty if it is not.
+std::string reason_to_leave_out(const AnalysisRecord& analysis, const fs::path& path) {
+  if (analysis.foreign_weights) return "it is of another run's weights";
+  if (analysis.other_data) return "it is of data that the run was not made with";
+  if (path.stem() != analysis.kind) return "it is of kind '" + analysis.kind + "'";
+  const fs::path run = path.parent_path().parent_path() / "record.json";
+  std::error_code ignored;
+  if (!fs::exists(run, ignored)) return "";
+  const RunRecord record = read_record(run.string());
+  if (!is_one_of(analysis, identities_of(record))) {
+    return "it is of another run: " + text_of(analysis);
+  }
+  if (analysis.step <= record.steps) return "";
+  return "it is of step " + std::to_string(analysis.step) + "; the run has " +
+         std::to_string(record.steps);
+}
+
+// Runs with different seeds have different weights: equal ones are a copy under another seed.
+class TrainedWeights {
+ public:
+  std::vector<std::string> doubts(const RunRecord& record, const std::string& path) {
+    if (record.status != RunStatus::kDone || record.initial_weights) return {};
+    if (record.weights_hash.empty()) return {};
+    const auto [found, is_new] = seen_.try_emplace(record.weights_hash, record.seed, path);
+    const auto& [seed, first] = found->second;
+    if (is_new || seed == record.seed) return {};
+    return {"its weights are those of seed " + std::to_string(seed) + " in " + first};
+  }
+
+ private:
+  std::map<std::string, std::pair<uint64_t, std::string>> seen_;  // by hash
+};
+
 }  // namespace
 
 bool is_png(std::string_view bytes) {
@@ -89,11 +121,9 @@ std::vector<Analysis> collect_analyses(const std::vector<std::string>& paths,
   for (const fs::path& path : found) {
     try {
       Analysis analysis{read_analysis(path.string()), {}};
-      if (analysis.record.foreign_weights || analysis.record.other_data) {
-        problems->push_back(path.string() + ": left out; it is of " +
-                            (analysis.record.foreign_weights
-                                 ? "another run's weights"
-                                 : "data that the run was not made with"));
+      const std::string reason = reason_to_leave_out(analysis.record, path);
+      if (!reason.empty()) {
+        problems->push_back(path.string() + ": left out; " + reason);
         continue;
       }
       load_pictures(path.parent_path(), analysis, problems);
@@ -129,13 +159,15 @@ std::vector<std::string> find_record_files(const std::vector<std::string>& paths
 }
 
 std::vector<RunRecord> collect_records(const std::vector<std::string>& paths,
-                                       std::vector<std::string>* problems) {
+                                       std::vector<std::string>* problems,
+                                       const RecordJudge& judge) {
   std::vector<RunRecord> records;
+  TrainedWeights weights;
   for (const std::string& path : find_record_files(paths, problems)) {
     try {
       RunRecord record = read_record(path);
-      std::vector<std::string> doubts = check_record(record);
-      if (doubts.empty()) doubts = check_metrics_beside(record, path);
+      std::vector<std::string> doubts = judge(record, path);
+      if (doubts.empty()) doubts = weights.doubts(record, path);
       if (doubts.empty()) {
         records.push_back(std::move(record));
       } else {

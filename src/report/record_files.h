@@ -1,8 +1,8 @@
 // Finding run records, and the analyses of runs, on disk.
 #pragma once
 
+#include <functional>
 #include <map>
-
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,10 +18,16 @@ namespace lra::report {
 std::vector<std::string> find_record_files(const std::vector<std::string>& paths,
                                            std::vector<std::string>* problems);
 
-// Those files read, in their order. What cannot be read, is not a run record, contradicts itself
-// (check_record.h) or the log of its run beside it, adds one line to `problems` and is left out.
+// One line for each thing that speaks against the record in the file `path`.
+using RecordJudge =
+    std::function<std::vector<std::string>(const RunRecord&, const std::string& path)>;
+
+// Those files read, in their order. What cannot be read, is not a run record, is spoken against by
+// `judge`, or has the weights of another run with another seed, adds one line to `problems` and is
+// left out.
 std::vector<RunRecord> collect_records(const std::vector<std::string>& paths,
-                                       std::vector<std::string>* problems);
+                                       std::vector<std::string>* problems,
+                                       const RecordJudge& judge);
 
 // An analysis with the pictures that its record names: file name -> the bytes of a PNG.
 struct Analysis {
@@ -33,8 +39,9 @@ struct Analysis {
 inline constexpr size_t kMostPictureBytes = size_t{256} << 10;
 
 // The analyses at `paths`, found as run records are: files KIND.json in folders called analysis. A
-// picture that is missing, too large or no PNG adds a line to `problems`. A path without any is no
-// problem.
+// picture that is missing, too large or no PNG adds a line to `problems`, and so does an analysis
+// that is left out: of other weights or data than the run's, or of another run than the one whose
+// record lies in the folder above it. A path without any is no problem.
 std::vector<Analysis> collect_analyses(const std::vector<std::string>& paths,
                                        std::vector<std::string>* problems);
 

@@ -7,7 +7,8 @@
 #include <filesystem>
 #include <fstream>
 
-#include "report/test_records.h"
+#include "records/check_record.h"
+#include "records/test_records.h"
 
 namespace lra::report {
 namespace {
@@ -16,6 +17,11 @@ namespace fs = std::filesystem;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+
+std::vector<std::string> judge(const RunRecord& record, const std::string& path) {
+  const auto findings = check_record(record);
+  return findings.empty() ? check_metrics_beside(record, path) : findings;
+}
 
 class RecordFiles : public ::testing::Test {
  protected:
@@ -39,7 +45,7 @@ class RecordFiles : public ::testing::Test {
 TEST_F(RecordFiles, FoldersAreSearchedInAFixedOrder) {
   add("b/deep/er", "performer");
   add("a", "transformer");
-  const auto records = collect_records({root_.string()}, &problems_);
+  const auto records = collect_records({root_.string()}, &problems_, judge);
   ASSERT_EQ(records.size(), 2u);
   EXPECT_EQ(records[0].model, "transformer");
   EXPECT_EQ(records[1].model, "performer");
@@ -48,7 +54,7 @@ TEST_F(RecordFiles, FoldersAreSearchedInAFixedOrder) {
 
 TEST_F(RecordFiles, AFileReachedTwiceCountsOnce) {
   const std::string path = add("a", "transformer");
-  EXPECT_EQ(collect_records({path, root_.string(), path}, &problems_).size(), 1u);
+  EXPECT_EQ(collect_records({path, root_.string(), path}, &problems_, judge).size(), 1u);
 }
 
 TEST_F(RecordFiles, AForeignFileIsAProblemAndNotTheEnd) {
@@ -56,7 +62,7 @@ TEST_F(RecordFiles, AForeignFileIsAProblemAndNotTheEnd) {
   fs::create_directories(root_ / "b");
   std::ofstream(root_ / "b" / "record.json") << "{\"hello\": 1}";
   std::ofstream(root_ / "b" / "other.json") << "not looked at";
-  EXPECT_EQ(collect_records({root_.string()}, &problems_).size(), 1u);
+  EXPECT_EQ(collect_records({root_.string()}, &problems_, judge).size(), 1u);
   EXPECT_THAT(problems_, ElementsAre(HasSubstr("b/record.json")));
 }
 
@@ -66,7 +72,7 @@ TEST_F(RecordFiles, ARecordThatItsLogContradictsIsLeftOut) {
   std::ofstream(root_ / "b" / "metrics.jsonl")
       << "{\"step\": 5000, \"kind\": \"test\", \"accuracy\": 0.25, \"loss\": 1.0, "
          "\"num_examples\": 60}\n";
-  EXPECT_EQ(collect_records({root_.string()}, &problems_).size(), 1u);
+  EXPECT_EQ(collect_records({root_.string()}, &problems_, judge).size(), 1u);
   EXPECT_THAT(problems_, ElementsAre(HasSubstr("b/record.json: left out; ")));
 }
 
@@ -76,34 +82,46 @@ TEST_F(RecordFiles, ARecordThatContradictsItselfIsLeftOut) {
   RunRecord edited = honest_run("performer");
   edited.config.table("train").set("batch_size", ConfigValue{int64_t{64}, ""});
   write_record(edited, path);
-  EXPECT_EQ(collect_records({root_.string()}, &problems_).size(), 1u);
+  EXPECT_EQ(collect_records({root_.string()}, &problems_, judge).size(), 1u);
   EXPECT_THAT(problems_, ElementsAre(HasSubstr("b/record.json: left out; config_hash is ")));
 }
 
+TEST_F(RecordFiles, ACopyUnderAnotherSeedIsLeftOut) {
+  add("a", "transformer");
+  RunRecord copy = honest_run("transformer");
+  copy.seed = 7;
+  copy.config.table("run").set("seed", ConfigValue{int64_t{7}, ""});
+  copy.config_hash = config_hash(copy.config);
+  copy.fingerprint = run_fingerprint(copy.config_hash, copy.data_hash, copy.task_version);
+  write_record(copy, add("b", "transformer"));
+  EXPECT_EQ(collect_records({root_.string()}, &problems_, judge).size(), 1u);
+  EXPECT_THAT(problems_, ElementsAre(HasSubstr("left out; its weights are those of seed 0 in ")));
+}
+
 TEST_F(RecordFiles, AMissingPathIsAProblem) {
-  const auto records = collect_records({(root_ / "none").string()}, &problems_);
+  const auto records = collect_records({(root_ / "none").string()}, &problems_, judge);
   EXPECT_THAT(records, IsEmpty());
   EXPECT_THAT(problems_, ElementsAre(HasSubstr("none")));
 }
 
 TEST_F(RecordFiles, AFolderWithoutRecordsIsAProblem) {
-  collect_records({root_.string()}, &problems_);
+  collect_records({root_.string()}, &problems_, judge);
   EXPECT_THAT(problems_, ElementsAre(HasSubstr("no record.json")));
 }
 
 TEST_F(RecordFiles, LinksToFoldersAreNotFollowed) {
   add("a", "transformer");
   fs::create_directory_symlink(root_, root_ / "a" / "loop");
-  EXPECT_EQ(collect_records({root_.string()}, &problems_).size(), 1u);
+  EXPECT_EQ(collect_records({root_.string()}, &problems_, judge).size(), 1u);
 }
 
 class AnalysisFiles : public RecordFiles {
  protected:
-  void add_rollout(const std::string& picture_bytes) {
+  void add_rollout(const std::string& picture_bytes, int64_t step = 0) {
     AnalysisRecord record;
+    static_cast<RunIdentity&>(record) = honest_run("transformer");
     record.kind = "rollout";
-    record.task = "image";
-    record.model = "transformer";
+    record.step = step;
     RolloutExample example;
     example.picture = "rollout-1.png";
     record.rollout = RolloutResult{{example}};
@@ -122,6 +140,24 @@ TEST_F(AnalysisFiles, AreFoundWithTheirPictures) {
   EXPECT_EQ(analyses[0].record.kind, "rollout");
   EXPECT_EQ(analyses[0].pictures.at("rollout-1.png"), png_);
   EXPECT_THAT(problems_, IsEmpty());
+}
+
+TEST_F(AnalysisFiles, OfAnotherRunAreLeftOut) {
+  add("run", "performer");
+  add_rollout(png_);
+  EXPECT_THAT(collect_analyses({root_.string()}, &problems_), IsEmpty());
+  EXPECT_THAT(problems_,
+              ElementsAre(HasSubstr("left out; it is of another run: text transformer")));
+  problems_.clear();
+  add("run", "transformer");
+  add_rollout(png_, 6000);
+  EXPECT_THAT(collect_analyses({root_.string()}, &problems_), IsEmpty());
+  EXPECT_THAT(problems_, ElementsAre(HasSubstr("it is of step 6000; the run has 5000")));
+  problems_.clear();
+  add_rollout(png_);
+  fs::rename(root_ / "run/analysis/rollout.json", root_ / "run/analysis/span.json");
+  EXPECT_THAT(collect_analyses({root_.string()}, &problems_), IsEmpty());
+  EXPECT_THAT(problems_, ElementsAre(HasSubstr("it is of kind 'rollout'")));
 }
 
 TEST_F(AnalysisFiles, WhatIsNoPngStaysOut) {

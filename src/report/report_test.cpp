@@ -10,9 +10,9 @@
 #include "base/error.h"
 #include "base/text_format.h"
 #include "io/json.h"
+#include "records/test_records.h"
 #include "report/csp_hash.h"
 #include "report/html_parts.h"
-#include "report/test_records.h"
 
 namespace lra::report {
 namespace {

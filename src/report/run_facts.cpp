@@ -1,9 +1,11 @@
 #include "report/run_facts.h"
 
+#include <algorithm>
 #include <cmath>
 #include <sstream>
 
 #include "base/text_format.h"
+#include "records/find_setting.h"
 #include "report/tables.h"
 
 namespace lra::report {
@@ -61,9 +63,16 @@ std::string shortfall_of(const RunRecord& run) {
   const std::string steps = run.preset_steps == 0
                                 ? thousands(run.steps) + " steps of no known preset"
                                 : part_of(run.steps, run.preset_steps, "steps");
+  // Data may be a part of what the settings say.
+  const auto whole = find_setting_as<int64_t>(run.config, "task", "num_test").value_or(0);
   const std::string test =
-      part_of(run.test->num_examples, run.test_split_examples, "test examples");
-  return steps + (steps.empty() || test.empty() ? "" : ", ") + test;
+      part_of(run.test->num_examples, std::max(run.test_split_examples, whole), "test examples");
+  std::string text;
+  for (const std::string& part :
+       {steps, test, std::string(data_doubts_of(run).empty() ? "" : "data in doubt")}) {
+    if (!part.empty()) text += (text.empty() ? "" : ", ") + part;
+  }
+  return text;
 }
 
 std::vector<Fact> result_facts(const RunRecord& run) {
@@ -72,6 +81,7 @@ std::vector<Fact> result_facts(const RunRecord& run) {
   f.add("failure", run.failure);
   f.add_evaluation("test", run.test);
   f.add("less than a full run", shortfall_of(run));
+  for (const std::string& doubt : data_doubts_of(run)) f.add("data in doubt", doubt);
   f.add_evaluation("validation", run.val);
   f.add_evaluation("best validation", run.best_val);
   f.add_evaluation("training", run.train);

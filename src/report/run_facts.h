@@ -16,9 +16,9 @@ std::string revision_of(const Provenance& provenance);
 // True if the run has a figure: it is done and was tested.
 bool has_figure(const RunRecord& run);
 
-// "100 of 5,000 steps, 2,000 of 25,000 test examples": what a run with a figure lacks of a full
-// one; empty for a full one. The full number of steps is the preset's own, whatever the run itself
-// had planned.
+// "100 of 5,000 steps, 2,000 of 25,000 test examples, data in doubt": what a run with a figure
+// lacks of a full one; empty for a full one. The full number of steps is the preset's own, whatever
+// the run itself had planned.
 std::string shortfall_of(const RunRecord& run);
 
 struct Fact {

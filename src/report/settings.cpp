@@ -25,12 +25,6 @@ SettingLines setting_lines(ConfigTable table) {
   return lines;
 }
 
-const ConfigValue* find_setting(const ConfigTable& config, std::string_view section,
-                                std::string_view key) {
-  const ConfigValue* table = config.find(section);
-  return table && table->as_table() ? table->as_table()->find(key) : nullptr;
-}
-
 std::map<SettingLines, std::string> labels_apart(const std::set<SettingLines>& variants) {
   std::map<std::string, size_t> counts;
   for (const SettingLines& lines : variants) {

@@ -5,6 +5,7 @@
 #include <set>
 #include <tuple>
 
+#include "records/find_setting.h"
 #include "report/paper_tables.h"
 #include "report/run_facts.h"
 #include "report/settings.h"
@@ -51,8 +52,9 @@ std::string attention_dropout_of(const RunRecord& record) {
   return canonical_text(text);
 }
 
-// Of Transformers by their attention dropout, the one that `record` is measured against: with the
-// same, or else the only one. Some mechanisms have no such dropout (Reformer, BigBird).
+// Returns the Transformer that `record` is measured against, of `transformers` by their attention
+// dropout: the one with the same rate, or else the only one. Some mechanisms have no such dropout
+// (Reformer, BigBird).
 template <typename T>
 const T* yardstick_of(const RunRecord& record, const std::map<std::string, T>& transformers) {
   const auto same = transformers.find(attention_dropout_of(record));
@@ -122,13 +124,13 @@ std::vector<std::string> settings_labels(const std::vector<const RunRecord*>& re
   return labels;
 }
 
-struct Measured {
+struct MeasuredRun {
   const RunRecord* record;
   std::string label;
   const Measurement* measurement;
 };
 
-SpeedRow speed_row(const Measured& measured, const Measured* yardstick) {
+SpeedRow speed_row(const MeasuredRun& measured, const MeasuredRun* yardstick) {
   const RunRecord& record = *measured.record;
   SpeedRow row{.task = record.task,
                .model = record.model,
@@ -184,18 +186,18 @@ std::vector<SpeedRow> speed_rows(const std::vector<RunRecord>& records) {
     return a->provenance.finished_utc < b->provenance.finished_utc;
   });
   using Setting = decltype(setting_of(records[0], records[0].measurements[0]));
-  std::map<Setting, std::map<ModelSettings, Measured>> settings;
+  std::map<Setting, std::map<ModelSettings, MeasuredRun>> settings;
   const std::vector<std::string> labels = settings_labels(by_time);
   for (size_t i = 0; i < by_time.size(); ++i) {
     const RunRecord& record = *by_time[i];
     for (const Measurement& m : record.measurements) {
       settings[setting_of(record, m)].insert_or_assign(model_of(record),
-                                                       Measured{&record, labels[i], &m});
+                                                       MeasuredRun{&record, labels[i], &m});
     }
   }
   std::vector<SpeedRow> rows;
   for (const auto& [setting, models] : settings) {
-    std::map<std::string, Measured> transformers;
+    std::map<std::string, MeasuredRun> transformers;
     for (const auto& [model, measured] : models) {
       if (model.first != kYardstick) continue;
       transformers.emplace(attention_dropout_of(*measured.record), measured);

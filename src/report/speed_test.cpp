@@ -4,8 +4,8 @@
 
 #include <map>
 
+#include "records/test_records.h"
 #include "report/leaderboard.h"
-#include "report/test_records.h"
 
 namespace lra::report {
 namespace {
@@ -115,7 +115,7 @@ TEST(Speed, MeasurementsWithAnotherSettingStandBeside) {
   for (RunRecord& record : records) {
     record.config.table("model").set("layers", ConfigValue{int64_t{4}, ""});
     record.config.table("mixer").set("rank", ConfigValue{int64_t{256}, ""});
-    // Of the first length of each measurement: it must not keep them apart.
+    // The first length of each measurement must not keep them apart.
     record.config.table("task").set("length", ConfigValue{int64_t{1024}, ""});
   }
   records[1].config.table("task").set("length", ConfigValue{int64_t{4096}, ""});
@@ -150,7 +150,7 @@ TEST(Speed, AMechanismWithoutAttentionDropoutIsSetAgainstTheTransformer) {
   // One without dropout, too, is nearer.
   records.push_back(with_dropout(measured("transformer", 1024, 12), 0.0));
   EXPECT_EQ(relative_of_reformer(), 0.5);
-  // Which of two others?
+  // Two others leave the choice open.
   records.back() = with_dropout(measured("transformer", 1024, 12), 0.2);
   EXPECT_EQ(relative_of_reformer(), std::nullopt);
 }

@@ -127,9 +127,8 @@ Table accuracy_table(const Leaderboard& board) {
   table.header.insert(table.header.end(), {"Avg 5", "Avg all"});
   if (has_shortfall(board)) {
     table.caption +=
-        " †: fewer steps than the preset has, or a part of the test set; in no average and "
-        "not "
-        "set against the paper.";
+        " †: fewer steps than the preset has, a part of the test set, or data in doubt; in no "
+        "average and not set against the paper.";
   }
   for (const Row& row : board.rows) {
     table.rows.push_back(figures_line(board, row));

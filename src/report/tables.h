@@ -43,13 +43,13 @@ Table controls_table(const std::vector<Analysis>& analyses);        // and trans
 // All of these and our trade-off; those without rows are left out.
 std::vector<Table> all_tables(const ReportInput& input);
 
-// As lines of aligned text, with terminal colors or without.
+// The table as lines of aligned text, with terminal colors or without.
 std::string text_table(Table table, bool color);
 
 // "Transformer, small preset, last weights, step 3,000": whose analysis it is.
 std::string analysis_label(const AnalysisRecord& record);
 
-// In the paper's order of models and tasks, else as they came.
+// Analyses in the paper's order of models and tasks, else as they came.
 std::vector<const AnalysisRecord*> analyses_of(const std::vector<Analysis>& analyses,
                                                std::string_view kind);
 

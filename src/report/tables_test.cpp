@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "report/test_records.h"
+#include "records/test_records.h"
 
 namespace lra::report {
 namespace {

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "report/test_records.h"
+#include "records/test_records.h"
 
 namespace lra::report {
 namespace {
@@ -16,7 +16,7 @@ std::vector<std::string> names_of(const std::vector<TaskAverage>& averages) {
   return names;
 }
 
-// What the paper prints, rounded there to whole numbers: 29 (9.7), 61 (4.6), 55 (2.6), 41 (1.8), 72
+// The paper prints these, rounded to whole numbers: 29 (9.7), 61 (4.6), 55 (2.6), 41 (1.8), 72
 // (3.7), and 52 (2.4) of the averages.
 TEST(TaskAverages, ThePapersAreThoseOfItsRows) {
   std::vector<RunRecord> records;

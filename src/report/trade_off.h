@@ -32,8 +32,8 @@ struct TradeOff {
 // that most models have. The caption says which. A model's best row counts.
 TradeOff our_trade_off(const ReportInput& input);
 
-// Without measurements: the accuracy on one task, chosen as above, and the training speed that the
-// runs logged, in tokens per second. No points where fewer than two rows have both.
+// Fallback without measurements: the accuracy on one task, chosen as above, and the training speed
+// that the runs logged, in tokens per second. No points where fewer than two rows have both.
 TradeOff training_trade_off(const Leaderboard& board);
 
 // The averages of version 0 and the 4K columns of Table 2.

@@ -5,10 +5,10 @@
 
 #include <tuple>
 
+#include "records/test_records.h"
 #include "report/leaderboard.h"
 #include "report/literature.h"
 #include "report/speed_grid.h"
-#include "report/test_records.h"
 
 namespace lra::report {
 namespace {
@@ -86,7 +86,7 @@ TEST(TradeOff, OneTaskStandsForAnAverageThatNobodyHas) {
   records.back().steps = records.back().planned_steps = 300;
   records.push_back(measured("linformer", 1024, 9));
   EXPECT_EQ(our_trade_off_of(records).points.size(), 3u);
-  // With an average for two models that is shown.
+  // An average that two models have is shown.
   records.push_back(finished_run("listops", "performer", 37));
   EXPECT_EQ(our_trade_off_of(records).quality_name, "average of the tasks shown, %");
 }

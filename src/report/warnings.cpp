@@ -7,6 +7,7 @@
 
 #include "base/text_format.h"
 #include "report/baselines.h"
+#include "report/run_facts.h"
 
 namespace lra::report {
 namespace {
@@ -24,6 +25,25 @@ void warn_of_lost_run(const RowGroup& group, const RunRecord& run,
                      std::to_string(run.steps);
   if (!run.failure.empty()) text += ": " + run.failure;
   warnings.push_back(text);
+}
+
+// Examples of the tasks of the paper, in the order of PaperTask. Text has no validation set.
+constexpr SplitSizes kTaskSizes[kNumPaperTasks] = {
+    {.train = 96000, .val = 2000, .test = 2000},    {.train = 25000, .val = 0, .test = 25000},
+    {.train = 147086, .val = 18090, .test = 17437}, {.train = 45000, .val = 5000, .test = 10000},
+    {.train = 160000, .val = 20000, .test = 20000}, {.train = 160000, .val = 20000, .test = 20000}};
+
+void warn_of_size(const RowGroup& group, const RunRecord& run, std::vector<std::string>& warnings) {
+  const auto paper = paper_task(run.task);
+  if (!paper || !run.data_examples || !has_figure(run)) return;
+  const SplitSizes &own = *run.data_examples, &usual = kTaskSizes[static_cast<size_t>(*paper)];
+  // The archive of Pathfinder lacks one image of 200,000.
+  const auto differs = [](int64_t a, int64_t b) { return std::abs(a - b) > b / 1000; };
+  if (!differs(own.train, usual.train) && !differs(own.test, usual.test)) return;
+  warnings.push_back(cell_name(group, run.task) + ", seed " + std::to_string(run.seed) +
+                     ": of data of " + thousands(own.train) + " training and " +
+                     thousands(own.test) + " test examples; the task has " +
+                     thousands(usual.train) + " and " + thousands(usual.test));
 }
 
 void warn_of_data(const RowGroup& group, const std::string& task,
@@ -111,7 +131,10 @@ void warn_of_mixed_provenance(const Row& row, std::vector<std::string>& warnings
 void add_run_warnings(const std::vector<RowGroup>& groups, std::vector<std::string>& warnings) {
   for (const RowGroup& group : groups) {
     for (const auto& [task, runs] : group.runs) {
-      for (const RunRecord* run : runs) warn_of_lost_run(group, *run, warnings);
+      for (const RunRecord* run : runs) {
+        warn_of_lost_run(group, *run, warnings);
+        warn_of_size(group, *run, warnings);
+      }
       warn_of_data(group, task, runs, warnings);
       if (runs.front()->validation == "test" && group.checkpoint == "best") {
         warnings.push_back(cell_name(group, task) +

@@ -9,8 +9,8 @@
 
 namespace lra::report {
 
-// Warnings about single runs and cells: failed and diverged runs with their cause, weights chosen
-// on the test set, one mean over different data.
+// Warnings about single runs and cells: failed and diverged runs with their cause, data of
+// another size than the task's, weights chosen on the test set, one mean over different data.
 void add_run_warnings(const std::vector<RowGroup>& groups, std::vector<std::string>& warnings);
 
 // Warnings about rows: figures of short runs, of part of the test set or of other settings than

@@ -26,7 +26,7 @@ class ArchiveStream {
   void check() const;
   bool failed() const { return failure_ != nullptr; }
 
-  // Of the bytes so far: how many they are, and how many up to the last one that is not 0.
+  // Number of bytes so far, and their number up to the last one that is not 0.
   int64_t size() const { return size_; }
   int64_t end_of_content() const { return end_of_content_; }
 

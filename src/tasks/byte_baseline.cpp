@@ -78,7 +78,7 @@ struct Regression {
     return total;
   }
 
-  // Of the mean logistic loss with its penalty.
+  // Gradient of the mean logistic loss with its penalty.
   static Weights gradient(const std::vector<Features>& train, const Split& labels,
                           const Weights& weights) {
     const auto size = static_cast<int64_t>(train.size());

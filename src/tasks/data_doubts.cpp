@@ -41,8 +41,8 @@ constexpr std::array<std::string_view, 15> kOfficialNames = {"aclImdb",
                                                              "pathfinder256",
                                                              "tsv_data"};
 
-// What lies in a data root and is not known to be the data of a task: it may have been meant as the
-// data of this one.
+// Names in a data root that are not known to be the data of any task, and may have been meant as
+// the data of this one.
 std::vector<std::string> names_like_data(const TaskSpec& spec, const std::string& root) {
   std::vector<std::string> names = data_names_in(root);
   std::erase_if(names, [&](const std::string& name) {
@@ -110,25 +110,6 @@ std::vector<std::string> newer_sources(const std::vector<std::string>& sources,
   return {};
 }
 
-std::vector<std::string> doubts_of_contents(const Task& task, const Dataset& dataset) {
-  std::vector<std::string> doubts = task.doubts(dataset);
-  const auto doubt = [&](int64_t count, const std::string& text) {
-    if (count > 0) doubts.push_back(thousands(count) + text);
-  };
-  int64_t num_examples = 0;
-  for (const auto& [name, unused] : dataset.manifest().splits) {
-    const Split split = dataset.split(name);
-    num_examples += split.size();
-    doubt(count_blank(split, dataset.manifest()),
-          " of the " + thousands(split.size()) + " examples of " + name + " are empty");
-  }
-  // The archive of Pathfinder lacks one image of 200,000.
-  const std::vector<std::string>& notes = dataset.manifest().notes;
-  const auto num_notes = static_cast<int64_t>(notes.size());
-  if (100 * num_notes > num_examples) doubt(num_notes, " notes of the import: " + notes.front());
-  return doubts;
-}
-
 std::vector<std::string> doubts_of_origin(const TaskSpec& spec, const Task& task,
                                           const std::string& root, const Dataset& dataset) {
   if (dataset.folder() == root) return {};  // named itself
@@ -160,10 +141,32 @@ std::vector<std::string> doubts_of_origin(const TaskSpec& spec, const Task& task
 
 }  // namespace
 
+std::vector<std::string> doubts_of_contents(const Task& task, const Dataset& dataset) {
+  const Manifest& manifest = dataset.manifest();
+  if (manifest.source != "imported") return {};
+  std::vector<std::string> doubts = task.doubts(dataset);
+  const auto judged = manifest.doubts ? *manifest.doubts : judge_data(task, dataset);
+  doubts.insert(doubts.end(), judged.begin(), judged.end());
+  return doubts;
+}
+
+std::vector<std::string> doubts_of_baselines(const std::vector<Baseline>& baselines,
+                                             int64_t num_test) {
+  constexpr double kTooEasy = 0.9;
+  std::vector<std::string> doubts;
+  if (num_test < kFewestToJudge) return doubts;
+  for (const Baseline& baseline : baselines) {
+    if (baseline.accuracy < kTooEasy) continue;
+    doubts.push_back("the baseline '" + baseline.name + "' alone is right on " +
+                     percent(baseline.accuracy) +
+                     " of the test: look for what gives the labels away");
+  }
+  return doubts;
+}
+
 std::vector<std::string> data_doubts(const TaskSpec& spec, const Task& task,
                                      const std::string& root, const Dataset& dataset) {
   auto doubts = doubts_of_origin(spec, task, root, dataset);
-  if (dataset.manifest().source != "imported") return doubts;
   for (std::string& doubt : doubts_of_contents(task, dataset)) doubts.push_back(std::move(doubt));
   return doubts;
 }

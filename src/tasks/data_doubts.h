@@ -8,11 +8,20 @@
 
 namespace lra::tasks {
 
+// Why the examples of imported data may not be what they are taken for, one sentence each: what the
+// import stored of judge_data(), or its answer now, and what the task doubts with these settings.
+// Empty for generated data.
+std::vector<std::string> doubts_of_contents(const Task& task, const Dataset& dataset);
+
+// A sentence for each baseline that is right on nearly all of the test split, which has `num_test`
+// examples: something gives the labels away. Empty when that is too few to tell.
+std::vector<std::string> doubts_of_baselines(const std::vector<Baseline>& baselines,
+                                             int64_t num_test);
+
 // Why `dataset`, which prepare_data() has found under `root`, may not be the data that was meant,
 // one sentence each; empty for data that leaves no doubt. Generated data: files under the root that
 // could have been meant. Imported data: raw files that are newer than what was prepared of them,
-// other copies of them, examples that are
-// empty, many that were skipped, and what the task itself doubts.
+// other copies of them, and doubts_of_contents().
 std::vector<std::string> data_doubts(const TaskSpec& spec, const Task& task,
                                      const std::string& root, const Dataset& dataset);
 

@@ -260,7 +260,7 @@ TEST(Dataset, ForgedHeadersAreRefusedEvenWithoutTheHash) {
   EXPECT_NE(forge(sizeof(ShardHeader), UINT64_MAX).find("negative"), std::string::npos);
 }
 
-// As a forger writes it: the manifest with the hash that fits.
+// The manifest as a forger writes it, with the hash that fits.
 std::string with_own_hash(const std::string& body) {
   return body + ",\n  \"xxh3\": \"" + to_hex(hash128(body + "\n}")) + "\"\n}\n";
 }

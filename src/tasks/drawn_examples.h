@@ -6,7 +6,7 @@
 
 namespace lra::tasks {
 
-// For people: how drawn_examples() takes them.
+// Description of the order of drawn_examples(), for people.
 inline constexpr const char* kDrawnExamples =
     "drawn by a permutation that is the same in every run";
 

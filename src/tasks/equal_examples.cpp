@@ -1,5 +1,7 @@
 #include "tasks/equal_examples.h"
 
+#include <algorithm>
+
 #include "base/hash.h"
 #include "base/parallel.h"
 #include "tasks/first_seen.h"
@@ -7,20 +9,20 @@
 namespace lra::tasks {
 namespace {
 
-// One hash per example over the tokens of every tower and where each ends.
+// One hash per example over the tokens of every tower, in whatever order the towers are.
 std::vector<Hash128> example_hashes(const Split& split, int64_t num_towers) {
   std::vector<Hash128> hashes(static_cast<size_t>(split.size()));
   parallel_ranges(split.size(), 256, [&](int64_t begin, int64_t end) {
     std::vector<int32_t> tokens;
     for (int64_t i = begin; i < end; ++i) {
-      Hasher hasher;
+      std::vector<Hash128> towers;
       for (int64_t tower = 0; tower < num_towers; ++tower) {
-        tokens.resize(static_cast<size_t>(split.sequence_length(i, tower)) + 1);
-        tokens.back() = -1;  // ends the sequence: no stored token is negative
-        split.read_tokens(i, tower, std::span(tokens).first(tokens.size() - 1));
-        hasher.append(std::as_bytes(std::span(tokens)));
+        tokens.resize(static_cast<size_t>(split.sequence_length(i, tower)));
+        split.read_tokens(i, tower, tokens);
+        towers.push_back(hash128(std::as_bytes(std::span(tokens))));
       }
-      hashes[static_cast<size_t>(i)] = hasher.digest();
+      std::ranges::sort(towers);
+      hashes[static_cast<size_t>(i)] = hash128(std::as_bytes(std::span(towers)));
     }
   });
   return hashes;

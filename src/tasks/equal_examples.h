@@ -18,7 +18,8 @@ struct EqualExamples {
   std::vector<int64_t> first;  // of each example the first that equals it, which may be itself
 };
 
-// Two examples are equal when the stored tokens of every tower are.
+// Two examples are equal when the stored tokens of every tower are. Two texts in the other order
+// are the same pair: no task tells the towers apart.
 EqualExamples equal_examples(const Dataset& dataset);
 
 }  // namespace lra::tasks

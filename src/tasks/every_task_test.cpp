@@ -1,4 +1,4 @@
-// What every task must keep to; runs over the table of tasks.
+// Tests of the rules that every task must keep; they run over the table of tasks.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -212,7 +212,7 @@ TEST_P(EveryTask, IncompleteSourcesAreRefused) {
       is_found = !sources.empty();
       if (is_found) task->import(sources, root_.path("imported"), progress);
     });
-    // With all of them gone nothing was there to be meant.
+    // An empty folder has no data that could have been meant.
     const auto is_file = [](const fs::directory_entry& entry) { return entry.is_regular_file(); };
     const bool is_all = std::none_of(fs::recursive_directory_iterator(broken),
                                      fs::recursive_directory_iterator(), is_file);

@@ -70,13 +70,15 @@ void add_size_facts(const Dataset& dataset, const std::map<std::string, int64_t>
               .value = thousands(size),
               .ok = wanted == expected.end() || wanted->second == size,
               .detail = ""};
+    const auto known = published.find(name);
     if (!fact.ok) {
-      const auto known = published.find(name);
       fact.ok = is_imported && known != published.end() && known->second == wanted->second;
-      fact.detail =
-          fact.ok ? "not the published size (" + thousands(wanted->second) + ")"
-                  : "expected " + thousands(wanted->second) + "; --set task.num_... changes that";
+      if (!fact.ok) {
+        fact.detail = "expected " + thousands(wanted->second) + "; --set task.num_... changes that";
+      }
     }
+    fact.in_doubt = fact.ok && known != published.end() && known->second != size;
+    if (fact.in_doubt) fact.detail = "not the published size (" + thousands(known->second) + ")";
     facts.push_back(std::move(fact));
   }
 }

@@ -11,7 +11,8 @@
 namespace lra::tasks {
 
 // "examples of train: 25,000"; not ok when `expected` names another count for the split. Imported
-// data may differ from the `published` count, which is noted: it may be a set of the user's own.
+// data may differ from the `published` count: it may be a set of the user's own. In doubt where it
+// does, or where another count is `expected`.
 void add_size_facts(const Dataset& dataset, const std::map<std::string, int64_t>& expected,
                     const std::map<std::string, int64_t>& published, std::vector<Fact>& facts);
 

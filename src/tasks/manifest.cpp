@@ -9,6 +9,8 @@
 namespace lra::tasks {
 namespace {
 
+constexpr int kSchemaWithoutDoubts = 2;
+
 // Looking a field up is linear in their number; a manifest has some ten of each kind.
 constexpr JsonLimits kLimits = {.max_bytes = 64 << 20, .max_depth = 8, .max_keys = 1000};
 
@@ -92,7 +94,7 @@ bool is_plain_file_name(std::string_view name) {
 
 std::string manifest_text(const Manifest& manifest) {
   Json json;
-  json["schema"] = kManifestSchema;
+  json["schema"] = manifest.doubts ? kManifestSchema : kSchemaWithoutDoubts;
   json["task"] = manifest.task;
   json["task_version"] = manifest.task_version;
   json["source"] = manifest.source;
@@ -118,6 +120,7 @@ std::string manifest_text(const Manifest& manifest) {
     json["side_files"][file] = {{"num_bytes", info.num_bytes}, {"xxh3", info.xxh3}};
   }
   json["notes"] = manifest.notes;
+  if (manifest.doubts) json["doubts"] = *manifest.doubts;
   json["xxh3"] = to_hex(hash128(json_text(json, 2)));
   return json_text(json, 2) + "\n";
 }
@@ -126,7 +129,7 @@ Manifest parse_manifest(std::string_view text, const std::string& name) {
   const Json json = parse_json(text, name, kLimits);
   JsonFields fields(json, name);
   Manifest manifest;
-  (void)number_between(fields, "schema", kManifestSchema, kManifestSchema);
+  const int64_t schema = number_between(fields, "schema", kSchemaWithoutDoubts, kManifestSchema);
   manifest.task = fields.get<std::string>("task");
   manifest.task_version = count_of(fields, "task_version");
   manifest.source = fields.get<std::string>("source");
@@ -144,6 +147,9 @@ Manifest parse_manifest(std::string_view text, const std::string& name) {
   parse_splits(fields.object("splits"), name, manifest);
   parse_side_files(fields.object("side_files"), manifest);
   manifest.notes = fields.get<std::vector<std::string>>("notes");
+  if (schema > kSchemaWithoutDoubts) {
+    manifest.doubts = fields.get<std::vector<std::string>>("doubts");
+  }
   hash_of(fields);
   fields.finish();
   // Settings and notes can hold anything, so only the hash tells that a bit of them has changed.

@@ -22,6 +22,10 @@ Manifest small_manifest() {
 TEST(Manifest, ReadsBackWhatWasWritten) {
   const std::string text = manifest_text(small_manifest());
   EXPECT_EQ(manifest_text(parse_manifest(text, "manifest.json")), text);
+  EXPECT_FALSE(parse_manifest(text, "manifest.json").doubts) << "as schema 2, before doubts";
+  Manifest judged = small_manifest();
+  judged.doubts = {"odd"};
+  EXPECT_EQ(parse_manifest(manifest_text(judged), "manifest.json").doubts, judged.doubts);
 }
 
 // Fields are looked up one after another, so time grows with the square of their number.

@@ -76,8 +76,8 @@ bool holds_copy(const Task& task, const std::string& folder) {
   }
 }
 
-// What somebody put under the task's name may be the data that was meant: data generated beside it
-// would hide that it was not read.
+// Refuses other contents under the task's name, which may be the data that was meant: data
+// generated beside it would hide that it was not read.
 void refuse_other_contents(const TaskSpec& spec, const std::string& folder) {
   const bool is_other = is_there(folder) && !is_folder(folder);
   const std::vector<std::string> names =
@@ -147,8 +147,8 @@ void find_below(const Task& task, const std::string& folder, int depth, int& num
   }
 }
 
-// Where `root` has no data: names the level at which official files lie, when it is another one.
-// What lies some levels below may have been meant, and is not replaced by generated data.
+// Refuses a `root` without data that is one level off: names the level at which official files lie.
+// Files some levels below may have been meant, and are not replaced by generated data.
 void refuse_other_level(const Task& task, const std::string& root) {
   constexpr int kLevelsBelow = 3, kLevelsAbove = 2;
   std::vector<std::string> found;
@@ -194,7 +194,10 @@ void import_data(const Task& task, const std::vector<std::string>& sources, cons
                  Progress& progress) {
   task.import(sources, out, progress);
   try {
-    refuse_impossible_splits(Dataset::open(out, /*verify=*/false));
+    const Dataset dataset = Dataset::open(out, /*verify=*/false);
+    Manifest manifest = dataset.manifest();
+    manifest.doubts = judge_data(task, dataset);
+    write_file_atomically(out + "/" + kManifestFile, manifest_text(manifest));
   } catch (const Error&) {
     (void)remove_tree(out);
     throw;
@@ -214,7 +217,7 @@ std::vector<std::vector<std::string>> copies_under(const TaskSpec& spec, const T
 }
 
 std::string several_copies(const std::vector<std::vector<std::string>>& copies) {
-  // Of a copy the first file or folder stands for all.
+  // The first file or folder of a copy stands for all of it.
   const auto name_of = [](const std::vector<std::string>& copy) {
     constexpr std::string_view kRelease = "lra_release/";
     std::string name = copy.front();

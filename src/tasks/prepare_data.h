@@ -13,7 +13,7 @@ namespace lra::tasks {
 std::vector<std::vector<std::string>> copies_under(const TaskSpec& spec, const Task& task,
                                                    const std::string& root);
 
-// Which of several copies is read and which are not, in one sentence; empty unless there are
+// One sentence on which of several copies is read and which are not; empty unless there are
 // several. A release within a release (lra_release/lra_release) is one copy.
 std::string several_copies(const std::vector<std::vector<std::string>>& copies);
 
@@ -26,8 +26,8 @@ int64_t num_generated(const Task& task);
 // True if prepare_data would succeed without the network: prepared, importable or generated.
 bool data_available(const TaskSpec& spec, const Task& task, const std::string& root);
 
-// task.import() into `out`; nothing stays there of files that are no such data after all
-// (split_checks.h).
+// task.import() into `out`, with the doubts about its examples in the manifest; nothing stays there
+// of files that are no such data after all (split_checks.h).
 void import_data(const Task& task, const std::vector<std::string>& sources, const std::string& out,
                  Progress& progress);
 

@@ -39,7 +39,7 @@ TEST(PrepareData, RawFilesUnderTheTasksNameStayWhereTheyAre) {
     EXPECT_EQ(found.folder(), root.path("data/listops.prepared"));
   }
   EXPECT_TRUE(fs::exists(root.path("data/listops/basic_train.tsv")));
-  // Without the raw files what was prepared of them still counts.
+  // Prepared data still count without the raw files.
   fs::remove_all(root.path("data/listops"));
   EXPECT_TRUE(data_found(tasks::kListOpsTask, *task, root.path("data")));
 }

@@ -1,178 +1,272 @@
 #include "tasks/split_checks.h"
 
 #include <algorithm>
-#include <array>
-#include <map>
-#include <set>
-#include <span>
+#include <cmath>
 
 #include "base/error.h"
 #include "base/text_format.h"
 #include "tasks/equal_examples.h"
+#include "tasks/task.h"
+#include "tasks/text_checks.h"
 
 namespace lra::tasks {
 namespace {
 
-constexpr int64_t kBlankOneIn = 100;
+constexpr double kDoubtedShare = 0.01, kRefusedShare = 0.05, kRefusedShareOfShort = 0.5;
+constexpr int64_t kFewestTokens = 100;  // of an example that does not equal another by chance
 
-[[noreturn]] void refuse(const Dataset& dataset, const std::string& what,
-                         const std::string& expected,
-                         const std::string& advice =
-                             "look for a copy, a link or a folder under "
-                             "another name") {
-  throw Error({.where = dataset.folder(), .what = what, .expected = expected, .advice = advice});
-}
-
-// Of a split: how many examples are also in an earlier one, how many come again in it, how many
-// occur in it with several labels, and how many labels there are.
-struct Tally {
-  int64_t copies = 0, repeats = 0, contradictions = 0;
-  size_t num_labels = 0;
+// A number of examples of a split, and how many of them are too long for a coincidence.
+struct Count {
+  int64_t all = 0, longer = 0;
+  void add(bool is_long) {
+    ++all;
+    longer += is_long;
+  }
 };
 
-Tally tally_of(const Split& split, const EqualExamples& equal, int64_t begin) {
-  Tally tally;
-  std::map<int64_t, std::set<int32_t>> labels_of;  // by the first example that is equal
-  std::set<int32_t> labels;
-  const auto first_of = [&](int64_t i) { return equal.first[static_cast<size_t>(begin + i)]; };
-  for (int64_t i = 0; i < split.size(); ++i) {
-    labels_of[first_of(i)].insert(split.label(i));
-    labels.insert(split.label(i));
-    if (first_of(i) < begin) {
-      ++tally.copies;
-    } else if (first_of(i) < begin + i) {
-      ++tally.repeats;
+struct SplitTally {
+  std::string name;
+  int64_t size = 0;
+  Count copies;          // equal to an example of an earlier split
+  Count repeats;         // equal to an earlier example of this split
+  Count contradictions;  // equal to an example with another label, in any split
+  Count same_texts;      // pairs of a text and itself
+  int64_t num_blank = 0;
+  std::vector<int64_t> labels;  // examples of each class
+
+  std::string of_all() const { return " of the " + thousands(size) + " examples of " + name; }
+  bool exceeds(int64_t count, double share) const {
+    return static_cast<double>(count) > share * static_cast<double>(size);
+  }
+};
+
+// All that the checks look at.
+struct Evidence {
+  const Dataset& dataset;
+  int64_t num_classes;
+  std::vector<SplitTally> splits;  // those of train, val and test that there are, in this order
+  using Doubts = std::vector<std::string>;
+
+  // The training split that another one is compared with; null for itself.
+  const SplitTally* train_for(const SplitTally& split) const {
+    const SplitTally& first = splits.front();
+    return first.name == "train" && &first != &split ? &first : nullptr;
+  }
+  [[noreturn]] void refuse(
+      const std::string& what, const std::string& expected,
+      const std::string& advice = "look for a copy, a link or a folder under another name") const {
+    throw Error({.where = dataset.folder(), .what = what, .expected = expected, .advice = advice});
+  }
+  void judge_share(const SplitTally& split, const Count& count, const std::string& what,
+                   const std::string& expected, Doubts& doubts) const {
+    const std::string text = thousands(count.all) + split.of_all() + " " + what;
+    if (split.exceeds(count.all, kRefusedShareOfShort) ||
+        split.exceeds(count.longer, kRefusedShare)) {
+      refuse(text, expected);
     }
+    if (split.exceeds(count.all, kDoubtedShare)) doubts.push_back(text);
   }
-  for (int64_t i = 0; i < split.size(); ++i) {
-    if (labels_of[first_of(i)].size() > 1) ++tally.contradictions;
-  }
-  tally.num_labels = labels.size();
-  return tally;
-}
-
-// Texts alone are stored as bytes that their ids are one above.
-bool is_text(const Manifest& manifest) {
-  return manifest.token_bytes == 1 && manifest.token_offset == 1;
-}
-
-bool is_space(uint8_t c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
-
-// `stored` is a text, of bytes, or an image. A single symbol may be all that there is to an
-// example.
-bool is_blank(std::span<const uint8_t> stored, bool as_text) {
-  if (as_text) return std::ranges::all_of(stored, is_space);
-  const auto is_first = [&](uint8_t value) { return value == stored[0]; };
-  return stored.size() != 1 && std::ranges::all_of(stored, is_first);
-}
-
-// How a text was written, which says nothing of what it says.
-struct Trait {
-  const char* name;  // of texts
-  bool (*has)(std::span<const uint8_t> text);
-};
-constexpr std::array kTraits = {
-    Trait{"begin with white space",
-          [](std::span<const uint8_t> text) { return !text.empty() && is_space(text.front()); }},
-    Trait{"end in white space",
-          [](std::span<const uint8_t> text) { return !text.empty() && is_space(text.back()); }},
-    Trait{"hold a line end",
-          [](std::span<const uint8_t> text) { return std::ranges::count(text, '\n') > 0; }},
-    Trait{"hold a tab",
-          [](std::span<const uint8_t> text) { return std::ranges::count(text, '\t') > 0; }}};
-
-// Texts of one class in one split.
-struct TextGroup {
-  int64_t num_texts = 0;
-  std::array<int64_t, kTraits.size()> num_with{};
 };
 
-std::map<std::string, TextGroup> text_groups(const Dataset& dataset) {
-  std::map<std::string, TextGroup> groups;
-  for (const auto& [name, unused] : dataset.manifest().splits) {
+using Doubts = Evidence::Doubts;
+
+// Equal examples of which one has another label than the first.
+std::vector<bool> contradictory(const Dataset& dataset, const EqualExamples& equal) {
+  std::vector<int32_t> label_of(equal.first.size());
+  std::vector<bool> result(equal.first.size());  // by the first of the equal ones
+  for (const auto& [name, begin, end] : equal.splits) {
     const Split split = dataset.split(name);
-    for (int64_t i = 0; i < split.size(); ++i) {
-      TextGroup& group = groups["class " + std::to_string(split.label(i)) + " of " + name];
-      for (int64_t tower = 0; tower < dataset.manifest().num_towers; ++tower) {
-        ++group.num_texts;
-        for (size_t t = 0; t < kTraits.size(); ++t) {
-          group.num_with[t] += kTraits[t].has(split.stored_bytes(i, tower));
-        }
+    for (int64_t i = begin; i < end; ++i) {
+      const auto first = static_cast<size_t>(equal.first[static_cast<size_t>(i)]);
+      const int32_t label = split.label(i - begin);
+      if (static_cast<int64_t>(first) == i) {
+        label_of[first] = label;
+      } else if (label_of[first] != label) {
+        result[first] = true;
       }
     }
   }
-  return groups;
+  return result;
 }
 
-// A trait that one class has and another has not tells a model the label; one that a split has
-// alone makes a test of it.
-void refuse_texts_written_unlike(const Dataset& dataset) {
-  constexpr double kMostApart = 0.25;  // of real classes and splits 0.04 at most
-  const auto groups = text_groups(dataset);
-  for (size_t t = 0; t < kTraits.size(); ++t) {
-    std::map<double, std::string> shares;
-    for (const auto& [name, group] : groups) {
-      if (group.num_texts < kFewestToJudge / 2) continue;
-      shares[static_cast<double>(group.num_with[t]) / static_cast<double>(group.num_texts)] = name;
+SplitTally tally_of(const Dataset& dataset, const EqualExamples& equal,
+                    const EqualExamples::Range& range, const std::vector<bool>& contradicted,
+                    int64_t num_classes) {
+  const Split split = dataset.split(range.name);
+  const int64_t num_towers = dataset.manifest().num_towers;
+  SplitTally tally;
+  tally.name = range.name;
+  tally.size = split.size();
+  tally.labels.resize(static_cast<size_t>(num_classes));
+  tally.num_blank = count_blank(split, dataset.manifest());
+  for (int64_t i = 0; i < split.size(); ++i) {
+    const int64_t first = equal.first[static_cast<size_t>(range.begin + i)];
+    int64_t length = 0;
+    for (int64_t tower = 0; tower < num_towers; ++tower) length += split.sequence_length(i, tower);
+    const bool is_long = length >= kFewestTokens;
+    if (first < range.begin) {
+      tally.copies.add(is_long);
+    } else if (first < range.begin + i) {
+      tally.repeats.add(is_long);
     }
-    if (shares.empty() || shares.rbegin()->first - shares.begin()->first <= kMostApart) continue;
-    const auto share = [](const auto& s) { return percent(s.first) + " of " + s.second; };
-    refuse(dataset,
-           std::string("texts that ") + kTraits[t].name + ": " + share(*shares.rbegin()) + ", " +
-               share(*shares.begin()),
-           "texts of all classes and splits written alike",
-           "write all files in the same way, or none anew");
+    if (contradicted[static_cast<size_t>(first)]) tally.contradictions.add(is_long);
+    if (num_towers == 2 && std::ranges::equal(split.stored_bytes(i, 0), split.stored_bytes(i, 1))) {
+      tally.same_texts.add(is_long);
+    }
+    if (split.label(i) < num_classes) ++tally.labels[static_cast<size_t>(split.label(i))];
   }
+  return tally;
+}
+
+// Files that are equal byte by byte, however few examples they hold.
+void check_shards(const Evidence& evidence, Doubts&) {
+  std::map<std::string, std::string> seen;  // hash -> split
+  for (const auto& [name, shards] : evidence.dataset.manifest().splits) {
+    for (const ShardInfo& shard : shards) {
+      const auto [other, is_new] = seen.emplace(shard.xxh3, name);
+      if (is_new || shard.num_examples == 0) continue;
+      evidence.refuse(name + " repeats examples of " + other->second + ", one by one",
+                      "splits of different examples");
+    }
+  }
+}
+
+void check_copies(const Evidence& evidence, Doubts& doubts) {
+  for (const SplitTally& split : evidence.splits) {
+    evidence.judge_share(split, split.copies, "are also in an earlier split",
+                         "splits of different examples", doubts);
+  }
+}
+
+// Repeated examples of one split leak nothing, and somebody may want them.
+void check_repeats(const Evidence& evidence, Doubts& doubts) {
+  for (const SplitTally& split : evidence.splits) {
+    evidence.judge_share(split, {.all = split.repeats.all, .longer = 0}, "repeat an earlier one",
+                         "different examples", doubts);
+  }
+}
+
+void check_contradictions(const Evidence& evidence, Doubts& doubts) {
+  for (const SplitTally& split : evidence.splits) {
+    evidence.judge_share(split, split.contradictions, "occur with two labels",
+                         "one label for each example", doubts);
+  }
+}
+
+void check_same_texts(const Evidence& evidence, Doubts& doubts) {
+  for (const SplitTally& split : evidence.splits) {
+    evidence.judge_share(split, {.all = split.same_texts.all, .longer = 0},
+                         "pair a text with itself", "two texts in each", doubts);
+  }
+}
+
+void check_blank(const Evidence& evidence, Doubts& doubts) {
+  for (const SplitTally& split : evidence.splits) {
+    if (split.num_blank == 0) continue;
+    const std::string text = thousands(split.num_blank) + split.of_all() + " are empty";
+    if (split.exceeds(split.num_blank, kDoubtedShare)) {
+      evidence.refuse(text, "a text or picture in each", "look for empty files");
+    }
+    doubts.push_back(text);
+  }
+}
+
+void check_one_label(const Evidence& evidence, Doubts&) {
+  const auto num_labels = [](const SplitTally& split) {
+    return std::ranges::count_if(split.labels, [](int64_t count) { return count > 0; });
+  };
+  for (const SplitTally& split : evidence.splits) {
+    const SplitTally* train = evidence.train_for(split);
+    if (num_labels(split) != 1 || (train && num_labels(*train) == 1)) continue;
+    evidence.refuse("all examples of " + split.name + " have one label", "examples of every class");
+  }
+}
+
+// The examples of a class that a split of this size would have: with train's share of the class,
+// and in train itself with equal shares.
+double expected_count(const Evidence& evidence, const SplitTally& split, size_t label) {
+  const SplitTally* train = evidence.train_for(split);
+  const double share =
+      train ? static_cast<double>(train->labels[label]) / static_cast<double>(train->size)
+            : 1 / static_cast<double>(evidence.num_classes);
+  return share * static_cast<double>(split.size);
+}
+
+// A class with less than a twentieth of its share. Seven examples are expected at least: none of
+// them by chance is one case in a thousand.
+void check_missing_classes(const Evidence& evidence, Doubts& doubts) {
+  for (const SplitTally& split : evidence.splits) {
+    std::string first;
+    int num_missing = 0;
+    for (size_t label = 0; label < split.labels.size(); ++label) {
+      const double expected = expected_count(evidence, split, label);
+      if (expected < 7 || 20 * static_cast<double>(split.labels[label]) >= expected) continue;
+      if (num_missing++ > 0) continue;
+      first = "class " + std::to_string(label) + " has " + thousands(split.labels[label]) +
+              split.of_all() + ", and its share is " + fixed(expected, 0);
+    }
+    if (num_missing > 1) first += "; " + std::to_string(num_missing) + " classes are that few";
+    if (num_missing > 0) doubts.push_back(first);
+  }
+}
+
+// Tasks of two classes are balanced. The ten values of ListOps are not: 4 to 1 at most.
+void check_balance(const Evidence& evidence, Doubts& doubts) {
+  const double most = evidence.num_classes == 2 ? 2 : 8;
+  for (const SplitTally& split : evidence.splits) {
+    const auto [least, largest] = std::ranges::minmax(split.labels);
+    const auto difference = static_cast<double>(largest - least);
+    const bool by_chance = difference < 4 * std::sqrt(static_cast<double>(largest));
+    if (by_chance || static_cast<double>(largest) <= most * static_cast<double>(least)) continue;
+    doubts.push_back("the classes of " + split.name + " are uneven: " + thousands(largest) +
+                     " examples of one, " + thousands(least) + " of another");
+  }
+}
+
+// Every check: throws for what cannot be, adds a sentence for what may not be meant. All but the
+// last see splits of kFewestToJudge examples or more.
+constexpr void (*kChecks[])(const Evidence&, Doubts&) = {
+    check_copies,    check_repeats,         check_contradictions, check_same_texts, check_blank,
+    check_one_label, check_missing_classes, check_balance,        check_shards};
+
+Evidence evidence_of(const Dataset& dataset, int64_t num_classes) {
+  Evidence evidence{.dataset = dataset, .num_classes = num_classes, .splits = {}};
+  const EqualExamples equal = equal_examples(dataset);
+  const std::vector<bool> contradicted = contradictory(dataset, equal);
+  for (const EqualExamples::Range& range : equal.splits) {
+    evidence.splits.push_back(tally_of(dataset, equal, range, contradicted, num_classes));
+  }
+  std::erase_if(evidence.splits, [](const SplitTally& s) { return s.size < kFewestToJudge; });
+  return evidence;
+}
+
+// Doubts of the import itself, and many examples that it left out: the archive of Pathfinder lacks
+// one image of 200,000.
+void judge_notes(const Dataset& dataset, Doubts& doubts) {
+  int64_t num_examples = 0;
+  for (const auto& [name, unused] : dataset.manifest().splits) {
+    num_examples += dataset.split(name).size();
+  }
+  std::vector<std::string> others;
+  for (const std::string& note : dataset.manifest().notes) {
+    const bool is_doubt = note.starts_with(kDoubtNote);
+    (is_doubt ? doubts : others).push_back(is_doubt ? note.substr(kDoubtNote.size()) : note);
+  }
+  const auto num_others = static_cast<int64_t>(others.size());
+  if (100 * num_others <= num_examples) return;
+  doubts.push_back(thousands(num_others) + " notes of the import: " + others.front());
 }
 
 }  // namespace
 
-int64_t count_blank(const Split& split, const Manifest& manifest) {
-  if (manifest.token_bytes != 1) return 0;
-  int64_t num_blank = 0;
-  for (int64_t i = 0; i < split.size(); ++i) {
-    bool has_blank = false;
-    for (int64_t tower = 0; tower < manifest.num_towers; ++tower) {
-      has_blank = has_blank || is_blank(split.stored_bytes(i, tower), is_text(manifest));
-    }
-    num_blank += has_blank;
-  }
-  return num_blank;
-}
-
-void refuse_impossible_splits(const Dataset& dataset) {
-  const EqualExamples equal = equal_examples(dataset);
-  size_t trained_labels = 0;
-  for (const auto& [name, begin, end] : equal.splits) {
-    const bool is_train = name == std::string_view("train");
-    const int64_t size = end - begin;
-    const Tally tally = tally_of(dataset.split(name), equal, begin);
-    if (is_train) trained_labels = tally.num_labels;
-    if (size < kFewestToJudge) continue;
-    const std::string of_all = " of the " + thousands(size) + " examples of " + name;
-    if (2 * tally.copies > size) {
-      refuse(dataset, thousands(tally.copies) + of_all + " are also in an earlier split",
-             "splits of different examples");
-    }
-    if (2 * tally.repeats > size) {
-      refuse(dataset, thousands(tally.repeats) + of_all + " repeat an earlier one",
-             "different examples");
-    }
-    if (2 * tally.contradictions > size) {
-      refuse(dataset, thousands(tally.contradictions) + of_all + " occur with two labels",
-             "one label for each example");
-    }
-    const int64_t num_blank = count_blank(dataset.split(name), dataset.manifest());
-    if (kBlankOneIn * num_blank > size) {
-      refuse(dataset, thousands(num_blank) + of_all + " are empty", "a text or picture in each",
-             "look for empty files");
-    }
-    if (tally.num_labels == 1 && (trained_labels > 1 || is_train)) {
-      refuse(dataset, "all examples of " + std::string(name) + " have one label",
-             "examples of every class");
-    }
-  }
-  if (is_text(dataset.manifest())) refuse_texts_written_unlike(dataset);
+std::vector<std::string> judge_data(const Task& task, const Dataset& dataset) {
+  Doubts doubts;
+  judge_notes(dataset, doubts);
+  const Evidence evidence = evidence_of(dataset, task.shape().num_classes);
+  for (const auto check : kChecks) check(evidence, doubts);
+  if (is_text(dataset.manifest())) judge_texts(dataset, doubts);
+  for (std::string& doubt : task.judge(dataset)) doubts.push_back(std::move(doubt));
+  return doubts;
 }
 
 }  // namespace lra::tasks

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tasks/task.h"
 #include "tasks/test_fixtures.h"
 
 namespace lra::tasks {
@@ -11,6 +12,34 @@ namespace {
 using ::testing::HasSubstr;
 
 constexpr uint8_t kBlank = 255;  // makes an example one value throughout
+
+// A task of nothing but classes.
+class AnyTask : public Task {
+ public:
+  explicit AnyTask(int64_t num_classes) : num_classes_(num_classes) {}
+  TaskShape shape() const override { return {.length = 1, .num_classes = num_classes_}; }
+  void import(const std::vector<std::string>&, const std::string&, Progress&) const override {}
+  std::vector<std::vector<std::string>> find_copies(const std::string&) const override {
+    return {};
+  }
+  void export_official(const Dataset&, const std::string&) const override {}
+  std::vector<Fact> check(const Dataset&) const override { return {}; }
+  std::string render(const Split&, int64_t) const override { return ""; }
+  std::vector<Baseline> baselines(const Dataset&) const override { return {}; }
+
+ private:
+  int64_t num_classes_;
+};
+
+Manifest small_manifest(int64_t token_offset = 0, int64_t num_towers = 1) {
+  Manifest manifest;
+  manifest.task = "text";
+  manifest.source = "imported";
+  manifest.source_hash = "none";
+  manifest.token_offset = token_offset;
+  manifest.num_towers = num_towers;
+  return manifest;
+}
 
 struct Example {
   int32_t label;
@@ -24,122 +53,112 @@ std::vector<Example> examples(int count, uint8_t first) {
   return list;
 }
 
-std::string refusal(const std::vector<Example>& train, const std::vector<Example>& test) {
+// Why the data is refused, or else its doubts, a line each. An example is `length` tokens long.
+std::string verdict(const std::vector<Example>& train, const std::vector<Example>& test,
+                    size_t length = 2, int64_t num_classes = 2) {
   const TestFolder root;
-  Manifest manifest;
-  manifest.task = "text";
-  manifest.source = "imported";
-  manifest.source_hash = "none";
-  DatasetWriter writer(root.path("data"), manifest, 0);
+  DatasetWriter writer(root.path("data"), small_manifest(), 0);
   const auto add = [&](const char* name, const std::vector<Example>& list) {
     writer.begin_split(name);
     for (const Example& e : list) {
-      const std::vector<uint8_t> tokens = {kBlank, e.content};
+      std::vector<uint8_t> tokens(length, kBlank);
+      tokens.back() = e.content;
       writer.add(e.label, std::span<const uint8_t>(tokens));
     }
   };
   add("train", train);
   add("test", test);
   writer.finish();
-  return error_of([&] { refuse_impossible_splits(Dataset::open(root.path("data"))); });
+  std::string text;
+  const std::string problem = error_of([&] {
+    for (const std::string& doubt :
+         judge_data(AnyTask(num_classes), Dataset::open(root.path("data")))) {
+      text += doubt + "\n";
+    }
+  });
+  return problem.empty() ? text : "REFUSED " + problem;
 }
 
-TEST(SplitChecks, LetRealDataPass) {
-  auto test = examples(40, 100);
-  for (size_t i = 0; i < 20; ++i) test[i] = examples(40, 0)[i];  // half of it, not more
-  EXPECT_EQ(refusal(examples(40, 0), test), "");
-  EXPECT_EQ(refusal(examples(4, 0), examples(4, 0)), "") << "too few to judge";
+// One in a hundred passes, five in a hundred long ones are refused, as are fifty short ones.
+TEST(SplitChecks, WeighCopiesByTheirShareAndLength) {
+  EXPECT_EQ(verdict(examples(40, 0), examples(40, 100)), "");
+  const auto with_copies = [](size_t count) {
+    auto test = examples(100, 100);
+    for (size_t i = 0; i < count; ++i) test[i] = examples(100, 0)[i];
+    return test;
+  };
+  const auto train = examples(100, 0);
+  EXPECT_EQ(verdict(train, with_copies(1), 100), "");
+  const std::string doubt = " of the 100 examples of test are also in an earlier split";
+  EXPECT_EQ(verdict(train, with_copies(5), 100), "5" + doubt + "\n");
+  EXPECT_THAT(verdict(train, with_copies(6), 100), HasSubstr("6" + doubt));
+  EXPECT_THAT(verdict(train, with_copies(6), 100), HasSubstr("REFUSED"));
+  EXPECT_EQ(verdict(train, with_copies(50), 99), "50" + doubt + "\n");
+  EXPECT_THAT(verdict(train, with_copies(51), 99), HasSubstr("REFUSED"));
+}
+
+TEST(SplitChecks, RefuseEqualFilesHoweverSmall) {
+  EXPECT_THAT(verdict(examples(4, 0), examples(4, 0)),
+              HasSubstr("train repeats examples of test, one by one"));
+  EXPECT_EQ(verdict(examples(4, 0), examples(4, 4)), "");
+}
+
+TEST(SplitChecks, DoubtExamplesWithTwoLabelsInDifferentSplits) {
+  auto test = examples(100, 100);
+  for (size_t i = 0; i < 4; ++i) test[i] = {1 - static_cast<int>(i % 2), static_cast<uint8_t>(i)};
+  EXPECT_THAT(verdict(examples(100, 0), test),
+              HasSubstr("4 of the 100 examples of train occur with two labels"));
+}
+
+TEST(SplitChecks, DoubtClassesThatAreMissingOrUneven) {
+  std::vector<Example> train, test;
+  for (int i = 0; i < 100; ++i) train.push_back({i % 10, static_cast<uint8_t>(i)});
+  for (int i = 0; i < 100; ++i) test.push_back({i % 9, static_cast<uint8_t>(100 + i)});
+  EXPECT_EQ(verdict(train, test, 2, 10),
+            "class 9 has 0 of the 100 examples of test, and its share is 10\n");
+  EXPECT_EQ(verdict(train, train, 2, 10).substr(0, 7), "REFUSED");
+  std::vector<Example> uneven;
+  for (int i = 0; i < 60; ++i) uneven.push_back({i % 12 == 0, static_cast<uint8_t>(i)});
+  EXPECT_EQ(verdict(uneven, examples(40, 100)),
+            "the classes of train are uneven: 55 examples of one, 5 of another\n");
 }
 
 TEST(SplitChecks, RefuseACopyUnderAnotherName) {
-  EXPECT_THAT(refusal(examples(40, 0), examples(40, 0)),
+  EXPECT_THAT(verdict(examples(40, 0), examples(40, 0)),
               HasSubstr("40 of the 40 examples of test are also in an earlier split"));
 }
 
 TEST(SplitChecks, RefuseAClassThatIsTheOther) {
   std::vector<Example> both;
   for (int i = 0; i < 30; ++i) both.push_back({i % 2, static_cast<uint8_t>(i / 2)});
-  EXPECT_THAT(refusal(both, examples(40, 100)), HasSubstr("30 of the 30 examples of train occur"));
+  EXPECT_THAT(verdict(both, examples(40, 100)), HasSubstr("30 of the 30 examples of train occur"));
 }
 
 TEST(SplitChecks, RefuseASplitOfACopiedPart) {
   auto train = examples(10, 0);
-  for (const int times : {1, 2}) {
-    EXPECT_EQ(refusal(train, examples(40, 100)), "") << times;
+  for (const char* doubt : {"", "10 of the 20 examples of train repeat an earlier one\n"}) {
+    EXPECT_EQ(verdict(train, examples(40, 100)), doubt);
     for (const Example& e : examples(10, 0)) train.push_back(e);
   }
-  EXPECT_THAT(refusal(train, examples(40, 100)),
+  EXPECT_THAT(verdict(train, examples(40, 100)),
               HasSubstr("20 of the 30 examples of train repeat an earlier one"));
 }
 
 TEST(SplitChecks, RefuseMoreThanAFewThatAreBlank) {
   auto train = examples(200, 0);
   for (size_t i = 0; i < 2; ++i) train[i].content = kBlank;
-  EXPECT_EQ(refusal(train, examples(40, 205)), "") << "one in a hundred";
+  EXPECT_THAT(verdict(train, examples(40, 205)),
+              HasSubstr("2 of the 200 examples of train are empty\n"));
   train[2].content = kBlank;
-  EXPECT_THAT(refusal(train, examples(40, 205)),
+  EXPECT_THAT(verdict(train, examples(40, 205)),
               HasSubstr("3 of the 200 examples of train are empty"));
-}
-
-TEST(SplitChecks, RefuseTextsOfOneClassOrSplitThatAreWrittenAnotherWay) {
-  const auto problem = [](const std::string& odd_split, int32_t odd_label, const std::string& end) {
-    const TestFolder root;
-    Manifest manifest;
-    manifest.task = "text";
-    manifest.source = "imported";
-    manifest.source_hash = "none";
-    manifest.token_offset = 1;
-    DatasetWriter writer(root.path("data"), manifest, 0);
-    for (const std::string split : {"train", "test"}) {
-      writer.begin_split(split);
-      for (int32_t i = 0; i < 40; ++i) {
-        std::string text = split + std::to_string(i);
-        if ((odd_split.empty() || split == odd_split) && (odd_label < 0 || i % 2 == odd_label)) {
-          text = end == "tab" ? "a\t" + text : end == "front" ? " " + text : text + end;
-        }
-        writer.add(i % 2, std::span(reinterpret_cast<const uint8_t*>(text.data()), text.size()));
-      }
-    }
-    writer.finish();
-    return error_of([&] { refuse_impossible_splits(Dataset::open(root.path("data"))); });
-  };
-  EXPECT_THAT(problem("", 0, "\n"), HasSubstr("texts that end in white space: 100.00% of class 0"));
-  EXPECT_THAT(problem("test", -1, " "), HasSubstr("texts that end in white space"));
-  EXPECT_THAT(problem("", 1, "\nmore"),
-              HasSubstr("texts that hold a line end: 100.00% of class 1"));
-  EXPECT_THAT(problem("", 1, "front"), HasSubstr("texts that begin with white space"));
-  EXPECT_THAT(problem("train", 1, "tab"), HasSubstr("texts that hold a tab"));
-  EXPECT_EQ(problem("", -1, "\n"), "") << "all alike";
-  EXPECT_EQ(problem("", 0, "x"), "") << "not a matter of how it is written";
-}
-
-TEST(SplitChecks, CountBlankTextsAndPictures) {
-  const TestFolder root;
-  const auto count = [&](int64_t token_offset, const std::vector<std::string>& contents) {
-    std::filesystem::remove_all(root.path("data"));
-    Manifest manifest;
-    manifest.task = "text";
-    manifest.source = "imported";
-    manifest.source_hash = "none";
-    manifest.token_offset = token_offset;
-    DatasetWriter writer(root.path("data"), manifest, 0);
-    writer.begin_split("train");
-    for (const std::string& text : contents) {
-      writer.add(0, std::span(reinterpret_cast<const uint8_t*>(text.data()), text.size()));
-    }
-    writer.finish();
-    const Dataset dataset = Dataset::open(root.path("data"));
-    return count_blank(dataset.split("train"), dataset.manifest());
-  };
-  EXPECT_EQ(count(1, {"", " \t\r\n", "x", " x ", "xx", "\n"}), 3);
-  EXPECT_EQ(count(0, {"xx", "xy", "x"}), 1) << "a symbol alone may be an example";
 }
 
 TEST(SplitChecks, RefuseATestOfOneClass) {
   std::vector<Example> ones;
   for (int i = 0; i < 30; ++i) ones.push_back({1, static_cast<uint8_t>(100 + i)});
-  EXPECT_THAT(refusal(examples(40, 0), ones), HasSubstr("all examples of test have one label"));
-  EXPECT_THAT(refusal(ones, examples(40, 0)), HasSubstr("all examples of train have one label"));
+  EXPECT_THAT(verdict(examples(40, 0), ones), HasSubstr("all examples of test have one label"));
+  EXPECT_THAT(verdict(ones, examples(40, 0)), HasSubstr("all examples of train have one label"));
 }
 
 }  // namespace

@@ -18,7 +18,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// What reading an archive to its end says.
+// Error of reading an archive to its end.
 std::string error_of_file(const std::string& path) {
   return error_of([&] {
     TarArchive archive(path, "a test");
@@ -78,7 +78,7 @@ std::string unpacked(const std::string& path) {
   return bytes;
 }
 
-// What reading these bytes as an archive says.
+// Error of reading these bytes as an archive.
 std::string error_of_bytes(const std::string& bytes, const TestFolder& root) {
   write_text(root.path("b.tar"), bytes);
   return error_of_file(root.path("b.tar"));

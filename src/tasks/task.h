@@ -31,7 +31,8 @@ struct MakeOptions {
 struct Fact {
   std::string name, value;
   bool ok = true;
-  std::string detail;  // "train example 17: label is 3, the expression evaluates to 5"
+  std::string detail;     // "train example 17: label is 3, the expression evaluates to 5"
+  bool in_doubt = false;  // ok for data that is meant to be so
 };
 
 // A trivial classifier that a model has to beat.
@@ -75,8 +76,12 @@ class Task {
 
   // Why imported data may not be what these settings mean, one sentence each.
   virtual std::vector<std::string> doubts(const Dataset&) const { return {}; }
+  // Why imported examples may not be what they are taken for, whatever the settings: checks that
+  // only this task can make (split_checks.h). Throws lra::Error for what cannot be.
+  virtual std::vector<std::string> judge(const Dataset&) const { return {}; }
   virtual std::vector<Fact> check(const Dataset& dataset) const = 0;
-  // For people: the text, the expression tree, the picture. Safe to print on a terminal.
+  // The example for people: the text, the expression tree, the picture. Safe to print on a
+  // terminal.
   virtual std::string render(const Split& split, int64_t example) const = 0;
   // One token for people: a gray value, a character, a symbol.
   virtual std::string token_text(int32_t token) const { return std::to_string(token); }

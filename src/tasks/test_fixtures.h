@@ -1,4 +1,4 @@
-// What the tests of this room share: temporary folders, a silent progress, small official data.
+// Fixtures of the tests of this room: temporary folders, a silent progress, small official data.
 #pragma once
 
 #include <cerrno>

@@ -31,16 +31,38 @@ constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
   throw Error({.where = name, .what = what, .expected = "UTF-8", .advice = "save it as UTF-8"});
 }
 
+// Refuses a file that a text was packed into, or that never was one.
+void refuse_other_formats(std::string_view begin, const std::string& name) {
+  struct Format {
+    std::string_view magic;
+    const char* title;
+  };
+  for (const auto& [magic, title] :
+       {Format{"\x1F\x8B", "a gzip file"}, Format{"PK\x03\x04", "a zip archive"},
+        Format{"BZh", "a bzip2 file"},
+        Format{"\xFD"
+               "7zXZ",
+               "an xz file"},
+        Format{"\x28\xB5\x2F\xFD", "a zstd file"}, Format{"%PDF-", "a PDF file"}}) {
+    if (!begin.starts_with(magic)) continue;
+    throw Error({.where = name,
+                 .what = std::string("is ") + title + " by its first bytes",
+                 .expected = "text in UTF-8",
+                 .advice = "unpack or convert it"});
+  }
+}
+
 // The beginning of a file or document without its byte order mark.
 std::string_view skip_byte_order_mark(std::string_view begin, const std::string& name) {
   if (begin.starts_with("\xFF\xFE") || begin.starts_with("\xFE\xFF")) {
     refuse_encoding(name, "is UTF-16 by its first two bytes");
   }
+  refuse_other_formats(begin, name);
   if (begin.starts_with(kByteOrderMark)) begin.remove_prefix(kByteOrderMark.size());
   return begin;
 }
 
-// Whether the text is UTF-8 up to a character that is cut off at its end.
+// True if the text is UTF-8 up to a character that is cut off at its end.
 bool is_utf8_to_its_end(std::string_view text) {
   constexpr size_t kMaxCut = 3;
   for (size_t cut = 0; cut <= std::min(kMaxCut, text.size()); ++cut) {
@@ -54,7 +76,7 @@ bool is_utf8_to_its_end(std::string_view text) {
 std::string_view checked_text(std::string_view text, const std::string& name) {
   text = skip_byte_order_mark(text, name);
   if (text.find('\0') != std::string_view::npos) {
-    refuse_encoding(name, "holds zero bytes, as UTF-16 does");
+    refuse_encoding(name, "holds zero bytes: it is UTF-16 or UTF-32, or not a text");
   }
   if (!is_utf8_to_its_end(text)) refuse_encoding(name, "is not UTF-8");
   return text;

@@ -23,7 +23,7 @@ std::string document_text(std::string_view text, const std::string& name);
 
 // Copies `size` bytes from `offset` to `out`; returns how many there were, less only at the end.
 using ReadAt = std::function<size_t(uint64_t offset, char* out, size_t size)>;
-// Of a file, and of text in memory; both must live as long.
+// Reader of a file, or of text in memory; both must outlive it.
 ReadAt reader_of(const InputFile& file);
 ReadAt reader_of(std::string_view text);
 

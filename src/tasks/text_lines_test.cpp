@@ -72,7 +72,7 @@ TEST(TextLines, ADocumentIsUtf8WithOneKindOfLineEnd) {
   }
 }
 
-// Whether the line end counts must not depend on where a block ends.
+// Counting the line end or not must not depend on where a block ends.
 TEST(TextLines, LimitCountsTheLineWithoutItsEnd) {
   for (size_t block_bytes = 1; block_bytes < 12; ++block_bytes) {
     const LineLimits limits{.block_bytes = block_bytes, .line_bytes = 4};

@@ -1,4 +1,5 @@
-// What single ranks notice and all must act upon after the same step: their clocks and signals.
+// Control flags that all ranks obey after the same step: the clock and the signals that single
+// ranks notice.
 #pragma once
 
 #include <array>
@@ -17,7 +18,7 @@ class Agreement {
   // `seconds`: how long the run has taken.
   Agreement(Ranks& ranks, std::function<double()> seconds);
 
-  // What this rank has noticed, to be added up over the ranks; requests to save are taken by it.
+  // Notices of this rank, to be summed over the ranks; clears its requests to save.
   Numbers notices() const;
   void settle(const Numbers& sums);
   // Both, with a sum of its own. Throws LostRank.

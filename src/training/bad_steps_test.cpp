@@ -193,7 +193,7 @@ TEST_F(BadSteps, SendTheRunFurtherBackPastADamagedCheckpoint) {
   EXPECT_FALSE(whole.warnings.has_value());
 }
 
-// Of a process that is cut off when it waits for the others the given number of times.
+// The ranks of a process that is cut off when it waits for the others the given number of times.
 class CutOff final : public Ranks {
  public:
   CutOff(Ranks& whole, int64_t waits)

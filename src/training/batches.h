@@ -33,7 +33,7 @@ models::ModelInput input_of(const at::Tensor& tokens_BL, const at::Tensor& lengt
 Batch make_batch(const tasks::Split& split, std::span<const int64_t> indices,
                  const TaskShape& shape, bool trim);
 
-// What make_batch would give to a model, by its shape and lengths alone: tokens or values are on
+// Input that make_batch would give to a model, with shape and lengths only: tokens or values are on
 // the device `meta`, and no token is read.
 models::ModelInput input_shape(const tasks::Split& split, std::span<const int64_t> indices,
                                const TaskShape& shape, bool trim);
@@ -43,7 +43,7 @@ models::ModelInput input_shape(const tasks::Split& split, std::span<const int64_
 // the CPU, as a model takes them.
 Batch to_device(const Batch& batch, at::Device device);
 
-// What one rank takes of every step: `count` micro-batches from number `first` on, of `of` in all.
+// Share of one rank in every step: `count` micro-batches from number `first` on, of `of` in all.
 struct StepParts {
   int64_t first = 0, count = 1, of = 1;
 };

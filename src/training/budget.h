@@ -17,14 +17,14 @@ void check_train_config(const TrainConfig& config);
 // split of `num_examples` (the last one whole).
 int64_t planned_steps(const TrainConfig& config, int64_t num_examples);
 
-// What is odd about the schedule of a run of config.steps; one sentence each.
+// Warnings about the schedule of a run of config.steps; one sentence each.
 std::vector<std::string> schedule_warnings(const TrainConfig& config);
 
 // Why training ends at this point although steps are left, as train.patience or train.max_seconds
 // say; empty when it goes on. `seconds`: the run's time so far.
 std::string early_end(const TrainConfig& config, const TrainProgress& progress, double seconds);
 
-// Whether early_end() gave this reason for want of time.
+// True if early_end() gave this reason because time ran out.
 bool is_end_by_time(const std::string& why);
 
 // The last step up to `step` at whose end a checkpoint is written whatever happens: a validation or

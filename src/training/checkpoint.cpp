@@ -48,7 +48,7 @@ std::string hash_of_data(const std::vector<TensorView>& tensors) {
 using Metadata = std::map<std::string, std::string>;
 constexpr const char* kHashKey = "lra.xxh3";
 
-// Of everything in a file but the place where this hash stands itself.
+// Hash of everything in a file except the entry of the hash itself.
 std::string hash_of_file(const std::vector<TensorView>& tensors, Metadata metadata,
                          const std::string& data_hash) {
   metadata.erase(kHashKey);
@@ -171,32 +171,54 @@ void read_into(const SafetensorsFile& file, const FlatParameters& parameters,
   if (!flat.is_cpu()) flat.copy_(host);
 }
 
-void check_hash(const SafetensorsFile& file) {
+void refuse_file_of_others(const SafetensorsFile& file) {
+  for (const auto& [key, value] : file.metadata()) {
+    if (key.starts_with("lra.")) return;
+  }
+  throw Error({.where = file.path(),
+               .what = "is a safetensors file that lra did not write: its metadata name no run",
+               .expected = "a checkpoint of lra",
+               .advice = "'lra train TASK MODEL --init-from FILE' starts a run with such weights"});
+}
+
+// Returns the hash of the tensors' data.
+std::string check_hash(const SafetensorsFile& file) {
+  refuse_file_of_others(file);
+  std::string data_hash = hash_of_data(file.tensors());
   const auto hash = file.metadata().find(kHashKey);
-  if (hash != file.metadata().end() &&
-      hash->second == hash_of_file(file.tensors(), file.metadata(), hash_of_data(file.tensors()))) {
-    return;
+  if (hash == file.metadata().end() ||
+      hash->second != hash_of_file(file.tensors(), file.metadata(), data_hash)) {
+    refuse(file, "the contents do not match their hash", "the bytes that were written");
   }
-  refuse(file, "the contents do not match their hash", "the bytes that were written");
+  return data_hash;
 }
 
-void check_contents(const SafetensorsFile& file, size_t num_tensors,
-                    std::span<const RunIdentity> expected) {
-  check_hash(file);
-  if (!expected.empty()) {
-    refuse_foreign_weights(find_identity(file.metadata(), file.path()), expected, file.path());
-  }
-  if (file.tensors().size() != num_tensors) {
-    refuse(file, std::to_string(file.tensors().size()) + " tensors", std::to_string(num_tensors));
-  }
+void check_count(const SafetensorsFile& file, size_t num_tensors) {
+  if (file.tensors().size() == num_tensors) return;
+  refuse(file, std::to_string(file.tensors().size()) + " tensors", std::to_string(num_tensors));
 }
 
-SafetensorsFile open_weights(const std::string& path, const FlatParameters& parameters,
-                             std::span<const RunIdentity> expected) {
-  auto file = SafetensorsFile::open(path);
-  check_contents(file, parameters.saved_parts().size(), expected);
-  return file;
+// The contents of a file of weights, which may be in any folder but that of another step.
+LoadedWeights describe(const SafetensorsFile& file, std::span<const RunIdentity> expected,
+                       const std::string& advice) {
+  LoadedWeights found{.hash = check_hash(file)};
+  found.run = find_identity(file.metadata(), file.path());
+  if (!expected.empty()) refuse_foreign_weights(found.run, expected, file.path(), advice);
+  found.progress = progress_of(file);
+  // Behind a link, as "latest", too.
+  std::error_code ignored;
+  const std::string folder = fs::canonical(file.path(), ignored).parent_path().filename().string();
+  const std::string step = std::to_string(found.progress.step);
+  if (!expected.empty() && folder.starts_with(kStepPrefix) && folder != kStepPrefix + step) {
+    refuse(file, "holds the weights of step " + step, "those of its folder, " + folder);
+  }
+  return found;
 }
+
+// Whoever asks for a file of the run itself is told what to do with another one.
+constexpr const char* kNoAdvice = "";
+constexpr const char* kForeignAdvice =
+    "'lra eval' and 'lra analyze' take them with --foreign-weights";
 
 // The two files of a checkpoint and its folder belong to the same moment of the run.
 void check_progress(const SafetensorsFile& moments, const TrainProgress& of_weights, int64_t step) {
@@ -266,7 +288,7 @@ std::string CheckpointStore::save(const FlatParameters& parameters, const TrainP
   replace_link(folder_of("latest"), name);
   if (is_best) replace_link(folder_of("best"), name);
   sync_folder(folder_);
-  // What cannot be removed, here and below, costs space, not results.
+  // Files that cannot be removed, here and below, cost space, not results.
   remove_tree(partial);
   remove_old(progress, also_kept);
   return hash;
@@ -289,17 +311,17 @@ void CheckpointStore::repair_links(const TrainProgress& progress) const {
   sync_folder(folder_);
 }
 
-void CheckpointStore::load_weights_of(int64_t step, FlatParameters& parameters) const {
-  const auto file = open_weights(
-      folder_of(kStepPrefix + std::to_string(step)) + "/model.safetensors", parameters, runs_);
-  const TrainProgress found = progress_of(file);
-  if (found.step != step) {
-    throw Error({.where = file.path(),
-                 .what = "holds the weights of step " + std::to_string(found.step),
-                 .expected = "those of step " + std::to_string(step),
-                 .advice = "start a new run with another --out"});
+TrainProgress CheckpointStore::load_weights_of(int64_t step, FlatParameters& parameters) const {
+  const auto file =
+      SafetensorsFile::open(folder_of(kStepPrefix + std::to_string(step)) + "/model.safetensors");
+  const TrainProgress progress = describe(file, runs_, kNoAdvice).progress;
+  if (progress.step != step) {
+    refuse(file, "holds the weights of step " + std::to_string(progress.step),
+           "those of step " + std::to_string(step));
   }
+  check_count(file, parameters.saved_parts().size());
   read_into(file, parameters, parameters.values, "");
+  return progress;
 }
 
 bool CheckpointStore::has(int64_t step) const {
@@ -338,9 +360,9 @@ void CheckpointStore::remove_old(const TrainProgress& progress, int64_t also_kep
 TrainProgress CheckpointStore::load(int64_t step, FlatParameters& parameters) const {
   const std::string folder = folder_of(kStepPrefix + std::to_string(step));
   const auto moments = SafetensorsFile::open(folder + "/optimizer.safetensors");
-  check_contents(moments, 2 * parameters.parts().size(), runs_);
-  const TrainProgress progress =
-      load_weights(folder + "/model.safetensors", parameters, runs_).progress;
+  (void)describe(moments, runs_, kNoAdvice);
+  check_count(moments, 2 * parameters.parts().size());
+  const TrainProgress progress = load_weights_of(step, parameters);
   check_progress(moments, progress, step);
   read_into(moments, parameters, parameters.m, "m.");
   read_into(moments, parameters, parameters.v, "v.");
@@ -363,24 +385,33 @@ std::optional<TrainProgress> CheckpointStore::load_latest(
 
 LoadedWeights load_weights(const std::string& path, FlatParameters& parameters,
                            std::span<const RunIdentity> expected) {
-  const auto file = open_weights(path, parameters, expected);
-  LoadedWeights loaded{.progress = progress_of(file),
-                       .run = find_identity(file.metadata(), file.path())};
-  // Behind a link, as "latest", too.
-  std::error_code ignored;
-  const std::string folder = fs::canonical(path, ignored).parent_path().filename().string();
-  const std::string step = std::to_string(loaded.progress.step);
-  if (!expected.empty() && folder.starts_with(kStepPrefix) && folder != kStepPrefix + step) {
-    refuse(file, "holds the weights of step " + step, "those of its folder, " + folder);
-  }
+  const auto file = SafetensorsFile::open(path);
+  LoadedWeights loaded = describe(file, expected, kForeignAdvice);
+  check_count(file, parameters.saved_parts().size());
   read_into(file, parameters, parameters.values, "");
   return loaded;
 }
 
+LoadedWeights describe_weights(const std::string& path, std::span<const RunIdentity> expected) {
+  return describe(SafetensorsFile::open(path), expected, kNoAdvice);
+}
+
+namespace {
+
+// Training would go on from such weights, to some figure or other.
+void refuse_useless(const SafetensorsFile& file, const at::Tensor& values) {
+  const bool is_finite = values.isfinite().all().item<bool>();
+  if (is_finite && values.any().item<bool>()) return;
+  refuse(file, is_finite ? "all weights are zero" : "a weight is NaN or infinite",
+         "trained weights");
+}
+
+}  // namespace
+
 MatchedWeights load_matching_weights(const std::string& path, FlatParameters& parameters) {
   const auto file = SafetensorsFile::open(path);
   const Metadata& metadata = file.metadata();
-  if (metadata.contains(kHashKey)) check_hash(file);
+  if (metadata.contains(kHashKey)) (void)check_hash(file);
   MatchedWeights found{.run = find_identity(metadata, path)};
   const at::Tensor host = parameters.values.cpu();
   std::set<std::string> taken;
@@ -399,6 +430,7 @@ MatchedWeights load_matching_weights(const std::string& path, FlatParameters& pa
   if (taken.empty()) {
     refuse(file, "no tensor of it fits the model", "one of the model's names and shapes");
   }
+  refuse_useless(file, host);
   parameters.values.copy_(host);
   return found;
 }

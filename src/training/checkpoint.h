@@ -20,12 +20,12 @@
 
 namespace lra::training {
 
-// What has to be known besides the tensors to go on as if nothing had happened. No times: the files
-// of a resumed run equal those of an undisturbed one byte for byte.
+// State that a resume needs besides the tensors to go on as if nothing had happened. No times: the
+// files of a resumed run equal those of an undisturbed one byte for byte.
 struct TrainProgress {
   int64_t step = 0;  // updates made
-  // As in StepLoss. computed_tokens is -1 in checkpoints of programs that computed more padding,
-  // and dropped other numbers.
+  // Counts as in StepLoss. computed_tokens is -1 in checkpoints of programs that computed more
+  // padding, and dropped other numbers.
   int64_t tokens = 0, computed_tokens = 0;
   int64_t last_eval_step = 0;
   double best_accuracy = -1;  // on validation
@@ -63,9 +63,9 @@ class CheckpointStore {
 
   // The weights of one step. Throws lra::Error when they cannot be read or are those of another
   // step; `parameters` are as before then.
-  void load_weights_of(int64_t step, FlatParameters& parameters) const;
+  TrainProgress load_weights_of(int64_t step, FlatParameters& parameters) const;
 
-  // Whether there is a checkpoint of that step, readable or not.
+  // True if there is a checkpoint of that step, readable or not.
   bool has(int64_t step) const;
 
   // Points `latest` and `best` at what `progress` says: a run that was killed while it saved may
@@ -87,8 +87,9 @@ class CheckpointStore {
 };
 
 struct LoadedWeights {
-  TrainProgress progress;
-  std::optional<RunIdentity> run;  // nothing: the file does not say
+  TrainProgress progress = {};
+  std::optional<RunIdentity> run = {};  // nothing: the file does not say
+  std::string hash = {};                // weights_hash of what it holds
 };
 
 // Loads the weights of one model.safetensors by name. Unless `expected` is empty, they are refused
@@ -98,6 +99,9 @@ struct LoadedWeights {
 LoadedWeights load_weights(const std::string& path, FlatParameters& parameters,
                            std::span<const RunIdentity> expected);
 
+// The same for a file whose model is not needed: nothing is loaded.
+LoadedWeights describe_weights(const std::string& path, std::span<const RunIdentity> expected);
+
 // How the tensors of a file met those of a model.
 struct MatchedWeights {
   std::optional<RunIdentity> run = {};   // nothing: the file does not say
@@ -106,7 +110,8 @@ struct MatchedWeights {
 };
 
 // Copies every tensor of a safetensors file that has name, shape and type of one of the model's;
-// float32, of any origin. Throws lra::Error for a damaged file and when no tensor fits.
+// float32, of any origin. Throws lra::Error for a damaged file, when no tensor fits, and for
+// weights that are all zero or of which one is not finite.
 MatchedWeights load_matching_weights(const std::string& path, FlatParameters& parameters);
 
 // XXH3-128 over all weights in order.

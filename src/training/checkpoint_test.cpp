@@ -67,7 +67,7 @@ class Checkpoint : public ::testing::Test {
     problems_.clear();
     return store_.load_latest(target, &problems_);
   }
-  // What load_latest says about the only checkpoint there is; "" when it takes it.
+  // Reason why load_latest refuses the only checkpoint; "" if it takes it.
   std::string refusal(FlatParameters target = parameters(50)) {
     const auto loaded = load(target);
     EXPECT_EQ(loaded.has_value(), problems_.empty());
@@ -257,7 +257,7 @@ TEST_F(Checkpoint, IsRefusedWhenItIsNoneOfOurs) {
                                         .dtype = Dtype::kF32,
                                         .shape = {5},
                                         .data = std::as_bytes(std::span(data)).first(20)}});
-  EXPECT_THAT(refusal(), AllOf(StartsWith(file(4, "model")), HasSubstr("hash")));
+  EXPECT_THAT(refusal(), AllOf(StartsWith(file(4, "model")), HasSubstr("lra did not write")));
 }
 
 TEST_F(Checkpoint, WithFilesOfTwoStepsIsRefused) {

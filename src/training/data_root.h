@@ -12,8 +12,8 @@ namespace lra::training {
 // `given`, else $LRA_DATA, else "data".
 std::string data_root(const std::string& given);
 
-// For a run that there is already: `given`, else the root that it was trained with last if that is
-// still there, else as data_root().
+// Data root of an existing run: `given`, else the root that it was last trained with if that still
+// exists, else as data_root().
 std::string data_root_of(const RunFolder& run, const std::string& given);
 
 // Written beside the record, not into it: a record goes where its author's paths do not belong.

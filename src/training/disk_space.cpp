@@ -18,7 +18,7 @@ constexpr uint64_t kFixedBytes = 16 << 10;
 // The entry of a tensor in a header, beside its name and shape.
 constexpr uint64_t kEntryBytes = 100;
 
-// Of the files below `folder`, which need not exist.
+// Bytes of the files below `folder`, which need not exist.
 uint64_t bytes_below(const std::string& folder) {
   uint64_t bytes = 0;
   std::error_code failed;

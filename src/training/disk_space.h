@@ -1,4 +1,4 @@
-// Whether the checkpoints of a run will fit on its device: asked before the run, not hours later.
+// Checks that the checkpoints of a run will fit on its device: before the run, not hours later.
 #pragma once
 
 #include <cstdint>

@@ -47,7 +47,7 @@ void add_up(Confusion& confusion, Ranks& ranks) {
 
 EvaluationResult evaluate(const models::Model& model, const tasks::Split& split,
                           const TaskShape& shape, int64_t batch_size, int64_t limit,
-                          const std::function<void(int64_t)>& done, Ranks& ranks) {
+                          const std::function<void(int64_t)>& done, Ranks& ranks, bool trim) {
   const at::NoGradGuard no_grad;
   const int64_t count = limit > 0 ? std::min(limit, split.size()) : split.size();
   const std::vector<int64_t> order = by_length(split, count);
@@ -65,7 +65,7 @@ EvaluationResult evaluate(const models::Model& model, const tasks::Split& split,
       const auto size = static_cast<size_t>(std::min(batch_size, count - begin));
       const std::span<const int64_t> indices(order.data() + begin, size);
       round[static_cast<size_t>(ranks.rank())] =
-          evaluate_batch(model, make_batch(split, indices, shape, true), result.confusion);
+          evaluate_batch(model, make_batch(split, indices, shape, trim), result.confusion);
     }
     const int64_t size = std::min(ranks.count() * batch_size, count - seen);
     if (done) done(size);
@@ -88,11 +88,12 @@ EvaluationResult evaluate(const models::Model& model, const tasks::Split& split,
 
 EvaluationResult evaluate_with_bar(const models::Model& model, const tasks::Split& split,
                                    const TaskShape& shape, int64_t batch_size, int64_t limit,
-                                   ProgressOptions look) {
+                                   ProgressOptions look, bool trim) {
   look.total = limit > 0 ? std::min(limit, split.size()) : split.size();
   Progress bar(std::move(look));
-  auto result =
-      evaluate(model, split, shape, batch_size, limit, [&](int64_t count) { bar.update(count); });
+  auto result = evaluate(
+      model, split, shape, batch_size, limit, [&](int64_t count) { bar.update(count); }, one_rank(),
+      trim);
   if (!result.stopped) bar.finish();
   return result;
 }

@@ -21,17 +21,18 @@ struct EvaluationResult {
 };
 
 // Computed where the model is. Every example once (the same `limit` drawn ones in every run when
-// limit > 0), in order of length so that batches carry little padding. `done` is told after every
-// batch how many examples were seen; it may be empty. Ranks take batches in turn, and their sums
-// are added in the order of the batches: all get the bits that one process gets, and all stop when
-// one was asked to.
+// limit > 0), in order of length so that batches carry little padding; `trim` is that of
+// make_batch. `done` is told after every batch how many examples were seen; it may be empty. Ranks
+// take batches in turn, and their sums are added in the order of the batches: all get the bits that
+// one process gets, and all stop when one was asked to.
 EvaluationResult evaluate(const models::Model& model, const tasks::Split& split,
                           const TaskShape& shape, int64_t batch_size, int64_t limit,
-                          const std::function<void(int64_t)>& done, Ranks& ranks = one_rank());
+                          const std::function<void(int64_t)>& done, Ranks& ranks = one_rank(),
+                          bool trim = true);
 
 // The same behind a bar of examples; its total is filled in.
 EvaluationResult evaluate_with_bar(const models::Model& model, const tasks::Split& split,
                                    const TaskShape& shape, int64_t batch_size, int64_t limit,
-                                   ProgressOptions look);
+                                   ProgressOptions look, bool trim);
 
 }  // namespace lra::training

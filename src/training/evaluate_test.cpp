@@ -39,6 +39,20 @@ class EvaluateSplit : public ::testing::Test {
                                           run_.mixer_settings, 1};
 };
 
+// Notes how many positions each batch has.
+class NotedLengths : public models::Model {
+ public:
+  at::Tensor forward(const models::ModelInput& input, const models::StepRandom&) const override {
+    noted.push_back(input.length());
+    return at::zeros({input.rows(), kClasses});
+  }
+  std::vector<models::Parameter> parameter_list() const override { return {}; }
+  std::vector<models::Parameter> buffer_list() const override { return {}; }
+  at::Device device() const override { return at::kCPU; }
+
+  mutable std::vector<int64_t> noted;
+};
+
 int64_t sum_of(const std::vector<std::vector<int64_t>>& confusion) {
   int64_t sum = 0;
   for (const auto& row : confusion) {
@@ -82,6 +96,14 @@ TEST_F(EvaluateSplit, IsWithoutDropout) {
   const models::SequenceClassifier model(shape_, plain.model_config, plain.mixer_spec(),
                                          plain.mixer_settings, 1);
   EXPECT_EQ(evaluate(model, split_, shape_, 16, 0, {}).summary.loss, result_of(16).summary.loss);
+}
+
+TEST_F(EvaluateSplit, GivesEveryBatchTheFullLengthIfNothingIsTrimmed) {
+  const NotedLengths trimmed, full;
+  (void)evaluate(trimmed, split_, shape_, 20, 0, {});
+  EXPECT_EQ(trimmed.noted, (std::vector<int64_t>{32, 80, 80}));
+  (void)evaluate(full, split_, shape_, 20, 0, {}, one_rank(), /*trim=*/false);
+  EXPECT_EQ(full.noted, (std::vector<int64_t>{80, 80, 80}));
 }
 
 TEST_F(EvaluateSplit, DrawsTheSameLimitedExamplesEachTimeFromAllOfThem) {

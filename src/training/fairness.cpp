@@ -114,7 +114,8 @@ std::string changed_data(const RunConfig& run, const SplitSizes& data,
   return "";
 }
 
-// What makes `run` another setting than its preset, the mechanism aside; empty when nothing does.
+// Reason why `run` is another setting than its preset, the mechanism aside; empty if it is the
+// same.
 std::string departure(const RunConfig& run, const std::optional<SplitSizes>& data) {
   if (!run.initial_weights.empty()) return "began with trained weights";
   if (!run.trained_on.empty()) return "its settings changed while it was trained";
@@ -136,6 +137,10 @@ std::string size_not_met(const RunConfig& run, const SplitSizes& data) {
 
 std::string size_unlike_task(const RunConfig& run, const SplitSizes& data) {
   return changed_data(run, data);
+}
+
+std::string size_unlike_preset(const RunConfig& run, const SplitSizes& data) {
+  return changed_data(preset_of(run), data);
 }
 
 Fairness judge(const RunConfig& run, const std::optional<SplitSizes>& data) {

@@ -26,9 +26,11 @@ Fairness judge(const RunConfig& run, const std::optional<SplitSizes>& data = {})
 // "data of 20 training examples instead of 30"; empty when there is none.
 std::string size_not_met(const RunConfig& run, const SplitSizes& data);
 
-// The same for data that `run` did not have made: a number of examples other than its task's. A
-// part of the files may be missing.
+// The same for sizes that `run` does not ask for: a part of the files may be missing.
 std::string size_unlike_task(const RunConfig& run, const SplitSizes& data);
+
+// The same for sizes that `run` asks for: a number of examples other than its preset's.
+std::string size_unlike_preset(const RunConfig& run, const SplitSizes& data);
 
 // Parameters of the model that `run` describes.
 int64_t count_parameters(const RunConfig& run);

@@ -13,7 +13,7 @@
 
 namespace lra::training {
 
-// What the parameters are for: gradients and moments take three times their memory again.
+// Purpose of the parameters: gradients and moments take three times their memory again.
 enum class FlatUse { kTraining, kInference };
 
 class FlatParameters {

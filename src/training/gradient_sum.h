@@ -24,7 +24,7 @@ class GradientSum {
 
   // The next backward pass completes the gradients of the step.
   void begin();
-  // That pass is over: sends what is left. The sums are there after Ranks::wait(). Throws LostRank.
+  // Ends that pass and sends the rest. The sums are there after Ranks::wait(). Throws LostRank.
   void end();
 
  private:

@@ -24,10 +24,10 @@ struct GroupConfig {
   }
 };
 
-// By the name of the group. The main one, "", has the settings of [train].
+// Settings by the name of the group. The main one, "", has the settings of [train].
 using GroupConfigs = std::map<std::string, GroupConfig>;
 
-// What the sequence layer says for settings that a run does not give.
+// The sequence layer's defaults for settings that a run does not give.
 inline GroupConfig group_defaults(const mixers::GroupSpec& spec) {
   return {.learning_rate = spec.learning_rate, .weight_decay = spec.weight_decay};
 }

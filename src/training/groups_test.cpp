@@ -183,8 +183,8 @@ TEST_F(Groups, BuffersAreSavedWithTheWeights) {
       << "the model's own buffers are views";
 }
 
-// In evaluation a batch norm uses what it has followed: one example alone gives the same scores as
-// among others.
+// In evaluation a batch norm uses its running statistics: one example alone gives the same scores
+// as among others.
 TEST_F(Groups, EvaluationDoesNotDependOnTheBatch) {
   const TinyNet net(1);
   FlatParameters flat(net);

@@ -1,8 +1,9 @@
 #include "training/loaded_run.h"
 
-#include <algorithm>
 #include <filesystem>
 
+#include "io/atomic_file.h"
+#include "tasks/files.h"
 #include "tasks/prepare_data.h"
 #include "training/data_root.h"
 
@@ -29,11 +30,71 @@ StoredRun read_run_for(const std::string& folder, ModelPrecision precision) {
 
 LoadedWeights weights_of(const std::string& folder, const WeightsChoice& choice,
                          const RunRecord& run, FlatParameters& parameters) {
-  const auto expected = choice.foreign ? std::vector<RunIdentity>{} : identities_of(run);
-  return load_weights(checkpoint_file(folder, choice.checkpoint), parameters, expected);
+  const std::string file = checkpoint_file(folder, choice.checkpoint);
+  if (choice.foreign) return load_weights(file, parameters, {});
+  LoadedWeights found = load_weights(file, parameters, identities_of(run));
+  refuse_other_weights(file, found, run);
+  return found;
+}
+
+// The run has ended in order, so that its record and its checkpoints are of the same moment.
+bool has_settled(const RunRecord& run) {
+  return run.status == RunStatus::kDone ||
+         (run.status == RunStatus::kStopped && run.failure.empty());
+}
+
+// The step of the weights in a folder of this name; nothing if the record does not say.
+std::optional<int64_t> recorded_step(const std::string& folder, const RunRecord& run) {
+  if (!has_settled(run)) return {};
+  if (folder == "latest") return run.steps;
+  return folder == "best" && run.best_val ? std::optional(run.best_val->step) : std::nullopt;
 }
 
 }  // namespace
+
+void refuse_other_weights(const std::string& file, const LoadedWeights& found,
+                          const RunRecord& run) {
+  const std::string folder = std::filesystem::path(file).parent_path().filename();
+  const int64_t step = found.progress.step;
+  const auto refuse = [&](const std::string& what, const std::string& expected) {
+    throw Error({.where = file,
+                 .what = what,
+                 .expected = expected,
+                 .advice = "restore checkpoints/" + folder +
+                           " and record.json of the same run, or "
+                           "name another step with --checkpoint step_N"});
+  };
+  const std::string weights = "holds the weights of step " + std::to_string(step);
+  if (const auto recorded = recorded_step(folder, run); recorded && *recorded != step) {
+    refuse(weights, "those of step " + std::to_string(*recorded) + ", as record.json says");
+  }
+  if (folder == "best" && found.progress.best_step != step) {
+    refuse(weights,
+           "those of its best validation, step " + std::to_string(found.progress.best_step));
+  }
+  const int64_t hashed_step = run.test ? run.test->step : run.steps;
+  if (has_settled(run) && step == hashed_step && found.hash != run.weights_hash) {
+    refuse(weights + " with the hash " + found.hash, run.weights_hash + ", as record.json says");
+  }
+}
+
+std::vector<std::string> check_checkpoints_beside(const RunRecord& run,
+                                                  const std::string& record_path) {
+  if (run.kind != "train" || std::filesystem::path(record_path).filename() != "record.json")
+    return {};
+  std::vector<std::string> findings, names = {"best", "latest"};
+  if (run.test) names.push_back("step_" + std::to_string(run.test->step));
+  for (const std::string& name : names) {
+    const std::string file = checkpoint_file(folder_of(record_path), name);
+    if (!tasks::is_there(file)) continue;
+    try {
+      refuse_other_weights(file, describe_weights(file, identities_of(run)), run);
+    } catch (const Error& error) {
+      findings.push_back(error.what());
+    }
+  }
+  return findings;
+}
 
 LoadedRun::LoadedRun(const std::string& folder, const WeightsChoice& choice,
                      ModelPrecision precision, at::Device device)
@@ -51,8 +112,7 @@ const models::SequenceClassifier& LoadedRun::encoder() const {
 
 std::string LoadedRun::foreign_weights() const {
   if (!weights.run) return "a run that the file does not name";
-  const std::vector<RunIdentity> own = identities_of(stored.record);
-  return std::ranges::find(own, *weights.run) == own.end() ? text_of(*weights.run) : "";
+  return is_one_of(*weights.run, identities_of(stored.record)) ? "" : text_of(*weights.run);
 }
 
 tasks::Dataset open_run_data(const LoadedRun& run, const RunDataOptions& options) {
@@ -82,7 +142,8 @@ EvaluationResult evaluate_run(const LoadedRun& run, const tasks::Dataset& datase
   const auto& config = run.stored.config;
   auto result = evaluate_with_bar(*run.model, config.split_of(*run.task, dataset, split),
                                   run.task->shape(), config.train.eval_batch_size, limit,
-                                  {.description = split, .unit = "ex", .quiet = quiet});
+                                  {.description = split, .unit = "ex", .quiet = quiet},
+                                  config.train.trim_padding);
   result.summary.step = run.weights.progress.step;
   return result;
 }

@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "models/classifier.h"
 #include "tasks/task.h"
@@ -19,6 +20,18 @@ namespace lra::training {
 // by the same word.
 std::string checkpoint_file(const std::string& run, const std::string& checkpoint);
 
+// Throws lra::Error for weights that are the run's own and not what its record says of them: `file`
+// lies in checkpoints/best or checkpoints/latest and is of another step, or is of the tested step
+// (of a stopped run: of the last one) and has another hash. A run that is under way, or was lost,
+// may be ahead of its record: only `best` has to be the best validation up to its own step.
+void refuse_other_weights(const std::string& file, const LoadedWeights& found,
+                          const RunRecord& run);
+
+// One line for each checkpoint beside a file called record.json that its record contradicts, or
+// that cannot be read: best, latest and that of the tested step, where they are. Reads these files.
+std::vector<std::string> check_checkpoints_beside(const RunRecord& run,
+                                                  const std::string& record_path);
+
 enum class ModelPrecision {
   kAsTrained,  // train.precision
   kFloat32     // float32 activations, whatever the run was trained with
@@ -26,7 +39,7 @@ enum class ModelPrecision {
 
 struct LoadedRun {
   // The model computes on `device`, whatever the run was trained on. Throws lra::Error for a folder
-  // that is no run and a checkpoint that is missing or not its own.
+  // that is no run and a checkpoint that is missing, not its own or not what its record says.
   LoadedRun(const std::string& folder, const WeightsChoice& weights, ModelPrecision precision,
             at::Device device = at::kCPU);
 

@@ -46,7 +46,7 @@ TEST_F(LoadedRunWeights, OfAnotherRunAreTakenOnlyWhenAskedFor) {
     const LoadedRun taken = load("own", {.checkpoint = weights(name), .foreign = true});
     EXPECT_EQ(weights_hash(taken.parameters), other.weights_hash);
     EXPECT_EQ(taken.foreign_weights(), text_of(other));
-    // Without insisting, what lies in the run's own folder is no better.
+    // Weights in the run's own folder are refused as well, unless `foreign` is set.
     fs::create_directories(folder("copy").checkpoints());
     fs::copy(folder("own").path, folder("copy").path,
              fs::copy_options::recursive | fs::copy_options::overwrite_existing |
@@ -76,6 +76,50 @@ TEST_F(LoadedRunWeights, AreReadOnOtherDataOnlyWhereItIs) {
       9);
   options.other_data = false;
   EXPECT_THAT(error_of([&] { open_run_data(loaded, options); }), HasSubstr("max_length 60"));
+}
+
+TEST_F(LoadedRunWeights, AreThoseOfTheStepThatTheirFolderStandsFor) {
+  const RunRecord own = run(kept_run(), "own");
+  const std::string checkpoints = folder("own").checkpoints();
+  const int64_t other = own.best_val->step == 4 ? 8 : 4;
+  for (const std::string name : {"best", "latest"}) {
+    const auto link = fs::read_symlink(checkpoints + "/" + name);
+    fs::remove(checkpoints + "/" + name);
+    fs::copy(step_folder("own", other), checkpoints + "/" + name, fs::copy_options::recursive);
+    EXPECT_THAT(error_of([&] { load("own", {.checkpoint = name}); }),
+                AllOf(HasSubstr("of step " + std::to_string(other)), HasSubstr("record.json says")))
+        << name;
+    EXPECT_THAT(check_checkpoints_beside(own, folder("own").record()), testing::SizeIs(1));
+    fs::remove_all(checkpoints + "/" + name);
+    fs::create_directory_symlink(link, checkpoints + "/" + name);
+  }
+  EXPECT_THAT(check_checkpoints_beside(own, folder("own").record()), testing::IsEmpty());
+  EXPECT_EQ(load("own", {.checkpoint = "best"}).weights.progress.step, own.best_val->step);
+}
+
+TEST_F(LoadedRunWeights, AreThoseThatTheRecordHasTheHashOf) {
+  RunRecord own = run(tiny_run(), "own");
+  own.weights_hash = std::string(32, '0');
+  write_record(own, folder("own").record());
+  EXPECT_THAT(error_of([&] { load("own", {}); }), HasSubstr(own.weights_hash));
+  EXPECT_THAT(check_checkpoints_beside(own, folder("own").record()),
+              testing::Each(HasSubstr("as record.json says")));
+  EXPECT_EQ(load("own", {.foreign = true}).foreign_weights(), "") << "its own, by name";
+}
+
+TEST_F(LoadedRunWeights, OfARunThatIsUnderWayMayBeAheadOfItsRecord) {
+  RunRecord own = run(kept_run(), "own");
+  own.status = RunStatus::kRunning;
+  own.test.reset();
+  own.steps = 4;
+  own.examples = 32;
+  own.tokens = 0;
+  own.train_seconds = own.train_tokens_per_s = 0;
+  own.train_examples_per_s.reset();
+  own.val_curve.resize(1);
+  own.val = own.best_val = own.val_curve[0];
+  write_record(own, folder("own").record());
+  EXPECT_EQ(load("own", {}).weights.progress.step, 12);
 }
 
 }  // namespace

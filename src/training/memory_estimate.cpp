@@ -19,7 +19,8 @@ constexpr int64_t kSearchedSteps = 10'000;
 
 using Examples = std::vector<int64_t>;
 
-// Of a probe: how many positions it computed, and the most bytes of tensors that it took.
+// Result of a probe: the number of positions it computed, and the most bytes of tensors that it
+// took.
 struct Probe {
   int64_t positions = 0;
   double tensors = 0;
@@ -146,8 +147,9 @@ MemoryEstimate estimate_memory(const models::Model& model, Stepper& stepper,
     return {.peak_bytes = micro_batch > 1 ? 2 * peak - before : peak,
             .extra_bytes = micro_batch > 1 ? peak - before : 0};
   }
-  // Where parameters are most of a step, its peak may lie elsewhere than with many examples: so the
-  // line begins at two, and what examples add decides how many are measured.
+  // The peak of a step whose memory is mostly parameters may lie elsewhere than with many examples:
+  // so the line begins at two, and the number of examples that are measured depends on the bytes
+  // that an example adds.
   const Probe eval_one = estimator.infer(copies(1)), two = estimator.train(some_of(batch, 2));
   const double room = std::min(kProbeBytes, static_cast<double>(available_memory_bytes()) / 4);
   const int64_t more =

@@ -1,4 +1,4 @@
-// What a run says while it trains: metrics.jsonl, TensorBoard events, the progress bar's text.
+// Output of a run while it trains: metrics.jsonl, TensorBoard events, the progress bar's text.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@
 
 namespace lra::training {
 
-// Of training since the last line. Tokens are valid ones.
+// Speed of training since the last line. Tokens are valid ones.
 struct Speed {
   double tokens_per_s = 0, examples_per_s = 0;
 };
@@ -36,7 +36,7 @@ class MetricsLog {
   void ended(bool success);
   // TensorBoard only: weights and gradients of every parameter.
   void histograms(const FlatParameters& parameters, int64_t step);
-  // What was logged stands in the files, where a kill cannot reach it; this makes it durable.
+  // Makes logged lines durable; they are in the files already, where a kill cannot lose them.
   void sync();
 
  private:

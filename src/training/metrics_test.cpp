@@ -79,7 +79,7 @@ TEST_F(Metrics, CanBeReadWhileTheRunGoesOn) {
   EXPECT_THAT(lines(), ElementsAre("train 1", "train 2", "val 2"));
 }
 
-// What stands in the files is out of a kill's reach.
+// A kill cannot lose lines that are in the files.
 TEST_F(Metrics, AlsoReachTheEventFileAtOnce) {
   MetricsLog log(folder_, 0, false);
   uintmax_t before = event_bytes();

@@ -1,4 +1,4 @@
-// Where records begin: nothing else fills in what they say of settings and data.
+// Creation of records: nothing else fills in what they say of settings and data.
 #pragma once
 
 #include "records/run_record.h"
@@ -10,11 +10,11 @@ namespace lra::training {
 // `data_hash`: empty where no data was read.
 RunIdentity identity_of(const RunConfig& config, const std::string& data_hash = "");
 
-// What the settings say by themselves: identity, size, division.
+// A record of the settings alone: identity, size, division.
 RunRecord record_of(const RunConfig& config, const Provenance& provenance,
                     const std::string& data_hash = "", const std::optional<SplitSizes>& data = {});
 
-// Of a run that is about to begin: all that is known before the first step.
+// The record of a run that is about to begin: all that is known before the first step.
 RunRecord new_record(const RunConfig& config, const tasks::Task& task,
                      const tasks::Dataset& dataset, const Provenance& provenance);
 

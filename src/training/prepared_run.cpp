@@ -23,8 +23,8 @@ void refuse_empty_splits(const tasks::Task& task, const tasks::Dataset& dataset)
   }
 }
 
-// What is generated has the size that was asked for when it is made for the run. Data of another
-// size than usual, which nobody named, has its place in the record and its division.
+// Refuses generated data without the sizes that the run asks for beside its preset; data generated
+// for the run have them. The record and its division state an unusual size that nobody asked for.
 void refuse_other_size(const RunConfig& config, const tasks::Dataset& dataset,
                        const RunRecord& record) {
   if (dataset.manifest().source != "generated") return;
@@ -77,13 +77,10 @@ std::unique_ptr<TensorMemory> counted_memory(const TrainOptions& options) {
   return std::make_unique<TensorMemory>(options.device);
 }
 
-tasks::Dataset data_of(const RunConfig& config, const tasks::Task& task, const RunFolder& folder,
-                       const TrainOptions& options) {
-  const tasks::TaskSpec& spec = config.task_spec();
-  if (options.resume) {
-    refuse_lost_data(spec, task, options.data_root, read_record(folder.record()));
-  }
-  return tasks::prepare_data(spec, task, options.data_root, options.quiet);
+tasks::Dataset data_of(const PreparedRun& run) {
+  const tasks::TaskSpec& spec = run.config.task_spec();
+  if (run.before) refuse_lost_data(spec, *run.task, run.options.data_root, *run.before);
+  return tasks::prepare_data(spec, *run.task, run.options.data_root, run.options.quiet);
 }
 
 // Weights, gradients and Adam's two moments alone can be too much: found out before the first is
@@ -145,10 +142,11 @@ InitialWeights begin_with_weights(PreparedRun& run) {
 void carry_over(const RunRecord& before, const std::string& change, RunRecord& record) {
   if (!change.empty() && before.steps >= record.planned_steps) {
     throw Error({.where = "--set",
-                 .what = "the run has made " + std::to_string(before.steps) + " steps, and " +
-                         change + " plans " + std::to_string(record.planned_steps),
-                 .expected = "more steps",
-                 .advice = "set train.steps, or train.epochs where the run counts those"});
+                 .what = "the run has made all of its " + std::to_string(before.steps) +
+                         " steps: with " + change + " there is nothing left to train",
+                 .expected = "more steps than these",
+                 .advice = "set train.steps too (or train.epochs, if the run counts those); 'lra "
+                           "eval' tests the weights as they are"});
   }
   record.initial_weights = before.initial_weights;
   record.earlier_parts = before.earlier_parts;
@@ -180,7 +178,8 @@ PreparedRun prepare_run(RunConfig config, RunFolder folder, TrainOptions options
                   .folder = std::move(folder),
                   .options = of_rank(std::move(options), ranks)};
   run.task = run.config.make_task();
-  run.dataset = data_of(run.config, *run.task, run.folder, run.options);
+  if (run.options.resume) run.before = read_record(run.folder.record());
+  run.dataset = data_of(run);
   run.shape = run.task->shape();
   run.device_memory = counted_memory(run.options);
   run.model = model_that_fits(run.config, run.shape, run.options, ranks);
@@ -188,8 +187,7 @@ PreparedRun prepare_run(RunConfig config, RunFolder folder, TrainOptions options
   if (!run.options.init_from.empty()) initial = begin_with_weights(run);
   run.record = new_record(run.config, *run.task, run.dataset, run.options.provenance);
   run.record.initial_weights = std::move(initial);
-  if (run.options.resume)
-    carry_over(read_record(run.folder.record()), run.options.change, run.record);
+  if (run.before) carry_over(*run.before, run.options.change, run.record);
   refuse_empty_splits(*run.task, run.dataset);
   if (!run.options.resume) refuse_other_size(run.config, run.dataset, run.record);
   refuse_unequal_shares(run.config.train, ranks);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 
 #include "models/model.h"
 #include "tasks/task.h"
@@ -15,7 +16,7 @@ namespace lra::training {
 
 struct TrainOptions {
   std::string data_root;
-  // Where the model, its gradients and moments are. No part of what a run is: a resume may name
+  // Device of the model, its gradients and moments. Not part of a run's identity: a resume may name
   // another one.
   at::Device device = at::kCPU;
   bool resume = false;
@@ -34,7 +35,7 @@ struct TrainOptions {
   // The step after which train.max_seconds count as over, whatever the clock says: where a run that
   // is made again has ended. 0: the clock decides.
   int64_t time_ends_after = 0;
-  // What is written besides, on request; nothing of it changes the run.
+  // Additional output, on request; it does not change the run.
   int64_t histogram_every = 0;  // steps between histograms for TensorBoard; 0: none
   bool mlperf_log = false;      // mllog.txt
   ProfileOptions profile = {};
@@ -50,6 +51,7 @@ struct PreparedRun {
   std::unique_ptr<TensorMemory> device_memory = nullptr;  // of a device other than the CPU
   std::unique_ptr<models::Model> model = nullptr;
   RunRecord record = {};
+  std::optional<RunRecord> before = {};  // of a resumed run: its record as it was found
 };
 
 // Imports or generates data where that is due. Throws lra::Error for a split without examples, for

@@ -61,14 +61,37 @@ int64_t s4d_parameters(const RunConfig& run, const Sizes& s) {
   return 2 * s.D + poles * states + (is_set("bidirectional") ? 2 : 1) * s.D * states + gate;
 }
 
-// From the definitions. Four projections, D -> Q for queries, keys and values and Q -> D back, are
-// common to all mechanisms that say nothing else. -1: no formula.
+// S5 and LRU: poles and steps or norms, B, C for each direction, the skip and a gate.
+int64_t state_space_parameters(const RunConfig& run, const Sizes& s) {
+  const auto is_set = [&](const char* setting) {
+    return std::get<bool>(run.mixer_settings.find(setting)->value);
+  };
+  const bool is_s5 = run.model == "s5";
+  const int64_t states = integer(run, "states") / (is_s5 ? 2 : 1);
+  const int64_t of_poles = is_s5 && is_set("shared_step") ? 2 * states + 1 : 3 * states;
+  const int64_t matrices = (1 + (is_set("bidirectional") ? 2 : 1)) * 2 * states * s.D;
+  const auto output = std::get<std::string>(run.mixer_settings.find("output")->value);
+  EXPECT_NE(output, "none");
+  return of_poles + matrices + s.D + (output == "glu" ? 2 : 1) * (s.D * s.D + s.D);
+}
+
+// Number of parameters by the definitions. Four projections, D -> Q for queries, keys and values
+// and Q -> D back, are common to all mechanisms that say nothing else. -1: no formula.
 int64_t mixer_parameters(const RunConfig& run, const Sizes& s) {
   const int64_t attention = 4 * s.D * s.Q;
   const std::string& model = run.model;
   if (model == "linformer") return attention + s.P * integer(run, "rank");
   if (model == "synthesizer") return synthesizer_parameters(run, s);
   if (model == "s4d") return s4d_parameters(run, s);
+  if (model == "s5" || model == "lru") return state_space_parameters(run, s);
+  if (model == "mega") {
+    const int64_t z = integer(run, "z_dim"), v = integer(run, "v_dim");
+    const bool both = std::get<bool>(run.mixer_settings.find("bidirectional")->value);
+    const int64_t window = integer(run, "chunk") > 0 ? integer(run, "chunk") : s.P;
+    const int64_t average = (both ? 2 : 1) * 4 * integer(run, "ema_dim") * s.D + s.D;
+    const int64_t base = 2 * s.D + z + v;
+    return average + (s.D + 1) * (v + base) + (v + 1) * s.D + 4 * z + 2 * window - 1;
+  }
   // Queries and keys are one.
   if (model == "reformer") return attention - s.D * s.Q;
   // Global tokens have queries, keys and values of their own.
@@ -88,8 +111,8 @@ int64_t mixer_parameters(const RunConfig& run, const Sizes& s) {
   return -1;
 }
 
-// In the authors' code, which has other parameters in three mechanisms (docs/deviations.md, 7b, 9c,
-// 10d and 10e).
+// Number of parameters in the authors' code, which has other parameters in three mechanisms
+// (docs/deviations.md, 7b, 9c, 10d and 10e).
 int64_t released_mixer_parameters(const RunConfig& run, const Sizes& s) {
   constexpr int64_t kSortColumns = 25;
   const int64_t attention = 4 * s.D * s.Q;

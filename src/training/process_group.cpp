@@ -37,7 +37,7 @@ Error failure(const Launch& launch, const std::string& what, const std::string& 
       {.where = launch.name(), .what = what, .advice = advice, .code = ExitCode::kIoError});
 }
 
-// What c10d says spans lines and names its source files.
+// Messages of c10d span lines and name its source files.
 std::string first_line(const std::exception& error) {
   const std::string text = error.what();
   return printable(text.substr(0, std::min<size_t>(text.find('\n'), 200)));

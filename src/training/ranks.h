@@ -62,7 +62,7 @@ class Ranks {
   // Adds up a few numbers, and waits for all sums begun before.
   void sum(std::span<double> values);
   void barrier();
-  // Whether the text is the same on all ranks; all get the same answer.
+  // True if the text is the same on all ranks; all get the same answer.
   bool all_equal(std::string_view text);
   // Done by the first rank while the others wait. When it throws, so do all, with the same exit
   // code: the first rank what it has thrown, the others that its message says why.

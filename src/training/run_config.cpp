@@ -11,6 +11,7 @@
 #include "mixers/all.h"
 #include "mixers/python_layer.h"
 #include "models/python_model.h"
+#include "records/check_record.h"
 #include "records/run_identity.h"
 #include "tasks/all.h"
 #include "training/budget.h"
@@ -385,7 +386,8 @@ StoredRun read_run(const RunFolder& folder) {
   }
   // The file as it is: settings that this version has and the run's did not are no change of it.
   const ConfigTable settings = parse_toml_file(folder.config());
-  StoredRun run{.config = RunConfig::from_table(settings), .record = read_record(folder.record())};
+  StoredRun run{.config = RunConfig::from_table(settings),
+                .record = read_consistent_record(folder.record())};
   const std::string hash = config_hash(settings);
   if (hash == run.record.config_hash) return run;
   // Settings that change are written into the record first: a run that was killed in between still
@@ -403,8 +405,8 @@ StoredRun read_run(const RunFolder& folder) {
 
 namespace {
 
-// What a run may change while it goes on: how long it trains, its schedule, what is looked at and
-// kept. The rest decides what its steps so far were.
+// Settings that a run may change while it goes on: its length, its schedule, its evaluation, its
+// logs and checkpoints. All others determined its steps so far.
 constexpr std::string_view kMayChange[] = {
     "steps",         "epochs",          "examples",         "max_seconds",     "patience",
     "learning_rate", "schedule",        "warmup_steps",     "cycle_steps",     "weight_decay",

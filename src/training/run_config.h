@@ -66,8 +66,8 @@ struct StoredRun {
 };
 StoredRun read_run(const RunFolder& folder);
 
-// Where the TOML files are: $LRA_CONFIGS, else configs/ beside or above the program, else in the
-// current folder.
+// The folder of the TOML files: $LRA_CONFIGS, else configs/ beside or above the program, else in
+// the current folder.
 std::string config_folder();
 
 // The preset that `run` began from, without its changes. A Python class keeps its arguments:

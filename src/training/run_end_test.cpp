@@ -26,7 +26,7 @@ TEST_F(RunEnd, IsAfterTheEpochsOrExamplesAskedFor) {
 }
 
 TEST_F(RunEnd, ComesWithPatienceAndIsTheSameAfterAKill) {
-  // Without learning no validation is better than the first one, after step 4.
+  // A learning rate of 0 makes no validation better than the first one, after step 4.
   const RunConfig config = kept_run({"train.learning_rate=0", "train.weight_decay=0.0",
                                      "train.patience=2", "train.steps=1000", "train.log_every=3"});
   const RunRecord whole = run(config, "whole");

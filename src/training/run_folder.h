@@ -11,7 +11,7 @@ struct RunFolder {
   std::string record() const { return path + "/record.json"; }
   std::string metrics() const { return path + "/metrics.jsonl"; }
   std::string mlperf_log() const { return path + "/mllog.txt"; }
-  // Where its data was, for commands that come after: see data_root.h.
+  // Holds the path of the run's data, for later commands: see data_root.h.
   std::string data_root() const { return path + "/.data_root"; }
   std::string lock() const { return path + "/.lock"; }
   std::string checkpoints() const { return path + "/checkpoints"; }

@@ -1,4 +1,4 @@
-// Which steps are bad, and what is done about them (train.on_nonfinite, train.spike_factor).
+// Detects bad steps and decides what to do about them (train.on_nonfinite, train.spike_factor).
 #pragma once
 
 #include <cstdint>
@@ -8,8 +8,8 @@
 
 namespace lra::training {
 
-// What is remembered of bad steps from step to step. All zero as long as none was bad and no spikes
-// are looked for; part of every checkpoint otherwise.
+// Memory of bad steps from step to step. All zero as long as none was bad and no spikes are looked
+// for; part of every checkpoint otherwise.
 struct Health {
   int64_t skipped = 0, skipped_in_a_row = 0;
   int64_t roll_backs = 0, undone = 0;   // `undone`: steps that roll-backs left out
@@ -24,16 +24,16 @@ class StepGuard {
  public:
   explicit StepGuard(const TrainConfig& config);
 
-  // What is wrong with a step of this mean loss and gradient norm ("the loss is not finite");
-  // empty when nothing is. A gradient whose square is no float32 counts as not finite: Adam's
-  // second moment would become infinite and the weights would never move again.
+  // Fault of a step of this mean loss and gradient norm ("the loss is not finite"); empty when
+  // there is none. A gradient whose square overflows float32 counts as not finite: Adam's second
+  // moment would become infinite and the weights would never move again.
   std::string fault(double loss, double gradient_norm, const Health& health) const;
 
   // Counts a step that went well.
   void passed(double loss, double gradient_norm, Health& health) const;
 
-  // What to do about a bad step; counts it. kStop, without counting, once the policy's limit is
-  // reached.
+  // Decides what to do about a bad step, and counts it. kStop, without counting, once the policy's
+  // limit is reached.
   Remedy remedy(Health& health) const;
 
  private:

@@ -31,8 +31,8 @@ class StepProfiler {
   StepProfiler(const StepProfiler&) = delete;
   StepProfiler& operator=(const StepProfiler&) = delete;
 
-  // To be called between any two steps; starts and ends the recording. Empty, or why there is no
-  // trace: a file that cannot be written ends no run.
+  // Starts and ends the recording; call it between any two steps. Empty, or why there is no trace:
+  // a file that cannot be written ends no run.
   std::string next_step();
   // Writes what there is of a run that ends before enough steps were made. Empty, or why a trace
   // that was wanted is missing.

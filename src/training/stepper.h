@@ -15,7 +15,7 @@
 
 namespace lra::training {
 
-// Of all ranks together.
+// Totals over all ranks.
 struct StepLoss {
   double loss_sum = 0;  // over the examples
   int64_t correct = 0, examples = 0;

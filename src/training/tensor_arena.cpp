@@ -11,8 +11,8 @@
 namespace lra::training {
 namespace {
 
-// As LibTorch's own, but for where large blocks come from. Never destroyed: tensors of static
-// objects are freed after main.
+// LibTorch's own allocator, except for the source of large blocks. Never destroyed: tensors of
+// static objects are freed after main.
 class ArenaAllocator final : public c10::Allocator {
  public:
   c10::DataPtr allocate(size_t bytes) override {

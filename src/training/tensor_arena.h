@@ -1,4 +1,4 @@
-// Where large tensors of the CPU lie: in memory of their own, whose pages stay between steps.
+// Memory of large tensors of the CPU: an arena of their own, whose pages stay between steps.
 #pragma once
 
 #include <cstddef>

@@ -5,7 +5,7 @@
 
 namespace lra::training {
 
-// What the library's own memory profiler hears.
+// Counts the allocations that LibTorch's own memory profiler reports.
 class TensorMemory::Counter : public c10::MemoryReportingInfoBase {
  public:
   explicit Counter(at::Device device) : device_(device) {}

@@ -1,4 +1,4 @@
-// What the tests of the trainer and of the analyses share: runs and data sets that take
+// Fixtures of the tests of the trainer and of the analyses: runs and data sets that take
 // milliseconds.
 #pragma once
 

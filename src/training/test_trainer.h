@@ -1,4 +1,4 @@
-// What the tests of whole runs share: folders of tiny runs, and comparisons of how they ended.
+// Fixtures of the tests of whole runs: folders of tiny runs, and comparisons of how they ended.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -119,7 +119,7 @@ TEST_F(TrainOn, RefusesWhatWouldChangeItsPast) {
   EXPECT_EQ(with_changes(stored, {"train.steps=12"}).change, "");
   run(stored.config, "run");
   EXPECT_THAT(error_of([&] { train_on("run", {"train.steps=10"}); }),
-              HasSubstr("the run has made 12 steps"));
+              HasSubstr("the run has made all of its 12 steps"));
 }
 
 TEST_F(TrainOn, BeginsWithTheWeightsOfAnotherRun) {

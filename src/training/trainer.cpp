@@ -8,8 +8,8 @@
 #include "base/resources.h"
 #include "base/text_format.h"
 #include "mixers/python_layer.h"
-#include "tasks/split_checks.h"
 #include "training/budget.h"
+#include "training/run_warnings.h"
 #include "training/schedule.h"
 
 namespace lra::training {
@@ -286,7 +286,7 @@ Trainer::Outcome Trainer::validate(Progress& bar) {
   refuse_drift();
   const tasks::Split split = config_.split_of(*task_, dataset_, "val");
   auto result = evaluate(*model_, split, shape_, config_.train.eval_batch_size,
-                         config_.train.eval_examples, {}, ranks_);
+                         config_.train.eval_examples, {}, ranks_, config_.train.trim_padding);
   if (result.stopped) return Outcome::kStopped;
   if (!std::isfinite(result.summary.loss)) return Outcome::kDiverged;
   result.summary.step = progress_.step;
@@ -310,9 +310,11 @@ bool Trainer::save(bool is_best) {
   // The record first: it must know at least what the checkpoint knows.
   write_running_record();
   log_.sync();  // a resume from this checkpoint will not log these steps again
-  const bool may_roll_back = config_.train.on_nonfinite == "roll_back";
+  const bool is_first = record_.weights_hash.empty(),
+             may_roll_back = config_.train.on_nonfinite == "roll_back";
   record_.weights_hash = checkpoints_.save(
       parameters_, progress_, is_best, may_roll_back ? last_checkpoint_until(progress_.step) : -1);
+  if (is_first) write_running_record();  // a resume without any checkpoint has lost one from now on
   return true;
 }
 
@@ -328,7 +330,7 @@ Trainer::Outcome Trainer::test(Progress& bar) {
   const int64_t tested = last_weights ? progress_.step : load_best(bar);
   auto result = evaluate(
       *model_, split, shape_, config_.train.eval_batch_size, config_.train.test_examples,
-      [&](int64_t count) { bar.update(count); }, ranks_);
+      [&](int64_t count) { bar.update(count); }, ranks_, config_.train.trim_padding);
   if (result.stopped) return Outcome::kStopped;
   if (!std::isfinite(result.summary.loss)) return Outcome::kDiverged;
   result.summary.step = tested;
@@ -393,13 +395,8 @@ RunRecord Trainer::finish(RunStatus status, const std::string& failure) {
   if (status == RunStatus::kDone && ranks_.is_first()) {
     for (const tasks::Baseline& baseline : task_->baselines(dataset_)) {
       record_.baselines[baseline.name] = baseline.accuracy;
-      constexpr double kTooEasy = 0.9;
-      if (baseline.accuracy < kTooEasy || record_.test_split_examples < tasks::kFewestToJudge)
-        continue;
-      record_warning("the baseline '" + baseline.name + "' alone is right on " +
-                     percent(baseline.accuracy) +
-                     " of the test: look for what gives the labels away");
     }
+    for (const std::string& warning : baseline_warnings(record_)) record_warning(warning);
   }
   record_.provenance.finished_utc = utc_now();
   // Before the record: nothing is added to a run that is done. A run that is killed in between is

@@ -40,11 +40,14 @@ class Trainer {
   void begin();
   RunRecord train_and_test();
   void say(const std::string& text) const;
-  // Into the record, once, also after a resume.
+  // Adds a warning to the record, once, also after a resume.
   void record_warning(const std::string& text);
   void check_memory();
   void start();
   void resume();
+  // Throws lra::Error if the run to resume had saved weights, none of which can be read:
+  // `problems` says why.
+  void refuse_lost_checkpoints(std::vector<std::string> problems);
   // How the training ended: complete, with a failure, or neither when a stop was asked for.
   struct Trained {
     bool complete = false;
@@ -91,9 +94,10 @@ class Trainer {
   std::unique_ptr<TensorMemory> device_memory_;  // of a device other than the CPU
   std::unique_ptr<models::Model> model_;
   FlatParameters parameters_;
-  // Whether they are those of progress_: not while others are loaded, nor in the test.
+  // True if they are those of progress_: not while others are loaded, nor in the test.
   bool has_last_weights_ = true;
   RunRecord record_;
+  const std::optional<RunRecord> before_;  // of a resumed run: its record as it was found
   CheckpointStore checkpoints_;
   TrainProgress progress_;
   Stepper stepper_;

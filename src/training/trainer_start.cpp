@@ -9,8 +9,9 @@
 #include "tasks/data_doubts.h"
 #include "training/data_root.h"
 #include "training/disk_space.h"
-#include "training/fairness.h"
+#include "training/loaded_run.h"
 #include "training/memory_estimate.h"
+#include "training/run_warnings.h"
 #include "training/trainer.h"
 
 namespace lra::training {
@@ -33,6 +34,7 @@ Trainer::Trainer(PreparedRun run, Ranks& ranks)
       model_(std::move(run.model)),
       parameters_(*model_),
       record_(std::move(run.record)),
+      before_(std::move(run.before)),
       checkpoints_(folder_.checkpoints(), config_.train.keep_checkpoints, identities_of(record_)),
       stepper_(*model_, parameters_, config_.train, config_.seed, ranks, config_.groups),
       guard_(config_.train),
@@ -75,7 +77,7 @@ void Trainer::record_warning(const std::string& text) {
 
 void Trainer::check_memory() {
   record_.peak_resident_bytes = peak_resident_bytes();
-  // Of this rank alone, whose share of a step takes as much as that of any other.
+  // The stepper of this rank alone, whose share of a step takes as much as that of any other.
   TrainConfig share = config_.train;
   share.accumulate *= ranks_.count();
   share.on_nonfinite = "stop";  // the copies that "skip" needs are there already
@@ -96,15 +98,14 @@ void Trainer::check_memory() {
 }
 
 void Trainer::start() {
-  std::vector<std::string> doubts =
-      tasks::data_doubts(config_.task_spec(), *task_, options_.data_root, dataset_);
-  const std::string size = size_unlike_task(config_, *record_.data_examples);
-  if (!size.empty() && record_.data_source == "imported") {
-    doubts.push_back("imported " + size + ": were all files there?");
+  std::vector<std::string> warnings = size_warnings(config_, record_);
+  for (const std::string& doubt :
+       tasks::data_doubts(config_.task_spec(), *task_, options_.data_root, dataset_)) {
+    warnings.push_back(kDataDoubt + doubt);
   }
-  for (const std::string& doubt : doubts) {
-    say(doubt);
-    record_warning(doubt);
+  for (const std::string& warning : warnings) {
+    say(warning);
+    record_warning(warning);
   }
   make_folder(folder_.checkpoints());
   refuse_without_room(folder_, parameters_, config_.train, progress_.step,
@@ -112,14 +113,32 @@ void Trainer::start() {
   write_file_atomically(folder_.config(), to_toml(record_.config));
   write_running_record();
   remember_data_root(folder_, options_.data_root);
-  // From which it goes on, back, and is made again: the file they came from may change.
+  // The run resumes from this checkpoint, rolls back to it, and is repeated from it: the file that
+  // the weights came from may change.
   if (record_.initial_weights) checkpoints_.save(parameters_, progress_, false);
 }
 
+// A record has the hash of weights since the first checkpoint was complete. A run that was killed
+// before that starts over: nothing of it was saved.
+void Trainer::refuse_lost_checkpoints(std::vector<std::string> problems) {
+  if (problems.empty() && record_.initial_weights) {
+    problems.push_back("that of step 0, with the weights that the run begins with, is missing");
+  }
+  if (problems.empty() && !before_->weights_hash.empty()) {
+    problems.push_back("those of the " + thousands(before_->steps) + " steps so far are missing");
+  }
+  if (problems.empty()) return say("it was ended before its first checkpoint: it starts over");
+  throw Error({.where = folder_.checkpoints(),
+               .what = "no checkpoint can be read (" + problems.front() + ")",
+               .expected = "the run's own",
+               .advice = "put them back, or start a new run with another --out (--init-from "
+                         "starts it with weights of another)"});
+}
+
 void Trainer::resume() {
-  const RunRecord before = read_record(folder_.record());
-  const std::vector<RunIdentity> own = identities_of(record_);
-  if (std::ranges::find(own, static_cast<const RunIdentity&>(before)) == own.end()) {
+  LRA_CHECK(before_.has_value());
+  const RunRecord& before = *before_;
+  if (!is_one_of(before, identities_of(record_))) {
     throw Error({.where = folder_.path,
                  .what = before.data_hash == record_.data_hash
                              ? "the task or config.toml changed since this run began"
@@ -141,14 +160,7 @@ void Trainer::resume() {
     record_warning(text);
     if (ranks_.is_first()) print_message(text);  // also when quiet: something was lost
   }
-  if (!found && problems.empty() && record_.initial_weights) {
-    problems.push_back("that of step 0, with the weights that the run begins with, is missing");
-  }
-  if (!found && !problems.empty()) {
-    throw Error({.where = folder_.checkpoints(),
-                 .what = "no checkpoint can be read (" + problems.front() + ")",
-                 .advice = "start a new run with another --out"});
-  }
+  if (!found) refuse_lost_checkpoints(problems);
   if (found && found->computed_tokens < 0) {
     throw Error({.where = folder_.path,
                  .what = "was begun by an earlier program, which drops other numbers in each step",
@@ -160,9 +172,12 @@ void Trainer::resume() {
     remove_temporaries(folder_.path);
     remember_data_root(folder_, options_.data_root);
   }
-  // Stopped before the first checkpoint: begin again, which is what going on means then.
   if (found) {
     progress_ = *found;
+    record_.weights_hash = weights_hash(parameters_);
+    const std::string file =
+        checkpoints_.folder_of("step_" + std::to_string(found->step)) + "/model.safetensors";
+    refuse_other_weights(file, {.progress = *found, .hash = record_.weights_hash}, before);
     if (ranks_.is_first()) {
       checkpoints_.repair_links(progress_);
       refuse_without_room(folder_, parameters_, config_.train, progress_.step,

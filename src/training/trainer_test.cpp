@@ -140,10 +140,35 @@ TEST_F(TinyTraining, IsTestedOnceMoreWhenItDiedBeforeItsRecordSaidDone) {
            fs::copy_options::recursive | fs::copy_options::copy_symlinks);
   RunRecord before = whole;
   before.status = RunStatus::kRunning;
+  before.test.reset();
   write_record(before, folder("died").record());
   expect_same_end(whole, "whole", resume(config, "died"), "died");
   std::vector<double> losses, whole_losses;
   EXPECT_EQ(metric_lines("died", &losses), metric_lines("whole", &whole_losses));
+}
+
+TEST_F(TinyTraining, WithoutItsCheckpointsDoesNotStartOver) {
+  const RunConfig config = kept_run();
+  (void)run(config, "whole");
+  for (const bool with_folder : {true, false}) {
+    const std::string name = with_folder ? "emptied" : "removed";
+    copy_killed_after("whole", name, 0);
+    if (!with_folder) fs::remove_all(folder(name).checkpoints());
+    EXPECT_THAT(tasks::error_of([&] { resume(config, name); }),
+                AllOf(HasSubstr("those of the 12 steps so far are missing"), HasSubstr("--out")));
+  }
+}
+
+TEST_F(TinyTraining, KilledBeforeItsFirstCheckpointStartsOver) {
+  const RunConfig config = kept_run();
+  const RunRecord whole = run(config, "whole");
+  copy_killed_after("whole", "killed", 0);
+  RunRecord before = whole;
+  before.status = RunStatus::kRunning;
+  before.test.reset();
+  before.weights_hash.clear();
+  write_record(before, folder("killed").record());
+  expect_same_end(whole, "whole", resume(config, "killed"), "killed");
 }
 
 TEST_F(TinyTraining, StoppedExactlyAtAValidationGoesOnBitForBit) {
@@ -196,13 +221,6 @@ TEST_F(TinyTraining, StoppedDuringTheTestIsTestedAfterwards) {
   EXPECT_EQ(stopped.status, RunStatus::kStopped);
   EXPECT_FALSE(stopped.test.has_value());
   expect_same_end(whole, "run", resume(config, "run"), "run");
-}
-
-TEST_F(TinyTraining, StoppedBeforeItsFirstCheckpointBeginsAgain) {
-  const RunConfig config = kept_run();
-  const RunRecord whole = run(config, "whole");
-  copy_killed_after("whole", "killed", -1);
-  expect_same_end(whole, "whole", resume(config, "killed"), "killed");
 }
 
 TEST_F(TinyTraining, WithNothingButDamagedCheckpointsIsRefused) {

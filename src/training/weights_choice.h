@@ -1,4 +1,4 @@
-// Which weights a command asks for.
+// Weights that a command asks for.
 #pragma once
 
 #include <string>

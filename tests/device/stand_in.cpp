@@ -59,6 +59,9 @@ Tensor tensor_over(c10::Storage storage, const Tensor& like, c10::DispatchKey ke
                                                       like.dtype());
   t.unsafeGetTensorImpl()->set_sizes_and_strides(like.sizes(), like.strides(),
                                                  like.storage_offset());
+  // What the library conjugates or negates only when it is read.
+  t._set_conj(like.is_conj());
+  t._set_neg(like.is_neg());
   return t;
 }
 

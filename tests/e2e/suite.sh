@@ -185,9 +185,14 @@ other_data() {
   expect_code 2 lra suite run small.toml --out whole --data other --threads 1
   [[ $(wc -l <err) == 1 && $(cat err) == *whole/listops-transformer-s0*"trained on data"* ]] ||
     fail "other data is not refused: $(cat err)"
-  sed -i 's/"task_version": [0-9]*/"task_version": 0/' alone/listops-transformer-s0/record.json
+  local record=alone/listops-transformer-s0/record.json fingerprint
+  sed -i 's/"task_version": [0-9]*/"task_version": 0/' $record
   expect_code 2 lra suite run long.toml --out alone --data data --threads 1
-  grep -q 'of task version 0' err || fail "another task version is not refused: $(cat err)"
+  grep -q 'damaged: .*fingerprint is' err || fail "an edited version is not refused: $(cat err)"
+  fingerprint=$(lra report --check $record | sed -n 's/.*fingerprint is .*; expected //p')
+  sed -i "s/\"fingerprint\": \"[0-9a-f]*/\"fingerprint\": \"$fingerprint/" $record
+  expect_code 2 lra suite run long.toml --out alone --data data --threads 1
+  grep -q 'task.version.* 0' err || fail "another task version is not refused: $(cat err)"
   passed "runs on other data are not taken for done"
 }
 

@@ -1,6 +1,6 @@
 """No believable number comes from the wrong data or the wrong weights.
 
-    LRA_PROGRAM=build/lra python3 tests/faults/wrong_input.py [--quick]
+    LRA_PROGRAM=build/lra python3 tests/faults/wrong_input.py [--quick] [--only GROUP]
 
 Every situation is a mistake that leaves everything readable: a file of an official copy is missing, files
 of another task or run lie where the right ones belong, weights of another run have the same shapes. A
@@ -19,7 +19,7 @@ import subprocess
 import sys
 import tempfile
 
-from shared import result
+from shared import result, wrong_data
 
 PROGRAM = os.path.realpath(os.environ["LRA_PROGRAM"])
 ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1"}
@@ -127,6 +127,8 @@ def verdict(answer, pattern, record=None):
             return ""
         return f"believed: {out.strip()[:300]}"
     lines = errors.strip().splitlines()
+    if code == 2 and out and not lines:  # findings of `lra report --check`
+        return "" if re.search(pattern, out) else f"does not match {pattern!r}: {out.strip()[:300]}"
     if code != 2 or not lines or not lines[-1].startswith("lra: ") or out:
         return f"exit code {code}, {len(lines)} lines: {errors.strip()[:300]}"
     return "" if re.search(pattern, lines[-1]) else f"does not match {pattern!r}: {lines[-1]}"
@@ -283,12 +285,40 @@ def contents_situations(world):
              "neg and pos swapped in the test")
     yield of("text", lambda r: shutil.copytree(r / "aclImdb/train", r / "aclImdb/test", dirs_exist_ok=True),
              "also in an earlier split", "test is a copy of train")
-    yield of("image", lambda r: copy_batches(r, "data_batch_1", CIFAR_FILES[:5]), "repeat an earlier one|earlier split",
+    yield of("image", lambda r: copy_batches(r, "data_batch_1", CIFAR_FILES[:5]), "holds the images of",
              "five equal batches")
-    yield of("image", lambda r: copy_batches(r, "data_batch_3", ["test_batch"]), "also in an earlier split",
+    yield of("image", lambda r: copy_batches(r, "data_batch_3", ["test_batch"]), "holds the images of",
              "test is a copy of a batch")
-    yield of("image", blacken, "are empty", "one class is black")
+    yield of("image", blacken, "are empty|also in an earlier split", "one class is black")
     yield of("image", pickles_beside, "one of the two layouts", "both layouts in one folder")
+
+
+def doubtful_situations(world):
+    """Contents that leak, repeat or contradict: refused at the import, or doubted wherever a figure is shown."""
+    for task, change, pattern, name in wrong_data.situations():
+        root = world.copy(world.raw / task, task)
+        change(root / task)
+        yield f"{task}: {name}", pattern, train_words(task, "local", root, root / "run"), root / "run"
+    root = world.copy(world.raw / "text", "text")
+    for path in reviews_of(root, "train", "pos")[:2]:
+        path.rename(path.with_name(path.name.split("_")[0] + "_1.txt"))
+    pattern = "2 reviews have ratings of the other class"
+    yield "data import, ratings", pattern, ["data", "import", "text", root / "text", "--out", root / "made"], None
+    yield "data check, ratings", pattern, ["data", "check", "text", root / "made"], None
+    must(*train_words("text", "local", root, root / "run"))
+    yield "eval, ratings", pattern, ["eval", root / "run"], None
+    yield "eval of other data, ratings", pattern, ["eval", root / "run", "--data", root / "made", "--other-data"], None
+    yield "report, ratings", "data in doubt", ["report", root / "run"], None
+    yield "report --card, ratings", pattern, ["report", root / "run", "--card"], None
+    yield ("report lm-eval, ratings", "data in doubt", ["report", root / "run", "--format", "lm-eval"], None)
+    root = world.root / "own size"
+    yield ("listops: generated data of another size", "instead of 96,000",
+           train_words("listops", "local", world.prepared, root), root)
+    root = world.root / "asked size"
+    yield ("listops: another size, as was asked", "instead of 96,000, as the settings ask",
+           train_words("listops", "local", root, f"{root} run", "task.num_train=40", "task.num_val=6",
+                       "task.num_test=6"), None)
+    yield "report of another size, as was asked", "of data of 40 training", ["report", f"{root} run"], None
 
 
 def place_situations(world):
@@ -331,16 +361,15 @@ def edited_records(world, own):
              "accuracy": lambda r: r["test"].update(accuracy=0.777),
              "preset": lambda r: r.update(preset="paper")}
     for name, edit in edits.items():
-        record = json.loads((own / "record.json").read_text())
-        edit(record)
         world.count += 1
         path = world.root / f"edited{world.count}" / "record.json"
-        write(path, json.dumps(record))
+        write(path, (own / "record.json").read_text())
+        change_record(path.parent, edit)
         for more in ([], ["--card"], ["--format", "lm-eval"]):
             yield (f"report {more} of a record with another {name}", "left out|no record",
                    ["report", path.parent, *more], None)
         if name == "config":
-            yield ("reproduce a record with another config", "not those that the run began with",
+            yield ("reproduce a record with another config", "config_hash is",
                    ["reproduce", path.parent, "--data", world.prepared], None)
     generated = world.root / "other data root"
     yield ("a run that is done goes on with other data", "is not the data",
@@ -395,9 +424,7 @@ def weights_of_another(world, own, name, weights):
     for folder in run.glob("checkpoints/step_*"):
         for file in ("model", "optimizer"):
             shutil.copy(weights.parent / f"{file}.safetensors", folder / f"{file}.safetensors")
-    record = json.loads((run / "record.json").read_text())
-    record["status"] = "stopped"
-    (run / "record.json").write_text(json.dumps(record))
+    change_record(run, stop)
     yield f"eval, weights of another {name} in the run's folder", pattern, ["eval", run], None
     yield f"resume, weights of another {name} in the run's folder", pattern, ["train", "--resume", run], None
 
@@ -415,15 +442,270 @@ def swapped_files(world, own):
                        command, None)
 
 
+def change_record(run, change):
+    """Applies `change` to the record in the folder `run`."""
+    record = json.loads((run / "record.json").read_text())
+    change(record)
+    (run / "record.json").write_text(json.dumps(record))
+
+
+def stop(record):
+    """The record of a run that was stopped after its last step."""
+    record.update(status="stopped", baselines={})
+    record.pop("test", None)
+
+
+def copy_of(world, run):
+    world.count += 1
+    copy = world.root / f"copy{world.count}"
+    shutil.copytree(run, copy, symlinks=True)
+    return copy
+
+
+def put(folder, source):
+    """A copy of one folder in the place of another, or of a link."""
+    if folder.is_symlink():
+        folder.unlink()
+    elif folder.exists():
+        shutil.rmtree(folder)
+    shutil.copytree(source, folder)
+
+
+def agree(run):
+    """Gives the record the hashes of its settings, as --check names them: a careful forger."""
+    for field in ("config_hash", "fingerprint"):
+        _, told, _ = lra("report", run, "--check")
+        found = re.search(rf"{field} is .*; expected ([0-9a-f]{{32}})", told)
+        if found:
+            change_record(run, lambda record, name=field, value=found[1]: record.update({name: value}))
+
+
+def write_tensors(path, tensors, metadata=None):
+    """A safetensors file of float32 tensors: name -> (shape, bytes)."""
+    header, offset = ({"__metadata__": metadata} if metadata else {}), 0
+    for name, (shape, data) in tensors.items():
+        header[name] = {"dtype": "F32", "shape": shape, "data_offsets": [offset, offset + len(data)]}
+        offset += len(data)
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 8)
+    write(path, len(text).to_bytes(8, "little") + text + b"".join(data for _, data in tensors.values()))
+
+
+def read_tensors(path):
+    """Tensors as write_tensors takes them, and the metadata."""
+    content = path.read_bytes()
+    size = int.from_bytes(content[:8], "little")
+    header, data = json.loads(content[8:8 + size]), content[8 + size:]
+    metadata = header.pop("__metadata__", None)
+    return {name: (entry["shape"], data[slice(*entry["data_offsets"])]) for name, entry in header.items()}, metadata
+
+
+def checkpoint_situations(world):
+    """Checkpoints of the run itself in the wrong place, lost, or changed; and files of other programs."""
+    own = world.root / "checkpoints"
+    must(*train_words("listops", "transformer", world.prepared, own))
+    best = json.loads((own / "record.json").read_text())["best_val"]["step"]
+    wrong = {"best": 2 if best == 4 else 4, "latest": 2}
+    for name, step in wrong.items():
+        run = copy_of(world, own)
+        put(run / "checkpoints" / name, own / f"checkpoints/step_{step}")
+        word = "last" if name == "latest" else name
+        for command in (["eval", run], ["analyze", "generalization", run], ["analyze", "embeddings", run]):
+            for choice in (word, run / "checkpoints" / name, run / f"checkpoints/{name}/model.safetensors"):
+                yield (f"{command[0]}: step {step} in the place of {name}, as {choice}", f"weights of step {step}",
+                       [*command, "--checkpoint", choice], None)
+        yield (f"report --check: step {step} in the place of {name}", f"weights of step {step}",
+               ["report", run, "--check"], None)
+    run = copy_of(world, own)
+    put(run / "checkpoints/latest", own / "checkpoints/step_2")
+    yield ("train --init-from a run whose latest is an earlier step", "weights of step 2",
+           [*train_words("listops", "transformer", world.prepared, world.root / "from"), "--init-from", run], None)
+    for lost in ("checkpoints", "checkpoints/step_2 checkpoints/step_4"):
+        run = copy_of(world, own)
+        for name in lost.split():
+            shutil.rmtree(run / name)
+        yield (f"train on, {lost} removed", "are missing", ["train", "--resume", run, "--set", "train.steps=8"], None)
+        change_record(run, stop)
+        yield f"resume, {lost} removed", "are missing", ["train", "--resume", run], None
+        yield (f"go on, {lost} removed", "are missing",
+               [*train_words("listops", "transformer", world.prepared, run), "--go-on"], None)
+    tensors, metadata = read_tensors(own / "checkpoints/latest/model.safetensors")
+    yield from foreign_files(world, own, tensors, metadata)
+    run = copy_of(world, own)
+    change_record(run, lambda record: record.update(weights_hash="0" * 32))
+    yield "eval, the record has another hash of the weights", "record.json says", ["eval", run], None
+    yield "report --check, another hash of the weights", "record.json says", ["report", run, "--check"], None
+    yield ("a done run is asked for another test", "nothing left to train",
+           ["train", "--resume", own, "--set", "train.test_examples=3"], None)
+
+
+def foreign_files(world, own, tensors, metadata):
+    """Files of weights without our metadata, or changed."""
+    shapes = {}
+    for name, (shape, _) in tensors.items():
+        shapes.setdefault(str(shape), []).append(name)
+    one, other = next(names for names in shapes.values() if len(names) > 1)[:2]
+    swapped = tensors | {one: tensors[other], other: tensors[one]}
+    zeros = {name: (shape, bytes(len(data))) for name, (shape, data) in tensors.items()}
+    nans = tensors | {one: (tensors[one][0], b"\x00\x00\xc0\x7f" * (len(tensors[one][1]) // 4))}
+    file = world.root / "files" / "x.safetensors"
+    for name, content, said, pattern in (("no metadata", tensors, None, "did not write"),
+                                         ("metadata of others", tensors, {"format": "pt"}, "did not write"),
+                                         ("two tensors swapped", swapped, metadata, "hash"),
+                                         ("all weights zero", zeros, metadata, "hash"),
+                                         ("weights that are NaN", nans, metadata, "hash")):
+        path = file.with_stem(name.replace(" ", "-"))
+        write_tensors(path, content, said)
+        for more in ([], ["--foreign-weights"]):
+            yield f"eval of a file: {name} {more}", pattern, ["eval", own, "--checkpoint", path, *more], None
+    for name, content, pattern in (("zero", zeros, "all weights are zero"), ("NaN", nans, "NaN or infinite")):
+        path = file.with_stem(f"bare-{name}")
+        write_tensors(path, content)
+        yield (f"train --init-from weights that are {name}", pattern,
+               [*train_words("listops", "transformer", world.prepared, world.root / f"from {name}"),
+                "--init-from", path], None)
+    cut = file.with_stem("cut")
+    write(cut, (own / "checkpoints/latest/model.safetensors").read_bytes()[:-8])
+    yield "eval of a file that was cut short", "cut", ["eval", own, "--checkpoint", cut], None
+
+
+EDITS = {
+    "division": lambda r: r.update(division="apples-to-apples"),
+    "division_reason": lambda r: r.update(division_reason="settings of the paper preset"),
+    "published_setting": lambda r: r.update(published_setting=True),
+    "base_parameters": lambda r: r.update(base_parameters=1),
+    "num_parameters": lambda r: r.update(num_parameters=1),
+    "preset_steps": lambda r: r.update(preset_steps=4),
+    "steps": lambda r: r.update(steps=1000, planned_steps=1000, examples=4000),
+    "kind": lambda r: r.update(kind="bench"),
+    "finished before it started": lambda r: r["provenance"].update(finished_utc="2020-01-01T00:00:00Z"),
+    "threads": lambda r: r["provenance"].update(threads=0),
+    "step of the test": lambda r: r["test"].update(step=5),
+    "step of the best": lambda r: r["best_val"].update(step=6 - r["best_val"]["step"]),
+    "warnings": lambda r: r.pop("warnings"),
+    "baselines": lambda r: r.update(baselines={}),
+    "a baseline": lambda r: r["baselines"].update(majority=0.01),
+    "data_source": lambda r: r.update(data_source="borrowed"),
+    "data_examples": lambda r: r.update(test_split_examples=10, data_examples=r["data_examples"] | {"test": 10}),
+    "no data_examples": lambda r: r.pop("data_examples"),
+    "validation": lambda r: r.update(validation="test"),
+    "checkpoint": lambda r: r.update(checkpoint="best"),
+    "a shorter curve": lambda r: r["val_curve"].pop(0),
+    "weights_hash": lambda r: r.update(weights_hash=""),
+    "seconds": lambda r: r.update(total_seconds=0),
+    "task_version": lambda r: r.update(task_version=99),
+    "model_title": lambda r: r.update(model_title="Another model"),
+    "test accuracy": lambda r: r["test"].update(accuracy=1 - r["test"]["accuracy"]),
+}
+SUITE = """name = "s"
+tasks = ["listops"]
+models = ["transformer"]
+seeds = [0]
+preset = "small"
+[set]
+"""
+
+
+def suite_file(world):
+    settings = dict(setting.split("=") for setting in (*TINY, *LENGTHS["listops"], "train.warmup_steps=100"))
+    lines = [f"{key} = {value if value.isdigit() else json.dumps(value)}\n" for key, value in settings.items()]
+    path = world.root / "suite.toml"
+    write(path, SUITE + "".join(lines))
+    return path
+
+
+def record_situations(world):
+    """Records that were changed by hand, logs and analyses of other runs, runs in the place of others."""
+    suite, out = suite_file(world), world.root / "suite"
+    must("suite", "run", suite, "--out", out, "--data", world.prepared, "--threads", 1)
+    name = "listops-transformer-s0"
+    settings = sets("train.warmup_steps=100")
+    for edit, change in EDITS.items():
+        world.count += 1
+        copies = world.root / f"suite{world.count}"
+        shutil.copytree(out, copies, symlinks=True)
+        run = copies / name
+        change_record(run, change)
+        for words in (["report", run], ["report", run, "--card"], ["report", run, "--format", "csv"]):
+            yield f"{' '.join(map(str, words))}: {edit}", "left out|no record", words, None
+        yield f"report --check: {edit}", ".", ["report", run, "--check"], None
+        yield f"train --resume: {edit}", re.escape("record.json: "), ["train", "--resume", run], None
+        yield (f"train --go-on: {edit}", re.escape("record.json: "),
+               [*train_words("listops", "transformer", world.prepared, run), *settings, "--go-on"], None)
+        yield f"suite status: {edit}", "damaged", ["suite", "status", suite, "--out", copies], None
+    yield from logs_of_others(world, out / name)
+    yield from copied_runs(world, suite, out / name)
+
+
+def logs_of_others(world, own):
+    """metrics.jsonl, analyses and measurements that are not of the run."""
+    other = world.root / "another seed"
+    must(*train_words("listops", "transformer", world.prepared, other), "--seed", 3)
+    log = (other / "metrics.jsonl").read_text()
+    for name, text in (("another run", log), ("two runs", (own / "metrics.jsonl").read_text() + log)):
+        run = copy_of(world, own)
+        (run / "metrics.jsonl").write_text(text)
+        for words in (["eval", run], ["train", "--resume", run], ["analyze", "convergence", run],
+                      ["reproduce", run, "--data", world.prepared]):
+            yield f"{words[0]}: metrics.jsonl of {name}", "metrics.jsonl says", words, None
+        yield f"report: metrics.jsonl of {name}", "left out", ["report", run], None
+        change_record(run, stop)
+        yield (f"resume of a stopped run: metrics.jsonl of {name}", "metrics.jsonl says",
+               ["train", "--resume", run], None)
+    must("analyze", "convergence", other)
+    run = copy_of(world, own)
+    put(run / "analysis", other / "analysis")
+    yield "report: an analysis of another run", "it is of another run", ["report", run], None
+    run = copy_of(world, other)
+    (run / "analysis/convergence.json").rename(run / "analysis/span.json")
+    yield "report: an analysis under another name", "it is of kind 'convergence'", ["report", run], None
+    must("bench", "--task", "listops", "--models", "local", "--lengths", 64, "--batch", 2, "--preset", "small",
+         "--windows", 2, "--window-seconds", 0, "--threads", 1, "--out", world.root / "bench")
+    measured = next((world.root / "bench").iterdir())
+    for name, change in (("speed", lambda r: r["measurements"][0].update(steps_per_s=1e6)),
+                         ("tokens", lambda r: r["measurements"][0].update(tokens_per_s=1e9)),
+                         ("kind", lambda r: r.update(kind="train")),
+                         ("parameters", lambda r: r.update(num_parameters=1))):
+        run = copy_of(world, measured)
+        change_record(run, change)
+        yield f"report of a measurement: {name}", "left out", ["report", run], None
+
+
+def copied_runs(world, suite, own):
+    """The folder of one run in the place of another's, and a run that is given another seed."""
+    other = world.root / "another seed"
+    copies = world.root / "swapped suite"
+    put(copies / own.name, other)
+    yield "suite status: the folder of another run", "other settings", ["suite", "status", suite, "--out", copies], None
+    yield "suite run: the folder of another run", "other settings", ["suite", "run", suite, "--out", copies], None
+    both = world.root / "both"
+    put(both / "a", own)
+    put(both / "b", own)
+    change_record(both / "b", lambda r: (r.update(seed=1), r["config"]["run"].update(seed=1)))
+    agree(both / "b")
+    yield "report: a run once more under another seed", "its weights are those of seed 0", ["report", both], None
+    run = copy_of(world, own)
+    for name in ("record.json", "config.toml", "metrics.jsonl"):
+        shutil.copy(other / name, run / name)
+    yield "eval: all of another run but its weights", "another run", ["eval", run], None
+    yield "report --check: all of another run but its weights", "another run", ["report", run, "--check"], None
+    change_record(run, stop)
+    yield "resume: all of another run but its weights", "another run", ["train", "--resume", run], None
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--only", help="only the groups with this word in their name; nothing recorded")
     arguments = parser.parse_args()
     count, wrong = 0, []
     with tempfile.TemporaryDirectory() as root:
         world = World(root)
         for situations in (raw_situations, prepared_situations, beside_situations, encoding_situations,
-                           contents_situations, place_situations, weight_situations):
+                           contents_situations, doubtful_situations, place_situations,
+                           weight_situations, checkpoint_situations, record_situations):
+            if arguments.only and arguments.only not in situations.__name__:
+                continue
             before = count
             for name, pattern, words, out in situations(world):
                 count += 1
@@ -434,7 +716,7 @@ def main():
             print(f"{situations.__name__}: {count - before} situations", flush=True)
     believed = sum(": believed" in problem for problem in wrong)
     print(f"{count} situations, {believed} believed, {len(wrong) - believed} told badly")
-    if not arguments.quick:
+    if not arguments.quick and not arguments.only:
         result.record(28, "wrong_input", {"situations": count, "believed": believed,
                                           "told badly": len(wrong) - believed},
                       "red" if wrong else "green", "LRA_PROGRAM=build/lra python3 tests/faults/wrong_input.py")

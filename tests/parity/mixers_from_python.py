@@ -228,6 +228,76 @@ def s4d(x, valid, w, settings):
     return gated(y, w, settings["output"])
 
 
+def state_space(x, valid, pole, b, c, w, settings):
+    """Re(C x) of the states x[t] = pole x[t - 1] + b u[t], and from the end for a second direction."""
+    u = x * valid[:, :, None]
+    y = w["skip"] * u
+    for direction in range(c.shape[1]):
+        for example, rows, out in zip(valid, u, y):
+            state = np.zeros(len(pole), complex)
+            places = np.flatnonzero(example)
+            for t in places[::-1] if direction else places:
+                state = pole * state + b @ rows[t]
+                out[t] += (c[:, direction] @ state).real
+    return gated(y, w, settings["output"])
+
+
+def s5(x, valid, w, settings):
+    re = np.minimum(w["lambda_re"], -1e-4) if settings["clip_poles"] else w["lambda_re"]
+    lam = re + 1j * w["lambda_im"]
+    pole = np.exp(lam * np.exp(w["dt"]))
+    b = ((pole - 1) / lam)[:, None] * (w["b"][0] + 1j * w["b"][1])
+    c = 2 * (w["c"][:, :, 0] + 1j * w["c"][:, :, 1])
+    return state_space(x, valid, pole, b, c, w, settings)
+
+
+def lru(x, valid, w, settings):
+    pole = np.exp(-np.exp(w["nu_log"]) + 1j * np.exp(w["theta_log"]))
+    b = np.exp(w["gamma_log"])[:, None] * (w["b"][0] + 1j * w["b"][1])
+    return state_space(x, valid, pole, b, w["c"][:, :, 0] + 1j * w["c"][:, :, 1], w, settings)
+
+
+def silu(x):
+    return x * sigmoid(x)
+
+
+def mega_weights(q, k, valid, w, settings):
+    """Of one example, [L, L]."""
+    length, window = len(q), settings["chunk"] or MAX_LENGTH
+    place = np.arange(length)
+    seen = (place[:, None] // window == place // window) & valid
+    lag = np.clip(place - place[:, None], 1 - window, window - 1)
+    bias = w["position_bias"][lag + window - 1]
+    if settings["attention"] == "softmax":
+        return softmax(q @ k.T / math.sqrt(settings["z_dim"]) + bias, seen)
+    scores = q @ k.T / np.maximum(seen.sum(1, keepdims=True), 1) + bias
+    return np.where(seen, (1 + np.vectorize(math.erf)(
+        math.sqrt(2 * math.pi) * (scores - math.sqrt(0.5)))) / 2, 0)
+
+
+def mega(x, valid, w, settings):
+    width, z, v = WIDTH, settings["z_dim"], settings["v_dim"]
+    u = x * valid[:, :, None]
+    p = sigmoid(w["ema_delta"])
+    q = 1 - p * sigmoid(w["ema_alpha"])
+    c = w["ema_eta"] * p * w["ema_beta"] / math.sqrt(settings["ema_dim"])
+    lag = np.subtract.outer(np.arange(x.shape[1]), np.arange(x.shape[1]))
+    m = w["ema_omega"] * u
+    for direction in range(len(q)):
+        steps = -lag if direction else lag
+        powers = q[direction][..., None, None] ** np.maximum(steps, 0)  # [n, D, L, L]
+        kernel = np.einsum("nd,ndij->dij", c[direction], powers) * (steps >= 0)
+        m = m + np.einsum("dij,bjd->bid", kernel, u)
+    base = silu(m) @ w["base_weight"].T + w["base_bias"]
+    gate, shared, r, e = np.split(base, [width, width + z, width + z + v], -1)
+    queries, keys = (silu(shared) * w["scale"][i] + w["shift"][i] for i in (0, 1))
+    values = silu(x @ w["value_weight"].T + w["value_bias"])
+    attended = np.stack([mega_weights(*example, w, settings) @ value
+                         for *example, value in zip(queries, keys, valid, values)])
+    h = silu(e + (attended * silu(r)) @ w["hidden_weight"].T + w["hidden_bias"])
+    return sigmoid(gate) * (h - x)
+
+
 def conv_shape(settings):
     """Lags in the past, lag 0 among them, and in the future."""
     directions = 2 if settings["bidirectional"] else 1
@@ -276,7 +346,7 @@ def chordmixer(x, valid, w, settings):
 
 REFERENCES = [transformer, local, sparse_transformer, longformer, linformer, reformer, sinkhorn,
               synthesizer, bigbird, linear_transformer, performer, s4d, long_conv,
-              chordmixer]
+              chordmixer, s5, lru, mega]
 # Settings besides the defaults.
 CASES = {
     "transformer": [{}],
@@ -308,6 +378,14 @@ CASES = {
                   {"kind": "sgconv", "scale_dim": 1, "bidirectional": False, "output": "none"},
                   {"kind": "sgconv", "width": 9, "output": "half_glu1"}],
     "chordmixer": [{}, {"hidden": 17}],
+    "s5": [{"states": 8, "blocks": 2}, {"states": 6, "shared_step": True, "output": "half_glu2"},
+           {"states": 12, "blocks": 3, "c_init": "complex_normal", "bidirectional": False},
+           {"c_init": "trunc_standard_normal", "clip_poles": True, "output": "none"}],
+    "mega": [{"ema_dim": 2, "z_dim": 5, "v_dim": 7}, {"chunk": 8, "bidirectional": False},
+             {"ema_dim": 1, "z_dim": 3, "v_dim": 4, "attention": "laplace"},
+             {"ema_dim": 3, "z_dim": 3, "v_dim": 4, "attention": "laplace", "chunk": 11}],
+    "lru": [{"states": 7}, {"states": 5, "bidirectional": False, "output": "half_glu1"},
+            {"states": 3, "r_min": 0.9, "r_max": 0.999, "max_phase": 0.5, "output": "linear"}],
     "synthesizer": [{"variant": variant, "dot_product": mixed, "causal": causal, "rank": 4}
                     for variant in ("random", "factorized_random", "dense", "factorized_dense")
                     for mixed in (False, True) for causal in (False, True)],
@@ -341,6 +419,12 @@ def documented_tensors(name, settings):
         past, future = conv_shape(settings)
         scales = math.ceil(math.log2(max(1, max(past, future) / settings["scale_dim"])))
         values |= {"W": past + future, "directions": 2 if future else 1, "scales": scales + 1}
+    if name in ("s5", "lru"):
+        values["P"] = settings["states"] // (2 if name == "s5" else 1)
+        values["steps"] = 1 if settings.get("shared_step") else values["P"]
+    if name == "mega":
+        values["base"] = 2 * WIDTH + settings["z_dim"] + settings["v_dim"]
+        values["distances"] = 2 * (settings["chunk"] or MAX_LENGTH) - 1
     if name == "chordmixer":
         values["hidden"] = settings["hidden"] or WIDTH
     shapes = {}

@@ -90,6 +90,20 @@ def check_layers():
 
     check("convolution", lambda x, k: ops.convolution(x, mask.to(torch.uint8), k, 2), convolution,
           [x, normal(11, 7)])
+    def states(v, a):
+        """Both directions of x[t] = a x[t - 1] + v[t], step by step."""
+        v, a = torch.complex(*(v * mask[:, :, None, None]).unbind(2)), torch.complex(*a)
+        directions = []
+        for order in (range(7), range(6, -1, -1)):
+            x, rows = torch.zeros_like(v[:, 0]), {}
+            for t in order:
+                rows[t] = x = (a * x + v[:, t]) * mask[:, t, None]
+            directions.append(torch.stack([rows[t] for t in range(7)], 1))
+        x = torch.stack(directions, 2)
+        return torch.stack([x.real, x.imag], 3)
+
+    check("state_scan", lambda v, a: ops.state_scan(v, a, True, mask.to(torch.uint8)), states,
+          [normal(3, 7, 2, 5), 0.5 * normal(2, 5)])
     check("product", ops.product, torch.matmul, [normal(2, 3, 40, 9), normal(2, 3, 9, 17)])
 
 

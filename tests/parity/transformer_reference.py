@@ -201,6 +201,65 @@ class Model:
         g = functional.gelu(y + self.w[prefix + "skip"] * x, approximate="tanh")
         return functional.glu(self.linear(g, prefix + "output.linear"), -1)
 
+    def state_space(self, x, prefix, pole, b, c):
+        """By matrices of powers; c [D, 2, P] reads both directions."""
+        w = self.w
+        v = x.to(b.dtype) @ b.T
+        lag = torch.arange(len(x))[:, None] - torch.arange(len(x))
+        y = w[prefix + "skip"] * x
+        for direction, steps in enumerate((lag, -lag)):
+            powers = torch.where(steps >= 0, pole[:, None, None] ** steps.clamp_min(0), 0)
+            y = y + (torch.einsum("pij,jp->ip", powers, v) @ c[:, direction].T).real
+        return y
+
+    def complex_of(self, name, axis):
+        return torch.complex(*self.w[name].unbind(axis))
+
+    def s5(self, x, prefix):
+        pole_rate = torch.complex(self.w[prefix + "lambda_re"], self.w[prefix + "lambda_im"])
+        pole = (pole_rate * self.w[prefix + "dt"].exp()).exp()
+        b = ((pole - 1) / pole_rate)[:, None] * self.complex_of(prefix + "b", 0)
+        y = self.state_space(x, prefix, pole, b, 2 * self.complex_of(prefix + "c", 2))
+        g = functional.gelu(y, approximate="tanh")
+        value = g if self.mixer["output"] == "half_glu1" else y
+        return value * self.linear(g, prefix + "output.linear").sigmoid()
+
+    def lru(self, x, prefix):
+        nu, theta, gamma = (self.w[prefix + name].exp() for name in (
+            "nu_log", "theta_log", "gamma_log"))
+        b = gamma[:, None] * self.complex_of(prefix + "b", 0)
+        pole = torch.complex(-nu, theta).exp()
+        y = self.state_space(x, prefix, pole, b, self.complex_of(prefix + "c", 2))
+        g = functional.gelu(y, approximate="tanh")
+        return functional.glu(self.linear(g, prefix + "output.linear"), -1)
+
+    def mega(self, x, prefix):
+        w = {name.removeprefix(prefix): t for name, t in self.w.items() if name.startswith(prefix)}
+        silu, settings, length = functional.silu, self.mixer, len(x)
+        z, v = settings["z_dim"], settings["v_dim"]
+        p = w["ema_delta"].sigmoid()
+        q = 1 - p * w["ema_alpha"].sigmoid()
+        c = w["ema_eta"] * p * w["ema_beta"] / math.sqrt(settings["ema_dim"])
+        lag = torch.arange(length)[:, None] - torch.arange(length)
+        m = w["ema_omega"] * x
+        for direction, steps in enumerate((lag, -lag)):
+            kernel = torch.einsum("nd,ndl->dl", c[direction],
+                                  q[direction][..., None] ** torch.arange(length))
+            matrix = torch.where(steps >= 0, kernel[:, steps.clamp_min(0)], 0.0)
+            m = m + torch.einsum("dij,jd->id", matrix, x)
+        base = functional.linear(silu(m), w["base_weight"], w["base_bias"])
+        gate, shared, r, e = base.split([x.shape[1], z, v, x.shape[1]], 1)
+        queries, keys = (silu(shared) * w["scale"][i] + w["shift"][i] for i in (0, 1))
+        window = settings["chunk"] or self.max_length
+        place = torch.arange(length) // window
+        bias = w["position_bias"][-lag.clamp(1 - window, window - 1) + window - 1]
+        assert settings["attention"] == "softmax"
+        scores = queries @ keys.T / math.sqrt(z) + bias
+        weights = scores.masked_fill(place[:, None] != place, -math.inf).softmax(-1)
+        values = silu(functional.linear(x, w["value_weight"], w["value_bias"]))
+        h = functional.linear(weights @ values * silu(r), w["hidden_weight"], w["hidden_bias"])
+        return gate.sigmoid() * (silu(e + h) - self.stream)
+
     def long_conv(self, x, prefix):
         settings, kernel = self.mixer, self.w[prefix + "kernel"]
         assert settings["kind"] == "free" and settings["output"] == "glu"
@@ -224,7 +283,7 @@ class Model:
     MIXERS = {f.__name__: f for f in (
         transformer, local, sparse_transformer, longformer, linformer, reformer, sinkhorn,
         synthesizer, bigbird, linear_transformer, performer, s4d, long_conv,
-        chordmixer)}
+        chordmixer, s5, lru, mega)}
 
     def mix(self, x, prefix):
         y = self.MIXERS[self.config["run"]["model"]](self, x, prefix)
@@ -250,6 +309,7 @@ class Model:
         """From embedded tokens to the vector that is classified."""
         for layer in range(self.config["model"]["layers"]):
             block = f"encoder.layers.{layer}."
+            self.stream = x
             x = x + self.mix(self.norm(x, block + "norm1"), block + "mixer.")
             if self.config["model"]["feed_forward"] == "none":
                 continue
@@ -306,7 +366,7 @@ LISTOPS_DATA = ["task.min_length=20", "task.max_length=200"]
 # Settings under which short sequences meet every part of the mechanism.
 SETTINGS = {"sparse_transformer": ["mixer.summary=3"], "longformer": ["mixer.window=20"],
             "reformer": ["mixer.chunk=16"], "sinkhorn": ["mixer.block=16"],
-            "bigbird": ["mixer.block=4"], "performer": ["mixer.num_features=50"]}
+            "bigbird": ["mixer.block=4"], "mega": ["mixer.chunk=16"], "performer": ["mixer.num_features=50"]}
 
 
 def models():

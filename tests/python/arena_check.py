@@ -59,6 +59,17 @@ class NoMask(torch.nn.Linear):
         return super().forward(u)
 
 
+class Fixed(torch.nn.Module):
+    """Takes no other length than the longest."""
+
+    def __init__(self, dim, max_length):
+        super().__init__()
+        self.weights = torch.nn.Parameter(torch.ones(max_length, dim))
+
+    def forward(self, x, mask):
+        return x * self.weights
+
+
 class Hostile(Average):
     """Does something wrong in the fourth training step."""
 
@@ -184,6 +195,10 @@ class Arena(unittest.TestCase):
         self.assertEqual(self.train("their_layers:Tuple", "tuple").status, "done")
         record = self.train("their_layers:NoMask", "no-mask").record
         self.assertIn("forward of their_layers:NoMask takes no mask: padding takes part", record["warnings"])
+
+    def test_without_trimming_every_batch_has_the_full_length(self):
+        settings = {"task.length": 2000, "train.trim_padding": False}
+        self.assertEqual(self.train("their_layers:Fixed", "fixed", settings=settings).status, "done")
 
     def test_a_whole_model_trains_and_has_a_place_of_its_own(self):
         run = lra.arena.train(

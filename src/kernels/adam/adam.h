@@ -23,8 +23,8 @@ struct AdamStep {
 // Fails a check when `step.step` is negative or a beta lies outside [0, 1).
 void check_adam_step(const AdamStep& step);
 
-// For each of `count` elements, with g = grad_scale * gradient and all values read before any is
-// written:
+// Updates each of `count` elements, with g = grad_scale * gradient and all values read before any
+// is written:
 //   m <- beta1 m + (1 - beta1) g,  v <- beta2 v + (1 - beta2) g^2
 //   p <- p - learning_rate * m_hat / (sqrt(v_hat) + epsilon) - learning_rate * weight_decay * p
 // The arrays must not overlap. Error of the float kernels against the double reference, over the

@@ -60,11 +60,11 @@ struct AttentionShape {
   int64_t head_dim = 0;      // E, of queries, keys and values alike
 };
 
-// For each block of queries the blocks of keys it may see, as compressed sparse rows: one list for
-// all planes, one per head, or one per plane b * H + h. Row r = list * num_query_blocks + query
-// block has the key blocks key_blocks[offsets[r]] .. key_blocks[offsets[r + 1] - 1], each at most
-// once, in any order. num_query_blocks is ceil(L / query_block); the last block of either kind may
-// be short.
+// Blocks of keys that each block of queries may see, as compressed sparse rows: one list for all
+// planes, one per head, or one per plane b * H + h. Row r = list * num_query_blocks + query block
+// has the key blocks key_blocks[offsets[r]] .. key_blocks[offsets[r + 1] - 1], each at most once,
+// in any order. num_query_blocks is ceil(L / query_block); the last block of either kind may be
+// short.
 struct BlockLists {
   int64_t query_block = 0;
   int64_t key_block = 0;
@@ -119,15 +119,15 @@ struct AttentionForward {
 template <typename T>
 struct AttentionBackward {
   HeadView<const T> q, k, v, out, grad_out;
-  // As `out`, of the forward pass, or of one softmax over these keys and others; then the gradients
-  // are this call's share of those of the whole. A row that sees none of these keys may have seen
-  // others.
+  // Softmax rows of the forward pass, as `out` is, or of one softmax over these keys and others;
+  // then the gradients are this call's share of those of the whole. A row that sees none of these
+  // keys may have seen others.
   SoftmaxRows<const Wide<T>> softmax;
   HeadView<T> grad_q, grad_k, grad_v;  // overwritten; must not overlap an input or each other
   // Gradient of |scale| largest + log(sum) [B, H, L], contiguous; null: none. Entries of queries
   // that see no key are ignored.
   const Wide<T>* grad_logsumexp = nullptr;
-  // That of the forward pass, and its gradient, overwritten: the sum over the batch, in its order.
+  // Bias of the forward pass, and its gradient, overwritten: the sum over the batch, in its order.
   ScoreBias<const Wide<T>> bias = {};
   ScoreBias<Wide<T>> grad_bias = {};
 };

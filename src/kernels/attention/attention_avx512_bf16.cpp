@@ -17,7 +17,7 @@ Floats load_words(const HeadRows<Bf16>& rows, int64_t row, int64_t first) {
   return floats_of(_mm512_maskz_loadu_epi16(lanes, rows.row(row) + 2 * first));
 }
 
-// As FloatProducts in attention_simd.cpp, on words of two bfloat16 numbers.
+// Counterpart of FloatProducts in attention_simd.cpp for words of two bfloat16 numbers.
 struct PairProducts {
   static constexpr int64_t kWordDepth = 2;
   static int64_t words(int64_t depth) { return (depth + 1) / 2; }

@@ -47,7 +47,7 @@ inline BackwardScratch& backward_scratch() {
   return scratch;
 }
 
-// What one row of a tile needs for its elementwise step.
+// Arguments of the elementwise step for one row of a tile.
 struct RowStep {
   const uint16_t* lanes;
   const uint16_t* kept;  // null without dropout
@@ -193,8 +193,9 @@ class BackwardPlane {
  private:
   int64_t row_words() const { return padded_ / Products::kWordDepth; }
 
-  // What the gradients of a row's weights are taken against: their weighted mean, grad_out . out,
-  // less the gradient of the logsumexp, whose derivative by a score is the weight.
+  // Returns the number that the gradients of a row's weights are taken relative to: their weighted
+  // mean, grad_out . out, less the gradient of the logsumexp, whose derivative by a score is the
+  // weight.
   float mean_of(int64_t query, int64_t row) const {
     const float mean = dot(args_.grad_out.row(plane_.batch, plane_.head, query),
                            args_.out.row(plane_.batch, plane_.head, query), dim_);

@@ -191,8 +191,8 @@ struct KeyTiles {
   T k[kSize], v[kSize], q[kNumSlots][kSize], grad[kNumSlots][kSize];
   Indices rows, columns[kNumSlots];
   float largest[kNumSlots][kTile], one_over_sum[kNumSlots][kTile], mean[kNumSlots][kTile];
-  // By query and place of the key in 16: bit n is whether dropout takes the weight of key 16 n +
-  // place.
+  // Dropout decisions by query and place of the key in 16: bit n is set if dropout takes the weight
+  // of key 16 n + place.
   uint8_t dropped[kNumSlots][kTile][16];
 };
 
@@ -210,8 +210,8 @@ __device__ inline void load_statistics(const CudaAttention& p, const AttentionBa
   tiles.mean[slot][n] = query < 0 ? 0 : mean[row];
 }
 
-// Which weights of a slot dropout takes; keys are rows and neighbours, of which those 16 apart
-// share their random numbers.
+// Finds the weights of a slot that dropout takes. Keys are rows and neighbors; those 16 apart share
+// their random numbers.
 template <typename T, int E>
 __device__ inline void find_dropped(const CudaAttention& p, const RowTile& tile, int slot,
                                     KeyTiles<T, E>& tiles) {
@@ -230,8 +230,8 @@ __device__ inline void find_dropped(const CudaAttention& p, const RowTile& tile,
   }
 }
 
-// In rows of keys: products k q^T become the weights that enter grad_v, without the factor of
-// dropout, and products v grad_out^T the slopes.
+// Turns, in rows of keys, products k q^T into the weights that enter grad_v, without the factor of
+// dropout, and products v grad_out^T into the slopes.
 template <typename T, int E>
 __device__ inline void slopes_of_keys(const CudaAttention& p, const AttentionBackward<T>& args,
                                       const RowTile& tile, const KeyTiles<T, E>& tiles, int slot,

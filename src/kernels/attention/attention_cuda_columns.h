@@ -1,6 +1,6 @@
-// Which queries and keys see each other, as the passes of attention on a CUDA device go through
-// them. Rows are queries and columns keys, or (for the gradients of keys and values) the other way
-// round: each axis has the same rules, seen from its side.
+// Visibility of queries and keys, as the passes of attention on a CUDA device go through them. Rows
+// are queries and columns keys, or (for the gradients of keys and values) the other way round: each
+// axis has the same rules, seen from its side.
 #pragma once
 
 #include "kernels/cuda/kernels.h"
@@ -96,7 +96,7 @@ class Columns {
                            : list_[index / axis_.block] * axis_.block + index % axis_.block;
     return column < axis_.length ? column : -1;
   }
-  // Whether the 64 columns from number `index` on are neighbours, where all of them are there.
+  // True if the 64 columns from number `index` on are neighbors, given that all of them exist.
   __device__ bool are_neighbours(int index) const {
     return list_ == nullptr || index / axis_.block == (index + kTile - 1) / axis_.block;
   }
@@ -109,8 +109,8 @@ class Columns {
   }
 
  private:
-  // From the first to the last column that a row sees by its run: each lane of a warp looks at some
-  // of the queries.
+  // Takes the columns from the first to the last that a row sees by its run: each lane of a warp
+  // looks at some of the queries.
   __device__ void take_span_of_runs(const RowTile& tile) {
     const int lane = threadIdx.x % 32;
     const int32_t *run_begin = tile.runs.begin(), *run_end = tile.runs.end();
@@ -141,7 +141,7 @@ class Columns {
   int first_ = 0, count_ = 0;
 };
 
-// Whether any row of the tile may see the column, by the window and the runs.
+// True if any row of the tile may see the column, by the window and the runs.
 template <bool kRowsAreQueries>
 __device__ inline bool may_see(const Axis& rows, const RowTile& tile, int column) {
   if (rows.before >= 0 && column < tile.begin - rows.before) return false;
@@ -160,7 +160,8 @@ __device__ inline bool sees_in_runs(const PlaneRuns& runs, int query, int key) {
   return true;
 }
 
-// Whether a query and a key that no mask hides, of blocks that may see each other, do.
+// True if a query sees a key, given that no mask hides either and that their blocks may see each
+// other.
 __device__ inline bool sees(const CudaAttention& p, const RowTile& tile, int query, int key) {
   if (tile.runs.order != nullptr) return sees_in_runs(tile.runs, query, key);
   return (p.queries.before < 0 || key >= query - p.queries.before) &&

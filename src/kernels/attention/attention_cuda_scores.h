@@ -25,8 +25,8 @@ __device__ inline uint32_t drops_of_place(const CudaAttention& p, int plane, uin
   return bits;
 }
 
-// Whether the attention weights of one plane are dropped; neighbouring decisions share a block of
-// random numbers, and are kept.
+// True for attention weights of one plane that are dropped. Neighboring decisions share a block of
+// random numbers, which is kept.
 class Dropped {
  public:
   __device__ Dropped(const CudaAttention& p, int plane) : p_(p), plane_(plane) {}

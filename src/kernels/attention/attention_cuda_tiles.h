@@ -14,8 +14,8 @@ namespace lra::kernels::cuda {
 struct Indices {
   int axis[kTile];    // within the axis, -1: none or masked
   int tensor[kTile];  // of the tensors
-  // Of columns: whether every row sees every one of them, so that no rule has to be asked; and the
-  // first one when they are neighbours, else -1.
+  // For columns only: true if every row sees every one of them, so that no rule has to be
+  // evaluated; and the first column if they are neighbors, else -1.
   bool seen_by_all;
   int first;
 };

@@ -31,7 +31,7 @@ struct ForwardScratch {
   float row_sum[kQueryTile];
 };
 
-// What a thread keeps from call to call.
+// Buffers that a thread keeps from call to call.
 inline PackedKeys& thread_keys() {
   thread_local PackedKeys keys;
   return keys;

@@ -5,7 +5,7 @@
 namespace lra::kernels::cuda {
 namespace {
 
-// Over the four lanes that share a row.
+// Maximum over the four lanes that share a row.
 __device__ inline float largest_of_row(float x) {
   x = fmaxf(x, __shfl_xor_sync(~0u, x, 1));
   return fmaxf(x, __shfl_xor_sync(~0u, x, 2));

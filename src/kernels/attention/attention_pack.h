@@ -1,4 +1,4 @@
-// What the attention passes in vector code share: heads packed into the operands of gemm.h and
+// Code that the attention passes in vector code share: heads packed into the operands of gemm.h and
 // pairs.h, and the dropout decisions of one row of a tile. T is float or Bf16.
 #pragma once
 
@@ -93,7 +93,7 @@ void start_from_bias(const AttentionProblem& problem, const ScoreBias<const floa
                      const AttentionPlane& plane, const ScoreTile& tile, float* scores,
                      int64_t stride);
 
-// For a negative scale: scores of a row as a positive one has them.
+// Negates the scores of a row, for a negative scale.
 inline void negate_row(float* scores, int64_t vectors) {
   for (int64_t v = 0; v < vectors; ++v) {
     store(scores + v * kLanes, zeros() - load(scores + v * kLanes));

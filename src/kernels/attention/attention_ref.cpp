@@ -70,7 +70,7 @@ void find_visible_keys(const AttentionProblem& problem, const Query& query, Scra
   }
 }
 
-// What dropout multiplies the weight of (query, key) with: 0 or 1 / (1 - rate).
+// Factor that dropout applies to the weight of (query, key): 0 or 1 / (1 - rate).
 template <typename T>
 T dropout_factor(const AttentionProblem& problem, const Query& query, int64_t key) {
   const uint32_t threshold = dropout_threshold(problem.dropout_rate);

@@ -246,7 +246,7 @@ LRA_INSTANTIATE_IMPLEMENTATIONS(AttentionBf16, Isa::kRef, Isa::kAvx2, Isa::kAvx5
                                 Isa::kAvx512Bf16);
 
 TEST(Attention, DropsWeightsAtTheRequestedRate) {
-  // With equal scores and values of one, an output is the kept fraction divided by the keep rate.
+  // Equal scores and values of one make an output the kept fraction divided by the keep rate.
   for (const double rate : {0.1, 0.5}) {
     CaseSettings settings = settings_of(1, 1, 512, 512, 1);
     settings.dropout_rate = rate;

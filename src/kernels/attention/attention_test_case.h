@@ -17,7 +17,7 @@ namespace lra::kernels {
 enum class Layout { kBHLE, kBLHE };
 enum class BlockListsFor { kAll, kEachHead, kEachPlane };
 
-// What a test varies; everything else of an AttentionCase follows from it.
+// Settings that a test varies; everything else of an AttentionCase follows from them.
 struct CaseSettings {
   AttentionShape shape;
   Layout layout = Layout::kBLHE;

@@ -1,4 +1,4 @@
-// What tests of attention do with its results: compare them, and spoil what must not be read.
+// Helpers of the tests of attention: compare results, and spoil memory that must not be read.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -60,7 +60,7 @@ AttentionCase<T> half_of_keys(const AttentionCase<T>& whole, int64_t half) {
   return part;
 }
 
-// Of q, k and v; those of halves of the keys added up.
+// Gradients of q, k and v; those of halves of the keys added up.
 using Gradients = std::array<std::vector<double>, 3>;
 template <typename... Cases>
 Gradients sum_of_gradients(const Cases&... cases) {

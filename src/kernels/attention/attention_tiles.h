@@ -72,8 +72,8 @@ void collect_tiles(const AttentionProblem& problem, const AttentionPlane& plane,
 void fill_row_lanes(const AttentionProblem& problem, const AttentionPlane& plane,
                     const ScoreTile& tile, int64_t query, uint16_t* lanes);
 
-// Whether planes are to be handed out whole, one to a thread. Otherwise threads share each plane,
-// at `split_cost` times the work. Either way gives the same bits.
+// True if each plane should go whole to one thread. Otherwise threads share each plane, at
+// `split_cost` times the work. Either way gives the same bits.
 bool hand_out_whole_planes(int64_t planes, int threads, double split_cost);
 
 }  // namespace lra::kernels

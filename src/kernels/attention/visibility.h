@@ -1,5 +1,5 @@
-// What every implementation of blocked attention asks about an AttentionProblem: is it well formed,
-// and which keys may a group of queries see.
+// Checks shared by all implementations of blocked attention: whether an AttentionProblem is well
+// formed, and which keys a group of queries may see.
 #pragma once
 
 #include <cstdint>

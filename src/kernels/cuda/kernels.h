@@ -15,6 +15,7 @@
 #include "kernels/feature_attention/feature_attention.h"
 #include "kernels/pointwise/layer_norm.h"
 #include "kernels/pointwise/pointwise.h"
+#include "kernels/scan/diagonal_scan.h"
 #include "kernels/sorting/hash_buckets.h"
 
 namespace lra::kernels::cuda {
@@ -56,9 +57,9 @@ void hash_buckets(const HashShape& shape, const HeadView<const T>& x, const floa
 // noise [planes, blocks, blocks]: ops/sinkhorn.h.
 void gumbel_noise(int64_t planes, int64_t blocks, uint64_t key, float* noise, Stream stream);
 
-// As kernels/feature_attention/feature_attention.h says; with bfloat16 arrays features are rounded
-// too. `scratch` of either pass holds feature_attention_scratch(problem) floats, overwritten; heads
-// are at most kMaxHeadDim wide.
+// Feature attention as in kernels/feature_attention/feature_attention.h; with bfloat16 arrays,
+// features are rounded too. `scratch` of either pass holds feature_attention_scratch(problem)
+// floats, overwritten; heads are at most kMaxHeadDim wide.
 template <typename T>
 int64_t feature_attention_scratch(const FeatureAttention<T>& problem);
 template <typename T>
@@ -66,6 +67,11 @@ void feature_attention_forward(const FeatureAttentionForward<T>& p, float* scrat
 template <typename T>
 void feature_attention_backward(const FeatureAttentionBackward<T>& p, float* scratch,
                                 Stream stream);
+
+// y of kernels/scan/diagonal_scan.h, in float. Transposed: what the gradient of y, in the place of
+// x, gives as the gradient of x.
+template <typename T>
+void diagonal_scan(const DiagonalScan<T>& p, bool transposed, float* y, Stream stream);
 
 // Block lists both ways, as a device wants them: of the key blocks for each query block, and of the
 // query blocks for each key block. `by_key` is made on the host.
@@ -75,8 +81,9 @@ struct TransposedLists {
 };
 TransposedLists transpose(const BlockLists& blocks, int64_t query_length, int64_t key_length);
 
-// What `problem.visible.blocks` points to must hold addresses of the device; so must the two arrays
-// of the transposed lists, which the backward pass reads (null without lists).
+// Blocked attention as in kernels/attention/attention.h. The arrays that `problem.visible.blocks`
+// points to must lie in memory of the device; so must the two arrays of the transposed lists, which
+// the backward pass reads (null without lists).
 template <typename T>
 void attention_forward(const AttentionProblem& problem, const AttentionForward<T>& args,
                        Stream stream);

@@ -16,7 +16,7 @@ struct alignas(N * sizeof(T)) Vector {
   T values[N];
 };
 
-// Whether vectors of N may be read and written from the beginning of an array on.
+// True if an array is aligned for reading and writing it as vectors of N.
 template <int N, typename T>
 bool takes_vectors(const T* array) {
   return reinterpret_cast<uintptr_t>(array) % sizeof(Vector<T, N>) == 0;

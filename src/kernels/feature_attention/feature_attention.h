@@ -42,7 +42,7 @@ struct FeatureAttentionForward {
 template <typename T>
 struct FeatureAttentionBackward {
   FeatureAttention<T> problem;
-  // As the forward pass left them.
+  // Results of the forward pass.
   const T* out = nullptr;
   const Wide<T>* sums = nullptr;
   const T* grad = nullptr;  // of out
@@ -65,7 +65,7 @@ struct FeatureRows {
   int64_t example = 0, head = 0, begin = 0, end = 0;
 };
 
-// What an implementation does with the rows of one head; each reads or writes the head's
+// Work of an implementation on the rows of one head; each function reads or writes the head's
 // [width, feature_sum_columns(width)] numbers of Z or its gradient.
 template <typename T>
 struct FeatureParts {

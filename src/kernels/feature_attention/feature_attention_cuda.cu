@@ -19,7 +19,8 @@ __device__ inline int64_t row_of_lane(int64_t first, int half) {
   return first + threadIdx.x / 32 * kWarpRows + threadIdx.x % 32 / 4 + half * 8;
 }
 
-// Of the first column of the product c, which only lanes with t = 0 have beside zeros.
+// Broadcasts the first column of the product c, which lanes with t = 0 hold, over the lanes of a
+// row; the other lanes hold zeros.
 __device__ inline float first_of_row(const float (&c)[4], int half) {
   float sum = c[half * 2];
   sum += __shfl_xor_sync(~0u, sum, 1);

@@ -110,7 +110,7 @@ class WarpRows {
   Rows rows_[kSteps];
 };
 
-// Of the sums over a run in one block: those of more would not fit into registers.
+// Features whose sums over a run one block computes: those of more would not fit into registers.
 constexpr int kBlockFeatures = 64;
 template <int W>
 constexpr int kFeatureBlocks = (W + kBlockFeatures - 1) / kBlockFeatures;

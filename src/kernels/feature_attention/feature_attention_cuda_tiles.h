@@ -36,7 +36,7 @@ __device__ inline int64_t plane_of(const CudaFeatures<T>& p, const FeatureRows& 
   return rows.example * p.heads + rows.head;
 }
 
-// Where a row begins in qkv and its gradient, and in out and its gradient.
+// Offset of a row in qkv and its gradient, and in out and its gradient.
 template <typename T>
 __device__ inline int64_t qkv_row(const CudaFeatures<T>& p, const FeatureRows& rows, int64_t row,
                                   QkvPart part) {

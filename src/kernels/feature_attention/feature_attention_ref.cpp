@@ -80,7 +80,7 @@ void query_gradients(const FeatureAttentionBackward<T>& p, const FeatureRows& ro
   const Head<T> head(p.problem, rows);
   const int64_t width = head.width, columns = head.columns;
   std::fill_n(grad_sums, width * columns, Wide<T>{0});
-  // Of phi(q_i) Z: its numerators, and its denominator.
+  // Gradients of phi(q_i) Z: of its numerators, then of its denominator.
   std::vector<Wide<T>> grads(static_cast<size_t>(width + 1));
   for (int64_t i = rows.begin; i < rows.end; ++i) {
     const T* q = head.input(i, QkvPart::kQuery);

@@ -1,6 +1,6 @@
-// Where the rows of one head are, and the rule for denominators: what the implementations of
-// feature_attention.h share. A template of the instruction set, so that none gets code that was
-// compiled for another.
+// Offsets of the rows of one head, and the rule for denominators, shared by the implementations of
+// feature_attention.h. A template of the instruction set, so that none gets code that was compiled
+// for another.
 #pragma once
 
 #include "kernels/choice.h"
@@ -19,13 +19,13 @@ class FeatureHeadRows {
 
   const int64_t width, columns;
 
-  // Of qkv and its gradient.
+  // Offset of row i in qkv and its gradient.
   int64_t row(int64_t i, QkvPart part) const {
     const int64_t token = rows_.example * p_.length + i;
     return ((token * 3 + static_cast<int64_t>(part)) * p_.heads + rows_.head) * width;
   }
   const T* input(int64_t i, QkvPart part) const { return p_.qkv + row(i, part); }
-  // Of out and its gradient.
+  // Offset of row i in out and its gradient.
   int64_t out_row(int64_t i) const {
     return ((rows_.example * p_.length + i) * p_.heads + rows_.head) * width;
   }

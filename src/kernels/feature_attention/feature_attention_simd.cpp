@@ -37,8 +37,8 @@ class Head : public FeatureHeadRows<T, kIsa> {
   const Floats offset_;
 };
 
-// What a block of rows needs, one at a time in a thread. Rows of features are `stride` apart, those
-// of values and sums `columns`.
+// Scratch memory for one block of rows at a time, per thread. Rows of features are `stride` apart,
+// those of values and sums `columns`.
 struct Scratch {
   Scratch(int64_t width, int64_t columns) : stride((width + 15) / 16 * 16) {
     thread_local AlignedBuffer space;
@@ -93,7 +93,7 @@ void gather_values(const Head<T>& head, int64_t first, int64_t count, Scratch& s
   }
 }
 
-// From [width, columns] to [width + 1, stride].
+// Transposes [width, columns] to [width + 1, stride].
 template <typename T>
 void transpose(const Head<T>& head, const float* sums, Scratch& s) {
   for (int64_t c = 0; c <= head.width; ++c) {

@@ -72,7 +72,7 @@ struct Case {
   std::vector<W> sums;
 };
 
-// As norms: single gradients are differences of large numbers.
+// Normwise error: single gradients are differences of large numbers.
 template <typename T>
 double error(const std::vector<T>& got, const std::vector<double>& want) {
   double difference = 0, size = 0;
@@ -83,7 +83,7 @@ double error(const std::vector<T>& got, const std::vector<double>& want) {
   return std::sqrt(difference / size);
 }
 
-// Around blocks of 64 rows, runs of 512 and vectors of 16.
+// Sizes around blocks of 64 rows, runs of 512 and vectors of 16.
 constexpr Shape kShapes[] = {{1, 1, 1, 1},   {2, 7, 3, 5},    {1, 63, 2, 15}, {1, 64, 1, 16},
                              {3, 65, 2, 17}, {1, 512, 2, 32}, {2, 513, 1, 8}, {1, 1100, 2, 64}};
 

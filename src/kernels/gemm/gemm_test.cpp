@@ -30,7 +30,7 @@ std::vector<float> product(Gemm gemm, const GemmSize& size, bool by_columns, boo
   operands.a_row = by_columns ? 1 : size.depth;
   operands.a_depth = by_columns ? size.rows : 1;
   operands.b = b.data();
-  // By columns also stands for the other layout of B: one panel of sixteen columns after another.
+  // `by_columns` also stands for the other layout of B: one panel of sixteen columns after another.
   operands.b_depth = by_columns ? kGemmVector : padded;
   operands.b_vector = by_columns ? size.depth * kGemmVector : kGemmVector;
   operands.c = c.data();

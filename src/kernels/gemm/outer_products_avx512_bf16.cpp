@@ -9,7 +9,8 @@ using namespace avx512;
 struct PairWords {
   static constexpr int64_t kWordDepth = 2;
 
-  // As FloatWords::pack; rows 2 w and 2 w + 1 share word w, and a last row alone has zeros.
+  // Packs like FloatWords::pack; rows 2 w and 2 w + 1 share word w, and a last row alone is paired
+  // with zeros.
   static void pack(const MatrixColumns<Bf16>& x, int64_t first, int64_t rows, int64_t vector_stride,
                    float* packed) {
     for (int64_t r = 0; r < rows; r += kWordDepth) {

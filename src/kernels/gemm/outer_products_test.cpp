@@ -74,7 +74,7 @@ TYPED_TEST(OuterProducts, KeepTheErrorContract) {
   }
 }
 
-// What lets a gradient be cut among threads.
+// This property lets a gradient be cut among threads.
 TYPED_TEST(OuterProducts, GiveAnElementTheSameBitsInEveryBlock) {
   const Case<TypeParam> c(700, 90, 100);
   const auto whole = c.run(sum_outer_products<TypeParam>);

@@ -7,7 +7,7 @@
 namespace lra::kernels::LRA_ISA {
 namespace {
 
-// What turns a row into its xhat.
+// Statistics that turn a row into its xhat.
 struct Row {
   Floats mean, rstd;
 

@@ -1,11 +1,11 @@
 #include "kernels/scan/diagonal_scan.h"
 
-#include <algorithm>
 #include <memory>
 #include <type_traits>
 
 #include "base/error.h"
 #include "base/parallel.h"
+#include "kernels/scan/example_sums.h"
 
 namespace lra::kernels {
 namespace {
@@ -48,13 +48,7 @@ void diagonal_scan_backward(const DiagonalScanBackward<T>& p) {
   for_each_task(p.problem, [&](const ScanTask& task) {
     parts.backward(p, task, of_examples.get() + task.example * count);
   });
-  parallel_ranges(count, 1 << 12, [&](int64_t begin, int64_t end) {
-    std::fill(p.grad_parameters + begin, p.grad_parameters + end, W{0});
-    for (int64_t b = 0; b < p.problem.batch; ++b) {
-      const W* from = of_examples.get() + b * count;
-      for (int64_t i = begin; i < end; ++i) p.grad_parameters[i] += from[i];
-    }
-  });
+  sum_over_examples(of_examples.get(), p.problem.batch, count, p.grad_parameters);
 }
 
 template void diagonal_scan_forward(const DiagonalScan<float>&, float*);

@@ -24,7 +24,7 @@ class Channel {
 
   int64_t at(int64_t l) const { return first_ + l * p_.channels; }
   int64_t place(int64_t direction, int64_t t) const { return direction ? length - 1 - t : t; }
-  // Where parameter `mode` of plane 0 is in `a`, or in c from `direction` on.
+  // Offset of parameter `mode` of plane 0 in `a`, or in c from `direction` on.
   int64_t parameter(int64_t mode, int64_t direction = 0) const {
     return (direction * p_.planes * p_.modes + mode) * p_.channels + channel_;
   }
@@ -71,8 +71,9 @@ void forward(const DiagonalScan<T>& p, const ScanTask& task, T* y) {
   });
 }
 
-// With r[t] = g[t] + conj(a) r[t + 1], where g[t] is the gradient of what s[t] is read for: x[t]
-// has the gradient Re(conj(c) r[t]), c that of sum x[t] r[t], and a conj(c) sum r[t] conj(s[t-1]).
+// Backward recurrence r[t] = g[t] + conj(a) r[t + 1], where g[t] is the gradient of the value that
+// s[t] is read for. The gradient of x[t] is Re(conj(c) r[t]), that of c is sum x[t] r[t], and that
+// of a is conj(c) sum r[t] conj(s[t-1]).
 template <typename T>
 void backward(const DiagonalScanBackward<T>& problem, const ScanTask& task, Wide<T>* grads) {
   using W = Wide<T>;

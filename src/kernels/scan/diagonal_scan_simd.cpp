@@ -9,30 +9,21 @@
 namespace lra::kernels::LRA_ISA {
 namespace {
 
-constexpr int64_t kChunk = 64;  // positions
-
 // Modes that an inner loop advances: enough to hide the two dependent multiply-adds of a state,
 // as few as fit the registers.
 constexpr int kForwardModes = kIsa == Isa::kAvx512 ? 4 : 2;
 constexpr int kBackwardModes = kIsa == Isa::kAvx512 ? 2 : 1;
-
-// Calls body(n, number of modes) for groups of kMost modes, then of half as many, down to one.
-template <int kMost, typename F>
-void for_each_mode_group(int64_t n, int64_t modes, const F& body) {
-  for (; n + kMost <= modes; n += kMost) body(n, std::integral_constant<int, kMost>{});
-  if constexpr (kMost > 1) for_each_mode_group<kMost / 2>(n, modes, body);
-}
 
 // Memory of one task, of which a thread has one at a time. Rows have one more in front, for what
 // the second direction reads at the place before the first.
 struct Scratch {
   Scratch(int64_t length, int64_t modes, bool backward) {
     const int64_t rows = (length + 1) * kScanChannels, pairs = modes * kPair;
-    const int64_t chunks = (length + kChunk - 1) / kChunk;
+    const int64_t chunks = (length + kScanChunk - 1) / kScanChunk;
     thread_local AlignedBuffer space;
-    float* next =
-        space.reserve(2 * rows + 3 * pairs +
-                      backward * (rows + (3 + chunks) * pairs + kChunk * kBackwardModes * kPair));
+    float* next = space.reserve(
+        2 * rows + 3 * pairs +
+        backward * (rows + (3 + chunks) * pairs + kScanChunk * kBackwardModes * kPair));
     const auto take = [&](int64_t count) { return next += count, next - count; };
     x = take(rows) + kScanChannels;
     y = take(rows) + kScanChannels;
@@ -43,7 +34,7 @@ struct Scratch {
     grad_x = take(rows) + kScanChannels;
     state = {take(pairs), take(pairs), take(pairs)};
     starts = take(chunks * pairs);
-    before = take(kChunk * kBackwardModes * kPair);
+    before = take(kScanChunk * kBackwardModes * kPair);
   }
   float *x, *y, *a, *c, *states;
   float *grad_x = nullptr, *starts = nullptr, *before = nullptr;
@@ -96,9 +87,9 @@ class Task {
   void write_channels(Floats x, float* to) const { store_lanes(to + task_.channel, lanes_, x); }
   int64_t coefficients() const { return p_.planes * p_.modes * p_.channels; }
 
-  // Rows [t, t + kChunk) of a direction, or as many as there are.
+  // Rows [t, t + kScanChunk) of a direction, or as many as there are.
   Rows chunk(const float* x, float* read, int64_t direction, int64_t t) const {
-    const int64_t count = std::min(kChunk, length - t);
+    const int64_t count = std::min(kScanChunk, length - t);
     if (direction == 0) {
       return {x + t * kScanChannels, read + t * kScanChannels, kScanChannels, count};
     }
@@ -127,9 +118,9 @@ void forward_task(const DiagonalScan<T>& p, const Task<T, Mask>& task, T* y) {
   for (int64_t d = 0; d < p.directions; ++d) {
     task.read_pairs(p.c + d * task.coefficients(), s.c);
     std::fill_n(s.states, p.modes * kPair, 0.0f);
-    for (int64_t t = 0; t < task.length; t += kChunk) {
+    for (int64_t t = 0; t < task.length; t += kScanChunk) {
       const Rows rows = task.chunk(s.x, s.y, d, t);
-      for_each_mode_group<kForwardModes>(0, p.modes, [&](int64_t n, auto modes) {
+      for_each_group<kForwardModes>(0, p.modes, [&](int64_t n, auto modes) {
         scan_rows<kPlanes, modes>(rows, {s.a + n * kPair, s.c + n * kPair}, s.states + n * kPair);
       });
     }
@@ -143,10 +134,10 @@ void find_starts(const DiagonalScan<T>& p, const Task<T, Mask>& task, int64_t di
                  const Scratch& s) {
   const int64_t pairs = p.modes * kPair;
   std::fill_n(s.states, pairs, 0.0f);
-  for (int64_t t = 0; t < task.length; t += kChunk) {
-    std::copy_n(s.states, pairs, s.starts + t / kChunk * pairs);
+  for (int64_t t = 0; t < task.length; t += kScanChunk) {
+    std::copy_n(s.states, pairs, s.starts + t / kScanChunk * pairs);
     const Rows rows = task.chunk(s.x, s.y, direction, t);
-    for_each_mode_group<kForwardModes>(0, p.modes, [&](int64_t n, auto modes) {
+    for_each_group<kForwardModes>(0, p.modes, [&](int64_t n, auto modes) {
       scan_states<kPlanes, modes, false>(rows, s.a + n * kPair, s.states + n * kPair, nullptr);
     });
   }
@@ -158,13 +149,13 @@ void direction_back(const DiagonalScan<T>& p, const Task<T, Mask>& task, int64_t
   find_starts<kPlanes>(p, task, direction, s);
   const int64_t pairs = p.modes * kPair;
   for (float* sums : {s.state.r, s.state.of_c, s.state.products}) std::fill_n(sums, pairs, 0.0f);
-  const int64_t chunks = (task.length + kChunk - 1) / kChunk;
+  const int64_t chunks = (task.length + kScanChunk - 1) / kScanChunk;
   for (int64_t chunk = chunks - 1; chunk >= 0; --chunk) {
-    const Rows rows = task.chunk(s.x, s.y, direction, chunk * kChunk);
+    const Rows rows = task.chunk(s.x, s.y, direction, chunk * kScanChunk);
     const int64_t to_last = (rows.count - 1) * rows.step;
     const Rows last{rows.x + to_last, rows.read + to_last, rows.step, rows.count};
     float* const grad_x = s.grad_x + (last.x - s.x);
-    for_each_mode_group<kBackwardModes>(0, p.modes, [&](int64_t n, auto modes) {
+    for_each_group<kBackwardModes>(0, p.modes, [&](int64_t n, auto modes) {
       const int64_t at = n * kPair;
       scan_states<kPlanes, modes, true>(rows, s.a + at, s.starts + chunk * pairs + at, s.before);
       scan_back<kPlanes, modes>(last, {s.a + at, s.c + at}, s.before, grad_x,
@@ -187,9 +178,9 @@ void add_gradient_of_a(int64_t modes, const Scratch& s, float* sums) {
 template <typename T, typename Mask>
 void skip_back(const Task<T, Mask>& task, const Scratch& s, float* grad_skip) {
   Floats sum = zeros();
-  for (int64_t t = 0; t < task.length; t += kChunk) {
+  for (int64_t t = 0; t < task.length; t += kScanChunk) {
     Floats of_chunk = zeros();
-    for (int64_t l = t; l < std::min(task.length, t + kChunk); ++l) {
+    for (int64_t l = t; l < std::min(task.length, t + kScanChunk); ++l) {
       of_chunk = multiply_add(load(s.x + l * kLanes), load(s.y + l * kLanes), of_chunk);
     }
     sum = sum + of_chunk;

@@ -103,7 +103,7 @@ void expect_agrees_with_double(Case<T> got, double value, double gradient) {
   EXPECT_LE(error(got.grad_parameters, want.grad_parameters), gradient);
 }
 
-// Around chunks of 64 positions, sixteen channels and groups of four modes.
+// Sizes around chunks of 64 positions, sixteen channels and groups of four modes.
 constexpr Shape kShapes[] = {{1, 1, 1, 1},          {2, 7, 3, 2},      {1, 63, 15, 3},
                              {2, 64, 16, 4},        {3, 65, 17, 5},    {2, 130, 40, 32},
                              {1, 257, 2, 7},        {2, 65, 17, 5, 1}, {2, 65, 17, 5, 2, 1},

@@ -28,7 +28,7 @@ struct Bf16 {
 };
 static_assert(sizeof(Bf16) == 2 && std::is_trivially_copyable_v<Bf16>);
 
-// What values of type T are computed and summed in.
+// The accumulator type of values of type T.
 template <typename T>
 using Wide = std::conditional_t<std::is_same_v<T, Bf16>, float, T>;
 

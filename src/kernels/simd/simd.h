@@ -125,8 +125,8 @@ inline PhiloxLanes philox_lanes(PhiloxLanes counter, uint64_t key) {
 inline constexpr int64_t kDropoutGroup = 128;  // columns that sixteen blocks decide
 inline constexpr int64_t kDropoutGroupVectors = kDropoutGroup / kLanes;
 
-// Which of the columns 128 group .. 128 group + 127 of a row are kept: bit n of kept[v] is column
-// 128 group + 16 v + n. The same decisions as dropout_value() in base/rng.h.
+// Dropout decisions for the columns 128 group .. 128 group + 127 of a row: bit n of kept[v] is
+// column 128 group + 16 v + n. The same decisions as dropout_value() in base/rng.h.
 inline void dropout_keeps(uint64_t key, uint32_t threshold, uint32_t plane, uint32_t row,
                           int64_t group, uint16_t* kept) {
   const auto first = static_cast<int32_t>(group * kLanes);

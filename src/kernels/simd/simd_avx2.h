@@ -22,8 +22,8 @@ struct Words {
 };
 using Lanes = uint16_t;
 
-// What register blocks of gemm_blocks.h are made of: six rows of sixteen columns keep twelve of the
-// sixteen registers as sums, more than hide the latency of a multiply-add (4 cycles, two a cycle).
+// Register blocks of gemm_blocks.h: six rows of sixteen columns keep twelve of the sixteen
+// registers as sums, more than hide the latency of a multiply-add (4 cycles, two a cycle).
 struct Registers {
   using Vector = __m256;
   static constexpr int kFloats = 8;
@@ -134,7 +134,7 @@ inline Words widen(HalfWords x) {
   return {_mm256_cvtepu16_epi32(_mm256_castsi256_si128(x.bits)),
           _mm256_cvtepu16_epi32(_mm256_extracti128_si256(x.bits, 1))};
 }
-// Of words below 2^16.
+// Narrows words below 2^16.
 inline HalfWords narrow(Words x) {
   return {_mm256_permute4x64_epi64(_mm256_packus_epi32(x.low, x.high), 0xD8)};
 }

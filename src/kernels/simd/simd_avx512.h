@@ -17,9 +17,9 @@ using Floats = __m512;
 using Words = __m512i;
 using Lanes = __mmask16;
 
-// What register blocks of gemm_blocks.h are made of: `Registers` of sixteen floats, `HalfRegisters`
-// of eight. At most 24 of the 32 registers hold sums; eight sums in flight already hide the latency
-// of a multiply-add (4 cycles, two a cycle), so narrow blocks need no more than eight rows.
+// Register blocks of gemm_blocks.h: `Registers` of sixteen floats, `HalfRegisters` of eight. At
+// most 24 of the 32 registers hold sums; eight sums in flight already hide the latency of a
+// multiply-add (4 cycles, two a cycle), so narrow blocks need no more than eight rows.
 struct Registers {
   using Vector = __m512;
   static constexpr int kFloats = 16;

@@ -24,7 +24,7 @@ template <typename T>
 void hash_buckets(const HashShape& shape, const HeadView<const T>& x, const Wide<T>* rotations,
                   const uint8_t* mask, int32_t* buckets);
 
-// Where |values| is largest, the first of equal ones.
+// Index of the largest |value|, the first of equal ones.
 LRA_DECLARE_SIMD(int64_t index_of_largest(const float* values, int64_t count);)
 namespace ref {
 template <typename T>

@@ -36,7 +36,7 @@ __global__ void buckets_kernel(HashShape shape, HeadView<const T> x, const float
   for (int distance = 16; distance > 0; distance /= 2) {
     const float other = __shfl_xor_sync(~0u, largest, distance);
     const int other_bucket = __shfl_xor_sync(~0u, bucket, distance);
-    // Of equal values the first column.
+    // Ties go to the first column.
     if (other > largest || (other == largest && other_bucket % half < bucket % half)) {
       largest = other;
       bucket = other_bucket;

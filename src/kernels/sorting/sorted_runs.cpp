@@ -10,7 +10,7 @@
 namespace lra::kernels {
 namespace {
 
-// What a round makes of one plane, by rank: row order[n] of the tensors has rank n.
+// Result of a round for one plane, by rank: row order[n] of the tensors has rank n.
 struct Round {
   std::vector<int32_t> order, rank;  // rank[order[n]] == n
   std::vector<int32_t> begin, end;   // by rank

@@ -54,13 +54,13 @@ void check_sorted_runs(const SortedRuns& runs, int64_t planes);
 struct RunRules {
   int64_t chunk = 0;    // a row sees its own chunk of the order and the one before; 0: no chunks
   bool causal = false;  // and no later position
-  // Whether a row that sees no other row in any round sees itself, in the last round.
+  // True if a row that sees no other row in any round sees itself, in the last round.
   bool lone_rows_see_themselves = false;
 };
 
-// Rounds of runs from the buckets [rounds, planes, length] of all rows: each round sorts by bucket,
-// equal ones by position; a row sees the rows of its own bucket, under `rules`. Rows of bucket
-// num_buckets, the padding, come last and neither see nor are seen. rounds[r] points to the
+// Makes rounds of runs from the buckets [rounds, planes, length] of all rows: each round sorts by
+// bucket, equal ones by position; a row sees the rows of its own bucket, under `rules`. Rows of
+// bucket num_buckets, the padding, come last and neither see nor are seen. rounds[r] points to the
 // [planes, 3 + 3 r, L] of round r, overwritten. Buckets outside [0, num_buckets] fail a check.
 void make_sorted_runs(const int32_t* buckets, int64_t planes, int64_t length, int64_t num_buckets,
                       const RunRules& rules, int64_t num_rounds, int32_t* const* rounds);

@@ -58,7 +58,7 @@ Made random_runs(int64_t length, const RunRules& rules) {
   return m;
 }
 
-// Whether row i may see the other row j in one round, by the words of the paper.
+// True if row i may see the other row j in one round, by the words of the paper.
 bool may_see(const Made& m, int64_t round, int64_t plane, int64_t i, int64_t j) {
   const int32_t bucket = m.bucket(round, plane, i);
   if (i == j || bucket == m.num_buckets || bucket != m.bucket(round, plane, j)) return false;

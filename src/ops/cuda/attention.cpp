@@ -45,7 +45,7 @@ class DeviceProblem {
   Tensor offsets_, key_blocks_;
 };
 
-// What the backward pass needs besides.
+// Scratch memory of the backward pass.
 class Scratch {
  public:
   Scratch(const kernels::AttentionProblem& problem, const Tensor& softmax)
@@ -70,12 +70,12 @@ void check_type(const Tensor& q) {
   with_device_type(q, "lra::attention", [](auto) {});
 }
 
-// Of the arguments of a kernel, which has no version for double on a device.
+// True unless the arguments are those for double, which has no kernel on a device.
 template <typename Args>
 constexpr bool kHasKernel = !std::is_same_v<Args, kernels::AttentionForward<double>> &&
                             !std::is_same_v<Args, kernels::AttentionBackward<double>>;
 
-// Whether rows can be read 16 bytes at a time, as the library does without asking.
+// True if rows can be read 16 bytes at a time, as the library does without a check.
 bool is_aligned(const Tensor& t) {
   const int64_t vector = 16 / t.element_size();
   bool aligned = reinterpret_cast<uintptr_t>(t.const_data_ptr()) % 16 == 0 && t.stride(-1) == 1;
@@ -85,9 +85,9 @@ bool is_aligned(const Tensor& t) {
   return aligned;
 }
 
-// Whether the library's flash attention, whose kernels are made for each generation of GPUs,
-// computes a problem in bfloat16 without lists and biases: every query sees every key, no dropout.
-// It leaves of the softmax its logsumexp alone, [1, B, H, L], so it takes no parts of one.
+// True if the library's flash attention, whose kernels are made for each generation of GPUs,
+// computes the problem: bfloat16 without lists and biases, every query sees every key, no dropout.
+// It returns only the logsumexp of the softmax, [1, B, H, L], so it cannot compute part of one.
 bool is_the_librarys(const AttentionArguments& a) {
   // Lists are checked by their own kernels alone.
   if (a.in.q.scalar_type() != at::kBFloat16 || a.is_part || a.pattern.offsets.defined() ||

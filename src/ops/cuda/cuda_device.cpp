@@ -50,7 +50,7 @@ class FixedOrder {
 std::tuple<at::Tensor, at::Tensor, at::Tensor> library_attention_backward(
     const at::Tensor& grad, const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
     const at::Tensor& out, const at::Tensor& logsumexp, double scale) {
-  // Without dropout the state of the random numbers is not read.
+  // The state of the random numbers is not read without dropout.
   const FixedOrder fixed_order;
   const at::Tensor no_lengths, no_state = at::empty({2}, q.options().dtype(at::kLong));
   return at::_flash_attention_backward(grad, q, k, v, out, logsumexp, no_lengths, no_lengths,

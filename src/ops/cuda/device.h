@@ -1,6 +1,7 @@
-// What the operators of a CUDA device share. The files of this folder are compiled with a LibTorch
-// that has CUDA, for the dispatch key CUDA; and in tests/simulated_cuda with the same kernels on
-// the CPU, for the key PrivateUse1. What differs between the two is declared here.
+// Code that the operators of a CUDA device share. The files of this folder are compiled with a
+// LibTorch that has CUDA, for the dispatch key CUDA; and in tests/simulated_cuda with the same
+// kernels on the CPU, for the key PrivateUse1. Everything that differs between the two is declared
+// here.
 #pragma once
 
 #include <c10/core/DeviceGuard.h>

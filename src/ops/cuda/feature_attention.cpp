@@ -58,6 +58,9 @@ Tensor backward(const Tensor& grad_in, const Tensor& qkv_in, const Tensor& out, 
 }  // namespace
 
 TORCH_LIBRARY_IMPL(lra, LRA_DEVICE_KEY, m) {
+  m.impl("packed_feature_attention",
+         [](const Tensor& qkv, c10::string_view features, const MaybeTensor& mask, double offset,
+            double eps) { return std::get<0>(forward(qkv, features, mask, offset, eps)); });
   m.impl("packed_feature_attention_forward", forward);
   m.impl("packed_feature_attention_backward", backward);
 }

@@ -1,4 +1,4 @@
-// What single mechanisms and the embedding need on a device.
+// Operators of single mechanisms and of the embedding on a device.
 #include <algorithm>
 
 #include "ops/cuda/device.h"

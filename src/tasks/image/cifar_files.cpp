@@ -9,6 +9,7 @@
 #include "base/parallel.h"
 #include "base/quoted.h"
 #include "base/text_format.h"
+#include "io/atomic_file.h"
 #include "io/byte_reader.h"
 #include "io/mapped_file.h"
 #include "io/progress.h"
@@ -16,6 +17,7 @@
 #include "tasks/image/cifar_pickle.h"
 #include "tasks/stopping.h"
 #include "tasks/tar_archive.h"
+#include "tasks/text_lines.h"
 
 namespace lra::tasks {
 namespace {
@@ -23,11 +25,13 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr uint64_t kMaxFileBytes = uint64_t{32} << 20;  // an official file has 31 MB
+constexpr uint64_t kMaxMetaBytes = 1 << 16;
+constexpr const char *kMetaFile = "batches.meta", *kMetaTextFile = "batches.meta.txt";
 constexpr int kNumDataBatches = 5;
 constexpr const char* kExpected =
     "data_batch_1.bin to data_batch_5.bin and test_batch.bin, or the same names without .bin";
 
-// What a value of 0 to 255 adds to the gray value, per channel. Looked up rather than multiplied:
+// Addends of the gray value for a value of 0 to 255, per channel. Looked up rather than multiplied:
 // a compiler may fuse a product with the sum that follows, which rounds differently.
 struct GrayTables {
   std::array<float, 256> red{}, green{}, blue{};
@@ -47,6 +51,7 @@ struct RawBatch {
   std::vector<uint8_t> labels;
   const std::byte* colours = nullptr;  // of the first image
   size_t stride = 0;                   // bytes from one image to the next
+  std::string batch_label = {}, doubt = {};
 };
 
 // 0 for the test batch, 1 to 5 for the data batches.
@@ -73,9 +78,33 @@ RawBatch read_binary(std::span<const std::byte> bytes, const std::string& name) 
   return batch;
 }
 
+// Images are named by what was searched for when they were collected, "tipper_truck_s_001250.png":
+// one class for each name. Returns a sentence when images of one name have several labels.
+std::string doubt_of_names(const CifarBatch& batch) {
+  if (batch.filenames.empty()) return "";
+  if (batch.filenames.size() != batch.labels.size()) return "has more or fewer names than images";
+  std::map<std::string, std::map<int64_t, int64_t>> labels_of;  // name -> label -> images
+  for (size_t i = 0; i < batch.labels.size(); ++i) {
+    const size_t end = batch.filenames[i].find("_s_");
+    if (end != std::string::npos) ++labels_of[batch.filenames[i].substr(0, end)][batch.labels[i]];
+  }
+  int64_t num_other = 0;
+  for (const auto& [name, counts] : labels_of) {
+    int64_t all = 0, most = 0;
+    for (const auto& [label, count] : counts) all += count, most = std::max(most, count);
+    num_other += all - most;
+  }
+  if (100 * num_other <= static_cast<int64_t>(batch.labels.size())) return "";
+  return "has " + thousands(num_other) + " images with another label than others of their name";
+}
+
 RawBatch from_pickle(std::span<const std::byte> bytes, const std::string& name) {
   const CifarBatch found = read_cifar_pickle(bytes, name);
-  RawBatch batch{.labels = {}, .colours = found.colours.data(), .stride = kCifarColourBytes};
+  RawBatch batch{.labels = {},
+                 .colours = found.colours.data(),
+                 .stride = kCifarColourBytes,
+                 .batch_label = found.batch_label,
+                 .doubt = doubt_of_names(found)};
   for (const int64_t label : found.labels) {
     if (label < 0 || label >= kCifarClasses) {
       throw Error(
@@ -94,7 +123,25 @@ void convert(const std::byte* colours, std::span<uint8_t> gray) {
   for (size_t i = 0; i < gray.size(); ++i) gray[i] = gray_value(red[i], green[i], blue[i]);
 }
 
-using Batches = std::map<int, CifarFile>;  // by index
+struct Batches {
+  std::map<int, CifarFile> files = {};  // by index
+  std::vector<std::string> doubts = {};
+};
+
+// The classes are numbered by the alphabet. `name` ends in that of batches.meta or
+// batches.meta.txt.
+void judge_meta(std::string_view content, const std::string& name, Batches& batches) {
+  std::vector<std::string> names;
+  if (name.ends_with(".txt")) {
+    read_lines(reader_of(content), name,
+               [&](std::string_view line, int64_t, uint64_t) { names.emplace_back(line); });
+  } else {
+    names = read_cifar_meta(std::as_bytes(std::span(content)), name);
+  }
+  if (std::ranges::equal(names, kCifarClassNames)) return;
+  batches.doubts.push_back(name + " names the classes " + quoted_list(names, kCifarClasses) +
+                           ", not airplane to truck in the order of the alphabet");
+}
 
 // The six files below a folder, the test batch first; none where there are none of one layout.
 std::vector<std::string> batch_files(const std::string& folder, bool is_pickle) {
@@ -119,11 +166,15 @@ Batches read_folder(const std::string& source, Progress& progress) {
     const std::vector<std::string> paths = batch_files(source, is_pickle);
     for (size_t index = 0; index < paths.size(); ++index) {
       const MappedFile file(paths[index]);
-      const CifarFile& batch = batches[static_cast<int>(index)] =
+      const CifarFile& batch = batches.files[static_cast<int>(index)] =
           read_cifar_file(file.bytes(), paths[index], is_pickle);
       progress.update(batch.images.size());
     }
-    if (!batches.empty()) return batches;
+    if (paths.empty()) continue;
+    const std::string meta =
+        fs::path(paths[0]).replace_filename(is_pickle ? kMetaFile : kMetaTextFile).string();
+    if (is_file(meta)) judge_meta(read_file(meta, kMaxMetaBytes), meta, batches);
+    return batches;
   }
   refuse_contents(source, quoted_list(data_names_in(source)));
 }
@@ -134,25 +185,28 @@ Batches read_archive(const std::string& source, Progress& progress) {
   while (archive.next()) {
     if (!archive.is_file()) continue;
     const std::string base = fs::path(archive.name()).filename().string();
+    if (base == kMetaFile || base == kMetaTextFile) {
+      judge_meta(archive.content(kMaxMetaBytes), source + ":" + printable(archive.name()), batches);
+    }
     for (int index = 0; index <= kNumDataBatches; ++index) {
       const bool is_pickle = base == batch_name(index, true);
       if (!is_pickle && base != batch_name(index, false)) continue;
       const std::string name = source + ":" + printable(archive.name());
-      if (batches.contains(index)) {
+      if (batches.files.contains(index)) {
         throw Error({.where = name, .what = "occurs twice", .expected = kExpected});
       }
       const std::string content = archive.content(kMaxFileBytes);
-      const CifarFile& batch = batches[index] =
+      const CifarFile& batch = batches.files[index] =
           read_cifar_file(std::as_bytes(std::span(content)), name, is_pickle);
       progress.update(batch.images.size());
     }
   }
-  if (batches.empty()) refuse_contents(source, archive.contents());
+  if (batches.files.empty()) refuse_contents(source, archive.contents());
   return batches;
 }
 
 // A file that was cut between two images, or left out, would give a set that looks whole.
-void refuse_incomplete(const Batches& batches, const std::string& source) {
+void refuse_incomplete(const std::map<int, CifarFile>& batches, const std::string& source) {
   const auto refuse = [&](const std::string& what, const std::string& expected) {
     throw Error({.where = source, .what = what, .expected = expected, .advice = "is it complete?"});
   };
@@ -162,6 +216,32 @@ void refuse_incomplete(const Batches& batches, const std::string& source) {
     if (size == wanted) continue;
     refuse(batch_name(index, true) + " has " + thousands(size) + " images",
            thousands(wanted) + ", as data_batch_1 has");
+  }
+}
+
+// A file under the name of another.
+void refuse_same_images(const std::map<int, CifarFile>& batches, const std::string& source) {
+  std::map<Hash128, int> seen;
+  for (const auto& [index, batch] : batches) {
+    const auto [other, is_new] = seen.emplace(batch.hash, index);
+    if (is_new || batch.images.size() == 0) continue;
+    throw Error({.where = source,
+                 .what = batch_name(index, true) + " holds the images of " +
+                         batch_name(other->second, true),
+                 .expected = "six files of different images",
+                 .advice = "look for a copy or a link under another name"});
+  }
+}
+
+void judge_files(Batches& batches) {
+  for (const auto& [index, batch] : batches.files) {
+    const std::string own = index == 0 ? "testing batch 1 of 1"
+                                       : "training batch " + std::to_string(index) + " of " +
+                                             std::to_string(kNumDataBatches);
+    const std::string name = batch_name(index, true) + " ";
+    if (!batch.doubt.empty()) batches.doubts.push_back(name + batch.doubt);
+    if (batch.batch_label.empty() || batch.batch_label == own) continue;
+    batches.doubts.push_back(name + "calls itself " + in_quotes(batch.batch_label));
   }
 }
 
@@ -197,7 +277,9 @@ CifarFile read_cifar_file(std::span<const std::byte> bytes, const std::string& n
     hasher.append(std::span(raw.colours + i * raw.stride, kCifarColourBytes));
   }
   CifarFile batch{.images = {.labels = std::move(raw.labels), .pixels = {}},
-                  .hash = hasher.digest()};
+                  .hash = hasher.digest(),
+                  .batch_label = raw.batch_label,
+                  .doubt = raw.doubt};
   batch.images.pixels.resize(static_cast<size_t>(size * kCifarPixels));
   parallel_ranges(size, 256, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
@@ -216,17 +298,20 @@ bool holds_cifar_files(const std::string& folder) {
 Cifar read_cifar(const std::string& source, Progress& progress) {
   Batches batches =
       is_folder(source) ? read_folder(source, progress) : read_archive(source, progress);
-  refuse_incomplete(batches, source);
+  refuse_incomplete(batches.files, source);
+  refuse_same_images(batches.files, source);
+  judge_files(batches);
   Cifar cifar;
-  cifar.test = std::move(batches.at(0).images);
+  cifar.doubts = batches.doubts;
+  cifar.test = std::move(batches.files.at(0).images);
   Hasher hasher;
   size_t num_train = 0;
-  for (const auto& [index, batch] : batches) {
+  for (const auto& [index, batch] : batches.files) {
     if (index > 0) num_train += batch.images.labels.size();
   }
   cifar.train.labels.reserve(num_train);
   cifar.train.pixels.reserve(num_train * kCifarPixels);
-  for (auto& [index, batch] : batches) {
+  for (auto& [index, batch] : batches.files) {
     hasher.append(to_hex(batch.hash));
     if (index > 0) append(std::exchange(batch.images, {}), cifar.train);
   }

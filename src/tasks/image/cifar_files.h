@@ -41,12 +41,16 @@ struct GrayImages {
 struct Cifar {
   GrayImages train, test;
   std::string source_hash;  // of the labels and colours in order; the same for both layouts
+  std::vector<std::string> doubts = {};  // whether the files are what their names say
 };
 
 // One file of the layout.
 struct CifarFile {
   GrayImages images;
   Hash128 hash;  // of labels and colours, in order
+  // What a pickle says of itself: empty, or "training batch 1 of 5"; and a sentence when the names
+  // of its images contradict its labels.
+  std::string batch_label = {}, doubt = {};
 };
 
 uint8_t gray_value(uint8_t red, uint8_t green, uint8_t blue);
@@ -63,8 +67,8 @@ bool holds_cifar_files(const std::string& folder);
 // `source` is a folder with the files, a folder that holds cifar-10-batches-bin or
 // cifar-10-batches-py, or an archive with one of them. Throws lra::Error that names file and
 // offset: a file that is missing or has another number of images than the others (the official ones
-// have 10,000 each), a size that is no whole number of records, a label over 9, a file over 32 MiB,
-// damaged archives and pickles.
+// have 10,000 each), two files with the same images, a size that is no whole number of records, a
+// label over 9, a file over 32 MiB, damaged archives and pickles.
 Cifar read_cifar(const std::string& source, Progress& progress);
 
 }  // namespace lra::tasks

@@ -22,20 +22,35 @@ constexpr int64_t kColours = 3072;  // of an image: three planes of 32 x 32
                    "them again with pickle.dump"});
 }
 
-// The last value of a key counts, as in Python.
-PickleValue find(const Pickle& pickle, const std::string& key, Kind kind, const std::string& name) {
+// The last value of a key counts, as in Python. Null where there is no such key.
+const PickleValue* find_value(const Pickle& pickle, const std::string& key,
+                              const std::string& name) {
   if (pickle.root.kind != Kind::kDict) {
     refuse(name, std::string("holds ") + kind_name(pickle.root.kind),
            "a dictionary with labels and data");
   }
   const PickleValues& items = pickle.containers[pickle.root.index];
   for (size_t i = items.size(); i > 0; i -= 2) {
-    if (!is_string(items[i - 2], key)) continue;
-    const PickleValue& value = items[i - 1];
-    if (value.kind != kind) refuse(name, key + " is " + kind_name(value.kind), kind_name(kind));
-    return value;
+    if (is_string(items[i - 2], key)) return &items[i - 1];
   }
-  refuse(name, "has no " + key, "a dictionary with labels and data");
+  return nullptr;
+}
+
+PickleValue find(const Pickle& pickle, const std::string& key, Kind kind, const std::string& name) {
+  const PickleValue* const value = find_value(pickle, key, name);
+  if (!value) refuse(name, "has no " + key, "a dictionary with labels and data");
+  if (value->kind != kind) refuse(name, key + " is " + kind_name(value->kind), kind_name(kind));
+  return *value;
+}
+
+// The texts of a list; empty where there is no such list. Nothing that a model reads depends on it.
+std::vector<std::string> texts_of(const Pickle& pickle, const std::string& key,
+                                  const std::string& name) {
+  const PickleValue* const value = find_value(pickle, key, name);
+  std::vector<std::string> texts;
+  if (!value || value->kind != Kind::kSequence) return texts;
+  for (const PickleValue& item : pickle.containers[value->index]) texts.emplace_back(item.text);
+  return texts;
 }
 
 std::vector<int64_t> labels_of(const Pickle& pickle, const std::string& name) {
@@ -128,7 +143,13 @@ std::span<const std::byte> colours_of(const Pickle& pickle, const PickleArray& a
 CifarBatch read_cifar_pickle(std::span<const std::byte> bytes, const std::string& name,
                              std::vector<std::byte>* decoded) {
   const Pickle pickle = read_pickle(bytes, name);
-  CifarBatch batch{.labels = labels_of(pickle, name), .colours = {}};
+  CifarBatch batch{.labels = labels_of(pickle, name),
+                   .colours = {},
+                   .filenames = texts_of(pickle, "filenames", name),
+                   .batch_label = ""};
+  if (const PickleValue* label = find_value(pickle, "batch_label", name)) {
+    batch.batch_label = std::string(label->text);
+  }
   const PickleArray& data = pickle.arrays[find(pickle, "data", Kind::kArray, name).index];
   check_array(pickle, data, name);
   batch.colours = colours_of(pickle, data, name, decoded);
@@ -140,6 +161,11 @@ CifarBatch read_cifar_pickle(std::span<const std::byte> bytes, const std::string
            "one for each");
   }
   return batch;
+}
+
+std::vector<std::string> read_cifar_meta(std::span<const std::byte> bytes,
+                                         const std::string& name) {
+  return texts_of(read_pickle(bytes, name), "label_names", name);
 }
 
 }  // namespace lra::tasks

@@ -14,6 +14,9 @@ namespace lra::tasks {
 struct CifarBatch {
   std::vector<int64_t> labels;         // not yet checked for their range
   std::span<const std::byte> colours;  // [N, 3072] uint8: red, green, blue planes; N = labels
+  // For people, and not in every copy; empty where they are not there.
+  std::vector<std::string> filenames;  // [N] "leptodactylus_pentadactylus_s_000004.png"
+  std::string batch_label;             // "training batch 1 of 5"
 };
 
 // `bytes` must outlive the result. Protocol 2 of Python 3 stores bytes as text: the colours are
@@ -23,5 +26,8 @@ struct CifarBatch {
 // Fortran order.
 CifarBatch read_cifar_pickle(std::span<const std::byte> bytes, const std::string& name,
                              std::vector<std::byte>* decoded = nullptr);
+
+// The names of the classes in batches.meta. Throws lra::Error that names `name` for another pickle.
+std::vector<std::string> read_cifar_meta(std::span<const std::byte> bytes, const std::string& name);
 
 }  // namespace lra::tasks

@@ -14,7 +14,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-// What a pickle holds, copied.
+// Copy of the content of a pickle.
 struct ReadBatch {
   std::vector<int64_t> labels;
   std::string colours;
@@ -45,7 +45,7 @@ std::string pickle_of(const std::string& title) {
   return "";
 }
 
-// As NumPy 1 writes it: numpy._core is called numpy.core, which is a byte shorter.
+// The pickle as NumPy 1 writes it: numpy._core is called numpy.core, which is a byte shorter.
 std::string of_numpy_1(std::string pickle) {
   const size_t underscore = pickle.find("numpy._core") + 6;
   pickle.erase(underscore, 1);
@@ -91,7 +91,7 @@ TEST(CifarPickle, OtherOpcodesForTheSameValuesAreRead) {
     EXPECT_TRUE(batch.colours == colours);
   };
   expect_same(good);
-  // Of an array that cannot be written to: bytes in place of a bytearray.
+  // An array that cannot be written to has bytes in place of a bytearray.
   expect_same(replaced(good, "\x96\x00\x18"s, "\x8E\x00\x18"s));
   // Large data end a frame, stand alone and begin another one.
   const size_t data = good.find("\x96\x00\x18"s), frame = good.find("\x94\x8C\x05numpy\x94"s);

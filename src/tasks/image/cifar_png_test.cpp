@@ -10,6 +10,7 @@
 namespace lra::tasks {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 Cifar read(const std::string& folder) {
@@ -61,7 +62,7 @@ void write_as_images(const std::string& folder,
   write_images(folder + "/test", files[5], class_folders);
 }
 
-// With the hash of each file's images.
+// Compares the hash of each file's images, too.
 TEST(CifarPng, NumberedImagesAreThoseOfTheOfficialFiles) {
   const TestFolder root;
   write_small_cifar(root.path("."));
@@ -164,6 +165,20 @@ TEST(CifarPng, RealImagesKeepTheirHash) {
   QuietProgress progress;
   expect_same(read_cifar_png(root.path("png"), progress, 800),
               read_cifar(root.path("."), progress));
+}
+
+TEST(CifarPng, MissingNumbersAreDoubted) {
+  for (const bool class_folders : {false, true}) {
+    const TestFolder root;
+    write_as_images(root.path("."), small_cifar(), class_folders);
+    EXPECT_THAT(read(root.path(".")).doubts, ElementsAre());
+    const std::string below = class_folders ? "bird/" : "";
+    for (const char* number : {"12", "22"}) {
+      std::filesystem::remove(root.path("train/" + below + number + "_bird.png"));
+    }
+    EXPECT_THAT(read(root.path(".")).doubts,
+                ElementsAre(HasSubstr("the numbers of 2 images are missing in ")));
+  }
 }
 
 }  // namespace

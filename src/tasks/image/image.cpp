@@ -21,6 +21,8 @@
 #include "tasks/files.h"
 #include "tasks/image/cifar_files.h"
 #include "tasks/image/cifar_png.h"
+#include "tasks/place_baseline.h"
+#include "tasks/split_checks.h"
 #include "tasks/stopping.h"
 
 namespace lra::tasks {
@@ -132,6 +134,7 @@ void ImageTask::import(const std::vector<std::string>& sources, const std::strin
   write_images(cifar.train, members, true, writer);
   writer.begin_split("test");
   write_images(cifar.test, std::vector<bool>(cifar.test.labels.size()), false, writer);
+  for (const std::string& doubt : cifar.doubts) writer.add_note(std::string(kDoubtNote) + doubt);
   writer.finish();
 }
 
@@ -254,7 +257,8 @@ Baseline nearest_mean_baseline(const Split& train, const Split& test) {
 
 std::vector<Baseline> ImageTask::baselines(const Dataset& dataset) const {
   const Split train = dataset.split("train"), test = dataset.split("test");
-  return {majority_baseline(train, test, kCifarClasses), nearest_mean_baseline(train, test)};
+  return {majority_baseline(train, test, kCifarClasses), nearest_mean_baseline(train, test),
+          place_baseline(train, test, kCifarClasses)};
 }
 
 std::unique_ptr<Task> make_image_task(const ConfigTable& config) {

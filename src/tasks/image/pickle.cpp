@@ -26,7 +26,7 @@ constexpr StringOpcode kStringOpcodes[] = {
     {0x8C, Kind::kText, 1}, {'X', Kind::kText, 4},   {0x8D, Kind::kText, 8},
 };
 
-// What a pickle may name. NumPy 2 renamed numpy.core to numpy._core.
+// Names that a pickle may use. NumPy 2 renamed numpy.core to numpy._core.
 enum class Callable { kNdarray, kDtype, kReconstruct, kFromBuffer, kEncode, kBytes };
 struct KnownName {
   std::string_view module, name;
@@ -244,7 +244,7 @@ class Decoder {
     return true;
   }
 
-  // In Python these opcodes look names up and call functions; here they note what it would get.
+  // In Python these opcodes look names up and call functions; here they note the result.
   void construct(uint8_t opcode) {
     switch (opcode) {
       case 'c': {

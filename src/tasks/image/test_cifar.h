@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -38,9 +39,13 @@ inline std::string cifar_binary(const std::vector<CifarRecord>& records) {
   return bytes;
 }
 
-// What Python 2 wrote with cPickle.dump(batch, file, 2), byte by byte in the manner of the official
+// The bytes that Python 2 wrote with cPickle.dump(batch, file, 2), in the manner of the official
 // files.
-inline std::string cifar_pickle(const std::vector<CifarRecord>& records) {
+inline std::string cifar_pickle(
+    const std::vector<CifarRecord>& records, const std::string& label = "training batch 1 of 5",
+    const std::function<std::string(size_t)>& name_of = [](size_t i) {
+      return "picture_" + std::to_string(i) + ".png";
+    }) {
   const auto text = [](const std::string& s) {
     return std::string("U") + static_cast<char>(s.size()) + s;
   };
@@ -50,14 +55,15 @@ inline std::string cifar_pickle(const std::vector<CifarRecord>& records) {
     return bytes;
   };
   std::string labels, names, colours;
+  size_t num_names = 0;
   for (const CifarRecord& record : records) {
     labels += std::string("K") + static_cast<char>(record.label);
-    names += text("picture_" + std::to_string(names.size()) + ".png") + "r" + little(300, 4);
+    names += text(name_of(num_names++)) + "r" + little(300, 4);
     colours += record.colours;
   }
   using namespace std::string_literals;
-  return "\x80\x02}q\x01("s + text("batch_label") + "q\x02" + text("training batch 1 of 5") +
-         "q\x03" + text("labels") + "q\x04]q\x05(" + labels + "e" + text("data") +
+  return "\x80\x02}q\x01("s + text("batch_label") + "q\x02" + text(label) + "q\x03" +
+         text("labels") + "q\x04]q\x05(" + labels + "e" + text("data") +
          "q\x06"
          "cnumpy.core.multiarray\n_reconstruct\nq\x07"
          "cnumpy\nndarray\nq\x08K\x00\x85"s +

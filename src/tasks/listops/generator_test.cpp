@@ -121,7 +121,7 @@ TEST(ListOpsGenerator, ShallowTreesHaveTheirExactProbabilities) {
 }
 
 TEST(ListOpsGenerator, InnerNodesBranchWithProbabilityOneQuarter) {
-  // Of the trees of at most 4 tokens: lone digits 3/4, [op d d] 1/4 * 1/9 * (3/4)^2.
+  // Trees of at most 4 tokens: lone digits 3/4, [op d d] 1/4 * 1/9 * (3/4)^2.
   const ListOpsSettings settings{.min_length = 0, .max_length = 5};
   double num_branched = 0;
   std::vector<uint8_t> symbols;

@@ -23,6 +23,7 @@
 #include "tasks/listops/generator.h"
 #include "tasks/listops/sources.h"
 #include "tasks/listops/tsv.h"
+#include "tasks/place_baseline.h"
 #include "tasks/stopping.h"
 
 namespace lra::tasks {
@@ -390,7 +391,8 @@ std::vector<Baseline> ListOpsTask::baselines(const Dataset& dataset) const {
   }
   const auto size = static_cast<double>(std::max<int64_t>(1, test.size()));
   return {majority_baseline(train, test, kNumListOpsClasses),
-          {.name = "root operator", .accuracy = static_cast<double>(num_right) / size}};
+          {.name = "root operator", .accuracy = static_cast<double>(num_right) / size},
+          place_baseline(train, test, kNumListOpsClasses)};
 }
 
 std::unique_ptr<Task> make_listops_task(const ConfigTable& config) {

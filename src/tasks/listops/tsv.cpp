@@ -23,8 +23,10 @@ struct ParsedLine {
 
 void check_header(std::string_view header, const std::string& name) {
   if (header == kHeader || header == "\"Source\"\t\"Target\"") return;
+  const bool is_example = header.starts_with('(') || header.starts_with('[');
   throw Error({.where = name + ":1",
-               .what = "header is " + in_quotes(header),
+               .what = is_example ? "the file has no header: its first line is an example"
+                                  : "header is " + in_quotes(header),
                .expected = "Source TAB Target",
                .advice = "is this an official listops-1000 file?"});
 }

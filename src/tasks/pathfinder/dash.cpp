@@ -18,7 +18,7 @@ double sinc(double x) {
   return std::sin(std::numbers::pi * x) / (std::numbers::pi * x);
 }
 
-// To the nearest integer; halves go toward zero.
+// Rounds to the nearest integer; halves go toward zero.
 int round_toward_zero(double value) {
   const int size = static_cast<int>(std::ceil(std::abs(value) - 0.5));
   return value < 0 ? -size : size;

@@ -73,9 +73,8 @@ struct Displacement {
   double dy = 0, dx = 0;
 };
 Displacement displacement(double angle, double distance);
-// Where a displacement leads, each coordinate rounded up. The sum is what is rounded, as in the
-// release: half a turn has a sine of 1e-16, which moves a small coordinate up by one and is lost in
-// a large one.
+// End of a displacement, each coordinate rounded up. The sum is rounded, as in the release: half a
+// turn has a sine of 1e-16, which moves a small coordinate up by one and is lost in a large one.
 Point round_up(Point from, Displacement by);
 // The same, halves to the even neighbour.
 Point round_nearest(Point from, Displacement by);

@@ -213,6 +213,16 @@ std::vector<PathfinderRecord> read_pathfinder_metadata(const std::string& folder
   return records;
 }
 
+int64_t count_pathfinder_images(const std::string& folder) {
+  int64_t count = 0;
+  const std::string images = folder + "/imgs";
+  for (const std::string& batch : data_names_in(images)) {
+    count += std::ranges::count_if(data_names_in(images + "/" + batch),
+                                   [](const auto& name) { return has_ending(name, ".png"); });
+  }
+  return count;
+}
+
 PathfinderPixels read_pathfinder_image(const std::string& path, int size) {
   const MappedFile file(path);
   PathfinderPixels image{.pixels = {}, .hash = hash128(file.bytes()), .problem = ""};

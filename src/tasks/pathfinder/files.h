@@ -37,6 +37,9 @@ std::vector<PathfinderRecord> parse_pathfinder_metadata(std::span<const std::byt
 // Throws lra::Error when there are none, one image is named twice, or a file has over 64 MiB.
 std::vector<PathfinderRecord> read_pathfinder_metadata(const std::string& folder);
 
+// Number of images below `folder`/imgs, named in metadata or not.
+int64_t count_pathfinder_images(const std::string& folder);
+
 // Ends the `problem` of an image whose file is empty: the archive has one.
 inline constexpr const char* kEmptyPathfinderImage = ": empty file";
 

@@ -14,7 +14,7 @@ namespace {
 constexpr int kSeedTrials = 3;
 constexpr int kDashDraws = 3;
 constexpr int kDistractorTries = 5;
-// Of all turns together: 1e-4, with the occupancy's 0 .. 255 as 0 .. 1.
+// Least sum of the weights of all turns: 1e-4, with the occupancy's 0 .. 255 as 0 .. 1.
 constexpr uint32_t kLeastWeight = 255 * PathfinderTables::kWhole / 10000;
 
 struct PlacedDash {

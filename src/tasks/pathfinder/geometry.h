@@ -23,7 +23,7 @@ struct PathfinderSettings {
   int size = 32;       // 32, 64, 128 or 256 pixels
   int difficulty = 2;  // index into kDifficulties
 
-  // In dashes.
+  // Lengths in dashes.
   int contour_length() const { return std::array{6, 9, 14}[static_cast<size_t>(difficulty)]; }
   int distractor_length() const { return contour_length() / 3; }
 };
@@ -59,11 +59,11 @@ class PathfinderTables {
     int shape = 0;
     Displacement head, pivot;   // from its start; from its head
     std::vector<Point> kernel;  // pixels that must be free around a position; empty: no seed
-    // Where the first target contour may start: this many rows and columns from `place` on.
+    // Start positions of the first target contour: this many rows and columns from `place` on.
     Point place;
     int rows = 0, columns = 0;
   };
-  // Where the next dash may start, relative to the pivot; it points back at the pivot.
+  // A start of the next dash, relative to the pivot; the dash points back at the pivot.
   struct Candidate {
     Point at;
     int shape = 0;

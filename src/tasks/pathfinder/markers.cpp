@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numbers>
+#include <numeric>
 
 #include "base/parallel.h"
 #include "base/text_format.h"
@@ -16,14 +18,14 @@ struct Bins {
   std::array<std::array<int64_t, 2>, kBins> counts{};  // by distance, label
 };
 
-// Of every image; -1 for one that has another number of pixels.
+// Distance bin of every image; -1 for one that has another number of pixels.
 std::vector<int> distance_bins(const Split& split, int size) {
   std::vector<int> bins(static_cast<size_t>(split.size()), -1);
   parallel_ranges(split.size(), 64, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       const std::span<const uint8_t> pixels = split.stored_bytes(i);
       if (static_cast<int64_t>(pixels.size()) != int64_t{size} * size) continue;
-      const auto [first, second] = find_markers(pixels, size);
+      const auto [first, second] = find_markers(pixels, size).centres;
       const Point apart = first - second;
       bins[static_cast<size_t>(i)] = static_cast<int>(std::hypot(apart.y, apart.x) * 24 / size);
     }
@@ -43,17 +45,17 @@ Bins count_labels(const Split& split, int size) {
 
 }  // namespace
 
-std::array<Point, 2> find_markers(std::span<const uint8_t> pixels, int size) {
+Markers find_markers(std::span<const uint8_t> pixels, int size) {
   // A disc holds a square of bright pixels; dashes are too thin for it. The discs lie a quarter of
   // a pixel up and left of their centres, so the square does too.
   const double radius = pathfinder_geometry(size).marker_radius;
   const int half = std::max(1, static_cast<int>(radius * 0.7));
-  std::array<Point, 2> markers;
+  Markers markers{.centres = {}, .darkest = 255};
   for (int which = 0; which < 2; ++which) {
     int best = -1;
     for (int y = half; y + half <= size; ++y) {
       for (int x = half; x + half <= size; ++x) {
-        const Point apart = Point{y, x} - markers[0];
+        const Point apart = Point{y, x} - markers.centres[0];
         if (which == 1 && std::max(std::abs(apart.y), std::abs(apart.x)) <= radius) continue;
         if (pixels[static_cast<size_t>(y * size + x)] <= best) continue;
         const ptrdiff_t width = ptrdiff_t{2} * half;
@@ -64,11 +66,31 @@ std::array<Point, 2> find_markers(std::span<const uint8_t> pixels, int size) {
         }
         if (darkest <= best) continue;
         best = darkest;
-        markers[static_cast<size_t>(which)] = {y, x};
+        markers.centres[static_cast<size_t>(which)] = {y, x};
       }
     }
+    markers.darkest = std::min(markers.darkest, best);
   }
   return markers;
+}
+
+int64_t count_without_markers(const Split& split, int size) {
+  // The archive's images have a mean of 2 to 26, and discs of 198 and above.
+  constexpr int kFaintest = 150;
+  constexpr double kBrightestMean = 64;
+  const double radius = pathfinder_geometry(size).marker_radius;
+  const double discs = 2 * std::numbers::pi * radius * radius * 255;
+  std::vector<uint8_t> is_odd(static_cast<size_t>(split.size()));
+  parallel_ranges(split.size(), 64, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const std::span<const uint8_t> pixels = split.stored_bytes(i);
+      const double sum = std::accumulate(pixels.begin(), pixels.end(), 0.0);
+      is_odd[static_cast<size_t>(i)] = sum < 1.5 * discs ||
+                                       sum > kBrightestMean * static_cast<double>(pixels.size()) ||
+                                       find_markers(pixels, size).darkest < kFaintest;
+    }
+  });
+  return std::ranges::count(is_odd, 1);
 }
 
 Baseline marker_distance_baseline(const Split& train, const Split& test, int size) {

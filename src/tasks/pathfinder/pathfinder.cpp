@@ -27,6 +27,8 @@
 #include "tasks/pathfinder/picture.h"
 #include "tasks/pathfinder/split.h"
 #include "tasks/pathfinder/writer.h"
+#include "tasks/place_baseline.h"
+#include "tasks/split_checks.h"
 
 namespace lra::tasks {
 namespace {
@@ -63,7 +65,7 @@ std::string task_name(int size) {
   return size == 128 ? "pathx" : "pathfinder" + std::to_string(size);
 }
 
-// As the archive calls it.
+// Name of the folder in the archive.
 std::string archive_folder(int size) { return "pathfinder" + std::to_string(size); }
 
 class PathfinderTask : public Task {
@@ -93,6 +95,9 @@ class PathfinderTask : public Task {
     refuse_other_difficulty(dataset);  // the folder's name says it
     export_pathfinder(dataset, settings_.size,
                       out + "/" + archive_folder(settings_.size) + "/" + level_folder());
+  }
+  std::vector<std::string> judge(const Dataset& dataset) const override {
+    return doubts_of_images(dataset, settings_.size);
   }
   std::vector<Fact> check(const Dataset& dataset) const override;
   std::string render(const Split& split, int64_t example) const override;
@@ -197,8 +202,8 @@ void PathfinderTask::make(const MakeOptions& options, Progress& progress) const 
   writer.finish();
 }
 
-// Of the rows, and of the size and time of every image: an import goes on only with the files that
-// it began with.
+// Hash of the rows, and of the size and time of every image: an import resumes only with the files
+// that it began with.
 std::string hash_of_files(const std::string& folder, const std::vector<PathfinderRecord>& records) {
   Hasher hasher;
   for (const PathfinderRecord& record : records) {
@@ -283,6 +288,10 @@ void PathfinderTask::import(const std::vector<std::string>& sources, const std::
                       .problem = std::move(image.problem)};
   };
   writer.set_source_hash(write_splits(members, read, writer, progress));
+  if (const int64_t others = count_pathfinder_images(folder) - num_records; others > 0) {
+    writer.add_note(std::string(kDoubtNote) + thousands(others) + " images in " + folder +
+                    "/imgs are in none of its metadata, and were left out");
+  }
   writer.finish();
 }
 
@@ -325,7 +334,7 @@ std::vector<Fact> PathfinderTask::check(const Dataset& dataset) const {
   facts.push_back({.name = "metadata lines",
                    .value = std::to_string(pathfinder_records(dataset).size()),
                    .ok = true,
-                   .detail = "agree with the labels"});
+                   .detail = "each with the label of its example"});
   facts.push_back(marker_distance_fact(dataset.split("train"), settings_.size));
   if (is_generated) facts.push_back(redrawn_images_fact(dataset, settings_));
   return facts;
@@ -344,7 +353,8 @@ std::string PathfinderTask::render(const Split& split, int64_t example) const {
 std::vector<Baseline> PathfinderTask::baselines(const Dataset& dataset) const {
   const Split train = dataset.split("train"), test = dataset.split("test");
   return {majority_baseline(train, test, kPathfinderClasses), brightness_baseline(train, test),
-          marker_distance_baseline(train, test, settings_.size)};
+          marker_distance_baseline(train, test, settings_.size),
+          place_baseline(train, test, kPathfinderClasses)};
 }
 
 template <int kSize>

@@ -22,7 +22,7 @@ using ::testing::HasSubstr;
 
 const std::string kLevel = "pathfinder32/curv_contour_length_14";
 
-// To write a changed copy under.
+// Manifest to write a changed copy under.
 Manifest without_files(Manifest manifest) {
   manifest.splits.clear();
   manifest.side_files.clear();
@@ -45,7 +45,7 @@ class Pathfinder : public ::testing::Test {
     return root_.path("archive/" + kLevel + "/" + name);
   }
   std::string metadata() const { return read_file(file("metadata/0.npy"), 100000); }
-  // What importing says now; nothing is left behind when it fails.
+  // Error of importing now; nothing is left behind when it fails.
   std::string import_error(const Task& task) {
     fs::remove_all(root_.path("out"));
     const std::string error = error_of(
@@ -151,7 +151,7 @@ TEST_F(Pathfinder, ASplitsFileThatLeavesASplitEmptyIsNoSource) {
     text.replace(at, 6, " train\n");
   }
   write_text(file("splits.txt"), text);
-  EXPECT_THAT(import_error(), HasSubstr("no usable example for the split 'test'"));
+  EXPECT_THAT(import_error(), HasSubstr("splits.txt: assigns no image to test"));
 }
 
 TEST_F(Pathfinder, AFolderOfAnotherDifficultyIsRefused) {
@@ -303,7 +303,7 @@ TEST(PathfinderMarkers, AreFoundWhereTheyWereDrawn) {
     constexpr int kImages = 40;
     for (int i = 0; i < kImages; ++i) {
       const PathfinderImage image = generator.draw(i);
-      const auto found = find_markers(image.pixels, size);
+      const auto found = find_markers(image.pixels, size).centres;
       const auto is_near = [&](Point marker) {
         return std::any_of(found.begin(), found.end(), [&](Point p) {
           return std::max(std::abs(p.y - marker.y), std::abs(p.x - marker.x)) <= 1;
@@ -313,6 +313,29 @@ TEST(PathfinderMarkers, AreFoundWhereTheyWereDrawn) {
     }
     EXPECT_GE(num_found, kImages - 3) << size;
   }
+}
+
+TEST_F(Pathfinder, ImagesThatAreNoneOfPathfinderAreCounted) {
+  make("some", 40, 1, 1);
+  const Dataset some = Dataset::open(root_.path("some"));
+  const Split train = some.split("train");
+  EXPECT_EQ(count_without_markers(train, 32), 0);
+  const auto count_of = [&](const std::string& out, const std::function<uint8_t(uint8_t)>& change) {
+    DatasetWriter writer(root_.path(out), without_files(some.manifest()), 0);
+    writer.begin_split("train");
+    for (int64_t i = 0; i < train.size(); ++i) {
+      std::vector<uint8_t> pixels;
+      for (const uint8_t pixel : train.stored_bytes(i)) pixels.push_back(change(pixel));
+      writer.add(train.label(i), std::span<const uint8_t>(pixels));
+    }
+    writer.finish();
+    return count_without_markers(Dataset::open(root_.path(out)).split("train"), 32);
+  };
+  EXPECT_EQ(count_of("inverted", [](uint8_t p) { return static_cast<uint8_t>(255 - p); }), 40);
+  EXPECT_EQ(count_of("faint", [](uint8_t p) { return static_cast<uint8_t>(p / 2); }), 40);
+  RandomStream random(1);
+  EXPECT_EQ(count_of("noise", [&](uint8_t) { return static_cast<uint8_t>(random.below(256)); }),
+            40);
 }
 
 // Enough images to tell; with labels that belong to other images the check fails.

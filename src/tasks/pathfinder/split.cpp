@@ -71,7 +71,14 @@ Membership read_membership(const std::string& path, const std::vector<Pathfinder
                  .expected = "every image of the metadata",
                  .advice = "without this file the split is drawn at random"});
   }
-  for (auto& part : members) std::sort(part.begin(), part.end());
+  for (size_t split = 0; split < 3; ++split) {
+    std::sort(members[split].begin(), members[split].end());
+    if (!members[split].empty()) continue;
+    throw Error({.where = path,
+                 .what = std::string("assigns no image to ") + kPathfinderSplits[split],
+                 .expected = "images of train, val and test",
+                 .advice = "without this file the split is drawn at random"});
+  }
   return members;
 }
 

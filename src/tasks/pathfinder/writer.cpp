@@ -16,7 +16,7 @@ namespace {
 
 constexpr int64_t kBlock = 256;  // images in memory at a time: 16 MB at 256 x 256
 
-// What the images since the last whole shard gave besides pixels.
+// Output of the images since the last whole shard, besides pixels.
 struct Gathered {
   int64_t num_images = 0;
   std::string lines, sources;

@@ -36,6 +36,13 @@ bool is_id(std::string_view id) { return !id.empty() && id.size() <= kMaxIdBytes
 
 }  // namespace
 
+std::string_view take_line(std::string_view& rest) {
+  const size_t end = std::min(rest.find('\n'), rest.size());
+  const std::string_view line = rest.substr(0, end);
+  rest.remove_prefix(std::min(end + 1, rest.size()));
+  return line;
+}
+
 PairLine parse_pair_line(std::string_view text, int num_columns, const std::string& path,
                          int64_t number) {
   std::array<std::string_view, 5> columns;
@@ -124,7 +131,7 @@ std::string PaperTexts::text(std::string_view id, const std::string& where) cons
     for (const char* suffix : {"", ".txt"}) {
       const std::string path = source_ + "/" + std::string(id) + suffix;
       if (!is_file(path)) continue;
-      // As many as line ends of two bytes and a byte order mark may cost.
+      // Allows for the most that line ends of two bytes and a byte order mark may cost.
       text.resize(2 * kMaxPairTextBytes + 3);
       text.resize(InputFile(path).read_at(0, text.data(), text.size()));
       text = document_text(text, path);

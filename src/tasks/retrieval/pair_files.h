@@ -33,6 +33,9 @@ struct PairLine {
 PairLine parse_pair_line(std::string_view text, int num_columns, const std::string& path,
                          int64_t number);
 
+// Takes the next line off `rest`, without its LF.
+std::string_view take_line(std::string_view& rest);
+
 // Calls sink(pair) for every line in order; its views are valid during the call. Lines end in LF or
 // CR LF. Throws lra::Error that names file:line: another number of columns, a label that is none,
 // an id that is empty or over 100 bytes, a line over 16 MiB.

@@ -20,6 +20,8 @@
 #include "tasks/facts.h"
 #include "tasks/files.h"
 #include "tasks/new_folder.h"
+#include "tasks/place_baseline.h"
+#include "tasks/retrieval/pair_checks.h"
 #include "tasks/retrieval/pair_files.h"
 #include "tasks/stopping.h"
 #include "tasks/text_lines.h"
@@ -29,7 +31,6 @@ namespace {
 
 constexpr int64_t kRetrievalVersion = 1;
 constexpr int64_t kRetrievalClasses = 2;
-constexpr std::array<const char*, 3> kSplits = {"train", "val", "test"};
 constexpr std::array<const char*, 3> kOfficialSplits = {"train", "eval", "test"};
 // The byte baseline learns from this many training pairs at most. They cost 4 s of processor time
 // and 50 MB; all official ones would cost 25 s and 300 MB.
@@ -50,6 +51,15 @@ struct RetrievalConfig {
   }
 };
 
+// The first three columns of a split's file, which the tokens do not say: the official file of ids.
+std::string ids_file(size_t split) {
+  return std::string("new_aan_pairs.") + kOfficialSplits[split] + ".only_ids.tsv";
+}
+
+std::string pairs_file(size_t split) {
+  return std::string("new_aan_pairs.") + kOfficialSplits[split] + ".tsv";
+}
+
 class RetrievalTask : public Task {
  public:
   explicit RetrievalTask(const RetrievalConfig& config) : config_(config) {}
@@ -64,6 +74,9 @@ class RetrievalTask : public Task {
               Progress& progress) const override;
   std::vector<std::vector<std::string>> find_copies(const std::string& root) const override;
   void export_official(const Dataset& dataset, const std::string& out) const override;
+  std::vector<std::string> judge(const Dataset& dataset) const override {
+    return doubts_of_ids(dataset, {ids_file(0), ids_file(1), ids_file(2)});
+  }
   std::vector<Fact> check(const Dataset& dataset) const override;
   std::string render(const Split& split, int64_t example) const override;
   std::string token_text(int32_t token) const override { return byte_token_text(token); }
@@ -72,15 +85,6 @@ class RetrievalTask : public Task {
  private:
   RetrievalConfig config_;
 };
-
-// The first three columns of a split's file, which the tokens do not say: the official file of ids.
-std::string ids_file(size_t split) {
-  return std::string("new_aan_pairs.") + kOfficialSplits[split] + ".only_ids.tsv";
-}
-
-std::string pairs_file(size_t split) {
-  return std::string("new_aan_pairs.") + kOfficialSplits[split] + ".tsv";
-}
 
 PairFiles files_of(const std::vector<std::string>& sources) {
   if (sources.size() != 1 && sources.size() != 2) {
@@ -119,7 +123,7 @@ void for_each_pair(const std::string& path, const PaperTexts* texts, F use) {
   read_pairs(path, texts ? 3 : 5, [&](const PairLine& pair) {
     const std::string where = path + ":" + std::to_string(pair.line);
     if (!texts) {
-      // What is not stored is not judged, but for a byte order mark's worth.
+      // Only the stored part is checked, and as many bytes more as a byte order mark has.
       const auto part = [&](std::string_view text) {
         return stored_part(checked_text(text.substr(0, kMaxPairTextBytes + 3), where));
       };
@@ -194,10 +198,11 @@ void RetrievalTask::import(const std::vector<std::string>& sources, const std::s
                        {"text_bytes", std::to_string(kMaxPairTextBytes)}};
   DatasetWriter writer(out, std::move(manifest), expected_bytes(files, texts.get(), out));
   Hasher hasher;
-  for (size_t split = 0; split < kSplits.size(); ++split) {
-    writer.begin_split(kSplits[split]);
-    writer.add_side_file(ids_file(split),
-                         import_split(files.paths[split], texts.get(), writer, hasher, progress));
+  for (size_t split = 0; split < kPairSplits.size(); ++split) {
+    writer.begin_split(kPairSplits[split]);
+    const std::string ids = import_split(files.paths[split], texts.get(), writer, hasher, progress);
+    if (!texts) refuse_other_ids(files.paths[split], ids_file(split), ids);
+    writer.add_side_file(ids_file(split), ids);
   }
   writer.set_source_hash(to_hex(hasher.digest()));
   writer.finish();
@@ -216,14 +221,6 @@ std::vector<std::vector<std::string>> RetrievalTask::find_copies(const std::stri
                .advice =
                    "'lra data import retrieval FOLDER TEXTS --out DIR' puts in the texts of a "
                    "folder or file"});
-}
-
-// Takes the next line off `rest`, without its line end.
-std::string_view take_line(std::string_view& rest) {
-  const size_t end = std::min(rest.find('\n'), rest.size());
-  const std::string_view line = rest.substr(0, end);
-  rest.remove_prefix(std::min(end + 1, rest.size()));
-  return line;
 }
 
 void export_split(const Split& split, const std::string& ids, const std::string& ids_path,
@@ -257,7 +254,7 @@ void export_split(const Split& split, const std::string& ids, const std::string&
 
 void RetrievalTask::export_official(const Dataset& dataset, const std::string& out) const {
   make_folder(out);
-  for (size_t split = 0; split < kSplits.size(); ++split) {
+  for (size_t split = 0; split < kPairSplits.size(); ++split) {
     const std::string path = out + "/" + pairs_file(split);
     if (!is_there(path)) continue;
     throw Error({.where = path,
@@ -266,9 +263,9 @@ void RetrievalTask::export_official(const Dataset& dataset, const std::string& o
   }
   // None appears before all are written.
   std::vector<std::unique_ptr<AtomicFile>> files;
-  for (size_t split = 0; split < kSplits.size(); ++split) {
+  for (size_t split = 0; split < kPairSplits.size(); ++split) {
     files.push_back(std::make_unique<AtomicFile>(out + "/" + pairs_file(split)));
-    export_split(dataset.split(kSplits[split]), dataset.read_side_file(ids_file(split)),
+    export_split(dataset.split(kPairSplits[split]), dataset.read_side_file(ids_file(split)),
                  dataset.folder() + "/" + ids_file(split), *files.back());
   }
   for (const auto& file : files) file->commit();
@@ -304,10 +301,10 @@ std::vector<Fact> RetrievalTask::check(const Dataset& dataset) const {
   add_label_facts(dataset, kRetrievalClasses, facts);
   add_length_facts(
       dataset, {.least = 0, .most = static_cast<int64_t>(kMaxPairTextBytes), .bin = 1000}, facts);
-  for (const char* name : kSplits) {
+  for (const char* name : kPairSplits) {
     if (dataset.has(name)) facts.push_back(cut_fact(dataset.split(name), name, config_.length));
   }
-  // Whether the official pairs hold some is not known.
+  // Duplicates are allowed: the official pairs may hold some.
   add_duplicate_facts(dataset, false, facts);
   return facts;
 }
@@ -328,7 +325,8 @@ std::vector<Baseline> RetrievalTask::baselines(const Dataset& dataset) const {
   const Split train = dataset.split("train"), test = dataset.split("test");
   const Split some = train.subset(drawn_examples(train.size(), kMaxBaselinePairs));
   return {majority_baseline(train, test, kRetrievalClasses),
-          byte_unigram_baseline(some, test, config_.length, 2)};
+          byte_unigram_baseline(some, test, config_.length, 2),
+          place_baseline(train, test, kRetrievalClasses, 2)};
 }
 
 std::unique_ptr<Task> make_retrieval_task(const ConfigTable& config) {

@@ -15,6 +15,8 @@ namespace lra::tasks {
 namespace {
 
 namespace fs = std::filesystem;
+using ::testing::Contains;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 constexpr const char* kSmall = "num_train = 100\nnum_val = 40\nnum_test = 40\n";
@@ -168,9 +170,44 @@ TEST(Retrieval, ByteBaselineReadsBothTexts) {
   const TestFolder root;
   write_small_pairs(root.path("raw"));
   const auto baselines = task_with()->baselines(import({root.path("raw")}, root.path("data")));
-  ASSERT_EQ(baselines.size(), 2U);
+  ASSERT_EQ(baselines.size(), 3U);
   EXPECT_EQ(baselines[0].accuracy, 0.5);
   EXPECT_GT(baselines[1].accuracy, 0.9);  // the letter that tells stands in the second text
+}
+
+TEST(Retrieval, IdsThatContradictTheTextsAreDoubted) {
+  const TestFolder root;
+  write_small_pairs(root.path("raw"));
+  EXPECT_THAT(task_with()->judge(import({root.path("raw")}, root.path("data"))), ElementsAre());
+  const std::string path = root.path("raw/new_aan_pairs.eval.tsv");
+  std::string one_id, one_text;
+  read_pairs(path, 5, [&](const PairLine& pair) {
+    const std::string label = std::to_string(pair.label) + "\t";
+    const std::string first = std::string(pair.id1) + "\t", second = std::string(pair.id2) + "\t";
+    one_id +=
+        label + "P7\t" + second + std::string(pair.text1) + "\t" + std::string(pair.text2) + "\n";
+    one_text += label + first + second + "no such paper\t" + std::string(pair.text2) + "\n";
+  });
+  write_text(path, one_id);
+  EXPECT_THAT(task_with()->judge(import({root.path("raw")}, root.path("ids"))), ElementsAre());
+  write_text(root.path("raw/new_aan_pairs.train.tsv"), one_id);
+  write_text(path, one_text);
+  EXPECT_THAT(task_with()->judge(import({root.path("raw")}, root.path("texts"))),
+              Contains(HasSubstr("ids name the text of another")));
+}
+
+TEST(Retrieval, AFileOfIdsBesideThePairsSaysTheSame) {
+  const TestFolder root;
+  write_pairs(root.path("raw"), "1\ta\tb\tx\ty\n0\te\tf\tx\ty\n", "0\tc\td\tp\tq\n");
+  const auto problem_with = [&](const std::string& ids) {
+    write_text(root.path("raw/new_aan_pairs.train.only_ids.tsv"), ids);
+    fs::remove_all(root.path("data"));
+    return error_of([&] { import({root.path("raw")}, root.path("data")); });
+  };
+  EXPECT_EQ(problem_with("1.0\ta\tb\n0.0\te\tf\n"), "");
+  EXPECT_THAT(problem_with("1\ta\tb\n1\te\tf\n"), HasSubstr("only_ids.tsv:2: does not name"));
+  EXPECT_THAT(problem_with("1\ta\tb\n"), HasSubstr("only_ids.tsv:2: does not name"));
+  EXPECT_THAT(problem_with("1\ta\tb\n0\te\tf\n0\te\tf\n"), HasSubstr("only_ids.tsv:3: does"));
 }
 
 TEST(Retrieval, ExportTrustsNoSideFile) {

@@ -17,7 +17,7 @@ struct Review {
   std::string text;
 };
 
-// In the order of the archive. Throws lra::Error as said at open_reviews.
+// Reviews in the order of the archive. Throws lra::Error like open_reviews.
 std::vector<Review> read_review_archive(const std::string& path, Progress& progress);
 
 }  // namespace lra::tasks

@@ -10,7 +10,7 @@
 
 namespace lra::tasks {
 
-// Where a review stands; the order of members is the order of examples: train before test, neg
+// Position of a review; the order of members is the order of examples: train before test, neg
 // before pos, then the number.
 struct ReviewKey {
   int split = 0;  // index of kReviewSplits

@@ -22,6 +22,7 @@
 #include "tasks/facts.h"
 #include "tasks/files.h"
 #include "tasks/new_folder.h"
+#include "tasks/place_baseline.h"
 #include "tasks/stopping.h"
 #include "tasks/text/reviews.h"
 
@@ -67,6 +68,7 @@ class TextTask : public Task {
               Progress& progress) const override;
   std::vector<std::vector<std::string>> find_copies(const std::string& root) const override;
   void export_official(const Dataset& dataset, const std::string& out) const override;
+  std::vector<std::string> judge(const Dataset& dataset) const override;
   std::vector<Fact> check(const Dataset& dataset) const override;
   std::string render(const Split& split, int64_t example) const override;
   std::string token_text(int32_t token) const override { return byte_token_text(token); }
@@ -95,7 +97,7 @@ Split TextTask::split(const Dataset& dataset, const std::string& name) const {
   return train.subset(std::move(part));
 }
 
-// Of reviews of one split, as many as may be in memory at a time; from `first` on.
+// Texts of the reviews of one split from `first` on, as many as may be in memory at a time.
 std::vector<std::string> read_texts(const Reviews& reviews, int split, size_t first) {
   constexpr size_t kAtOnce = 64;  // of up to 1 MiB each
   size_t end = first;
@@ -196,6 +198,21 @@ std::vector<ReviewKey> read_names(const Dataset& dataset) {
   return keys;
 }
 
+// The stars of bad reviews are 1 to 4 in the official data, those of good ones 7 to 10.
+bool is_contradicted(const ReviewKey& key) {
+  const bool is_low = key.rating >= 1 && key.rating <= 4;
+  const bool is_high = key.rating >= 7 && key.rating <= 10;
+  return key.label == 1 ? is_low : is_high;
+}
+
+std::vector<std::string> TextTask::judge(const Dataset& dataset) const {
+  std::vector<ReviewKey> keys = read_names(dataset);
+  std::erase_if(keys, [](const ReviewKey& key) { return !is_contradicted(key); });
+  if (keys.empty()) return {};
+  return {thousands(static_cast<int64_t>(keys.size())) +
+          " reviews have ratings of the other class, the first " + review_path(keys.front())};
+}
+
 void write_reviews(const Dataset& dataset, const std::vector<ReviewKey>& keys,
                    const std::string& folder) {
   for (const char* part : {"train/neg", "train/pos", "test/neg", "test/pos"}) {
@@ -271,7 +288,8 @@ std::string TextTask::render(const Split& split, int64_t example) const {
 std::vector<Baseline> TextTask::baselines(const Dataset& dataset) const {
   const Split train = split(dataset, "train"), test = split(dataset, "test");
   return {majority_baseline(train, test, kTextClasses),
-          byte_unigram_baseline(train, test, config_.length)};
+          byte_unigram_baseline(train, test, config_.length),
+          place_baseline(train, test, kTextClasses)};
 }
 
 std::unique_ptr<Task> make_text_task(const ConfigTable& config) {

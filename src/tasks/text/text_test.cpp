@@ -15,6 +15,7 @@ namespace lra::tasks {
 namespace {
 
 namespace fs = std::filesystem;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 std::unique_ptr<Task> task_with(const std::string& toml = "") {
@@ -101,7 +102,7 @@ TEST(Text, OneEncodingIsStoredWhateverTheFilesHave) {
   for (const auto& [text, problem] : std::map<std::string, std::string>{
            {"\xFF\xFEo\u0001", "is UTF-16"},
            {"\xFE\xFF\u0001o", "is UTF-16"},
-           {std::string("o\0n\0", 4), "holds zero bytes, as UTF-16 does"},
+           {std::string("o\0n\0", 4), "holds zero bytes: it is UTF-16"},
            {"caf\xE9 noir", "is not UTF-8"}}) {
     write_text(root.path("other/aclImdb/train/pos/0_1.txt"), text);
     EXPECT_THAT(error_of([&] { import(root.path("other"), root.path("refused")); }),
@@ -149,9 +150,26 @@ TEST(Text, BaselinesSeeWhatBytesTell) {
   write_small_imdb(root.path("."), 100);
   import(root.path("."), root.path("data"));
   const auto baselines = task_with()->baselines(Dataset::open(root.path("data")));
-  ASSERT_EQ(baselines.size(), 2U);
+  ASSERT_EQ(baselines.size(), 3U);
   EXPECT_EQ(baselines[0].accuracy, 0.5);
   EXPECT_GT(baselines[1].accuracy, 0.9);
+}
+
+TEST(Text, RatingsOfTheOtherClassAreDoubted) {
+  const TestFolder root;
+  for (const char* name : {"train/neg/0_4.txt", "train/pos/0_7.txt", "test/neg/0_1.txt",
+                           "test/pos/0_10.txt", "train/neg/1_0.txt", "train/pos/1_5.txt"}) {
+    write_text(root.path("aclImdb/" + std::string(name)), name);
+  }
+  const auto judged = [&](const std::string& out) {
+    import(root.path("."), root.path(out));
+    return task_with()->judge(Dataset::open(root.path(out)));
+  };
+  EXPECT_THAT(judged("good"), ElementsAre());
+  write_text(root.path("aclImdb/train/pos/123_2.txt"), "x");
+  write_text(root.path("aclImdb/test/neg/9_7.txt"), "y");
+  EXPECT_THAT(judged("bad"), ElementsAre("2 reviews have ratings of the other class, the first "
+                                         "train/pos/123_2.txt"));
 }
 
 TEST(Text, ExportTrustsNoName) {

@@ -3,7 +3,8 @@
     records.py FOLDER [--hostile]
 
 --hostile: one run whose every text is markup, terminal escapes and a name without end. A report takes
-records that agree with themselves: the program in LRA_PROGRAM says which hashes they need.
+records that agree with themselves: they have the settings of the preset, and the program in LRA_PROGRAM says
+which hashes, sizes and titles follow from these.
 """
 import json
 import math
@@ -13,19 +14,27 @@ import re
 import struct
 import subprocess
 import sys
+import tomllib
 import zlib
 
 MODELS = {
-    "transformer": "Transformer", "local": "Local Attention", "sparse": "Sparse Transformer",
+    "transformer": "Transformer", "local": "Local Attention", "sparse_transformer": "Sparse Transformer",
     "longformer": "Longformer", "linformer": "Linformer", "reformer": "Reformer",
     "sinkhorn": "Sinkhorn Transformer", "synthesizer": "Synthesizer", "bigbird": "BigBird",
-    "linear": "Linear Transformer", "performer": "Performer",
+    "linear_transformer": "Linear Transformer", "performer": "Performer",
 }
 TASKS = {"listops": ("Long ListOps", 36, 2000), "text": ("Byte-level text", 64, 25000),
          "retrieval": ("Document retrieval", 56, 17437), "image": ("Image", 42, 10000),
          "pathfinder": ("Pathfinder", 71, 20000)}
-UNTIMED = ("sparse", "longformer")
+UNTIMED = ("sparse_transformer", "longformer")
 LENGTHS = (1024, 2048, 3072, 4096)
+CONFIGS = pathlib.Path(__file__).parents[3] / "configs"
+SECTIONS = ("task", "model", "mixer", "train", "groups")
+# Fields of a record that follow from its settings; the fingerprint from config_hash.
+FOLLOWING = ("config_hash", "fingerprint", "num_parameters", "base_parameters", "division", "division_reason",
+             "published_setting", "preset_steps", "task_title", "model_title", "validation")
+IDENTITY = ("task", "task_title", "task_version", "model", "model_title", "preset", "seed", "config_hash",
+            "data_hash", "fingerprint")
 HOSTILE = ("</script><script>window.harmed = 1</script><img src=x onerror='window.harmed = 2'>"
            "\"'&|`[x](javascript:harm) \x1b]0;title\x07\x1b[2J\u202e" + "endless" * 60)
 
@@ -45,34 +54,51 @@ def evaluation(step, accuracy, examples):
             "num_examples": examples}
 
 
+def settings(task, model):
+    """Those of the preset paper, as far as its files name them, validated 20 times on 2,000 examples."""
+    merged = {section: {} for section in SECTIONS}
+    file = tomllib.loads((CONFIGS / "models" / f"{model}.toml").read_text(encoding="utf-8"))
+    preset = file.get("paper", {})
+    for layer in (tomllib.loads((CONFIGS / "tasks" / f"{task}.toml").read_text(encoding="utf-8"))["paper"],
+                  file, preset, preset.get(task, {})):
+        for section in SECTIONS:
+            merged[section] |= layer.get(section, {})
+    merged["train"] |= {"eval_every": merged["train"]["steps"] // 20, "eval_examples": 2000}
+    return {"run": {"task": task, "model": model, "preset": "paper", "seed": 0}} | merged
+
+
 def run(task, model, accuracy):
     title, _, examples = TASKS[task]
-    curve = [evaluation(step, accuracy * (1 - 0.5 * math.exp(-step / 1500)), 2000)
-             for step in range(250, 5001, 250)]
+    config = settings(task, model)
+    every, batch = config["train"]["eval_every"], config["train"]["batch_size"]
+    steps = 20 * every
+    curve = [evaluation(step, accuracy * (1 - 0.5 * math.exp(-step / (6 * every))), 2000)
+             for step in range(every, steps + 1, every)]
     return {
         "schema": 1, "kind": "train", "status": "done", "failure": "", "task": task,
         "task_title": title, "task_version": 1, "model": model, "model_title": MODELS[model],
         "preset": "paper", "seed": 0, "validation": "own", "checkpoint": "last",
-        "data_source": "generated", "data_hash": "d" * 32, "config_hash": "c" * 32,
-        "weights_hash": "e" * 32, "fingerprint": f"{task}-{model}", "num_parameters": 100000,
+        "data_source": "imported", "data_hash": "d" * 32, "config_hash": "c" * 32,
+        "weights_hash": f"{task}-{model}", "fingerprint": "", "num_parameters": 100000,
         "base_parameters": 100000, "division": "apples-to-apples", "division_reason": "",
         "published_setting": True,
-        "steps": 5000, "planned_steps": 5000, "preset_steps": 5000,
-        "test_split_examples": examples, "examples": 160000, "tokens": 160000000,
-        "train_seconds": 1000.0, "total_seconds": 1100.0, "train_tokens_per_s": 160000.0,
-        "peak_resident_bytes": 1000000000, "test": evaluation(5000, accuracy, examples),
-        "val_curve": curve, "measurements": [], "baselines": {"majority": 0.5},
-        "config": {"run": {"task": task, "model": model, "preset": "paper", "seed": 0},
-                   "task": {"length": 1000}, "mixer": {}, "train": {"batch_size": 32}},
+        "steps": steps, "planned_steps": steps, "preset_steps": steps,
+        "test_split_examples": examples, "examples": steps * batch, "tokens": 1000 * steps * batch,
+        "train_seconds": steps / 5, "total_seconds": steps / 4, "train_tokens_per_s": 5000.0 * batch,
+        "peak_resident_bytes": 1000000000, "test": evaluation(steps, accuracy, examples),
+        "val": curve[-1], "best_val": curve[-1],
+        "val_curve": curve, "measurements": [],
+        "baselines": {"majority": evaluation(0, 0.5, examples)["accuracy"]},
+        "config": config,
         "provenance": provenance(),
     }
 
 
 def bench(mode, model, place):
     record = run("text", model, 0.5)
-    for key in ("test", "val_curve", "baselines"):
+    for key in ("test", "val", "best_val"):
         record.pop(key)
-    record.update(kind="bench", fingerprint="", val_curve=[], baselines={}, measurements=[
+    record.update(kind="bench", data_hash="", steps=0, val_curve=[], baselines={}, measurements=[
         {"mode": mode, "dtype": "fp32", "length": length, "batch": 32,
          "steps_per_s": speed, "tokens_per_s": 32 * length * speed,
          "slowest_steps_per_s": 0.99 * speed, "fastest_steps_per_s": 1.01 * speed, "windows": 5,
@@ -160,7 +186,7 @@ def write_fixed(folder):
         beside = folder / f"{task}-{model}" / "analysis"
         run_record = json.loads((beside.parent / "record.json").read_text(encoding="utf-8"))
         write(beside / f"{kind}.json", analysis(kind, task, model, result) |
-              {key: run_record[key] for key in ("config_hash", "fingerprint")})
+              {key: run_record[key] for key in IDENTITY})
         for name in ("rollout-3.png", "rollout-4.png", "embeddings-token.png",
                      "embeddings-position.png"):
             if name.startswith(kind):
@@ -168,14 +194,15 @@ def write_fixed(folder):
 
 
 def agree(folder):
-    """Gives every record the hashes of its settings, as the check of records names them."""
-    for field in ("config_hash", "fingerprint"):  # the second is made of the first
+    """Gives every record what follows from its settings, as the check of records names it."""
+    for _ in range(2):  # the fingerprint follows from config_hash
         told = subprocess.run([os.environ["LRA_PROGRAM"], "report", str(folder), "--check"],
                               capture_output=True, text=True, check=False).stdout
-        pattern = rf"^(.*/record\.json): {field} is .*; expected ([0-9a-f]{{32}})$"
-        for path, expected in re.findall(pattern, told, re.MULTILINE):
+        pattern = rf"^(.*/record\.json): ({'|'.join(FOLLOWING)}) is .*; expected (.*)$"
+        for path, field, expected in re.findall(pattern, told, re.MULTILINE):
             document = json.loads(pathlib.Path(path).read_text(encoding="utf-8"))
-            write(pathlib.Path(path), document | {field: expected})
+            is_text = isinstance(document[field], str)
+            write(pathlib.Path(path), document | {field: expected if is_text else json.loads(expected)})
 
 
 def hostile(value):
@@ -185,7 +212,7 @@ def hostile(value):
     if isinstance(value, list):
         return [hostile(item) for item in value]
     if isinstance(value, dict):
-        return {HOSTILE if key in ("linear", "majority", "CLS") else key: hostile(item)
+        return {HOSTILE if key in ("linear", "torch", "CLS") else key: hostile(item)
                 for key, item in value.items()}
     return value
 
@@ -193,14 +220,20 @@ def hostile(value):
 def write_hostile(folder):
     for place, seen in enumerate((run("text", "performer", 0.65), bench("train", "transformer", 1))):
         record = hostile(seen)
-        record.update(kind=seen["kind"], status="done", fingerprint=f"{place}")
-        record["provenance"]["git_dirty"] = ""
+        # Its model counts as a Python class, which a program without an interpreter cannot judge.
+        record |= {key: seen[key] for key in ("kind", "status", "failure", "data_hash", "fingerprint")}
+        if record["baselines"]:
+            record["baselines"][HOSTILE] = 0.5
+        record["python"] = hostile({"source_sha256": "a" * 64, "packages": {"torch": "2"}})
+        record["provenance"] |= {key: seen["provenance"][key]
+                                 for key in ("git_dirty", "started_utc", "finished_utc")}
         write(folder / str(place) / "record.json", record)
     agree(folder)
     for kind, result in (("span", span(100.0, 1000)),
                          ("rollout", {"examples": [rollout_example(3, 1)]})):
         record = hostile(analysis(kind, "text", "transformer", result))
-        record["kind"] = kind
+        run_record = json.loads((folder / "0" / "record.json").read_text(encoding="utf-8"))
+        record |= {key: run_record[key] for key in IDENTITY} | {"kind": kind}
         if kind == "rollout":
             record["rollout"]["examples"][0]["picture"] = "rollout-3.png"
         write(folder / "0" / "analysis" / f"{kind}.json", record)

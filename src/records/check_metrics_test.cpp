@@ -1,4 +1,4 @@
-#include "report/check_record.h"
+#include "records/check_record.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,9 +7,9 @@
 
 #include "base/scratch_folder.h"
 #include "io/atomic_file.h"
-#include "report/test_records.h"
+#include "records/test_records.h"
 
-namespace lra::report {
+namespace lra {
 namespace {
 
 using ::testing::ElementsAre;
@@ -130,4 +130,4 @@ TEST(CheckMetrics, OnlyTheLogBesideARunsRecordIsAsked) {
 }
 
 }  // namespace
-}  // namespace lra::report
+}  // namespace lra

@@ -1,4 +1,4 @@
-#include "report/check_record.h"
+#include "records/check_record.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -10,10 +10,10 @@
 #include "io/atomic_file.h"
 #include "io/json.h"
 #include "io/mapped_file.h"
+#include "records/findings.h"
 #include "records/step_lines.h"
-#include "report/findings.h"
 
-namespace lra::report {
+namespace lra {
 namespace {
 
 constexpr const char* kLog = "metrics.jsonl";
@@ -55,13 +55,14 @@ Log read_log(std::string_view text) {
 }
 
 // Both files hold the shortest text of the same number.
-std::string exact(double number) { return json_text(json_number(number)); }
+std::string exact_text(double number) { return json_text(json_number(number)); }
 
 void compare(const std::string& what, const Evaluation& recorded, const Evaluation& logged,
              Findings& findings) {
   const std::string at = " at step " + std::to_string(recorded.step);
-  findings.expect_equal(what + ".accuracy" + at, exact(recorded.accuracy), exact(logged.accuracy));
-  findings.expect_equal(what + ".loss" + at, exact(recorded.loss), exact(logged.loss));
+  findings.expect_equal(what + ".accuracy" + at, exact_text(recorded.accuracy),
+                        exact_text(logged.accuracy));
+  findings.expect_equal(what + ".loss" + at, exact_text(recorded.loss), exact_text(logged.loss));
   findings.expect_equal(what + ".num_examples" + at, recorded.num_examples, logged.num_examples);
 }
 
@@ -133,4 +134,4 @@ std::vector<std::string> check_metrics_beside(const RunRecord& record,
   }
 }
 
-}  // namespace lra::report
+}  // namespace lra

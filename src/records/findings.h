@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-namespace lra::report {
+namespace lra {
 
 class Findings {
  public:
@@ -21,6 +21,9 @@ class Findings {
   void expect_equal(const std::string& what, int64_t recorded, int64_t other) {
     expect_equal(what, std::to_string(recorded), std::to_string(other));
   }
+  void expect_equal(const std::string& what, bool recorded, bool other) {
+    expect_equal(what, std::string(recorded ? "true" : "false"), other ? "true" : "false");
+  }
   const std::vector<std::string>& lines() const { return lines_; }
 
  private:
@@ -28,4 +31,4 @@ class Findings {
   std::vector<std::string> lines_;
 };
 
-}  // namespace lra::report
+}  // namespace lra

@@ -6,7 +6,7 @@
 #include "records/run_identity.h"
 #include "records/run_record.h"
 
-namespace lra::report {
+namespace lra {
 
 // A finished run with a test accuracy in percent on `num_examples` examples.
 inline RunRecord finished_run(const std::string& task, const std::string& model, double percent,
@@ -28,6 +28,7 @@ inline RunRecord finished_run(const std::string& task, const std::string& model,
   run.preset_steps = 5000;
   run.test_split_examples = num_examples;
   run.train_seconds = 100;
+  run.total_seconds = 110;
   run.train_tokens_per_s = 10000;
   run.peak_resident_bytes = 1500000000;
   run.test = Evaluation{5000, 1.5, percent / 100, num_examples};
@@ -53,6 +54,9 @@ inline RunRecord honest_run(const std::string& model = "performer") {
   train.set("batch_size", ConfigValue{int64_t{32}, ""});
   train.set("test_checkpoint", ConfigValue{std::string("last"), ""});
   run.checkpoint = "last";
+  run.weights_hash = std::string(32, 'a');
+  run.baselines = {{"majority", 0.5}};
+  run.data_examples = SplitSizes{.train = 8000, .val = 1000, .test = 2000};
   run.examples = 32 * run.steps;
   run.tokens = static_cast<int64_t>(run.train_tokens_per_s * run.train_seconds);
   run.config_hash = config_hash(run.config);
@@ -87,4 +91,4 @@ inline RunRecord measured(const std::string& model, int64_t length, double steps
   return record;
 }
 
-}  // namespace lra::report
+}  // namespace lra

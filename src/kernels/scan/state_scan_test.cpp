@@ -1,0 +1,200 @@
+#include "kernels/scan/state_scan.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <numbers>
+#include <vector>
+
+#include "base/parallel.h"
+#include "base/rng.h"
+#include "kernels/test_implementations.h"
+
+namespace lra::kernels {
+namespace {
+
+struct StateShape {
+  int64_t batch, length, states, directions = 2;
+};
+
+// One problem with its gradients, in arrays of type T.
+template <typename T>
+struct StateCase {
+  using W = Wide<T>;
+
+  // |a| is at least 1 - decay, at angles up to pi. With `padded`, lengths from 0 to all.
+  StateCase(const StateShape& shape, bool padded, double decay = 0.2) : shape(shape) {
+    RandomStream random(static_cast<uint64_t>(shape.length * 100 + shape.states));
+    const int64_t rows = shape.batch * shape.length;
+    const auto draw = [&](std::vector<T>& to, int64_t count) {
+      for (int64_t i = 0; i < count; ++i) to.push_back(static_cast<float>(random.normal()));
+    };
+    draw(v, rows * 2 * shape.states);
+    draw(grad, rows * shape.directions * 2 * shape.states);
+    a.resize(static_cast<size_t>(2 * shape.states));
+    for (int64_t n = 0; n < shape.states; ++n) {
+      const double size = 1 - decay * random.uniform(), angle = std::numbers::pi * random.uniform();
+      a[static_cast<size_t>(n)] = static_cast<float>(size * std::cos(angle));
+      a[static_cast<size_t>(shape.states + n)] = static_cast<float>(size * std::sin(angle));
+    }
+    for (int64_t b = 0; padded && b < shape.batch; ++b) {
+      lengths.push_back(static_cast<int32_t>(b == 0 ? shape.length : random.below(shape.length)));
+    }
+  }
+  // The same numbers in double.
+  template <typename U>
+  explicit StateCase(const StateCase<U>& other)
+      : shape(other.shape),
+        v(other.v.begin(), other.v.end()),
+        grad(other.grad.begin(), other.grad.end()),
+        a(other.a.begin(), other.a.end()),
+        lengths(other.lengths) {}
+
+  void run() {
+    const StateScan<T> p{.batch = shape.batch,
+                         .length = shape.length,
+                         .states = shape.states,
+                         .directions = shape.directions,
+                         .v = v.data(),
+                         .lengths = lengths.empty() ? nullptr : lengths.data(),
+                         .a = a.data()};
+    x.assign(grad.size(), T(7));
+    grad_v.assign(v.size(), T(7));
+    grad_a.assign(a.size(), W(7));
+    state_scan_forward(p, x.data());
+    state_scan_backward<T>({p, x.data(), grad.data(), grad_v.data(), grad_a.data()});
+  }
+
+  StateShape shape;
+  std::vector<T> v, grad, x, grad_v;
+  std::vector<W> a, grad_a;
+  std::vector<int32_t> lengths;
+};
+
+template <typename T, typename U>
+double largest_error(const std::vector<T>& got, const std::vector<U>& want) {
+  double difference = 0, size = 1e-30;
+  for (size_t i = 0; i < want.size(); ++i) {
+    difference = std::max(difference, std::abs(static_cast<double>(got[i]) - want[i]));
+    size = std::max(size, std::abs(static_cast<double>(want[i])));
+  }
+  return difference / size;
+}
+
+template <typename T>
+void expect_agrees_with_double(StateCase<T> got, double value, double gradient) {
+  StateCase<double> want(got);
+  got.run();
+  want.run();
+  EXPECT_LE(largest_error(got.x, want.x), value);
+  EXPECT_LE(largest_error(got.grad_v, want.grad_v), gradient);
+  EXPECT_LE(largest_error(got.grad_a, want.grad_a), gradient);
+}
+
+using StateScanTest = ImplementationTest;
+
+// Around chunks of 64 positions, vectors of sixteen states and tasks of 64.
+TEST_P(StateScanTest, AgreesWithDouble) {
+  for (const StateShape& shape : {StateShape{1, 1, 1},
+                                  {2, 7, 8},
+                                  {1, 63, 15},
+                                  {2, 64, 16, 1},
+                                  {3, 65, 17},
+                                  {2, 130, 64},
+                                  {1, 66, 65},
+                                  {2, 9, 100, 1},
+                                  {1, 129, 48}}) {
+    for (const bool padded : {false, true}) {
+      SCOPED_TRACE(testing::Message()
+                   << "L " << shape.length << " P " << shape.states << (padded ? " padded" : ""));
+      expect_agrees_with_double(StateCase<float>(shape, padded), 2e-6, 4e-6);
+      // Two roundings of the sum over directions; grad_a is of rounded states.
+      expect_agrees_with_double(StateCase<Bf16>(shape, padded), 0x1p-8, 0x1p-7);
+    }
+  }
+}
+
+TEST_P(StateScanTest, KeepsItsErrorOverALongMemory) {
+  expect_agrees_with_double(StateCase<float>({1, 16384, 3}, false, 5e-5), 4e-6, 2e-5);
+}
+
+TEST_P(StateScanTest, HasKnownValues) {
+  StateCase<float> one({1, 4, 1}, true);
+  one.lengths = {3};
+  one.v = {1, 0, 0, 2, 100, 0, 9, 9};                           // 1, 2i, 100, padding
+  one.a = {0, 0.5f};                                            // i / 2
+  one.grad = {0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0};  // of the last valid state
+  one.run();
+  // Forward 1, 2i + i/2, 100 + i (2.5i)/2; backward 1 + i/2 (52 i), 2i + 50i, 100.
+  EXPECT_EQ(one.x,
+            (std::vector<float>{1, 0, -25, 0, 0, 2.5f, 0, 52, 98.75f, 0, 100, 0, 0, 0, 0, 0}));
+  EXPECT_EQ(one.grad_v, (std::vector<float>{-0.25f, 0, 0, -0.5f, 1, 0, 0, 0}));
+  // r = (-1/4, -i/2, 1), and r[1] conj(x[0]) + r[2] conj(x[1]) = -i/2 - 2.5 i.
+  EXPECT_EQ(one.grad_a, (std::vector<float>{0, -3}));
+}
+
+TEST_P(StateScanTest, NeverReadsPadding) {
+  StateCase<float> clean({3, 90, 20}, true), dirty = clean;
+  const auto spoil = [&](std::vector<float>& rows, int64_t width) {
+    for (int64_t b = 0; b < 3; ++b) {
+      for (int64_t i = clean.lengths[static_cast<size_t>(b)] * width; i < 90 * width; ++i) {
+        rows[static_cast<size_t>(b * 90 * width + i)] = std::numeric_limits<float>::quiet_NaN();
+      }
+    }
+  };
+  spoil(dirty.v, 2 * 20);
+  spoil(dirty.grad, 2 * 2 * 20);
+  clean.run();
+  dirty.run();
+  EXPECT_EQ(dirty.x, clean.x);
+  EXPECT_EQ(dirty.grad_v, clean.grad_v);
+  EXPECT_EQ(dirty.grad_a, clean.grad_a);
+  EXPECT_EQ(dirty.x.back(), 0);
+  EXPECT_EQ(dirty.grad_v.back(), 0);
+}
+
+TEST_P(StateScanTest, GivesTheSameBitsAtAnyNumberOfThreads) {
+  const int before = num_threads();
+  StateCase<float> one({5, 100, 90}, true);
+  set_num_threads(1);
+  one.run();
+  for (const int threads : {2, 3}) {
+    StateCase<float> many = one;
+    set_num_threads(threads);
+    many.run();
+    EXPECT_EQ(many.x, one.x);
+    EXPECT_EQ(many.grad_v, one.grad_v);
+    EXPECT_EQ(many.grad_a, one.grad_a);
+  }
+  set_num_threads(before);
+}
+
+TEST(StateScanRef, GradientIsTheSlope) {
+  for (const StateShape& shape : {StateShape{2, 9, 2}, StateShape{1, 9, 3, 1}}) {
+    StateCase<double> at(shape, shape.batch > 1);
+    at.run();
+    const auto loss = [&](StateCase<double> moved) {
+      moved.run();
+      double sum = 0;
+      for (size_t i = 0; i < moved.x.size(); ++i) sum += moved.x[i] * moved.grad[i];
+      return sum;
+    };
+    const auto expect_slope = [&](std::vector<double> StateCase<double>::*member,
+                                  const std::vector<double>& grads) {
+      for (size_t i = 0; i < grads.size(); ++i) {
+        StateCase<double> above = at, below = at;
+        (above.*member)[i] += 1e-5;
+        (below.*member)[i] -= 1e-5;
+        EXPECT_NEAR(grads[i], (loss(above) - loss(below)) / 2e-5, 1e-7) << i;
+      }
+    };
+    expect_slope(&StateCase<double>::v, at.grad_v);
+    expect_slope(&StateCase<double>::a, at.grad_a);
+  }
+}
+
+LRA_INSTANTIATE_IMPLEMENTATIONS(StateScanTest, Isa::kRef, Isa::kAvx2, Isa::kAvx512);
+
+}  // namespace
+}  // namespace lra::kernels

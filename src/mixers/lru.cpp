@@ -1,0 +1,108 @@
+// LRU, the linear recurrent unit (Orvieto et al. 2023, arXiv:2303.06349): x_k = lambda x_{k-1} +
+// gamma B u_k, y_k = Re(C x_k) + D u_k, element by element with lambda = exp(-exp(nu) + i
+// exp(theta)), which is inside of the unit circle whatever nu is (section 3.3). At first lambda is
+// uniform on the ring r_min <= |lambda| <= r_max with phases in [0, max_phase] (lemma 3.2), and
+// gamma = sqrt(1 - |lambda|^2) (section 3.4); nu, theta and gamma are learned as logarithms. A
+// second direction runs from the end of the sequence with the same lambda, gamma and B; its states
+// have columns of C of their own.
+//
+// Behind it stand GELU, the block's dropout and a gated linear unit (GatedOutput).
+#include <numbers>
+
+#include "layers/gated_output.h"
+#include "mixers/all.h"
+#include "mixers/state_space.h"
+#include "ops/precision.h"
+
+namespace lra::mixers {
+namespace {
+
+using at::Tensor;
+
+constexpr double kLargestSquare = 1 - 1e-7;  // of |lambda| at first, where gamma has a logarithm
+
+class Lru : public SequenceLayer {
+ public:
+  struct Config {
+    std::string output = "glu";
+    int64_t states = 64;
+    bool bidirectional = true;
+    double r_min = 0, r_max = 1, max_phase = 2 * std::numbers::pi;
+    void fields(auto& f) {
+      f("states", states, "complex states of the layer", between(1, 65536));
+      f("bidirectional", bidirectional, "a second direction from the end, with columns of C");
+      f("r_min", r_min, "smallest |lambda| at first", between(0, 1));
+      f("r_max", r_max, "largest |lambda| at first", between(0, 1));
+      f("max_phase", max_phase, "largest phase of lambda at first, in radians",
+        between(1e-6, 2 * std::numbers::pi));
+      f("output", output,
+        "behind the recurrence, after GELU and the block's dropout: a gated linear unit, one of "
+        "S5's gates, a linear layer, or nothing",
+        one_of(layers::gated_outputs()));
+    }
+  };
+
+  Lru(const layers::Initializer& init, const Config& config, const LayerShape& shape) {
+    if (config.r_min > config.r_max) {
+      throw Error({.where = "mixer.r_min",
+                   .what = "is above mixer.r_max",
+                   .expected = "0 <= r_min <= r_max <= 1"});
+    }
+    const int64_t dim = shape.model_dim, states = config.states;
+    const auto scale = [](int64_t n) { return 1 / std::sqrt(static_cast<double>(n)); };
+    const double least = config.r_min * config.r_min, most = config.r_max * config.r_max;
+    const Tensor square =
+        (least + (most - least) * uniform(init.of("nu_log"), states)).clamp(1e-30, kLargestSquare);
+    const auto placed = [&](const Tensor& t) { return t.to(init.device(), at::kFloat); };
+    nu_log_ = register_in_group("ssm", "nu_log", placed((-0.5 * square.log()).log()));
+    theta_log_ =
+        register_in_group("ssm", "theta_log",
+                          placed((config.max_phase * uniform(init.of("theta_log"), states)).log()));
+    gamma_log_ = register_in_group("ssm", "gamma_log", placed(0.5 * (1 - square).log()));
+    b_ = register_in_group("b", "b", init.of("b").normal({2, states, dim}, scale(2 * dim)));
+    c_ = register_parameter(
+        "c", init.of("c").normal({dim, config.bidirectional ? 2 : 1, 2, states}, scale(states)));
+    skip_ = register_parameter("skip", init.of("skip").normal({dim}, 1));
+    output_ = add<layers::GatedOutput>("output", init, dim, config.output);
+  }
+
+  Tensor forward(const Tensor& u_BLD, const layers::Context& context) override {
+    const auto type = ops::wide_type(u_BLD);
+    const auto exp = [](const Tensor& t) { return t.to(at::kDouble).exp(); };
+    const Tensor size = (-exp(nu_log_)).exp(), angle = exp(theta_log_);
+    const MimoStateSpace system{
+        .a_2P = at::stack({size * angle.cos(), size * angle.sin()}).to(type),
+        .b_2PD = exp(gamma_log_).to(type).unsqueeze(1) * b_,
+        .c_DK2P = c_,
+        .skip_D = skip_};
+    return output_->forward(mimo_state_space(u_BLD, system, context.mask_BL), context);
+  }
+
+ private:
+  // In (0, 1], on the CPU, float64.
+  static Tensor uniform(const layers::Initializer& init, int64_t count) {
+    const layers::Initializer host = layers::Initializer(init.seed()).of(init.name());
+    return 0.5 - host.uniform({count}, 0.5).to(at::kDouble);
+  }
+
+  Tensor nu_log_, theta_log_, gamma_log_;  // [P]
+  Tensor b_;                               // [2, P, D]
+  Tensor c_;                               // [D, directions, 2, P]
+  Tensor skip_;                            // D of the recurrence, [D]
+  std::shared_ptr<layers::GatedOutput> output_;
+};
+
+constexpr GroupSpec kLruGroups[] = {
+    {.name = "ssm", .what = "poles of the recurrence and their norms", .learning_rate = 1e-3},
+    {.name = "b", .what = "input matrix of the recurrence", .learning_rate = 1e-3}};
+
+}  // namespace
+
+constinit const LayerSpec kLru = layer_spec<Lru>({.name = "lru",
+                                                  .title = "LRU",
+                                                  .paper = "Orvieto et al. 2023, arXiv:2303.06349",
+                                                  .family = "state space",
+                                                  .cost = "L N",
+                                                  .groups = kLruGroups});
+
+}  // namespace lra::mixers

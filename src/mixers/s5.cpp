@@ -1,0 +1,183 @@
+// S5 (Smith et al. 2023, arXiv:2208.04933): one linear state space for all channels, x' = Lambda x
+// + B u, y = C x + D u, with a diagonal Lambda, discretised by zero-order hold (equation 6), each
+// state with a step dt of its own or all with one. Conjugate pairs are kept once, so y is 2 Re(C x)
+// + D u. A second direction runs from the end of the sequence with the same Lambda and B; its
+// states have columns of C of their own.
+//
+// Lambda starts as the normal part of HiPPO-LegS in each of `blocks` blocks, with eigenvectors V of
+// one block: B = V^H B', C = C' V with real B' and complex C' (section 3.2, and the authors' code,
+// lindermanlab/S5, for the distributions: docs/deviations.md). The direction of an eigenvector is
+// free: here its first component is positive.
+//
+// Gate and dropout behind it belong to the layer (GatedOutput), as in the authors' block.
+#include <numbers>
+
+#include "layers/gated_output.h"
+#include "mixers/all.h"
+#include "mixers/state_space.h"
+#include "ops/one_blas_thread.h"
+#include "ops/precision.h"
+#include "ops/product.h"
+
+namespace lra::mixers {
+namespace {
+
+using at::Tensor;
+
+constexpr double kLargestReal = -1e-4;  // of a pole, where poles are clipped
+
+// One of each conjugate pair of eigenvalues of -1/2 + HiPPO-LegS' antisymmetric part [p, p]:
+// imaginary parts [p / 2], which are positive, and the planes of the eigenvectors [p, p / 2].
+// float64.
+struct HippoBlock {
+  Tensor frequencies, v_re, v_im;
+};
+
+HippoBlock hippo_block(int64_t p) {
+  const ops::OneBlasThread one_thread;
+  const Tensor s = legs_antisymmetric(p);
+  // S v = i w v is -i S v = w v.
+  const auto [values, vectors] = at::linalg_eigh(at::complex(at::zeros_like(s), -s));
+  const Tensor v = vectors.narrow(1, p / 2, p / 2), first = v[0];
+  const Tensor turned = v * (first.conj() / first.abs());
+  return {values.narrow(0, p / 2, p / 2), at::real(turned).contiguous(),
+          at::imag(turned).contiguous()};
+}
+
+class S5 : public SequenceLayer {
+ public:
+  struct Config {
+    std::string c_init = "lecun_normal", output = "half_glu1";
+    int64_t states = 64, blocks = 1;
+    bool bidirectional = true, shared_step = false, clip_poles = false;
+    double dt_min = 1e-3, dt_max = 0.1;
+    void fields(auto& f) {
+      f("states", states, "state size of the layer; half as many conjugate pairs",
+        between(2, 65536));
+      f("blocks", blocks, "blocks of HiPPO-LegS that the state matrix starts with",
+        between(1, 32768));
+      f("bidirectional", bidirectional, "a second direction from the end, with columns of C");
+      f("c_init", c_init,
+        "C at first: C' V with variance 1 / (states D) or 1 / states, or standard normal without V",
+        one_of({"lecun_normal", "trunc_standard_normal", "complex_normal"}));
+      f("shared_step", shared_step, "one step for all states");
+      f("clip_poles", clip_poles, "real parts of the poles stay at or below -0.0001");
+      f("dt_min", dt_min, "smallest step at first", between(1e-6, 10));
+      f("dt_max", dt_max, "largest step at first", between(1e-6, 10));
+      f("output", output,
+        "behind the state space, after GELU and the block's dropout: one of S5's gates, a gated "
+        "linear unit, a linear layer, or nothing",
+        one_of(layers::gated_outputs()));
+    }
+  };
+
+  S5(const layers::Initializer& init, const Config& config, const LayerShape& shape)
+      : config_(config) {
+    check(config);
+    const int64_t dim = shape.model_dim, modes = config.states / 2;
+    const HippoBlock hippo = hippo_block(config.states / config.blocks);
+    // Matrices are multiplied on the CPU, the same on every device.
+    const layers::Initializer host = layers::Initializer(init.seed()).of(init.name());
+    const auto placed = [&](const Tensor& t) { return t.to(init.device(), at::kFloat); };
+    dt_ = register_in_group("dt", "dt",
+                            log_uniform_steps(init.of("dt"), config.shared_step ? 1 : modes,
+                                              config.dt_min, config.dt_max));
+    lambda_re_ = register_in_group("ssm", "lambda_re", placed(at::full({modes}, -0.5)));
+    lambda_im_ =
+        register_in_group("ssm", "lambda_im", placed(hippo.frequencies.repeat({config.blocks})));
+    b_ = register_in_group("b", "b", placed(initial_b(host.of("b"), hippo, dim)));
+    c_ = register_parameter("c", placed(initial_c(host.of("c"), hippo, dim)));
+    skip_ = register_parameter("skip", init.of("skip").normal({dim}, 1));
+    output_ = add<layers::GatedOutput>("output", init, dim, config.output);
+  }
+
+  Tensor forward(const Tensor& u_BLD, const layers::Context& context) override {
+    return output_->forward(
+        mimo_state_space(u_BLD, discretised(ops::wide_type(u_BLD)), context.mask_BL), context);
+  }
+
+ private:
+  static void check(const Config& config) {
+    if (config.states % (2 * config.blocks) != 0) {
+      throw Error({.where = "mixer.states",
+                   .what = std::to_string(config.states) + " states are no conjugate pairs in " +
+                           std::to_string(config.blocks) + " equal blocks",
+                   .expected = "a multiple of 2 x mixer.blocks"});
+    }
+    if (config.dt_min > config.dt_max) {
+      throw Error({.where = "mixer.dt_min",
+                   .what = "is above mixer.dt_max",
+                   .expected = "0 < dt_min <= dt_max"});
+    }
+  }
+
+  // V^H B' [2, states / 2, D] with B' [states, D], LeCun normal as a matrix of that many inputs.
+  Tensor initial_b(const layers::Initializer& init, const HippoBlock& hippo, int64_t dim) const {
+    const Tensor drawn_JDp = init.lecun(dim, config_.states)
+                                 .to(at::kDouble)
+                                 .view({dim, config_.blocks, -1})
+                                 .transpose(0, 1);
+    const auto plane = [&](const Tensor& v) {
+      return ops::product(drawn_JDp, v.expand({config_.blocks, -1, -1}))
+          .transpose(1, 2)
+          .reshape({-1, dim});
+    };
+    return at::stack({plane(hippo.v_re), -plane(hippo.v_im)});
+  }
+
+  // [D, directions, 2, states / 2]
+  Tensor initial_c(const layers::Initializer& init, const HippoBlock& hippo, int64_t dim) const {
+    const int64_t directions = config_.bidirectional ? 2 : 1, states = config_.states;
+    if (config_.c_init == "complex_normal") {
+      return init.normal({dim, directions, 2, states / 2}, std::numbers::sqrt2 / 2);
+    }
+    const double scale =
+        config_.c_init == "lecun_normal" ? 1 / std::sqrt(static_cast<double>(dim)) : 1;
+    const Tensor drawn = init.lecun(dim * directions * 2, states).to(at::kDouble) * scale;
+    const auto times = [&](const Tensor& v) {
+      return ops::product(drawn.view({-1, v.size(0)}), v)
+          .view({dim, directions, 2, states / 2})
+          .unbind(2);
+    };
+    const auto by_re = times(hippo.v_re), by_im = times(hippo.v_im);
+    return at::stack({by_re[0] - by_im[1], by_im[0] + by_re[1]}, 2);
+  }
+
+  // In the type of parameters beside the activations; conjugate pairs count twice.
+  MimoStateSpace discretised(at::ScalarType type) const {
+    const auto wide = [](const Tensor& t) { return t.to(at::kDouble); };
+    const Tensor re = wide(config_.clip_poles ? lambda_re_.clamp_max(kLargestReal) : lambda_re_);
+    const HeldStates held = zero_order_hold(-re, wide(lambda_im_), wide(dt_).exp());
+    const Tensor hold_re = held.b_re.to(type).unsqueeze(1),
+                 hold_im = held.b_im.to(type).unsqueeze(1);
+    return {
+        .a_2P = at::stack({held.a_re, held.a_im}).to(type),
+        .b_2PD = at::stack({hold_re * b_[0] - hold_im * b_[1], hold_re * b_[1] + hold_im * b_[0]}),
+        .c_DK2P = 2 * c_,
+        .skip_D = skip_};
+  }
+
+  Config config_;
+  Tensor dt_;                     // log of the steps, [1 or P]; P = states / 2
+  Tensor lambda_re_, lambda_im_;  // [P]
+  Tensor b_;                      // [2, P, D]
+  Tensor c_;                      // [D, directions, 2, P]
+  Tensor skip_;                   // D of the state space, [D]
+  std::shared_ptr<layers::GatedOutput> output_;
+};
+
+constexpr GroupSpec kS5Groups[] = {
+    {.name = "ssm", .what = "poles of the state space", .learning_rate = 1e-3},
+    {.name = "dt", .what = "step sizes", .learning_rate = 1e-3},
+    {.name = "b", .what = "input matrix of the state space", .learning_rate = 1e-3}};
+
+}  // namespace
+
+constinit const LayerSpec kS5 = layer_spec<S5>({.name = "s5",
+                                                .title = "S5",
+                                                .paper = "Smith et al. 2023, arXiv:2208.04933",
+                                                .family = "state space",
+                                                .cost = "L N",
+                                                .groups = kS5Groups});
+
+}  // namespace lra::mixers

@@ -1,0 +1,44 @@
+#include "mixers/state_space.h"
+
+#include <cmath>
+
+#include "ops/linear.h"
+#include "ops/precision.h"
+#include "ops/state_scan.h"
+
+namespace lra::mixers {
+
+using at::Tensor;
+
+Tensor legs_antisymmetric(int64_t states) {
+  const Tensor root = (2 * at::arange(states, at::kDouble) + 1).sqrt();
+  const Tensor below = (root.unsqueeze(1) * root).tril(-1) / 2;
+  return below.t() - below;
+}
+
+Tensor log_uniform_steps(const layers::Initializer& init, int64_t count, double dt_min,
+                         double dt_max) {
+  const double low = std::log(dt_min), high = std::log(dt_max);
+  return (low + high) / 2 + init.uniform({count}, (high - low) / 2);
+}
+
+HeldStates zero_order_hold(const Tensor& rate, const Tensor& frequency, const Tensor& dt) {
+  const Tensor size = (-rate * dt).exp(), angle = frequency * dt;
+  const Tensor re = size * angle.cos(), im = size * angle.sin();
+  // (a - 1) / lambda = (a - 1) conj(lambda) / |lambda|^2
+  const Tensor inverse = 1 / (rate.square() + frequency.square());
+  return {re, im, ((1 - re) * rate + im * frequency) * inverse,
+          ((1 - re) * frequency - im * rate) * inverse};
+}
+
+Tensor mimo_state_space(const Tensor& u_BLD, const MimoStateSpace& system, const Tensor& mask_BL) {
+  const Tensor &c = system.c_DK2P, &a = system.a_2P;
+  const Tensor v_BL2P = ops::linear(u_BLD, system.b_2PD.flatten(0, 1)).unflatten(2, {2, a.size(1)});
+  const Tensor x_BLK2P = ops::state_scan(v_BL2P, a, c.size(1) == 2, mask_BL);
+  // Re(c x) = Re c Re x - Im c Im x
+  const Tensor real_c = at::stack({c.select(2, 0), -c.select(2, 1)}, 2);
+  const Tensor y_BLD = ops::linear(x_BLK2P.flatten(2), real_c.flatten(1));
+  return y_BLD + u_BLD * ops::beside(system.skip_D, u_BLD);
+}
+
+}  // namespace lra::mixers

@@ -1,0 +1,39 @@
+// Parts of layers that are diagonal state spaces: HiPPO's matrix, the discretisation, initial
+// steps, and the state space of several inputs and outputs.
+#pragma once
+
+#include "layers/initializer.h"
+#include "ops/libtorch.h"
+
+namespace lra::mixers {
+
+// The normal part of HiPPO-LegS is -1/2 and this antisymmetric matrix [states, states], float64: it
+// is A + P P^T with A_nk = -sqrt((2n + 1)(2k + 1)) below the diagonal, -(n + 1) on it, 0 above, and
+// P_n = sqrt(n + 1/2) (Gu et al. 2022, arXiv:2206.11893, section 4.2).
+at::Tensor legs_antisymmetric(int64_t states);
+
+// log dt, uniform in [log dt_min, log dt_max]: [count], float32.
+at::Tensor log_uniform_steps(const layers::Initializer& init, int64_t count, double dt_min,
+                             double dt_max);
+
+// Zero-order hold of s' = lambda s + x with lambda = -rate + i frequency: s[l] = a s[l - 1] + b
+// x[l], a = exp(dt lambda), b = (a - 1) / lambda. In real numbers, whose products round alike in
+// vectors and at their ends. Callers give float64, where 1 - |a| of long memories has digits.
+struct HeldStates {
+  at::Tensor a_re, a_im, b_re, b_im;
+};
+HeldStates zero_order_hold(const at::Tensor& rate, const at::Tensor& frequency,
+                           const at::Tensor& dt);
+
+// A state space with D inputs and outputs and P complex states; all but the input float32, or
+// float64 beside float64. Planes are real and imaginary parts, K is 1 or 2 directions.
+struct MimoStateSpace {
+  at::Tensor a_2P, b_2PD, c_DK2P, skip_D;
+};
+// u [B, L, D] -> [B, L, D]: y[t] = Re(sum over directions of C_k x_k[t]) + skip u[t] with x_0[t] =
+// a x_0[t - 1] + B u[t] and x_1[t] = a x_1[t + 1] + B u[t], which starts at each example's own end.
+// Padded positions may hold anything finite. Memory is linear in L: x is kept for the gradient.
+at::Tensor mimo_state_space(const at::Tensor& u_BLD, const MimoStateSpace& system,
+                            const at::Tensor& mask_BL);
+
+}  // namespace lra::mixers

@@ -1,0 +1,52 @@
+// Composed versions of operators, written with the library's differentiable operators.
+// `m.def(schema, composed)` alone makes a whole operator, for every device, dtype and order of
+// derivative, and for tracing without data. An operator that also has fused code registers it per
+// device (m.impl under CPU, and under Autograd its first gradient); elsewhere, and for second
+// derivatives, the composed version still serves. Tests hold the fused code against it.
+#pragma once
+
+#include "ops/dispatch.h"
+
+namespace lra::ops {
+
+// The gradients of composed(inputs), a list of results, for `grads`, and such that they can be
+// differentiated again: what the backward pass of a fused operator gives under create_graph.
+// `inputs` are the tensors of its forward pass as they came in, saved; the result has num_arguments
+// places, as backward() must return, and is undefined for what needs no gradient. Throws lra::Error
+// for bfloat16, whose parameters are rounded to other tensors on their way in.
+template <typename Composed>
+torch::autograd::variable_list composed_gradients(const char* op, const Composed& composed,
+                                                  const torch::autograd::variable_list& inputs,
+                                                  const torch::autograd::variable_list& grads,
+                                                  size_t num_arguments) {
+  if (inputs[0].scalar_type() == at::kBFloat16) {
+    throw Error({.where = op,
+                 .what = "has no second derivative in bfloat16",
+                 .expected = "float32 or float64 with create_graph",
+                 .advice = ""});
+  }
+  // Aliases: a path from one input through another is not part of this operator.
+  torch::autograd::variable_list aliases = inputs, wanted;
+  std::vector<size_t> places;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (!inputs[i].defined() || !inputs[i].requires_grad()) continue;
+    aliases[i] = at::alias(inputs[i]);
+    wanted.push_back(aliases[i]);
+    places.push_back(i);
+  }
+  torch::autograd::variable_list results, of_results;
+  const torch::autograd::variable_list all = composed(aliases);
+  for (size_t i = 0; i < grads.size(); ++i) {
+    if (!grads[i].defined() || !all[i].requires_grad()) continue;
+    results.push_back(all[i]);
+    of_results.push_back(grads[i]);
+  }
+  const auto found = torch::autograd::grad(results, wanted, of_results,
+                                           /*retain_graph=*/true, /*create_graph=*/true,
+                                           /*allow_unused=*/true);
+  torch::autograd::variable_list gradients(num_arguments);
+  for (size_t n = 0; n < places.size(); ++n) gradients[places[n]] = found[n];
+  return gradients;
+}
+
+}  // namespace lra::ops

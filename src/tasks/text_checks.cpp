@@ -1,0 +1,169 @@
+#include "tasks/text_checks.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <span>
+
+#include "base/error.h"
+#include "base/quoted.h"
+#include "base/text_format.h"
+#include "tasks/first_seen.h"
+#include "tasks/split_checks.h"
+
+namespace lra::tasks {
+namespace {
+
+bool is_space(uint8_t c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
+
+// `stored` is a text, of bytes, or an image. A single symbol may be all that there is to an
+// example.
+bool is_blank(std::span<const uint8_t> stored, bool as_text) {
+  if (as_text) return std::ranges::all_of(stored, is_space);
+  const auto is_first = [&](uint8_t value) { return value == stored[0]; };
+  return stored.size() != 1 && std::ranges::all_of(stored, is_first);
+}
+
+// How a text was written, which says nothing of what it says.
+struct Trait {
+  const char* name;  // of texts
+  bool (*has)(std::span<const uint8_t> text);
+};
+constexpr std::array kTraits = {
+    Trait{"begin with white space",
+          [](std::span<const uint8_t> text) { return !text.empty() && is_space(text.front()); }},
+    Trait{"end in white space",
+          [](std::span<const uint8_t> text) { return !text.empty() && is_space(text.back()); }},
+    Trait{"hold a line end",
+          [](std::span<const uint8_t> text) { return std::ranges::count(text, '\n') > 0; }},
+    Trait{"hold a tab",
+          [](std::span<const uint8_t> text) { return std::ranges::count(text, '\t') > 0; }}};
+
+// Texts of one class in one split.
+struct TextGroup {
+  int64_t num_texts = 0;
+  std::array<int64_t, kTraits.size()> num_with{};
+};
+
+std::map<std::string, TextGroup> text_groups(const Dataset& dataset) {
+  std::map<std::string, TextGroup> groups;
+  for (const auto& [name, unused] : dataset.manifest().splits) {
+    const Split split = dataset.split(name);
+    for (int64_t i = 0; i < split.size(); ++i) {
+      TextGroup& group = groups["class " + std::to_string(split.label(i)) + " of " + name];
+      for (int64_t tower = 0; tower < dataset.manifest().num_towers; ++tower) {
+        ++group.num_texts;
+        for (size_t t = 0; t < kTraits.size(); ++t) {
+          group.num_with[t] += kTraits[t].has(split.stored_bytes(i, tower));
+        }
+      }
+    }
+  }
+  return groups;
+}
+
+// A trait that one class has and another has not tells a model the label; one that a split has
+// alone makes a test of it.
+void refuse_texts_written_unlike(const Dataset& dataset) {
+  constexpr double kMostApart = 0.25;  // of real classes and splits 0.04 at most
+  const auto groups = text_groups(dataset);
+  for (size_t t = 0; t < kTraits.size(); ++t) {
+    std::map<double, std::string> shares;
+    for (const auto& [name, group] : groups) {
+      if (group.num_texts < kFewestToJudge / 2) continue;
+      shares[static_cast<double>(group.num_with[t]) / static_cast<double>(group.num_texts)] = name;
+    }
+    if (shares.empty() || shares.rbegin()->first - shares.begin()->first <= kMostApart) continue;
+    const auto share = [](const auto& s) { return percent(s.first) + " of " + s.second; };
+    throw Error({.where = dataset.folder(),
+                 .what = std::string("texts that ") + kTraits[t].name + ": " +
+                         share(*shares.rbegin()) + ", " + share(*shares.begin()),
+                 .expected = "texts of all classes and splits written alike",
+                 .advice = "write all files in the same way, or none anew"});
+  }
+}
+
+// The different texts of a split, of every tower.
+struct DistinctTexts {
+  std::vector<int64_t> lengths;
+  std::vector<double> blank_shares;  // of those that are not empty
+  std::map<std::string, int64_t> beginnings;
+};
+
+constexpr size_t kBeginningBytes = 20;
+
+DistinctTexts distinct_texts(const Split& split, int64_t num_towers) {
+  DistinctTexts texts;
+  FirstSeen seen;
+  for (int64_t i = 0; i < split.size(); ++i) {
+    for (int64_t tower = 0; tower < num_towers; ++tower) {
+      const std::span<const uint8_t> text = split.stored_bytes(i, tower);
+      if (seen.add(hash128(std::as_bytes(text)), i)) continue;
+      texts.lengths.push_back(static_cast<int64_t>(text.size()));
+      if (text.empty()) continue;
+      texts.blank_shares.push_back(static_cast<double>(std::ranges::count_if(text, is_space)) /
+                                   static_cast<double>(text.size()));
+      if (text.size() < kBeginningBytes) continue;
+      ++texts.beginnings[std::string(text.begin(), text.begin() + kBeginningBytes)];
+    }
+  }
+  return texts;
+}
+
+template <typename T>
+T median(std::vector<T> values) {
+  std::ranges::nth_element(values, values.begin() + static_cast<ptrdiff_t>(values.size() / 2));
+  return values[values.size() / 2];
+}
+
+// English has a blank for every six bytes; 1.3 % of base64 are line ends.
+void doubt_what_is_no_text(const Dataset& dataset, std::vector<std::string>& doubts) {
+  constexpr int64_t kShortMedian = 20;
+  constexpr double kLeastBlank = 0.03, kMostAlike = 0.1;
+  for (const auto& [name, unused] : dataset.manifest().splits) {
+    const DistinctTexts texts = distinct_texts(dataset.split(name), dataset.manifest().num_towers);
+    const auto count = static_cast<int64_t>(texts.lengths.size());
+    if (count < kFewestToJudge) continue;
+    const int64_t length = median(texts.lengths);
+    if (length < kShortMedian) {
+      doubts.push_back("texts of " + name + " are very short: half of them have at most " +
+                       std::to_string(length) + " bytes");
+    }
+    if (median(texts.blank_shares) < kLeastBlank) {
+      doubts.push_back("texts of " + name + " have hardly any white space: are they encoded, or " +
+                       "names of something?");
+    }
+    for (const auto& [beginning, number] : texts.beginnings) {
+      if (static_cast<double>(number) <= kMostAlike * static_cast<double>(count)) continue;
+      doubts.push_back(thousands(number) + " of the " + thousands(count) + " different texts of " +
+                       name + " begin with " + in_quotes(beginning));
+      break;
+    }
+  }
+}
+
+}  // namespace
+
+bool is_text(const Manifest& manifest) {
+  return manifest.token_bytes == 1 && manifest.token_offset == 1;
+}
+
+int64_t count_blank(const Split& split, const Manifest& manifest) {
+  if (manifest.token_bytes != 1) return 0;
+  int64_t num_blank = 0;
+  for (int64_t i = 0; i < split.size(); ++i) {
+    bool has_blank = false;
+    for (int64_t tower = 0; tower < manifest.num_towers; ++tower) {
+      has_blank = has_blank || is_blank(split.stored_bytes(i, tower), is_text(manifest));
+    }
+    num_blank += has_blank;
+  }
+  return num_blank;
+}
+
+void judge_texts(const Dataset& dataset, std::vector<std::string>& doubts) {
+  refuse_texts_written_unlike(dataset);
+  doubt_what_is_no_text(dataset, doubts);
+}
+
+}  // namespace lra::tasks

@@ -1,0 +1,25 @@
+// Checks of imported texts: how they were written, and whether they are texts at all.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "tasks/dataset.h"
+
+namespace lra::tasks {
+
+// True for data of texts: they alone are stored as bytes that their ids are one above.
+bool is_text(const Manifest& manifest);
+
+// How many examples of a split have a document without a character, or an image of one color: a
+// model learns nothing from them but which class has more of them.
+int64_t count_blank(const Split& split, const Manifest& manifest);
+
+// Throws lra::Error when texts of one class or split were written another way (white space at
+// their ends, line ends, tabs): a trait that one class has and another has not tells a model the
+// label. Adds a doubt for each split whose texts are very short, have hardly any white space
+// (base64, names of files), or begin alike (error pages).
+void judge_texts(const Dataset& dataset, std::vector<std::string>& doubts);
+
+}  // namespace lra::tasks

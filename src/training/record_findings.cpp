@@ -1,0 +1,147 @@
+#include "training/record_findings.h"
+
+#include <algorithm>
+
+#include "base/quoted.h"
+#include "base/revision.h"
+#include "base/text_format.h"
+#include "mixers/python_layer.h"
+#include "records/check_provenance.h"
+#include "records/check_record.h"
+#include "training/budget.h"
+#include "training/fairness.h"
+#include "training/new_record.h"
+#include "training/run_warnings.h"
+
+namespace lra::training {
+namespace {
+
+// The sizes of the data. Earlier programs recorded that of the test alone; the rest is then taken
+// to be what the task asks for.
+std::optional<SplitSizes> known_sizes(const RunRecord& record, const RunConfig& config) {
+  if (record.data_examples || record.kind != "train") return record.data_examples;
+  const auto wanted = [&](const char* key) {
+    const ConfigValue* found = config.task_settings.find(key);
+    return found ? std::get<int64_t>(found->value) : 0;
+  };
+  if (!config.task_settings.find("num_test")) return {};
+  return SplitSizes{wanted("num_train"), wanted("num_val"), record.test_split_examples};
+}
+
+void check_facts(const RunRecord& record, const RunRecord& known, Findings& findings) {
+  findings.expect_equal("division", record.division, known.division);
+  findings.expect_equal("published_setting", record.published_setting, known.published_setting);
+  findings.expect_equal("num_parameters", record.num_parameters, known.num_parameters);
+  findings.expect_equal("base_parameters", record.base_parameters, known.base_parameters);
+  findings.expect_equal("task_title", record.task_title, known.task_title);
+  findings.expect_equal("task_version", record.task_version, known.task_version);
+  findings.expect_equal("model_title", record.model_title, known.model_title);
+  // The words may be others in another version.
+  if (record.provenance.lra_version != lra_version()) return;
+  findings.expect_equal("division_reason", record.division_reason, known.division_reason);
+}
+
+void check_source(const RunRecord& record, const RunConfig& config, const tasks::Task& task,
+                  Findings& findings) {
+  findings.expect_equal("validation", record.validation, task.validation());
+  const bool is_generated = record.data_source == "generated";
+  findings.expect(record.data_source == "imported" || (is_generated && task.can_generate()),
+                  "data_source is " + in_quotes(record.data_source, 100));
+  if (!is_generated || !record.data_examples) return;
+  const std::string other = size_not_met(config, *record.data_examples);
+  findings.expect(other.empty(), "data_source is generated, and there is " + other);
+}
+
+void check_steps(const RunRecord& record, const RunConfig& config, const TaskShape& shape,
+                 Findings& findings) {
+  // A report tells full runs from short ones by it. An earlier version's preset may have had more.
+  const int64_t preset = preset_steps(config).value_or(0);
+  if (record.preset_steps < preset)
+    findings.expect_equal("preset_steps", record.preset_steps, preset);
+  // A held-out part is cut from the training split.
+  const bool has_size = record.data_examples && record.validation != "heldout";
+  if (config.train.epochs == 0 || has_size) {
+    const int64_t examples = record.data_examples ? record.data_examples->train : 0;
+    findings.expect_equal("planned_steps", record.planned_steps,
+                          planned_steps(config.train, examples));
+  }
+  const int64_t most = record.examples * shape.num_towers * shape.length;
+  findings.expect(!record.computed_tokens || record.tokens <= most,
+                  "tokens is " + thousands(record.tokens) + "; " + thousands(record.examples) +
+                      " examples have at most " + thousands(most));
+}
+
+// Those of a run that was stopped before its first step are not written yet, and programs before
+// computed_tokens had fewer.
+void check_warnings(const RunRecord& record, const RunConfig& config,
+                    std::vector<std::string> expected, Findings& findings) {
+  if (record.steps == 0 || !record.computed_tokens) return;
+  if (record.provenance.lra_version != lra_version()) return;
+  const auto add = [&](const std::vector<std::string>& warnings) {
+    expected.insert(expected.end(), warnings.begin(), warnings.end());
+  };
+  TrainConfig train = config.train;
+  train.steps = record.planned_steps;
+  add(schedule_warnings(train));
+  if (record.data_examples) add(size_warnings(config, record));
+  add(baseline_warnings(record));
+  const auto told = record.warnings.value_or(std::vector<std::string>{});
+  for (const std::string& warning : expected) {
+    findings.expect(std::ranges::find(told, warning) != told.end(),
+                    "it lacks the warning: " + warning);
+  }
+}
+
+void check_tokens(const RunRecord& record, const TaskShape& shape, Findings& findings) {
+  for (const Measurement& m : record.measurements) {
+    if (m.mode != "train" && m.mode != "infer") continue;  // examples of all lengths
+    const auto tokens = static_cast<double>(m.batch * m.length * shape.num_towers) * m.steps_per_s;
+    constexpr double kRounding = 1e-6;
+    findings.expect(std::abs(m.tokens_per_s - tokens) <= kRounding * tokens,
+                    m.mode + " at length " + std::to_string(m.length) + ": tokens_per_s is " +
+                        fixed(m.tokens_per_s, 1) + "; expected " + fixed(tokens, 1));
+  }
+}
+
+void check_all(const RunRecord& record, Findings& findings) {
+  const RunConfig config = RunConfig::from_table(record.config);
+  const RunRecord known =
+      record_of(config, record.provenance, record.data_hash, known_sizes(record, config));
+  const auto task = config.make_task();
+  check_facts(record, known, findings);
+  if (record.kind == "bench") return check_tokens(record, task->shape(), findings);
+  check_source(record, config, *task, findings);
+  check_steps(record, config, task->shape(), findings);
+  check_warnings(record, config, known.warnings.value_or(std::vector<std::string>{}), findings);
+}
+
+}  // namespace
+
+std::vector<std::string> check_settings(const RunRecord& record) {
+  // A run that failed before it had data has no figure and nothing to judge.
+  if (record.kind == "train" && record.data_hash.empty()) return {};
+  const bool is_python = mixers::is_python_class(record.model);
+  Findings findings;
+  findings.expect(!is_python || record.kind != "train" || record.python,
+                  "the model is a Python class, and the record does not name its source");
+  try {
+    check_all(record, findings);
+  } catch (const Error& error) {
+    findings.expect(
+        is_python,
+        std::string("its settings are not those of a run of this program: ") + error.what());
+  }
+  return findings.lines();
+}
+
+std::vector<std::string> record_findings(const RunRecord& record, const std::string& path) {
+  Findings provenance;
+  check_provenance(record, provenance);
+  std::vector<std::string> all = check_record(record);
+  for (const std::string& finding : provenance.lines()) all.push_back(finding);
+  for (std::string& finding : check_settings(record)) all.push_back(std::move(finding));
+  for (std::string& finding : check_metrics_beside(record, path)) all.push_back(std::move(finding));
+  return all;
+}
+
+}  // namespace lra::training

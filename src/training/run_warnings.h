@@ -1,0 +1,19 @@
+// Warnings of a record that follow from what else it says, so that a record without them was
+// edited.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "records/run_record.h"
+#include "training/run_config.h"
+
+namespace lra::training {
+
+// Data of another size than the task's. `record` has its data_examples.
+std::vector<std::string> size_warnings(const RunConfig& config, const RunRecord& record);
+
+// Trivial classifiers that are nearly always right.
+std::vector<std::string> baseline_warnings(const RunRecord& record);
+
+}  // namespace lra::training
