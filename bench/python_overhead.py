@@ -39,7 +39,7 @@ import torch
 from PIL import Image
 
 MODELS = {"transformer": "Transformer", "linformer": "Linformer", "performer": "Performer", "s4d": "S4D"}
-LENGTH, BATCH, STEPS = 512, 8, 24
+LENGTH, BATCH, STEPS = 256, 8, 16
 COMMON = ("train.eval_every=1000000", "train.checkpoint_every=1000000", "train.eval_examples=8",
           "train.test_examples=8", "train.memory_check=off", "train.trim_padding=false",
           f"task.length={LENGTH}", f"train.batch_size={BATCH}", f"train.steps={STEPS}", "model.embed_dim=256",
@@ -50,7 +50,7 @@ def train(program, words, folder, a):
     """The record of `lra train listops WORDS`."""
     command = [*program, "train", "listops", *words, "--out", str(folder), "--threads", str(a.threads), "--data",
                str(a.data), "--quiet", *tables.set_words(COMMON)]
-    subprocess.run(command, check=True)
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
     return json.loads((folder / "record.json").read_text())
 
 

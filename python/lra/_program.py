@@ -84,7 +84,8 @@ def run(
         check=False,
     )
     if ended.returncode not in good:
-        lines = ended.stderr.strip().splitlines() or [f"lra {' '.join(words)}"]
+        said = ended.stderr.strip() or ended.stdout.strip()  # checks say there what they found
+        lines = said.splitlines() or [f"lra {' '.join(words)}"]
         raise Error(lines[-1].removeprefix("lra: "), ended.returncode)
     return ended.stdout
 

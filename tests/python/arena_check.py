@@ -361,6 +361,8 @@ class Arena(unittest.TestCase):
         page = lra.report(self.folder / "both", out=self.folder / "report.html")
         self.assertIn("Average", page.path.read_text())
         self.assertEqual(self.lra("report", "both", "--check").returncode, 0)
+        # The command of an installed package knows an interpreter.
+        lra._program.run(["report", str(self.folder / "both"), "--check"])
 
 
 def weights_of(run):

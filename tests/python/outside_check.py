@@ -23,7 +23,7 @@ if os.path.realpath(sys.prefix) != os.path.realpath(VENV):
 sys.path.insert(0, str(ROOT / "python"))
 os.environ["LRA_BUILD"] = str(pathlib.Path(os.environ["LRA_PROGRAM"]).resolve().parent)
 os.environ["LRA_CONFIGS"] = str(ROOT / "configs")
-os.environ["PYTHONPATH"] = str(ROOT / "tests/python/outside")
+os.environ["PYTHONPATH"] = os.pathsep.join([str(ROOT / "tests/python/outside"), str(ROOT / "python")])
 
 import lra
 
