@@ -83,7 +83,8 @@ class JudgedRecords : public ::testing::Test {
   std::vector<JudgedClaim> judged() {
     board_ = build_leaderboard(records_);
     grids_ = speed_grids(board_.speeds);
-    return judge_claims({records_, board_, analyses_, grids_, title_, problems_, literature_});
+    return judge_claims(
+        {records_, board_, own_, analyses_, grids_, title_, problems_, literature_});
   }
   void add_pathfinder(const std::string& preset, double lead) {
     for (const PaperModel& model : paper_models()) {
@@ -115,7 +116,7 @@ class JudgedRecords : public ::testing::Test {
 
   std::vector<RunRecord> records_;
   std::vector<Analysis> analyses_;
-  Leaderboard board_;
+  Leaderboard board_, own_;
   std::vector<SpeedGrid> grids_;
   std::string title_ = "title";
   std::vector<std::string> problems_;
