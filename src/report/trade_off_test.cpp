@@ -65,7 +65,7 @@ TradeOff our_trade_off_of(const std::vector<RunRecord>& records) {
   const std::vector<std::string> problems;
   const std::string title;
   const Literature literature;
-  return our_trade_off({records, board, analyses, grids, title, problems, literature});
+  return our_trade_off({records, board, {}, analyses, grids, title, problems, literature});
 }
 
 // Three models share one task, the Transformer has another one besides.
