@@ -53,6 +53,7 @@ TEST(ComparisonTables, Table2HasThePapersLayoutAndFiguresBeside) {
   const std::string title;
   const std::vector<Table> tables = efficiency_tables({.records = records,
                                                        .board = board,
+                                                       .own = {},
                                                        .analyses = {},
                                                        .grids = speed_grids(board.speeds),
                                                        .title = title,
