@@ -123,7 +123,7 @@ TEST(Reviews, OddFoldersAreRefused) {
   write_text(root.path("aclImdb/train/pos/notes.txt"), "x");
   EXPECT_THAT(read_error(root.path(".")), HasSubstr("notes.txt: is not the name of a review"));
   fs::remove(root.path("aclImdb/train/pos/notes.txt"));
-  write_text(root.path("aclImdb/train/pos/0_7.txt"), "x");
+  write_text(root.path("aclImdb/train/pos/0_8.txt"), "x");
   EXPECT_THAT(read_error(root.path(".")), HasSubstr("the same number"));
   fs::remove_all(root.path("aclImdb/test/neg"));
   EXPECT_THAT(read_error(root.path(".")), HasSubstr("no such folder"));

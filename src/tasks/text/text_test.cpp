@@ -93,7 +93,7 @@ TEST(Text, OneEncodingIsStoredWhateverTheFilesHave) {
   fs::copy(root.path("plain"), root.path("other"), fs::copy_options::recursive);
   for (const char* name : {"plain", "other"}) {
     const bool is_other = name == std::string("other");
-    write_text(root.path(name) + "/aclImdb/train/pos/0_1.txt",
+    write_text(root.path(name) + "/aclImdb/train/pos/0_7.txt",
                is_other ? "\xEF\xBB\xBFone\r\ntwo" : "one\ntwo");
     import(root.path(name), root.path(name) + "/data");
   }
@@ -104,9 +104,9 @@ TEST(Text, OneEncodingIsStoredWhateverTheFilesHave) {
            {"\xFE\xFF\u0001o", "is UTF-16"},
            {std::string("o\0n\0", 4), "holds zero bytes: it is UTF-16"},
            {"caf\xE9 noir", "is not UTF-8"}}) {
-    write_text(root.path("other/aclImdb/train/pos/0_1.txt"), text);
+    write_text(root.path("other/aclImdb/train/pos/0_7.txt"), text);
     EXPECT_THAT(error_of([&] { import(root.path("other"), root.path("refused")); }),
-                HasSubstr("train/pos/0_1.txt: " + problem));
+                HasSubstr("train/pos/0_7.txt: " + problem));
     EXPECT_FALSE(fs::exists(root.path("refused")));
   }
 }
