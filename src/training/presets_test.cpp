@@ -139,7 +139,8 @@ int64_t expected_parameters(const RunConfig& run, const TaskShape& shape,
   const Sizes s{m.embed_dim, m.qkv_dim, m.mlp_dim, m.heads, shape.length + has_cls};
   const int64_t of_mixer = parameters_of(run, s);
   if (of_mixer < 0) return -1;
-  const int64_t norm = 2 * s.D, last_norm = m.norm_placement == "pre" ? norm : 0;
+  const int64_t norm = m.norm == "scale" ? 1 : m.norm == "rms" ? s.D : 2 * s.D;
+  const int64_t last_norm = m.norm_placement == "pre" ? norm : 0;
   const int64_t feed_forward = m.feed_forward == "none" ? 0 : norm + 2 * s.D * s.M + s.M + s.D;
   const int64_t embedding = (shape.values ? 2 : shape.vocabulary) * s.D + (has_cls ? s.D : 0) +
                             (m.positions == "learned" ? s.P * s.D : 0);

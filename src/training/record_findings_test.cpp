@@ -75,9 +75,10 @@ TEST_F(RecordFindings, NameWarningsThatWereTakenOut) {
                 r.data_source = "imported";
                 r.data_examples->test = 29;
               }),
-              Contains(HasSubstr("it lacks the warning: imported data of 29 test")));
-  EXPECT_THAT(found([](RunRecord& r) { r.baselines["majority"] = 29.0 / 30; }),
-              ElementsAre(HasSubstr("it lacks the warning: the baseline 'majority' alone")));
+              Contains(HasSubstr("it lacks the warning: data in doubt: imported data of 29 test")));
+  EXPECT_THAT(
+      found([](RunRecord& r) { r.baselines["majority"] = 29.0 / 30; }),
+      ElementsAre(HasSubstr("it lacks the warning: data in doubt: the baseline 'majority' alone")));
 }
 
 // The words of another version may be others; its figures may not.

@@ -243,6 +243,8 @@ TEST(StoredRun, IsReadWithTheDefaultsOfSettingsAddedSinceAndRefusedWhenChanged) 
   const RunFolder folder{scratch.path()};
   RunRecord record;
   record.task = "listops";
+  record.model = "linformer";
+  record.preset = "small";
   record.config = resolve_run("listops", "linformer", "small", 0, {}, {"train.steps=7"}).to_table();
   record.config.table("train").erase("prefetch");
   record.config_hash = config_hash(record.config);
