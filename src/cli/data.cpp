@@ -53,7 +53,8 @@ std::vector<std::string> all_doubts(const tasks::Task& task, const tasks::Datase
                                     const std::vector<tasks::Baseline>& baselines) {
   std::vector<std::string> doubts = tasks::doubts_of_contents(task, dataset);
   for (std::string& doubt :
-       tasks::doubts_of_baselines(baselines, task.split(dataset, "test").size())) {
+       tasks::doubts_of_baselines(baselines, task.shape().num_classes,
+                                  task.split(dataset, "test").size())) {
     doubts.push_back(std::move(doubt));
   }
   return doubts;

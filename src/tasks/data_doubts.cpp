@@ -4,11 +4,13 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdint>
 
 #include "base/error.h"
 #include "base/quoted.h"
 #include "base/text_format.h"
+#include "io/atomic_file.h"
 #include "tasks/all.h"
 #include "tasks/files.h"
 #include "tasks/prepare_data.h"
@@ -41,12 +43,24 @@ constexpr std::array<std::string_view, 15> kOfficialNames = {"aclImdb",
                                                              "pathfinder256",
                                                              "tsv_data"};
 
+// Prepared data that says which other task it is for, as a user's own does.
+bool is_prepared_for_another(const TaskSpec& spec, const std::string& folder) {
+  const std::string file = folder + "/" + kManifestFile;
+  if (!is_there(file)) return false;
+  try {
+    return parse_manifest(read_file(file, kMaxManifestBytes), file).task != spec.name;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
 // Names in a data root that are not known to be the data of any task, and may have been meant as
 // the data of this one.
 std::vector<std::string> names_like_data(const TaskSpec& spec, const std::string& root) {
   std::vector<std::string> names = data_names_in(root);
   std::erase_if(names, [&](const std::string& name) {
     if (spec.remote && name == spec.remote->file) return false;
+    if (is_prepared_for_another(spec, root + "/" + name)) return true;
     return std::ranges::any_of(all_tasks(), [&](const TaskSpec* task) {
       return belongs_to(*task, name) ||
              std::ranges::find(kOfficialNames, name) != kOfficialNames.end();
@@ -151,15 +165,20 @@ std::vector<std::string> doubts_of_contents(const Task& task, const Dataset& dat
 }
 
 std::vector<std::string> doubts_of_baselines(const std::vector<Baseline>& baselines,
-                                             int64_t num_test) {
-  constexpr double kTooEasy = 0.9;
+                                             int64_t num_classes, int64_t num_test) {
+  constexpr double kTooEasy = 0.9, kStandardErrors = 3.5;
   std::vector<std::string> doubts;
   if (num_test < kFewestToJudge) return doubts;
+  const double chance = 1.0 / static_cast<double>(num_classes);
+  const double error = std::sqrt(chance * (1 - chance) / static_cast<double>(num_test));
   for (const Baseline& baseline : baselines) {
-    if (baseline.accuracy < kTooEasy) continue;
+    const bool is_easy = baseline.accuracy >= kTooEasy;
+    if (!is_easy && baseline.accuracy >= chance - kStandardErrors * error) continue;
     doubts.push_back("the baseline '" + baseline.name + "' alone is right on " +
-                     percent(baseline.accuracy) +
-                     " of the test: look for what gives the labels away");
+                     percent(baseline.accuracy) + " of the test" +
+                     (is_easy ? ": look for what gives the labels away"
+                              : ", less than by chance: do its labels mean what those of the "
+                                "training split mean?"));
   }
   return doubts;
 }

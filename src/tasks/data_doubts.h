@@ -14,9 +14,10 @@ namespace lra::tasks {
 std::vector<std::string> doubts_of_contents(const Task& task, const Dataset& dataset);
 
 // A sentence for each baseline that is right on nearly all of the test split, which has `num_test`
-// examples: something gives the labels away. Empty when that is too few to tell.
+// examples: something gives the labels away; or on fewer than chance gives: the labels of the test
+// are exchanged or shifted. Empty when that is too few to tell.
 std::vector<std::string> doubts_of_baselines(const std::vector<Baseline>& baselines,
-                                             int64_t num_test);
+                                             int64_t num_classes, int64_t num_test);
 
 // Why `dataset`, which prepare_data() has found under `root`, may not be the data that was meant,
 // one sentence each; empty for data that leaves no doubt. Generated data: files under the root that

@@ -113,11 +113,28 @@ TEST_F(NothingGenerated, WherePreparedDataHasLostASplit) {
   EXPECT_EQ(error(), "");
 }
 
+TEST(DoubtsOfBaselines, AreOfLabelsGivenAwayOrExchanged) {
+  const auto doubts = [](double accuracy, int64_t num_classes, int64_t num_test) {
+    return tasks::doubts_of_baselines({{"byte unigrams", accuracy}}, num_classes, num_test);
+  };
+  EXPECT_THAT(doubts(0.97, 2, 1000), ElementsAre(HasSubstr("what gives the labels away")));
+  EXPECT_THAT(doubts(0.356, 2, 25000), ElementsAre(HasSubstr("less than by chance")));
+  EXPECT_THAT(doubts(0.0889, 10, 10000), ElementsAre(HasSubstr("less than by chance")));
+  EXPECT_THAT(doubts(0.4815, 2, 542), ElementsAre());  // real pairs of Retrieval
+  EXPECT_THAT(doubts(0.65, 2, 25000), ElementsAre());
+  EXPECT_THAT(doubts(1, 2, 19), ElementsAre());
+}
+
 TEST_F(NothingGenerated, WithoutSayingWhatWasNotRead) {
   EXPECT_THAT(doubts(), ElementsAre());
   tasks::write_text(root_.path("data/my-listops.csv"), "");
   EXPECT_THAT(doubts(), ElementsAre(HasSubstr("also holds 'my-listops.csv', which was not read")));
   fs::remove(root_.path("data/my-listops.csv"));
+  tasks::write_small_imdb(root_.path("imdb"), 20);  // another task's, under any name
+  const auto text = tasks::kTextTask.make(parse_toml("", "test"));
+  const std::string made = prepare_data(tasks::kTextTask, *text, root_.path("imdb"), true).folder();
+  fs::rename(made, root_.path("data/reviews"));
+  EXPECT_THAT(doubts(), ElementsAre());
   tasks::write_text(root_.path("data/aclImdb/README"), "another task's");
   EXPECT_THAT(doubts(), ElementsAre());
   tasks::write_text(root_.path("data/basic_train.tsv"), "");

@@ -73,7 +73,7 @@ void check_steps(const RunRecord& record, const RunConfig& config, const TaskSha
 
 // Those of a run that was stopped before its first step are not written yet, and programs before
 // computed_tokens had fewer.
-void check_warnings(const RunRecord& record, const RunConfig& config,
+void check_warnings(const RunRecord& record, const RunConfig& config, int64_t num_classes,
                     std::vector<std::string> expected, Findings& findings) {
   if (record.steps == 0 || !record.computed_tokens) return;
   if (record.provenance.lra_version != lra_version()) return;
@@ -84,7 +84,7 @@ void check_warnings(const RunRecord& record, const RunConfig& config,
   train.steps = record.planned_steps;
   add(schedule_warnings(train));
   if (record.data_examples) add(size_warnings(config, record));
-  add(baseline_warnings(record));
+  add(baseline_warnings(record, num_classes));
   const auto told = record.warnings.value_or(std::vector<std::string>{});
   for (const std::string& warning : expected) {
     findings.expect(std::ranges::find(told, warning) != told.end(),
@@ -112,7 +112,8 @@ void check_all(const RunRecord& record, Findings& findings) {
   if (record.kind == "bench") return check_tokens(record, task->shape(), findings);
   check_source(record, config, *task, findings);
   check_steps(record, config, task->shape(), findings);
-  check_warnings(record, config, known.warnings.value_or(std::vector<std::string>{}), findings);
+  check_warnings(record, config, task->shape().num_classes,
+                 known.warnings.value_or(std::vector<std::string>{}), findings);
 }
 
 }  // namespace

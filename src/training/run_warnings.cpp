@@ -12,12 +12,12 @@ std::vector<std::string> size_warnings(const RunConfig& config, const RunRecord&
   return {kDataDoubt + record.data_source + " " + size + question};
 }
 
-std::vector<std::string> baseline_warnings(const RunRecord& record) {
+std::vector<std::string> baseline_warnings(const RunRecord& record, int64_t num_classes) {
   std::vector<tasks::Baseline> baselines;
   for (const auto& [name, accuracy] : record.baselines) baselines.push_back({name, accuracy});
   std::vector<std::string> warnings;
   for (const std::string& doubt :
-       tasks::doubts_of_baselines(baselines, record.test_split_examples)) {
+       tasks::doubts_of_baselines(baselines, num_classes, record.test_split_examples)) {
     warnings.push_back(kDataDoubt + doubt);
   }
   return warnings;

@@ -13,7 +13,7 @@ namespace lra::training {
 // Data of another size than the task's. `record` has its data_examples.
 std::vector<std::string> size_warnings(const RunConfig& config, const RunRecord& record);
 
-// Trivial classifiers that are nearly always right.
-std::vector<std::string> baseline_warnings(const RunRecord& record);
+// Trivial classifiers that are nearly always right, or right less often than by chance.
+std::vector<std::string> baseline_warnings(const RunRecord& record, int64_t num_classes);
 
 }  // namespace lra::training

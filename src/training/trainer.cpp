@@ -396,7 +396,9 @@ RunRecord Trainer::finish(RunStatus status, const std::string& failure) {
     for (const tasks::Baseline& baseline : task_->baselines(dataset_)) {
       record_.baselines[baseline.name] = baseline.accuracy;
     }
-    for (const std::string& warning : baseline_warnings(record_)) record_warning(warning);
+    for (const std::string& warning : baseline_warnings(record_, shape_.num_classes)) {
+      record_warning(warning);
+    }
   }
   record_.provenance.finished_utc = utc_now();
   // Logged before the record is written: nothing is added to a run that is done. A run that is
