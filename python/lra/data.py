@@ -448,8 +448,9 @@ def load(
 
     `task` is one of TASKS; own data is "custom:NAME", in the folder NAME of the data root, or
     "custom", which `root` holds itself. Data that is not prepared yet is imported or made first
-    (prepare), which takes minutes for the large tasks. `verify` has the program compare every hash. Text has no validation split: by
-    default it is the test set, as in the paper; "heldout" takes a tenth of train. Raises Error.
+    (prepare), which takes seconds (ListOps) to minutes (Path-X). `verify` has the program compare
+    every hash. Text has no validation split: by default it is the test set, as in the paper;
+    "heldout" takes a tenth of train. Raises Error.
     """
     name, _, data = task.partition(":")
     if task not in TASKS and name != "custom":
