@@ -79,7 +79,7 @@ const std::map<std::string, std::vector<const char*>>& mixer_settings() {
        {"num_features = 7", "num_features = 7\nredraw = 1\nnorms = 'fixed'", "features = 'relu'"}},
       {"s4d",
        {"states = 6", "init = 'real'\nstates = 3\nbidirectional = false\noutput = 'half_glu1'"}},
-      {"s5", {"states = 8\nblocks = 2", "states = 6\nbidirectional = false\noutput = 'half_glu2'"}},
+      {"s5", {"states = 8\nblocks = 2", "states = 4\nbidirectional = false\noutput = 'half_glu2'"}},
       {"mega",
        {"ema_dim = 2\nz_dim = 3\nv_dim = 5",
         "ema_dim = 1\nz_dim = 4\nv_dim = 3\nchunk = 8\nattention = 'laplace'"}},
