@@ -62,12 +62,6 @@ std::tuple<Tensor, Tensor> gelu_dropout_backward_impl(const Tensor& x_in, const 
   return {y, grad_x};
 }
 
-// The decisions of a key are a function of positions, drawn on the CPU.
-Tensor composed_dropout(const Tensor& x, double rate, int64_t key) {
-  const Tensor ones = at::ones(x.sizes(), x.options().device(at::kCPU));
-  return x * dropout(ones, rate, static_cast<uint64_t>(key)).to(x.device());
-}
-
 Tensor composed_dropout_add(const Tensor& x, const Tensor& residual, double rate, int64_t key) {
   LRA_CHECK_EQ(x.sizes(), residual.sizes());
   return residual + dropout(x, rate, static_cast<uint64_t>(key));
@@ -164,7 +158,7 @@ GeluDropoutGrads gelu_dropout_backward(const Tensor& x, const Tensor& grad, doub
 }
 
 TORCH_LIBRARY_FRAGMENT(lra, m) {
-  m.def("dropout(Tensor x, float rate, int key) -> Tensor", composed_dropout);
+  m.def("dropout(Tensor x, float rate, int key) -> Tensor");
   m.def("dropout_add(Tensor x, Tensor residual, float rate, int key) -> Tensor",
         composed_dropout_add);
   m.def("gelu_dropout(Tensor x, float rate, int key, int first_row=0) -> Tensor",
