@@ -52,9 +52,8 @@ std::unique_ptr<tasks::Task> make_task(const DataArguments& a, const std::string
 std::vector<std::string> all_doubts(const tasks::Task& task, const tasks::Dataset& dataset,
                                     const std::vector<tasks::Baseline>& baselines) {
   std::vector<std::string> doubts = tasks::doubts_of_contents(task, dataset);
-  for (std::string& doubt :
-       tasks::doubts_of_baselines(baselines, task.shape().num_classes,
-                                  task.split(dataset, "test").size())) {
+  for (std::string& doubt : tasks::doubts_of_baselines(baselines, task.shape().num_classes,
+                                                       task.split(dataset, "test").size())) {
     doubts.push_back(std::move(doubt));
   }
   return doubts;
