@@ -438,7 +438,7 @@ def swapped_files(world, own):
             shutil.copytree(own, run, symlinks=True)
             shutil.copy(world.root / f"other {other}" / name, run / name)
             for command in (["eval", run], ["train", "--resume", run], ["analyze", "generalization", run]):
-                yield (f"{command[0]}, {name} of another {other}", "differs from the settings that the run started with|another run",
+                yield (f"{command[0]}, {name} of another {other}", "differs from the settings that the run started with|another run|metrics.jsonl says",
                        command, None)
 
 
