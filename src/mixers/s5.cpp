@@ -143,7 +143,7 @@ class S5 : public SequenceLayer {
     return at::stack({by_re[0] - by_im[1], by_im[0] + by_re[1]}, 2);
   }
 
-  // In the type of parameters beside the activations; conjugate pairs count twice.
+  // The system in the type of parameters beside the activations; conjugate pairs count twice.
   MimoStateSpace discretised(at::ScalarType type) const {
     const auto wide = [](const Tensor& t) { return t.to(at::kDouble); };
     const Tensor re = wide(config_.clip_poles ? lambda_re_.clamp_max(kLargestReal) : lambda_re_);

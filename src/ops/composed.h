@@ -49,4 +49,17 @@ torch::autograd::variable_list composed_gradients(const char* op, const Composed
   return gradients;
 }
 
+// t [B, L, D], 0 where the mask, uint8 [B, L], is 0: filled, not multiplied by 0, since padding may
+// hold anything.
+inline at::Tensor without_padding(const at::Tensor& t, const std::optional<at::Tensor>& mask) {
+  return mask ? t.masked_fill(mask->eq(0).unsqueeze(2), 0) : t;
+}
+
+// [1 or 2, ...], real and perhaps imaginary parts, as complex numbers in double precision: powers
+// of poles near 1 need it.
+inline at::Tensor wide_complex(const at::Tensor& planes) {
+  const at::Tensor wide = planes.to(at::kDouble);
+  return at::complex(wide[0], planes.size(0) == 2 ? wide[1] : at::zeros_like(wide[0]));
+}
+
 }  // namespace lra::ops

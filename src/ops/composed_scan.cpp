@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "ops/composed.h"
 #include "ops/precision.h"
 
 namespace lra::ops {
@@ -11,12 +12,6 @@ namespace {
 
 using at::Tensor;
 using MaybeTensor = std::optional<Tensor>;
-
-// [planes, ...] as complex numbers in double precision: powers of poles near 1 need it.
-Tensor as_complex(const Tensor& planes) {
-  const Tensor wide = planes.to(at::kDouble);
-  return at::complex(wide[0], planes.size(0) == 2 ? wide[1] : at::zeros_like(wide[0]));
-}
 
 // Re sum_n c_n a_n^l for l < length: a, c [N, D] -> [D, length] of this type.
 Tensor convolution_kernel(const Tensor& a, const Tensor& c, int64_t length, at::ScalarType type) {
@@ -44,23 +39,19 @@ Tensor composed_diagonal_scan(const Tensor& x_in, const Tensor& a_in, const Tens
   check_diagonal_scan(x_in, a_in, c, skip, mask);
   const int64_t length = x_in.size(1);
   const at::ScalarType type = wide_type(x_in);
-  Tensor x = x_in.to(type);
-  // Padding is filled, not multiplied by 0, since it may hold anything.
-  const Tensor padding = mask ? mask->eq(0).unsqueeze(2) : Tensor();
-  if (mask) x = x.masked_fill(padding, 0);
-  const Tensor a = as_complex(a_in);
-  Tensor kernel = convolution_kernel(a, as_complex(c[0]), length, type);
+  const Tensor x = without_padding(x_in.to(type), mask);
+  const Tensor a = wide_complex(a_in);
+  Tensor kernel = convolution_kernel(a, wide_complex(c[0]), length, type);
   kernel = at::constant_pad_nd(kernel, {0, length});
   if (c.size(0) == 2) {  // position l - 1 - j behind: place 2 length - 1 - j of the circle
-    const Tensor behind = convolution_kernel(a, as_complex(c[1]), length, type).flip(1);
+    const Tensor behind = convolution_kernel(a, wide_complex(c[1]), length, type).flip(1);
     kernel = kernel + at::constant_pad_nd(behind, {length, 0});
   }
   const Tensor spectrum =
       at::fft_rfft(x, 2 * length, 1) * at::fft_rfft(kernel, 2 * length, 1).t().unsqueeze(0);
   Tensor y = at::fft_irfft(spectrum, 2 * length, 1).narrow(1, 0, length);
   if (skip) y = y + x * *skip;
-  if (mask) y = y.masked_fill(padding, 0);
-  return y.to(x_in.scalar_type()).contiguous();
+  return without_padding(y, mask).to(x_in.scalar_type()).contiguous();
 }
 
 }  // namespace lra::ops

@@ -1,5 +1,6 @@
 // State recurrences composed of the library's operators: a convolution of each state with its
 // powers a^l, by FFT. Memory is O(B L P).
+#include "ops/composed.h"
 #include "ops/precision.h"
 #include "ops/state_scan.h"
 
@@ -19,22 +20,12 @@ Tensor recurrence(const Tensor& v, const Tensor& a, bool backward) {
   return at::fft_ifft(spectrum, 2 * length, 1).narrow(1, 0, length);
 }
 
-// [B, L, P], 0 at padding, which may hold anything.
-Tensor without_padding(const Tensor& t, const MaybeTensor& mask) {
-  return mask ? t.masked_fill(mask->eq(0).unsqueeze(2), 0) : t;
-}
-
 // [B, L, 2, P] to complex numbers [B, L, P], 0 at padding; and back.
 Tensor complex_rows(const Tensor& planes, const MaybeTensor& mask) {
   const Tensor wide = planes.to(wide_type(planes));
   return without_padding(at::complex(wide.select(2, 0), wide.select(2, 1)), mask);
 }
 Tensor plane_rows(const Tensor& x) { return at::view_as_real(x).transpose(2, 3); }
-
-// Powers of poles near 1 need double precision.
-Tensor wide_poles(const Tensor& a) {
-  return at::complex(a[0].to(at::kDouble), a[1].to(at::kDouble));
-}
 
 }  // namespace
 
@@ -45,7 +36,7 @@ Tensor composed_state_scan(const Tensor& v, const Tensor& a, bool bidirectional,
   for (const bool backward : {false, true}) {
     if (backward && !bidirectional) break;
     // Zeros behind an example's end leave the state 0.
-    const Tensor x = recurrence(complex_rows(v, mask), wide_poles(a), backward);
+    const Tensor x = recurrence(complex_rows(v, mask), wide_complex(a), backward);
     directions.push_back(plane_rows(without_padding(x, mask)));
   }
   return at::stack(directions, 2).to(v.scalar_type()).contiguous();
@@ -58,7 +49,7 @@ std::tuple<Tensor, Tensor> composed_state_scan_backward(const Tensor& grad, cons
   for (int64_t d = 0; d < x.size(2); ++d) {
     const Tensor g = complex_rows(grad.select(2, d), mask);
     const Tensor r =
-        without_padding(recurrence(g, wide_poles(a).conj(), /*backward=*/d == 0), mask);
+        without_padding(recurrence(g, wide_complex(a).conj(), /*backward=*/d == 0), mask);
     const Tensor state = complex_rows(x.select(2, d), mask);
     const Tensor before = d == 0 ? at::constant_pad_nd(state.narrow(1, 0, steps), {0, 0, 1, 0})
                                  : at::constant_pad_nd(state.narrow(1, 1, steps), {0, 0, 0, 1});

@@ -1,7 +1,7 @@
 #include "ops/diagonal_scan.h"
 
-#include "kernels/scan/diagonal_scan.h"
 #include "ops/composed.h"
+#include "ops/diagonal_scan_problem.h"
 #include "ops/precision.h"
 
 namespace lra::ops {
@@ -18,38 +18,9 @@ using Backward = std::tuple<Tensor, Tensor, Tensor, Tensor>(const Tensor&, const
                                                             const Tensor&, const Tensor&,
                                                             const MaybeTensor&, const MaybeTensor&);
 
-// Contiguous arguments, and the lengths from the mask.
-struct Arguments {
-  Arguments(const Tensor& x_in, const Tensor& a_in, const Tensor& c_in, const MaybeTensor& skip_in,
-            const MaybeTensor& mask)
-      : x(x_in.contiguous()), a(a_in.contiguous()), c(c_in.contiguous()) {
-    check_diagonal_scan(x, a, c, skip_in, mask);
-    if (skip_in) skip = skip_in->contiguous();
-    if (mask) lengths = mask->sum(1, /*keepdim=*/false, at::kInt);
-  }
-
-  template <typename T>
-  kernels::DiagonalScan<T> problem() const {
-    using W = kernels::Wide<T>;
-    return {.batch = x.size(0),
-            .length = x.size(1),
-            .channels = x.size(2),
-            .modes = a.size(1),
-            .planes = a.size(0),
-            .directions = c.size(0),
-            .x = const_data<T>(x),
-            .lengths = lengths.defined() ? lengths.const_data_ptr<int32_t>() : nullptr,
-            .a = a.const_data_ptr<W>(),
-            .c = c.const_data_ptr<W>(),
-            .skip = skip.defined() ? skip.const_data_ptr<W>() : nullptr};
-  }
-
-  Tensor x, a, c, skip, lengths;
-};
-
 Tensor forward_impl(const Tensor& x, const Tensor& a, const Tensor& c, const MaybeTensor& skip,
                     const MaybeTensor& mask) {
-  const Arguments in(x, a, c, skip, mask);
+  const DiagonalScanArguments in(x, a, c, skip, mask);
   const Tensor y = at::empty_like(in.x);
   with_float_type(x, "lra::diagonal_scan", [&](auto zero) {
     using T = decltype(zero);
@@ -62,7 +33,7 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> backward_impl(const Tensor& grad_in, 
                                                          const Tensor& a, const Tensor& c,
                                                          const MaybeTensor& skip,
                                                          const MaybeTensor& mask) {
-  const Arguments in(x, a, c, skip, mask);
+  const DiagonalScanArguments in(x, a, c, skip, mask);
   const Tensor grad = grad_in.contiguous(), grad_x = at::empty_like(in.x);
   LRA_CHECK_EQ(grad.sizes(), x.sizes());
   const int64_t channels = x.size(2);

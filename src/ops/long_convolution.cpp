@@ -79,8 +79,6 @@ struct Circle {
   int64_t length, width, future, size, chunk, rows;
 };
 
-}  // namespace
-
 Tensor convolution_by_transforms(const Tensor& x, const Mask& mask, const Tensor& kernel,
                                  int64_t future) {
   const Circle circle(x, mask, kernel.size(1), future);
@@ -114,8 +112,6 @@ Tensor kernel_gradient_by_transforms(const Tensor& grad, const Tensor& x, const 
   });
   return of_kernel;
 }
-
-namespace {
 
 template <typename T>
 kernels::Convolution<T> direct_problem(const Tensor& x, const Mask& mask, int64_t width,
@@ -182,13 +178,11 @@ Tensor call_kernel_gradient(const Tensor& grad, const Tensor& x, const Mask& mas
 
 Tensor composed(const Tensor& x, const Mask& mask, const Tensor& kernel, int64_t future) {
   check_arguments(x, mask, kernel.size(1), future);
-  const auto valid = [&](const Tensor& t) {
-    return mask ? t.masked_fill(mask->eq(0).unsqueeze(2), 0) : t;
-  };
   const int64_t length = x.size(1), size = transform_size(length + kernel.size(1));
-  const Tensor spectra =
-      at::fft_rfft(valid(x.to(wide_type(x))), size, 1) * at::fft_rfft(kernel, size, 1).t();
-  return valid(at::fft_irfft(spectra, size, 1).narrow(1, future, length)).to(x.scalar_type());
+  const Tensor spectra = at::fft_rfft(without_padding(x.to(wide_type(x)), mask), size, 1) *
+                         at::fft_rfft(kernel, size, 1).t();
+  const Tensor y = at::fft_irfft(spectra, size, 1).narrow(1, future, length);
+  return without_padding(y, mask).to(x.scalar_type());
 }
 
 struct ConvolutionFunction : torch::autograd::Function<ConvolutionFunction> {

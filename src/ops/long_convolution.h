@@ -27,13 +27,4 @@ struct UsedLags {
 };
 UsedLags used_lags(const at::Tensor& kernel_DK, int64_t future, int64_t length);
 
-// The same, and the gradient of the kernel [D, width], by Fourier transforms for kernels of any
-// width: run by devices without their own kernel.
-at::Tensor convolution_by_transforms(const at::Tensor& x_BLD,
-                                     const std::optional<at::Tensor>& mask_BL,
-                                     const at::Tensor& kernel_DK, int64_t future);
-at::Tensor kernel_gradient_by_transforms(const at::Tensor& grad_BLD, const at::Tensor& x_BLD,
-                                         const std::optional<at::Tensor>& mask_BL, int64_t width,
-                                         int64_t future);
-
 }  // namespace lra::ops

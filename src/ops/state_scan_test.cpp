@@ -9,7 +9,7 @@ namespace {
 
 using at::Tensor;
 
-// By L x L matrices of powers for each state; in is v, a.
+// The states by L x L matrices of powers for each state; in is v, a.
 Tensor dense_states(const std::vector<Tensor>& in, bool bidirectional, const Tensor& mask) {
   const Tensor a = at::complex(in[1][0], in[1][1]);
   const int64_t length = in[0].size(1);

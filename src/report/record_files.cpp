@@ -69,7 +69,7 @@ void load_pictures(const fs::path& folder, Analysis& analysis, std::vector<std::
   }
 }
 
-// Why an analysis is left out; empty if it is not.
+// The reason to leave an analysis out; empty if there is none.
 std::string reason_to_leave_out(const AnalysisRecord& analysis, const fs::path& path) {
   if (analysis.foreign_weights) return "it is of another run's weights";
   if (analysis.other_data) return "it is of data that the run was not made with";

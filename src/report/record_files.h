@@ -22,9 +22,9 @@ std::vector<std::string> find_record_files(const std::vector<std::string>& paths
 using RecordJudge =
     std::function<std::vector<std::string>(const RunRecord&, const std::string& path)>;
 
-// Those files read, in their order. What cannot be read, is not a run record, is spoken against by
-// `judge`, or has the weights of another run with another seed, adds one line to `problems` and is
-// left out.
+// Reads those files, in their order. A file that cannot be read, is not a run record, is objected
+// to by `judge`, or has the weights of another run with another seed adds one line to `problems`
+// and is left out.
 std::vector<RunRecord> collect_records(const std::vector<std::string>& paths,
                                        std::vector<std::string>* problems,
                                        const RecordJudge& judge);

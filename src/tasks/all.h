@@ -10,7 +10,7 @@
 namespace lra::tasks {
 
 std::span<const TaskSpec* const> all_tasks();
-// Those of the Long Range Arena: all but the one for data of the user's own.
+// The tasks of the Long Range Arena: all but the one for data of the user's own.
 std::span<const TaskSpec* const> benchmark_tasks();
 
 // `name` is a task's name; "custom:NAME" is the task custom on the data set NAME.

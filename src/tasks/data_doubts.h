@@ -8,8 +8,8 @@
 
 namespace lra::tasks {
 
-// Why the examples of imported data may not be what they are taken for, one sentence each: what the
-// import stored of judge_data(), or its answer now, and what the task doubts with these settings.
+// Reasons to doubt the examples of imported data, one sentence each: those of judge_data() that the
+// import stored, or its answer now, and those of the task with these settings.
 // Empty for generated data.
 std::vector<std::string> doubts_of_contents(const Task& task, const Dataset& dataset);
 
@@ -19,8 +19,8 @@ std::vector<std::string> doubts_of_contents(const Task& task, const Dataset& dat
 std::vector<std::string> doubts_of_baselines(const std::vector<Baseline>& baselines,
                                              int64_t num_classes, int64_t num_test);
 
-// Why `dataset`, which prepare_data() has found under `root`, may not be the data that was meant,
-// one sentence each; empty for data that leaves no doubt. Generated data: files under the root that
+// Reasons to doubt that `dataset`, which prepare_data() has found under `root`, was meant, one
+// sentence each; empty for data that leaves no doubt. Generated data: files under the root that
 // could have been meant. Imported data: raw files that are newer than what was prepared of them,
 // other copies of them, and doubts_of_contents().
 std::vector<std::string> data_doubts(const TaskSpec& spec, const Task& task,

@@ -39,7 +39,7 @@ struct Manifest {
   std::map<std::string, std::vector<ShardInfo>> splits;  // "train", "val", "test"
   std::map<std::string, SideFileInfo> side_files;        // by file name
   std::vector<std::string> notes;  // "sample 17 of train drawn again once: duplicate"
-  // Why imported examples may not be what they are taken for (split_checks.h). Absent while they
+  // Reasons to doubt that imported examples are what they seem (split_checks.h). Absent while they
   // are not judged: in manifests of schema 2, and of generated data.
   std::optional<std::vector<std::string>> doubts = {};
 };

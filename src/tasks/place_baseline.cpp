@@ -10,7 +10,7 @@
 namespace lra::tasks {
 namespace {
 
-// Of train are read this many examples, fewer of long ones: a second of processor time.
+// Examples of train that are read, fewer if they are long: a second of processor time.
 constexpr int64_t kMostExamples = 10000, kFewestExamples = 1000, kMostTokens = 20'000'000;
 constexpr int64_t kPlacesAtEnds = 64;
 constexpr size_t kNoToken = 256, kNumTokens = kNoToken + 1;

@@ -25,7 +25,7 @@ struct ShardHeader {
 };
 static_assert(sizeof(ShardHeader) == 64);
 
-// Where the sections of a shard begin, in bytes, and where the file ends.
+// Offsets of the sections of a shard and of the end of the file, in bytes.
 struct ShardSections {
   uint64_t labels, offsets, tokens, end;
 };

@@ -53,7 +53,8 @@ std::vector<Example> examples(int count, uint8_t first) {
   return list;
 }
 
-// Why the data is refused, or else its doubts, a line each. An example is `length` tokens long.
+// The reason why the data is refused, or else its doubts, a line each. An example is `length`
+// tokens long.
 std::string verdict(const std::vector<Example>& train, const std::vector<Example>& test,
                     size_t length = 2, int64_t num_classes = 2) {
   const TestFolder root;

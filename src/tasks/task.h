@@ -80,7 +80,7 @@ class Task {
 
   // Reasons why imported data may not be what these settings mean, one sentence each.
   virtual std::vector<std::string> doubts(const Dataset&) const { return {}; }
-  // Why imported examples may not be what they are taken for, whatever the settings: checks that
+  // Reasons to doubt that imported examples are what they seem, whatever the settings: checks that
   // only this task can make (split_checks.h). Throws lra::Error for what cannot be.
   virtual std::vector<std::string> judge(const Dataset&) const { return {}; }
   virtual std::vector<Fact> check(const Dataset& dataset) const = 0;

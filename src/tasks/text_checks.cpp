@@ -25,7 +25,7 @@ bool is_blank(std::span<const uint8_t> stored, bool as_text) {
   return stored.size() != 1 && std::ranges::all_of(stored, is_first);
 }
 
-// How a text was written, which says nothing of what it says.
+// Trait of how a text was written, apart from its content.
 struct Trait {
   const char* name;  // of texts
   bool (*has)(std::span<const uint8_t> text);

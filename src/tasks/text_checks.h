@@ -12,7 +12,7 @@ namespace lra::tasks {
 // True for texts of the benchmark: they alone are stored as bytes, one below their ids.
 bool is_text(const Manifest& manifest);
 
-// How many examples of a split have a document without a character, or an image of one color: a
+// Number of examples of a split with a document without a character, or an image of one color: a
 // model learns nothing from them but which class has more of them.
 int64_t count_blank(const Split& split, const Manifest& manifest);
 

@@ -102,7 +102,7 @@ LoadedWeights load_weights(const std::string& path, FlatParameters& parameters,
 // The same for a file whose model is not needed: nothing is loaded.
 LoadedWeights describe_weights(const std::string& path, std::span<const RunIdentity> expected);
 
-// How the tensors of a file met those of a model.
+// The result of matching the tensors of a file with those of a model.
 struct MatchedWeights {
   std::optional<RunIdentity> run = {};   // nothing: the file does not say
   std::vector<std::string> fresh = {};   // tensors of the model that keep their values

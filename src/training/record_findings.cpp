@@ -71,8 +71,8 @@ void check_steps(const RunRecord& record, const RunConfig& config, const TaskSha
                       " examples have at most " + thousands(most));
 }
 
-// Those of a run that was stopped before its first step are not written yet, and programs before
-// computed_tokens had fewer.
+// Reports expected warnings that the record lacks. A run that was stopped before its first step has
+// not written them yet, and programs before computed_tokens had fewer.
 void check_warnings(const RunRecord& record, const RunConfig& config, int64_t num_classes,
                     std::vector<std::string> expected, Findings& findings) {
   if (record.steps == 0 || !record.computed_tokens) return;

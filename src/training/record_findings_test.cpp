@@ -15,7 +15,7 @@ using ::testing::IsEmpty;
 
 class RecordFindings : public TinyTraining {
  protected:
-  // What is found of the record of a run after a change of it.
+  // Findings about the record of a run after a change of it.
   std::vector<std::string> found(const std::function<void(RunRecord&)>& change) {
     if (!record_) record_ = run_here({}, "run");
     RunRecord changed = *record_;

@@ -87,7 +87,7 @@ void refuse_unknown_sections(const ConfigTable& settings,
   }
 }
 
-// Without the name of its data.
+// The name of a task, without that of its data.
 std::string task_name(const std::string& task) { return std::string(tasks::find_task(task).name); }
 
 std::string task_file(const std::string& task) {

@@ -48,7 +48,7 @@ class Trainer {
   // Throws lra::Error if the run to resume had saved weights, none of which can be read:
   // `problems` says why.
   void refuse_lost_checkpoints(std::vector<std::string> problems);
-  // How the training ended: complete, with a failure, or neither when a stop was asked for.
+  // The end of the training: complete, with a failure, or neither when a stop was asked for.
   struct Trained {
     bool complete = false;
     std::string failure = {};

@@ -25,11 +25,15 @@ paste() {
   passed "pasted: $command"
 }
 
-# stop RUN: a run is begun and stopped when it has logged a few steps.
-stop() {
-  "$LRA_PROGRAM" train listops transformer --data "$data" --out "$1" --threads 1 "${sets[@]}" >summary 2>err &
-  local pid=$! code=0
-  while [[ ! -e $1/metrics.jsonl || $(wc -l <"$1/metrics.jsonl") -lt 5 ]]; do
+# interrupt RUN COMMAND...: the command trains in RUN until it has logged a few more steps, and is
+# stopped then.
+interrupt() {
+  local run=$1 before=0 code=0 pid
+  shift
+  if [[ -e $run/metrics.jsonl ]]; then before=$(wc -l <"$run/metrics.jsonl"); fi
+  "$@" >summary 2>err &
+  pid=$!
+  while [[ ! -e $run/metrics.jsonl || $(wc -l <"$run/metrics.jsonl") -lt $((before + 5)) ]]; do
     kill -0 $pid 2>/dev/null || fail "the run ended early: $(cat err)"
     sleep 0.05
   done
@@ -40,15 +44,16 @@ stop() {
 
 # go_on FILE: the command of FILE goes on with the run, and is stopped again.
 go_on() {
-  local command code=0
+  local command
   command=$(command_in "$1")
-  bash -c "exec timeout --signal=TERM 5 $command" >out 2>err || code=$?
-  [[ $code == 124 || $code == 3 ]] && grep -q "resume with" out || fail "$command: $code, $(cat out err)"
+  interrupt "$run" bash -c "exec $command"
+  grep -q "resume with" summary || fail "$command: $(cat summary err)"
   passed "pasted: $command"
 }
 
 run="$runs/a b"
-stop "$run"
+interrupt "$run" "$LRA_PROGRAM" train listops transformer --data "$data" --out "$run" --threads 1 \
+  "${sets[@]}"
 go_on summary
 expect_code 2 lra train listops transformer --data "$data" --out "$run" "${sets[@]}"
 cp err told

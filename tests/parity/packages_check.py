@@ -9,19 +9,14 @@ Needs the packages of tests/parity/requirements.txt, which this command installs
     tools/make_venv build/parity-venv tests/parity/requirements.txt
 """
 import dataclasses
-import os
 import pathlib
 import sys
 import tempfile
 
-VENV, WANTED = pathlib.Path("build/parity-venv"), pathlib.Path("tests/parity/requirements.txt")
-if os.path.realpath(sys.prefix) != os.path.realpath(VENV):
-    made = VENV / "installed.txt"
-    if not made.exists() or made.read_text() != WANTED.read_text():
-        print(f"skipped: needs other people's packages; run: tools/make_venv {VENV} {WANTED}")
-        sys.exit(77)
-    python = str(VENV / "bin" / "python")
-    os.execv(python, [python, *sys.argv])
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1]))
+import own_venv
+
+own_venv.enter("build/parity-venv", "tests/parity/requirements.txt")
 
 import numpy as np
 import torch

@@ -11,14 +11,10 @@ import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).parents[2]
-VENV, WANTED = pathlib.Path("build/outside-venv"), pathlib.Path("tests/python/requirements.txt")
-if os.path.realpath(sys.prefix) != os.path.realpath(VENV):
-    made = VENV / "installed.txt"
-    if not made.exists() or made.read_text() != WANTED.read_text():
-        print(f"skipped: needs other people's packages; run: tools/make_venv {VENV} {WANTED}")
-        sys.exit(77)
-    python = str(VENV / "bin" / "python")
-    os.execv(python, [python, *sys.argv])
+sys.path.insert(0, str(ROOT / "tests"))
+import own_venv
+
+own_venv.enter("build/outside-venv", "tests/python/requirements.txt")
 
 sys.path.insert(0, str(ROOT / "python"))
 os.environ["LRA_BUILD"] = str(pathlib.Path(os.environ["LRA_PROGRAM"]).resolve().parent)

@@ -9,6 +9,7 @@
 
 #include "base/parallel.h"
 #include "base/rng.h"
+#include "kernels/scan/test_error.h"
 #include "kernels/test_implementations.h"
 
 namespace lra::kernels {
@@ -83,24 +84,14 @@ struct Case {
   std::vector<int32_t> lengths;
 };
 
-template <typename T, typename U>
-double error(const std::vector<T>& got, const std::vector<U>& want) {
-  double difference = 0, size = 1e-30;
-  for (size_t i = 0; i < want.size(); ++i) {
-    difference = std::max(difference, std::abs(static_cast<double>(got[i]) - want[i]));
-    size = std::max(size, std::abs(static_cast<double>(want[i])));
-  }
-  return difference / size;
-}
-
 template <typename T>
 void expect_agrees_with_double(Case<T> got, double value, double gradient) {
   Case<double> want(got);
   got.run();
   want.run();
-  EXPECT_LE(error(got.y, want.y), value);
-  EXPECT_LE(error(got.grad_x, want.grad_x), value);
-  EXPECT_LE(error(got.grad_parameters, want.grad_parameters), gradient);
+  EXPECT_LE(largest_error(got.y, want.y), value);
+  EXPECT_LE(largest_error(got.grad_x, want.grad_x), value);
+  EXPECT_LE(largest_error(got.grad_parameters, want.grad_parameters), gradient);
 }
 
 // Sizes around chunks of 64 positions, sixteen channels and groups of four modes.

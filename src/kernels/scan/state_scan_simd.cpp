@@ -79,7 +79,7 @@ class BackwardStates {
     }
   }
 
-  // With kAdd to what another direction wrote to both gradients.
+  // With kAdd, adds to both gradients as another direction left them.
   template <bool kAdd>
   void run(float* grads) {
     for (int64_t end = rows_.length; end > 0; end -= std::min(end, kScanChunk)) {

@@ -9,6 +9,7 @@
 
 #include "base/parallel.h"
 #include "base/rng.h"
+#include "kernels/scan/test_error.h"
 #include "kernels/test_implementations.h"
 
 namespace lra::kernels {
@@ -72,16 +73,6 @@ struct StateCase {
   std::vector<int32_t> lengths;
 };
 
-template <typename T, typename U>
-double largest_error(const std::vector<T>& got, const std::vector<U>& want) {
-  double difference = 0, size = 1e-30;
-  for (size_t i = 0; i < want.size(); ++i) {
-    difference = std::max(difference, std::abs(static_cast<double>(got[i]) - want[i]));
-    size = std::max(size, std::abs(static_cast<double>(want[i])));
-  }
-  return difference / size;
-}
-
 template <typename T>
 void expect_agrees_with_double(StateCase<T> got, double value, double gradient) {
   StateCase<double> want(got);
@@ -94,7 +85,7 @@ void expect_agrees_with_double(StateCase<T> got, double value, double gradient) 
 
 using StateScanTest = ImplementationTest;
 
-// Around chunks of 64 positions, vectors of sixteen states and tasks of 64.
+// Sizes around chunks of 64 positions, vectors of sixteen states and tasks of 64.
 TEST_P(StateScanTest, AgreesWithDouble) {
   for (const StateShape& shape : {StateShape{1, 1, 1},
                                   {2, 7, 8},

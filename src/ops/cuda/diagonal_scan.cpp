@@ -6,7 +6,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "ops/composed.h"
 #include "ops/cuda/device.h"
+#include "ops/diagonal_scan_problem.h"
 
 namespace lra::ops::device {
 namespace {
@@ -18,28 +20,15 @@ namespace cuda = kernels::cuda;
 // The kernel's result for x, or the transposed one, in the type of x.
 Tensor run(const Tensor& x_in, const Tensor& a_in, const Tensor& c_in, const MaybeTensor& skip_in,
            const MaybeTensor& mask, bool transposed) {
-  check_diagonal_scan(x_in, a_in, c_in, skip_in, mask);
   const OnDeviceOf device(x_in, {a_in, c_in, skip_in, mask});
-  const Tensor x = x_in.contiguous(), a = a_in.contiguous(), c = c_in.contiguous();
-  const Tensor skip = skip_in ? skip_in->contiguous() : Tensor();
-  const Tensor lengths = mask ? mask->sum(1, /*keepdim=*/false, at::kInt) : Tensor();
-  const Tensor y = at::empty(x.sizes(), x.options().dtype(at::kFloat));
-  with_device_type(x, "lra::diagonal_scan", [&](auto zero) {
+  const DiagonalScanArguments in(x_in, a_in, c_in, skip_in, mask);
+  const Tensor y = at::empty(x_in.sizes(), x_in.options().dtype(at::kFloat));
+  with_device_type(x_in, "lra::diagonal_scan", [&](auto zero) {
     using T = decltype(zero);
-    cuda::diagonal_scan<T>({.batch = x.size(0),
-                            .length = x.size(1),
-                            .channels = x.size(2),
-                            .modes = a.size(1),
-                            .planes = a.size(0),
-                            .directions = c.size(0),
-                            .x = const_data<T>(x),
-                            .lengths = mask ? lengths.const_data_ptr<int32_t>() : nullptr,
-                            .a = a.const_data_ptr<float>(),
-                            .c = c.const_data_ptr<float>(),
-                            .skip = skip_in ? skip.const_data_ptr<float>() : nullptr},
-                           transposed, y.mutable_data_ptr<float>(), device.stream());
+    cuda::diagonal_scan<T>(in.problem<T>(), transposed, y.mutable_data_ptr<float>(),
+                           device.stream());
   });
-  return y.to(x.scalar_type());
+  return y.to(x_in.scalar_type());
 }
 
 Tensor forward(const Tensor& x, const Tensor& a, const Tensor& c, const MaybeTensor& skip,
@@ -88,28 +77,19 @@ Tensor planes_of(const Tensor& gradient_ND, int64_t planes) {
   return both.narrow(0, 0, planes).to(at::kFloat).contiguous();
 }
 
-Tensor as_complex(const Tensor& planes) {
-  const Tensor wide = planes.to(at::kDouble);
-  return at::complex(wide[0], planes.size(0) == 2 ? wide[1] : at::zeros_like(wide[0]));
-}
-
 std::tuple<Tensor, Tensor, Tensor, Tensor> backward(const Tensor& grad, const Tensor& x,
                                                     const Tensor& a, const Tensor& c,
                                                     const MaybeTensor& skip,
                                                     const MaybeTensor& mask) {
   LRA_CHECK_EQ(grad.sizes(), x.sizes());
   const Tensor grad_x = run(grad, a, c, skip, mask, /*transposed=*/true);
-  // Padding is filled, not multiplied by 0, since it may hold anything.
-  const auto valid = [&](const Tensor& t) {
-    const Tensor wide = t.to(at::kFloat);
-    return mask ? wide.masked_fill(mask->eq(0).unsqueeze(2), 0) : wide;
-  };
-  const Tensor x_BLD = valid(x), grad_BLD = valid(grad);
+  const Tensor x_BLD = without_padding(x.to(at::kFloat), mask);
+  const Tensor grad_BLD = without_padding(grad.to(at::kFloat), mask);
   const Tensor lags_DL = correlations(grad_BLD, x_BLD);
   const int64_t length = x.size(1), planes = a.size(0);
   const Tensor ahead_DL = lags_DL.narrow(1, 0, length);
   const Tensor behind_DL = lags_DL.narrow(1, length, length).flip(1);  // lags -1, -2, ...
-  const Tensor a_ND = as_complex(a), factors = at::arange(1, length, ahead_DL.options());
+  const Tensor a_ND = wide_complex(a), factors = at::arange(1, length, ahead_DL.options());
   std::vector<Tensor> grads_c;
   Tensor grad_a = at::zeros_like(a_ND);
   for (int64_t direction = 0; direction < c.size(0); ++direction) {
@@ -117,7 +97,7 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> backward(const Tensor& grad, const Te
     grads_c.push_back(planes_of(moments(a_ND, of_kernel), planes));
     // a^l has the slope l a^(l - 1).
     const Tensor slopes = moments(a_ND, of_kernel.narrow(1, 1, length - 1) * factors);
-    grad_a = grad_a + as_complex(c[direction]) * slopes;
+    grad_a = grad_a + wide_complex(c[direction]) * slopes;
   }
   return {grad_x, planes_of(grad_a, planes), at::stack(grads_c), (grad_BLD * x_BLD).sum({0, 1})};
 }

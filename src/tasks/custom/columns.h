@@ -1,4 +1,4 @@
-// Which columns of a file hold sequences, labels and splits.
+// The columns of a file that hold sequences, labels and splits.
 #pragma once
 
 #include <optional>

@@ -225,7 +225,7 @@ std::vector<std::string> CustomTask::label_names(const Dataset& dataset) const {
   return names.get<std::vector<std::string>>();
 }
 
-// As read_table() takes it: a text, a list of ids, or of values, or of channels.
+// A sequence as read_table() takes it: a text, a list of ids, or of values, or of channels.
 Json CustomTask::sequence_json(const Split& split, int64_t example, int64_t tower) const {
   if (config_.input == "text") {
     const std::span<const uint8_t> bytes = split.stored_bytes(example, tower);

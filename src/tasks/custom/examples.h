@@ -9,8 +9,8 @@
 
 namespace lra::tasks {
 
-// Where a file has its examples: names of columns, or of arrays of a .npz. Empty: names in common
-// use (columns.h).
+// Names of the columns that hold a file's examples, or of the arrays of a .npz. Empty: names in
+// common use (columns.h).
 struct ColumnSettings {
   std::string sequences;  // one, or two that commas separate
   std::string label, split;

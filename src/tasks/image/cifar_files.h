@@ -48,8 +48,8 @@ struct Cifar {
 struct CifarFile {
   GrayImages images;
   Hash128 hash;  // of labels and colours, in order
-  // What a pickle says of itself: empty, or "training batch 1 of 5"; and a sentence when the names
-  // of its images contradict its labels.
+  // The batch that a pickle names, "training batch 1 of 5" or empty; and a sentence if the names of
+  // its images contradict its labels.
   std::string batch_label = {}, doubt = {};
 };
 

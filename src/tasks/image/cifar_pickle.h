@@ -14,7 +14,7 @@ namespace lra::tasks {
 struct CifarBatch {
   std::vector<int64_t> labels;         // not yet checked for their range
   std::span<const std::byte> colours;  // [N, 3072] uint8: red, green, blue planes; N = labels
-  // For people, and not in every copy; empty where they are not there.
+  // Text for people, which some copies lack; then it is empty.
   std::vector<std::string> filenames;  // [N] "leptodactylus_pentadactylus_s_000004.png"
   std::string batch_label;             // "training batch 1 of 5"
 };

@@ -1,4 +1,4 @@
-// What the ids of papers say about imported pairs: a model never reads them.
+// Checks of imported pairs by the ids of their papers, which a model never reads.
 #pragma once
 
 #include <array>

@@ -47,7 +47,7 @@ TEST_F(ReviewTable, OfTwoFilesHasTheSplitsOfTheirNames) {
   const auto bytes = data.split("train").stored_bytes(30);
   EXPECT_EQ(std::string(bytes.begin(), bytes.end()), "Review no. 1, with a \"quote\"");
   EXPECT_EQ(data.split("train").label(30), 1);
-  // What is written out is read back as the same.
+  // An export is read back as the same data.
   task_->export_official(data, root_.path("official"));
   EXPECT_EQ(imported({root_.path("official")}, "again").hash(), data.hash());
 }
