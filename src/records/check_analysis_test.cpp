@@ -70,10 +70,10 @@ TEST(CheckAnalysis, ThresholdsAreReachedWhenTheCurveSaysSo) {
 TEST(CheckAnalysis, ControlsBeginWithTheRunsOwnScore) {
   AnalysisRecord analysis = analysis_of("controls");
   analysis.split = "test";
-  analysis.controls = ControlsResult{
-      .scores = {{.change = "none", .score = Evaluation{5000, 1.5, 0.65, 2000}},
-                 {.change = "shuffled tokens", .score = Evaluation{5000, 1.5, 0.5, 2000}}},
-      .baselines = {{"majority", 0.5}}};
+  analysis.controls =
+      ControlsResult{.scores = {{"none", "", Evaluation{5000, 1.5, 0.65, 2000}, ""},
+                                {"shuffled tokens", "", Evaluation{5000, 1.5, 0.5, 2000}, ""}},
+                     .baselines = {{"majority", 0.5}}};
   EXPECT_THAT(check_analysis(analysis, honest_run()), IsEmpty());
   analysis.controls->scores[0].score->accuracy = 0.8;
   analysis.controls->baselines["majority"] = 0.4;

@@ -54,11 +54,10 @@ Spread Spread::of(const std::vector<double>& values) {
 bool is_shifted(const Spread& a, const Spread& b) {
   constexpr double kFewestDeviations = 0.25, kFewestErrors = 6;
   const double apart = std::abs(a.mean - b.mean);
-  const double variance_a = a.deviation * a.deviation, variance_b = b.deviation * b.deviation;
-  const double error = std::sqrt(variance_a / static_cast<double>(a.count) +
-                                 variance_b / static_cast<double>(b.count));
-  return apart > kFewestErrors * error &&
-         apart > kFewestDeviations * std::sqrt((variance_a + variance_b) / 2);
+  const double deviation = std::max(a.deviation, b.deviation);
+  const double error =
+      deviation * std::sqrt(1 / static_cast<double>(a.count) + 1 / static_cast<double>(b.count));
+  return apart > kFewestErrors * error && apart > kFewestDeviations * deviation;
 }
 
 std::vector<std::string> doubts_of_shift(const Dataset& dataset) {

@@ -125,7 +125,7 @@ T median(std::vector<T> values) {
 }
 
 // A sentence if many texts have one length: they were cut, or padded, before they came here. Of
-// IMDb's reviews 0.4 % have the commonest. Pairs are cut by whoever makes them.
+// IMDb's reviews 0.2 % have the commonest. Pairs are cut by whoever makes them.
 void doubt_equal_lengths(const std::string& name, const DistinctTexts& texts,
                          std::vector<std::string>& doubts) {
   constexpr double kMostOfOneLength = 0.05;

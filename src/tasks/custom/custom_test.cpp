@@ -290,7 +290,7 @@ TEST_F(OwnData, MistakesOfTheWholeAreRefused) {
                           file("test.jsonl", R"({"text": "x", "label": "Yes"})")});
               }),
               HasSubstr("split test: has the label 'Yes', which train has not; expected one of "
-                        "'no', 'yes'; write labels alike"));
+                        "'no' and 'yes'; write labels alike"));
   EXPECT_THAT(refused("a.jsonl", good + rows_of(40,
                                                 [](int i) {
                                                   return R"({"text": "x", "label": "c)" +
