@@ -52,9 +52,9 @@ Spread Spread::of(const std::vector<double>& values) {
 }
 
 bool is_shifted(const Spread& a, const Spread& b) {
-  constexpr double kFewestDeviations = 0.25, kFewestErrors = 6;
+  constexpr double kFewestDeviations = 0.25, kFewestErrors = 6, kRounding = 1e-9;
   const double apart = std::abs(a.mean - b.mean);
-  const double deviation = std::max(a.deviation, b.deviation);
+  const double deviation = std::max({a.deviation, b.deviation, kRounding * std::abs(a.mean)});
   const double error =
       deviation * std::sqrt(1 / static_cast<double>(a.count) + 1 / static_cast<double>(b.count));
   return apart > kFewestErrors * error && apart > kFewestDeviations * deviation;

@@ -22,6 +22,11 @@ TEST(SplitShift, NeedsADistanceAndNumbersThatShowIt) {
   EXPECT_TRUE(is_shifted(usual, other(97.4, 5000)));
   EXPECT_FALSE(is_shifted(usual, other(105, 100))) << "five standard errors";
   EXPECT_TRUE(is_shifted(usual, other(107, 100)));
+  const auto constant = [](size_t count, double value) {
+    return Spread::of(std::vector<double>(count, value));
+  };
+  EXPECT_FALSE(is_shifted(constant(300, 0.1), constant(1000, 0.1))) << "rounding of a sum";
+  EXPECT_TRUE(is_shifted(constant(300, 0.1), constant(1000, 0.11)));
 }
 
 TEST(SplitShift, IsTheMeanAndDeviationOverExamples) {
