@@ -54,7 +54,8 @@ ExitCode exit_code(RunStatus status) {
 
 // A size that the settings ask for; one that they do not is a warning of the run.
 std::string asked_size(const RunRecord& r, const training::RunConfig& config) {
-  if (!r.data_examples || !training::size_unlike_task(config, *r.data_examples).empty()) return "";
+  if (!r.data_examples) return "";
+  if (!training::size_unlike_task(config.task_settings, *r.data_examples).empty()) return "";
   return training::size_unlike_preset(config, *r.data_examples);
 }
 

@@ -57,6 +57,26 @@ Runs without_repetitions(const std::vector<RunRecord>& records,
   return kept;
 }
 
+// Runs on different data are not averaged. One that failed before it read any stays with the first.
+Variants split_by_data(const Variants& variants) {
+  constexpr size_t kShownDigits = 8;
+  Variants split;
+  for (const auto& [lines, runs] : variants) {
+    std::set<std::string> hashes;
+    for (const RunRecord* run : runs) hashes.insert(run->data_hash);
+    hashes.erase("");
+    for (const RunRecord* run : runs) {
+      SettingLines key = lines;
+      if (hashes.size() > 1) {
+        const std::string& hash = run->data_hash.empty() ? *hashes.begin() : run->data_hash;
+        key.insert("data=" + hash.substr(0, kShownDigits));
+      }
+      split[std::move(key)].push_back(run);
+    }
+  }
+  return split;
+}
+
 std::map<SettingLines, std::string> labels_of(const Variants& variants) {
   std::set<SettingLines> keys;
   for (const auto& [lines, runs] : variants) keys.insert(lines);
@@ -121,7 +141,8 @@ std::vector<RowGroup> group_runs(const std::vector<RunRecord>& records,
         .push_back(record);
   }
   std::vector<RowGroup> rows;
-  for (const auto& [key, tasks] : models) {
+  for (auto& [key, tasks] : models) {
+    for (auto& [task, variants] : tasks) variants = split_by_data(variants);
     RowGroup head;
     std::tie(head.model, head.preset, head.checkpoint) = key;
     for (RowGroup& row : split_rows(head, tasks)) rows.push_back(std::move(row));

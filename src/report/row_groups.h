@@ -20,12 +20,12 @@ struct RowGroup {
 };
 
 // Groups training runs; other kinds of record are passed over. Runs of one task go into one mean
-// only when model, preset, checkpoint, validation, division and every setting but the seed are the
-// same. When a task was run with several settings, one of them (that of most tasks, then of most
-// runs) stands in the model's main row, and each other one in a row of its own, so that a row never
-// mixes them. The same run met twice (same fingerprint and seed) counts once: the latest of those
-// that are done, or the latest when none is. Lines about such repetitions are added to `warnings`.
-// The records must outlive the groups.
+// only when model, preset, checkpoint, validation, division, data and every setting but the seed
+// are the same. When a task was run with several settings, one of them (that of most tasks, then of
+// most runs) stands in the model's main row, and each other one in a row of its own, so that a row
+// never mixes them. The same run met twice (same fingerprint and seed) counts once: the latest of
+// those that are done, or the latest when none is. Lines about such repetitions are added to
+// `warnings`. The records must outlive the groups.
 std::vector<RowGroup> group_runs(const std::vector<RunRecord>& records,
                                  std::vector<std::string>* warnings);
 

@@ -22,12 +22,12 @@ struct Fairness {
 // them.
 Fairness judge(const RunConfig& run, const std::optional<SplitSizes>& data = {});
 
-// A number of examples that `run` asks for, beside its preset, and that `data` does not have, as
-// "data of 20 training examples instead of 30"; empty when there is none.
+// Numbers of examples that `run` asks for, beside its preset, and that `data` does not have, as
+// "data of 20 training and 6 test examples instead of 30 and 10"; empty when there is none.
 std::string size_not_met(const RunConfig& run, const SplitSizes& data);
 
-// The same for sizes that `run` does not ask for: a part of the files may be missing.
-std::string size_unlike_task(const RunConfig& run, const SplitSizes& data);
+// The same for sizes that the settings of the task do not say: a part of the files may be missing.
+std::string size_unlike_task(const ConfigTable& task_settings, const SplitSizes& data);
 
 // The same for sizes that `run` asks for: a number of examples other than its preset's.
 std::string size_unlike_preset(const RunConfig& run, const SplitSizes& data);

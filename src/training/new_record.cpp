@@ -5,7 +5,6 @@
 #include "training/fairness.h"
 
 namespace lra::training {
-namespace {
 
 SplitSizes sizes_of(const tasks::Dataset& dataset) {
   const auto size = [&](const char* split) {
@@ -13,8 +12,6 @@ SplitSizes sizes_of(const tasks::Dataset& dataset) {
   };
   return {.train = size("train"), .val = size("val"), .test = size("test")};
 }
-
-}  // namespace
 
 RunIdentity identity_of(const RunConfig& config, const std::string& data_hash) {
   RunIdentity run{.task = config.task,

@@ -7,6 +7,9 @@
 
 namespace lra::training {
 
+// The examples of its splits; 0 for one that it does not have.
+SplitSizes sizes_of(const tasks::Dataset& dataset);
+
 // `data_hash`: empty where no data was read.
 RunIdentity identity_of(const RunConfig& config, const std::string& data_hash = "");
 
