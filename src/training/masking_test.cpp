@@ -13,10 +13,9 @@
 namespace lra::training {
 namespace {
 
-using ::testing::Each;
 using ::testing::HasSubstr;
 
-constexpr int64_t kExamples = 40, kLongest = 160;
+constexpr int64_t kMaskedExamples = 40, kLongest = 160;
 constexpr TaskShape kPairs{
     .length = kLongest, .vocabulary = 257, .num_classes = 2, .num_towers = 2};
 
@@ -26,7 +25,7 @@ class MaskedPairs : public ::testing::Test {
   MaskedPairs() {
     std::vector<TestExample> examples;
     RandomStream random(6);
-    for (int64_t i = 0; i < kExamples; ++i) {
+    for (int64_t i = 0; i < kMaskedExamples; ++i) {
       TestExample& example = examples.emplace_back(TestExample{0, {{}, {}}});
       for (auto& tower : example.towers) {
         tower.resize(1 + random.below(kLongest));
@@ -58,8 +57,8 @@ class MaskedPairs : public ::testing::Test {
   ScratchFolder scratch_;
   tasks::Split split_;
   std::vector<int64_t> all_ = [] {
-    std::vector<int64_t> all(kExamples);
-    for (int64_t i = 0; i < kExamples; ++i) all[static_cast<size_t>(i)] = i;
+    std::vector<int64_t> all(kMaskedExamples);
+    for (int64_t i = 0; i < kMaskedExamples; ++i) all[static_cast<size_t>(i)] = i;
     return all;
   }();
 };
@@ -74,7 +73,8 @@ TEST_F(MaskedPairs, AreHiddenAtTheGivenRateAndNeverInPadding) {
       for (const auto& [sequence, positions] : places_of(batch, all_)) {
         EXPECT_LT(*positions.rbegin(), split_.sequence_length(sequence.first, sequence.second));
       }
-      EXPECT_EQ(places_of(batch, all_).size(), 2 * kExamples) << "at least one in each sequence";
+      EXPECT_EQ(places_of(batch, all_).size(), 2 * kMaskedExamples)
+          << "at least one in each sequence";
     }
     const double share = static_cast<double>(hidden) / static_cast<double>(tokens);
     EXPECT_NEAR(share, fraction, 0.015);
@@ -114,7 +114,7 @@ TEST_F(MaskedPairs, FollowExampleTowerStepAndSeedAlone) {
 
 TEST_F(MaskedPairs, AreTheSameWithAnyLoader) {
   const auto stream = [&](const LoaderSettings& settings, int64_t first) {
-    BatchLoader loader(split_, kPairs, tasks::BatchOrder(kExamples, 8, 1), first, settings);
+    BatchLoader loader(split_, kPairs, tasks::BatchOrder(kMaskedExamples, 8, 1), first, settings);
     at::Tensor labels;
     for (int64_t step = first; step < 9; ++step) labels = loader.next()[0].labels_B;
     return labels;
