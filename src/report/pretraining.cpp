@@ -1,7 +1,6 @@
 // Runs that predict masked inputs have no result of their task: a list of their own, without ranks.
 #include "base/text_format.h"
 #include "records/find_setting.h"
-#include "report/run_facts.h"
 #include "report/tables.h"
 
 namespace lra::report {
