@@ -41,8 +41,8 @@ class SelfPretraining : public TinyTraining {
 };
 
 TEST_F(SelfPretraining, LearnsToPredictHiddenSymbols) {
-  const RunRecord record =
-      run(masked_run({"train.steps=60", "train.eval_every=30", "train.learning_rate=1e-2"}), "run");
+  const RunRecord record = begin_with(
+      "", masked_run({"train.steps=60", "train.eval_every=30", "train.learning_rate=1e-2"}), "run");
   EXPECT_EQ(record.status, RunStatus::kDone);
   EXPECT_EQ(record.division, "pretraining");
   EXPECT_FALSE(record.published_setting);
@@ -149,7 +149,8 @@ TEST_F(SelfPretraining, CannotBecomeTheObjectiveOfARunThatGoesOn) {
 
 // A step's hidden positions differ in number from rank to rank.
 TEST_F(SelfPretraining, HasTheGradientsOfMicroBatchesOnRanks) {
-  const RunConfig config = tiny_run({"train.objective=masked", "model.dropout=0"});
+  const RunConfig config =
+      tiny_run({"train.objective=masked", "model.dropout=0", "model.attention_dropout=0"});
   const auto task = config.make_task();
   run(config, "run");
   const LoadedRun loaded(folder("run").path, {.checkpoint = "last"}, ModelPrecision::kAsTrained);
