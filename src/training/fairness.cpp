@@ -171,7 +171,7 @@ Fairness judge(const RunConfig& run, const std::optional<SplitSizes>& data,
   if (result.reason.empty() && ratio > kMostParameters) result.reason = times + "; at most 1.10";
   if (!pretraining.empty()) {
     result.division = "self-pretrained";
-    result.reason = pretraining + ", then " +
+    result.reason = pretraining + "; " +
                     (result.reason.empty() ? "settings of the " + run.preset + " preset, " + times
                                            : result.reason);
     return result;

@@ -86,7 +86,7 @@ TEST_F(SelfPretraining, PutsARunOnTheSameDataIntoItsDivision) {
   EXPECT_EQ(after.status, RunStatus::kDone);
   EXPECT_EQ(after.division, "self-pretrained");
   EXPECT_THAT(after.division_reason,
-              StartsWith("12 steps of masked pretraining on the task's own inputs, then "));
+              StartsWith("12 steps of masked pretraining on the task's own inputs; "));
   ASSERT_TRUE(after.initial_weights && after.initial_weights->pretraining);
   EXPECT_EQ(after.initial_weights->pretraining->fingerprint, before.fingerprint);
   EXPECT_THAT(after.initial_weights->fresh, Each(StartsWith("head.")));
