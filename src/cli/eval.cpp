@@ -80,7 +80,9 @@ void print_text(const training::EvaluationResult& result, const EvalArguments& a
     std::printf("; %s examples are cut to what the model reads",
                 thousands(foreign.num_cut).c_str());
   }
-  std::printf("\n  accuracy  %s on %s examples\n", percent(result.summary.accuracy).c_str(),
+  const int64_t positions = result.summary.num_positions.value_or(0);
+  std::printf("\n  accuracy  %s on %s%s examples\n", percent(result.summary.accuracy).c_str(),
+              positions > 0 ? (thousands(positions) + " hidden positions of ").c_str() : "",
               thousands(result.summary.num_examples).c_str());
   if (recorded && *recorded != result.summary.accuracy) {
     std::printf("  RECORDED  %s of the same weights on the same examples\n",
@@ -90,6 +92,7 @@ void print_text(const training::EvaluationResult& result, const EvalArguments& a
   for (const std::string& doubt : foreign.doubts) {
     std::printf("%s%s\n", kDataDoubt, printable(doubt).c_str());
   }
+  if (result.confusion.empty()) return;
   std::vector<std::string> header = {"label"};
   for (size_t c = 0; c < result.confusion.size(); ++c) header.push_back("as " + std::to_string(c));
   TextTable table(header);
@@ -110,6 +113,7 @@ ExitCode eval(const Program& program, const EvalArguments& a) {
   const Foreign foreign = foreign_of(run, dataset, a.split);
   const auto recorded = recorded_accuracy(run, result.summary, a.split, foreign);
   if (program.common.json) {
+    const std::optional<int64_t> positions = result.summary.num_positions;
     print_json({{"run", a.run},
                 {"exported", training::is_exported(a.run)},
                 {"model", run.stored.record.model},
@@ -124,6 +128,7 @@ ExitCode eval(const Program& program, const EvalArguments& a) {
                 {"recorded_accuracy", recorded ? Json(*recorded) : Json()},
                 {"loss", json_number(result.summary.loss)},
                 {"examples", result.summary.num_examples},
+                {"positions", positions ? Json(*positions) : Json()},
                 {"confusion", result.confusion}});
   } else {
     print_text(result, a, run.stored.record, foreign, recorded);

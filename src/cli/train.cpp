@@ -86,9 +86,11 @@ void print_summary(const RunRecord& r, const training::RunConfig& config, const 
   for (const std::string& warning : r.warnings.value_or(std::vector<std::string>()))
     std::printf("  warning        %s\n", warning.c_str());
   if (r.test) {
-    std::printf("  test accuracy  %s on %s examples (weights: %s)\n",
-                percent(r.test->accuracy).c_str(), thousands(r.test->num_examples).c_str(),
-                r.checkpoint.c_str());
+    const int64_t positions = r.test->num_positions.value_or(0);
+    std::printf("  test accuracy  %s on %s%s examples (weights: %s)\n",
+                percent(r.test->accuracy).c_str(),
+                positions > 0 ? (thousands(positions) + " hidden positions of ").c_str() : "",
+                thousands(r.test->num_examples).c_str(), r.checkpoint.c_str());
   }
   if (r.val)
     std::printf("  validation     %s (protocol: %s)\n", percent(r.val->accuracy).c_str(),
@@ -324,7 +326,8 @@ void add_train(CLI::App& app, Program& program) {
   option("task", a->task, "a task (lra list tasks)");
   option("model", a->model, "a model (lra list models)");
   option("--preset", a->preset,
-         "paper, release, small, or published where the model has it (default small)");
+         "paper, release, small; published, pretraining or fine_tuning where the model has it "
+         "(default small)");
   command->add_option("--data", a->data, "folder of the data; default $LRA_DATA, else ./data");
   command
       ->add_flag("--go-on", a->go_on,
@@ -334,7 +337,8 @@ void add_train(CLI::App& app, Program& program) {
   auto* init_from = option(
       "--init-from", a->init_from,
       "start with the weights of this run, or of a model.safetensors; the run is then in the "
-      "free-for-all division");
+      "free-for-all division, or self-pretrained if they are of a run with train.objective=masked "
+      "on the same data");
   command
       ->add_flag(
           "--init-partial", a->init_partial,

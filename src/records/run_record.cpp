@@ -51,11 +51,18 @@ void fields(auto& f, EarlierPart& part) {
   f("change", part.change);
 }
 
+void fields(auto& f, Pretraining& pretraining) {
+  f("steps", pretraining.steps);
+  f("fingerprint", pretraining.fingerprint);
+  f("config", pretraining.config);
+}
+
 void fields(auto& f, InitialWeights& weights) {
   f("origin", weights.origin);
   f("hash", weights.hash);
   f("fresh", weights.fresh);
   f("unused", weights.unused);
+  f("pretraining", weights.pretraining);
 }
 
 void fields(auto& f, PythonCode& code) {
