@@ -57,7 +57,7 @@ AnalysisRecord analysis_of(const LoadedRun& run, const std::string& kind,
                            const CommonOptions& common, const AnalyzeArguments& a,
                            const tasks::Dataset* dataset) {
   AnalysisRecord record = about(run.stored.record, kind, common);
-  record.checkpoint = a.weights.checkpoint;
+  record.checkpoint = run.checkpoint;
   if (const std::string of = run.foreign_weights(); !of.empty()) record.foreign_weights = of;
   if (dataset && dataset->hash() != run.stored.record.data_hash) {
     record.other_data = dataset->hash();

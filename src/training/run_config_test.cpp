@@ -139,13 +139,16 @@ TEST(RunConfig, NamesTheNearestOfWhatItDoesNotKnow) {
                     HasSubstr("'release'?")));
   EXPECT_THAT(error_with({"train.stesp=1"}),
               AllOf(HasSubstr("--set train.stesp"), HasSubstr("unknown key 'train.stesp'"),
-                    HasSubstr("'steps'?")));
+                    HasSubstr("'train.steps'?")));
   EXPECT_THAT(error_with({"mixer.rnk=1"}), AllOf(HasSubstr("--set mixer.rnk"), HasSubstr("rank")));
-  EXPECT_THAT(error_with({"task.lenght=1"}), HasSubstr("'length'?"));
-  EXPECT_THAT(error_with({"model.layer=1"}), HasSubstr("'layers'?"));
+  EXPECT_THAT(error_with({"task.lenght=1"}), HasSubstr("'task.length'?"));
+  EXPECT_THAT(error_with({"model.layer=1"}), HasSubstr("'model.layers'?"));
   EXPECT_THAT(error_with({"tran.steps=1"}),
-              AllOf(HasSubstr("unknown section 'tran'"), HasSubstr("'train'?")));
-  EXPECT_THAT(error_with({"steps=1"}), HasSubstr("unknown section 'steps'"));
+              AllOf(HasSubstr("unknown section 'tran'"), HasSubstr("'train.steps'?")));
+  EXPECT_THAT(error_with({"trian.stpes=1"}), HasSubstr("'train.steps'?"));
+  EXPECT_THAT(error_with({"stpes=1"}), HasSubstr("'train.steps'?"));
+  EXPECT_THAT(error_with({"steps=1"}),
+              AllOf(HasSubstr("unknown setting 'steps'"), HasSubstr("'train.steps'?")));
   EXPECT_THAT(error_with({"train=1"}), HasSubstr("train is not a table"));
   EXPECT_THAT(error_with({"train.steps=0"}),
               AllOf(HasSubstr("--set train.steps"), HasSubstr(">= 1")));
