@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "base/scratch_folder.h"
+#include "base/text_format.h"
 #include "io/atomic_file.h"
 
 namespace lra {

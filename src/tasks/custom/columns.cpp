@@ -75,14 +75,16 @@ class Finder {
       found.push_back(names_[i]);
       place = i;
     }
-    if (found.size() > 1) refuse("has columns " + quoted_list(found), "one", setting);
+    if (found.size() > 1) {
+      refuse("has columns " + quoted_list(found), "one", setting, /*may_lack_header=*/false);
+    }
     return place;
   }
 
   [[noreturn]] void refuse(const std::string& what, const std::string& expected,
-                           const std::string& setting = "") const {
+                           const std::string& setting = "", bool may_lack_header = true) const {
     std::string advice = setting.empty() ? "" : "name it with --set " + setting + "=NAME";
-    if (is_csv_ && names_.at(0) != "c0") {
+    if (is_csv_ && may_lack_header && names_.at(0) != "c0") {
       advice += std::string(advice.empty() ? "i" : "; i") +
                 "f the file has no header, name the columns by number: --set task.sequences=c0 "
                 "--set task.label=c1";

@@ -185,7 +185,7 @@ TEST_F(OwnData, ColumnNamesMayHaveAnyCaseAndSpacesAround) {
   const auto twice = [&](const std::string& settings) {
     return refused("a.csv", "text,Text,label\n" + rows_of(30, row), settings);
   };
-  EXPECT_THAT(twice(""), HasSubstr("has columns 'text', 'Text'; expected one"));
+  EXPECT_THAT(twice(""), HasSubstr("has columns 'text' and 'Text'; expected one"));
   EXPECT_THAT(twice("sequences = \"TEXT\""), HasSubstr("has no column 'TEXT'"));
 }
 
