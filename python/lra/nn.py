@@ -76,7 +76,10 @@ class Mixer(torch.nn.Module):
         super()._apply(fn, recurse)  # type: ignore[no-untyped-call]
         for name, tensor in buffers.items():
             place, last = self._place(name), name.rpartition(".")[2]
-            tensor.data = place.get_buffer(last)
+            moved = place.get_buffer(last)
+            if not torch._has_compatible_shallow_copy_type(tensor, moved):
+                continue  # to the device `meta`: replaced, as torch replaces parameters
+            tensor.data = moved
             place.register_buffer(last, tensor)
         return self
 

@@ -80,6 +80,14 @@ class EveryMixer(unittest.TestCase):
                     self.assertFalse(bool((next(layer.parameters()) == 0).all()))
 
 
+    def test_a_move_to_meta_leaves_shapes(self):
+        for name, kind in lra.nn.mixers().items():
+            with self.subTest(name):
+                state = made(kind).to("meta").state_dict()
+                self.assertTrue(all(tensor.is_meta for tensor in state.values()))
+                self.assertEqual({name: tensor.shape for name, tensor in state.items()},
+                                 {name: tensor.shape for name, tensor in made(kind).state_dict().items()})
+
     def test_gradients_are_right_in_float64(self):
         for name, kind in lra.nn.mixers().items():
             with self.subTest(name):
