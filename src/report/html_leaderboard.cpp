@@ -132,7 +132,7 @@ constexpr Cost kCosts[] = {
      [](double value) { return fixed(value, 0); }},
 };
 
-// "3", or "1 to 3" where tasks differ.
+// "3", or "1" above "to 3" where tasks differ.
 std::string cost_html(const Row& row, const Cost& cost) {
   std::optional<double> least, most;
   for (const Cell& cell : row.cells) {
@@ -141,8 +141,8 @@ std::string cost_html(const Row& row, const Cost& cost) {
     least = std::min(least.value_or(*value), *value);
     most = std::max(most.value_or(*value), *value);
   }
-  std::string text = most ? cost.text(*most) : "-";
-  if (most && cost.text(*least) != text) text = cost.text(*least) + " to " + text;
+  std::string text = least ? cost.text(*least) : "-";
+  if (most && cost.text(*most) != text) text += sub("to " + cost.text(*most));
   return "<td class=\"aside\"" + sort_attribute(most) + ">" + text + "</td>";
 }
 
@@ -309,7 +309,7 @@ std::string leaderboard_html(const ReportInput& input) {
       "figures." +
       html(averages_text(board, layout) +
            " Parameters and training time (training steps alone) "
-           "are of one run; \"1k to 2k\" where tasks differ." +
+           "are of one run, from the least to the most of its tasks." +
            shared_text(board, layout)) +
       "</p>\n"
       "<div class=\"scroll board\" tabindex=\"0\" role=\"region\" aria-label=\"Leaderboard\">"

@@ -17,6 +17,12 @@ std::string best_baseline(const Leaderboard& board, size_t column) {
   return best ? accuracy_text(best) + " " + name : "-";
 }
 
+// "reviews" of "custom:reviews".
+std::string data_name(const TaskColumn& column) {
+  const size_t colon = column.task.find(':');
+  return colon == std::string::npos ? column.title : column.task.substr(colon + 1);
+}
+
 std::string seeds_text(const Cell& cell) {
   const std::string lost = lost_text(cell);
   return std::to_string(cell.accuracy.count) + (lost.empty() ? "" : ", " + lost);
@@ -26,7 +32,7 @@ std::vector<TableCell> line_of(const Leaderboard& own, size_t column, const Row&
   const Cell& cell = row.cells[column];
   const bool is_trivial = is_at_baseline(own, column, cell);
   const auto peak = cell.speed.peak_memory_bytes;
-  return {{own.columns[column].title},
+  return {{data_name(own.columns[column])},
           {row.title},
           {cell.settings.empty() ? "-" : cell.settings},
           {figure_text(cell) + (is_trivial ? "‡" : ""),

@@ -335,8 +335,8 @@ TEST(Report, HtmlShowsOnTheFirstScreenWhatARunCost) {
   records[1].num_parameters = 1'250'000;
   records[1].train_seconds = 3725;
   const std::string page = render(records, Format::kHtml);
-  EXPECT_THAT(page, HasSubstr(">53.1k to 1.25M</td>"));
-  EXPECT_THAT(page, HasSubstr(">1:40 to 1:02:05</td>"));
+  EXPECT_THAT(page, HasSubstr(">53.1k<span class=\"sub\">to 1.25M</span></td>"));
+  EXPECT_THAT(page, HasSubstr(">1:40<span class=\"sub\">to 1:02:05</span></td>"));
   EXPECT_THAT(page, HasSubstr("Avg of 2: ListOps, Text."));
   EXPECT_THAT(page, HasSubstr("<a href=\"#run-2\">run 2</a>"));
   EXPECT_THAT(page, HasSubstr("<details id=\"run-2\"><summary>Run 2: "));

@@ -112,7 +112,7 @@ TEST(Tables, OwnDataHasOnlyTheSettingsOfItsOwnRuns) {
   ASSERT_EQ(table.rows.size(), 3U);
   EXPECT_EQ(cell_of(table, 0, "Settings").text, "train.batch_size=32");
   EXPECT_EQ(cell_of(table, 1, "Settings").text, "train.batch_size=8");
-  EXPECT_EQ(table.rows[2][0].text, "custom:b");
+  EXPECT_EQ(table.rows[2][0].text, "b");
   EXPECT_EQ(cell_of(table, 2, "Settings").text, "-");
 }
 

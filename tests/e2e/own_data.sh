@@ -88,7 +88,7 @@ TOML
 
 report_and_export() {
   expect_code 0 lra report runs --format text
-  grep -q 'Own data: digits' out || fail "the report does not name the data"
+  grep -q '^digits ' out || fail "the report does not name the data"
   expect_code 0 lra report runs --format html --out report.html
   expect_code 0 lra report runs --check
   expect_code 0 lra export runs/s4d --out exported
