@@ -39,9 +39,9 @@ bool use_onednn(const Tensor& x) {
   return onednn() && x.device().is_cpu() && has_type && x.numel() > 0;
 }
 
-// oneDNN compiles code for each number of rows that it meets, up to half a megabyte, and keeps it
-// until the program ends: batches of examples of all lengths would take more memory with every
-// step. So it meets few numbers: multiples of this one, and powers of two below it.
+// oneDNN compiles code for each number of rows that it meets, and keeps it until the program ends:
+// with examples of all lengths every step would take some megabytes more (docs/numerics.md). So it
+// meets few numbers: multiples of this one, and powers of two below it.
 constexpr int64_t kSliceRows = 2048;
 
 // x [..., K] times w [N, K]^T with an optional bias and activation ("none" or "gelu"). The bias of

@@ -267,7 +267,8 @@ std::string header_html(const Layout& layout) {
 
 // The tasks behind each average.
 std::string averages_text(const Leaderboard& board, const Layout& layout) {
-  std::string text = " Avg of 5: the paper's average, all of its tasks but Path-X.";
+  std::string text =
+      " Avg of 5: the paper's, without Path-X. Training time: of one run, its steps alone.";
   if (layout.all_title.empty()) return text;
   std::string tasks;
   for (const TaskColumn& column : board.columns) {
@@ -300,17 +301,11 @@ std::string leaderboard_html(const ReportInput& input) {
     (is_short ? shortened : full) += entry_html(input, layout, row, is_short ? "short" : "full");
   }
   std::string text =
-      "<p class=\"caption\">Test accuracy in percent, with its 95 % interval. ★ best, "
-      "underlined: second. † fewer steps than the preset has, part of the test set, or data in "
-      "doubt: not ranked. "
-      "‡ not above the best trivial baseline. § settings or data that nobody published: not to be "
-      "compared with published results. Select a model for its runs, settings and the "
-      "paper's "
-      "figures." +
-      html(averages_text(board, layout) +
-           " Parameters and training time (training steps alone) "
-           "are of one run, from the least to the most of its tasks." +
-           shared_text(board, layout)) +
+      "<p class=\"caption\">Test accuracy in percent, ± its 95 % interval. ★ best, underlined: "
+      "second. † fewer steps than the preset has, part of the test set, or data in doubt: not "
+      "ranked. ‡ not above the best trivial baseline. § settings or data that nobody published." +
+      html(averages_text(board, layout) + shared_text(board, layout)) +
+      " Select a model for its runs, settings and the paper's figures."
       "</p>\n"
       "<div class=\"scroll board\" tabindex=\"0\" role=\"region\" aria-label=\"Leaderboard\">"
       "<table>\n" +
