@@ -31,6 +31,9 @@ struct Evaluation {
   std::optional<int64_t> num_positions = {};
 };
 
+// "2,000 examples", or "31,022 hidden positions of 2,000 examples".
+std::string examples_of(const Evaluation& evaluation);
+
 // The highest accuracy in percent that counts as chance on a balanced two-class test set: 50 plus
 // three binomial standard errors. 51.06 for 20000 examples.
 double two_class_chance_limit(int64_t num_examples);

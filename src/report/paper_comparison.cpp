@@ -318,7 +318,8 @@ Table claims_table(const ReportInput& input) {
       .header = {"Place", "Claim", "Verdict", "By our figures", "Paper's tables", "By its figures"},
       .rows = {},
       .num_left = 6,
-      .num_keys = 2};
+      .num_keys = 2,
+      .is_list = true};
   for (const JudgedClaim& judged : judge_claims(input)) {
     const std::string ours = scaled_finding(judged);
     table.rows.push_back(

@@ -135,11 +135,12 @@ std::vector<RowGroup> split_rows(const RowGroup& head, const TaskVariants& tasks
       const std::string& label = labels.at(lines);
       if (label == best->second) {
         main.runs[task] = runs;
+        main.task_settings[task] = label;
         if (!label.empty())
           main.settings += (main.settings.empty() ? "" : "; ") + task + ": " + label;
       } else {
         RowGroup& other = others.emplace(label, head).first->second;
-        other.settings = label;
+        other.settings = other.task_settings[task] = label;
         other.runs[task] = runs;
       }
     }

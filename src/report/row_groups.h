@@ -17,6 +17,7 @@ struct RowGroup {
   // or which of several settings a task of this row was run with ("text: mixer.rank=256"). Often
   // empty.
   std::string settings;
+  std::map<std::string, std::string> task_settings;           // by task: "mixer.rank=256"
   std::map<std::string, std::vector<const RunRecord*>> runs;  // by task
 };
 

@@ -166,7 +166,8 @@ TradeOff training_trade_off(const Leaderboard& board) {
     const CellSpeed& speed = row.cells[task->column].speed;
     const auto accuracy = quality.of(row);
     if (!accuracy || !speed.tokens_per_s || row.is_self_pretrained) continue;
-    TradeOffPoint point{row_label(board, row), *accuracy, *speed.tokens_per_s};
+    TradeOffPoint point{row_label(board, row, row.cells[task->column].settings), *accuracy,
+                        *speed.tokens_per_s};
     if (speed.peak_memory_bytes) {
       point.memory_gb = static_cast<double>(*speed.peak_memory_bytes) / 1e9;
     }

@@ -15,6 +15,7 @@
 #include "records/run_identity.h"
 #include "tasks/all.h"
 #include "training/budget.h"
+#include "training/setting_list.h"
 
 namespace lra::training {
 namespace {
@@ -55,22 +56,17 @@ void merge_section(ConfigTable& settings, const ConfigTable& from) {
   for (const char* name : kSections) merge(settings.table(name), section(from, name));
 }
 
-// "did you mean 'train.batch_size'?" for the name of a setting without its section.
-std::string setting_suggestion(const std::string& name) {
-  std::vector<std::string> found;
-  const auto look_in = [&](const std::string& section, const std::vector<FieldInfo>& fields) {
-    for (const FieldInfo& field : fields) {
-      const std::string full = section + "." + field.name;
-      if (field.name == name && std::ranges::find(found, full) == found.end()) {
-        found.push_back(full);
-      }
-    }
-  };
-  look_in("train", describe_config<TrainConfig>());
-  look_in("model", describe_config<models::ModelConfig>());
-  for (const tasks::TaskSpec* task : tasks::all_tasks()) look_in("task", task->describe());
-  for (const mixers::LayerSpec* mixer : mixers::kAllMixers) look_in("mixer", mixer->describe());
-  return found.empty() ? "" : "did you mean " + quoted_list(found) + "?";
+// What the settings of an unknown section are meant to be; a setting without its section, if
+// `value` is one.
+std::string section_advice(const std::string& key, const ConfigValue& value,
+                           const std::vector<std::string>& known) {
+  const ConfigTable* table = value.as_table();
+  const std::string setting = table ? "" : setting_suggestion(key);
+  if (!setting.empty()) return setting;
+  const std::string near = nearest_name(key, known);
+  if (near.empty() || !table || table->empty()) return suggestion(key, known);
+  const std::string full = nearest_setting(near, near + "." + table->begin()->key);
+  return "did you mean " + in_quotes(full.empty() ? near : full) + "?";
 }
 
 void refuse_unknown_sections(const ConfigTable& settings,
@@ -79,10 +75,10 @@ void refuse_unknown_sections(const ConfigTable& settings,
   known.insert(known.end(), besides.begin(), besides.end());
   for (const auto& [key, value] : settings) {
     if (std::find(known.begin(), known.end(), key) == known.end()) {
-      const std::string setting = setting_suggestion(key);
       throw Error({.where = value.where,
-                   .what = "unknown section " + in_quotes(key),
-                   .advice = setting.empty() ? suggestion(key, known) : setting});
+                   .what = std::string("unknown ") + (value.as_table() ? "section " : "setting ") +
+                           in_quotes(key),
+                   .advice = section_advice(key, value, known)});
     }
   }
 }
@@ -490,6 +486,7 @@ ChangedRun with_changes(const StoredRun& run, const std::vector<std::string>& se
   for (const std::string& set : sets) {
     ConfigTable given;
     apply_override(given, set);
+    refuse_unknown_sections(given);
     for (const auto& [key, value] : section(given, "train")) {
       if (std::ranges::find(kMayChange, key) != std::end(kMayChange)) continue;
       if (!write_config(run.config.train).find(key)) continue;  // refused below, with a suggestion

@@ -140,13 +140,16 @@ TEST(RunConfig, NamesTheNearestOfWhatItDoesNotKnow) {
                     HasSubstr("'release'?")));
   EXPECT_THAT(error_with({"train.stesp=1"}),
               AllOf(HasSubstr("--set train.stesp"), HasSubstr("unknown key 'train.stesp'"),
-                    HasSubstr("'steps'?")));
+                    HasSubstr("'train.steps'?")));
   EXPECT_THAT(error_with({"mixer.rnk=1"}), AllOf(HasSubstr("--set mixer.rnk"), HasSubstr("rank")));
-  EXPECT_THAT(error_with({"task.lenght=1"}), HasSubstr("'length'?"));
-  EXPECT_THAT(error_with({"model.layer=1"}), HasSubstr("'layers'?"));
+  EXPECT_THAT(error_with({"task.lenght=1"}), HasSubstr("'task.length'?"));
+  EXPECT_THAT(error_with({"model.layer=1"}), HasSubstr("'model.layers'?"));
   EXPECT_THAT(error_with({"tran.steps=1"}),
-              AllOf(HasSubstr("unknown section 'tran'"), HasSubstr("'train'?")));
-  EXPECT_THAT(error_with({"steps=1"}), HasSubstr("unknown section 'steps'"));
+              AllOf(HasSubstr("unknown section 'tran'"), HasSubstr("'train.steps'?")));
+  EXPECT_THAT(error_with({"trian.stpes=1"}), HasSubstr("'train.steps'?"));
+  EXPECT_THAT(error_with({"stpes=1"}), HasSubstr("'train.steps'?"));
+  EXPECT_THAT(error_with({"steps=1"}),
+              AllOf(HasSubstr("unknown setting 'steps'"), HasSubstr("'train.steps'?")));
   EXPECT_THAT(error_with({"train=1"}), HasSubstr("train is not a table"));
   EXPECT_THAT(error_with({"train.steps=0"}),
               AllOf(HasSubstr("--set train.steps"), HasSubstr(">= 1")));
@@ -163,11 +166,11 @@ TEST(RunConfig, NamesTheLineOfAMistakeInAFile) {
   const char* good = "[small.task]\nlength = 100\n";
   EXPECT_EQ(error_with(good, "[mixer]\nrank = 4\n[small.mixer]\n[small.listops.train]\n"), "");
   EXPECT_THAT(error_with("[small.task]\n\nlenth = 1", ""),
-              AllOf(HasSubstr("listops.toml:3"), HasSubstr("'length'?")));
+              AllOf(HasSubstr("listops.toml:3"), HasSubstr("'task.length'?")));
   EXPECT_THAT(error_with("[small.trian]\nsteps = 1", ""),
-              AllOf(HasSubstr("listops.toml:1"), HasSubstr("'train'?")));
+              AllOf(HasSubstr("listops.toml:1"), HasSubstr("'train.steps'?")));
   EXPECT_THAT(error_with(good, "\n[mixr]\nrank = 4"),
-              AllOf(HasSubstr("linformer.toml:2"), HasSubstr("'mixer'?")));
+              AllOf(HasSubstr("linformer.toml:2"), HasSubstr("'mixer.rank'?")));
   EXPECT_THAT(error_with(good, "[smal.mixer]\nrank = 4"),
               AllOf(HasSubstr("linformer.toml:1"), HasSubstr("'small'?")));
   EXPECT_THAT(error_with(good, "[small.listps.train]\nsteps = 4"),
@@ -200,9 +203,9 @@ TEST(RunConfig, OfAFileWithAMistakeIsRefused) {
     return error_of([&] { (void)RunConfig::from_table(changed); });
   };
   EXPECT_EQ(error_with("train.steps=7"), "");
-  EXPECT_THAT(error_with("run.sed=1"), HasSubstr("'seed'?"));
+  EXPECT_THAT(error_with("run.sed=1"), HasSubstr("'run.seed'?"));
   EXPECT_THAT(error_with("run.task=texd"), HasSubstr("'text'?"));
-  EXPECT_THAT(error_with("mixr.rank=1"), HasSubstr("'mixer'?"));
+  EXPECT_THAT(error_with("mixr.rank=1"), HasSubstr("'mixer.rank'?"));
   EXPECT_THAT(error_of([] { (void)RunConfig::from_table({}); }), HasSubstr("unknown task ''"));
 }
 

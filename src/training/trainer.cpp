@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "base/clock.h"
+#include "base/counted.h"
 #include "base/resources.h"
 #include "base/text_format.h"
 #include "mixers/python_layer.h"
@@ -270,12 +271,13 @@ void Trainer::log_step(Progress& bar, double gradient_norm) {
       .examples_per_s = per_s((progress_.step - logged_step_) * config_.train.batch_size)};
   log_.step(progress_.step, progress_.mean, learning_rate(config_.train, progress_.step - 1), speed,
             gradient_norm);
+  // A narrow terminal shows the first of these.
   bar.set_postfix(
       "loss=" + fixed(progress_.mean.loss(), 3) + ", acc=" + fixed(progress_.mean.accuracy(), 3) +
+      (record_.val_curve.empty() ? "" : ", val=" + fixed(record_.val_curve.back().accuracy, 3)) +
       ", " + thousands(static_cast<int64_t>(speed.tokens_per_s)) + " tok/s, " +
       fixed(speed.examples_per_s, speed.examples_per_s < 10 ? 1 : 0) + " ex/s, " +
-      human_bytes(static_cast<uint64_t>(resident_bytes())) +
-      (record_.val_curve.empty() ? "" : ", val=" + fixed(record_.val_curve.back().accuracy, 3)));
+      human_bytes(static_cast<uint64_t>(resident_bytes())));
   logged_seconds_ = record_.train_seconds;
   logged_tokens_ = progress_.tokens;
   logged_step_ = progress_.step;
@@ -296,7 +298,7 @@ Trainer::Outcome Trainer::validate(Progress& bar) {
   bar.message("step " + thousands(progress_.step) + ": validation accuracy " +
               (config_.train.is_masked() ? "at hidden positions " : "") +
               percent(result.summary.accuracy) + ", loss " + fixed(result.summary.loss, 4) +
-              " on " + thousands(result.summary.num_examples) + " examples");
+              " on " + counted(result.summary.num_examples, "example"));
   progress_.last_eval_step = progress_.step;
   const bool is_best = result.summary.accuracy > progress_.best_accuracy;
   if (is_best) {

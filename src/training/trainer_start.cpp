@@ -90,11 +90,11 @@ void Trainer::check_memory() {
   if (config_.train.memory_check == "refuse") refuse_without_memory(estimate, available);
   record_.estimated_resident_bytes = estimate.peak_bytes;
   const bool fits = estimate.extra_bytes <= available;
-  const std::string text = "memory: about " +
-                           human_bytes(static_cast<uint64_t>(estimate.peak_bytes)) + ", of which " +
-                           human_bytes(static_cast<uint64_t>(estimate.extra_bytes)) +
-                           " are not taken yet; " + human_bytes(static_cast<uint64_t>(available)) +
-                           " are available" + (fits ? "" : ", which is too little");
+  const std::string text =
+      "memory: about " + human_bytes(static_cast<uint64_t>(estimate.peak_bytes)) +
+      " for this run, " + human_bytes(static_cast<uint64_t>(estimate.extra_bytes)) +
+      " more than now; " + human_bytes(static_cast<uint64_t>(available)) + " are available" +
+      (fits ? "" : ", which is too little");
   say(text);
   if (!fits) record_warning(text);
 }
