@@ -3,6 +3,7 @@
 #include <array>
 #include <cmath>
 
+#include "base/counted.h"
 #include "io/atomic_file.h"
 #include "records/record_json.h"
 
@@ -16,6 +17,12 @@ constexpr std::array<const char*, 5> kStatusNames = {"running", "done", "stopped
                                                      "failed"};
 
 }  // namespace
+
+std::string examples_of(const Evaluation& evaluation) {
+  const std::string examples = counted(evaluation.num_examples, "example");
+  if (!evaluation.num_positions) return examples;
+  return counted(*evaluation.num_positions, "hidden position") + " of " + examples;
+}
 
 void fields(auto& f, Measurement& m) {
   f("mode", m.mode);
