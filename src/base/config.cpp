@@ -264,14 +264,19 @@ void ConfigReader::read(const char* name, Target target, const Constraint& const
 }
 
 void ConfigReader::finish() const {
+  const auto full = [&](const std::string& key) {
+    return section_.empty() ? key : section_ + "." + key;
+  };
   for (const auto& [key, value] : table_) {
-    if (std::find(known_.begin(), known_.end(), key) == known_.end()) {
-      const std::string full = section_.empty() ? key : section_ + "." + key;
-      throw Error(
-          {.where = value.where,
-           .what = "unknown key '" + full + "'",
-           .advice = known_.empty() ? "there are no settings here" : suggestion(key, known_)});
+    if (std::find(known_.begin(), known_.end(), key) != known_.end()) continue;
+    std::string advice = "there are no settings here";
+    if (const std::string near = nearest_name(key, known_); !near.empty()) {
+      advice = "did you mean '" + full(near) + "'?";
+    } else if (!known_.empty()) {
+      advice = suggestion(key, known_);
     }
+    throw Error(
+        {.where = value.where, .what = "unknown key '" + full(key) + "'", .advice = advice});
   }
 }
 

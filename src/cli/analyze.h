@@ -25,8 +25,7 @@ struct AnalyzeArguments {
 // A record of that kind about a run, its checkpoint and the program; nothing found yet. `dataset`:
 // what was read as the run's data, if anything was.
 AnalysisRecord analysis_of(const training::LoadedRun& run, const std::string& kind,
-                           const CommonOptions& common, const AnalyzeArguments& a,
-                           const tasks::Dataset* dataset = nullptr);
+                           const CommonOptions& common, const tasks::Dataset* dataset = nullptr);
 tasks::Dataset analysis_data(const training::LoadedRun& run, const CommonOptions& common,
                              const AnalyzeArguments& a);
 

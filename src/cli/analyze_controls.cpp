@@ -125,7 +125,7 @@ std::optional<AnalysisRecord> analyze_controls(const CommonOptions& common,
   const tasks::Dataset dataset = analysis_data(run, common, a);
   ChangedInputs inputs(run, common, a.examples);
   if (!measure_controls(run, dataset, a, inputs)) return {};
-  AnalysisRecord record = analysis_of(run, "controls", common, a, &dataset);
+  AnalysisRecord record = analysis_of(run, "controls", common, &dataset);
   record.split = a.split;
   record.num_examples = examples_of(inputs.scores);
   record.controls = {.scores = std::move(inputs.scores), .baselines = run.stored.record.baselines};
@@ -159,7 +159,7 @@ std::optional<AnalysisRecord> analyze_transfer(const CommonOptions& common,
         .shape = shape, .receptive_field = unchanged(run).receptive_field, .positions = positions};
     if (!inputs.add("positions", positions, split, adaptation)) return {};
   }
-  AnalysisRecord record = analysis_of(run, "transfer", common, a);
+  AnalysisRecord record = analysis_of(run, "transfer", common);
   record.split = a.split;
   record.num_examples = examples_of(inputs.scores);
   record.transfer = {.task = to.task,

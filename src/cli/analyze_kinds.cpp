@@ -54,10 +54,9 @@ void state_attention_choices(AnalysisRecord& record) {
 }  // namespace
 
 AnalysisRecord analysis_of(const LoadedRun& run, const std::string& kind,
-                           const CommonOptions& common, const AnalyzeArguments& a,
-                           const tasks::Dataset* dataset) {
+                           const CommonOptions& common, const tasks::Dataset* dataset) {
   AnalysisRecord record = about(run.stored.record, kind, common);
-  record.checkpoint = a.weights.checkpoint;
+  record.checkpoint = run.checkpoint;
   if (const std::string of = run.foreign_weights(); !of.empty()) record.foreign_weights = of;
   if (dataset && dataset->hash() != run.stored.record.data_hash) {
     record.other_data = dataset->hash();
@@ -79,7 +78,7 @@ std::optional<AnalysisRecord> analyze_span(const CommonOptions& common, const An
   const analysis::AttentionWeights attention(run.encoder(), run.stored.config.model_config,
                                              run.stored.config.mixer_spec(), folder);
   const std::vector<int64_t> examples = tasks::drawn_examples(split.size(), a.samples);
-  AnalysisRecord record = analysis_of(run, "span", common, a, &dataset);
+  AnalysisRecord record = analysis_of(run, "span", common, &dataset);
   record.split = a.split;
   record.num_examples = static_cast<int64_t>(examples.size());
   Progress bar = bar_of(record, common);
@@ -102,7 +101,7 @@ std::optional<AnalysisRecord> analyze_generalization(const CommonOptions& common
                                                      const std::string& folder) {
   const LoadedRun run(folder, a.weights, ModelPrecision::kAsTrained, common.device);
   const tasks::Dataset dataset = analysis_data(run, common, a);
-  AnalysisRecord record = analysis_of(run, "generalization", common, a, &dataset);
+  AnalysisRecord record = analysis_of(run, "generalization", common, &dataset);
   record.split = "train and test";
   const auto pass = [&](const std::string& name) -> std::optional<Evaluation> {
     const auto result = training::evaluate_run(run, dataset, name, a.examples, common.quiet);
@@ -212,7 +211,7 @@ std::optional<AnalysisRecord> analyze_rollout(const CommonOptions& common,
   const analysis::AttentionWeights attention(run.encoder(), run.stored.config.model_config,
                                              run.stored.config.mixer_spec(), folder);
   const std::vector<int64_t> indices = rollout_examples(a, split);
-  AnalysisRecord record = analysis_of(run, "rollout", common, a, &dataset);
+  AnalysisRecord record = analysis_of(run, "rollout", common, &dataset);
   record.split = a.split;
   record.num_examples = static_cast<int64_t>(indices.size());
   const RolloutOf rollout{run, attention, split, training::RunFolder{folder}.analysis()};
@@ -245,7 +244,7 @@ std::optional<AnalysisRecord> analyze_embeddings(const CommonOptions& common,
   const at::Tensor token_VV = analysis::cosine_similarity(embeddings.token_VD);
   const at::Tensor position_PP =
       analysis::cosine_similarity(embeddings.position_PD.index_select(0, shown.indices));
-  AnalysisRecord record = analysis_of(run, "embeddings", common, a);
+  AnalysisRecord record = analysis_of(run, "embeddings", common);
   EmbeddingsResult result = analysis::embedding_figures(token_VV, position_PP, shown, side > 0);
   result.positions = embeddings.position_PD.size(0);
   result.width = embeddings.token_VD.size(1);

@@ -18,7 +18,8 @@ CLI::App* add_command(CLI::App& parent, Program& program, const std::string& nam
   CLI::App* command = parent.add_subcommand(name, help);
   CommonOptions& common = program.common;
   command->add_flag("--json", common.json, "print the result as JSON on standard output");
-  command->add_flag("--quiet", common.quiet, "print no progress bars or messages");
+  command->add_flag("--quiet", common.quiet,
+                    "print the result alone: no progress bars or messages");
   command->add_option("--threads", common.threads, "number of compute threads; default: all cores")
       ->check(CLI::Range(1, 1024));
   command->add_option("--device", common.device_text,
@@ -33,8 +34,10 @@ CLI::Option* add_set_option(CLI::App& command, std::vector<std::string>& sets,
 }
 
 void add_weights(CLI::App& command, training::WeightsChoice& weights) {
-  command.add_option("--checkpoint", weights.checkpoint,
-                     "last, best, step_N, or a model.safetensors (default last)");
+  command.add_option(
+      "--checkpoint", weights.checkpoint,
+      "best (validation), last, step_N, or a model.safetensors (default: the weights "
+      "that the run tested, which train.test_checkpoint names)");
   command.add_flag("--foreign-weights", weights.foreign,
                    "accept weights of another run; the result says so");
 }

@@ -3,6 +3,7 @@
 #include <cstdio>
 
 #include "base/command_text.h"
+#include "base/counted.h"
 #include "base/quoted.h"
 #include "base/stop_flag.h"
 #include "base/text_format.h"
@@ -94,7 +95,7 @@ void report_dataset(const Program& program, const DataArguments& a, const tasks:
   }
   std::printf("%s is prepared in %s\n", a.task.c_str(), dataset.folder().c_str());
   for (const auto& [name, size] : splits.items()) {
-    std::printf("  %-6s %s examples\n", name.c_str(), thousands(size.get<int64_t>()).c_str());
+    std::printf("  %-6s %s\n", name.c_str(), counted(size.get<int64_t>(), "example").c_str());
   }
   std::printf("  hash   %s\n", dataset.hash().c_str());
   if (!notes.empty()) {
@@ -309,9 +310,9 @@ ExitCode show(const Program& program, const DataArguments& a) {
     print_json(json);
   } else {
     const std::string name = names.empty() ? "" : " (" + printable(names.at(label)) + ")";
-    std::printf("%s, example %s of %s, label %zu%s, %s tokens\n\n%s\n", a.split.c_str(),
+    std::printf("%s, example %s of %s, label %zu%s, %s\n\n%s\n", a.split.c_str(),
                 thousands(a.index).c_str(), thousands(split.size()).c_str(), label, name.c_str(),
-                thousands(length).c_str(), text.c_str());
+                counted(length, "token").c_str(), text.c_str());
   }
   return ExitCode::kDone;
 }

@@ -1,6 +1,7 @@
 // lra eval: accuracy, loss and confusion matrix of a finished or running run.
 #include <cstdio>
 
+#include "base/counted.h"
 #include "base/text_format.h"
 #include "cli/command.h"
 #include "tasks/data_doubts.h"
@@ -60,28 +61,51 @@ std::optional<double> recorded_accuracy(const training::LoadedRun& run, const Ev
   return {};
 }
 
+// The place of the weights in their run: " (best validation)"; empty for others.
+std::string kind_of_weights(const std::string& checkpoint) {
+  return checkpoint == "best" ? " (best validation)" : checkpoint == "last" ? " (the last)" : "";
+}
+
 Json json_or_null(const std::string& text) { return text.empty() ? Json() : Json(text); }
 
+// Rows are the true labels, columns the predictions. `names` of labels may be empty.
+std::string confusion_text(const std::vector<std::vector<int64_t>>& confusion,
+                           const std::vector<std::string>& names) {
+  const auto name_of = [&](size_t label) {
+    return names.empty() ? std::to_string(label) : names.at(label);
+  };
+  std::vector<std::string> header = {"label"};
+  for (size_t c = 0; c < confusion.size(); ++c) header.push_back("as " + name_of(c));
+  TextTable table(header);
+  for (size_t label = 0; label < confusion.size(); ++label) {
+    std::vector<std::string> row = {name_of(label)};
+    for (const int64_t count : confusion[label]) row.push_back(thousands(count));
+    table.add_row(row);
+  }
+  return table.text();
+}
+
 void print_text(const training::EvaluationResult& result, const EvalArguments& a,
-                const RunRecord& run, const Foreign& foreign, std::optional<double> recorded) {
+                const training::LoadedRun& loaded, const std::vector<std::string>& label_names,
+                const Foreign& foreign, std::optional<double> recorded) {
+  const RunRecord& run = loaded.stored.record;
   if (training::is_exported(a.run)) {
     std::printf("exported: %s on %s, preset %s, seed %llu, test accuracy in its record %s\n",
                 run.model_title.c_str(), run.task_title.c_str(), run.preset.c_str(),
                 static_cast<unsigned long long>(run.seed),
                 run.test ? percent(run.test->accuracy).c_str() : "none");
   }
-  std::printf("%s, %s split, weights of step %s", a.run.c_str(), a.split.c_str(),
-              thousands(result.summary.step).c_str());
+  std::printf("%s, %s split, weights of step %s%s", a.run.c_str(), a.split.c_str(),
+              thousands(result.summary.step).c_str(), kind_of_weights(loaded.checkpoint).c_str());
   if (!foreign.weights.empty()) {
     std::printf(" of ANOTHER RUN (%s)", printable(foreign.weights).c_str());
   }
   if (!foreign.data.empty()) std::printf(", on OTHER DATA (hash %s)", foreign.data.c_str());
   if (foreign.num_cut > 0) {
-    std::printf("; %s examples are cut to what the model reads",
-                thousands(foreign.num_cut).c_str());
+    std::printf("; %s cut to what the model reads", counted(foreign.num_cut, "example").c_str());
   }
-  std::printf("\n  accuracy  %s on %s examples\n", percent(result.summary.accuracy).c_str(),
-              thousands(result.summary.num_examples).c_str());
+  std::printf("\n  accuracy  %s on %s\n", percent(result.summary.accuracy).c_str(),
+              examples_of(result.summary).c_str());
   if (recorded && *recorded != result.summary.accuracy) {
     std::printf("  RECORDED  %s of the same weights on the same examples\n",
                 percent(*recorded).c_str());
@@ -90,15 +114,8 @@ void print_text(const training::EvaluationResult& result, const EvalArguments& a
   for (const std::string& doubt : foreign.doubts) {
     std::printf("%s%s\n", kDataDoubt, printable(doubt).c_str());
   }
-  std::vector<std::string> header = {"label"};
-  for (size_t c = 0; c < result.confusion.size(); ++c) header.push_back("as " + std::to_string(c));
-  TextTable table(header);
-  for (size_t label = 0; label < result.confusion.size(); ++label) {
-    std::vector<std::string> row = {std::to_string(label)};
-    for (const int64_t count : result.confusion[label]) row.push_back(thousands(count));
-    table.add_row(row);
-  }
-  std::printf("%s", table.text().c_str());
+  if (result.confusion.empty()) return;
+  std::printf("%s", confusion_text(result.confusion, label_names).c_str());
 }
 
 ExitCode eval(const Program& program, const EvalArguments& a) {
@@ -109,7 +126,10 @@ ExitCode eval(const Program& program, const EvalArguments& a) {
   if (result.stopped) return ExitCode::kStopped;
   const Foreign foreign = foreign_of(run, dataset, a.split);
   const auto recorded = recorded_accuracy(run, result.summary, a.split, foreign);
+  std::vector<std::string> label_names;  // other data may have other classes
+  if (foreign.data.empty()) label_names = run.task->label_names(dataset);
   if (program.common.json) {
+    const std::optional<int64_t> positions = result.summary.num_positions;
     print_json({{"run", a.run},
                 {"exported", training::is_exported(a.run)},
                 {"model", run.stored.record.model},
@@ -119,14 +139,17 @@ ExitCode eval(const Program& program, const EvalArguments& a) {
                 {"cut_examples", foreign.num_cut},
                 {"data_doubts", foreign.doubts},
                 {"split", a.split},
+                {"checkpoint", run.checkpoint},
                 {"step", result.summary.step},
                 {"accuracy", result.summary.accuracy},
                 {"recorded_accuracy", recorded ? Json(*recorded) : Json()},
                 {"loss", json_number(result.summary.loss)},
                 {"examples", result.summary.num_examples},
+                {"positions", positions ? Json(*positions) : Json()},
+                {"label_names", label_names},
                 {"confusion", result.confusion}});
   } else {
-    print_text(result, a, run.stored.record, foreign, recorded);
+    print_text(result, a, run, label_names, foreign, recorded);
   }
   return ExitCode::kDone;
 }

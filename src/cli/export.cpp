@@ -45,13 +45,10 @@ void write_files(const training::LoadedRun& run, const std::string& weights,
   write_file_atomically(folder + "/SHA256SUMS", sums);
 }
 
-ExitCode export_run(const Program& program, ExportArguments a) {
-  if (a.weights.checkpoint.empty()) {
-    a.weights.checkpoint = training::tested_checkpoint(training::read_run({a.run}).record);
-  }
+ExitCode export_run(const Program& program, const ExportArguments& a) {
   // Weights that cannot be read here could not be read there.
   const training::LoadedRun run(a.run, a.weights, training::ModelPrecision::kAsTrained);
-  const std::string weights = training::checkpoint_file(a.run, a.weights.checkpoint);
+  const std::string weights = training::checkpoint_file(a.run, run.checkpoint);
   make_folder(folder_of(a.out));
   tasks::write_new_folder(a.out,
                           [&](const std::string& partial) { write_files(run, weights, partial); });
@@ -79,9 +76,8 @@ void add_export(CLI::App& app, Program& program) {
                               [&program, a] { return export_run(program, *a); });
   command->add_option("run", a->run, "a run folder")->required();
   command->add_option("--out", a->out, "folder to write; must not exist")->required();
-  a->weights.checkpoint = "";
   command->add_option("--checkpoint", a->weights.checkpoint,
-                      "last, best, step_N (default: the one that was tested)");
+                      "best, last or step_N (default: the one that was tested)");
 }
 
 }  // namespace lra::cli

@@ -1,4 +1,5 @@
-// lra help: every setting of a task or a model, with default and range; or a command's flags.
+// lra help: every setting of a task or a model, with default and range; a setting by its name; or a
+// command's flags.
 #include <cstdio>
 
 #include "cli/command.h"
@@ -7,6 +8,7 @@
 #include "models/model_config.h"
 #include "tasks/all.h"
 #include "training/group_config.h"
+#include "training/setting_list.h"
 
 namespace lra::cli {
 namespace {
@@ -54,19 +56,56 @@ ExitCode show(const Program& program, const std::string& title,
   return ExitCode::kDone;
 }
 
+void print_settings(const std::vector<training::Setting>& settings) {
+  if (settings.empty()) return;
+  std::vector<std::vector<std::string>> rows;
+  for (const auto& [name, owners, field] : settings) {
+    rows.push_back({name, field.type, field.default_value, field.range, field.help,
+                    owners.empty() ? "all" : owners});
+  }
+  const std::vector<std::string> header = {"setting", "type",    "default",
+                                           "range",   "meaning", "tasks or models"};
+  std::printf("%s", fitted_table(header, rows, terminal_width()).c_str());
+}
+
+Json settings_json(const std::vector<training::Setting>& settings) {
+  Json rows = Json::array();
+  for (const auto& [name, owners, field] : settings) {
+    rows.push_back({{"setting", name},
+                    {"type", field.type},
+                    {"default", field.default_value},
+                    {"range", field.range},
+                    {"meaning", field.help},
+                    {"of", owners}});
+  }
+  return rows;
+}
+
+ExitCode show_settings(const Program& program, const std::vector<training::Setting>& settings) {
+  if (program.common.json) {
+    print_json(settings_json(settings));
+  } else {
+    print_settings(settings);
+    std::printf("\nPresets change these defaults; --set SETTING=VALUE changes one for a run.\n");
+  }
+  return ExitCode::kDone;
+}
+
+// With the settings of the section that has the command's name; training has those of the model,
+// too.
 ExitCode show_command(const Program& program, const CLI::App& command) {
-  std::vector<Section> sections;
-  if (command.get_name() == "train") {
-    sections = {{"model", describe_config<models::ModelConfig>()},
-                {"train", describe_config<training::TrainConfig>()}};
+  const std::string name = command.get_name();
+  std::vector<training::Setting> settings;
+  if (name == "train") settings = training::find_settings("model");
+  for (training::Setting& setting : training::find_settings(name)) {
+    if (setting.name.starts_with(name + ".")) settings.push_back(std::move(setting));
   }
   if (program.common.json) {
-    print_json({{"command", command.get_name()},
-                {"usage", command.help("lra")},
-                {"settings", sections_json(sections)}});
+    print_json(
+        {{"command", name}, {"usage", command.help("lra")}, {"settings", settings_json(settings)}});
   } else {
-    std::printf("%s", command.help("lra").c_str());
-    print_sections(sections);
+    std::printf("%s%s", command.help("lra").c_str(), settings.empty() ? "" : "\n");
+    print_settings(settings);
   }
   return ExitCode::kDone;
 }
@@ -118,22 +157,29 @@ ExitCode help(const Program& program, const CLI::App& app, const std::string& to
     known.push_back(command->get_name());
     if (command->get_name() == topic) return show_command(program, *command);
   }
+  if (const auto settings = training::find_settings(topic); !settings.empty()) {
+    return show_settings(program, settings);
+  }
+  const std::string setting =
+      nearest_name(topic, known).empty() ? training::setting_suggestion(topic) : "";
   throw Error({.where = "help",
                .what = "unknown topic '" + topic + "'",
-               .expected = "a task, a model or a command",
-               .advice = suggestion(topic, known)});
+               .expected = "a task, a model, a command or a setting",
+               .advice = setting.empty() ? suggestion(topic, known) : setting});
 }
 
 }  // namespace
 
 void add_help(CLI::App& app, Program& program) {
   auto topic = std::make_shared<std::string>();
-  auto* command =
-      add_command(app, program, "help", "settings of a task or a model, flags of a command",
-                  [&program, &app, topic] {
-                    return topic->empty() ? show_topics(program, app) : help(program, app, *topic);
-                  });
-  command->add_option("topic", *topic, "a task, a model or a command");
+  auto* command = add_command(
+      app, program, "help", "settings of a task or a model, one setting, flags of a command",
+      [&program, &app, topic] {
+        return topic->empty() ? show_topics(program, app) : help(program, app, *topic);
+      });
+  command->add_option("topic", *topic,
+                      "a task, a model, a command, a setting (train.steps, or steps) or a group of "
+                      "settings (train, model, mixer, task, groups)");
 }
 
 }  // namespace lra::cli

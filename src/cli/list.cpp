@@ -8,10 +8,26 @@
 #include "mixers/all.h"
 #include "report/literature.h"
 #include "tasks/all.h"
+#include "tasks/prepare_data.h"
+#include "training/data_root.h"
 #include "training/run_config.h"
 
 namespace lra::cli {
 namespace {
+
+// Data sets of the user's own in the data root.
+void append_own_data(const tasks::TaskSpec& spec, Json& rows) {
+  const std::string root = training::data_root("");
+  for (const std::string& name : tasks::own_data_names(spec, root)) {
+    const TaskShape shape = spec.make(tasks::task_on_data(name, root).settings)->shape();
+    rows.push_back({{"name", name},
+                    {"title", spec.title},
+                    {"length", shape.length},
+                    {"classes", shape.num_classes},
+                    {"summary", "in " + root},
+                    {"paper", "-"}});
+  }
+}
 
 Json list_tasks() {
   Json rows = Json::array();
@@ -23,6 +39,9 @@ Json list_tasks() {
                     {"classes", spec->settings_of ? Json() : Json(shape.num_classes)},
                     {"summary", spec->summary},
                     {"paper", spec->paper}});
+  }
+  for (const tasks::TaskSpec* spec : tasks::all_tasks()) {
+    if (spec->settings_of) append_own_data(*spec, rows);
   }
   return rows;
 }
@@ -69,8 +88,9 @@ Json list_presets() {
     const auto of_task = training::preset_names(task);
     for (const std::string& name : of_task) rows.push_back(preset_row(task, "transformer", name));
     for (const std::string& model : mixers::mixer_names()) {
-      if (training::preset_names(task, model).size() == of_task.size()) continue;
-      rows.push_back(preset_row(task, model, training::kPublishedPreset));
+      const auto of_model = training::preset_names(task, model);
+      for (size_t i = of_task.size(); i < of_model.size(); ++i)
+        rows.push_back(preset_row(task, model, of_model[i]));
     }
   }
   return rows;

@@ -125,7 +125,8 @@ constexpr const char* kExamples = R"(Examples:
   lra train listops transformer --preset small  make the data, train, test; Ctrl-C saves
   lra train --resume runs/listops-transformer-small-s0
   lra report runs --out report.html             a leaderboard of all runs
-  lra help listops                              settings of a task; also: a model, a command
+  lra help listops                              settings of a task; also: a model, a command,
+                                                a setting (train.steps)
   lra data import text aclImdb_v1.tar.gz --out data/text
 
 Exit codes: 0 done, 2 a mistake in the input, 3 stopped by a signal, 4 the loss became NaN or infinite,

@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "base/command_text.h"
+#include "base/counted.h"
 #include "base/text_format.h"
 #include "cli/command.h"
 #include "io/atomic_file.h"
@@ -174,9 +175,9 @@ ExitCode report(const Program& program, const RunRecord& recorded, const RunReco
                 {"results", json_of(results)},
                 {"circumstances", json_of(circumstances)}});
   } else {
-    std::printf("%s on %s, seed %llu, %s steps: %s\n", recorded.model_title.c_str(),
+    std::printf("%s on %s, seed %llu, %s: %s\n", recorded.model_title.c_str(),
                 recorded.task_title.c_str(), static_cast<unsigned long long>(recorded.seed),
-                thousands(recorded.steps).c_str(),
+                counted(recorded.steps, "step").c_str(),
                 is_equal ? "reproduced bit for bit" : "not reproduced");
     print_results(results);
     print_circumstances(circumstances, is_equal);

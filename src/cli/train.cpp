@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "base/command_text.h"
+#include "base/counted.h"
 #include "base/launch_environment.h"
 #include "base/quoted.h"
 #include "base/stop_flag.h"
@@ -59,12 +60,41 @@ std::string asked_size(const RunRecord& r, const training::RunConfig& config) {
   return training::size_unlike_preset(config, *r.data_examples);
 }
 
+// The validation of the weights that were tested, else the last one.
+std::optional<Evaluation> shown_validation(const RunRecord& r) {
+  for (const Evaluation& e : r.val_curve) {
+    if (r.test && e.step == r.test->step) return e;
+  }
+  return r.val;
+}
+
+std::string split_of_validation(const std::string& protocol) {
+  if (protocol == "test") return "the test split itself, as the paper does";
+  return protocol == "heldout" ? "a tenth of the training split, held out" : "its own split";
+}
+
+void print_results(const RunRecord& r) {
+  if (r.test) {
+    std::printf("  test accuracy  %s on %s, with the %s weights (step %s)\n",
+                percent(r.test->accuracy).c_str(), examples_of(*r.test).c_str(),
+                r.checkpoint.c_str(), thousands(r.test->step).c_str());
+  }
+  if (const auto validation = shown_validation(r)) {
+    std::printf("  validation     %s at step %s, on %s\n", percent(validation->accuracy).c_str(),
+                thousands(validation->step).c_str(), split_of_validation(r.validation).c_str());
+  }
+  for (const auto& [name, accuracy] : r.baselines) {
+    std::printf("  baseline       %s on the test split: %s, a trivial classifier\n",
+                percent(accuracy).c_str(), name.c_str());
+  }
+}
+
 void print_summary(const RunRecord& r, const training::RunConfig& config, const std::string& folder,
                    const at::Device& device) {
-  std::printf("%s on %s, preset %s, seed %llu: %s after %s of %s steps\n", r.model_title.c_str(),
+  std::printf("%s on %s, preset %s, seed %llu: %s after %s of %s\n", r.model_title.c_str(),
               r.task_title.c_str(), r.preset.c_str(), static_cast<unsigned long long>(r.seed),
               to_string(r.status).c_str(), thousands(r.steps).c_str(),
-              thousands(r.planned_steps).c_str());
+              counted(r.planned_steps, "step").c_str());
   if (!r.failure.empty()) std::printf("  %s\n", r.failure.c_str());
   if (r.initial_weights) {
     std::printf("  began with     the weights of %s; %zu tensors drawn at random, %zu unused\n",
@@ -76,32 +106,24 @@ void print_summary(const RunRecord& r, const training::RunConfig& config, const 
                 part.change.c_str());
   if (r.ended_by) std::printf("  ended early    %s\n", r.ended_by->c_str());
   if (r.skipped_steps)
-    std::printf("  left out       %s bad steps\n", thousands(*r.skipped_steps).c_str());
+    std::printf("  left out       %s\n", counted(*r.skipped_steps, "bad step").c_str());
   if (r.roll_backs) {
-    std::printf("  rolled back    %s times, %s steps left out\n", thousands(*r.roll_backs).c_str(),
-                thousands(r.undone_steps.value_or(0)).c_str());
+    std::printf("  rolled back    %s, %s left out\n", counted(*r.roll_backs, "time").c_str(),
+                counted(r.undone_steps.value_or(0), "step").c_str());
   }
   if (const std::string size = asked_size(r, config); !size.empty())
     std::printf("  size           %s, as the settings ask\n", size.c_str());
   for (const std::string& warning : r.warnings.value_or(std::vector<std::string>()))
     std::printf("  warning        %s\n", warning.c_str());
-  if (r.test) {
-    std::printf("  test accuracy  %s on %s examples (weights: %s)\n",
-                percent(r.test->accuracy).c_str(), thousands(r.test->num_examples).c_str(),
-                r.checkpoint.c_str());
-  }
-  if (r.val)
-    std::printf("  validation     %s (protocol: %s)\n", percent(r.val->accuracy).c_str(),
-                r.validation.c_str());
-  for (const auto& [name, accuracy] : r.baselines) {
-    std::printf("  baseline       %s %s\n", percent(accuracy).c_str(), name.c_str());
-  }
+  print_results(r);
   std::printf("  speed          %s tokens/s, %s examples/s, peak memory %s, %s in all\n",
               thousands(static_cast<int64_t>(r.train_tokens_per_s)).c_str(),
               fixed(r.train_examples_per_s.value_or(0), 1).c_str(),
               human_bytes(static_cast<uint64_t>(peak_memory_bytes(r))).c_str(),
               human_duration(r.total_seconds).c_str());
-  std::printf("  division       %s: %s\n", r.division.c_str(), r.division_reason.c_str());
+  std::printf("  division       %s (%s): %s\n", r.division.c_str(),
+              r.division == "free-for-all" ? "not like for like" : "like for like",
+              r.division_reason.c_str());
   std::printf("  record         %s/record.json\n", folder.c_str());
   if (r.status == RunStatus::kStopped)
     std::printf("  resume with    %s\n", training::go_on_command({folder}, device).c_str());
@@ -324,7 +346,8 @@ void add_train(CLI::App& app, Program& program) {
   option("task", a->task, "a task (lra list tasks)");
   option("model", a->model, "a model (lra list models)");
   option("--preset", a->preset,
-         "paper, release, small, or published where the model has it (default small)");
+         "paper, release, small; published, pretraining or fine_tuning where the model has it "
+         "(default small)");
   command->add_option("--data", a->data, "folder of the data; default $LRA_DATA, else ./data");
   command
       ->add_flag("--go-on", a->go_on,
@@ -334,7 +357,8 @@ void add_train(CLI::App& app, Program& program) {
   auto* init_from = option(
       "--init-from", a->init_from,
       "start with the weights of this run, or of a model.safetensors; the run is then in the "
-      "free-for-all division");
+      "free-for-all division, or self-pretrained if they are of a run with train.objective=masked "
+      "on the same data");
   command
       ->add_flag(
           "--init-partial", a->init_partial,

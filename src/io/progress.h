@@ -48,7 +48,8 @@ struct ProgressState {
   double rate = 0;  // per second; 0: not known yet
   bool unit_scale = false;
 };
-// One line of the bar: what Progress draws. `columns` 0: a bar of ten columns, and no limit.
+// One line of the bar: what Progress draws. `columns` 0: a bar of ten columns, and no limit. Items
+// of the postfix, with ", " between them, are left out from the last on where they do not fit.
 std::string progress_line(const ProgressState& state, int columns,
                           const std::vector<std::string>& fill);
 

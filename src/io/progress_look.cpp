@@ -13,6 +13,7 @@ namespace lra {
 namespace {
 
 constexpr int kBarColumns = 10;  // of a line without a width, as in tqdm
+constexpr int kLeastBarColumns = 5;
 
 const char* environment(const char* name) {
   const char* value = std::getenv(name);
@@ -99,6 +100,14 @@ std::string bar_text(double fraction, int columns, const std::vector<std::string
   return bar;
 }
 
+// `postfix`, ", a=1, b=2", without the last of its items that do not fit; `columns` 0: all of it.
+std::string fitting_postfix(std::string postfix, int columns, int room) {
+  while (columns > 0 && !postfix.empty() && display_width(postfix) > room) {
+    postfix.resize(postfix.rfind(", "));
+  }
+  return postfix;
+}
+
 // `text` cut to `columns`, when there is a width at all.
 std::string cut(const std::string& text, int columns) {
   if (columns == 0 || display_width(text) <= columns) return text;
@@ -142,22 +151,25 @@ std::string progress_line(const ProgressState& state, int columns,
                           ? static_cast<double>(state.count - state.initial) / state.elapsed_s
                           : 0;
   const std::string head = state.description.empty() ? "" : std::string(state.description) + ": ";
-  const std::string postfix = state.postfix.empty() ? "" : ", " + std::string(state.postfix);
+  const auto end_of = [&](int room) {
+    const std::string all = state.postfix.empty() ? "" : ", " + std::string(state.postfix);
+    return fitting_postfix(all, columns, room) + "]";
+  };
   const std::string done = count_text(state.count, state.unit_scale);
   const std::string elapsed = interval_text(state.elapsed_s);
   // More than was announced: the announcement was wrong, so no bar.
   if (state.total <= 0 || state.count > state.total) {
-    return cut(head + done + std::string(state.unit) + " [" + elapsed + ", " +
-                   rate_text(state, rate) + postfix + "]",
-               columns);
+    const std::string line =
+        head + done + std::string(state.unit) + " [" + elapsed + ", " + rate_text(state, rate);
+    return cut(line + end_of(columns - display_width(line) - 1), columns);
   }
   const double fraction = static_cast<double>(state.count) / static_cast<double>(state.total);
   const double left = static_cast<double>(state.total - state.count);
   const std::string remaining = rate > 0 ? interval_text(left / rate) : "?";
   const std::string before = head + padded(fixed(100 * fraction, 0), 3) + "%|";
-  const std::string after = "| " + done + "/" + count_text(state.total, state.unit_scale) + " [" +
-                            elapsed + "<" + remaining + ", " + rate_text(state, rate) + postfix +
-                            "]";
+  std::string after = "| " + done + "/" + count_text(state.total, state.unit_scale) + " [" +
+                      elapsed + "<" + remaining + ", " + rate_text(state, rate);
+  after += end_of(columns - display_width(before) - display_width(after) - kLeastBarColumns - 1);
   const int used = display_width(before) + display_width(after);
   const int bar = columns == 0 ? kBarColumns : std::max(1, columns - used);
   return cut(before + bar_text(fraction, bar, fill) + after, columns);

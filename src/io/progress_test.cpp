@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "base/scratch_folder.h"
+#include "base/text_format.h"
 #include "io/atomic_file.h"
 
 namespace lra {
@@ -78,6 +79,20 @@ TEST(ProgressLine, ScalesUnits) {
   tokens.count = 123456;
   tokens.total = 0;
   EXPECT_EQ(progress_line(tokens, 70, kUnicode), "read: 123kB [00:02, 61.7kB/s]");
+}
+
+TEST(ProgressLine, LeavesOutTheLastItemsThatDoNotFit) {
+  ProgressState training = state(38, 6256, 10);
+  training.description = "text s4d";
+  training.unit = "step";
+  training.postfix = "loss=0.694, acc=0.484, val=0.512, 148,767 tok/s, 129 ex/s, 791.5 MB";
+  const std::string line = progress_line(training, 80, kAscii);
+  EXPECT_EQ(display_width(line), 80) << line;
+  EXPECT_THAT(line, EndsWith("step/s, loss=0.694, acc=0.484]"));
+  EXPECT_THAT(progress_line(training, 120, kAscii), EndsWith(", 148,767 tok/s, 129 ex/s]"));
+  EXPECT_THAT(progress_line(training, 0, kAscii), EndsWith("129 ex/s, 791.5 MB]"));
+  training.total = 0;
+  EXPECT_THAT(progress_line(training, 50, kAscii), EndsWith("step/s, loss=0.694]"));
 }
 
 TEST(ProgressLine, DrawsNoBarPastTheTotal) {

@@ -51,7 +51,7 @@ TEST(Config, RefusesUnknownKeysNamingTheNearest) {
   const std::string message = error_of([] { read("rank = 1\nrnak = 2\n"); });
   EXPECT_THAT(message, HasSubstr("a.toml:2"));
   EXPECT_THAT(message, HasSubstr("unknown key 'mixer.rnak'"));
-  EXPECT_THAT(message, HasSubstr("did you mean 'rank'?"));
+  EXPECT_THAT(message, HasSubstr("did you mean 'mixer.rank'?"));
 }
 
 TEST(Config, RefusesWrongTypesAndValuesOutOfRange) {

@@ -1,6 +1,7 @@
 #include "ops/linear.h"
 
 #include <algorithm>
+#include <bit>
 
 #include "kernels/choice.h"
 #include "ops/composed.h"
@@ -38,12 +39,31 @@ bool use_onednn(const Tensor& x) {
   return onednn() && x.device().is_cpu() && has_type && x.numel() > 0;
 }
 
-// x [M, K] times w [N, K]^T with an optional bias and activation ("none" or "gelu"). The bias of
+// oneDNN compiles code for each number of rows that it meets, and keeps it until the program ends:
+// with examples of all lengths every step would take some megabytes more (docs/numerics.md). So it
+// meets few numbers: multiples of this one, and powers of two below it.
+constexpr int64_t kSliceRows = 2048;
+
+// x [..., K] times w [N, K]^T with an optional bias and activation ("none" or "gelu"). The bias of
 // bfloat16 may be float32.
 Tensor call_onednn(const Tensor& x, const Tensor& w, const Tensor& bias, const char* activation) {
-  return onednn()->call(x, w, optional_tensor(bias), activation,
-                        c10::List<std::optional<at::Scalar>>(),
-                        std::optional<std::string_view>("tanh"));
+  const auto call = [&](const Tensor& rows) {
+    return onednn()->call(rows, w, optional_tensor(bias), activation,
+                          c10::List<std::optional<at::Scalar>>(),
+                          std::optional<std::string_view>("tanh"));
+  };
+  const Tensor x_MK = x.reshape({-1, x.size(-1)});
+  const int64_t rows = x_MK.size(0);
+  if (rows % kSliceRows == 0 || std::has_single_bit(static_cast<uint64_t>(rows))) return call(x);
+  Tensor y_MN = at::empty({rows, w.size(0)}, x.options());
+  for (int64_t first = 0, count = 0; first < rows; first += count) {
+    const auto left = static_cast<uint64_t>(rows - first);
+    count = std::min(kSliceRows, static_cast<int64_t>(std::bit_floor(left)));
+    y_MN.narrow(0, first, count).copy_(call(x_MK.narrow(0, first, count)));
+  }
+  auto shape = x.sizes().vec();
+  shape.back() = w.size(0);
+  return y_MN.view(shape);
 }
 
 // On AVX2 oneDNN falls behind the BLAS where sums are long (docs/numerics.md).

@@ -1,5 +1,7 @@
 #include "ops/linear.h"
 
+#include <malloc.h>
+
 #include "kernels/choice.h"
 #include "ops/dispatch.h"
 #include "ops/test_bf16.h"
@@ -127,6 +129,29 @@ TEST(Linear, GivesTheSameBitsAtAnyNumberOfThreads) {
       });
     }
   }
+}
+
+// Slices of rows, and what is left over of them.
+TEST(Linear, HasTheSameRowsInAnyNumberOfThem) {
+  const Tensor x = random_tensor({3 * 2048 + 791, 24}, 34, at::kFloat);
+  const Tensor w = random_tensor({40, 24}, 35, at::kFloat), b = random_tensor({40}, 36, at::kFloat);
+  const Tensor expected = at::linear(x, w, b);
+  for (const int64_t rows : {int64_t{1}, int64_t{791}, int64_t{2048}, int64_t{4096}, x.size(0)}) {
+    const Tensor y = ops::linear(x.narrow(0, 0, rows), w, b);
+    EXPECT_LE(relative_error(y, expected.narrow(0, 0, rows)), 1e-6) << rows;
+  }
+}
+
+TEST(Linear, KeepsNoMemoryForEachNumberOfRows) {
+  const at::NoGradGuard no_grad;
+  const Tensor x = random_tensor({4096, 64}, 37, at::kFloat),
+               w = random_tensor({96, 64}, 38, at::kFloat);
+  const auto call = [&](int64_t rows) { (void)ops::linear(x.narrow(0, 0, rows), w); };
+  const auto used_bytes = [] { return static_cast<int64_t>(::mallinfo2().uordblks); };
+  for (const int64_t rows : {2047, 2048, 4095}) call(rows);
+  const int64_t before = used_bytes();
+  for (int64_t rows = 2049; rows < 2349; rows += 3) call(rows);
+  EXPECT_LT(used_bytes() - before, 2 << 20) << "for a hundred numbers of rows";
 }
 
 TEST(Linear, ReportsTheImplementationThatRuns) {

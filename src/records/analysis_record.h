@@ -128,7 +128,7 @@ struct AnalysisRecord : RunIdentity {
   int schema = kAnalysisSchema;
   std::string kind;  // "span", "generalization", "convergence", "rollout", "embeddings", ...
 
-  std::string checkpoint;  // "best", "last" or a file; empty when no weights were read
+  std::string checkpoint;  // "best", "last", "step_N" or a file; empty when no weights were read
   // Owner of these weights, and the hash of the data, if they are not the run's own.
   std::optional<std::string> foreign_weights = {}, other_data = {};
   int64_t step = 0;                            // of those weights, else of the run

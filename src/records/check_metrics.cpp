@@ -36,7 +36,8 @@ Evaluation evaluation_of(std::string_view line) {
   return {.step = fields.get<int64_t>("step"),
           .loss = fields.get<double>("loss"),
           .accuracy = fields.get<double>("accuracy"),
-          .num_examples = fields.get<int64_t>("examples")};
+          .num_examples = fields.get<int64_t>("examples"),
+          .num_positions = fields.find<int64_t>("positions")};
 }
 
 void add_speed(std::string_view line, int64_t step, Log& log) {
@@ -76,6 +77,8 @@ void compare(const std::string& what, const Evaluation& recorded, const Evaluati
                         exact_text(logged.accuracy));
   findings.expect_equal(what + ".loss" + at, exact_text(recorded.loss), exact_text(logged.loss));
   findings.expect_equal(what + ".num_examples" + at, recorded.num_examples, logged.num_examples);
+  findings.expect_equal(what + ".num_positions" + at, recorded.num_positions.value_or(0),
+                        logged.num_positions.value_or(0));
 }
 
 void compare_validations(const RunRecord& record, const Log& log, Findings& findings) {

@@ -28,6 +28,7 @@ Json cell_json(const TaskColumn& column, const Cell& cell) {
   Json json =
       comparison(cell.shown_accuracy(), cell.compared_accuracy(), cell.paper_v0, cell.paper_v1);
   json["task"] = column.task;
+  json["settings"] = cell.settings;
   json["was_run"] = cell.was_run();
   json["seeds"] = cell.accuracy.count;
   json["deviation"] = optional_number(cell.accuracy.deviation);
@@ -41,6 +42,8 @@ Json cell_json(const TaskColumn& column, const Cell& cell) {
   json["unfinished"] = cell.num_unfinished;
   json["validation"] = cell.validation;
   json["division"] = cell.division;
+  json["parameters"] = cell.num_parameters ? Json(*cell.num_parameters) : Json(nullptr);
+  json["train_seconds"] = optional_number(cell.train_seconds);
   json["tokens_per_s"] = optional_number(cell.speed.tokens_per_s);
   json["steps_per_s"] = optional_number(cell.speed.steps_per_s);
   json["relative_speed"] = optional_number(cell.speed.relative);

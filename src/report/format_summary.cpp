@@ -142,7 +142,8 @@ std::string curves_text(const ReportInput& input) {
       for (const size_t run : row.cells[column].runs) {
         auto points = thinned_curve(input.records[run].val_curve, kMostPoints);
         if (points.size() < 2 || curves.size() == 26) continue;
-        curves.push_back({static_cast<char>('A' + curves.size()), row_label(input.board, row),
+        curves.push_back({static_cast<char>('A' + curves.size()),
+                          row_label(input.board, row, row.cells[column].settings),
                           std::move(points)});
         break;
       }

@@ -18,11 +18,11 @@ std::string paper_html(std::optional<double> ours, std::optional<double> paper) 
   return text;
 }
 
-// Links to the section Runs: "1, 2".
+// Links to the section Runs: "run 1, run 2".
 std::string run_links(const std::vector<size_t>& runs) {
   std::string text;
   for (size_t i = 0; i < runs.size(); ++i) {
-    text += std::string(i ? ", " : "") + "<a href=\"#" + run_id(runs[i]) + "\">" +
+    text += std::string(i ? ", " : "") + "<a href=\"#" + run_id(runs[i]) + "\">run " +
             std::to_string(runs[i] + 1) + "</a>";
   }
   return text;
@@ -36,9 +36,10 @@ std::string task_row_html(const TaskColumn& column, const Cell& cell) {
   return "<tr><td class=\"word\">" + html(column.title) + "</td><td>" + html(figure_text(cell)) +
          "</td><td>" + (cell.interval ? "±" + fixed(*cell.interval, 2) : "-") + "</td><td>" +
          (deviation ? fixed(*deviation, 2) : "-") + "</td><td>" + papers[0] + "</td><td>" +
-         papers[1] + "</td><td>" + run_links(cell.runs) + "</td><td class=\"word\">" +
-         html(spread_text(cell)) + (cell.shortfall.empty() ? "" : " " + html(cell.shortfall)) +
-         "</td></tr>\n";
+         papers[1] + "</td><td>" + size_text(cell.num_parameters) + "</td><td>" +
+         time_text(cell.train_seconds) + "</td><td>" + run_links(cell.runs) +
+         "</td><td class=\"word\">" + html(spread_text(cell)) +
+         (cell.shortfall.empty() ? "" : " " + html(cell.shortfall)) + "</td></tr>\n";
 }
 
 std::string average_row_html(const char* name, const Average& average) {
@@ -46,7 +47,7 @@ std::string average_row_html(const char* name, const Average& average) {
   return std::string("<tr><td class=\"word\">") + name + "</td><td>" + accuracy_text(average.ours) +
          "</td><td>-</td><td>-</td><td>" + paper_html(average.compared, average.paper_v0) +
          "</td><td>" + paper_html(average.compared, average.paper_v1) +
-         "</td><td></td><td></td></tr>\n";
+         "</td><td></td><td></td><td></td><td></td></tr>\n";
 }
 
 }  // namespace
@@ -54,7 +55,8 @@ std::string average_row_html(const char* name, const Average& average) {
 std::string row_details_html(const Leaderboard& board, const Row& row) {
   std::string text =
       "<table>\n<thead><tr><th class=\"word\">Task</th><th>Accuracy, %</th><th>95 % interval</th>"
-      "<th>Std. dev. over seeds</th><th>Paper v0</th><th>Paper v1</th><th>Runs</th>"
+      "<th>Std. dev. over seeds</th><th>Paper v0</th><th>Paper "
+      "v1</th><th>Parameters</th><th>Training time</th><th>Runs</th>"
       "<th class=\"word\">Remarks</th></tr></thead>\n<tbody>\n";
   for (size_t i = 0; i < row.cells.size(); ++i) {
     const Cell& cell = row.cells[i];

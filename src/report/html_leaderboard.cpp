@@ -2,7 +2,9 @@
 // and published results. It works without scripts: a <details> in the row or in the heading of a
 // group opens what belongs to it, through selectors of the style sheet (:has).
 #include <algorithm>
+#include <cmath>
 #include <functional>
+#include <iterator>
 #include <set>
 
 #include "base/text_format.h"
@@ -106,21 +108,47 @@ std::string average_html(const Leaderboard& board, const Row& row, Average Row::
          (ours ? "" : " quiet") + "\">" + accuracy_text(ours) + "</span></td>";
 }
 
-// "3", or "1 to 3" where tasks differ.
-std::string seeds_text(const Row& row) {
-  int least = 0, most = 0;
+// Columns behind the tasks: what a row cost, one value for each task.
+struct Cost {
+  const char* title;
+  std::optional<double> (*value)(const Cell& cell);
+  std::string (*text)(double value);
+};
+
+constexpr Cost kCosts[] = {
+    {"Parameters",
+     [](const Cell& cell) -> std::optional<double> {
+       if (!cell.num_parameters) return std::nullopt;
+       return static_cast<double>(*cell.num_parameters);
+     },
+     [](double value) { return size_text(std::llround(value)); }},
+    {"Training time", [](const Cell& cell) { return cell.train_seconds; },
+     [](double value) { return time_text(value); }},
+    {"Seeds",
+     [](const Cell& cell) -> std::optional<double> {
+       if (cell.accuracy.count == 0) return std::nullopt;
+       return cell.accuracy.count;
+     },
+     [](double value) { return fixed(value, 0); }},
+};
+
+// "3", or "1" above "to 3" where tasks differ.
+std::string cost_html(const Row& row, const Cost& cost) {
+  std::optional<double> least, most;
   for (const Cell& cell : row.cells) {
-    if (cell.accuracy.count == 0) continue;
-    least = least == 0 ? cell.accuracy.count : std::min(least, cell.accuracy.count);
-    most = std::max(most, cell.accuracy.count);
+    const std::optional<double> value = cost.value(cell);
+    if (!value) continue;
+    least = std::min(least.value_or(*value), *value);
+    most = std::max(most.value_or(*value), *value);
   }
-  return least == most ? std::to_string(most)
-                       : std::to_string(least) + " to " + std::to_string(most);
+  std::string text = least ? cost.text(*least) : "-";
+  if (most && cost.text(*most) != text) text += sub("to " + cost.text(*most));
+  return "<td class=\"aside\"" + sort_attribute(most) + ">" + text + "</td>";
 }
 
 size_t num_columns(const Layout& layout) {
-  return 3 + layout.tasks.size() + layout.has_family + !layout.all_title.empty() +
-         layout.varying.contains("division");
+  return 2 + std::size(kCosts) + layout.tasks.size() + layout.has_family +
+         !layout.all_title.empty() + layout.varying.contains("division");
 }
 
 // Columns that a narrow screen leaves out.
@@ -155,7 +183,7 @@ std::string entry_html(const ReportInput& input, const Layout& layout, const Row
   text += average_html(input.board, row, &Row::scored);
   if (!layout.all_title.empty()) text += average_html(input.board, row, &Row::present);
   for (const ShownTask& task : layout.tasks) text += task_cell_html(input.board, row, task);
-  text += "<td class=\"aside\">" + seeds_text(row) + "</td>";
+  for (const Cost& cost : kCosts) text += cost_html(row, cost);
   if (layout.varying.contains(kDivision)) text += word_html(row.division);
   return text + "</tr>" + more_html(layout, row_details_html(input.board, row)) + "</tbody>\n";
 }
@@ -163,14 +191,13 @@ std::string entry_html(const ReportInput& input, const Layout& layout, const Row
 // A row that is not ranked and has nothing to open: `average` and `figure` are texts.
 template <typename Figure>
 std::string plain_row_html(const Layout& layout, const std::string& name, const std::string& family,
-                           const std::string& five, const std::string& all, const Figure& figure,
-                           const std::string& seeds) {
+                           const std::string& five, const std::string& all, const Figure& figure) {
   std::string text = "<tr><th class=\"pin word\" scope=\"row\">" + name + "</th>";
   if (layout.has_family) text += word_html(family);
   text += "<td>" + five + "</td>";
   if (!layout.all_title.empty()) text += "<td>" + all + "</td>";
   for (const ShownTask& task : layout.tasks) text += "<td>" + html(figure(task)) + "</td>";
-  text += "<td class=\"aside\">" + seeds + "</td>";
+  for (size_t i = 0; i < std::size(kCosts); ++i) text += "<td class=\"aside\"></td>";
   return text + (layout.varying.contains(kDivision) ? word_html("") : "") + "</tr>";
 }
 
@@ -188,8 +215,7 @@ std::string baseline_html(const Layout& layout, const BaselineRow& row) {
       layout, html(row.name), "trivial", accuracy_text(row.scored), "-",
       [&](const ShownTask& task) {
         return accuracy_text(task.column ? row.accuracy[*task.column] : std::nullopt);
-      },
-      "");
+      });
 }
 
 // The best of each column in one row, and all of them to open.
@@ -218,13 +244,11 @@ std::string published_html(const Layout& layout, const PublishedResult& result) 
                            (result.kind == "own" ? "" : sub(html(result.kind)));
   const std::string note = result.note.empty() ? "" : ". " + html(result.note);
   return "<tbody class=\"entry published\">" +
-         plain_row_html(
-             layout, name, result.family, accuracy_text(result.average(kNumScoredTasks)),
-             accuracy_text(six ? result.average(kNumPaperTasks) : std::nullopt),
-             [&](const ShownTask& task) {
-               return task.paper ? result.text_of(*task.paper) : std::string("-");
-             },
-             "") +
+         plain_row_html(layout, name, result.family, accuracy_text(result.average(kNumScoredTasks)),
+                        accuracy_text(six ? result.average(kNumPaperTasks) : std::nullopt),
+                        [&](const ShownTask& task) {
+                          return task.paper ? result.text_of(*task.paper) : std::string("-");
+                        }) +
          more_html(layout,
                    "Source: " + html(result.source) + " (" + html(result.kind) + ")" + note) +
          "</tbody>\n";
@@ -236,9 +260,21 @@ std::string header_html(const Layout& layout) {
   text += column_header("Avg of 5", false);
   if (!layout.all_title.empty()) text += column_header(layout.all_title, false);
   for (const ShownTask& task : layout.tasks) text += column_header(task.title, false);
-  text += column_header("Seeds", false, "aside");
+  for (const Cost& cost : kCosts) text += column_header(cost.title, false, "aside");
   if (layout.varying.contains(kDivision)) text += column_header("Division", true, "aside");
   return text + "</tr></thead>\n";
+}
+
+// The tasks behind each average.
+std::string averages_text(const Leaderboard& board, const Layout& layout) {
+  std::string text =
+      " Avg of 5: the paper's, without Path-X. Training time: of one run, its steps alone.";
+  if (layout.all_title.empty()) return text;
+  std::string tasks;
+  for (const TaskColumn& column : board.columns) {
+    tasks += (tasks.empty() ? "" : ", ") + column.title;
+  }
+  return text + " " + layout.all_title + ": " + tasks + ".";
 }
 
 // Properties that all rows share, said once.
@@ -265,14 +301,11 @@ std::string leaderboard_html(const ReportInput& input) {
     (is_short ? shortened : full) += entry_html(input, layout, row, is_short ? "short" : "full");
   }
   std::string text =
-      "<p class=\"caption\">Test accuracy in percent, with its 95 % interval. ★ best, "
-      "underlined: second. † fewer steps than the preset has, part of the test set, or data in "
-      "doubt: not ranked. "
-      "‡ not above the best trivial baseline. § settings or data that nobody published: not to be "
-      "compared with published results. Select a model for its runs, settings and the "
-      "paper's "
-      "figures." +
-      html(shared_text(board, layout)) +
+      "<p class=\"caption\">Test accuracy in percent, ± its 95 % interval. ★ best, underlined: "
+      "second. † fewer steps than the preset has, part of the test set, or data in doubt: not "
+      "ranked. ‡ not above the best trivial baseline. § settings or data that nobody published." +
+      html(averages_text(board, layout) + shared_text(board, layout)) +
+      " Select a model for its runs, settings and the paper's figures."
       "</p>\n"
       "<div class=\"scroll board\" tabindex=\"0\" role=\"region\" aria-label=\"Leaderboard\">"
       "<table>\n" +

@@ -34,7 +34,7 @@ std::string missing_tables_html(const ReportInput& input);
 // settings.
 std::string runs_html(const std::vector<RunRecord>& records);
 
-// The id of the record at that place, from 0: "run-1" for the first.
+// The id of the record at that place, from 0: "run-1" for the first, which is shown as "Run 1".
 std::string run_id(size_t index);
 
 // Its style sheet and script. Their sources are the files of tools/web, which the build turns into

@@ -17,8 +17,9 @@ std::string facts_html(const std::vector<Fact>& facts) {
 std::string run_html(const RunRecord& run, size_t index) {
   const bool is_bench = run.kind == "bench";
   const bool bad = run.status == RunStatus::kFailed || run.status == RunStatus::kDiverged;
-  std::string text = "<details id=\"" + run_id(index) + "\"><summary>" + std::to_string(index + 1) +
-                     ". <b>" + html(run.model_title) + "</b> on " + html(run.task_title);
+  std::string text = "<details id=\"" + run_id(index) + "\"><summary>Run " +
+                     std::to_string(index + 1) + ": <b>" + html(run.model_title) + "</b> on " +
+                     html(run.task_title);
   text +=
       is_bench ? ", measurement" : html(", " + run.preset + ", seed " + std::to_string(run.seed));
   if (run.test) text += ", " + fixed(100 * run.test->accuracy, 2) + " %";

@@ -19,7 +19,8 @@ std::string table_html(const Table& table) {
 
 std::string bare_table_html(const Table& table) {
   std::string text = "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"" +
-                     html(table.title) + "\"><table>\n<thead><tr>";
+                     html(table.title) + "\"><table" + (table.is_list ? " class=\"cards\"" : "") +
+                     ">\n<thead><tr>";
   const auto is_word = [&](size_t column) { return static_cast<int>(column) < table.num_left; };
   for (size_t i = 0; i < table.header.size(); ++i) {
     text += column_header(table.header[i], is_word(i));
@@ -30,7 +31,8 @@ std::string bare_table_html(const Table& table) {
     for (size_t i = 0; i < row.size(); ++i) {
       const bool is_long = row[i].text.size() > 64;  // wraps; anything shorter stays on one line
       const char* kind = is_word(i) ? (is_long ? "word long" : "word") : (is_long ? "long" : "");
-      text += std::string("<td class=\"") + kind + "\">" + html(row[i].text) + "</td>";
+      const std::string name = table.is_list ? " data-name=\"" + html(table.header[i]) + "\"" : "";
+      text += std::string("<td class=\"") + kind + "\"" + name + ">" + html(row[i].text) + "</td>";
     }
     text += "</tr>\n";
   }

@@ -54,11 +54,13 @@ void count_runs(const Runs& runs, Cell& cell) {
   std::vector<double> accuracies;
   int64_t examples = 0;
   int num_hopeless = 0;
+  double seconds = 0;
   std::set<std::string> shortfalls;
   for (const RunRecord* run : runs) {
     if (has_figure(*run)) {
       accuracies.push_back(100 * run->test->accuracy);
       examples = std::max(examples, run->test->num_examples);
+      seconds += run->train_seconds;
       num_hopeless += learned_nothing(*run);
       shortfalls.insert(shortfall_of(*run));
       cell.is_published = cell.is_published && run->published_setting;
@@ -75,6 +77,7 @@ void count_runs(const Runs& runs, Cell& cell) {
     cell.shortfall += (cell.shortfall.empty() ? "" : "; ") + text;
   }
   cell.accuracy = summarize(accuracies);
+  if (seconds > 0) cell.train_seconds = seconds / cell.accuracy.count;
   cell.fail = cell.accuracy.count > 0 && num_hopeless == cell.accuracy.count;
   cell.interval = cell.accuracy.half_width95;
   if (cell.accuracy.count > 0 && examples > 0) {
@@ -89,8 +92,11 @@ Cell make_cell(const TaskColumn& column, const RowGroup& group,
   const auto found = group.runs.find(column.task);
   if (found != group.runs.end()) {
     count_runs(found->second, cell);
-    cell.validation = found->second.front()->validation;
-    cell.division = found->second.front()->division;
+    const RunRecord& any = *found->second.front();
+    cell.settings = group.task_settings.at(column.task);
+    cell.validation = any.validation;
+    cell.division = any.division;
+    if (any.num_parameters > 0) cell.num_parameters = any.num_parameters;
     cell.speed = cell_speed(found->second, records);
     for (const RunRecord* run : found->second) {
       cell.runs.push_back(static_cast<size_t>(run - records.data()));
@@ -161,7 +167,8 @@ Row make_row(const RowGroup& group, const std::vector<TaskColumn>& columns,
   const RunRecord& any = *group.runs.begin()->second.front();
   Row row;
   row.model = group.model;
-  row.title = any.model_title;
+  row.is_self_pretrained = group.is_self_pretrained;
+  row.title = any.model_title + (group.is_self_pretrained ? ", self-pretrained" : "");
   row.preset = group.preset;
   row.settings = group.settings;
   row.checkpoint = group.checkpoint;

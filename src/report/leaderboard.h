@@ -34,7 +34,11 @@ struct Cell {
   bool is_published = true;  // all of a published setting: RunRecord::published_setting
   std::optional<double> paper_v0, paper_v1;
   bool paper_fail = false;
+  // What sets these runs apart from others of the same model, preset and task; often empty.
+  std::string settings;
   std::string validation, division;
+  std::optional<int64_t> num_parameters;
+  std::optional<double> train_seconds;  // training steps alone, mean over the finished runs
   CellSpeed speed;
   std::vector<size_t> runs;  // their places among the records
 
@@ -62,6 +66,7 @@ struct Average {
 
 struct Row {
   std::string model, title, preset, settings;
+  bool is_self_pretrained = false;               // said in the title; ranked among such rows alone
   std::string checkpoint, validation, division;  // "own; text: test" where tasks differ
   std::string shortfall;                         // of the cells; "full" for none
   std::string revisions, machines;               // every one that occurs, "; " between

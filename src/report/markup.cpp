@@ -1,6 +1,7 @@
 #include "report/markup.h"
 
 #include <algorithm>
+#include <cctype>
 
 #include "base/text_format.h"
 
@@ -89,14 +90,23 @@ std::string html(std::string_view text) {
 }
 
 std::string markdown(std::string_view text) {
-  // A colon is escaped for the sake of https://, a dot of www., which would become links.
-  constexpr std::string_view kSpecial = "\\`*_{}[]<>()#+!|~$&@:^";
+  // Parentheses and exclamation marks are markup beside brackets alone, which are escaped.
+  constexpr std::string_view kSpecial = "\\`*{}[]<>#|~$&@^";
   std::string out;
   const std::string shown = clean(text);
+  const auto is_word = [&](size_t i) {  // false past either end
+    return i < shown.size() && std::isalnum(static_cast<unsigned char>(shown[i])) != 0;
+  };
   for (size_t i = 0; i < shown.size(); ++i) {
-    const bool is_link_dot = shown[i] == '.' && i >= 3 && shown.compare(i - 3, 3, "www") == 0;
-    if (kSpecial.find(shown[i]) != std::string_view::npos || is_link_dot) out += '\\';
-    out += shown[i];
+    const char c = shown[i];
+    const bool is_special =
+        kSpecial.find(c) != std::string_view::npos ||
+        (c == '_' && !(is_word(i - 1) && is_word(i + 1))) ||          // emphasis
+        (c == ':' && i + 1 < shown.size() && shown[i + 1] != ' ') ||  // https://, :smile:
+        (c == '+' && i == 0) ||                                       // an item of a list
+        (c == '.' && i >= 3 && shown.compare(i - 3, 3, "www") == 0);  // a link
+    if (is_special) out += '\\';
+    out += c;
   }
   return out;
 }

@@ -35,8 +35,15 @@ TEST(Markup, HtmlEscapesMarkupAndBothQuotes) {
 }
 
 TEST(Markup, MarkdownHasNoColumnBreakMarkupOrLink) {
-  EXPECT_EQ(markdown("a|b *c* <i> `d` [e](f)"), "a\\|b \\*c\\* \\<i\\> \\`d\\` \\[e\\]\\(f\\)");
+  EXPECT_EQ(markdown("a|b *c* <i> `d` [e](f)"), "a\\|b \\*c\\* \\<i\\> \\`d\\` \\[e\\](f)");
   EXPECT_EQ(markdown("https://x www.y"), "https\\://x www\\.y");
+  EXPECT_EQ(markdown("_a_ :smile: + b"), "\\_a\\_ \\:smile: + b");
+  EXPECT_EQ(markdown("+ b"), "\\+ b");
+}
+
+TEST(Markup, MarkdownOfOrdinaryWordsHasNoEscapes) {
+  const std::string text = "division: free-for-all (2,000 of 25,000 steps, num_test=5)!";
+  EXPECT_EQ(markdown(text), text);
 }
 
 TEST(Markup, LatexHasNoCommands) {

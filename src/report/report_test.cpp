@@ -196,6 +196,15 @@ TEST(Report, CsvLinesHaveAsManyFieldsAsTheHeader) {
   EXPECT_TRUE(has_average && has_speed && has_baseline);
 }
 
+TEST(Report, CsvHasTheIntervalOfASingleSeedAndTheCost) {
+  RunRecord run = finished_run("text", "performer", 50, 0, 10000);
+  run.num_parameters = 123456;
+  const std::string text = render({run}, Format::kCsv);
+  EXPECT_THAT(text, HasSubstr("half_width95,half_width95_over_seeds,"));
+  EXPECT_THAT(text, HasSubstr(",1,,0.9")) << "1.96 standard errors of 0.5, in percent";
+  EXPECT_THAT(text, HasSubstr(",123456,100,"));
+}
+
 TEST(Report, MarkdownRowsHaveAsManyCellsAsTheirHeader) {
   std::istringstream lines(render_hostile("md"));
   size_t expected = 0;
@@ -317,6 +326,20 @@ TEST(Report, HtmlOfElevenModelsHasARowForEach) {
   EXPECT_EQ(count_of(board, "<span class=\"figure"), 22u * 8);
   EXPECT_THAT(board, HasSubstr("All rows: last weights tested; validation: own; "
                                "apples-to-apples."));
+}
+
+TEST(Report, HtmlShowsOnTheFirstScreenWhatARunCost) {
+  std::vector<RunRecord> records = {finished_run("text", "performer", 65),
+                                    finished_run("listops", "performer", 40)};
+  records[0].num_parameters = 53'100;
+  records[1].num_parameters = 1'250'000;
+  records[1].train_seconds = 3725;
+  const std::string page = render(records, Format::kHtml);
+  EXPECT_THAT(page, HasSubstr(">53.1k<span class=\"sub\">to 1.25M</span></td>"));
+  EXPECT_THAT(page, HasSubstr(">1:40<span class=\"sub\">to 1:02:05</span></td>"));
+  EXPECT_THAT(page, HasSubstr("Avg of 2: ListOps, Text."));
+  EXPECT_THAT(page, HasSubstr("<a href=\"#run-2\">run 2</a>"));
+  EXPECT_THAT(page, HasSubstr("<details id=\"run-2\"><summary>Run 2: "));
 }
 
 TEST(Report, HtmlGroupsShortRunsBelowTheRanking) {

@@ -51,6 +51,8 @@ TEST(RowGroups, OtherSettingsGetARowOfTheirOwn) {
   EXPECT_EQ(groups[0].runs.size(), 2u);
   EXPECT_EQ(groups[0].runs.at("text").size(), 2u);
   EXPECT_EQ(groups[0].settings, "text: mixer.rank=256");
+  EXPECT_EQ(groups[0].task_settings.at("text"), "mixer.rank=256");
+  EXPECT_EQ(groups[0].task_settings.at("image"), "") << "settings of another task";
   EXPECT_EQ(groups[1].runs.size(), 1u);
   EXPECT_EQ(groups[1].settings, "mixer.rank=128");
 }

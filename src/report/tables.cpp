@@ -69,24 +69,6 @@ bool has_shortfall(const Leaderboard& board) {
   });
 }
 
-// Removes the column `title` if it is the same in every row. The caption then states it, unless it
-// is empty ("-").
-void fold_column(Table& table, const std::string& title) {
-  const auto column =
-      std::find(table.header.begin(), table.header.end(), title) - table.header.begin();
-  const auto text_of = [&](const Cells& row) { return row[static_cast<size_t>(column)].text; };
-  if (table.rows.empty()) return;
-  const std::string text = text_of(table.rows.front());
-  if (!std::all_of(table.rows.begin(), table.rows.end(),
-                   [&](const Cells& row) { return text_of(row) == text; })) {
-    return;
-  }
-  if (text != "-") table.caption += " " + title + ": " + text + ".";
-  table.header.erase(table.header.begin() + column);
-  for (Cells& row : table.rows) row.erase(row.begin() + column);
-  if (column < table.num_left) --table.num_left;
-}
-
 Cells measurement_line(const SpeedRow& row) {
   const Measurement& m = row.measured;
   const std::string range =
@@ -189,7 +171,7 @@ Table training_speed_table(const Leaderboard& board) {
       if (!speed.tokens_per_s && !speed.peak_memory_bytes) continue;
       const auto peak = speed.peak_memory_bytes;
       table.rows.push_back({{board.columns[i].title},
-                            {row_label(board, row)},
+                            {row_label(board, row, row.cells[i].settings)},
                             {rate_text(speed.tokens_per_s)},
                             {rate_text(speed.steps_per_s)},
                             {ratio_text(speed.relative)},
@@ -223,12 +205,32 @@ Table measurement_table(const Leaderboard& board) {
   return table;
 }
 
+void fold_column(Table& table, const std::string& title) {
+  const auto column =
+      std::find(table.header.begin(), table.header.end(), title) - table.header.begin();
+  const auto text_of = [&](const Cells& row) { return row[static_cast<size_t>(column)].text; };
+  if (table.rows.empty()) return;
+  const std::string text = text_of(table.rows.front());
+  if (!std::all_of(table.rows.begin(), table.rows.end(),
+                   [&](const Cells& row) { return text_of(row) == text; })) {
+    return;
+  }
+  if (text != "-") table.caption += " " + title + ": " + text + ".";
+  table.header.erase(table.header.begin() + column);
+  for (Cells& row : table.rows) row.erase(row.begin() + column);
+  if (column < table.num_left) --table.num_left;
+}
+
 std::string row_label(const Leaderboard& board, const Row& row) {
+  return row_label(board, row, row.settings);
+}
+
+std::string row_label(const Leaderboard& board, const Row& row, const std::string& settings) {
   const auto same_title = std::count_if(board.rows.begin(), board.rows.end(),
                                         [&](const Row& r) { return r.title == row.title; });
   if (same_title < 2) return row.title;
   std::string apart;
-  for (const std::string& part : {row.preset, row.checkpoint, row.settings}) {
+  for (const std::string& part : {row.preset, row.checkpoint, settings}) {
     if (!part.empty()) apart += (apart.empty() ? "" : ", ") + part;
   }
   return apart.empty() ? row.title : row.title + " (" + apart + ")";
@@ -251,10 +253,30 @@ std::string spread_text(const Cell& cell) {
     add("n=" + std::to_string(cell.accuracy.count));
     add("±" + fixed(*cell.accuracy.half_width95, 2));
   }
-  if (cell.num_diverged) add(std::to_string(cell.num_diverged) + " diverged");
-  if (cell.num_failed) add(std::to_string(cell.num_failed) + " failed");
-  if (cell.num_unfinished) add(std::to_string(cell.num_unfinished) + " unfinished");
+  if (const std::string lost = lost_text(cell); !lost.empty()) add(lost);
   return text;
+}
+
+std::string lost_text(const Cell& cell) {
+  std::string text;
+  for (const auto& [count, how] : {std::pair{cell.num_diverged, " diverged"},
+                                   {cell.num_failed, " failed"},
+                                   {cell.num_unfinished, " unfinished"}}) {
+    if (count > 0) text += (text.empty() ? "" : ", ") + std::to_string(count) + how;
+  }
+  return text;
+}
+
+std::string time_text(std::optional<double> seconds) {
+  return seconds ? human_duration(*seconds) : "-";
+}
+
+std::string size_text(std::optional<int64_t> num_parameters) {
+  if (!num_parameters) return "-";
+  const auto size = static_cast<double>(*num_parameters);
+  return size < 1e3   ? std::to_string(*num_parameters)
+         : size < 1e6 ? fixed(size / 1e3, 1) + "k"
+                      : fixed(size / 1e6, 2) + "M";
 }
 
 bool is_at_baseline(const Leaderboard& board, size_t column, const Cell& cell) {
@@ -301,8 +323,9 @@ RowFigure ranked_figure(size_t column) {
 Emphasis rank_of(const Leaderboard& board, const Row& row, const RowFigure& figure) {
   const auto own = figure(row);
   if (!own) return Emphasis::kPlain;
-  const auto above = std::count_if(board.rows.begin(), board.rows.end(),
-                                   [&](const Row& other) { return figure(other) > own; });
+  const auto above = std::count_if(board.rows.begin(), board.rows.end(), [&](const Row& other) {
+    return other.is_self_pretrained == row.is_self_pretrained && figure(other) > own;
+  });
   return above == 0 ? Emphasis::kBest : above == 1 ? Emphasis::kSecond : Emphasis::kPlain;
 }
 

@@ -21,7 +21,8 @@ struct Table {
   std::vector<std::string> header;
   std::vector<std::vector<TableCell>> rows;  // as many cells as the header has
   int num_left = 1;                          // leading columns that are words; the rest are figures
-  int num_keys = 1;  // leading columns that name the row: repeated where a table is cut in two
+  int num_keys = 1;      // leading columns that name the row: repeated where a table is cut in two
+  bool is_list = false;  // rows are read one by one: on a narrow page each is a card
 };
 
 // Texts are untrusted: the formats clean and escape them. A table without data has no rows.
@@ -39,10 +40,12 @@ Table similarity_table(const std::vector<Analysis>& analyses);      // Figure 4
 Table rollout_table(const std::vector<Analysis>& analyses);         // Figure 5
 Table controls_table(const std::vector<Analysis>& analyses);        // and transfer
 
-// All of these and our trade-off; those without rows are left out.
 // A row for each model on each data set of a user's own; columns and rows as of a leaderboard.
 Table own_data_table(const Leaderboard& own);
+// A row for each run that predicts masked inputs.
+Table pretraining_table(const std::vector<RunRecord>& records);
 
+// All of these and our trade-off; those without rows are left out.
 std::vector<Table> all_tables(const ReportInput& input);
 
 // The table as lines of aligned text, with terminal colors or without.
@@ -55,7 +58,9 @@ std::string analysis_label(const AnalysisRecord& record);
 std::vector<const AnalysisRecord*> analyses_of(const std::vector<Analysis>& analyses,
                                                std::string_view kind);
 
-// The row's title, with preset, checkpoint and settings when another row has the same title.
+// The row's title, with preset, checkpoint and `settings` when another row has the same title. Of
+// the row on one task: with the settings of that cell.
+std::string row_label(const Leaderboard& board, const Row& row, const std::string& settings);
 std::string row_label(const Leaderboard& board, const Row& row);
 
 // "36.42", "36.42†" (not of full runs), "FAIL (50.02)", "diverged", "failed", "unfinished";
@@ -63,6 +68,16 @@ std::string row_label(const Leaderboard& board, const Row& row);
 std::string figure_text(const Cell& cell);
 // "n=3, ±0.51, 1 diverged": notes on the figure; empty if there are none.
 std::string spread_text(const Cell& cell);
+// "1 diverged, 2 failed": runs without a figure; empty if there are none.
+std::string lost_text(const Cell& cell);
+
+// "1:02:33", "53.1k", "-" for nothing.
+std::string time_text(std::optional<double> seconds);
+std::string size_text(std::optional<int64_t> num_parameters);
+
+// Removes the column `title` if it is the same in every row. The caption then states it, unless it
+// is empty ("-").
+void fold_column(Table& table, const std::string& title);
 
 // True if the figure is not above the best trivial baseline of its column by more than its
 // interval.
@@ -77,7 +92,8 @@ std::string ratio_text(std::optional<double> value);
 // "0.475", "12.34", "123.4", "12,345": speeds.
 std::string rate_text(std::optional<double> value);
 
-// Rank of a row's figure among all rows: the best, the second, or neither.
+// Rank of a row's figure among all rows, or all self-pretrained ones: the best, the second, or
+// neither.
 using RowFigure = std::function<std::optional<double>(const Row& row)>;
 Emphasis rank_of(const Leaderboard& board, const Row& row, const RowFigure& figure);
 // The figure of a column. FAIL and figures of less than full runs are not ranked.

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "records/test_records.h"
 
 namespace lra::report {
@@ -64,7 +66,60 @@ TEST(Tables, RowsOfOneModelAreToldApart) {
   EXPECT_EQ(row_label(board, board.rows[1]), "transformer (paper, last)");
 }
 
+RunRecord on_own_data(const std::string& data, const std::string& model, double accuracy) {
+  RunRecord run = finished_run("custom:" + data, model, accuracy, 0, 400);
+  run.num_parameters = 53'100;
+  run.published_setting = false;
+  run.baselines = {{"majority", 0.5}};
+  return run;
+}
+
+TableCell cell_of(const Table& table, size_t row, const std::string& title) {
+  const auto found = std::find(table.header.begin(), table.header.end(), title);
+  EXPECT_NE(found, table.header.end()) << title;
+  return table.rows.at(row).at(static_cast<size_t>(found - table.header.begin()));
+}
+
+TEST(Tables, OwnDataHasWhatTheTasksHave) {
+  RunRecord cut = on_own_data("a", "local", 90);
+  cut.steps = cut.planned_steps = 100;
+  const Table table = own_data_table(build_leaderboard(
+      {on_own_data("a", "performer", 80), on_own_data("a", "transformer", 52), cut}));
+  ASSERT_EQ(table.rows.size(), 3U);
+  for (const auto& row : table.rows) EXPECT_EQ(row.size(), table.header.size());
+  EXPECT_EQ(cell_of(table, 0, "Accuracy").text, "80.00");
+  EXPECT_EQ(cell_of(table, 0, "Accuracy").emphasis, Emphasis::kBest);
+  EXPECT_EQ(cell_of(table, 0, "95 %").text, "±3.92") << "of 400 examples";
+  EXPECT_EQ(cell_of(table, 0, "Trivial baseline").text, "50.00 majority");
+  EXPECT_EQ(cell_of(table, 0, "Parameters").text, "53.1k");
+  EXPECT_EQ(cell_of(table, 0, "Training time").text, "1:40");
+  EXPECT_EQ(cell_of(table, 1, "Accuracy").text, "52.00‡");
+  EXPECT_EQ(cell_of(table, 1, "Accuracy").emphasis, Emphasis::kPlain);
+  EXPECT_EQ(cell_of(table, 2, "Accuracy").text, "90.00†");
+  for (const char* mark : {"†: fewer", "‡: not above"}) EXPECT_THAT(table.caption, HasSubstr(mark));
+  EXPECT_THAT(table.header, Not(Contains("Settings"))) << "all have the same";
+}
+
+TEST(Tables, OwnDataHasOnlyTheSettingsOfItsOwnRuns) {
+  std::vector<RunRecord> records = {on_own_data("a", "performer", 80),
+                                    on_own_data("a", "performer", 70),
+                                    on_own_data("b", "performer", 60)};
+  for (size_t i = 0; i < records.size(); ++i) {
+    records[i].fingerprint = std::to_string(i);
+    records[i].config.table("train").set("batch_size", ConfigValue{int64_t{i == 1 ? 8 : 32}, ""});
+  }
+  const Table table = own_data_table(build_leaderboard(records));
+  ASSERT_EQ(table.rows.size(), 3U);
+  EXPECT_EQ(cell_of(table, 0, "Settings").text, "train.batch_size=32");
+  EXPECT_EQ(cell_of(table, 1, "Settings").text, "train.batch_size=8");
+  EXPECT_EQ(table.rows[2][0].text, "b");
+  EXPECT_EQ(cell_of(table, 2, "Settings").text, "-");
+}
+
 TEST(Tables, NumbersReadWell) {
+  EXPECT_EQ(size_text(999), "999");
+  EXPECT_EQ(size_text(1'250'000), "1.25M");
+  EXPECT_EQ(time_text(std::nullopt), "-");
   EXPECT_EQ(signed_text(-0.001), "+0.00");
   EXPECT_EQ(signed_text(-0.4), "-0.40");
   EXPECT_EQ(signed_text(std::nullopt), "-");

@@ -257,6 +257,8 @@ TEST(Dataset, ForgedHeadersAreRefusedEvenWithoutTheHash) {
     EXPECT_NE(forge(offsets_at, value | 1), "");
   }
   EXPECT_NE(forge(offsets_at + 8 * 5, 1000).find("goes back"), std::string::npos);
+  EXPECT_NE(forge(8, uint64_t{1} << 32 | 3).find("has format version 3, which a newer version"),
+            std::string::npos);
   EXPECT_NE(forge(sizeof(ShardHeader), UINT64_MAX).find("negative"), std::string::npos);
 }
 

@@ -83,7 +83,8 @@ void add_size_facts(const Dataset& dataset, const std::map<std::string, int64_t>
   }
 }
 
-void add_label_facts(const Dataset& dataset, int64_t num_classes, std::vector<Fact>& facts) {
+void add_label_facts(const Dataset& dataset, int64_t num_classes, std::vector<Fact>& facts,
+                     const std::vector<std::string>& names) {
   for (const char* name : kSplits) {
     if (!dataset.has(name)) continue;
     const Split split = dataset.split(name);
@@ -92,7 +93,9 @@ void add_label_facts(const Dataset& dataset, int64_t num_classes, std::vector<Fa
     for (size_t label = 0; label < counts.size(); ++label) {
       const double share = static_cast<double>(counts[label]) /
                            static_cast<double>(std::max<int64_t>(1, split.size()));
-      fact.value += (label == 0 ? "" : ", ") + std::to_string(label) + ": " + percent(share, 1);
+      fact.value += (label == 0 ? "" : ", ") +
+                    (names.empty() ? std::to_string(label) : names.at(label)) + ": " +
+                    percent(share, 1);
     }
     for (int64_t i = 0; fact.ok && i < split.size(); ++i) {
       if (split.label(i) < num_classes) continue;

@@ -16,8 +16,10 @@ namespace lra::tasks {
 void add_size_facts(const Dataset& dataset, const std::map<std::string, int64_t>& expected,
                     const std::map<std::string, int64_t>& published, std::vector<Fact>& facts);
 
-// Share of each label per split; not ok when a label is num_classes or more, with the first one.
-void add_label_facts(const Dataset& dataset, int64_t num_classes, std::vector<Fact>& facts);
+// Share of each label per split, by its name in `names` if there are any; not ok when a label is
+// num_classes or more, with the first one.
+void add_label_facts(const Dataset& dataset, int64_t num_classes, std::vector<Fact>& facts,
+                     const std::vector<std::string>& names = {});
 
 // Range, mean, and a histogram of the sequence lengths per split ("0-499: 12, 500-999: 30").
 // Not ok when a length is outside least..most, with the first one.

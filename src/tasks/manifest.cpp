@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "io/json.h"
+#include "tasks/shard_view.h"
 
 namespace lra::tasks {
 namespace {
@@ -129,7 +130,13 @@ Manifest parse_manifest(std::string_view text, const std::string& name) {
   const Json json = parse_json(text, name, kLimits);
   JsonFields fields(json, name);
   Manifest manifest;
-  const int64_t schema = number_between(fields, "schema", kSchemaWithoutDoubts, kManifestSchema);
+  const auto schema = fields.get<int64_t>("schema");
+  if (schema > kManifestSchema) {
+    refuse_newer(name, "schema", static_cast<uint64_t>(schema), kManifestSchema);
+  }
+  if (schema < kSchemaWithoutDoubts) {
+    fields.fail("schema", "is " + std::to_string(schema), std::to_string(kManifestSchema));
+  }
   manifest.task = fields.get<std::string>("task");
   manifest.task_version = count_of(fields, "task_version");
   manifest.source = fields.get<std::string>("source");

@@ -28,6 +28,15 @@ TEST(Manifest, ReadsBackWhatWasWritten) {
   EXPECT_EQ(parse_manifest(manifest_text(judged), "manifest.json").doubts, judged.doubts);
 }
 
+TEST(Manifest, OfANewerProgramIsCalledSo) {
+  std::string text = manifest_text(small_manifest());
+  const size_t at = text.find("\"schema\": 2");
+  ASSERT_NE(at, std::string::npos);
+  text.replace(at, 11, "\"schema\": 9");
+  EXPECT_THAT(error_of([&] { parse_manifest(text, "manifest.json"); }),
+              HasSubstr("has schema 9, which a newer version of lra writes; expected 3 or less"));
+}
+
 // Fields are looked up one after another, so time grows with the square of their number.
 TEST(Manifest, WithAbsurdlyManySettingsIsRefused) {
   Manifest manifest = small_manifest();

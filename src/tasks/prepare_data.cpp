@@ -176,6 +176,21 @@ void refuse_other_level(const Task& task, const std::string& root) {
   }
 }
 
+// The data set of a user's own that a task names is not there.
+[[noreturn]] void refuse_missing_own(const TaskSpec& spec, const std::string& data_name,
+                                     const std::string& root, const std::string& folder) {
+  const std::vector<std::string> known = own_data_names(spec, root);
+  const std::string name = std::string(spec.name) + ":" + data_name;
+  const std::string near = nearest_name(name, known);
+  throw Error({.where = root,
+               .what = "there is no data set " + in_quotes(name),
+               .expected = known.empty() ? "" : "one of " + quoted_list(known, 8),
+               .advice = near.empty() ? "import it with: " +
+                                            command_text({"data", "import", std::string(spec.name),
+                                                          "FILE", "--out", folder})
+                                      : "did you mean " + in_quotes(near) + "?"});
+}
+
 [[noreturn]] void refuse_missing(const TaskSpec& spec, const std::string& root,
                                  const std::string& folder) {
   const std::string name(spec.name);
@@ -248,6 +263,22 @@ bool data_available(const TaskSpec& spec, const Task& task, const std::string& r
   return task.can_generate() || data_found(spec, task, root);
 }
 
+std::vector<std::string> own_data_names(const TaskSpec& spec, const std::string& root) {
+  std::vector<std::string> found;
+  for (const std::string& name : names_if_readable(root)) {
+    const std::string folder = root + "/" + name;
+    if (!is_plain_file_name(name) || !is_prepared(folder)) continue;
+    try {
+      const Dataset dataset = Dataset::open(folder, /*verify=*/false);
+      if (dataset.manifest().task == spec.name) {
+        found.push_back(std::string(spec.name) + ":" + name);
+      }
+    } catch (const Error&) {  // whoever opens it is told what is wrong
+    }
+  }
+  return found;
+}
+
 TaskOnData task_on_data(const std::string& task, const std::string& root) {
   const TaskSpec& spec = find_task(task);
   if (!spec.settings_of) return {.name = task, .settings = {}};
@@ -260,8 +291,8 @@ TaskOnData task_on_data(const std::string& task, const std::string& root) {
     throw Error({.where = root,
                  .what = "is not a prepared dataset, and " + spec_name + " names none",
                  .expected = "--data with the folder that 'lra data import " + spec_name +
-                             "' wrote, or the task " + spec_name +
-                             ":NAME for NAME in the data root"});
+                             "' wrote, or the task " + spec_name + ":NAME; this folder has " +
+                             quoted_list(own_data_names(spec, root), 8)});
   }
   const std::string folder = is_root ? root : root + "/" + given;
   std::string name =
@@ -306,6 +337,7 @@ Dataset prepare_data(const TaskSpec& spec, const Task& task, const std::string& 
     const auto copies = copies_under(spec, task, root);
     const auto sources = copies.empty() ? std::vector<std::string>() : copies.front();
     if (copies.empty()) refuse_other_level(task, root);
+    if (spec.settings_of) refuse_missing_own(spec, task.data_name(), root, folder);
     if (copies.empty() && !task.can_generate()) refuse_missing(spec, root, folder);
     if (copies.empty()) refuse_other_contents(spec, own_folder(spec, task, root));
     if (sources.empty() && !quiet) {

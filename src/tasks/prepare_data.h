@@ -28,6 +28,10 @@ struct TaskOnData {
 };
 TaskOnData task_on_data(const std::string& task, const std::string& root);
 
+// "custom:NAME" for each data set of such a task in the folder `root`, in alphabetical order;
+// damaged ones are left out.
+std::vector<std::string> own_data_names(const TaskSpec& spec, const std::string& root);
+
 // True if there is data, prepared or importable.
 bool data_found(const TaskSpec& spec, const Task& task, const std::string& root);
 

@@ -20,6 +20,14 @@ void expect_number(const std::string& path, const char* what, uint64_t found, ui
   damaged(path, std::string(what) + " is " + std::to_string(found), std::to_string(expected));
 }
 
+void refuse_newer(const std::string& path, const char* what, uint64_t found, uint64_t known) {
+  throw Error({.where = path,
+               .what = std::string("has ") + what + " " + std::to_string(found) +
+                       ", which a newer version of lra writes",
+               .expected = std::to_string(known) + " or less",
+               .advice = "read it with that version, or prepare the dataset again with this one"});
+}
+
 namespace {
 
 ShardHeader read_header(std::span<const std::byte> bytes, const std::string& path) {
@@ -38,6 +46,8 @@ ShardHeader read_header(std::span<const std::byte> bytes, const std::string& pat
 // Each count is compared with the size before it is multiplied, so nothing overflows.
 void check_size(const ShardHeader& header, uint64_t size, const std::string& path) {
   if (header.magic != kShardMagic) damaged(path, "does not start with LRASHARD", "a shard");
+  if (header.version > kShardVersion)
+    refuse_newer(path, "format version", header.version, kShardVersion);
   if (header.version != 1) expect_number(path, "format version", header.version, kShardVersion);
   for (const uint64_t word : header.reserved) expect_number(path, "reserved word", word, 0);
   for (const uint64_t count : {header.num_examples, header.num_sequences, header.num_tokens}) {

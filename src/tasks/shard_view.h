@@ -16,6 +16,9 @@ namespace lra::tasks {
                           const std::string& expected);
 // Throws it unless `found` is `expected`.
 void expect_number(const std::string& path, const char* what, uint64_t found, uint64_t expected);
+// Throws lra::Error: `what` of the file is above the one that this program knows.
+[[noreturn]] void refuse_newer(const std::string& path, const char* what, uint64_t found,
+                               uint64_t known);
 
 // Pointers into the bytes of the shard, valid as long as these are.
 struct ShardView {

@@ -125,9 +125,10 @@ std::string changed_data(const ConfigTable& settings, const SplitSizes& data,
 }
 
 // Reason why `run` is another setting than its preset, the mechanism aside; empty if it is the
-// same.
-std::string departure(const RunConfig& run, const std::optional<SplitSizes>& data) {
-  if (!run.initial_weights.empty()) return "began with trained weights";
+// same. Self-pretrained weights are not one.
+std::string departure(const RunConfig& run, const std::optional<SplitSizes>& data,
+                      bool is_self_pretrained) {
+  if (!run.initial_weights.empty() && !is_self_pretrained) return "began with trained weights";
   if (!run.trained_on.empty()) return "its settings changed while it was trained";
   if (run.preset == "small") return "the small preset is not a published setting";
   const std::string setting = changed_setting(run, false);
@@ -153,17 +154,24 @@ std::string size_unlike_preset(const RunConfig& run, const SplitSizes& data) {
   return changed_data(preset_of(run).task_settings, data);
 }
 
-Fairness judge(const RunConfig& run, const std::optional<SplitSizes>& data) {
+Fairness judge(const RunConfig& run, const std::optional<SplitSizes>& data,
+               const std::string& pretraining) {
   // A recipe of its own is compared in size with the paper's base model.
-  const bool own_recipe = run.preset == kPublishedPreset;
+  const bool own_recipe = is_model_preset(run.preset);
   const RunConfig base = resolve_run(run.task, kBaseModel, own_recipe ? "paper" : run.preset,
                                      run.seed, data_settings_of(run), {});
-  const std::string departed = departure(run, data);
+  const std::string departed = departure(run, data, !pretraining.empty());
   Fairness result{.parameters = count_parameters(run),
                   .base_parameters = count_parameters(base),
                   .division = "free-for-all",
                   .reason = changed_size(run.model_config, base.model_config),
-                  .published_setting = departed.empty()};
+                  .published_setting = departed.empty() && pretraining.empty()};
+  if (run.train.is_masked()) {
+    result.division = "pretraining";
+    result.reason = "predicts masked inputs, not labels";
+    result.published_setting = false;
+    return result;
+  }
   const double ratio =
       static_cast<double>(result.parameters) / static_cast<double>(result.base_parameters);
   const std::string times = fixed(ratio, 2) + " times the parameters of the base Transformer";
@@ -171,6 +179,13 @@ Fairness judge(const RunConfig& run, const std::optional<SplitSizes>& data) {
   if (result.reason.empty() || run.preset == "small") result.reason = departed;
   if (own_recipe && result.reason.empty()) result.reason = "a recipe of the model's own authors";
   if (result.reason.empty() && ratio > kMostParameters) result.reason = times + "; at most 1.10";
+  if (!pretraining.empty()) {
+    result.division = "self-pretrained";
+    result.reason = pretraining + "; " +
+                    (result.reason.empty() ? "settings of the " + run.preset + " preset, " + times
+                                           : result.reason);
+    return result;
+  }
   if (!result.reason.empty()) return result;
   const std::string mechanism = changed_setting(run, true);
   result.division = "apples-to-apples";

@@ -20,7 +20,8 @@ bool is_exported(const std::string& run) {
 }
 
 std::string tested_checkpoint(const RunRecord& record) {
-  return record.status == RunStatus::kDone && record.checkpoint != "last" ? "best" : "last";
+  if (record.status != RunStatus::kDone || record.checkpoint == "last") return "last";
+  return record.checkpoint == "best" ? "best" : "step_" + std::to_string(record.test->step);
 }
 
 std::string checkpoint_file(const std::string& run, const std::string& checkpoint) {
@@ -43,10 +44,9 @@ StoredRun read_run_for(const std::string& folder, ModelPrecision precision) {
   return stored;
 }
 
-LoadedWeights weights_of(const std::string& folder, const WeightsChoice& choice,
-                         const RunRecord& run, FlatParameters& parameters) {
-  const std::string file = checkpoint_file(folder, choice.checkpoint);
-  if (choice.foreign) return load_weights(file, parameters, {});
+LoadedWeights weights_of(const std::string& file, bool foreign, const RunRecord& run,
+                         FlatParameters& parameters) {
+  if (foreign) return load_weights(file, parameters, {});
   LoadedWeights found = load_weights(file, parameters, identities_of(run));
   refuse_other_weights(file, found, run);
   return found;
@@ -115,10 +115,12 @@ LoadedRun::LoadedRun(const std::string& folder, const WeightsChoice& choice,
                      ModelPrecision precision, at::Device device)
     : folder(folder),
       stored(read_run_for(folder, precision)),
+      checkpoint(choice.checkpoint.empty() ? tested_checkpoint(stored.record) : choice.checkpoint),
       task(stored.config.make_task()),
       model(stored.config.make_any_model(task->shape(), device)),
       parameters(*model, FlatUse::kInference),
-      weights(weights_of(folder, choice, stored.record, parameters)) {}
+      weights(weights_of(checkpoint_file(folder, checkpoint), choice.foreign, stored.record,
+                         parameters)) {}
 
 const models::SequenceClassifier& LoadedRun::encoder() const {
   if (stored.config.is_whole_model()) refuse_whole_model(stored.config.model);
@@ -158,7 +160,7 @@ EvaluationResult evaluate_run(const LoadedRun& run, const tasks::Dataset& datase
   auto result = evaluate_with_bar(*run.model, config.split_of(*run.task, dataset, split),
                                   run.task->shape(), config.train.eval_batch_size, limit,
                                   {.description = split, .unit = "ex", .quiet = quiet},
-                                  config.train.trim_padding);
+                                  config.train.trim_padding, config.masking());
   result.summary.step = run.weights.progress.step;
   return result;
 }

@@ -16,15 +16,15 @@
 
 namespace lra::training {
 
-// "last", "best" or the path of a model.safetensors -> the file. An analysis names its checkpoint
-// by the same word. A run that 'lra export' wrote has one, beside its record.
+// "last", "best", "step_N" or the path of a model.safetensors -> the file. An analysis names its
+// checkpoint by the same word. A run that 'lra export' wrote has one, beside its record.
 std::string checkpoint_file(const std::string& run, const std::string& checkpoint);
 
 // True for a folder that 'lra export' wrote: weights beside the record instead of checkpoints.
 bool is_exported(const std::string& run);
 
-// "best" or "last": the checkpoint that the test figure of a run is of; of an unfinished one, the
-// last.
+// "best" or "last": the checkpoint that the test figure of a run is of; "step_N" where the best was
+// damaged; of an unfinished run, the last.
 std::string tested_checkpoint(const RunRecord& record);
 
 // Throws lra::Error for weights that are the run's own and not what its record says of them: `file`
@@ -58,6 +58,7 @@ struct LoadedRun {
 
   std::string folder;
   StoredRun stored;
+  std::string checkpoint;  // which weights: as in WeightsChoice, never empty
   std::unique_ptr<tasks::Task> task;
   std::unique_ptr<models::Model> model;
   FlatParameters parameters;

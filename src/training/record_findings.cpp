@@ -133,8 +133,8 @@ void check_tokens(const RunRecord& record, const TaskShape& shape, Findings& fin
 
 void check_all(const RunRecord& record, Findings& findings) {
   const RunConfig config = RunConfig::from_table(record.config);
-  const RunRecord known =
-      record_of(config, record.provenance, record.data_hash, known_sizes(record, config));
+  const RunRecord known = record_of(config, record.provenance, record.data_hash,
+                                    known_sizes(record, config), record.initial_weights);
   const auto task = config.make_task();
   check_facts(record, known, findings);
   if (record.kind == "bench") return check_tokens(record, task->shape(), findings);

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <stdlib.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 
@@ -139,13 +140,16 @@ TEST(RunConfig, NamesTheNearestOfWhatItDoesNotKnow) {
                     HasSubstr("'release'?")));
   EXPECT_THAT(error_with({"train.stesp=1"}),
               AllOf(HasSubstr("--set train.stesp"), HasSubstr("unknown key 'train.stesp'"),
-                    HasSubstr("'steps'?")));
+                    HasSubstr("'train.steps'?")));
   EXPECT_THAT(error_with({"mixer.rnk=1"}), AllOf(HasSubstr("--set mixer.rnk"), HasSubstr("rank")));
-  EXPECT_THAT(error_with({"task.lenght=1"}), HasSubstr("'length'?"));
-  EXPECT_THAT(error_with({"model.layer=1"}), HasSubstr("'layers'?"));
+  EXPECT_THAT(error_with({"task.lenght=1"}), HasSubstr("'task.length'?"));
+  EXPECT_THAT(error_with({"model.layer=1"}), HasSubstr("'model.layers'?"));
   EXPECT_THAT(error_with({"tran.steps=1"}),
-              AllOf(HasSubstr("unknown section 'tran'"), HasSubstr("'train'?")));
-  EXPECT_THAT(error_with({"steps=1"}), HasSubstr("unknown section 'steps'"));
+              AllOf(HasSubstr("unknown section 'tran'"), HasSubstr("'train.steps'?")));
+  EXPECT_THAT(error_with({"trian.stpes=1"}), HasSubstr("'train.steps'?"));
+  EXPECT_THAT(error_with({"stpes=1"}), HasSubstr("'train.steps'?"));
+  EXPECT_THAT(error_with({"steps=1"}),
+              AllOf(HasSubstr("unknown setting 'steps'"), HasSubstr("'train.steps'?")));
   EXPECT_THAT(error_with({"train=1"}), HasSubstr("train is not a table"));
   EXPECT_THAT(error_with({"train.steps=0"}),
               AllOf(HasSubstr("--set train.steps"), HasSubstr(">= 1")));
@@ -162,11 +166,11 @@ TEST(RunConfig, NamesTheLineOfAMistakeInAFile) {
   const char* good = "[small.task]\nlength = 100\n";
   EXPECT_EQ(error_with(good, "[mixer]\nrank = 4\n[small.mixer]\n[small.listops.train]\n"), "");
   EXPECT_THAT(error_with("[small.task]\n\nlenth = 1", ""),
-              AllOf(HasSubstr("listops.toml:3"), HasSubstr("'length'?")));
+              AllOf(HasSubstr("listops.toml:3"), HasSubstr("'task.length'?")));
   EXPECT_THAT(error_with("[small.trian]\nsteps = 1", ""),
-              AllOf(HasSubstr("listops.toml:1"), HasSubstr("'train'?")));
+              AllOf(HasSubstr("listops.toml:1"), HasSubstr("'train.steps'?")));
   EXPECT_THAT(error_with(good, "\n[mixr]\nrank = 4"),
-              AllOf(HasSubstr("linformer.toml:2"), HasSubstr("'mixer'?")));
+              AllOf(HasSubstr("linformer.toml:2"), HasSubstr("'mixer.rank'?")));
   EXPECT_THAT(error_with(good, "[smal.mixer]\nrank = 4"),
               AllOf(HasSubstr("linformer.toml:1"), HasSubstr("'small'?")));
   EXPECT_THAT(error_with(good, "[small.listps.train]\nsteps = 4"),
@@ -199,9 +203,9 @@ TEST(RunConfig, OfAFileWithAMistakeIsRefused) {
     return error_of([&] { (void)RunConfig::from_table(changed); });
   };
   EXPECT_EQ(error_with("train.steps=7"), "");
-  EXPECT_THAT(error_with("run.sed=1"), HasSubstr("'seed'?"));
+  EXPECT_THAT(error_with("run.sed=1"), HasSubstr("'run.seed'?"));
   EXPECT_THAT(error_with("run.task=texd"), HasSubstr("'text'?"));
-  EXPECT_THAT(error_with("mixr.rank=1"), HasSubstr("'mixer'?"));
+  EXPECT_THAT(error_with("mixr.rank=1"), HasSubstr("'mixer.rank'?"));
   EXPECT_THAT(error_of([] { (void)RunConfig::from_table({}); }), HasSubstr("unknown task ''"));
 }
 
@@ -215,7 +219,7 @@ TEST(RunConfig, RefusesAClassifierThatReadsOneToken) {
     EXPECT_EQ(error_with(model, {"mixer.causal=true", "model.pooling=mean"}), "");
   }
   EXPECT_EQ(error_with("sparse_transformer", {"mixer.causal=true", "mixer.global_first=true"}), "");
-  for (const char* model : {"s4d", "s5", "lru", "long_conv"}) {
+  for (const char* model : {"s4d", "s5", "lru", "long_conv", "mamba"}) {
     EXPECT_THAT(error_with(model, {"mixer.bidirectional=false", "model.pooling=first"}),
                 HasSubstr("mixer.bidirectional"));
     EXPECT_EQ(error_with(model, {"mixer.bidirectional=false", "model.pooling=mean"}), "");
@@ -257,6 +261,35 @@ TEST(StoredRun, IsReadWithTheDefaultsOfSettingsAddedSinceAndRefusedWhenChanged) 
   std::ofstream(folder.config()) << to_toml(record.config);
   EXPECT_THAT(error_of([&] { (void)read_run(folder); }),
               HasSubstr("differs from the settings that the run started with"));
+}
+
+// The weights of one have to fit the other.
+TEST(RunConfig, OfPretrainingHasModelAndDataOfFineTuning) {
+  int count = 0;
+  for (const tasks::TaskSpec* spec : tasks::all_tasks()) {
+    const std::string task(spec->name);
+    for (const std::string& model : mixers::mixer_names()) {
+      const auto presets = preset_names(task, model);
+      const auto has = [&](const char* preset) { return std::ranges::count(presets, preset) > 0; };
+      EXPECT_EQ(has(kPretrainingPreset), has(kFineTuningPreset));
+      if (!has(kPretrainingPreset)) continue;
+      SCOPED_TRACE(task + " " + model);
+      ++count;
+      const RunConfig before = resolve_run(task, model, kPretrainingPreset, 0, {}, {}),
+                      after = resolve_run(task, model, kFineTuningPreset, 0, {}, {});
+      EXPECT_TRUE(before.train.is_masked());
+      EXPECT_FALSE(after.train.is_masked());
+      expect_round_trip(before);
+      for (const char* section : {"task", "model", "mixer"}) {
+        const auto text = [&](const RunConfig& run) {
+          return canonical_text(*run.to_table().find(section)->as_table());
+        };
+        EXPECT_EQ(text(before), text(after)) << section;
+      }
+    }
+  }
+  EXPECT_EQ(count, 11);
+  EXPECT_EQ(resolve_run("text", "transformer", kPretrainingPreset, 0, {}, {}).train.steps, 25000);
 }
 
 TEST(RunConfig, OfEveryPresetTaskAndModelResolvesAndBuilds) {

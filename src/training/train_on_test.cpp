@@ -115,7 +115,9 @@ TEST_F(TrainOn, RefusesWhatWouldChangeItsPast) {
         << set;
   }
   EXPECT_THAT(error_of([&] { with_changes(stored, {"train.step=1"}); }),
-              HasSubstr("did you mean 'steps'"));
+              HasSubstr("did you mean 'train.steps'"));
+  EXPECT_THAT(error_of([&] { with_changes(stored, {"steps=20"}); }),
+              HasSubstr("did you mean 'train.steps'"));
   EXPECT_EQ(with_changes(stored, {"train.steps=12"}).change, "");
   run(stored.config, "run");
   EXPECT_THAT(error_of([&] { train_on("run", {"train.steps=10"}); }),

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "base/clock.h"
+#include "base/counted.h"
 #include "base/resources.h"
 #include "base/text_format.h"
 #include "mixers/python_layer.h"
@@ -270,12 +271,13 @@ void Trainer::log_step(Progress& bar, double gradient_norm) {
       .examples_per_s = per_s((progress_.step - logged_step_) * config_.train.batch_size)};
   log_.step(progress_.step, progress_.mean, learning_rate(config_.train, progress_.step - 1), speed,
             gradient_norm);
+  // A narrow terminal shows the first of these.
   bar.set_postfix(
       "loss=" + fixed(progress_.mean.loss(), 3) + ", acc=" + fixed(progress_.mean.accuracy(), 3) +
+      (record_.val_curve.empty() ? "" : ", val=" + fixed(record_.val_curve.back().accuracy, 3)) +
       ", " + thousands(static_cast<int64_t>(speed.tokens_per_s)) + " tok/s, " +
       fixed(speed.examples_per_s, speed.examples_per_s < 10 ? 1 : 0) + " ex/s, " +
-      human_bytes(static_cast<uint64_t>(resident_bytes())) +
-      (record_.val_curve.empty() ? "" : ", val=" + fixed(record_.val_curve.back().accuracy, 3)));
+      human_bytes(static_cast<uint64_t>(resident_bytes())));
   logged_seconds_ = record_.train_seconds;
   logged_tokens_ = progress_.tokens;
   logged_step_ = progress_.step;
@@ -285,16 +287,18 @@ void Trainer::log_step(Progress& bar, double gradient_norm) {
 Trainer::Outcome Trainer::validate(Progress& bar) {
   refuse_drift();
   const tasks::Split split = config_.split_of(*task_, dataset_, "val");
-  auto result = evaluate(*model_, split, shape_, config_.train.eval_batch_size,
-                         config_.train.eval_examples, {}, ranks_, config_.train.trim_padding);
+  auto result =
+      evaluate(*model_, split, shape_, config_.train.eval_batch_size, config_.train.eval_examples,
+               {}, ranks_, config_.train.trim_padding, config_.masking());
   if (result.stopped) return Outcome::kStopped;
   if (!std::isfinite(result.summary.loss)) return Outcome::kDiverged;
   result.summary.step = progress_.step;
   record_.val_curve.push_back(result.summary);
   log_.evaluation("val", result.summary);
   bar.message("step " + thousands(progress_.step) + ": validation accuracy " +
+              (config_.train.is_masked() ? "at hidden positions " : "") +
               percent(result.summary.accuracy) + ", loss " + fixed(result.summary.loss, 4) +
-              " on " + thousands(result.summary.num_examples) + " examples");
+              " on " + counted(result.summary.num_examples, "example"));
   progress_.last_eval_step = progress_.step;
   const bool is_best = result.summary.accuracy > progress_.best_accuracy;
   if (is_best) {
@@ -330,7 +334,8 @@ Trainer::Outcome Trainer::test(Progress& bar) {
   const int64_t tested = last_weights ? progress_.step : load_best(bar);
   auto result = evaluate(
       *model_, split, shape_, config_.train.eval_batch_size, config_.train.test_examples,
-      [&](int64_t count) { bar.update(count); }, ranks_, config_.train.trim_padding);
+      [&](int64_t count) { bar.update(count); }, ranks_, config_.train.trim_padding,
+      config_.masking());
   if (result.stopped) return Outcome::kStopped;
   if (!std::isfinite(result.summary.loss)) return Outcome::kDiverged;
   result.summary.step = tested;
@@ -392,7 +397,8 @@ RunRecord Trainer::finish(RunStatus status, const std::string& failure) {
   if (status == RunStatus::kDone) {
     record_.weights_hash = weights_hash(parameters_);
   }
-  if (status == RunStatus::kDone && ranks_.is_first()) {
+  // Those of a task are classifiers.
+  if (status == RunStatus::kDone && ranks_.is_first() && !config_.train.is_masked()) {
     for (const tasks::Baseline& baseline : task_->baselines(dataset_)) {
       record_.baselines[baseline.name] = baseline.accuracy;
     }

@@ -63,7 +63,8 @@ void Trainer::begin() {
           .trim = config_.train.trim_padding,
           .prefetch = config_.train.prefetch,
           .threads = config_.train.loader_threads,
-          .parts = {.first = parts * ranks_.rank(), .count = parts, .of = parts * ranks_.count()}});
+          .parts = {.first = parts * ranks_.rank(), .count = parts, .of = parts * ranks_.count()},
+          .masking = config_.masking()});
 }
 
 void Trainer::say(const std::string& text) const {
@@ -82,17 +83,18 @@ void Trainer::check_memory() {
   share.accumulate *= ranks_.count();
   share.on_nonfinite = "stop";  // the copies that "skip" needs are there already
   Stepper stepper(*model_, parameters_, share, config_.seed);
-  const MemoryEstimate estimate = estimate_memory(
-      *model_, stepper, config_.split_of(*task_, dataset_, "train"), shape_, share, config_.seed);
+  const MemoryEstimate estimate =
+      estimate_memory(*model_, stepper, config_.split_of(*task_, dataset_, "train"), shape_, share,
+                      config_.seed, config_.masking());
   const int64_t available = memory_left(options_, ranks_);
   if (config_.train.memory_check == "refuse") refuse_without_memory(estimate, available);
   record_.estimated_resident_bytes = estimate.peak_bytes;
   const bool fits = estimate.extra_bytes <= available;
-  const std::string text = "memory: about " +
-                           human_bytes(static_cast<uint64_t>(estimate.peak_bytes)) + ", of which " +
-                           human_bytes(static_cast<uint64_t>(estimate.extra_bytes)) +
-                           " are not taken yet; " + human_bytes(static_cast<uint64_t>(available)) +
-                           " are available" + (fits ? "" : ", which is too little");
+  const std::string text =
+      "memory: about " + human_bytes(static_cast<uint64_t>(estimate.peak_bytes)) +
+      " for this run, " + human_bytes(static_cast<uint64_t>(estimate.extra_bytes)) +
+      " more than now; " + human_bytes(static_cast<uint64_t>(available)) + " are available" +
+      (fits ? "" : ", which is too little");
   say(text);
   if (!fits) record_warning(text);
 }

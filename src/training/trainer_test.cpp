@@ -13,6 +13,7 @@
 #include "io/toml.h"
 #include "tasks/prepare_data.h"
 #include "tasks/test_fixtures.h"
+#include "training/loaded_run.h"
 #include "training/test_trainer.h"
 
 namespace lra::training {
@@ -362,6 +363,12 @@ TEST_F(TinyTraining, TestsTheBestWeightsWhenAskedTo) {
   const auto expected = evaluate(model, dataset.split("test"), task->shape(), 16, 0, {});
   EXPECT_EQ(record.test->loss, expected.summary.loss);
   EXPECT_EQ(record.test->accuracy, expected.summary.accuracy);
+  const auto step_of = [&](const WeightsChoice& choice) {
+    const LoadedRun loaded(folder(name).path, choice, ModelPrecision::kAsTrained);
+    return loaded.weights.progress.step;
+  };
+  EXPECT_EQ(step_of({}), record.test->step) << "the weights that were tested";
+  EXPECT_EQ(step_of({.checkpoint = "last"}), record.steps);
 
   // The best weights are damaged: the best of the others are tested, and the record says so.
   fs::resize_file(step_folder(name, record.best_val->step) + "/model.safetensors", 1000);
@@ -374,6 +381,7 @@ TEST_F(TinyTraining, TestsTheBestWeightsWhenAskedTo) {
               AllOf(HasSubstr("checkpoint left aside"),
                     HasSubstr("step_" + std::to_string(record.best_val->step) + "/")));
   EXPECT_NE(other.test->step, record.best_val->step);
+  EXPECT_EQ(step_of({}), other.test->step);
   const auto of_tested =
       std::find_if(record.val_curve.begin(), record.val_curve.end(),
                    [&](const Evaluation& e) { return e.step == other.test->step; });

@@ -6,8 +6,9 @@
 namespace lra::training {
 
 struct WeightsChoice {
-  std::string checkpoint = "last";  // "last", "best" or the path of a model.safetensors
-  bool foreign = false;             // those of another run will do
+  // "last", "best", "step_N" or the path of a model.safetensors; empty: those that the run tested.
+  std::string checkpoint = {};
+  bool foreign = false;  // those of another run will do
 };
 
 }  // namespace lra::training

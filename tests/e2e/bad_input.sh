@@ -44,6 +44,9 @@ words_and_flags() {
   refuse 2 "'transfomer'.*'transformer'" train listops transfomer
   refuse 2 "listops.toml.*'smal'.*'small'" train listops transformer --preset smal
   refuse 2 "unknown topic 'txet'.*'text'" help txet
+  refuse 2 "did you mean 'train.steps'" help train.stpes
+  refuse 2 "did you mean 'train.steps'" help stpes
+  refuse 2 "unknown setting 'steps'; did you mean 'train.steps'" train listops transformer --set steps=5
   refuse 2 "nope" list nope
   refuse 2 "threads.*0.*1 to 1024" train listops transformer --threads 0
   refuse 2 "threads.*-1" info --threads -1

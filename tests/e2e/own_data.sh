@@ -88,7 +88,7 @@ TOML
 
 report_and_export() {
   expect_code 0 lra report runs --format text
-  grep -q 'Own data: digits' out || fail "the report does not name the data"
+  grep -q '^digits ' out || fail "the report does not name the data"
   expect_code 0 lra report runs --format html --out report.html
   expect_code 0 lra report runs --check
   expect_code 0 lra export runs/s4d --out exported
@@ -126,6 +126,14 @@ PYTHON
   expect_code 0 one train custom:pairs transformer --data data --out pairs "${quick[@]}"
   expect_code 0 lra data show custom data/pairs
   grep -q 'two lines' out || fail "the pair is not shown"
+  expect_code 0 lra eval pairs
+  grep -q '^same ' out || fail "eval does not name the classes: $(cat out)"
+  expect_code 0 lra data check custom data/pairs
+  grep -Eq 'labels of train +other: .*, same: ' out || fail "check does not name the classes: $(cat out)"
+  expect_code 2 lra train custom:pears transformer --data data
+  grep -q "did you mean 'custom:pairs'" err || fail "no name is suggested: $(cat err)"
+  LRA_DATA=data expect_code 0 lra list tasks
+  grep -q '^custom:pairs ' out || fail "own data is not listed: $(cat out)"
   expect_code 0 lra data export custom data/pairs --out pairs_out
   lra data import custom pairs_out --out data/pairs_again --json --quiet >again.json
   lra data prepare custom:pairs --data data --json --quiet >pairs.json
@@ -162,6 +170,17 @@ PYTHON
   passed "Parquet through pyarrow"
 }
 
+help_of_settings() {
+  for topic in train.steps steps; do
+    expect_code 0 lra help "$topic"
+    grep -q '^train.steps .*number of updates' out || fail "help $topic: $(cat out)"
+  done
+  expect_code 0 lra help mixer
+  grep -q '^mixer.rank .*linformer' out || fail "help mixer: $(cat out)"
+  passed "help of one setting and of a group"
+}
+
+help_of_settings
 import_digits
 train_models
 suite_of_both

@@ -7,8 +7,9 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   lra::fuzz::Input input(data, size);
-  const char separator = input.byte() % 2 == 0 ? ',' : '\t';
+  const bool is_csv = input.byte() % 2 == 0;
   lra::fuzz::accepts([&] {
+    const char separator = is_csv ? lra::tasks::separator_of(input.text()) : '\t';
     lra::tasks::CsvReader reader(input.text(), "a.csv", separator);
     std::vector<std::string> fields;
     size_t bytes = 0;

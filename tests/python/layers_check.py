@@ -146,7 +146,7 @@ class OneMixer(unittest.TestCase):
             torch.func.functional_call(layer, others, (x,))
 
     def test_settings_are_those_of_the_program(self):
-        with self.assertRaisesRegex(RuntimeError, "did you mean 'rank'"):
+        with self.assertRaisesRegex(RuntimeError, "did you mean 'mixer.rank'"):
             lra.nn.Linformer(16, rnak=3)
         self.assertIn("rank", lra.nn.Linformer.__doc__)
         with self.assertRaisesRegex(AttributeError, "Linfomer"):

@@ -7,6 +7,20 @@
 
 namespace lra::tasks {
 
+char separator_of(std::string_view text) {
+  bool is_quoted = false;
+  bool has_semicolon = false, has_tab = false;
+  for (const char c : text) {
+    is_quoted = is_quoted != (c == '"');
+    if (is_quoted) continue;
+    if (c == ',') return ',';
+    if (c == '\n') break;
+    has_semicolon = has_semicolon || c == ';';
+    has_tab = has_tab || c == '\t';
+  }
+  return has_semicolon ? ';' : has_tab ? '\t' : ',';
+}
+
 CsvReader::CsvReader(std::string_view text, std::string name, char separator)
     : rest_(checked_text(text, name)), name_(std::move(name)), separator_(separator) {
   const size_t last = rest_.find_last_not_of("\r\n");

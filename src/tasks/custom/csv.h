@@ -1,5 +1,5 @@
-// Comma-separated values (RFC 4180): quoted fields may hold separators, line ends and, doubled,
-// quotes.
+// Comma-separated values (RFC 4180), and with other separators: quoted fields may hold separators,
+// line ends and, doubled, quotes.
 #pragma once
 
 #include <cstdint>
@@ -8,6 +8,11 @@
 #include <vector>
 
 namespace lra::tasks {
+
+// The separator of a file that does not say: the first of comma, semicolon and tab that its first
+// record has outside quotes; a comma if it has none. Spreadsheet programs write semicolons where
+// numbers have decimal commas.
+char separator_of(std::string_view text);
 
 class CsvReader {
  public:

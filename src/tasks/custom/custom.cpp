@@ -282,12 +282,7 @@ std::vector<Fact> CustomTask::check(const Dataset& dataset) const {
   const std::map<std::string, int64_t> sizes = {
       {"train", config_.num_train}, {"val", config_.num_val}, {"test", config_.num_test}};
   add_size_facts(dataset, sizes, {}, facts);
-  std::string names;
-  for (const std::string& name : label_names(dataset)) {
-    names += (names.empty() ? "" : ", ") + name;
-  }
-  facts.push_back({.name = "names of labels", .value = names, .ok = true, .detail = ""});
-  add_label_facts(dataset, config_.classes, facts);
+  add_label_facts(dataset, config_.classes, facts, label_names(dataset));
   add_length_facts(dataset,
                    {.least = config_.shortest,
                     .most = config_.longest,

@@ -15,6 +15,7 @@
 namespace lra::tasks {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
@@ -37,6 +38,7 @@ class OwnData : public ::testing::Test {
                       const std::string& settings = "") {
     return error_of([&] { imported({file(name, content)}, settings); });
   }
+  std::string render_first(const Dataset& data) { return task_->render(data.split("train"), 0); }
   std::vector<int32_t> tokens(const Split& split, int64_t example, int64_t tower = 0) {
     std::vector<int32_t> words(
         static_cast<size_t>(split.sequence_length(example, tower) * split.words_per_token()));
@@ -168,6 +170,53 @@ TEST_F(OwnData, ACsvWithAColumnForEachPositionIsOneSequence) {
   EXPECT_THAT(refused("bare.csv", digits), HasSubstr("has no column of labels"));
 }
 
+TEST_F(OwnData, ColumnNamesMayHaveAnyCaseAndSpacesAround) {
+  const auto row = [](int i) {
+    return "example " + std::to_string(i) + "," + (i % 2 ? "yes" : "no") + "," +
+           (i < 20   ? "train"
+            : i < 25 ? "val"
+                     : "test");
+  };
+  const Dataset data = imported({file("all.csv", "Text, LABEL,Split\n" + rows_of(30, row))});
+  EXPECT_EQ(data.split("train").size(), 20);
+  EXPECT_THAT(task_->label_names(data), ElementsAre("no", "yes"));
+  (void)imported({file("all.csv", "Text, LABEL,Split\n" + rows_of(30, row))}, "label = \"label\"");
+  // Of two that differ in case alone, neither is chosen silently.
+  const auto twice = [&](const std::string& settings) {
+    return refused("a.csv", "text,Text,label\n" + rows_of(30, row), settings);
+  };
+  EXPECT_THAT(twice(""), HasSubstr("has columns 'text' and 'Text'; expected one"));
+  EXPECT_THAT(twice("sequences = \"TEXT\""), HasSubstr("has no column 'TEXT'"));
+}
+
+TEST_F(OwnData, SemicolonsSeparateWhereTheFirstLineHasNoComma) {
+  const auto text = [](int i) { return "good, " + std::to_string(i) + ";" + (i % 2 ? "a" : "b"); };
+  const Dataset data = imported({file("all.csv", "\"text\";label\r\n" + rows_of(30, text))});
+  EXPECT_THAT(render_first(data), HasSubstr("good, "));
+  // Numbers have decimal commas there.
+  const auto numbers = [](int i) {
+    return "0,5;-1," + std::to_string(100 + i) + ";" + std::to_string(i % 2);
+  };
+  const Dataset values =
+      imported({file("all.csv", "t0;t1;label\n" + rows_of(30, numbers))}, "standardize = false");
+  const std::vector<int32_t> words = tokens(values.split("train"), 0);
+  ASSERT_EQ(words.size(), 2U);
+  EXPECT_EQ(std::bit_cast<float>(words[0]), 0.5f);
+  EXPECT_NEAR(std::bit_cast<float>(words[1]), -1.115, 0.0151);
+}
+
+TEST_F(OwnData, TextWithoutAHeaderIsReadWhereColumnsHaveNumbers) {
+  const std::string rows = rows_of(
+      30, [](int i) { return "example " + std::to_string(i) + "," + (i % 2 ? "yes" : "no"); });
+  const std::string error = refused("a.csv", rows);
+  EXPECT_THAT(error, HasSubstr("a.csv:1: has no column of labels"));
+  EXPECT_THAT(error, HasSubstr("--set task.sequences=c0 --set task.label=c1"));
+  const Dataset data = imported({file("a.csv", rows)}, "sequences = \"c0\"\nlabel = \"c1\"");
+  EXPECT_EQ(data.split("train").size() + data.split("val").size() + data.split("test").size(), 30);
+  // With a header the only other column holds the text, whatever its name.
+  EXPECT_EQ(imported({file("a.csv", "utterance,label\n" + rows)}).hash(), data.hash());
+}
+
 TEST_F(OwnData, QuotedFieldsHoldLineEndsSeparatorsAndQuotes) {
   const Dataset data =
       imported({file("train.csv", "text,label\n" + rows_of(12,
@@ -199,7 +248,12 @@ TEST_F(OwnData, ExportedFilesGiveTheSameData) {
 
 TEST_F(OwnData, CheckPassesAndBaselinesBeginWithTheMajorityClass) {
   const Dataset data = imported({file("all.jsonl", rows_of(60, text_row))});
-  for (const Fact& fact : task_->check(data)) EXPECT_TRUE(fact.ok) << fact.name << fact.detail;
+  std::string labels;
+  for (const Fact& fact : task_->check(data)) {
+    EXPECT_TRUE(fact.ok) << fact.name << fact.detail;
+    if (fact.name == "labels of train") labels = fact.value;
+  }
+  EXPECT_THAT(labels, ::testing::MatchesRegex("no: [0-9.]+%, yes: [0-9.]+%"));
   const auto baselines = task_->baselines(data);
   ASSERT_EQ(baselines.size(), 3U);
   EXPECT_EQ(baselines[0].name, "majority");
@@ -248,9 +302,23 @@ TEST_F(OwnData, IsFoundUnderItsNameInTheDataRoot) {
   EXPECT_EQ(&find_task("custom:own"), &kCustomTask);
   EXPECT_THAT(error_of([&] { (void)find_task("custom:../x"); }), HasSubstr("unknown task"));
   EXPECT_THAT(error_of([&] { (void)task_on_data("custom", root_.path("")); }),
-              HasSubstr("not a prepared dataset"));
+              AllOf(HasSubstr("not a prepared dataset"), HasSubstr("has 'custom:own'")));
   std::filesystem::rename(root_.path("own"), root_.path("custom"));
   EXPECT_EQ(task_on_data("custom", root_.path("")).name, "custom:custom");
+}
+
+TEST_F(OwnData, OfAMistypedNameIsAnsweredWithTheNamesThereAre) {
+  (void)imported({file("all.jsonl", rows_of(60, text_row))});
+  std::filesystem::create_directory(root_.path("empty"));
+  const auto error_for = [&](const std::string& name) {
+    const TaskOnData on = task_on_data("custom:" + name, root_.path(""));
+    const auto task = kCustomTask.make(on.settings);
+    return error_of([&] { (void)prepare_data(kCustomTask, *task, root_.path(""), true); });
+  };
+  EXPECT_THAT(error_for("onw"), AllOf(HasSubstr("there is no data set 'custom:onw'"),
+                                      HasSubstr("did you mean 'custom:own'?")));
+  EXPECT_THAT(error_for("something"),
+              AllOf(HasSubstr("one of 'custom:own'"), HasSubstr("data import custom FILE")));
 }
 
 TEST_F(OwnData, MistakesAreNamedWithFileAndLine) {

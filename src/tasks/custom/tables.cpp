@@ -112,11 +112,14 @@ bool is_numbers(const std::vector<std::string>& fields) {
   });
 }
 
+// `has_decimal_commas`: they separate no fields.
 OwnSequence wide_sequence(const std::vector<std::string>& fields, const Columns& columns,
-                          const std::string& where) {
+                          const std::string& where, bool has_decimal_commas) {
   OwnSequence sequence{.channels = 1};
   for (const size_t column : columns.sequences) {
-    const OwnSequence one = numbers_of_text(fields[column], where);
+    std::string number = fields[column];
+    if (has_decimal_commas) std::ranges::replace(number, ',', '.');
+    const OwnSequence one = numbers_of_text(number, where);
     if (one.numbers.size() != 1) {
       refuse_data(where,
                   "column " + std::to_string(column + 1) + " holds " + in_quotes(fields[column]),
@@ -131,10 +134,11 @@ void read_csv(const std::string& path, const ColumnSettings& settings, const Own
   const MappedFile file(path);
   const std::string_view text(reinterpret_cast<const char*>(file.bytes().data()),
                               file.bytes().size());
-  CsvReader reader(text, path, has_ending(path, ".tsv") ? '\t' : ',');
+  const char separator = has_ending(path, ".tsv") ? '\t' : separator_of(text);
+  CsvReader reader(text, path, separator);
   std::vector<std::string> names, fields;
   if (!reader.next(names)) refuse_data(path, "is empty", "a header and rows");
-  bool is_row = is_numbers(names);
+  bool is_row = is_numbers(names) || are_numbered(settings, names);
   fields = names;
   for (size_t i = 0; is_row && i < names.size(); ++i) names[i] = "c" + std::to_string(i);
   const Columns columns = find_columns(names, settings, reader.where(), true);
@@ -147,7 +151,7 @@ void read_csv(const std::string& path, const ColumnSettings& settings, const Own
     }
     OwnExample example{.label = fields[columns.label]};
     if (columns.is_wide) {
-      example.sequences.push_back(wide_sequence(fields, columns, where));
+      example.sequences.push_back(wide_sequence(fields, columns, where, separator == ';'));
     } else {
       for (const size_t column : columns.sequences) {
         example.sequences.push_back({.text = std::move(fields[column])});

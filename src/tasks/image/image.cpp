@@ -303,6 +303,7 @@ constinit const TaskSpec kImageTask = {
         "of it; or a folder with train/<class>/*.png and test/<class>/*.png, or with "
         "train/<number>_<class>.png and test/<number>_<class>.png",
     .remote = &kImageRemote,
+    .mask_fraction = 0.5,
 };
 
 }  // namespace lra::tasks

@@ -421,6 +421,7 @@ constinit const TaskSpec kListOpsTask = {
         "the folder listops-1000, or one above it, as lra_release; or the files basic_train.tsv, "
         "basic_val.tsv and basic_test.tsv",
     .remote = &kListOpsRemote,
+    .mask_fraction = 0.1,
 };
 
 }  // namespace lra::tasks

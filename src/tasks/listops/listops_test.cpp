@@ -190,7 +190,7 @@ TEST(ListOps, AStopRequestLeavesNothingHalfWritten) {
 
 TEST(ListOps, WrongRequestsAreRefused) {
   EXPECT_THAT(error_of([] { task_with("min_length = 1999"); }), HasSubstr("min_length"));
-  EXPECT_THAT(error_of([] { task_with("lenght = 3"); }), HasSubstr("did you mean 'length'"));
+  EXPECT_THAT(error_of([] { task_with("lenght = 3"); }), HasSubstr("did you mean 'task.length'"));
   const TestFolder root;
   EXPECT_THAT(error_of([&] { make(root.path("data"), -1); }), HasSubstr("-1 examples"));
   QuietProgress progress;
