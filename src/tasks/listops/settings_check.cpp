@@ -18,8 +18,8 @@ namespace {
 
 constexpr int64_t kMostRead = 1000, kNumDrawn = 300;
 
-constexpr std::array<const char*, 3> kExpressionTraits = {"tokens", "operators within each other",
-                                                          "arguments of an operator"};
+constexpr std::array<const char*, 3> kExpressionTraits = {"tokens", "levels of operators",
+                                                          "arguments per operator"};
 using ExpressionTraits = std::array<std::vector<double>, kExpressionTraits.size()>;
 
 // `symbols` is a well-formed expression.
