@@ -1,6 +1,6 @@
 """State-space layers against their forms in PyTorch and JAX, forward and backward, in turn.
 
-  python bench/state_space.py [--layer s4d|s5] [--library build/liblra_ops.so] [--threads N]
+  python bench/state_space.py [--layer s4d|s5|s6] [--library build/liblra_ops.so] [--threads N]
                               [--rounds R] [--json FILE]
 
 s4d: three implementations of one layer, both directions, N real states (N / 2 conjugate pairs):
@@ -12,6 +12,11 @@ s5: one state space of N states (N / 2 pairs) for D channels, both directions, w
   tree    the same around an associative scan of log2 L levels in PyTorch, the algorithm of JAX's
   fft     the same around a convolution of each state by FFT
   jax     jax.lax.associative_scan, compiled, where jax is installed
+s6: the selective scan of Mamba, N states for each of D channels:
+  fused   torch.ops.lra.selective_scan
+  loop    the recurrence, a position at a time
+  tree    an associative scan of log2 L levels
+  pscan   that of mambapy, a package that runs on CPUs, where it is installed
 Rounds alternate between them; a row shows medians, of processor time with one thread.
 """
 import argparse
@@ -25,6 +30,7 @@ import time
 import numpy
 import torch
 
+STATES = {"s4d": "4,64", "s5": "16,256", "s6": "16"}
 CLOCK = time.process_time  # of one thread: other programs have less influence on it
 
 
@@ -110,6 +116,27 @@ def fft_states(log_a, v):
     powers = torch.exp(log_a * torch.arange(length)[:, None])
     spectrum = torch.fft.fft(v, 2 * length, 1) * torch.fft.fft(powers, 2 * length, 0)
     return torch.fft.ifft(spectrum, dim=1)[:, :length]
+
+
+def fused(x, dt, log_a, b, c):
+    return torch.ops.lra.selective_scan(x, dt, -torch.exp(log_a), b, c, torch.zeros(x.shape[2]))
+
+
+def selective(states):
+    """The selective scan around states(decay, inputs), both [B, L, D, N]."""
+    def layer(x, dt, log_a, b, c):
+        step = torch.nn.functional.softplus(dt)
+        decay = torch.exp(-step[..., None] * torch.exp(log_a).T)
+        return (states(decay, (step * x)[..., None] * b) * c).sum(3)
+    return layer
+
+
+def loop_states(decay, v):
+    h, rows = 0, []
+    for t in range(v.shape[1]):
+        h = decay[:, t] * h + v[:, t]
+        rows.append(h)
+    return torch.stack(rows, 1)
 
 
 class Jax:
@@ -205,9 +232,22 @@ def measure_s5(batch, length, dim, n, rounds, functions):
     return in_turn(functions, [leaf(t) for t in (u, log_a, b, c)], grad, rounds)
 
 
+def measure_s6(batch, length, dim, n, rounds, functions):
+    x, dt, grad = torch.randn(3, batch, length, dim)
+    b, c = torch.randn(2, batch, length, 1, n)
+    log_a = torch.log(torch.arange(n) + 1.0)[:, None].expand(n, dim)
+    return in_turn(functions, [leaf(t) for t in (x, dt - 3, log_a, b, c)], grad, rounds)
+
+
 def layer_functions(layer):
     if layer == "s4d":
         return measure_s4d, {"scan": scan, "tables": tables, "vander": vander}
+    if layer == "s6":
+        functions = {"fused": fused, "loop": selective(loop_states), "tree": selective(tree_scan)}
+        if importlib.util.find_spec("mambapy"):
+            from mambapy.pscan import pscan
+            functions["pscan"] = selective(pscan)
+        return measure_s6, functions
     functions = {"mimo": mimo, "tree": around(tree_states), "fft": around(fft_states)}
     if importlib.util.find_spec("jax"):
         functions["jax"] = Jax()
@@ -222,8 +262,8 @@ def main():
     parser.add_argument("--batch", type=int, default=16)
     parser.add_argument("--lengths", default="1024,4096")
     parser.add_argument("--dims", default="64,128")
-    parser.add_argument("--states", help="4,64 for s4d, 16,256 for s5")
-    parser.add_argument("--layer", default="s4d", choices=["s4d", "s5"])
+    parser.add_argument("--states", help="4,64 for s4d, 16,256 for s5, 16 for s6")
+    parser.add_argument("--layer", default="s4d", choices=list(STATES))
     parser.add_argument("--json")
     args = parser.parse_args()
     torch.ops.load_library(args.library)
@@ -239,7 +279,7 @@ def main():
     print("| L | D | N | " + " | ".join(titles) + " | ns a token and channel |")
     print("| ---: " * (len(titles) + 4) + "|")
     rows = []
-    for n in integers(args.states or ("4,64" if args.layer == "s4d" else "16,256")):
+    for n in integers(args.states or STATES[args.layer]):
         for length in integers(args.lengths):
             for dim in integers(args.dims):
                 r = {"batch": args.batch, "length": length, "dim": dim, "n": n}

@@ -37,16 +37,18 @@ def _records(root: Path) -> Iterator[tuple[Path, dict[str, Any]]]:
 def results(root: str | os.PathLike[str] = "runs") -> list[dict[str, Any]]:
     """One row for each training run below `root`, in the order of their folders.
 
-    Accuracies are 0..1, None before they are known; `python` is True for a Python class. A table of
-    pandas: pandas.DataFrame(lra.results("runs")). A record that `lra report --check` finds fault
+    Accuracies are 0..1, None before they are known, and for runs of the division "pretraining",
+    which predict masked inputs; `python` is True for a Python class. A table of pandas: pandas.DataFrame(lra.results("runs")). A record that `lra report --check` finds fault
     with is left out, with a warning.
     """
     rows = []
     for folder, record in _records(Path(root)):
         row: dict[str, Any] = {"folder": str(folder)}
         row.update((column, record[column]) for column in _COLUMNS)
+        has_labels = record["division"] != "pretraining"
         for split in ("train", "val", "test"):
-            row[f"{split}_accuracy"] = (record.get(split) or {}).get("accuracy")
+            evaluation = (record.get(split) if has_labels else None) or {}
+            row[f"{split}_accuracy"] = evaluation.get("accuracy")
         row["python"] = "python" in record
         rows.append(row)
     return rows

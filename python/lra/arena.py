@@ -41,7 +41,8 @@ class Run:
 
     @property
     def division(self) -> str:
-        """ "apples-to-apples" or "free-for-all"; record["division_reason"] says why."""
+        """ "apples-to-apples", "self-pretrained", "free-for-all", or "pretraining" for a run that
+        predicts masked inputs; record["division_reason"] says why."""
         return str(self.record["division"])
 
 
@@ -98,6 +99,7 @@ def train(
     seed: int = 0, out: str | os.PathLike[str] | None = None,
     data: str | os.PathLike[str] | None = None, device: str = "cpu", threads: int | None = None,
     arguments: Mapping[str, Any] | None = None, settings: Mapping[str, Any] | None = None,
+    init_from: Run | str | os.PathLike[str] | None = None,
     resume: bool = False, quiet: bool = False,
 ) -> Run:
     """Trains, validates and tests a layer on a task, as `lra train TASK package.module:Class` does.
@@ -107,7 +109,8 @@ def train(
     forward takes one, a mask [B, L], True = token. `model` instead is a whole model: tokens int64
     [B, L] (values float32 [B, L, 1], pairs [B, 2, L]), and mask or lengths, to logits [B,
     classes]. `arguments` go to its constructor beside the width and the like that it asks for;
-    `settings` are those of --set ({"train.steps": 100}). `resume` continues the run in `out` when
+    `settings` are those of --set ({"train.steps": 100}). `init_from` is a run, its folder or a
+    model.safetensors whose weights the run begins with. `resume` continues the run in `out` when
     there is one. A process of its own trains, so a script needs the guard `if __name__ ==
     "__main__":` around this call. Raises Error with the program's one line, and its exit code,
     when the run fails.
@@ -127,6 +130,8 @@ def train(
     words += ["--quiet"] if quiet else []
     words += ["--data", str(data)] if data else []
     words += ["--threads", str(threads)] if threads else []
+    start = init_from.folder if isinstance(init_from, Run) else init_from
+    words += ["--init-from", str(start)] if start else []
     words += ["--go-on"] if resume else []
     words += ["--set", "mixer.whole=true"] if model is not None else []
     for prefix, table in (("mixer.", arguments), ("", settings)):

@@ -54,6 +54,12 @@ int64_t state_scan_flops(Inputs in) {
   return in[0].toTensor().numel() / 2 * (in[2].toBool() ? 2 : 1) * 8;
 }
 
+// For each state of a channel: its step's product with the rate, the state's and the output's
+// multiply-adds, and the input's product. The exponential is one operation. in: x, dt, a [N, D].
+int64_t selective_scan_flops(Inputs in) {
+  return in[0].toTensor().numel() * in[2].toTensor().size(0) * 7;
+}
+
 // A multiply-add for each lag, also where transforms take less. in: x, mask, kernel [D, K].
 int64_t convolution_flops(Inputs in) {
   return 2 * in[0].toTensor().numel() * in[2].toTensor().size(1);
@@ -74,6 +80,7 @@ constexpr std::array kCounted = {
     CountedOperator{"lra::attention_forward", attention_flops},
     CountedOperator{"lra::diagonal_scan", diagonal_scan_flops},
     CountedOperator{"lra::state_scan", state_scan_flops},
+    CountedOperator{"lra::selective_scan", selective_scan_flops},
     CountedOperator{"lra::convolution", convolution_flops},
     CountedOperator{"lra::packed_feature_attention_forward", feature_attention_flops}};
 

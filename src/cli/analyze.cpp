@@ -28,6 +28,7 @@ ExitCode analyze(const Program& program, const AnalyzeArguments& a, Analysis* an
   Json all = Json::array();
   for (const std::string& folder : a.runs) {
     refuse_unwritable(training::RunFolder{folder});
+    training::refuse_masked(training::read_run({folder}).config, "an analysis");
     std::optional<AnalysisRecord> record = analysis(program.common, a, folder);
     if (!record) return ExitCode::kStopped;
     record->provenance.finished_utc = utc_now();

@@ -356,9 +356,9 @@ void add_choices(CLI::App& command, BenchArguments& a) {
                     .add_option("--dtype", a.dtype,
                                 "of the activations, train.precision: fp32 or bf16 (default fp32)")
                     ->check(CLI::IsMember({"fp32", "bf16"}));
-  auto* preset = command.add_option(
-      "--preset", a.preset,
-      "paper, release, small, or published where the model has it (default release)");
+  auto* preset = command.add_option("--preset", a.preset,
+                                    "paper, release, small; published, pretraining or fine_tuning "
+                                    "where the model has it (default release)");
   auto* sets = add_set_option(command, a.sets);
   a.choices = {task, models, lengths, batch, mode, table, dtype, preset, sets};
 }
@@ -370,7 +370,10 @@ training::RunConfig measured_config(const std::string& task, const std::string& 
                                     std::vector<std::string> sets, const std::string& data) {
   if (has_length_setting(task) && length > 0)
     sets.push_back("task.length=" + std::to_string(length));
-  return training::resolve_on_data(task, model, preset, 0, training::data_root(data), {}, sets);
+  auto config =
+      training::resolve_on_data(task, model, preset, 0, training::data_root(data), {}, sets);
+  training::refuse_masked(config, "lra bench");
+  return config;
 }
 
 void add_bench(CLI::App& app, Program& program) {

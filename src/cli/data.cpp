@@ -19,6 +19,8 @@
 #include "tasks/new_folder.h"
 #include "tasks/prepare_data.h"
 #include "training/data_root.h"
+#include "training/new_record.h"
+#include "training/run_warnings.h"
 
 namespace lra::cli {
 namespace {
@@ -33,9 +35,9 @@ struct DataArguments {
   std::optional<int64_t> num_train, num_val, num_test;
 };
 
-// `data` names the data, for a task whose shape is that of its data (tasks::task_on_data); empty:
-// there is none yet.
-std::unique_ptr<tasks::Task> make_task(const DataArguments& a, const std::string& data = "") {
+// Settings of [task]. `data` names the data, for a task whose shape is that of its data
+// (tasks::task_on_data); empty: there is none yet.
+ConfigTable task_settings(const DataArguments& a, const std::string& data) {
   ConfigTable settings;
   if (!data.empty()) settings.set("task", {tasks::task_on_data(a.task, data).settings, data});
   for (const std::string& set : a.sets) apply_override(settings, set);
@@ -47,7 +49,11 @@ std::unique_ptr<tasks::Task> make_task(const DataArguments& a, const std::string
                    .advice = "list the settings with: " + command_text({"help", a.task})});
     }
   }
-  return tasks::find_task(a.task).make(settings.table("task"));
+  return settings.table("task");
+}
+
+std::unique_ptr<tasks::Task> make_task(const DataArguments& a, const std::string& data = "") {
+  return tasks::find_task(a.task).make(task_settings(a, data));
 }
 
 std::vector<std::string> all_doubts(const tasks::Task& task, const tasks::Dataset& dataset,
@@ -60,11 +66,20 @@ std::vector<std::string> all_doubts(const tasks::Task& task, const tasks::Datase
   return doubts;
 }
 
+// Doubts about imported data, as a run on it has them.
+std::vector<std::string> doubts_of_import(const DataArguments& a, const tasks::Task& task,
+                                          const tasks::Dataset& dataset) {
+  if (dataset.manifest().source != "imported") return {};
+  std::vector<std::string> doubts = all_doubts(task, dataset, task.baselines(dataset));
+  const ConfigTable settings = tasks::find_task(a.task).resolve(task_settings(a, dataset.folder()));
+  const std::string size = training::size_doubt(settings, "imported", training::sizes_of(dataset));
+  if (!size.empty()) doubts.push_back(size);
+  return doubts;
+}
+
 void report_dataset(const Program& program, const DataArguments& a, const tasks::Task& task,
                     const tasks::Dataset& dataset) {
-  const bool is_imported = dataset.manifest().source == "imported";
-  const auto doubts = all_doubts(
-      task, dataset, is_imported ? task.baselines(dataset) : std::vector<tasks::Baseline>{});
+  const std::vector<std::string> doubts = doubts_of_import(a, task, dataset);
   Json splits = Json::object();
   for (const auto& [name, shards] : dataset.manifest().splits)
     splits[name] = dataset.split(name).size();

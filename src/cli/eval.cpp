@@ -105,7 +105,7 @@ void print_text(const training::EvaluationResult& result, const EvalArguments& a
     std::printf("; %s cut to what the model reads", counted(foreign.num_cut, "example").c_str());
   }
   std::printf("\n  accuracy  %s on %s\n", percent(result.summary.accuracy).c_str(),
-              counted(result.summary.num_examples, "example").c_str());
+              examples_of(result.summary).c_str());
   if (recorded && *recorded != result.summary.accuracy) {
     std::printf("  RECORDED  %s of the same weights on the same examples\n",
                 percent(*recorded).c_str());
@@ -114,6 +114,7 @@ void print_text(const training::EvaluationResult& result, const EvalArguments& a
   for (const std::string& doubt : foreign.doubts) {
     std::printf("%s%s\n", kDataDoubt, printable(doubt).c_str());
   }
+  if (result.confusion.empty()) return;
   std::printf("%s", confusion_text(result.confusion, label_names).c_str());
 }
 
@@ -128,6 +129,7 @@ ExitCode eval(const Program& program, const EvalArguments& a) {
   std::vector<std::string> label_names;  // other data may have other classes
   if (foreign.data.empty()) label_names = run.task->label_names(dataset);
   if (program.common.json) {
+    const std::optional<int64_t> positions = result.summary.num_positions;
     print_json({{"run", a.run},
                 {"exported", training::is_exported(a.run)},
                 {"model", run.stored.record.model},
@@ -143,6 +145,7 @@ ExitCode eval(const Program& program, const EvalArguments& a) {
                 {"recorded_accuracy", recorded ? Json(*recorded) : Json()},
                 {"loss", json_number(result.summary.loss)},
                 {"examples", result.summary.num_examples},
+                {"positions", positions ? Json(*positions) : Json()},
                 {"label_names", label_names},
                 {"confusion", result.confusion}});
   } else {

@@ -88,8 +88,9 @@ Json list_presets() {
     const auto of_task = training::preset_names(task);
     for (const std::string& name : of_task) rows.push_back(preset_row(task, "transformer", name));
     for (const std::string& model : mixers::mixer_names()) {
-      if (training::preset_names(task, model).size() == of_task.size()) continue;
-      rows.push_back(preset_row(task, model, training::kPublishedPreset));
+      const auto of_model = training::preset_names(task, model);
+      for (size_t i = of_task.size(); i < of_model.size(); ++i)
+        rows.push_back(preset_row(task, model, of_model[i]));
     }
   }
   return rows;

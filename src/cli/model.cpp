@@ -49,9 +49,9 @@ void add_model(CLI::App& app, Program& program) {
                               [&program, a] { return compare(program, *a); });
   command->add_option("task", a->task, "a task")->required();
   command->add_option("model", a->model, "a model")->required();
-  command->add_option(
-      "--preset", a->preset,
-      "paper, release, small, or published where the model has it (default release)");
+  command->add_option("--preset", a->preset,
+                      "paper, release, small; published, pretraining or fine_tuning where the "
+                      "model has it (default release)");
   command->add_option("--data", a->data,
                       "folder of the data, which the task custom has its shape of; default "
                       "$LRA_DATA, else ./data");

@@ -50,10 +50,23 @@ void complain(const std::string& text) {
   tell_parent(text);
 }
 
-// A word that is neither a command nor a flag, and the nearest one that exists.
-std::string unexpected(const CLI::App& app, const std::string& word) {
+// The command that was given, down to its verb.
+const CLI::App* given_command(const CLI::App& app) {
   const CLI::App* command = &app;
   while (!command->get_subcommands().empty()) command = command->get_subcommands().front();
+  return command;
+}
+
+// "--resume: 1 required TEXT missing", in words and with the purpose of the option.
+std::string missing_value(const CLI::App& app, const std::string& text) {
+  const std::string name = text.substr(0, text.find(": "));
+  const CLI::Option* option = given_command(app)->get_option_no_throw(name);
+  return option ? name + " needs a value: " + option->get_description() : text;
+}
+
+// A word that is neither a command nor a flag, and the nearest one that exists.
+std::string unexpected(const CLI::App& app, const std::string& word) {
+  const CLI::App* command = given_command(app);
   std::vector<std::string> known;
   for (const CLI::App* below : command->get_subcommands([](const CLI::App*) { return true; }))
     known.push_back(below->get_name());
@@ -80,6 +93,7 @@ int usage_error(const CLI::App& app, const CLI::ParseError& error) {
   const bool is_extra = !left.empty() && (dynamic_cast<const CLI::ExtrasError*>(&error) ||
                                           dynamic_cast<const CLI::RequiredError*>(&error));
   std::string text = is_extra ? unexpected(app, left[0]) : error.what();
+  if (!is_extra && text.ends_with(" missing")) text = missing_value(app, text);
   for (char& c : text) c = c == '\n' ? ' ' : c;
   complain(printable(text) + "; see 'lra --help' or 'lra help COMMAND'");
   return static_cast<int>(ExitCode::kUserError);

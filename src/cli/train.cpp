@@ -55,7 +55,8 @@ ExitCode exit_code(RunStatus status) {
 
 // A size that the settings ask for; one that they do not is a warning of the run.
 std::string asked_size(const RunRecord& r, const training::RunConfig& config) {
-  if (!r.data_examples || !training::size_unlike_task(config, *r.data_examples).empty()) return "";
+  if (!r.data_examples) return "";
+  if (!training::size_unlike_task(config.task_settings, *r.data_examples).empty()) return "";
   return training::size_unlike_preset(config, *r.data_examples);
 }
 
@@ -75,7 +76,7 @@ std::string split_of_validation(const std::string& protocol) {
 void print_results(const RunRecord& r) {
   if (r.test) {
     std::printf("  test accuracy  %s on %s, with the %s weights (step %s)\n",
-                percent(r.test->accuracy).c_str(), counted(r.test->num_examples, "example").c_str(),
+                percent(r.test->accuracy).c_str(), examples_of(*r.test).c_str(),
                 r.checkpoint.c_str(), thousands(r.test->step).c_str());
   }
   if (const auto validation = shown_validation(r)) {
@@ -345,7 +346,8 @@ void add_train(CLI::App& app, Program& program) {
   option("task", a->task, "a task (lra list tasks)");
   option("model", a->model, "a model (lra list models)");
   option("--preset", a->preset,
-         "paper, release, small, or published where the model has it (default small)");
+         "paper, release, small; published, pretraining or fine_tuning where the model has it "
+         "(default small)");
   command->add_option("--data", a->data, "folder of the data; default $LRA_DATA, else ./data");
   command
       ->add_flag("--go-on", a->go_on,
@@ -355,7 +357,8 @@ void add_train(CLI::App& app, Program& program) {
   auto* init_from = option(
       "--init-from", a->init_from,
       "start with the weights of this run, or of a model.safetensors; the run is then in the "
-      "free-for-all division");
+      "free-for-all division, or self-pretrained if they are of a run with train.objective=masked "
+      "on the same data");
   command
       ->add_flag(
           "--init-partial", a->init_partial,

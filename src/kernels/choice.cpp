@@ -44,6 +44,7 @@ constexpr OrderedList kOrderedLists[] = {
     {Op::kGate, "gate", kVectors},
     {Op::kDiagonalScan, "diagonal_scan", kVectors},
     {Op::kStateScan, "state_scan", kVectors},
+    {Op::kSelectiveScan, "selective_scan", kVectors},
 };
 
 Isa forced_isa(std::string_view name) {

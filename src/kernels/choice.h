@@ -65,6 +65,7 @@ enum class Op {
   kGate,
   kDiagonalScan,
   kStateScan,
+  kSelectiveScan,
 };
 
 // The best implementation of `op` that is available: for float32, or for bfloat16 arrays where the

@@ -9,13 +9,26 @@ namespace lra::mixers {
 
 extern const LayerSpec kTransformer, kLocal, kSparseTransformer, kLongformer, kLinformer, kReformer,
     kSinkhorn, kSynthesizer, kBigBird, kLinearTransformer, kPerformer, kS4d, kLongConv, kChordMixer,
-    kS5, kLru, kMega;
+    kS5, kLru, kMega, kMamba;
 
-inline constexpr std::array kAllMixers = {
-    &kTransformer, &kLocal,    &kSparseTransformer, &kLongformer, &kLinformer,
-    &kReformer,    &kSinkhorn, &kSynthesizer,       &kBigBird,    &kLinearTransformer,
-    &kPerformer,   &kS4d,      &kLongConv,          &kChordMixer, &kS5,
-    &kLru,         &kMega};
+inline constexpr std::array kAllMixers = {&kTransformer,
+                                          &kLocal,
+                                          &kSparseTransformer,
+                                          &kLongformer,
+                                          &kLinformer,
+                                          &kReformer,
+                                          &kSinkhorn,
+                                          &kSynthesizer,
+                                          &kBigBird,
+                                          &kLinearTransformer,
+                                          &kPerformer,
+                                          &kS4d,
+                                          &kLongConv,
+                                          &kChordMixer,
+                                          &kS5,
+                                          &kLru,
+                                          &kMega,
+                                          &kMamba};
 
 // A name with a colon is that of a Python class (python_layer.h).
 // Throws "unknown model 'linfomer'; did you mean 'linformer'?".

@@ -43,7 +43,8 @@ Tensor performer(const OracleInput& in) {
 
 TEST(Performer, AgreesWithItsOracleInEachVariant) {
   // Rounding switches some ReLUs on or off, and their gradients with them.
-  expect_variant_agrees(kPerformer, performer, "features = 'relu'", 0x1p-3);
+  expect_variant_agrees(kPerformer, performer, "features = 'relu'",
+                        {.value = 0x1p-6, .gradient = 0x1p-3});
   expect_variant_agrees(kPerformer, performer, "num_features = 2");
   expect_variant_agrees(kPerformer, performer, "num_features = 12\nnorms = 'fixed'");
 }

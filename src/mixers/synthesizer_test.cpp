@@ -88,7 +88,7 @@ TEST_P(SynthesizerVariant, AgreesWithItsOracle) {
     // Rounding switches some ReLUs of the dense variants on or off, and their gradients with them.
     const bool is_dense = std::string_view(GetParam()).ends_with("dense");
     expect_variant_agrees(kSynthesizer, synthesizer, (variant + mixture).c_str(),
-                          is_dense ? 0x1p-3 : 0x1p-5);
+                          {.value = 0x1p-6, .gradient = is_dense ? 0x1p-3 : 0x1p-5});
   }
 }
 

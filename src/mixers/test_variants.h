@@ -7,10 +7,11 @@
 namespace lra::mixers {
 
 // Values and gradients at several lengths, with and without padding and dropout, the slope, and
-// that padding changes nothing; bfloat16 too, gradients to `bf16_gradient` in the norm. `settings`
-// is the TOML of [mixer].
+// that padding changes nothing; bfloat16 too, to `bf16`. `settings` is the TOML of
+// [mixer].
 inline void expect_variant_agrees(const LayerSpec& spec, Oracle oracle, const char* settings,
-                                  double bf16_gradient = 0x1p-5) {
+                                  const ops::NormwiseBounds& bf16 = {.value = 0x1p-6,
+                                                                     .gradient = 0x1p-5}) {
   constexpr uint64_t kKey = 0xFACADE;
   const Conformance conformance{spec.name, oracle, settings, 0};
   for (const int64_t length : {1, 2, 9, 33}) {
@@ -28,8 +29,7 @@ inline void expect_variant_agrees(const LayerSpec& spec, Oracle oracle, const ch
         ops::expect_agrees(mixer.function(context, at::kFloat), at::kFloat, mixer.oracle(context),
                            mixer.inputs(x), {.value = 1e-5, .gradient = 1e-4});
         ops::expect_agrees_in_bf16(mixer.function(context, at::kBFloat16), mixer.oracle(context),
-                                   mixer.inputs(x), 1,
-                                   {.value = 0x1p-6, .gradient = bf16_gradient});
+                                   mixer.inputs(x), 1, bf16);
         if (length != 9) continue;
         ops::expect_gradient_is_slope(mixer.function(context, at::kDouble), mixer.inputs(x));
       }

@@ -4,18 +4,20 @@
 #include "layers/pooling.h"
 #include "models/parameter_names.h"
 #include "models/receptive_field.h"
+#include "ops/precision.h"
 
 namespace lra::models {
 namespace {
 
 constexpr int64_t kClsPositions = 1;
+constexpr int64_t kHeadRows = 1024;
 
 }  // namespace
 
 SequenceClassifier::SequenceClassifier(const TaskShape& shape, const ModelConfig& config,
                                        const mixers::LayerSpec& spec,
                                        const ConfigTable& mixer_config, uint64_t seed,
-                                       const Execution& execution)
+                                       const Execution& execution, Output output)
     : activations_(execution.activations),
       device_(execution.device),
       has_cls_(config.pooling == "cls"),
@@ -26,11 +28,19 @@ SequenceClassifier::SequenceClassifier(const TaskShape& shape, const ModelConfig
   LRA_CHECK_LE(shape.num_towers, 2);
   const layers::Initializer init(seed, execution.device);
   const int64_t cls = has_cls_ ? kClsPositions : 0;
-  embedding_ = add<Embedding>("embedding", init, config, shape, shape.length + cls);
+  const bool hides = output != Output::kClasses;
+  LRA_CHECK(!hides || receptive_field_ == 0);
+  embedding_ = add<Embedding>("embedding", init, config, shape, shape.length + cls, hides);
   const int64_t seen =
       receptive_field_ > 0 ? std::min(receptive_field_, shape.length) : shape.length;
   encoder_ =
       add<Encoder>("encoder", init, config, spec, mixer_config, seen + cls, execution.recompute);
+  if (hides) {
+    if (output == Output::kHiddenValues) predicted_values_ = shape.values.value();
+    token_head_ = add<layers::Linear>("token_head", init, predicted_values_ ? 1 : shape.vocabulary,
+                                      config.embed_dim, layers::LinearWeights::kLecun);
+    return;
+  }
   const int64_t vectors = pair_features_.empty() ? 1 : pair_features_ == "nli" ? 4 : 2;
   head_ = add<ClassifierHead>("head", init, config, vectors * config.embed_dim, shape.num_classes);
 }
@@ -69,6 +79,20 @@ at::Tensor SequenceClassifier::pooled(const at::Tensor& x_BLD, const Layout& lay
   return at::cat(read).index_select(0, layout.places_B);
 }
 
+at::Tensor SequenceClassifier::hidden(const at::Tensor& x_BLD, const Layout& layout,
+                                      const ModelInput& input, const StepRandom& random) const {
+  const at::Tensor y_TD = encoder_->forward(x_BLD, layout, random).flatten(0, 1);
+  const at::Tensor places_M =
+      layout.places_of(input.hidden_M, input.length(), has_cls_ ? kClsPositions : 0);
+  const at::Tensor read_MD = y_TD.index_select(0, places_M).to(ops::wide_type(y_TD));
+  // Rows of zeros up to a multiple: LibTorch keeps memory for each number of rows that it has seen.
+  const int64_t count = read_MD.size(0), padding = (kHeadRows - count % kHeadRows) % kHeadRows;
+  const at::Tensor scores =
+      token_head_->forward(at::constant_pad_nd(read_MD, {0, 0, 0, padding})).narrow(0, 0, count);
+  if (!predicted_values_) return scores;
+  return scores / predicted_values_->scale + predicted_values_->zero;
+}
+
 void SequenceClassifier::set_positions(const at::Tensor& table_PD) {
   embedding_->set_positions(table_PD);
 }
@@ -76,6 +100,7 @@ void SequenceClassifier::set_positions(const at::Tensor& table_PD) {
 at::Tensor SequenceClassifier::forward(const ModelInput& input, const StepRandom& random) const {
   const Layout layout = this->layout(input);
   const at::Tensor x_BLD = embedding_->forward(input, random, activations_, layout);
+  if (token_head_) return hidden(x_BLD, layout, input, random);
   const at::Tensor read = cuts(input.length()) ? pooled_blocks(x_BLD, layout.padding, random)
                                                : pooled(x_BLD, layout, random);
   return head_->forward(pair_features_.empty() ? read

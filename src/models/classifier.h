@@ -2,6 +2,9 @@
 //
 // A task with two towers (retrieval) sends both documents through the same weights as one batch,
 // without attention between them, and classifies features of the two pooled vectors.
+//
+// For masked pretraining (docs/pretraining.md) the same embedding and encoder predict hidden places
+// instead: a linear layer reads the encoder's output there.
 #pragma once
 
 #include "base/task_shape.h"
@@ -25,11 +28,18 @@ struct Execution {
   std::optional<int64_t> group_cost = kGroupCost;
 };
 
+// The prediction of a model.
+enum class Output {
+  kClasses,       // of each example: scores [B, num_classes]
+  kHiddenTokens,  // of each hidden place: scores [M, vocabulary]
+  kHiddenValues   // of each hidden place: the stored value, such as a gray level, [M, 1]
+};
+
 class SequenceClassifier : public layers::Layer, public Model {
  public:
   SequenceClassifier(const TaskShape& shape, const ModelConfig& config,
                      const mixers::LayerSpec& spec, const ConfigTable& mixer_config, uint64_t seed,
-                     const Execution& execution = {});
+                     const Execution& execution = {}, Output output = Output::kClasses);
 
   at::Tensor forward(const ModelInput& input, const StepRandom& random) const override;
   int64_t num_positions(const ModelInput& input) const override;
@@ -55,6 +65,9 @@ class SequenceClassifier : public layers::Layer, public Model {
   at::Tensor pooled(const at::Tensor& x_BLD, const Layout& layout, const StepRandom& random) const;
   at::Tensor pooled_blocks(const at::Tensor& x_BLD, const Padding& padding,
                            const StepRandom& random) const;
+  // Encoded, and read at the hidden places.
+  at::Tensor hidden(const at::Tensor& x_BLD, const Layout& layout, const ModelInput& input,
+                    const StepRandom& random) const;
 
   at::ScalarType activations_;
   at::Device device_;
@@ -64,7 +77,9 @@ class SequenceClassifier : public layers::Layer, public Model {
   std::string pooling_, pair_features_;  // pair_features_ is empty with one tower
   std::shared_ptr<Embedding> embedding_;
   std::shared_ptr<Encoder> encoder_;
-  std::shared_ptr<ClassifierHead> head_;
+  std::optional<ValueInput> predicted_values_;  // if these are what the model predicts
+  std::shared_ptr<ClassifierHead> head_;        // one of the two
+  std::shared_ptr<layers::Linear> token_head_;
 };
 
 }  // namespace lra::models

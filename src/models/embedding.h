@@ -11,13 +11,14 @@
 namespace lra::models {
 
 // Rows of a table [vocabulary, D] drawn from N(0, 1), not scaled, or one linear layer from values;
-// with CLS pooling a learned vector that starts at zero in front; position embedding over all
-// positions, sinusoid or learned N(0, 0.02), or none; dropout.
+// one learned vector N(0, 1) in their place where a position is hidden; with CLS pooling a learned
+// vector that starts at zero in front; position embedding over all positions, sinusoid or learned
+// N(0, 0.02), or none; dropout.
 class Embedding : public layers::Layer {
  public:
-  // max_positions: the longest input, CLS included.
+  // max_positions: the longest input, CLS included. hides: every input has hidden positions.
   Embedding(const layers::Initializer& init, const ModelConfig& config, const TaskShape& shape,
-            int64_t max_positions);
+            int64_t max_positions, bool hides = false);
 
   // [B, L or L + 1, D], or [1, T, D] in groups, in `type`: float32 (that of the parameters) or
   // bfloat16.
@@ -32,12 +33,13 @@ class Embedding : public layers::Layer {
   void set_positions(const at::Tensor& table_PD) { other_position_ = table_PD; }
 
  private:
-  // The vectors before dropout.
-  at::Tensor placed_vectors_of(const ModelInput& input, at::ScalarType type) const;
+  // The vectors before dropout. hidden_BL: bool, or undefined.
+  at::Tensor placed_vectors_of(const ModelInput& input, const at::Tensor& hidden_BL,
+                               at::ScalarType type) const;
   at::Tensor vectors_of(const ModelInput& input, at::ScalarType type) const;
 
   double dropout_;
-  at::Tensor token_, cls_, position_, other_position_;  // position_ undefined: none
+  at::Tensor token_, mask_, cls_, position_, other_position_;  // undefined: none
   std::shared_ptr<layers::Linear> value_;
 };
 

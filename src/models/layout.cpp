@@ -76,6 +76,19 @@ std::vector<at::Tensor> Layout::split(const at::Tensor& x_1TD) const {
   return parts;
 }
 
+at::Tensor Layout::places_of(const at::Tensor& places_M, int64_t length, int64_t front) const {
+  const at::Tensor rows_M = at::floor_divide(places_M, length),
+                   positions_M = places_M.remainder(length) + front;
+  if (groups.empty()) return rows_M * (length + front) + positions_M;
+  std::vector<int64_t> begins;  // of the rows in the order of their places
+  for (int64_t begin = 0; const RowGroup& group : groups) {
+    for (int64_t i = 0; i < group.rows; ++i, begin += group.length) begins.push_back(begin);
+  }
+  const at::Tensor begins_B =
+      layers::on_device(at::tensor(begins, at::kLong), places_B.device()).index_select(0, places_B);
+  return begins_B.index_select(0, rows_M) + positions_M;
+}
+
 at::Tensor join(const std::vector<at::Tensor>& groups) {
   std::vector<at::Tensor> flat;
   for (const at::Tensor& group : groups) flat.push_back(group.flatten(0, 1).unsqueeze(0));

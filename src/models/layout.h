@@ -38,6 +38,9 @@ struct Layout {
 
   // Views [rows, length, D] of a tensor in this layout, [1, T, D].
   std::vector<at::Tensor> split(const at::Tensor& x_1TD) const;
+  // Places row * length + position of the batch, int64 [M], as rows of a tensor in this layout that
+  // is flattened to [positions, D]; every row of the batch has `front` more positions in front.
+  at::Tensor places_of(const at::Tensor& places_M, int64_t length, int64_t front) const;
   // f(rows [b, L, D], what they are, number of the group) -> [b, L, D], joined again. Without
   // groups f sees x as it is, as group 0.
   using GroupFunction = std::function<at::Tensor(const at::Tensor&, const RowGroup&, uint32_t)>;

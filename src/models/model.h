@@ -20,6 +20,9 @@ struct ModelInput {
   // position is valid. The host decides by it whether there is a mask.
   at::Tensor lengths_B = {};
   at::Tensor values_BLC = {};  // float32, instead of tokens where the task has values
+  // int64, ascending, on the device of the tokens: the places row * length + position that are
+  // hidden from a model which predicts them (Output in models/classifier.h); undefined: none.
+  at::Tensor hidden_M = {};
 
   int64_t rows() const { return (tokens_BL.defined() ? tokens_BL : values_BLC).size(0); }
   int64_t length() const { return (tokens_BL.defined() ? tokens_BL : values_BLC).size(1); }
@@ -31,16 +34,23 @@ struct Parameter {
   std::string group = {};  // "" is the main one: training/group_config.h
 };
 
+// The loss of scores [N, C] against labels [N], as a sum or a mean over N, []: cross-entropy of
+// classes (int64), or absolute error of values (float32; C is 1).
+at::Tensor loss_of(const at::Tensor& scores_NC, const at::Tensor& labels_N,
+                   at::Reduction::Reduction reduction);
+// bool [N]: the score is highest at the label, or the value within half a unit of it.
+at::Tensor are_right(const at::Tensor& scores_NC, const at::Tensor& labels_N);
+
 struct BatchLoss {
-  at::Tensor mean;     // [], differentiable: the mean cross-entropy over the examples
-  at::Tensor correct;  // [], int64: how many scores are highest at the label
+  at::Tensor mean;     // [], differentiable: the mean of loss_of over the labels
+  at::Tensor correct;  // [], int64: how many are right
 };
 
 class Model {
  public:
   virtual ~Model() = default;
 
-  // -> logits [B, num_classes], float32.
+  // -> logits [B, num_classes], float32; of a model that predicts hidden places, a row for each.
   virtual at::Tensor forward(const ModelInput& input, const StepRandom& random) const = 0;
   // Number of positions that forward() computes, padding and CLS included: from shapes and lengths
   // only, so that tokens and values may be on the device `meta`.
@@ -55,8 +65,7 @@ class Model {
   // The device on which it was made and computes; input is moved there.
   virtual at::Device device() const = 0;
 
-  BatchLoss loss(const ModelInput& input, const at::Tensor& labels_B,
-                 const StepRandom& random) const;
+  BatchLoss loss(const ModelInput& input, const at::Tensor& labels, const StepRandom& random) const;
   int64_t num_parameters() const;
 };
 

@@ -10,6 +10,7 @@
 #include "ops/linear.h"
 #include "ops/long_convolution.h"
 #include "ops/pointwise.h"
+#include "ops/selective_scan.h"
 #include "ops/sinkhorn.h"
 #include "ops/sorted_runs.h"
 #include "ops/state_scan.h"
@@ -140,6 +141,20 @@ std::vector<Operator> recurrent_operators() {
       {"state_scan_in_one_direction",
        [](const auto& in) { return state_scan(in[0], in[1], false); },
        {random_tensor({kExamples, kTokens, 2, 3}, 7), 0.6 * random_tensor({2, 3}, 8)}},
+      {"selective_scan",
+       [](const auto& in) {
+         return selective_scan({in[0], in[1], -in[2].square(), in[3], in[4], in[5], in[2], in[5],
+                                true, some_tokens()});
+       },
+       {x, random_tensor({kExamples, kTokens, 3}, 9), random_tensor({4, 3}, 10),
+        random_tensor({kExamples, kTokens, 3, 4}, 11),
+        random_tensor({kExamples, kTokens, 3, 4}, 12), random_tensor({3}, 13)}},
+      {"selective_scan_of_one_group",
+       [](const auto& in) {
+         return selective_scan({in[0], in[1], -in[2].square(), in[3], in[3], in[4]});
+       },
+       {x, random_tensor({kExamples, kTokens, 3}, 9), random_tensor({4, 3}, 10),
+        random_tensor({kExamples, kTokens, 1, 4}, 11), random_tensor({3}, 13)}},
       {"convolution",
        [](const auto& in) { return long_convolution(in[0], some_tokens(), in[1], 2); },
        {x, random_tensor({3, 5}, 5)}},

@@ -43,11 +43,6 @@ std::vector<Tensor> scan_inputs(int64_t length, int64_t modes, int64_t planes, i
           random_tensor({directions, planes, modes, kDim}, 3), random_tensor({kDim}, 4)};
 }
 
-Tensor first_ones(int64_t length) {
-  const Tensor lengths = at::tensor({length, length / 2, int64_t{0}});
-  return at::arange(length).lt(lengths.unsqueeze(1)).to(at::kByte);
-}
-
 TEST(DiagonalScan, IsItsConvolutionWithItsGradients) {
   for (const int64_t length : {1, 9, 70}) {
     for (const int64_t planes : {1, 2}) {

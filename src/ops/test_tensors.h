@@ -25,6 +25,12 @@ inline at::Tensor random_tensor(at::IntArrayRef shape, uint64_t seed,
   return t.to(type);
 }
 
+// A mask, uint8 [3, length], of all tokens, half of them, and none.
+inline at::Tensor first_ones(int64_t length) {
+  const at::Tensor lengths = at::tensor({length, length / 2, int64_t{0}});
+  return at::arange(length).lt(lengths.unsqueeze(1)).to(at::kByte);
+}
+
 // Factors of elementwise dropout, from kernels/pointwise/pointwise.h: element n is in row n / 1024
 // of plane 0. float64.
 inline at::Tensor dropout_factors(at::IntArrayRef shape, double rate, uint64_t key) {

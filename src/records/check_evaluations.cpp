@@ -20,9 +20,10 @@ void check_evaluation(const std::string& what, const Evaluation& e, Findings& fi
                                thousands(e.num_examples) + " examples");
     return;
   }
-  findings.expect(is_share(e.accuracy, e.num_examples),
-                  of + "accuracy " + fixed(e.accuracy, 8) + " is no whole number of " +
-                      thousands(e.num_examples) + " examples");
+  const int64_t labels = e.num_positions.value_or(e.num_examples);
+  findings.expect(is_share(e.accuracy, labels), of + "accuracy " + fixed(e.accuracy, 8) +
+                                                    " is no whole number of " + thousands(labels) +
+                                                    (e.num_positions ? " positions" : " examples"));
   findings.expect(!(e.loss < 0), of + "loss " + std::to_string(e.loss) + " is below zero");
 }
 

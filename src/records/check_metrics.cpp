@@ -1,12 +1,14 @@
 #include "records/check_record.h"
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <map>
 #include <optional>
 #include <set>
 
 #include "base/error.h"
+#include "base/text_format.h"
 #include "io/atomic_file.h"
 #include "io/json.h"
 #include "io/mapped_file.h"
@@ -24,7 +26,8 @@ struct Log {
   std::map<int64_t, Evaluation> validations;  // by step
   std::optional<Evaluation> test;
   std::set<int64_t> skipped, roll_backs;
-  int64_t last_step = 0;
+  int64_t last_step = 0, last_speed_step = 0;
+  double fastest_tokens_per_s = 0;
 };
 
 Evaluation evaluation_of(std::string_view line) {
@@ -33,11 +36,21 @@ Evaluation evaluation_of(std::string_view line) {
   return {.step = fields.get<int64_t>("step"),
           .loss = fields.get<double>("loss"),
           .accuracy = fields.get<double>("accuracy"),
-          .num_examples = fields.get<int64_t>("examples")};
+          .num_examples = fields.get<int64_t>("examples"),
+          .num_positions = fields.find<int64_t>("positions")};
+}
+
+void add_speed(std::string_view line, int64_t step, Log& log) {
+  const Json json = parse_json(line, kLog);
+  const auto speed = json.find("tokens_per_s");
+  if (speed == json.end() || !speed->is_number()) return;
+  log.fastest_tokens_per_s = std::max(log.fastest_tokens_per_s, speed->get<double>());
+  log.last_speed_step = std::max(log.last_speed_step, step);
 }
 
 void add_line(std::string_view line, Log& log) {
   const StepLine head = step_line_of(line, kLog);
+  if (head.kind == "train") add_speed(line, head.step, log);
   if (head.kind == "val") log.validations[head.step] = evaluation_of(line);
   if (head.kind == "test") log.test = evaluation_of(line);
   if (head.kind == "skip") log.skipped.insert(head.step);
@@ -64,6 +77,8 @@ void compare(const std::string& what, const Evaluation& recorded, const Evaluati
                         exact_text(logged.accuracy));
   findings.expect_equal(what + ".loss" + at, exact_text(recorded.loss), exact_text(logged.loss));
   findings.expect_equal(what + ".num_examples" + at, recorded.num_examples, logged.num_examples);
+  findings.expect_equal(what + ".num_positions" + at, recorded.num_positions.value_or(0),
+                        logged.num_positions.value_or(0));
 }
 
 void compare_validations(const RunRecord& record, const Log& log, Findings& findings) {
@@ -104,6 +119,16 @@ void compare_ends(const RunRecord& record, const Log& log, Findings& findings) {
                         static_cast<int64_t>(log.roll_backs.size()));
 }
 
+// If half of the steps were logged, all of them together are at most twice as fast as the fastest
+// logged ones, however short the others took.
+void compare_speeds(const RunRecord& record, const Log& log, Findings& findings) {
+  if (record.steps == 0 || 2 * log.last_speed_step < record.steps) return;
+  findings.expect(record.train_tokens_per_s <= 2 * log.fastest_tokens_per_s,
+                  "train_tokens_per_s is " + thousands(std::llround(record.train_tokens_per_s)) +
+                      "; " + kLog + " says at most " +
+                      thousands(std::llround(log.fastest_tokens_per_s)));
+}
+
 }  // namespace
 
 std::vector<std::string> check_metrics(const RunRecord& record, std::string_view metrics) {
@@ -115,6 +140,7 @@ std::vector<std::string> check_metrics(const RunRecord& record, std::string_view
     compare("test", *record.test, *log.test, findings);
   }
   if (record.status == RunStatus::kDone) compare_ends(record, log, findings);
+  compare_speeds(record, log, findings);
   return findings.lines();
 }
 

@@ -69,6 +69,19 @@ TEST(CheckMetrics, FiguresThatTheLogContradictsAreFound) {
                           "best_val.accuracy at step 2500 is 0.9; metrics.jsonl says 0.625"));
 }
 
+TEST(CheckMetrics, ASpeedIsAtMostTwiceThatOfTheFastestLoggedSteps) {
+  RunRecord run = logged_run();  // 10,000 tokens/s
+  const auto log = [](int64_t last_step, const std::string& speed) {
+    const std::string rest = R"("loss":1.5,"accuracy":0.25,"tokens_per_s":)";
+    return line(1000, "train", rest + "4000") + line(last_step, "train", rest + speed) + kFirst +
+           kLast + kTest;
+  };
+  EXPECT_THAT(check_metrics(run, log(2500, "5000.5")), IsEmpty());
+  EXPECT_THAT(check_metrics(run, log(2500, "4999")),
+              ElementsAre("train_tokens_per_s is 10,000; metrics.jsonl says at most 4,999"));
+  EXPECT_THAT(check_metrics(run, log(2499, "4999")), IsEmpty()) << "the other half may be faster";
+}
+
 TEST(CheckMetrics, ADoneRunAndItsLogEndAlike) {
   RunRecord run = logged_run();
   EXPECT_THAT(

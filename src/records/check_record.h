@@ -24,8 +24,8 @@ bool is_share(double share, int64_t count);
 void check_evaluations(const RunRecord& record, Findings& findings);
 
 // One line for each figure of a training run's record that its metrics.jsonl, given as text,
-// contradicts: validations and test, and for a run that is done also the steps and what one side
-// lacks. The log of a run that is not done may be ahead of its record. The last line of a step
+// contradicts: validations, test and speed, and for a run that is done also the steps and what one
+// side lacks. The log of a run that is not done may be ahead of its record. The last line of a step
 // counts, and lines that cannot be read are left out, as when a run is resumed.
 std::vector<std::string> check_metrics(const RunRecord& record, std::string_view metrics);
 

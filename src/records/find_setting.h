@@ -24,4 +24,9 @@ std::optional<Value> find_setting_as(const ConfigTable& config, std::string_view
   return value ? std::optional<Value>(*value) : std::nullopt;
 }
 
+// True for the settings of a run that predicts masked inputs instead of labels.
+inline bool is_masked_run(const ConfigTable& config) {
+  return find_setting_as<std::string>(config, "train", "objective") == "masked";
+}
+
 }  // namespace lra

@@ -28,6 +28,7 @@ void fields(auto& f, Evaluation& e) {
   f("loss", e.loss);
   f("accuracy", e.accuracy);
   f("num_examples", e.num_examples);
+  f("num_positions", e.num_positions);
 }
 
 void fields(auto& f, Provenance& p) {

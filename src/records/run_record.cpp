@@ -3,6 +3,7 @@
 #include <array>
 #include <cmath>
 
+#include "base/counted.h"
 #include "io/atomic_file.h"
 #include "records/record_json.h"
 
@@ -16,6 +17,12 @@ constexpr std::array<const char*, 5> kStatusNames = {"running", "done", "stopped
                                                      "failed"};
 
 }  // namespace
+
+std::string examples_of(const Evaluation& evaluation) {
+  const std::string examples = counted(evaluation.num_examples, "example");
+  if (!evaluation.num_positions) return examples;
+  return counted(*evaluation.num_positions, "hidden position") + " of " + examples;
+}
 
 void fields(auto& f, Measurement& m) {
   f("mode", m.mode);
@@ -51,11 +58,18 @@ void fields(auto& f, EarlierPart& part) {
   f("change", part.change);
 }
 
+void fields(auto& f, Pretraining& pretraining) {
+  f("steps", pretraining.steps);
+  f("fingerprint", pretraining.fingerprint);
+  f("config", pretraining.config);
+}
+
 void fields(auto& f, InitialWeights& weights) {
   f("origin", weights.origin);
   f("hash", weights.hash);
   f("fresh", weights.fresh);
   f("unused", weights.unused);
+  f("pretraining", weights.pretraining);
 }
 
 void fields(auto& f, PythonCode& code) {

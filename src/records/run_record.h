@@ -27,7 +27,12 @@ struct Evaluation {
   double loss = 0;
   double accuracy = 0;  // 0..1
   int64_t num_examples = 0;
+  // Hidden positions, which loss and accuracy are of; absent: they are of the examples.
+  std::optional<int64_t> num_positions = {};
 };
+
+// "2,000 examples", or "31,022 hidden positions of 2,000 examples".
+std::string examples_of(const Evaluation& evaluation);
 
 // The highest accuracy in percent that counts as chance on a balanced two-class test set: 50 plus
 // three binomial standard errors. 51.06 for 20000 examples.
@@ -76,6 +81,14 @@ struct EarlierPart {
   std::string change = {};  // of the settings after it: "train.steps=200 instead of 100"
 };
 
+// Masked pretraining of weights that a run began with. Its settings and the data of this run give
+// its fingerprint if it had the same data.
+struct Pretraining {
+  int64_t steps = 0;
+  std::string fingerprint = {};
+  ConfigTable config = {};
+};
+
 // Trained weights that a run began with.
 struct InitialWeights {
   std::string origin = {};  // which run they are of
@@ -83,6 +96,7 @@ struct InitialWeights {
   // Names that were drawn at random because the file lacks them or has them in another shape, and
   // names of the file that the model has no place for.
   std::vector<std::string> fresh = {}, unused = {};
+  std::optional<Pretraining> pretraining = {};  // absent: the weights are not of such a run
 };
 
 // The code of a model that is a Python class. Its bits are not promised to be the same at every
@@ -105,7 +119,9 @@ struct RunRecord : RunIdentity {
   std::string weights_hash;
 
   int64_t num_parameters = 0, base_parameters = 0;
-  std::string division, division_reason;  // "apples-to-apples" or "free-for-all"
+  // "apples-to-apples", "self-pretrained" or "free-for-all"; "pretraining" for runs that predict
+  // masked inputs, which have no figure of the task.
+  std::string division, division_reason;
   // True if data and settings outside [mixer] are those of a published preset, so that the figures
   // of the paper may stand beside it: in either division, since models of the paper break the rule
   // of 10 % themselves.

@@ -4,6 +4,7 @@
 
 #include "base/text_format.h"
 #include "io/json.h"
+#include "records/find_setting.h"
 #include "report/markup.h"
 #include "report/run_facts.h"
 
@@ -27,7 +28,8 @@ std::string head(const RunRecord& run) {
   std::string text =
       "---\ntags:\n- long-range-arena\n- " + yaml(run.task) + "\nlibrary_name: lra\n";
   text += "model-index:\n- name: " + yaml(run.model_title) + "\n  results:\n";
-  text += "  - task:\n      type: " + yaml("long-sequence-classification") +
+  text += "  - task:\n      type: " +
+          yaml(is_masked_run(run.config) ? "masked-pretraining" : "long-sequence-classification") +
           "\n      name: " + yaml(run.task_title) + "\n";
   text += "    dataset:\n      type: " + yaml("lra_" + run.task) + "\n      name: " +
           yaml("Long Range Arena, " + run.task + ", version " + std::to_string(run.task_version)) +

@@ -21,7 +21,10 @@ Finding exact(std::optional<double> value) {
 struct Selection {
   std::optional<std::string> preset;
 
-  bool takes(const Row& row) const { return !preset || row.preset == *preset; }
+  // The paper pretrains nothing.
+  bool takes(const Row& row) const {
+    return !row.is_self_pretrained && (!preset || row.preset == *preset);
+  }
   std::optional<double> figure(const Cell& cell) const {
     if (!preset) return cell.shown_accuracy();
     return cell.compared_accuracy();

@@ -105,8 +105,8 @@ std::string claims_section(const ReportInput& input) {
   return "<p class=\"caption\">" + html(table.caption) + "</p>\n" + bare_table_html(table);
 }
 
-std::string own_section(const ReportInput& input) {
-  const Table table = own_data_table(input.own);
+// A table that has the section's title.
+std::string table_section(const Table& table) {
   if (table.rows.empty()) return "";
   return "<p class=\"caption\">" + html(table.caption) + "</p>\n" + bare_table_html(table);
 }
@@ -122,7 +122,8 @@ std::string curves_section(const ReportInput& input) {
 std::string format_html(const ReportInput& input) {
   std::vector<Section> sections = {
       {"leaderboard", "Leaderboard", board_section(input)},
-      {"own-data", "Own data", own_section(input)},
+      {"own-data", "Own data", table_section(own_data_table(input.own))},
+      {"pretraining", "Masked pretraining", table_section(pretraining_table(input.records))},
       {"claims", "Claims", claims_section(input)},
       {"tables", "Tables 2 to 5", paper_tables_section(input)},
       {"figures", "Figures", figures_html(input)},

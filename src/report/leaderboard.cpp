@@ -167,7 +167,8 @@ Row make_row(const RowGroup& group, const std::vector<TaskColumn>& columns,
   const RunRecord& any = *group.runs.begin()->second.front();
   Row row;
   row.model = group.model;
-  row.title = any.model_title;
+  row.is_self_pretrained = group.is_self_pretrained;
+  row.title = any.model_title + (group.is_self_pretrained ? ", self-pretrained" : "");
   row.preset = group.preset;
   row.settings = group.settings;
   row.checkpoint = group.checkpoint;

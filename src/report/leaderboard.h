@@ -66,6 +66,7 @@ struct Average {
 
 struct Row {
   std::string model, title, preset, settings;
+  bool is_self_pretrained = false;               // said in the title; ranked among such rows alone
   std::string checkpoint, validation, division;  // "own; text: test" where tasks differ
   std::string shortfall;                         // of the cells; "full" for none
   std::string revisions, machines;               // every one that occurs, "; " between

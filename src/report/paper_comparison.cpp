@@ -336,9 +336,13 @@ Table claims_table(const ReportInput& input) {
 }
 
 std::vector<Table> all_tables(const ReportInput& input) {
-  std::vector<Table> tables = {accuracy_table(input.board),    own_data_table(input.own),
-                               protocol_table(input.board),    training_speed_table(input.board),
-                               measurement_table(input.board), claims_table(input)};
+  std::vector<Table> tables = {accuracy_table(input.board),
+                               own_data_table(input.own),
+                               pretraining_table(input.records),
+                               protocol_table(input.board),
+                               training_speed_table(input.board),
+                               measurement_table(input.board),
+                               claims_table(input)};
   for (const char* mode : {"train", "infer"}) {  // Table 2 before Table 4
     for (Table& table : efficiency_tables(input, mode)) tables.push_back(std::move(table));
   }

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "io/atomic_file.h"
+#include "records/check_analysis.h"
 
 namespace lra::report {
 namespace {
@@ -81,9 +82,12 @@ std::string reason_to_leave_out(const AnalysisRecord& analysis, const fs::path& 
   if (!is_one_of(analysis, identities_of(record))) {
     return "it is of another run: " + text_of(analysis);
   }
-  if (analysis.step <= record.steps) return "";
-  return "it is of step " + std::to_string(analysis.step) + "; the run has " +
-         std::to_string(record.steps);
+  if (analysis.step > record.steps) {
+    return "it is of step " + std::to_string(analysis.step) + "; the run has " +
+           std::to_string(record.steps);
+  }
+  const std::vector<std::string> findings = check_analysis(analysis, record);
+  return findings.empty() ? "" : findings.front();
 }
 
 // Runs with different seeds have different weights: equal ones are a copy under another seed.

@@ -41,7 +41,8 @@ inline constexpr size_t kMostPictureBytes = size_t{256} << 10;
 // The analyses at `paths`, found as run records are: files KIND.json in folders called analysis. A
 // picture that is missing, too large or no PNG adds a line to `problems`, and so does an analysis
 // that is left out: of other weights or data than the run's, or of another run than the one whose
-// record lies in the folder above it. A path without any is no problem.
+// record lies in the folder above it, or contradicted by that record (check_analysis()). A path
+// without any is no problem.
 std::vector<Analysis> collect_analyses(const std::vector<std::string>& paths,
                                        std::vector<std::string>* problems);
 

@@ -4,6 +4,7 @@
 
 #include "base/config.h"
 #include "base/error.h"
+#include "records/find_setting.h"
 #include "report/formats.h"
 
 namespace lra::report {
@@ -54,11 +55,14 @@ std::string render(const std::vector<RunRecord>& records, Format format,
   }
   // Cells of the leaderboard name their runs by their place among the records.
   std::vector<RunRecord> ordered = records;
+  const auto masked_begin =
+      std::stable_partition(ordered.begin(), ordered.end(),
+                            [](const RunRecord& record) { return !is_masked_run(record.config); });
   const auto own_begin = keeps_own_data_apart(format)
-                             ? std::stable_partition(ordered.begin(), ordered.end(), is_benchmark)
-                             : ordered.end();
+                             ? std::stable_partition(ordered.begin(), masked_begin, is_benchmark)
+                             : masked_begin;
   Leaderboard board = build_leaderboard({ordered.begin(), own_begin});
-  const Leaderboard own = build_leaderboard({own_begin, ordered.end()});
+  const Leaderboard own = build_leaderboard({own_begin, masked_begin});
   board.speeds.insert(board.speeds.end(), own.speeds.begin(), own.speeds.end());
   board.warnings.insert(board.warnings.end(), own.warnings.begin(), own.warnings.end());
   const std::vector<SpeedGrid> grids = speed_grids(board.speeds);

@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "base/error.h"
+#include "base/hash.h"
 #include "report/settings.h"
 
 namespace lra::report {
@@ -14,10 +15,27 @@ using Runs = std::vector<const RunRecord*>;
 using Variants = std::map<SettingLines, Runs>;         // one task: settings -> runs
 using TaskVariants = std::map<std::string, Variants>;  // one model and preset
 
-// Everything but the seed that decides what a run measures, one "key=value" each.
+bool is_self_pretrained(const RunRecord& record) { return record.division == "self-pretrained"; }
+
+// "pretraining=2000 steps (0123abcd)": the digits stand for all settings but the seed.
+std::string pretraining_line(const Pretraining& pretraining) {
+  constexpr size_t kDigits = 8;
+  std::string settings;
+  for (const std::string& line : setting_lines(pretraining.config)) settings += line + "\n";
+  return "pretraining=" + std::to_string(pretraining.steps) + " steps (" +
+         to_hex(hash128(settings)).substr(0, kDigits) + ")";
+}
+
+// Everything but the seed that decides what a run measures, one "key=value" each. The initial
+// weights of a self-pretrained run follow the seed of its pretraining.
 SettingLines settings_of(const RunRecord& record) {
-  SettingLines lines = setting_lines(record.config);
+  ConfigTable config = record.config;
+  const bool is_pretrained =
+      is_self_pretrained(record) && record.initial_weights && record.initial_weights->pretraining;
+  if (is_pretrained) config.table("run").erase("initial_weights");
+  SettingLines lines = setting_lines(std::move(config));
   lines.insert({"validation=" + record.validation, "division=" + record.division});
+  if (is_pretrained) lines.insert(pretraining_line(*record.initial_weights->pretraining));
   return lines;
 }
 
@@ -55,6 +73,26 @@ Runs without_repetitions(const std::vector<RunRecord>& records,
     kept.push_back(&record);
   }
   return kept;
+}
+
+// Runs on different data are not averaged. One that failed before it read any stays with the first.
+Variants split_by_data(const Variants& variants) {
+  constexpr size_t kShownDigits = 8;
+  Variants split;
+  for (const auto& [lines, runs] : variants) {
+    std::set<std::string> hashes;
+    for (const RunRecord* run : runs) hashes.insert(run->data_hash);
+    hashes.erase("");
+    for (const RunRecord* run : runs) {
+      SettingLines key = lines;
+      if (hashes.size() > 1) {
+        const std::string& hash = run->data_hash.empty() ? *hashes.begin() : run->data_hash;
+        key.insert("data=" + hash.substr(0, kShownDigits));
+      }
+      split[std::move(key)].push_back(run);
+    }
+  }
+  return split;
 }
 
 std::map<SettingLines, std::string> labels_of(const Variants& variants) {
@@ -116,15 +154,17 @@ std::vector<RowGroup> split_rows(const RowGroup& head, const TaskVariants& tasks
 
 std::vector<RowGroup> group_runs(const std::vector<RunRecord>& records,
                                  std::vector<std::string>* warnings) {
-  std::map<std::tuple<std::string, std::string, std::string>, TaskVariants> models;
+  std::map<std::tuple<std::string, std::string, std::string, bool>, TaskVariants> models;
   for (const RunRecord* record : without_repetitions(records, warnings)) {
-    models[{record->model, record->preset, record->checkpoint}][record->task][settings_of(*record)]
-        .push_back(record);
+    models[{record->model, record->preset, record->checkpoint, is_self_pretrained(*record)}]
+          [record->task][settings_of(*record)]
+              .push_back(record);
   }
   std::vector<RowGroup> rows;
-  for (const auto& [key, tasks] : models) {
+  for (auto& [key, tasks] : models) {
+    for (auto& [task, variants] : tasks) variants = split_by_data(variants);
     RowGroup head;
-    std::tie(head.model, head.preset, head.checkpoint) = key;
+    std::tie(head.model, head.preset, head.checkpoint, head.is_self_pretrained) = key;
     for (RowGroup& row : split_rows(head, tasks)) rows.push_back(std::move(row));
   }
   return rows;

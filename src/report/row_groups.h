@@ -12,6 +12,7 @@ namespace lra::report {
 // Runs of one model. Those of one task differ in nothing but the seed.
 struct RowGroup {
   std::string model, preset, checkpoint;
+  bool is_self_pretrained = false;  // the division of all runs
   // Settings that set this row apart from others of the same model and preset ("mixer.rank=128"),
   // or which of several settings a task of this row was run with ("text: mixer.rank=256"). Often
   // empty.
@@ -21,12 +22,13 @@ struct RowGroup {
 };
 
 // Groups training runs; other kinds of record are passed over. Runs of one task go into one mean
-// only when model, preset, checkpoint, validation, division and every setting but the seed are the
-// same. When a task was run with several settings, one of them (that of most tasks, then of most
-// runs) stands in the model's main row, and each other one in a row of its own, so that a row never
-// mixes them. The same run met twice (same fingerprint and seed) counts once: the latest of those
-// that are done, or the latest when none is. Lines about such repetitions are added to `warnings`.
-// The records must outlive the groups.
+// only when model, preset, checkpoint, validation, division, data and every setting but the seed
+// are the same, those of a self-pretraining included; self-pretrained runs have rows of their own.
+// When a task was run with several settings, one of them (that of most tasks, then of most runs)
+// stands in the model's main row, and each other one in a row of its own, so that a row never mixes
+// them. The same run met twice (same fingerprint and seed) counts once: the latest of those that
+// are done, or the latest when none is. Lines about such repetitions are added to `warnings`. The
+// records must outlive the groups.
 std::vector<RowGroup> group_runs(const std::vector<RunRecord>& records,
                                  std::vector<std::string>* warnings);
 

@@ -87,6 +87,23 @@ TEST(RowGroups, PresetCheckpointValidationAndDivisionKeepRunsApart) {
   EXPECT_EQ(group_runs(records, &warnings).size(), 5u);
 }
 
+TEST(RowGroups, RunsOnDifferentDataHaveNoMean) {
+  std::vector<RunRecord> records = {finished_run("text", "linformer", 53, 0),
+                                    finished_run("text", "linformer", 55, 1),
+                                    finished_run("text", "linformer", 51, 2),
+                                    lost_run("text", "linformer", RunStatus::kFailed, 3)};
+  std::vector<std::string> warnings;
+  EXPECT_EQ(group_runs(records, &warnings).size(), 1u);
+  records[0].data_hash = records[1].data_hash = "00112233445566778899aabbccddeeff";
+  records[2].data_hash = "ff112233445566778899aabbccddeeff";
+  records[3].data_hash = "";  // failed before it read any
+  const auto groups = group_runs(records, &warnings);
+  ASSERT_EQ(groups.size(), 2u);
+  EXPECT_EQ(groups[0].settings, "text: data=00112233");
+  EXPECT_THAT(groups[0].runs.at("text"), ElementsAre(&records[0], &records[1], &records[3]));
+  EXPECT_EQ(groups[1].settings, "data=ff112233");
+}
+
 TEST(RowGroups, TheSameRunCountsOnceAndTheLatestWins) {
   std::vector<RunRecord> records = {finished_run("text", "linformer", 53),
                                     finished_run("text", "linformer", 55),

@@ -26,7 +26,7 @@ class Facts {
   void add_evaluation(const std::string& name, const std::optional<Evaluation>& e) {
     if (!e) return;
     add(name, fixed(100 * e->accuracy, 2) + " %, loss " + fixed(e->loss, 4) + ", " +
-                  thousands(e->num_examples) + " examples, step " + thousands(e->step));
+                  examples_of(*e) + ", step " + thousands(e->step));
   }
   std::vector<Fact> facts;
 };

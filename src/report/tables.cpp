@@ -323,8 +323,9 @@ RowFigure ranked_figure(size_t column) {
 Emphasis rank_of(const Leaderboard& board, const Row& row, const RowFigure& figure) {
   const auto own = figure(row);
   if (!own) return Emphasis::kPlain;
-  const auto above = std::count_if(board.rows.begin(), board.rows.end(),
-                                   [&](const Row& other) { return figure(other) > own; });
+  const auto above = std::count_if(board.rows.begin(), board.rows.end(), [&](const Row& other) {
+    return other.is_self_pretrained == row.is_self_pretrained && figure(other) > own;
+  });
   return above == 0 ? Emphasis::kBest : above == 1 ? Emphasis::kSecond : Emphasis::kPlain;
 }
 

@@ -42,6 +42,8 @@ Table controls_table(const std::vector<Analysis>& analyses);        // and trans
 
 // A row for each model on each data set of a user's own; columns and rows as of a leaderboard.
 Table own_data_table(const Leaderboard& own);
+// A row for each run that predicts masked inputs.
+Table pretraining_table(const std::vector<RunRecord>& records);
 
 // All of these and our trade-off; those without rows are left out.
 std::vector<Table> all_tables(const ReportInput& input);
@@ -90,7 +92,8 @@ std::string ratio_text(std::optional<double> value);
 // "0.475", "12.34", "123.4", "12,345": speeds.
 std::string rate_text(std::optional<double> value);
 
-// Rank of a row's figure among all rows: the best, the second, or neither.
+// Rank of a row's figure among all rows, or all self-pretrained ones: the best, the second, or
+// neither.
 using RowFigure = std::function<std::optional<double>(const Row& row)>;
 Emphasis rank_of(const Leaderboard& board, const Row& row, const RowFigure& figure);
 // The figure of a column. FAIL and figures of less than full runs are not ranked.

@@ -36,6 +36,7 @@ struct OneTask {
 std::optional<OneTask> most_shared_task(const Leaderboard& board) {
   std::map<OneTask, std::set<std::string>> models;
   for (const Row& row : board.rows) {
+    if (row.is_self_pretrained) continue;
     for (size_t column = 0; column < row.cells.size(); ++column) {
       const Cell& cell = row.cells[column];
       if (cell.shown_accuracy()) models[{column, row.preset, cell.shortfall}].insert(row.model);
@@ -87,7 +88,7 @@ std::vector<TradeOffPoint> points_of(const ReportInput& input, const SpeedGrid& 
     if (line.at.at(length) != speed) continue;  // another setting of a model that has its point
     std::optional<double> best;
     for (const Row& row : input.board.rows) {
-      if (row.model != line.model) continue;
+      if (row.model != line.model || row.is_self_pretrained) continue;
       const auto value = quality.of(row);
       if (value && (!best || *value > *best)) best = value;
     }
@@ -164,7 +165,7 @@ TradeOff training_trade_off(const Leaderboard& board) {
   for (const Row& row : board.rows) {
     const CellSpeed& speed = row.cells[task->column].speed;
     const auto accuracy = quality.of(row);
-    if (!accuracy || !speed.tokens_per_s) continue;
+    if (!accuracy || !speed.tokens_per_s || row.is_self_pretrained) continue;
     TradeOffPoint point{row_label(board, row, row.cells[task->column].settings), *accuracy,
                         *speed.tokens_per_s};
     if (speed.peak_memory_bytes) {

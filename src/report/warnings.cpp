@@ -46,16 +46,6 @@ void warn_of_size(const RowGroup& group, const RunRecord& run, std::vector<std::
                      thousands(usual.train) + " and " + thousands(usual.test));
 }
 
-void warn_of_data(const RowGroup& group, const std::string& task,
-                  const std::vector<const RunRecord*>& runs, std::vector<std::string>& warnings) {
-  std::set<std::string> hashes;
-  for (const RunRecord* run : runs) hashes.insert(run->data_hash);
-  if (hashes.size() > 1) {
-    warnings.push_back(cell_name(group, task) + ": the mean is over runs on " +
-                       std::to_string(hashes.size()) + " different sets of data");
-  }
-}
-
 // The accuracy of knowing nothing but the root operator, as this report shows it.
 double root_operator_accuracy(const Leaderboard& board, size_t column) {
   for (const BaselineRow& row : board.baselines) {
@@ -135,7 +125,6 @@ void add_run_warnings(const std::vector<RowGroup>& groups, std::vector<std::stri
         warn_of_lost_run(group, *run, warnings);
         warn_of_size(group, *run, warnings);
       }
-      warn_of_data(group, task, runs, warnings);
       if (runs.front()->validation == "test" && group.checkpoint == "best") {
         warnings.push_back(cell_name(group, task) +
                            ": the weights were chosen on the test set, so its figure is too high");

@@ -10,7 +10,7 @@
 namespace lra::report {
 
 // Warnings about single runs and cells: failed and diverged runs with their cause, data of
-// another size than the task's, weights chosen on the test set, one mean over different data.
+// another size than the task's, weights chosen on the test set.
 void add_run_warnings(const std::vector<RowGroup>& groups, std::vector<std::string>& warnings);
 
 // Warnings about rows: figures of short runs, of part of the test set or of other settings than

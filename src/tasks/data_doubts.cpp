@@ -183,6 +183,19 @@ std::vector<std::string> doubts_of_baselines(const std::vector<Baseline>& baseli
   return doubts;
 }
 
+std::vector<std::string> doubts_of_labels(const KnownBaseline& baseline, const Split& train,
+                                          const Split& test) {
+  constexpr int64_t kFewestTrain = 5000, kFewestTest = 1000;
+  constexpr double kStandardErrors = 2;
+  if (train.size() < kFewestTrain || test.size() < kFewestTest) return {};
+  const double error =
+      std::sqrt(baseline.least * (1 - baseline.least) / static_cast<double>(test.size()));
+  if (baseline.found.accuracy >= baseline.least - kStandardErrors * error) return {};
+  return {"the baseline '" + baseline.found.name + "' is right on " +
+          percent(baseline.found.accuracy) + " of the test, on published data on " +
+          percent(baseline.published, 0) + ": are labels shuffled, or partly wrong?"};
+}
+
 std::vector<std::string> data_doubts(const TaskSpec& spec, const Task& task,
                                      const std::string& root, const Dataset& dataset) {
   auto doubts = doubts_of_origin(spec, task, root, dataset);

@@ -19,6 +19,18 @@ std::vector<std::string> doubts_of_contents(const Task& task, const Dataset& dat
 std::vector<std::string> doubts_of_baselines(const std::vector<Baseline>& baselines,
                                              int64_t num_classes, int64_t num_test);
 
+// A baseline that sees the input, and its accuracy on published data, 0..1.
+struct KnownBaseline {
+  Baseline found;
+  double published, least;
+};
+
+// A sentence if a baseline is right on less of the test split than the least that data of the task
+// gives, by more than chance: its labels are shuffled or partly wrong. `train` and `test` are the
+// splits that it saw; those of fewer than 5,000 and 1,000 examples are not judged.
+std::vector<std::string> doubts_of_labels(const KnownBaseline& baseline, const Split& train,
+                                          const Split& test);
+
 // Reasons to doubt that `dataset`, which prepare_data() has found under `root`, was meant, one
 // sentence each; empty for data that leaves no doubt. Generated data: files under the root that
 // could have been meant. Imported data: raw files that are newer than what was prepared of them,

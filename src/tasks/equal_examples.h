@@ -18,8 +18,16 @@ struct EqualExamples {
   std::vector<int64_t> first;  // of each example the first that equals it, which may be itself
 };
 
-// Two examples are equal when the stored tokens of every tower are. Two texts in the other order
-// are the same pair: no task tells the towers apart.
-EqualExamples equal_examples(const Dataset& dataset);
+// When two sequences are equal.
+enum class Equality {
+  kTokens,  // all stored tokens are
+  // The letters and digits of two texts are, in lower case, tags as <br /> left out: a tool that
+  // cleans texts leaves these. Texts without any of them are compared byte by byte.
+  kLetters
+};
+
+// Two examples are equal when the sequences of every tower are. Two texts in the other order
+// are the same pair: no task tells the towers apart. For kLetters, token_bytes must be 1.
+EqualExamples equal_examples(const Dataset& dataset, Equality equality = Equality::kTokens);
 
 }  // namespace lra::tasks

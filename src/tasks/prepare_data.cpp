@@ -282,8 +282,11 @@ std::vector<std::string> own_data_names(const TaskSpec& spec, const std::string&
 TaskOnData task_on_data(const std::string& task, const std::string& root) {
   const TaskSpec& spec = find_task(task);
   if (!spec.settings_of) return {.name = task, .settings = {}};
-  const std::string spec_name(spec.name), given(data_name_of(task));
+  const std::string spec_name(spec.name);
   const bool is_root = is_prepared(root);
+  std::string given(data_name_of(task));
+  // As the data of every task lies under its name.
+  if (given.empty() && !is_root && is_prepared(root + "/" + spec_name)) given = spec_name;
   if (given.empty() && !is_root) {
     throw Error({.where = root,
                  .what = "is not a prepared dataset, and " + spec_name + " names none",
@@ -310,6 +313,17 @@ TaskOnData task_on_data(const std::string& task, const std::string& root) {
   }
   on.settings.set("name", {name, folder});
   return on;
+}
+
+std::optional<Dataset> data_at_hand(const TaskSpec& spec, const Task& task,
+                                    const std::string& root) {
+  const std::string folder = prepared_folder(spec, task, root);
+  if (!is_prepared(folder)) return std::nullopt;
+  try {
+    return Dataset::open(folder, /*verify=*/false);
+  } catch (const Error&) {
+    return std::nullopt;
+  }
 }
 
 Dataset prepare_data(const TaskSpec& spec, const Task& task, const std::string& root, bool quiet,

@@ -19,9 +19,9 @@ std::string several_copies(const std::vector<std::vector<std::string>>& copies);
 
 // A task as data under `root` makes it: for one whose shape is that of its data, "custom:NAME" and
 // the settings that the data states of itself, below those of a user. `task` is "custom" where
-// `root` is the prepared folder, or "custom:NAME". Without data there are no settings:
-// prepare_data() refuses then. Other tasks are as they are. Throws lra::Error when `task` names no
-// data.
+// `root` is the prepared folder or the prepared one is ROOT/custom, or "custom:NAME". Without data
+// there are no settings: prepare_data() refuses then. Other tasks are as they are. Throws
+// lra::Error when `task` names no data.
 struct TaskOnData {
   std::string name;
   ConfigTable settings;  // of [task]
@@ -45,6 +45,11 @@ bool data_available(const TaskSpec& spec, const Task& task, const std::string& r
 // of files that are no such data after all (split_checks.h).
 void import_data(const Task& task, const std::vector<std::string>& sources, const std::string& out,
                  Progress& progress);
+
+// The prepared data under `root` as it lies there, hashes of shards not compared; nothing if there
+// is none, or it cannot be opened.
+std::optional<Dataset> data_at_hand(const TaskSpec& spec, const Task& task,
+                                    const std::string& root);
 
 // Opens ROOT/TASK (or ROOT itself if it is a prepared folder of this task). Imports official files
 // found under ROOT, or generates, into ROOT/TASK if there is none. Of several processes that start

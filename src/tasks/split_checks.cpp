@@ -9,6 +9,7 @@
 #include "base/text_format.h"
 #include "tasks/custom/custom.h"
 #include "tasks/equal_examples.h"
+#include "tasks/split_shift.h"
 #include "tasks/task.h"
 #include "tasks/text_checks.h"
 
@@ -211,10 +212,10 @@ double expected_count(const Evidence& evidence, const SplitTally& split, size_t 
 }
 
 // A class with less than a twentieth of its share. Seven examples are expected at least: none of
-// them by chance is one case in a thousand.
+// them by chance is one case in a thousand. The classes of own data may have any shares in train.
 void check_missing_classes(const Evidence& evidence, Doubts& doubts) {
-  if (is_own(evidence.dataset.manifest())) return;
   for (const SplitTally& split : evidence.splits) {
+    if (is_own(evidence.dataset.manifest()) && !evidence.train_for(split)) continue;
     std::string first;
     int num_missing = 0;
     for (size_t label = 0; label < split.labels.size(); ++label) {
@@ -244,15 +245,23 @@ void check_balance(const Evidence& evidence, Doubts& doubts) {
   }
 }
 
+// Own data may be split by time or place.
+void check_shift(const Evidence& evidence, Doubts& doubts) {
+  if (is_own(evidence.dataset.manifest())) return;
+  for (std::string& doubt : doubts_of_shift(evidence.dataset)) doubts.push_back(std::move(doubt));
+}
+
 // Every check: throws for what cannot be, adds a sentence for what may not be meant. All but the
-// last see splits of kFewestToJudge examples or more.
+// last two see splits of kFewestToJudge examples or more alone.
 constexpr void (*kChecks[])(const Evidence&, Doubts&) = {
     check_copies,    check_repeats,         check_contradictions, check_same_texts, check_blank,
-    check_one_label, check_missing_classes, check_balance,        check_shards};
+    check_one_label, check_missing_classes, check_balance,        check_shift,      check_shards};
 
 Evidence evidence_of(const Dataset& dataset, int64_t num_classes) {
   Evidence evidence{.dataset = dataset, .num_classes = num_classes, .splits = {}};
-  const EqualExamples equal = equal_examples(dataset);
+  const bool are_texts = is_text(dataset.manifest());
+  const EqualExamples equal =
+      equal_examples(dataset, are_texts ? Equality::kLetters : Equality::kTokens);
   const std::vector<bool> contradicted = contradictory(dataset, equal);
   for (const EqualExamples::Range& range : equal.splits) {
     evidence.splits.push_back(tally_of(dataset, equal, range, contradicted, num_classes));

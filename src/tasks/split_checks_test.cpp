@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <functional>
+
 #include "tasks/task.h"
 #include "tasks/test_fixtures.h"
 
@@ -127,6 +129,43 @@ TEST(SplitChecks, DoubtClassesThatAreMissingOrUneven) {
 TEST(SplitChecks, RefuseACopyUnderAnotherName) {
   EXPECT_THAT(verdict(examples(40, 0), examples(40, 0)),
               HasSubstr("40 of the 40 examples of test are also in an earlier split"));
+}
+
+// A test that is the training split after a tool has cleaned it.
+TEST(SplitChecks, RefuseACopyThatWasCleaned) {
+  const auto refused = [](const std::function<std::string(const std::string&)>& clean) {
+    const TestFolder root;
+    DatasetWriter writer(root.path("data"), small_manifest(/*token_offset=*/1), 0);
+    for (const bool is_test : {false, true}) {
+      writer.begin_split(is_test ? "test" : "train");
+      for (int i = 0; i < 40; ++i) {
+        const std::string whole = "No. " + std::to_string(i) +
+                                  ", caf\xC3\xA9:<br /><br />It's 'Fine'!\x85 <3 " +
+                                  std::string(100, 'x');
+        const std::string text = is_test ? clean(whole) : whole;
+        writer.add(i % 2, std::span(reinterpret_cast<const uint8_t*>(text.data()), text.size()));
+      }
+    }
+    writer.finish();
+    return error_of([&] { (void)judge_data(AnyTask(2), Dataset::open(root.path("data"))); });
+  };
+  const auto lower_without = [](const std::string& dropped) {
+    return [dropped](std::string text) {
+      if (dropped == "<>") {
+        for (size_t tag; (tag = text.find("<br />")) != text.npos;) text.replace(tag, 6, " ");
+      }
+      for (char& c : text) {
+        if (dropped.find(c) != dropped.npos) c = ' ';
+        if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+      }
+      return text;
+    };
+  };
+  const auto copied = HasSubstr("40 of the 40 examples of test are also in an earlier split");
+  EXPECT_THAT(refused(lower_without("")), copied);
+  EXPECT_THAT(refused(lower_without(".,:!'")), copied);
+  EXPECT_THAT(refused(lower_without("<>")), copied);
+  EXPECT_EQ(refused([](const std::string& text) { return "another " + text; }), "");
 }
 
 TEST(SplitChecks, RefuseAClassThatIsTheOther) {

@@ -145,6 +145,8 @@ struct TaskSpec {
   ConfigTable (*settings_of)(const Manifest&) = nullptr;
   std::string_view sources;            // what `lra data import` reads, in words for `lra help TASK`
   const RemoteData* remote = nullptr;  // null: nothing to fetch
+  // The share of positions that masked pretraining hides (Amos et al. 2024, section 3).
+  double mask_fraction = 0.15;
 };
 
 }  // namespace lra::tasks

@@ -19,7 +19,8 @@ int64_t count_blank(const Split& split, const Manifest& manifest);
 // Throws lra::Error when texts of one class or split were written another way (white space at
 // their ends, line ends, tabs): a trait that one class has and another has not tells a model the
 // label. Adds a doubt for each split whose texts are very short, have hardly any white space
-// (base64, names of files), or begin alike (error pages).
+// (base64, names of files) or letters (ids of words), begin alike (error pages), or, unless they
+// are pairs, often have one and the same length (cut by another program).
 void judge_texts(const Dataset& dataset, std::vector<std::string>& doubts);
 
 }  // namespace lra::tasks

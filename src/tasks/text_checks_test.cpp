@@ -90,6 +90,19 @@ TEST(TextChecks, DoubtWhatIsNoText) {
               ElementsAre(HasSubstr("are very short: half of them have at most 10 bytes")));
   EXPECT_THAT(doubts_of([&](int i) { return number(i) + "VGhpcyBpcyBhIHRleHQgaW4gYmFzZTY0Cg=="; }),
               ElementsAre(HasSubstr("have hardly any white space")));
+  EXPECT_THAT(
+      doubts_of([&](int i) { return number(i) + " 17 4 212 9 1105 33 2 81 6 54 3 19 8 70"; }),
+      ElementsAre("texts of train have hardly any letters: are they ids of words?"));
+  const auto cut_at = [&](int i, size_t size) {
+    std::string text = number(i);
+    while (text.size() < size) text += " some words";
+    return text.substr(0, size);
+  };
+  EXPECT_THAT(
+      doubts_of([&](int i) { return i < 19 ? number(i) + " is whole" : cut_at(i, 150); }),
+      ElementsAre("21 of the 40 different texts of train have exactly 150 bytes: were they cut?"));
+  EXPECT_THAT(doubts_of([&](int i) { return cut_at(i, 150 + static_cast<size_t>(i)); }),
+              ElementsAre());
   EXPECT_THAT(doubts_of([&](int i) { return "<html> <title>404 Not Found: /paper/" + number(i); }),
               ElementsAre(HasSubstr("40 of the 40 different texts of train begin with "
                                     "'<html> <title>404 No'")));

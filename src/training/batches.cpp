@@ -92,7 +92,8 @@ Batch to_device(const Batch& batch, at::Device device) {
   };
   return {.input = {.tokens_BL = sent(batch.input.tokens_BL),
                     .lengths_B = batch.input.lengths_B,
-                    .values_BLC = sent(batch.input.values_BLC)},
+                    .values_BLC = sent(batch.input.values_BLC),
+                    .hidden_M = sent(batch.input.hidden_M)},
           .labels_B = sent(batch.labels_B),
           .num_tokens = batch.num_tokens};
 }
@@ -138,7 +139,8 @@ std::vector<std::vector<int64_t>> micro_batches(const tasks::BatchOrder& order, 
 std::vector<Batch> BatchLoader::load(int64_t step) const {
   std::vector<Batch> batches;
   for (const auto& indices : micro_batches(order_, step, settings_.parts)) {
-    batches.push_back(make_batch(split_, indices, shape_, settings_.trim));
+    Batch& batch = batches.emplace_back(make_batch(split_, indices, shape_, settings_.trim));
+    if (settings_.masking) hide_positions(batch, indices, shape_, *settings_.masking, step);
   }
   return batches;
 }

@@ -14,12 +14,13 @@
 #include "ops/libtorch.h"
 #include "tasks/batch_order.h"
 #include "tasks/dataset.h"
+#include "training/masking.h"
 
 namespace lra::training {
 
 struct Batch {
   models::ModelInput input;
-  at::Tensor labels_B;     // int64
+  at::Tensor labels_B;     // int64; of hidden positions as hide_positions() says
   int64_t num_tokens = 0;  // valid ones
 };
 
@@ -59,6 +60,7 @@ struct LoaderSettings {
   int64_t prefetch = 0;  // steps prepared ahead; 0: each when it is asked for, without threads
   int64_t threads = 1;   // that prepare them, at least 1
   StepParts parts = {};
+  std::optional<Masking> masking = {};  // none: labels are those of the examples
 };
 
 // The steps from `first_step` on, each as its micro-batches (1 to the size of a batch), or a rank's

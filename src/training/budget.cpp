@@ -46,6 +46,9 @@ int64_t planned_steps(const TrainConfig& config, int64_t num_examples) {
 
 std::vector<std::string> schedule_warnings(const TrainConfig& config) {
   std::vector<std::string> warnings;
+  if (config.learning_rate == 0) {
+    warnings.push_back("nothing is learned: train.learning_rate is 0");
+  }
   if (config.warmup_steps >= config.steps) {
     warnings.push_back("the learning rate never leaves warm-up: train.warmup_steps is " +
                        thousands(config.warmup_steps) + ", and training takes " +

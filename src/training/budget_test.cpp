@@ -87,6 +87,8 @@ TEST(Budget, WarnsOfAScheduleThatDoesNotFit) {
   EXPECT_THAT(schedule_warnings(config), ElementsAre(HasSubstr("after step 60 of 100")));
   config.cycle_steps = 90;
   EXPECT_THAT(schedule_warnings(config), IsEmpty());
+  config.learning_rate = 0;
+  EXPECT_THAT(schedule_warnings(config), ElementsAre(HasSubstr("nothing is learned")));
 }
 
 TEST(Budget, KnowsTheLastScheduledCheckpoint) {

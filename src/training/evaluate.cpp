@@ -19,26 +19,42 @@ std::vector<int64_t> by_length(const tasks::Split& split, int64_t count) {
 
 using Confusion = std::vector<std::vector<int64_t>>;  // [label][prediction]
 
-// The sum of the losses of a batch; counts its predictions.
-double evaluate_batch(const models::Model& model, const Batch& batch, Confusion& confusion) {
-  const at::Tensor logits =
-      model.forward(to_device(batch, model.device()).input, {}).cpu();  // read once
-  const at::Tensor predicted = logits.argmax(1);
-  const auto labels = batch.labels_B.accessor<int64_t, 1>(),
-             predictions = predicted.accessor<int64_t, 1>();
-  for (int64_t b = 0; b < labels.size(0); ++b) {
-    ++confusion[static_cast<size_t>(labels[b])][static_cast<size_t>(predictions[b])];
+// Results of some batches.
+struct Tally {
+  Confusion confusion = {};  // of classes; empty where hidden positions are predicted
+  int64_t correct = 0, labels = 0;
+
+  void add(const at::Tensor& scores, const at::Tensor& labels_N) {
+    labels += labels_N.size(0);
+    correct += models::are_right(scores, labels_N).sum().item<int64_t>();
+    if (confusion.empty()) return;
+    const at::Tensor predicted = scores.argmax(1);
+    const auto label = labels_N.accessor<int64_t, 1>(),
+               prediction = predicted.accessor<int64_t, 1>();
+    for (int64_t i = 0; i < label.size(0); ++i) {
+      ++confusion[static_cast<size_t>(label[i])][static_cast<size_t>(prediction[i])];
+    }
   }
-  return at::cross_entropy_loss(logits, batch.labels_B, {}, at::Reduction::Sum).item<double>();
+};
+
+// The sum of the losses of a batch; counts its predictions.
+double evaluate_batch(const models::Model& model, const Batch& batch, Tally& tally) {
+  const at::Tensor scores =
+      model.forward(to_device(batch, model.device()).input, {}).cpu();  // read once
+  tally.add(scores, batch.labels_B);
+  return models::loss_of(scores, batch.labels_B, at::Reduction::Sum).item<double>();
 }
 
-void add_up(Confusion& confusion, Ranks& ranks) {
+void add_up(Tally& tally, Ranks& ranks) {
   if (ranks.count() == 1) return;
-  std::vector<double> counts;
-  for (const auto& row : confusion) counts.insert(counts.end(), row.begin(), row.end());
+  std::vector<double> counts = {static_cast<double>(tally.correct),
+                                static_cast<double>(tally.labels)};
+  for (const auto& row : tally.confusion) counts.insert(counts.end(), row.begin(), row.end());
   ranks.sum(counts);
   auto count = counts.begin();
-  for (auto& row : confusion) {
+  tally.correct = static_cast<int64_t>(*count++);
+  tally.labels = static_cast<int64_t>(*count++);
+  for (auto& row : tally.confusion) {
     for (int64_t& cell : row) cell = static_cast<int64_t>(*count++);
   }
 }
@@ -47,13 +63,15 @@ void add_up(Confusion& confusion, Ranks& ranks) {
 
 EvaluationResult evaluate(const models::Model& model, const tasks::Split& split,
                           const TaskShape& shape, int64_t batch_size, int64_t limit,
-                          const std::function<void(int64_t)>& done, Ranks& ranks, bool trim) {
+                          const std::function<void(int64_t)>& done, Ranks& ranks, bool trim,
+                          const std::optional<Masking>& masking) {
   const at::NoGradGuard no_grad;
   const int64_t count = limit > 0 ? std::min(limit, split.size()) : split.size();
   const std::vector<int64_t> order = by_length(split, count);
   EvaluationResult result;
+  Tally tally;
   const auto classes = static_cast<size_t>(shape.num_classes);
-  result.confusion.assign(classes, std::vector<int64_t>(classes));
+  if (!masking) tally.confusion.assign(classes, std::vector<int64_t>(classes));
   double loss_sum = 0;
   int64_t seen = 0;
   // One batch of every rank at a time: their losses, each in its own place, and the stops.
@@ -64,8 +82,9 @@ EvaluationResult evaluate(const models::Model& model, const tasks::Split& split,
     if (begin < count) {
       const auto size = static_cast<size_t>(std::min(batch_size, count - begin));
       const std::span<const int64_t> indices(order.data() + begin, size);
-      round[static_cast<size_t>(ranks.rank())] =
-          evaluate_batch(model, make_batch(split, indices, shape, trim), result.confusion);
+      Batch batch = make_batch(split, indices, shape, trim);
+      if (masking) hide_positions(batch, indices, shape, masking->fixed(), kNoStep);
+      round[static_cast<size_t>(ranks.rank())] = evaluate_batch(model, batch, tally);
     }
     const int64_t size = std::min(ranks.count() * batch_size, count - seen);
     if (done) done(size);
@@ -75,25 +94,26 @@ EvaluationResult evaluate(const models::Model& model, const tasks::Split& split,
     seen += size;
     result.stopped = round.back() > 0;
   }
-  add_up(result.confusion, ranks);
-  int64_t correct = 0;
-  for (size_t label = 0; label < classes; ++label) correct += result.confusion[label][label];
-  const auto total = static_cast<double>(std::max<int64_t>(1, seen));
+  add_up(tally, ranks);
+  result.confusion = std::move(tally.confusion);
+  const auto total = static_cast<double>(std::max<int64_t>(1, tally.labels));
   result.summary = {.step = 0,
                     .loss = loss_sum / total,
-                    .accuracy = static_cast<double>(correct) / total,
+                    .accuracy = static_cast<double>(tally.correct) / total,
                     .num_examples = seen};
+  if (masking) result.summary.num_positions = tally.labels;
   return result;
 }
 
 EvaluationResult evaluate_with_bar(const models::Model& model, const tasks::Split& split,
                                    const TaskShape& shape, int64_t batch_size, int64_t limit,
-                                   ProgressOptions look, bool trim) {
+                                   ProgressOptions look, bool trim,
+                                   const std::optional<Masking>& masking) {
   look.total = limit > 0 ? std::min(limit, split.size()) : split.size();
   Progress bar(std::move(look));
   auto result = evaluate(
       model, split, shape, batch_size, limit, [&](int64_t count) { bar.update(count); }, one_rank(),
-      trim);
+      trim, masking);
   if (!result.stopped) bar.finish();
   return result;
 }

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <vector>
 
 #include "base/task_shape.h"
@@ -10,29 +11,33 @@
 #include "models/model.h"
 #include "records/run_record.h"
 #include "tasks/dataset.h"
+#include "training/masking.h"
 #include "training/ranks.h"
 
 namespace lra::training {
 
 struct EvaluationResult {
-  Evaluation summary;                           // step is left 0
-  std::vector<std::vector<int64_t>> confusion;  // [label][prediction]
-  bool stopped = false;                         // a stop was asked for before the end
+  Evaluation summary;  // step is left 0
+  // [label][prediction]; empty where hidden positions are predicted.
+  std::vector<std::vector<int64_t>> confusion;
+  bool stopped = false;  // a stop was asked for before the end
 };
 
-// Computed where the model is. Every example once (the same `limit` drawn ones in every run when
-// limit > 0), in order of length so that batches carry little padding; `trim` is that of
-// make_batch. `done` is told after every batch how many examples were seen; it may be empty. Ranks
-// take batches in turn, and their sums are added in the order of the batches: all get the bits that
-// one process gets, and all stop when one was asked to.
+// Computed where the model is. With `masking` positions are hidden, the same in every run, and
+// accuracy and loss are those of predicting them. Every example once (the same `limit` drawn ones
+// in every run when limit > 0), in order of length so that batches carry little padding; `trim` is
+// that of make_batch. `done` is told after every batch how many examples were seen; it may be
+// empty. Ranks take batches in turn, and their sums are added in the order of the batches: all get
+// the bits that one process gets, and all stop when one was asked to.
 EvaluationResult evaluate(const models::Model& model, const tasks::Split& split,
                           const TaskShape& shape, int64_t batch_size, int64_t limit,
                           const std::function<void(int64_t)>& done, Ranks& ranks = one_rank(),
-                          bool trim = true);
+                          bool trim = true, const std::optional<Masking>& masking = {});
 
 // The same behind a bar of examples; its total is filled in.
 EvaluationResult evaluate_with_bar(const models::Model& model, const tasks::Split& split,
                                    const TaskShape& shape, int64_t batch_size, int64_t limit,
-                                   ProgressOptions look, bool trim);
+                                   ProgressOptions look, bool trim,
+                                   const std::optional<Masking>& masking = {});
 
 }  // namespace lra::training

@@ -92,36 +92,47 @@ std::string changed_setting(const RunConfig& run, bool in_mixer) {
   return "";
 }
 
-// The first count that is not what [task] says: num_train, num_val, num_test, or num_images of all.
-// With `usual`, only those count whose setting is another there.
-std::string changed_data(const RunConfig& run, const SplitSizes& data,
+// "a, b and c"
+std::string enumerated(const std::vector<std::string>& items) {
+  std::string text;
+  for (size_t i = 0; i < items.size(); ++i) {
+    text += (i == 0 ? "" : i + 1 == items.size() ? " and " : ", ") + items[i];
+  }
+  return text;
+}
+
+// The counts that are not what `settings` of [task] say: num_train, num_val, num_test, or
+// num_images of all. With `usual`, only those count whose setting is another there.
+std::string changed_data(const ConfigTable& settings, const SplitSizes& data,
                          const ConfigTable* usual = nullptr) {
-  const auto differs = [&](const char* key, int64_t count, const char* of) -> std::string {
-    const auto in = [&](const ConfigTable& settings) {
-      const ConfigValue* setting = settings.find(key);
+  std::vector<std::string> found, wanted;
+  const auto compare = [&](const char* key, int64_t count, const char* of) {
+    const auto in = [&](const ConfigTable& table) {
+      const ConfigValue* setting = table.find(key);
       return setting ? std::get<int64_t>(setting->value) : count;
     };
-    const int64_t expected = in(run.task_settings);
-    if (count == expected || (usual && in(*usual) == expected)) return "";
-    return "data of " + thousands(count) + of + " examples instead of " + thousands(expected);
+    const int64_t expected = in(settings);
+    if (count == expected || (usual && in(*usual) == expected)) return;
+    found.push_back(thousands(count) + of);
+    wanted.push_back(thousands(expected));
   };
-  for (const std::string& text :
-       {differs("num_train", data.train, " training"), differs("num_val", data.val, " validation"),
-        differs("num_test", data.test, " test"),
-        differs("num_images", data.train + data.val + data.test, "")}) {
-    if (!text.empty()) return text;
-  }
-  return "";
+  compare("num_train", data.train, " training");
+  compare("num_val", data.val, " validation");
+  compare("num_test", data.test, " test");
+  compare("num_images", data.train + data.val + data.test, "");
+  if (found.empty()) return "";
+  return "data of " + enumerated(found) + " examples instead of " + enumerated(wanted);
 }
 
 // Reason why `run` is another setting than its preset, the mechanism aside; empty if it is the
-// same.
-std::string departure(const RunConfig& run, const std::optional<SplitSizes>& data) {
-  if (!run.initial_weights.empty()) return "began with trained weights";
+// same. Self-pretrained weights are not one.
+std::string departure(const RunConfig& run, const std::optional<SplitSizes>& data,
+                      bool is_self_pretrained) {
+  if (!run.initial_weights.empty() && !is_self_pretrained) return "began with trained weights";
   if (!run.trained_on.empty()) return "its settings changed while it was trained";
   if (run.preset == "small") return "the small preset is not a published setting";
   const std::string setting = changed_setting(run, false);
-  return setting.empty() && data ? changed_data(run, *data) : setting;
+  return setting.empty() && data ? changed_data(run.task_settings, *data) : setting;
 }
 
 }  // namespace
@@ -132,28 +143,35 @@ int64_t count_parameters(const RunConfig& run) {
 
 std::string size_not_met(const RunConfig& run, const SplitSizes& data) {
   const RunConfig preset = preset_of(run);
-  return changed_data(run, data, &preset.task_settings);
+  return changed_data(run.task_settings, data, &preset.task_settings);
 }
 
-std::string size_unlike_task(const RunConfig& run, const SplitSizes& data) {
-  return changed_data(run, data);
+std::string size_unlike_task(const ConfigTable& task_settings, const SplitSizes& data) {
+  return changed_data(task_settings, data);
 }
 
 std::string size_unlike_preset(const RunConfig& run, const SplitSizes& data) {
-  return changed_data(preset_of(run), data);
+  return changed_data(preset_of(run).task_settings, data);
 }
 
-Fairness judge(const RunConfig& run, const std::optional<SplitSizes>& data) {
+Fairness judge(const RunConfig& run, const std::optional<SplitSizes>& data,
+               const std::string& pretraining) {
   // A recipe of its own is compared in size with the paper's base model.
-  const bool own_recipe = run.preset == kPublishedPreset;
+  const bool own_recipe = is_model_preset(run.preset);
   const RunConfig base = resolve_run(run.task, kBaseModel, own_recipe ? "paper" : run.preset,
                                      run.seed, data_settings_of(run), {});
-  const std::string departed = departure(run, data);
+  const std::string departed = departure(run, data, !pretraining.empty());
   Fairness result{.parameters = count_parameters(run),
                   .base_parameters = count_parameters(base),
                   .division = "free-for-all",
                   .reason = changed_size(run.model_config, base.model_config),
-                  .published_setting = departed.empty()};
+                  .published_setting = departed.empty() && pretraining.empty()};
+  if (run.train.is_masked()) {
+    result.division = "pretraining";
+    result.reason = "predicts masked inputs, not labels";
+    result.published_setting = false;
+    return result;
+  }
   const double ratio =
       static_cast<double>(result.parameters) / static_cast<double>(result.base_parameters);
   const std::string times = fixed(ratio, 2) + " times the parameters of the base Transformer";
@@ -161,6 +179,13 @@ Fairness judge(const RunConfig& run, const std::optional<SplitSizes>& data) {
   if (result.reason.empty() || run.preset == "small") result.reason = departed;
   if (own_recipe && result.reason.empty()) result.reason = "a recipe of the model's own authors";
   if (result.reason.empty() && ratio > kMostParameters) result.reason = times + "; at most 1.10";
+  if (!pretraining.empty()) {
+    result.division = "self-pretrained";
+    result.reason = pretraining + "; " +
+                    (result.reason.empty() ? "settings of the " + run.preset + " preset, " + times
+                                           : result.reason);
+    return result;
+  }
   if (!result.reason.empty()) return result;
   const std::string mechanism = changed_setting(run, true);
   result.division = "apples-to-apples";

@@ -1,6 +1,7 @@
 // The rules under which a result may be compared with others (reference: the benchmark's README and
 // Tay et al. 2021, appendix C): nothing pretrained, the task's data and setting unchanged except
-// for the mechanism itself, at most 10 % more parameters than the task's base Transformer.
+// for the mechanism itself, at most 10 % more parameters than the task's base Transformer. Runs
+// that began with weights pretrained on the task's own inputs are compared among themselves.
 #pragma once
 
 #include <optional>
@@ -13,21 +14,22 @@ namespace lra::training {
 
 struct Fairness {
   int64_t parameters = 0, base_parameters = 0;
-  std::string division;  // "apples-to-apples" or "free-for-all"
+  std::string division;  // RunRecord::division
   std::string reason;
   bool published_setting = false;  // RunRecord::published_setting
 };
 
 // `data` counts the examples that are there; without it they are taken to be as the task wants
-// them.
-Fairness judge(const RunConfig& run, const std::optional<SplitSizes>& data = {});
+// them. `pretraining`: what self_pretraining() says of the run's initial weights.
+Fairness judge(const RunConfig& run, const std::optional<SplitSizes>& data = {},
+               const std::string& pretraining = "");
 
-// A number of examples that `run` asks for, beside its preset, and that `data` does not have, as
-// "data of 20 training examples instead of 30"; empty when there is none.
+// Numbers of examples that `run` asks for, beside its preset, and that `data` does not have, as
+// "data of 20 training and 6 test examples instead of 30 and 10"; empty when there is none.
 std::string size_not_met(const RunConfig& run, const SplitSizes& data);
 
-// The same for sizes that `run` does not ask for: a part of the files may be missing.
-std::string size_unlike_task(const RunConfig& run, const SplitSizes& data);
+// The same for sizes that the settings of the task do not say: a part of the files may be missing.
+std::string size_unlike_task(const ConfigTable& task_settings, const SplitSizes& data);
 
 // The same for sizes that `run` asks for: a number of examples other than its preset's.
 std::string size_unlike_preset(const RunConfig& run, const SplitSizes& data);

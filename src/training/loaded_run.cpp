@@ -160,7 +160,7 @@ EvaluationResult evaluate_run(const LoadedRun& run, const tasks::Dataset& datase
   auto result = evaluate_with_bar(*run.model, config.split_of(*run.task, dataset, split),
                                   run.task->shape(), config.train.eval_batch_size, limit,
                                   {.description = split, .unit = "ex", .quiet = quiet},
-                                  config.train.trim_padding);
+                                  config.train.trim_padding, config.masking());
   result.summary.step = run.weights.progress.step;
   return result;
 }

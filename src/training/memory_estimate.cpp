@@ -36,8 +36,14 @@ double at_positions(int64_t positions, const Probe& few, const Probe& more) {
 class Estimator {
  public:
   Estimator(const models::Model& model, Stepper& stepper, const tasks::Split& split,
-            const TaskShape& shape, const TrainConfig& config)
-      : model_(model), stepper_(stepper), split_(split), shape_(shape), config_(config) {}
+            const TaskShape& shape, const TrainConfig& config,
+            const std::optional<Masking>& masking)
+      : model_(model),
+        stepper_(stepper),
+        split_(split),
+        shape_(shape),
+        config_(config),
+        masking_(masking) {}
 
   // The most expensive micro-batch of the run, its longest example first.
   Examples most_expensive(uint64_t seed) const {
@@ -96,6 +102,7 @@ class Estimator {
   Probe probe(const Examples& examples, const std::function<void(const Batch&)>& work) const {
     Batch batch = make_batch(split_, examples, shape_, config_.trim_padding);
     if (shape_.has_padding) batch.input.lengths_B.sub_(1).clamp_min_(1);
+    if (masking_) hide_positions(batch, examples, shape_, *masking_, 0);
     // Buffers of Python classes may follow forward passes; a probe leaves no trace.
     const std::vector<models::Parameter> buffers = model_.buffer_list();
     std::vector<at::Tensor> before;
@@ -113,6 +120,7 @@ class Estimator {
   const tasks::Split& split_;
   const TaskShape& shape_;
   const TrainConfig& config_;
+  const std::optional<Masking>& masking_;
 };
 
 // `count` of the examples, from the first on at equal distances.
@@ -128,8 +136,9 @@ Examples some_of(const Examples& examples, int64_t count) {
 
 MemoryEstimate estimate_memory(const models::Model& model, Stepper& stepper,
                                const tasks::Split& split, const TaskShape& shape,
-                               const TrainConfig& config, uint64_t seed) {
-  const Estimator estimator(model, stepper, split, shape, config);
+                               const TrainConfig& config, uint64_t seed,
+                               const std::optional<Masking>& masking) {
+  const Estimator estimator(model, stepper, split, shape, config, masking);
   const Examples batch = estimator.most_expensive(seed);
   const auto copies = [longest = estimator.longest_example()](int64_t count) {
     return Examples(static_cast<size_t>(count), longest);

@@ -2,10 +2,12 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "models/model.h"
 #include "records/run_record.h"
 #include "tasks/dataset.h"
+#include "training/masking.h"
 #include "training/stepper.h"
 
 namespace lra::training {
@@ -25,7 +27,8 @@ struct MemoryEstimate {
 // that peak_resident_bytes() returns, which counts from here.
 MemoryEstimate estimate_memory(const models::Model& model, Stepper& stepper,
                                const tasks::Split& split, const TaskShape& shape,
-                               const TrainConfig& config, uint64_t seed);
+                               const TrainConfig& config, uint64_t seed,
+                               const std::optional<Masking>& masking = {});
 
 // Throws lra::Error with advice when `extra_bytes` of the `peak_bytes` are more than `available`.
 void refuse_without_memory(const MemoryEstimate& estimate, int64_t available_bytes);

@@ -86,11 +86,13 @@ void MetricsLog::bad_step(int64_t step, const std::string& kind, const std::stri
 }
 
 void MetricsLog::evaluation(const std::string& split, const Evaluation& e) {
-  line(json_text({{"step", e.step},
-                  {"kind", split},
-                  {"loss", json_number(e.loss)},
-                  {"accuracy", e.accuracy},
-                  {"examples", e.num_examples}}));
+  Json entry = {{"step", e.step},
+                {"kind", split},
+                {"loss", json_number(e.loss)},
+                {"accuracy", e.accuracy},
+                {"examples", e.num_examples}};
+  if (e.num_positions) entry["positions"] = *e.num_positions;
+  line(json_text(entry));
   events_.scalar(split + "/loss", static_cast<float>(e.loss), e.step);
   events_.scalar(split + "/accuracy", static_cast<float>(e.accuracy), e.step);
   events_.flush();

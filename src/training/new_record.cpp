@@ -3,9 +3,9 @@
 #include "mixers/python_layer.h"
 #include "training/budget.h"
 #include "training/fairness.h"
+#include "training/self_pretraining.h"
 
 namespace lra::training {
-namespace {
 
 SplitSizes sizes_of(const tasks::Dataset& dataset) {
   const auto size = [&](const char* split) {
@@ -13,8 +13,6 @@ SplitSizes sizes_of(const tasks::Dataset& dataset) {
   };
   return {.train = size("train"), .val = size("val"), .test = size("test")};
 }
-
-}  // namespace
 
 RunIdentity identity_of(const RunConfig& config, const std::string& data_hash) {
   RunIdentity run{.task = config.task,
@@ -32,8 +30,10 @@ RunIdentity identity_of(const RunConfig& config, const std::string& data_hash) {
 }
 
 RunRecord record_of(const RunConfig& config, const Provenance& provenance,
-                    const std::string& data_hash, const std::optional<SplitSizes>& data) {
-  const Fairness fairness = judge(config, data);
+                    const std::string& data_hash, const std::optional<SplitSizes>& data,
+                    std::optional<InitialWeights> initial_weights) {
+  const Fairness fairness =
+      judge(config, data, self_pretraining(config, data_hash, initial_weights));
   RunRecord record;
   static_cast<RunIdentity&>(record) = identity_of(config, data_hash);
   record.num_parameters = fairness.parameters;
@@ -42,6 +42,7 @@ RunRecord record_of(const RunConfig& config, const Provenance& provenance,
   record.division_reason = fairness.reason;
   record.published_setting = fairness.published_setting;
   record.data_examples = data;
+  record.initial_weights = std::move(initial_weights);
   record.config = config.to_table();
   record.provenance = provenance;
   if (mixers::is_python_class(config.model)) {
@@ -55,8 +56,10 @@ RunRecord record_of(const RunConfig& config, const Provenance& provenance,
 }
 
 RunRecord new_record(const RunConfig& config, const tasks::Task& task,
-                     const tasks::Dataset& dataset, const Provenance& provenance) {
-  RunRecord record = record_of(config, provenance, dataset.hash(), sizes_of(dataset));
+                     const tasks::Dataset& dataset, const Provenance& provenance,
+                     std::optional<InitialWeights> initial_weights) {
+  RunRecord record =
+      record_of(config, provenance, dataset.hash(), sizes_of(dataset), std::move(initial_weights));
   record.validation = task.validation();
   record.checkpoint = config.train.test_checkpoint;
   record.data_source = dataset.manifest().source;

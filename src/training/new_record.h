@@ -7,15 +7,20 @@
 
 namespace lra::training {
 
+// The examples of its splits; 0 for one that it does not have.
+SplitSizes sizes_of(const tasks::Dataset& dataset);
+
 // `data_hash`: empty where no data was read.
 RunIdentity identity_of(const RunConfig& config, const std::string& data_hash = "");
 
-// A record of the settings alone: identity, size, division.
+// A record of the settings and the weights it begins with alone: identity, size, division.
 RunRecord record_of(const RunConfig& config, const Provenance& provenance,
-                    const std::string& data_hash = "", const std::optional<SplitSizes>& data = {});
+                    const std::string& data_hash = "", const std::optional<SplitSizes>& data = {},
+                    std::optional<InitialWeights> initial_weights = {});
 
 // The record of a run that is about to begin: all that is known before the first step.
 RunRecord new_record(const RunConfig& config, const tasks::Task& task,
-                     const tasks::Dataset& dataset, const Provenance& provenance);
+                     const tasks::Dataset& dataset, const Provenance& provenance,
+                     std::optional<InitialWeights> initial_weights = {});
 
 }  // namespace lra::training

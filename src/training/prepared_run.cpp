@@ -9,6 +9,7 @@
 #include "training/fairness.h"
 #include "training/memory_estimate.h"
 #include "training/new_record.h"
+#include "training/self_pretraining.h"
 
 namespace lra::training {
 namespace {
@@ -96,8 +97,13 @@ std::unique_ptr<models::Model> model_that_fits(const RunConfig& config, const Ta
   return config.make_any_model(shape, options.device);
 }
 
-// Names what has no counterpart, the first few of each kind.
+// Names what has no counterpart, the first few of each kind. Weights of a masked run lack the
+// classifier alone, which is drawn.
 void refuse_partial(const std::string& file, const InitialWeights& weights) {
+  if (std::ranges::all_of(weights.fresh, is_of_classifier) &&
+      std::ranges::all_of(weights.unused, is_of_masked_run) && !weights.unused.empty()) {
+    return;
+  }
   const auto listed = [](const std::vector<std::string>& names, const char* what) {
     constexpr size_t kMostNamed = 5;
     std::string text;
@@ -125,7 +131,9 @@ InitialWeights begin_with_weights(PreparedRun& run) {
       .origin = found.run ? text_of(*found.run) : "a file that does not name its run",
       .hash = weights_hash(parameters),
       .fresh = std::move(found.fresh),
-      .unused = std::move(found.unused)};
+      .unused = std::move(found.unused),
+      .pretraining = {}};
+  weights.pretraining = pretraining_of(run.options.init_from, found.run, weights.hash);
   if (!run.options.init_partial) refuse_partial(run.options.init_from, weights);
   const std::string& known_hash = run.config.initial_weights;  // of a run that is made again
   if (!known_hash.empty() && known_hash != weights.hash) {
@@ -148,7 +156,6 @@ void carry_over(const RunRecord& before, const std::string& change, RunRecord& r
                  .advice = "set train.steps too (or train.epochs, if the run counts those); 'lra "
                            "eval' tests the weights as they are"});
   }
-  record.initial_weights = before.initial_weights;
   record.earlier_parts = before.earlier_parts;
   if (!change.empty()) {
     auto& parts = record.earlier_parts ? *record.earlier_parts : record.earlier_parts.emplace();
@@ -184,9 +191,10 @@ PreparedRun prepare_run(RunConfig config, RunFolder folder, TrainOptions options
   run.device_memory = counted_memory(run.options);
   run.model = model_that_fits(run.config, run.shape, run.options, ranks);
   std::optional<InitialWeights> initial;
+  if (run.before) initial = run.before->initial_weights;
   if (!run.options.init_from.empty()) initial = begin_with_weights(run);
-  run.record = new_record(run.config, *run.task, run.dataset, run.options.provenance);
-  run.record.initial_weights = std::move(initial);
+  run.record =
+      new_record(run.config, *run.task, run.dataset, run.options.provenance, std::move(initial));
   if (run.before) carry_over(*run.before, run.options.change, run.record);
   refuse_empty_splits(*run.task, run.dataset);
   if (!run.options.resume) refuse_other_size(run.config, run.dataset, run.record);

@@ -75,6 +75,20 @@ int64_t state_space_parameters(const RunConfig& run, const Sizes& s) {
   return of_poles + matrices + s.D + (output == "glu" ? 2 : 1) * (s.D * s.D + s.D);
 }
 
+// Mamba: for each direction a convolution with its bias, and for each inner channel what it selects,
+// its steps, rates, biases and skip.
+int64_t mamba_parameters(const RunConfig& run, const Sizes& s) {
+  const auto is_set = [&](const char* setting) {
+    return std::get<bool>(run.mixer_settings.find(setting)->value);
+  };
+  const int64_t states = integer(run, "states"), inner = integer(run, "expand") * s.D;
+  EXPECT_EQ(integer(run, "dt_rank"), 0);
+  const int64_t rank = ceil_div(s.D, 16 * integer(run, "blocks"));
+  const int64_t of_channel = integer(run, "conv_width") + 1 + rank + 2 * states + rank + 1 +
+                             (is_set("channel_bias") ? 2 : 1) * states + 1;
+  return 3 * s.D * inner + (is_set("bidirectional") ? 2 : 1) * inner * of_channel;
+}
+
 // Number of parameters by the definitions. Four projections, D -> Q for queries, keys and values
 // and Q -> D back, are common to all mechanisms that say nothing else. -1: no formula.
 int64_t mixer_parameters(const RunConfig& run, const Sizes& s) {
@@ -92,6 +106,7 @@ int64_t mixer_parameters(const RunConfig& run, const Sizes& s) {
     const int64_t base = 2 * s.D + z + v;
     return average + (s.D + 1) * (v + base) + (v + 1) * s.D + 4 * z + 2 * window - 1;
   }
+  if (model == "mamba") return mamba_parameters(run, s);
   // Queries and keys are one.
   if (model == "reformer") return attention - s.D * s.Q;
   // Global tokens have queries, keys and values of their own.

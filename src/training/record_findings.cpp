@@ -5,10 +5,14 @@
 #include "base/quoted.h"
 #include "base/revision.h"
 #include "base/text_format.h"
+#include "io/atomic_file.h"
 #include "mixers/python_layer.h"
 #include "records/check_provenance.h"
 #include "records/check_record.h"
+#include "tasks/files.h"
+#include "tasks/prepare_data.h"
 #include "training/budget.h"
+#include "training/data_root.h"
 #include "training/fairness.h"
 #include "training/new_record.h"
 #include "training/run_warnings.h"
@@ -71,6 +75,12 @@ void check_steps(const RunRecord& record, const RunConfig& config, const TaskSha
                       " examples have at most " + thousands(most));
 }
 
+void expect_warning(const RunRecord& record, const std::string& warning, Findings& findings) {
+  const auto told = record.warnings.value_or(std::vector<std::string>{});
+  findings.expect(std::ranges::find(told, warning) != told.end(),
+                  "it lacks the warning: " + warning);
+}
+
 // Reports expected warnings that the record lacks. A run that was stopped before its first step has
 // not written them yet, and programs before computed_tokens had fewer.
 void check_warnings(const RunRecord& record, const RunConfig& config, int64_t num_classes,
@@ -85,11 +95,29 @@ void check_warnings(const RunRecord& record, const RunConfig& config, int64_t nu
   add(schedule_warnings(train));
   if (record.data_examples) add(size_warnings(config, record));
   add(baseline_warnings(record, num_classes));
-  const auto told = record.warnings.value_or(std::vector<std::string>{});
-  for (const std::string& warning : expected) {
-    findings.expect(std::ranges::find(told, warning) != told.end(),
-                    "it lacks the warning: " + warning);
+  for (const std::string& warning : expected) expect_warning(record, warning, findings);
+}
+
+// The doubts that an import stored with the run's data, if the data is at hand.
+std::vector<std::string> check_stored_doubts(const RunRecord& record, const std::string& path) {
+  const RunFolder folder{folder_of(path)};
+  if (record.kind != "train" || record.steps == 0 || record.data_source != "imported") return {};
+  if (record.provenance.lra_version != lra_version() || !tasks::is_file(folder.data_root())) {
+    return {};
   }
+  Findings findings;
+  try {
+    const RunConfig config = RunConfig::from_table(record.config);
+    const auto dataset =
+        tasks::data_at_hand(config.task_spec(), *config.make_task(), data_root_of(folder, ""));
+    if (!dataset || dataset->hash() != record.data_hash || !dataset->manifest().doubts) return {};
+    for (const std::string& doubt : *dataset->manifest().doubts) {
+      expect_warning(record, kDataDoubt + doubt, findings);
+    }
+  } catch (const Error&) {
+    return {};  // check_settings() says why
+  }
+  return findings.lines();
 }
 
 void check_tokens(const RunRecord& record, const TaskShape& shape, Findings& findings) {
@@ -105,8 +133,8 @@ void check_tokens(const RunRecord& record, const TaskShape& shape, Findings& fin
 
 void check_all(const RunRecord& record, Findings& findings) {
   const RunConfig config = RunConfig::from_table(record.config);
-  const RunRecord known =
-      record_of(config, record.provenance, record.data_hash, known_sizes(record, config));
+  const RunRecord known = record_of(config, record.provenance, record.data_hash,
+                                    known_sizes(record, config), record.initial_weights);
   const auto task = config.make_task();
   check_facts(record, known, findings);
   if (record.kind == "bench") return check_tokens(record, task->shape(), findings);
@@ -142,6 +170,7 @@ std::vector<std::string> record_findings(const RunRecord& record, const std::str
   for (const std::string& finding : provenance.lines()) all.push_back(finding);
   for (std::string& finding : check_settings(record)) all.push_back(std::move(finding));
   for (std::string& finding : check_metrics_beside(record, path)) all.push_back(std::move(finding));
+  for (std::string& finding : check_stored_doubts(record, path)) all.push_back(std::move(finding));
   return all;
 }
 

@@ -16,8 +16,9 @@ namespace lra::training {
 // those of a run of this program is a finding.
 std::vector<std::string> check_settings(const RunRecord& record);
 
-// All that speaks against the record in the file `path`: check_record, check_metrics_beside and
-// check_settings. Empty for one that can be believed.
+// All that speaks against the record in the file `path`: check_record, check_metrics_beside,
+// check_settings, and doubts about its data that the data itself states, if it is at hand. Empty
+// for a record that can be believed.
 std::vector<std::string> record_findings(const RunRecord& record, const std::string& path);
 
 }  // namespace lra::training

@@ -103,7 +103,7 @@ ConfigTable task_layers(const std::string& task, const std::string& model,
   if (!found || !found->as_table()) {
     const std::vector<std::string> known = preset_names(task, model);
     if (std::ranges::find(known, preset) != known.end()) return {};
-    throw Error({.where = preset == kPublishedPreset ? model_file(model) : path,
+    throw Error({.where = is_model_preset(preset) ? model_file(model) : path,
                  .what = "there is no preset " + in_quotes(preset) + " for " + task,
                  .advice = suggestion(preset, known)});
   }
@@ -120,7 +120,7 @@ void refuse_unknown_model_sections(const ConfigTable& file) {
     const std::string& name = task_names.emplace_back(entry.path().stem());
     for (std::string& preset : preset_names(name)) presets.push_back(std::move(preset));
   }
-  presets.emplace_back(kPublishedPreset);
+  presets.insert(presets.end(), std::begin(kModelPresets), std::end(kModelPresets));
   refuse_unknown_sections(file, presets);
   for (const std::string& preset : presets) {
     const ConfigTable& of_preset = section(file, preset.c_str());
@@ -138,9 +138,13 @@ void merge_model_layers(ConfigTable& settings, const std::string& model, const s
   const ConfigTable file = parse_toml_file(model_file(model));
   refuse_unknown_model_sections(file);
   merge_section(settings, file);
-  const ConfigTable& of_preset = section(file, preset.c_str());
-  merge_section(settings, of_preset);
-  merge_section(settings, section(of_preset, task_name(task).c_str()));
+  const auto merge_preset = [&](const std::string& name) {
+    const ConfigTable& of_preset = section(file, name.c_str());
+    merge_section(settings, of_preset);
+    merge_section(settings, section(of_preset, task_name(task).c_str()));
+  };
+  if (preset == kPretrainingPreset) merge_preset(kFineTuningPreset);
+  merge_preset(preset);
 }
 
 // Under a causal mixer the first position of a sequence sees only itself.
@@ -159,6 +163,30 @@ void refuse_blind_readout(const RunConfig& run) {
                        "'), which sees no other token",
                .expected = "another pooling",
                .advice = "add --set model.pooling=mean"});
+}
+
+// Refuses train.objective=masked where the program has neither tokens nor gray levels to predict.
+void refuse_unpredictable(const RunConfig& run) {
+  if (!run.train.is_masked()) return;
+  const auto refuse = [](const char* where, const std::string& what, const std::string& advice) {
+    throw Error({.where = where,
+                 .what = what,
+                 .expected = "tokens or pixels that an encoder predicts",
+                 .advice = advice});
+  };
+  if (run.is_whole_model())
+    refuse("train.objective", "is masked, and a whole model gives scores of classes alone",
+           "take a sequence layer, which the program's encoder surrounds");
+  if (run.model_config.receptive_field > 0)
+    refuse("model.receptive_field", "cuts sequences, whose hidden positions are not predicted then",
+           "set model.receptive_field=0");
+  const std::optional<ValueInput> values = run.make_task()->shape().values;
+  if (values && (values->stored_as_float || values->channels > 1))
+    refuse("train.objective", "is masked, and the inputs are numbers without levels",
+           "import the data as tokens");
+  if (!values && run.train.masked_loss == "l1")
+    refuse("train.masked_loss", "is l1, and the inputs are tokens",
+           "set train.masked_loss=cross_entropy, or task.input=values for pixels");
 }
 
 struct OwnGroup {
@@ -251,7 +279,8 @@ RunConfig from_sections(const std::string& task, const std::string& model,
   describe_task_to_whole_model(run, mixer);
   run.mixer_settings = run.mixer_spec().resolve(mixer);
   run.groups = read_groups(section(settings, "groups"), run);
-  refuse_blind_readout(run);
+  if (!run.train.is_masked()) refuse_blind_readout(run);
+  refuse_unpredictable(run);
   return run;
 }
 
@@ -281,6 +310,22 @@ bool RunConfig::is_whole_model() const {
   return mixers::is_python_class(model) && mixer_settings.find(kWholeModel);
 }
 
+std::optional<Masking> RunConfig::masking() const {
+  if (!train.is_masked()) return std::nullopt;
+  return Masking{
+      .fraction = train.mask_fraction > 0 ? train.mask_fraction : task_spec().mask_fraction,
+      .as_values = train.masked_loss == "l1",
+      .seed = seed};
+}
+
+void refuse_masked(const RunConfig& run, const std::string& what) {
+  if (!run.train.is_masked()) return;
+  throw Error({.where = "train.objective",
+               .what = "is masked: the run predicts its inputs and has no classes for " + what,
+               .expected = "a run that learns labels",
+               .advice = "take one that began with its weights (--init-from)"});
+}
+
 std::unique_ptr<models::Model> RunConfig::make_any_model(const TaskShape& shape,
                                                          at::Device device) const {
   if (is_whole_model())
@@ -295,7 +340,10 @@ models::SequenceClassifier RunConfig::make_model(const TaskShape& shape, at::Dev
       .device = device,
       .recompute = train.recompute,
       .group_cost = train.trim_padding ? std::optional(models::kGroupCost) : std::nullopt};
-  return {shape, model_config, mixer_spec(), mixer_settings, seed, execution};
+  const models::Output output = !train.is_masked()          ? models::Output::kClasses
+                                : train.masked_loss == "l1" ? models::Output::kHiddenValues
+                                                            : models::Output::kHiddenTokens;
+  return {shape, model_config, mixer_spec(), mixer_settings, seed, execution, output};
 }
 
 tasks::Split RunConfig::split_of(const tasks::Task& task, const tasks::Dataset& dataset,
@@ -317,6 +365,11 @@ ConfigTable RunConfig::to_table() const {
   table.set("model", {write_config(model_config), ""});
   table.set("mixer", {mixer_settings, ""});
   table.set("train", {write_config(train), ""});
+  if (!train.is_masked()) {  // settings without effect: they leave the hashes of such runs alone
+    for (const char* key : {"objective", "mask_fraction", "masked_loss"}) {
+      table.table("train").erase(key);
+    }
+  }
   for (const auto& [name, group] : groups) {
     table.table("groups").set(name, {write_config(group), ""});
   }
@@ -349,6 +402,10 @@ std::string config_folder() {
                .advice = "set LRA_CONFIGS to the checkout's configs folder"});
 }
 
+bool is_model_preset(const std::string& preset) {
+  return std::ranges::find(kModelPresets, preset) != std::end(kModelPresets);
+}
+
 std::vector<std::string> preset_names(const std::string& task) {
   std::vector<std::string> names;
   for (const auto& [key, value] : parse_toml_file(task_file(task))) {
@@ -361,7 +418,10 @@ std::vector<std::string> preset_names(const std::string& task, const std::string
   std::vector<std::string> names = preset_names(task);
   if (mixers::is_python_class(model)) return names;
   const ConfigTable file = parse_toml_file(model_file(model));
-  if (section(file, kPublishedPreset).find(task_name(task))) names.emplace_back(kPublishedPreset);
+  for (const std::string preset : kModelPresets) {
+    const char* of = preset == kPretrainingPreset ? kFineTuningPreset : preset.c_str();
+    if (section(file, of).find(task_name(task))) names.push_back(preset);
+  }
   return names;
 }
 
@@ -429,7 +489,7 @@ ChangedRun with_changes(const StoredRun& run, const std::vector<std::string>& se
     refuse_unknown_sections(given);
     for (const auto& [key, value] : section(given, "train")) {
       if (std::ranges::find(kMayChange, key) != std::end(kMayChange)) continue;
-      if (!settings.table("train").find(key)) continue;  // refused below, with a suggestion
+      if (!write_config(run.config.train).find(key)) continue;  // refused below, with a suggestion
       throw Error({.where = value.where,
                    .what = "cannot change while a run goes on",
                    .expected = "a setting of its length, schedule, validations or checkpoints",

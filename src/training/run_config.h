@@ -13,6 +13,7 @@
 #include "records/run_record.h"
 #include "tasks/task.h"
 #include "training/group_config.h"
+#include "training/masking.h"
 #include "training/run_folder.h"
 #include "training/train_config.h"
 
@@ -45,6 +46,8 @@ struct RunConfig {
   std::unique_ptr<models::Model> make_any_model(const TaskShape& shape,
                                                 at::Device device = at::kCPU) const;
   bool is_whole_model() const;
+  // How positions are hidden in the inputs; nothing for a run that learns labels.
+  std::optional<Masking> masking() const;
 
   // A split of the task as this run reads it (train.token_order).
   tasks::Split split_of(const tasks::Task& task, const tasks::Dataset& dataset,
@@ -59,6 +62,9 @@ struct RunConfig {
 
 // Throws lra::Error: the model is a whole one of the user's, and the command works on an encoder.
 [[noreturn]] void refuse_whole_model(const std::string& model);
+
+// Throws lra::Error for a run that predicts masked inputs: `what`, "an analysis", needs labels.
+void refuse_masked(const RunConfig& run, const std::string& what);
 
 // A run on disk. Throws lra::Error for a folder that is none, and when config.toml is no longer
 // what the run began with.
@@ -86,11 +92,16 @@ std::optional<int64_t> preset_steps(const RunConfig& run);
 // Names of the presets that the task's TOML file has ("paper", "release", "small").
 std::vector<std::string> preset_names(const std::string& task);
 
-// A preset that only models have, each in its own file and for some tasks: the recipe that its
-// authors published, over the defaults of the program instead of a preset of the task.
-inline constexpr const char* kPublishedPreset = "published";
+// Presets that only models have, each in its own file and for some tasks, over the defaults of the
+// program instead of a preset of the task. published: the recipe of the model's authors.
+// fine_tuning: the recipe of Amos et al. for runs that begin with self-pretrained weights.
+// pretraining: the same for the masked runs before; its sections change those of fine_tuning.
+inline constexpr const char* kFineTuningPreset = "fine_tuning";
+inline constexpr const char* kPretrainingPreset = "pretraining";
+inline constexpr const char* kModelPresets[] = {"published", kFineTuningPreset, kPretrainingPreset};
+bool is_model_preset(const std::string& preset);
 
-// The presets of the task, and kPublishedPreset if the model has it for this task.
+// The presets of the task, and those that the model has for this task.
 std::vector<std::string> preset_names(const std::string& task, const std::string& model);
 
 // `overrides` holds any of [task], [model], [mixer], [train], [groups]; `sets` are "--set"

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <stdlib.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 
@@ -218,7 +219,7 @@ TEST(RunConfig, RefusesAClassifierThatReadsOneToken) {
     EXPECT_EQ(error_with(model, {"mixer.causal=true", "model.pooling=mean"}), "");
   }
   EXPECT_EQ(error_with("sparse_transformer", {"mixer.causal=true", "mixer.global_first=true"}), "");
-  for (const char* model : {"s4d", "s5", "lru", "long_conv"}) {
+  for (const char* model : {"s4d", "s5", "lru", "long_conv", "mamba"}) {
     EXPECT_THAT(error_with(model, {"mixer.bidirectional=false", "model.pooling=first"}),
                 HasSubstr("mixer.bidirectional"));
     EXPECT_EQ(error_with(model, {"mixer.bidirectional=false", "model.pooling=mean"}), "");
@@ -260,6 +261,35 @@ TEST(StoredRun, IsReadWithTheDefaultsOfSettingsAddedSinceAndRefusedWhenChanged) 
   std::ofstream(folder.config()) << to_toml(record.config);
   EXPECT_THAT(error_of([&] { (void)read_run(folder); }),
               HasSubstr("differs from the settings that the run started with"));
+}
+
+// The weights of one have to fit the other.
+TEST(RunConfig, OfPretrainingHasModelAndDataOfFineTuning) {
+  int count = 0;
+  for (const tasks::TaskSpec* spec : tasks::all_tasks()) {
+    const std::string task(spec->name);
+    for (const std::string& model : mixers::mixer_names()) {
+      const auto presets = preset_names(task, model);
+      const auto has = [&](const char* preset) { return std::ranges::count(presets, preset) > 0; };
+      EXPECT_EQ(has(kPretrainingPreset), has(kFineTuningPreset));
+      if (!has(kPretrainingPreset)) continue;
+      SCOPED_TRACE(task + " " + model);
+      ++count;
+      const RunConfig before = resolve_run(task, model, kPretrainingPreset, 0, {}, {}),
+                      after = resolve_run(task, model, kFineTuningPreset, 0, {}, {});
+      EXPECT_TRUE(before.train.is_masked());
+      EXPECT_FALSE(after.train.is_masked());
+      expect_round_trip(before);
+      for (const char* section : {"task", "model", "mixer"}) {
+        const auto text = [&](const RunConfig& run) {
+          return canonical_text(*run.to_table().find(section)->as_table());
+        };
+        EXPECT_EQ(text(before), text(after)) << section;
+      }
+    }
+  }
+  EXPECT_EQ(count, 11);
+  EXPECT_EQ(resolve_run("text", "transformer", kPretrainingPreset, 0, {}, {}).train.steps, 25000);
 }
 
 TEST(RunConfig, OfEveryPresetTaskAndModelResolvesAndBuilds) {

@@ -6,10 +6,18 @@
 namespace lra::training {
 
 std::vector<std::string> size_warnings(const RunConfig& config, const RunRecord& record) {
-  const std::string size = size_unlike_task(config, record.data_examples.value());
-  if (size.empty()) return {};
-  const char* question = record.data_source == "imported" ? ": were all files there?" : "";
-  return {kDataDoubt + record.data_source + " " + size + question};
+  const std::string doubt =
+      size_doubt(config.task_settings, record.data_source, record.data_examples.value());
+  if (doubt.empty()) return {};
+  return {kDataDoubt + doubt};
+}
+
+std::string size_doubt(const ConfigTable& task_settings, const std::string& data_source,
+                       const SplitSizes& data) {
+  const std::string size = size_unlike_task(task_settings, data);
+  if (size.empty()) return "";
+  const char* question = data_source == "imported" ? ": were all files there?" : "";
+  return data_source + " " + size + question;
 }
 
 std::vector<std::string> baseline_warnings(const RunRecord& record, int64_t num_classes) {

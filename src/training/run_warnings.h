@@ -13,6 +13,10 @@ namespace lra::training {
 // Data of another size than the task's. `record` has its data_examples.
 std::vector<std::string> size_warnings(const RunConfig& config, const RunRecord& record);
 
+// The same in words, for settings of the task and the source of the data; empty for its own size.
+std::string size_doubt(const ConfigTable& task_settings, const std::string& data_source,
+                       const SplitSizes& data);
+
 // Trivial classifiers that are nearly always right, or right less often than by chance.
 std::vector<std::string> baseline_warnings(const RunRecord& record, int64_t num_classes);
 

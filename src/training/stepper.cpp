@@ -61,7 +61,7 @@ StepLoss Stepper::gradients(std::span<const Batch> parts, int64_t step, std::spa
   StepLoss sum;
   std::vector<at::Tensor> losses, correct;  // of the parts
   for (const Batch& part : parts) sum.examples += part.labels_B.size(0);
-  const auto all_examples = static_cast<double>(sum.examples * ranks_.count());
+  const double all_examples = count_of_all(sum.examples);
   parameters_.zero_gradients();
   if (!before_step_.empty()) {
     before_step_[0].copy_(parameters_.values);
@@ -91,6 +91,13 @@ StepLoss Stepper::gradients(std::span<const Batch> parts, int64_t step, std::spa
   traced("sum over ranks", [&] { add_up(sum, shared); });
   sum.gradient_norm = ops::gradient_norm(parameters_.gradients);
   return sum;
+}
+
+double Stepper::count_of_all(int64_t own) const {
+  if (!config_.is_masked()) return static_cast<double>(own * ranks_.count());
+  auto count = static_cast<double>(own);
+  ranks_.sum({&count, 1});
+  return count;
 }
 
 // One message in addition to the gradients. Counts are exact as doubles.

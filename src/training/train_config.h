@@ -8,7 +8,13 @@
 
 namespace lra::training {
 
+// Values of train.objective.
+inline constexpr const char* kMaskedObjective = "masked";
+
 struct TrainConfig {
+  std::string objective = "classify";
+  double mask_fraction = 0;
+  std::string masked_loss = "cross_entropy";
   int64_t batch_size = 32, accumulate = 1, steps = 5000, examples = 0;
   double epochs = 0, max_seconds = 0;
   int64_t patience = 0;
@@ -30,7 +36,21 @@ struct TrainConfig {
   double spike_factor = 0;
   int64_t max_skips = 10, max_roll_backs = 3;
 
+  bool is_masked() const { return objective == kMaskedObjective; }
+
   void fields(auto& f) {
+    f("objective", objective,
+      "classify: predict the label; masked: hide positions of the inputs and predict these, for "
+      "runs that then begin with the weights (--init-from)",
+      one_of({"classify", kMaskedObjective}));
+    f("mask_fraction", mask_fraction,
+      "with objective masked, the share of positions that is hidden; 0: as published for the task, "
+      "0.5 of pixels, 0.1 of ListOps symbols, 0.15 of other tokens",
+      rate());
+    f("masked_loss", masked_loss,
+      "with objective masked; cross_entropy: over tokens or the 256 gray levels; l1: absolute "
+      "error of the gray level, with task.input=values",
+      one_of({"cross_entropy", "l1"}));
     f("batch_size", batch_size, "examples per step", between(1, 65536));
     f("accumulate", accumulate,
       "micro-batches per step, to save memory; the update is the same up to rounding and the "

@@ -287,14 +287,16 @@ void Trainer::log_step(Progress& bar, double gradient_norm) {
 Trainer::Outcome Trainer::validate(Progress& bar) {
   refuse_drift();
   const tasks::Split split = config_.split_of(*task_, dataset_, "val");
-  auto result = evaluate(*model_, split, shape_, config_.train.eval_batch_size,
-                         config_.train.eval_examples, {}, ranks_, config_.train.trim_padding);
+  auto result =
+      evaluate(*model_, split, shape_, config_.train.eval_batch_size, config_.train.eval_examples,
+               {}, ranks_, config_.train.trim_padding, config_.masking());
   if (result.stopped) return Outcome::kStopped;
   if (!std::isfinite(result.summary.loss)) return Outcome::kDiverged;
   result.summary.step = progress_.step;
   record_.val_curve.push_back(result.summary);
   log_.evaluation("val", result.summary);
   bar.message("step " + thousands(progress_.step) + ": validation accuracy " +
+              (config_.train.is_masked() ? "at hidden positions " : "") +
               percent(result.summary.accuracy) + ", loss " + fixed(result.summary.loss, 4) +
               " on " + counted(result.summary.num_examples, "example"));
   progress_.last_eval_step = progress_.step;
@@ -332,7 +334,8 @@ Trainer::Outcome Trainer::test(Progress& bar) {
   const int64_t tested = last_weights ? progress_.step : load_best(bar);
   auto result = evaluate(
       *model_, split, shape_, config_.train.eval_batch_size, config_.train.test_examples,
-      [&](int64_t count) { bar.update(count); }, ranks_, config_.train.trim_padding);
+      [&](int64_t count) { bar.update(count); }, ranks_, config_.train.trim_padding,
+      config_.masking());
   if (result.stopped) return Outcome::kStopped;
   if (!std::isfinite(result.summary.loss)) return Outcome::kDiverged;
   result.summary.step = tested;
@@ -394,7 +397,8 @@ RunRecord Trainer::finish(RunStatus status, const std::string& failure) {
   if (status == RunStatus::kDone) {
     record_.weights_hash = weights_hash(parameters_);
   }
-  if (status == RunStatus::kDone && ranks_.is_first()) {
+  // Those of a task are classifiers.
+  if (status == RunStatus::kDone && ranks_.is_first() && !config_.train.is_masked()) {
     for (const tasks::Baseline& baseline : task_->baselines(dataset_)) {
       record_.baselines[baseline.name] = baseline.accuracy;
     }

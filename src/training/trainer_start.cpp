@@ -63,7 +63,8 @@ void Trainer::begin() {
           .trim = config_.train.trim_padding,
           .prefetch = config_.train.prefetch,
           .threads = config_.train.loader_threads,
-          .parts = {.first = parts * ranks_.rank(), .count = parts, .of = parts * ranks_.count()}});
+          .parts = {.first = parts * ranks_.rank(), .count = parts, .of = parts * ranks_.count()},
+          .masking = config_.masking()});
 }
 
 void Trainer::say(const std::string& text) const {
@@ -82,8 +83,9 @@ void Trainer::check_memory() {
   share.accumulate *= ranks_.count();
   share.on_nonfinite = "stop";  // the copies that "skip" needs are there already
   Stepper stepper(*model_, parameters_, share, config_.seed);
-  const MemoryEstimate estimate = estimate_memory(
-      *model_, stepper, config_.split_of(*task_, dataset_, "train"), shape_, share, config_.seed);
+  const MemoryEstimate estimate =
+      estimate_memory(*model_, stepper, config_.split_of(*task_, dataset_, "train"), shape_, share,
+                      config_.seed, config_.masking());
   const int64_t available = memory_left(options_, ranks_);
   if (config_.train.memory_check == "refuse") refuse_without_memory(estimate, available);
   record_.estimated_resident_bytes = estimate.peak_bytes;

@@ -19,7 +19,7 @@ import subprocess
 import sys
 import tempfile
 
-from shared import result, wrong_data
+from shared import result, wrong_data, wrong_sets
 
 PROGRAM = os.path.realpath(os.environ["LRA_PROGRAM"])
 ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1"}
@@ -311,14 +311,36 @@ def doubtful_situations(world):
     yield "report, ratings", "data in doubt", ["report", root / "run"], None
     yield "report --card, ratings", pattern, ["report", root / "run", "--card"], None
     yield ("report lm-eval, ratings", "data in doubt", ["report", root / "run", "--format", "lm-eval"], None)
+    for words in (["report", root / "run"], ["report", root / "run", "--check"]):
+        change_record(root / "run", lambda r: r.update(warnings=[w for w in r["warnings"] if "ratings" not in w]))
+        yield f"{words[0]} {words[2:]} without the doubt about ratings", "it lacks the warning", words, None
     root = world.root / "own size"
     yield ("listops: generated data of another size", "instead of 96,000",
            train_words("listops", "local", world.prepared, root), root)
     root = world.root / "asked size"
-    yield ("listops: another size, as was asked", "instead of 96,000, as the settings ask",
+    yield ("listops: another size, as was asked", "instead of 96,000.*, as the settings ask",
            train_words("listops", "local", root, f"{root} run", "task.num_train=40", "task.num_val=6",
                        "task.num_test=6"), None)
     yield "report of another size, as was asked", "of data of 40 training", ["report", f"{root} run"], None
+
+
+def set_situations(world):
+    """What shows in many examples: told by the import, as all doubts that it stores with the data."""
+    for number, (task, write_source, pattern, name) in enumerate(wrong_sets.situations()):
+        root = world.root / f"set{number}"
+        sources = write_source(root / "source")
+        yield f"{task}: {name}", pattern, ["data", "import", task, *sources, "--out", root / "made"], None
+        shutil.rmtree(root)
+    for setting in ("max_depth=7", "max_args=7", "max_length=700", "min_length=1200"):
+        root = world.root / f"listops {setting}"
+        must("data", "make", "listops", "--out", root / "made", "--train", 40, "--val", 20, "--test", 20, "--set",
+             f"task.{setting}")
+        must("data", "export", "listops", root / "made", "--out", root / "data")
+        yield (f"listops: expressions of {setting}", "the task's settings|do not have between",
+               train_words("listops", "local", root / "data", root / "run"), root / "run")
+    yield ("listops: a learning rate of 0", "nothing is learned",
+           train_words("listops", "local", world.prepared, world.root / "still", "train.learning_rate=0"),
+           world.root / "still")
 
 
 def place_situations(world):
@@ -402,6 +424,10 @@ def weight_situations(world):
         yield from weights_of_another(world, own, name, weights)
     yield from swapped_files(world, own)
     yield from edited_records(world, own)
+    both = [own, world.root / "other data"]
+    for words in (["report", *both], ["report", *both, "--format", "csv"]):
+        yield f"{words[0]} {words[3:]} of seeds on different data", "data=", words, None
+    yield ("report lm-eval of seeds on different data", "form 2 rows", ["report", *both, "--format", "lm-eval"], None)
     yield ("eval on data of another seed", "is not the data", ["eval", own, "--data", generated], None)
     yield ("eval on other data, as was asked", "OTHER DATA", ["eval", own, "--data", generated, "--other-data"], None)
     yield ("eval on other data that is not there", "no data for listops",
@@ -596,6 +622,8 @@ EDITS = {
     "task_version": lambda r: r.update(task_version=99),
     "model_title": lambda r: r.update(model_title="Another model"),
     "test accuracy": lambda r: r["test"].update(accuracy=1 - r["test"]["accuracy"]),
+    "speed": lambda r: r.update(train_seconds=r["train_seconds"] / 10, train_tokens_per_s=10 * r["train_tokens_per_s"],
+                                train_examples_per_s=10 * r["train_examples_per_s"]),
 }
 SUITE = """name = "s"
 tasks = ["listops"]
@@ -659,6 +687,22 @@ def logs_of_others(world, own):
     run = copy_of(world, other)
     (run / "analysis/convergence.json").rename(run / "analysis/span.json")
     yield "report: an analysis under another name", "it is of kind 'convergence'", ["report", run], None
+    must("analyze", "generalization", other)
+    run = copy_of(world, other)
+    for name, change in (("gap", lambda g: g.update(gap=g["gap"] / 2 + 0.01)),
+                         ("test", lambda g: g["test"].update(accuracy=1 - g["test"]["accuracy"]))):
+        path = run / "analysis/generalization.json"
+        shutil.copy(other / "analysis/generalization.json", path)
+        analysis = json.loads(path.read_text())
+        change(analysis["generalization"])
+        path.write_text(json.dumps(analysis))
+        yield f"report: an analysis with another {name}", "left out; ", ["report", run], None
+    run = copy_of(world, other)
+    path = run / "analysis/convergence.json"
+    analysis = json.loads(path.read_text())
+    analysis["convergence"]["best"]["accuracy"] = 0.9
+    path.write_text(json.dumps(analysis))
+    yield "report: an analysis with a better validation", "its best validation is", ["report", run], None
     must("bench", "--task", "listops", "--models", "local", "--lengths", 64, "--batch", 2, "--preset", "small",
          "--windows", 2, "--window-seconds", 0, "--threads", 1, "--out", world.root / "bench")
     measured = next((world.root / "bench").iterdir())
@@ -702,7 +746,7 @@ def main():
     with tempfile.TemporaryDirectory() as root:
         world = World(root)
         for situations in (raw_situations, prepared_situations, beside_situations, encoding_situations,
-                           contents_situations, doubtful_situations, place_situations,
+                           contents_situations, doubtful_situations, set_situations, place_situations,
                            weight_situations, checkpoint_situations, record_situations):
             if arguments.only and arguments.only not in situations.__name__:
                 continue

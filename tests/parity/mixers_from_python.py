@@ -261,6 +261,39 @@ def silu(x):
     return x * sigmoid(x)
 
 
+def softplus(x):
+    return np.logaddexp(x, 0)
+
+
+def mamba_scan(x, w, k):
+    """Of the tokens of one example [L, E], in the order of time."""
+    kernel, select = w["conv_weight"][k], w["select_weight"][k]
+    rank, states = w["step_weight"].shape[2], w["a_log"].shape[2]
+    blocks = len(select)
+    padded = np.concatenate([np.zeros((kernel.shape[1] - 1, x.shape[1])), x])
+    h, rate, y = 0, -np.exp(w["a_log"][k]), np.empty_like(x)
+    for t in range(len(x)):
+        u = silu((padded[t:t + kernel.shape[1]] * kernel[:, ::-1].T).sum(0) + w["conv_bias"][k])
+        r, b, c = np.split(np.einsum("jrp,jp->jr", select, u.reshape(blocks, -1)),
+                           [rank, rank + states], axis=1)
+        width = len(u) // blocks
+        step = softplus((w["step_weight"][k] * r.repeat(width, 0)).sum(1) + w["step_bias"][k])
+        b = b.repeat(width, 0) + (w["b_bias"][k] if "b_bias" in w else 0)
+        h = np.exp(step[:, None] * rate) * h + (step * u)[:, None] * b
+        y[t] = (c.repeat(width, 0) * h).sum(1) + w["skip"][k] * u
+    return y
+
+
+def mamba(x, valid, w, settings):
+    u, z = np.split(x @ w["in_weight"].T, 2, axis=2)
+    y = np.zeros_like(u)
+    for example, tokens, count in zip(y, u, valid.sum(1)):
+        example[:count] = mamba_scan(tokens[:count], w, 0)
+        if settings["bidirectional"]:
+            example[:count] += mamba_scan(tokens[:count][::-1], w, 1)[::-1]
+    return (y * silu(z)) @ w["out_weight"].T
+
+
 def mega_weights(q, k, valid, w, settings):
     """Of one example, [L, L]."""
     length, window = len(q), settings["chunk"] or MAX_LENGTH
@@ -346,7 +379,7 @@ def chordmixer(x, valid, w, settings):
 
 REFERENCES = [transformer, local, sparse_transformer, longformer, linformer, reformer, sinkhorn,
               synthesizer, bigbird, linear_transformer, performer, s4d, long_conv,
-              chordmixer, s5, lru, mega]
+              chordmixer, s5, lru, mega, mamba]
 # Settings besides the defaults.
 CASES = {
     "transformer": [{}],
@@ -384,6 +417,8 @@ CASES = {
     "mega": [{"ema_dim": 2, "z_dim": 5, "v_dim": 7}, {"chunk": 8, "bidirectional": False},
              {"ema_dim": 1, "z_dim": 3, "v_dim": 4, "attention": "laplace"},
              {"ema_dim": 3, "z_dim": 3, "v_dim": 4, "attention": "laplace", "chunk": 11}],
+    "mamba": [{}, {"states": 3, "conv_width": 1, "dt_rank": 2, "expand": 1},
+              {"states": 5, "blocks": 2, "channel_bias": True, "bidirectional": True}],
     "lru": [{"states": 7}, {"states": 5, "bidirectional": False, "output": "half_glu1"},
             {"states": 3, "r_min": 0.9, "r_max": 0.999, "max_phase": 0.5, "output": "linear"}],
     "synthesizer": [{"variant": variant, "dot_product": mixed, "causal": causal, "rank": 4}
@@ -422,6 +457,11 @@ def documented_tensors(name, settings):
     if name in ("s5", "lru"):
         values["P"] = settings["states"] // (2 if name == "s5" else 1)
         values["steps"] = 1 if settings.get("shared_step") else values["P"]
+    if name == "mamba":
+        values["inner"] = settings["expand"] * WIDTH
+        values["rank"] = settings["dt_rank"] or -(-WIDTH // (16 * settings["blocks"]))
+        values["selected"] = values["rank"] + 2 * settings["states"]
+        values["width"] = values["inner"] // settings["blocks"]
     if name == "mega":
         values["base"] = 2 * WIDTH + settings["z_dim"] + settings["v_dim"]
         values["distances"] = 2 * (settings["chunk"] or MAX_LENGTH) - 1

@@ -104,6 +104,22 @@ def check_layers():
 
     check("state_scan", lambda v, a: ops.state_scan(v, a, True, mask.to(torch.uint8)), states,
           [normal(3, 7, 2, 5), 0.5 * normal(2, 5)])
+
+    def selective(x, dt, a, b, c, dt_bias, bias, skip):
+        """From the end of each example, step by step; 5 channels in each of 2 groups."""
+        b, c = (t.repeat_interleave(5, 2) for t in (b, c))  # [B, L, D, N]
+        step = functional.softplus(dt + dt_bias)
+        h, rows = 0, []
+        for t in reversed(range(7)):
+            decay = (step[:, t, :, None] * a.T).exp()
+            h = decay * h + (step * x)[:, t, :, None] * (b[:, t] + bias.T)
+            h = h * mask[:, t, None, None]
+            rows.insert(0, ((c[:, t] * h).sum(2) + skip * x[:, t]) * mask[:, t, None])
+        return torch.stack(rows, 1)
+
+    check("selective_scan", lambda *t: ops.selective_scan(*t, True, mask.to(torch.uint8)), selective,
+          [normal(3, 7, 10), normal(3, 7, 10), -normal(4, 10).abs(), normal(3, 7, 2, 4),
+           normal(3, 7, 2, 4), normal(10), normal(4, 10), normal(10)])
     check("product", ops.product, torch.matmul, [normal(2, 3, 40, 9), normal(2, 3, 9, 17)])
 
 

@@ -75,7 +75,10 @@ class Model:
         self.max_length = self.length + int(self.config["model"]["pooling"] == "cls")
 
     def norm(self, x, name):
-        weight, bias = self.w[name + ".weight"], self.w[name + ".bias"]
+        weight = self.w[name + ".weight"]
+        if self.config["model"]["norm"] == "rms":
+            return x / (x.square().mean(-1, keepdim=True) + 1e-6).sqrt() * weight
+        bias = self.w[name + ".bias"]
         if self.config["model"]["norm"] == "batch":
             mean, variance = (self.w[name + key] for key in (".running_mean", ".running_var"))
             return (x - mean) / (variance + 1e-5).sqrt() * weight + bias
@@ -233,6 +236,34 @@ class Model:
         g = functional.gelu(y, approximate="tanh")
         return functional.glu(self.linear(g, prefix + "output.linear"), -1)
 
+    def mamba(self, x, prefix):
+        w = {name.removeprefix(prefix): t for name, t in self.w.items() if name.startswith(prefix)}
+        assert "b_bias" in w or self.mixer["blocks"] == 1
+        u, z = functional.linear(x, w["in_weight"]).chunk(2, 1)
+        y = sum(tokens.flip(0) if k else tokens
+                for k in range(len(w["skip"]))
+                for tokens in [self.mamba_scan(u.flip(0) if k else u,
+                                               {name: t[k] for name, t in w.items()
+                                                if name not in ("in_weight", "out_weight")})])
+        return functional.linear(y * functional.silu(z), w["out_weight"])
+
+    def mamba_scan(self, x, w):
+        kernel, states, rank = w["conv_weight"], self.mixer["states"], w["step_weight"].shape[1]
+        local = functional.conv1d(x.T[None], kernel.flip(1)[:, None], w["conv_bias"],
+                                  padding=kernel.shape[1] - 1, groups=len(kernel))[0, :, :len(x)]
+        u = functional.silu(local.T)
+        blocks = u.unflatten(1, (len(w["select_weight"]), -1))
+        r, b, c = torch.einsum("ljp,jrp->ljr", blocks, w["select_weight"]).split(
+            [rank, states, states], 2)
+        r, b, c = (t.repeat_interleave(blocks.shape[2], 1) for t in (r, b, c))  # [L, E, ...]
+        step = functional.softplus((r * w["step_weight"]).sum(2) + w["step_bias"])
+        b = b + w["b_bias"] if "b_bias" in w else b
+        h, y = 0, []
+        for t in range(len(x)):
+            h = (-step[t, :, None] * w["a_log"].exp()).exp() * h + (step[t] * u[t])[:, None] * b[t]
+            y.append((c[t] * h).sum(1))
+        return torch.stack(y) + w["skip"] * u
+
     def mega(self, x, prefix):
         w = {name.removeprefix(prefix): t for name, t in self.w.items() if name.startswith(prefix)}
         silu, settings, length = functional.silu, self.mixer, len(x)
@@ -283,7 +314,7 @@ class Model:
     MIXERS = {f.__name__: f for f in (
         transformer, local, sparse_transformer, longformer, linformer, reformer, sinkhorn,
         synthesizer, bigbird, linear_transformer, performer, s4d, long_conv,
-        chordmixer, s5, lru, mega)}
+        chordmixer, s5, lru, mega, mamba)}
 
     def mix(self, x, prefix):
         y = self.MIXERS[self.config["run"]["model"]](self, x, prefix)

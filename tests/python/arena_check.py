@@ -191,6 +191,18 @@ class Arena(unittest.TestCase):
         record = json.loads((self.folder / "half/record.json").read_text())
         self.assertEqual((record["status"], record["weights_hash"]), ("done", whole.record["weights_hash"]))
 
+    def test_self_pretraining(self):
+        masked = self.train("their_layers:NoMask", "masked", settings={"train.objective": "masked"})
+        self.assertEqual((masked.status, masked.division), ("done", "pretraining"))
+        self.assertGreater(masked.record["val"]["num_positions"], 8)
+        for init_from in (masked, self.folder / "masked"):
+            name = f"tuned-{type(init_from).__name__}"
+            tuned = self.train("their_layers:NoMask", name, init_from=init_from)
+            self.assertEqual((tuned.status, tuned.division), ("done", "self-pretrained"))
+        rows = {row["folder"]: row for row in lra.results(self.folder)}
+        self.assertIsNone(rows[str(self.folder / "masked")]["test_accuracy"])
+        self.assertIsNotNone(rows[str(self.folder / name)]["test_accuracy"])
+
     def test_tuples_lengths_and_other_names_are_understood(self):
         self.assertEqual(self.train("their_layers:Tuple", "tuple").status, "done")
         record = self.train("their_layers:NoMask", "no-mask").record

@@ -12,6 +12,7 @@
 //   keep(lanes, x)   zeros in the other lanes
 //   load_lanes(lanes, from), store_lanes(to, lanes, x): other lanes are read as zeros, not touched
 //   sum_of_lanes(x)  eight sums of lanes n and n + 8, then four, two and one
+//   store_sums(to, a, b, c, d): the sums of the lanes of four vectors, added in another order
 //   multiply_wide(x, m, high, low): all 64 bits of the product of each word
 //   times_power_of_two(x, n): x 2^n for whole n <= 127; below 2^-126 AVX2 gives 0
 //   narrow(x)        words below 2^16 as half words

@@ -229,6 +229,17 @@ inline float join_lanes(Floats x, const Join& join) {
 inline float sum_of_lanes(Floats x) {
   return join_lanes(x, [](__m256 a, __m256 b) { return _mm256_add_ps(a, b); });
 }
+// sum_of_lanes() of four vectors, in the order of AVX-512's.
+inline __m256 sums_of_fours(__m256 a, __m256 b, __m256 c, __m256 d) {
+  const __m256 ab = _mm256_add_ps(_mm256_unpacklo_ps(a, b), _mm256_unpackhi_ps(a, b));
+  const __m256 cd = _mm256_add_ps(_mm256_unpacklo_ps(c, d), _mm256_unpackhi_ps(c, d));
+  return _mm256_add_ps(_mm256_shuffle_ps(ab, cd, 0x44), _mm256_shuffle_ps(ab, cd, 0xEE));
+}
+inline void store_sums(float* to, Floats a, Floats b, Floats c, Floats d) {
+  const __m256 half = _mm256_add_ps(sums_of_fours(a.low, b.low, c.low, d.low),
+                                    sums_of_fours(a.high, b.high, c.high, d.high));
+  _mm_storeu_ps(to, _mm_add_ps(_mm256_castps256_ps128(half), _mm256_extractf128_ps(half, 1)));
+}
 inline float max_of_lanes(Floats x) {
   return join_lanes(x, [](__m256 a, __m256 b) { return _mm256_max_ps(a, b); });
 }

@@ -114,6 +114,17 @@ inline Lanes equal(Floats a, Floats b) { return _mm512_cmp_ps_mask(a, b, _CMP_EQ
 inline Lanes is_nan(Floats x) { return _mm512_cmp_ps_mask(x, x, _CMP_UNORD_Q); }
 
 inline float sum_of_lanes(Floats x) { return _mm512_reduce_add_ps(x); }
+// sum_of_lanes() of four vectors, lanes n and n + 2 of each four first, then n and n + 1, then
+// fours 8 lanes apart: a third of the instructions.
+inline void store_sums(float* to, Floats a, Floats b, Floats c, Floats d) {
+  const __m512 ab = _mm512_add_ps(_mm512_unpacklo_ps(a, b), _mm512_unpackhi_ps(a, b));
+  const __m512 cd = _mm512_add_ps(_mm512_unpacklo_ps(c, d), _mm512_unpackhi_ps(c, d));
+  const __m512 fours =
+      _mm512_add_ps(_mm512_shuffle_ps(ab, cd, 0x44), _mm512_shuffle_ps(ab, cd, 0xEE));
+  const __m256 half =
+      _mm256_add_ps(_mm512_castps512_ps256(fours), _mm512_extractf32x8_ps(fours, 1));
+  _mm_storeu_ps(to, _mm_add_ps(_mm256_castps256_ps128(half), _mm256_extractf128_ps(half, 1)));
+}
 inline float max_of_lanes(Floats x) { return _mm512_reduce_max_ps(x); }
 inline int32_t min_of_lanes(Words x) { return _mm512_reduce_min_epi32(x); }
 

@@ -14,6 +14,7 @@
 #include "tasks/byte_baseline.h"
 #include "tasks/custom/centroid_baseline.h"
 #include "tasks/custom/gathered.h"
+#include "tasks/custom/own_checks.h"
 #include "tasks/facts.h"
 #include "tasks/new_folder.h"
 #include "tasks/stopping.h"
@@ -106,6 +107,9 @@ class CustomTask : public Task {
     return {};
   }
   void export_official(const Dataset& dataset, const std::string& out) const override;
+  std::vector<std::string> judge(const Dataset& dataset) const override {
+    return doubts_of_own_data(dataset, config_);
+  }
   std::vector<Fact> check(const Dataset& dataset) const override;
   std::string render(const Split& split, int64_t example) const override;
   std::string token_text(int32_t token) const override {

@@ -303,6 +303,8 @@ TEST_F(OwnData, IsFoundUnderItsNameInTheDataRoot) {
   EXPECT_THAT(error_of([&] { (void)find_task("custom:../x"); }), HasSubstr("unknown task"));
   EXPECT_THAT(error_of([&] { (void)task_on_data("custom", root_.path("")); }),
               AllOf(HasSubstr("not a prepared dataset"), HasSubstr("has 'custom:own'")));
+  std::filesystem::rename(root_.path("own"), root_.path("custom"));
+  EXPECT_EQ(task_on_data("custom", root_.path("")).name, "custom:custom");
 }
 
 TEST_F(OwnData, OfAMistypedNameIsAnsweredWithTheNamesThereAre) {
@@ -355,7 +357,15 @@ TEST_F(OwnData, MistakesOfTheWholeAreRefused) {
                 imported({file("train.jsonl", good),
                           file("test.jsonl", R"({"text": "x", "label": "Yes"})")});
               }),
-              HasSubstr("split test: has the label 'Yes', which train has not"));
+              HasSubstr("split test: has the label 'Yes', which train has not; expected one of "
+                        "'no' and 'yes'; write labels alike"));
+  EXPECT_THAT(refused("a.jsonl", good + rows_of(40,
+                                                [](int i) {
+                                                  return R"({"text": "x", "label": "c)" +
+                                                         std::to_string(i) + "\"}";
+                                                })),
+              HasSubstr("to draw the splits otherwise add --set task.split_seed=1"))
+      << "forty classes of one example";
   EXPECT_THAT(error_of([&] {
                 imported({file("train.jsonl", good), file("b.jsonl", good)});
               }),

@@ -176,7 +176,9 @@ void Gatherer::tell_splits_apart() {
                 std::to_string(kFewestToDraw) + " or more to draw other splits from",
                 "name a file train..., or add a column split");
   }
-  if (splits.size() < 3) draw_splits();
+  std::set<std::string> drawn = {"val", "test"};
+  for (const auto& [name, unused] : splits) drawn.erase(name);
+  if (!drawn.empty()) draw_splits();
   std::set<std::string> trained;
   for (const size_t i : splits["train"]) trained.insert(gathered_.examples[i].label);
   for (const auto& [name, places] : splits) {
@@ -184,8 +186,10 @@ void Gatherer::tell_splits_apart() {
       const std::string& label = gathered_.examples[i].label;
       if (trained.contains(label)) continue;
       refuse_data("split " + name, "has the label " + in_quotes(label) + ", which train has not",
-                  "classes that are trained",
-                  "is it misspelled? To draw splits otherwise add --set task.split_seed=1");
+                  "one of " + quoted_list({trained.begin(), trained.end()}),
+                  drawn.contains(name)
+                      ? "to draw the splits otherwise add --set task.split_seed=1"
+                      : "write labels alike in all files, or leave out what is not trained");
     }
   }
 }

@@ -87,14 +87,25 @@ class Table {
     arrays_.push_back(&array);
   }
 
+  // `beside`: arrays that name no split, where others do.
   void read(const std::string& path, const std::string& split, const ColumnSettings& settings,
-            const OwnExampleSink& sink) const {
+            const Table& beside, const OwnExampleSink& sink) const {
     const Columns columns = find_columns(names_, settings, path, false);
     const NpyArray& labels = *arrays_[columns.label];
     const int64_t count = length_of(labels);
     const NpyArray* lengths = nullptr;
     for (size_t i = 0; i < names_.size(); ++i) {
-      if (std::ranges::find(kLengthNames, names_[i]) != kLengthNames.end()) lengths = arrays_[i];
+      const bool is_used = i == columns.label || columns.split == i ||
+                           std::ranges::find(columns.sequences, i) != columns.sequences.end();
+      if (are_lengths(names_[i])) {
+        lengths = arrays_[i];
+      } else if (!is_used && length_of(*arrays_[i]) == count) {
+        refuse_unread(*arrays_[i]);
+      }
+    }
+    for (size_t i = 0; i < beside.names_.size(); ++i) {
+      const bool is_per_example = length_of(*beside.arrays_[i]) == count;
+      if (is_per_example || are_lengths(beside.names_[i])) refuse_unread(*beside.arrays_[i]);
     }
     if (labels.shape().size() != 1 || !(labels.is_text() || labels.is_whole())) {
       refuse_data(labels.name(), "are no labels", "[N] integers or texts");
@@ -117,6 +128,19 @@ class Table {
  private:
   static int64_t length_of(const NpyArray& array) {
     return array.shape().empty() ? 0 : array.shape()[0];
+  }
+
+  static bool are_lengths(const std::string& name) {
+    return std::ranges::find(kLengthNames, name) != kLengthNames.end();
+  }
+
+  // An array with an element for each example may be a mask, or lengths under another name. Names
+  // of classes, say, may lie beside the examples.
+  [[noreturn]] static void refuse_unread(const NpyArray& array) {
+    refuse_data(array.name(), "has an element for each example, and is not read",
+                "sequences, labels, 'lengths' and 'split', each with the ending of its split if "
+                "others have one",
+                "leave it out of the file, or rename it");
   }
 
   static void expect_count(const NpyArray& array, int64_t count) {
@@ -164,8 +188,12 @@ void read_npz(const std::string& path, const ColumnSettings& settings, const Own
     by_split[split].add(short_name, array);
   }
   // Arrays that no split has, as names of classes, stand beside those that one has.
-  if (by_split.size() > 1) by_split.erase("");
-  for (const auto& [split, table] : by_split) table.read(path, split, settings, sink);
+  Table beside;
+  if (by_split.size() > 1 && by_split.contains("")) {
+    beside = std::move(by_split.at(""));
+    by_split.erase("");
+  }
+  for (const auto& [split, table] : by_split) table.read(path, split, settings, beside, sink);
 }
 
 }  // namespace lra::tasks

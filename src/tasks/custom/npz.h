@@ -12,7 +12,8 @@ namespace lra::tasks {
 // of integers or texts; lengths [N], where given, cut each sequence; split [N] of texts. Arrays
 // with the endings _train, _val and _test instead, as x_train and y_train, are those splits. Throws
 // lra::Error that names file and array for anything else: objects (pickles), complex numbers,
-// Fortran order, arrays of unlike size, an archive that is damaged or larger than free memory.
+// Fortran order, arrays of unlike size, an array of another name with an element for each example,
+// an archive that is damaged or larger than free memory.
 void read_npz(const std::string& path, const ColumnSettings& settings, const OwnExampleSink& sink);
 
 }  // namespace lra::tasks

@@ -127,6 +127,22 @@ TEST_F(Npz, WhatCannotBeReadIsNamed) {
   EXPECT_THAT(refused({{"x", "no array"}, {"y", labels_}}), HasSubstr("array 'x'"));
 }
 
+// A mask, or lengths under another name, would be left out without a word.
+TEST_F(Npz, AnArrayOfAllExamplesThatIsNotReadIsRefused) {
+  const std::string x = npy("|u1", "(2, 2)", "abcd"), lengths = npy("|u1", "(2,)", "\1\2");
+  const std::string three = npy("|u1", "(3,)", "abc");
+  EXPECT_EQ(read({{"x", x}, {"y", labels_}, {"length", lengths}}).at(0).sequences[0].numbers.size(),
+            1U);
+  EXPECT_THAT(refused({{"x", x}, {"y", labels_}, {"seq_len", lengths}}),
+              HasSubstr("array 'seq_len': has an element for each example, and is not read"));
+  EXPECT_EQ(refused({{"x", x}, {"y", labels_}, {"names", three}}), "");
+  EXPECT_EQ(refused({{"x_train", x}, {"y_train", labels_}, {"names", three}}), "");
+  EXPECT_THAT(refused({{"x_train", x}, {"y_train", labels_}, {"mask", lengths}}),
+              HasSubstr("array 'mask'"));
+  EXPECT_THAT(refused({{"x_train", x}, {"y_train", labels_}, {"lengths", three}}),
+              HasSubstr("array 'lengths'"));
+}
+
 TEST_F(Npz, CutOffAndChangedArchivesAreRefused) {
   const std::string path = write({{"x", npy("|u1", "(2, 2)", "abcd")}, {"y", labels_}});
   std::ifstream in(path, std::ios::binary);

@@ -17,10 +17,12 @@
 #include "base/permutation.h"
 #include "base/rng.h"
 #include "io/progress.h"
+#include "tasks/data_doubts.h"
 #include "tasks/facts.h"
 #include "tasks/files.h"
 #include "tasks/image/cifar_files.h"
 #include "tasks/image/cifar_png.h"
+#include "tasks/image/layout_checks.h"
 #include "tasks/place_baseline.h"
 #include "tasks/split_checks.h"
 #include "tasks/stopping.h"
@@ -66,6 +68,7 @@ class ImageTask : public Task {
               Progress& progress) const override;
   std::vector<std::vector<std::string>> find_copies(const std::string& root) const override;
   void export_official(const Dataset& dataset, const std::string& out) const override;
+  std::vector<std::string> judge(const Dataset& dataset) const override;
   std::vector<Fact> check(const Dataset& dataset) const override;
   std::string render(const Split& split, int64_t example) const override;
   std::vector<Baseline> baselines(const Dataset& dataset) const override;
@@ -255,6 +258,14 @@ Baseline nearest_mean_baseline(const Split& train, const Split& test) {
                       static_cast<double>(std::max<int64_t>(1, test.size()))};
 }
 
+std::vector<std::string> ImageTask::judge(const Dataset& dataset) const {
+  const Split train = dataset.split("train"), test = dataset.split("test");
+  std::vector<std::string> doubts = doubts_of_labels(
+      {.found = nearest_mean_baseline(train, test), .published = 0.24, .least = 0.2}, train, test);
+  for (std::string& doubt : doubts_of_layout(dataset)) doubts.push_back(std::move(doubt));
+  return doubts;
+}
+
 std::vector<Baseline> ImageTask::baselines(const Dataset& dataset) const {
   const Split train = dataset.split("train"), test = dataset.split("test");
   return {majority_baseline(train, test, kCifarClasses), nearest_mean_baseline(train, test),
@@ -292,6 +303,7 @@ constinit const TaskSpec kImageTask = {
         "of it; or a folder with train/<class>/*.png and test/<class>/*.png, or with "
         "train/<number>_<class>.png and test/<number>_<class>.png",
     .remote = &kImageRemote,
+    .mask_fraction = 0.5,
 };
 
 }  // namespace lra::tasks

@@ -21,6 +21,7 @@
 #include "tasks/files.h"
 #include "tasks/listops/expression.h"
 #include "tasks/listops/generator.h"
+#include "tasks/listops/settings_check.h"
 #include "tasks/listops/sources.h"
 #include "tasks/listops/tsv.h"
 #include "tasks/place_baseline.h"
@@ -111,6 +112,12 @@ class ListOpsTask : public Task {
     return {options.num_train.value_or(config_.num_train),
             options.num_val.value_or(config_.num_val), options.num_test.value_or(config_.num_test)};
   }
+  ListOpsSettings generator_settings() const {
+    return {.min_length = config_.min_length,
+            .max_length = config_.max_length,
+            .max_depth = config_.max_depth,
+            .max_args = config_.max_args};
+  }
   // The settings the data claims to follow: its own when it was generated.
   ListOpsConfig claimed(const Manifest& manifest) const;
   Fact target_fact(const Dataset& dataset, const std::string& name, int64_t max_args) const;
@@ -159,6 +166,7 @@ std::vector<std::string> ListOpsTask::doubts(const Dataset& dataset) const {
                      thousands(config_.min_length) + " and " + thousands(config_.max_length) +
                      " tokens");
   }
+  if (doubts.empty()) doubts = doubts_of_settings(dataset, generator_settings());
   return doubts;
 }
 
@@ -175,10 +183,7 @@ void ListOpsTask::make(const MakeOptions& options, Progress& progress) const {
                  .what = std::to_string(count) + " examples",
                  .expected = "0 to 100,000,000 per split"});
   }
-  const ListOpsSettings settings{.min_length = config_.min_length,
-                                 .max_length = config_.max_length,
-                                 .max_depth = config_.max_depth,
-                                 .max_args = config_.max_args};
+  const ListOpsSettings settings = generator_settings();
   Manifest manifest = new_manifest("generated");
   manifest.settings = {{"seed", std::to_string(options.seed)},
                        {"min_length", std::to_string(settings.min_length)},
@@ -416,6 +421,7 @@ constinit const TaskSpec kListOpsTask = {
         "the folder listops-1000, or one above it, as lra_release; or the files basic_train.tsv, "
         "basic_val.tsv and basic_test.tsv",
     .remote = &kListOpsRemote,
+    .mask_fraction = 0.1,
 };
 
 }  // namespace lra::tasks

@@ -130,9 +130,13 @@ Fact marker_distance_fact(const Split& train, int size) {
             .ok = dependent || train.size() < kEnoughImages,
             .detail = dependent ? "labels depend on the images" : "too few images to tell"};
   if (!fact.ok) {
-    fact.detail =
-        "labels have nothing to do with the images, so nothing can be learned; of the archive's "
-        "two pathfinder128 folders take the inner one, lra_release/lra_release/pathfinder128";
+    fact.detail = "labels have nothing to do with the images, so nothing can be learned";
+    // The archive holds this size twice.
+    if (size == 128) {
+      fact.detail +=
+          "; of the archive's two pathfinder128 folders take the inner one, "
+          "lra_release/lra_release/pathfinder128";
+    }
   }
   return fact;
 }

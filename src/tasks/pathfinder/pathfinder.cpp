@@ -386,6 +386,7 @@ constinit const TaskSpec kPathfinderTask = {
     .make = make_pathfinder_task<32>,
     .sources = kSources,
     .remote = &kRemote32,
+    .mask_fraction = 0.5,
 };
 
 constinit const TaskSpec kPathfinder64Task = {
@@ -399,6 +400,7 @@ constinit const TaskSpec kPathfinder64Task = {
     .make = make_pathfinder_task<64>,
     .sources = kSources,
     .remote = &kRemote64,
+    .mask_fraction = 0.5,
 };
 
 constinit const TaskSpec kPathXTask = {
@@ -412,6 +414,7 @@ constinit const TaskSpec kPathXTask = {
     .make = make_pathfinder_task<128>,
     .sources = kSources,
     .remote = &kRemote128,
+    .mask_fraction = 0.5,
 };
 
 constinit const TaskSpec kPathfinder256Task = {
@@ -425,6 +428,7 @@ constinit const TaskSpec kPathfinder256Task = {
     .make = make_pathfinder_task<256>,
     .sources = kSources,
     .remote = &kRemote256,
+    .mask_fraction = 0.5,
 };
 
 }  // namespace lra::tasks

@@ -18,7 +18,9 @@ std::vector<Review> read_review_archive(const std::string& path, Progress& progr
   std::vector<Review> reviews;
   while (archive.next()) {
     Review review;
-    if (!archive.is_file() || !parse_review_path(archive.name(), review.key)) continue;
+    if (!archive.is_file() || !is_in_review_folder(archive.name())) continue;
+    if (!parse_review_path(archive.name(), review.key))
+      refuse_review_name(path + ":" + archive.name());
     review.text = document_text(archive.content(kMaxReviewBytes), path + ":" + archive.name());
     bytes += review.text.size();
     if (bytes > kMaxBytes) {

@@ -3,6 +3,8 @@
 #include <array>
 #include <charconv>
 
+#include "base/error.h"
+
 namespace lra::tasks {
 namespace {
 
@@ -38,6 +40,20 @@ std::string review_path(const ReviewKey& key) {
   return std::string(kReviewSplits[static_cast<size_t>(key.split)]) + "/" +
          kReviewLabels[static_cast<size_t>(key.label)] + "/" + std::to_string(key.id) + "_" +
          std::to_string(key.rating) + ".txt";
+}
+
+bool is_in_review_folder(std::string_view path) {
+  int unused = 0;
+  (void)take_last(path);
+  return parse_choice(take_last(path), kReviewLabels, unused) &&
+         parse_choice(take_last(path), kReviewSplits, unused);
+}
+
+void refuse_review_name(const std::string& where) {
+  throw Error({.where = where,
+               .what = "is not the name of a review",
+               .expected = "<id>_<rating>.txt",
+               .advice = "rename it, or move it away"});
 }
 
 bool parse_review_path(std::string_view path, ReviewKey& key) {

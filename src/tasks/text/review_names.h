@@ -25,6 +25,10 @@ inline constexpr std::array<const char*, 2> kReviewLabels = {"neg", "pos"};
 
 // "train/neg/0_3.txt"
 std::string review_path(const ReviewKey& key);
+// True if a path leads into one of the four folders of reviews.
+bool is_in_review_folder(std::string_view path);
+// Throws lra::Error for a file in one of them whose name is not that of a review.
+[[noreturn]] void refuse_review_name(const std::string& where);
 // The key of a path that ends in such a name. False for any other path; throws nothing.
 bool parse_review_path(std::string_view path, ReviewKey& key);
 

@@ -46,12 +46,7 @@ void list_folder(const fs::path& folder, Reviews& reviews) {
                    .advice = "move it away"});
     }
     ReviewKey key;
-    if (!parse_review_path(path, key)) {
-      throw Error({.where = path,
-                   .what = "is not the name of a review",
-                   .expected = "<id>_<rating>.txt",
-                   .advice = "move it away"});
-    }
+    if (!parse_review_path(path, key)) refuse_review_name(path);
     const uintmax_t num_bytes = entry->file_size(failed);
     if (failed) break;
     if (num_bytes > kMaxReviewBytes) {

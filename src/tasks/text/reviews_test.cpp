@@ -60,6 +60,8 @@ TEST(Reviews, HostileArchivesAreRefused) {
   EXPECT_THAT(archive_error({{.name = "train/pos/1_1.txt", .content = std::string(2 << 20, 'x')}}),
               HasSubstr("over 1 MiB"));
   EXPECT_THAT(archive_error({good, good}), HasSubstr("the same number"));
+  EXPECT_THAT(archive_error({good, {.name = "aclImdb/train/pos/1_9.text", .content = "x"}}),
+              HasSubstr("train/pos/1_9.text: is not the name of a review"));
   EXPECT_THAT(archive_error({{.name = "README", .content = "nothing else"}}),
               HasSubstr("holds no reviews"));
 }

@@ -20,6 +20,8 @@
 #include "io/progress.h"
 #include "tasks/byte_baseline.h"
 #include "tasks/custom/tables.h"
+#include "tasks/data_doubts.h"
+#include "tasks/drawn_examples.h"
 #include "tasks/facts.h"
 #include "tasks/files.h"
 #include "tasks/new_folder.h"
@@ -217,11 +219,24 @@ bool is_contradicted(const ReviewKey& key) {
 }
 
 std::vector<std::string> TextTask::judge(const Dataset& dataset) const {
+  constexpr int64_t kMostLearned = 25000;  // 25 MB
+  const auto some = [&](const char* name) {
+    const Split split = dataset.split(name);
+    return split.subset(drawn_examples(split.size(), kMostLearned));
+  };
+  const Split train = some("train"), test = some("test");
+  std::vector<std::string> doubts =
+      doubts_of_labels({.found = byte_unigram_baseline(train, test, TextConfig{}.length),
+                        .published = 0.64,
+                        .least = 0.6},
+                       train, test);
   std::vector<ReviewKey> keys = read_names(dataset);
   std::erase_if(keys, [](const ReviewKey& key) { return !is_contradicted(key); });
-  if (keys.empty()) return {};
-  return {thousands(static_cast<int64_t>(keys.size())) +
-          " reviews have ratings of the other class, the first " + review_path(keys.front())};
+  if (keys.empty()) return doubts;
+  doubts.push_back(thousands(static_cast<int64_t>(keys.size())) +
+                   " reviews have ratings of the other class, the first " +
+                   review_path(keys.front()));
+  return doubts;
 }
 
 void write_reviews(const Dataset& dataset, const std::vector<ReviewKey>& keys,

@@ -109,6 +109,15 @@ def text_situations():
             for one, other in list(zip(review_files(root, "train", label), review_files(root, "test", label)))[:2]:
                 other.write_text(one.read_text())
 
+    def cleaned_test(root):
+        for label in ("neg", "pos"):
+            for one, other in zip(review_files(root, "train", label), review_files(root, "test", label)):
+                other.write_text(one.read_text().upper().replace(" ", ",  ") + "!")
+
+    def cut(k, _):
+        words = random.Random(k)
+        return (f"{k} " + " ".join(words.choice(["film", "plot", "actor", "scene"]) for _ in range(80)))[:250]
+
     def both_labels(root):
         for one, other in list(zip(review_files(root, "train", "neg"), review_files(root, "train", "pos")))[:3]:
             other.write_text(one.read_text())
@@ -128,6 +137,10 @@ def text_situations():
 
     yield "text", wrong_rating, "ratings of the other class", "a good review with two stars"
     yield "text", test_from_train, "also in an earlier split", "a fifth of test is in train"
+    yield "text", cleaned_test, "also in an earlier split", "test is train, written another way"
+    yield "text", rewrite(cut), "exactly 250 bytes", "texts that were cut"
+    yield ("text", rewrite(lambda k, t: " ".join(str(7 * k + n) for n in range(20))), "hardly any letters",
+           "ids of words in the place of texts")
     yield "text", both_labels, "with two labels|repeat an earlier", "texts with both labels"
     yield "text", uneven, "are uneven", "60 bad reviews, 5 good ones"
     yield "text", packed, "is a gzip file", "reviews packed by gzip"

@@ -1,0 +1,119 @@
+// A linear recurrence whose steps, inputs and outputs depend on the sequence: the selective state
+// space S6 of Mamba (Gu and Dao 2023, arXiv:2312.00752, section 3.2). Channel d of group g has
+// `states` real states of its own,
+//
+//   h_n[t] = exp(dt[t] a_n) h_n[t - 1] + dt[t] (b_gn[t] + bias_n) x[t],
+//   y[t] = sum_n c_gn[t] h_n[t] + skip x[t],   dt[t] = log(1 + exp(raw_dt[t] + dt_bias)),
+//
+// with b and c shared by the channels of a group. One group and no bias are S6; several groups and
+// a bias for each channel are the block-biased form (Yu and Erichson 2025, arXiv:2505.09022).
+//
+// Sixteen channels are the vector axis and time is sequential. Memory beyond inputs and outputs: 64
+// rows of states in each thread, and in the backward pass the states before every 64th position,
+// and for each sixteen channels the shares of the gradients of b and c.
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/choice.h"
+#include "kernels/simd/bf16.h"
+
+namespace lra::kernels {
+
+inline constexpr int64_t kSelectiveChannels = 16;  // of one task
+
+// Steps, states and sums are float for Bf16.
+template <typename T>
+struct SelectiveScan {
+  using W = Wide<T>;
+  int64_t batch = 0, length = 0, channels = 0, states = 0;
+  int64_t groups = 1;         // of channels / groups neighbours each
+  bool reversed = false;      // time runs from the end of each example to its start
+  const T* x = nullptr;       // [batch, length, channels]
+  const T* raw_dt = nullptr;  // the same
+  const T* b = nullptr;       // [batch, length, groups, states]
+  const T* c = nullptr;       // the same
+  // [batch], in [0, length]: positions from there on are padding, which is not read and where y and
+  // the gradients are 0. Null: none.
+  const int32_t* lengths = nullptr;
+  const W* a = nullptr;        // [states, channels], at most 0
+  const W* bias = nullptr;     // [states, channels]; null: 0
+  const W* dt_bias = nullptr;  // [channels]
+  const W* skip = nullptr;     // [channels]; null: 0
+};
+
+template <typename T>
+struct SelectiveScanBackward {
+  SelectiveScan<T> problem;
+  const T* grad = nullptr;  // of y
+  T *grad_x = nullptr, *grad_dt = nullptr, *grad_b = nullptr, *grad_c = nullptr;
+  // Gradients of a, bias, dt_bias and skip, one after another: selective_parameters(problem)
+  // numbers. Those of bias and skip are written with and without one.
+  Wide<T>* grad_parameters = nullptr;
+};
+
+template <typename T>
+int64_t selective_parameters(const SelectiveScan<T>& p) {
+  return (2 * p.states + 2) * p.channels;
+}
+
+// Writes all of y [batch, length, channels]. Error against fp64 (selective_scan_test.cpp): 2e-6 of
+// the largest |y|. The same bits at any number of threads.
+template <typename T>
+void selective_scan_forward(const SelectiveScan<T>& p, T* y);
+// Writes all gradients. Those of b and c are summed over sixteen channels at a time, those of
+// parameters for each example, and then in the order of channels and of examples.
+template <typename T>
+void selective_scan_backward(const SelectiveScanBackward<T>& p);
+
+// One example and kSelectiveChannels channels of a group from `channel` on, or as many as it has.
+struct SelectiveTask {
+  int64_t example = 0, group = 0, channel = 0, count = 0;
+};
+
+// A task's shares of gradients: of b and c [length, states], written up to the example's length,
+// and of the parameters, where its channels of the example's [selective_parameters()] are written.
+template <typename W>
+struct SelectiveShares {
+  W *b = nullptr, *c = nullptr, *parameters = nullptr;
+};
+
+// Places in arrays of the rows of a task, in the order of time.
+template <typename T>
+class SelectiveRows {
+ public:
+  SelectiveRows(const SelectiveScan<T>& p, const SelectiveTask& task)
+      : length(p.lengths ? p.lengths[task.example] : p.length), p_(p), task_(task) {}
+
+  // Position of row `time`; times from `length` on are padding.
+  int64_t place(int64_t time) const {
+    return p_.reversed && time < length ? length - 1 - time : time;
+  }
+  // The first channel of a row of x, and the first state of one of b.
+  int64_t of_x(int64_t time) const {
+    return (task_.example * p_.length + place(time)) * p_.channels + task_.channel;
+  }
+  int64_t of_b(int64_t time) const {
+    return ((task_.example * p_.length + place(time)) * p_.groups + task_.group) * p_.states;
+  }
+
+  const int64_t length;
+
+ private:
+  const SelectiveScan<T>& p_;
+  const SelectiveTask& task_;
+};
+
+template <typename T>
+struct SelectiveScanParts {
+  void (*forward)(const SelectiveScan<T>& p, const SelectiveTask& task, T* y);
+  void (*backward)(const SelectiveScanBackward<T>& p, const SelectiveTask& task,
+                   const SelectiveShares<Wide<T>>& shares);
+};
+namespace ref {
+template <typename T>
+SelectiveScanParts<T> selective_scan_parts();
+}
+LRA_DECLARE_SIMD(template <typename T> SelectiveScanParts<T> selective_scan_parts();)
+
+}  // namespace lra::kernels

@@ -1,0 +1,163 @@
+// Mamba (Gu and Dao 2023, arXiv:2312.00752, section 3.4): a gated block around a selective state
+// space, whose steps, inputs and outputs are functions of the sequence. With E = expand D inner
+// channels,
+//
+//   [u, z] = W_in x,  u = SiLU(conv(u) + bias),  [r, b, c] = W_select u,
+//   y = scan(u; dt = softplus(W_step r + bias), -exp(a_log), b, c) + skip u,
+//   result = W_out (y SiLU(z)),
+//
+// with a depthwise convolution of the last `conv_width` tokens, and the scan of
+// ops/selective_scan.h. a_log is log(1), .., log(states) in every channel at first, and steps are
+// log-uniform in [dt_min, dt_max].
+//
+// Two settings follow the block-biased form for long sequences (Yu and Erichson 2025,
+// arXiv:2505.09022): `blocks` cuts the channels into blocks that select by themselves, each with a
+// W_select and W_step of its own, and `channel_bias` adds to b numbers that each channel learns.
+// `bidirectional` adds a second convolution and scan, which run from the end of the sequence; both
+// are added up before the gate. Differences from the authors' code: docs/deviations.md, 86 to
+// 89.
+#include "mixers/all.h"
+#include "mixers/state_space.h"
+#include "ops/gate.h"
+#include "ops/linear.h"
+#include "ops/long_convolution.h"
+#include "ops/precision.h"
+#include "ops/selective_scan.h"
+
+namespace lra::mixers {
+namespace {
+
+using at::Tensor;
+
+class Mamba : public SequenceLayer {
+ public:
+  struct Config {
+    int64_t states = 16, expand = 2, conv_width = 4, dt_rank = 0, blocks = 1;
+    bool bidirectional = false, channel_bias = false;
+    double dt_min = 1e-3, dt_max = 0.1;
+    void fields(auto& f) {
+      f("states", states, "states of each channel", between(1, 1024));
+      f("expand", expand, "inner channels for each one of the model", between(1, 64));
+      f("conv_width", conv_width, "tokens that the convolution sees", between(1, 1024));
+      f("dt_rank", dt_rank, "rank of the projection to steps; 0: a sixteenth of the model's width",
+        between(0, 65536));
+      f("blocks", blocks, "blocks of channels that select by themselves", between(1, 65536));
+      f("channel_bias", channel_bias, "each channel learns numbers that are added to b");
+      f("bidirectional", bidirectional, "a second scan from the end of the sequence");
+      f("dt_min", dt_min, "smallest step at first", between(1e-6, 10));
+      f("dt_max", dt_max, "largest step at first", between(1e-6, 10));
+    }
+  };
+
+  Mamba(const layers::Initializer& init, const Config& config, const LayerShape& shape)
+      : config_(config), inner_(config.expand * shape.model_dim) {
+    check(config, inner_);
+    const int64_t dim = shape.model_dim, states = config.states;
+    const int64_t directions = config.bidirectional ? 2 : 1, width = inner_ / config.blocks;
+    if (config.dt_rank == 0)
+      config_.dt_rank = (dim + 16 * config.blocks - 1) / (16 * config.blocks);
+    const int64_t rank = config_.dt_rank;
+    const auto normal = [&](const char* name, at::IntArrayRef sizes, int64_t inputs) {
+      return register_parameter(
+          name, init.of(name).normal(sizes, 1 / std::sqrt(static_cast<double>(inputs))));
+    };
+    const auto of_channels = [&](const Tensor& t, at::IntArrayRef sizes) {
+      return t.to(init.device(), at::kFloat).expand(sizes).contiguous();
+    };
+    in_ = normal("in_weight", {2 * inner_, dim}, dim);
+    conv_ = normal("conv_weight", {directions, inner_, config.conv_width}, config.conv_width);
+    conv_bias_ = register_parameter("conv_bias", init.zeros({directions, inner_}));
+    select_ = normal("select_weight", {directions, config.blocks, rank + 2 * states, width}, width);
+    step_ = normal("step_weight", {directions, inner_, rank}, rank);
+    // The inverse of softplus.
+    const Tensor steps =
+        log_uniform_steps(init.of("step_bias"), directions * inner_, config.dt_min, config.dt_max);
+    step_bias_ =
+        register_in_group("ssm", "step_bias", steps.exp().expm1().log().view({directions, inner_}));
+    a_log_ = register_in_group(
+        "ssm", "a_log",
+        of_channels((at::arange(states, at::kDouble) + 1).log(), {directions, inner_, states}));
+    if (config.channel_bias) {
+      b_bias_ = register_in_group("ssm", "b_bias",
+                                  init.of("b_bias").normal({directions, inner_, states}, 1));
+    }
+    skip_ = register_in_group("ssm", "skip", init.ones({directions, inner_}));
+    out_ = normal("out_weight", {dim, inner_}, inner_);
+  }
+
+  Tensor forward(const Tensor& x_BLD, const layers::Context& context) override {
+    const auto both = ops::linear(x_BLD, in_).split(inner_, 2);
+    Tensor y = scanned(both[0], 0, context.mask_BL);
+    if (config_.bidirectional) y = y + scanned(both[0], 1, context.mask_BL);
+    return ops::linear(ops::gate(y * both[1], both[1]), out_);
+  }
+
+ private:
+  static void check(const Config& config, int64_t inner) {
+    if (inner % config.blocks != 0) {
+      throw Error({.where = "mixer.blocks",
+                   .what = std::to_string(config.blocks) + " blocks do not divide " +
+                           std::to_string(inner) + " channels",
+                   .expected = "a divisor of mixer.expand times the width of the model"});
+    }
+    if (config.dt_min > config.dt_max) {
+      throw Error({.where = "mixer.dt_min",
+                   .what = "is above mixer.dt_max",
+                   .expected = "0 < dt_min <= dt_max"});
+    }
+  }
+
+  // The convolution, selection and scan of a direction, 0 or 1: [B, L, E] -> [B, L, E].
+  Tensor scanned(const Tensor& x, int64_t direction, const Tensor& mask_BL) const {
+    const bool reversed = direction == 1;
+    const Tensor kernel = conv_[direction];
+    const Tensor local = ops::long_convolution(x, mask_BL, reversed ? kernel.flip(1) : kernel,
+                                               reversed ? config_.conv_width - 1 : 0) +
+                         ops::beside(conv_bias_[direction], x);
+    const Tensor u = ops::gate(local, local);
+    const int64_t width = inner_ / config_.blocks, states = config_.states;
+    std::vector<Tensor> dt, b, c;
+    for (int64_t block = 0; block < config_.blocks; ++block) {
+      const int64_t first = block * width;
+      const auto selected = ops::linear(u.narrow(2, first, width), select_[direction][block])
+                                .split_with_sizes({config_.dt_rank, states, states}, 2);
+      dt.push_back(ops::linear(selected[0], step_[direction].narrow(0, first, width)));
+      b.push_back(selected[1]);
+      c.push_back(selected[2]);
+    }
+    const auto type = ops::wide_type(x);
+    return ops::selective_scan(
+        {.x_BLD = u,
+         .dt_BLD = at::cat(dt, 2),
+         .a_ND = -a_log_[direction].to(at::kDouble).exp().t().to(type),
+         .b_BLGN = at::stack(b, 2),
+         .c_BLGN = at::stack(c, 2),
+         .dt_bias_D = step_bias_[direction].to(type),
+         .bias_ND = b_bias_.defined() ? b_bias_[direction].t().to(type) : Tensor(),
+         .skip_D = skip_[direction].to(type),
+         .reversed = reversed,
+         .mask_BL = mask_BL});
+  }
+
+  Config config_;
+  int64_t inner_;                 // E
+  Tensor in_, out_;               // [2 E, D], [D, E]
+  Tensor conv_, conv_bias_;       // [directions, E, conv_width], [directions, E]
+  Tensor select_;                 // [directions, blocks, dt_rank + 2 states, E / blocks]
+  Tensor step_, step_bias_;       // [directions, E, dt_rank], [directions, E]
+  Tensor a_log_, b_bias_, skip_;  // [directions, E, states] twice, [directions, E]
+};
+
+constexpr GroupSpec kMambaGroups[] = {
+    {.name = "ssm", .what = "rates, steps and biases of the state spaces, without weight decay"}};
+
+}  // namespace
+
+constinit const LayerSpec kMamba = layer_spec<Mamba>({.name = "mamba",
+                                                      .title = "Mamba",
+                                                      .paper = "Gu and Dao 2023, arXiv:2312.00752",
+                                                      .family = "state space",
+                                                      .cost = "L N",
+                                                      .groups = kMambaGroups});
+
+}  // namespace lra::mixers

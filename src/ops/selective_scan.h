@@ -1,0 +1,44 @@
+// A linear recurrence whose steps, inputs and outputs depend on the sequence: the state space of
+// Mamba.
+#pragma once
+
+#include "ops/libtorch.h"
+
+namespace lra::ops {
+
+// x and dt [B, L, D], b and c [B, L, G, N] for G groups of D / G neighbouring channels, float32,
+// float64 or bfloat16; the others float64 beside float64, else float32, as is what is computed: a
+// [N, D], at most 0, dt_bias [D], and if they are defined bias [N, D] and skip [D]. The mask, uint8
+// [B, L], ones first, may be undefined.
+struct SelectiveScanInput {
+  at::Tensor x_BLD, dt_BLD, a_ND, b_BLGN, c_BLGN, dt_bias_D, bias_ND = {}, skip_D = {};
+  bool reversed = false;
+  at::Tensor mask_BL = {};
+};
+
+// y [B, L, D] with y[t] = sum_n c_n[t] h_n[t] + skip x[t], where h_n[t] = exp(s a_n) h_n[t - 1] + s
+// (b_n[t] + bias_n) x[t] and s = log(1 + exp(dt[t] + dt_bias)) (kernels/scan/selective_scan.h);
+// `reversed` runs from the end of each example. Where the mask is 0, nothing is read, and y and
+// gradients are 0.
+//
+// Differentiable in all tensors but the mask; only they are kept for the backward pass. The same
+// bits at any number of threads. CheckFailure for other shapes or dtypes, and for a mask that is
+// not contiguous.
+at::Tensor selective_scan(const SelectiveScanInput& in);
+
+// The same, composed of the library's differentiable operators (ops/composed.h), position by
+// position: what is kept for its gradient is O(B L D N).
+at::Tensor composed_selective_scan(const at::Tensor& x, const at::Tensor& dt, const at::Tensor& a,
+                                   const at::Tensor& b, const at::Tensor& c,
+                                   const at::Tensor& dt_bias, const std::optional<at::Tensor>& bias,
+                                   const std::optional<at::Tensor>& skip, bool reversed,
+                                   const std::optional<at::Tensor>& mask);
+
+// CheckFailure unless these are arguments of torch.ops.lra.selective_scan, on any device.
+void check_selective_scan(const at::Tensor& x, const at::Tensor& dt, const at::Tensor& a,
+                          const at::Tensor& b, const at::Tensor& c, const at::Tensor& dt_bias,
+                          const std::optional<at::Tensor>& bias,
+                          const std::optional<at::Tensor>& skip,
+                          const std::optional<at::Tensor>& mask);
+
+}  // namespace lra::ops

@@ -1,0 +1,113 @@
+#include "tasks/custom/own_checks.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <functional>
+
+#include "tasks/test_fixtures.h"
+
+namespace lra::tasks {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+struct Sizes {
+  int train = 40, test = 40, positions = 5, channels = 2;
+};
+
+// Doubts about values between -1 and 1 after a change of each.
+std::vector<std::string> doubts_about(
+    const std::function<float(bool is_test, int64_t number, float value)>& change,
+    const Sizes& sizes = {}) {
+  const TestFolder root;
+  Manifest manifest;
+  manifest.task = "custom";
+  manifest.source = "imported";
+  manifest.source_hash = "none";
+  manifest.token_bytes = 4 * sizes.channels;
+  DatasetWriter writer(root.path("data"), manifest, 0);
+  RandomStream random(9);
+  int64_t number = 0;
+  for (const char* name : {"train", "val", "test"}) {
+    writer.begin_split(name);
+    const bool is_test = name == std::string("test");
+    for (int i = 0; i < (is_test ? sizes.test : sizes.train); ++i) {
+      std::vector<uint32_t> words;
+      for (int k = 0; k < sizes.positions * sizes.channels; ++k) {
+        const float value = static_cast<float>(random.below(2001)) / 1000 - 1;
+        words.push_back(std::bit_cast<uint32_t>(change(is_test, number++, value)));
+      }
+      writer.add(i % 2, std::vector<std::span<const uint32_t>>{words});
+    }
+  }
+  writer.finish();
+  CustomConfig config;
+  config.input = "values";
+  config.channels = sizes.channels;
+  config.length = config.shortest = config.longest = sizes.positions;
+  return doubts_of_own_data(Dataset::open(root.path("data")), config);
+}
+
+float unchanged(bool, int64_t, float value) { return value; }
+
+TEST(OwnChecks, LeaveValuesOfOneKindAlone) {
+  EXPECT_THAT(doubts_about(unchanged), ElementsAre());
+  EXPECT_THAT(doubts_about([](bool, int64_t, float value) { return value > 0 ? 1.0f : 0.0f; }),
+              ElementsAre())
+      << "two values are no mark and the rest";
+  EXPECT_THAT(doubts_about([](bool, int64_t n, float value) { return n % 2 ? value : 5.5f; }),
+              ElementsAre())
+      << "a channel that never varies";
+}
+
+TEST(OwnChecks, NameANumberThatMarksWhatIsMissing) {
+  const auto with = [](float mark) {
+    return [mark](bool, int64_t n, float value) { return n % 6 == 1 ? mark : value; };
+  };
+  EXPECT_THAT(doubts_about(with(-999)),
+              testing::Contains(StartsWith("the lowest value of train in channel 1 occurs 67 times "
+                                           "and is far from all others")));
+  EXPECT_THAT(doubts_about(with(99)), testing::Contains(HasSubstr("the highest value of train")));
+  EXPECT_THAT(doubts_about(with(-4)), ElementsAre()) << "not that far";
+  EXPECT_THAT(doubts_about([](bool, int64_t n, float v) { return n == 1 ? -999 : v; }),
+              ElementsAre())
+      << "an outlier";
+  EXPECT_THAT(doubts_about([](bool, int64_t n, float v) { return n % 6 == 1 ? v + 99 : 0; }),
+              ElementsAre())
+      << "rare events";
+}
+
+TEST(OwnChecks, NameATestInAnotherUnit) {
+  const auto times = [](float factor) {
+    return [factor](bool is_test, int64_t, float v) { return is_test ? factor * v : v; };
+  };
+  const auto other = ElementsAre(StartsWith("values of test in channel 0 deviate by "));
+  EXPECT_THAT(doubts_about(times(1000)), other);
+  EXPECT_THAT(doubts_about(times(0.001f)), other);
+  EXPECT_THAT(doubts_about(times(5)), ElementsAre());
+  EXPECT_THAT(doubts_about([](bool is_test, int64_t, float v) { return is_test ? v + 20 : v; }),
+              other);
+}
+
+TEST(OwnChecks, NameChannelsInThePlaceOfPositions) {
+  EXPECT_THAT(doubts_about(unchanged, {.positions = 3, .channels = 13}),
+              ElementsAre("sequences have 3 positions with 13 channels each: is the array [N, C, "
+                          "L]? It is read as [N, L, C]"));
+  EXPECT_THAT(doubts_about(unchanged, {.positions = 3, .channels = 12}), ElementsAre());
+}
+
+TEST(OwnChecks, NameATestThatIsTooSmall) {
+  EXPECT_THAT(
+      doubts_about(unchanged, {.test = 2}),
+      ElementsAre("the test has 2 examples: an accuracy on it is uncertain by 50% to either "
+                  "side"));
+  EXPECT_THAT(doubts_about(unchanged, {.test = 19}), ElementsAre(HasSubstr("by 22% to either")));
+  EXPECT_THAT(doubts_about(unchanged, {.test = 20}), ElementsAre());
+}
+
+}  // namespace
+}  // namespace lra::tasks

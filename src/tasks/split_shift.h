@@ -1,0 +1,31 @@
+// Compares examples of two splits, or of data and a generator, by figures of each example.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "tasks/dataset.h"
+
+namespace lra::tasks {
+
+// A figure over many examples.
+struct Spread {
+  double mean = 0, deviation = 0;
+  int64_t count = 0;
+
+  static Spread of(const std::vector<double>& values);
+};
+
+// True if the means are apart by more than a quarter of the larger deviation, and by more than six
+// standard errors with it. The halves of IMDb are 0.03 deviations apart in length, those of
+// CIFAR-10 0.01 in brightness.
+bool is_shifted(const Spread& a, const Spread& b);
+
+// A sentence for each of val and test whose examples are unlike those of train: in their number of
+// tokens, the mean of these, or the deviation of these. Two parts of one set of data are alike; one
+// that was cleaned, darkened or inverted is not. Splits of fewer than 1,000 examples are not
+// judged. token_bytes must be 1.
+std::vector<std::string> doubts_of_shift(const Dataset& dataset);
+
+}  // namespace lra::tasks
