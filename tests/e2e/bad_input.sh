@@ -82,8 +82,8 @@ closed_streams() {
 
 settings() {
   local train=(train listops transformer --data data --out new --set)
-  refuse 2 "train.stps.*'steps'" "${train[@]}" train.stps=3
-  refuse 2 "'trian'.*'train'" "${train[@]}" trian.steps=3
+  refuse 2 "train.stps.*'train.steps'" "${train[@]}" train.stps=3
+  refuse 2 "'trian'.*'train.steps'" "${train[@]}" trian.steps=3
   refuse 2 "train.steps is 0; expected >= 1" "${train[@]}" train.steps=0
   refuse 2 "train.steps is a string; expected an integer" "${train[@]}" train.steps=abc
   refuse 2 "train.steps is a number; expected an integer" "${train[@]}" train.steps=1.5
@@ -260,7 +260,7 @@ run_folders() {
   refuse 2 "garbage/config.toml:1" eval garbage --data data
   cp work/run/config.toml work/garbage/config.toml
   sed -i 's/^steps = .*/stepz = 3/' work/garbage/config.toml
-  refuse 2 "garbage/config.toml:[0-9]+.*stepz.*'steps'" eval garbage --data data
+  refuse 2 "garbage/config.toml:[0-9]+.*stepz.*'train.steps'" eval garbage --data data
   cp -r work/run work/odd
   echo '{"schema": 999}' >work/odd/record.json
   refuse 2 "odd/record.json.*schema" report odd
