@@ -10,7 +10,6 @@ namespace lra::models {
 namespace {
 
 constexpr int64_t kClsPositions = 1;
-constexpr int64_t kHeadRows = 1024;
 
 }  // namespace
 
@@ -85,10 +84,7 @@ at::Tensor SequenceClassifier::hidden(const at::Tensor& x_BLD, const Layout& lay
   const at::Tensor places_M =
       layout.places_of(input.hidden_M, input.length(), has_cls_ ? kClsPositions : 0);
   const at::Tensor read_MD = y_TD.index_select(0, places_M).to(ops::wide_type(y_TD));
-  // Rows of zeros up to a multiple: LibTorch keeps memory for each number of rows that it has seen.
-  const int64_t count = read_MD.size(0), padding = (kHeadRows - count % kHeadRows) % kHeadRows;
-  const at::Tensor scores =
-      token_head_->forward(at::constant_pad_nd(read_MD, {0, 0, 0, padding})).narrow(0, 0, count);
+  const at::Tensor scores = token_head_->forward(read_MD);
   if (!predicted_values_) return scores;
   return scores / predicted_values_->scale + predicted_values_->zero;
 }

@@ -1,7 +1,6 @@
 #include "ops/linear.h"
 
 #include <algorithm>
-#include <bit>
 
 #include "kernels/choice.h"
 #include "ops/composed.h"
@@ -39,10 +38,11 @@ bool use_onednn(const Tensor& x) {
   return onednn() && x.device().is_cpu() && has_type && x.numel() > 0;
 }
 
-// oneDNN compiles code for each number of rows that it meets, and keeps it until the program ends:
-// with examples of all lengths every step would take some megabytes more (docs/numerics.md). So it
-// meets few numbers: multiples of this one, and powers of two below it.
-constexpr int64_t kSliceRows = 2048;
+// oneDNN compiles code for each number of rows that it meets, up to half a megabyte, and keeps it
+// until the program ends: batches of examples of all lengths would take more memory with every
+// step. So it meets few numbers: multiples of the first one, and the rest of the rows with zeros up
+// to a multiple of the second.
+constexpr int64_t kManyRows = 2048, kFewRows = 64;
 
 // x [..., K] times w [N, K]^T with an optional bias and activation ("none" or "gelu"). The bias of
 // bfloat16 may be float32.
@@ -53,16 +53,19 @@ Tensor call_onednn(const Tensor& x, const Tensor& w, const Tensor& bias, const c
                           std::optional<std::string_view>("tanh"));
   };
   const Tensor x_MK = x.reshape({-1, x.size(-1)});
-  const int64_t rows = x_MK.size(0);
-  if (rows % kSliceRows == 0 || std::has_single_bit(static_cast<uint64_t>(rows))) return call(x);
-  Tensor y_MN = at::empty({rows, w.size(0)}, x.options());
-  for (int64_t first = 0, count = 0; first < rows; first += count) {
-    const auto left = static_cast<uint64_t>(rows - first);
-    count = std::min(kSliceRows, static_cast<int64_t>(std::bit_floor(left)));
-    y_MN.narrow(0, first, count).copy_(call(x_MK.narrow(0, first, count)));
-  }
+  const int64_t rest = x_MK.size(0) % kManyRows, many = x_MK.size(0) - rest;
+  if (rest == 0) return call(x);
+  const int64_t missing = (kFewRows - rest % kFewRows) % kFewRows;
+  const Tensor rest_RK = x_MK.narrow(0, many, rest);
+  const Tensor of_rest =
+      call(missing > 0 ? at::constant_pad_nd(rest_RK, {0, 0, 0, missing}) : rest_RK)
+          .narrow(0, 0, rest);
   auto shape = x.sizes().vec();
   shape.back() = w.size(0);
+  if (many == 0) return of_rest.view(shape);
+  Tensor y_MN = at::empty({x_MK.size(0), w.size(0)}, x.options());
+  y_MN.narrow(0, 0, many).copy_(call(x_MK.narrow(0, 0, many)));
+  y_MN.narrow(0, many, rest).copy_(of_rest);
   return y_MN.view(shape);
 }
 
