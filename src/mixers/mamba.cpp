@@ -33,7 +33,7 @@ class Mamba : public SequenceLayer {
  public:
   struct Config {
     int64_t states = 16, expand = 2, conv_width = 4, dt_rank = 0, blocks = 1;
-    bool bidirectional = false, channel_bias = false;
+    bool bidirectional = true, channel_bias = false;
     double dt_min = 1e-3, dt_max = 0.1;
     void fields(auto& f) {
       f("states", states, "states of each channel", between(1, 1024));

@@ -40,9 +40,9 @@ bool use_onednn(const Tensor& x) {
 
 // oneDNN compiles code for each number of rows that it meets, up to half a megabyte, and keeps it
 // until the program ends: batches of examples of all lengths would take more memory with every
-// step. So it meets few numbers: multiples of the first one, and the rest of the rows with zeros up
-// to a multiple of the second.
-constexpr int64_t kManyRows = 2048, kFewRows = 64;
+// step. So it meets few numbers: kSliceRows at a time, and the rest with zeros up to a multiple of
+// kRestRows.
+constexpr int64_t kSliceRows = 2048, kRestRows = 128;
 
 // x [..., K] times w [N, K]^T with an optional bias and activation ("none" or "gelu"). The bias of
 // bfloat16 may be float32.
@@ -53,19 +53,19 @@ Tensor call_onednn(const Tensor& x, const Tensor& w, const Tensor& bias, const c
                           std::optional<std::string_view>("tanh"));
   };
   const Tensor x_MK = x.reshape({-1, x.size(-1)});
-  const int64_t rest = x_MK.size(0) % kManyRows, many = x_MK.size(0) - rest;
-  if (rest == 0) return call(x);
-  const int64_t missing = (kFewRows - rest % kFewRows) % kFewRows;
-  const Tensor rest_RK = x_MK.narrow(0, many, rest);
-  const Tensor of_rest =
-      call(missing > 0 ? at::constant_pad_nd(rest_RK, {0, 0, 0, missing}) : rest_RK)
-          .narrow(0, 0, rest);
+  const int64_t rows = x_MK.size(0), rest = rows % kSliceRows, whole = rows - rest;
+  const int64_t missing = (kRestRows - rest % kRestRows) % kRestRows;
+  if (rest == 0 || (whole == 0 && missing == 0)) return call(x);
+  const Tensor padded = at::constant_pad_nd(x_MK.narrow(0, whole, rest), {0, 0, 0, missing});
+  const Tensor of_rest = call(padded).narrow(0, 0, rest);
   auto shape = x.sizes().vec();
   shape.back() = w.size(0);
-  if (many == 0) return of_rest.view(shape);
-  Tensor y_MN = at::empty({x_MK.size(0), w.size(0)}, x.options());
-  y_MN.narrow(0, 0, many).copy_(call(x_MK.narrow(0, 0, many)));
-  y_MN.narrow(0, many, rest).copy_(of_rest);
+  if (whole == 0) return of_rest.view(shape);
+  Tensor y_MN = at::empty({rows, w.size(0)}, x.options());
+  for (int64_t first = 0; first < whole; first += kSliceRows) {
+    y_MN.narrow(0, first, kSliceRows).copy_(call(x_MK.narrow(0, first, kSliceRows)));
+  }
+  y_MN.narrow(0, whole, rest).copy_(of_rest);
   return y_MN.view(shape);
 }
 

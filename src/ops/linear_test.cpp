@@ -150,8 +150,8 @@ TEST(Linear, KeepsNoMemoryForEachNumberOfRows) {
   const auto used_bytes = [] { return static_cast<int64_t>(::mallinfo2().uordblks); };
   for (const int64_t rows : {2047, 2048, 4095}) call(rows);
   const int64_t before = used_bytes();
-  for (int64_t rows = 2049; rows < 2349; rows += 3) call(rows);
-  EXPECT_LT(used_bytes() - before, 2 << 20) << "for a hundred numbers of rows";
+  for (int64_t rows = 2049; rows < 2349; rows += 3) call(rows);  // the rest is 128, 256 or 384
+  EXPECT_LT(used_bytes() - before, 4 << 20) << "for a hundred numbers of rows";
 }
 
 TEST(Linear, ReportsTheImplementationThatRuns) {

@@ -75,8 +75,8 @@ int64_t state_space_parameters(const RunConfig& run, const Sizes& s) {
   return of_poles + matrices + s.D + (output == "glu" ? 2 : 1) * (s.D * s.D + s.D);
 }
 
-// Mamba: for each direction a convolution with its bias, and for each inner channel what it selects,
-// its steps, rates, biases and skip.
+// Mamba: for each direction a convolution with its bias, and for each inner channel what it
+// selects, its steps, rates, biases and skip.
 int64_t mamba_parameters(const RunConfig& run, const Sizes& s) {
   const auto is_set = [&](const char* setting) {
     return std::get<bool>(run.mixer_settings.find(setting)->value);

@@ -85,7 +85,7 @@ const std::map<std::string, std::vector<const char*>>& mixer_settings() {
         "ema_dim = 1\nz_dim = 4\nv_dim = 3\nchunk = 8\nattention = 'laplace'"}},
       {"lru", {"states = 5", "states = 3\nbidirectional = false\noutput = 'none'"}},
       {"mamba",
-       {"states = 3", "states = 2\nblocks = 2\nchannel_bias = true\nbidirectional = true"}},
+       {"states = 3\nbidirectional = false", "states = 2\nblocks = 2\nchannel_bias = true"}},
       {"long_conv",
        {"kernel_dropout = 0.2", "bidirectional = false\nsquash = 0.0", "width = 5",
         "kind = 'sgconv'\nscale_dim = 3"}},

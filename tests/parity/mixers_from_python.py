@@ -417,8 +417,8 @@ CASES = {
     "mega": [{"ema_dim": 2, "z_dim": 5, "v_dim": 7}, {"chunk": 8, "bidirectional": False},
              {"ema_dim": 1, "z_dim": 3, "v_dim": 4, "attention": "laplace"},
              {"ema_dim": 3, "z_dim": 3, "v_dim": 4, "attention": "laplace", "chunk": 11}],
-    "mamba": [{}, {"states": 3, "conv_width": 1, "dt_rank": 2, "expand": 1},
-              {"states": 5, "blocks": 2, "channel_bias": True, "bidirectional": True}],
+    "mamba": [{}, {"states": 3, "conv_width": 1, "dt_rank": 2, "expand": 1, "bidirectional": False},
+              {"states": 5, "blocks": 2, "channel_bias": True}],
     "lru": [{"states": 7}, {"states": 5, "bidirectional": False, "output": "half_glu1"},
             {"states": 3, "r_min": 0.9, "r_max": 0.999, "max_phase": 0.5, "output": "linear"}],
     "synthesizer": [{"variant": variant, "dot_product": mixed, "causal": causal, "rank": 4}
@@ -574,7 +574,7 @@ def check_errors(folder):
     refuse(folder, "3 heads do not divide the width 4", {"x": x}, "local", "--heads", 3)
     refuse(folder, "--max-length: 4 is below", {"x": x}, "local", "--max-length", 4)
     refuse(folder, "unknown setting 'rank'", {"x": x}, "linformer", "--set", "rank=3")
-    refuse(folder, "mixer.rnk.*'rank'", {"x": x}, "linformer", "--set", "mixer.rnk=3")
+    refuse(folder, "mixer.rnk.*'mixer.rank'", {"x": x}, "linformer", "--set", "mixer.rnk=3")
     print("ok: errors")
 
 
