@@ -11,6 +11,7 @@ import json
 import pathlib
 import sys
 import tempfile
+import tomllib
 
 import torch
 
@@ -22,7 +23,7 @@ from transformer_reference import LISTOPS_DATA, SETTINGS, Model, lra as run_lra,
 
 COMMON = ["train.batch_size=8", "train.log_every=1", "train.schedule=constant", "train.weight_decay=0",
           "train.clip_norm=0", "model.norm=layer", "model.dropout=0", "model.attention_dropout=0",
-          "model.layers=2", "task.length=200", "train.eval_examples=8", "train.test_examples=8",
+          "model.layers=2", "model.pooling=mean", "task.length=200", "train.eval_examples=8", "train.test_examples=8",
           "train.on_nonfinite=stop"]
 RATE = 1e-3
 
@@ -41,17 +42,12 @@ class Trained(Model):
         return torch.nn.functional.cross_entropy(logits, torch.from_numpy(batch.labels))
 
 
-def groups_of(model):
-    rows = tables.run_json(["list", "models"])["models"]
-    return [group["name"] for group in next(row for row in rows if row["name"] == model)["groups"]]
-
-
-def train(model, run, data, steps, rate):
+def train(model, run, data, steps, rate, groups=()):
     """Metrics of training steps of lra with one rate for all parameters, none of which decays."""
     settings = [*COMMON, *LISTOPS_DATA, *SETTINGS.get(model, []), f"train.steps={steps}",
                 f"train.eval_every={steps}", f"train.learning_rate={rate}",
                 f"train.warmup_steps={min(20, steps)}"]
-    for group in groups_of(model):
+    for group in groups:
         settings += [f"groups.{group}.learning_rate={rate}", f"groups.{group}.weight_decay=0"]
     run_lra("train", "listops", model, "--data", data, "--out", run, *words_of(settings))
     rows = map(json.loads, (run / "metrics.jsonl").read_text().splitlines())
@@ -74,9 +70,11 @@ def reference_losses(start, rows, batches, config):
 
 
 def compare(model, scratch, split, a):
-    rows = train(model, scratch / model, scratch / "data", a.steps, RATE)
+    train(model, scratch / f"{model}-groups", scratch / "data", 1, RATE)
+    groups = tomllib.loads((scratch / f"{model}-groups/config.toml").read_text()).get("groups", [])
+    rows = train(model, scratch / model, scratch / "data", a.steps, RATE, groups)
     # A step this short leaves the initial weights as they are.
-    train(model, scratch / f"{model}-start", scratch / "data", 1, 1e-30)
+    train(model, scratch / f"{model}-start", scratch / "data", 1, 1e-30, groups)
     start = Trained(scratch / f"{model}-start")
     theirs = reference_losses(scratch / f"{model}-start", rows, split.loader(8, steps=a.steps),
                               start.config["train"])
