@@ -91,8 +91,8 @@ ExitCode show_settings(const Program& program, const std::vector<training::Setti
   return ExitCode::kDone;
 }
 
-// With the settings of the section that has the command's name; training has those of the model,
-// too.
+// Shows the settings of the section that has the command's name, too; training has those of the
+// model as well.
 ExitCode show_command(const Program& program, const CLI::App& command) {
   const std::string name = command.get_name();
   std::vector<training::Setting> settings;

@@ -100,11 +100,6 @@ class Mamba : public SequenceLayer {
                            std::to_string(inner) + " channels",
                    .expected = "a divisor of mixer.expand times the width of the model"});
     }
-    if (config.dt_min > config.dt_max) {
-      throw Error({.where = "mixer.dt_min",
-                   .what = "is above mixer.dt_max",
-                   .expected = "0 < dt_min <= dt_max"});
-    }
   }
 
   // The convolution, selection and scan of a direction, 0 or 1: [B, L, E] -> [B, L, E].

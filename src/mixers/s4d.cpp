@@ -120,11 +120,6 @@ class S4d : public SequenceLayer {
                    .expected = "an even number",
                    .advice = "use one more, or mixer.init=real"});
     }
-    if (config.dt_min > config.dt_max) {
-      throw Error({.where = "mixer.dt_min",
-                   .what = "is above mixer.dt_max",
-                   .expected = "0 < dt_min <= dt_max"});
-    }
   }
   bool is_real() const { return config_.init == "real"; }
 

@@ -104,11 +104,6 @@ class S5 : public SequenceLayer {
                            std::to_string(config.blocks) + " equal blocks",
                    .expected = "a multiple of 2 x mixer.blocks"});
     }
-    if (config.dt_min > config.dt_max) {
-      throw Error({.where = "mixer.dt_min",
-                   .what = "is above mixer.dt_max",
-                   .expected = "0 < dt_min <= dt_max"});
-    }
   }
 
   // V^H B' [2, states / 2, D] with B' [states, D], LeCun normal as a matrix of that many inputs.

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "base/error.h"
 #include "ops/linear.h"
 #include "ops/precision.h"
 #include "ops/state_scan.h"
@@ -18,6 +19,11 @@ Tensor legs_antisymmetric(int64_t states) {
 
 Tensor log_uniform_steps(const layers::Initializer& init, int64_t count, double dt_min,
                          double dt_max) {
+  if (dt_min > dt_max) {
+    throw Error({.where = "mixer.dt_min",
+                 .what = "is above mixer.dt_max",
+                 .expected = "0 < dt_min <= dt_max"});
+  }
   const double low = std::log(dt_min), high = std::log(dt_max);
   return (low + high) / 2 + init.uniform({count}, (high - low) / 2);
 }

@@ -12,7 +12,8 @@ namespace lra::mixers {
 // P_n = sqrt(n + 1/2) (Gu et al. 2022, arXiv:2206.11893, section 4.2).
 at::Tensor legs_antisymmetric(int64_t states);
 
-// log dt, uniform in [log dt_min, log dt_max]: [count], float32.
+// log dt, uniform in [log dt_min, log dt_max]: [count], float32. Throws lra::Error, naming the
+// settings mixer.dt_min and mixer.dt_max, if the first is above the second.
 at::Tensor log_uniform_steps(const layers::Initializer& init, int64_t count, double dt_min,
                              double dt_max);
 

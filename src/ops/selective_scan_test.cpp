@@ -9,8 +9,8 @@ namespace {
 
 using at::Tensor;
 
-// By an L x L matrix of decays exp(a (S_t - S_j)) for each channel and state, S the sums of steps
-// so far; in is x, dt, b, c, a, dt_bias, bias, skip.
+// The scan by an L x L matrix of decays exp(a (S_t - S_j)) for each channel and state, S the sums
+// of steps so far; in is x, dt, b, c, a, dt_bias, bias, skip.
 Tensor dense_scan(const std::vector<Tensor>& in, bool reversed, const Tensor& mask) {
   const int64_t length = in[0].size(1), width = in[0].size(2) / in[2].size(2);
   const Tensor valid =

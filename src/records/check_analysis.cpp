@@ -26,7 +26,8 @@ void check_share(const Evaluation& e, Findings& findings) {
                       thousands(e.num_examples) + " examples");
 }
 
-// What the run's record has of the same weights on as many examples of the split; null if nothing.
+// The evaluation of the same weights on as many examples of the split in the run's record; null if
+// it has none.
 const Evaluation* recorded(const RunRecord& run, const std::string& split, const Evaluation& e) {
   const auto is_same = [&](const Evaluation& other) {
     return other.step == e.step && other.num_examples == e.num_examples;

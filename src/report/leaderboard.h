@@ -34,7 +34,7 @@ struct Cell {
   bool is_published = true;  // all of a published setting: RunRecord::published_setting
   std::optional<double> paper_v0, paper_v1;
   bool paper_fail = false;
-  // What sets these runs apart from others of the same model, preset and task; often empty.
+  // Settings that only these runs of the model, preset and task have; often empty.
   std::string settings;
   std::string validation, division;
   std::optional<int64_t> num_parameters;

@@ -1,4 +1,5 @@
-// Where runs that predict masked inputs stand, and those that begin with their weights.
+// The places in a report of runs that predict masked inputs, and of those that begin with their
+// weights.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -11,10 +11,7 @@ namespace {
 double accuracy(int64_t spread, int64_t num_towers,
                 const std::function<void(std::vector<uint8_t>&, int32_t label)>& mark) {
   const TestFolder root;
-  Manifest manifest;
-  manifest.task = "text";
-  manifest.source = "imported";
-  manifest.source_hash = "none";
+  Manifest manifest = imported_manifest("text");
   manifest.num_towers = num_towers;
   DatasetWriter writer(root.path("data"), manifest, 0);
   RandomStream random(3);

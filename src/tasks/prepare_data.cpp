@@ -285,7 +285,7 @@ TaskOnData task_on_data(const std::string& task, const std::string& root) {
   const std::string spec_name(spec.name);
   const bool is_root = is_prepared(root);
   std::string given(data_name_of(task));
-  // As the data of every task lies under its name.
+  // The data of every task may lie under its name.
   if (given.empty() && !is_root && is_prepared(root + "/" + spec_name)) given = spec_name;
   if (given.empty() && !is_root) {
     throw Error({.where = root,

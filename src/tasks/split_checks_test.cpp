@@ -34,10 +34,7 @@ class AnyTask : public Task {
 };
 
 Manifest small_manifest(int64_t token_offset = 0, int64_t num_towers = 1) {
-  Manifest manifest;
-  manifest.task = "text";
-  manifest.source = "imported";
-  manifest.source_hash = "none";
+  Manifest manifest = imported_manifest("text");
   manifest.token_offset = token_offset;
   manifest.num_towers = num_towers;
   return manifest;

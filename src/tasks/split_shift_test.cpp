@@ -41,11 +41,7 @@ TEST(SplitShift, IsTheMeanAndDeviationOverExamples) {
 std::vector<std::string> doubts_with(
     int count, const std::function<void(std::vector<uint8_t>& example)>& change) {
   const TestFolder root;
-  Manifest manifest;
-  manifest.task = "image";
-  manifest.source = "imported";
-  manifest.source_hash = "none";
-  DatasetWriter writer(root.path("data"), manifest, 0);
+  DatasetWriter writer(root.path("data"), imported_manifest("image"), 0);
   RandomStream random(3);
   for (const char* name : {"train", "test"}) {
     writer.begin_split(name);

@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/rng.h"
 #include "io/progress.h"
+#include "tasks/manifest.h"
 #include "tasks/text/review_names.h"
 
 namespace lra::tasks {
@@ -54,6 +55,15 @@ inline std::string error_of(const std::function<void()>& action) {
     return error.what();
   }
   return "";
+}
+
+// The manifest of a small data set that counts as imported.
+inline Manifest imported_manifest(const std::string& task) {
+  Manifest manifest;
+  manifest.task = task;
+  manifest.source = "imported";
+  manifest.source_hash = "none";
+  return manifest;
 }
 
 inline void write_text(const std::string& path, const std::string& content) {

@@ -12,10 +12,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 Manifest text_manifest(int64_t token_offset = 1) {
-  Manifest manifest;
-  manifest.task = "text";
-  manifest.source = "imported";
-  manifest.source_hash = "none";
+  Manifest manifest = imported_manifest("text");
   manifest.token_offset = token_offset;
   return manifest;
 }

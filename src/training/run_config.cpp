@@ -56,8 +56,8 @@ void merge_section(ConfigTable& settings, const ConfigTable& from) {
   for (const char* name : kSections) merge(settings.table(name), section(from, name));
 }
 
-// What the settings of an unknown section are meant to be; a setting without its section, if
-// `value` is one.
+// The advice for settings of an unknown section, or for a setting without its section if `value` is
+// one.
 std::string section_advice(const std::string& key, const ConfigValue& value,
                            const std::vector<std::string>& known) {
   const ConfigTable* table = value.as_table();

@@ -110,6 +110,15 @@ void expect_agrees_with_double(SelectiveCase<T> got, double value, double gradie
   EXPECT_LE(largest_error(got.grad_parameters, want.grad_parameters), gradient);
 }
 
+void expect_equal(const SelectiveCase<float>& got, const SelectiveCase<float>& want) {
+  EXPECT_EQ(got.y, want.y);
+  EXPECT_EQ(got.grad_x, want.grad_x);
+  EXPECT_EQ(got.grad_dt, want.grad_dt);
+  EXPECT_EQ(got.grad_b, want.grad_b);
+  EXPECT_EQ(got.grad_c, want.grad_c);
+  EXPECT_EQ(got.grad_parameters, want.grad_parameters);
+}
+
 using SelectiveScanTest = ImplementationTest;
 
 // Sizes around chunks of 64 positions, sixteen channels, and four states at a time.
@@ -178,12 +187,7 @@ TEST_P(SelectiveScanTest, NeverReadsPadding) {
     for (auto* rows : {&dirty.b, &dirty.c}) spoil(*rows, 6);
     clean.run();
     dirty.run();
-    EXPECT_EQ(dirty.y, clean.y);
-    EXPECT_EQ(dirty.grad_x, clean.grad_x);
-    EXPECT_EQ(dirty.grad_dt, clean.grad_dt);
-    EXPECT_EQ(dirty.grad_b, clean.grad_b);
-    EXPECT_EQ(dirty.grad_c, clean.grad_c);
-    EXPECT_EQ(dirty.grad_parameters, clean.grad_parameters);
+    expect_equal(dirty, clean);
     for (const auto* rows : {&dirty.y, &dirty.grad_x, &dirty.grad_dt, &dirty.grad_b}) {
       EXPECT_EQ(rows->back(), 0);
     }
@@ -199,12 +203,7 @@ TEST_P(SelectiveScanTest, GivesTheSameBitsAtAnyNumberOfThreads) {
     SelectiveCase<float> many = one;
     set_num_threads(threads);
     many.run();
-    EXPECT_EQ(many.y, one.y);
-    EXPECT_EQ(many.grad_x, one.grad_x);
-    EXPECT_EQ(many.grad_dt, one.grad_dt);
-    EXPECT_EQ(many.grad_b, one.grad_b);
-    EXPECT_EQ(many.grad_c, one.grad_c);
-    EXPECT_EQ(many.grad_parameters, one.grad_parameters);
+    expect_equal(many, one);
   }
   set_num_threads(before);
 }

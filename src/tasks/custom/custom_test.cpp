@@ -181,7 +181,7 @@ TEST_F(OwnData, ColumnNamesMayHaveAnyCaseAndSpacesAround) {
   EXPECT_EQ(data.split("train").size(), 20);
   EXPECT_THAT(task_->label_names(data), ElementsAre("no", "yes"));
   (void)imported({file("all.csv", "Text, LABEL,Split\n" + rows_of(30, row))}, "label = \"label\"");
-  // Of two that differ in case alone, neither is chosen silently.
+  // Neither of two names that differ in case alone is chosen silently.
   const auto twice = [&](const std::string& settings) {
     return refused("a.csv", "text,Text,label\n" + rows_of(30, row), settings);
   };

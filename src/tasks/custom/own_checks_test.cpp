@@ -24,10 +24,7 @@ std::vector<std::string> doubts_about(
     const std::function<float(bool is_test, int64_t number, float value)>& change,
     const Sizes& sizes = {}) {
   const TestFolder root;
-  Manifest manifest;
-  manifest.task = "custom";
-  manifest.source = "imported";
-  manifest.source_hash = "none";
+  Manifest manifest = imported_manifest("custom");
   manifest.token_bytes = 4 * sizes.channels;
   DatasetWriter writer(root.path("data"), manifest, 0);
   RandomStream random(9);

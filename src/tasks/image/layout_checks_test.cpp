@@ -41,11 +41,7 @@ Picture photo(RandomStream& random) {
 std::vector<std::string> doubts_after(const std::function<void(Picture&)>& change,
                                       int count = 1000) {
   const TestFolder root;
-  Manifest manifest;
-  manifest.task = "image";
-  manifest.source = "imported";
-  manifest.source_hash = "none";
-  DatasetWriter writer(root.path("data"), manifest, 0);
+  DatasetWriter writer(root.path("data"), imported_manifest("image"), 0);
   RandomStream random(11);
   writer.begin_split("train");
   for (int i = 0; i < count; ++i) {

@@ -19,11 +19,7 @@ constexpr ListOpsSettings kReleased{};
 // Doubts whether a training split of expressions drawn with `settings` is of the released ones.
 std::vector<std::string> doubts_about(const ListOpsSettings& settings, uint32_t count = 40) {
   const TestFolder root;
-  Manifest manifest;
-  manifest.task = "listops";
-  manifest.source = "imported";
-  manifest.source_hash = "none";
-  DatasetWriter writer(root.path("data"), manifest, 0);
+  DatasetWriter writer(root.path("data"), imported_manifest("listops"), 0);
   writer.begin_split("train");
   std::vector<uint8_t> symbols;
   for (uint32_t i = 0; i < count; ++i) {
