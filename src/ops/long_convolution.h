@@ -10,11 +10,9 @@ namespace lra::ops {
 // K - 1 - future, of which 0 <= future < K are in the future. Positions that are not valid count as
 // 0 and are 0 in y. Beside bfloat16 x the kernel is float32, and so is what is computed.
 //
-//
 // Kernels of few lags are summed directly on the CPU (kernels/convolution/convolution.h), others go
-// through Fourier transforms of some channels at a time, and of some rows where one channel of all
-// rows is long: beyond x, y and the kernel, memory is that of a few MB a thread. The same bits at
-// any number of threads.
+// through Fourier transforms (kernels/convolution/transforms.h, which states the memory). The same
+// bits at any number of threads.
 at::Tensor long_convolution(const at::Tensor& x_BLD, const at::Tensor& mask_BL,
                             const at::Tensor& kernel_DK, int64_t future);
 

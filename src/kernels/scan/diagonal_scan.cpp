@@ -5,7 +5,8 @@
 
 #include "base/error.h"
 #include "base/parallel.h"
-#include "kernels/scan/example_sums.h"
+#include "kernels/example_sums.h"
+#include "kernels/scan/scan_by_convolution.h"
 
 namespace lra::kernels {
 namespace {
@@ -33,13 +34,13 @@ void for_each_task(const DiagonalScan<T>& p, const Body& body) {
 }  // namespace
 
 template <typename T>
-void diagonal_scan_forward(const DiagonalScan<T>& p, T* y) {
+void recurrence_forward(const DiagonalScan<T>& p, T* y) {
   const ScanParts<T> parts = choose_scan_parts<T>();
   for_each_task(p, [&](const ScanTask& task) { parts.forward(p, task, y); });
 }
 
 template <typename T>
-void diagonal_scan_backward(const DiagonalScanBackward<T>& p) {
+void recurrence_backward(const DiagonalScanBackward<T>& p) {
   using W = Wide<T>;
   const ScanParts<T> parts = choose_scan_parts<T>();
   const int64_t count = scan_parameters(p.problem);
@@ -51,6 +52,20 @@ void diagonal_scan_backward(const DiagonalScanBackward<T>& p) {
   sum_over_examples(of_examples.get(), p.problem.batch, count, p.grad_parameters);
 }
 
+template <typename T>
+void diagonal_scan_forward(const DiagonalScan<T>& p, T* y) {
+  is_faster_by_convolution(p) ? scan_forward_by_convolution(p, y) : recurrence_forward(p, y);
+}
+
+template <typename T>
+void diagonal_scan_backward(const DiagonalScanBackward<T>& p) {
+  is_faster_by_convolution(p.problem) ? scan_backward_by_convolution(p) : recurrence_backward(p);
+}
+
+template void recurrence_forward(const DiagonalScan<float>&, float*);
+template void recurrence_forward(const DiagonalScan<double>&, double*);
+template void recurrence_backward(const DiagonalScanBackward<float>&);
+template void recurrence_backward(const DiagonalScanBackward<double>&);
 template void diagonal_scan_forward(const DiagonalScan<float>&, float*);
 template void diagonal_scan_forward(const DiagonalScan<Bf16>&, Bf16*);
 template void diagonal_scan_forward(const DiagonalScan<double>&, double*);

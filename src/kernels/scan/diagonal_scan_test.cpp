@@ -1,4 +1,4 @@
-#include "kernels/scan/diagonal_scan.h"
+#include "kernels/scan/scan_by_convolution.h"
 
 #include <gtest/gtest.h>
 
@@ -59,23 +59,30 @@ struct Case {
         skip(other.skip.begin(), other.skip.end()),
         lengths(other.lengths) {}
 
-  void run() {
-    const DiagonalScan<T> p{.batch = shape.batch,
-                            .length = shape.length,
-                            .channels = shape.channels,
-                            .modes = shape.modes,
-                            .planes = shape.planes,
-                            .directions = shape.directions,
-                            .x = x.data(),
-                            .lengths = lengths.empty() ? nullptr : lengths.data(),
-                            .a = a.data(),
-                            .c = c.data(),
-                            .skip = skip.empty() ? nullptr : skip.data()};
+  DiagonalScan<T> problem() const {
+    return {.batch = shape.batch,
+            .length = shape.length,
+            .channels = shape.channels,
+            .modes = shape.modes,
+            .planes = shape.planes,
+            .directions = shape.directions,
+            .x = x.data(),
+            .lengths = lengths.empty() ? nullptr : lengths.data(),
+            .a = a.data(),
+            .c = c.data(),
+            .skip = skip.empty() ? nullptr : skip.data()};
+  }
+  void run(void (*forward)(const DiagonalScan<T>&, T*) = diagonal_scan_forward<T>,
+           void (*backward)(const DiagonalScanBackward<T>&) = diagonal_scan_backward<T>) {
+    const DiagonalScan<T> p = problem();
     y.assign(x.size(), T(7));
     grad_x.assign(x.size(), T(7));
     grad_parameters.assign(static_cast<size_t>(scan_parameters(p)), W(7));
-    diagonal_scan_forward(p, y.data());
-    diagonal_scan_backward<T>({p, grad.data(), grad_x.data(), grad_parameters.data()});
+    forward(p, y.data());
+    backward({p, grad.data(), grad_x.data(), grad_parameters.data()});
+  }
+  void run_by_convolution() {
+    run(scan_forward_by_convolution<T>, scan_backward_by_convolution<T>);
   }
 
   Shape shape;
@@ -85,9 +92,10 @@ struct Case {
 };
 
 template <typename T>
-void expect_agrees_with_double(Case<T> got, double value, double gradient) {
+void expect_agrees_with_double(Case<T> got, double value, double gradient,
+                               void (Case<T>::*run)() = nullptr) {
   Case<double> want(got);
-  got.run();
+  run == nullptr ? got.run() : (got.*run)();
   want.run();
   EXPECT_LE(largest_error(got.y, want.y), value);
   EXPECT_LE(largest_error(got.grad_x, want.grad_x), value);
@@ -113,6 +121,31 @@ TEST_P(DiagonalScanTest, AgreesWithDouble) {
       }
     }
   }
+}
+
+TEST_P(DiagonalScanTest, AgreesWithDoubleByConvolution) {
+  for (const Shape& shape : kShapes) {
+    for (const bool padded : {false, true}) {
+      SCOPED_TRACE(testing::Message()
+                   << "L " << shape.length << " N " << shape.modes << (padded ? " padded" : ""));
+      expect_agrees_with_double(Case<float>(shape, padded, padded), 2e-6, 4e-6,
+                                &Case<float>::run_by_convolution);
+      expect_agrees_with_double(Case<Bf16>(shape, padded, padded), 0x1p-8, 4e-6,
+                                &Case<Bf16>::run_by_convolution);
+    }
+  }
+}
+
+// Both ways are taken, each where its costs are lower.
+TEST(DiagonalScanChoice, DependsOnShapes) {
+  const auto is_by_convolution = [](const Shape& shape) {
+    return is_faster_by_convolution(Case<float>(shape, false, false).problem());
+  };
+  EXPECT_TRUE(is_by_convolution({16, 1024, 1, 32}));
+  EXPECT_FALSE(is_by_convolution({16, 1024, 1, 2}));   // few states
+  EXPECT_FALSE(is_by_convolution({2, 1024, 1, 32}));   // the kernel costs more than the examples
+  EXPECT_FALSE(is_by_convolution({4, 16384, 1, 32}));  // circles that leave the cache
+  EXPECT_FALSE(is_faster_by_convolution(Case<double>({16, 1024, 1, 32}, false, false).problem()));
 }
 
 // The memory of Path-X: a pole at 1 - 5e-5 over 16,384 positions.

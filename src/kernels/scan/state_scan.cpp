@@ -4,7 +4,7 @@
 #include <type_traits>
 
 #include "base/error.h"
-#include "kernels/scan/example_sums.h"
+#include "kernels/example_sums.h"
 
 namespace lra::kernels {
 namespace {

@@ -1,0 +1,130 @@
+#include "kernels/convolution/transforms.h"
+
+#include <algorithm>
+#include <memory>
+
+#include "base/error.h"
+#include "base/parallel.h"
+#include "kernels/aligned_buffer.h"
+#include "kernels/convolution/transform_task.h"
+#include "kernels/example_sums.h"
+
+namespace lra::kernels {
+namespace {
+
+// A row of plain numbers.
+template <typename W>
+struct Row {
+  using Number = W;
+
+  template <typename F>
+  static Row of_each(const F& value) {
+    Row row;
+    for (int64_t i = 0; i < kFourierLanes; ++i) row.of[i] = value(i);
+    return row;
+  }
+  static Row zero() { return broadcast(0); }
+  static Row broadcast(W x) {
+    return of_each([x](int64_t) { return x; });
+  }
+  static Row load(const W* from) { return load_some(from, kFourierLanes); }
+  void store(W* to) const { store_some(to, kFourierLanes); }
+  template <typename T>
+  static Row load_some(const T* from, int64_t count) {
+    return of_each([=](int64_t i) { return i < count ? static_cast<W>(from[i]) : W{0}; });
+  }
+  template <typename T>
+  void store_some(T* to, int64_t count) const {
+    for (int64_t i = 0; i < count; ++i) to[i] = static_cast<T>(of[i]);
+  }
+  friend Row operator+(const Row& a, const Row& b) {
+    return of_each([&](int64_t i) { return a.of[i] + b.of[i]; });
+  }
+  friend Row operator-(const Row& a, const Row& b) {
+    return of_each([&](int64_t i) { return a.of[i] - b.of[i]; });
+  }
+  friend Row product(const Row& a, const Row& b) {
+    return of_each([&](int64_t i) { return a.of[i] * b.of[i]; });
+  }
+  friend Row multiply_add(const Row& a, const Row& b, const Row& c) {
+    return of_each([&](int64_t i) { return a.of[i] * b.of[i] + c.of[i]; });
+  }
+  friend Row subtract_product(const Row& c, const Row& a, const Row& b) {
+    return of_each([&](int64_t i) { return c.of[i] - a.of[i] * b.of[i]; });
+  }
+
+  W of[kFourierLanes];
+};
+
+template <typename T>
+TransformParts<T> choose_parts() {
+  if constexpr (!std::is_same_v<T, double>) {
+    LRA_RETURN_CALL(choose(Op::kConvolution), transform_parts<T>());
+  } else {
+    return ref::transform_parts<T>();
+  }
+}
+
+// Long enough that what is read of the circle holds no term twice.
+template <typename T>
+int64_t circle_size(const Convolution<T>& p) {
+  LRA_CHECK(0 <= p.future && p.future < p.width);
+  return fourier_size(std::max(p.width, p.length + std::max(p.future, p.width - 1 - p.future)));
+}
+
+// Calls body(task, number of its slice of the batch, space).
+template <typename T, typename Body>
+void for_each_task(const Convolution<T>& p, int64_t size, const Body& body) {
+  using W = Wide<T>;
+  const int64_t blocks = (p.channels + kFourierRow - 1) / kFourierRow;
+  const int64_t slices = (p.batch + kTransformExamples - 1) / kTransformExamples;
+  parallel_for_each(slices * blocks, [&](int64_t n) {
+    const int64_t slice = n / blocks, begin = slice * kTransformExamples;
+    const TransformTask task{n % blocks * kFourierRow, begin,
+                             std::min(begin + kTransformExamples, p.batch)};
+    thread_local AlignedBuffer space;
+    constexpr int64_t kFloats = sizeof(W) / sizeof(float);
+    body(task, slice, reinterpret_cast<W*>(space.reserve(3 * size * kFourierRow * kFloats)));
+  });
+}
+
+}  // namespace
+
+template <typename T>
+TransformParts<T> ref::transform_parts() {
+  return TransformOf<Row<Wide<T>>, T>::parts();
+}
+
+template <typename T>
+void convolve_by_transforms(const Convolution<T>& p) {
+  const auto parts = choose_parts<T>();
+  const FourierPlan<Wide<T>> plan(circle_size(p));
+  const auto tables = plan.tables();
+  for_each_task(p, tables.size, [&](const TransformTask& task, int64_t, Wide<T>* space) {
+    parts.convolve(p, tables, task, space);
+  });
+}
+
+template <typename T>
+void kernel_gradient_by_transforms(const Convolution<T>& p, const T* grad, Wide<T>* grad_kernel) {
+  using W = Wide<T>;
+  const auto parts = choose_parts<T>();
+  const FourierPlan<W> plan(circle_size(p));
+  const auto tables = plan.tables();
+  const int64_t slices = (p.batch + kTransformExamples - 1) / kTransformExamples;
+  const int64_t count = p.width * p.channels;
+  const auto of_slices = std::make_unique_for_overwrite<W[]>(static_cast<size_t>(slices * count));
+  for_each_task(p, tables.size, [&](const TransformTask& task, int64_t slice, W* space) {
+    parts.kernel_gradient(p, tables, task, grad, space, of_slices.get() + slice * count);
+  });
+  sum_over_examples(of_slices.get(), slices, count, grad_kernel);
+}
+
+template void convolve_by_transforms(const Convolution<float>&);
+template void convolve_by_transforms(const Convolution<Bf16>&);
+template void convolve_by_transforms(const Convolution<double>&);
+template void kernel_gradient_by_transforms(const Convolution<float>&, const float*, float*);
+template void kernel_gradient_by_transforms(const Convolution<Bf16>&, const Bf16*, float*);
+template void kernel_gradient_by_transforms(const Convolution<double>&, const double*, double*);
+
+}  // namespace lra::kernels

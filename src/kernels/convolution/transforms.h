@@ -1,0 +1,44 @@
+// Convolution along the sequence by Fourier transforms, for kernels of many lags.
+#pragma once
+
+#include "kernels/convolution/convolution.h"
+#include "kernels/convolution/fourier.h"
+
+namespace lra::kernels {
+
+// The same functions as convolve() and convolution_kernel_gradient(), at a cost that grows with the
+// logarithm of the width; 0 <= future < width. Error against fp64 (transforms_test.cpp): 4e-7 of
+// the product of the norms of kernel and x, and of gradient and x. The same bits at any number of
+// threads. Memory beyond the arguments: of a thread, 32 numbers for each place of the circle, three
+// times (fourier_size(length + width) places at most), and the gradients of all lags once for each
+// kTransformExamples examples.
+template <typename T>
+void convolve_by_transforms(const Convolution<T>& p);
+template <typename T>
+void kernel_gradient_by_transforms(const Convolution<T>& p, const T* grad, Wide<T>* grad_kernel);
+
+// Examples that share a task, and with it the transform of the kernel.
+inline constexpr int64_t kTransformExamples = 8;
+
+// Examples [begin, end) of the 32 channels from `channel` on.
+struct TransformTask {
+  int64_t channel = 0, begin = 0, end = 0;
+};
+
+// `space` has 3 tables.size rows of kFourierRow numbers.
+template <typename T>
+struct TransformParts {
+  using W = Wide<T>;
+  void (*convolve)(const Convolution<T>& p, const FourierTables<W>& tables,
+                   const TransformTask& task, W* space);
+  // Writes the sum over the task's examples.
+  void (*kernel_gradient)(const Convolution<T>& p, const FourierTables<W>& tables,
+                          const TransformTask& task, const T* grad, W* space, W* grad_kernel);
+};
+namespace ref {
+template <typename T>
+TransformParts<T> transform_parts();
+}
+LRA_DECLARE_SIMD(template <typename T> TransformParts<T> transform_parts();)
+
+}  // namespace lra::kernels
