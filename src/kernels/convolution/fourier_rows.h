@@ -70,6 +70,7 @@ struct Fourier {
 
   // The spectrum of z [n, kFourierRow]; `roots` begin with those of the pass over n places.
   static void forward(int64_t n, const W* roots, W* z) {
+    if (n == 8) return eight(roots, z);
     if (n == 1) return;
     const int64_t radix = fourier_radix(n), part = n / radix, step = part * kFourierRow;
     for (int64_t j = 0; j < part; ++j, roots += 2 * (radix - 1)) {
@@ -79,6 +80,7 @@ struct Fourier {
   }
   // z again, n times as large.
   static void inverse(int64_t n, const W* roots, W* z) {
+    if (n == 8) return eight_back(roots, z);
     if (n == 1) return;
     const int64_t radix = fourier_radix(n), part = n / radix, step = part * kFourierRow;
     const W* const rest = roots + 2 * (radix - 1) * part;
@@ -91,15 +93,18 @@ struct Fourier {
   // A kernel's spectrum becomes what multiply() takes, times `factor`. With A and B the spectra of
   // channels a and b, x(f) = A + i B and conj x(-f) = A - i B, and the convolution's is
   //   A K_a + i B K_b = x(f) (K_a + K_b) / 2 + conj x(-f) (K_a - K_b) / 2.
-  static void prepare_kernel(const FourierTables<W>& tables, W factor, W* kernel) {
+  // Conjugate spectra turn the convolution around.
+  static void prepare_kernel(const FourierTables<W>& tables, W factor, bool conjugate, W* kernel) {
     for (int64_t f = 0; f < tables.num_pairs; ++f) {
       const Places at(tables.pairs[f], kernel);
       if (at.is_one) {
         C::load(at.place).scaled(factor).store(at.place);
       } else {
         const Spectra twice(at);
-        (twice.a + twice.b).scaled(factor / 4).store(at.place);
-        (twice.a - twice.b).scaled(factor / 4).store(at.mirror);
+        const C sum = (twice.a + twice.b).scaled(factor / 4);
+        const C difference = (twice.a - twice.b).scaled(factor / 4);
+        (conjugate ? sum.conjugate() : sum).store(at.place);
+        (conjugate ? difference.conjugate() : difference).store(at.mirror);
       }
     }
   }
@@ -187,12 +192,11 @@ struct Fourier {
       (t.middle - t.side).turned(roots + 2).store(z + 2 * step);
       return;
     }
-    const C d = C::load(z + 3 * step);
-    const C even = a + c, odd = b + d, even_difference = a - c, side = (b - d).over_i();
-    (even + odd).store(z);
-    (even_difference + side).turned(roots).store(z + step);
-    (even - odd).turned(roots + 2).store(z + 2 * step);
-    (even_difference - side).turned(roots + 4).store(z + 3 * step);
+    const Four f(a, b, c, C::load(z + 3 * step));
+    f.of[0].store(z);
+    f.of[1].turned(roots).store(z + step);
+    f.of[2].turned(roots + 2).store(z + 2 * step);
+    f.of[3].turned(roots + 4).store(z + 3 * step);
   }
   static void butterfly_back(int64_t radix, W* z, int64_t step, const W* roots) {
     if (radix == 2) return butterfly(radix, z, step, roots);
@@ -205,13 +209,46 @@ struct Fourier {
       (t.middle + t.side).store(z + 2 * step);
       return;
     }
-    const C d = C::load(z + 3 * step).turned_back(roots + 4);
-    const C even = a + c, odd = b + d, even_difference = a - c, side = (b - d).over_i();
-    (even + odd).store(z);
-    (even_difference - side).store(z + step);
-    (even - odd).store(z + 2 * step);
-    (even_difference + side).store(z + 3 * step);
+    const Four f(a, b, c, C::load(z + 3 * step).turned_back(roots + 4));
+    for (int r = 0; r < 4; ++r) f.of[(4 - r) % 4].store(z + r * step);
   }
+
+  // Eight places, a pass of radix four and one of two, without a way through memory in between.
+  static void eight(const W* roots, W* z) {
+    const Four even(at(z, 0), at(z, 2), at(z, 4), at(z, 6));
+    const Four odd(at(z, 1), at(z, 3), at(z, 5), at(z, 7));
+    for (int r = 0; r < 4; ++r) {
+      const C turned = r == 0 ? odd.of[0] : odd.of[r].turned(roots + 6 + 2 * (r - 1));
+      (even.of[r] + turned).store(z + 2 * r * kFourierRow);
+      (even.of[r] - turned).store(z + (2 * r + 1) * kFourierRow);
+    }
+  }
+  static void eight_back(const W* roots, W* z) {
+    C even[4], odd[4];
+    for (int r = 0; r < 4; ++r) {
+      const C a = at(z, 2 * r), b = at(z, 2 * r + 1), difference = a - b;
+      even[r] = a + b;
+      odd[r] = r == 0 ? difference : difference.turned_back(roots + 6 + 2 * (r - 1));
+    }
+    const Four of_even(even[0], even[1], even[2], even[3]), of_odd(odd[0], odd[1], odd[2], odd[3]);
+    for (int r = 0; r < 4; ++r) {
+      of_even.of[(4 - r) % 4].store(z + 2 * r * kFourierRow);
+      of_odd.of[(4 - r) % 4].store(z + (2 * r + 1) * kFourierRow);
+    }
+  }
+  static C at(const W* z, int64_t place) { return C::load(z + place * kFourierRow); }
+
+  // The transform of four places.
+  struct Four {
+    Four(const C& a, const C& b, const C& c, const C& d) {
+      const C even = a + c, odd = b + d, difference = a - c, side = (b - d).over_i();
+      of[0] = even + odd;
+      of[1] = difference + side;
+      of[2] = even - odd;
+      of[3] = difference - side;
+    }
+    C of[4];
+  };
   // Three places, with exp(-2 pi i / 3) = -1/2 - i sqrt(3) / 2.
   struct Triple {
     Triple(const C& a, const C& b, const C& c)

@@ -14,11 +14,11 @@ class TransformOf {
 
   static TransformParts<T> parts() {
     return {[](const Convolution<T>& p, const FourierTables<W>& tables, const TransformTask& task,
-               W* space) { TransformOf(p, tables, task, space).convolve(); },
+               const TransformArrays<T>& arrays,
+               W* space) { TransformOf(p, tables, task, space).forward(arrays.y); },
             [](const Convolution<T>& p, const FourierTables<W>& tables, const TransformTask& task,
-               const T* grad, W* space, W* grad_kernel) {
-              TransformOf(p, tables, task, space).sum_kernel_gradient(grad, grad_kernel);
-            }};
+               const TransformArrays<T>& arrays,
+               W* space) { TransformOf(p, tables, task, space).backward(arrays); }};
   }
 
  private:
@@ -31,9 +31,10 @@ class TransformOf {
         task_(task),
         first_(count(p.channels - task.channel)),
         second_(count(p.channels - task.channel - kFourierLanes)),
-        x_(space),
-        other_(space + tables.size * kFourierRow),
-        sums_(other_ + tables.size * kFourierRow) {}
+        kernel_(space),
+        x_(space + tables.size * kFourierRow),
+        grad_(x_ + tables.size * kFourierRow),
+        sums_(grad_ + tables.size * kFourierRow) {}
 
   static int64_t count(int64_t left) {
     return left < 0 ? 0 : left < kFourierLanes ? left : kFourierLanes;
@@ -43,8 +44,8 @@ class TransformOf {
     const int64_t lag = j - p_.future;
     return circle + (lag < 0 ? lag + tables_.size : lag) * kFourierRow;
   }
-  const T* row_of(const T* array, int64_t example, int64_t t) const {
-    return array + (example * p_.length + t) * p_.channels + task_.channel;
+  int64_t place_of(int64_t example, int64_t t) const {
+    return (example * p_.length + t) * p_.channels + task_.channel;
   }
   bool is_valid(int64_t example, int64_t t) const {
     return p_.valid == nullptr || p_.valid[example * p_.length + t] != 0;
@@ -68,42 +69,56 @@ class TransformOf {
   void transform(const T* array, int64_t example, W* z) const {
     for (int64_t t = 0; t < p_.length; ++t) {
       W* const to = z + t * kFourierRow;
-      is_valid(example, t) ? load_row(row_of(array, example, t), to) : clear(to, to + kFourierRow);
+      is_valid(example, t) ? load_row(array + place_of(example, t), to)
+                           : clear(to, to + kFourierRow);
     }
     clear(z + p_.length * kFourierRow, z + tables_.size * kFourierRow);
     F::forward(tables_.size, tables_.roots, z);
   }
 
-  void convolve() const {
-    clear(other_, other_ + tables_.size * kFourierRow);
+  void transform_kernel(bool conjugate) const {
+    clear(kernel_, kernel_ + tables_.size * kFourierRow);
     for (int64_t j = 0; j < p_.width; ++j) {
-      load_row(p_.kernel + j * p_.channels + task_.channel, of_lag(other_, j));
+      load_row(p_.kernel + j * p_.channels + task_.channel, of_lag(kernel_, j));
     }
-    F::forward(tables_.size, tables_.roots, other_);
-    F::prepare_kernel(tables_, 1 / static_cast<W>(tables_.size), other_);
-    for (int64_t example = task_.begin; example < task_.end; ++example) {
-      transform(p_.x, example, x_);
-      F::multiply(tables_, other_, x_);
-      F::inverse(tables_.size, tables_.roots, x_);
-      for (int64_t t = 0; t < p_.length; ++t) {
-        W* const from = x_ + t * kFourierRow;
-        if (!is_valid(example, t)) clear(from, from + kFourierRow);
-        store_row(from, p_.y + (row_of(p_.x, example, t) - p_.x));
-      }
+    F::forward(tables_.size, tables_.roots, kernel_);
+    F::prepare_kernel(tables_, 1 / static_cast<W>(tables_.size), conjugate, kernel_);
+  }
+  // An example of `array` is the spectrum z times that of the kernel.
+  void multiply(W* z, int64_t example, T* array) const {
+    F::multiply(tables_, kernel_, z);
+    F::inverse(tables_.size, tables_.roots, z);
+    for (int64_t t = 0; t < p_.length; ++t) {
+      W* const from = z + t * kFourierRow;
+      if (!is_valid(example, t)) clear(from, from + kFourierRow);
+      store_row(from, array + place_of(example, t));
     }
   }
 
-  void sum_kernel_gradient(const T* grad, W* grad_kernel) const {
-    clear(sums_, sums_ + tables_.size * kFourierRow);
+  void forward(T* y) const {
+    transform_kernel(false);
     for (int64_t example = task_.begin; example < task_.end; ++example) {
       transform(p_.x, example, x_);
-      transform(grad, example, other_);
-      F::add_correlation(tables_, other_, x_, sums_);
+      multiply(x_, example, y);
     }
+  }
+
+  void backward(const TransformArrays<T>& arrays) const {
+    if (arrays.grad_x != nullptr) transform_kernel(true);
+    clear(sums_, sums_ + tables_.size * kFourierRow);
+    for (int64_t example = task_.begin; example < task_.end; ++example) {
+      transform(arrays.grad, example, grad_);
+      if (arrays.grad_kernel != nullptr) {
+        transform(p_.x, example, x_);
+        F::add_correlation(tables_, grad_, x_, sums_);
+      }
+      if (arrays.grad_x != nullptr) multiply(grad_, example, arrays.grad_x);
+    }
+    if (arrays.grad_kernel == nullptr) return;
     F::join_correlations(tables_, 1 / static_cast<W>(tables_.size), sums_);
     F::inverse(tables_.size, tables_.roots, sums_);
     for (int64_t j = 0; j < p_.width; ++j) {
-      store_row(of_lag(sums_, j), grad_kernel + j * p_.channels + task_.channel);
+      store_row(of_lag(sums_, j), arrays.grad_kernel + j * p_.channels + task_.channel);
     }
   }
 
@@ -111,7 +126,7 @@ class TransformOf {
   const FourierTables<W>& tables_;
   const TransformTask task_;
   const int64_t first_, second_;  // channels of both halves of a row
-  W *const x_, *const other_, *const sums_;
+  W *const kernel_, *const x_, *const grad_, *const sums_;
 };
 
 }  // namespace lra::kernels

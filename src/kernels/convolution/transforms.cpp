@@ -72,19 +72,24 @@ int64_t circle_size(const Convolution<T>& p) {
   return fourier_size(std::max(p.width, p.length + std::max(p.future, p.width - 1 - p.future)));
 }
 
+template <typename T>
+int64_t num_slices(const Convolution<T>& p) {
+  return (p.batch + kTransformExamples - 1) / kTransformExamples;
+}
+
 // Calls body(task, number of its slice of the batch, space).
 template <typename T, typename Body>
 void for_each_task(const Convolution<T>& p, int64_t size, const Body& body) {
   using W = Wide<T>;
   const int64_t blocks = (p.channels + kFourierRow - 1) / kFourierRow;
-  const int64_t slices = (p.batch + kTransformExamples - 1) / kTransformExamples;
-  parallel_for_each(slices * blocks, [&](int64_t n) {
+  parallel_for_each(num_slices(p) * blocks, [&](int64_t n) {
     const int64_t slice = n / blocks, begin = slice * kTransformExamples;
     const TransformTask task{n % blocks * kFourierRow, begin,
                              std::min(begin + kTransformExamples, p.batch)};
     thread_local AlignedBuffer space;
     constexpr int64_t kFloats = sizeof(W) / sizeof(float);
-    body(task, slice, reinterpret_cast<W*>(space.reserve(3 * size * kFourierRow * kFloats)));
+    body(task, slice,
+         reinterpret_cast<W*>(space.reserve(kTransformArrays * size * kFourierRow * kFloats)));
   });
 }
 
@@ -101,30 +106,36 @@ void convolve_by_transforms(const Convolution<T>& p) {
   const FourierPlan<Wide<T>> plan(circle_size(p));
   const auto tables = plan.tables();
   for_each_task(p, tables.size, [&](const TransformTask& task, int64_t, Wide<T>* space) {
-    parts.convolve(p, tables, task, space);
+    parts.forward(p, tables, task, {.y = p.y}, space);
   });
 }
 
 template <typename T>
-void kernel_gradient_by_transforms(const Convolution<T>& p, const T* grad, Wide<T>* grad_kernel) {
+void convolution_gradients_by_transforms(const Convolution<T>& p, const T* grad, T* grad_x,
+                                         Wide<T>* grad_kernel) {
   using W = Wide<T>;
   const auto parts = choose_parts<T>();
   const FourierPlan<W> plan(circle_size(p));
   const auto tables = plan.tables();
-  const int64_t slices = (p.batch + kTransformExamples - 1) / kTransformExamples;
-  const int64_t count = p.width * p.channels;
-  const auto of_slices = std::make_unique_for_overwrite<W[]>(static_cast<size_t>(slices * count));
+  const int64_t count = grad_kernel == nullptr ? 0 : p.width * p.channels;
+  const auto of_slices =
+      std::make_unique_for_overwrite<W[]>(static_cast<size_t>(num_slices(p) * count));
   for_each_task(p, tables.size, [&](const TransformTask& task, int64_t slice, W* space) {
-    parts.kernel_gradient(p, tables, task, grad, space, of_slices.get() + slice * count);
+    W* const of_slice = grad_kernel == nullptr ? nullptr : of_slices.get() + slice * count;
+    parts.backward(p, tables, task, {.grad = grad, .grad_x = grad_x, .grad_kernel = of_slice},
+                   space);
   });
-  sum_over_examples(of_slices.get(), slices, count, grad_kernel);
+  sum_over_examples(of_slices.get(), num_slices(p), count, grad_kernel);
 }
 
 template void convolve_by_transforms(const Convolution<float>&);
 template void convolve_by_transforms(const Convolution<Bf16>&);
 template void convolve_by_transforms(const Convolution<double>&);
-template void kernel_gradient_by_transforms(const Convolution<float>&, const float*, float*);
-template void kernel_gradient_by_transforms(const Convolution<Bf16>&, const Bf16*, float*);
-template void kernel_gradient_by_transforms(const Convolution<double>&, const double*, double*);
+template void convolution_gradients_by_transforms(const Convolution<float>&, const float*, float*,
+                                                  float*);
+template void convolution_gradients_by_transforms(const Convolution<Bf16>&, const Bf16*, Bf16*,
+                                                  float*);
+template void convolution_gradients_by_transforms(const Convolution<double>&, const double*,
+                                                  double*, double*);
 
 }  // namespace lra::kernels

@@ -6,16 +6,18 @@
 
 namespace lra::kernels {
 
-// The same functions as convolve() and convolution_kernel_gradient(), at a cost that grows with the
+// The same function as convolve(), and its gradients, at a cost that grows with the
 // logarithm of the width; 0 <= future < width. Error against fp64 (transforms_test.cpp): 4e-7 of
 // the product of the norms of kernel and x, and of gradient and x. The same bits at any number of
-// threads. Memory beyond the arguments: of a thread, 32 numbers for each place of the circle, three
+// threads. Memory beyond the arguments: of a thread, 32 numbers for each place of the circle, four
 // times (fourier_size(length + width) places at most), and the gradients of all lags once for each
 // kTransformExamples examples.
 template <typename T>
 void convolve_by_transforms(const Convolution<T>& p);
+// The gradients of x and kernel, which share transforms; either may be null. p.y is not used.
 template <typename T>
-void kernel_gradient_by_transforms(const Convolution<T>& p, const T* grad, Wide<T>* grad_kernel);
+void convolution_gradients_by_transforms(const Convolution<T>& p, const T* grad, T* grad_x,
+                                         Wide<T>* grad_kernel);
 
 // Examples that share a task, and with it the transform of the kernel.
 inline constexpr int64_t kTransformExamples = 8;
@@ -25,15 +27,23 @@ struct TransformTask {
   int64_t channel = 0, begin = 0, end = 0;
 };
 
-// `space` has 3 tables.size rows of kFourierRow numbers.
+// What the forward part writes, and what the backward part reads and writes.
+template <typename T>
+struct TransformArrays {
+  T* y = nullptr;
+  const T* grad = nullptr;
+  T* grad_x = nullptr;
+  Wide<T>* grad_kernel = nullptr;  // written with the sum over the task's examples
+};
+
+// `space` has kTransformArrays tables.size rows of kFourierRow numbers.
+inline constexpr int64_t kTransformArrays = 4;
 template <typename T>
 struct TransformParts {
   using W = Wide<T>;
-  void (*convolve)(const Convolution<T>& p, const FourierTables<W>& tables,
-                   const TransformTask& task, W* space);
-  // Writes the sum over the task's examples.
-  void (*kernel_gradient)(const Convolution<T>& p, const FourierTables<W>& tables,
-                          const TransformTask& task, const T* grad, W* space, W* grad_kernel);
+  using Part = void(const Convolution<T>& p, const FourierTables<W>& tables,
+                    const TransformTask& task, const TransformArrays<T>& arrays, W* space);
+  Part *forward, *backward;
 };
 namespace ref {
 template <typename T>

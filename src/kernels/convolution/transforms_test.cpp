@@ -51,13 +51,32 @@ struct TransformCase {
   }
   void run() {
     y.assign(x.size(), T(9.0f));
+    grad_x.assign(x.size(), T(9.0f));
     grad_kernel.assign(kernel.size(), 9);
     convolve_by_transforms(problem());
-    kernel_gradient_by_transforms(problem(), grad.data(), grad_kernel.data());
+    convolution_gradients_by_transforms(problem(), grad.data(), grad_x.data(), grad_kernel.data());
+  }
+  void run_directly() {
+    y.resize(x.size());
+    grad_x.resize(x.size());
+    grad_kernel.resize(kernel.size());
+    convolve(problem());
+    convolution_kernel_gradient(problem(), grad.data(), grad_kernel.data());
+    std::vector<W> reversed;
+    for (int64_t j = sizes.width - 1; j >= 0; --j) {
+      const auto row = kernel.begin() + j * sizes.channels;
+      reversed.insert(reversed.end(), row, row + sizes.channels);
+    }
+    auto back = problem();
+    back.x = grad.data();
+    back.kernel = reversed.data();
+    back.future = sizes.width - 1 - sizes.future;
+    back.y = grad_x.data();
+    convolve(back);
   }
 
   TransformSizes sizes;
-  std::vector<T> x, grad, y;
+  std::vector<T> x, grad, y, grad_x;
   std::vector<W> kernel, grad_kernel;
   std::vector<uint8_t> valid;
 };
@@ -78,10 +97,7 @@ void expect_direct_sums(TransformCase<T> got) {
   widen(want.grad, got.grad);
   widen(want.kernel, got.kernel);
   want.valid = got.valid;
-  want.y.resize(want.x.size());
-  want.grad_kernel.resize(want.kernel.size());
-  convolve(want.problem());
-  convolution_kernel_gradient(want.problem(), want.grad.data(), want.grad_kernel.data());
+  want.run_directly();
   // Of one example and channel.
   const auto share = static_cast<double>(got.sizes.batch * got.sizes.channels);
   const auto channels = static_cast<double>(got.sizes.channels);
@@ -91,6 +107,8 @@ void expect_direct_sums(TransformCase<T> got) {
   const double of_kernel = unit * norm(want.x) * norm(want.grad) / channels;
   for (size_t i = 0; i < want.y.size(); ++i) {
     ASSERT_NEAR(double{got.y[i]}, want.y[i], of_y + narrow * std::abs(want.y[i])) << i;
+    ASSERT_NEAR(double{got.grad_x[i]}, want.grad_x[i], of_y + narrow * std::abs(want.grad_x[i]))
+        << i;
   }
   for (size_t i = 0; i < want.grad_kernel.size(); ++i) {
     ASSERT_NEAR(got.grad_kernel[i], want.grad_kernel[i], of_kernel) << i;
@@ -130,6 +148,7 @@ TEST_P(Transforms, NeverReadPadding) {
   clean.run();
   dirty.run();
   EXPECT_EQ(dirty.y, clean.y);
+  EXPECT_EQ(dirty.grad_x, clean.grad_x);
   EXPECT_EQ(dirty.grad_kernel, clean.grad_kernel);
 }
 
@@ -142,6 +161,7 @@ TEST_P(Transforms, GiveTheSameBitsAtAnyNumberOfThreads) {
   five.run();
   set_num_threads(before);
   EXPECT_EQ(one.y, five.y);
+  EXPECT_EQ(one.grad_x, five.grad_x);
   EXPECT_EQ(one.grad_kernel, five.grad_kernel);
 }
 

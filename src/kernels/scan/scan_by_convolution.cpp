@@ -35,40 +35,28 @@ class ScanKernel {
   }
 
   void convolve(T* y) const {
-    auto problem = convolution(scan_.x, future_);
-    problem.kernel = kernel_.data();
+    Convolution<T> problem = convolution();
     problem.y = y;
     convolve_by_transforms(problem);
   }
-  // The gradient of x.
-  void convolve_back(const T* grad, T* grad_x) const {
-    std::vector<W> reversed;
-    for (int64_t j = width_ - 1; j >= 0; --j) {
-      const auto row = kernel_.begin() + j * scan_.channels;
-      reversed.insert(reversed.end(), row, row + scan_.channels);
-    }
-    auto problem = convolution(grad, width_ - 1 - future_);
-    problem.kernel = reversed.data();
-    problem.y = grad_x;
-    convolve_by_transforms(problem);
-  }
-  void parameter_gradients(const T* grad, W* grad_parameters) const {
+  void convolve_back(const T* grad, T* grad_x, W* grad_parameters) const {
     std::vector<W> of_kernel(count()), of_impulse(count());
-    kernel_gradient_by_transforms(convolution(scan_.x, future_), grad, of_kernel.data());
+    convolution_gradients_by_transforms(convolution(), grad, grad_x, of_kernel.data());
     recurrence_backward<W>({response(), of_kernel.data(), of_impulse.data(), grad_parameters});
   }
 
  private:
   size_t count() const { return static_cast<size_t>(width_ * scan_.channels); }
 
-  Convolution<T> convolution(const T* x, int64_t future) const {
+  Convolution<T> convolution() const {
     return {.batch = scan_.batch,
             .length = scan_.length,
             .channels = scan_.channels,
             .width = width_,
-            .future = future,
-            .x = x,
-            .valid = valid_.empty() ? nullptr : valid_.data()};
+            .future = future_,
+            .x = scan_.x,
+            .valid = valid_.empty() ? nullptr : valid_.data(),
+            .kernel = kernel_.data()};
   }
   // The scan of an impulse at place future_, whose result is the kernel.
   DiagonalScan<W> response() const {
@@ -113,9 +101,7 @@ void scan_forward_by_convolution(const DiagonalScan<T>& p, T* y) {
 
 template <typename T>
 void scan_backward_by_convolution(const DiagonalScanBackward<T>& p) {
-  const ScanKernel<T> kernel(p.problem);
-  kernel.convolve_back(p.grad, p.grad_x);
-  kernel.parameter_gradients(p.grad, p.grad_parameters);
+  ScanKernel<T>(p.problem).convolve_back(p.grad, p.grad_x, p.grad_parameters);
 }
 
 template bool is_faster_by_convolution(const DiagonalScan<float>&);
