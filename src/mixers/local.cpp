@@ -32,7 +32,7 @@ class Local : public SequenceLayer {
     std::string groups = "contiguous";
     void fields(auto& f) {
       f("block", block, "tokens per block", between(1, kMostTokens));
-      f("groups", groups, "neighbours, or tokens spread over the sequence as in the release",
+      f("groups", groups, "neighbors, or tokens spread over the sequence as in the release",
         one_of({"contiguous", "strided"}));
     }
   };

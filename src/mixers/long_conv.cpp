@@ -37,15 +37,14 @@ class LongConv : public SequenceLayer {
       f("kind", kind,
         "free: every number of the kernel is learned; sgconv: joined scales that decay",
         one_of({"free", "sgconv"}));
-      f("bidirectional", bidirectional, "lags in both directions, not in the past alone");
+      f("bidirectional", bidirectional, "lags in both directions, not only in the past");
       f("width", width, "lags of the kernel; 0: as many as the longest sequence can use",
         between(0, 2 * kMostTokens));
-      f("squash", squash, "what is taken away from each number of a free kernel, towards 0",
-        at_least(0));
-      f("kernel_dropout", kernel_dropout, "rate for the numbers of the kernel", rate());
+      f("squash", squash, "how much each number of a free kernel is shrunk toward 0", at_least(0));
+      f("kernel_dropout", kernel_dropout, "dropout rate for the numbers of the kernel", rate());
       f("scale_dim", scale_dim, "parameters of each scale of sgconv", between(1, kMostTokens));
-      f("decay_min", decay_min,
-        "sgconv: a scale is so many times the next one, in the first channel", at_least(0));
+      f("decay_min", decay_min, "sgconv: ratio of each scale to the next one, in the first channel",
+        at_least(0));
       f("decay_max", decay_max, "sgconv: the same in the last channel", at_least(0));
       f("output", output, "what follows GELU: gates, a linear layer or none",
         one_of(layers::gated_outputs()));

@@ -24,7 +24,7 @@ class Longformer : public SequenceLayer {
     int64_t window = 512, global_tokens = 1;
     bool causal = false;
     void fields(auto& f) {
-      f("window", window, "neighbours a token attends to, half of them on either side; even",
+      f("window", window, "neighbors a token attends to, half of them on either side; even",
         between(0, kMostTokens));
       f("global_tokens", global_tokens, "how many of the first tokens are global",
         between(0, kMostTokens));

@@ -30,13 +30,14 @@ class Lru : public SequenceLayer {
     double r_min = 0, r_max = 1, max_phase = 2 * std::numbers::pi;
     void fields(auto& f) {
       f("states", states, "complex states of the layer", between(1, 65536));
-      f("bidirectional", bidirectional, "a second direction from the end, with columns of C");
-      f("r_min", r_min, "smallest |lambda| at first", between(0, 1));
-      f("r_max", r_max, "largest |lambda| at first", between(0, 1));
-      f("max_phase", max_phase, "largest phase of lambda at first, in radians",
+      f("bidirectional", bidirectional,
+        "a second direction from the end, with its own columns of C");
+      f("r_min", r_min, "smallest initial |lambda", between(0, 1));
+      f("r_max", r_max, "largest initial |lambda", between(0, 1));
+      f("max_phase", max_phase, "largest initial phase of lambda, in radians",
         between(1e-6, 2 * std::numbers::pi));
       f("output", output,
-        "behind the recurrence, after GELU and the block's dropout: a gated linear unit, one of "
+        "after the recurrence, GELU and the block's dropout: a gated linear unit, one of "
         "S5's gates, a linear layer, or nothing",
         one_of(layers::gated_outputs()));
     }

@@ -37,15 +37,15 @@ class Mamba : public SequenceLayer {
     double dt_min = 1e-3, dt_max = 0.1;
     void fields(auto& f) {
       f("states", states, "states of each channel", between(1, 1024));
-      f("expand", expand, "inner channels for each one of the model", between(1, 64));
+      f("expand", expand, "inner channels per channel of the model", between(1, 64));
       f("conv_width", conv_width, "tokens that the convolution sees", between(1, 1024));
       f("dt_rank", dt_rank, "rank of the projection to steps; 0: a sixteenth of the model's width",
         between(0, 65536));
-      f("blocks", blocks, "blocks of channels that select by themselves", between(1, 65536));
-      f("channel_bias", channel_bias, "each channel learns numbers that are added to b");
+      f("blocks", blocks, "blocks of channels with independent selection", between(1, 65536));
+      f("channel_bias", channel_bias, "each channel learns numbers to add to b");
       f("bidirectional", bidirectional, "a second scan from the end of the sequence");
-      f("dt_min", dt_min, "smallest step at first", between(1e-6, 10));
-      f("dt_max", dt_max, "largest step at first", between(1e-6, 10));
+      f("dt_min", dt_min, "smallest initial step", between(1e-6, 10));
+      f("dt_max", dt_max, "largest initial step", between(1e-6, 10));
     }
   };
 

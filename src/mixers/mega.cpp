@@ -81,7 +81,8 @@ class Mega : public SequenceLayer {
       f("v_dim", v_dim, "width of values", between(1, 65536));
       f("chunk", chunk, "tokens that see one another; 0: all", between(0, kMostTokens));
       f("bidirectional", bidirectional, "the moving average in both directions");
-      f("attention", attention, "what makes weights of scores", one_of({"softmax", "laplace"}));
+      f("attention", attention, "function that turns scores into weights",
+        one_of({"softmax", "laplace"}));
     }
   };
 

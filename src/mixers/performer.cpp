@@ -57,8 +57,7 @@ class Performer : public SequenceLayer {
         "lengths of the random rows; gaussian: those of Gaussian vectors; fixed: sqrt of the head "
         "width",
         one_of({"gaussian", "fixed"}));
-      f("redraw", redraw, "training steps after which features are drawn again; 0: never",
-        at_least(0));
+      f("redraw", redraw, "training steps after which features are redrawn; 0: never", at_least(0));
     }
   };
 

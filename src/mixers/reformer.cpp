@@ -69,7 +69,7 @@ class Reformer : public SequenceLayer {
       f("chunk", chunk, "tokens per chunk of the sorted sequence", between(1, kMostTokens));
       f("buckets", buckets, "hash buckets, even; 0: 2 ceil(max length / chunk)",
         between(0, kMostBuckets));
-      f("causal", causal, "see no later token");
+      f("causal", causal, "no token sees a later one");
     }
     void check() const {
       if (buckets % 2 == 0) return;

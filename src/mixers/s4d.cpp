@@ -61,19 +61,19 @@ class S4d : public SequenceLayer {
     bool bidirectional = true, shared_poles = true;
     double dt_min = 1e-3, dt_max = 0.1, alpha = 1;
     void fields(auto& f) {
-      f("init", init, "poles at first: -1/2 + i pi n, HiPPO's inverse law, HiPPO-LegS, or -(n + 1)",
+      f("init", init, "initial poles: -1/2 + i pi n, HiPPO's inverse law, HiPPO-LegS, or -(n + 1)",
         one_of({"lin", "inv", "legs", "real"}));
-      f("states", states, "state size of a channel; but for real, half as many conjugate pairs",
+      f("states", states, "state size of a channel; half as many conjugate pairs, except for real",
         between(1, 1024));
-      f("bidirectional", bidirectional, "a second C reads the states of what follows");
-      f("shared_poles", shared_poles, "all channels have the same poles, and steps of their own");
-      f("dt_min", dt_min, "smallest step at first", between(1e-6, 10));
-      f("dt_max", dt_max, "largest step at first", between(1e-6, 10));
-      f("dt_transform", dt_transform, "from the learned number to the step",
+      f("bidirectional", bidirectional, "a second C reads the states from the end");
+      f("shared_poles", shared_poles, "all channels share the poles, but not the steps");
+      f("dt_min", dt_min, "smallest initial step", between(1e-6, 10));
+      f("dt_max", dt_max, "largest initial step", between(1e-6, 10));
+      f("dt_transform", dt_transform, "function from the learned number to the step",
         one_of({"exp", "softplus"}));
-      f("alpha", alpha, "times the imaginary parts of lin at first", between(0, 1000));
+      f("alpha", alpha, "factor of the initial imaginary parts of lin", between(0, 1000));
       f("output", output,
-        "behind the state space, after GELU and the block's dropout: a gated linear unit, one of "
+        "after the state space, GELU and the block's dropout: a gated linear unit, one of "
         "S5's gates, a linear layer, or nothing",
         one_of(layers::gated_outputs()));
     }
@@ -116,7 +116,7 @@ class S4d : public SequenceLayer {
   static void check(const Config& config) {
     if (config.init != "real" && config.states % 2 != 0) {
       throw Error({.where = "mixer.states",
-                   .what = std::to_string(config.states) + " states are no conjugate pairs",
+                   .what = std::to_string(config.states) + " states do not form conjugate pairs",
                    .expected = "an even number",
                    .advice = "use one more, or mixer.init=real"});
     }

@@ -54,18 +54,18 @@ class S5 : public SequenceLayer {
     void fields(auto& f) {
       f("states", states, "state size of the layer; half as many conjugate pairs",
         between(2, 65536));
-      f("blocks", blocks, "blocks of HiPPO-LegS that the state matrix starts with",
-        between(1, 32768));
-      f("bidirectional", bidirectional, "a second direction from the end, with columns of C");
+      f("blocks", blocks, "blocks of HiPPO-LegS in the initial state matrix", between(1, 32768));
+      f("bidirectional", bidirectional,
+        "a second direction from the end, with its own columns of C");
       f("c_init", c_init,
-        "C at first: C' V with variance 1 / (states D) or 1 / states, or standard normal without V",
+        "initial C: C' V with variance 1 / (states D) or 1 / states, or standard normal without V",
         one_of({"lecun_normal", "trunc_standard_normal", "complex_normal"}));
-      f("shared_step", shared_step, "one step for all states");
+      f("shared_step", shared_step, "one step shared by all states");
       f("clip_poles", clip_poles, "real parts of the poles stay at or below -0.0001");
-      f("dt_min", dt_min, "smallest step at first", between(1e-6, 10));
-      f("dt_max", dt_max, "largest step at first", between(1e-6, 10));
+      f("dt_min", dt_min, "smallest initial step", between(1e-6, 10));
+      f("dt_max", dt_max, "largest initial step", between(1e-6, 10));
       f("output", output,
-        "behind the state space, after GELU and the block's dropout: one of S5's gates, a gated "
+        "after the state space, GELU and the block's dropout: one of S5's gates, a gated "
         "linear unit, a linear layer, or nothing",
         one_of(layers::gated_outputs()));
     }
@@ -100,7 +100,8 @@ class S5 : public SequenceLayer {
   static void check(const Config& config) {
     if (config.states % (2 * config.blocks) != 0) {
       throw Error({.where = "mixer.states",
-                   .what = std::to_string(config.states) + " states are no conjugate pairs in " +
+                   .what = std::to_string(config.states) +
+                           " states do not form conjugate pairs in " +
                            std::to_string(config.blocks) + " equal blocks",
                    .expected = "a multiple of 2 x mixer.blocks"});
     }

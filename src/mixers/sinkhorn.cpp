@@ -37,8 +37,8 @@ class Sinkhorn : public SequenceLayer {
     bool noise = true;
     void fields(auto& f) {
       f("block", block, "tokens per block", between(1, kMostTokens));
-      f("iterations", iterations, "of the Sinkhorn normalisation", between(1, 1000));
-      f("temperature", temperature, "the sort logits are divided by it", between(1e-3, 1e3));
+      f("iterations", iterations, "iterations of the Sinkhorn normalization", between(1, 1000));
+      f("temperature", temperature, "divisor of the sort logits", between(1e-3, 1e3));
       f("noise", noise, "Gumbel noise on the sort logits while training");
     }
   };

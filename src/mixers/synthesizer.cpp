@@ -69,10 +69,10 @@ class Synthesizer : public SequenceLayer {
     void fields(auto& f) {
       f("variant", variant, "where the scores come from",
         one_of({"random", "factorized_random", "dense", "factorized_dense"}));
-      f("rank", rank, "columns of the two factors of factorized_random, without effect elsewhere",
+      f("rank", rank, "columns of the two factors of factorized_random; no effect otherwise",
         between(1, kMostTokens));
       f("dot_product", dot_product, "add q . k / sqrt(head width) to the scores");
-      f("causal", causal, "a token attends to itself and to those before it only");
+      f("causal", causal, "a token attends only to itself and earlier tokens");
     }
   };
 

@@ -146,7 +146,7 @@ std::vector<TensorView> views_of(const FlatParameters& parameters, const at::Ten
   throw Error({.where = file.path(),
                .what = what,
                .expected = expected,
-               .advice = "the file is damaged, or no checkpoint of this model"});
+               .advice = "the file is damaged or not a checkpoint of this model"});
 }
 
 void copy_bytes(std::span<const std::byte> data, const at::Tensor& host,
@@ -176,7 +176,7 @@ void refuse_file_of_others(const SafetensorsFile& file) {
     if (key.starts_with("lra.")) return;
   }
   throw Error({.where = file.path(),
-               .what = "is a safetensors file that lra did not write: its metadata name no run",
+               .what = "is a safetensors file that lra did not write: its metadata names no run",
                .expected = "a checkpoint of lra",
                .advice = "'lra train TASK MODEL --init-from FILE' starts a run with such weights"});
 }
@@ -218,7 +218,7 @@ LoadedWeights describe(const SafetensorsFile& file, std::span<const RunIdentity>
 // Whoever asks for a file of the run itself is told what to do with another one.
 constexpr const char* kNoAdvice = "";
 constexpr const char* kForeignAdvice =
-    "'lra eval' and 'lra analyze' take them with --foreign-weights";
+    "'lra eval' and 'lra analyze' accept them with --foreign-weights";
 
 // The two files of a checkpoint and its folder belong to the same moment of the run.
 void check_progress(const SafetensorsFile& moments, const TrainProgress& of_weights, int64_t step) {
@@ -238,7 +238,7 @@ void replace_link(const std::string& path, const std::string& target) {
   const std::string temporary = path + ".tmp";
   ::unlink(temporary.c_str());
   if (::symlink(target.c_str(), temporary.c_str()) != 0)
-    throw io_error(temporary, "cannot make the link", errno);
+    throw io_error(temporary, "cannot create the link", errno);
   if (::rename(temporary.c_str(), path.c_str()) != 0)
     throw io_error(path, "cannot replace the link", errno);
 }
@@ -428,7 +428,7 @@ MatchedWeights load_matching_weights(const std::string& path, FlatParameters& pa
     if (!taken.contains(tensor.name)) found.unused.push_back(tensor.name);
   }
   if (taken.empty()) {
-    refuse(file, "no tensor of it fits the model", "one of the model's names and shapes");
+    refuse(file, "none of its tensors fits the model", "tensors with the model's names and shapes");
   }
   refuse_useless(file, host);
   parameters.values.copy_(host);

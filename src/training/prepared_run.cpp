@@ -43,12 +43,14 @@ void refuse_unequal_shares(const TrainConfig& config, const Ranks& ranks) {
       (config.batch_size % ranks.count() == 0 && parts <= config.batch_size)) {
     return;
   }
-  throw Error({.where = "train.batch_size",
-               .what = std::to_string(config.batch_size) + " examples for " +
-                       std::to_string(ranks.count()) +
-                       " processes with train.accumulate = " + std::to_string(config.accumulate),
-               .expected = "a multiple of the processes that gives every micro-batch an example",
-               .advice = "change train.batch_size or train.accumulate, or start another number"});
+  throw Error(
+      {.where = "train.batch_size",
+       .what = std::to_string(config.batch_size) + " examples for " +
+               std::to_string(ranks.count()) +
+               " processes with train.accumulate = " + std::to_string(config.accumulate),
+       .expected = "a multiple of the number of processes, with an example in every micro-batch",
+       .advice = "change train.batch_size or train.accumulate, or start a different number of "
+                 "processes"});
 }
 
 // Each rank has read its own arguments, files and machine.
@@ -66,8 +68,8 @@ void refuse_different_runs(const RunRecord& record, Ranks& ranks) {
                  .expected = "the same on all",
                  .advice = advice});
   };
-  refuse_others("settings", record.config_hash, "start all with the same arguments");
-  refuse_others("data", record.data_hash, "give all the same data");
+  refuse_others("settings", record.config_hash, "start all ranks with the same arguments");
+  refuse_others("data", record.data_hash, "give all ranks the same data");
   refuse_others("programs", program, "start the same program on all machines");
   refuse_others("kernels", kernels, "use machines with the same processor, or LRA_KERNELS=ref");
 }
@@ -114,13 +116,14 @@ void refuse_partial(const std::string& file, const InitialWeights& weights) {
     return names.empty() ? "" : std::to_string(names.size()) + what + " (" + text + ")";
   };
   const std::string missing = listed(weights.fresh, " tensors of the model are not in it"),
-                    extra = listed(weights.unused, " of its own have no place in the model");
+                    extra = listed(weights.unused, " of its own do not exist in the model");
   if (missing.empty() && extra.empty()) return;
   throw Error(
       {.where = file,
        .what = missing + (missing.empty() || extra.empty() ? "" : ", ") + extra,
        .expected = "a tensor of the same shape for each",
-       .advice = "add --init-partial to draw the first kind at random and leave the second"});
+       .advice =
+           "add --init-partial to initialize the missing ones at random and ignore the others"});
 }
 
 // Puts the weights of options.init_from into the model; their hash becomes a setting.
@@ -150,11 +153,11 @@ InitialWeights begin_with_weights(PreparedRun& run) {
 void carry_over(const RunRecord& before, const std::string& change, RunRecord& record) {
   if (!change.empty() && before.steps >= record.planned_steps) {
     throw Error({.where = "--set",
-                 .what = "the run has made all of its " + std::to_string(before.steps) +
+                 .what = "the run has completed all of its " + std::to_string(before.steps) +
                          " steps: with " + change + " there is nothing left to train",
                  .expected = "more steps than these",
                  .advice = "set train.steps too (or train.epochs, if the run counts those); 'lra "
-                           "eval' tests the weights as they are"});
+                           "eval' tests its current weights"});
   }
   record.earlier_parts = before.earlier_parts;
   if (!change.empty()) {

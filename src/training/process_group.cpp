@@ -46,7 +46,7 @@ std::string first_line(const std::exception& error) {
 void refuse_when_stopped(const Launch& launch) {
   if (!stop_requested()) return;
   throw Error({.where = launch.name(),
-               .what = "stopped by a signal before all ranks had come",
+               .what = "stopped by a signal before all ranks had connected",
                .code = ExitCode::kStopped});
 }
 
@@ -89,7 +89,7 @@ StorePointer open_store(const Launch& launch, milliseconds timeout) {
                     "set MASTER_PORT to a port that is free");
     }
     throw failure(launch, "cannot reach rank 0 at " + place + " within " + seconds_text(timeout),
-                  "does it run, and are MASTER_ADDR and MASTER_PORT right?");
+                  "is it running, and are MASTER_ADDR and MASTER_PORT right?");
   }
 }
 
@@ -113,7 +113,7 @@ void wait_for_all(c10d::Store& store, const Launch& launch, milliseconds timeout
     refuse_when_stopped(launch);
     if (watch.seconds() * 1000 > static_cast<double>(timeout.count())) {
       throw failure(launch,
-                    "did not come within " + seconds_text(timeout) + ": rank " +
+                    "did not connect within " + seconds_text(timeout) + ": rank " +
                         missing_ranks(store, launch.num_ranks),
                     "start as many processes as there are ranks; --rank-timeout waits longer");
     }

@@ -159,7 +159,7 @@ void refuse_blind_readout(const RunConfig& run) {
   if ((!is("causal", true) && !one_way) || is("global_first", true)) return;
   if (pooling != "cls" && pooling != "first") return;
   throw Error({.where = one_way ? "mixer.bidirectional" : "mixer.causal",
-               .what = "the classifier reads the first place (model.pooling = '" + pooling +
+               .what = "the classifier reads the first position (model.pooling = '" + pooling +
                        "'), which sees no other token",
                .expected = "another pooling",
                .advice = "add --set model.pooling=mean"});
@@ -175,17 +175,18 @@ void refuse_unpredictable(const RunConfig& run) {
                  .advice = advice});
   };
   if (run.is_whole_model())
-    refuse("train.objective", "is masked, and a whole model gives scores of classes alone",
-           "take a sequence layer, which the program's encoder surrounds");
+    refuse("train.objective", "is masked, but a whole model returns only class scores",
+           "use a sequence layer inside the program's encoder");
   if (run.model_config.receptive_field > 0)
-    refuse("model.receptive_field", "cuts sequences, whose hidden positions are not predicted then",
+    refuse("model.receptive_field",
+           "cuts sequences into blocks, whose hidden positions are not predicted",
            "set model.receptive_field=0");
   const std::optional<ValueInput> values = run.make_task()->shape().values;
   if (values && (values->stored_as_float || values->channels > 1))
-    refuse("train.objective", "is masked, and the inputs are numbers without levels",
+    refuse("train.objective", "is masked, but the inputs are numbers without levels",
            "import the data as tokens");
   if (!values && run.train.masked_loss == "l1")
-    refuse("train.masked_loss", "is l1, and the inputs are tokens",
+    refuse("train.masked_loss", "is l1, but the inputs are tokens",
            "set train.masked_loss=cross_entropy, or task.input=values for pixels");
 }
 
@@ -398,7 +399,7 @@ std::string config_folder() {
     if (fs::is_directory(base / "configs/tasks", ignored)) return (base / "configs").string();
   }
   throw Error({.where = "configs",
-               .what = "the folder of presets was not found beside the program",
+               .what = "the folder of presets was not found next to the program",
                .advice = "set LRA_CONFIGS to the checkout's configs folder"});
 }
 
@@ -491,15 +492,15 @@ ChangedRun with_changes(const StoredRun& run, const std::vector<std::string>& se
       if (std::ranges::find(kMayChange, key) != std::end(kMayChange)) continue;
       if (!write_config(run.config.train).find(key)) continue;  // refused below, with a suggestion
       throw Error({.where = value.where,
-                   .what = "cannot change while a run goes on",
+                   .what = "cannot change in a run that continues",
                    .expected = "a setting of its length, schedule, validations or checkpoints",
-                   .advice = "start a new run, with its weights if wanted (--init-from)"});
+                   .advice = "start a new run, with its weights if you like (--init-from)"});
     }
     if (section(given, "train").empty()) {
       throw Error({.where = "--set " + set,
-                   .what = "cannot change while a run goes on",
+                   .what = "cannot change in a run that continues",
                    .expected = "a setting of [train]",
-                   .advice = "start a new run, with its weights if wanted (--init-from)"});
+                   .advice = "start a new run, with its weights if you like (--init-from)"});
     }
     merge(settings, given);
   }

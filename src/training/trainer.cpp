@@ -162,13 +162,13 @@ bool Trainer::recover(const std::string& fault, Progress& bar) {
     case Remedy::kSkip:
       stepper_.undo_step();
       log_.bad_step(progress_.step + 1, "skip", fault);
-      bar.message(fault + ": its update is left out");
+      bar.message(fault + ": its update is skipped");
       return true;
     case Remedy::kRollBack: {
       const int64_t to = roll_back(bar);
       log_.bad_step(progress_.step + 1, "roll_back", fault);
-      bar.message(fault + ": back to the weights of step " + std::to_string(to) +
-                  ", on with the step after it");
+      bar.message(fault + ": rolled back to the weights of step " + std::to_string(to) +
+                  "; continuing with the step after it");
       return true;
     }
   }
@@ -246,7 +246,7 @@ int64_t Trainer::load_readable(const std::vector<int64_t>& steps,
       } catch (const Error& error) {
         if (error.code() == ExitCode::kIoError || step == steps.back()) throw;
         const std::string warning =
-            std::string("checkpoint left aside, one of another step is taken: ") + error.what();
+            std::string("checkpoint skipped, using one of another step: ") + error.what();
         record_warning(warning);
         // Printed even with --quiet: something was lost.
         options_.quiet ? print_message(warning) : bar.message(warning);

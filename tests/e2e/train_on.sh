@@ -30,9 +30,9 @@ expect_code 0 lra eval short --checkpoint short/checkpoints/step_10/model.safete
 expect_code 0 lra report short long --check
 passed "a run trained on ends where a longer one does"
 
-refused 'the run has made all of its 15 steps' lra train --resume short --set train.steps=12
-refused 'cannot change while a run goes on' lra train --resume short --set train.batch_size=8
-refused 'cannot change while a run goes on' lra train --resume short --set model.layers=2
+refused 'the run has completed all of its 15 steps' lra train --resume short --set train.steps=12
+refused 'cannot change in a run that continues' lra train --resume short --set train.batch_size=8
+refused 'cannot change in a run that continues' lra train --resume short --set model.layers=2
 refused 'trained on with other settings' lra reproduce short
 passed "settings that would change its past are refused"
 
