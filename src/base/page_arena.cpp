@@ -70,7 +70,7 @@ bool PageArena::free(void* block) noexcept {
   const std::lock_guard lock(mutex_);
   auto part = parts_.find(address);
   if (part == parts_.end() || part->second.is_free()) {
-    std::fputs("page arena: what is freed is no block in use\n", stderr);
+    std::fputs("page arena: the freed address is not a block in use\n", stderr);
     std::abort();
   }
   auto size = std::move(part->second.size);

@@ -54,7 +54,7 @@ class Descriptor {
 // A file in memory that a process writes to.
 int memory_file() {
   const int fd = ::memfd_create("lra-output", MFD_CLOEXEC);
-  if (fd < 0) throw io_error("lra", "cannot make a file in memory", errno);
+  if (fd < 0) throw io_error("lra", "cannot create a file in memory", errno);
   return fd;
 }
 
@@ -146,11 +146,10 @@ pid_t spawn(const std::vector<std::string>& arguments, int output, int errors) {
 void refuse_ranks() {
   const Launch launch = launch_of_this_process();
   if (launch.num_ranks == 1) return;
-  throw Error(
-      {.where = launch.name(),
-       .what = "this command starts processes of its own and cannot be one of several ranks",
-       .expected = "'lra train', the command that several processes can share",
-       .advice = "start it once, without torchrun or srun"});
+  throw Error({.where = launch.name(),
+               .what = "this command starts its own processes and cannot be one of several ranks",
+               .expected = "'lra train', the command that several processes can share",
+               .advice = "start it once, without torchrun or srun"});
 }
 
 Children::~Children() {

@@ -102,7 +102,7 @@ void print_text(const training::EvaluationResult& result, const EvalArguments& a
   }
   if (!foreign.data.empty()) std::printf(", on OTHER DATA (hash %s)", foreign.data.c_str());
   if (foreign.num_cut > 0) {
-    std::printf("; %s cut to what the model reads", counted(foreign.num_cut, "example").c_str());
+    std::printf("; %s cut to the model's length", counted(foreign.num_cut, "example").c_str());
   }
   std::printf("\n  accuracy  %s on %s\n", percent(result.summary.accuracy).c_str(),
               examples_of(result.summary).c_str());

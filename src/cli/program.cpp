@@ -72,7 +72,7 @@ std::string unexpected(const CLI::App& app, const std::string& word) {
     known.push_back(below->get_name());
   if (word.find('=') != std::string::npos && !word.starts_with('-') &&
       command->get_option_no_throw("--set")) {
-    return "unexpected '" + word + "'; every setting needs a --set of its own";
+    return "unexpected '" + word + "'; every setting needs its own --set";
   }
   const bool is_flag = word.starts_with('-') || known.empty();
   if (is_flag) known.clear();
@@ -80,7 +80,7 @@ std::string unexpected(const CLI::App& app, const std::string& word) {
     if (is_flag && !option->get_lnames().empty()) known.push_back("--" + option->get_lnames()[0]);
   }
   if (std::find(known.begin(), known.end(), word) != known.end()) {
-    return "unexpected '" + word + "' here; flags stand behind the command they are for";
+    return "unexpected '" + word + "' here; flags go after their command";
   }
   return "unexpected '" + word + "'; " + suggestion(word, known);
 }
@@ -237,8 +237,7 @@ int run_command(int argc, char** argv) {
     if (is_out_of_memory(error)) {
       complain(
           "out of memory; try smaller sizes: train.batch_size, task.length, model.*, mixer.*, or "
-          "the "
-          "option that asked for much");
+          "the option that needs this much");
       return static_cast<int>(ExitCode::kUserError);
     }
     if (const std::string failure = mixers::python_failure(error); !failure.empty()) {

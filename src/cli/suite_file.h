@@ -14,7 +14,7 @@ namespace lra::cli {
 struct SuiteSettings {
   std::string name, preset = "small";
   void fields(auto& f) {
-    f("name", name, "name of the suite; its runs lie in runs/NAME");
+    f("name", name, "name of the suite; its runs are in runs/NAME");
     f("preset", preset, "preset of every run");
   }
 };
@@ -28,7 +28,7 @@ struct SuiteBench {
     f("preset", preset, "preset that is measured");
     f("batch", batch, "sequences per step", at_least(1));
     f("windows", windows, "timed windows; the median counts", at_least(1));
-    f("window_seconds", window_seconds, "least length of a window", at_least(0));
+    f("window_seconds", window_seconds, "minimum length of a window", at_least(0));
   }
 };
 

@@ -48,7 +48,7 @@ bool is_lock_file(int fd) {
 
 Error no_lock_file(const std::string& path) {
   return Error({.where = path,
-                .what = "is in the place of a lock file and is not one of this program's",
+                .what = "has the name of a lock file but is not one of this program's",
                 .advice = "move it away, or choose another place"});
 }
 

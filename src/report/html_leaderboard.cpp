@@ -268,7 +268,7 @@ std::string header_html(const Layout& layout) {
 // The tasks behind each average.
 std::string averages_text(const Leaderboard& board, const Layout& layout) {
   std::string text =
-      " Avg of 5: the paper's, without Path-X. Training time: of one run, its steps alone.";
+      " Avg of 5: the paper's, without Path-X. Training time: of one run, only its steps.";
   if (layout.all_title.empty()) return text;
   std::string tasks;
   for (const TaskColumn& column : board.columns) {

@@ -91,7 +91,7 @@ std::vector<Fact> result_facts(const RunRecord& run) {
     f.add("changed", "after step " + thousands(part.steps) + ": " + part.change);
   }
   f.add("ended early", run.ended_by.value_or(""));
-  f.add_count("bad steps left out", run.skipped_steps.value_or(0));
+  f.add_count("bad steps skipped", run.skipped_steps.value_or(0));
   if (run.roll_backs) {
     f.add("rolled back", thousands(*run.roll_backs) + " times, " +
                              thousands(run.undone_steps.value_or(0)) + " steps left out");

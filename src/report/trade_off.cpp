@@ -54,8 +54,7 @@ Quality quality_of_one_task(const Leaderboard& board) {
   if (!chosen) return {"", "", [](const Row&) { return std::nullopt; }};
   const std::string part = chosen->shortfall.empty() ? "" : ", " + chosen->shortfall;
   return {"accuracy on " + board.columns[chosen->column].title + ", %",
-          " Not the paper's average: one task alone" + part + ".",
-          [task = *chosen](const Row& row) {
+          " Not the paper's average: only one task" + part + ".", [task = *chosen](const Row& row) {
             const Cell& cell = row.cells[task.column];
             const bool compares = row.preset == task.preset && cell.shortfall == task.shortfall;
             return compares ? cell.shown_accuracy() : std::nullopt;

@@ -75,7 +75,7 @@ void warn_of_shortfalls(Leaderboard& board, size_t column) {
   for (const auto& [shortfall, count] : counts) {
     board.warnings.push_back(board.columns[column].title + ": " + std::to_string(count) +
                              (count == 1 ? " figure is of " : " figures are of ") + shortfall +
-                             "; marked †, in no average, and not set against the paper");
+                             "; marked †, in no average, and not compared with the paper");
   }
 }
 
@@ -87,9 +87,10 @@ void warn_of_other_settings(Leaderboard& board, size_t column) {
     count += cell.full_accuracy() && !cell.is_published && row.preset != "small";
   }
   if (count == 0) return;
-  board.warnings.push_back(board.columns[column].title + ": " + std::to_string(count) +
-                           (count == 1 ? " figure is" : " figures are") +
-                           " of settings or data that nobody published; not set against the paper");
+  board.warnings.push_back(
+      board.columns[column].title + ": " + std::to_string(count) +
+      (count == 1 ? " figure is" : " figures are") +
+      " of settings or data that nobody published; not compared with the paper");
 }
 
 void warn_of_different_data(Leaderboard& board, size_t column,

@@ -27,7 +27,7 @@ class File {
     // Looked at before it is opened: a pipe would wait.
     if (!is_file(path)) {
       throw Error({.where = path,
-                   .what = is_there(path) ? "is no file" : "no such file",
+                   .what = is_there(path) ? "is not a file" : "no such file",
                    .expected = expected});
     }
     fd_ = open_file(path, O_RDONLY | O_CLOEXEC);

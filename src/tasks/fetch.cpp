@@ -40,7 +40,7 @@ void unpack_file(TarArchive& tar, const std::string& archive, const std::string&
       throw io_error(folder.string(), "the folder cannot be made", failed.value());
     }
     throw Error({.where = archive,
-                 .what = "entry " + in_quotes(tar.name(), 100) + " stands where another one does",
+                 .what = "entry " + in_quotes(tar.name(), 100) + " is in the place of another one",
                  .expected = "the archive of the Long Range Arena",
                  .advice = "remove it and fetch it again"});
   }

@@ -87,7 +87,7 @@ void refuse_other_contents(const TaskSpec& spec, const std::string& folder) {
   if (names.empty() && !is_other) return;
   throw Error({.where = folder,
                .what = is_other ? "is not a folder"
-                                : "holds " + quoted_list(names) + ", and no data of " +
+                                : "holds " + quoted_list(names) + ", but no data of " +
                                       std::string(spec.name) + " that can be read",
                .expected = "official files, as '" + command_text({"help", std::string(spec.name)}) +
                            "' describes them, or prepared ones",
@@ -162,7 +162,7 @@ void refuse_other_level(const Task& task, const std::string& root) {
                  .expected = "the data folder itself",
                  .advice = "name it with --data " + shell_word(other)});
   };
-  if (!found.empty()) refuse("official files lie deeper, in " + quoted_list(found, 4), found[0]);
+  if (!found.empty()) refuse("official files are deeper, in " + quoted_list(found, 4), found[0]);
   if (!is_folder(root) || task.can_generate()) return;
   const std::string inner = (fs::absolute(root) / "").lexically_normal().string();
   fs::path above = fs::path(inner).parent_path();

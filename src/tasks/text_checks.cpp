@@ -82,8 +82,8 @@ void refuse_texts_written_unlike(const Dataset& dataset) {
     throw Error({.where = dataset.folder(),
                  .what = std::string("texts that ") + kTraits[t].name + ": " +
                          share(*shares.rbegin()) + ", " + share(*shares.begin()),
-                 .expected = "texts of all classes and splits written alike",
-                 .advice = "write all files in the same way, or none anew"});
+                 .expected = "texts of all classes and splits in the same format",
+                 .advice = "write all files in the same way, or rewrite none"});
   }
 }
 

@@ -222,7 +222,7 @@ std::vector<std::string> CustomTask::label_names(const Dataset& dataset) const {
   const Json names = parse_json(dataset.read_side_file(kLabelsFile), path);
   if (!names.is_array() || static_cast<int64_t>(names.size()) != config_.classes) {
     throw Error({.where = path,
-                 .what = "is no list of names",
+                 .what = "is not a list of names",
                  .expected = std::to_string(config_.classes) + " names",
                  .advice = "import the dataset again"});
   }
