@@ -52,7 +52,7 @@ void* PageArena::allocate(size_t bytes) {
   const auto [part_bytes, address] = *fit;
   if (!make_usable(address + bytes)) return nullptr;
   if (part_bytes > bytes) {
-    // Whatever may throw comes first.
+    // Everything that may throw comes first.
     Parts rest;
     rest[address + bytes].bytes = part_bytes - bytes;
     free_sizes_.insert({part_bytes - bytes, address + bytes});

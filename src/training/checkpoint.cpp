@@ -215,7 +215,7 @@ LoadedWeights describe(const SafetensorsFile& file, std::span<const RunIdentity>
   return found;
 }
 
-// Whoever asks for a file of the run itself is told what to do with another one.
+// The advice is given only to callers that ask for a file of the run itself.
 constexpr const char* kNoAdvice = "";
 constexpr const char* kForeignAdvice =
     "'lra eval' and 'lra analyze' accept them with --foreign-weights";
@@ -243,10 +243,10 @@ void replace_link(const std::string& path, const std::string& target) {
     throw io_error(path, "cannot replace the link", errno);
 }
 
-// Renames a complete folder to its name; one that is there already (the same step, saved again
-// after its validation) is exchanged in one step, so that the name is never without a checkpoint.
-// File systems that cannot exchange (NFS) have the old one set aside first: a crash in between
-// leaves the checkpoint before it. What was replaced is in `partial` afterwards.
+// Renames a complete folder to its name. One that exists already (the same step, saved again after
+// its validation) is exchanged atomically, so that the name always has a checkpoint. On file
+// systems that cannot exchange (NFS) the old one is moved aside first: after a crash in between,
+// the previous checkpoint remains. The replaced folder is in `partial` afterwards.
 void put_in_place(const std::string& partial, const std::string& final_path) {
   std::error_code ignored;
   if (!fs::exists(final_path, ignored)) return rename_folder(partial, final_path);
@@ -276,7 +276,7 @@ std::string CheckpointStore::save(const FlatParameters& parameters, const TrainP
   const std::string partial = final_path + ".partial";
   remove_unfinished();
   make_folder(partial);
-  // Files are the same whatever device they come from, and are read on any.
+  // Files do not depend on the device that wrote them, and can be read on any.
   const at::Tensor values = parameters.values.cpu(), m = parameters.m.cpu(), v = parameters.v.cpu();
   const std::string hash = write_file(partial + "/model.safetensors",
                                       views_of(parameters, values, ""), progress, runs_.front());
@@ -398,7 +398,7 @@ LoadedWeights describe_weights(const std::string& path, std::span<const RunIdent
 
 namespace {
 
-// Training would go on from such weights, to some figure or other.
+// Training would continue from such weights, with a meaningless result.
 void refuse_useless(const SafetensorsFile& file, const at::Tensor& values) {
   const bool is_finite = values.isfinite().all().item<bool>();
   if (is_finite && values.any().item<bool>()) return;

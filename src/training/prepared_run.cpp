@@ -24,8 +24,9 @@ void refuse_empty_splits(const tasks::Task& task, const tasks::Dataset& dataset)
   }
 }
 
-// Refuses generated data without the sizes that the run asks for beside its preset; data generated
-// for the run have them. The record and its division state an unusual size that nobody asked for.
+// Refuses generated data that lacks the sizes requested in addition to the preset; data generated
+// for the run has them. An unusual size that nobody requested is stated in the record and its
+// division.
 void refuse_other_size(const RunConfig& config, const tasks::Dataset& dataset,
                        const RunRecord& record) {
   if (dataset.manifest().source != "generated") return;
@@ -36,7 +37,7 @@ void refuse_other_size(const RunConfig& config, const tasks::Dataset& dataset,
                .advice = "leave the setting out, or name another data folder"});
 }
 
-// All ranks take equal shares, in equally many micro-batches.
+// All ranks take equal shares, in the same number of micro-batches.
 void refuse_unequal_shares(const TrainConfig& config, const Ranks& ranks) {
   const int64_t parts = config.accumulate * ranks.count();
   if (ranks.count() == 1 ||
@@ -138,7 +139,7 @@ InitialWeights begin_with_weights(PreparedRun& run) {
       .pretraining = {}};
   weights.pretraining = pretraining_of(run.options.init_from, found.run, weights.hash);
   if (!run.options.init_partial) refuse_partial(run.options.init_from, weights);
-  const std::string& known_hash = run.config.initial_weights;  // of a run that is made again
+  const std::string& known_hash = run.config.initial_weights;  // of a run that is being reproduced
   if (!known_hash.empty() && known_hash != weights.hash) {
     throw Error({.where = run.options.init_from,
                  .what = "gives weights with the hash " + weights.hash,

@@ -134,7 +134,7 @@ void refuse_unknown_model_sections(const ConfigTable& file) {
 // [mixer], then [PRESET.*], then [PRESET.TASK.*] of the model's file.
 void merge_model_layers(ConfigTable& settings, const std::string& model, const std::string& task,
                         const std::string& preset) {
-  if (mixers::is_python_class(model)) return;  // its class has defaults of its own
+  if (mixers::is_python_class(model)) return;  // its class has its own defaults
   const ConfigTable file = parse_toml_file(model_file(model));
   refuse_unknown_model_sections(file);
   merge_section(settings, file);
@@ -216,7 +216,7 @@ std::vector<OwnGroup> groups_of(const RunConfig& run) {
   return groups;
 }
 
-// [groups.NAME], each with what the layer says for the settings that are not given.
+// [groups.NAME], each with the layer's values for the settings that are not given.
 GroupConfigs read_groups(const ConfigTable& given, const RunConfig& run) {
   GroupConfigs groups;
   std::vector<std::string> known;
@@ -236,7 +236,7 @@ GroupConfigs read_groups(const ConfigTable& given, const RunConfig& run) {
   return groups;
 }
 
-// `mixer.whole = true` becomes a table of what a whole model has to know of its task.
+// Replaces `mixer.whole = true` by a table of the task's facts that a whole model needs.
 void describe_task_to_whole_model(const RunConfig& run, ConfigTable& mixer) {
   const ConfigValue* given = mixer.find(kWholeModel);
   if (!given || given->as_table() || !mixers::is_python_class(run.model)) return;
@@ -366,7 +366,7 @@ ConfigTable RunConfig::to_table() const {
   table.set("model", {write_config(model_config), ""});
   table.set("mixer", {mixer_settings, ""});
   table.set("train", {write_config(train), ""});
-  if (!train.is_masked()) {  // settings without effect: they leave the hashes of such runs alone
+  if (!train.is_masked()) {  // settings without effect: they do not change the hashes of such runs
     for (const char* key : {"objective", "mask_fraction", "masked_loss"}) {
       table.table("train").erase(key);
     }
@@ -472,8 +472,8 @@ StoredRun read_run(const RunFolder& folder) {
 
 namespace {
 
-// Settings that a run may change while it goes on: its length, its schedule, its evaluation, its
-// logs and checkpoints. All others determined its steps so far.
+// Settings that a run may change when it continues: its length, its schedule, its evaluation, its
+// logs and checkpoints. All others have determined its steps so far.
 constexpr std::string_view kMayChange[] = {
     "steps",         "epochs",          "examples",         "max_seconds",     "patience",
     "learning_rate", "schedule",        "warmup_steps",     "cycle_steps",     "weight_decay",
@@ -505,7 +505,7 @@ ChangedRun with_changes(const StoredRun& run, const std::vector<std::string>& se
     merge(settings, given);
   }
   ChangedRun changed{.config = RunConfig::from_table(settings), .change = {}};
-  // The same keys in the same order, a line each: "steps=200".
+  // Both have the same keys in the same order, one line each: "steps=200".
   std::istringstream before(canonical_text(write_config(run.config.train))),
       now(canonical_text(write_config(changed.config.train)));
   for (std::string was, is; std::getline(before, was) && std::getline(now, is);) {

@@ -48,7 +48,7 @@ void Trainer::begin() {
   if (config_.train.memory_check != "off" && options_.device.is_cpu()) {
     ranks_.on_first([&] { check_memory(); });
   }
-  // The others read what the first has put in order.
+  // The other ranks read files that the first has prepared.
   ranks_.on_first([&] { options_.resume ? resume() : start(); });
   if (options_.resume && !ranks_.is_first()) resume();
   if (ranks_.is_first()) {
@@ -78,7 +78,7 @@ void Trainer::record_warning(const std::string& text) {
 
 void Trainer::check_memory() {
   record_.peak_resident_bytes = peak_resident_bytes();
-  // The stepper of this rank alone, whose share of a step takes as much as that of any other.
+  // The stepper of only this rank, whose share of a step takes as much memory as that of any other.
   TrainConfig share = config_.train;
   share.accumulate *= ranks_.count();
   share.on_nonfinite = "stop";  // the copies that "skip" needs are there already
