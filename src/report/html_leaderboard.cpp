@@ -1,6 +1,6 @@
 // The leaderboard: a table whose groups of rows are our full runs, trivial baselines, short runs
 // and published results. It works without scripts: a <details> in the row or in the heading of a
-// group opens what belongs to it, through selectors of the style sheet (:has).
+// group opens its content, through selectors of the style sheet (:has).
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -108,7 +108,7 @@ std::string average_html(const Leaderboard& board, const Row& row, Average Row::
          (ours ? "" : " quiet") + "\">" + accuracy_text(ours) + "</span></td>";
 }
 
-// Columns behind the tasks: what a row cost, one value for each task.
+// Columns after the tasks: the cost of a row, one value for each task.
 struct Cost {
   const char* title;
   std::optional<double> (*value)(const Cell& cell);

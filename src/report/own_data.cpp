@@ -1,4 +1,4 @@
-// Data of a user's own has no published figures, so it stands apart from the benchmark's tasks.
+// A user's own data has no published figures, so it is kept apart from the benchmark's tasks.
 #include "base/text_format.h"
 #include "report/tables.h"
 

@@ -1,5 +1,5 @@
-// The paper's Tables 2 to 5 with our figures beside the paper's, and what its Figures 2 to 5 are
-// drawn from.
+// The paper's Tables 2 to 5 with our figures next to the paper's, and the data of its Figures 2 to
+// 5.
 
 #include <algorithm>
 
@@ -105,8 +105,8 @@ std::string optional_text(const std::optional<double>& value, int decimals) {
   return value ? fixed(*value, decimals) : "-";
 }
 
-// A table of what one analysis found. Its first columns say of what: task, model, `weights` ("Run"
-// where the analysis reads no weights).
+// A table of the results of one analysis. Its first columns name the subject: task, model,
+// `weights` ("Run" if the analysis reads no weights).
 Table analysis_table(std::string title, std::string caption, std::vector<std::string> columns,
                      std::string weights = "Weights") {
   Table table{.title = std::move(title),
@@ -125,7 +125,7 @@ void add_row(Table& table, const AnalysisRecord& record, const Cells& figures) {
   table.rows.push_back(std::move(cells));
 }
 
-// The scores on changed inputs, each below the run's own where that stands first.
+// The scores on changed inputs, each below the run's own if that comes first.
 void add_changed_inputs(Table& table, const AnalysisRecord& record, const std::string& task,
                         const std::vector<ChangedInput>& scores) {
   const Evaluation* own = own_score(scores);

@@ -16,7 +16,7 @@ class Facts {
   void add(const std::string& name, const std::string& value) {
     if (!value.empty()) facts.push_back({name, value});
   }
-  // Nothing for 0, which stands for what is not known.
+  // Adds nothing for 0, which means unknown.
   void add_count(const std::string& name, int64_t value) {
     if (value > 0) add(name, thousands(value));
   }
@@ -63,7 +63,7 @@ std::string shortfall_of(const RunRecord& run) {
   const std::string steps = run.preset_steps == 0
                                 ? thousands(run.steps) + " steps of no known preset"
                                 : part_of(run.steps, run.preset_steps, "steps");
-  // Data may be a part of what the settings say.
+  // The data may be only part of what the settings say.
   const auto whole = find_setting_as<int64_t>(run.config, "task", "num_test").value_or(0);
   const std::string test =
       part_of(run.test->num_examples, std::max(run.test_split_examples, whole), "test examples");

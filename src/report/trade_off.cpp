@@ -104,7 +104,7 @@ std::vector<TradeOffPoint> points_of(const ReportInput& input, const SpeedGrid& 
 }  // namespace
 
 void mark_fronts(std::vector<TradeOffPoint>& points) {
-  // `saves`: what is better when it is more; nothing for a point that does not compare.
+  // `saves` returns the value to maximize; nullopt for a point that does not compare.
   const auto on_front = [&](const TradeOffPoint& point, auto saves) {
     const std::optional<double> own = saves(point);
     return own && std::none_of(points.begin(), points.end(), [&](const TradeOffPoint& other) {

@@ -46,7 +46,7 @@ void warn_of_size(const RowGroup& group, const RunRecord& run, std::vector<std::
                      thousands(usual.train) + " and " + thousands(usual.test));
 }
 
-// The accuracy of knowing nothing but the root operator, as this report shows it.
+// The accuracy of knowing only the root operator, as this report shows it.
 double root_operator_accuracy(const Leaderboard& board, size_t column) {
   for (const BaselineRow& row : board.baselines) {
     if (row.name == kRootOperatorName && row.accuracy[column]) return *row.accuracy[column];
@@ -79,7 +79,7 @@ void warn_of_shortfalls(Leaderboard& board, size_t column) {
   }
 }
 
-// The name of the small preset says what it is.
+// The name of the small preset is explanation enough.
 void warn_of_other_settings(Leaderboard& board, size_t column) {
   int count = 0;
   for (const Row& row : board.rows) {

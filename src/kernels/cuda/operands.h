@@ -1,5 +1,5 @@
 // Products of tiles in shared memory on tensor cores. A block of four warps has tiles of 64 rows;
-// each warp takes 16 of them. Included by *.cu files alone.
+// each warp takes 16 of them. Included only by *.cu files.
 #pragma once
 
 #include "kernels/cuda/kernels.h"
