@@ -78,7 +78,7 @@ void fill(tasks::ColourImage& image, int64_t left, int64_t top, int size, const 
   }
 }
 
-// Colours of numbers.
+// Colors of numbers.
 class Painter {
  public:
   explicit Painter(const Colours& colours) : colours_(colours), table_(table_of(colours.scale)) {}

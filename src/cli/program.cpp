@@ -89,7 +89,7 @@ std::string unexpected(const CLI::App& app, const std::string& word) {
 int usage_error(const CLI::App& app, const CLI::ParseError& error) {
   if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
   const std::vector<std::string> left = app.remaining(true);
-  // A misspelt word first, even when CLI11 complains of the missing right one.
+  // A misspelled word first, even when CLI11 complains of the missing right one.
   const bool is_extra = !left.empty() && (dynamic_cast<const CLI::ExtrasError*>(&error) ||
                                           dynamic_cast<const CLI::RequiredError*>(&error));
   std::string text = is_extra ? unexpected(app, left[0]) : error.what();

@@ -4,7 +4,7 @@
 //
 // On a terminal it redraws one line of standard error; elsewhere it prints a plain line at most
 // every 10 seconds and one at the end. TQDM_DISABLE, TQDM_MININTERVAL (seconds), TQDM_NCOLS and
-// TQDM_ASCII (1, or the fill characters from empty to full) are honoured.
+// TQDM_ASCII (1, or the fill characters from empty to full) are honored.
 #pragma once
 
 #include <atomic>

@@ -1,5 +1,5 @@
 // S4D (Gu et al. 2022, arXiv:2206.11893): each channel is filtered by a linear state space with a
-// diagonal state matrix, s' = lambda s + x, y = Re sum_n C_n s_n + D x, discretised with a step dt
+// diagonal state matrix, s' = lambda s + x, y = Re sum_n C_n s_n + D x, discretized with a step dt
 // of its own by zero-order hold (equation 5): a = exp(dt lambda), and C (a - 1) / lambda reads the
 // states of s[l] = a s[l - 1] + x[l]. Only the product of B and C counts, so B is 1. The initial
 // lambda are those of the paper's section 4.2: Lin, Inv, LegS and Real. `alpha` scales the

@@ -1,5 +1,5 @@
 // S5 (Smith et al. 2023, arXiv:2208.04933): one linear state space for all channels, x' = Lambda x
-// + B u, y = C x + D u, with a diagonal Lambda, discretised by zero-order hold (equation 6), each
+// + B u, y = C x + D u, with a diagonal Lambda, discretized by zero-order hold (equation 6), each
 // state with a step dt of its own or all with one. Conjugate pairs are kept once, so y is 2 Re(C x)
 // + D u. A second direction runs from the end of the sequence with the same Lambda and B; its
 // states have columns of C of their own.

@@ -1,4 +1,4 @@
-// Parts of layers that are diagonal state spaces: HiPPO's matrix, the discretisation, initial
+// Parts of layers that are diagonal state spaces: HiPPO's matrix, the discretization, initial
 // steps, and the state space of several inputs and outputs.
 #pragma once
 

@@ -6,7 +6,7 @@
 
 namespace lra::ops {
 
-// x and dt [B, L, D], b and c [B, L, G, N] for G groups of D / G neighbouring channels, float32,
+// x and dt [B, L, D], b and c [B, L, G, N] for G groups of D / G neighboring channels, float32,
 // float64 or bfloat16; the others float64 beside float64, else float32, as is what is computed: a
 // [N, D], at most 0, dt_bias [D], and if they are defined bias [N, D] and skip [D]. The mask, uint8
 // [B, L], ones first, may be undefined.

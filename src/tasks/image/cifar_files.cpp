@@ -46,7 +46,7 @@ struct GrayTables {
 };
 constexpr GrayTables kGray;
 
-// One file: where its labels and colours are.
+// One file: where its labels and colors are.
 struct RawBatch {
   std::vector<uint8_t> labels;
   const std::byte* colours = nullptr;  // of the first image
