@@ -233,7 +233,8 @@ void refuse_to_lose_lengths(const BenchArguments& a, const std::string& model) {
                .advice = "choose another --out, name these lengths too, or pass --replace"});
 }
 
-// Checks what could fail after hours of measuring: the folder of the records and the data.
+// Checks in advance everything that could fail after hours of measuring: the folder of the records
+// and the data.
 void check_folders(const BenchArguments& a) {
   if (!a.out.empty()) {
     make_folder(a.out);
@@ -246,8 +247,8 @@ void check_folders(const BenchArguments& a) {
   (void)tasks::prepare_data(config.task_spec(), *config.make_task(), *a.data, true);
 }
 
-// Waits for three quiet seconds in a row, before any work of ours runs: a busy machine is then busy
-// with something else.
+// Waits for three quiet seconds in a row before starting our own work, so that any load comes from
+// other programs.
 void wait_for_quiet(double most_seconds, bool quiet) {
   constexpr double kBusy = 0.2;
   if (quiet && most_seconds == 0) return;

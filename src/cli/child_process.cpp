@@ -80,8 +80,8 @@ int exit_code_of(pid_t process) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-// Differences between the child and this process: standard input, standard output, what it reports
-// to us, process group, and that it cannot be asked to save before it listens.
+// Differences between the child and this process: standard input, standard output, its report to
+// us, process group, and signals blocked until it handles them.
 class SpawnSettings {
  public:
   SpawnSettings(int output, int errors) {
@@ -161,7 +161,7 @@ Children::~Children() {
 
 void Children::start(size_t id, const std::vector<std::string>& arguments) {
   refuse_ranks();
-  hand_signals_on();  // what was asked for so far is none of the new one's business
+  hand_signals_on();  // earlier requests do not concern the new child
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) throw io_error("pipe", "cannot be made", errno);
   Descriptor output(ends[0]);

@@ -35,8 +35,8 @@ struct DataArguments {
   std::optional<int64_t> num_train, num_val, num_test;
 };
 
-// Settings of [task]. `data` names the data, for a task whose shape is that of its data
-// (tasks::task_on_data); empty: there is none yet.
+// Settings of [task]. `data` names the data, for a task that takes its shape from its data
+// (tasks::task_on_data); empty if there is none yet.
 ConfigTable task_settings(const DataArguments& a, const std::string& data) {
   ConfigTable settings;
   if (!data.empty()) settings.set("task", {tasks::task_on_data(a.task, data).settings, data});
@@ -105,7 +105,7 @@ void report_dataset(const Program& program, const DataArguments& a, const tasks:
 }
 
 void report_written(const Program& program, const DataArguments& a, const tasks::Task& task) {
-  // Its hashes were just taken from what was written: to read it all again would only cost memory.
+  // Its hashes were just computed while writing; reading everything again would only cost memory.
   report_dataset(program, a, task,
                  tasks::open_dataset(tasks::find_task(a.task), task, a.out, false));
 }

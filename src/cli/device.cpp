@@ -49,8 +49,8 @@ int local_rank() {
   return 0;
 }
 
-// Model of all GPUs, as NVIDIA's driver reports it; empty if it does not, or if they are of several
-// models, whose order is the library's own.
+// The model of all GPUs, as reported by NVIDIA's driver; empty if it reports none, or if there are
+// several models, since the library orders them in its own way.
 std::string gpu_model() {
   constexpr std::string_view kModel = "Model:";
   std::set<std::string> models;

@@ -20,7 +20,7 @@ struct EvalArguments {
 struct Foreign {
   std::string weights, data;
   int64_t num_cut = 0;              // examples of other data that are longer than the model reads
-  std::vector<std::string> doubts;  // why the data that was read may not be what it is taken for
+  std::vector<std::string> doubts;  // why the data may not be what it seems
 };
 
 int64_t count_longer(const tasks::Split& split, const TaskShape& shape) {

@@ -99,7 +99,7 @@ int usage_error(const CLI::App& app, const CLI::ParseError& error) {
   return static_cast<int>(ExitCode::kUserError);
 }
 
-// An empty word is what an unset variable leaves of a path, which would lead anywhere.
+// An unset shell variable leaves an empty word instead of a path, which could lead anywhere.
 void refuse_empty_words(const CLI::App& app) {
   for (const CLI::Option* option : app.get_options()) {
     const std::vector<std::string>& given = option->results();

@@ -75,7 +75,7 @@ void look_at_record(Cell& cell) {
   cell.state = state_of(cell.record.status);
 }
 
-// Something of the run was saved: it goes on from there, or is told that it is gone.
+// True if the run saved something: it continues from there, or reports that it is gone.
 bool has_saved(const Cell& cell) {
   if (!cell.record.weights_hash.empty()) return true;
   const std::vector<std::string> names = names_in(training::RunFolder{cell.folder}.checkpoints());

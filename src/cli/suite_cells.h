@@ -44,9 +44,9 @@ struct Cell {
   std::string run_name() const;  // "text-linformer-s0", the last part of `folder`
 };
 
-// Every cell of the suite with its state, or the one whose run_name() is `only`. The runs lie in
-// `out`/TASK-MODEL-sSEED, their data under `data`. Throws lra::Error when one of them has other
-// settings than the suite asks for, or none has the name `only`.
+// Every cell of the suite with its state, or the one whose run_name() is `only`. The runs are in
+// `out`/TASK-MODEL-sSEED, their data under `data`. Throws lra::Error if one of them has other
+// settings than the suite requests, or none has the name `only`.
 std::vector<Cell> cells_of(const Suite& suite, const std::string& out, const std::string& data,
                            const std::string& only = "");
 
@@ -61,8 +61,8 @@ bool is_at_work(const Cell& cell);
 // "12 done, 1 running"
 std::string counts_text(const std::vector<CellState>& states);
 
-// Sets the state of every cell whose task has no data and cannot make it to "no data", and reports
-// it.
+// Sets the state of every cell whose task has no data and cannot generate it to "no data", and
+// reports it.
 void leave_out_without_data(std::vector<Cell>& cells, const std::string& data_root,
                             const Program& program);
 

@@ -43,9 +43,9 @@ struct Suite {
   std::vector<int64_t> bench_lengths;  // tokens
 };
 
-// Throws lra::Error for a file that is not TOML, a missing or ill-typed list, one that names
-// something twice, an unknown key.
-// models = ["all"] stands for every model there is; a suite without a name has that of its file.
+// Throws lra::Error for a file that is not TOML, a missing or ill-typed list, one with a duplicate
+// entry, or an unknown key. models = ["all"] means every model; a suite without a name gets that of
+// its file.
 Suite read_suite(const std::string& file);
 
 // The folder of its runs: `out`, or runs/NAME when that is empty.

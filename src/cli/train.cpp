@@ -184,7 +184,7 @@ class NewFolder {
   bool is_new_;
 };
 
-// A new run requires a folder that is empty, or has only what a run with the same settings left
+// A new run requires a folder that is empty, or has only leftovers of a run with the same settings
 // that was killed before it had a record.
 void refuse_foreign_files(const training::RunFolder& folder, const std::string& config) {
   namespace fs = std::filesystem;
@@ -340,7 +340,7 @@ void add_train(CLI::App& app, Program& program) {
                               [&program, a] { return train(program, *a); });
   auto* resume = command->add_option("--resume", a->resume, "resume the run in this folder");
   const auto option = [&](const char* name, auto& value, const char* help) {
-    // A resumed run keeps what it was started with.
+    // A resumed run keeps the options it was started with.
     return command->add_option(name, value, help)->excludes(resume);
   };
   option("task", a->task, "a task (lra list tasks)");

@@ -273,7 +273,7 @@ class Transfer {
   }
 
   Attempt judge(CURLcode code, long status) {
-    if (status == 416) {  // nothing lies beyond what we have: complete, or not the same file
+    if (status == 416) {  // no bytes after those we have: complete, or not the same file
       if (part_.size() > 0 && is_whole()) return {Outcome::kComplete, ""};
       progress_.update(-part_.size());
       part_.restart();
@@ -317,7 +317,7 @@ class Transfer {
   ContentRange sent_;
 };
 
-// Empty, or in what the file differs from what was published.
+// Empty, or how the file differs from the published one.
 std::string mismatch(const Download& what, const std::string& path) {
   if (what.bytes > 0 && size_of(path) != what.bytes) {
     return "has " + thousands(size_of(path)) + " bytes, not " + thousands(what.bytes);
@@ -383,8 +383,8 @@ bool is_there(const Download& what) {
                .advice = "remove it, or import it as it is"});
 }
 
-// A pipe would wait for ever, and what a link leads to is not to be written over: only the file
-// itself, which is never written to, may be a link to one.
+// A pipe would block forever, and the target of a link must not be overwritten: only the file
+// itself, which is never written to, may be a link.
 void refuse_special(const std::string& path, bool may_be_link) {
   struct stat info {};
   if (::lstat(path.c_str(), &info) != 0 || S_ISREG(info.st_mode)) return;
