@@ -74,14 +74,14 @@ void refuse_other_data(const std::vector<Cell>& cells, const std::string& task,
 // Prints a line to standard error, unless --quiet.
 void say(const Program& program, const std::string& text);
 
-// Trains what is not done, each cell in a process of its own, `jobs` of them at a time, until a
-// stop is requested. With several, each gets its part of the processor's cores unless --threads
-// says otherwise, and of the memory that is free now, and their progress bars give way to a line
-// per cell and its warnings.
-// - A failed cell, whatever ended it, goes on from its checkpoint; one without begins again.
-// - A diverged cell stays as it is recorded: the same seed would diverge again, bit for bit. It is
-//   run again when its folder was removed.
-// - A folder that another process has locked is left untouched, whatever its record says.
+// Trains the unfinished cells, each in a separate process, `jobs` of them at a time, until a stop
+// is requested. With several, each gets its share of the processor's cores (unless --threads says
+// otherwise) and of the memory that is free now, and their progress bars are replaced by a line per
+// cell and its warnings.
+// - A failed cell continues from its checkpoint, whatever ended it; one without starts over.
+// - A diverged cell stays as recorded, because the same seed would diverge again, bit for bit. It
+//   runs again if its folder was removed.
+// - A folder that another process has locked is not touched, whatever its record says.
 void run_cells(std::vector<Cell>& cells, const std::string& data_root, int jobs,
                const Program& program);
 

@@ -1,12 +1,12 @@
 // LRU, the linear recurrent unit (Orvieto et al. 2023, arXiv:2303.06349): x_k = lambda x_{k-1} +
 // gamma B u_k, y_k = Re(C x_k) + D u_k, element by element with lambda = exp(-exp(nu) + i
-// exp(theta)), which is inside of the unit circle whatever nu is (section 3.3). At first lambda is
+// exp(theta)), which is inside the unit circle for any nu (section 3.3). Initially lambda is
 // uniform on the ring r_min <= |lambda| <= r_max with phases in [0, max_phase] (lemma 3.2), and
 // gamma = sqrt(1 - |lambda|^2) (section 3.4); nu, theta and gamma are learned as logarithms. A
 // second direction runs from the end of the sequence with the same lambda, gamma and B; its states
-// have columns of C of their own.
+// have their own columns of C.
 //
-// Behind it stand GELU, the block's dropout and a gated linear unit (GatedOutput).
+// It is followed by GELU, the block's dropout and a gated linear unit (GatedOutput).
 #include <numbers>
 
 #include "layers/gated_output.h"

@@ -7,15 +7,14 @@
 //   result = W_out (y SiLU(z)),
 //
 // with a depthwise convolution of the last `conv_width` tokens, and the scan of
-// ops/selective_scan.h. a_log is log(1), .., log(states) in every channel at first, and steps are
+// ops/selective_scan.h. Initially a_log is log(1), .., log(states) in every channel, and steps are
 // log-uniform in [dt_min, dt_max].
 //
 // Two settings follow the block-biased form for long sequences (Yu and Erichson 2025,
-// arXiv:2505.09022): `blocks` cuts the channels into blocks that select by themselves, each with a
-// W_select and W_step of its own, and `channel_bias` adds to b numbers that each channel learns.
+// arXiv:2505.09022): `blocks` cuts the channels into blocks with independent selection, each with
+// its own W_select and W_step, and `channel_bias` adds to b numbers that each channel learns.
 // `bidirectional` adds a second convolution and scan, which run from the end of the sequence; both
-// are added up before the gate. Differences from the authors' code: docs/deviations.md, 86 to
-// 89.
+// are added up before the gate. Differences from the authors' code: docs/deviations.md, 86 to 89.
 #include "mixers/all.h"
 #include "mixers/state_space.h"
 #include "ops/gate.h"

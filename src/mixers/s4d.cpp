@@ -1,6 +1,6 @@
 // S4D (Gu et al. 2022, arXiv:2206.11893): each channel is filtered by a linear state space with a
-// diagonal state matrix, s' = lambda s + x, y = Re sum_n C_n s_n + D x, discretized with a step dt
-// of its own by zero-order hold (equation 5): a = exp(dt lambda), and C (a - 1) / lambda reads the
+// diagonal state matrix, s' = lambda s + x, y = Re sum_n C_n s_n + D x, discretized with its own
+// step dt by zero-order hold (equation 5): a = exp(dt lambda), and C (a - 1) / lambda reads the
 // states of s[l] = a s[l - 1] + x[l]. Only the product of B and C counts, so B is 1. The initial
 // lambda are those of the paper's section 4.2: Lin, Inv, LegS and Real. `alpha` scales the
 // imaginary parts of Lin (Yu et al. 2024, arXiv:2410.02035, without its second change, a learned
@@ -8,8 +8,8 @@
 //
 // The released code (state-spaces/s4) computes the kernel of the convolution, multiplies spectra,
 // and keeps poles for `states` / 2 conjugate pairs of one copy or of each channel; the recurrence
-// computes the same function. Gate and dropout behind it belong to the layer (GatedOutput), as in
-// the released block.
+// computes the same function. The gate and dropout after it belong to the layer (GatedOutput), as
+// in the released block.
 #include <numbers>
 
 #include "layers/gated_output.h"

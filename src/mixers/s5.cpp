@@ -1,15 +1,15 @@
 // S5 (Smith et al. 2023, arXiv:2208.04933): one linear state space for all channels, x' = Lambda x
 // + B u, y = C x + D u, with a diagonal Lambda, discretized by zero-order hold (equation 6), each
-// state with a step dt of its own or all with one. Conjugate pairs are kept once, so y is 2 Re(C x)
-// + D u. A second direction runs from the end of the sequence with the same Lambda and B; its
-// states have columns of C of their own.
+// state with its own step dt or all with one. Conjugate pairs are kept once, so y is 2 Re(C x) + D
+// u. A second direction runs from the end of the sequence with the same Lambda and B; its states
+// have their own columns of C.
 //
 // Lambda starts as the normal part of HiPPO-LegS in each of `blocks` blocks, with eigenvectors V of
 // one block: B = V^H B', C = C' V with real B' and complex C' (section 3.2, and the authors' code,
 // lindermanlab/S5, for the distributions: docs/deviations.md). The direction of an eigenvector is
 // free: here its first component is positive.
 //
-// Gate and dropout behind it belong to the layer (GatedOutput), as in the authors' block.
+// The gate and dropout after it belong to the layer (GatedOutput), as in the authors' block.
 #include <numbers>
 
 #include "layers/gated_output.h"
@@ -139,7 +139,8 @@ class S5 : public SequenceLayer {
     return at::stack({by_re[0] - by_im[1], by_im[0] + by_re[1]}, 2);
   }
 
-  // The system in the type of parameters beside the activations; conjugate pairs count twice.
+  // The system in the dtype that parameters have with these activations; conjugate pairs count
+  // twice.
   MimoStateSpace discretised(at::ScalarType type) const {
     const auto wide = [](const Tensor& t) { return t.to(at::kDouble); };
     const Tensor re = wide(config_.clip_poles ? lambda_re_.clamp_max(kLargestReal) : lambda_re_);

@@ -2,7 +2,7 @@
 // blocks; a sort network turns the sum of each block into logits over all blocks, and Sinkhorn
 // normalization turns these into a soft permutation S. Keys and values are permuted by blocks,
 // block n receiving sum_l S_nl block_l, and a query attends, in one softmax, to its own block and
-// to the sorted block that came to its place.
+// to the sorted block at the same position.
 //
 // Rulings. The sort network is linear and of each head: logits_n = W_h (sum of the keys of block
 // n), the form the benchmark's authors use, without a bias: it would add the same to a whole

@@ -7,7 +7,7 @@
 // The paper's patterns are causal, for generation. This is an encoder, so by default they have no
 // direction: every block's last c tokens, and both sides of a token. With `causal` they are the
 // paper's. With `global_first` the first token, CLS, sees all and is seen by all, and the pattern
-// is that of the tokens after it: what the authors of the benchmark put around their pattern.
+// covers the tokens after it, as in the benchmark authors' code.
 //
 // Each set of keys is a part of one joint softmax, and the parts share no key; the cost is L (l + c
 // L / l), or L (l + L / l) for strided. The stride takes the tokens sorted by their position modulo

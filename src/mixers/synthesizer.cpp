@@ -239,7 +239,7 @@ class Synthesizer : public SequenceLayer {
           at::arange(length, places).gt(at::arange(first, first + rows, places).unsqueeze(-1));
       hidden = hidden.defined() ? hidden | later : later;
     }
-    // Far below every score, yet finite: an example of padding alone stays free of NaN.
+    // Far below every score, yet finite: an example that is all padding stays free of NaN.
     Tensor weights =
         ops::softmax(hidden.defined() ? scores_BHRL.masked_fill(hidden, -1e30) : scores_BHRL);
     if (context.attention_dropout > 0) {

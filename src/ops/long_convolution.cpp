@@ -36,8 +36,8 @@ struct Slice {
   Tensor of(const Tensor& t, int64_t dim) const { return t.narrow(dim, first, count); }
 };
 
-// Circular convolutions as products of spectra. The circle is long enough that what is read of it
-// holds no term twice: `future` and `past` are the reach of the kernel in both directions.
+// Circular convolutions as products of spectra. The circle is long enough that the part that is
+// read has no term twice: `future` and `past` are the reach of the kernel in both directions.
 struct Circle {
   Circle(const Tensor& x, const Mask& mask, int64_t width, int64_t future)
       : x(x), mask(mask), length(x.size(1)), width(width), future(future) {
@@ -225,7 +225,7 @@ UsedLags used_lags(const Tensor& kernel_DK, int64_t future, int64_t length) {
 Tensor long_convolution(const Tensor& x_BLD, const Tensor& mask_BL, const Tensor& kernel_DK,
                         int64_t future) {
   const UsedLags used = used_lags(kernel_DK, future, x_BLD.size(1));
-  // A copy: what is kept for the backward pass would hold on to the lags that are not used.
+  // A copy, because the tensor kept for the backward pass would otherwise hold on to unused lags.
   return call_convolution(x_BLD, optional_tensor(mask_BL), used.kernel_DK.contiguous(),
                           used.future);
 }

@@ -1,8 +1,8 @@
 // Shapes and dtypes of the operators' results, for tensors without data: torch's meta device and
 // FakeTensorMode, which torch.compile traces with.
 //
-// Only operators with a kernel for each device stand here; the others are composed of these.
-// gradient_norm gives a number, which nothing without data has.
+// Only operators with a kernel for each device are here; the others are composed of these.
+// gradient_norm returns a number, which requires data.
 #include "ops/attention_arguments.h"
 #include "ops/dispatch.h"
 #include "ops/feature_attention_problem.h"

@@ -16,9 +16,8 @@ using torch::autograd::variable_list;
 // Far below every logit, yet finite: exp of it is exactly 0, and differences of it are not NaN.
 constexpr double kHidden = -1e30;
 
-// Rows and columns sum to one, so what is smaller than this adds nothing to them; it is taken for
-// 0. Numbers below the smallest normal one cost Intel processors some hundred cycles in every
-// product.
+// Rows and columns sum to one, so smaller numbers add nothing to them and are set to 0. Subnormal
+// numbers cost Intel processors about a hundred cycles in every product.
 constexpr double kLeastLog = -80, kLeast = 2e-35;  // e^-80 = 1.8e-35
 
 // exp(x), in the place of x.

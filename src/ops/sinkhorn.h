@@ -16,7 +16,7 @@ at::Tensor sinkhorn(const at::Tensor& logits_BHNN, const at::Tensor& valid_BN, i
 
 // Standard Gumbel noise in the shape [B, H, N, N], type (float32 or float64) and device of
 // `logits`: element (n, l) of plane b * H + h is a function of the key and of these indices,
-// whatever N is: -log(-log((r + 0.5) / 2^32)) with r word l of RandomStream(key, plane, n),
+// independent of N: -log(-log((r + 0.5) / 2^32)) with r word l of RandomStream(key, plane, n),
 // base/rng.h, in double.
 at::Tensor gumbel_noise_like(const at::Tensor& logits_BHNN, uint64_t key);
 
