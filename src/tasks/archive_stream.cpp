@@ -76,7 +76,7 @@ class Plain : public ArchiveStream::Source {
   std::unique_ptr<File> file_;
 };
 
-// One or more members, behind which nothing but zeros may follow.
+// One or more members, which only zeros may follow.
 class Gzip : public ArchiveStream::Source {
  public:
   explicit Gzip(std::unique_ptr<File> file) : file_(std::move(file)), packed_(kBlockBytes) {

@@ -15,7 +15,8 @@
 namespace lra::tasks {
 namespace {
 
-// Above what the benchmark's archive holds: 16 folders of Pathfinder images, 1.6 million files.
+// Above the contents of the benchmark's archive: 16 folders of Pathfinder images, 1.6 million
+// files.
 constexpr TarArchive::Limits kReleaseLimits = {
     .entries = 8000000, .entry_bytes = int64_t{8} << 30, .total_bytes = int64_t{128} << 30};
 
@@ -29,8 +30,8 @@ std::string below(const std::string& path, const std::string& folder) {
   return at == std::string::npos ? "" : inner.substr(at + folder.size() + 2);
 }
 
-// One file of the archive. Two entries that want the same place are refused: which of them counts
-// would depend on the reader.
+// One file of the archive. Two entries with the same path are refused, because readers would
+// disagree on which one counts.
 void unpack_file(TarArchive& tar, const std::string& archive, const std::string& path) {
   const std::filesystem::path folder = std::filesystem::path(path).parent_path();
   std::error_code failed;

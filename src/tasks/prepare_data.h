@@ -41,13 +41,13 @@ int64_t num_generated(const Task& task);
 // True if prepare_data would succeed without the network: prepared, importable or generated.
 bool data_available(const TaskSpec& spec, const Task& task, const std::string& root);
 
-// task.import() into `out`, with the doubts about its examples in the manifest; nothing stays there
-// of files that are no such data after all (split_checks.h).
+// Calls task.import() into `out`, with the doubts about its examples in the manifest; if the files
+// turn out not to be such data (split_checks.h), nothing remains there.
 void import_data(const Task& task, const std::vector<std::string>& sources, const std::string& out,
                  Progress& progress);
 
-// The prepared data under `root` as it lies there, hashes of shards not compared; nothing if there
-// is none, or it cannot be opened.
+// The prepared data under `root`, without comparing hashes of shards; nullopt if there is none, or
+// it cannot be opened.
 std::optional<Dataset> data_at_hand(const TaskSpec& spec, const Task& task,
                                     const std::string& root);
 

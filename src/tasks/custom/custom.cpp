@@ -77,7 +77,7 @@ ConfigTable settings_of(const Manifest& manifest) { return write_config(config_o
 // Bytes of a stored token.
 int64_t token_bytes_of(const CustomConfig& config) {
   if (config.input == "values") return 4 * config.channels;
-  // Ids are one above what is stored.
+  // Ids are one above the stored integers.
   return config.vocabulary <= 257 ? 1 : config.vocabulary <= 65537 ? 2 : 4;
 }
 

@@ -87,7 +87,7 @@ class Table {
     arrays_.push_back(&array);
   }
 
-  // `beside`: arrays that name no split, where others do.
+  // `beside`: arrays that name no split, if others do.
   void read(const std::string& path, const std::string& split, const ColumnSettings& settings,
             const Table& beside, const OwnExampleSink& sink) const {
     const Columns columns = find_columns(names_, settings, path, false);
@@ -134,8 +134,8 @@ class Table {
     return std::ranges::find(kLengthNames, name) != kLengthNames.end();
   }
 
-  // An array with an element for each example may be a mask, or lengths under another name. Names
-  // of classes, say, may lie beside the examples.
+  // An array with an element for each example may be a mask, or lengths under another name. Other
+  // arrays, such as names of classes, may accompany the examples.
   [[noreturn]] static void refuse_unread(const NpyArray& array) {
     refuse_data(array.name(), "has an element for each example, but is not read",
                 "sequences, labels, 'lengths' and 'split', each with the ending of its split if "
@@ -187,7 +187,7 @@ void read_npz(const std::string& path, const ColumnSettings& settings, const Own
     const auto [split, short_name] = parted_name(name);
     by_split[split].add(short_name, array);
   }
-  // Arrays that no split has, as names of classes, stand beside those that one has.
+  // Arrays without a split, such as names of classes, may accompany those with one.
   Table beside;
   if (by_split.size() > 1 && by_split.contains("")) {
     beside = std::move(by_split.at(""));

@@ -183,7 +183,7 @@ struct EndProcess {
 
 void read_parquet(const std::string& path, const ColumnSettings& settings,
                   const OwnExampleSink& sink) {
-  const InputFile readable(path);  // else Python would say what is wrong with it
+  const InputFile readable(path);  // otherwise Python would report the problem
   const char* named = std::getenv("LRA_INTERPRETER");
   const std::string python = named ? named : "python3";
   const std::string command =

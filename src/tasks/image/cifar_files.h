@@ -5,8 +5,8 @@
 // without ".bin", pickles (cifar_pickle.h). Both come as a folder or as a tar archive, which is
 // streamed: nothing is unpacked to disk.
 //
-// Gray is what TensorFlow's rgb_to_grayscale makes of 8-bit values, in float32:
-// y = 0.2989 R/255 + 0.5870 G/255 + 0.1140 B/255, summed from left to right; floor(255.5 y).
+// Gray values are those of TensorFlow's rgb_to_grayscale for 8-bit values, in float32: y = 0.2989
+// R/255 + 0.5870 G/255 + 0.1140 B/255, summed from left to right; floor(255.5 y).
 #pragma once
 
 #include <array>
