@@ -332,8 +332,8 @@ constinit const TaskSpec kCustomTask = {
     .make = make_custom_task,
     .settings_of = settings_of,
     .sources =
-        "files with an example in each row: .jsonl, .csv, .tsv, .parquet; or .npz with the "
-        "arrays x and y; one file, or train, val and test in their names",
+        "files with one example per row: .jsonl, .csv, .tsv, .parquet; or .npz with the arrays x "
+        "and y; one file, or several with train, val or test in their names",
     .remote = nullptr,
 };
 

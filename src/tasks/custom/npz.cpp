@@ -140,7 +140,7 @@ class Table {
     refuse_data(array.name(), "has an element for each example, but is not read",
                 "sequences, labels, 'lengths' and 'split', each with the ending of its split if "
                 "others have one",
-                "leave it out of the file, or rename it");
+                "remove it from the file, or rename it");
   }
 
   static void expect_count(const NpyArray& array, int64_t count) {

@@ -347,8 +347,8 @@ constinit const TaskSpec kRetrievalTask = {
     .resolve = resolve_task<RetrievalConfig>,
     .make = make_retrieval_task,
     .sources =
-        "a folder with new_aan_pairs.{train,eval,test}.tsv, or one above it, as lra_release; or "
-        "one with new_aan_pairs.*.only_ids.tsv, and behind it the texts: a folder with a file "
+        "a folder with new_aan_pairs.{train,eval,test}.tsv, or one above it, such as lra_release; "
+        "or one with new_aan_pairs.*.only_ids.tsv, followed by the texts: a folder with a file "
         "for each paper, or a file with lines id TAB text",
     .remote = &kRetrievalRemote,
 };

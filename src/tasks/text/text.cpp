@@ -344,8 +344,9 @@ constinit const TaskSpec kTextTask = {
     .resolve = resolve_task<TextConfig>,
     .make = make_text_task,
     .sources =
-        "the folder aclImdb, or the one above it; or a tar archive of it, as aclImdb_v1.tar.gz; or "
-        "tables of text and label (.csv, .jsonl, .parquet), as train.csv and test.csv",
+        "the folder aclImdb, or the one above it; or a tar archive of it, such as "
+        "aclImdb_v1.tar.gz; or tables of text and label (.csv, .jsonl, .parquet), such as "
+        "train.csv and test.csv",
     .remote = &kTextRemote,
 };
 
