@@ -304,7 +304,7 @@ RunRecord train_on(training::Ranks& ranks, const Program& program, const TrainAr
 }
 
 ExitCode train(const Program& program, TrainArguments arguments) {
-  // Whoever reads along may go: the run does not end with it.
+  // A reader of the output may exit without ending the run.
   std::signal(SIGPIPE, SIG_IGN);
   const Launch launch = launch_of_this_process();
   // A launcher that starts the ranks again gives them the same command.

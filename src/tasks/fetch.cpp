@@ -117,7 +117,7 @@ std::string fetch(const RemoteData& remote, const FetchOptions& options, Progres
     what.md5 = remote.md5;
     what.sha256 = remote.sha256;
   } else if (remote.bytes > 0) {
-    // Whoever has another copy packed it otherwise; a server that never ends must be cut somewhere.
+    // Other copies may be packed differently, and an endless response must be cut somewhere.
     what.max_bytes = kMaxRepacked * remote.bytes;
   }
   make_folder(options.folder);

@@ -78,8 +78,8 @@ bool holds_copy(const Task& task, const std::string& folder) {
   }
 }
 
-// Refuses other contents under the task's name, which may be the data that was meant: data
-// generated beside it would hide that it was not read.
+// Refuses other contents under the task's name, which may be the intended data: generated data
+// would hide that it was not read.
 void refuse_other_contents(const TaskSpec& spec, const std::string& folder) {
   const bool is_other = is_there(folder) && !is_folder(folder);
   const std::vector<std::string> names =
@@ -237,7 +237,7 @@ std::vector<std::vector<std::string>> copies_under(const TaskSpec& spec, const T
 }
 
 std::string several_copies(const std::vector<std::vector<std::string>>& copies) {
-  // The first file or folder of a copy stands for all of it.
+  // The first file or folder of a copy represents all of it.
   const auto name_of = [](const std::vector<std::string>& copy) {
     constexpr std::string_view kRelease = "lra_release/";
     std::string name = copy.front();

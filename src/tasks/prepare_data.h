@@ -17,11 +17,11 @@ std::vector<std::vector<std::string>> copies_under(const TaskSpec& spec, const T
 // several. A release within a release (lra_release/lra_release) is one copy.
 std::string several_copies(const std::vector<std::vector<std::string>>& copies);
 
-// A task as data under `root` makes it: for one whose shape is that of its data, "custom:NAME" and
-// the settings that the data states of itself, below those of a user. `task` is "custom" where
-// `root` is the prepared folder or the prepared one is ROOT/custom, or "custom:NAME". Without data
-// there are no settings: prepare_data() refuses then. Other tasks are as they are. Throws
-// lra::Error when `task` names no data.
+// A task as determined by data under `root`: for one that takes its shape from its data,
+// "custom:NAME" and the settings that the data states about itself, with lower priority than a
+// user's. `task` is "custom" where `root` is the prepared folder or the prepared one is
+// ROOT/custom, or "custom:NAME". Without data there are no settings: prepare_data() refuses then.
+// Other tasks are as they are. Throws lra::Error when `task` names no data.
 struct TaskOnData {
   std::string name;
   ConfigTable settings;  // of [task]

@@ -75,7 +75,7 @@ void refuse_different_runs(const RunRecord& record, Ranks& ranks) {
   refuse_others("kernels", kernels, "use machines with the same processor, or LRA_KERNELS=ref");
 }
 
-// None on the CPU, nor beside a profiler, which takes the counter's place while it records.
+// None on the CPU, nor with a profiler, which replaces the counter while it records.
 std::unique_ptr<TensorMemory> counted_memory(const TrainOptions& options) {
   if (options.device.is_cpu() || !options.profile.path.empty()) return nullptr;
   return std::make_unique<TensorMemory>(options.device);
