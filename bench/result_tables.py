@@ -50,7 +50,7 @@ def warn_if_loaded():
     busy = round(busy_processors(), 1)
     if busy < 0.2:
         return 0.0
-    print(f"other programs keep {busy} processors busy: the figures will not be this machine's",
+    print(f"other programs keep {busy} processors busy: the figures will not represent this machine",
           file=sys.stderr, flush=True)
     return busy
 

@@ -154,7 +154,7 @@ class ReluPerformer(Features):
 
 
 class Sinkhorn(nn.Module):
-    """Blocks of 50; a linear sort network of block sums, five normalisations; Gumbel noise in training."""
+    """Blocks of 50; a linear sort network of block sums, five normalizations; Gumbel noise in training."""
     drop: float
     block: int = 50
     iterations: int = 5

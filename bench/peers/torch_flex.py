@@ -23,7 +23,7 @@ def longformer(length, heads, window=512):
 
 
 def bigbird_blocks(heads, n, random=3):
-    """[H, n, n]: which blocks of keys a block of queries sees: the first, the last, its neighbours and
+    """[H, n, n]: which blocks of keys a block of queries sees: the first, the last, its neighbors and
     `random` others. The first and the last see all."""
     place = torch.arange(n)
     fixed = (place[:, None] - place).abs() <= 1

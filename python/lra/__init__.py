@@ -1,13 +1,13 @@
 """Long Range Arena: data, layers, the trainer and the report of the program `lra`.
 
     lra.data      prepared data as NumPy arrays and batches; needs no torch
-    lra.nn        the sequence layers of the program as modules of torch
-    lra.arena     training of your own layer by the program's trainer
+    lra.nn        the program's sequence layers as torch modules
+    lra.arena     trains your own layer with the program's trainer
     lra.mixer     gives your layer a short name
     lra.results   records of runs as a table; lra.report writes the leaderboard,
-                  lra.literature what others published
+                  lra.literature returns published results
 
-Nothing but the standard library is imported until it is used.
+Only the standard library is imported until more is needed.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ def main() -> None:
     code: int = torch.ops.lra.run(_program.with_installed_layers(sys.argv[1:]))
     sys.stdout.flush()
     sys.stderr.flush()
-    # The program ends here as it does without Python: nothing of the user's runs afterwards.
+    # The program ends here as it does without Python: no user code runs afterwards.
     os._exit(code)
 
 

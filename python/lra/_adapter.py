@@ -1,6 +1,6 @@
-"""Calls layers of other people's packages as the encoder calls its own.
+"""Calls layers of outside packages as the encoder calls its own.
 
-It knows the habits of s4 (lengths in, a tuple out, `_optim` on parameters), zoology (d_model,
+It knows the conventions of s4 (lengths in, a tuple out, `_optim` on parameters), zoology (d_model,
 layer_idx), flash-linear-attention (hidden_size, attention_mask, a tuple out) and lucidrains'
 packages (dim, mask).
 """
@@ -26,7 +26,7 @@ class Shape:
     layer: int
     path: str = ""  # "encoder.layers.0.mixer"
     seed: int = 0  # of the run
-    task: Mapping[str, Any] | None = None  # of a whole model: what it has to know of its task
+    task: Mapping[str, Any] | None = None  # of a whole model: the facts of its task
 
 
 # Names of constructor arguments, first match wins.
@@ -67,7 +67,7 @@ def _named_parameters(function: Callable[..., Any]) -> dict[str, inspect.Paramet
 def _mask_argument(module: torch.nn.Module) -> inspect.Parameter | None:
     """The argument of `forward` that says which positions are padding.
 
-    A forward that hands on any keyword has the arguments of the one that it overrides.
+    A forward that passes on any keyword has the arguments of the one that it overrides.
     """
     for kind in type(module).__mro__:
         if kind is torch.nn.Module:
@@ -91,7 +91,7 @@ def _takes_any_keyword(function: Callable[..., Any]) -> bool:
 def constructor_arguments(
     made_by: Callable[..., Any], settings: Mapping[str, Any], shape: Shape
 ) -> dict[str, Any]:
-    """Arguments by name: those of [mixer], then what the shape says for the names known here."""
+    """Arguments by name: those of [mixer], then values of the shape for the names known here."""
     known = _named_parameters(made_by)
     for name in settings:
         if name not in known and not _takes_any_keyword(made_by):
@@ -134,7 +134,7 @@ def _make_real(module: torch.nn.Module) -> None:
 
 
 class Adapted:
-    """A module with the calling habit that was found out for it."""
+    """A module with the calling convention detected for it."""
 
     def __init__(self, module: torch.nn.Module, task: Mapping[str, Any] | None = None) -> None:
         self.module, self._task = module, task
@@ -157,11 +157,11 @@ class Adapted:
         self.module.to(device)
 
     def parameters(self) -> dict[str, torch.Tensor]:
-        """Those that are trained."""
+        """The trained parameters."""
         return {n: p for n, p in self.module.named_parameters() if p.requires_grad}
 
     def buffers(self) -> dict[str, torch.Tensor]:
-        """State of float32 that a checkpoint holds: buffers and frozen parameters.
+        """The float32 state that a checkpoint holds: buffers and frozen parameters.
 
         Buffers of other dtypes (counters) are not saved.
         """
@@ -173,7 +173,7 @@ class Adapted:
     def _optim(self) -> tuple[dict[str, str], dict[str, dict[str, Any]]]:
         """The group of each trained parameter that has an attribute `_optim`, and the groups.
 
-        A group is called as its "name" says, or optim1, optim2 and so on.
+        A group has its "name", or optim1, optim2 and so on.
         """
         group_of: dict[str, str] = {}
         groups: dict[str, dict[str, Any]] = {}
@@ -188,7 +188,7 @@ class Adapted:
         return group_of, groups
 
     def groups(self) -> list[dict[str, Any]]:
-        """[{name, learning_rate, weight_decay}], 0 and None where the run's own serve."""
+        """[{name, learning_rate, weight_decay}], 0 and None if the run's own apply."""
         return [
             {
                 "name": name,
@@ -215,7 +215,7 @@ class Adapted:
             in_context: Any = self.module.forward_in_context
             y = in_context(x, mask, lengths, *context)
             return self._checked(y, x)
-        # Dropout and the like: the same numbers for the same step, also after a resume.
+        # Dropout and the like draw the same numbers for the same step, also after a resume.
         torch.manual_seed(key & 0x7FFFFFFFFFFFFFFF)
         expected = x
         if self._task is not None:
@@ -237,7 +237,7 @@ class Adapted:
         return x.reshape(pairs), None if mask is None else mask.reshape(pairs)
 
     def _padding(self, x: torch.Tensor, mask: torch.Tensor | None) -> dict[str, Any]:
-        """Nothing where nothing is padded, unless forward insists on the argument."""
+        """Empty if nothing is padded, unless forward requires the argument."""
         if self._mask is None or (mask is None and not self._insists):
             return {}
         there = x.new_ones(x.shape[:2], dtype=torch.bool) if mask is None else mask.bool()

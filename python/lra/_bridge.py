@@ -1,7 +1,7 @@
 """The operators lra_python::* (src/mixers/python_layer.cpp): the trainer's calls of a Python class.
 
-Each returns a last string, the reason of a failure in one line, so that no exception of the user's
-code travels through the program.
+The last result of each is a string, the reason of a failure in one line, so that no exception of
+user code propagates through the program.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def _failure(error: BaseException) -> str:
 
 
 def find_class(name: str) -> Callable[..., torch.nn.Module]:
-    """The class (or function that makes a module) called "package.module:Class"."""
+    """The class (or function that makes a module) named "package.module:Class"."""
     module_name, _, class_name = name.partition(":")
     module = importlib.import_module(module_name)
     found = functools.reduce(getattr, class_name.split("."), module)
@@ -56,7 +56,7 @@ def find_class(name: str) -> Callable[..., torch.nn.Module]:
 
 
 def _guarded(results: tuple[Any, ...]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """The results of the function and "", or `results` and why it failed."""
+    """Returns the function's results and "", or `results` and the reason of the failure."""
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(function)
@@ -67,7 +67,7 @@ def _guarded(results: tuple[Any, ...]) -> Callable[[Callable[..., Any]], Callabl
             except BaseException as error:  # SystemExit as well: only the trainer ends the run
                 answer = (*results, _failure(error))
             if os.getpid() != process:
-                os._exit(70)  # a copy that the user's code forked must not go on as a trainer
+                os._exit(70)  # a copy that user code forked must not continue as a trainer
             return answer[0] if len(answer) == 1 else answer
 
         return call
@@ -106,7 +106,7 @@ def _versions(module: Any, layer: Adapted | None) -> dict[str, str]:
 
 
 def _adapted(name: str, settings: str, shape: dict[str, Any], seed: int) -> Adapted:
-    """A fresh layer, its weights drawn from `seed` alone."""
+    """A fresh layer whose weights depend only on `seed`."""
     fields = {field: shape[field] for field in ("dim", "heads", "head_dim", "max_length", "layer")}
     arguments = json.loads(settings)
     task = arguments.pop("whole", None)
@@ -160,7 +160,7 @@ def _drop(layer: int) -> tuple[()]:
 
 
 def register() -> None:
-    """Gives the operators their implementations. Once in a process, after the library is loaded."""
+    """Registers the operators' implementations, once per process, after the library is loaded."""
     global _library
     library: Any = torch.library
     _library = library.Library("lra_python", "IMPL")

@@ -12,12 +12,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 _PACKAGE = Path(__file__).parent
-# A folder with a program that was built otherwise, as build/ of a checkout.
+# A folder with a program that was built separately, such as build/ of a checkout.
 _FOLDER_VARIABLE = "LRA_BUILD"
 
 
 class Error(RuntimeError):
-    """A mistake that the program reports in one line; `exit_code` is its own (2, 4, 70, 74)."""
+    """An error that the program reports in one line, with its `exit_code` (2, 4, 70, 74)."""
 
     def __init__(self, message: str, exit_code: int = 2) -> None:
         super().__init__(message)
@@ -34,7 +34,7 @@ def _torch_minor() -> str:
 
 @functools.cache
 def folder() -> Path:
-    """The folder of the program for the installed torch. Raises Error when there is none."""
+    """The folder of the program for the installed torch. Raises Error if there is none."""
     if named := os.environ.get(_FOLDER_VARIABLE):
         if not (Path(named) / "lra").is_file():
             raise Error(f"{_FOLDER_VARIABLE}={named}: holds no program 'lra'")
@@ -73,7 +73,7 @@ def run(
 ) -> str:
     """Runs `lra WORDS...` and returns its standard output.
 
-    Raises Error when it ends with another exit code than the `good` ones.
+    Raises Error if its exit code is not one of `good`.
     """
     ended = subprocess.run(
         [str(folder() / "lra"), *words],
@@ -92,7 +92,7 @@ def run(
 
 @functools.cache
 def load_library() -> None:
-    """Registers torch.ops.lra and torch.classes.lra. Raises Error when it does not fit torch."""
+    """Registers torch.ops.lra and torch.classes.lra. Raises Error if they do not fit torch."""
     import torch
 
     library = folder() / "liblra_python.so"
@@ -105,9 +105,9 @@ def load_library() -> None:
 
 
 def with_installed_layers(words: Sequence[str]) -> list[str]:
-    """The name of an entry point `lra.mixers` in place of a model becomes "package.module:Class".
+    """Replaces the name of an entry point `lra.mixers` by its "package.module:Class".
 
-    A word behind an option may be its value and is left alone.
+    A word after an option may be its value and is left alone.
     """
     if words[:1] not in (["train"], ["model"]):
         return list(words)

@@ -35,11 +35,12 @@ def _records(root: Path) -> Iterator[tuple[Path, dict[str, Any]]]:
 
 
 def results(root: str | os.PathLike[str] = "runs") -> list[dict[str, Any]]:
-    """One row for each training run below `root`, in the order of their folders.
+    """Returns one row for each training run below `root`, in the order of their folders.
 
-    Accuracies are 0..1, None before they are known, and for runs of the division "pretraining",
-    which predict masked inputs; `python` is True for a Python class. A table of pandas: pandas.DataFrame(lra.results("runs")). A record that `lra report --check` finds fault
-    with is left out, with a warning.
+    Accuracies are 0..1, or None before they are known and for runs of the division "pretraining",
+    which predict masked inputs; `python` is True for a Python class. For a pandas table, use
+    pandas.DataFrame(lra.results("runs")). A record that fails `lra report --check` is left out,
+    with a warning.
     """
     rows = []
     for folder, record in _records(Path(root)):
@@ -55,11 +56,11 @@ def results(root: str | os.PathLike[str] = "runs") -> list[dict[str, Any]]:
 
 
 def literature() -> list[dict[str, Any]]:
-    """Published results, one row for each model and source.
+    """Returns published results, one row for each model and source.
 
     Each has model, family, source, note, kind ("own": by the model's authors, "re-run",
-    "collected", "unverified") and the accuracy of each task in percent: None where the source has
-    no figure, "FAIL" where the model did not learn the task.
+    "collected", "unverified") and the accuracy on each task in percent: None if the source has
+    no figure, "FAIL" if the model did not learn the task.
     """
     file = Path(_program.environment()["LRA_CONFIGS"]) / "literature.json"
     rows = []
@@ -70,7 +71,7 @@ def literature() -> list[dict[str, Any]]:
 
 
 class Report:
-    """A page of the leaderboard in the file `path`; a notebook shows it in place."""
+    """A leaderboard page in the file `path`; a notebook displays it inline."""
 
     def __init__(self, path: Path) -> None:
         self.path = path

@@ -42,14 +42,14 @@ class Run:
     @property
     def division(self) -> str:
         """ "apples-to-apples", "self-pretrained", "free-for-all", or "pretraining" for a run that
-        predicts masked inputs; record["division_reason"] says why."""
+        predicts masked inputs; record["division_reason"] gives the reason."""
         return str(self.record["division"])
 
 
 def mixer(name: str) -> Callable[[_Layer], _Layer]:
-    """Gives a class a name that train() takes in this process: @lra.mixer("decay").
+    """Gives a class a name that train() accepts in this process: @lra.mixer("decay").
 
-    Raises Error for the name of a model of the program, and for a second class of one name.
+    Raises Error if the name belongs to a model of the program or to another class.
     """
 
     def decorate(layer: _Layer) -> _Layer:
@@ -66,10 +66,10 @@ def mixer(name: str) -> Callable[[_Layer], _Layer]:
 
 
 def class_name(layer: str | Callable[..., Any]) -> str:
-    """ "package.module:Class" of a class, or of a function that makes a module.
+    """Returns "package.module:Class" for a class, or for a function that makes a module.
 
-    A class of a script is named by the script's file. Raises Error for what no other process can
-    import: a class of a notebook cell or inside a function.
+    A class in a script is named after the script's file. Raises Error for a class that no other
+    process can import: one in a notebook cell or inside a function.
     """
     if isinstance(layer, str):
         return layer
@@ -105,15 +105,16 @@ def train(
     """Trains, validates and tests a layer on a task, as `lra train TASK package.module:Class` does.
 
     `mixer` is the name of one of the program's own models or of lra.mixer, a class derived from
-    torch.nn.Module, or "package.module:Class": the map [B, L, D] -> [B, L, D], called with x and, where its
-    forward takes one, a mask [B, L], True = token. `model` instead is a whole model: tokens int64
-    [B, L] (values float32 [B, L, 1], pairs [B, 2, L]), and mask or lengths, to logits [B,
-    classes]. `arguments` go to its constructor beside the width and the like that it asks for;
+    torch.nn.Module, or "package.module:Class". It maps [B, L, D] to [B, L, D] and is called
+    with x and, if its forward takes one, a mask [B, L], True = token. `model`, given instead, is a
+    whole model that maps tokens int64 [B, L] (values float32 [B, L, 1], pairs [B, 2, L]), and mask
+    or lengths, to logits [B, classes]. `arguments` go to its constructor in addition to the sizes
+    that it asks for;
     `settings` are those of --set ({"train.steps": 100}). `init_from` is a run, its folder or a
-    model.safetensors whose weights the run begins with. `resume` continues the run in `out` when
-    there is one. A process of its own trains, so a script needs the guard `if __name__ ==
-    "__main__":` around this call. Raises Error with the program's one line, and its exit code,
-    when the run fails.
+    model.safetensors whose weights the run begins with. `resume` continues the run in `out` if
+    there is one. A separate process trains, so a script needs the guard `if __name__ ==
+    "__main__":` around this call. If the run fails, raises Error with the program's message and
+    exit code.
     """
     if os.environ.get(_CHILD_VARIABLE):
         raise Error('lra.arena.train was called while its class was imported; put the call under '
@@ -146,7 +147,7 @@ def train(
 def _run_and_read(
     words: Sequence[str], import_from: str | None
 ) -> tuple[int, dict[str, Any] | None, str]:
-    """Exit code, result as JSON if there is one, last complaint of `python -m lra WORDS`."""
+    """Exit code, result as JSON if there is one, last error of `python -m lra WORDS`."""
     variables = dict(os.environ)
     folders = [import_from, str(Path(__file__).parents[1]), variables.get("PYTHONPATH")]
     variables["PYTHONPATH"] = os.pathsep.join(folder for folder in folders if folder)
@@ -166,7 +167,7 @@ def _run_and_read(
 
 
 def _echoed(child: subprocess.Popen[bytes]) -> bytes:
-    """Hands standard error on as it comes, progress bars too; the last 64 KiB of it.
+    """Forwards standard error as it arrives, progress bars too, and returns its last 64 KiB.
 
     Ctrl-C reaches the program as well, which saves and stops.
     """
@@ -183,7 +184,7 @@ def _echoed(child: subprocess.Popen[bytes]) -> bytes:
 
 
 def _toml(value: Any) -> str:
-    """A value as --set takes it."""
+    """A value in the notation of --set."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, (list, tuple)):

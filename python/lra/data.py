@@ -33,7 +33,7 @@ _LISTOPS = ["?", "[MIN", "[MAX", "[MED", "[SM", "]", *"0123456789", "?", "[FIRST
 class Task:
     """Shape of a task's examples.
 
-    `length` is the preset length of the program; a longer sequence is cut. `padded` is False for
+    `length` is the program's preset length; longer sequences are cut. `padded` is False for
     images, where every position is a pixel. `classes` counts labels, `vocabulary` token ids.
     `channels` counts the float32 values at each position; 0: positions are tokens.
     """
@@ -63,7 +63,7 @@ TASKS = {
 
 
 def _task_of(manifest: dict[str, Any]) -> Task:
-    """The task of prepared data; of a user's own data it is what the manifest states."""
+    """The task of prepared data; for a user's own data, as the manifest states it."""
     if manifest["task"] in TASKS:
         return TASKS[manifest["task"]]
     stated = manifest["settings"]
@@ -76,7 +76,7 @@ def _task_of(manifest: dict[str, Any]) -> Task:
 
 
 class Arrays(NamedTuple):
-    """One shard as it lies in the file, without a copy.
+    """One shard as it is stored in the file, without a copy.
 
     Sequence i is tokens[offsets[i]:offsets[i + 1]] + token_offset; an example has as many
     consecutive sequences as its task has towers.
@@ -89,16 +89,14 @@ class Arrays(NamedTuple):
 
 
 class Example(NamedTuple):
-    """Token ids, int64 [L], or values, float32 [L, C], or one such array per tower, and the label.
-    """
+    """Token ids, int64 [L], or values, float32 [L, C], or one such array per tower; and a label."""
 
     tokens: NDArray[Any] | tuple[NDArray[Any], ...]
     label: int
 
 
 class Batch(NamedTuple):
-    """Padded on the right with 0. Arrays of NumPy or tensors of torch; with two towers [B, 2, L].
-    """
+    """NumPy arrays or torch tensors, padded on the right with 0; with two towers [B, 2, L]."""
 
     tokens: Any  # int64 [B, L], or values, float32 [B, L, C]
     labels: Any  # int64 [B]
@@ -116,7 +114,7 @@ def _open_shard(
         size = os.fstat(file.fileno()).st_size
         if size != num_bytes:
             raise damaged(f"size in bytes is {size}; expected {num_bytes}")
-        # A private mapping: arrays are writable, as torch wants them, and the file never changes.
+        # A private mapping: arrays are writable, as torch requires, and the file never changes.
         memory = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)
     version, token_bytes = np.frombuffer(memory, np.uint32, 2, 8).tolist()
     examples, sequences, tokens = np.frombuffer(memory, np.uint64, 3, 16).tolist()
@@ -145,7 +143,7 @@ def _open_shard(
 class Split:
     """One split of a task: a map-style dataset over mapped files.
 
-    Pickles as a path, so that workers of a DataLoader map the same files.
+    It is pickled as a path, so that workers of a DataLoader map the same files.
     """
 
     def __init__(
@@ -185,14 +183,14 @@ class Split:
 
     @property
     def vocabulary(self) -> int:
-        """Token ids are below this; 0 is padding where the task has padding."""
+        """Token ids are below this; 0 is padding if the task has padding."""
         return self.task.vocabulary
 
     def __len__(self) -> int:
         return int(self._starts[-1]) if self._indices is None else self._indices.size
 
     def arrays(self) -> list[Arrays]:
-        """The shards of the stored split, one after another, as views of the files."""
+        """Returns the shards of the stored split in order, as views of the files."""
         return list(self._shards)
 
     def _sequences(
@@ -213,7 +211,7 @@ class Split:
         return views, labels
 
     def _one(self, example: int) -> tuple[list[NDArray[Any]], int]:
-        """The same of one example, which may be counted from the end."""
+        """The same for one example, which may be counted from the end."""
         if not -len(self) <= example < len(self):
             raise IndexError(f"example {example} of {len(self)}")
         views, labels = self._sequences(np.array([example % len(self)]))
@@ -231,9 +229,10 @@ class Split:
         return (self[i] for i in range(len(self)))
 
     def batch(self, examples: Sequence[int] | NDArray[np.int64], *, trim: bool = True) -> Batch:
-        """The examples as the trainer makes a batch of them.
+        """Returns the examples as a batch, as the trainer makes it.
 
-        With `trim` it is as long as its longest example, rounded up to 32, else `max_length`.
+        With `trim` it is as long as its longest example, rounded up to a multiple of 32, otherwise
+        `max_length`.
         """
         views, labels = self._sequences(np.asarray(examples, dtype=np.int64))
         return self._padded(views, labels, self._offset, trim)
@@ -273,16 +272,16 @@ class Split:
         return Batch(tokens, labels, lengths, mask)
 
     def order(self, batch_size: int, **settings: Any) -> Order:
-        """The trainer's order of this split: see Order."""
+        """Returns the trainer's order of this split: see Order."""
         return Order(len(self), batch_size, **settings)
 
     def loader(
         self, batch_size: int, *, steps: int | None = None, first_step: int = 0, seed: int = 0,
         rank: int = 0, ranks: int = 1, trim: bool = True, tensors: bool = False,
     ) -> Iterator[Batch]:
-        """Batches of the steps first_step, first_step + 1, ... of `lra train` with this seed.
+        """Yields the batches of `lra train` with this seed, from the step `first_step` on.
 
-        Endless without `steps`. A resumed run needs the number of its next step alone.
+        Endless without `steps`. A resumed run needs only the number of its next step.
         """
         order = self.order(
             batch_size, steps=steps, first_step=first_step, seed=seed, rank=rank, ranks=ranks
@@ -292,11 +291,11 @@ class Split:
             yield as_tensors(batch) if tensors else batch
 
     def decode(self, example: int) -> Any:
-        """The example as a person sees it.
+        """Returns the example in readable form.
 
         listops: the expression; text: str; retrieval: two str; images: uint8 [height, width].
         Own data: str, or the token ids or values as they were imported, or two of them. Bytes that
-        are no UTF-8 become U+FFFD.
+        are not UTF-8 become U+FFFD.
         """
         views, _ = self._one(example)
         if self.task.name == "listops":
@@ -369,14 +368,14 @@ class Order:
 
 
 def as_tensors(batch: Batch) -> Batch:
-    """The same memory as tensors of torch."""
+    """Returns the same memory as torch tensors."""
     import torch
 
     return Batch(*(torch.from_numpy(array) for array in batch))
 
 
 def data_root(root: str | os.PathLike[str] | None = None) -> Path:
-    """`root`, else $LRA_DATA, else ./data: where the program looks as well."""
+    """Returns `root`, else $LRA_DATA, else ./data, as the program does."""
     return Path(root or os.environ.get("LRA_DATA") or "data")
 
 
@@ -390,10 +389,10 @@ def _prepared_folder(task: str, root: Path) -> Path | None:
 def prepare(
     task: str, root: str | os.PathLike[str] | None = None, *, settings: Sequence[str] = ()
 ) -> dict[str, Any]:
-    """Has the program open the task's data, else import official files under `root`, else make it.
+    """Opens the task's data; if there is none, imports official files under `root` or generates it.
 
-    `settings` are those of --set, "task.num_train=1000". Returns folder, hash and sizes; every file
-    is verified. Raises Error.
+    `settings` are those of --set, such as "task.num_train=1000". Verifies every file and returns
+    folder, hash and sizes. Raises Error.
     """
     words = ["data", "prepare", task, "--data", str(data_root(root)), "--json", "--quiet"]
     for setting in settings:
@@ -419,7 +418,7 @@ def make(
 def import_files(
     task: str, sources: Sequence[str | os.PathLike[str]], out: str | os.PathLike[str]
 ) -> Path:
-    """Reads official files into the new folder `out`. Raises Error."""
+    """Imports official files into the new folder `out`. Raises Error."""
     _program.run(
         ["data", "import", task, *(str(source) for source in sources), "--out", str(out), "--quiet"]
     )
@@ -427,13 +426,13 @@ def import_files(
 
 
 def fetch(task: str, out: str | os.PathLike[str]) -> Path:
-    """Downloads the official files, compares digests and imports. Raises Error."""
+    """Downloads the official files, compares their digests and imports them. Raises Error."""
     _program.run(["data", "fetch", task, "--out", str(out), "--quiet"])
     return Path(out)
 
 
 def check(task: str, folder: str | os.PathLike[str]) -> list[dict[str, Any]]:
-    """Facts about prepared data, each verified. Raises Error when one is wrong."""
+    """Returns verified facts about prepared data. Raises Error if one is wrong."""
     report = json.loads(_program.run(["data", "check", task, str(folder), "--json"]))
     facts: list[dict[str, Any]] = report["facts"]
     return facts
@@ -447,8 +446,8 @@ def load(
     """Opens a split: "train", "val" or "test".
 
     `task` is one of TASKS; own data is "custom:NAME", in the folder NAME of the data root, or
-    "custom", which `root` holds itself. Data that is not prepared yet is imported or made first
-    (prepare), which takes seconds (ListOps) to minutes (Path-X). `verify` has the program compare
+    "custom", directly in `root`. Data that is not prepared yet is first imported or generated
+    (prepare), which takes seconds (ListOps) to minutes (Path-X). With `verify` the program compares
     every hash. Text has no validation split: by default it is the test set, as in the paper;
     "heldout" takes a tenth of train. Raises Error.
     """

@@ -1,11 +1,11 @@
-"""The program's sequence layers as modules of torch.
+"""The program's sequence layers as torch modules.
 
     layer = lra.nn.Linformer(256, heads=4, max_length=4096, rank=256)
     y = layer(x, mask)      # [B, L, D] -> [B, L, D], mask bool [B, L], True = token
 
 There is one class for each row of `lra list models`; settings are those of `lra help MODEL`, and
-weights have the names of docs/mixers.md. `encoder.layers.N.mixer.` in front, they are those of a
-run's checkpoint.
+weights have the names of docs/mixers.md. With the prefix `encoder.layers.N.mixer.`, these are the
+names in a run's checkpoint.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from . import _program
 
 
 class Mixer(torch.nn.Module):
-    """A layer of the table of mixers.
+    """A sequence layer of the program.
 
     `dim` is D; `head_dim` is dim / heads by default; `max_length` is the longest L. Weights are
     drawn from (seed, path), as the program draws those of the layer at `path`. Parameters are
-    float32; `.to(torch.float64)` serves gradcheck. Those of a group carry it as the attribute
+    float32; use `.to(torch.float64)` for gradcheck. Parameters in a group have the attribute
     `_optim` = {"name", "lr", "weight_decay"}. Raises RuntimeError for a bad setting, shape or
     length.
 
     torch.compile leaves the layer out of its graphs (a graph break). torch.func.functional_call
-    does not work: the layer computes with its own parameters.
+    does not work, because the layer computes with its own parameters.
     """
 
     model = ""  # the name of the row
@@ -62,7 +62,7 @@ class Mixer(torch.nn.Module):
         self._ids = [id(tensor) for tensor in self.parameters()]
 
     def _place(self, name: str) -> torch.nn.Module:
-        """The submodule that holds the tensor `name`, made when missing."""
+        """The submodule that holds the tensor `name`, created if missing."""
         module: torch.nn.Module = self
         for part in name.split(".")[:-1]:
             if part not in module._modules:
@@ -90,10 +90,10 @@ class Mixer(torch.nn.Module):
     ) -> torch.Tensor:
         """x [B, L, D] -> [B, L, D].
 
-        Rates of dropout count in training alone: of attention weights, and of layers with a
-        dropout of their own. `mask` [B, L], True = token; what stands at padded positions of the
-        result means nothing.
-        `key` decides dropout and whatever else is random in training; by default it is drawn from
+        Dropout rates apply only in training: `attention_dropout` to attention weights, `dropout` to
+        layers with their own dropout. `mask` [B, L], True = token; padded positions of the
+        result are undefined.
+        `key` determines dropout and any other randomness in training; by default it is drawn from
         torch's generator.
         """
         if key is None:
@@ -152,7 +152,7 @@ def _table() -> list[dict[str, Any]]:
 
 
 def _optim(model: str, group: str) -> dict[str, Any]:
-    """The group of a parameter as S4's code says it; without "lr" it follows the optimizer's."""
+    """The group of a parameter in the form of S4's code; without "lr" it uses the optimizer's."""
     row = next(row for row in _table() if row["name"] == model)
     spec = next(spec for spec in row["groups"] if spec["name"] == group)
     optim = {"name": group, "weight_decay": spec["weight_decay"]}
@@ -160,7 +160,7 @@ def _optim(model: str, group: str) -> dict[str, Any]:
 
 
 def _class_name(model: str) -> str:
-    """ "sparse_transformer" -> "SparseTransformer"; some have a spelling of their own."""
+    """ "sparse_transformer" -> "SparseTransformer"; some have a special spelling."""
     own = {"bigbird": "BigBird", "s4d": "S4D", "lru": "LRU", "chordmixer": "ChordMixer"}
     return own.get(model) or "".join(part.capitalize() for part in model.split("_"))
 
@@ -198,12 +198,12 @@ def __dir__() -> list[str]:
 
 
 def mixers() -> dict[str, type[Mixer]]:
-    """Every class of this module by the name of its model: {"linformer": Linformer, ...}."""
+    """Returns every class of this module by its model name: {"linformer": Linformer, ...}."""
     return {kind.model: kind for kind in _make_classes().values()}
 
 
 def weights(run: str, layer: int, checkpoint: str = "latest") -> dict[str, torch.Tensor]:
-    """The state_dict of one layer of a run, for load_state_dict. Needs the package safetensors."""
+    """Returns the state_dict of one layer of a run, for load_state_dict. Needs safetensors."""
     from safetensors.torch import load_file
 
     prefix = f"encoder.layers.{layer}.mixer."

@@ -55,12 +55,12 @@ void refuse_other_examples(const LoadedRun& run, const TaskShape& shape) {
     throw Error({.where = run.folder,
                  .what = "was trained with " + std::to_string(has) + " " + what,
                  .expected = std::to_string(wanted),
-                 .advice = "take a run of a task with the same kind of examples"});
+                 .advice = "use a run of a task with the same kind of examples"});
   };
   same("token ids", shape.vocabulary, own.vocabulary);
   same("classes", shape.num_classes, own.num_classes);
   same("sequences per example", shape.num_towers, own.num_towers);
-  same("real values per place", shape.values ? shape.values->channels : 0,
+  same("real values per position", shape.values ? shape.values->channels : 0,
        own.values ? own.values->channels : 0);
 }
 

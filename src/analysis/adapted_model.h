@@ -13,9 +13,8 @@ namespace lra::analysis {
 struct Adaptation {
   TaskShape shape;              // vocabulary, classes and towers as the run's
   int64_t receptive_field = 0;  // model.receptive_field; 0: all tokens
-  // "continued": place p is encoded as p, which learned positions allow up to their number alone.
-  // "stretched": as the place of the run's own sequence that lies in proportion, in images by row
-  // and column.
+  // "continued": place p is encoded as p; learned positions allow this only up to their number.
+  // "stretched": as the proportional place of the run's own sequence, in images by row and column.
   std::string positions = "continued";
 };
 

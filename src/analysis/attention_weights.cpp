@@ -77,7 +77,7 @@ AttentionWeights::AttentionWeights(const models::SequenceClassifier& model,
     throw Error({.where = name_,
                  .what = "sees blocks of " + std::to_string(config.receptive_field) + " tokens",
                  .expected = "model.receptive_field = 0",
-                 .advice = "take a run that sees all tokens at once"});
+                 .advice = "use a run that sees all tokens at once"});
   }
   if (!model.embedding().tokens().defined()) {
     throw Error({.where = name_,
@@ -138,7 +138,7 @@ void AttentionWeights::check(int64_t layer, const at::Tensor& weights) const {
   if (least >= kLeastWeight && std::isfinite(weights.max().item<double>())) return;
   const std::string what = least < kLeastWeight
                                ? "weighs the values of tokens with both signs, down to " +
-                                     fixed(least, 4) + ": these are no attention weights"
+                                     fixed(least, 4) + ": it has no attention weights"
                                : "has attention weights that are not finite";
   throw Error({.where = name_,
                .what = "layer " + std::to_string(layer) + " " + what,

@@ -1,7 +1,7 @@
-// Attention weights of any model, by what they do.
+// Attention weights of any model, defined by their effect.
 //
 // With queries and keys held fixed, the output of a head is linear in the values of the tokens:
-// out_i = sum_j A_ij v_j. That A [S, S] is the head's attention, whatever it was computed by: one
+// out_i = sum_j A_ij v_j. This A [S, S] is the head's attention, however it was computed: one
 // softmax, several merged ones, sorted buckets, mixed blocks, random features. It is read off
 // without knowing the mixer: the value projections are replaced by further channels of the input,
 // and tokens whose values are unit vectors give E columns of A at a time. No more than some columns
@@ -49,7 +49,7 @@ class AttentionWeights {
   // any device, without padding, L >= 1.
   std::vector<at::Tensor> mixer_inputs(const at::Tensor& tokens_1L) const;
 
-  // A times one column of ones: what the weights of each query sum to, [H, S], on the CPU.
+  // The sums of the weights of each query (A times a column of ones), [H, S], on the CPU.
   at::Tensor row_sums(int64_t layer, const at::Tensor& x_1SD) const;
 
   // Calls `visit` on tiles that cover every pair of query and key once. Throws lra::Error for

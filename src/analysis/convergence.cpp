@@ -22,8 +22,8 @@ double parse_threshold(std::string text) {
   const bool is_number = problem == std::errc() && end == text.data() + text.size();
   if (is_number && value > 0 && value <= unit) return value / unit;
   throw Error({.where = "--thresholds",
-               .what = in_quotes(whole, 50) + " is no accuracy",
-               .expected = "numbers above 0 and up to 1, or percentages, with commas between",
+               .what = in_quotes(whole, 50) + " is not an accuracy",
+               .expected = "numbers above 0 and up to 1, or percentages, separated by commas",
                .advice = "for example 30%,35%"});
 }
 

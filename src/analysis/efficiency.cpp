@@ -38,7 +38,7 @@ models::ModelInput random_input(const TaskShape& shape, int64_t batch) {
   return training::input_of(tokens_BL, {}, shape);
 }
 
-// The model, what trains it, and one step of either mode.
+// The model, its training state, and one step of either mode.
 class Bench {
  public:
   Bench(const training::RunConfig& run, const TaskShape& shape, const EfficiencyOptions& options)

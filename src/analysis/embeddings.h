@@ -31,9 +31,9 @@ struct ShownPositions {
 };
 ShownPositions shown_positions(int64_t num_positions, int64_t side);
 
-// All figures; names of files are left empty. On images tokens are grays and distances in pixels.
-// similarity_PP is that of all positions when `shown` has a stride of 1, else of the shown ones,
-// and then distances are counted in shown positions.
+// Computes all figures; names of files stay empty. On images tokens are grays and distances in
+// pixels. similarity_PP is that of all positions when `shown` has a stride of 1, else of the shown
+// ones, and then distances are counted in shown positions.
 EmbeddingsResult embedding_figures(const at::Tensor& token_VV, const at::Tensor& position_PP,
                                    const ShownPositions& shown, bool is_image);
 

@@ -1,6 +1,6 @@
-// Floating-point operations that a model's definition asks for: its matrix products and attention
-// scores, as its operators are called; what a kernel computes twice or leaves to waste is not
-// counted, nor are element-wise passes.
+// Floating-point operations required by a model's definition: its matrix products and attention
+// scores, as its operators are called. Recomputation and wasted work in kernels are not counted,
+// nor are element-wise passes.
 #pragma once
 
 #include <cstdint>

@@ -55,7 +55,7 @@ Rgb to_rgb(Lch c) {
   return {gamma_byte(rgb[0]), gamma_byte(rgb[1]), gamma_byte(rgb[2])};
 }
 
-// 256 steps are what a byte can tell apart.
+// 256 steps are all that a byte can distinguish.
 std::array<Rgb, 256> table_of(ColourScale scale) {
   std::array<Rgb, 256> table;
   for (int i = 0; i < 256; ++i) table[static_cast<size_t>(i)] = colour_at(scale, i / 255.0);
@@ -78,7 +78,7 @@ void fill(tasks::ColourImage& image, int64_t left, int64_t top, int size, const 
   }
 }
 
-// Colours of numbers.
+// Colors of numbers.
 class Painter {
  public:
   explicit Painter(const Colours& colours) : colours_(colours), table_(table_of(colours.scale)) {}

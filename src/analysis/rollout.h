@@ -1,9 +1,9 @@
-// Attention rollout (Abnar and Zuidema 2020, arXiv:2005.00928; figure 5 of Tay et al. 2021): where
-// in the input the attention of the last layer's query comes from.
+// Attention rollout (Abnar and Zuidema 2020, arXiv:2005.00928; figure 5 of Tay et al. 2021): the
+// parts of the input from which the attention of the last layer's query comes.
 //
 // Per layer: the mean A of the heads, mixed with the identity, which stands for the residual
-// connection, M = (A + I) / 2, rows divided by their sum. Rollout is the row of the query in
-// M_N ... M_2 M_1. The query is what the classifier reads: CLS where the model has one, the first
+// connection, M = (A + I) / 2, rows divided by their sum. Rollout is the row of the query in M_N
+// ... M_2 M_1. The query is the row that the classifier reads: CLS if the model has one, the first
 // token with `first` pooling, and the mean of all rows with `mean` pooling. The row is multiplied
 // from the last layer down, so that only tiles of A exist.
 #pragma once

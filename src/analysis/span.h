@@ -3,12 +3,13 @@
 //
 // span = mean over examples, layers, heads and queries i of sum_j A_ij |i - j| / sum_j A_ij. CLS is
 // left out, as query and as key, and the weights that are left are divided by their sum; a query
-// that attends to CLS alone is left out as well. `with_cls` counts CLS as the token before the
+// that attends only to CLS is left out as well. `with_cls` counts CLS as the token before the
 // first. An example in which no query sees a token has span 0. Padding does not exist here: an
 // example is read alone, at its own length. On images `pixels` is the same mean of the Euclidean
 // distance on the grid of pixels.
 //
-// Equal weights give (L^2 - 1) / (3 L) for an example of L tokens: the figure beside each span.
+// Equal weights give (L^2 - 1) / (3 L) for an example of L tokens, which is reported next to each
+// span.
 #pragma once
 
 #include <array>
@@ -36,7 +37,7 @@ class SpanSums {
  public:
   // side: of images, else 0.
   SpanSums(const AttentionWeights& attention, int64_t side);
-  // One example, L >= 1. Throws lra::Error for weights that are none.
+  // Adds one example, L >= 1. Throws lra::Error for invalid weights.
   void add(const at::Tensor& tokens_1L);
   int64_t num_examples() const { return static_cast<int64_t>(means_[0].size()); }
   // Needs at least one example.

@@ -19,8 +19,8 @@ class TimedWindows {
   double slowest() const { return sorted_.front(); }
   double fastest() const { return sorted_.back(); }
 
-  // One sentence when the windows differ by more than a tenth of the median: either each is slower
-  // than the one before, as on a processor that gets hot, or something else ran beside them.
+  // One sentence if the windows differ by more than a tenth of the median: either each is slower
+  // than the one before, as on a processor that gets hot, or other programs ran at the same time.
   std::optional<std::string> warning() const;
 
  private:

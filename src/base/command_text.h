@@ -1,4 +1,4 @@
-// Commands in messages: what a reader can paste into a shell.
+// Commands in messages, which a reader can paste into a shell.
 #pragma once
 
 #include <string>

@@ -9,10 +9,10 @@
 //   };
 //
 // That one list serves reading TOML (read_config), writing the resolved TOML (write_config), help
-// (describe_config) and comparison. What no single field says is refused by a member check(), which
-// throws lra::Error. Tables are merged first (defaults < task < model < suite <
-// --set), then read once and strictly: an unknown key, a wrong type or a value out of range is an
-// lra::Error that names file and line, or the flag, and the nearest known key.
+// (describe_config) and comparison. Constraints between fields are checked by a member check(),
+// which throws lra::Error. Tables are merged first (defaults < task < model < suite < --set), then
+// read once and strictly: an unknown key, a wrong type or a value out of range is an lra::Error
+// that names file and line, or the flag, and the nearest known key.
 #pragma once
 
 #include <cstdint>
@@ -35,7 +35,7 @@ struct ConfigValue;
 struct ConfigEntry;
 using ConfigList = std::vector<ConfigValue>;
 
-// A table keeps the order of its keys, so that what is written reads as what was read.
+// A table keeps the order of its keys, so that it is written in the order in which it was read.
 class ConfigTable {
  public:
   using Entries = std::vector<ConfigEntry>;
@@ -68,8 +68,8 @@ struct ConfigEntry {
   ConfigValue value;
 };
 
-// Down here because they need complete entries, and these need ConfigValue: a std::pair for an
-// entry is what clang refuses.
+// These are down here because they need complete entries, which need ConfigValue: clang refuses a
+// std::pair for an entry.
 inline bool ConfigTable::empty() const { return entries_.empty(); }
 inline size_t ConfigTable::size() const { return entries_.size(); }
 inline ConfigTable::Entries::const_iterator ConfigTable::begin() const { return entries_.begin(); }

@@ -1,8 +1,8 @@
 // Errors and exit codes of the whole program.
 //
-// The user's mistakes (a bad file, flag, config, a full disk) are lra::Error: one line that says
-// where, what, what was expected and what to do. Only main catches it. Our own mistakes are failed
-// LRA_CHECKs: they stay on in release builds, print both values and end with exit code 70.
+// Mistakes of the user (a bad file, flag or config, a full disk) are lra::Error: one line that says
+// where, what, what was expected and what to do. Only main catches it. Bugs are failed LRA_CHECKs:
+// they stay on in release builds, print both values and end with exit code 70.
 #pragma once
 
 #include <sstream>

@@ -31,7 +31,7 @@ class Reader {
 
   std::string text(const char* name) const {
     const char* value = variables_(name);
-    if (value == nullptr) refuse(name, "is not set", "what the launcher sets beside the others");
+    if (value == nullptr) refuse(name, "is not set", "set by the launcher, like the others");
     return value;
   }
 

@@ -52,7 +52,7 @@ void* PageArena::allocate(size_t bytes) {
   const auto [part_bytes, address] = *fit;
   if (!make_usable(address + bytes)) return nullptr;
   if (part_bytes > bytes) {
-    // Whatever may throw comes first.
+    // Everything that may throw comes first.
     Parts rest;
     rest[address + bytes].bytes = part_bytes - bytes;
     free_sizes_.insert({part_bytes - bytes, address + bytes});
@@ -70,7 +70,7 @@ bool PageArena::free(void* block) noexcept {
   const std::lock_guard lock(mutex_);
   auto part = parts_.find(address);
   if (part == parts_.end() || part->second.is_free()) {
-    std::fputs("page arena: what is freed is no block in use\n", stderr);
+    std::fputs("page arena: the freed address is not a block in use\n", stderr);
     std::abort();
   }
   auto size = std::move(part->second.size);

@@ -9,13 +9,13 @@
 
 namespace lra {
 
-// One range of addresses that blocks of whole pages are cut from: the smallest free block that is
-// large enough, at its lower end; adjacent free blocks are merged. Pages once used stay resident
-// for the next block. Every function is thread-safe.
+// One range of addresses from which blocks of whole pages are cut: from the lower end of the
+// smallest free block that is large enough; adjacent free blocks are merged. Pages once used stay
+// resident for the next block. Every function is thread-safe.
 class PageArena {
  public:
-  // Reserves addresses, no memory: at most `bytes`, and half of what the limit on a process's
-  // addresses (ulimit -v) leaves; none when the system refuses. Blocks beyond are refused.
+  // Reserves addresses, not memory: at most `bytes`, and half of what the limit on a process's
+  // addresses (ulimit -v) leaves; none if the system refuses. Blocks beyond them are refused.
   explicit PageArena(size_t bytes);
   ~PageArena();
   PageArena(const PageArena&) = delete;
@@ -36,7 +36,7 @@ class PageArena {
   using Sizes = std::set<std::pair<size_t, Address>>;
   struct Part {
     size_t bytes = 0;
-    Sizes::node_type size;  // while used: what will stand in free_sizes_ once it is free
+    Sizes::node_type size;  // while used: the node for free_sizes_ once it is free
     bool is_free() const { return size.empty(); }
   };
   using Parts = std::map<Address, Part>;

@@ -1,5 +1,5 @@
 // A keyed permutation of [0, n) in O(1) memory: shuffles that need no table and can be entered at
-// any position, so a resumed run goes on in the middle of an epoch.
+// any position, so a resumed run continues in the middle of an epoch.
 //
 // A balanced Feistel network (Luby and Rackoff, 1988) on the smallest even number of bits that
 // holds n, with Philox as round function, and cycle walking (Black and Rogaway, 2002) back into

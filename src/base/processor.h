@@ -8,8 +8,8 @@ namespace lra {
 // Instruction sets that the vector code of the kernels is compiled for. Each is false on other
 // architectures.
 bool has_avx2();         // with FMA
-bool has_avx512();       // F, BW, DQ and VL, beside the former
-bool has_avx512_bf16();  // products of bfloat16 pairs, beside the former
+bool has_avx512();       // F, BW, DQ and VL, and AVX2
+bool has_avx512_bf16();  // products of bfloat16 pairs, and AVX-512
 
 // The best of them, for records: "avx512", "avx2" or "baseline".
 std::string processor_isa();

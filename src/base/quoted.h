@@ -7,9 +7,9 @@
 
 namespace lra {
 
-// "'text'" for a message that quotes what a file or a user gave: at most `most` characters, and
-// what a reader could not see written as an escape: "\t", "\x1b", "\ufeff" (a byte order mark),
-// "\xff" (a byte that is not UTF-8).
+// "'text'" for a message that quotes what a file or a user gave: at most `most` characters, with
+// invisible ones written as escapes: "\t", "\x1b", "\ufeff" (a byte order mark), "\xff" (a byte
+// that is not UTF-8).
 std::string in_quotes(std::string_view text, int most = 40);
 
 // "'a', 'b', 'c' and 3 more", or "nothing": at most `most` names, quoted.

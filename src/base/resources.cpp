@@ -78,7 +78,8 @@ void narrow(MemoryGroup& group, const std::string& folder, const GroupFiles& fil
   group.margin = std::min(group.margin, std::max<int64_t>(0, *limit - *used + reclaimable));
 }
 
-// The group and those above it; in a container the mount itself stands for the container's group.
+// Applies the limits of the group and those above it; in a container the mount itself is the
+// container's group.
 void narrow_upwards(MemoryGroup& group, const std::string& mount, std::string path,
                     const GroupFiles& files) {
   for (; !path.empty() && path != "/"; path.resize(path.rfind('/'))) {

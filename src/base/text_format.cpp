@@ -13,8 +13,8 @@ namespace {
 
 constexpr char32_t kReplacement = 0xFFFD;
 
-// Takes one character off the front of `text`; what is not UTF-8 (overlong forms and surrogates
-// included) is kReplacement, one byte at a time.
+// Takes one character off the front of `text`; invalid UTF-8 (overlong forms and surrogates
+// included) becomes kReplacement, one byte at a time.
 char32_t take_character(std::string_view& text) {
   const auto lead = static_cast<unsigned char>(text[0]);
   const int extra = lead < 0x80       ? 0
@@ -95,7 +95,8 @@ int character_width(char32_t c) {
   return wide ? 2 : 1;
 }
 
-// "12", "-3.5", "1,024", "65.1%", "0.65 ± 0.01", "-": what belongs at the right of a column.
+// "12", "-3.5", "1,024", "65.1%", "0.65 ± 0.01", "-": texts that are aligned to the right of a
+// column.
 bool looks_numeric(const std::string& text) {
   if (text.empty()) return true;
   const size_t sign = text[0] == '-' || text[0] == '+' ? 1 : 0;

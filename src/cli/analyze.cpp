@@ -89,11 +89,10 @@ void add_analyze(CLI::App& app, Program& program) {
   auto a = std::make_shared<AnalyzeArguments>();
   a->split = "val";
 
-  auto* span =
-      add_kind(*parent, program, a, "span",
-               "mean distance between a query and the keys it attends to, per layer and head "
-               "(figure 2)",
-               analyze_span);
+  auto* span = add_kind(
+      *parent, program, a, "span",
+      "mean distance between a query and the keys it attends to, per layer and head (Figure 2)",
+      analyze_span);
   add_weights(*span, a->weights);
   add_split(*span, *a);
   add_data_options(*span, *a);
@@ -110,7 +109,7 @@ void add_analyze(CLI::App& app, Program& program) {
 
   auto* convergence = add_kind(
       *parent, program, a, "convergence",
-      "training steps until validation accuracy reaches thresholds (table 5)", analyze_convergence);
+      "training steps until validation accuracy reaches thresholds (Table 5)", analyze_convergence);
   convergence->add_option("--thresholds", a->thresholds,
                           "accuracies, separated by commas (default 30%,35%)");
 
@@ -138,18 +137,18 @@ void add_analyze(CLI::App& app, Program& program) {
   a = std::make_shared<AnalyzeArguments>();
   a->split = "test";
 
-  auto* controls = add_kind(*parent, program, a, "controls",
-                            "what is left of the score without order, without distance, with "
-                            "longer or shorter inputs",
-                            analyze_controls);
+  auto* controls = add_kind(
+      *parent, program, a, "controls",
+      "the score without token order, without long distances, and with longer or shorter inputs",
+      analyze_controls);
   add_weights(*controls, a->weights);
   add_split(*controls, *a);
   add_data_options(*controls, *a);
   add_examples(*controls, *a);
   add_numbers(*controls, "--fields", a->fields,
-              "tokens that are seen at once, with commas between (default 16,64,256)");
+              "tokens seen at once, separated by commas (default 16,64,256)");
   add_numbers(*controls, "--lengths", a->lengths,
-              "texts cut at so many tokens instead of task.length, with commas between");
+              "lengths at which texts are cut instead of task.length, separated by commas");
 
   auto* transfer = add_kind(*parent, program, a, "transfer",
                             "the weights of a run on a larger task, without training: Pathfinder "

@@ -22,15 +22,15 @@ struct AnalyzeArguments {
   std::vector<std::string> positions = {"stretched", "continued"};
 };
 
-// A record of that kind about a run, its checkpoint and the program; nothing found yet. `dataset`:
-// what was read as the run's data, if anything was.
+// A record of that kind about a run, its checkpoint and the program, without results yet. `dataset`
+// is the data that was read as the run's, if any.
 AnalysisRecord analysis_of(const training::LoadedRun& run, const std::string& kind,
                            const CommonOptions& common, const tasks::Dataset* dataset = nullptr);
 tasks::Dataset analysis_data(const training::LoadedRun& run, const CommonOptions& common,
                              const AnalyzeArguments& a);
 
-// Each reads one run folder and writes only pictures and matrices, next to the record to come.
-// Nothing when a stop was requested.
+// Each reads one run folder and writes only pictures and matrices, next to the future record.
+// Returns nullopt if a stop was requested.
 using Analysis = std::optional<AnalysisRecord>(const CommonOptions&, const AnalyzeArguments&,
                                                const std::string& folder);
 Analysis analyze_span, analyze_generalization, analyze_convergence, analyze_rollout,

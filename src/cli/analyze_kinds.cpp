@@ -1,4 +1,4 @@
-// The five analyses of one run: what each reads, reports, and writes next to the record.
+// The five analyses of one run: each one's inputs, results, and files next to the record.
 #include "analysis/attention_weights.h"
 #include "analysis/convergence.h"
 #include "analysis/embeddings.h"

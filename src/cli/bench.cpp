@@ -200,10 +200,10 @@ void print_table(const std::vector<RunRecord>& records, const BenchArguments& a,
               a.task.c_str(), a.preset.c_str(), static_cast<long long>(a.batch), a.dtype.c_str(),
               static_cast<long long>(a.windows), table.text().c_str());
   if (table.text().find('*') != std::string::npos) {
-    std::printf("\n* long steps, timed in parts of their sequences (--whole-steps)\n");
+    std::printf("\n* long steps, timed in slices of their batch (--whole-steps turns this off)\n");
   }
   if (a.real_batch) {
-    std::printf("\nthe first batch of training; computed: positions, padding included, a token\n");
+    std::printf("\nthe first batch of training; computed: positions per token, padding included\n");
   }
 }
 
@@ -229,11 +229,12 @@ void refuse_to_lose_lengths(const BenchArguments& a, const std::string& model) {
   if (lost.empty()) return;
   throw Error({.where = file,
                .what = "holds a measurement at length " + lost + ", which would be overwritten",
-               .expected = "no record there, or one of no other lengths than --lengths",
+               .expected = "no record there, or one with no lengths besides --lengths",
                .advice = "choose another --out, name these lengths too, or pass --replace"});
 }
 
-// Checks what could fail after hours of measuring: the folder of the records and the data.
+// Checks in advance everything that could fail after hours of measuring: the folder of the records
+// and the data.
 void check_folders(const BenchArguments& a) {
   if (!a.out.empty()) {
     make_folder(a.out);
@@ -246,8 +247,8 @@ void check_folders(const BenchArguments& a) {
   (void)tasks::prepare_data(config.task_spec(), *config.make_task(), *a.data, true);
 }
 
-// Waits for three quiet seconds in a row, before any work of ours runs: a busy machine is then busy
-// with something else.
+// Waits for three quiet seconds in a row before starting our own work, so that any load comes from
+// other programs.
 void wait_for_quiet(double most_seconds, bool quiet) {
   constexpr double kBusy = 0.2;
   if (quiet && most_seconds == 0) return;
@@ -264,7 +265,7 @@ void wait_for_quiet(double most_seconds, bool quiet) {
     seconds = busy < kBusy ? seconds + 1 : 0;
   }
   if (busy >= kBusy) {
-    say("the figures will not be this machine's" +
+    say("the figures will not represent this machine" +
         std::string(most_seconds > 0 ? "" : " (--wait-quiet SECONDS waits)"));
   }
 }
@@ -324,8 +325,8 @@ ExitCode bench(const Program& program, BenchArguments a) {
     print_json(rows);
   }
   if (!stop_requested()) return code;
-  print_message("stopped; " + (a.out.empty() ? "nothing is kept: there is no --out"
-                                             : "what was measured is in " + a.out));
+  print_message("stopped; " + (a.out.empty() ? "nothing is kept, because there is no --out"
+                                             : "the measurements so far are in " + a.out));
   return ExitCode::kStopped;
 }
 
@@ -352,13 +353,14 @@ void add_choices(CLI::App& command, BenchArguments& a) {
                       "width 128; default: both, unless other options select a workload")
           ->check(CLI::IsMember({2, 4}))
           ->excludes(mode);
-  auto* dtype = command
-                    .add_option("--dtype", a.dtype,
-                                "of the activations, train.precision: fp32 or bf16 (default fp32)")
-                    ->check(CLI::IsMember({"fp32", "bf16"}));
+  auto* dtype =
+      command
+          .add_option("--dtype", a.dtype,
+                      "precision of activations (train.precision): fp32 or bf16 (default fp32)")
+          ->check(CLI::IsMember({"fp32", "bf16"}));
   auto* preset = command.add_option("--preset", a.preset,
                                     "paper, release, small; published, pretraining or fine_tuning "
-                                    "where the model has it (default release)");
+                                    "if the model has it (default release)");
   auto* sets = add_set_option(command, a.sets);
   a.choices = {task, models, lengths, batch, mode, table, dtype, preset, sets};
 }
@@ -393,23 +395,24 @@ void add_bench(CLI::App& app, Program& program) {
                     "time only whole steps; by default a step longer than five windows is "
                     "timed in up to eight slices of its batch, marked with *");
   command->add_option("--data", a->data,
-                      "folder of the data: also measures steps with batches read from it");
+                      "folder of the data: also measure steps with batches read from it");
   command
-      ->add_flag(
-          "--real-batch", a->real_batch,
-          "with --data: measures the first batch of training instead, its examples as long as "
-          "they are, in whole steps")
+      ->add_flag("--real-batch", a->real_batch,
+                 "with --data: measure the first batch of training instead, at the lengths of its "
+                 "examples, in whole steps")
       ->needs(command->get_option("--data"));
   command
       ->add_option("--wait-quiet", a->wait_quiet,
-                   "seconds to wait for other programs to end; it measures after them in any case")
+                   "seconds to wait for other programs to end, before measuring in any case")
       ->check(seconds_range());
   command->add_option("--out", a->out, "folder for run records");
   command->add_flag("--replace", a->replace, "replace a record in --out that has other lengths");
   command->add_option("--measure-one", a->one, "measure one model in this process")
       ->needs(command->get_option("--lengths"))
       ->group("");
-  command->add_flag("--in-turn", a->in_turn, "with it: a window for each line on standard input")
+  command
+      ->add_flag("--in-turn", a->in_turn,
+                 "with --measure-one: a window for each line on standard input")
       ->group("");
 }
 

@@ -8,8 +8,8 @@
 
 namespace lra::cli {
 
-// The settings of a measurement; images have a length of their own, whatever `length` says, and 0
-// leaves it to the preset. `data`: the data root, as --data.
+// The settings of a measurement. Images have their own length, regardless of `length`; 0 leaves it
+// to the preset. `data` is the data root, as for --data.
 training::RunConfig measured_config(const std::string& task, const std::string& model,
                                     const std::string& preset, int64_t length,
                                     std::vector<std::string> sets = {},

@@ -54,7 +54,7 @@ class Descriptor {
 // A file in memory that a process writes to.
 int memory_file() {
   const int fd = ::memfd_create("lra-output", MFD_CLOEXEC);
-  if (fd < 0) throw io_error("lra", "cannot make a file in memory", errno);
+  if (fd < 0) throw io_error("lra", "cannot create a file in memory", errno);
   return fd;
 }
 
@@ -80,8 +80,8 @@ int exit_code_of(pid_t process) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-// Differences between the child and this process: standard input, standard output, what it reports
-// to us, process group, and that it cannot be asked to save before it listens.
+// Differences between the child and this process: standard input, standard output, its report to
+// us, process group, and signals blocked until it handles them.
 class SpawnSettings {
  public:
   SpawnSettings(int output, int errors) {
@@ -146,11 +146,10 @@ pid_t spawn(const std::vector<std::string>& arguments, int output, int errors) {
 void refuse_ranks() {
   const Launch launch = launch_of_this_process();
   if (launch.num_ranks == 1) return;
-  throw Error(
-      {.where = launch.name(),
-       .what = "this command starts processes of its own and cannot be one of several ranks",
-       .expected = "'lra train', the command that several processes can share",
-       .advice = "start it once, without torchrun or srun"});
+  throw Error({.where = launch.name(),
+               .what = "this command starts its own processes and cannot be one of several ranks",
+               .expected = "'lra train', the command that several processes can share",
+               .advice = "start it once, without torchrun or srun"});
 }
 
 Children::~Children() {
@@ -162,7 +161,7 @@ Children::~Children() {
 
 void Children::start(size_t id, const std::vector<std::string>& arguments) {
   refuse_ranks();
-  hand_signals_on();  // what was asked for so far is none of the new one's business
+  hand_signals_on();  // earlier requests do not concern the new child
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) throw io_error("pipe", "cannot be made", errno);
   Descriptor output(ends[0]);

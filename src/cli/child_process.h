@@ -17,7 +17,7 @@ void refuse_ranks();
 struct ChildResult {
   int exit_code = 0;   // 128 + signal when a signal ended it
   std::string output;  // standard output; standard error goes where ours goes
-  std::string error;   // what it told with tell_parent(); empty when it ended otherwise
+  std::string error;   // its message from tell_parent(); empty if it sent none
 };
 
 // Processes that run at the same time. Each reads nothing (/dev/null) and has its own process
@@ -73,8 +73,8 @@ struct ProgramEnd {
 // input. Throws lra::Error: exit code 2 if there is no such program, else 74.
 ProgramEnd run_program(const std::vector<std::string>& words);
 
-// Makes this process get SIGTERM when its parent ends, for whatever reason, so that it saves and
-// stops instead of living on unseen. Call once at the start, from the thread that runs the program.
+// Makes this process get SIGTERM when its parent ends for any reason, so that it saves and stops
+// instead of running on unnoticed. Call once at the start, from the thread that runs the program.
 // Does nothing unless run_self started this process.
 void follow_parent();
 

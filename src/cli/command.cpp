@@ -18,8 +18,7 @@ CLI::App* add_command(CLI::App& parent, Program& program, const std::string& nam
   CLI::App* command = parent.add_subcommand(name, help);
   CommonOptions& common = program.common;
   command->add_flag("--json", common.json, "print the result as JSON on standard output");
-  command->add_flag("--quiet", common.quiet,
-                    "print the result alone: no progress bars or messages");
+  command->add_flag("--quiet", common.quiet, "print only the result: no progress bars or messages");
   command->add_option("--threads", common.threads, "number of compute threads; default: all cores")
       ->check(CLI::Range(1, 1024));
   command->add_option("--device", common.device_text,

@@ -35,8 +35,8 @@ struct DataArguments {
   std::optional<int64_t> num_train, num_val, num_test;
 };
 
-// Settings of [task]. `data` names the data, for a task whose shape is that of its data
-// (tasks::task_on_data); empty: there is none yet.
+// Settings of [task]. `data` names the data, for a task that takes its shape from its data
+// (tasks::task_on_data); empty if there is none yet.
 ConfigTable task_settings(const DataArguments& a, const std::string& data) {
   ConfigTable settings;
   if (!data.empty()) settings.set("task", {tasks::task_on_data(a.task, data).settings, data});
@@ -93,7 +93,7 @@ void report_dataset(const Program& program, const DataArguments& a, const tasks:
                 {"doubts", doubts}});
     return;
   }
-  std::printf("%s is prepared in %s\n", a.task.c_str(), dataset.folder().c_str());
+  std::printf("prepared %s in %s\n", a.task.c_str(), dataset.folder().c_str());
   for (const auto& [name, size] : splits.items()) {
     std::printf("  %-6s %s\n", name.c_str(), counted(size.get<int64_t>(), "example").c_str());
   }
@@ -105,7 +105,7 @@ void report_dataset(const Program& program, const DataArguments& a, const tasks:
 }
 
 void report_written(const Program& program, const DataArguments& a, const tasks::Task& task) {
-  // Its hashes were just taken from what was written: to read it all again would only cost memory.
+  // Its hashes were just computed while writing; reading everything again would only cost memory.
   report_dataset(program, a, task,
                  tasks::open_dataset(tasks::find_task(a.task), task, a.out, false));
 }
@@ -324,7 +324,7 @@ ExitCode export_official(const Program& program, const DataArguments& a) {
   if (program.common.json) {
     print_json({{"task", a.task}, {"folder", a.out}});
   } else {
-    std::printf("%s is written in its official layout under %s\n", a.task.c_str(), a.out.c_str());
+    std::printf("wrote %s in its official layout to %s\n", a.task.c_str(), a.out.c_str());
   }
   return ExitCode::kDone;
 }
@@ -368,10 +368,9 @@ void add_data(CLI::App& app, Program& program) {
   make_command->add_option("--val", a->num_val, "validation examples")->check(size_range());
   make_command->add_option("--test", a->num_test, "test examples")->check(size_range());
 
-  auto* prepare_command = add_verb(*data, program, a, "prepare",
-                                   "have the data ready as training does: open, else import, else "
-                                   "generate",
-                                   prepare);
+  auto* prepare_command =
+      add_verb(*data, program, a, "prepare",
+               "prepare the data as training does: open, import or generate it", prepare);
   prepare_command->add_option("--data", a->root,
                               "folder of the data; default $LRA_DATA, else ./data");
 
@@ -387,7 +386,7 @@ void add_data(CLI::App& app, Program& program) {
                                  fetch);
   fetch_command
       ->add_option("--out", a->out,
-                   "folder to write; must not exist. The downloaded file stays beside it")
+                   "folder to write; must not exist. The downloaded file is kept next to it")
       ->required();
   fetch_command
       ->add_option("--url", a->urls, "a mirror to use instead of the published address; repeatable")

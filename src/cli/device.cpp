@@ -49,8 +49,8 @@ int local_rank() {
   return 0;
 }
 
-// Model of all GPUs, as NVIDIA's driver reports it; empty if it does not, or if they are of several
-// models, whose order is the library's own.
+// The model of all GPUs, as reported by NVIDIA's driver; empty if it reports none, or if there are
+// several models, since the library orders them in its own way.
 std::string gpu_model() {
   constexpr std::string_view kModel = "Model:";
   std::set<std::string> models;
@@ -71,17 +71,17 @@ std::string gpu_model() {
 at::Device find_device(const std::string& text) {
   if (text == "cpu") return at::kCPU;
   const auto number = number_of(text);
-  if (text != kCuda && !number) refuse_device(text, "is no device", "cpu, cuda or cuda:N", "");
+  if (text != kCuda && !number) refuse_device(text, "is not a device", "cpu, cuda or cuda:N", "");
   const int count = count_gpus();
   if (count == 0) {
     refuse_device(text, "there is no GPU here, or LibTorch was built without CUDA",
                   "a machine with an NVIDIA GPU, and a LibTorch with CUDA",
-                  "compute on the CPU, without --device; see lra info");
+                  "leave out --device to compute on the CPU; see lra info");
   }
   if (!has_gpu_kernels()) {
     refuse_device(text, "this program was built without GPU kernels",
                   "a build with the CUDA compiler",
-                  "build it again where nvcc is, or compute on the CPU, without --device");
+                  "rebuild it on a machine with nvcc, or leave out --device to compute on the CPU");
   }
   if (number && *number >= std::min(count, kMostDevices)) {
     refuse_device(text, "there is no GPU " + std::to_string(*number),

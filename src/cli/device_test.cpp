@@ -35,7 +35,7 @@ TEST(Device, HasANameThatIsKnown) {
 
 TEST(Device, IsThere) {
   if (at::hasCUDA()) GTEST_SKIP() << "there is a GPU";
-  EXPECT_THAT(refusal("cuda"), AllOf(HasSubstr("no GPU"), HasSubstr("without --device")));
+  EXPECT_THAT(refusal("cuda"), AllOf(HasSubstr("no GPU"), HasSubstr("leave out --device")));
   EXPECT_THAT(refusal("cuda:1"), HasSubstr("--device cuda:1"));
   EXPECT_EQ(gpus_found(), "none");
 }

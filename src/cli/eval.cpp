@@ -20,7 +20,7 @@ struct EvalArguments {
 struct Foreign {
   std::string weights, data;
   int64_t num_cut = 0;              // examples of other data that are longer than the model reads
-  std::vector<std::string> doubts;  // why the data that was read may not be what it is taken for
+  std::vector<std::string> doubts;  // why the data may not be what it seems
 };
 
 int64_t count_longer(const tasks::Split& split, const TaskShape& shape) {
@@ -102,7 +102,7 @@ void print_text(const training::EvaluationResult& result, const EvalArguments& a
   }
   if (!foreign.data.empty()) std::printf(", on OTHER DATA (hash %s)", foreign.data.c_str());
   if (foreign.num_cut > 0) {
-    std::printf("; %s cut to what the model reads", counted(foreign.num_cut, "example").c_str());
+    std::printf("; %s cut to the model's length", counted(foreign.num_cut, "example").c_str());
   }
   std::printf("\n  accuracy  %s on %s\n", percent(result.summary.accuracy).c_str(),
               examples_of(result.summary).c_str());

@@ -26,7 +26,7 @@ std::string card_of(const RunRecord& record) {
          "\nFiles: `model.safetensors` has the weights, with PyTorch's names and the identity of "
          "the "
          "run as metadata; `config.toml` every setting; `record.json` the record of the run; "
-         "`SHA256SUMS` what `sha256sum -c` compares.\n\n"
+         "`SHA256SUMS` the checksums for `sha256sum -c`.\n\n"
          "    lra eval FOLDER --data DATA\n"
          "    lra train TASK MODEL --init-from FOLDER\n";
 }

@@ -110,7 +110,7 @@ ExitCode show_command(const Program& program, const CLI::App& command) {
   return ExitCode::kDone;
 }
 
-// All that `lra help` knows, a line each.
+// All topics of `lra help`, one per line.
 ExitCode show_topics(const Program& program, const CLI::App& app) {
   if (!program.common.json) {
     std::printf("%s", app.help().c_str());

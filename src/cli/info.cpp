@@ -1,4 +1,4 @@
-// lra info: what this program is and what it found on this machine.
+// lra info: the program's version and build, and the hardware of this machine.
 #include <cstdio>
 
 #include "base/resources.h"

@@ -1,4 +1,4 @@
-// lra list: what there is, one line each.
+// lra list: tasks, models, suites, presets and published results, one per line.
 #include <cstdio>
 #include <filesystem>
 

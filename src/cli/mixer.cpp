@@ -163,7 +163,7 @@ bool load_weights(const SafetensorsFile& file, const NamedTensors& state) {
     }
     if (const Dtype dtype = dtype_of(tensor); view->dtype != dtype) {
       refuse_call(place(file, name), "is " + to_string(view->dtype),
-                  to_string(dtype) + ", as 'x' has it or F32 beside BF16");
+                  to_string(dtype) + ", as 'x', or F32 with BF16");
     }
     if (tensor.sizes() != at::IntArrayRef(view->shape)) {
       refuse_call(place(file, name), "has shape " + shape_text(view->shape),
@@ -209,7 +209,7 @@ ExitCode run(const Program& program, const RunArguments& a) {
   end_at_first_signal();
   std::error_code ignored;
   if (std::filesystem::equivalent(a.in, a.out, ignored)) {
-    refuse_call("--out", a.out + " is the file that is read", "another file");
+    refuse_call("--out", a.out + " is the input file", "another file");
   }
   const at::NoGradGuard no_grad;
   const mixers::LayerSpec& spec = mixers::find_mixer(a.name);
@@ -223,8 +223,7 @@ ExitCode run(const Program& program, const RunArguments& a) {
   refuse_unknown_tensors(file, tensors);
   const bool loaded = load_weights(file, tensors);
   if (loaded && a.has_seed) {
-    refuse_call("--seed", "the file brings its own weights", "",
-                "leave --seed or the weights away");
+    refuse_call("--seed", "the file has its own weights", "", "leave out --seed or the weights");
   }
   layers::Context context;
   if (mask_BL.defined()) context.mask_BL = mask_BL.to(device);
@@ -249,7 +248,7 @@ void add_mixer(CLI::App& app, Program& program) {
   command
       ->add_option(
           "--in", a->in,
-          "safetensors with 'x' [B, L, D] (F32, BF16 or F64), perhaps 'mask' [B, L] (U8 or "
+          "safetensors with 'x' [B, L, D] (F32, BF16 or F64), optionally 'mask' [B, L] (U8 or "
           "BOOL, 1 = token), and all weights or none")
       ->required();
   command->add_option("--out", a->out, "safetensors to write: 'y' and the weights")->required();

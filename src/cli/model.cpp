@@ -50,10 +50,10 @@ void add_model(CLI::App& app, Program& program) {
   command->add_option("task", a->task, "a task")->required();
   command->add_option("model", a->model, "a model")->required();
   command->add_option("--preset", a->preset,
-                      "paper, release, small; published, pretraining or fine_tuning where the "
-                      "model has it (default release)");
+                      "paper, release, small; published, pretraining or fine_tuning if the model "
+                      "has it (default release)");
   command->add_option("--data", a->data,
-                      "folder of the data, which the task custom has its shape of; default "
+                      "folder of the data, from which the task custom takes its shape; default "
                       "$LRA_DATA, else ./data");
   add_set_option(*command, a->sets);
 }

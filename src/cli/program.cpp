@@ -72,7 +72,7 @@ std::string unexpected(const CLI::App& app, const std::string& word) {
     known.push_back(below->get_name());
   if (word.find('=') != std::string::npos && !word.starts_with('-') &&
       command->get_option_no_throw("--set")) {
-    return "unexpected '" + word + "'; every setting needs a --set of its own";
+    return "unexpected '" + word + "'; every setting needs its own --set";
   }
   const bool is_flag = word.starts_with('-') || known.empty();
   if (is_flag) known.clear();
@@ -80,7 +80,7 @@ std::string unexpected(const CLI::App& app, const std::string& word) {
     if (is_flag && !option->get_lnames().empty()) known.push_back("--" + option->get_lnames()[0]);
   }
   if (std::find(known.begin(), known.end(), word) != known.end()) {
-    return "unexpected '" + word + "' here; flags stand behind the command they are for";
+    return "unexpected '" + word + "' here; flags go after their command";
   }
   return "unexpected '" + word + "'; " + suggestion(word, known);
 }
@@ -89,7 +89,7 @@ std::string unexpected(const CLI::App& app, const std::string& word) {
 int usage_error(const CLI::App& app, const CLI::ParseError& error) {
   if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
   const std::vector<std::string> left = app.remaining(true);
-  // A misspelt word first, even when CLI11 complains of the missing right one.
+  // A misspelled word first, even when CLI11 complains of the missing right one.
   const bool is_extra = !left.empty() && (dynamic_cast<const CLI::ExtrasError*>(&error) ||
                                           dynamic_cast<const CLI::RequiredError*>(&error));
   std::string text = is_extra ? unexpected(app, left[0]) : error.what();
@@ -99,7 +99,7 @@ int usage_error(const CLI::App& app, const CLI::ParseError& error) {
   return static_cast<int>(ExitCode::kUserError);
 }
 
-// An empty word is what an unset variable leaves of a path, which would lead anywhere.
+// An unset shell variable leaves an empty word instead of a path, which could lead anywhere.
 void refuse_empty_words(const CLI::App& app) {
   for (const CLI::Option* option : app.get_options()) {
     const std::vector<std::string>& given = option->results();
@@ -237,8 +237,7 @@ int run_command(int argc, char** argv) {
     if (is_out_of_memory(error)) {
       complain(
           "out of memory; try smaller sizes: train.batch_size, task.length, model.*, mixer.*, or "
-          "the "
-          "option that asked for much");
+          "the option that needs this much");
       return static_cast<int>(ExitCode::kUserError);
     }
     if (const std::string failure = mixers::python_failure(error); !failure.empty()) {

@@ -3,8 +3,8 @@
 
 namespace lra::cli {
 
-// Names the Python that starts this program for what only it can do: a launcher of the installed
-// package sets it.
+// Names the Python in which this program restarts if it needs an interpreter; the installed
+// package's launcher sets it.
 inline constexpr const char* kInterpreterVariable = "LRA_INTERPRETER";
 
 // Runs a command and returns the exit code. Handlers of signals, the allocator of tensors and the

@@ -109,8 +109,7 @@ ExitCode check_records(const Program& program, const ReportArguments& a) {
   } else {
     for (const std::string& finding : findings) std::printf("%s\n", printable(finding).c_str());
     if (findings.empty()) {
-      std::printf(files.size() == 1 ? "%zu record agrees with itself\n"
-                                    : "%zu records agree with themselves\n",
+      std::printf(files.size() == 1 ? "%zu record is consistent\n" : "%zu records are consistent\n",
                   files.size());
     }
   }
@@ -181,12 +180,12 @@ void add_report(CLI::App& app, Program& program) {
   command
       ->add_flag("--check", a->check,
                  "check submitted records: hashes, settings, division, warnings, arithmetic, and "
-                 "metrics.jsonl and checkpoints beside them; prints one line per contradiction "
+                 "metrics.jsonl and checkpoints next to them; prints one line per contradiction "
                  "and exits with code 2")
       ->excludes(card);
   command->add_flag("--literature", a->literature,
-                    "show published results of other papers beside the runs, never ranked with "
-                    "them: opened in a page, a table in text and Markdown");
+                    "show published results of other papers, never ranked with the runs: opened on "
+                    "the page, a table in text and Markdown");
   command->add_option("--title", a->title, "heading of the report");
 }
 

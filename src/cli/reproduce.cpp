@@ -81,23 +81,25 @@ training::RunConfig config_of(const RunRecord& record, const std::string& file) 
                : "");
   }
   if (record.earlier_parts) {
-    refuse(file, "was trained on with other settings (" + record.earlier_parts->back().change + ")",
+    refuse(file,
+           "was trained further with other settings (" + record.earlier_parts->back().change + ")",
            "a run with one set of settings", "");
   }
   if (const int64_t ranks = record.provenance.ranks.value_or(1); ranks > 1) {
     refuse(file, "was made by " + std::to_string(ranks) + " processes", "a run of one process",
-           "compare it with a second run of as many: their weights_hash is the same");
+           "compare it with a second run of as many processes: their weights_hash is the same");
   }
   const training::RunConfig config = training::RunConfig::from_table(record.config);
   if (record.checkpoint != config.train.test_checkpoint) {
-    refuse(file, "its test is of the " + record.checkpoint + " weights, for a damaged checkpoint",
+    refuse(file,
+           "its test used the " + record.checkpoint + " weights, because of a damaged checkpoint",
            "the " + config.train.test_checkpoint + " weights", "");
   }
   if (config.task_spec().version != record.task_version) {
     refuse(file,
            "was made with version " + std::to_string(record.task_version) + " of " + record.task,
            "version " + std::to_string(config.task_spec().version),
-           "take the program of that record, " + record.provenance.git_revision);
+           "use the program of that record, " + record.provenance.git_revision);
   }
   return config;
 }
@@ -116,7 +118,8 @@ std::string initial_weights(const RunRecord& record, const std::string& file) {
   std::string weights = folder.checkpoints() + "/step_0/model.safetensors";
   if (std::filesystem::exists(weights)) return weights;
   refuse(weights, "the weights that the run began with are missing",
-         "those of " + record.initial_weights->origin, "keep checkpoints/step_0 beside the record");
+         "those of " + record.initial_weights->origin,
+         "keep checkpoints/step_0 next to the record");
 }
 
 void check_data(const std::string& root, const RunRecord& record, const training::RunConfig& config,
@@ -155,7 +158,7 @@ void print_circumstances(const std::vector<Compared>& rows, bool is_equal) {
     list += "  " + row.what + ": " + printable(row.recorded) + "; now " + row.now + "\n";
   }
   if (list.empty()) {
-    if (!is_equal) std::printf("program and machine are those of the record\n");
+    if (!is_equal) std::printf("program and machine match the record\n");
     return;
   }
   std::printf("%s:\n%s", is_equal ? "though these differ" : "likely because of what else differs",
@@ -212,11 +215,10 @@ ExitCode reproduce(const Program& program, const ReproduceArguments& a) {
 
 void add_reproduce(CLI::App& app, Program& program) {
   auto a = std::make_shared<ReproduceArguments>();
-  auto* command = add_command(
-      app, program, "reproduce",
-      "run a recorded run again and compare weights and metrics bit for bit; exit code 0: equal, "
-      "2: different, 4: it diverged this time",
-      [&program, a] { return reproduce(program, *a); });
+  auto* command = add_command(app, program, "reproduce",
+                              "repeat a recorded run and compare weights and metrics bit for bit; "
+                              "exit code 0: equal, 2: different, 4: diverged this time",
+                              [&program, a] { return reproduce(program, *a); });
   command->add_option("record", a->record, "a run folder, or its record.json")->required();
   command->add_option("--data", a->data, "folder of the data; default $LRA_DATA, else ./data");
   command->add_option(

@@ -19,16 +19,16 @@ struct SlurmJob {
   int cpus = 1;                           // of each run
   int threads = 1;                        // of each run
   std::string device = "cpu";             // --device of each run
-  int64_t array_limit = 0;                // runs at the same time; 0: no limit of ours
+  int64_t array_limit = 0;                // runs at the same time; 0: no limit
   int64_t signal_seconds = 60;            // before the time limit, to save in
 };
 
 // The folder of the scripts, the logs and the list of submitted jobs.
 std::string slurm_folder(const std::string& out);
 
-// The script whose task i does runs[i] (as Cell::run_name()), saves, stops and requeues itself at
-// SIGUSR2, and resumes where it ended. Every word is quoted for its reader. Throws lra::Error for
-// text that sbatch cannot be given (control characters in an option, a backslash in `out`), and for
+// The script whose task i trains runs[i] (as Cell::run_name()), saves, stops and requeues itself at
+// SIGUSR2, and resumes where it stopped. Every word is quoted for its reader. Throws lra::Error for
+// text that sbatch does not accept (control characters in an option, a backslash in `out`), and for
 // a time limit that would end before a run can begin.
 std::string slurm_script(const SlurmJob& job, const std::vector<std::string>& runs);
 
@@ -48,7 +48,7 @@ void write_array(const std::string& out, const SlurmArray& array);
 // Every array that was written and not forgotten. Throws lra::Error for a damaged file.
 std::vector<SlurmArray> written_arrays(const std::string& out);
 
-// Runs of written_arrays. What SLURM has done with them since is not asked.
+// Runs of written_arrays, regardless of what SLURM has done with them since.
 std::set<std::string> submitted_runs(const std::string& out);
 
 // Runs that SLURM has yet to begin, is running, or will begin again, according to squeue. Arrays

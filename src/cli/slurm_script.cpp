@@ -143,9 +143,8 @@ std::string slurm_script(const SlurmJob& job, const std::vector<std::string>& ru
   refuse_short_limit(job);
   std::string script =
       "#!/usr/bin/env bash\n"
-      "# One run of a suite in each task. Written by 'lra suite submit', and good for 'sbatch' as "
-      "it "
-      "is.\n" +
+      "# One run of a suite in each task. Written by 'lra suite submit', and ready for "
+      "'sbatch'.\n" +
       options_of(job, runs.size()) + "\nruns=(\n";
   for (const std::string& run : runs) script += "  " + shell_word(run) + "\n";
   script += ")\nrun=${runs[SLURM_ARRAY_TASK_ID]}\n";

@@ -75,7 +75,7 @@ void look_at_record(Cell& cell) {
   cell.state = state_of(cell.record.status);
 }
 
-// Something of the run was saved: it goes on from there, or is told that it is gone.
+// True if the run saved something: it continues from there, or reports that it is gone.
 bool has_saved(const Cell& cell) {
   if (!cell.record.weights_hash.empty()) return true;
   const std::vector<std::string> names = names_in(training::RunFolder{cell.folder}.checkpoints());
@@ -210,7 +210,7 @@ void judge_end(Cell& cell, const ChildResult& result, const Program& program) {
 // The message about a cell that was not trained, or not to its end.
 std::string explanation(const Cell& cell) {
   if (cell.state == CellState::kDiverged) {
-    return "diverged; with the same seed it would again, so it is not repeated unless " +
+    return "diverged; the same seed would diverge again, so it is not repeated unless " +
            cell.folder + " is removed";
   }
   if (cell.state == CellState::kStopped) return "stopped; re-run the same command to resume";
@@ -281,7 +281,7 @@ void leave_out_without_data(std::vector<Cell>& cells, const std::string& data_ro
           tasks::data_available(cell.config.task_spec(), *cell.config.make_task(), data_root);
       if (!known->second) {
         say(program, "note: there is no data for " + cell.task + " under " + data_root +
-                         ", so its runs are left out; see what can be imported with: " +
+                         ", so its runs are skipped; see what can be imported with: " +
                          command_text({"help", cell.task}));
       }
     }

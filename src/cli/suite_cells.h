@@ -44,9 +44,9 @@ struct Cell {
   std::string run_name() const;  // "text-linformer-s0", the last part of `folder`
 };
 
-// Every cell of the suite with its state, or the one whose run_name() is `only`. The runs lie in
-// `out`/TASK-MODEL-sSEED, their data under `data`. Throws lra::Error when one of them has other
-// settings than the suite asks for, or none has the name `only`.
+// Every cell of the suite with its state, or the one whose run_name() is `only`. The runs are in
+// `out`/TASK-MODEL-sSEED, their data under `data`. Throws lra::Error if one of them has other
+// settings than the suite requests, or none has the name `only`.
 std::vector<Cell> cells_of(const Suite& suite, const std::string& out, const std::string& data,
                            const std::string& only = "");
 
@@ -61,8 +61,8 @@ bool is_at_work(const Cell& cell);
 // "12 done, 1 running"
 std::string counts_text(const std::vector<CellState>& states);
 
-// Sets the state of every cell whose task has no data and cannot make it to "no data", and reports
-// it.
+// Sets the state of every cell whose task has no data and cannot generate it to "no data", and
+// reports it.
 void leave_out_without_data(std::vector<Cell>& cells, const std::string& data_root,
                             const Program& program);
 
@@ -74,14 +74,14 @@ void refuse_other_data(const std::vector<Cell>& cells, const std::string& task,
 // Prints a line to standard error, unless --quiet.
 void say(const Program& program, const std::string& text);
 
-// Trains what is not done, each cell in a process of its own, `jobs` of them at a time, until a
-// stop is requested. With several, each gets its part of the processor's cores unless --threads
-// says otherwise, and of the memory that is free now, and their progress bars give way to a line
-// per cell and its warnings.
-// - A failed cell, whatever ended it, goes on from its checkpoint; one without begins again.
-// - A diverged cell stays as it is recorded: the same seed would diverge again, bit for bit. It is
-//   run again when its folder was removed.
-// - A folder that another process has locked is left untouched, whatever its record says.
+// Trains the unfinished cells, each in a separate process, `jobs` of them at a time, until a stop
+// is requested. With several, each gets its share of the processor's cores (unless --threads says
+// otherwise) and of the memory that is free now, and their progress bars are replaced by a line per
+// cell and its warnings.
+// - A failed cell continues from its checkpoint, whatever ended it; one without starts over.
+// - A diverged cell stays as recorded, because the same seed would diverge again, bit for bit. It
+//   runs again if its folder was removed.
+// - A folder that another process has locked is not touched, whatever its record says.
 void run_cells(std::vector<Cell>& cells, const std::string& data_root, int jobs,
                const Program& program);
 

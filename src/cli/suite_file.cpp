@@ -67,7 +67,7 @@ void refuse_path(const std::string& name, const std::string& file) {
 }  // namespace
 
 Suite read_suite(const std::string& file) {
-  { const InputFile is_a_file(file); }  // what is none is refused; a pipe would be waited for
+  { const InputFile is_a_file(file); }  // refuses anything but a file; opening a pipe would block
   ConfigTable table = parse_toml_file(file);
   Suite suite;
   suite.tasks = take_list<std::string>(table, "tasks", file);

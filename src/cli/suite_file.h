@@ -14,7 +14,7 @@ namespace lra::cli {
 struct SuiteSettings {
   std::string name, preset = "small";
   void fields(auto& f) {
-    f("name", name, "name of the suite; its runs lie in runs/NAME");
+    f("name", name, "name of the suite; its runs are in runs/NAME");
     f("preset", preset, "preset of every run");
   }
 };
@@ -28,7 +28,7 @@ struct SuiteBench {
     f("preset", preset, "preset that is measured");
     f("batch", batch, "sequences per step", at_least(1));
     f("windows", windows, "timed windows; the median counts", at_least(1));
-    f("window_seconds", window_seconds, "least length of a window", at_least(0));
+    f("window_seconds", window_seconds, "minimum length of a window", at_least(0));
   }
 };
 
@@ -43,9 +43,9 @@ struct Suite {
   std::vector<int64_t> bench_lengths;  // tokens
 };
 
-// Throws lra::Error for a file that is not TOML, a missing or ill-typed list, one that names
-// something twice, an unknown key.
-// models = ["all"] stands for every model there is; a suite without a name has that of its file.
+// Throws lra::Error for a file that is not TOML, a missing or ill-typed list, one with a duplicate
+// entry, or an unknown key. models = ["all"] means every model; a suite without a name gets that of
+// its file.
 Suite read_suite(const std::string& file);
 
 // The folder of its runs: `out`, or runs/NAME when that is empty.

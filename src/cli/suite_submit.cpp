@@ -51,7 +51,7 @@ std::string submit_script(const std::string& script) {
   const std::string id = end.output.substr(0, end.output.find_first_of(";\n"));
   if (end.exit_code != 0 || id.empty()) {
     throw Error({.where = "sbatch",
-                 .what = end.errors.empty() ? "printed no number of a job" : end.errors,
+                 .what = end.errors.empty() ? "printed no job number" : end.errors,
                  .advice = "the script is " + script});
   }
   return id;
@@ -189,7 +189,7 @@ void add_suite_submit(CLI::App& suite, Program& program) {
       ->check(CLI::Range(1, 65535));
   command
       ->add_option("--sbatch-arg", a->job.more_options,
-                   "any other option of sbatch; repeatable: --sbatch-arg=--mem=8G")
+                   "any other sbatch option; repeatable: --sbatch-arg=--mem=8G")
       ->take_all()
       ->allow_extra_args(false)
       ->check([](const std::string& word) -> std::string {

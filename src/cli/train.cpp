@@ -102,17 +102,17 @@ void print_summary(const RunRecord& r, const training::RunConfig& config, const 
                 r.initial_weights->unused.size());
   }
   for (const EarlierPart& part : r.earlier_parts.value_or(std::vector<EarlierPart>()))
-    std::printf("  trained on     after step %s with %s\n", thousands(part.steps).c_str(),
+    std::printf("  continued      after step %s with %s\n", thousands(part.steps).c_str(),
                 part.change.c_str());
   if (r.ended_by) std::printf("  ended early    %s\n", r.ended_by->c_str());
   if (r.skipped_steps)
-    std::printf("  left out       %s\n", counted(*r.skipped_steps, "bad step").c_str());
+    std::printf("  skipped        %s\n", counted(*r.skipped_steps, "bad step").c_str());
   if (r.roll_backs) {
     std::printf("  rolled back    %s, %s left out\n", counted(*r.roll_backs, "time").c_str(),
                 counted(r.undone_steps.value_or(0), "step").c_str());
   }
   if (const std::string size = asked_size(r, config); !size.empty())
-    std::printf("  size           %s, as the settings ask\n", size.c_str());
+    std::printf("  size           %s, as the settings request\n", size.c_str());
   for (const std::string& warning : r.warnings.value_or(std::vector<std::string>()))
     std::printf("  warning        %s\n", warning.c_str());
   print_results(r);
@@ -184,7 +184,7 @@ class NewFolder {
   bool is_new_;
 };
 
-// A new run requires a folder that is empty, or has only what a run with the same settings left
+// A new run requires a folder that is empty, or has only leftovers of a run with the same settings
 // that was killed before it had a record.
 void refuse_foreign_files(const training::RunFolder& folder, const std::string& config) {
   namespace fs = std::filesystem;
@@ -304,7 +304,7 @@ RunRecord train_on(training::Ranks& ranks, const Program& program, const TrainAr
 }
 
 ExitCode train(const Program& program, TrainArguments arguments) {
-  // Whoever reads along may go: the run does not end with it.
+  // A reader of the output may exit without ending the run.
   std::signal(SIGPIPE, SIG_IGN);
   const Launch launch = launch_of_this_process();
   // A launcher that starts the ranks again gives them the same command.
@@ -340,13 +340,13 @@ void add_train(CLI::App& app, Program& program) {
                               [&program, a] { return train(program, *a); });
   auto* resume = command->add_option("--resume", a->resume, "resume the run in this folder");
   const auto option = [&](const char* name, auto& value, const char* help) {
-    // A resumed run keeps what it was started with.
+    // A resumed run keeps the options it was started with.
     return command->add_option(name, value, help)->excludes(resume);
   };
   option("task", a->task, "a task (lra list tasks)");
   option("model", a->model, "a model (lra list models)");
   option("--preset", a->preset,
-         "paper, release, small; published, pretraining or fine_tuning where the model has it "
+         "paper, release, small; published, pretraining or fine_tuning if the model has it "
          "(default small)");
   command->add_option("--data", a->data, "folder of the data; default $LRA_DATA, else ./data");
   command
@@ -354,11 +354,11 @@ void add_train(CLI::App& app, Program& program) {
                  "resume the run in the folder if it has these settings, otherwise start it; "
                  "for jobs that are re-run with the same command")
       ->excludes(resume);
-  auto* init_from = option(
-      "--init-from", a->init_from,
-      "start with the weights of this run, or of a model.safetensors; the run is then in the "
-      "free-for-all division, or self-pretrained if they are of a run with train.objective=masked "
-      "on the same data");
+  auto* init_from = option("--init-from", a->init_from,
+                           "start with the weights of this run, or of a model.safetensors; the run "
+                           "is then in the free-for-all division, or self-pretrained if they come "
+                           "from a run with train.objective=masked "
+                           "on the same data");
   command
       ->add_flag(
           "--init-partial", a->init_partial,
@@ -380,10 +380,9 @@ void add_train(CLI::App& app, Program& program) {
                    "srun (default 600)")
       ->check(CLI::Range(1, 1000000));
   command
-      ->add_option(
-          "--memory-limit", a->memory_limit,
-          "bytes that train.memory_check may assume, even if more are free: leaves the rest to "
-          "other runs on this machine")
+      ->add_option("--memory-limit", a->memory_limit,
+                   "bytes that train.memory_check may assume, even if more are free: the rest is "
+                   "left to other runs on this machine")
       ->check(CLI::PositiveNumber);
   command->add_flag("--mlperf-log", a->mlperf_log, "write mllog.txt, a log in MLPerf's format");
   add_set_option(

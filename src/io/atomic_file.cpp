@@ -108,7 +108,7 @@ AtomicFile::AtomicFile(const std::string& path) : path_(path) {
   if (::stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode)) {
     throw Error({.where = path,
                  .what = S_ISDIR(info.st_mode) ? "is a folder" : "is not a regular file",
-                 .expected = "a file, which is replaced, or nothing",
+                 .expected = "a file to replace, or nothing",
                  .advice = "choose another name"});
   }
   for (int attempt = 0; fd_ < 0; ++attempt) {

@@ -44,8 +44,8 @@ class AtomicFile {
 
 void write_file_atomically(const std::string& path, std::string_view content);
 
-// The whole file. Throws when it cannot be read (exit code 2 when there is no such file, else 74)
-// or holds more than `max_bytes` bytes.
+// Returns the whole file. Throws if it cannot be read (exit code 2 if there is no such file, else
+// 74) or has more than `max_bytes` bytes.
 std::string read_file(const std::string& path, uint64_t max_bytes);
 
 // Flushes the names in a folder to the device; file systems without such an operation count as
@@ -73,8 +73,8 @@ int sync_file(int fd);
 // Bytes that this user can still write below `folder`.
 uint64_t free_bytes(const std::string& folder);
 
-// Names of the entries of `folder`, in no order; none if there is no such folder. Throws with exit
-// code 74: a folder that cannot be read is not an empty one.
+// Names of the entries of `folder`, in no particular order; none if there is no such folder. Throws
+// with exit code 74 if the folder cannot be read, since it need not be empty.
 std::vector<std::string> names_in(const std::string& folder);
 
 // Creates `path` and its missing parents, and makes their names durable; an existing folder is
@@ -85,8 +85,8 @@ void make_folder(const std::string& path);
 // or errno.
 int remove_tree(const std::string& path);
 
-// Removes what processes that were killed have left of their atomic files in `folder`. Only for a
-// folder in which no other process writes.
+// Removes leftovers of atomic files of killed processes in `folder`. Only for a folder in which no
+// other process writes.
 void remove_temporaries(const std::string& folder);
 
 }  // namespace lra

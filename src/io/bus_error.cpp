@@ -94,7 +94,7 @@ extern "C" void on_bus_error(int signal, siginfo_t* info, void*) {
   while (is_told.test_and_set()) ::pause();  // another thread is about to end the process
   write_text("lra: ");
   write_text(path);
-  write_text(": cannot be read any more: the device failed, or the file was cut short\n");
+  write_text(": can no longer be read: the device failed, or the file was truncated\n");
   ::_exit(static_cast<int>(ExitCode::kIoError));
 }
 

@@ -24,7 +24,7 @@ TEST(BusErrorDeathTest, OfAMappedFileNamesIt) {
         volatile auto byte = file.bytes()[50000];
         (void)byte;
       },
-      testing::ExitedWithCode(74), "^lra: .*a file of data: cannot be read any more");
+      testing::ExitedWithCode(74), "^lra: .*a file of data: can no longer be read");
 }
 
 TEST(BusErrorDeathTest, OfAnotherCauseEndsTheProcessAsEver) {

@@ -15,7 +15,7 @@ namespace lra {
 class ByteReader {
  public:
   // `name` is the file in messages; `base` is the offset of data[0] in that file. `data` must
-  // outlive the reader and what it hands out.
+  // outlive the reader and the views it returns.
   ByteReader(std::span<const std::byte> data, std::string name, uint64_t base = 0);
 
   // `what` names the value that is read: "number of tensors".

@@ -1,5 +1,5 @@
-// SHA-256 and MD5 of files, to compare with what their publishers print. Contents of our own are
-// hashed by base/hash.h, which is a hundred times faster.
+// SHA-256 and MD5 of files, for comparison with published digests. Our own contents are hashed by
+// base/hash.h, which is a hundred times faster.
 #pragma once
 
 #include <string>

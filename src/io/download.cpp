@@ -215,7 +215,7 @@ class Transfer {
 
   bool take_header(std::string_view line) {
     header_bytes_ += line.size();
-    if (header_bytes_ > kMaxHeaderBytes) return refuse("sends headers without end");
+    if (header_bytes_ > kMaxHeaderBytes) return refuse("sends endless headers");
     note_range(line);
     return true;
   }
@@ -262,7 +262,7 @@ class Transfer {
       progress_.update(-part_.size());
       part_.restart();
     } else if (sent_.first != part_.size()) {
-      return refuse("sends another part than was asked for");
+      return refuse("sends another part than requested");
     }
     return true;
   }
@@ -273,11 +273,11 @@ class Transfer {
   }
 
   Attempt judge(CURLcode code, long status) {
-    if (status == 416) {  // nothing lies beyond what we have: complete, or not the same file
+    if (status == 416) {  // no bytes after those we have: complete, or not the same file
       if (part_.size() > 0 && is_whole()) return {Outcome::kComplete, ""};
       progress_.update(-part_.size());
       part_.restart();
-      return {Outcome::kBroken, "does not hold the file that the download began with"};
+      return {Outcome::kBroken, "does not have the file that the download started with"};
     }
     if (status >= 500) return {Outcome::kBroken, "answers " + std::to_string(status)};
     if (status >= 400) return {Outcome::kRefused, "answers " + std::to_string(status)};
@@ -317,7 +317,7 @@ class Transfer {
   ContentRange sent_;
 };
 
-// Empty, or in what the file differs from what was published.
+// Empty, or how the file differs from the published one.
 std::string mismatch(const Download& what, const std::string& path) {
   if (what.bytes > 0 && size_of(path) != what.bytes) {
     return "has " + thousands(size_of(path)) + " bytes, not " + thousands(what.bytes);
@@ -357,7 +357,7 @@ std::string try_mirror(const Download& what, const std::string& url, bool go_on,
     // A resumed file may mix two versions: once more from the start.
     progress.update(-part.size());
     part.restart();
-    attempt.reason = "what it sent " + problem;
+    attempt.reason = "the file it sent " + problem;
   }
   return attempt.reason;
 }
@@ -378,13 +378,13 @@ bool is_there(const Download& what) {
   const std::string problem = mismatch(what, what.path);
   if (problem.empty()) return true;
   throw Error({.where = what.path,
-               .what = "is there and " + problem,
+               .what = "exists and " + problem,
                .expected = "the published file",
                .advice = "remove it, or import it as it is"});
 }
 
-// A pipe would wait for ever, and what a link leads to is not to be written over: only the file
-// itself, which is never written to, may be a link to one.
+// A pipe would block forever, and the target of a link must not be overwritten: only the file
+// itself, which is never written to, may be a link.
 void refuse_special(const std::string& path, bool may_be_link) {
   struct stat info {};
   if (::lstat(path.c_str(), &info) != 0 || S_ISREG(info.st_mode)) return;
@@ -420,8 +420,8 @@ void download(const Download& what, Progress& progress) {
   if (size_of(what.path + ".part") == 0) ::unlink((what.path + ".part").c_str());
   throw Error({.where = what.path,
                .what = "could not be downloaded (" + reasons + ")",
-               .advice = "get the file another way and put it there under this name, then run the "
-                         "same command again",
+               .advice = "get the file another way and put it there under this name, then re-run "
+                         "the same command",
                .code = ExitCode::kIoError});
 }
 

@@ -1,5 +1,5 @@
-// Downloads one file over HTTP or HTTPS with libcurl, resumes what an earlier call began, and hands
-// over nothing that does not match its digest.
+// Downloads one file over HTTP or HTTPS with libcurl, resumes an earlier call's download, and
+// returns only files that match their digest.
 #pragma once
 
 #include <cstdint>
@@ -12,10 +12,10 @@ namespace lra {
 
 struct Download {
   std::vector<std::string> urls;          // mirrors, tried in turn
-  std::string path;                       // where the file is to lie
+  std::string path;                       // path of the file
   int64_t bytes = 0;                      // its size; 0: not known
   std::string md5, sha256;                // lower-case hex; empty: not known
-  int64_t max_bytes = int64_t{64} << 30;  // where the size is not known
+  int64_t max_bytes = int64_t{64} << 30;  // limit if the size is not known
   int attempts = 3;                       // for each mirror, while it answers at all
   double connect_timeout_s = 30;
   double stall_timeout_s = 30;  // with less than 1 KiB a second

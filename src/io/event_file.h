@@ -26,9 +26,9 @@ struct HParam {
 class EventFile {
  public:
   // Starts a new file events.out.tfevents.<time>.<host>.<pid> in `folder`, which must exist. After
-  // a resume, `purge_step` is the first step that will be written again: TensorBoard drops what
-  // earlier files hold from that step on. It reads files in the order of their names, so <time> is
-  // the present second, or one after the latest that is there. Throws lra::Error (exit code 74).
+  // a resume, `purge_step` is the first step that will be written again: TensorBoard drops events
+  // of earlier files from that step on. It reads files in the order of their names, so <time> is
+  // the current second, or one after that of the latest file. Throws lra::Error (exit code 74).
   explicit EventFile(const std::string& folder, std::optional<int64_t> purge_step = {});
   ~EventFile();
   EventFile(const EventFile&) = delete;
@@ -39,8 +39,8 @@ class EventFile {
   // The settings of the run and the tags of the scalars by which runs are compared; its end.
   void session_start(std::span<const HParam> parameters, std::span<const std::string> metrics);
   void session_end(bool success);
-  // Hands what was buffered to the system, where a kill cannot reach it; done by itself every
-  // 64 KiB and at the end.
+  // Passes buffered data to the system, where it survives a kill; called automatically every 64 KiB
+  // and at the end.
   void flush();
   // The same, and makes it durable.
   void sync();

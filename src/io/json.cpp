@@ -174,7 +174,7 @@ Json parse_json(std::string_view text, const std::string& name, const JsonLimits
                  .what = "JSON of " + human_bytes(text.size()),
                  .expected = "at most " + human_bytes(limits.max_bytes)});
   }
-  // The parser takes a zero byte for the end of the text and would not see what follows.
+  // The parser takes a zero byte for the end of the text and would ignore the rest.
   if (text.find('\0') != std::string_view::npos) {
     throw Error({.where = name, .what = "not valid JSON: a zero byte"});
   }

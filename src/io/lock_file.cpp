@@ -48,7 +48,7 @@ bool is_lock_file(int fd) {
 
 Error no_lock_file(const std::string& path) {
   return Error({.where = path,
-                .what = "is in the place of a lock file and is not one of this program's",
+                .what = "has the name of a lock file but is not one of this program's",
                 .advice = "move it away, or choose another place"});
 }
 
@@ -56,7 +56,7 @@ Error no_lock_file(const std::string& path) {
 
 int try_lock_file(const std::string& path) {
   for (;;) {
-    // A pipe would wait, and what a link leads to is not ours to change.
+    // A pipe would block, and the target of a link is not ours to change.
     const int fd = open_file(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0666);
     if (fd < 0 && (errno == ELOOP || errno == EISDIR)) throw no_lock_file(path);
     if (fd < 0) throw io_error(path, "the lock file cannot be opened", errno);

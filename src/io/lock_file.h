@@ -34,8 +34,8 @@ class FileLock {
   // removed file finds that out and opens the new one.
   enum class AtEnd { kStays, kRemoved };
 
-  // Throws at once, exit code 2, when another process holds `path`; `what` names the thing that is
-  // locked in the message ("the run folder runs/a").
+  // Throws at once, exit code 2, if another process holds `path`; `what` names the locked thing in
+  // the message ("the run folder runs/a").
   FileLock(const std::string& path, const std::string& what, AtEnd at_end = AtEnd::kStays);
   ~FileLock();
   FileLock(const FileLock&) = delete;
@@ -50,8 +50,8 @@ class FileLock {
 // Waits for its turn. The destructor removes the file, as FileLock's may.
 class WaitingLock {
  public:
-  // `waiting` is called about 20 times a second while another process holds `path`; what it throws
-  // ends the wait.
+  // `waiting` is called about 20 times a second while another process holds `path`; an exception
+  // from it ends the wait.
   WaitingLock(const std::string& path, const std::function<void()>& waiting);
   ~WaitingLock();
   WaitingLock(const WaitingLock&) = delete;

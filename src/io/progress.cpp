@@ -135,7 +135,7 @@ void Progress::draw(double now, bool last) {
 
 void Progress::draw_line(const std::string& line, bool last) {
   const int width = display_width(line);
-  // Spaces over what the longer line before leaves behind.
+  // Spaces overwrite the rest of a longer previous line.
   const std::string rest(static_cast<size_t>(std::max(0, drawn_width_ - width)), ' ');
   write("\r" + line + rest + (last ? "\n" : ""));
   drawn_width_ = std::max(1, width);

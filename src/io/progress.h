@@ -4,7 +4,7 @@
 //
 // On a terminal it redraws one line of standard error; elsewhere it prints a plain line at most
 // every 10 seconds and one at the end. TQDM_DISABLE, TQDM_MININTERVAL (seconds), TQDM_NCOLS and
-// TQDM_ASCII (1, or the fill characters from empty to full) are honoured.
+// TQDM_ASCII (1, or the fill characters from empty to full) are honored.
 #pragma once
 
 #include <atomic>
@@ -40,7 +40,7 @@ struct ProgressTarget {
   static ProgressTarget standard_error();
 };
 
-// All that a line shows.
+// Everything that a line shows.
 struct ProgressState {
   std::string_view description, unit, postfix;
   int64_t count = 0, total = 0, initial = 0;
@@ -48,8 +48,8 @@ struct ProgressState {
   double rate = 0;  // per second; 0: not known yet
   bool unit_scale = false;
 };
-// One line of the bar: what Progress draws. `columns` 0: a bar of ten columns, and no limit. Items
-// of the postfix, with ", " between them, are left out from the last on where they do not fit.
+// One line of the bar, as drawn by Progress. `columns` 0 means a bar of ten columns and no limit.
+// Items of the postfix, separated by ", ", are dropped from the last on if they do not fit.
 std::string progress_line(const ProgressState& state, int columns,
                           const std::vector<std::string>& fill);
 

@@ -211,7 +211,7 @@ SafetensorsFile SafetensorsFile::open(const std::string& path) {
   }
   const std::string_view text = reader.text(length, "header");
   // The format wants the brace first; a parser would also take white space or a byte order mark.
-  if (!text.starts_with('{')) refuse(path, "the header is no JSON object", "'{' at byte 8");
+  if (!text.starts_with('{')) refuse(path, "the header is not a JSON object", "'{' at byte 8");
   const Json header =
       parse_json(text, path + " (header)", {.max_bytes = kMaxHeaderBytes, .max_depth = 4});
   std::vector<Entry> entries;

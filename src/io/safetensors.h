@@ -38,8 +38,9 @@ struct TensorView {
 void write_safetensors(const std::string& path, const std::vector<TensorView>& tensors,
                        const std::map<std::string, std::string>& metadata = {});
 
-// A file in memory. The views point into it: they are valid as long as this object (or what it was
-// moved to) lives. It is read, not mapped: a device that fails is an error then, not a signal.
+// A file in memory. The views point into it: they are valid as long as this object (or the one it
+// was moved to) lives. It is read, not mapped, so that a failing device causes an error, not a
+// signal.
 class SafetensorsFile {
  public:
   // Throws lra::Error naming file and tensor.

@@ -127,10 +127,10 @@ TEST_F(Safetensors, RefusesBadHeaderLengths) {
 }
 
 TEST_F(Safetensors, RefusesHeadersThatAreNoObject) {
-  EXPECT_THAT(refusal("[]", ""), HasSubstr("no JSON object"));
+  EXPECT_THAT(refusal("[]", ""), HasSubstr("not a JSON object"));
   EXPECT_THAT(refusal(" {}", ""), HasSubstr("'{' at byte 8"));
   EXPECT_THAT(refusal("{\"a\":", ""), HasSubstr("not valid JSON"));
-  EXPECT_THAT(refusal("", ""), HasSubstr("no JSON object"));
+  EXPECT_THAT(refusal("", ""), HasSubstr("not a JSON object"));
   EXPECT_THAT(refusal(R"({"a":[[[[1]]]]})", ""), HasSubstr("nested deeper"));
 }
 

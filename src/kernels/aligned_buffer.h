@@ -8,8 +8,8 @@ namespace lra::kernels {
 
 class AlignedBuffer {
  public:
-  // At least `count` floats, in the memory of the last call when it is large enough. The contents
-  // are unspecified.
+  // Returns at least `count` floats, in the memory of the last call if it is large enough. The
+  // contents are unspecified.
   float* reserve(int64_t count);
 
  private:

@@ -12,8 +12,8 @@ namespace lra::kernels {
 // kAvx2: with FMA; kAvx512Bf16: AVX-512 with products of bfloat16 pairs.
 enum class Isa { kRef, kAvx2, kAvx512, kAvx512Bf16 };
 
-// Declares what vector code (simd.h) defines, once for each instruction set that it is compiled
-// for.
+// Declares functions defined by vector code (simd.h), once for each instruction set that it is
+// compiled for.
 #define LRA_DECLARE_SIMD(...) \
   namespace avx2 {            \
   __VA_ARGS__                 \

@@ -17,7 +17,7 @@ class Initializer {
   explicit Initializer(uint64_t seed, at::Device device = at::kCPU)
       : seed_(seed), device_(device) {}
 
-  // Initializer of the child `name`. A parameter is drawn from an initializer of its own:
+  // Initializer of the child `name`. Each parameter is drawn from its own initializer:
   // init.of("weight").xavier(rows, columns).
   Initializer of(std::string_view name) const;
 
@@ -38,7 +38,7 @@ class Initializer {
   uint64_t key() const;
   uint64_t seed() const { return seed_; }
   const std::string& name() const { return name_; }
-  // Device of all these tensors, and of whatever else a layer keeps.
+  // The device of all these tensors, and of everything else a layer keeps.
   at::Device device() const { return device_; }
 
  private:

@@ -12,7 +12,7 @@
 namespace lra::layers {
 
 // Buffers of a module (register_buffer) are state: they are saved, hashed and restored with the
-// parameters. What can be computed again is a plain member. Both are float32.
+// parameters. Values that can be recomputed are plain members. Both are float32.
 class Layer : public torch::nn::Module {
  public:
   // The group of each own parameter that is not in the main one, by name: training/group_config.h.

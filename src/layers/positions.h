@@ -11,7 +11,7 @@ at::Tensor sinusoid_table(int64_t length, int64_t dim);
 
 // Rotary encoding (Su et al. 2021, arXiv:2104.09864, section 3.2): channels 2c and 2c + 1 of
 // position p turned by the angle p w_c of the table above, so that products of queries and keys
-// depend on the distance alone. x [B, L, H, E] with E even.
+// depend only on the distance. x [B, L, H, E] with E even.
 at::Tensor rotated(const at::Tensor& x_BLHE);
 
 }  // namespace lra::layers

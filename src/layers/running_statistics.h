@@ -1,4 +1,4 @@
-// Buffers that follow what a layer sees in training.
+// Buffers that follow a layer's inputs in training.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +14,8 @@ class RunningStatistics {
   virtual ~RunningStatistics() = default;
   // Number of sums that take_sums() writes.
   virtual int64_t num_sums() const = 0;
-  // Sums over the micro-batches of the step on this rank, to be added up over the ranks. Forgets
-  // what was noted.
+  // Returns the sums over the micro-batches of the step on this rank, to be added up over the
+  // ranks, and clears them.
   virtual void take_sums(std::span<double> sums) = 0;
   // The step counted: buffers follow the sums of all ranks.
   virtual void follow(std::span<const double> sums) = 0;

@@ -4,11 +4,11 @@
 // first and the last block attend to everything.
 //
 // Rulings. The random blocks of a query block are drawn without replacement, per layer and head,
-// from those that it does not attend to already; all of them where there are too few. They are a
+// from those that it does not attend to already; all of them if there are too few. They are a
 // function of the run's seed and of the number of blocks, not of the step. "Last block" and the
-// candidates are those of the valid length of each example, so that what follows as padding changes
-// nothing; the last block may be short. Attention weights are dropped as in any other mechanism;
-// the released code does not (docs/deviations.md, 12).
+// candidates are those of the valid length of each example, so that padding changes nothing; the
+// last block may be short. Attention weights are dropped as in any other mechanism; the released
+// code does not (docs/deviations.md, 12).
 #include <algorithm>
 #include <map>
 

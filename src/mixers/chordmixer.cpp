@@ -5,10 +5,10 @@
 //   out[p, track m] = y[(p + o_m) mod N, track m],   o_0 = 0, o_m = 2^(m - 1),
 //
 // so that ceil(log2 N) layers connect all positions. Each example is rotated within its own length
-// and no information of another or of padding reaches it. Where M does not divide D, the first D
-// mod M tracks are one channel wider; the paper has tracks of one width (docs/deviations.md, 73).
-// MLP is fc2(GELU(fc1(x))) with the dropout of the block between. A model has as many layers as the
-// paper's where model.layers = M - 1 and model.feed_forward = "none".
+// and no information of another or of padding reaches it. If M does not divide D, the first D mod M
+// tracks are one channel wider; the paper has tracks of one width (docs/deviations.md, 73). MLP is
+// fc2(GELU(fc1(x))) with the dropout of the block between. A model has as many layers as the
+// paper's if model.layers = M - 1 and model.feed_forward = "none".
 #include "layers/feed_forward.h"
 #include "mixers/all.h"
 

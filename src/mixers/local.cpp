@@ -1,12 +1,12 @@
 // Local attention as the benchmark defines it (Tay et al. 2021, appendix B.1): the sequence is cut
-// into contiguous blocks that do not overlap, and a token attends to its own block only. The last
+// into contiguous blocks that do not overlap, and a token attends only to its own block. The last
 // block may be short.
 //
-// groups = "strided" is what the released code computes instead: token t belongs to group
-// t mod (floor(Lmax / block) + 1), so that a group holds at most `block` tokens, spread over the
-// whole sequence: one group more than needed where `block` divides Lmax, as there. Lmax and not L,
-// as the release pads: what else is in a batch must not decide groups. Its misplaced mask and its
-// attended rounding rows are not repeated (docs/deviations.md, 4 and 5).
+// groups = "strided" is what the released code computes instead: token t belongs to group t mod
+// (floor(Lmax / block) + 1), so that a group holds at most `block` tokens, spread over the whole
+// sequence: one group more than needed if `block` divides Lmax, as in the release. Lmax, not L, as
+// the release pads: groups must not depend on the rest of a batch. Its misplaced mask and its
+// attended rounding rows are not reproduced (docs/deviations.md, 4 and 5).
 #include "mixers/all.h"
 #include "ops/attention.h"
 
@@ -32,7 +32,7 @@ class Local : public SequenceLayer {
     std::string groups = "contiguous";
     void fields(auto& f) {
       f("block", block, "tokens per block", between(1, kMostTokens));
-      f("groups", groups, "neighbours, or tokens spread over the sequence as in the release",
+      f("groups", groups, "neighbors, or tokens spread over the sequence as in the release",
         one_of({"contiguous", "strided"}));
     }
   };

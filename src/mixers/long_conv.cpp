@@ -1,19 +1,19 @@
 // Long convolution: y_t = sum over lags l of k_l x_{t-l} + skip x_t in each channel, then GELU and
-// a gated linear layer (layers/gated_output.h). Where the kernel k comes from:
+// a gated linear layer (layers/gated_output.h). The kernel k is one of:
 //
 // kind = "free", LongConv (Fu et al. 2023, arXiv:2302.06646, section 3): its numbers are
-// parameters, N(0, 0.002^2) at first, which are squashed, sign(k) max(0, |k| - squash), and in
+// parameters, initially N(0, 0.002^2), which are squashed, sign(k) max(0, |k| - squash), and in
 // training dropped out, k / (1 - kernel_dropout) or 0.
 //
 // kind = "sgconv", SGConv (Li et al. 2023, arXiv:2210.09298, section 3.2): a direction has scales i
-// = 0, .., S - 1 of d = scale_dim parameters each, N(0, 1) at first. Scale i is interpolated
+// = 0, .., S - 1 of d = scale_dim parameters each, initially N(0, 1). Scale i is interpolated
 // linearly to d 2^max(0, i - 1) lags and multiplied by a^(S - 1 - i), the scales are joined one
-// after another, and the whole is divided by the Euclidean length that it had at first. a goes from
-// decay_min in the first channel to decay_max in the last one.
+// after another, and the whole is divided by its initial Euclidean length. a goes from decay_min in
+// the first channel to decay_max in the last one.
 //
-// A two-sided kernel of W lags has floor(W / 2) in the future, each direction with scales of its
-// own; `width` bounds W, so a short one is a convolution with a bounded receptive field.
-// Differences from the authors' code: docs/deviations.md, 71 and 72.
+// A two-sided kernel of W lags has floor(W / 2) in the future, each direction with its own scales;
+// `width` bounds W, so a short one is a convolution with a bounded receptive field. Differences
+// from the authors' code: docs/deviations.md, 71 and 72.
 #include "layers/gated_output.h"
 #include "mixers/all.h"
 #include "ops/long_convolution.h"
@@ -37,15 +37,14 @@ class LongConv : public SequenceLayer {
       f("kind", kind,
         "free: every number of the kernel is learned; sgconv: joined scales that decay",
         one_of({"free", "sgconv"}));
-      f("bidirectional", bidirectional, "lags in both directions, not in the past alone");
+      f("bidirectional", bidirectional, "lags in both directions, not only in the past");
       f("width", width, "lags of the kernel; 0: as many as the longest sequence can use",
         between(0, 2 * kMostTokens));
-      f("squash", squash, "what is taken away from each number of a free kernel, towards 0",
-        at_least(0));
-      f("kernel_dropout", kernel_dropout, "rate for the numbers of the kernel", rate());
+      f("squash", squash, "how much each number of a free kernel is shrunk toward 0", at_least(0));
+      f("kernel_dropout", kernel_dropout, "dropout rate for the numbers of the kernel", rate());
       f("scale_dim", scale_dim, "parameters of each scale of sgconv", between(1, kMostTokens));
-      f("decay_min", decay_min,
-        "sgconv: a scale is so many times the next one, in the first channel", at_least(0));
+      f("decay_min", decay_min, "sgconv: ratio of each scale to the next one, in the first channel",
+        at_least(0));
       f("decay_max", decay_max, "sgconv: the same in the last channel", at_least(0));
       f("output", output, "what follows GELU: gates, a linear layer or none",
         one_of(layers::gated_outputs()));
@@ -89,7 +88,7 @@ class LongConv : public SequenceLayer {
   }
 
  private:
-  // The fewest scales whose d 2^(S - 1) lags fill each direction.
+  // The smallest number of scales whose d 2^(S - 1) lags fill each direction.
   int64_t num_scales() const {
     int64_t scales = 1;
     while (config_.scale_dim << (scales - 1) < std::max(past_, future_)) ++scales;

@@ -1,12 +1,12 @@
 // Longformer (Beltagy et al. 2020, arXiv:2004.05150, section 3.1): a token attends to the window /
 // 2 tokens on either side of it, to itself and to the global tokens, in one softmax. Global tokens
-// attend to the whole sequence, with projections of their own for their queries and for the keys
-// and values they see; the others see a global token through the ordinary projections.
+// attend to the whole sequence, with separate projections for their queries and for the keys and
+// values they see; the others see a global token through the ordinary projections.
 //
 // Rulings. The global tokens are the first ones: with a CLS token, the one global position of the
 // paper's classification tasks. No dilation, which the paper uses only in its language models. The
-// two parts of an ordinary row share no key: the window over the tokens behind the global ones, and
-// the global tokens. Each of the three attentions drops weights under a key of its own.
+// two parts of an ordinary row share no key: the window over the tokens after the global ones, and
+// the global tokens. Each of the three attentions drops weights with its own key.
 //
 // The released code has no global token and a window of i - 255 .. i + 256 (docs/deviations.md, 7).
 #include "mixers/all.h"
@@ -24,7 +24,7 @@ class Longformer : public SequenceLayer {
     int64_t window = 512, global_tokens = 1;
     bool causal = false;
     void fields(auto& f) {
-      f("window", window, "neighbours a token attends to, half of them on either side; even",
+      f("window", window, "neighbors a token attends to, half of them on either side; even",
         between(0, kMostTokens));
       f("global_tokens", global_tokens, "how many of the first tokens are global",
         between(0, kMostTokens));

@@ -1,12 +1,12 @@
 // LRU, the linear recurrent unit (Orvieto et al. 2023, arXiv:2303.06349): x_k = lambda x_{k-1} +
 // gamma B u_k, y_k = Re(C x_k) + D u_k, element by element with lambda = exp(-exp(nu) + i
-// exp(theta)), which is inside of the unit circle whatever nu is (section 3.3). At first lambda is
+// exp(theta)), which is inside the unit circle for any nu (section 3.3). Initially lambda is
 // uniform on the ring r_min <= |lambda| <= r_max with phases in [0, max_phase] (lemma 3.2), and
 // gamma = sqrt(1 - |lambda|^2) (section 3.4); nu, theta and gamma are learned as logarithms. A
 // second direction runs from the end of the sequence with the same lambda, gamma and B; its states
-// have columns of C of their own.
+// have their own columns of C.
 //
-// Behind it stand GELU, the block's dropout and a gated linear unit (GatedOutput).
+// It is followed by GELU, the block's dropout and a gated linear unit (GatedOutput).
 #include <numbers>
 
 #include "layers/gated_output.h"
@@ -30,13 +30,14 @@ class Lru : public SequenceLayer {
     double r_min = 0, r_max = 1, max_phase = 2 * std::numbers::pi;
     void fields(auto& f) {
       f("states", states, "complex states of the layer", between(1, 65536));
-      f("bidirectional", bidirectional, "a second direction from the end, with columns of C");
-      f("r_min", r_min, "smallest |lambda| at first", between(0, 1));
-      f("r_max", r_max, "largest |lambda| at first", between(0, 1));
-      f("max_phase", max_phase, "largest phase of lambda at first, in radians",
+      f("bidirectional", bidirectional,
+        "a second direction from the end, with its own columns of C");
+      f("r_min", r_min, "smallest initial |lambda", between(0, 1));
+      f("r_max", r_max, "largest initial |lambda", between(0, 1));
+      f("max_phase", max_phase, "largest initial phase of lambda, in radians",
         between(1e-6, 2 * std::numbers::pi));
       f("output", output,
-        "behind the recurrence, after GELU and the block's dropout: a gated linear unit, one of "
+        "after the recurrence, GELU and the block's dropout: a gated linear unit, one of "
         "S5's gates, a linear layer, or nothing",
         one_of(layers::gated_outputs()));
     }

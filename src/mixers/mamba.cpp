@@ -7,15 +7,14 @@
 //   result = W_out (y SiLU(z)),
 //
 // with a depthwise convolution of the last `conv_width` tokens, and the scan of
-// ops/selective_scan.h. a_log is log(1), .., log(states) in every channel at first, and steps are
+// ops/selective_scan.h. Initially a_log is log(1), .., log(states) in every channel, and steps are
 // log-uniform in [dt_min, dt_max].
 //
 // Two settings follow the block-biased form for long sequences (Yu and Erichson 2025,
-// arXiv:2505.09022): `blocks` cuts the channels into blocks that select by themselves, each with a
-// W_select and W_step of its own, and `channel_bias` adds to b numbers that each channel learns.
+// arXiv:2505.09022): `blocks` cuts the channels into blocks with independent selection, each with
+// its own W_select and W_step, and `channel_bias` adds to b numbers that each channel learns.
 // `bidirectional` adds a second convolution and scan, which run from the end of the sequence; both
-// are added up before the gate. Differences from the authors' code: docs/deviations.md, 86 to
-// 89.
+// are added up before the gate. Differences from the authors' code: docs/deviations.md, 86 to 89.
 #include "mixers/all.h"
 #include "mixers/state_space.h"
 #include "ops/gate.h"
@@ -37,15 +36,15 @@ class Mamba : public SequenceLayer {
     double dt_min = 1e-3, dt_max = 0.1;
     void fields(auto& f) {
       f("states", states, "states of each channel", between(1, 1024));
-      f("expand", expand, "inner channels for each one of the model", between(1, 64));
+      f("expand", expand, "inner channels per channel of the model", between(1, 64));
       f("conv_width", conv_width, "tokens that the convolution sees", between(1, 1024));
       f("dt_rank", dt_rank, "rank of the projection to steps; 0: a sixteenth of the model's width",
         between(0, 65536));
-      f("blocks", blocks, "blocks of channels that select by themselves", between(1, 65536));
-      f("channel_bias", channel_bias, "each channel learns numbers that are added to b");
+      f("blocks", blocks, "blocks of channels with independent selection", between(1, 65536));
+      f("channel_bias", channel_bias, "each channel learns numbers to add to b");
       f("bidirectional", bidirectional, "a second scan from the end of the sequence");
-      f("dt_min", dt_min, "smallest step at first", between(1e-6, 10));
-      f("dt_max", dt_max, "largest step at first", between(1e-6, 10));
+      f("dt_min", dt_min, "smallest initial step", between(1e-6, 10));
+      f("dt_max", dt_max, "largest initial step", between(1e-6, 10));
     }
   };
 

@@ -1,5 +1,5 @@
 // Mega (Ma et al. 2023, arXiv:2209.10655): a moving average along the sequence, and one head of
-// gated attention over what it gives.
+// gated attention over its output.
 //
 // The multi-dimensional damped EMA (section 3.1) has `ema_dim` real states for each channel and
 // direction: with p = sigmoid(delta) and q = 1 - p sigmoid(alpha), the kernel is k[l] = sum_n eta_n
@@ -9,12 +9,11 @@
 //   v = SiLU(W_v x),  [u, z, r, e] = W m + b,  z and r through SiLU,  q, k = scale z + shift,
 //   h = SiLU(e + W_h (attention(q, k) v * r)),  y = sigmoid(u) (h - x),
 //
-// and the block's residual connection makes it x + sigmoid(u) (h - x); behind a norm in front, x in
-// this last step is the residual stream. The weights of attention are
-// softmax(q k^T / sqrt(z_dim) + b) or laplace(q k^T / n + b) with n visible keys and a learned b
-// for each distance; laplace(s) = (1 + erf((s - sqrt(1/2)) / sqrt(2 / (4 pi)))) / 2. With a
-// `chunk`, tokens see their own chunk alone, and the cost is linear in L (section 3.5). Scores
-// exist a few rows at a time.
+// and the block's residual connection makes it x + sigmoid(u) (h - x); with a norm before the
+// layer, x in this last step is the residual stream. The weights of attention are softmax(q k^T /
+// sqrt(z_dim) + b) or laplace(q k^T / n + b) with n visible keys and a learned b for each distance;
+// laplace(s) = (1 + erf((s - sqrt(1/2)) / sqrt(2 / (4 pi)))) / 2. With a `chunk`, tokens see only
+// their own chunk, and the cost is linear in L (section 3.5). Scores exist a few rows at a time.
 //
 // Differences from the authors' code (facebookresearch/mega): docs/deviations.md.
 #include <numbers>
@@ -42,7 +41,7 @@ constexpr int64_t kMegaWeights = int64_t{1} << 21;  // attention weights in memo
 // SiLU.
 Tensor swish(const Tensor& x) { return ops::gate(x, x); }
 
-// In float64: the library's own has other bits at other numbers of threads.
+// In float64: the library's own gives different bits at different numbers of threads.
 Tensor wide_sigmoid(const Tensor& x) { return 1 / (1 + (-x.to(at::kDouble)).exp()); }
 
 // Sequences cut into chunks of at most `chunk` positions, one below another, the last one padded.
@@ -81,7 +80,8 @@ class Mega : public SequenceLayer {
       f("v_dim", v_dim, "width of values", between(1, 65536));
       f("chunk", chunk, "tokens that see one another; 0: all", between(0, kMostTokens));
       f("bidirectional", bidirectional, "the moving average in both directions");
-      f("attention", attention, "what makes weights of scores", one_of({"softmax", "laplace"}));
+      f("attention", attention, "function that turns scores into weights",
+        one_of({"softmax", "laplace"}));
     }
   };
 
@@ -141,9 +141,9 @@ class Mega : public SequenceLayer {
                                 : ops::dropout(x, context.dropout, key);
   }
 
-  // k * x + omega x. The second direction of the scan reads what is behind x[t]: its kernel without
-  // lag 0 has coefficients times q, and lag 0 goes to x[t] itself. Each direction has states of its
-  // own, which the other one does not read.
+  // k * x + omega x. The second direction of the scan reads only inputs after x[t]: its kernel
+  // without lag 0 has coefficients times q, and lag 0 applies to x[t] itself. Each direction has
+  // its own states, which the other one does not read.
   Tensor moving_average(const Tensor& x_BLD, const Tensor& mask_BL) const {
     const Tensor p = wide_sigmoid(delta_), q = 1 - p * wide_sigmoid(alpha_);
     const Tensor c = p * beta_ * eta_ / std::sqrt(static_cast<double>(config_.ema_dim));
@@ -196,7 +196,7 @@ class Mega : public SequenceLayer {
         chunks.valid.defined() ? chunks.valid.logical_not().unsqueeze(1) : Tensor();
     if (config.attention == "softmax") {
       const Tensor scores = products / std::sqrt(static_cast<double>(config.z_dim)) + bias;
-      // Far below every score, yet finite: a chunk of padding alone stays free of NaN.
+      // Far below every score, yet finite: a chunk that is all padding stays free of NaN.
       return ops::softmax(hidden.defined() ? scores.masked_fill(hidden, -1e30) : scores);
     }
     const Tensor scores = products / count + bias;

@@ -16,14 +16,14 @@
 // feature (docs/deviations.md, 13c).
 //
 // One draw of the rows serves all heads of a layer. Evaluation uses draw 0, a function of the run's
-// seed; training step s uses draw s / redraw. By default nothing is drawn again, so that a model is
-// tested with the features it learned with; the paper finds that drawing again helps a model to
-// learn softmax attention itself, and then a short interval is wanted.
+// seed; training step s uses draw s / redraw. By default nothing is redrawn, so that a model is
+// tested with the features it was trained with; the paper finds that redrawing helps a model to
+// learn softmax attention itself, which requires a short interval.
 //
 // Bidirectional only: inside a block of a causal pass the order of the sums cannot be exchanged.
 //
-// `features = "relu"` is what the benchmark's authors ran on all tasks but ListOps: phi(x) =
-// relu(x) + 1e-3 without any random numbers (docs/deviations.md, 13a).
+// `features = "relu"` is the variant that the benchmark's authors ran on all tasks but ListOps:
+// phi(x) = relu(x) + 1e-3 without any random numbers (docs/deviations.md, 13a).
 #include <cmath>
 
 #include "base/rng.h"
@@ -57,8 +57,7 @@ class Performer : public SequenceLayer {
         "lengths of the random rows; gaussian: those of Gaussian vectors; fixed: sqrt of the head "
         "width",
         one_of({"gaussian", "fixed"}));
-      f("redraw", redraw, "training steps after which features are drawn again; 0: never",
-        at_least(0));
+      f("redraw", redraw, "training steps after which features are redrawn; 0: never", at_least(0));
     }
   };
 
@@ -101,8 +100,8 @@ class Performer : public SequenceLayer {
   }
 
   // Returns the addend of a score, [B, N, H, 1], as columns of the keys that meet ones in the
-  // queries. bfloat16 needs two, a number and its rounding error: one alone would put an error of
-  // 2^-9 of the addend into the exponent.
+  // queries. bfloat16 needs two, a number and its rounding error: a single one would put an error
+  // of 2^-9 of the addend into the exponent.
   static std::vector<Tensor> added_columns(const Tensor& addend, at::ScalarType type) {
     if (type != at::kBFloat16) return {addend};
     const Tensor rounded = addend.detach().to(type);
@@ -110,8 +109,8 @@ class Performer : public SequenceLayer {
     return {rounded, at::where(rounded.isinf(), 0, addend - rounded).to(type)};
   }
 
-  // q, k, v [B, L, H, E], w [R, E] -> [B, L, H, E]. What is added to a score is divided by `scale`,
-  // as the operator multiplies q . k by that.
+  // q, k, v [B, L, H, E], w [R, E] -> [B, L, H, E]. The addend of a score is divided by `scale`,
+  // because the operator multiplies q . k by it.
   static Tensor favor(const Tensor& q_BLHE, const Tensor& k_BLHE, const Tensor& v_BLHE,
                       const Tensor& w_RE, const Tensor& mask_BL) {
     const int64_t batch = q_BLHE.size(0), heads = q_BLHE.size(2), width = q_BLHE.size(3);

@@ -34,9 +34,10 @@ ops::Stack call_python(const char* operator_name, const std::string& class_name,
                        ops::Stack arguments) {
   const auto op = ops::find_boxed_op(operator_name);
   if (!op.hasKernelForDispatchKey(kAnyBackend)) {
-    throw NeedsInterpreter({.where = class_name,
-                            .what = "is a Python class, and no interpreter runs this program",
-                            .advice = "start the same command with: python -m lra"});
+    throw NeedsInterpreter(
+        {.where = class_name,
+         .what = "is a Python class, but this program runs without an interpreter",
+         .advice = "start the same command with: python -m lra"});
   }
   ops::Stack results = ops::call_op(op, std::move(arguments));
   const std::string error = torch::jit::pop(results).toStringRef();

@@ -1,9 +1,9 @@
-// A sequence layer that is a Python class: the interpreter that runs this program makes it and
-// calls it (docs/python.md). Its parameters are the tensors of the torch.nn.Module under their
-// names there, so that optimizer, checkpoints and groups treat them like ours.
+// A sequence layer that is a Python class: the interpreter that runs this program creates and calls
+// it (docs/python.md). Its parameters are the tensors of the torch.nn.Module under their names
+// there, so that optimizer, checkpoints and groups treat them like the program's own.
 //
-// The calls go through the operators lra_python::*, which the package `lra` implements; a program
-// that no interpreter started has them without an implementation.
+// The calls go through the operators lra_python::*, which the package `lra` implements; in a
+// program that was not started by an interpreter they have no implementation.
 #pragma once
 
 #include <map>

@@ -12,7 +12,7 @@ enum class FeatureNorms {
   kFixed,     // sqrt(width): a lower variance, and a bias
 };
 
-// Rows w_r [count, width], float32, a function of the key alone. Within each block of `width` rows
+// Rows w_r [count, width], float32, a function of only the key. Within each block of `width` rows
 // (the last may be cut) they are orthogonal, and the directions of a block are uniformly
 // distributed; the norms are independent of the directions.
 at::Tensor orthogonal_features(int64_t count, int64_t width, FeatureNorms norms, uint64_t key);

@@ -7,16 +7,16 @@
 // order is cut into chunks. A token sees the tokens of its bucket in its own chunk and the one
 // before. With several rounds it sees the union: equations 5 and 6 subtract log N_ij from the score
 // of a pair that N_ij rounds show, which counts the pair once; here a pair is hidden after its
-// first round and the rounds are merged by their logsumexp. A token sees itself only when no round
-// shows it another one. Without wrap-around: the first chunk has none before.
+// first round and the rounds are merged by their logsumexp. A token sees itself only if no round
+// shows it another one. There is no wrap-around: the first chunk has no predecessor.
 //
-// With `causal` no later token is seen; where chunks are cut still depends on all tokens, as in the
-// paper.
+// With `causal` no later token is seen; the cuts between chunks still depend on all tokens, as in
+// the paper.
 //
-// Padding is sorted behind all tokens and never seen. While training the rotations are drawn again
-// at every step; otherwise they depend on layer, head and round alone, so that the value of a
+// Padding is sorted behind all tokens and never seen. In training, the rotations are redrawn at
+// every step; otherwise they depend only on layer, head and round, so that the value of a
 // checkpoint does not depend on the seed of a run. Reversible layers and chunked feed-forward
-// layers, which save memory and compute the same, are no part of a mixer.
+// layers, which save memory and compute the same, are not part of a mixer.
 //
 // Per round and head, hashing takes L * buckets / 2 * E multiply-adds and keeps nothing, sorting is
 // linear, and attention takes a few chunks per token. With buckets in proportion to the length,
@@ -69,7 +69,7 @@ class Reformer : public SequenceLayer {
       f("chunk", chunk, "tokens per chunk of the sorted sequence", between(1, kMostTokens));
       f("buckets", buckets, "hash buckets, even; 0: 2 ceil(max length / chunk)",
         between(0, kMostBuckets));
-      f("causal", causal, "see no later token");
+      f("causal", causal, "no token sees a later one");
     }
     void check() const {
       if (buckets % 2 == 0) return;

@@ -1,5 +1,5 @@
 // Attention whose weights have no low-rank form, without an L x L array: a few rows of weights at a
-// time, made again in the backward pass.
+// time, recomputed in the backward pass.
 #pragma once
 
 #include <functional>

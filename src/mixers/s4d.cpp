@@ -1,6 +1,6 @@
 // S4D (Gu et al. 2022, arXiv:2206.11893): each channel is filtered by a linear state space with a
-// diagonal state matrix, s' = lambda s + x, y = Re sum_n C_n s_n + D x, discretised with a step dt
-// of its own by zero-order hold (equation 5): a = exp(dt lambda), and C (a - 1) / lambda reads the
+// diagonal state matrix, s' = lambda s + x, y = Re sum_n C_n s_n + D x, discretized with its own
+// step dt by zero-order hold (equation 5): a = exp(dt lambda), and C (a - 1) / lambda reads the
 // states of s[l] = a s[l - 1] + x[l]. Only the product of B and C counts, so B is 1. The initial
 // lambda are those of the paper's section 4.2: Lin, Inv, LegS and Real. `alpha` scales the
 // imaginary parts of Lin (Yu et al. 2024, arXiv:2410.02035, without its second change, a learned
@@ -8,8 +8,8 @@
 //
 // The released code (state-spaces/s4) computes the kernel of the convolution, multiplies spectra,
 // and keeps poles for `states` / 2 conjugate pairs of one copy or of each channel; the recurrence
-// computes the same function. Gate and dropout behind it belong to the layer (GatedOutput), as in
-// the released block.
+// computes the same function. The gate and dropout after it belong to the layer (GatedOutput), as
+// in the released block.
 #include <numbers>
 
 #include "layers/gated_output.h"
@@ -61,19 +61,19 @@ class S4d : public SequenceLayer {
     bool bidirectional = true, shared_poles = true;
     double dt_min = 1e-3, dt_max = 0.1, alpha = 1;
     void fields(auto& f) {
-      f("init", init, "poles at first: -1/2 + i pi n, HiPPO's inverse law, HiPPO-LegS, or -(n + 1)",
+      f("init", init, "initial poles: -1/2 + i pi n, HiPPO's inverse law, HiPPO-LegS, or -(n + 1)",
         one_of({"lin", "inv", "legs", "real"}));
-      f("states", states, "state size of a channel; but for real, half as many conjugate pairs",
+      f("states", states, "state size of a channel; half as many conjugate pairs, except for real",
         between(1, 1024));
-      f("bidirectional", bidirectional, "a second C reads the states of what follows");
-      f("shared_poles", shared_poles, "all channels have the same poles, and steps of their own");
-      f("dt_min", dt_min, "smallest step at first", between(1e-6, 10));
-      f("dt_max", dt_max, "largest step at first", between(1e-6, 10));
-      f("dt_transform", dt_transform, "from the learned number to the step",
+      f("bidirectional", bidirectional, "a second C reads the states from the end");
+      f("shared_poles", shared_poles, "all channels share the poles, but not the steps");
+      f("dt_min", dt_min, "smallest initial step", between(1e-6, 10));
+      f("dt_max", dt_max, "largest initial step", between(1e-6, 10));
+      f("dt_transform", dt_transform, "function from the learned number to the step",
         one_of({"exp", "softplus"}));
-      f("alpha", alpha, "times the imaginary parts of lin at first", between(0, 1000));
+      f("alpha", alpha, "factor of the initial imaginary parts of lin", between(0, 1000));
       f("output", output,
-        "behind the state space, after GELU and the block's dropout: a gated linear unit, one of "
+        "after the state space, GELU and the block's dropout: a gated linear unit, one of "
         "S5's gates, a linear layer, or nothing",
         one_of(layers::gated_outputs()));
     }
@@ -116,7 +116,7 @@ class S4d : public SequenceLayer {
   static void check(const Config& config) {
     if (config.init != "real" && config.states % 2 != 0) {
       throw Error({.where = "mixer.states",
-                   .what = std::to_string(config.states) + " states are no conjugate pairs",
+                   .what = std::to_string(config.states) + " states do not form conjugate pairs",
                    .expected = "an even number",
                    .advice = "use one more, or mixer.init=real"});
     }

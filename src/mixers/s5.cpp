@@ -1,15 +1,15 @@
 // S5 (Smith et al. 2023, arXiv:2208.04933): one linear state space for all channels, x' = Lambda x
-// + B u, y = C x + D u, with a diagonal Lambda, discretised by zero-order hold (equation 6), each
-// state with a step dt of its own or all with one. Conjugate pairs are kept once, so y is 2 Re(C x)
-// + D u. A second direction runs from the end of the sequence with the same Lambda and B; its
-// states have columns of C of their own.
+// + B u, y = C x + D u, with a diagonal Lambda, discretized by zero-order hold (equation 6), each
+// state with its own step dt or all with one. Conjugate pairs are kept once, so y is 2 Re(C x) + D
+// u. A second direction runs from the end of the sequence with the same Lambda and B; its states
+// have their own columns of C.
 //
 // Lambda starts as the normal part of HiPPO-LegS in each of `blocks` blocks, with eigenvectors V of
 // one block: B = V^H B', C = C' V with real B' and complex C' (section 3.2, and the authors' code,
 // lindermanlab/S5, for the distributions: docs/deviations.md). The direction of an eigenvector is
 // free: here its first component is positive.
 //
-// Gate and dropout behind it belong to the layer (GatedOutput), as in the authors' block.
+// The gate and dropout after it belong to the layer (GatedOutput), as in the authors' block.
 #include <numbers>
 
 #include "layers/gated_output.h"
@@ -54,18 +54,18 @@ class S5 : public SequenceLayer {
     void fields(auto& f) {
       f("states", states, "state size of the layer; half as many conjugate pairs",
         between(2, 65536));
-      f("blocks", blocks, "blocks of HiPPO-LegS that the state matrix starts with",
-        between(1, 32768));
-      f("bidirectional", bidirectional, "a second direction from the end, with columns of C");
+      f("blocks", blocks, "blocks of HiPPO-LegS in the initial state matrix", between(1, 32768));
+      f("bidirectional", bidirectional,
+        "a second direction from the end, with its own columns of C");
       f("c_init", c_init,
-        "C at first: C' V with variance 1 / (states D) or 1 / states, or standard normal without V",
+        "initial C: C' V with variance 1 / (states D) or 1 / states, or standard normal without V",
         one_of({"lecun_normal", "trunc_standard_normal", "complex_normal"}));
-      f("shared_step", shared_step, "one step for all states");
+      f("shared_step", shared_step, "one step shared by all states");
       f("clip_poles", clip_poles, "real parts of the poles stay at or below -0.0001");
-      f("dt_min", dt_min, "smallest step at first", between(1e-6, 10));
-      f("dt_max", dt_max, "largest step at first", between(1e-6, 10));
+      f("dt_min", dt_min, "smallest initial step", between(1e-6, 10));
+      f("dt_max", dt_max, "largest initial step", between(1e-6, 10));
       f("output", output,
-        "behind the state space, after GELU and the block's dropout: one of S5's gates, a gated "
+        "after the state space, GELU and the block's dropout: one of S5's gates, a gated "
         "linear unit, a linear layer, or nothing",
         one_of(layers::gated_outputs()));
     }
@@ -100,7 +100,8 @@ class S5 : public SequenceLayer {
   static void check(const Config& config) {
     if (config.states % (2 * config.blocks) != 0) {
       throw Error({.where = "mixer.states",
-                   .what = std::to_string(config.states) + " states are no conjugate pairs in " +
+                   .what = std::to_string(config.states) +
+                           " states do not form conjugate pairs in " +
                            std::to_string(config.blocks) + " equal blocks",
                    .expected = "a multiple of 2 x mixer.blocks"});
     }
@@ -138,7 +139,8 @@ class S5 : public SequenceLayer {
     return at::stack({by_re[0] - by_im[1], by_im[0] + by_re[1]}, 2);
   }
 
-  // The system in the type of parameters beside the activations; conjugate pairs count twice.
+  // The system in the dtype that parameters have with these activations; conjugate pairs count
+  // twice.
   MimoStateSpace discretised(at::ScalarType type) const {
     const auto wide = [](const Tensor& t) { return t.to(at::kDouble); };
     const Tensor re = wide(config_.clip_poles ? lambda_re_.clamp_max(kLargestReal) : lambda_re_);

@@ -1,14 +1,14 @@
 // Sinkhorn Transformer (Tay et al. 2020, arXiv:2002.11296, section 3): the sequence is cut into
 // blocks; a sort network turns the sum of each block into logits over all blocks, and Sinkhorn
-// normalisation turns these into a soft permutation S. Keys and values are permuted by blocks,
+// normalization turns these into a soft permutation S. Keys and values are permuted by blocks,
 // block n receiving sum_l S_nl block_l, and a query attends, in one softmax, to its own block and
-// to the sorted block that came to its place.
+// to the sorted block at the same position.
 //
 // Rulings. The sort network is linear and of each head: logits_n = W_h (sum of the keys of block
 // n), the form the benchmark's authors use, without a bias: it would add the same to a whole
-// column, which the normalisation divides out again. Gumbel noise is added while training; all is
+// column, which the normalization divides out again. Gumbel noise is added while training; all is
 // divided by the temperature. Padded keys and values are zeros in the sums and in the permutation,
-// and blocks without a token take no part in the normalisation. Row r of a sorted block is the
+// and blocks without a token take no part in the normalization. Row r of a sorted block is the
 // weighted sum of the rows r of all blocks, so the padded rows of a block that is partly padding
 // (the last) add nothing to it; it can be attended if any block has a token there. Attention
 // dropout of the sorted blocks and of the own ones: the operator's, with derive_key(context.key,
@@ -37,8 +37,8 @@ class Sinkhorn : public SequenceLayer {
     bool noise = true;
     void fields(auto& f) {
       f("block", block, "tokens per block", between(1, kMostTokens));
-      f("iterations", iterations, "of the Sinkhorn normalisation", between(1, 1000));
-      f("temperature", temperature, "the sort logits are divided by it", between(1e-3, 1e3));
+      f("iterations", iterations, "iterations of the Sinkhorn normalization", between(1, 1000));
+      f("temperature", temperature, "divisor of the sort logits", between(1e-3, 1e3));
       f("noise", noise, "Gumbel noise on the sort logits while training");
     }
   };

@@ -7,7 +7,7 @@
 // The paper's patterns are causal, for generation. This is an encoder, so by default they have no
 // direction: every block's last c tokens, and both sides of a token. With `causal` they are the
 // paper's. With `global_first` the first token, CLS, sees all and is seen by all, and the pattern
-// is that of the tokens after it: what the authors of the benchmark put around their pattern.
+// covers the tokens after it, as in the benchmark authors' code.
 //
 // Each set of keys is a part of one joint softmax, and the parts share no key; the cost is L (l + c
 // L / l), or L (l + L / l) for strided. The stride takes the tokens sorted by their position modulo
@@ -73,13 +73,13 @@ class SparseTransformer : public SequenceLayer {
     void fields(auto& f) {
       f("pattern", pattern, "which tokens are seen", one_of({"fixed", "strided"}));
       f("stride", stride,
-        "tokens per block, or per step; 0: the integer nearest to sqrt(max length), without "
-        "the first token when that is global",
+        "tokens per block, or per step; 0: the integer nearest to sqrt(max length), without the "
+        "first token if that is global",
         between(0, kMostTokens));
       f("summary", summary,
-        "last tokens of each block that all see, at most the stride; without effect when strided",
+        "last tokens of each block, which all tokens see, at most the stride; no effect if strided",
         between(1, kMostTokens));
-      f("causal", causal, "see no later token");
+      f("causal", causal, "no token sees a later one");
       f("global_first", global_first,
         "the first token sees all and is seen by all; blocks and steps begin after it");
     }

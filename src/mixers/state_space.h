@@ -1,4 +1,4 @@
-// Parts of layers that are diagonal state spaces: HiPPO's matrix, the discretisation, initial
+// Parts of layers that are diagonal state spaces: HiPPO's matrix, the discretization, initial
 // steps, and the state space of several inputs and outputs.
 #pragma once
 
@@ -18,8 +18,9 @@ at::Tensor log_uniform_steps(const layers::Initializer& init, int64_t count, dou
                              double dt_max);
 
 // Zero-order hold of s' = lambda s + x with lambda = -rate + i frequency: s[l] = a s[l - 1] + b
-// x[l], a = exp(dt lambda), b = (a - 1) / lambda. In real numbers, whose products round alike in
-// vectors and at their ends. Callers give float64, where 1 - |a| of long memories has digits.
+// x[l], a = exp(dt lambda), b = (a - 1) / lambda. Uses real numbers, whose products round the same
+// way in vectors and at their ends. Callers pass float64, which can resolve 1 - |a| of long
+// memories.
 struct HeldStates {
   at::Tensor a_re, a_im, b_re, b_im;
 };
@@ -27,7 +28,7 @@ HeldStates zero_order_hold(const at::Tensor& rate, const at::Tensor& frequency,
                            const at::Tensor& dt);
 
 // A state space with D inputs and outputs and P complex states; all but the input float32, or
-// float64 beside float64. Planes are real and imaginary parts, K is 1 or 2 directions.
+// float64 with float64 inputs. Planes are real and imaginary parts, K is 1 or 2 directions.
 struct MimoStateSpace {
   at::Tensor a_2P, b_2PD, c_DK2P, skip_D;
 };

@@ -69,10 +69,10 @@ class Synthesizer : public SequenceLayer {
     void fields(auto& f) {
       f("variant", variant, "where the scores come from",
         one_of({"random", "factorized_random", "dense", "factorized_dense"}));
-      f("rank", rank, "columns of the two factors of factorized_random, without effect elsewhere",
+      f("rank", rank, "columns of the two factors of factorized_random; no effect otherwise",
         between(1, kMostTokens));
       f("dot_product", dot_product, "add q . k / sqrt(head width) to the scores");
-      f("causal", causal, "a token attends to itself and to those before it only");
+      f("causal", causal, "a token attends only to itself and earlier tokens");
     }
   };
 
@@ -239,7 +239,7 @@ class Synthesizer : public SequenceLayer {
           at::arange(length, places).gt(at::arange(first, first + rows, places).unsqueeze(-1));
       hidden = hidden.defined() ? hidden | later : later;
     }
-    // Far below every score, yet finite: an example of padding alone stays free of NaN.
+    // Far below every score, yet finite: an example that is all padding stays free of NaN.
     Tensor weights =
         ops::softmax(hidden.defined() ? scores_BHRL.masked_fill(hidden, -1e30) : scores_BHRL);
     if (context.attention_dropout > 0) {

@@ -17,7 +17,8 @@ class Transformer : public SequenceLayer {
   struct Config {
     bool rotary = false;
     void fields(auto& f) {
-      f("rotary", rotary, "turn queries and keys by their position, beside model.positions");
+      f("rotary", rotary,
+        "rotate queries and keys by their position, in addition to model.positions");
     }
   };
 
@@ -26,7 +27,7 @@ class Transformer : public SequenceLayer {
     if (rotary_ && shape.attention.head_dim % 2 != 0) {
       throw Error({.where = "mixer.rotary",
                    .what = "heads of odd width " + std::to_string(shape.attention.head_dim),
-                   .expected = "an even one, as channels are turned in pairs",
+                   .expected = "an even width, because channels are rotated in pairs",
                    .advice = "set model.heads or model.qkv_dim"});
     }
     qkv_ = add<layers::HeadProjection>("qkv", init, 3, shape.model_dim, shape.attention);

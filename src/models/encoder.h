@@ -8,7 +8,7 @@
 
 namespace lra::models {
 
-// The blocks, then one norm where norms stand in front.
+// The blocks, then one norm in the pre-norm placement.
 class Encoder : public layers::Layer {
  public:
   // `recompute`: a block keeps only its input for the backward pass, and runs again there.

@@ -31,9 +31,9 @@ struct RowGroup {
 // them are one row [1, T, D], T = sum of rows * length over the groups, so that anything that
 // treats positions one by one runs once for all; `split` gives the groups to code that needs rows.
 struct Layout {
-  Padding padding = {};  // of the whole: mask [B, L] and lengths, or mask [1, T] alone
+  Padding padding = {};  // of the whole: mask [B, L] and lengths, or only mask [1, T]
   std::vector<RowGroup> groups = {};
-  at::Tensor rows_B = {};    // int64: the row of the batch that lies in each place, group by group
+  at::Tensor rows_B = {};    // int64: the row of the batch at each place, group by group
   at::Tensor places_B = {};  // int64: the place of each row of the batch
 
   // Views [rows, length, D] of a tensor in this layout, [1, T, D].
@@ -41,8 +41,8 @@ struct Layout {
   // Places row * length + position of the batch, int64 [M], as rows of a tensor in this layout that
   // is flattened to [positions, D]; every row of the batch has `front` more positions in front.
   at::Tensor places_of(const at::Tensor& places_M, int64_t length, int64_t front) const;
-  // f(rows [b, L, D], what they are, number of the group) -> [b, L, D], joined again. Without
-  // groups f sees x as it is, as group 0.
+  // f(rows [b, L, D], their description, number of the group) -> [b, L, D], joined again. Without
+  // groups f gets x unchanged, as group 0.
   using GroupFunction = std::function<at::Tensor(const at::Tensor&, const RowGroup&, uint32_t)>;
   at::Tensor map(const at::Tensor& x, const GroupFunction& f) const;
 };
@@ -51,7 +51,7 @@ struct Layout {
 at::Tensor join(const std::vector<at::Tensor>& groups);
 
 // The cost of one more group in the choice of a layout, in positions, since every sequence layer is
-// called once more. What other numbers give: docs/results/padding.md.
+// called once more. Results with other numbers: docs/results/padding.md.
 inline constexpr int64_t kGroupCost = 512;
 
 // The number of `lengths`, which ascend, in each group, and the length that these are padded to:

@@ -16,8 +16,8 @@ namespace lra::models {
 struct ModelInput {
   // int32, right-padded with 0; with two towers, rows 2b and 2b + 1 belong together.
   at::Tensor tokens_BL = {};
-  // int32, on the CPU whatever the device of the rest: valid positions per row; undefined: every
-  // position is valid. The host decides by it whether there is a mask.
+  // int32, always on the CPU: valid positions per row; undefined: every position is valid. It tells
+  // the host whether there is a mask.
   at::Tensor lengths_B = {};
   at::Tensor values_BLC = {};  // float32, instead of tokens where the task has values
   // int64, ascending, on the device of the tokens: the places row * length + position that are
@@ -58,9 +58,9 @@ class Model {
     return input.rows() * input.length();
   }
   virtual std::vector<Parameter> parameter_list() const = 0;
-  // Saved beside the parameters and not trained: running statistics, constants that were drawn.
+  // Saved with the parameters but not trained: running statistics, random constants.
   virtual std::vector<Parameter> buffer_list() const = 0;
-  // The layers whose buffers follow what they see.
+  // The layers whose buffers follow their inputs.
   virtual std::vector<layers::RunningStatistics*> running_statistics() const { return {}; }
   // The device on which it was made and computes; input is moved there.
   virtual at::Device device() const = 0;

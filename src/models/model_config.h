@@ -24,14 +24,15 @@ struct ModelConfig {
     f("qkv_dim", qkv_dim, "width of queries, keys and values over all heads", between(1, 65536));
     f("mlp_dim", mlp_dim, "hidden width of the feed-forward layers and of the classifier",
       between(1, 262144));
-    f("dropout", dropout, "rate for embeddings, mixer outputs and both MLP spots", rate());
+    f("dropout", dropout, "dropout rate for embeddings, mixer outputs and both places in the MLP",
+      rate());
     f("attention_dropout", attention_dropout,
-      "rate for attention weights, where the mechanism has them", rate());
+      "dropout rate for attention weights, if the mechanism has them", rate());
     f("embedding_dropout", embedding_dropout,
-      "model.dropout for embeddings too, not inside the blocks alone");
+      "apply model.dropout to embeddings too, not only inside the blocks");
     f("receptive_field", receptive_field,
-      "a control: the encoder sees blocks of so many tokens, one at a time, and the classifier the "
-      "mean of what it reads from each; 0: all tokens at once",
+      "a control: the encoder sees blocks of this many tokens, one at a time, and the classifier "
+      "reads the mean over the blocks; 0: all tokens at once",
       at_least(0));
     f("positions", positions, "position embedding", one_of({"sinusoid", "learned", "none"}));
     f("norm", norm,
@@ -39,14 +40,15 @@ struct ModelConfig {
       "rms: by the root mean square",
       one_of({"layer", "batch", "scale", "rms"}));
     f("norm_placement", norm_placement,
-      "pre: in front of mixer and feed-forward layer, and once behind the last block; post: behind "
-      "each sum with the residual stream",
+      "pre: before mixer and feed-forward layer, and once after the last block; post: after each "
+      "sum with the residual stream",
       one_of({"pre", "post"}));
     f("feed_forward", feed_forward,
-      "mlp: two layers with GELU; glu: the first is a gated linear unit; none: blocks without",
+      "mlp: two layers with GELU; glu: the first is a gated linear unit; none: no such layer",
       one_of({"mlp", "glu", "none"}));
     f("dropout_kind", dropout_kind,
-      "element: each number on its own; tied: a channel along the whole sequence, at the outputs "
+      "element: drops single numbers; tied: drops whole channels along the sequence, at the "
+      "outputs "
       "of mixers and feed-forward layers",
       one_of({"element", "tied"}));
     f("residual", residual, "add the input of mixer and feed-forward layer to their output");

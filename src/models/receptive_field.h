@@ -1,5 +1,5 @@
-// A control for what an encoder gains by seeing far: tokens in blocks that know nothing of each
-// other (model.receptive_field).
+// A control for the gain of an encoder from long range: tokens in independent blocks
+// (model.receptive_field).
 #pragma once
 
 #include <cstdint>

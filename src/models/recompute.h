@@ -1,5 +1,5 @@
-// A function whose inner values are computed again in the backward pass instead of kept (Chen et
-// al. 2016, arXiv:1604.06174).
+// A function whose inner values are recomputed in the backward pass instead of stored (Chen et al.
+// 2016, arXiv:1604.06174).
 #pragma once
 
 #include <functional>

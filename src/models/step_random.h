@@ -8,9 +8,9 @@
 namespace lra::models {
 
 // Keys are functions of (seed, step, part, layer, place), so a step can be run again bit for bit.
-// Operators number what they drop from the first row of their input; each micro-batch of a step
-// (train.accumulate) therefore has keys of its own, and so has each group of rows that a sequence
-// layer is called with: nothing is dropped alike in two of them.
+// Operators number dropout decisions from the first row of their input. So each micro-batch of a
+// step (train.accumulate), and each group of rows that a sequence layer is called with, has its own
+// keys: no two share a dropout pattern.
 struct StepRandom {
   bool training = false;  // false: no dropout anywhere
   uint64_t seed = 0;
@@ -19,10 +19,10 @@ struct StepRandom {
 
   uint64_t key(uint32_t layer, uint32_t place) const {
     const uint64_t shared = step_key(layer, place);
-    // The last argument keeps apart what mixers derive from a key.
+    // The last argument separates these keys from those that mixers derive.
     return part == 0 ? shared : derive_key(shared, RandomUse::kDropout, part, 0, 1);
   }
-  // The same in every micro-batch of a step: for what its examples share.
+  // The same in every micro-batch of a step, for draws that its examples share.
   uint64_t step_key(uint32_t layer, uint32_t place) const {
     return derive_key(seed, RandomUse::kDropout, static_cast<uint32_t>(step), layer, place);
   }

@@ -10,7 +10,7 @@ namespace {
 
 using at::Tensor;
 
-// Parameters, their gradients and moments are float32 or float64, whatever the activations are.
+// Parameters, their gradients and moments are float32 or float64, regardless of the activations.
 template <typename F>
 auto with_parameter_type(const Tensor& t, F f) {
   if (t.scalar_type() == at::kDouble) return f(double{});

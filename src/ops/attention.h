@@ -38,8 +38,8 @@ struct AttentionDropout {
 
 // q [B, L, H, E], k and v [B, S, H, E] (last axis contiguous, other strides free) -> [B, L, H, E].
 // Weights are softmax(scale q k^T + bias); scale 0 means 1 / sqrt(E). A query without a visible key
-// gives 0. `bias` is float32 also beside bfloat16 (float64 beside float64); undefined: none; not
-// together with runs.
+// gives 0. `bias` is float32, also with bfloat16 inputs (float64 with float64); undefined means
+// none; it cannot be combined with runs.
 at::Tensor attention(const at::Tensor& q_BLHE, const at::Tensor& k_BSHE, const at::Tensor& v_BSHE,
                      const AttentionPattern& pattern = {}, const AttentionMask& mask = {},
                      const AttentionDropout& dropout = {}, double scale = 0,

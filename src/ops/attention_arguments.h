@@ -89,7 +89,7 @@ PartialAttention composed_attention(const AttentionArguments& arguments);
 // Tensors that a backward pass takes besides the arguments of the forward pass, and those it
 // writes.
 struct AttentionBackwardArguments {
-  at::Tensor grad, grad_logsumexp;  // the second, float32 beside bfloat16, may be undefined
+  at::Tensor grad, grad_logsumexp;  // the second, float32 with bfloat16, may be undefined
   at::Tensor out, softmax;
   AttentionInputs to;  // overwritten; bias is undefined without one
 };

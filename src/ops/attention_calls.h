@@ -28,8 +28,9 @@ using AttentionBackwardOp = void(const at::Tensor&, const OptTensor&, const at::
                                  const at::Tensor&, LRA_ATTENTION_OPTION_TYPES, const OptTensor&,
                                  at::Tensor&, at::Tensor&, at::Tensor&, const OptTensor&);
 
-// Gives out and softmax: [2, B, H, L], the largest score of each row and its sum relative to that
-// (kernels::SoftmaxRows). What only a backward pass on the same device reads may be another tensor.
+// Returns out and softmax: [2, B, H, L], the largest score of each row and the sum relative to it
+// (kernels::SoftmaxRows). If only a backward pass on the same device reads the second, it may be
+// another tensor.
 inline std::tuple<at::Tensor, at::Tensor> call_attention_forward(const at::Tensor& q,
                                                                  const at::Tensor& k,
                                                                  const at::Tensor& v,

@@ -13,7 +13,7 @@ struct BatchNormValues {
 };
 
 // x [..., D], mask uint8 [...] of valid positions or undefined, weight and bias [D] -> y [..., D]:
-// (x - mean) / sqrt(variance + eps) * weight + bias, and 0 where the mask is 0. Beside bfloat16 x,
+// (x - mean) / sqrt(variance + eps) * weight + bias, and 0 where the mask is 0. With bfloat16 x,
 // weight, bias and the statistics are float32.
 BatchNormValues batch_norm(const at::Tensor& x, const at::Tensor& mask, const at::Tensor& weight,
                            const at::Tensor& bias, double eps);

@@ -1,5 +1,5 @@
-// Operators whose arguments are one struct of ours: the dispatcher carries them as a list of
-// values, which the struct's own functions make and read.
+// Operators whose arguments are one struct: the dispatcher carries them as a list of values, which
+// the struct's own functions create and read.
 #pragma once
 
 #include <utility>

@@ -1,19 +1,19 @@
 // Composed versions of operators, written with the library's differentiable operators.
-// `m.def(schema, composed)` alone makes a whole operator, for every device, dtype and order of
-// derivative, and for tracing without data. An operator that also has fused code registers it per
-// device (m.impl under CPU, and under Autograd its first gradient); elsewhere, and for second
-// derivatives, the composed version still serves. Tests hold the fused code against it.
+// `m.def(schema, composed)` by itself makes a complete operator, for every device, dtype and order
+// of derivative, and for tracing without data. An operator that also has fused code registers it
+// per device (m.impl under CPU, and under Autograd its first gradient); elsewhere, and for second
+// derivatives, the composed version still serves. Tests compare the fused code with it.
 #pragma once
 
 #include "ops/dispatch.h"
 
 namespace lra::ops {
 
-// The gradients of composed(inputs), a list of results, for `grads`, and such that they can be
-// differentiated again: what the backward pass of a fused operator gives under create_graph.
-// `inputs` are the tensors of its forward pass as they came in, saved; the result has num_arguments
-// places, as backward() must return, and is undefined for what needs no gradient. Throws lra::Error
-// for bfloat16, whose parameters are rounded to other tensors on their way in.
+// The gradients of composed(inputs), a list of results, for `grads`, in differentiable form, as the
+// backward pass of a fused operator returns them under create_graph. `inputs` are the tensors of
+// its forward pass as they came in, saved; the result has num_arguments places, as backward() must
+// return, and is undefined for inputs that need no gradient. Throws lra::Error for bfloat16, whose
+// parameters are rounded to other tensors on their way in.
 template <typename Composed>
 torch::autograd::variable_list composed_gradients(const char* op, const Composed& composed,
                                                   const torch::autograd::variable_list& inputs,

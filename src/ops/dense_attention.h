@@ -1,13 +1,14 @@
 // Softmax attention by its definition, with explicit L x S arrays, composed of the library's
-// operators: what attention is, its second derivative, and the oracle of every mixer that attends.
-// Shares no code with the kernels.
+// operators: the definition of attention, its second derivative, and the oracle of every mixer that
+// attends. Shares no code with the kernels.
 #pragma once
 
 #include "ops/attention.h"
 
 namespace lra::ops {
 
-// bool [B or 1, H, L, S], B only with lists per batch element: what block lists and window allow.
+// bool [B or 1, H, L, S], B only with lists per batch element: the pairs that block lists and
+// window allow.
 at::Tensor pattern_allows(const AttentionPattern& pattern, int64_t heads, int64_t queries,
                           int64_t keys);
 

@@ -17,11 +17,11 @@ struct DiagonalScanInput {
 // y[l] = Re sum_n c_0n s_n[l] + skip x[l] with s_n[l] = a_n s_n[l - 1] + x[l], and with a second
 // direction also Re sum_n c_1n s'_n[l + 1] with s'_n[l] = a_n s'_n[l + 1] + x[l]: per channel the
 // convolution with the kernel Re sum_n c_0n a_n^l, and with that of c_1 backward from l - 1 on
-// (kernels/scan/diagonal_scan.h). a, c and skip are float64 beside float64 x, else float32, and so
+// (kernels/scan/diagonal_scan.h). a, c and skip are float64 with float64 x, else float32, and so
 // are states and sums. x where the mask is 0 is not read; y and the gradient of x are 0 there.
-// Differentiable in x, a, c and skip; nothing but the arguments is kept for the backward pass,
-// whose memory is O(length N) numbers a thread. The same bits at any number of threads.
-// CheckFailure for other shapes or dtypes, and for a mask that is not contiguous.
+// Differentiable in x, a, c and skip; only the arguments are kept for the backward pass, whose
+// memory is O(length N) numbers a thread. The same bits at any number of threads. CheckFailure for
+// other shapes or dtypes, and for a mask that is not contiguous.
 at::Tensor diagonal_scan(const DiagonalScanInput& in);
 
 // The same, composed of the library's operators (ops/composed.h).

@@ -16,10 +16,9 @@ struct FeatureAttentionOptions {
 
 // o_i = phi(q_i) (sum_j phi(k_j)^T v_j) / (phi(q_i) . sum_j phi(k_j) + eps) (Katharopoulos et al.
 // 2020, equation 6). qkv [B, L, 3, H, E] -> [B, L, H, E]; keys where mask (uint8 [B, L], may be
-// undefined) is 0 take no part; a query that sees none gets 0. float32, float64 or bfloat16, whose
-// sums are float32. The backward pass keeps qkv, the result and
-// [B, H, E, E + 1 to 16] sums. CheckFailure for other shapes or types, and unless the mask is
-// contiguous.
+// undefined) is 0 are ignored; a query that sees none gets 0. float32, float64 or bfloat16, whose
+// sums are float32. The backward pass keeps qkv, the result and [B, H, E, E + 1 to 16] sums.
+// CheckFailure for other shapes or types, and unless the mask is contiguous.
 at::Tensor packed_feature_attention(const at::Tensor& qkv_BL3HE, const at::Tensor& mask_BL,
                                     const FeatureAttentionOptions& options);
 

@@ -6,11 +6,11 @@
 
 namespace lra::ops {
 
-// x [..., D], w1 [M, D], b1 [M], w2 [D, M], b2 [D] -> [..., D].  With
-// norm_weight and norm_bias [D], x is normalized first. Keeps x and the hidden values before GELU
-// for the backward pass, where what follows GELU is computed again; without gradients nothing is
-// kept and, without dropout, GELU is fused into the first product. Rows are computed some at a
-// time, so that nothing else of the hidden width exists for all of them.
+// x [..., D], w1 [M, D], b1 [M], w2 [D, M], b2 [D] -> [..., D].  With norm_weight and norm_bias
+// [D], x is normalized first. Keeps x and the hidden values before GELU for the backward pass,
+// which recomputes everything after GELU; without gradients nothing is kept and, without dropout,
+// GELU is fused into the first product. Rows are computed in slices, so that nothing else of the
+// hidden width exists for all of them.
 at::Tensor feed_forward(const at::Tensor& x, const at::Tensor& w1, const at::Tensor& b1,
                         const at::Tensor& w2, const at::Tensor& b2, double dropout, uint64_t key,
                         const at::Tensor& norm_weight = {}, const at::Tensor& norm_bias = {});

@@ -8,7 +8,7 @@
 namespace lra::ops {
 
 // x [..., D], weight [D], bias [D] -> [..., D]: (x - mean) / sqrt(variance + eps) * weight + bias.
-// Beside bfloat16 x, weight and bias are float32, and so are the statistics.
+// With bfloat16 x, weight and bias are float32, and so are the statistics.
 at::Tensor layer_norm(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
                       double eps);
 

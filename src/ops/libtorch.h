@@ -1,6 +1,6 @@
-// The headers of LibTorch that we share. GCC instantiates the templates that a header's functions
-// call in every file anew, also when the header is precompiled: 7 s a file for torch/torch.h, 4 s
-// for these.
+// The LibTorch headers that all files share. GCC instantiates the templates that a header's
+// functions call again in every file, even if the header is precompiled: 7 s per file for
+// torch/torch.h, 4 s for these.
 #pragma once
 
 #include <ATen/ATen.h>

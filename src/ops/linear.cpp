@@ -69,7 +69,7 @@ Tensor call_onednn(const Tensor& x, const Tensor& w, const Tensor& bias, const c
   return y_MN.view(shape);
 }
 
-// On AVX2 oneDNN falls behind the BLAS where sums are long (docs/numerics.md).
+// On AVX2, oneDNN is slower than the BLAS for long sums (docs/numerics.md).
 bool has_deep_products() { return !kernels::isa_available(kernels::Isa::kAvx512); }
 
 bool use_deep_product(const Tensor& x) {
@@ -93,7 +93,7 @@ Tensor onednn_gelu(const Tensor& x, const Tensor& w, const Tensor& bias) {
 
 using Product = Tensor(const Tensor& x, const Tensor& w, const Tensor& bias);
 
-// Rows are widened to float, a run at a time so that what is widened stays in cache.
+// Rows are widened to float in chunks, so that the widened rows stay in cache.
 Tensor widened(const Tensor& x, const Tensor& w, const Tensor& bias, Product* product) {
   constexpr int64_t kRun = 1024;
   const Tensor rows = x.reshape({-1, x.size(-1)}), wide_w = w.to(at::kFloat);

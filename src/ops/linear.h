@@ -1,11 +1,11 @@
 // Linear layers: y = x W^T + b, forward and backward.
 //
-// float32 on the CPU runs on oneDNN where this torch has it, but on processors without AVX-512 for
-// sums of 256 and more terms, which take the BLAS. Against at::linear at 2048^3 oneDNN
-// is 2.1 times the speed on Zen 5, and 1.2 to 1.3 times on Zen 4, whose AVX-512 has no higher peak
-// than the AVX2 that the wheel's BLAS uses on AMD (bench/linear_bench.cpp). bfloat16 does too,
-// widened to float32 on processors without products of bfloat16. float64 and every other case run
-// at::linear. Which one float32 takes is part of every run record (linear_choice).
+// float32 on the CPU runs on oneDNN if this torch has it, except on processors without AVX-512 for
+// sums of 256 and more terms, which use the BLAS. Compared with at::linear at 2048^3, oneDNN is 2.1
+// times as fast on Zen 5, and 1.2 to 1.3 times on Zen 4, whose AVX-512 has no higher peak than the
+// AVX2 that the wheel's BLAS uses on AMD (bench/linear_bench.cpp). bfloat16 does too, widened to
+// float32 on processors without products of bfloat16. float64 and every other case run at::linear.
+// Which one float32 takes is part of every run record (linear_choice).
 //
 // The gradients of weight and bias, sums over all tokens, are those of product.h: the same bits at
 // any number of threads. bfloat16 x meets float32 weights, which are rounded once for both passes;
@@ -34,7 +34,8 @@ at::Tensor linear_backward_input(const at::Tensor& grad, const at::Tensor& weigh
 // gelu_tanh(x W^T + b), on AVX-512 in one pass; not differentiable (feed_forward.h is).
 at::Tensor linear_gelu(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias);
 
-// "library", "onednn" or "onednn, library for long sums": what float32 on the CPU runs.
+// "library", "onednn" or "onednn, library for long sums": the implementation for float32 on the
+// CPU.
 std::string linear_choice();
 
 }  // namespace lra::ops

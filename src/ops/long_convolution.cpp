@@ -48,31 +48,44 @@ Tensor convolution_cpu(const Tensor& x_in, const Mask& mask, const Tensor& kerne
   return y;
 }
 
-Tensor kernel_gradient_cpu(const Tensor& grad_in, const Tensor& x_in, const Mask& mask,
-                           int64_t width, int64_t future) {
+// Gradients of x and kernel; those that are not needed remain undefined.
+std::tuple<Tensor, Tensor> backward_cpu(const Tensor& grad_in, const Tensor& x_in, const Mask& mask,
+                                        const Tensor& kernel, int64_t future,
+                                        std::array<bool, 2> needed) {
+  const int64_t width = kernel.size(1);
   check_arguments(x_in, mask, width, future);
+  LRA_CHECK_EQ(grad_in.sizes(), x_in.sizes());
   const Tensor x = x_in.contiguous(), grad = grad_in.contiguous();
-  Tensor weights = at::empty({width, x.size(2)}, x.options().dtype(wide_type(x)));
-  with_float_type(x, "lra::convolution_kernel_gradient", [&](auto zero) {
+  const bool is_direct = width <= kMaxDirectWidth;
+  Tensor of_x, of_kernel;
+  if (needed[0]) of_x = at::empty_like(x);
+  if (needed[1]) of_kernel = at::empty({width, x.size(2)}, kernel.options());
+  // Turned around, the kernel takes the gradient of y to that of x.
+  const Tensor weights = (is_direct ? kernel.flip(1) : kernel).t().contiguous();
+  with_float_type(x, "lra::convolution_backward", [&](auto zero) {
     using T = decltype(zero);
-    const auto problem = convolution_problem<T>(x, mask, width, future);
-    auto* const to = mutable_data<kernels::Wide<T>>(weights);
-    width > kMaxDirectWidth
-        ? kernels::kernel_gradient_by_transforms(problem, const_data<T>(grad), to)
-        : kernels::convolution_kernel_gradient(problem, const_data<T>(grad), to);
+    using W = kernels::Wide<T>;
+    auto problem = convolution_problem<T>(x, mask, width, future);
+    const T* const grads = const_data<T>(grad);
+    T* const to_x = needed[0] ? mutable_data<T>(of_x) : nullptr;
+    W* const to_kernel = needed[1] ? mutable_data<W>(of_kernel) : nullptr;
+    if (is_direct && needed[1]) kernels::convolution_kernel_gradient(problem, grads, to_kernel);
+    problem.kernel = const_data<W>(weights);
+    if (!is_direct) {
+      kernels::convolution_gradients_by_transforms(problem, grads, to_x, to_kernel);
+    } else if (needed[0]) {
+      problem.x = grads;
+      problem.future = width - 1 - future;
+      problem.y = to_x;
+      kernels::convolve(problem);
+    }
   });
-  return weights.t().contiguous();
+  return {of_x, needed[1] ? of_kernel.t().contiguous() : of_kernel};
 }
 
 Tensor call_convolution(const Tensor& x, const Mask& mask, const Tensor& kernel, int64_t future) {
   static const auto op = find_op<decltype(convolution_cpu)>("lra::convolution");
   return op.call(x, mask, kernel, future);
-}
-
-Tensor call_kernel_gradient(const Tensor& grad, const Tensor& x, const Mask& mask, int64_t width,
-                            int64_t future) {
-  static const auto op = find_op<decltype(kernel_gradient_cpu)>("lra::convolution_kernel_gradient");
-  return op.call(grad, x, mask, width, future);
 }
 
 Tensor composed(const Tensor& x, const Mask& mask, const Tensor& kernel, int64_t future) {
@@ -82,6 +95,29 @@ Tensor composed(const Tensor& x, const Mask& mask, const Tensor& kernel, int64_t
                          at::fft_rfft(kernel, size, 1).t();
   const Tensor y = at::fft_irfft(spectra, size, 1).narrow(1, future, length);
   return without_padding(y, mask).to(x.scalar_type());
+}
+
+// The gradient lies where the sequence lies in the whole convolution: `future` positions behind.
+std::tuple<Tensor, Tensor> composed_backward(const Tensor& grad, const Tensor& x, const Mask& mask,
+                                             const Tensor& kernel, int64_t future,
+                                             std::array<bool, 2> needed) {
+  check_arguments(x, mask, kernel.size(1), future);
+  const int64_t length = x.size(1), width = kernel.size(1);
+  const int64_t size = kernels::fourier_size(length + width);
+  const auto spectrum = [&](const Tensor& t) {
+    return at::fft_rfft(without_padding(t.to(wide_type(x)), mask), size, 1);
+  };
+  const Tensor of_y = spectrum(grad);
+  Tensor of_x, of_kernel;
+  if (needed[0]) {
+    const Tensor whole = at::fft_irfft(of_y * at::fft_rfft(kernel, size, 1).t().conj(), size, 1);
+    of_x = without_padding(whole.roll(future, 1).narrow(1, 0, length), mask).to(x.scalar_type());
+  }
+  if (needed[1]) {
+    const Tensor sum = (of_y * spectrum(x).conj()).sum(0);
+    of_kernel = at::fft_irfft(sum, size, 0).roll(future, 0).narrow(0, 0, width).t().contiguous();
+  }
+  return {of_x, of_kernel};
 }
 
 struct ConvolutionFunction : torch::autograd::Function<ConvolutionFunction> {
@@ -104,11 +140,9 @@ struct ConvolutionFunction : torch::autograd::Function<ConvolutionFunction> {
       };
       return composed_gradients("lra::convolution", y, {x, kernel}, grads, 4);
     }
-    Tensor of_x, of_kernel;
-    if (ctx->needs_input_grad(0)) {
-      of_x = call_convolution(grad, mask, kernel.flip(1), width - 1 - future);
-    }
-    if (ctx->needs_input_grad(1)) of_kernel = call_kernel_gradient(grad, x, mask, width, future);
+    static const auto op = find_op<decltype(backward_cpu)>("lra::convolution_backward");
+    auto [of_x, of_kernel] = op.call(grad, x, mask, kernel, future,
+                                     {ctx->needs_input_grad(0), ctx->needs_input_grad(1)});
     return {of_x, of_kernel, Tensor(), Tensor()};
   }
 };
@@ -124,7 +158,7 @@ UsedLags used_lags(const Tensor& kernel_DK, int64_t future, int64_t length) {
 Tensor long_convolution(const Tensor& x_BLD, const Tensor& mask_BL, const Tensor& kernel_DK,
                         int64_t future) {
   const UsedLags used = used_lags(kernel_DK, future, x_BLD.size(1));
-  // A copy: what is kept for the backward pass would hold on to the lags that are not used.
+  // A copy, because the tensor kept for the backward pass would otherwise hold on to unused lags.
   return call_convolution(x_BLD, optional_tensor(mask_BL), used.kernel_DK.contiguous(),
                           used.future);
 }
@@ -132,13 +166,15 @@ Tensor long_convolution(const Tensor& x_BLD, const Tensor& mask_BL, const Tensor
 TORCH_LIBRARY_FRAGMENT(lra, m) {
   m.def("convolution(Tensor x, Tensor? mask, Tensor kernel, int future=0) -> Tensor", composed);
   m.def(
-      "convolution_kernel_gradient(Tensor grad, Tensor x, Tensor? mask, int width, int future) -> "
-      "Tensor");
+      "convolution_backward(Tensor grad, Tensor x, Tensor? mask, Tensor kernel, int future, "
+      "bool[2] "
+      "needed) -> (Tensor, Tensor)",
+      composed_backward);
 }
 
 TORCH_LIBRARY_IMPL(lra, CPU, m) {
   m.impl("convolution", convolution_cpu);
-  m.impl("convolution_kernel_gradient", kernel_gradient_cpu);
+  m.impl("convolution_backward", backward_cpu);
 }
 
 TORCH_LIBRARY_IMPL(lra, Autograd, m) {

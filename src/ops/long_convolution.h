@@ -8,7 +8,7 @@ namespace lra::ops {
 // x [B, L, D], mask uint8 [B, L] of valid positions or undefined, kernel [D, K] -> y [B, L, D] with
 // y[b, t, d] = sum over j of kernel[d, j] x[b, t + future - j, d]: lag j - future, from -future to
 // K - 1 - future, of which 0 <= future < K are in the future. Positions that are not valid count as
-// 0 and are 0 in y. Beside bfloat16 x the kernel is float32, and so is what is computed.
+// 0 and are 0 in y. With bfloat16 x, the kernel is float32, and so is the computation.
 //
 // Kernels of few lags are summed directly on the CPU (kernels/convolution/convolution.h), others go
 // through Fourier transforms (kernels/convolution/transforms.h, which states the memory). The same

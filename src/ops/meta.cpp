@@ -1,8 +1,8 @@
 // Shapes and dtypes of the operators' results, for tensors without data: torch's meta device and
 // FakeTensorMode, which torch.compile traces with.
 //
-// Only operators with a kernel for each device stand here; the others are composed of these.
-// gradient_norm gives a number, which nothing without data has.
+// Only operators with a kernel for each device are here; the others are composed of these.
+// gradient_norm returns a number, which requires data.
 #include "ops/attention_arguments.h"
 #include "ops/dispatch.h"
 #include "ops/feature_attention_problem.h"
@@ -145,10 +145,9 @@ TORCH_LIBRARY_IMPL(lra, Meta, m) {
   m.impl("convolution", [](const Tensor& x, const MaybeTensor&, const Tensor&, int64_t) {
     return contiguous_like(x);
   });
-  m.impl("convolution_kernel_gradient",
-         [](const Tensor&, const Tensor& x, const MaybeTensor&, int64_t width, int64_t) {
-           return wide_result({x.sym_size(2), width}, x);
-         });
+  m.impl("convolution_backward",
+         [](const Tensor&, const Tensor& x, const MaybeTensor&, const Tensor& kernel, int64_t,
+            std::array<bool, 2>) { return Two(contiguous_like(x), contiguous_like(kernel)); });
   m.impl("diagonal_scan", [](const Tensor& x, const Tensor&, const Tensor&, const MaybeTensor&,
                              const MaybeTensor&) { return contiguous_like(x); });
   m.impl("diagonal_scan_backward", diagonal_scan_backward);

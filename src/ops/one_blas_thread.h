@@ -1,4 +1,4 @@
-// Calls of the library's BLAS on one thread, inside a loop over threads of ours.
+// Calls the library's BLAS on one thread, inside one of our loops over threads.
 #pragma once
 
 #include "ops/libtorch.h"

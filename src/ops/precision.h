@@ -21,8 +21,9 @@ inline bool has_slow_products(const at::Tensor& t) {
          !kernels::isa_available(kernels::Isa::kAvx512Bf16);
 }
 
-// A parameter, or anything small, in the type of the activations that it meets: its own, or float32
-// beside bfloat16. Differentiable: its gradient comes back in the parameter's own type.
+// A parameter, or any small tensor, in the dtype of the activations that it is combined with: its
+// own, or float32 with bfloat16. Differentiable: its gradient comes back in the parameter's own
+// dtype.
 inline at::Tensor beside(const at::Tensor& parameter, const at::Tensor& activations) {
   const bool fits = parameter.scalar_type() == activations.scalar_type() ||
                     wide_type(activations) == parameter.scalar_type();

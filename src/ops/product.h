@@ -1,9 +1,9 @@
 // Matrix products that give the same bits at any number of threads.
 //
 // A library cuts a product among the threads that it has, and the cut decides in which order an
-// element's terms are added (docs/numerics.md). Here the cut depends on the shapes alone, and each
-// part is one thread's: a product of the library on one thread, or, for A^T B on processors with
-// AVX2 or AVX-512, kernels/gemm/outer_products.h.
+// element's terms are added (docs/numerics.md). Here the cut depends only on the shapes, and each
+// part is computed by one thread: a product of the library on one thread, or, for A^T B on
+// processors with AVX2 or AVX-512, kernels/gemm/outer_products.h.
 #pragma once
 
 #include "ops/libtorch.h"

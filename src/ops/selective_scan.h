@@ -6,10 +6,10 @@
 
 namespace lra::ops {
 
-// x and dt [B, L, D], b and c [B, L, G, N] for G groups of D / G neighbouring channels, float32,
-// float64 or bfloat16; the others float64 beside float64, else float32, as is what is computed: a
-// [N, D], at most 0, dt_bias [D], and if they are defined bias [N, D] and skip [D]. The mask, uint8
-// [B, L], ones first, may be undefined.
+// x and dt [B, L, D], b and c [B, L, G, N] for G groups of D / G neighboring channels, float32,
+// float64 or bfloat16; the others float64 with float64, else float32, like the computation: a [N,
+// D], at most 0, dt_bias [D], and if they are defined bias [N, D] and skip [D]. The mask, uint8 [B,
+// L], ones first, may be undefined.
 struct SelectiveScanInput {
   at::Tensor x_BLD, dt_BLD, a_ND, b_BLGN, c_BLGN, dt_bias_D, bias_ND = {}, skip_D = {};
   bool reversed = false;
@@ -27,7 +27,7 @@ struct SelectiveScanInput {
 at::Tensor selective_scan(const SelectiveScanInput& in);
 
 // The same, composed of the library's differentiable operators (ops/composed.h), position by
-// position: what is kept for its gradient is O(B L D N).
+// position: O(B L D N) numbers are kept for its gradient.
 at::Tensor composed_selective_scan(const at::Tensor& x, const at::Tensor& dt, const at::Tensor& a,
                                    const at::Tensor& b, const at::Tensor& c,
                                    const at::Tensor& dt_bias, const std::optional<at::Tensor>& bias,

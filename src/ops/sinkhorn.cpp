@@ -16,15 +16,14 @@ using torch::autograd::variable_list;
 // Far below every logit, yet finite: exp of it is exactly 0, and differences of it are not NaN.
 constexpr double kHidden = -1e30;
 
-// Rows and columns sum to one, so what is smaller than this adds nothing to them; it is taken for
-// 0. Numbers below the smallest normal one cost Intel processors some hundred cycles in every
-// product.
+// Rows and columns sum to one, so smaller numbers add nothing to them and are set to 0. Subnormal
+// numbers cost Intel processors about a hundred cycles in every product.
 constexpr double kLeastLog = -80, kLeast = 2e-35;  // e^-80 = 1.8e-35
 
 // exp(x), in the place of x.
 Tensor exp_or_zero_(Tensor x) { return at::threshold_(x.clamp_min_(kLeastLog).exp_(), kLeast, 0); }
 
-// The normalised matrix is exp(logits - rows_i - columns_j): an iteration changes two vectors.
+// The normalized matrix is exp(logits - rows_i - columns_j): an iteration changes two vectors.
 struct Scalings {
   Tensor rows_BHN1, columns_BH1N;
 };
@@ -71,7 +70,7 @@ struct SinkhornFunction : torch::autograd::Function<SinkhornFunction> {
     return exp_or_zero_(logits - saved[saved.size() - 2] - columns);
   }
 
-  // d log(sum over j of exp(x_ij)) / d x_ij is the matrix normalised along that axis, made again
+  // d log(sum over j of exp(x_ij)) / d x_ij is the matrix normalized along that axis, made again
   // from the vectors of each iteration.
   static variable_list backward(AutogradContext* ctx, variable_list grads) {
     const variable_list saved = ctx->get_saved_variables();

@@ -8,15 +8,15 @@ namespace lra::ops {
 
 // logits [B, H, N, N], float32 or float64; valid bool [B, N], undefined: all. Starting from
 // exp(logits), `iterations` times (at least 1): divide each row by its sum, then each column by its
-// own. Rows and columns of items that are not valid take no part and come out as 0.
+// own. Rows and columns of invalid items are ignored and come out as 0.
 //
-// In log space, so logits may be of any size. Differentiable (once); what the gradient needs is
-// the logits and two vectors [B, H, N] per iteration, no matrix per iteration.
+// In log space, so logits may be of any size. Differentiable (once); the gradient needs the logits
+// and two vectors [B, H, N] per iteration, but no matrix per iteration.
 at::Tensor sinkhorn(const at::Tensor& logits_BHNN, const at::Tensor& valid_BN, int64_t iterations);
 
 // Standard Gumbel noise in the shape [B, H, N, N], type (float32 or float64) and device of
 // `logits`: element (n, l) of plane b * H + h is a function of the key and of these indices,
-// whatever N is: -log(-log((r + 0.5) / 2^32)) with r word l of RandomStream(key, plane, n),
+// independent of N: -log(-log((r + 0.5) / 2^32)) with r word l of RandomStream(key, plane, n),
 // base/rng.h, in double.
 at::Tensor gumbel_noise_like(const at::Tensor& logits_BHNN, uint64_t key);
 

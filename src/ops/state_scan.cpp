@@ -16,7 +16,7 @@ using ScanStates = Tensor(const Tensor&, const Tensor&, bool, const MaybeTensor&
 using ScanStatesBackward = std::tuple<Tensor, Tensor>(const Tensor&, const Tensor&, const Tensor&,
                                                       const MaybeTensor&);
 
-// All of a problem but v; `shape` is that of x, [B, L, K, 2, P]. The tensors must outlive it.
+// All of a problem except v; `shape` is that of x, [B, L, K, 2, P]. The tensors must outlive it.
 template <typename T>
 kernels::StateScan<T> state_problem(at::IntArrayRef shape, const Tensor& a, const Tensor& lengths) {
   return {.batch = shape[0],

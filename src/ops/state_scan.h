@@ -8,11 +8,11 @@ namespace lra::ops {
 
 // The states x [B, L, K, 2, P] of the inputs v [B, L, 2, P] (real and imaginary parts) and the
 // poles a [2, P]: x[t] = a x[t - 1] + v[t] for K = 1. `bidirectional`, K = 2, has a second
-// direction with states of its own, x'[t] = a x'[t + 1] + v[t]; both see v[t]
+// direction with its own states, x'[t] = a x'[t + 1] + v[t]; both see v[t]
 // (kernels/scan/state_scan.h). The mask, uint8 [B, L], ones first, may be undefined. Where it is 0,
 // v is not read, x and the gradient of v are 0, and the second direction starts before it. v is
-// float32, float64 or bfloat16; a is float64 beside float64, else float32, and so are the states
-// while they are computed.
+// float32, float64 or bfloat16; a is float64 with float64, else float32, and so are the states
+// during the computation.
 //
 // Differentiable in v and a; x, a and the mask are kept for the backward pass. The same bits at any
 // number of threads. CheckFailure for other shapes or dtypes, and for a mask that is not

@@ -17,7 +17,7 @@ inline double normwise_error(const at::Tensor& actual, const at::Tensor& expecte
 
 struct NormwiseBounds {
   double value = 0x1p-7, gradient = 0x1p-6;
-  // A gradient below this share of the largest one is held to that size: the terms that cancelled
+  // A gradient below this share of the largest one is held to that size: the terms that canceled
   // were rounded. (One key: the gradient of its query is 0, its terms are not.)
   double cancelled = 0.25;
 };

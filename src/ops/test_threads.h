@@ -1,4 +1,4 @@
-// Comparison of what an operator gives at several numbers of threads.
+// Comparison of an operator's results at several numbers of threads.
 #pragma once
 
 #include <gtest/gtest.h>

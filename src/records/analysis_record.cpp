@@ -141,7 +141,7 @@ class AnalysisInspection : public Inspection {
   void cosines(const std::vector<double>& values, const std::string& what) const {
     for (const double value : values) cosine(value, what);
   }
-  // The name of a file beside the record: the report opens it.
+  // The name of a file next to the record, which the report opens.
   void file(const std::string& file) const {
     const bool plain = !file.empty() && file[0] != '.' && file.find('/') == std::string::npos &&
                        file.find('\0') == std::string::npos;

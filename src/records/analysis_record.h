@@ -1,5 +1,5 @@
-// The record of one analysis of a run, as RUN/analysis/KIND.json; pictures and matrices lie
-// beside it as RUN/analysis/KIND-*.png and *.safetensors.
+// The record of one analysis of a run, as RUN/analysis/KIND.json; pictures and matrices are next to
+// it as RUN/analysis/KIND-*.png and *.safetensors.
 //
 // Like a run record it is written atomically, read strictly, and carries a schema version.
 #pragma once
@@ -60,7 +60,7 @@ struct ConvergenceResult {
   const Threshold* at(double accuracy) const;
 };
 
-// Cosine similarities. Pictures are names of files beside the record.
+// Cosine similarities. Pictures are names of files next to the record.
 struct EmbeddingsResult {
   int64_t vocabulary = 0, positions = 0, width = 0;
   std::string matrices;              // safetensors: "token" [V, V], "position" [P, P]
@@ -96,8 +96,8 @@ struct RolloutResult {
   std::vector<RolloutExample> examples;
 };
 
-// One evaluation of a run on inputs that it was not trained with; the first of a list is on its
-// own.
+// One evaluation of a run on inputs that it was not trained with; the first of a list uses the
+// run's own inputs.
 struct ChangedInput {
   std::string change;  // "none", "shuffled tokens", "receptive field", "length", "positions"
   std::string value;   // "64" tokens, "stretched"; empty where there is nothing to say
@@ -155,7 +155,7 @@ Json to_json_object(const AnalysisRecord& record);
 // names of files that lead out of the folder.
 AnalysisRecord parse_analysis(const std::string& json_text, const std::string& name);
 
-// Refuses what parse_analysis refuses: nothing unreadable is written.
+// Refuses everything that parse_analysis refuses, so that nothing unreadable is written.
 void write_analysis(const AnalysisRecord& record, const std::string& path);
 AnalysisRecord read_analysis(const std::string& path);
 

@@ -98,7 +98,7 @@ std::string count_text(const std::set<int64_t>& steps) {
          ", the first at step " + std::to_string(*steps.begin());
 }
 
-// Nothing is added to a run that is done, so that log and record end alike.
+// Nothing is added to a run that is done, so log and record must end with the same step.
 void compare_ends(const RunRecord& record, const Log& log, Findings& findings) {
   std::set<int64_t> unlogged, unrecorded;
   for (const auto& [step, evaluation] : log.validations) unrecorded.insert(step);

@@ -6,8 +6,8 @@
 
 namespace lra {
 
-// Adds what cannot be: no threads, ranks of which there is one, times that are none or end before
-// they begin, a finished run without an end.
+// Adds impossible facts: no threads, a list of ranks with a single rank, invalid times or an end
+// before the start, a finished run without an end.
 void check_provenance(const RunRecord& record, Findings& findings);
 
 }  // namespace lra

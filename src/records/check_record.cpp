@@ -175,10 +175,12 @@ std::vector<std::string> check_record(const RunRecord& record) {
 
 void refuse_findings(const std::vector<std::string>& findings, const std::string& path) {
   if (findings.empty()) return;
-  throw Error({.where = path,
-               .what = findings.front(),
-               .expected = "a record as the run left it",
-               .advice = "restore it, or run again; 'lra report --check' lists all that is wrong"});
+  throw Error(
+      {.where = path,
+       .what = findings.front(),
+       .expected = "a record as the run left it",
+       .advice =
+           "restore it, or repeat the run; 'lra report --check' lists everything that is wrong"});
 }
 
 RunRecord read_consistent_record(const std::string& path) {

@@ -15,7 +15,7 @@ inline const ConfigValue* find_setting(const ConfigTable& config, std::string_vi
   return table && table->as_table() ? table->as_table()->find(key) : nullptr;
 }
 
-// The same for a setting of type Value; nothing if it is missing or of another type.
+// The same for a setting of type Value; nullopt if it is missing or of another type.
 template <typename Value>
 std::optional<Value> find_setting_as(const ConfigTable& config, std::string_view section,
                                      std::string_view key) {

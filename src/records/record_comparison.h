@@ -10,7 +10,7 @@ namespace lra {
 
 struct Compared {
   std::string what;           // "weights", "validation at step 200"
-  std::string recorded, now;  // as text; alike exactly when the values are
+  std::string recorded, now;  // as text; equal exactly if the values are
   bool is_equal() const { return recorded == now; }
 };
 

@@ -193,8 +193,8 @@ class RecordReader {
   JsonFields& in_;
 };
 
-// A whole file of records of one kind: the schema goes first, and nothing else is known of a record
-// before it was read. `Record` has a member `schema`, whose default is this version's.
+// A whole file of records of one kind: the schema is read first, because the rest depends on it.
+// `Record` has a member `schema`, whose default is this version's.
 template <typename Record>
 Json file_to_json(Record record) {
   RecordWriter writer;
@@ -224,7 +224,7 @@ Record parse_record_file(const std::string& text, const std::string& name, const
   return record;
 }
 
-// Looks for numbers that no record can have: one edited by hand, or not one of ours.
+// Looks for numbers that no record can have, as in one edited by hand or by another program.
 class Inspection {
  public:
   // `name` is the record in messages, and outlives this.

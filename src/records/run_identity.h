@@ -53,8 +53,8 @@ std::optional<RunIdentity> find_identity(const std::map<std::string, std::string
 // True if `found` is one of a run's identities (identities_of in run_record.h).
 bool is_one_of(const RunIdentity& found, std::span<const RunIdentity> run);
 
-// Throws lra::Error that names what differs from the first of `expected` unless `found` is one of
-// them. Shapes may fit and the figures look right all the same.
+// Throws an lra::Error that names the differences from the first of `expected` unless `found` is
+// one of them. Weights of another run may fit in shape and give plausible figures.
 void refuse_foreign_weights(const std::optional<RunIdentity>& found,
                             std::span<const RunIdentity> expected, const std::string& file,
                             const std::string& advice);

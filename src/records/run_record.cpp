@@ -179,7 +179,7 @@ std::string to_json(const RunRecord& record) { return json_text(file_to_json(rec
 
 namespace {
 
-// Numbers that no run can have: a record edited by hand, or not one of ours.
+// Refuses numbers that no run can have, as in a record edited by hand or by another program.
 void refuse_impossible(const RunRecord& record, const std::string& name) {
   const Inspection inspection(name);
   for (const auto* e : {&record.train, &record.val, &record.test, &record.best_val}) {

@@ -62,7 +62,7 @@ struct Measurement {
   std::optional<double> pipeline_steps_per_s = {};
   std::optional<std::string> warning = {};    // why the figures may not be the machine's
   std::optional<double> examples_per_s = {};  // absent in records of earlier programs
-  // Positions that are computed, padding and CLS included; with batches of data alone.
+  // Positions that are computed, padding and CLS included; only with batches of data.
   std::optional<double> computed_tokens_per_s = {};
 };
 
@@ -122,9 +122,9 @@ struct RunRecord : RunIdentity {
   // "apples-to-apples", "self-pretrained" or "free-for-all"; "pretraining" for runs that predict
   // masked inputs, which have no figure of the task.
   std::string division, division_reason;
-  // True if data and settings outside [mixer] are those of a published preset, so that the figures
-  // of the paper may stand beside it: in either division, since models of the paper break the rule
-  // of 10 % themselves.
+  // True if data and settings outside [mixer] are those of a published preset, so that it may be
+  // compared with the paper, in either division, since models of the paper themselves break the
+  // rule of 10 %.
   bool published_setting = false;
 
   int64_t steps = 0, planned_steps = 0, examples = 0;
@@ -132,11 +132,11 @@ struct RunRecord : RunIdentity {
   // Positions computed for them in training, padding and CLS included. Absent for measurements, and
   // in records of programs that counted padding in `tokens`.
   std::optional<int64_t> computed_tokens = {};
-  // Steps of a full run: the preset's own number, 0 when there is no such preset and for
-  // measurements, and the size of the whole test split, 0 when no data was read.
+  // Steps of a full run: the preset's own number, 0 if there is no such preset and for
+  // measurements; and the size of the whole test split, 0 if no data was read.
   int64_t preset_steps = 0, test_split_examples = 0;
   std::optional<SplitSizes> data_examples = {};     // absent when no data was read
-  double train_seconds = 0;                         // training steps alone
+  double train_seconds = 0;                         // only training steps
   double total_seconds = 0;                         // with evaluation and saving
   double train_tokens_per_s = 0;                    // over all training steps of this run
   std::optional<double> train_examples_per_s = {};  // alike; absent where computed_tokens is
@@ -147,11 +147,11 @@ struct RunRecord : RunIdentity {
   std::optional<int64_t> estimated_resident_bytes = {};
   // Reason why training ended before planned_steps although the run is done; otherwise absent.
   std::optional<std::string> ended_by = {};
-  // Bad steps (train.on_nonfinite) whose update was left out, roll-backs, and the steps that these
-  // left out. Absent when there was none.
+  // Bad steps (train.on_nonfinite) whose update was skipped, roll-backs, and the steps that these
+  // undid. Absent if there were none.
   std::optional<int64_t> skipped_steps = {}, roll_backs = {}, undone_steps = {};
-  // Warnings about the run, one sentence each: a schedule that does not fit
-  // the steps, a damaged checkpoint left aside. Absent when nothing was.
+  // Warnings about the run, one sentence each: a schedule that does not fit the steps, a damaged
+  // checkpoint that was skipped. Absent if there were none.
   std::optional<std::vector<std::string>> warnings = {};
   std::optional<std::vector<EarlierPart>> earlier_parts = {};  // absent: one set of settings
   std::optional<InitialWeights> initial_weights = {};          // absent: drawn at random
@@ -165,7 +165,7 @@ struct RunRecord : RunIdentity {
   Provenance provenance;
 };
 
-// Begins a warning that the data may not be what it is taken for (tasks/data_doubts.h).
+// Begins a warning that the data may not be what it seems (tasks/data_doubts.h).
 inline constexpr const char* kDataDoubt = "data in doubt: ";
 // These warnings, without the words in front.
 std::vector<std::string> data_doubts_of(const RunRecord& record);

@@ -42,7 +42,7 @@ inline RunRecord finished_run(const std::string& task, const std::string& model,
   return run;
 }
 
-// One that agrees with itself, settings and hashes included.
+// A consistent record, settings and hashes included.
 inline RunRecord honest_run(const std::string& model = "performer") {
   RunRecord run = finished_run("text", model, 65);
   ConfigTable& settings = run.config.table("run");

@@ -61,8 +61,7 @@ std::string results_card(const RunRecord& run) {
   return head(run) + "\n# " + markdown(run.model_title) + " on " + markdown(run.task_title) +
          "\n\n" + facts_table("result", result_facts(run)) +
          facts_table("provenance", provenance_facts(run)) + "Settings:\n\n" + settings +
-         "\nMade by `lra report --card` from the record of the run; `lra reproduce` runs it "
-         "again.\n";
+         "\nMade by `lra report --card` from the record of the run; `lra reproduce` repeats it.\n";
 }
 
 std::string card_name(const RunRecord& run) {

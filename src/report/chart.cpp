@@ -122,8 +122,8 @@ struct Disc {
   double radius;
 };
 
-// Places names beside circles: the first place that meets no circle and no other
-// name, else the first.
+// Places names next to circles: at the first place that overlaps no circle and no other name, else
+// at the first.
 class NamePlaces {
  public:
   explicit NamePlaces(const std::vector<Disc>& discs) {
@@ -238,7 +238,7 @@ std::string circle_chart(const std::string& description, const std::string& x_ti
 std::string bar_chart(const std::string& description, const std::string& y_title,
                       const std::vector<std::string>& legend,
                       const std::vector<ChartBars>& groups) {
-  // Names that do not fit beside each other are slanted.
+  // Names that do not fit side by side are slanted.
   const bool is_slanted = std::any_of(groups.begin(), groups.end(), [&](const ChartBars& group) {
     return kLetter * display_width(group.name) * static_cast<double>(groups.size()) > kWidth - 100;
   });

@@ -34,8 +34,8 @@ struct ChartBars {
   std::vector<double> values;  // one for each entry of the legend, 0 or more
 };
 
-// Each an <svg> with `description` for those who do not see it. Titles stand along the axes.
-// Lines of percents against training steps: x from 0, y not below.
+// Each function returns an <svg> with `description` as its text alternative. Titles run along the
+// axes. Lines of percents against training steps: x from 0, y not below.
 std::string line_chart(const std::string& description, const std::vector<ChartLine>& lines);
 std::string circle_chart(const std::string& description, const std::string& x_title,
                          const std::string& y_title, const std::vector<ChartCircle>& circles);
@@ -49,7 +49,7 @@ struct LegendEntry {
 };
 std::string legend_html(const std::vector<LegendEntry>& entries);
 
-// A <figure>: heading, the charts beside each other, a caption, and `table` to unfold.
+// A <figure>: heading, the charts side by side, a caption, and `table` to unfold.
 std::string chart_figure(const std::string& title, const std::string& caption,
                          const std::vector<std::string>& charts, const std::string& table);
 

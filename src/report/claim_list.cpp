@@ -1,5 +1,5 @@
-// The sentences of the paper, as comparisons. "Above" means the higher figure: of a claim about
-// what is small or slow the sides are swapped.
+// The sentences of the paper, as comparisons. "Above" means the higher figure: for claims that
+// something is small or slow, the sides are swapped.
 #include <algorithm>
 #include <cmath>
 #include <initializer_list>

@@ -39,10 +39,10 @@ std::span<const Claim> paper_claims();
 struct JudgedClaim {
   const Claim* claim;
   Judgement ours, paper;  // paper: by the paper's own tables
-  Judgement small = {};   // by shortened runs and small presets, where ours decides nothing
+  Judgement small = {};   // by shortened runs and small presets, if full runs decide nothing
 };
 
-// Ours: by runs with the preset "paper", else by those with "release".
+// Judges our figures by runs with the preset "paper", else by those with "release".
 std::vector<JudgedClaim> judge_claims(const ReportInput& input);
 
 // "confirmed", or if only small runs show something: "full scale: not tested; small scale:

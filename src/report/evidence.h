@@ -34,7 +34,7 @@ struct Evidence {
   std::function<Finding()> vertical_lead;
 };
 
-// The tables of the paper, version 0. What it gives no figure for is nothing.
+// The tables of the paper, version 0. A missing figure is nullopt.
 Evidence paper_evidence();
 
 // Evidence from runs of the whole budget with the preset, and from measurements that compare.

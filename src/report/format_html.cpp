@@ -1,6 +1,6 @@
-// One self-contained page: no network, no foreign script. The Content-Security-Policy allows
-// exactly our style sheet and our script, by their hashes, and pictures that the page itself
-// holds, and nothing else, so even markup that got past the escapes could not run or load anything.
+// One self-contained page: no network, no foreign script. The Content-Security-Policy allows only
+// our style sheet and our script, by their hashes, and embedded pictures, so even markup that got
+// past the escapes could not run or load anything.
 #include <set>
 
 #include "report/csp_hash.h"

@@ -14,7 +14,7 @@ Json optional_number(std::optional<double> value) {
   return value ? json_number(*value) : Json(nullptr);
 }
 
-// `compared` is ours, where it may be set against the paper.
+// `compared` is our figure if it may be compared with the paper.
 Json comparison(std::optional<double> ours, std::optional<double> compared,
                 std::optional<double> v0, std::optional<double> v1) {
   return {{"percent", optional_number(ours)},

@@ -74,7 +74,8 @@ Table speeds(const Leaderboard& board) {
   return table;
 }
 
-// Validation accuracy in percent at `step`, between the points beside it; nothing outside them.
+// Validation accuracy in percent at `step`, interpolated between the adjacent points; nullopt
+// outside the curve.
 std::optional<double> accuracy_at(const std::vector<Evaluation>& curve, double step) {
   const auto after = std::find_if(curve.begin(), curve.end(), [&](const Evaluation& point) {
     return static_cast<double>(point.step) >= step;

@@ -1,5 +1,5 @@
-// Aligned tables for a terminal or a log file. Escape sequences are written only when asked for,
-// and then only ours: every text is cleaned first.
+// Aligned tables for a terminal or a log file. Escape sequences are written only on request, and
+// only our own: every text is cleaned first.
 #include <algorithm>
 
 #include "base/text_format.h"

@@ -1,4 +1,4 @@
-// One function per output format. Each cleans and escapes whatever it prints.
+// One function per output format. Each cleans and escapes all text it prints.
 #pragma once
 
 #include <string>
@@ -16,7 +16,7 @@ struct Literature;
 struct ReportInput {
   const std::vector<RunRecord>& records;
   const Leaderboard& board;
-  const Leaderboard& own;  // of data of users' own, where the format keeps it apart; else empty
+  const Leaderboard& own;  // of users' own data, if the format keeps it apart; else empty
   const std::vector<Analysis>& analyses;
   const std::vector<SpeedGrid>& grids;  // of the board's speeds
   const std::string& title;
@@ -34,7 +34,8 @@ std::string format_markdown(const ReportInput& input);
 std::string format_csv(const ReportInput& input);
 // Everything: leaderboard with all numbers, and the records themselves. ASCII only.
 std::string format_json(const ReportInput& input);
-// The paper's Tables 1 to 5 and what Figure 2 shows, with our figures, for the booktabs package.
+// The paper's Tables 1 to 5 and the content of Figure 2, with our figures, for the booktabs
+// package.
 std::string format_latex(const ReportInput& input);
 // One row of the leaderboard as the results file of the lm-evaluation-harness. Throws lra::Error
 // when there are several rows.

@@ -72,7 +72,7 @@ std::string figure1(const std::vector<Analysis>& analyses) {
     }
   }
   return pictures_html("Figure 1: Pathfinder",
-                       "The image is on the left; beside it the attention of Figure 5.", pictures);
+                       "The image is on the left, the attention of Figure 5 next to it.", pictures);
 }
 
 std::string figure2(const std::vector<Analysis>& analyses) {
@@ -87,10 +87,11 @@ std::string figure2(const std::vector<Analysis>& analyses) {
     const std::string model = models.size() > 1 ? ", " + record->model_title : "";
     groups.push_back({shown_task(*record) + model, {span.mean, span.uniform}});
   }
-  return chart_figure(table.title, table.caption,
-                      {bar_chart("Required attention span in tokens, beside uniform attention",
-                                 "span, tokens", {"measured", "uniform attention"}, groups)},
-                      bare_table_html(table));
+  return chart_figure(
+      table.title, table.caption,
+      {bar_chart("Required attention span in tokens, compared with uniform attention",
+                 "span, tokens", {"measured", "uniform attention"}, groups)},
+      bare_table_html(table));
 }
 
 std::string remark_of(const TradeOff& trade_off, const TradeOffPoint& point) {

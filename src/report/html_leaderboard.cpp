@@ -1,6 +1,6 @@
 // The leaderboard: a table whose groups of rows are our full runs, trivial baselines, short runs
 // and published results. It works without scripts: a <details> in the row or in the heading of a
-// group opens what belongs to it, through selectors of the style sheet (:has).
+// group opens its content, through selectors of the style sheet (:has).
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -108,7 +108,7 @@ std::string average_html(const Leaderboard& board, const Row& row, Average Row::
          (ours ? "" : " quiet") + "\">" + accuracy_text(ours) + "</span></td>";
 }
 
-// Columns behind the tasks: what a row cost, one value for each task.
+// Columns after the tasks: the cost of a row, one value for each task.
 struct Cost {
   const char* title;
   std::optional<double> (*value)(const Cell& cell);
@@ -268,7 +268,7 @@ std::string header_html(const Layout& layout) {
 // The tasks behind each average.
 std::string averages_text(const Leaderboard& board, const Layout& layout) {
   std::string text =
-      " Avg of 5: the paper's, without Path-X. Training time: of one run, its steps alone.";
+      " Avg of 5: the paper's, without Path-X. Training time: of one run, only its steps.";
   if (layout.all_title.empty()) return text;
   std::string tasks;
   for (const TaskColumn& column : board.columns) {

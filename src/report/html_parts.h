@@ -16,8 +16,8 @@ std::string leaderboard_html(const ReportInput& input);
 // The figures of a row in full, with the paper's, links to the runs, and the settings.
 std::string row_details_html(const Leaderboard& board, const Row& row);
 
-// Any other table, sortable, with heading and caption, empty for one without rows; or the table
-// alone.
+// Any other table, sortable, with heading and caption, empty for one without rows; or only the
+// table.
 std::string table_html(const Table& table);
 std::string bare_table_html(const Table& table);
 

@@ -1,12 +1,12 @@
 // Averages, FAIL and comparisons follow the paper where it is explicit: the average is the plain
-// mean of five tasks, Path-X left out. What the paper leaves open is decided here:
+// mean of five tasks, Path-X left out. Points that the paper leaves open are decided here:
 //
 // FAIL on Path-X: every finished run ran its full budget, the preset's steps, and none has a test
 // accuracy above 50 % by more than three binomial standard errors. The paper gives no threshold. A
 // task that was not run is never FAIL.
 //
 // A figure of fewer steps or of part of the test set is shown and marked, but enters no average and
-// is not set against the paper.
+// is not compared with the paper.
 //
 // A ListOps figure whose interval holds the accuracy of reading only the root operator gets a
 // warning: the paper's figures of 36 to 37 % are no higher than that.
@@ -111,7 +111,7 @@ Cell make_cell(const TaskColumn& column, const RowGroup& group,
   return cell;
 }
 
-// Mean of one figure over `cells`; nothing when a cell lacks it or there is no cell.
+// Mean of one figure over `cells`; nullopt if a cell lacks it or there is no cell.
 template <typename Figure>
 std::optional<double> mean_over(const std::vector<const Cell*>& cells, const Figure& figure) {
   double sum = 0;

@@ -28,8 +28,8 @@ struct Cell {
   std::optional<double> interval;
   int num_diverged = 0, num_failed = 0, num_unfinished = 0;
   bool fail = false;  // Path-X only: no finished run learned anything (see leaderboard.cpp)
-  // "100 of 5,000 steps": what the runs lack of full ones (see run_facts.h), "; " between those of
-  // several; empty for full ones.
+  // "100 of 5,000 steps": how the runs fall short of full ones (see run_facts.h), separated by ";
+  // "; empty for full ones.
   std::string shortfall;
   bool is_published = true;  // all of a published setting: RunRecord::published_setting
   std::optional<double> paper_v0, paper_v1;
@@ -38,7 +38,7 @@ struct Cell {
   std::string settings;
   std::string validation, division;
   std::optional<int64_t> num_parameters;
-  std::optional<double> train_seconds;  // training steps alone, mean over the finished runs
+  std::optional<double> train_seconds;  // only training steps, mean over the finished runs
   CellSpeed speed;
   std::vector<size_t> runs;  // their places among the records
 
@@ -61,12 +61,12 @@ struct Cell {
 // An average over tasks, each part present only when all its parts exist.
 struct Average {
   std::optional<double> ours, paper_v0, paper_v1;
-  std::optional<double> compared;  // ours, where it may be set against the paper
+  std::optional<double> compared;  // our figure if it may be compared with the paper
 };
 
 struct Row {
   std::string model, title, preset, settings;
-  bool is_self_pretrained = false;               // said in the title; ranked among such rows alone
+  bool is_self_pretrained = false;               // stated in the title; ranked only among such rows
   std::string checkpoint, validation, division;  // "own; text: test" where tasks differ
   std::string shortfall;                         // of the cells; "full" for none
   std::string revisions, machines;               // every one that occurs, "; " between
@@ -75,7 +75,7 @@ struct Row {
   Average present;                               // all columns of this report
 };
 
-// A trivial classifier: what a model has to beat.
+// A trivial classifier, which a model has to beat.
 struct BaselineRow {
   std::string name;
   std::vector<std::optional<double>> accuracy;  // one per column
@@ -97,7 +97,7 @@ Leaderboard build_leaderboard(const std::vector<RunRecord>& records);
 // The paper's name of the task, for one that it does not have our title.
 std::string shown_task(const RunIdentity& run);
 
-// ours - paper, when both exist.
+// Ours minus the paper's, if both exist.
 std::optional<double> difference(std::optional<double> ours, std::optional<double> paper);
 
 }  // namespace lra::report

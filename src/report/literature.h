@@ -1,4 +1,4 @@
-// Results that other publications report, shown beside ours and never ranked with them.
+// Results of other publications, shown next to ours and never ranked with them.
 #pragma once
 
 #include <array>

@@ -90,7 +90,7 @@ std::string html(std::string_view text) {
 }
 
 std::string markdown(std::string_view text) {
-  // Parentheses and exclamation marks are markup beside brackets alone, which are escaped.
+  // Parentheses and exclamation marks are markup only next to brackets, which are escaped.
   constexpr std::string_view kSpecial = "\\`*{}[]<>#|~$&@^";
   std::string out;
   const std::string shown = clean(text);
@@ -144,7 +144,7 @@ std::string latex(std::string_view text) {
         return "";
     }
   });
-  // Ours: fonts of LaTeX's own lack them in text.
+  // Our own signs: LaTeX's fonts lack them in text.
   for (const auto& [sign, command] :
        {std::pair<std::string_view, std::string_view>{"±", "$\\pm$"}, {"†", "$^\\dagger$"}}) {
     for (size_t at = 0; (at = out.find(sign, at)) != out.npos; at += command.size()) {

@@ -1,7 +1,7 @@
 // Foreign text (model names, error lines, paths) made fit for each output format.
 //
-// clean() comes first everywhere: it takes out what a terminal or a text direction would act on.
-// The escapes then make markup of the format plain text.
+// clean() always comes first: it removes characters that control a terminal or the text direction.
+// The escapes then turn markup of the format into plain text.
 #pragma once
 
 #include <string>
@@ -15,8 +15,7 @@ namespace lra::report {
 // and paragraph separators, zero-width spaces and joiners (U+200B..200D, U+2060), U+FEFF.
 std::string clean(std::string_view text);
 
-// `text` in lines of at most `width` columns, broken at spaces; a longer word has a line of its
-// own.
+// `text` in lines of at most `width` columns, broken at spaces; a longer word gets its own line.
 std::vector<std::string> broken_lines(const std::string& text, int width);
 
 // HTML, as text or as an attribute value in double quotes.

@@ -1,4 +1,4 @@
-// Data of a user's own has no published figures, so it stands apart from the benchmark's tasks.
+// A user's own data has no published figures, so it is kept apart from the benchmark's tasks.
 #include "base/text_format.h"
 #include "report/tables.h"
 
@@ -55,11 +55,11 @@ std::vector<TableCell> line_of(const Leaderboard& own, size_t column, const Row&
 Table own_data_table(const Leaderboard& own) {
   Table table{.title = "Own data: test accuracy, percent",
               .caption =
-                  "Rows of one data set compare with each other alone. 95 %: half-width of the 95 "
+                  "Rows compare only within one data set. 95 %: half-width of the 95 "
                   "% interval, over seeds or over test examples, whichever is wider. †: fewer "
                   "steps than the preset has, a part of the test set, or data in doubt; not "
                   "ranked. ‡: not above the best trivial baseline. Training time is of one run, "
-                  "its training steps alone.",
+                  "only its training steps.",
               .header = {"Data", "Model", "Settings", "Accuracy", "95 %", "Trivial baseline",
                          "Seeds", "Parameters", "Training time", "tokens/s", "Peak memory",
                          "Preset", "Tested weights", "Validation", "Division"},

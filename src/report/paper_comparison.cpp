@@ -1,5 +1,5 @@
-// The paper's Tables 2 to 5 with our figures beside the paper's, and what its Figures 2 to 5 are
-// drawn from.
+// The paper's Tables 2 to 5 with our figures next to the paper's, and the data of its Figures 2 to
+// 5.
 
 #include <algorithm>
 
@@ -60,7 +60,7 @@ Table efficiency_table(const SpeedGrid& grid) {
   const bool training = grid.mode == "train";
   Table table{.title = training ? "Table 2: training speed and memory" : "Table 4: inference speed",
               .caption = std::string("Steps per second and their ratio to the Transformer's, ") +
-                         "beside it the paper's ratio, by sequence length; then the peak "
+                         "next to it the paper's ratio, by sequence length; then the peak "
                          "memory of tensors" +
                          (training ? " and the paper's per TPU device with one example each; our "
                                      "exact attention keeps no "
@@ -105,8 +105,8 @@ std::string optional_text(const std::optional<double>& value, int decimals) {
   return value ? fixed(*value, decimals) : "-";
 }
 
-// A table of what one analysis found. Its first columns say of what: task, model, `weights` ("Run"
-// where the analysis reads no weights).
+// A table of the results of one analysis. Its first columns name the subject: task, model,
+// `weights` ("Run" if the analysis reads no weights).
 Table analysis_table(std::string title, std::string caption, std::vector<std::string> columns,
                      std::string weights = "Weights") {
   Table table{.title = std::move(title),
@@ -125,7 +125,7 @@ void add_row(Table& table, const AnalysisRecord& record, const Cells& figures) {
   table.rows.push_back(std::move(cells));
 }
 
-// The scores on changed inputs, each below the run's own where that stands first.
+// The scores on changed inputs, each below the run's own if that comes first.
 void add_changed_inputs(Table& table, const AnalysisRecord& record, const std::string& task,
                         const std::vector<ChangedInput>& scores) {
   const Evaluation* own = own_score(scores);
@@ -170,12 +170,11 @@ std::vector<Table> efficiency_tables(const ReportInput& input, std::string_view 
 }
 
 Table generalization_table(const std::vector<Analysis>& analyses) {
-  Table table =
-      analysis_table("Table 3: accuracy on the training and on the test set",
-                     "Percent, each from a pass of its own without dropout; the gap with its "
-                     "standard error. Paper: Image alone; how its training accuracy was "
-                     "measured is not said.",
-                     {"train", "test", "gap", "paper train", "paper test", "paper gap"});
+  Table table = analysis_table(
+      "Table 3: accuracy on the training and on the test set",
+      "Percent, each from a separate pass without dropout; the gap with its standard error. Paper: "
+      "only Image; it does not say how its training accuracy was measured.",
+      {"train", "test", "gap", "paper train", "paper test", "paper gap"});
   for (const AnalysisRecord* record : analyses_of(analyses, "generalization")) {
     const GeneralizationResult& result = *record->generalization;
     std::optional<double> train, test;
@@ -198,7 +197,7 @@ Table convergence_table(const std::vector<Analysis>& analyses) {
   Table table = analysis_table(
       "Table 5: training steps until a validation accuracy",
       "The first evaluation at or above the accuracy, in parentheses the time "
-      "in training until it; nothing is interpolated. Paper: Image alone; the "
+      "in training until it; nothing is interpolated. Paper: only Image; the "
       "released code evaluates every 175 steps.",
       {"to 30 %", "to 35 %", "paper 30 %", "paper 35 %", "steps apart", "best, %"}, "Run");
   for (const AnalysisRecord* record : analyses_of(analyses, "convergence")) {
@@ -221,8 +220,8 @@ Table span_table(const std::vector<Analysis>& analyses) {
       analysis_table("Figure 2: required attention span",
                      "Mean distance in tokens between a query and what it attends to, weighted "
                      "by attention; s is over examples. Uniform: the same with equal weights, "
-                     "about a third of the length; a span near it is diffuse attention and no "
-                     "more. The paper gives no figures.",
+                     "about a third of the length; a span near it only shows diffuse attention. "
+                     "The paper gives no figures.",
                      {"span", "s", "uniform", "of uniform", "length", "with CLS", "pixels",
                       "uniform pixels", "by layer", "examples"});
   for (const AnalysisRecord* record : analyses_of(analyses, "span")) {
@@ -265,8 +264,8 @@ Table similarity_table(const std::vector<Analysis>& analyses) {
 Table rollout_table(const std::vector<Analysis>& analyses) {
   Table table = analysis_table(
       "Figure 5: attention rollout",
-      "Entropy is over that of equal weights: 1 says nothing is picked out. "
-      "Bright: the weight on pixels brighter than the mean, beside their share.",
+      "Entropy is relative to that of equal weights: at 1, nothing is picked out. Bright: the "
+      "weight on pixels brighter than the mean, next to their share.",
       {"example", "label", "predicted", "entropy", "on CLS", "bright weight", "bright pixels"});
   for (const AnalysisRecord* record : analyses_of(analyses, "rollout")) {
     for (const RolloutExample& example : record->rollout->examples) {
@@ -287,7 +286,7 @@ Table controls_table(const std::vector<Analysis>& analyses) {
   Table table = analysis_table(
       "Controls and transfer",
       "Accuracy in percent with inputs the weights were not trained on: tokens in a random order, "
-      "blocks that know nothing of each other, other lengths, another task. The difference is to "
+      "independent blocks, other lengths, another task. The difference is to "
       "the run's own score on the same examples; a baseline needs no model.",
       {"evaluated on", "inputs", "accuracy", "difference", "examples"});
   for (const AnalysisRecord* record : analyses_of(analyses, "controls")) {
@@ -309,8 +308,8 @@ Table claims_table(const ReportInput& input) {
   Table table{
       .title = "The paper's claims",
       .caption =
-          "Full scale: runs of the whole budget with the paper or release preset, and "
-          "measurements that compare. Small scale: shortened runs and small presets, which are a "
+          "Full scale: runs over the whole budget with the paper or release preset, and comparable "
+          "measurements. Small scale: shortened runs and small presets, which are a "
           "hint, not a test. Confirmed: every comparison holds by more "
           "than the noise (95 % intervals, spread of timed windows); contradicted: "
           "one fails by more; undecided: one is within it. The last two columns ask "

@@ -92,7 +92,7 @@ constinit const std::string_view kNotes[] = {
     "Table 2 prints 1.2x for Linformer at 1K where its steps per second give 1.15; Table 4 prints "
     "0.47x for local attention at 1K where they give 0.95. Ratios here are computed.",
     "The paper's speeds belong to 16 TPU v3 chips with one example of the batch per core. Only "
-    "ratios to a Transformer measured on the same machine can be set beside other hardware.",
+    "ratios to a Transformer measured on the same machine can be compared across hardware.",
     "Nine of the 22 step counts in Table 5 are not multiples of the released evaluation period of "
     "175 steps, and no rule for values in between is given.",
 };

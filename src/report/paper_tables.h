@@ -66,7 +66,7 @@ inline constexpr std::array<double, kNumPaperTasks> kPaperChance = {10, 50, 50, 
 inline constexpr double kPaperChanceAveragePrinted = 44.00;
 
 // Two trivial classifiers for ListOps, measured on 49861 generated trees (not in the paper): always
-// the commonest label, and the commonest label given nothing but the root operator.
+// the most common label, and the most common label given only the root operator.
 inline constexpr double kListopsMajority = 17.3, kListopsRootOperator = 36.5;
 
 // Looks up a task by the name in our records. Path-X is pathfinder at 128 x 128; Pathfinder is 32

@@ -18,7 +18,7 @@ namespace lra::report {
 std::vector<std::string> find_record_files(const std::vector<std::string>& paths,
                                            std::vector<std::string>* problems);
 
-// One line for each thing that speaks against the record in the file `path`.
+// One line for each finding against the record in the file `path`.
 using RecordJudge =
     std::function<std::vector<std::string>(const RunRecord&, const std::string& path)>;
 
@@ -38,11 +38,11 @@ struct Analysis {
 // Larger pictures stay out of a report, which carries its pictures within itself.
 inline constexpr size_t kMostPictureBytes = size_t{256} << 10;
 
-// The analyses at `paths`, found as run records are: files KIND.json in folders called analysis. A
-// picture that is missing, too large or no PNG adds a line to `problems`, and so does an analysis
-// that is left out: of other weights or data than the run's, or of another run than the one whose
-// record lies in the folder above it, or contradicted by that record (check_analysis()). A path
-// without any is no problem.
+// The analyses at `paths`, found like run records: files KIND.json in folders named analysis. A
+// picture that is missing, too large or not a PNG adds a line to `problems`, and so does an
+// analysis that is left out because it used other weights or data than the run's, belongs to
+// another run than the one whose record is in the folder above it, or is contradicted by that
+// record (check_analysis()). A path without analyses is not a problem.
 std::vector<Analysis> collect_analyses(const std::vector<std::string>& paths,
                                        std::vector<std::string>* problems);
 

@@ -26,7 +26,7 @@ constinit const NamedFormat kFormats[] = {
 // Data of users' own has names as "custom:NAME".
 bool is_benchmark(const RunRecord& record) { return !record.task.starts_with("custom"); }
 
-// Formats for people; what programs read has one list of tasks.
+// True for formats for people; formats for programs have one list of tasks.
 bool keeps_own_data_apart(Format format) {
   return format == Format::kText || format == Format::kMarkdown || format == Format::kHtml;
 }

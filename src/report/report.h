@@ -30,16 +30,16 @@ struct ReportOptions {
   bool color = false;                      // terminal colors; Format::kText only
 };
 
-// Throws lra::Error when there is no record, or when the records hold two versions of one task.
+// Throws lra::Error if there is no record, or if the records have two versions of one task.
 std::string render(const std::vector<RunRecord>& records, Format format,
                    const ReportOptions& options = {});
 
-// A run on one page, in the form of a model card: Markdown under a YAML head.
-// The head holds what model cards hold (language of tags, model-index with task, data and metric),
-// the text the result, its protocol and provenance, and the settings. `run` is a training run.
+// A run on one page, in the form of a model card: Markdown under a YAML head. The head has the
+// fields of model cards (language of tags, model-index with task, data and metric), the text has
+// the result, its protocol and provenance, and the settings. `run` is a training run.
 std::string results_card(const RunRecord& run);
 
-// A file name for it: "performer-text-seed0-0123abcd.md", of letters, digits, - and _ alone.
+// A file name for it: "performer-text-seed0-0123abcd.md", only letters, digits, - and _.
 std::string card_name(const RunRecord& run);
 
 }  // namespace lra::report

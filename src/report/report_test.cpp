@@ -164,7 +164,7 @@ TEST(Report, JsonIsAsciiAndHoldsTheNumbers) {
   EXPECT_EQ(json["records"].size(), 1u);
 }
 
-// Number of fields of one line, quotes honoured.
+// Number of fields of one line, quotes honored.
 size_t count_fields(const std::string& line) {
   size_t fields = 1;
   bool quoted = false;

@@ -26,7 +26,7 @@ std::string pretraining_line(const Pretraining& pretraining) {
          to_hex(hash128(settings)).substr(0, kDigits) + ")";
 }
 
-// Everything but the seed that decides what a run measures, one "key=value" each. The initial
+// Everything except the seed that determines what a run measures, one "key=value" each. The initial
 // weights of a self-pretrained run follow the seed of its pretraining.
 SettingLines settings_of(const RunRecord& record) {
   ConfigTable config = record.config;

@@ -16,7 +16,7 @@ class Facts {
   void add(const std::string& name, const std::string& value) {
     if (!value.empty()) facts.push_back({name, value});
   }
-  // Nothing for 0, which stands for what is not known.
+  // Adds nothing for 0, which means unknown.
   void add_count(const std::string& name, int64_t value) {
     if (value > 0) add(name, thousands(value));
   }
@@ -63,7 +63,7 @@ std::string shortfall_of(const RunRecord& run) {
   const std::string steps = run.preset_steps == 0
                                 ? thousands(run.steps) + " steps of no known preset"
                                 : part_of(run.steps, run.preset_steps, "steps");
-  // Data may be a part of what the settings say.
+  // The data may be only part of what the settings say.
   const auto whole = find_setting_as<int64_t>(run.config, "task", "num_test").value_or(0);
   const std::string test =
       part_of(run.test->num_examples, std::max(run.test_split_examples, whole), "test examples");
@@ -91,7 +91,7 @@ std::vector<Fact> result_facts(const RunRecord& run) {
     f.add("changed", "after step " + thousands(part.steps) + ": " + part.change);
   }
   f.add("ended early", run.ended_by.value_or(""));
-  f.add_count("bad steps left out", run.skipped_steps.value_or(0));
+  f.add_count("bad steps skipped", run.skipped_steps.value_or(0));
   if (run.roll_backs) {
     f.add("rolled back", thousands(*run.roll_backs) + " times, " +
                              thousands(run.undone_steps.value_or(0)) + " steps left out");

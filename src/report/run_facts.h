@@ -8,7 +8,7 @@
 
 namespace lra::report {
 
-// "AMD EPYC 9965, 2 threads, cpu, avx512": what has to be equal for two speeds to compare.
+// "AMD EPYC 9965, 2 threads, cpu, avx512": two speeds compare only if these are equal.
 std::string machine_of(const Provenance& provenance);
 // The first ten digits of the git revision, with "+changes" for a dirty tree.
 std::string revision_of(const Provenance& provenance);
@@ -16,9 +16,9 @@ std::string revision_of(const Provenance& provenance);
 // True if the run has a figure: it is done and was tested.
 bool has_figure(const RunRecord& run);
 
-// "100 of 5,000 steps, 2,000 of 25,000 test examples, data in doubt": what a run with a figure
-// lacks of a full one; empty for a full one. The full number of steps is the preset's own, whatever
-// the run itself had planned.
+// "100 of 5,000 steps, 2,000 of 25,000 test examples, data in doubt": how a run with a figure falls
+// short of a full one; empty for a full one. The full number of steps is the preset's own,
+// regardless of the run's plan.
 std::string shortfall_of(const RunRecord& run);
 
 struct Fact {

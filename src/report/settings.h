@@ -1,4 +1,4 @@
-// Settings of records as lines of text, and what sets several of them apart.
+// Settings of records as lines of text, and the differences between several of them.
 #pragma once
 
 #include <map>
@@ -16,7 +16,7 @@ using SettingLines = std::set<std::string>;
 SettingLines setting_lines(ConfigTable table);
 
 // Labels for each of several sets of settings: the lines that not all of them hold, joined by ", ".
-// "base settings" for one that has none of its own, and nothing when there is only one set.
+// "base settings" for a set without such lines, and nothing if there is only one set.
 std::map<SettingLines, std::string> labels_apart(const std::set<SettingLines>& variants);
 
 }  // namespace lra::report

@@ -83,7 +83,7 @@ std::optional<double> mean_of(const std::vector<double>& values) {
   return summarize(values).mean;
 }
 
-// The settings that a measurement depends on, but for its length, which stands beside it. Those
+// The settings that a measurement depends on, except its length, which is shown next to it. Those
 // of [train] are not among them.
 ConfigTable bench_config(const RunRecord& record) {
   ConfigTable config = record.config;
@@ -172,7 +172,7 @@ CellSpeed cell_speed(const std::vector<const RunRecord*>& runs, const std::vecto
   }
   speed.tokens_per_s = mean_of(tokens);
   speed.steps_per_s = mean_of(steps);
-  // A ratio that stands for some of the runs only would be set beside speeds it does not belong to.
+  // A ratio of only some of the runs would be shown next to speeds it does not belong to.
   if (ratios.size() == tokens.size()) speed.relative = mean_of(ratios);
   return speed;
 }

@@ -22,7 +22,7 @@ struct CellSpeed {
 // One efficiency measurement.
 struct SpeedRow {
   std::string task, model, title, preset;
-  std::string settings;  // what sets it apart from others of this model and preset; often empty
+  std::string settings;  // its differences from others of this model and preset; often empty
   std::string machine, revision;
   Measurement measured;
   std::optional<double> relative;        // steps per second over the Transformer's, like for like

@@ -110,7 +110,7 @@ Table accuracy_table(const Leaderboard& board) {
   if (has_shortfall(board)) {
     table.caption +=
         " †: fewer steps than the preset has, a part of the test set, or data in doubt; in no "
-        "average and not set against the paper.";
+        "average and not compared with the paper.";
   }
   for (const Row& row : board.rows) {
     table.rows.push_back(figures_line(board, row));
@@ -158,7 +158,7 @@ Table protocol_table(const Leaderboard& board) {
 Table training_speed_table(const Leaderboard& board) {
   Table table{.title = "Speed and memory of the training runs",
               .caption =
-                  "Training steps alone, padding not counted as tokens. Relative: tokens per "
+                  "Only training steps; padding is not counted as tokens. Relative: tokens per "
                   "second over the Transformer's with the same task settings, sizes and "
                   "batches, on the same machine and revision.",
               .header = {"Task", "Model", "tokens/s", "steps/s", "relative", "peak memory"},
@@ -186,7 +186,7 @@ Table measurement_table(const Leaderboard& board) {
       .title = "Efficiency measurements",
       .caption =
           "Medians of timed windows, in brackets the slowest and fastest window; * long steps, "
-          "timed in parts of their sequences. "
+          "timed in slices of their batch. "
           "Relative: to the Transformer measured in the same conditions. Paper: "
           "the same ratio on 16 TPU v3 chips. With data: the same steps with batches that are "
           "read from the task's data. Of GEMM: the model's floating-point operations per second "

@@ -45,13 +45,13 @@ Table own_data_table(const Leaderboard& own);
 // A row for each run that predicts masked inputs.
 Table pretraining_table(const std::vector<RunRecord>& records);
 
-// All of these and our trade-off; those without rows are left out.
+// All of these and our trade-off, except those without rows.
 std::vector<Table> all_tables(const ReportInput& input);
 
 // The table as lines of aligned text, with terminal colors or without.
 std::string text_table(Table table, bool color);
 
-// "Transformer, small preset, last weights, step 3,000": whose analysis it is.
+// "Transformer, small preset, last weights, step 3,000": the subject of the analysis.
 std::string analysis_label(const AnalysisRecord& record);
 
 // Analyses in the paper's order of models and tasks, else as they came.

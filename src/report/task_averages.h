@@ -11,9 +11,10 @@
 namespace lra::report {
 
 struct TaskAverage {
-  std::string name;            // "Task Avg (Std), release preset", "Task Avg (Std), paper v0"
-  std::vector<Summary> cells;  // one per column, over models; of one model or none: nothing to say
-  Summary scored;              // of the averages over the five tasks
+  std::string name;  // "Task Avg (Std), release preset", "Task Avg (Std), paper v0"
+  std::vector<Summary>
+      cells;       // one per column, over models; without meaning for fewer than two models
+  Summary scored;  // of the averages over the five tasks
 };
 
 // One for each preset with which two models have full runs of one task, then the paper's for both

@@ -54,8 +54,7 @@ Quality quality_of_one_task(const Leaderboard& board) {
   if (!chosen) return {"", "", [](const Row&) { return std::nullopt; }};
   const std::string part = chosen->shortfall.empty() ? "" : ", " + chosen->shortfall;
   return {"accuracy on " + board.columns[chosen->column].title + ", %",
-          " Not the paper's average: one task alone" + part + ".",
-          [task = *chosen](const Row& row) {
+          " Not the paper's average: only one task" + part + ".", [task = *chosen](const Row& row) {
             const Cell& cell = row.cells[task.column];
             const bool compares = row.preset == task.preset && cell.shortfall == task.shortfall;
             return compares ? cell.shown_accuracy() : std::nullopt;
@@ -105,7 +104,7 @@ std::vector<TradeOffPoint> points_of(const ReportInput& input, const SpeedGrid& 
 }  // namespace
 
 void mark_fronts(std::vector<TradeOffPoint>& points) {
-  // `saves`: what is better when it is more; nothing for a point that does not compare.
+  // `saves` returns the value to maximize; nullopt for a point that does not compare.
   const auto on_front = [&](const TradeOffPoint& point, auto saves) {
     const std::optional<double> own = saves(point);
     return own && std::none_of(points.begin(), points.end(), [&](const TradeOffPoint& other) {

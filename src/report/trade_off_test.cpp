@@ -78,7 +78,7 @@ TEST(TradeOff, OneTaskStandsForAnAverageThatNobodyHas) {
   }
   const TradeOff ours = our_trade_off_of(records);
   EXPECT_EQ(ours.quality_name, "accuracy on Image, %");
-  EXPECT_THAT(ours.caption, HasSubstr("one task alone"));
+  EXPECT_THAT(ours.caption, HasSubstr("only one task"));
   ASSERT_EQ(ours.points.size(), 3u);
   EXPECT_THAT(front_of(ours.points), ElementsAre("transformer", "performer"));
   // A shortened run is not set beside full ones.

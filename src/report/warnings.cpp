@@ -46,7 +46,7 @@ void warn_of_size(const RowGroup& group, const RunRecord& run, std::vector<std::
                      thousands(usual.train) + " and " + thousands(usual.test));
 }
 
-// The accuracy of knowing nothing but the root operator, as this report shows it.
+// The accuracy of knowing only the root operator, as this report shows it.
 double root_operator_accuracy(const Leaderboard& board, size_t column) {
   for (const BaselineRow& row : board.baselines) {
     if (row.name == kRootOperatorName && row.accuracy[column]) return *row.accuracy[column];
@@ -75,11 +75,11 @@ void warn_of_shortfalls(Leaderboard& board, size_t column) {
   for (const auto& [shortfall, count] : counts) {
     board.warnings.push_back(board.columns[column].title + ": " + std::to_string(count) +
                              (count == 1 ? " figure is of " : " figures are of ") + shortfall +
-                             "; marked †, in no average, and not set against the paper");
+                             "; marked †, in no average, and not compared with the paper");
   }
 }
 
-// The name of the small preset says what it is.
+// The name of the small preset is explanation enough.
 void warn_of_other_settings(Leaderboard& board, size_t column) {
   int count = 0;
   for (const Row& row : board.rows) {
@@ -87,9 +87,10 @@ void warn_of_other_settings(Leaderboard& board, size_t column) {
     count += cell.full_accuracy() && !cell.is_published && row.preset != "small";
   }
   if (count == 0) return;
-  board.warnings.push_back(board.columns[column].title + ": " + std::to_string(count) +
-                           (count == 1 ? " figure is" : " figures are") +
-                           " of settings or data that nobody published; not set against the paper");
+  board.warnings.push_back(
+      board.columns[column].title + ": " + std::to_string(count) +
+      (count == 1 ? " figure is" : " figures are") +
+      " of settings or data that nobody published; not compared with the paper");
 }
 
 void warn_of_different_data(Leaderboard& board, size_t column,

@@ -50,7 +50,7 @@ int32_t largest_token(const Split& split, int64_t example, int64_t tower,
   return static_cast<int32_t>(std::min<uint32_t>(largest, INT32_MAX));
 }
 
-// Largest id and label of a split. Ids are left out of numbers that are no ids.
+// Largest id and label of a split. Ids are not computed for numbers, which are not ids.
 struct Largest {
   int32_t token = 0, label = 0;
 };

@@ -1,4 +1,4 @@
-// The list of tasks: what is not here does not exist for the program.
+// The list of tasks: the program knows only these.
 #pragma once
 
 #include <span>

@@ -27,7 +27,7 @@ class File {
     // Looked at before it is opened: a pipe would wait.
     if (!is_file(path)) {
       throw Error({.where = path,
-                   .what = is_there(path) ? "is no file" : "no such file",
+                   .what = is_there(path) ? "is not a file" : "no such file",
                    .expected = expected});
     }
     fd_ = open_file(path, O_RDONLY | O_CLOEXEC);
@@ -76,7 +76,7 @@ class Plain : public ArchiveStream::Source {
   std::unique_ptr<File> file_;
 };
 
-// One or more members, behind which nothing but zeros may follow.
+// One or more members, which only zeros may follow.
 class Gzip : public ArchiveStream::Source {
  public:
   explicit Gzip(std::unique_ptr<File> file) : file_(std::move(file)), packed_(kBlockBytes) {

@@ -1,5 +1,5 @@
-// The bytes of a file, unpacked when it is a gzip, bzip2 or xz file. libarchive unpacks gzip as
-// well, but does not compare the checksums of what it unpacked; zlib does.
+// The bytes of a file, unpacked if it is a gzip, bzip2 or xz file. libarchive unpacks gzip as well,
+// but does not compare the checksums; zlib does.
 #pragma once
 
 #include <cstdint>

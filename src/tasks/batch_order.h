@@ -2,9 +2,9 @@
 //
 // Examples are numbered through all epochs: step s of batches of `batch` holds positions s * batch
 // .. s * batch + batch - 1; position p is place p % n of epoch p / n, and every epoch has its own
-// keyed permutation. So batches run over the borders of epochs (the last n % batch examples are not
-// lost, as they are where incomplete batches are dropped), and a resumed run needs the step number
-// alone.
+// keyed permutation. So batches cross the borders of epochs (the last n % batch examples are not
+// lost, as they are if incomplete batches are dropped), and a resumed run needs only the step
+// number.
 #pragma once
 
 #include <algorithm>

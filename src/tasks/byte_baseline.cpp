@@ -68,7 +68,7 @@ struct Regression {
   }
 
   static double score(const Weights& weights, const Features& x) {
-    // Eight partial sums: one alone would wait four cycles for each addition.
+    // Eight partial sums: a single one would wait four cycles for each addition.
     std::array<double, 8> sums{};
     for (size_t f = 0; f < kNumFeatures; f += 8) {
       for (size_t k = 0; k < 8; ++k) sums[k] += weights[f + k] * x[f + k];

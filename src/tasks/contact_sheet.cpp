@@ -28,7 +28,7 @@ int64_t image_side(const TaskShape& shape) {
 GrayImage contact_sheet(const TaskShape& shape, const Split& split, int64_t first, int64_t count) {
   const int64_t side = image_side(shape), pitch = side + kGap;
   if (side == 0) {
-    refuse("the examples of this task are no images", "image or one of the Pathfinder tasks");
+    refuse("the examples of this task are not images", "image or one of the Pathfinder tasks");
   }
   const int64_t tiles = std::min(count, split.size() - first);
   if (first < 0 || tiles < 1) {

@@ -57,12 +57,12 @@ TEST(ContactSheet, RefusesWhatIsNoImageAndWhatIsNotThere) {
   EXPECT_THAT(error_for(kShape, -1, 1), HasSubstr("no example -1"));
   TaskShape shape = kShape;
   shape.length = 10;
-  EXPECT_THAT(error_for(shape, 0, 1), HasSubstr("no images"));
+  EXPECT_THAT(error_for(shape, 0, 1), HasSubstr("not images"));
   shape.length = 16;
   EXPECT_THAT(error_for(shape, 0, 1), HasSubstr("has 9 pixels"));
   shape = kShape;
   shape.has_padding = true;
-  EXPECT_THAT(error_for(shape, 0, 1), HasSubstr("no images"));
+  EXPECT_THAT(error_for(shape, 0, 1), HasSubstr("not images"));
 }
 
 }  // namespace

@@ -26,7 +26,7 @@ bool belongs_to(const TaskSpec& spec, std::string_view name) {
   return name.empty() || name.starts_with(".prepared") || name.starts_with(".lra.");
 }
 
-// Names under which official data of any task lies in a data root.
+// Names of official data of any task in a data root.
 constexpr std::array<std::string_view, 15> kOfficialNames = {"aclImdb",
                                                              "aclImdb_v1.tar.gz",
                                                              "aclImdb_labeled.tar.gz",
@@ -106,7 +106,7 @@ std::vector<std::string> parts_of(const std::string& source, const std::string& 
   return parts;
 }
 
-// A sentence when a source is newer than what was prepared.
+// Returns a sentence if a source is newer than the prepared data.
 std::vector<std::string> newer_sources(const std::vector<std::string>& sources,
                                        const std::string& root, const std::string& prepared) {
   const FileTimes made = times_of(prepared + "/" + kManifestFile);

@@ -31,10 +31,10 @@ struct KnownBaseline {
 std::vector<std::string> doubts_of_labels(const KnownBaseline& baseline, const Split& train,
                                           const Split& test);
 
-// Reasons to doubt that `dataset`, which prepare_data() has found under `root`, was meant, one
-// sentence each; empty for data that leaves no doubt. Generated data: files under the root that
-// could have been meant. Imported data: raw files that are newer than what was prepared of them,
-// other copies of them, and doubts_of_contents().
+// Reasons to doubt that `dataset`, which prepare_data() has found under `root`, is the intended
+// data, one sentence each; empty if there are none. For generated data: files under the root that
+// could have been meant. For imported data: raw files that are newer than the prepared data, other
+// copies of them, and doubts_of_contents().
 std::vector<std::string> data_doubts(const TaskSpec& spec, const Task& task,
                                      const std::string& root, const Dataset& dataset);
 

@@ -1,14 +1,14 @@
-// A prepared dataset on disk: what the trainer reads, whatever the task.
+// A prepared dataset on disk, which the trainer reads for every task.
 //
 // A folder holds manifest.json and, per split, shards that are read through mmap. A shard, all
 // numbers little-endian, each section at a multiple of 64 bytes: a header (shard_format.h); labels
 // (int32, one per example); offsets (uint64, num_sequences + 1, in tokens, the first 0); tokens
 // (one sequence after another, without padding). A token has token_bytes: 1 or 2 for an unsigned
 // integer, or 4 for each of its words: a wider integer, or the float32 channels of a position. An
-// example has num_towers consecutive sequences. docs/data_format.md says it to the byte.
-// The XXH3-128 of every shard and side file stands in the
-// manifest and is checked at open unless told not to; the manifest's own hash, counts, sizes and
-// offsets are checked always, so a damaged file is an lra::Error.
+// example has num_towers consecutive sequences. docs/data_format.md defines the byte layout. The
+// XXH3-128 of every shard and side file is in the manifest and is checked at open unless switched
+// off; the manifest's own hash, counts, sizes and offsets are always checked, so a damaged file
+// causes an lra::Error.
 #pragma once
 
 #include <cstdint>
@@ -30,8 +30,8 @@ class Split {
   explicit Split(std::shared_ptr<const Shards> shards);
   // The same examples in the order of `indices` (a held-out part, a small subset).
   Split subset(std::vector<int64_t> indices) const;
-  // The same examples, the tokens of every sequence in an order of its own, which is the same
-  // whenever they are read; of a sequence that is cut, those that are left.
+  // The same examples, with the tokens of every sequence in a fixed random order of its own; a
+  // sequence is cut before it is shuffled.
   Split with_shuffled_tokens() const;
 
   int64_t size() const;
@@ -79,14 +79,14 @@ class Dataset {
 // a folder is whole or absent. lock_of(folder) keeps a second process out while writing. The same
 // calls give the same bytes.
 //
-// Files of an interrupted run are removed, unless `resume_key` says of what
-// it was made: then whole shards that were marked are taken over, split by split.
+// Files of an interrupted run are removed, unless `resume_key` identifies its content: then
+// complete marked shards are taken over, split by split.
 class DatasetWriter {
  public:
   // `expected_bytes` (0 = unknown) is compared with the free space first. Throws lra::Error when
-  // the folder exists, another process writes it, or the space does not suffice.
-  // `resume_key` stands for everything that decides the examples and is not in `manifest`; empty:
-  // never resumed.
+  // the folder exists, another process writes it, or the space does not suffice. `resume_key`
+  // represents everything that determines the examples and is not in `manifest`; empty: never
+  // resumed.
   DatasetWriter(const std::string& folder, Manifest manifest, int64_t expected_bytes,
                 const std::string& resume_key = "");
   // Removes the partial folder unless finish() was called or it can be taken over.
@@ -96,7 +96,7 @@ class DatasetWriter {
 
   void begin_split(const std::string& name);
   // Right after begin_split: takes over the split's marked shards of an interrupted run and returns
-  // what was given to mark() for each; examples are to be added from there on.
+  // the argument of mark() for each; add examples from there on.
   std::vector<std::string> take_over();
   // One example: num_towers sequences of stored values (ids less token_offset), of token_bytes
   // each. True when it completed a shard, which is now on disk.
@@ -105,18 +105,17 @@ class DatasetWriter {
   bool add(int32_t label, std::span<const std::span<const uint32_t>> sequences);  // all words
   // The same for one tower.
   bool add(int32_t label, std::span<const uint8_t> sequence);
-  // Right after add() returned true: an interrupted run may go on after that shard. `producer` is
-  // what take_over() will give back, UTF-8.
+  // Right after add() returned true: an interrupted run may continue after that shard. `producer`
+  // is returned by take_over(), UTF-8.
   void mark(std::string producer);
   void add_side_file(const std::string& name, std::string_view content);
   void add_note(std::string note);
-  // One of the manifest's settings, when it is known only after the space has been checked.
+  // Sets one of the manifest's settings that is known only after the space has been checked.
   void set_setting(const std::string& key, std::string value);
-  // Hash of what was read or of the settings, when it is known only at the end.
+  // Sets the hash of the sources or of the settings if it is known only at the end.
   void set_source_hash(std::string hash);
-  // Writes the manifest, syncs, renames. Returns the manifest as written. Throws lra::Error when
-  // what is imported leaves a split without an example; of drawn ones ("split_seed"), that for
-  // training.
+  // Writes the manifest, syncs, renames. Returns the manifest as written. Throws lra::Error if an
+  // import leaves a split without an example; if splits are drawn ("split_seed"), only for train.
   Manifest finish();
 
  private:

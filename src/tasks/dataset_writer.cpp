@@ -251,8 +251,8 @@ Manifest DatasetWriter::finish() {
   rename_new(state.partial, state.folder);
   state.finished = true;
   sync_folder(folder_of(state.folder));
-  // The marks are removed only now: a kill before the new name is durable must not lose what they
-  // vouch for.
+  // The marks are removed only now: a kill before the new name is durable must not lose the shards
+  // that they certify.
   if (!state.resume_key.empty()) remove_marks(state.folder);
   return state.manifest;
 }

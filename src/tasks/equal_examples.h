@@ -15,10 +15,10 @@ struct EqualExamples {
     int64_t begin, end;
   };
   std::vector<Range> splits;   // those that there are
-  std::vector<int64_t> first;  // of each example the first that equals it, which may be itself
+  std::vector<int64_t> first;  // for each example the first one equal to it, which may be itself
 };
 
-// When two sequences are equal.
+// The criterion by which two sequences are equal.
 enum class Equality {
   kTokens,  // all stored tokens are
   // The letters and digits of two texts are, in lower case, tags as <br /> left out: a tool that

@@ -29,7 +29,7 @@ struct LengthBounds {
 void add_length_facts(const Dataset& dataset, const LengthBounds& bounds, std::vector<Fact>& facts);
 
 // Examples whose stored tokens equal those of an earlier one, within each split and across splits.
-// Not ok when there is one and `forbidden`; the first pair is named.
+// Not ok if there is one and `forbidden`; the first pair is named.
 void add_duplicate_facts(const Dataset& dataset, bool forbidden, std::vector<Fact>& facts);
 
 // Share of test examples that have the most frequent label of train (the smaller one of a tie).

@@ -15,7 +15,8 @@
 namespace lra::tasks {
 namespace {
 
-// Above what the benchmark's archive holds: 16 folders of Pathfinder images, 1.6 million files.
+// Above the contents of the benchmark's archive: 16 folders of Pathfinder images, 1.6 million
+// files.
 constexpr TarArchive::Limits kReleaseLimits = {
     .entries = 8000000, .entry_bytes = int64_t{8} << 30, .total_bytes = int64_t{128} << 30};
 
@@ -29,8 +30,8 @@ std::string below(const std::string& path, const std::string& folder) {
   return at == std::string::npos ? "" : inner.substr(at + folder.size() + 2);
 }
 
-// One file of the archive. Two entries that want the same place are refused: which of them counts
-// would depend on the reader.
+// One file of the archive. Two entries with the same path are refused, because readers would
+// disagree on which one counts.
 void unpack_file(TarArchive& tar, const std::string& archive, const std::string& path) {
   const std::filesystem::path folder = std::filesystem::path(path).parent_path();
   std::error_code failed;
@@ -40,7 +41,7 @@ void unpack_file(TarArchive& tar, const std::string& archive, const std::string&
       throw io_error(folder.string(), "the folder cannot be made", failed.value());
     }
     throw Error({.where = archive,
-                 .what = "entry " + in_quotes(tar.name(), 100) + " stands where another one does",
+                 .what = "entry " + in_quotes(tar.name(), 100) + " is in the place of another one",
                  .expected = "the archive of the Long Range Arena",
                  .advice = "remove it and fetch it again"});
   }
@@ -116,7 +117,7 @@ std::string fetch(const RemoteData& remote, const FetchOptions& options, Progres
     what.md5 = remote.md5;
     what.sha256 = remote.sha256;
   } else if (remote.bytes > 0) {
-    // Whoever has another copy packed it otherwise; a server that never ends must be cut somewhere.
+    // Other copies may be packed differently, and an endless response must be cut somewhere.
     what.max_bytes = kMaxRepacked * remote.bytes;
   }
   make_folder(options.folder);

@@ -10,7 +10,7 @@
 namespace lra::tasks {
 
 struct FetchOptions {
-  std::string folder;             // where the raw file goes, and what is unpacked from it
+  std::string folder;             // of the raw file and its unpacked contents
   std::vector<std::string> urls;  // instead of the published ones
   std::string sha256;             // instead of the published digests
   double timeout_s = 30;          // without a connection, or without a byte
@@ -22,8 +22,8 @@ std::string fetch(const RemoteData& remote, const FetchOptions& options, Progres
 
 // Unpacks the files below the folders of a tar archive whose path ends in `folder`, "data" or
 // "inner/data", to out/data; returns that path. A folder appears under its name only when complete,
-// and says in .lra_archive of which archive it is. One that is there already stays; throws, exit
-// code 2, when it is of another archive, by size and time.
+// and names its archive in .lra_archive. An existing one is kept; throws, exit code 2, if it comes
+// from another archive, judged by size and time.
 std::string unpack_folder(const std::string& archive, const std::string& folder,
                           const std::string& out);
 

@@ -26,9 +26,9 @@ inline bool is_there(const std::filesystem::path& path) {
   return std::filesystem::exists(std::filesystem::symlink_status(path, ignored));
 }
 
-// True if `name`, without folders, is one that operating systems and file managers leave beside
+// True if `name`, without folders, is one that operating systems and file managers leave among
 // data: hidden files (".DS_Store", "._a.png"), "desktop.ini", "Thumbs.db", "__MACOSX". Readers of
-// folders and archives pass over them.
+// folders and archives skip them.
 bool is_clutter(std::string_view name);
 
 // True if any part of a path in an archive is clutter.
@@ -50,11 +50,11 @@ struct FileSet {
 };
 
 // The paths of the set in the first folder that has all of its files, in the order of `files`;
-// empty when no folder has any of them. Throws lra::Error that names what is missing and what was
-// found when some files are there and no folder has all.
+// empty when no folder has any of them. Throws an lra::Error that names the missing and the found
+// files if some exist but no folder has all.
 std::vector<std::string> find_file_set(const std::string& root, const FileSet& set);
 
-// The same of every folder that has all of the files, best first.
+// The same for every folder that has all of the files, best first.
 std::vector<std::vector<std::string>> find_file_sets(const std::string& root, const FileSet& set);
 
 }  // namespace lra::tasks

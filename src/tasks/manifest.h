@@ -21,7 +21,7 @@ struct ShardInfo {
   std::string xxh3;  // 32 hex digits
 };
 
-// A file beside the shards that a task needs to give its data back (names of reviews).
+// A file next to the shards that a task needs to export its data (names of reviews).
 struct SideFileInfo {
   int64_t num_bytes = 0;
   std::string xxh3;

@@ -15,7 +15,7 @@
 namespace lra::tasks {
 namespace {
 
-// All files of the file system that `folder` lies on.
+// Flushes all files of the file system that contains `folder`.
 void flush_all(const std::string& folder) {
   const int fd = open_file(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   const int failed = fd < 0 || ::syncfs(fd) != 0 ? errno : 0;

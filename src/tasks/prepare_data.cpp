@@ -78,8 +78,8 @@ bool holds_copy(const Task& task, const std::string& folder) {
   }
 }
 
-// Refuses other contents under the task's name, which may be the data that was meant: data
-// generated beside it would hide that it was not read.
+// Refuses other contents under the task's name, which may be the intended data: generated data
+// would hide that it was not read.
 void refuse_other_contents(const TaskSpec& spec, const std::string& folder) {
   const bool is_other = is_there(folder) && !is_folder(folder);
   const std::vector<std::string> names =
@@ -87,7 +87,7 @@ void refuse_other_contents(const TaskSpec& spec, const std::string& folder) {
   if (names.empty() && !is_other) return;
   throw Error({.where = folder,
                .what = is_other ? "is not a folder"
-                                : "holds " + quoted_list(names) + ", and no data of " +
+                                : "holds " + quoted_list(names) + ", but no data of " +
                                       std::string(spec.name) + " that can be read",
                .expected = "official files, as '" + command_text({"help", std::string(spec.name)}) +
                            "' describes them, or prepared ones",
@@ -162,7 +162,7 @@ void refuse_other_level(const Task& task, const std::string& root) {
                  .expected = "the data folder itself",
                  .advice = "name it with --data " + shell_word(other)});
   };
-  if (!found.empty()) refuse("official files lie deeper, in " + quoted_list(found, 4), found[0]);
+  if (!found.empty()) refuse("official files are deeper, in " + quoted_list(found, 4), found[0]);
   if (!is_folder(root) || task.can_generate()) return;
   const std::string inner = (fs::absolute(root) / "").lexically_normal().string();
   fs::path above = fs::path(inner).parent_path();
@@ -237,7 +237,7 @@ std::vector<std::vector<std::string>> copies_under(const TaskSpec& spec, const T
 }
 
 std::string several_copies(const std::vector<std::vector<std::string>>& copies) {
-  // The first file or folder of a copy stands for all of it.
+  // The first file or folder of a copy represents all of it.
   const auto name_of = [](const std::vector<std::string>& copy) {
     constexpr std::string_view kRelease = "lra_release/";
     std::string name = copy.front();

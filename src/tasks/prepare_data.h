@@ -17,11 +17,11 @@ std::vector<std::vector<std::string>> copies_under(const TaskSpec& spec, const T
 // several. A release within a release (lra_release/lra_release) is one copy.
 std::string several_copies(const std::vector<std::vector<std::string>>& copies);
 
-// A task as data under `root` makes it: for one whose shape is that of its data, "custom:NAME" and
-// the settings that the data states of itself, below those of a user. `task` is "custom" where
-// `root` is the prepared folder or the prepared one is ROOT/custom, or "custom:NAME". Without data
-// there are no settings: prepare_data() refuses then. Other tasks are as they are. Throws
-// lra::Error when `task` names no data.
+// A task as determined by data under `root`: for one that takes its shape from its data,
+// "custom:NAME" and the settings that the data states about itself, with lower priority than a
+// user's. `task` is "custom" where `root` is the prepared folder or the prepared one is
+// ROOT/custom, or "custom:NAME". Without data there are no settings: prepare_data() refuses then.
+// Other tasks are as they are. Throws lra::Error when `task` names no data.
 struct TaskOnData {
   std::string name;
   ConfigTable settings;  // of [task]
@@ -41,13 +41,13 @@ int64_t num_generated(const Task& task);
 // True if prepare_data would succeed without the network: prepared, importable or generated.
 bool data_available(const TaskSpec& spec, const Task& task, const std::string& root);
 
-// task.import() into `out`, with the doubts about its examples in the manifest; nothing stays there
-// of files that are no such data after all (split_checks.h).
+// Calls task.import() into `out`, with the doubts about its examples in the manifest; if the files
+// turn out not to be such data (split_checks.h), nothing remains there.
 void import_data(const Task& task, const std::vector<std::string>& sources, const std::string& out,
                  Progress& progress);
 
-// The prepared data under `root` as it lies there, hashes of shards not compared; nothing if there
-// is none, or it cannot be opened.
+// The prepared data under `root`, without comparing hashes of shards; nullopt if there is none, or
+// it cannot be opened.
 std::optional<Dataset> data_at_hand(const TaskSpec& spec, const Task& task,
                                     const std::string& root);
 

@@ -80,7 +80,7 @@ TEST_F(NothingGenerated, BesidePartsOfTheOfficialFiles) {
 
 TEST_F(NothingGenerated, WhereFilesLieUnderTheTasksName) {
   tasks::write_text(root_.path("data/listops/train.csv"), "");
-  EXPECT_THAT(error(), HasSubstr("data/listops: holds 'train.csv', and no data of listops"));
+  EXPECT_THAT(error(), HasSubstr("data/listops: holds 'train.csv', but no data of listops"));
   fs::remove_all(root_.path("data/listops"));
   tasks::write_text(root_.path("data/listops"), "");
   EXPECT_THAT(error(), HasSubstr("data/listops: is not a folder"));
@@ -173,7 +173,7 @@ TEST_F(NothingGenerated, WhereTheFilesLieDeeper) {
   const tasks::Dataset made = tasks::Dataset::open(root_.path("made"));
   task_->export_official(made, root_.path("data/of mine/raw"));
   const std::string raw = root_.path("data/of mine/raw");
-  EXPECT_THAT(error(), AllOf(HasSubstr("data: official files lie deeper, in '" + raw + "'"),
+  EXPECT_THAT(error(), AllOf(HasSubstr("data: official files are deeper, in '" + raw + "'"),
                              HasSubstr("--data '" + raw + "'")));
   task_->export_official(made, root_.path("data/yours"));
   EXPECT_THAT(error(), HasSubstr("'" + raw + "' and '" + root_.path("data/yours") + "'"));

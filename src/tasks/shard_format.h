@@ -12,7 +12,7 @@ namespace lra::tasks {
 static_assert(std::endian::native == std::endian::little, "shards are mapped as they are");
 
 inline constexpr uint64_t kShardMagic = 0x4452414853'41524CULL;  // "LRASHARD" in file order
-inline constexpr uint32_t kShardVersion = 2;  // 1 differs in the alignment of sections alone
+inline constexpr uint32_t kShardVersion = 2;  // 1 differs only in the alignment of sections
 
 struct ShardHeader {
   uint64_t magic = kShardMagic;

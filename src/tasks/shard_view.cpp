@@ -92,7 +92,7 @@ struct SectionBytes {
   std::span<const std::byte> labels, offsets, tokens;
 };
 
-// Nothing vouches for the gaps but that they are zero.
+// The only check of the gaps is that they are zero.
 SectionBytes read_sections(const ShardHeader& header, std::span<const std::byte> bytes,
                            const std::string& path) {
   const ShardSections at = sections_of(header);

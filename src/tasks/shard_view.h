@@ -1,4 +1,4 @@
-// A shard in memory, checked: what dataset.h hands out points into it.
+// A checked shard in memory; views returned by dataset.h point into it.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@ namespace lra::tasks {
                           const std::string& expected);
 // Throws it unless `found` is `expected`.
 void expect_number(const std::string& path, const char* what, uint64_t found, uint64_t expected);
-// Throws lra::Error: `what` of the file is above the one that this program knows.
+// Throws lra::Error because `what` of the file is newer than this program supports.
 [[noreturn]] void refuse_newer(const std::string& path, const char* what, uint64_t found,
                                uint64_t known);
 
@@ -28,8 +28,8 @@ struct ShardView {
   const std::byte* tokens = nullptr;  // [num_tokens], token_bytes each
 };
 
-// `bytes` must begin at a multiple of 8 and hold what `info` and `manifest` say. Sizes, counts,
-// offsets and labels are always checked, the hash when `verify`. Throws lra::Error naming `path`.
+// `bytes` must begin at a multiple of 8 and match `info` and `manifest`. Sizes, counts, offsets and
+// labels are always checked, the hash when `verify`. Throws lra::Error naming `path`.
 ShardView view_shard(std::span<const std::byte> bytes, const std::string& path,
                      const ShardInfo& info, const Manifest& manifest, bool verify);
 

@@ -44,7 +44,7 @@ struct SplitTally {
   }
 };
 
-// All that the checks look at.
+// The inputs of all checks.
 struct Evidence {
   const Dataset& dataset;
   int64_t num_classes;
@@ -251,8 +251,8 @@ void check_shift(const Evidence& evidence, Doubts& doubts) {
   for (std::string& doubt : doubts_of_shift(evidence.dataset)) doubts.push_back(std::move(doubt));
 }
 
-// Every check: throws for what cannot be, adds a sentence for what may not be meant. All but the
-// last two see splits of kFewestToJudge examples or more alone.
+// The checks: each throws for impossible data and adds a sentence for doubtful data. All but the
+// last two see only splits of kFewestToJudge examples or more.
 constexpr void (*kChecks[])(const Evidence&, Doubts&) = {
     check_copies,    check_repeats,         check_contradictions, check_same_texts, check_blank,
     check_one_label, check_missing_classes, check_balance,        check_shift,      check_shards};

@@ -1,5 +1,5 @@
-// Judges imported data: examples that were read without an error and cannot be, or may not be, what
-// they are taken for. A model trained on them would get a believable accuracy.
+// Judges imported data: examples that were read without an error but cannot be, or may not be, what
+// they seem. A model trained on them would get a plausible accuracy.
 #pragma once
 
 #include <cstdint>
@@ -21,8 +21,8 @@ inline constexpr std::string_view kDoubtNote = "in doubt: ";
 
 // Every check of the table in split_checks.cpp, those of texts (text_checks.h), Task::judge() and
 // the notes of the import: doubts, one sentence each. Reads every example once, so an import stores
-// the answer in the manifest. Throws lra::Error for what no set of data can be: a split that is the
-// copy of another, a class that is the copy of another, one label throughout.
+// the answer in the manifest. Throws lra::Error for impossible data: a split that is the copy of
+// another, a class that is the copy of another, a single label.
 //
 // A share of copied or contradictory examples is a doubt above 1 %, and refused above 5 % or, among
 // examples of fewer than 100 tokens, which may be equal by chance, above 50 %. The largest share in

@@ -22,10 +22,10 @@ struct Spread {
 // CIFAR-10 0.01 in brightness.
 bool is_shifted(const Spread& a, const Spread& b);
 
-// A sentence for each of val and test whose examples are unlike those of train: in their number of
-// tokens, the mean of these, or the deviation of these. Two parts of one set of data are alike; one
-// that was cleaned, darkened or inverted is not. Splits of fewer than 1,000 examples are not
-// judged. token_bytes must be 1.
+// Returns a sentence for each of val and test whose examples differ from those of train in their
+// number of tokens, or in the mean or deviation of their tokens. Two parts of one set of data are
+// alike; one that was cleaned, darkened or inverted is not. Splits of fewer than 1,000 examples are
+// not judged. token_bytes must be 1.
 std::vector<std::string> doubts_of_shift(const Dataset& dataset);
 
 }  // namespace lra::tasks

@@ -6,8 +6,8 @@
 
 namespace lra::tasks {
 
-// Throws lra::Error with exit code 3 when SIGINT or SIGTERM has arrived; the writers that are on
-// the stack remove what cannot be taken over by the same command.
+// Throws lra::Error with exit code 3 when SIGINT or SIGTERM has arrived; the writers on the stack
+// remove files that the same command cannot take over.
 inline void throw_if_stopped() {
   if (!stop_requested()) return;
   throw Error({.what = "stopped by a signal before the dataset was complete",

@@ -14,11 +14,11 @@ struct archive_entry;
 
 namespace lra::tasks {
 
-// Throws lra::Error that names the archive when it is none, is damaged, has links, special files or
-// files with holes, absolute names, names with ".." or control characters, names that are
-// over-long or not UTF-8, or absurd sizes; when a checksum of the packing is wrong, or the end of
-// the archive is not marked, or something follows it. Sizes are judged by what headers say, before
-// anything is unpacked.
+// Throws an lra::Error that names the archive if it is not an archive, is damaged, has links,
+// special files or files with holes, absolute names, names with ".." or control characters, names
+// that are over-long or not UTF-8, or absurd sizes; when a checksum of the packing is wrong, or the
+// end of the archive is not marked, or something follows it. Sizes are judged by what headers say,
+// before anything is unpacked.
 class TarArchive {
  public:
   // Bounds that stop archives which unpack to far more than they seem to hold. By default somewhat

@@ -144,7 +144,8 @@ TEST(TarArchive, AGzipFileMayHaveSeveralMembers) {
 TEST(TarArchive, APipeAndAMissingFileAreRefused) {
   const TestFolder root;
   ASSERT_EQ(::mkfifo(root.path("pipe").c_str(), 0600), 0);
-  EXPECT_THAT(error_of([&] { TarArchive(root.path("pipe"), "a test"); }), HasSubstr("is no file"));
+  EXPECT_THAT(error_of([&] { TarArchive(root.path("pipe"), "a test"); }),
+              HasSubstr("is not a file"));
   EXPECT_THAT(error_of([&] { TarArchive(root.path("none"), "a test"); }),
               HasSubstr("no such file; expected a test"));
 }
@@ -188,7 +189,7 @@ TEST(UnpackFolder, TakesOneOfTwoFoldersByItsPath) {
   EXPECT_EQ(out, root.path("out/data"));
   EXPECT_EQ(std::filesystem::file_size(out + "/one.tsv"), 6U);
   EXPECT_THAT(error_of([&] { unpack_folder(root.path("a.tar.gz"), "data", root.path("both")); }),
-              HasSubstr("stands where another one does"));
+              HasSubstr("is in the place of another one"));
 }
 
 TEST(UnpackFolder, RefusesASecondEntryInTheSamePlaceAndLeavesNoFolder) {

@@ -1,5 +1,5 @@
-// A task: where its examples come from and what shape they have. Adding one = one .cpp, one header
-// that declares its spec, one TOML under configs/tasks, its name in the table of all.cpp.
+// A task: the source and shape of its examples. Adding one = one .cpp, one header that declares its
+// spec, one TOML under configs/tasks, its name in the table of all.cpp.
 #pragma once
 
 #include <array>
@@ -27,7 +27,7 @@ struct MakeOptions {
                          num_test = {};  // the task's own sizes when absent
 };
 
-// One row of `lra data check`: a fact, and whether it is as it must be.
+// One row of `lra data check`: a fact, and whether it is correct.
 struct Fact {
   std::string name, value;
   bool ok = true;
@@ -78,16 +78,16 @@ class Task {
   // Writes the official layout below the folder `out`. Throws when it is there already.
   virtual void export_official(const Dataset& dataset, const std::string& out) const = 0;
 
-  // Reasons why imported data may not be what these settings mean, one sentence each.
+  // Reasons why imported data may not fit these settings, one sentence each.
   virtual std::vector<std::string> doubts(const Dataset&) const { return {}; }
-  // Reasons to doubt that imported examples are what they seem, whatever the settings: checks that
-  // only this task can make (split_checks.h). Throws lra::Error for what cannot be.
+  // Reasons to doubt that imported examples are what they seem, regardless of the settings: checks
+  // specific to this task (split_checks.h). Throws lra::Error for impossible data.
   virtual std::vector<std::string> judge(const Dataset&) const { return {}; }
   virtual std::vector<Fact> check(const Dataset& dataset) const = 0;
   // The example for people: the text, the expression tree, the picture. Safe to print on a
   // terminal.
   virtual std::string render(const Split& split, int64_t example) const = 0;
-  // One token for people: a gray value, a character, a symbol.
+  // One token in readable form: a gray value, a character, a symbol.
   virtual std::string token_text(int32_t token) const { return std::to_string(token); }
   // The names of the labels in their order; empty where labels are numbers.
   virtual std::vector<std::string> label_names(const Dataset&) const { return {}; }
@@ -110,8 +110,8 @@ struct RemoteData {
 };
 
 // The benchmark's own archive, 7.7 GB: reported to answer 403 since 2026; its authors print no
-// digest. It holds an archive of itself, unpacked; what stands in both is taken from the inner one
-// (the outer pathfinder128 cannot be learned), "lra_release/lra_release/...".
+// digest. It contains an unpacked copy of itself; files in both are taken from the inner one (the
+// outer pathfinder128 cannot be learned), "lra_release/lra_release/...".
 constexpr RemoteData lra_release(std::string_view folder) {
   return {.file = "lra_release.gz",
           .urls = {"https://storage.googleapis.com/long-range-arena/lra_release.gz"},
@@ -140,8 +140,8 @@ struct TaskSpec {
   std::vector<FieldInfo> (*describe)();
   ConfigTable (*resolve)(const ConfigTable& config);  // [task] with every setting written out
   std::unique_ptr<Task> (*make)(const ConfigTable& config);  // reads [task]
-  // The settings that prepared data states of itself, for a task whose shape is that of its data;
-  // null for the others.
+  // The settings that prepared data states about itself, for a task that takes its shape from its
+  // data; null for others.
   ConfigTable (*settings_of)(const Manifest&) = nullptr;
   std::string_view sources;            // what `lra data import` reads, in words for `lra help TASK`
   const RemoteData* remote = nullptr;  // null: nothing to fetch

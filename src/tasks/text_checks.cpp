@@ -66,8 +66,8 @@ std::map<std::string, TextGroup> text_groups(const Dataset& dataset) {
   return groups;
 }
 
-// A trait that one class has and another has not tells a model the label; one that a split has
-// alone makes a test of it.
+// A trait of only one class tells a model the label; a trait of only one split makes its examples
+// different from the others.
 void refuse_texts_written_unlike(const Dataset& dataset) {
   constexpr double kMostApart = 0.25;  // of real classes and splits 0.04 at most
   const auto groups = text_groups(dataset);
@@ -82,8 +82,8 @@ void refuse_texts_written_unlike(const Dataset& dataset) {
     throw Error({.where = dataset.folder(),
                  .what = std::string("texts that ") + kTraits[t].name + ": " +
                          share(*shares.rbegin()) + ", " + share(*shares.begin()),
-                 .expected = "texts of all classes and splits written alike",
-                 .advice = "write all files in the same way, or none anew"});
+                 .expected = "texts of all classes and splits in the same format",
+                 .advice = "write all files in the same way, or rewrite none"});
   }
 }
 

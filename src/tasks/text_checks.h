@@ -9,18 +9,18 @@
 
 namespace lra::tasks {
 
-// True for texts of the benchmark: they alone are stored as bytes, one below their ids.
+// True for texts of the benchmark: only they are stored as bytes, one below their ids.
 bool is_text(const Manifest& manifest);
 
 // Number of examples of a split with a document without a character, or an image of one color: a
 // model learns nothing from them but which class has more of them.
 int64_t count_blank(const Split& split, const Manifest& manifest);
 
-// Throws lra::Error when texts of one class or split were written another way (white space at
-// their ends, line ends, tabs): a trait that one class has and another has not tells a model the
-// label. Adds a doubt for each split whose texts are very short, have hardly any white space
-// (base64, names of files) or letters (ids of words), begin alike (error pages), or, unless they
-// are pairs, often have one and the same length (cut by another program).
+// Throws lra::Error if texts of one class or split are formatted differently (white space at their
+// ends, line ends, tabs): a trait of only one class tells a model the label. Adds a doubt for each
+// split whose texts are very short, have hardly any white space (base64, names of files) or letters
+// (ids of words), begin alike (error pages), or, unless they are pairs, often have one and the same
+// length (cut by another program).
 void judge_texts(const Dataset& dataset, std::vector<std::string>& doubts);
 
 }  // namespace lra::tasks

@@ -114,7 +114,7 @@ void read_lines(const ReadAt& read_at, const std::string& name, const LineSink& 
     if (empty_line > 0) {
       throw Error({.where = name + ":" + std::to_string(empty_line),
                    .what = "is empty",
-                   .expected = "an example; lines may be empty at the end of the file alone"});
+                   .expected = "an example; lines may be empty only at the end of the file"});
     }
     sink(line, number, at);
   };

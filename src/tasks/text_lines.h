@@ -15,10 +15,10 @@ class InputFile;
 namespace lra::tasks {
 
 // Returns `text` without a byte order mark. The text may end within a character, as texts do that
-// were cut. Throws lra::Error that names `name` for UTF-16, zero bytes, and what is not UTF-8.
+// were cut. Throws an lra::Error that names `name` for UTF-16, zero bytes, and invalid UTF-8.
 std::string_view checked_text(std::string_view text, const std::string& name);
 
-// The same of a whole document, each CR LF as LF.
+// The same for a whole document, with each CR LF as LF.
 std::string document_text(std::string_view text, const std::string& name);
 
 // Copies `size` bytes from `offset` to `out`; returns how many there were, less only at the end.
@@ -38,9 +38,9 @@ struct LineLimits {
 
 // Calls sink for each line in order, reading in blocks: memory does not grow with the file. Lines
 // end in LF or CR LF; the last one may lack its end. A byte order mark in front and empty lines at
-// the end are passed over. The file is read from front to back, each byte once. Throws lra::Error
-// that names `name` and the line when a line is too long, when an empty line stands before others,
-// and when the file is UTF-16.
+// the end are skipped. The file is read from front to back, each byte once. Throws lra::Error that
+// names `name` and the line when a line is too long, when an empty line stands before others, and
+// when the file is UTF-16.
 void read_lines(const ReadAt& read_at, const std::string& name, const LineSink& sink,
                 const LineLimits& limits = {});
 

@@ -50,7 +50,7 @@ std::optional<MarkedShard> read_mark(const std::string& folder, const std::strin
     if (hash_of_shard(MappedFile(path).bytes(), path) != shard->info.xxh3) return std::nullopt;
     return shard;
   } catch (const Error&) {
-    return std::nullopt;  // damaged by what ended the run; the shard is made again
+    return std::nullopt;  // damaged when the run ended; the shard is made again
   }
 }
 

@@ -9,8 +9,9 @@
 
 namespace lra::training {
 
-// One process sees the clock and its signals directly. Several see the values of the last sum, and
-// sum again with every step: a signal to one of them stops all after the same step.
+// A single process reads the clock and its signals directly. Several processes use the values of
+// the last sum, which is repeated with every step, so that a signal to one of them stops all after
+// the same step.
 class Agreement {
  public:
   using Numbers = std::array<double, 3>;  // stops, requests to save, seconds of the first rank

@@ -40,9 +40,9 @@ Batch make_batch(const tasks::Split& split, std::span<const int64_t> indices,
 models::ModelInput input_shape(const tasks::Split& split, std::span<const int64_t> indices,
                                const TaskShape& shape, bool trim);
 
-// The batch where a model computes: itself when it is there. To a GPU it goes through pinned
-// memory, behind what the GPU has been given before; the host waits for nothing. Lengths stay on
-// the CPU, as a model takes them.
+// Returns the batch on the model's device, or itself if it is there already. It is copied to a GPU
+// through pinned memory, queued behind earlier work, without the host waiting. Lengths stay on the
+// CPU, where models need them.
 Batch to_device(const Batch& batch, at::Device device);
 
 // Share of one rank in every step: `count` micro-batches from number `first` on, of `of` in all.
@@ -64,9 +64,8 @@ struct LoaderSettings {
 };
 
 // The steps from `first_step` on, each as its micro-batches (1 to the size of a batch), or a rank's
-// share of them. Which examples a step takes is a function of the order alone, so the stream is the
-// same with any `prefetch`, `threads` and `parts`, on any number of ranks together, and after any
-// resume.
+// share of them. The examples of a step depend only on the order, so the stream is the same with
+// any `prefetch`, `threads` and `parts`, on any number of ranks, and after any resume.
 class BatchLoader {
  public:
   BatchLoader(tasks::Split split, TaskShape shape, tasks::BatchOrder order, int64_t first_step,

@@ -28,7 +28,7 @@ void check_train_config(const TrainConfig& config) {
   }
   if (config.spike_factor > 0 && config.spike_factor <= 1) {
     throw Error({.where = "train.spike_factor",
-                 .what = "is " + fixed(config.spike_factor, 3) + ", and every step a spike",
+                 .what = "is " + fixed(config.spike_factor, 3) + ", which makes every step a spike",
                  .expected = "more than 1, or 0 for none"});
   }
 }

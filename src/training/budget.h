@@ -27,9 +27,9 @@ std::string early_end(const TrainConfig& config, const TrainProgress& progress, 
 // True if early_end() gave this reason because time ran out.
 bool is_end_by_time(const std::string& why);
 
-// The last step up to `step` at whose end a checkpoint is written whatever happens: a validation or
-// a multiple of train.checkpoint_every. 0 when there is none. Checkpoints that a signal asks for do
-// not count, so that an interrupted run goes back to where an undisturbed one does.
+// The last step up to `step` after which a scheduled checkpoint is written: a validation or a
+// multiple of train.checkpoint_every. 0 if there is none. Checkpoints requested by a signal do not
+// count, so that an interrupted run goes back to the same step as an uninterrupted one.
 int64_t last_scheduled_checkpoint(const TrainConfig& config, int64_t step);
 
 }  // namespace lra::training

@@ -146,7 +146,7 @@ std::vector<TensorView> views_of(const FlatParameters& parameters, const at::Ten
   throw Error({.where = file.path(),
                .what = what,
                .expected = expected,
-               .advice = "the file is damaged, or no checkpoint of this model"});
+               .advice = "the file is damaged or not a checkpoint of this model"});
 }
 
 void copy_bytes(std::span<const std::byte> data, const at::Tensor& host,
@@ -176,7 +176,7 @@ void refuse_file_of_others(const SafetensorsFile& file) {
     if (key.starts_with("lra.")) return;
   }
   throw Error({.where = file.path(),
-               .what = "is a safetensors file that lra did not write: its metadata name no run",
+               .what = "is a safetensors file that lra did not write: its metadata names no run",
                .expected = "a checkpoint of lra",
                .advice = "'lra train TASK MODEL --init-from FILE' starts a run with such weights"});
 }
@@ -215,10 +215,10 @@ LoadedWeights describe(const SafetensorsFile& file, std::span<const RunIdentity>
   return found;
 }
 
-// Whoever asks for a file of the run itself is told what to do with another one.
+// The advice is given only to callers that ask for a file of the run itself.
 constexpr const char* kNoAdvice = "";
 constexpr const char* kForeignAdvice =
-    "'lra eval' and 'lra analyze' take them with --foreign-weights";
+    "'lra eval' and 'lra analyze' accept them with --foreign-weights";
 
 // The two files of a checkpoint and its folder belong to the same moment of the run.
 void check_progress(const SafetensorsFile& moments, const TrainProgress& of_weights, int64_t step) {
@@ -238,15 +238,15 @@ void replace_link(const std::string& path, const std::string& target) {
   const std::string temporary = path + ".tmp";
   ::unlink(temporary.c_str());
   if (::symlink(target.c_str(), temporary.c_str()) != 0)
-    throw io_error(temporary, "cannot make the link", errno);
+    throw io_error(temporary, "cannot create the link", errno);
   if (::rename(temporary.c_str(), path.c_str()) != 0)
     throw io_error(path, "cannot replace the link", errno);
 }
 
-// Renames a complete folder to its name; one that is there already (the same step, saved again
-// after its validation) is exchanged in one step, so that the name is never without a checkpoint.
-// File systems that cannot exchange (NFS) have the old one set aside first: a crash in between
-// leaves the checkpoint before it. What was replaced is in `partial` afterwards.
+// Renames a complete folder to its name. One that exists already (the same step, saved again after
+// its validation) is exchanged atomically, so that the name always has a checkpoint. On file
+// systems that cannot exchange (NFS) the old one is moved aside first: after a crash in between,
+// the previous checkpoint remains. The replaced folder is in `partial` afterwards.
 void put_in_place(const std::string& partial, const std::string& final_path) {
   std::error_code ignored;
   if (!fs::exists(final_path, ignored)) return rename_folder(partial, final_path);
@@ -276,7 +276,7 @@ std::string CheckpointStore::save(const FlatParameters& parameters, const TrainP
   const std::string partial = final_path + ".partial";
   remove_unfinished();
   make_folder(partial);
-  // Files are the same whatever device they come from, and are read on any.
+  // Files do not depend on the device that wrote them, and can be read on any.
   const at::Tensor values = parameters.values.cpu(), m = parameters.m.cpu(), v = parameters.v.cpu();
   const std::string hash = write_file(partial + "/model.safetensors",
                                       views_of(parameters, values, ""), progress, runs_.front());
@@ -398,7 +398,7 @@ LoadedWeights describe_weights(const std::string& path, std::span<const RunIdent
 
 namespace {
 
-// Training would go on from such weights, to some figure or other.
+// Training would continue from such weights, with a meaningless result.
 void refuse_useless(const SafetensorsFile& file, const at::Tensor& values) {
   const bool is_finite = values.isfinite().all().item<bool>();
   if (is_finite && values.any().item<bool>()) return;
@@ -428,7 +428,7 @@ MatchedWeights load_matching_weights(const std::string& path, FlatParameters& pa
     if (!taken.contains(tensor.name)) found.unused.push_back(tensor.name);
   }
   if (taken.empty()) {
-    refuse(file, "no tensor of it fits the model", "one of the model's names and shapes");
+    refuse(file, "none of its tensors fits the model", "tensors with the model's names and shapes");
   }
   refuse_useless(file, host);
   parameters.values.copy_(host);

@@ -20,8 +20,8 @@
 
 namespace lra::training {
 
-// State that a resume needs besides the tensors to go on as if nothing had happened. No times: the
-// files of a resumed run equal those of an undisturbed one byte for byte.
+// State, in addition to the tensors, that a resume needs to continue as if nothing had happened. It
+// has no times, so the files of a resumed run equal those of an uninterrupted one byte for byte.
 struct TrainProgress {
   int64_t step = 0;  // updates made
   // Counts as in StepLoss. computed_tokens is -1 in checkpoints of programs that computed more
@@ -37,10 +37,10 @@ struct TrainProgress {
 
 class CheckpointStore {
  public:
-  // `folder`: checkpoints/ of a run, which goes by `runs` (identities_of): what is written names
-  // the first, and checkpoints of runs that are not among them are as damaged ones. `keep` newest
-  // ones are kept besides the best and that of step 0. Those of later steps than the one just saved
-  // were left aside by a resume: they do not count.
+  // `folder` is checkpoints/ of a run with the identities `runs` (identities_of): new checkpoints
+  // name the first, and checkpoints of runs not among them are treated as damaged. The `keep`
+  // newest ones are kept, plus the best and that of step 0. Those of later steps than the one just
+  // saved were skipped by a resume and do not count.
   CheckpointStore(std::string folder, int64_t keep, std::vector<RunIdentity> runs);
 
   // Returns the hash of the weights, 32 hex digits. Throws lra::Error (exit code 74) when the
@@ -49,11 +49,10 @@ class CheckpointStore {
   std::string save(const FlatParameters& parameters, const TrainProgress& progress, bool is_best,
                    int64_t also_kept = -1);
 
-  // Puts the newest readable checkpoint into `parameters`; a damaged one is reported into
-  // `problems` and the one before it is used. Empty when there is none at all, or none that can be
-  // read; in the second case `problems` is not empty and `parameters` may hold anything. Throws
-  // lra::Error (exit code 74) when the device fails: that is no damage, and an older checkpoint no
-  // answer.
+  // Loads the newest readable checkpoint into `parameters`; a damaged one is added to `problems`
+  // and the one before it is used. Empty if there is none, or none that can be read; in the second
+  // case `problems` is not empty and `parameters` may hold anything. Throws lra::Error (exit code
+  // 74) if the device fails: that is not damage, and an older checkpoint would not help.
   std::optional<TrainProgress> load_latest(FlatParameters& parameters,
                                            std::vector<std::string>* problems) const;
 
@@ -68,9 +67,9 @@ class CheckpointStore {
   // True if there is a checkpoint of that step, readable or not.
   bool has(int64_t step) const;
 
-  // Points `latest` and `best` at what `progress` says: a run that was killed while it saved may
-  // have left them behind. A best checkpoint that is gone, because a later one that is damaged now
-  // had taken its place, has no link: the run will find the later one again.
+  // Points `latest` and `best` at the steps in `progress`: a run that was killed while saving may
+  // not have updated them. If the best checkpoint is gone, because a later one, now damaged,
+  // replaced it, there is no link: the run will produce the later one again.
   void repair_links(const TrainProgress& progress) const;
 
   // Folder of step N, "latest" or "best".
@@ -78,7 +77,7 @@ class CheckpointStore {
 
  private:
   void remove_old(const TrainProgress& progress, int64_t also_kept) const;
-  void remove_unfinished() const;      // what a run that was killed while it saved has left
+  void remove_unfinished() const;      // leftovers of a run that was killed while saving
   std::vector<int64_t> steps() const;  // ascending
 
   std::string folder_;
@@ -99,7 +98,7 @@ struct LoadedWeights {
 LoadedWeights load_weights(const std::string& path, FlatParameters& parameters,
                            std::span<const RunIdentity> expected);
 
-// The same for a file whose model is not needed: nothing is loaded.
+// The same without a model: no weights are loaded.
 LoadedWeights describe_weights(const std::string& path, std::span<const RunIdentity> expected);
 
 // The result of matching the tensors of a file with those of a model.

@@ -13,8 +13,8 @@ namespace lra::training {
 // `given`, else $LRA_DATA, else "data".
 std::string data_root(const std::string& given);
 
-// resolve_run() for a task on the data under `root` (tasks::task_on_data), whose settings come
-// below `overrides` and `sets`.
+// resolve_run() for a task on the data under `root` (tasks::task_on_data), whose settings have
+// lower priority than `overrides` and `sets`.
 RunConfig resolve_on_data(const std::string& task, const std::string& model,
                           const std::string& preset, uint64_t seed, const std::string& root,
                           const ConfigTable& overrides, const std::vector<std::string>& sets);
@@ -31,8 +31,7 @@ void remember_data_root(const RunFolder& run, const std::string& root);
 void refuse_lost_data(const tasks::TaskSpec& spec, const tasks::Task& task, const std::string& root,
                       const RunRecord& record);
 
-// Throws lra::Error, exit code 2, with this advice when `dataset` is not what the run was made
-// with.
+// Throws lra::Error, exit code 2, with this advice if `dataset` is not the data of the run.
 void refuse_other_data(const tasks::Dataset& dataset, const RunFolder& run, const RunRecord& record,
                        const std::string& advice);
 

@@ -15,7 +15,7 @@ namespace fs = std::filesystem;
 
 // Two headers without their tensors, two files and a folder rounded up to whole blocks.
 constexpr uint64_t kFixedBytes = 16 << 10;
-// The entry of a tensor in a header, beside its name and shape.
+// The entry of a tensor in a header, without its name and shape.
 constexpr uint64_t kEntryBytes = 100;
 
 // Bytes of the files below `folder`, which need not exist.

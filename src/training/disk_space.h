@@ -9,16 +9,16 @@
 
 namespace lra::training {
 
-// Bytes of one checkpoint, both files; an upper bound, at most 16 KiB and 600 bytes per parameter
-// tensor above what is written.
+// Bytes of one checkpoint, both files; an upper bound, at most 16 KiB plus 600 bytes per parameter
+// tensor above the actual size.
 uint64_t checkpoint_bytes(const FlatParameters& parameters);
 
 // Moments at which a run that is at `step` will still save, those after `step` up to the last.
 int64_t saves_ahead(const TrainConfig& train, int64_t step);
 
-// Throws lra::Error (exit code 2) when the device has no room for the checkpoints that the run will
-// keep at one time: train.keep_checkpoints, the best, the one that is being written and, with
-// `keeps_first`, that of step 0. What the run has saved already counts as room.
+// Throws lra::Error (exit code 2) if the device has no room for the checkpoints that the run keeps
+// at one time: train.keep_checkpoints, the best, the one being written and, with `keeps_first`,
+// that of step 0. Space of checkpoints that the run has saved already counts as free.
 void refuse_without_room(const RunFolder& folder, const FlatParameters& parameters,
                          const TrainConfig& train, int64_t step, bool keeps_first);
 

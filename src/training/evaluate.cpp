@@ -74,7 +74,8 @@ EvaluationResult evaluate(const models::Model& model, const tasks::Split& split,
   if (!masking) tally.confusion.assign(classes, std::vector<int64_t>(classes));
   double loss_sum = 0;
   int64_t seen = 0;
-  // One batch of every rank at a time: their losses, each in its own place, and the stops.
+  // Evaluates one batch of every rank at a time; the sum has each rank's loss in its own place, and
+  // the stops.
   std::vector<double> round(static_cast<size_t>(ranks.count()) + 1);
   while (seen < count && !result.stopped) {
     std::fill(round.begin(), round.end(), 0.0);

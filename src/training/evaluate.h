@@ -34,7 +34,7 @@ EvaluationResult evaluate(const models::Model& model, const tasks::Split& split,
                           const std::function<void(int64_t)>& done, Ranks& ranks = one_rank(),
                           bool trim = true, const std::optional<Masking>& masking = {});
 
-// The same behind a bar of examples; its total is filled in.
+// The same with a progress bar of examples, whose total is filled in.
 EvaluationResult evaluate_with_bar(const models::Model& model, const tasks::Split& split,
                                    const TaskShape& shape, int64_t batch_size, int64_t limit,
                                    ProgressOptions look, bool trim,

@@ -30,14 +30,15 @@ std::string changed_size(const models::ModelConfig& run, const models::ModelConf
   return "";
 }
 
-// Settings that cannot move a score: what is written when, and how work is cut for memory.
+// Settings that cannot change a score: when something is written, and how work is divided to save
+// memory.
 constexpr std::string_view kFreeSettings[] = {
     "train.eval_every",       "train.eval_batch_size",  "train.eval_examples",
     "train.checkpoint_every", "train.keep_checkpoints", "train.log_every",
     "train.trim_padding",     "train.prefetch",         "train.loader_threads",
     "train.recompute",        "train.memory_check"};
 
-// Values beside that of the preset which the paper has too.
+// Values that the paper has in addition to that of the preset.
 struct PublishedValue {
   std::string_view task, preset, key, value;
 };
@@ -101,8 +102,8 @@ std::string enumerated(const std::vector<std::string>& items) {
   return text;
 }
 
-// The counts that are not what `settings` of [task] say: num_train, num_val, num_test, or
-// num_images of all. With `usual`, only those count whose setting is another there.
+// The counts that differ from `settings` of [task]: num_train, num_val, num_test, or num_images of
+// all. With `usual`, only those whose setting differs there.
 std::string changed_data(const ConfigTable& settings, const SplitSizes& data,
                          const ConfigTable* usual = nullptr) {
   std::vector<std::string> found, wanted;
@@ -156,7 +157,7 @@ std::string size_unlike_preset(const RunConfig& run, const SplitSizes& data) {
 
 Fairness judge(const RunConfig& run, const std::optional<SplitSizes>& data,
                const std::string& pretraining) {
-  // A recipe of its own is compared in size with the paper's base model.
+  // The size of a model's own recipe is compared with the paper's base model.
   const bool own_recipe = is_model_preset(run.preset);
   const RunConfig base = resolve_run(run.task, kBaseModel, own_recipe ? "paper" : run.preset,
                                      run.seed, data_settings_of(run), {});

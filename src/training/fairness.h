@@ -19,19 +19,19 @@ struct Fairness {
   bool published_setting = false;  // RunRecord::published_setting
 };
 
-// `data` counts the examples that are there; without it they are taken to be as the task wants
-// them. `pretraining`: what self_pretraining() says of the run's initial weights.
+// `data` has the actual numbers of examples; without it the task's numbers are assumed.
+// `pretraining` is the result of self_pretraining() for the run's initial weights.
 Fairness judge(const RunConfig& run, const std::optional<SplitSizes>& data = {},
                const std::string& pretraining = "");
 
-// Numbers of examples that `run` asks for, beside its preset, and that `data` does not have, as
-// "data of 20 training and 6 test examples instead of 30 and 10"; empty when there is none.
+// Numbers of examples that `run` requests, other than its preset's, and that `data` does not have,
+// as "data of 20 training and 6 test examples instead of 30 and 10"; empty if there are none.
 std::string size_not_met(const RunConfig& run, const SplitSizes& data);
 
-// The same for sizes that the settings of the task do not say: a part of the files may be missing.
+// The same for sizes that differ from the task's settings: part of the files may be missing.
 std::string size_unlike_task(const ConfigTable& task_settings, const SplitSizes& data);
 
-// The same for sizes that `run` asks for: a number of examples other than its preset's.
+// The same for sizes that `run` requests and that differ from its preset's.
 std::string size_unlike_preset(const RunConfig& run, const SplitSizes& data);
 
 // Parameters of the model that `run` describes.

@@ -1,5 +1,5 @@
-// All parameters and buffers of a model in one array, and the parameters' gradients and moments
-// alike in three more.
+// All parameters and buffers of a model in one array, and the parameters' gradients and moments in
+// three more of the same layout.
 //
 // The optimizer is one pass over flat memory for each group of parameters, and the gradient norm
 // one sum. The model's own tensors become views.

@@ -74,7 +74,7 @@ void GradientSum::complete(size_t part) {
 void GradientSum::end() {
   if (ranks_.count() == 1) return;
   is_watching_ = false;
-  while (num_sent_ < pieces_.size()) send_next();  // of parameters that took no part in this step
+  while (num_sent_ < pieces_.size()) send_next();  // of parameters without a gradient in this step
 }
 
 void GradientSum::send_next() { ranks_.begin_sum(pieces_[num_sent_++]); }

@@ -150,7 +150,7 @@ tasks::Dataset open_run_data(const LoadedRun& run, const RunDataOptions& options
   // A score belongs to the data that the run was made with.
   if (options.other_data) return dataset;
   refuse_other_data(dataset, {run.folder}, run.stored.record,
-                    "name the right folder with --data, or say --other-data");
+                    "name the right folder with --data, or pass --other-data");
   return dataset;
 }
 

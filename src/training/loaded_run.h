@@ -1,5 +1,5 @@
-// The model of a run on disk with the weights of one of its checkpoints, and the run's data: what
-// evaluation and analyses begin with.
+// The model of a run on disk with the weights of one of its checkpoints, and the run's data, for
+// evaluation and analyses.
 #pragma once
 
 #include <memory>
@@ -16,44 +16,46 @@
 
 namespace lra::training {
 
-// "last", "best", "step_N" or the path of a model.safetensors -> the file. An analysis names its
-// checkpoint by the same word. A run that 'lra export' wrote has one, beside its record.
+// Maps "last", "best", "step_N" or the path of a model.safetensors to the file. An analysis names
+// its checkpoint by the same word. A folder that 'lra export' wrote has a single file, next to its
+// record.
 std::string checkpoint_file(const std::string& run, const std::string& checkpoint);
 
-// True for a folder that 'lra export' wrote: weights beside the record instead of checkpoints.
+// True for a folder that 'lra export' wrote: weights next to the record instead of checkpoints.
 bool is_exported(const std::string& run);
 
 // "best" or "last": the checkpoint that the test figure of a run is of; "step_N" where the best was
 // damaged; of an unfinished run, the last.
 std::string tested_checkpoint(const RunRecord& record);
 
-// Throws lra::Error for weights that are the run's own and not what its record says of them: `file`
-// lies in checkpoints/best or checkpoints/latest and is of another step, or is of the tested step
-// (of a stopped run: of the last one) and has another hash. A run that is under way, or was lost,
-// may be ahead of its record: only `best` has to be the best validation up to its own step.
+// Throws lra::Error for weights of the run itself that contradict its record: `file` is in
+// checkpoints/best or checkpoints/latest and has another step, or has the tested step (of a stopped
+// run: the last one) and another hash. A run that is running, or was lost, may be ahead of its
+// record: then only `best` has to be the best validation up to its own step.
 void refuse_other_weights(const std::string& file, const LoadedWeights& found,
                           const RunRecord& run);
 
-// One line for each checkpoint beside a file called record.json that its record contradicts, or
-// that cannot be read: best, latest and that of the tested step, where they are. Reads these files.
+// One line for each checkpoint next to a file named record.json that contradicts the record or
+// cannot be read: best, latest and that of the tested step, if they exist. Reads these files.
 std::vector<std::string> check_checkpoints_beside(const RunRecord& run,
                                                   const std::string& record_path);
 
 enum class ModelPrecision {
   kAsTrained,  // train.precision
-  kFloat32     // float32 activations, whatever the run was trained with
+  kFloat32     // float32 activations, regardless of the run's precision
 };
 
 struct LoadedRun {
-  // The model computes on `device`, whatever the run was trained on. Throws lra::Error for a folder
-  // that is no run and a checkpoint that is missing, not its own or not what its record says.
+  // The model computes on `device`, regardless of the device it was trained on. Throws lra::Error
+  // for a folder that is not a run and for a checkpoint that is missing, not its own or contradicts
+  // its record.
   LoadedRun(const std::string& folder, const WeightsChoice& weights, ModelPrecision precision,
             at::Device device = at::kCPU);
 
   // The model as an encoder, which most analyses work on. Throws lra::Error for a whole model of
   // the user's (docs/python.md).
   const models::SequenceClassifier& encoder() const;
-  // Empty, or whose weights these are when they are not the run's own.
+  // The run that the weights belong to if it is another one; otherwise empty.
   std::string foreign_weights() const;
 
   std::string folder;

@@ -1,5 +1,5 @@
-// Masked pretraining: hides positions of a batch and makes what was there its labels (Amos, Berant
-// and Gupta, Never Train from Scratch, ICLR 2024, section 3; docs/pretraining.md).
+// Masked pretraining: hides positions of a batch and makes the tokens there its labels (Amos,
+// Berant and Gupta, Never Train from Scratch, ICLR 2024, section 3; docs/pretraining.md).
 #pragma once
 
 #include <cstdint>
@@ -20,13 +20,13 @@ struct Masking {
   Masking fixed() const { return {.fraction = fraction, .as_values = as_values, .seed = 0}; }
 };
 
-// Stands for the step of an evaluation.
+// The step of an evaluation.
 inline constexpr int64_t kNoStep = -1;
 
 // Hides positions of `batch`, which make_batch made of `examples`: each valid one with the
 // probability, at least one in each sequence. labels_B become the M tokens, or stored values, at
-// input.hidden_M, where the input is 0 then. Which positions is a function of (seed, step, example,
-// tower) alone.
+// input.hidden_M, where the input becomes 0. The positions depend only on (seed, step, example,
+// tower).
 void hide_positions(Batch& batch, std::span<const int64_t> examples, const TaskShape& shape,
                     const Masking& masking, int64_t step);
 

@@ -98,7 +98,7 @@ class Estimator {
     return longest;
   }
 
-  // One token short where there is padding, so that the mask which real batches have is there.
+  // One token shorter if the task has padding, so that there is a mask as in real batches.
   Probe probe(const Examples& examples, const std::function<void(const Batch&)>& work) const {
     Batch batch = make_batch(split_, examples, shape_, config_.trim_padding);
     if (shape_.has_padding) batch.input.lengths_B.sub_(1).clamp_min_(1);
@@ -150,14 +150,14 @@ MemoryEstimate estimate_memory(const models::Model& model, Stepper& stepper,
   (void)reset_peak_resident_bytes();
   const auto micro_batch = static_cast<int64_t>(batch.size());
   const Probe one = estimator.train(some_of(batch, 1));
-  // A second example takes at most what the first one took.
+  // A second example takes at most as much as the first one.
   const int64_t peak = peak_resident_bytes();
   if (peak - before > available_memory_bytes()) {
     return {.peak_bytes = micro_batch > 1 ? 2 * peak - before : peak,
             .extra_bytes = micro_batch > 1 ? peak - before : 0};
   }
-  // The peak of a step whose memory is mostly parameters may lie elsewhere than with many examples:
-  // so the line begins at two, and the number of examples that are measured depends on the bytes
+  // The peak of a step whose memory is mostly parameters may occur at another point than with many
+  // examples. So the line begins at two, and the number of measured examples depends on the bytes
   // that an example adds.
   const Probe eval_one = estimator.infer(copies(1)), two = estimator.train(some_of(batch, 2));
   const double room = std::min(kProbeBytes, static_cast<double>(available_memory_bytes()) / 4);
@@ -169,7 +169,7 @@ MemoryEstimate estimate_memory(const models::Model& model, Stepper& stepper,
   const double tensors = std::max(
       {one.tensors, at_positions(estimator.positions(batch), more > 2 ? two : one, of_more),
        at_positions(config.eval_batch_size * eval_one.positions, eval_one, eval_more)});
-  // The run's blocks will lie elsewhere, and what the probes leave would add up with them.
+  // The run's blocks will be elsewhere, and leftovers of the probes would add to them.
   give_back_free_memory();
   MemoryEstimate estimate;
   estimate.peak_bytes = peak + static_cast<int64_t>(tensors - one.tensors);

@@ -28,7 +28,7 @@ class MetricsLog {
 
   void train(int64_t step, const RunningMean& mean, double learning_rate, const Speed& speed,
              double gradient_norm);
-  // A step whose update was left out, and what was done: kind "skip" or "roll_back".
+  // A step whose update was skipped, and the reaction: kind "skip" or "roll_back".
   void bad_step(int64_t step, const std::string& kind, const std::string& fault);
   void evaluation(const std::string& split, const Evaluation& evaluation);
   // TensorBoard only: the settings by which it compares runs, and how the run ended.

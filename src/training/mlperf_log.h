@@ -12,8 +12,8 @@ namespace lra::training {
 
 class MlperfLog {
  public:
-  // Appends to `path`; an empty path writes nothing. What the file says of steps after `step`, and
-  // of a test, is dropped: it will be logged again. Throws lra::Error (74).
+  // Appends to `path`; an empty path writes nothing. Lines of steps after `step`, and of a test,
+  // are dropped, because they will be logged again. Throws lra::Error (74).
   MlperfLog(const std::string& path, int64_t step);
   ~MlperfLog();
   MlperfLog(const MlperfLog&) = delete;

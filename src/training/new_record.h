@@ -1,4 +1,4 @@
-// Creation of records: nothing else fills in what they say of settings and data.
+// Creation of records: the only place that fills in their facts about settings and data.
 #pragma once
 
 #include "records/run_record.h"
@@ -13,7 +13,7 @@ SplitSizes sizes_of(const tasks::Dataset& dataset);
 // `data_hash`: empty where no data was read.
 RunIdentity identity_of(const RunConfig& config, const std::string& data_hash = "");
 
-// A record of the settings and the weights it begins with alone: identity, size, division.
+// A record of only the settings and initial weights: identity, size, division.
 RunRecord record_of(const RunConfig& config, const Provenance& provenance,
                     const std::string& data_hash = "", const std::optional<SplitSizes>& data = {},
                     std::optional<InitialWeights> initial_weights = {});

@@ -24,8 +24,9 @@ void refuse_empty_splits(const tasks::Task& task, const tasks::Dataset& dataset)
   }
 }
 
-// Refuses generated data without the sizes that the run asks for beside its preset; data generated
-// for the run have them. The record and its division state an unusual size that nobody asked for.
+// Refuses generated data that lacks the sizes requested in addition to the preset; data generated
+// for the run has them. An unusual size that nobody requested is stated in the record and its
+// division.
 void refuse_other_size(const RunConfig& config, const tasks::Dataset& dataset,
                        const RunRecord& record) {
   if (dataset.manifest().source != "generated") return;
@@ -36,19 +37,21 @@ void refuse_other_size(const RunConfig& config, const tasks::Dataset& dataset,
                .advice = "leave the setting out, or name another data folder"});
 }
 
-// All ranks take equal shares, in equally many micro-batches.
+// All ranks take equal shares, in the same number of micro-batches.
 void refuse_unequal_shares(const TrainConfig& config, const Ranks& ranks) {
   const int64_t parts = config.accumulate * ranks.count();
   if (ranks.count() == 1 ||
       (config.batch_size % ranks.count() == 0 && parts <= config.batch_size)) {
     return;
   }
-  throw Error({.where = "train.batch_size",
-               .what = std::to_string(config.batch_size) + " examples for " +
-                       std::to_string(ranks.count()) +
-                       " processes with train.accumulate = " + std::to_string(config.accumulate),
-               .expected = "a multiple of the processes that gives every micro-batch an example",
-               .advice = "change train.batch_size or train.accumulate, or start another number"});
+  throw Error(
+      {.where = "train.batch_size",
+       .what = std::to_string(config.batch_size) + " examples for " +
+               std::to_string(ranks.count()) +
+               " processes with train.accumulate = " + std::to_string(config.accumulate),
+       .expected = "a multiple of the number of processes, with an example in every micro-batch",
+       .advice = "change train.batch_size or train.accumulate, or start a different number of "
+                 "processes"});
 }
 
 // Each rank has read its own arguments, files and machine.
@@ -66,13 +69,13 @@ void refuse_different_runs(const RunRecord& record, Ranks& ranks) {
                  .expected = "the same on all",
                  .advice = advice});
   };
-  refuse_others("settings", record.config_hash, "start all with the same arguments");
-  refuse_others("data", record.data_hash, "give all the same data");
+  refuse_others("settings", record.config_hash, "start all ranks with the same arguments");
+  refuse_others("data", record.data_hash, "give all ranks the same data");
   refuse_others("programs", program, "start the same program on all machines");
   refuse_others("kernels", kernels, "use machines with the same processor, or LRA_KERNELS=ref");
 }
 
-// None on the CPU, nor beside a profiler, which takes the counter's place while it records.
+// None on the CPU, nor with a profiler, which replaces the counter while it records.
 std::unique_ptr<TensorMemory> counted_memory(const TrainOptions& options) {
   if (options.device.is_cpu() || !options.profile.path.empty()) return nullptr;
   return std::make_unique<TensorMemory>(options.device);
@@ -114,13 +117,14 @@ void refuse_partial(const std::string& file, const InitialWeights& weights) {
     return names.empty() ? "" : std::to_string(names.size()) + what + " (" + text + ")";
   };
   const std::string missing = listed(weights.fresh, " tensors of the model are not in it"),
-                    extra = listed(weights.unused, " of its own have no place in the model");
+                    extra = listed(weights.unused, " of its own do not exist in the model");
   if (missing.empty() && extra.empty()) return;
   throw Error(
       {.where = file,
        .what = missing + (missing.empty() || extra.empty() ? "" : ", ") + extra,
        .expected = "a tensor of the same shape for each",
-       .advice = "add --init-partial to draw the first kind at random and leave the second"});
+       .advice =
+           "add --init-partial to initialize the missing ones at random and ignore the others"});
 }
 
 // Puts the weights of options.init_from into the model; their hash becomes a setting.
@@ -135,7 +139,7 @@ InitialWeights begin_with_weights(PreparedRun& run) {
       .pretraining = {}};
   weights.pretraining = pretraining_of(run.options.init_from, found.run, weights.hash);
   if (!run.options.init_partial) refuse_partial(run.options.init_from, weights);
-  const std::string& known_hash = run.config.initial_weights;  // of a run that is made again
+  const std::string& known_hash = run.config.initial_weights;  // of a run that is being reproduced
   if (!known_hash.empty() && known_hash != weights.hash) {
     throw Error({.where = run.options.init_from,
                  .what = "gives weights with the hash " + weights.hash,
@@ -150,11 +154,11 @@ InitialWeights begin_with_weights(PreparedRun& run) {
 void carry_over(const RunRecord& before, const std::string& change, RunRecord& record) {
   if (!change.empty() && before.steps >= record.planned_steps) {
     throw Error({.where = "--set",
-                 .what = "the run has made all of its " + std::to_string(before.steps) +
+                 .what = "the run has completed all of its " + std::to_string(before.steps) +
                          " steps: with " + change + " there is nothing left to train",
                  .expected = "more steps than these",
                  .advice = "set train.steps too (or train.epochs, if the run counts those); 'lra "
-                           "eval' tests the weights as they are"});
+                           "eval' tests its current weights"});
   }
   record.earlier_parts = before.earlier_parts;
   if (!change.empty()) {

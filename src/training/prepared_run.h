@@ -23,8 +23,8 @@ struct TrainOptions {
   // Differences between the settings of a resumed run and those of its steps so far (with_changes);
   // empty if there are none.
   std::string change = {};
-  // A model.safetensors whose weights a new run begins with, and whether tensors may be without
-  // counterpart in it; empty: they are drawn.
+  // A model.safetensors whose weights a new run begins with (empty: they are drawn), and whether
+  // tensors may lack a counterpart in it.
   std::string init_from = {};
   bool init_partial = false;
   bool quiet = false;

@@ -25,7 +25,7 @@ using StorePointer = c10::intrusive_ptr<c10d::Store>;
 constexpr milliseconds kPoll{20};
 constexpr milliseconds kConnectSlice{1000};
 constexpr int kFatalOnly = 3;  // level of c10's log
-// Once a rank is lost, the store is asked what others know about it, without waiting.
+// Once a rank is lost, asks the store what others know about it, without waiting.
 constexpr milliseconds kLastQuestion{2000};
 
 std::string seconds_text(milliseconds time) {
@@ -46,7 +46,7 @@ std::string first_line(const std::exception& error) {
 void refuse_when_stopped(const Launch& launch) {
   if (!stop_requested()) return;
   throw Error({.where = launch.name(),
-               .what = "stopped by a signal before all ranks had come",
+               .what = "stopped by a signal before all ranks had connected",
                .code = ExitCode::kStopped});
 }
 
@@ -89,7 +89,7 @@ StorePointer open_store(const Launch& launch, milliseconds timeout) {
                     "set MASTER_PORT to a port that is free");
     }
     throw failure(launch, "cannot reach rank 0 at " + place + " within " + seconds_text(timeout),
-                  "does it run, and are MASTER_ADDR and MASTER_PORT right?");
+                  "is it running, and are MASTER_ADDR and MASTER_PORT right?");
   }
 }
 
@@ -113,7 +113,7 @@ void wait_for_all(c10d::Store& store, const Launch& launch, milliseconds timeout
     refuse_when_stopped(launch);
     if (watch.seconds() * 1000 > static_cast<double>(timeout.count())) {
       throw failure(launch,
-                    "did not come within " + seconds_text(timeout) + ": rank " +
+                    "did not connect within " + seconds_text(timeout) + ": rank " +
                         missing_ranks(store, launch.num_ranks),
                     "start as many processes as there are ranks; --rank-timeout waits longer");
     }
@@ -121,7 +121,7 @@ void wait_for_all(c10d::Store& store, const Launch& launch, milliseconds timeout
   }
 }
 
-// c10d would warn, with stack frames, about what our own messages report.
+// c10d would warn, with stack frames, about failures that our own messages report.
 void quiet_c10d() {
   if (std::getenv("TORCH_CPP_LOG_LEVEL")) {
     c10::initLogging();
@@ -218,7 +218,7 @@ class C10dRanks : public Ranks {
     return places_[static_cast<size_t>(2 * other)] == places_[static_cast<size_t>(2 * rank())];
   }
 
-  // The kernel closes what a process had open before it is a zombie.
+  // The kernel closes a process's files before it becomes a zombie.
   std::string ended_rank() const {
     const Stopwatch watch;
     do {
@@ -237,7 +237,7 @@ class C10dRanks : public Ranks {
     return count() == 2 ? "rank " + std::to_string(1 - rank()) : "another rank";
   }
 
-  // The first rank that finds out tells the others, whose connections break when it leaves.
+  // The first rank to find out tells the others, whose connections break when it leaves.
   std::string what_was_lost(double waited_s) {
     const bool is_silent = waited_s * 1000 >= 0.9 * static_cast<double>(timeout_.count());
     const std::string mine =
@@ -257,7 +257,7 @@ class C10dRanks : public Ranks {
   std::vector<double> places_;  // machine and process id of every rank
   struct Sum {
     c10::intrusive_ptr<c10d::Work> work;
-    at::Tensor values, host;  // what is added up, and where: the same tensor on the CPU
+    at::Tensor values, host;  // the summands, and a copy on the CPU, which is the same tensor there
   };
   std::vector<Sum> pending_;
 };

@@ -17,7 +17,7 @@ namespace lra::training {
 // if a stop was requested meanwhile.
 std::unique_ptr<Ranks> join_ranks(const Launch& launch, std::chrono::milliseconds timeout);
 
-// The same where the ranks have a store already.
+// The same if the ranks already have a store.
 std::unique_ptr<Ranks> join_ranks_at(c10::intrusive_ptr<c10d::Store> store, const Launch& launch,
                                      std::chrono::milliseconds timeout);
 

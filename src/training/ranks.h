@@ -1,6 +1,6 @@
 // The processes that train one model together ("ranks"), each on its share of every batch.
 //
-// With one process all of this does nothing, so that what trains need not ask.
+// With one process all of this does nothing, so that the trainer needs no special case.
 #pragma once
 
 #include <ATen/core/Tensor.h>

@@ -89,7 +89,7 @@ TEST(Ranks, SayWhoDidNotCome) {
     ADD_FAILURE() << "there is nobody to join";
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ExitCode::kIoError);
-    EXPECT_THAT(error.what(), testing::HasSubstr("rank 0 of 3: did not come within"));
+    EXPECT_THAT(error.what(), testing::HasSubstr("rank 0 of 3: did not connect within"));
     EXPECT_THAT(error.what(), testing::HasSubstr(": rank 1, 2"));
   }
 }

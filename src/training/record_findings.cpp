@@ -20,8 +20,8 @@
 namespace lra::training {
 namespace {
 
-// The sizes of the data. Earlier programs recorded that of the test alone; the rest is then taken
-// to be what the task asks for.
+// The sizes of the data. Earlier versions recorded only that of the test; the rest is then assumed
+// to be the task's.
 std::optional<SplitSizes> known_sizes(const RunRecord& record, const RunConfig& config) {
   if (record.data_examples || record.kind != "train") return record.data_examples;
   const auto wanted = [&](const char* key) {

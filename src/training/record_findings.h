@@ -9,16 +9,15 @@
 
 namespace lra::training {
 
-// One line for each thing that this program would have written otherwise from the settings and the
-// data's size in the record: division, published setting, parameters, titles, task version,
-// validation, planned steps, source of the data, warnings. The record of a Python class is judged
-// where the class can be made: nothing is said of one elsewhere. That a record's settings are not
-// those of a run of this program is a finding.
+// One line for each fact that this program would have written differently given the settings and
+// the data's size in the record: division, published setting, parameters, titles, task version,
+// validation, planned steps, source of the data, warnings. The record of a Python class is checked
+// only if the class can be imported. Settings that no run of this program can have are also a
+// finding.
 std::vector<std::string> check_settings(const RunRecord& record);
 
-// All that speaks against the record in the file `path`: check_record, check_metrics_beside,
-// check_settings, and doubts about its data that the data itself states, if it is at hand. Empty
-// for a record that can be believed.
+// All findings against the record in the file `path`: check_record, check_metrics_beside,
+// check_settings, and doubts stored with its data, if it is available. Empty for a credible record.
 std::vector<std::string> record_findings(const RunRecord& record, const std::string& path);
 
 }  // namespace lra::training

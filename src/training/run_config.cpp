@@ -134,7 +134,7 @@ void refuse_unknown_model_sections(const ConfigTable& file) {
 // [mixer], then [PRESET.*], then [PRESET.TASK.*] of the model's file.
 void merge_model_layers(ConfigTable& settings, const std::string& model, const std::string& task,
                         const std::string& preset) {
-  if (mixers::is_python_class(model)) return;  // its class has defaults of its own
+  if (mixers::is_python_class(model)) return;  // its class has its own defaults
   const ConfigTable file = parse_toml_file(model_file(model));
   refuse_unknown_model_sections(file);
   merge_section(settings, file);
@@ -159,7 +159,7 @@ void refuse_blind_readout(const RunConfig& run) {
   if ((!is("causal", true) && !one_way) || is("global_first", true)) return;
   if (pooling != "cls" && pooling != "first") return;
   throw Error({.where = one_way ? "mixer.bidirectional" : "mixer.causal",
-               .what = "the classifier reads the first place (model.pooling = '" + pooling +
+               .what = "the classifier reads the first position (model.pooling = '" + pooling +
                        "'), which sees no other token",
                .expected = "another pooling",
                .advice = "add --set model.pooling=mean"});
@@ -175,17 +175,18 @@ void refuse_unpredictable(const RunConfig& run) {
                  .advice = advice});
   };
   if (run.is_whole_model())
-    refuse("train.objective", "is masked, and a whole model gives scores of classes alone",
-           "take a sequence layer, which the program's encoder surrounds");
+    refuse("train.objective", "is masked, but a whole model returns only class scores",
+           "use a sequence layer inside the program's encoder");
   if (run.model_config.receptive_field > 0)
-    refuse("model.receptive_field", "cuts sequences, whose hidden positions are not predicted then",
+    refuse("model.receptive_field",
+           "cuts sequences into blocks, whose hidden positions are not predicted",
            "set model.receptive_field=0");
   const std::optional<ValueInput> values = run.make_task()->shape().values;
   if (values && (values->stored_as_float || values->channels > 1))
-    refuse("train.objective", "is masked, and the inputs are numbers without levels",
+    refuse("train.objective", "is masked, but the inputs are numbers without levels",
            "import the data as tokens");
   if (!values && run.train.masked_loss == "l1")
-    refuse("train.masked_loss", "is l1, and the inputs are tokens",
+    refuse("train.masked_loss", "is l1, but the inputs are tokens",
            "set train.masked_loss=cross_entropy, or task.input=values for pixels");
 }
 
@@ -215,7 +216,7 @@ std::vector<OwnGroup> groups_of(const RunConfig& run) {
   return groups;
 }
 
-// [groups.NAME], each with what the layer says for the settings that are not given.
+// [groups.NAME], each with the layer's values for the settings that are not given.
 GroupConfigs read_groups(const ConfigTable& given, const RunConfig& run) {
   GroupConfigs groups;
   std::vector<std::string> known;
@@ -235,7 +236,7 @@ GroupConfigs read_groups(const ConfigTable& given, const RunConfig& run) {
   return groups;
 }
 
-// `mixer.whole = true` becomes a table of what a whole model has to know of its task.
+// Replaces `mixer.whole = true` by a table of the task's facts that a whole model needs.
 void describe_task_to_whole_model(const RunConfig& run, ConfigTable& mixer) {
   const ConfigValue* given = mixer.find(kWholeModel);
   if (!given || given->as_table() || !mixers::is_python_class(run.model)) return;
@@ -365,7 +366,7 @@ ConfigTable RunConfig::to_table() const {
   table.set("model", {write_config(model_config), ""});
   table.set("mixer", {mixer_settings, ""});
   table.set("train", {write_config(train), ""});
-  if (!train.is_masked()) {  // settings without effect: they leave the hashes of such runs alone
+  if (!train.is_masked()) {  // settings without effect: they do not change the hashes of such runs
     for (const char* key : {"objective", "mask_fraction", "masked_loss"}) {
       table.table("train").erase(key);
     }
@@ -398,7 +399,7 @@ std::string config_folder() {
     if (fs::is_directory(base / "configs/tasks", ignored)) return (base / "configs").string();
   }
   throw Error({.where = "configs",
-               .what = "the folder of presets was not found beside the program",
+               .what = "the folder of presets was not found next to the program",
                .advice = "set LRA_CONFIGS to the checkout's configs folder"});
 }
 
@@ -471,8 +472,8 @@ StoredRun read_run(const RunFolder& folder) {
 
 namespace {
 
-// Settings that a run may change while it goes on: its length, its schedule, its evaluation, its
-// logs and checkpoints. All others determined its steps so far.
+// Settings that a run may change when it continues: its length, its schedule, its evaluation, its
+// logs and checkpoints. All others have determined its steps so far.
 constexpr std::string_view kMayChange[] = {
     "steps",         "epochs",          "examples",         "max_seconds",     "patience",
     "learning_rate", "schedule",        "warmup_steps",     "cycle_steps",     "weight_decay",
@@ -491,20 +492,20 @@ ChangedRun with_changes(const StoredRun& run, const std::vector<std::string>& se
       if (std::ranges::find(kMayChange, key) != std::end(kMayChange)) continue;
       if (!write_config(run.config.train).find(key)) continue;  // refused below, with a suggestion
       throw Error({.where = value.where,
-                   .what = "cannot change while a run goes on",
+                   .what = "cannot change in a run that continues",
                    .expected = "a setting of its length, schedule, validations or checkpoints",
-                   .advice = "start a new run, with its weights if wanted (--init-from)"});
+                   .advice = "start a new run, with its weights if you like (--init-from)"});
     }
     if (section(given, "train").empty()) {
       throw Error({.where = "--set " + set,
-                   .what = "cannot change while a run goes on",
+                   .what = "cannot change in a run that continues",
                    .expected = "a setting of [train]",
-                   .advice = "start a new run, with its weights if wanted (--init-from)"});
+                   .advice = "start a new run, with its weights if you like (--init-from)"});
     }
     merge(settings, given);
   }
   ChangedRun changed{.config = RunConfig::from_table(settings), .change = {}};
-  // The same keys in the same order, a line each: "steps=200".
+  // Both have the same keys in the same order, one line each: "steps=200".
   std::istringstream before(canonical_text(write_config(run.config.train))),
       now(canonical_text(write_config(changed.config.train)));
   for (std::string was, is; std::getline(before, was) && std::getline(now, is);) {

@@ -38,11 +38,11 @@ struct RunConfig {
   std::string task_title() const;   // for people: "Long ListOps", or with the name of its data
   std::string model_title() const;  // for people: "Linformer", or the name of a Python class
   std::unique_ptr<tasks::Task> make_task() const;
-  // The model of this run for a task of `shape`, with the weights of its seed.
-  // On the device `meta` parameters have shapes alone.
-  // Throws lra::Error for a whole model that is a Python class.
+  // The model of this run for a task of `shape`, with the weights of its seed. On the device
+  // `meta`, parameters have only shapes. Throws lra::Error for a whole model that is a Python
+  // class.
   models::SequenceClassifier make_model(const TaskShape& shape, at::Device device = at::kCPU) const;
-  // The same, or that whole model.
+  // The same, but whole models from Python are allowed.
   std::unique_ptr<models::Model> make_any_model(const TaskShape& shape,
                                                 at::Device device = at::kCPU) const;
   bool is_whole_model() const;
@@ -54,8 +54,8 @@ struct RunConfig {
                         const std::string& name) const;
 
   // [run] task, model, preset, seed and, unless it is empty, initial_weights and trained_on;
-  // [task]; [model]; [mixer]; [train]; and [groups.NAME] for each group of parameters: what
-  // config.toml of a run holds.
+  // [task]; [model]; [mixer]; [train]; and [groups.NAME] for each group of parameters: the content
+  // of a run's config.toml.
   ConfigTable to_table() const;
   static RunConfig from_table(const ConfigTable& table);
 };
@@ -66,15 +66,15 @@ struct RunConfig {
 // Throws lra::Error for a run that predicts masked inputs: `what`, "an analysis", needs labels.
 void refuse_masked(const RunConfig& run, const std::string& what);
 
-// A run on disk. Throws lra::Error for a folder that is none, and when config.toml is no longer
-// what the run began with.
+// A run on disk. Throws lra::Error for a folder that is not a run, and if config.toml is no longer
+// the one the run began with.
 struct StoredRun {
   RunConfig config;
   RunRecord record;
 };
 StoredRun read_run(const RunFolder& folder);
 
-// The folder of the TOML files: $LRA_CONFIGS, else configs/ beside or above the program, else in
+// The folder of the TOML files: $LRA_CONFIGS, else configs/ next to or above the program, else in
 // the current folder.
 std::string config_folder();
 

@@ -139,7 +139,7 @@ TEST_F(RunEnd, KeepsTheWarningsOfTheWholeRun) {
   const RunRecord resumed = resume(config, "damaged");
   ASSERT_EQ(resumed.warnings.value_or(std::vector<std::string>{}).size(), 2u);
   EXPECT_EQ(resumed.warnings->front(), whole.warnings->front());
-  EXPECT_THAT(resumed.warnings->back(), HasSubstr("checkpoint left aside"));
+  EXPECT_THAT(resumed.warnings->back(), HasSubstr("checkpoint skipped"));
   EXPECT_FALSE(run(kept_run(), "even").warnings.has_value());
 }
 

@@ -15,7 +15,7 @@ class RunLog {
   // Writes nothing until begin(), and on a rank that does not call it never.
   RunLog() = default;
 
-  // After a resume at `step`, what was logged of later steps and of the test is dropped: it will be
+  // After a resume at `step`, logs of later steps and of the test are dropped, because they will be
   // logged again.
   void begin(const RunFolder& folder, const RunRecord& record, int64_t step, bool resumed,
              bool mlperf_log);

@@ -1,5 +1,5 @@
-// Warnings of a record that follow from what else it says, so that a record without them was
-// edited.
+// Warnings of a record that follow from its other content, so that a record without them must have
+// been edited.
 #pragma once
 
 #include <string>

@@ -13,7 +13,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// record.json beside exported weights, or of the run in whose checkpoints/step_N/ they lie.
+// record.json next to exported weights, or of the run whose checkpoints/step_N/ contains them.
 std::optional<RunRecord> record_beside(const std::string& weights) {
   std::error_code ignored;
   const fs::path folder = fs::canonical(weights, ignored).parent_path();

@@ -10,23 +10,23 @@
 
 namespace lra::training {
 
-// The masked run that the weights in `file` are of, by the record beside them (in the run's folder,
-// or one that lra export wrote): nothing if they are of another run or there is no record. For
-// checkpoint step_0 of a run that itself began with such weights, the masked run in its record.
-// `hash`: weights_hash of the model that begins with them. Throws lra::Error for a record that
-// contradicts itself.
+// The masked run that the weights in `file` come from, according to the record next to them (in the
+// run's folder, or one that lra export wrote): nothing if they come from another run or there is no
+// record. For checkpoint step_0 of a run that itself began with such weights, it is the masked run
+// in its record. `hash` is the weights_hash of the model that begins with them. Throws lra::Error
+// for a record that contradicts itself.
 std::optional<Pretraining> pretraining_of(const std::string& file,
                                           const std::optional<RunIdentity>& weights_of,
                                           const std::string& hash);
 
 // "2,000 steps of masked pretraining on the task's own inputs" if `weights` are self-pretrained for
-// a run of this task on data of this hash: if they are of a masked run on the same data whose own
-// weights were drawn. Empty for all others.
+// a run of this task on data with this hash, that is, if they come from a masked run on the same
+// data that started from random weights. Otherwise empty.
 std::string self_pretraining(const RunConfig& run, const std::string& data_hash,
                              const std::optional<InitialWeights>& weights);
 
-// True for the names of tensors that only a masked run has, or only one that learns labels: their
-// absence in a file of the other kind is no mistake.
+// True for the names of tensors that only a masked run has, or only one that learns labels: they
+// may be absent from a file of the other kind.
 bool is_of_masked_run(const std::string& tensor);
 bool is_of_classifier(const std::string& tensor);
 

@@ -24,7 +24,7 @@ class StepGuard {
  public:
   explicit StepGuard(const TrainConfig& config);
 
-  // Fault of a step of this mean loss and gradient norm ("the loss is not finite"); empty when
+  // The fault of a step with this mean loss and gradient norm ("the loss is not finite"); empty if
   // there is none. A gradient whose square overflows float32 counts as not finite: Adam's second
   // moment would become infinite and the weights would never move again.
   std::string fault(double loss, double gradient_norm, const Health& health) const;
@@ -32,8 +32,8 @@ class StepGuard {
   // Counts a step that went well.
   void passed(double loss, double gradient_norm, Health& health) const;
 
-  // Decides what to do about a bad step, and counts it. kStop, without counting, once the policy's
-  // limit is reached.
+  // Decides what to do about a bad step, and counts it. Returns kStop, without counting, once the
+  // policy's limit is reached.
   Remedy remedy(Health& health) const;
 
  private:

@@ -31,11 +31,11 @@ class StepProfiler {
   StepProfiler(const StepProfiler&) = delete;
   StepProfiler& operator=(const StepProfiler&) = delete;
 
-  // Starts and ends the recording; call it between any two steps. Empty, or why there is no trace:
-  // a file that cannot be written ends no run.
+  // Starts and ends the recording; call it between any two steps. Returns "" or why there is no
+  // trace: a file that cannot be written does not end the run.
   std::string next_step();
-  // Writes what there is of a run that ends before enough steps were made. Empty, or why a trace
-  // that was wanted is missing.
+  // Writes the steps so far of a run that ends too early. Returns "" or why a requested trace is
+  // missing.
   std::string finish();
 
  private:

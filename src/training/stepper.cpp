@@ -100,7 +100,7 @@ double Stepper::count_of_all(int64_t own) const {
   return count;
 }
 
-// One message in addition to the gradients. Counts are exact as doubles.
+// This takes one message in addition to the gradients. Counts are exact as doubles.
 void Stepper::add_up(StepLoss& loss, std::span<double> shared) {
   if (ranks_.count() == 1) return;
   sum_.end();

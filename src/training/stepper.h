@@ -31,21 +31,21 @@ class Stepper {
   Stepper(const models::Model& model, FlatParameters& parameters, const TrainConfig& config,
           uint64_t seed, Ranks& ranks = one_rank(), const GroupConfigs& groups = {});
 
-  // Puts the gradients of the mean loss over all examples of `parts` into the parameters, whatever
-  // it is cut into; one part gives the bits of the plain loss. With several ranks `parts` are this
-  // one's share, as large as each other's, and the gradients are those of all. Parts are moved to
-  // the device of the parameters, whose results are read once, at the end. `shared` is added up
-  // over the ranks along with the loss. Nothing is updated. Throws LostRank.
+  // Stores the gradients of the mean loss over all examples of `parts` in the parameters, however
+  // the examples are divided; a single part gives the bits of the plain loss. With several ranks,
+  // `parts` are this rank's share, equal in size to the others', and the gradients are those of
+  // all. Parts are moved to the device of the parameters, whose results are read once, at the end.
+  // `shared` is summed over the ranks along with the loss. Nothing is updated. Throws LostRank.
   StepLoss gradients(std::span<const Batch> parts, int64_t step, std::span<double> shared = {});
 
-  // One update from the gradients, clipped, at the learning rates of `step` (steps before this
-  // one); and running statistics follow what the step saw. `num_updates` have gone into the
-  // moments: as many, unless steps were left out.
+  // Makes one update from the gradients, clipped, at the learning rates of `step` (the number of
+  // steps before this one), and updates running statistics with those of the step. `num_updates` is
+  // the number of updates in the moments: `step`, unless steps were skipped.
   void update(int64_t step, int64_t num_updates, double gradient_norm);
 
-  // Puts back what gradients() found: weights, moments and buffers, of which those of Python
-  // classes follow forward passes, not updates. Only with train.on_nonfinite = "skip", which keeps
-  // them.
+  // Restores weights, moments and buffers as they were before gradients(); buffers of Python
+  // classes change in forward passes, not in updates. Only with train.on_nonfinite = "skip", which
+  // keeps copies.
   void undo_step();
 
   bool weights_are_finite() const;

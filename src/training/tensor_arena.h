@@ -1,4 +1,4 @@
-// Memory of large tensors of the CPU: an arena of their own, whose pages stay between steps.
+// Memory of large CPU tensors: a separate arena, whose pages are kept between steps.
 #pragma once
 
 #include <cstddef>
@@ -9,13 +9,12 @@ namespace lra::training {
 // that outlive them, and leave holes: half as much again as all tensors of a step.
 inline constexpr size_t kLeastArenaBytes = 64 << 10;
 
-// Makes LibTorch allocate the tensors of the CPU from a base/page_arena.h as large as this
-// machine's memory; what does not fit there comes from the heap. Under a limit on addresses (ulimit
-// -v) the two have half of them each. To be called once, before the first tensor, and for the rest
-// of the process.
+// Makes LibTorch allocate CPU tensors from a base/page_arena.h as large as this machine's memory;
+// tensors that do not fit come from the heap. Under a limit on addresses (ulimit -v) each gets half
+// of them. Call this once, before the first tensor; it holds for the rest of the process.
 void keep_tensors_in_arena();
 
-// Hands back to the system what neither tensors nor the heap use now.
+// Returns unused memory of the arena and the heap to the system.
 void give_back_free_memory();
 
 }  // namespace lra::training

@@ -1,5 +1,5 @@
-// The most bytes that tensors held at one time: unlike resident memory a figure that does not
-// depend on what the heap keeps.
+// The peak of bytes held by tensors. Unlike resident memory, it does not depend on memory that the
+// heap keeps.
 #pragma once
 
 #include <ATen/ATen.h>

@@ -40,21 +40,21 @@ struct TrainConfig {
 
   void fields(auto& f) {
     f("objective", objective,
-      "classify: predict the label; masked: hide positions of the inputs and predict these, for "
-      "runs that then begin with the weights (--init-from)",
+      "classify: predict the label; masked: hide positions of the inputs and predict them, to "
+      "pretrain weights for --init-from",
       one_of({"classify", kMaskedObjective}));
     f("mask_fraction", mask_fraction,
-      "with objective masked, the share of positions that is hidden; 0: as published for the task, "
-      "0.5 of pixels, 0.1 of ListOps symbols, 0.15 of other tokens",
+      "with objective=masked, the share of positions that is hidden; 0: the published share, 0.5 "
+      "of pixels, 0.1 of ListOps symbols, 0.15 of other tokens",
       rate());
     f("masked_loss", masked_loss,
-      "with objective masked; cross_entropy: over tokens or the 256 gray levels; l1: absolute "
+      "with objective=masked; cross_entropy: over tokens or the 256 gray levels; l1: absolute "
       "error of the gray level, with task.input=values",
       one_of({"cross_entropy", "l1"}));
     f("batch_size", batch_size, "examples per step", between(1, 65536));
     f("accumulate", accumulate,
       "micro-batches per step, to save memory; the update is the same up to rounding and the "
-      "pattern of dropout; at most batch_size",
+      "dropout pattern; at most batch_size",
       between(1, 65536));
     f("steps", steps, "number of updates, unless epochs or examples is set", between(1, 1e9));
     f("epochs", epochs, "passes over the training split, instead of steps; 0: use steps",
@@ -75,7 +75,7 @@ struct TrainConfig {
       "a cosine over "
       "cycle_steps; constant: rate * warmup",
       one_of({"rsqrt", "cosine", "constant"}));
-    f("warmup_steps", warmup_steps, "steps of linear warmup; with any, step 0 has rate 0",
+    f("warmup_steps", warmup_steps, "steps of linear warmup; if above 0, the first step has rate 0",
       between(0, 1e9));
     f("cycle_steps", cycle_steps, "steps of the cosine; 0: all steps", between(0, 1e9));
     f("weight_decay", weight_decay,
@@ -99,19 +99,22 @@ struct TrainConfig {
       at_least(1));
     f("log_every", log_every, "steps between lines in metrics.jsonl", at_least(1));
     f("trim_padding", trim_padding,
-      "compute little padding: batches are cut to their longest example, and their rows sorted by "
-      "length and computed in groups, each as long as its longest row: the same results but for "
-      "rounding and the pattern of dropout; false: every example at the full length");
+      "compute little padding: cut batches to their longest example, sort their rows by length and "
+      "compute them in groups, each as long as its longest row; results are the same except for "
+      "rounding and the dropout pattern; false: compute every example at the full length");
     f("token_order", token_order,
       "a control: shuffled permutes the tokens of each example, in training and evaluation, so "
       "that "
       "only the bag of tokens is left",
       one_of({"given", "shuffled"}));
-    f("prefetch", prefetch, "batches prepared ahead; 0: none, without a thread", between(0, 1024));
+    f("prefetch", prefetch,
+      "batches prepared ahead; 0: prepare each batch when it is needed, without a thread",
+      between(0, 1024));
     f("loader_threads", loader_threads,
       "threads that prepare batches, at most one per prefetched batch", between(1, 1024));
     f("precision", precision,
-      "activations of the encoder; bf16: bfloat16 between operators, with float32 parameters, "
+      "precision of the encoder's activations; bf16: bfloat16 between operators, with float32 "
+      "parameters, "
       "sums, "
       "logits, loss and optimizer",
       one_of({"fp32", "bf16"}));
@@ -119,9 +122,8 @@ struct TrainConfig {
       "keep only the input of each encoder block and recompute activations in the backward pass: "
       "less memory, about a third more work, the same bits");
     f("memory_check", memory_check,
-      "estimates the memory of training on a few examples before it starts; if there is too "
-      "little: "
-      "refuse the run, or warn; off: no estimate (nor for the memory of a GPU)",
+      "estimate the memory of training on a few examples before it starts, and refuse the run or "
+      "warn if there is too little; off: no estimate; there is none for GPU memory",
       one_of({"refuse", "warn", "off"}));
     f("on_nonfinite", on_nonfinite,
       "on a step whose loss, gradient or updated weights are NaN or infinite; stop: end the run as "
@@ -130,8 +132,8 @@ struct TrainConfig {
       "continue with the next step",
       one_of({"stop", "skip", "roll_back"}));
     f("spike_factor", spike_factor,
-      "treat a step as not finite if its loss or gradient norm exceeds its running mean this many "
-      "times; 0: never",
+      "treat a step as not finite if its loss or gradient norm exceeds this multiple of its "
+      "running mean; 0: never",
       between(0, 1e9));
     f("max_skips", max_skips, "skipped steps in a row after which the run ends as diverged",
       at_least(1));

@@ -111,7 +111,7 @@ TEST_F(TrainOn, RefusesWhatWouldChangeItsPast) {
   for (const char* set : {"train.batch_size=4", "model.dropout=0.5", "task.length=80",
                           "mixer.rotary=true", "train.precision=bf16"}) {
     EXPECT_THAT(error_of([&] { with_changes(stored, {set}); }),
-                HasSubstr("cannot change while a run goes on"))
+                HasSubstr("cannot change in a run that continues"))
         << set;
   }
   EXPECT_THAT(error_of([&] { with_changes(stored, {"train.step=1"}); }),
@@ -121,7 +121,7 @@ TEST_F(TrainOn, RefusesWhatWouldChangeItsPast) {
   EXPECT_EQ(with_changes(stored, {"train.steps=12"}).change, "");
   run(stored.config, "run");
   EXPECT_THAT(error_of([&] { train_on("run", {"train.steps=10"}); }),
-              HasSubstr("the run has made all of its 12 steps"));
+              HasSubstr("the run has completed all of its 12 steps"));
 }
 
 TEST_F(TrainOn, BeginsWithTheWeightsOfAnotherRun) {
@@ -159,7 +159,7 @@ TEST_F(TrainOn, NamesTensorsWithoutCounterpart) {
   const RunConfig other = kept_run({"model.mlp_dim=8", "model.classifier=linear"}, 9);
   const std::string refusal = error_of([&] { begin_with(weights_of("first"), other, "refused"); });
   EXPECT_THAT(refusal, HasSubstr("tensors of the model are not in it"));
-  EXPECT_THAT(refusal, HasSubstr("have no place in the model"));
+  EXPECT_THAT(refusal, HasSubstr("do not exist in the model"));
   EXPECT_THAT(refusal, HasSubstr("--init-partial"));
   const RunRecord partial = begin_with(weights_of("first"), other, "partial", true);
   EXPECT_EQ(partial.status, RunStatus::kDone);

@@ -162,13 +162,13 @@ bool Trainer::recover(const std::string& fault, Progress& bar) {
     case Remedy::kSkip:
       stepper_.undo_step();
       log_.bad_step(progress_.step + 1, "skip", fault);
-      bar.message(fault + ": its update is left out");
+      bar.message(fault + ": its update is skipped");
       return true;
     case Remedy::kRollBack: {
       const int64_t to = roll_back(bar);
       log_.bad_step(progress_.step + 1, "roll_back", fault);
-      bar.message(fault + ": back to the weights of step " + std::to_string(to) +
-                  ", on with the step after it");
+      bar.message(fault + ": rolled back to the weights of step " + std::to_string(to) +
+                  "; continuing with the step after it");
       return true;
     }
   }
@@ -192,7 +192,7 @@ int64_t Trainer::roll_back(Progress& bar) {
     if (steps.empty() || checkpoints_.has(step)) steps.push_back(step);
   }
   steps.push_back(0);
-  int64_t updates = 0;  // in what is gone back to; steps may be undone that had undone others
+  int64_t updates = 0;  // in the checkpoint restored; steps may be undone that had undone others
   const auto load = [&](int64_t step) {
     if (step > 0) {
       updates = step - checkpoints_.load(step, parameters_).health.undone;
@@ -246,7 +246,7 @@ int64_t Trainer::load_readable(const std::vector<int64_t>& steps,
       } catch (const Error& error) {
         if (error.code() == ExitCode::kIoError || step == steps.back()) throw;
         const std::string warning =
-            std::string("checkpoint left aside, one of another step is taken: ") + error.what();
+            std::string("checkpoint skipped, using one of another step: ") + error.what();
         record_warning(warning);
         // Printed even with --quiet: something was lost.
         options_.quiet ? print_message(warning) : bar.message(warning);
@@ -311,7 +311,7 @@ Trainer::Outcome Trainer::validate(Progress& bar) {
 bool Trainer::save(bool is_best) {
   if (!stepper_.weights_are_finite()) return false;
   if (!ranks_.is_first()) return true;
-  // The record first: it must know at least what the checkpoint knows.
+  // The record is written first: it must never be behind the checkpoint.
   write_running_record();
   log_.sync();  // a resume from this checkpoint will not log these steps again
   const bool is_first = record_.weights_hash.empty(),
@@ -345,7 +345,8 @@ Trainer::Outcome Trainer::test(Progress& bar) {
 
 double Trainer::seconds_so_far() const { return earlier_seconds_ + monotonic_seconds() - started_; }
 
-// Ranks whose processors round differently would train different models from the same gradients.
+// If their processors rounded differently, ranks would train different models from the same
+// gradients.
 void Trainer::refuse_drift() {
   if (ranks_.count() == 1 || ranks_.all_equal(weights_hash(parameters_))) return;
   throw Error(
@@ -397,7 +398,7 @@ RunRecord Trainer::finish(RunStatus status, const std::string& failure) {
   if (status == RunStatus::kDone) {
     record_.weights_hash = weights_hash(parameters_);
   }
-  // Those of a task are classifiers.
+  // Baselines of a task are classifiers.
   if (status == RunStatus::kDone && ranks_.is_first() && !config_.train.is_masked()) {
     for (const tasks::Baseline& baseline : task_->baselines(dataset_)) {
       record_.baselines[baseline.name] = baseline.accuracy;

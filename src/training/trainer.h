@@ -25,9 +25,9 @@ class Trainer {
   // Every rank makes a trainer of the same run; only the first writes files and logs.
   explicit Trainer(PreparedRun run, Ranks& ranks = one_rank());
 
-  // Begins, or goes on from the newest checkpoint that can be read; a run that has none yet begins
-  // again. Throws lra::Error for a run that does not fit into memory or onto the disk, and on
-  // resume when data or task changed since it began, or when no checkpoint can be read.
+  // Begins, or continues from the newest checkpoint that can be read; a run without one starts
+  // over. Throws lra::Error for a run that does not fit into memory or onto the disk, and on resume
+  // if data or task changed since it began, or if no checkpoint can be read.
   //
   // Runs to the end, to a stop signal (status kStopped) or to a loss, gradient or weight that is
   // not finite and that train.on_nonfinite cannot or may not pass (kDiverged). The record is on
@@ -36,7 +36,7 @@ class Trainer {
   RunRecord run();
 
  private:
-  // All that comes before the first step.
+  // Does everything before the first step.
   void begin();
   RunRecord train_and_test();
   void say(const std::string& text) const;
@@ -63,10 +63,11 @@ class Trainer {
   int64_t roll_back(Progress& bar);
   // The step of the last checkpoint up to `step` that is sure to have been written; 0: none.
   int64_t last_checkpoint_until(int64_t step) const;
-  // The weights with the best validation whose checkpoint can be read; their step.
+  // Loads the weights with the best validation whose checkpoint can be read, and returns their
+  // step.
   int64_t load_best(Progress& bar);
   // Calls load(step) on all ranks with the first of `steps` whose checkpoint is not damaged, and
-  // returns it; each damaged one becomes a warning of the record. The last of `steps` has to load.
+  // returns it; each damaged one becomes a warning of the record. The last of `steps` must load.
   int64_t load_readable(const std::vector<int64_t>& steps, const std::function<void(int64_t)>& load,
                         Progress& bar);
   void log_step(Progress& bar, double gradient_norm);

@@ -48,7 +48,7 @@ void Trainer::begin() {
   if (config_.train.memory_check != "off" && options_.device.is_cpu()) {
     ranks_.on_first([&] { check_memory(); });
   }
-  // The others read what the first has put in order.
+  // The other ranks read files that the first has prepared.
   ranks_.on_first([&] { options_.resume ? resume() : start(); });
   if (options_.resume && !ranks_.is_first()) resume();
   if (ranks_.is_first()) {
@@ -78,7 +78,7 @@ void Trainer::record_warning(const std::string& text) {
 
 void Trainer::check_memory() {
   record_.peak_resident_bytes = peak_resident_bytes();
-  // The stepper of this rank alone, whose share of a step takes as much as that of any other.
+  // The stepper of only this rank, whose share of a step takes as much memory as that of any other.
   TrainConfig share = config_.train;
   share.accumulate *= ranks_.count();
   share.on_nonfinite = "stop";  // the copies that "skip" needs are there already
@@ -129,11 +129,11 @@ void Trainer::refuse_lost_checkpoints(std::vector<std::string> problems) {
   if (problems.empty() && !before_->weights_hash.empty()) {
     problems.push_back("those of the " + thousands(before_->steps) + " steps so far are missing");
   }
-  if (problems.empty()) return say("it was ended before its first checkpoint: it starts over");
+  if (problems.empty()) return say("it ended before its first checkpoint and starts over");
   throw Error({.where = folder_.checkpoints(),
                .what = "no checkpoint can be read (" + problems.front() + ")",
                .expected = "the run's own",
-               .advice = "put them back, or start a new run with another --out (--init-from "
+               .advice = "restore them, or start a new run with another --out (--init-from "
                          "starts it with weights of another)"});
 }
 
@@ -158,17 +158,17 @@ void Trainer::resume() {
     record_warning(warning);
   }
   for (const std::string& problem : problems) {
-    const std::string text = "checkpoint left aside: " + problem;
+    const std::string text = "checkpoint skipped: " + problem;
     record_warning(text);
     if (ranks_.is_first()) print_message(text);  // also when quiet: something was lost
   }
   if (!found) refuse_lost_checkpoints(problems);
   if (found && found->computed_tokens < 0) {
     throw Error({.where = folder_.path,
-                 .what = "was begun by an earlier program, which drops other numbers in each step",
-                 .expected = "a run of this program: of two, no seed gives the result",
-                 .advice = "finish it with the program that began it, or start a new run with "
-                           "another --out; 'lra eval' takes its weights"});
+                 .what = "was started by an earlier version, whose dropout patterns differ",
+                 .expected = "a run of this version: no seed reproduces a mixture of two",
+                 .advice = "finish it with the version that started it, or start a new run with "
+                           "another --out; 'lra eval' accepts its weights"});
   }
   if (ranks_.is_first()) {
     remove_temporaries(folder_.path);

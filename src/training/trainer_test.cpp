@@ -378,7 +378,7 @@ TEST_F(TinyTraining, TestsTheBestWeightsWhenAskedTo) {
   ASSERT_TRUE(other.warnings.has_value());
   ASSERT_EQ(other.warnings->size(), 1u);
   EXPECT_THAT(other.warnings->front(),
-              AllOf(HasSubstr("checkpoint left aside"),
+              AllOf(HasSubstr("checkpoint skipped"),
                     HasSubstr("step_" + std::to_string(record.best_val->step) + "/")));
   EXPECT_NE(other.test->step, record.best_val->step);
   EXPECT_EQ(step_of({}), other.test->step);

@@ -8,7 +8,7 @@ namespace lra::training {
 struct WeightsChoice {
   // "last", "best", "step_N" or the path of a model.safetensors; empty: those that the run tested.
   std::string checkpoint = {};
-  bool foreign = false;  // those of another run will do
+  bool foreign = false;  // weights of another run are allowed
 };
 
 }  // namespace lra::training

@@ -368,7 +368,7 @@ for name, last in (("x", 4.0), ("nan", float("nan"))):
 PYTHON
   local run=(mixer run local --in x.safetensors)
   refuse 2 "nan.safetensors.*'x'.*not finite" mixer run local --in nan.safetensors --out new
-  refuse 2 "x.safetensors is the file that is read" "${run[@]}" --out x.safetensors
+  refuse 2 "x.safetensors is the input file" "${run[@]}" --out x.safetensors
   refuse 2 "mixer.block is 9223372036854775807" "${run[@]}" --out new \
     --set mixer.block=9223372036854775807
   refuse 2 "max-length" "${run[@]}" --out new --max-length 1000000000

@@ -121,7 +121,7 @@ user_mistakes() {
   mkdir mine
   echo mine >"$(raw mine)"
   expect_code 2 fetch mine good
-  grep -q "is there and has SHA-256" err || fail "mine: $(cat err)"
+  grep -q "exists and has SHA-256" err || fail "mine: $(cat err)"
   [[ $(cat "$(raw mine)") == mine ]] || fail "a file of the user's was changed"
   expect_code 2 lra data fetch text --out x/text --sha256 abc
   expect_code 2 lra data fetch nothing --out x/text

@@ -241,14 +241,14 @@ done
 printf 'name = "no"\ntasks = ["listops"]\nmodels = ["transformer"]\nseeds = [0]\n' >suite.toml
 expect_code 2 env RANK=0 WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=1 "$LRA_PROGRAM" \
   suite run suite.toml --out bad
-[[ $(wc -l <err) == 1 && ! -e bad ]] && grep -q "rank 0 of 2: this command starts processes" err ||
+[[ $(wc -l <err) == 1 && ! -e bad ]] && grep -q "rank 0 of 2: this command starts its own processes" err ||
   fail "a suite under torchrun: $(cat err)"
 passed "bad variables and a batch that cannot be shared: one line, exit code 2"
 
 port=$(free_port)
 expect_code 74 env RANK=0 WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT="$port" "$LRA_PROGRAM" \
   train listops transformer --out lonely "${settings[@]}" --rank-timeout 2
-[[ $(wc -l <err) == 1 ]] && grep -q "rank 0 of 2: did not come within 2 s: rank 1" err ||
+[[ $(wc -l <err) == 1 ]] && grep -q "rank 0 of 2: did not connect within 2 s: rank 1" err ||
   fail "unclear: $(cat err)"
 expect_code 74 env RANK=1 WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT="$port" "$LRA_PROGRAM" \
   train listops transformer --out lonely "${settings[@]}" --rank-timeout 2

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The report page in a real browser, Chromium without a window: it sorts, filters, opens a run,
-# changes its colours, draws its charts, works without scripts and by keyboard; asks the network for
+# changes its colors, draws its charts, works without scripts and by keyboard; asks the network for
 # nothing, breaks no policy, and looks as it did; hostile records do no harm.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.bash"
 here=$(cd "$OLDPWD" && cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)/report_page

@@ -58,7 +58,7 @@ refused 'the inputs are tokens' lra train listops local --out none "${masked[@]}
 refused 'receptive_field' lra train listops local --out none "${masked[@]}" \
   --set model.receptive_field=8
 refused 'predicts its inputs' lra analyze generalization runs/masked
-refused 'cannot change while a run goes on' lra train --resume runs/tuned \
+refused 'cannot change in a run that continues' lra train --resume runs/tuned \
   --set train.objective=masked
 [[ ! -e none ]] || fail "a refused run left its folder"
 passed "what has nothing to predict is refused"

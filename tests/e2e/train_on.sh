@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# A run that is trained on with other settings, and one that begins with the weights of another:
+# A run that is trained further with other settings, and one that begins with the weights of another:
 # what ends where, what the record says, and what is refused in one line.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.bash"
 
@@ -22,7 +22,7 @@ expect_code 0 lra data make listops --train 80 --val 20 --test 20 --out data/lis
 expect_code 0 lra train listops transformer --out short "${settings[@]}" --set train.steps=10
 expect_code 0 lra train listops transformer --out long "${settings[@]}" --set train.steps=15
 expect_code 0 lra train --resume short --threads 1 --set train.steps=15
-grep -q 'trained on .* after step 10 with train.steps=15 instead of 10' out || fail "$(cat out)"
+grep -q 'continued .* after step 10 with train.steps=15 instead of 10' out || fail "$(cat out)"
 same_tensors short/checkpoints/latest/model.safetensors long/checkpoints/latest/model.safetensors
 [[ $(field short/record.json earlier_parts 0 steps) == 10 ]] || fail "the record lacks its parts"
 expect_code 0 lra eval short --checkpoint short/checkpoints/step_10/model.safetensors --quiet ||
@@ -30,10 +30,10 @@ expect_code 0 lra eval short --checkpoint short/checkpoints/step_10/model.safete
 expect_code 0 lra report short long --check
 passed "a run trained on ends where a longer one does"
 
-refused 'the run has made all of its 15 steps' lra train --resume short --set train.steps=12
-refused 'cannot change while a run goes on' lra train --resume short --set train.batch_size=8
-refused 'cannot change while a run goes on' lra train --resume short --set model.layers=2
-refused 'trained on with other settings' lra reproduce short
+refused 'the run has completed all of its 15 steps' lra train --resume short --set train.steps=12
+refused 'cannot change in a run that continues' lra train --resume short --set train.batch_size=8
+refused 'cannot change in a run that continues' lra train --resume short --set model.layers=2
+refused 'trained further with other settings' lra reproduce short
 passed "settings that would change its past are refused"
 
 expect_code 0 lra train listops transformer --out next "${settings[@]}" --set train.steps=5 \

@@ -129,7 +129,7 @@ resumed_past_a_damaged_checkpoint() {
   printf '\xff\xff' | dd of="$run/checkpoints/latest/model.safetensors" bs=1 seek=20000 \
     conv=notrunc status=none
   resume "$run"
-  grep -q "checkpoint left aside: $run/checkpoints/step_" err ||
+  grep -q "checkpoint skipped: $run/checkpoints/step_" err ||
     fail "$run: nothing said about the damaged checkpoint"
   [[ $(field "$run/record.json" warnings) == *"$run/checkpoints/step_"* ]] ||
     fail "$run: nothing in the record about the damaged checkpoint"

@@ -318,7 +318,7 @@ def doubtful_situations(world):
     yield ("listops: generated data of another size", "instead of 96,000",
            train_words("listops", "local", world.prepared, root), root)
     root = world.root / "asked size"
-    yield ("listops: another size, as was asked", "instead of 96,000.*, as the settings ask",
+    yield ("listops: another size, as was asked", "instead of 96,000.*, as the settings request",
            train_words("listops", "local", root, f"{root} run", "task.num_train=40", "task.num_val=6",
                        "task.num_test=6"), None)
     yield "report of another size, as was asked", "of data of 40 training", ["report", f"{root} run"], None
@@ -348,7 +348,7 @@ def place_situations(world):
     for task in world.tasks:
         source = world.raw / task
         root = world.copy(source, "of mine/raw")
-        yield (f"{task}: official files two levels deeper", "lie deeper",
+        yield (f"{task}: official files two levels deeper", "are deeper",
                train_words(task, "local", root, root / "run"), root / "run")
         shutil.copytree(source, root / "another")
         yield (f"{task}: two copies below", "another'",

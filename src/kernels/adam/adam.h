@@ -20,7 +20,7 @@ struct AdamStep {
   double grad_scale = 1;  // multiplies the gradient first: clipping, accumulation
 };
 
-// Fails a check when `step.step` is negative or a beta lies outside [0, 1).
+// Fails a check if `step.step` is negative or a beta is outside [0, 1).
 void check_adam_step(const AdamStep& step);
 
 // Updates each of `count` elements, with g = grad_scale * gradient and all values read before any

@@ -11,7 +11,7 @@ namespace {
 constexpr int kThreads = 256;
 constexpr int64_t kChunk = 8192;  // elements of one block's sum
 
-// AdamStep with what does not depend on the element.
+// AdamStep with the factors that do not depend on the element.
 struct Factors {
   float rate, beta1, beta2, rest1, rest2, correction1, correction2, epsilon, decay, grad_scale;
 };

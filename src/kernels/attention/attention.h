@@ -1,20 +1,20 @@
 // Blocked softmax attention, memory-linear in the length: one kernel for exact, local, sparse,
 // Longformer, BigBird, Sinkhorn (after its sort) and Reformer (after its sort) attention.
 //
-// Tiles of scores are made, used and forgotten with the running softmax of Dao et al.
-// (FlashAttention, NeurIPS 2022, algorithms 1 and 4); no L x S array exists in any pass. What
-// differs between the mechanisms is only which keys a query may see: see AttentionVisibility.
+// Tiles of scores are computed, used and discarded with the running softmax of Dao et al.
+// (FlashAttention, NeurIPS 2022, algorithms 1 and 4); no L x S array exists in any pass. The
+// mechanisms differ only in the keys that a query may see: see AttentionVisibility.
 //
 // Error of the float kernels against the double reference, for inputs of order one: output and
 // logsumexp 1e-5 of the largest value, gradients 1e-4 of the largest value (attention_test.cpp).
-// With bfloat16 arrays scores, weights and sums are float; where the processor multiplies bfloat16
-// pairs, the weights and the gradients of scores are rounded before the products that they enter.
-// Against the double reference on the same inputs: output and logsumexp 2^-7 of the largest value,
+// With bfloat16 arrays, scores, weights and sums are float; if the processor multiplies bfloat16
+// pairs, the weights and the gradients of scores are rounded before they enter products. Against
+// the double reference on the same inputs: output and logsumexp 2^-7 of the largest value,
 // gradients 2^-6. The result has the same bits at any number of threads.
 //
-// A weight is made from the difference of two scores, which is then scaled: scores of any size that
-// float holds give finite weights. Where products of queries and keys are not finite, a row that
-// sees one of them is NaN.
+// A weight is computed from the difference of two scores, which is then scaled, so scores of any
+// size that float holds give finite weights. If a product of a query and a key is not finite, a row
+// that sees it is NaN.
 #pragma once
 
 #include <cstdint>
@@ -96,10 +96,10 @@ struct AttentionProblem {
   uint64_t dropout_key = 0;
 };
 
-// The two numbers that the softmax of each row was made with: W arrays [B, H, L], contiguous. The
-// weight of a score is exp(|scale| (score / |scale| - largest)) / sum. One logsumexp, |scale|
-// largest + log(sum), could not stand for both: float resolves it to 1e-3 where it is 1e4, and all
-// weights would be off by that.
+// The two numbers that define the softmax of each row: W arrays [B, H, L], contiguous. The weight
+// of a score is exp(|scale| (score / |scale| - largest)) / sum. A single logsumexp, |scale| largest
+// + log(sum), could not replace both: at 1e4 float resolves it to 1e-3, and all weights would be
+// off by that.
 template <typename W>
 struct SoftmaxRows {
   W* largest = nullptr;  // of score / |scale|: of q . k, for a positive scale and no bias
@@ -112,7 +112,8 @@ struct AttentionForward {
   HeadView<const T> q, k, v;     // [B, H, L, E], [B, H, S, E], [B, H, S, E]
   HeadView<T> out;               // [B, H, L, E], overwritten; must not overlap an input
   SoftmaxRows<Wide<T>> softmax;  // overwritten
-  // None without data. With one, scale must be positive and rows in their own order.
+  // There is no bias if it has no data. With a bias, scale must be positive and rows in their own
+  // order.
   ScoreBias<const Wide<T>> bias = {};
 };
 

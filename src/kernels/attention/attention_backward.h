@@ -160,7 +160,8 @@ class BackwardPlane {
     }
   }
 
-  // Adds what the scores of `all_queries`, a query tile, with `keys` give to the wanted gradients.
+  // Adds the contribution of the scores of `all_queries`, a query tile, with `keys` to the wanted
+  // gradients.
   void add(KeyRange all_queries, KeyRange keys, Wanted wanted) {
     KeyRange queries = trim_queries(problem_, plane_.batch, all_queries);
     if (queries.begin >= queries.end) return;

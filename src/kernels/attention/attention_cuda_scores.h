@@ -46,9 +46,9 @@ class Dropped {
   uint32_t counter_ = ~0u, query_ = ~0u, bits_ = 0;
 };
 
-// The decisions of a lane's pairs in tiles of 64 neighboring keys from a multiple of 64 on. A
-// block of random numbers decides on eight of 128 keys, four in each of two tiles: what is made for
-// one tile serves the other.
+// The decisions of a lane's pairs in tiles of 64 neighboring keys from a multiple of 64 on. A block
+// of random numbers decides on eight of 128 keys, four in each of two tiles, so numbers made for
+// one tile serve the other.
 class DropBits {
  public:
   __device__ static bool fit(const Indices& columns) {

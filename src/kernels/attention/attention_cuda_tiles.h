@@ -1,5 +1,4 @@
-// Tiles of 64 queries or keys in shared memory: what the passes of attention on a CUDA device
-// share.
+// Tiles of 64 queries or keys in shared memory, used by all passes of attention on a CUDA device.
 //
 // A block of four warps keeps one tile of rows and goes through the tiles of columns that the rows
 // may see. The columns of a tile are gathered: the next 64 that a block list names, so lists of
@@ -70,7 +69,7 @@ __device__ inline bool is_masked(const Axis& axis, int batch, int index) {
   return axis.mask != nullptr && axis.mask[int64_t{batch} * axis.length + index] == 0;
 }
 
-// All threads call it; a barrier lies at its end. Whether all rows are used.
+// Returns whether all rows are used. All threads call it; it ends with a barrier.
 __device__ inline bool find_rows(const Axis& rows, const RowTile& tile, Indices& indices) {
   const int n = threadIdx.x, row = tile.begin + n;
   const bool used = n < kTile && row < tile.end && !is_masked(rows, tile.batch, row);

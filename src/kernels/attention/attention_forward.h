@@ -58,7 +58,7 @@ void pack_keys(const AttentionProblem& problem, const AttentionForward<T>& args,
                       keys.values + Products::words(range.begin) * padded);
 }
 
-// The running softmax of one row, and what becomes of the sums it has gathered so far.
+// The running softmax of one row, and the factor for its sums so far.
 struct RunningRow {
   float& max;
   float& sum;
@@ -74,8 +74,8 @@ inline Floats max_of_row(const float* scores, const uint16_t* lanes, int64_t vec
   return most;
 }
 
-// Replaces scores by weights 2^((score - max) scale), dropped ones by 0. Where max is -infinity,
-// hidden lanes become 0 all the same, and NaN what is seen.
+// Replaces scores by weights 2^((score - max) scale), dropped ones by 0. If max is -infinity,
+// hidden lanes still become 0, and visible ones NaN.
 template <bool kDropout>
 void softmax_row(float* scores, const uint16_t* lanes, const uint16_t* kept, int64_t vectors,
                  float scale, RunningRow row) {

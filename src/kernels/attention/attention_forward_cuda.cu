@@ -39,7 +39,7 @@ __device__ inline void update(float factor, bool may_hide, float (&scores)[kStep
       largest = fmaxf(largest, fmaxf(scores[n][half * 2], scores[n][half * 2 + 1]));
     }
     largest = fmaxf(running.largest[half], largest_of_row(largest));
-    // A row that has seen no key, or nothing but NaN, has no largest.
+    // A row that has seen no key, or only NaN, has no largest score.
     const float base = may_hide && largest == -kInfinity ? 0 : largest;
     const float shrink = fast_exp2((running.largest[half] - base) * factor);
     float sum = 0;

@@ -67,8 +67,8 @@ struct TileList {
 void collect_tiles(const AttentionProblem& problem, const AttentionPlane& plane, KeyRange queries,
                    KeyRange keys, const std::vector<uint16_t>& key_lanes, TileList& list);
 
-// The lanes of the tile that one query sees, for tiles with rows_differ; with runs, what it saw in
-// earlier rounds is still there (hide_earlier_pairs takes it away).
+// The lanes of the tile that one query sees, for tiles with rows_differ; with runs, keys seen in
+// earlier rounds are still included (hide_earlier_pairs removes them).
 void fill_row_lanes(const AttentionProblem& problem, const AttentionPlane& plane,
                     const ScoreTile& tile, int64_t query, uint16_t* lanes);
 

@@ -16,7 +16,7 @@ struct KeyRange {
 
 // Fails a check when the problem breaks the contract of attention.h.
 void check_attention_problem(const AttentionProblem& problem);
-// The same without the elements of sorted runs, which may be on a device.
+// The same without checking elements of sorted runs, which may be on a device.
 void check_attention_rules(const AttentionProblem& problem);
 
 // Queries per query block: L without block lists.

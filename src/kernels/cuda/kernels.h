@@ -68,8 +68,8 @@ template <typename T>
 void feature_attention_backward(const FeatureAttentionBackward<T>& p, float* scratch,
                                 Stream stream);
 
-// y of kernels/scan/diagonal_scan.h, in float. Transposed: what the gradient of y, in the place of
-// x, gives as the gradient of x.
+// y of kernels/scan/diagonal_scan.h, in float. Transposed: maps the gradient of y, passed as x, to
+// the gradient of x.
 template <typename T>
 void diagonal_scan(const DiagonalScan<T>& p, bool transposed, float* y, Stream stream);
 

@@ -1,5 +1,5 @@
 // Products of tiles in shared memory on tensor cores. A block of four warps has tiles of 64 rows;
-// each warp takes 16 of them. Included by *.cu files alone.
+// each warp takes 16 of them. Included only by *.cu files.
 #pragma once
 
 #include "kernels/cuda/kernels.h"
@@ -144,7 +144,7 @@ __device__ inline void add_scores(float (&scores)[kSteps][4], const T* x, const 
 }
 
 // sums += weights z: of the warp's 16 rows of weights with a tile of 64 rows. The products of a
-// tile are summed on their own first: tensor cores round sums towards zero, which over thousands of
+// tile are summed on their own first: tensor cores round sums toward zero, which over thousands of
 // columns would show.
 template <typename T, int E>
 __device__ inline void add_weighted(float (&sums)[E / 8][4], const float (&weights)[kSteps][4],

@@ -18,7 +18,8 @@ FeatureParts<T> choose_parts() {
   }
 }
 
-// All runs of rows of all heads; the heads of the same rows follow each other, as their numbers do.
+// Iterates over all runs of rows of all heads; heads of the same rows follow each other, as they do
+// in memory.
 template <typename T>
 class Runs {
  public:

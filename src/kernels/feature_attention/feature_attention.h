@@ -17,7 +17,7 @@ namespace lra::kernels {
 // kElu: elu(x) + 1 (the paper above, equation 7); kRelu: max(x, 0) + offset (Performer's).
 enum class FeatureMap { kElu, kRelu };
 
-// Rows of one head whose share of Z is one thread's.
+// Rows of one head whose share of Z is computed by one thread.
 inline constexpr int64_t kFeatureRows = 512;
 
 // Numbers of one row of Z, of one feature: the values, the 1, and padding to whole vectors.
@@ -49,11 +49,11 @@ struct FeatureAttentionBackward {
   T* grad_qkv = nullptr;
 };
 
-// Writes out and sums. A query whose sum over keys is 0 (no key takes part) gets 0. Keys and values
-// that take no part are not used: they may be anything, NaN included. Error against
-// fp64 (feature_attention_test.cpp): that of sums of kFeatureRows + length / kFeatureRows terms,
-// and one rounding of the result in bfloat16. The same bits at any number of threads: Z is summed
-// in runs of kFeatureRows rows, and the runs in their order.
+// Writes out and sums. A query whose sum over keys is 0 (no key takes part) gets 0. Masked keys and
+// values are not used: they may be anything, NaN included. Error against fp64
+// (feature_attention_test.cpp): that of sums of kFeatureRows + length / kFeatureRows terms, and one
+// rounding of the result in bfloat16. The same bits at any number of threads: Z is summed in runs
+// of kFeatureRows rows, and the runs in their order.
 template <typename T>
 void feature_attention_forward(const FeatureAttentionForward<T>& p);
 // Writes all of grad_qkv. In bfloat16 the share of the denominator is made of the rounded out.

@@ -22,8 +22,7 @@ struct SplitSums {
   }
 };
 
-// Row r of Z is row r here; its last column lies in W and W + 1, for the two parts of what
-// multiplies it.
+// Row r of Z is row r here; its last column is in W and W + 1, for the two terms of its factor.
 template <typename T, int W>
 using SumRows = SplitSums<T, W, kColumnStride<T, W>>;
 
@@ -110,12 +109,13 @@ class WarpRows {
   Rows rows_[kSteps];
 };
 
-// Features whose sums over a run one block computes: those of more would not fit into registers.
+// Features whose sums over a run are computed by one block: the sums of more would not fit into
+// registers.
 constexpr int kBlockFeatures = 64;
 template <int W>
 constexpr int kFeatureBlocks = (W + kBlockFeatures - 1) / kBlockFeatures;
 
-// Blocks that a multiprocessor is to run at once: what registers allow without spills.
+// Blocks that a multiprocessor runs at once: as many as registers allow without spills.
 template <int W>
 constexpr int kBlocksAtOnce = W <= 32   ? 4
                               : W <= 64 ? 3

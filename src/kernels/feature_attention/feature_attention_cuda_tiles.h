@@ -117,7 +117,7 @@ struct Packed<Bf16> {
   }
 };
 
-// Numbers e and on of a row, sixteen bytes of them; zeros beside its end.
+// Numbers of a row from e on, sixteen bytes of them; zeros beyond its end.
 template <typename T>
 __device__ inline uint4 gather(const CudaFeatures<T>& p, const T* row, int e) {
   float x[Packed<T>::kCount];
@@ -176,8 +176,8 @@ __device__ inline void store_pair(const CudaFeatures<T>& p, T* row, int e, float
   if (e + 1 < p.width) row[e + 1] = T(second);
 }
 
-// Columns of values of width W in a tile: the values, then what multiplies the sum of features in
-// two parts, and zeros up to a whole depth of a product.
+// Columns of values of width W in a tile: the values, then the factor of the sum of features as two
+// terms, and zeros up to a whole depth of a product.
 template <typename T, int W>
 constexpr int kColumns = W + Operand<T>::kDepth;
 template <typename T, int W>
@@ -201,7 +201,7 @@ __device__ inline void write_features(const CudaFeatures<T>& p, T* features, int
   *reinterpret_cast<uint4*>(features + row * kStride<T, W> + e) = Packed<T>::pack(x);
 }
 
-// Values from number e on; the lane with the first writes what follows the values: `last`, in two
+// Values from number e on; the lane with the first one also writes `last` after the values, as two
 // numbers of type T that add up to it.
 template <typename T, int W>
 __device__ inline void write_values(RowTiles<T, W>& tiles, int row, int e, const uint4& words,

@@ -23,7 +23,7 @@ class Head : public FeatureHeadRows<T, kIsa> {
 
   Floats feature(Floats x) const {
     if (map_ == FeatureMap::kElu) return elu_plus_one(x);
-    // The second operand is what comes out for NaN.
+    // For NaN, max returns the second operand.
     return max(zeros(), x) + offset_;
   }
   // grad times the slope of the map at x

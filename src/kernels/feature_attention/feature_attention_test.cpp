@@ -109,7 +109,7 @@ void expect_agrees_with_double(double value, double gradient) {
 using FeatureAttentionTest = ImplementationTest;
 
 TEST_P(FeatureAttentionTest, AgreesWithDouble) {
-  // Outputs are means of numbers of both signs: what is left after 1,100 terms cancelled.
+  // Outputs are means of numbers of both signs: what is left after 1,100 terms canceled.
   expect_agrees_with_double<float>(5e-6, 5e-6);
   expect_agrees_with_double<Bf16>(0x1p-8, 0x1p-7);
 }

@@ -1,7 +1,7 @@
 // Small matrix products inside kernels: C = A B or C = C + A B on operands that lie in cache.
 //
-// B and C have whole vectors of 16 columns; what is in C beyond `columns` afterwards is
-// unspecified, and finite when B is padded with zeros. One description covers all products of
+// B and C have whole vectors of 16 columns; columns of C beyond `columns` are unspecified
+// afterwards, but finite if B is padded with zeros. One description covers all products of
 // attention without a transpose of the scores: A is read element by element through two strides, B
 // vector by vector through two others.
 //

@@ -1,8 +1,8 @@
 // Sums of outer products over rows: C = A^T B, the shape of every gradient of a weight, where rows
 // are the tokens of a batch.
 //
-// A block of C is one thread's. Rows are taken in runs of kOuterRun, each summed on its own, and
-// the runs are added in their order; so the bits depend on the operands alone.
+// Each block of C is computed by one thread. Rows are taken in runs of kOuterRun, each summed
+// separately, and the runs are added in order, so the bits depend only on the operands.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +13,8 @@
 namespace lra::kernels {
 
 inline constexpr int64_t kOuterRun = 512;
-// The largest block of C that one call takes: with what AVX-512 code packs for it, it stays in a
-// second cache of 1 MB.
+// The largest block of C that one call takes: together with the operands that AVX-512 code packs
+// for it, it stays in a second-level cache of 1 MB.
 inline constexpr int64_t kOuterRows = 256;
 inline constexpr int64_t kOuterColumns = 288;
 

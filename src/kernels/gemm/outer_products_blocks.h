@@ -37,7 +37,8 @@ template <typename Products, typename T>
 void sum_outer_products_in_runs(int64_t rows, const MatrixColumns<T>& a, const MatrixColumns<T>& b,
                                 float* c, int64_t c_stride) {
   constexpr int64_t kWords = OuterBlocks::kChunk / Products::kWordDepth;
-  // One line more than the words take: otherwise all vectors of a row would share one cache set.
+  // One cache line more than the words need: otherwise all vectors of a row would share one cache
+  // set.
   constexpr int64_t kVector = (kWords + 1) * kLanes;
   thread_local AlignedBuffer space_a, space_b, space_run;
   // [vector of columns][word][lane]

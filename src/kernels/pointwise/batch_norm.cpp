@@ -54,7 +54,7 @@ template <typename T>
 int64_t batch_norm_forward(const BatchNormForward<T>& p) {
   using W = Wide<T>;
   const BatchNormPasses<T> passes = choose_passes<T>();
-  const SliceSums<W> of(p.rows, p.columns);  // means, and squares of what lies beside them
+  const SliceSums<W> of(p.rows, p.columns);  // means, and squared deviations from them
   std::vector<int64_t> counts(static_cast<size_t>(of.num_slices()));
   for_each_slice(p.rows, [&](int64_t slice, int64_t begin, int64_t end) {
     counts[static_cast<size_t>(slice)] =

@@ -10,7 +10,8 @@
 
 namespace lra::kernels {
 
-// Rows whose sums over columns are one thread's: the second pass over them finds them in the cache.
+// Rows whose column sums are computed by one thread: the second pass over them finds them in the
+// cache.
 inline constexpr int64_t kBatchNormRows = 128;
 
 template <typename T>

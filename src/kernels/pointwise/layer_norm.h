@@ -9,7 +9,7 @@
 
 namespace lra::kernels {
 
-// Rows whose sums over columns are one thread's.
+// Rows whose column sums are computed by one thread.
 inline constexpr int64_t kNormRows = 128;
 
 template <typename T>

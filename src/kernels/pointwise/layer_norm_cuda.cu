@@ -56,8 +56,8 @@ __global__ void forward_kernel(LayerNormForward<T> p) {
   p.rstd[row] = rstd;
 }
 
-// dx of a row, and what it adds to the sums over rows: sums [2, columns], of gamma and of beta, of
-// which a lane has the columns that it has of the row.
+// Computes dx of a row and adds its terms to the sums over rows: sums [2, columns], for gamma and
+// beta; a lane has the same columns of them as of the row.
 template <typename T, int N>
 __device__ inline void backward_row(const LayerNormBackward<T>& p, int64_t row, float* sums) {
   const float mean = p.mean[row], rstd = p.rstd[row];

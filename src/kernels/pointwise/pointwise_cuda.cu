@@ -42,8 +42,8 @@ __device__ inline float gelu_derivative(float x) {
   return share * (1 + 2 * x * du * (power * share));
 }
 
-// The passes: how many arrays one reads and writes, and what it makes of one element of each and of
-// what dropout multiplies with.
+// The passes: the number of arrays that a pass reads and writes, and its function of one element of
+// each and the dropout factor.
 struct GeluDropout {
   static constexpr int kIn = 1, kOut = 1;
   __device__ static void compute(const float* in, float factor, float* out) {
@@ -98,7 +98,7 @@ __device__ inline float factor_of(const Decisions& d, uint32_t word, int n) {
   return d.threshold == 0 ? 1.0f : value < d.threshold ? 0.0f : d.scale;
 }
 
-// One element after another: at the end of the arrays, or of arrays that begin anywhere.
+// Single elements: at the end of the arrays, or for unaligned arrays.
 template <typename T, typename Pass>
 __device__ void take_elements(int64_t count, int64_t first, const Decisions& d,
                               const PhiloxBlock (&random)[2], const Arrays<T, Pass>& arrays) {
@@ -113,7 +113,7 @@ __device__ void take_elements(int64_t count, int64_t first, const Decisions& d,
   }
 }
 
-// All values are on their way before the first is needed.
+// All loads are issued before the first value is needed.
 template <typename T, typename Pass>
 __device__ inline void take_pairs(int64_t first, const Decisions& d, const PhiloxBlock (&random)[2],
                                   const Arrays<T, Pass>& arrays) {

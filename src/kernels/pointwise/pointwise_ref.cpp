@@ -9,7 +9,7 @@
 namespace lra::kernels::ref {
 namespace {
 
-// 0 or 1 / (1 - rate): what dropout multiplies element n with.
+// The dropout factor of element n: 0 or 1 / (1 - rate).
 template <typename T>
 T dropout_factor(const Dropout& dropout, int64_t n) {
   const uint32_t threshold = dropout_threshold(dropout.rate);

@@ -7,12 +7,12 @@
 
 namespace lra::kernels::LRA_ISA {
 
-inline constexpr int64_t kScanChunk = 64;  // positions whose terms are summed apart
+inline constexpr int64_t kScanChunk = 64;  // positions whose terms are summed separately
 
 // Floats of a complex number for each channel.
 inline constexpr int64_t kPair = 2 * kLanes;
 
-// A real and an imaginary part for each channel, or with one plane the real part alone.
+// A real and an imaginary part for each channel, or with one plane only the real part.
 template <int kPlanes>
 struct Complex {
   Floats re, im;

@@ -5,9 +5,9 @@
 //   s_n[l] = a_n s_n[l - 1] + x[l],   y[l] = Re sum_n c_n s_n[l] + skip x[l],
 //
 // and a second direction adds Re sum_n c'_n s'_n[l + 1] with s'_n[l] = a_n s'_n[l + 1] + x[l]: it
-// starts at the end of each example and sees only what lies behind position l, so that no
-// position counts twice (as S4's bidirectional kernel). Whoever has conjugate pairs folds their
-// factor 2 into c, and a discretized input matrix as well.
+// starts at the end of each example and sees only positions after l, so that no position counts
+// twice (like S4's bidirectional kernel). Callers with conjugate pairs fold their factor 2 into c,
+// and a discretized input matrix as well.
 //
 // Channels are the vector axis and time is sequential, so memory beyond inputs and outputs is a few
 // times length x 16 numbers in each thread, and nothing is kept for the backward pass.
@@ -74,7 +74,7 @@ struct ScanTask {
 template <typename T>
 struct ScanParts {
   void (*forward)(const DiagonalScan<T>& p, const ScanTask& task, T* y);
-  // `grads`: what the example adds to grad_parameters, in the same layout.
+  // `grads`: the example's contribution to grad_parameters, in the same layout.
   void (*backward)(const DiagonalScanBackward<T>& p, const ScanTask& task, Wide<T>* grads);
 };
 namespace ref {

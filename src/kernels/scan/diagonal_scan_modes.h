@@ -72,7 +72,8 @@ struct GradientState {
   float *r, *of_c, *products;
 };
 
-// Backward in time over the rows, whose pointers stand at the last one: `read` holds gradients.
+// Goes backward in time over the rows, whose pointers start at the last one: `read` holds
+// gradients.
 template <int kPlanes, int kModes>
 inline void scan_back(Rows rows, const Coefficients& p, const float* before, float* grad_x,
                       const GradientState& state) {

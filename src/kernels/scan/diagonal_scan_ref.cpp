@@ -8,8 +8,8 @@
 namespace lra::kernels::ref {
 namespace {
 
-// One channel of one example. Position t of a direction is `place(t)` of the sequence; what the
-// first direction reads there at once, the second reads one position further on.
+// One channel of one example. Position t of a direction is `place(t)` of the sequence; the first
+// direction reads an input at its own position, the second one position further on.
 template <typename T>
 class Channel {
  public:

@@ -14,8 +14,8 @@ namespace {
 constexpr int kForwardModes = kIsa == Isa::kAvx512 ? 4 : 2;
 constexpr int kBackwardModes = kIsa == Isa::kAvx512 ? 2 : 1;
 
-// Memory of one task, of which a thread has one at a time. Rows have one more in front, for what
-// the second direction reads at the place before the first.
+// Memory of one task; a thread has one task at a time. Rows have one more in front, which the
+// second direction reads at the position before the first.
 struct Scratch {
   Scratch(int64_t length, int64_t modes, bool backward) {
     const int64_t rows = (length + 1) * kScanChannels, pairs = modes * kPair;

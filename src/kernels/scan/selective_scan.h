@@ -27,7 +27,7 @@ template <typename T>
 struct SelectiveScan {
   using W = Wide<T>;
   int64_t batch = 0, length = 0, channels = 0, states = 0;
-  int64_t groups = 1;         // of channels / groups neighbours each
+  int64_t groups = 1;         // of channels / groups neighbors each
   bool reversed = false;      // time runs from the end of each example to its start
   const T* x = nullptr;       // [batch, length, channels]
   const T* raw_dt = nullptr;  // the same

@@ -125,7 +125,7 @@ void store_shares(float* to, const Floats (&of)[kStates]) {
   }
 }
 
-// Backward in time over the rows of a chunk, whose states are kept.
+// Goes backward in time over the rows of a chunk, whose states are kept.
 template <int kStates, typename T>
 void states_back(const Scratch& s, StateRows<const T> rows, StateRows<float> shares, int64_t n,
                  int64_t count) {

@@ -4,15 +4,15 @@
 //
 // complex numbers, one a for each state. With an input and an output matrix around it, it is a
 // state space of several inputs and outputs: S5 (Smith et al. 2023, arXiv:2208.04933, equation 2)
-// and LRU (Orvieto et al. 2023, arXiv:2303.06349). A second direction has states of its own, x'[t]
-// = a x'[t + 1] + v[t], which start at the end of each example.
+// and LRU (Orvieto et al. 2023, arXiv:2303.06349). A second direction has its own states, x'[t] = a
+// x'[t + 1] + v[t], which start at the end of each example.
 //
 // (diagonal_scan.h has one input and one output for each group of states, which never leave the
 // registers there.)
 //
-// States are the vector axis and time is sequential. The backward pass needs the states that the
-// forward pass wrote and no other memory: with r[t] = g[t] + conj(a) r[t + 1] for the gradient g of
-// x, the gradient of v[t] is r[t], and that of a is sum r[t] conj(x[t - 1]).
+// States are the vector axis and time is sequential. The backward pass needs only the states that
+// the forward pass wrote: with r[t] = g[t] + conj(a) r[t + 1] for the gradient g of x, the gradient
+// of v[t] is r[t], and that of a is sum r[t] conj(x[t - 1]).
 #pragma once
 
 #include <cstdint>

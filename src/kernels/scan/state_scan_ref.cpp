@@ -7,7 +7,7 @@
 namespace lra::kernels::ref {
 namespace {
 
-// A complex number whose imaginary part lies `states` elements behind the real one.
+// A complex number whose imaginary part is `states` elements after the real one.
 template <typename W, typename T>
 std::complex<W> planes_at(const T* from, int64_t states) {
   return {static_cast<W>(from[0]), static_cast<W>(from[states])};

@@ -79,7 +79,7 @@ class BackwardStates {
     }
   }
 
-  // With kAdd, adds to both gradients as another direction left them.
+  // With kAdd, adds to both gradients, which already contain those of another direction.
   template <bool kAdd>
   void run(float* grads) {
     for (int64_t end = rows_.length; end > 0; end -= std::min(end, kScanChunk)) {

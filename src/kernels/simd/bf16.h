@@ -1,6 +1,6 @@
 // bfloat16, the upper half of a float: how arrays are held in memory. Kernels compute in float.
-// What is constexpr here and in the views of kernels/attention/attention.h, kernels for a device
-// may call too.
+// Device kernels may also call the constexpr functions here and in the views of
+// kernels/attention/attention.h.
 #pragma once
 
 #include <bit>
@@ -10,7 +10,7 @@
 
 namespace lra::kernels {
 
-// Rounds to the nearest, ties to even; what is too large becomes infinite, NaN stays NaN.
+// Rounds to the nearest, ties to even; numbers that are too large become infinite, NaN stays NaN.
 // Relative error 2^-8.
 struct Bf16 {
   Bf16() = default;

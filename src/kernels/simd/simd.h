@@ -1,6 +1,6 @@
 // Vectors of sixteen 32-bit numbers, for files that are compiled once for each instruction set:
-// *_simd.cpp for all, *_avx512_bf16.cpp for AVX-512 alone. Everything lies in the namespace of the
-// instruction set, LRA_ISA, so that none gets code that was compiled for another.
+// *_simd.cpp for all, *_avx512_bf16.cpp for AVX-512 only. Everything is in the namespace of the
+// instruction set, LRA_ISA, so that none uses code that was compiled for another.
 //
 // simd_avx512.h and simd_avx2.h have, with the same names and the same results:
 //   Floats, Words    sixteen floats; sixteen words of 32 bits
@@ -57,8 +57,8 @@ inline void store_lanes(Bf16* to, Lanes lanes, Floats x) {
   store_half_words(to, lanes, to_bf16(x));
 }
 
-// All sixteen lanes. What is stored under a mask cannot be read again for some 20 cycles, so inner
-// loops over an array that is read and written go without masks.
+// All sixteen lanes. Memory written by a masked store cannot be read again for about 20 cycles, so
+// inner loops over an array that is read and written use no masks.
 struct AllLanes {};
 inline Floats keep(AllLanes, Floats x) { return x; }
 inline Floats load_lanes(AllLanes, const float* from) { return load(from); }
@@ -79,7 +79,7 @@ inline void for_each_run(int64_t count, const F& body) {
 // included; NaN stays NaN. x = n + f with n whole and |f| <= 1/2; the polynomial is the minimax one
 // for 2^f of degree 6 (relative error 2e-9; degree 5 has 7.5e-8, which rounding then makes 2e-7).
 inline Floats exp2(Floats x) {
-  x = max(broadcast(-200.0f), x);  // second operand: what comes out for NaN
+  x = max(broadcast(-200.0f), x);  // second operand: the result for NaN
   const Floats n = nearest(x);
   const Floats f = x - n;
   Floats y = broadcast(1.534581197577063e-4f);

@@ -95,7 +95,7 @@ inline void store_lanes(float* to, Lanes lanes, Floats x) {
   _mm256_maskstore_ps(to + 8, mask.high, x.high);
 }
 
-// Sixteen numbers of 16 bits, each in a word of its own.
+// Sixteen numbers of 16 bits, each in its own word.
 struct HalfWords {
   __m256i bits;
 };

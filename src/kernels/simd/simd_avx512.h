@@ -71,7 +71,7 @@ inline Words load_lanes(Lanes lanes, const int32_t* from) {
 }
 inline void store_lanes(float* to, Lanes lanes, Floats x) { _mm512_mask_storeu_ps(to, lanes, x); }
 
-// Sixteen numbers of 16 bits, each in a word of its own.
+// Sixteen numbers of 16 bits, each in its own word.
 struct HalfWords {
   __m256i bits;
 };

@@ -71,7 +71,8 @@ void show_lone_rows_themselves(const int32_t* last_buckets, int64_t num_buckets,
   }
 }
 
-// One round as PlaneRuns lays it out, with what its rows had in the rounds before.
+// Stores one round in the layout of PlaneRuns, with the ranks and runs of its rows in earlier
+// rounds.
 void store_round(const std::vector<Round>& rounds, size_t index, int32_t* to) {
   const Round& round = rounds[index];
   for (const auto* values : {&round.order, &round.begin, &round.end}) {

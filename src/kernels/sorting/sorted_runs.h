@@ -1,11 +1,11 @@
-// Self-attention over the rows of each plane in an order of their own, where the keys of a row are
-// one run of that order: Reformer (rows sorted by hash bucket, cut into chunks) and the strided
-// pattern of the Sparse Transformer (rows sorted by their position modulo the stride).
+// Self-attention over the rows of each plane in a sorted order, where the keys of a row are one run
+// of that order: Reformer (rows sorted by hash bucket, cut into chunks) and the strided pattern of
+// the Sparse Transformer (rows sorted by their position modulo the stride).
 //
 // Rows sorted by bucket, and inside a bucket by position, make every rule about pairs a rule about
 // runs: "same bucket, own chunk or the one before" is a run of ranks, "not a later position" is its
-// end at the row itself. Only what an earlier round has shown is looked at pair by pair, and that
-// is one comparison: whether the key's rank of that round is in the query's run of that round.
+// end at the row itself. Only pairs shown by an earlier round are checked one by one, with a single
+// comparison: whether the key's rank of that round is in the query's run of that round.
 #pragma once
 
 #include <cstdint>
@@ -65,8 +65,8 @@ struct RunRules {
 void make_sorted_runs(const int32_t* buckets, int64_t planes, int64_t length, int64_t num_buckets,
                       const RunRules& rules, int64_t num_rounds, int32_t* const* rounds);
 
-// Takes away from lanes (bit n of lanes[v] is row first_key + 16 v + n) what `query` has seen in an
-// earlier round.
+// Removes from lanes (bit n of lanes[v] is row first_key + 16 v + n) the rows that `query` has seen
+// in an earlier round.
 LRA_DECLARE_SIMD(void hide_earlier_pairs(const PlaneRuns& runs, int64_t query, int64_t first_key,
                                          int64_t vectors, uint16_t* lanes);)
 

@@ -13,7 +13,7 @@ void hide_earlier_pairs(const PlaneRuns& runs, int64_t query, int64_t first_key,
     const Words begins = broadcast(begin), width = broadcast(end - begin);
     for (int64_t v = 0; v < vectors; ++v) {
       const int64_t key = first_key + v * kLanes;
-      // Lanes that stand for no row are not visible, so not read either.
+      // Lanes without a row are not visible, so they are not read either.
       const Words ranks = load_lanes(lanes[v], rank + key);
       // Unsigned, so that ranks below `begin` are large: one comparison for both ends.
       const Lanes seen = below_unsigned(subtract(ranks, begins), width);

@@ -22,7 +22,7 @@ namespace lra::ops::device {
 // The stream of PyTorch's current work on the tensor's device.
 kernels::cuda::Stream current_stream(const at::Tensor& t);
 
-// A copy of a tensor of the CPU on the device of `like`, without waiting for what is queued there.
+// Copies a CPU tensor to the device of `like`, without waiting for queued work.
 at::Tensor copy_to_device(const at::Tensor& host, const at::Tensor& like);
 
 // a [M, K] times b [K, N] in the type that sums are held in: float32 for bfloat16.

@@ -20,7 +20,8 @@ Tensor gumbel_noise_like(const Tensor& logits, int64_t key) {
   return noise;
 }
 
-// A product with ones where a token stands: sums are float32, and their order is the product's.
+// A product with ones at the positions of a token: sums are float32, and their order is the
+// product's.
 Tensor sum_by_token(const Tensor& grad, const Tensor& tokens, int64_t rows) {
   constexpr int64_t kMostOnes = int64_t{1} << 26;  // of a product's left side
   const OnDeviceOf device(grad, {tokens});

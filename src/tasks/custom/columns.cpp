@@ -58,7 +58,7 @@ class Finder {
     return static_cast<size_t>(found - plain_names_.begin());
   }
 
-  // One that a setting names, which must be there.
+  // The column that a setting names, which must exist.
   size_t named(const std::string& setting, const std::string& name) const {
     if (const auto place = place_of(name)) return *place;
     refuse("has no column " + in_quotes(name), "the name that " + setting + " gives");

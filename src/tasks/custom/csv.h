@@ -21,8 +21,8 @@ class CsvReader {
   CsvReader(std::string_view text, std::string name, char separator);
 
   // The fields of the next record; false at the end. Line ends are LF or CR LF; empty lines at the
-  // end are passed over. Throws lra::Error that names the line for a quote that is not closed or
-  // stands within a field without quotes.
+  // end are skipped. Throws an lra::Error that names the line for a quote that is not closed or is
+  // inside an unquoted field.
   bool next(std::vector<std::string>& fields);
   // "name:17", of the line at which the last record began.
   std::string where() const { return name_ + ":" + std::to_string(record_line_); }

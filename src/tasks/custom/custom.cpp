@@ -77,7 +77,7 @@ ConfigTable settings_of(const Manifest& manifest) { return write_config(config_o
 // Bytes of a stored token.
 int64_t token_bytes_of(const CustomConfig& config) {
   if (config.input == "values") return 4 * config.channels;
-  // Ids are one above what is stored.
+  // Ids are one above the stored integers.
   return config.vocabulary <= 257 ? 1 : config.vocabulary <= 65537 ? 2 : 4;
 }
 
@@ -222,7 +222,7 @@ std::vector<std::string> CustomTask::label_names(const Dataset& dataset) const {
   const Json names = parse_json(dataset.read_side_file(kLabelsFile), path);
   if (!names.is_array() || static_cast<int64_t>(names.size()) != config_.classes) {
     throw Error({.where = path,
-                 .what = "is no list of names",
+                 .what = "is not a list of names",
                  .expected = std::to_string(config_.classes) + " names",
                  .advice = "import the dataset again"});
   }
@@ -332,8 +332,8 @@ constinit const TaskSpec kCustomTask = {
     .make = make_custom_task,
     .settings_of = settings_of,
     .sources =
-        "files with an example in each row: .jsonl, .csv, .tsv, .parquet; or .npz with the "
-        "arrays x and y; one file, or train, val and test in their names",
+        "files with one example per row: .jsonl, .csv, .tsv, .parquet; or .npz with the arrays x "
+        "and y; one file, or several with train, val or test in their names",
     .remote = nullptr,
 };
 

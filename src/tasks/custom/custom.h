@@ -1,5 +1,5 @@
-// Data of the user's own: classification of one or two sequences of bytes, tokens or numbers, whose
-// length, vocabulary, classes and channels are what the data says.
+// The user's own data: classification of one or two sequences of bytes, tokens or numbers, whose
+// length, vocabulary, classes and channels come from the data.
 #pragma once
 
 #include "tasks/task.h"
@@ -8,7 +8,7 @@ namespace lra::tasks {
 
 extern const TaskSpec kCustomTask;
 
-// True for data of this task: nobody but its user knows what is odd in it.
+// True for data of this task, of which only the user knows what is odd.
 inline bool is_own(const Manifest& manifest) { return manifest.task == kCustomTask.name; }
 
 }  // namespace lra::tasks

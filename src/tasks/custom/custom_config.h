@@ -24,10 +24,11 @@ struct CustomConfig {
     f("label", label, "import: column with the labels; empty: label, class, y and the like");
     f("split", split, "import: column with train, val or test; empty: split, if there is one");
     f("input", input,
-      "text: bytes; tokens: whole numbers; values: real numbers; auto: by what the files hold",
+      "text: bytes; tokens: whole numbers; values: real numbers; auto: decided by the files",
       one_of({"auto", "text", "tokens", "values"}));
-    f("standardize", standardize, "import: bring each channel of values to mean 0, deviation 1");
-    f("split_seed", split_seed, "import: seed of splits that are drawn", at_least(0));
+    f("standardize", standardize,
+      "import: standardize each channel of values to mean 0, deviation 1");
+    f("split_seed", split_seed, "import: seed of drawn splits", at_least(0));
     f("length", length, "positions per sequence; longer ones are cut. Default: the longest",
       between(1, kMaxLength));
     f("shortest", shortest, "fact of the data: positions of the shortest sequence", at_least(0));

@@ -334,7 +334,7 @@ TEST_F(OwnData, MistakesAreNamedWithFileAndLine) {
   EXPECT_THAT(line_21(R"({"text": [1], "label": "no"})"), HasSubstr("1 channels; expected text"));
   EXPECT_THAT(line_21(R"({"text": ["a"], "label": "no"})"), HasSubstr("a list holds a string"));
   EXPECT_THAT(line_21(R"({"text": [[1], [1, 2]], "label": "no"})"),
-              HasSubstr("unlike numbers of channels"));
+              HasSubstr("different numbers of channels"));
   const auto csv = [&](const std::string& rows) { return refused("a.csv", "text,label\n" + rows); };
   EXPECT_THAT(csv("a,0\nb\n"), HasSubstr("a.csv:3: has 1 fields; expected 2"));
   EXPECT_THAT(csv("\"a,0\n"), HasSubstr("a.csv:2: a quote is not closed"));
@@ -345,7 +345,7 @@ TEST_F(OwnData, MistakesAreNamedWithFileAndLine) {
   EXPECT_THAT(refused("a.csv", std::string("text,label\n\xFF,0\n")), HasSubstr("not UTF-8"));
   EXPECT_THAT(refused("a.csv", ""), HasSubstr("is empty"));
   EXPECT_THAT(refused("a.txt", "x"), HasSubstr("unknown ending"));
-  EXPECT_THAT(refused("a.npz", "x"), HasSubstr("is no .npz file"));
+  EXPECT_THAT(refused("a.npz", "x"), HasSubstr("is not an .npz file"));
 }
 
 TEST_F(OwnData, MistakesOfTheWholeAreRefused) {
@@ -353,23 +353,24 @@ TEST_F(OwnData, MistakesOfTheWholeAreRefused) {
   EXPECT_THAT(refused("a.jsonl", rows_of(20, [](int) { return text_row(0); })),
               HasSubstr("all examples have the label 'no'"));
   EXPECT_THAT(refused("a.jsonl", rows_of(4, text_row)), HasSubstr("10 or more to draw"));
-  EXPECT_THAT(error_of([&] {
-                imported({file("train.jsonl", good),
-                          file("test.jsonl", R"({"text": "x", "label": "Yes"})")});
-              }),
-              HasSubstr("split test: has the label 'Yes', which train has not; expected one of "
-                        "'no' and 'yes'; write labels alike"));
+  EXPECT_THAT(
+      error_of([&] {
+        imported(
+            {file("train.jsonl", good), file("test.jsonl", R"({"text": "x", "label": "Yes"})")});
+      }),
+      HasSubstr("split test: has the label 'Yes', which train does not have; expected one of "
+                "'no' and 'yes'; write labels the same way"));
   EXPECT_THAT(refused("a.jsonl", good + rows_of(40,
                                                 [](int i) {
                                                   return R"({"text": "x", "label": "c)" +
                                                          std::to_string(i) + "\"}";
                                                 })),
-              HasSubstr("to draw the splits otherwise add --set task.split_seed=1"))
+              HasSubstr("to draw other splits add --set task.split_seed=1"))
       << "forty classes of one example";
   EXPECT_THAT(error_of([&] {
                 imported({file("train.jsonl", good), file("b.jsonl", good)});
               }),
-              HasSubstr("does not say of which split"));
+              HasSubstr("does not say which split"));
   EXPECT_THAT(refused("a.jsonl", R"({"text": "x", "label": 0, "split": "extra"})"),
               HasSubstr("the split is 'extra'; expected train, val or test"));
   EXPECT_THAT(refused("a.jsonl", R"({"text": "x", "tokens": [1], "label": 0})"),

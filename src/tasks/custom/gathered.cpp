@@ -65,7 +65,7 @@ class Gatherer {
     gathered_.config.towers = static_cast<int64_t>(example.sequences.size());
     if (!gathered_.examples.empty() &&
         example.sequences.size() != gathered_.examples[0].sequences.size()) {
-      refuse_data(where, "has another number of sequences than the first example", "as many");
+      refuse_data(where, "has a different number of sequences from the first example", "as many");
     }
     gathered_.examples.push_back(std::move(example));
   }
@@ -97,7 +97,7 @@ class Gatherer {
                   "leave the example out of the file");
     }
     if (input == "tokens" && !sequence.all_ids) {
-      refuse_data(where, "a token is no whole number from 0 to " + std::to_string(kMaxId),
+      refuse_data(where, "a token is not a whole number from 0 to " + std::to_string(kMaxId),
                   "token ids", "to read real numbers add --set task.input=values");
     }
     all_ids_ = all_ids_ && sequence.all_ids;
@@ -185,11 +185,12 @@ void Gatherer::tell_splits_apart() {
     for (const size_t i : places) {
       const std::string& label = gathered_.examples[i].label;
       if (trained.contains(label)) continue;
-      refuse_data("split " + name, "has the label " + in_quotes(label) + ", which train has not",
+      refuse_data("split " + name,
+                  "has the label " + in_quotes(label) + ", which train does not have",
                   "one of " + quoted_list({trained.begin(), trained.end()}),
                   drawn.contains(name)
-                      ? "to draw the splits otherwise add --set task.split_seed=1"
-                      : "write labels alike in all files, or leave out what is not trained");
+                      ? "to draw other splits add --set task.split_seed=1"
+                      : "write labels the same way in all files, or leave out those not in train");
     }
   }
 }
@@ -294,7 +295,7 @@ GatheredExamples gather_examples(const std::vector<std::string>& sources,
     const std::string split = files.size() > 1 ? split_of_file(file) : "";
     const auto take = [&](const std::string& where, OwnExample&& example) {
       if (files.size() > 1 && split.empty() && example.split.empty()) {
-        refuse_data(file, "does not say of which split it is", "train, val or test in its name",
+        refuse_data(file, "does not say which split it is", "train, val or test in its name",
                     "rename it, add a column split, or import one file alone");
       }
       gatherer.add(where, std::move(example), split);

@@ -21,14 +21,14 @@ struct GatheredExamples {
   std::map<std::string, std::vector<size_t>> splits;  // places of the examples, in order of files
   CustomConfig config;      // with the facts of the data: input, length, classes and so on
   std::string source_hash;  // of the files
-  std::vector<double> means, deviations;  // of each channel on train, where values are standardized
+  std::vector<double> means, deviations;  // of each channel on train, if values are standardized
 };
 
 // Reads the files (.npz and what read_table() takes; of a folder, all such files in it). The split
-// of an example is what its row says; else what the name of its file says, as train.csv or
-// test-00000.parquet, when there are several; splits that nobody names are drawn from train, a
-// tenth each, by config.split_seed. Throws lra::Error for examples of unlike kinds, labels that
-// only occur outside of train, a class alone, empty sequences and what the readers refuse.
+// of an example is named by its row, or else by the name of its file, such as train.csv or
+// test-00000.parquet, if there are several; missing splits are drawn from train, a tenth each, by
+// config.split_seed. Throws lra::Error for examples of different kinds, labels that occur only
+// outside train, a single class, empty sequences and errors of the readers.
 GatheredExamples gather_examples(const std::vector<std::string>& sources,
                                  const CustomConfig& config, Progress& progress);
 

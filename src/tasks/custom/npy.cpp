@@ -29,7 +29,8 @@ std::string_view value_of(std::string_view header, const std::string& key,
 std::vector<int64_t> shape_of(std::string_view text, const ByteReader& reader) {
   std::vector<int64_t> shape;
   const size_t end = text.find(')');
-  if (!text.starts_with('(') || end == std::string_view::npos) reader.fail("the shape is no tuple");
+  if (!text.starts_with('(') || end == std::string_view::npos)
+    reader.fail("the shape is not a tuple");
   const char* at = text.data() + 1;
   const char* const stop = text.data() + end;
   while (at != stop) {
@@ -75,7 +76,7 @@ double half_number(uint16_t bits) {
 NpyArray::NpyArray(std::vector<std::byte> content, std::string name)
     : content_(std::move(content)), name_(std::move(name)) {
   ByteReader reader(content_, name_);
-  if (reader.text(kMagic.size(), "magic") != kMagic) reader.fail("is no .npy file", "an array");
+  if (reader.text(kMagic.size(), "magic") != kMagic) reader.fail("is not an .npy file", "an array");
   const int version = reader.u8("version");
   reader.skip(1, "minor version");
   if (version < 1 || version > 3) {

@@ -54,18 +54,18 @@ Arrays read_arrays(const std::string& path) {
   constexpr size_t kBlockBytes = size_t{1} << 16;
   const std::string expected = "a file of numpy.savez";
   if (archive_read_open_filename(handle.get(), path.c_str(), kBlockBytes) != ARCHIVE_OK) {
-    refuse_data(path, "is no .npz file", expected);
+    refuse_data(path, "is not an .npz file", expected);
   }
   Arrays arrays;
   int64_t budget = available_memory_bytes() / 2;  // an array is copied once
   archive_entry* entry = nullptr;
   for (int status; (status = archive_read_next_header(handle.get(), &entry)) != ARCHIVE_EOF;) {
     const char* found = status < ARCHIVE_WARN ? nullptr : archive_entry_pathname(entry);
-    if (!found) refuse_data(path, "is no .npz file, or damaged", expected);
+    if (!found) refuse_data(path, "is not an .npz file, or is damaged", expected);
     std::string name = found;
     if (name.ends_with(kEnding)) name.resize(name.size() - kEnding.size());
     const std::string where = path + " array " + in_quotes(name);
-    if (arrays.contains(name)) refuse_data(where, "is there twice", "one");
+    if (arrays.contains(name)) refuse_data(where, "occurs twice", "one");
     arrays.emplace(name, NpyArray(read_entry(handle.get(), where, budget), where));
   }
   if (arrays.empty()) refuse_data(path, "holds no array", expected);
@@ -87,7 +87,7 @@ class Table {
     arrays_.push_back(&array);
   }
 
-  // `beside`: arrays that name no split, where others do.
+  // `beside`: arrays that name no split, if others do.
   void read(const std::string& path, const std::string& split, const ColumnSettings& settings,
             const Table& beside, const OwnExampleSink& sink) const {
     const Columns columns = find_columns(names_, settings, path, false);
@@ -108,7 +108,7 @@ class Table {
       if (is_per_example || are_lengths(beside.names_[i])) refuse_unread(*beside.arrays_[i]);
     }
     if (labels.shape().size() != 1 || !(labels.is_text() || labels.is_whole())) {
-      refuse_data(labels.name(), "are no labels", "[N] integers or texts");
+      refuse_data(labels.name(), "are not labels", "[N] integers or texts");
     }
     for (const NpyArray* array : {lengths, columns.split ? arrays_[*columns.split] : nullptr}) {
       if (array) expect_count(*array, count);
@@ -134,13 +134,13 @@ class Table {
     return std::ranges::find(kLengthNames, name) != kLengthNames.end();
   }
 
-  // An array with an element for each example may be a mask, or lengths under another name. Names
-  // of classes, say, may lie beside the examples.
+  // An array with an element for each example may be a mask, or lengths under another name. Other
+  // arrays, such as names of classes, may accompany the examples.
   [[noreturn]] static void refuse_unread(const NpyArray& array) {
-    refuse_data(array.name(), "has an element for each example, and is not read",
+    refuse_data(array.name(), "has an element for each example, but is not read",
                 "sequences, labels, 'lengths' and 'split', each with the ending of its split if "
                 "others have one",
-                "leave it out of the file, or rename it");
+                "remove it from the file, or rename it");
   }
 
   static void expect_count(const NpyArray& array, int64_t count) {
@@ -187,7 +187,7 @@ void read_npz(const std::string& path, const ColumnSettings& settings, const Own
     const auto [split, short_name] = parted_name(name);
     by_split[split].add(short_name, array);
   }
-  // Arrays that no split has, as names of classes, stand beside those that one has.
+  // Arrays without a split, such as names of classes, may accompany those with one.
   Table beside;
   if (by_split.size() > 1 && by_split.contains("")) {
     beside = std::move(by_split.at(""));

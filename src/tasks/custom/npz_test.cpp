@@ -123,7 +123,8 @@ TEST_F(Npz, WhatCannotBeReadIsNamed) {
   EXPECT_THAT(refused({{"x", npy("|u1", "(4,)", "abcd")}, {"y", labels_}}),
               HasSubstr("4 elements"));
   EXPECT_THAT(refused({{"x", x}}), HasSubstr("no column of labels"));
-  EXPECT_THAT(refused({{"x", x}, {"y", npy("<f4", "(2,)", "abcdabcd")}}), HasSubstr("no labels"));
+  EXPECT_THAT(refused({{"x", x}, {"y", npy("<f4", "(2,)", "abcdabcd")}}),
+              HasSubstr("are not labels"));
   EXPECT_THAT(refused({{"x", "no array"}, {"y", labels_}}), HasSubstr("array 'x'"));
 }
 
@@ -134,7 +135,7 @@ TEST_F(Npz, AnArrayOfAllExamplesThatIsNotReadIsRefused) {
   EXPECT_EQ(read({{"x", x}, {"y", labels_}, {"length", lengths}}).at(0).sequences[0].numbers.size(),
             1U);
   EXPECT_THAT(refused({{"x", x}, {"y", labels_}, {"seq_len", lengths}}),
-              HasSubstr("array 'seq_len': has an element for each example, and is not read"));
+              HasSubstr("array 'seq_len': has an element for each example, but is not read"));
   EXPECT_EQ(refused({{"x", x}, {"y", labels_}, {"names", three}}), "");
   EXPECT_EQ(refused({{"x_train", x}, {"y_train", labels_}, {"names", three}}), "");
   EXPECT_THAT(refused({{"x_train", x}, {"y_train", labels_}, {"mask", lengths}}),

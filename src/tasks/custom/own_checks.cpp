@@ -69,9 +69,9 @@ std::string of_channel(size_t channel, const CustomConfig& config) {
   return config.channels == 1 ? "" : " in channel " + std::to_string(channel);
 }
 
-// True if the lowest value stands apart from all others, and occurs too often for an outlier and
-// too seldom for the usual value of a channel of rare events. `others_end` is the end of the
-// others' range.
+// True if the lowest value is far from all others, and occurs too often for an outlier and too
+// rarely for the usual value of a channel of rare events. `others_end` is the end of the others'
+// range.
 bool stands_apart(const LeastValue& lowest, double others_end, double count) {
   constexpr double kFarthest = 3, kLeastShare = 0.001, kMostShare = 0.5;
   constexpr int64_t kFewest = 10;

@@ -46,7 +46,7 @@ OwnSequence sequence_of(const Json& value, const std::string& where) {
       continue;
     }
     if (!position.is_array() || static_cast<int64_t>(position.size()) != sequence.channels) {
-      refuse_data(where, "positions have unlike numbers of channels",
+      refuse_data(where, "positions have different numbers of channels",
                   std::to_string(sequence.channels) + " in each");
     }
     for (const Json& number : position) add_json_number(number, where, sequence);
@@ -183,7 +183,7 @@ struct EndProcess {
 
 void read_parquet(const std::string& path, const ColumnSettings& settings,
                   const OwnExampleSink& sink) {
-  const InputFile readable(path);  // else Python would say what is wrong with it
+  const InputFile readable(path);  // otherwise Python would report the problem
   const char* named = std::getenv("LRA_INTERPRETER");
   const std::string python = named ? named : "python3";
   const std::string command =
@@ -207,7 +207,7 @@ void read_parquet(const std::string& path, const ColumnSettings& settings,
   if (status == 0) return;
   const bool lacks_package = WIFEXITED(status) && WEXITSTATUS(status) == 3;
   throw Error({.where = path,
-               .what = "Parquet files are read by the Python package pyarrow, and " +
+               .what = "Parquet files are read by the Python package pyarrow, but " +
                        in_quotes(python, 100) +
                        (lacks_package ? " does not have it" : " could not be run"),
                .advice = "install it with: " + python +

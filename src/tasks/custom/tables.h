@@ -10,12 +10,12 @@ namespace lra::tasks {
 // True for the endings that read_table() takes: .jsonl, .ndjson, .csv, .tsv, .parquet.
 bool is_table(const std::string& path);
 
-// Gives every row of the table to the sink, in order. A sequence is a text, a list of numbers, or
+// Passes every row of the table to the sink, in order. A sequence is a text, a list of numbers, or
 // a list of lists with the channels of a position; a label is a text or a whole number. A CSV file
-// whose first record holds only numbers, or is not what the settings call its columns, c0, c1 and
-// so on, has no header: its columns have these names. A .csv may have semicolons or tabs (csv.h).
-// Parquet is read by pyarrow, in the Python that LRA_INTERPRETER names, else python3. Throws
-// lra::Error that names file and line, or row, for anything else.
+// whose first record has only numbers, or whose columns the settings name c0, c1 and so on, has no
+// header: its columns get these names. A .csv may have semicolons or tabs (csv.h). Parquet is read
+// by pyarrow, in the Python that LRA_INTERPRETER names, else python3. Throws lra::Error that names
+// file and line, or row, for anything else.
 void read_table(const std::string& path, const ColumnSettings& settings,
                 const OwnExampleSink& sink);
 

@@ -46,7 +46,7 @@ struct GrayTables {
 };
 constexpr GrayTables kGray;
 
-// One file: where its labels and colours are.
+// One file: where its labels and colors are.
 struct RawBatch {
   std::vector<uint8_t> labels;
   const std::byte* colours = nullptr;  // of the first image
@@ -78,8 +78,8 @@ RawBatch read_binary(std::span<const std::byte> bytes, const std::string& name) 
   return batch;
 }
 
-// Images are named by what was searched for when they were collected, "tipper_truck_s_001250.png":
-// one class for each name. Returns a sentence when images of one name have several labels.
+// Images are named by the search term with which they were collected, "tipper_truck_s_001250.png",
+// so each name has one class. Returns a sentence when images of one name have several labels.
 std::string doubt_of_names(const CifarBatch& batch) {
   if (batch.filenames.empty()) return "";
   if (batch.filenames.size() != batch.labels.size()) return "has more or fewer names than images";

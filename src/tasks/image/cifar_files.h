@@ -5,8 +5,8 @@
 // without ".bin", pickles (cifar_pickle.h). Both come as a folder or as a tar archive, which is
 // streamed: nothing is unpacked to disk.
 //
-// Gray is what TensorFlow's rgb_to_grayscale makes of 8-bit values, in float32:
-// y = 0.2989 R/255 + 0.5870 G/255 + 0.1140 B/255, summed from left to right; floor(255.5 y).
+// Gray values are those of TensorFlow's rgb_to_grayscale for 8-bit values, in float32: y = 0.2989
+// R/255 + 0.5870 G/255 + 0.1140 B/255, summed from left to right; floor(255.5 y).
 #pragma once
 
 #include <array>
@@ -40,14 +40,14 @@ struct GrayImages {
 
 struct Cifar {
   GrayImages train, test;
-  std::string source_hash;  // of the labels and colours in order; the same for both layouts
+  std::string source_hash;  // of the labels and colors in order; the same for both layouts
   std::vector<std::string> doubts = {};  // whether the files are what their names say
 };
 
 // One file of the layout.
 struct CifarFile {
   GrayImages images;
-  Hash128 hash;  // of labels and colours, in order
+  Hash128 hash;  // of labels and colors, in order
   // The batch that a pickle names, "training batch 1 of 5" or empty; and a sentence if the names of
   // its images contradict its labels.
   std::string batch_label = {}, doubt = {};

@@ -22,7 +22,7 @@ std::string read_error(const std::string& source) {
   return error_of([&] { read(source); });
 }
 
-// Against exact arithmetic: float32 differs for 168 of the 16,777,216 colours, by one, as NumPy
+// Against exact arithmetic: float32 differs for 168 of the 16,777,216 colors, by one, as NumPy
 // finds with the same formula and order.
 TEST(CifarFiles, GrayIsTheFloatFormulaForEveryColour) {
   int64_t num_different = 0, num_wrong = 0;

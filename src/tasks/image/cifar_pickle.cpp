@@ -22,7 +22,7 @@ constexpr int64_t kColours = 3072;  // of an image: three planes of 32 x 32
                    "them again with pickle.dump"});
 }
 
-// The last value of a key counts, as in Python. Null where there is no such key.
+// The last value of a key counts, as in Python. Null if there is no such key.
 const PickleValue* find_value(const Pickle& pickle, const std::string& key,
                               const std::string& name) {
   if (pickle.root.kind != Kind::kDict) {
@@ -43,7 +43,7 @@ PickleValue find(const Pickle& pickle, const std::string& key, Kind kind, const 
   return *value;
 }
 
-// The texts of a list; empty where there is no such list. Nothing that a model reads depends on it.
+// The texts of a list; empty if there is no such list. No input of a model depends on it.
 std::vector<std::string> texts_of(const Pickle& pickle, const std::string& key,
                                   const std::string& name) {
   const PickleValue* const value = find_value(pickle, key, name);
@@ -101,7 +101,7 @@ std::vector<std::byte> latin1_bytes(std::string_view utf8, const std::string& na
   return bytes;
 }
 
-// Throws for an array that is not [N, 3072] of uint8 in C order, whatever its bytes are.
+// Throws for an array that is not [N, 3072] of uint8 in C order, regardless of its bytes.
 void check_array(const Pickle& pickle, const PickleArray& array, const std::string& name) {
   if (array.data.kind == Kind::kNone) refuse(name, "data is an array without content", "images");
   if (!is_uint8(array.dtype)) {

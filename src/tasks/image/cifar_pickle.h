@@ -19,7 +19,7 @@ struct CifarBatch {
   std::string batch_label;             // "training batch 1 of 5"
 };
 
-// `bytes` must outlive the result. Protocol 2 of Python 3 stores bytes as text: the colours are
+// `bytes` must outlive the result. Protocol 2 of Python 3 stores bytes as text: the colors are
 // then decoded into `*decoded`, which must outlive the result too; without it such a pickle is
 // refused. Throws lra::Error that names `name`, and the offset where the pickle itself is damaged:
 // no such keys, other kinds of values, a dtype other than uint8, a shape other than [N, 3072],

@@ -74,7 +74,7 @@ int64_t num_gaps(const std::vector<int64_t>& numbers) {
   return *different.rbegin() - *different.begin() + 1 - static_cast<int64_t>(different.size());
 }
 
-// Numbers count the images of a split, or begin anew in the folder of each class.
+// Numbers count the images of a split, or start over in the folder of each class.
 std::string doubt_of_numbers(const fs::path& split, const std::vector<ImageFile>& images) {
   std::vector<int64_t> all;
   std::map<int, std::vector<int64_t>> by_class;

@@ -13,8 +13,8 @@ bool is_cifar_png_folder(const std::string& folder);
 // {train,test}/<class>/<anything>.png or {train,test}/<number>_<class>.png, classes by their names
 // in kCifarClassNames; pictures of 32 x 32 pixels, in color or gray (then gray stays what it is).
 //
-// In a split where every name begins with a number of its own ("0_frog.png"), images are in the
-// order of these numbers: the official order, if the numbers are, and then the hash is that of the
+// In a split where every name begins with a unique number ("0_frog.png"), images are in the order
+// of these numbers: the official order, if the numbers are, and then the hash is that of the
 // official files. Else they are in the order of class and name.
 //
 // Throws lra::Error that names the file: another name, a link, also in a class folder's place, or

@@ -1,10 +1,10 @@
 // Image classification on sequences of pixels (Tay et al., ICLR 2021, section 2.2.4): CIFAR-10 in
 // gray, flattened row by row; the id is the pixel's value, 0 to 255, and no position is padding.
 //
-// The authors cut their validation set from an order that another library stores the images in,
-// which cannot be rebuilt from the official files. Ours is a tenth of the training images, drawn
-// once and for all: the first tenth of a keyed permutation of the official order. Within train and
-// val the images keep that order.
+// The authors cut their validation set from the order in which another library stores the images,
+// which cannot be rebuilt from the official files. Ours is a fixed tenth of the training images:
+// the first tenth of a keyed permutation of the official order. Within train and val the images
+// keep that order.
 #include "tasks/image/image.h"
 
 #include <algorithm>
@@ -225,7 +225,7 @@ std::vector<MeanImage> class_means(const Split& train) {
 }
 
 float squared_distance(std::span<const uint8_t> pixels, const MeanImage& mean) {
-  // Eight partial sums: one alone would wait four cycles for each addition.
+  // Eight partial sums: a single one would wait four cycles for each addition.
   std::array<float, 8> sums{};
   for (size_t p = 0; p < kCifarPixels; p += 8) {
     for (size_t k = 0; k < 8; ++k) {

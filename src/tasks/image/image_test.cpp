@@ -137,7 +137,7 @@ TEST(Image, RealImagesAreGrayByTheFormula) {
   EXPECT_EQ(dataset.hash(), "5a47a1bc621f09cb6b56b67d9657620f");
 }
 
-// All 60,000 images in the official order and format (their colours went through JPEG).
+// All 60,000 images in the official order and format (their colors went through JPEG).
 TEST(Image, TheWholeSetHasTheOfficialCounts) {
   const char* data = std::getenv("LRA_TEST_DATA");
   if (!data) GTEST_SKIP() << "LRA_TEST_DATA is not set";

@@ -260,7 +260,7 @@ class Decoder {
       case 'b':
         return set_state();
       case 0x95:
-        // A hint for reading ahead: what it frames is read opcode by opcode all the same.
+        // A hint for reading ahead: the framed opcodes are read one by one anyway.
         if (reader_.u64("length of a frame") > reader_.remaining()) {
           reader_.fail("a frame is longer than the rest of the file");
         }

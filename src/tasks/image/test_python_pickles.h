@@ -1,5 +1,5 @@
 // A CIFAR-10 batch of two images in the pickles of Python 3.11 with NumPy 2.4, byte by byte: what
-// pickle.dumps(batch, protocol) gives, less the colours, which are the same in all of them.
+// pickle.dumps(batch, protocol) gives, less the colors, which are the same in all of them.
 #pragma once
 
 #include <string>
@@ -9,11 +9,11 @@
 namespace lra::tasks {
 
 struct PythonPickle {
-  std::string_view title, head, tail;  // the colours lie between head and tail
+  std::string_view title, head, tail;  // the colors lie between head and tail
 };
 
-// {"batch_label": "testing batch", "labels": [3, 7], "data": colours, "filenames": ["a.png",
-// "b.png"]}, where the colours are a uint8 array of shape [2, 3072].
+// {"batch_label": "testing batch", "labels": [3, 7], "data": colors, "filenames": ["a.png",
+// "b.png"]}, where the colors are a uint8 array of shape [2, 3072].
 inline std::vector<PythonPickle> python_pickles() {
   using namespace std::string_view_literals;
   return {
@@ -86,7 +86,7 @@ inline std::vector<PythonPickle> python_pickles() {
        "\001C\224t\224R\224C\011filenames\224]\224(C\005a.png\224C\005b.png\224eu."sv}};
 }
 
-// The colours of both images, as bytes.
+// The colors of both images, as bytes.
 inline std::string python_pickle_colours() {
   std::string colours;
   for (int image = 0; image < 2; ++image) {

@@ -15,8 +15,8 @@
 namespace lra::tasks {
 
 // Token ids. The released pipeline numbers its symbols in the order of a Python set, which changes
-// from process to process; this order is fixed. 0 is padding, 16 stands for "out of vocabulary" (no
-// data of ours holds it). FIRST and LAST occur in Nangia and Bowman's files only, never in a
+// from process to process; this order is fixed. 0 is padding, 16 means "out of vocabulary" (it
+// never occurs in our data). FIRST and LAST occur in Nangia and Bowman's files only, never in a
 // model's vocabulary.
 enum ListOpsSymbol : uint8_t {
   kListOpsPad = 0,

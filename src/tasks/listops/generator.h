@@ -2,11 +2,11 @@
 //
 // A node above max_depth (the root is at depth 1) is an operator with probability 1/4, else a
 // digit; at max_depth always a digit. Operator: uniform over MIN, MAX, MED, SM; arguments: uniform
-// over 2 .. max_args; digit: uniform. A tree is accepted when min_length < length < max_length, in
+// over 2 .. max_args; digit: uniform. A tree is accepted if min_length < length < max_length, in
 // tokens without parentheses. The released script draws from an unseeded generator and keeps the
-// order of a Python set, so its data cannot be made again; here sample i of a split is a function
-// of (seed, split, i), whatever the sizes and the number of threads, except that a sample equal to
-// an earlier one of the dataset (order: train, val, test) is drawn again.
+// order of a Python set, so its data cannot be reproduced; here sample i of a split is a function
+// of (seed, split, i), independent of the sizes and the number of threads, except that a sample
+// equal to an earlier one of the dataset (order: train, val, test) is redrawn.
 #pragma once
 
 #include <array>

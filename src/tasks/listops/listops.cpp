@@ -418,7 +418,8 @@ constinit const TaskSpec kListOpsTask = {
     .resolve = resolve_task<ListOpsConfig>,
     .make = make_listops_task,
     .sources =
-        "the folder listops-1000, or one above it, as lra_release; or the files basic_train.tsv, "
+        "the folder listops-1000, or one above it, such as lra_release; or the files "
+        "basic_train.tsv, "
         "basic_val.tsv and basic_test.tsv",
     .remote = &kListOpsRemote,
     .mask_fraction = 0.1,

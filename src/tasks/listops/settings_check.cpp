@@ -39,7 +39,7 @@ void add_traits(std::span<const uint8_t> symbols, ExpressionTraits& traits) {
   traits[2].push_back(static_cast<double>(num_items - 1) / static_cast<double>(num_operators));
 }
 
-// Those of expressions as the task draws them; nothing if it refuses a million trees.
+// The traits of expressions as the task draws them; nullopt if it refuses a million trees.
 std::optional<ExpressionTraits> drawn_traits(const ListOpsSettings& settings) {
   ExpressionTraits traits;
   std::vector<uint8_t> symbols;

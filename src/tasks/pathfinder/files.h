@@ -43,8 +43,8 @@ int64_t count_pathfinder_images(const std::string& folder);
 // Ends the `problem` of an image whose file is empty: the archive has one.
 inline constexpr const char* kEmptyPathfinderImage = ": empty file";
 
-// One image of the layout; no pixels, and why, when its file is empty or damaged. Throws lra::Error
-// when there is no such file or the image has another size.
+// One image of the layout; if its file is empty or damaged, no pixels and the reason. Throws
+// lra::Error if there is no such file or the image has another size.
 struct PathfinderPixels {
   std::vector<uint8_t> pixels;
   Hash128 hash;  // of the file

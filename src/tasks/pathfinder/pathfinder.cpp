@@ -52,7 +52,7 @@ struct PathfinderConfig {
   void fields(auto& f) {
     f("difficulty", difficulty, "dashes per target contour: 6, 9 or 14",
       one_of({"easy", "intermediate", "hard"}));
-    f("num_images", num_images, "images to generate, and that lra data check expects",
+    f("num_images", num_images, "images to generate; lra data check expects as many",
       between(10, kMostImages));
     f("split_seed", split_seed, "seed of the choice of held-out images", at_least(0));
     f("input", input, "tokens: an embedding per gray value; values: from -1 (black) to 1",

@@ -12,14 +12,14 @@ namespace lra::tasks {
 
 inline constexpr std::array<const char*, 3> kPairSplits = {"train", "val", "test"};
 
-// A file of ids that lies beside the file `pairs` says the same as `ids`, the lines label TAB id1
-// TAB id2 of these pairs. Throws lra::Error that names its first other line; passes when there is
+// Checks that a file of ids next to the file `pairs` agrees with `ids`, the lines label TAB id1 TAB
+// id2 of these pairs. Throws an lra::Error that names the first different line; passes if there is
 // no file `ids_name`.
 void refuse_other_ids(const std::string& pairs, const std::string& ids_name, std::string_view ids);
 
-// A doubt when more than one id in a hundred names several texts, or the text of another id: where
-// ids are numbers of lines, or an error page stands for texts that could not be had. `ids_files`
-// are the side files with the ids of kPairSplits.
+// Returns a doubt if more than one id in a hundred names several texts, or the text of another id,
+// as when ids are line numbers, or an error page replaces texts that were not available.
+// `ids_files` are the side files with the ids of kPairSplits.
 std::vector<std::string> doubts_of_ids(const Dataset& dataset,
                                        const std::array<std::string, 3>& ids_files);
 

@@ -19,11 +19,12 @@
 
 namespace lra::tasks {
 
-inline constexpr size_t kMaxPairTextBytes = 10000;  // what the authors' reader keeps of a text
+inline constexpr size_t kMaxPairTextBytes =
+    10000;  // bytes of a text that the authors' reader keeps
 
 struct PairLine {
   int label = 0;
-  std::string_view ids;  // the columns label, id1 and id2 as they stand in the file
+  std::string_view ids;  // the columns label, id1 and id2 as in the file
   std::string_view id1, id2;
   std::string_view text1, text2;  // not cut; empty in a line of three columns
   int64_t line = 0;               // from 1

@@ -1,9 +1,9 @@
 // Byte-level document matching (Tay et al., ICLR 2021, section 2.2.3): pairs of papers of the ACL
-// Anthology Network; label 1 when one cites the other. Raw bytes, id = byte + 1, 0 is padding.
+// Anthology Network; label 1 if one cites the other. Raw bytes, id = byte + 1, 0 is padding.
 //
 // As in the authors' reader a text is first cut to 10000 bytes, which is what the dataset stores,
-// and to the task's length when it is read. Examples stand in the order of the files; the file
-// "eval" is the validation set.
+// and to the task's length when it is read. Examples are in the order of the files; the file "eval"
+// is the validation set.
 #include "tasks/retrieval/retrieval.h"
 
 #include <algorithm>
@@ -116,8 +116,8 @@ std::span<const uint8_t> stored_part(std::string_view text) {
 
 using StoredTexts = std::array<std::span<const uint8_t>, 2>;
 
-// Calls use(pair, its texts as they are stored) for every line; `texts` is null when they stand in
-// the pairs.
+// Calls use(pair, its texts as they are stored) for every line; `texts` is null if they are in the
+// pairs.
 template <typename F>
 void for_each_pair(const std::string& path, const PaperTexts* texts, F use) {
   read_pairs(path, texts ? 3 : 5, [&](const PairLine& pair) {
@@ -347,8 +347,8 @@ constinit const TaskSpec kRetrievalTask = {
     .resolve = resolve_task<RetrievalConfig>,
     .make = make_retrieval_task,
     .sources =
-        "a folder with new_aan_pairs.{train,eval,test}.tsv, or one above it, as lra_release; or "
-        "one with new_aan_pairs.*.only_ids.tsv, and behind it the texts: a folder with a file "
+        "a folder with new_aan_pairs.{train,eval,test}.tsv, or one above it, such as lra_release; "
+        "or one with new_aan_pairs.*.only_ids.tsv, followed by the texts: a folder with a file "
         "for each paper, or a file with lines id TAB text",
     .remote = &kRetrievalRemote,
 };

@@ -11,7 +11,7 @@ namespace lra::tasks {
 std::vector<Review> read_review_archive(const std::string& path, Progress& progress) {
   // The official archive unpacks to 370 MB, 65 of them reviews with labels.
   constexpr TarArchive::Limits kLimits = {.total_bytes = int64_t{1} << 30};
-  // They are put in order in memory, where a shard of 64 MiB has to lie beside them.
+  // They are sorted in memory, which also has to hold a shard of 64 MiB.
   constexpr uint64_t kMaxBytes = uint64_t{96} << 20;
   TarArchive archive(path, "aclImdb_v1.tar.gz or an archive like it", kLimits);
   uint64_t bytes = 0;

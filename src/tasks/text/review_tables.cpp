@@ -56,12 +56,12 @@ ReviewTables open_review_tables(const std::vector<std::string>& sources, Progres
       const std::string split =
           example.split.empty() ? of_file : split_of_name(std::move(example.split));
       if (split == "val" || (split.empty() && (sources.size() > 1 || has_splits))) {
-        refuse_data(where, "is of no split that the task has", "train or test",
-                    "in a column split, or in the names of files");
+        refuse_data(where, "is not a split of the task", "train or test",
+                    "in a column split, or in the file names");
       }
       has_splits = has_splits || !split.empty();
       if (example.sequences.size() != 1 || example.sequences[0].channels != 0) {
-        refuse_data(where, "is no review", "a text");
+        refuse_data(where, "is not a review", "a text");
       }
       Review& review = found->emplace_back();
       review.key = {.split = split == "test", .label = review_label(example.label, where)};

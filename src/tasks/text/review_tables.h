@@ -11,14 +11,14 @@ namespace lra::tasks {
 
 struct ReviewTables {
   Reviews reviews = {};
-  bool drawn_split = false;  // nothing said which reviews are the test's
+  bool drawn_split = false;  // the tables do not say which reviews are the test's
 };
 
 // Reads tables with the columns text or review, and label or sentiment: 0 and 1, neg and pos, or
-// negative and positive. Reviews are numbered as they come and have the rating 0, unknown. The
-// split is what a column `split` or the names of several files say. A single table without either
-// has its test drawn: every second review of a keyed permutation, the same in every run. Throws
-// lra::Error that names file and line.
+// negative and positive. Reviews are numbered in order and have the rating 0, unknown. The split is
+// named by a column `split` or by the names of several files. A single table without either has its
+// test drawn: every second review of a keyed permutation, the same in every run. Throws lra::Error
+// that names file and line.
 ReviewTables open_review_tables(const std::vector<std::string>& sources, Progress& progress);
 
 }  // namespace lra::tasks

@@ -26,8 +26,8 @@ struct Reviews {
   uint64_t num_bytes = 0;                                           // of all texts
   std::function<std::string(size_t i, const ReviewKey& key)> read;  // what text(i) calls
 
-  // The text of keys[i]. Several threads may ask. Throws lra::Error when it cannot be read, has
-  // over kMaxReviewBytes, or is no text (text_lines.h).
+  // The text of keys[i]. Several threads may call it. Throws lra::Error if it cannot be read, has
+  // over kMaxReviewBytes, or is not a text (text_lines.h).
   std::string text(size_t i) const { return read(i, keys[i]); }
 };
 

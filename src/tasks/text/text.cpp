@@ -1,7 +1,7 @@
 // Byte-level text classification (Tay et al., ICLR 2021, section 2.2.2): IMDb reviews as raw UTF-8
 // bytes, without any cleaning; id = byte + 1, 0 is padding.
 //
-// Examples stand in the order train, test; neg, pos; number of the review. The authors validate on
+// Examples are in the order train, test; neg, pos; number of the review. The authors validate on
 // the test set; `validation = "heldout"` keeps a seeded tenth of train for it instead.
 #include "tasks/text/text.h"
 
@@ -38,7 +38,7 @@ namespace fs = std::filesystem;
 constexpr int64_t kTextVersion = 1;
 constexpr int64_t kTextClasses = 2;
 constexpr int64_t kHeldoutPart = 10;  // one in ten
-// Names of the reviews, one a line, train before test: what the tokens do not say.
+// Names of the reviews, one per line, train before test, which the tokens do not contain.
 constexpr const char* kNamesFile = "reviews.txt";
 
 struct TextConfig {
@@ -344,8 +344,9 @@ constinit const TaskSpec kTextTask = {
     .resolve = resolve_task<TextConfig>,
     .make = make_text_task,
     .sources =
-        "the folder aclImdb, or the one above it; or a tar archive of it, as aclImdb_v1.tar.gz; or "
-        "tables of text and label (.csv, .jsonl, .parquet), as train.csv and test.csv",
+        "the folder aclImdb, or the one above it; or a tar archive of it, such as "
+        "aclImdb_v1.tar.gz; or tables of text and label (.csv, .jsonl, .parquet), such as "
+        "train.csv and test.csv",
     .remote = &kTextRemote,
 };
 
