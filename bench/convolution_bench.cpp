@@ -65,8 +65,8 @@ void by_library(const Sizes& s, const Tensor& x, const Tensor& kernel_KD, const 
   const int64_t future = s.width / 2;
   const Tensor kernel_DK = kernel_KD.t();
   call_composed("lra::convolution", {x, c10::IValue(), kernel_DK, future});
-  call_composed("lra::convolution_backward", {grad, x, c10::IValue(), kernel_DK, future,
-                                              c10::List<bool>(std::vector<bool>{true, true})});
+  call_composed("lra::convolution_backward",
+                {grad, x, c10::IValue(), kernel_DK, future, c10::List<bool>({true, true})});
 }
 
 void measure(const Sizes& s) {

@@ -133,7 +133,7 @@ struct ConvolutionFunction : torch::autograd::Function<ConvolutionFunction> {
     const auto saved = ctx->get_saved_variables();
     const Tensor &x = saved[0], &kernel = saved[1], &grad = grads[0];
     const Mask mask = optional_tensor(saved[2]);
-    const int64_t width = kernel.size(1), future = ctx->saved_data["future"].toInt();
+    const int64_t future = ctx->saved_data["future"].toInt();
     if (at::GradMode::is_enabled()) {
       const auto y = [&](const auto& in) {
         return variable_list{composed(in[0], mask, in[1], future)};
