@@ -15,7 +15,7 @@ struct DiagonalScanArguments {
       : x(x_in.contiguous()), a(a_in.contiguous()), c(c_in.contiguous()) {
     check_diagonal_scan(x, a, c, skip_in, mask);
     if (skip_in) skip = skip_in->contiguous();
-    if (mask) lengths = mask->sum(1, /*keepdim=*/false, at::kInt);
+    lengths = lengths_of(mask);
   }
 
   // Points into this.

@@ -32,6 +32,11 @@ inline void check_mask(const std::optional<at::Tensor>& mask, int64_t batch, int
   LRA_CHECK_EQ(mask->size(1), length);
 }
 
+// The lengths of examples, int32 [batch], in a mask whose ones come first; undefined without one.
+inline at::Tensor lengths_of(const std::optional<at::Tensor>& mask) {
+  return mask ? mask->sum(1, /*keepdim=*/false, at::kInt) : at::Tensor();
+}
+
 // The elements of a tensor, whose type must be T; Bf16 is the library's BFloat16.
 template <typename T>
 const T* const_data(const at::Tensor& t) {

@@ -1,8 +1,8 @@
 #include "ops/selective_scan.h"
 
-#include "kernels/scan/selective_scan.h"
 #include "ops/composed.h"
 #include "ops/precision.h"
+#include "ops/selective_scan_problem.h"
 
 namespace lra::ops {
 namespace {
@@ -15,61 +15,15 @@ using MaybeTensor = std::optional<Tensor>;
 using Forward = Tensor(const Tensor&, const Tensor&, const Tensor&, const Tensor&, const Tensor&,
                        const Tensor&, const MaybeTensor&, const MaybeTensor&, bool,
                        const MaybeTensor&);
-// Gradients of x, dt, a, b, c, dt_bias, bias and skip.
-using Gradients = std::tuple<Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor>;
-using Backward = Gradients(const Tensor&, const Tensor&, const Tensor&, const Tensor&,
-                           const Tensor&, const Tensor&, const Tensor&, const MaybeTensor&,
-                           const MaybeTensor&, bool, const MaybeTensor&);
-
-// The arguments of an operator, checked, contiguous, and as the kernels take them.
-struct Arguments {
-  Arguments(const Tensor& x_in, const Tensor& dt_in, const Tensor& a_in, const Tensor& b_in,
-            const Tensor& c_in, const Tensor& dt_bias_in, const MaybeTensor& bias_in,
-            const MaybeTensor& skip_in, bool reversed, const MaybeTensor& mask)
-      : reversed(reversed) {
-    check_selective_scan(x_in, dt_in, a_in, b_in, c_in, dt_bias_in, bias_in, skip_in, mask);
-    x = x_in.contiguous();
-    dt = dt_in.contiguous();
-    a = a_in.contiguous();
-    b = b_in.contiguous();
-    c = c_in.contiguous();
-    dt_bias = dt_bias_in.contiguous();
-    if (bias_in) bias = bias_in->contiguous();
-    if (skip_in) skip = skip_in->contiguous();
-    if (mask) lengths = mask->sum(1, /*keepdim=*/false, at::kInt);
-  }
-
-  template <typename T>
-  kernels::SelectiveScan<T> problem() const {
-    using W = kernels::Wide<T>;
-    const auto optional = [](const Tensor& t) {
-      return t.defined() ? t.const_data_ptr<W>() : nullptr;
-    };
-    return {.batch = x.size(0),
-            .length = x.size(1),
-            .channels = x.size(2),
-            .states = a.size(0),
-            .groups = b.size(2),
-            .reversed = reversed,
-            .x = const_data<T>(x),
-            .raw_dt = const_data<T>(dt),
-            .b = const_data<T>(b),
-            .c = const_data<T>(c),
-            .lengths = lengths.defined() ? lengths.const_data_ptr<int32_t>() : nullptr,
-            .a = a.const_data_ptr<W>(),
-            .bias = optional(bias),
-            .dt_bias = dt_bias.const_data_ptr<W>(),
-            .skip = optional(skip)};
-  }
-
-  Tensor x, dt, a, b, c, dt_bias, bias, skip, lengths;
-  bool reversed;
-};
+using Backward = SelectiveScanGradients(const Tensor&, const Tensor&, const Tensor&, const Tensor&,
+                                        const Tensor&, const Tensor&, const Tensor&,
+                                        const MaybeTensor&, const MaybeTensor&, bool,
+                                        const MaybeTensor&);
 
 Tensor forward_impl(const Tensor& x, const Tensor& dt, const Tensor& a, const Tensor& b,
                     const Tensor& c, const Tensor& dt_bias, const MaybeTensor& bias,
                     const MaybeTensor& skip, bool reversed, const MaybeTensor& mask) {
-  const Arguments in(x, dt, a, b, c, dt_bias, bias, skip, reversed, mask);
+  const SelectiveScanArguments in(x, dt, a, b, c, dt_bias, bias, skip, reversed, mask);
   const Tensor y = at::empty_like(in.x);
   with_float_type(x, "lra::selective_scan", [&](auto zero) {
     using T = decltype(zero);
@@ -78,31 +32,18 @@ Tensor forward_impl(const Tensor& x, const Tensor& dt, const Tensor& a, const Te
   return y;
 }
 
-Gradients backward_impl(const Tensor& grad_in, const Tensor& x, const Tensor& dt, const Tensor& a,
-                        const Tensor& b, const Tensor& c, const Tensor& dt_bias,
-                        const MaybeTensor& bias, const MaybeTensor& skip, bool reversed,
-                        const MaybeTensor& mask) {
-  const Arguments in(x, dt, a, b, c, dt_bias, bias, skip, reversed, mask);
-  const Tensor grad = grad_in.contiguous();
-  LRA_CHECK_EQ(grad.sizes(), x.sizes());
-  const Tensor of_x = at::empty_like(in.x), of_dt = at::empty_like(in.x);
-  const Tensor of_b = at::empty_like(in.b), of_c = at::empty_like(in.c);
-  const int64_t channels = x.size(2), pairs = a.numel();
-  const Tensor of_parameters = at::empty({2 * pairs + 2 * channels}, a.options());
+SelectiveScanGradients backward_impl(const Tensor& grad, const Tensor& x, const Tensor& dt,
+                                     const Tensor& a, const Tensor& b, const Tensor& c,
+                                     const Tensor& dt_bias, const MaybeTensor& bias,
+                                     const MaybeTensor& skip, bool reversed,
+                                     const MaybeTensor& mask) {
+  const SelectiveScanArguments in(x, dt, a, b, c, dt_bias, bias, skip, reversed, mask);
+  const SelectiveScanResults results(in, grad);
   with_float_type(x, "lra::selective_scan", [&](auto zero) {
     using T = decltype(zero);
-    kernels::selective_scan_backward<T>(
-        {.problem = in.problem<T>(),
-         .grad = const_data<T>(grad),
-         .grad_x = mutable_data<T>(of_x),
-         .grad_dt = mutable_data<T>(of_dt),
-         .grad_b = mutable_data<T>(of_b),
-         .grad_c = mutable_data<T>(of_c),
-         .grad_parameters = of_parameters.mutable_data_ptr<kernels::Wide<T>>()});
+    kernels::selective_scan_backward<T>(results.problem<T>());
   });
-  const auto parts = of_parameters.split_with_sizes({pairs, pairs, channels, channels});
-  return {of_x, of_dt,    parts[0].view(a.sizes()), of_b,
-          of_c, parts[2], parts[1].view(a.sizes()), parts[3]};
+  return results.gradients();
 }
 
 template <typename... Arguments>

@@ -1,8 +1,7 @@
 #include "ops/state_scan.h"
 
-#include "kernels/scan/state_scan.h"
-#include "ops/dispatch.h"
 #include "ops/precision.h"
+#include "ops/state_scan_problem.h"
 
 namespace lra::ops {
 namespace {
@@ -16,51 +15,23 @@ using ScanStates = Tensor(const Tensor&, const Tensor&, bool, const MaybeTensor&
 using ScanStatesBackward = std::tuple<Tensor, Tensor>(const Tensor&, const Tensor&, const Tensor&,
                                                       const MaybeTensor&);
 
-// All of a problem except v; `shape` is that of x, [B, L, K, 2, P]. The tensors must outlive it.
-template <typename T>
-kernels::StateScan<T> state_problem(at::IntArrayRef shape, const Tensor& a, const Tensor& lengths) {
-  return {.batch = shape[0],
-          .length = shape[1],
-          .states = shape[4],
-          .directions = shape[2],
-          .lengths = lengths.defined() ? lengths.const_data_ptr<int32_t>() : nullptr,
-          .a = a.const_data_ptr<kernels::Wide<T>>()};
-}
-
-Tensor lengths_of(const MaybeTensor& mask) {
-  return mask ? mask->sum(1, /*keepdim=*/false, at::kInt) : Tensor();
-}
-
-Tensor states_impl(const Tensor& v_in, const Tensor& a_in, bool bidirectional,
-                   const MaybeTensor& mask) {
-  check_state_scan(v_in, a_in, mask);
-  const Tensor v = v_in.contiguous(), a = a_in.contiguous(), lengths = lengths_of(mask);
-  const Tensor x =
-      at::empty({v.size(0), v.size(1), bidirectional ? 2 : 1, 2, v.size(3)}, v.options());
+Tensor states_impl(const Tensor& v, const Tensor& a, bool bidirectional, const MaybeTensor& mask) {
+  const StateScanForward scan(v, a, bidirectional, mask);
   with_float_type(v, "lra::state_scan", [&](auto zero) {
     using T = decltype(zero);
-    auto problem = state_problem<T>(x.sizes(), a, lengths);
-    problem.v = const_data<T>(v);
-    kernels::state_scan_forward<T>(problem, mutable_data<T>(x));
+    kernels::state_scan_forward<T>(scan.problem<T>(), mutable_data<T>(scan.x));
   });
-  return x;
+  return scan.x;
 }
 
-std::tuple<Tensor, Tensor> states_backward_impl(const Tensor& grad_in, const Tensor& x_in,
-                                                const Tensor& a_in, const MaybeTensor& mask) {
-  const Tensor grad = grad_in.contiguous(), x = x_in.contiguous(), a = a_in.contiguous();
-  LRA_CHECK_EQ(grad.sizes(), x.sizes());
-  const Tensor lengths = lengths_of(mask), grad_a = at::empty_like(a);
-  const Tensor grad_v = at::empty({x.size(0), x.size(1), 2, x.size(4)}, x.options());
+std::tuple<Tensor, Tensor> states_backward_impl(const Tensor& grad, const Tensor& x,
+                                                const Tensor& a, const MaybeTensor& mask) {
+  const StateScanGradients scan(grad, x, a, mask);
   with_float_type(x, "lra::state_scan", [&](auto zero) {
     using T = decltype(zero);
-    kernels::state_scan_backward<T>({.problem = state_problem<T>(x.sizes(), a, lengths),
-                                     .x = const_data<T>(x),
-                                     .grad = const_data<T>(grad),
-                                     .grad_v = mutable_data<T>(grad_v),
-                                     .grad_a = grad_a.mutable_data_ptr<kernels::Wide<T>>()});
+    kernels::state_scan_backward<T>(scan.problem<T>());
   });
-  return {grad_v, grad_a};
+  return {scan.of_v, scan.of_a};
 }
 
 Tensor call_states(const Tensor& v, const Tensor& a, bool bidirectional, const MaybeTensor& mask) {

@@ -16,6 +16,8 @@
 #include "kernels/pointwise/layer_norm.h"
 #include "kernels/pointwise/pointwise.h"
 #include "kernels/scan/diagonal_scan.h"
+#include "kernels/scan/selective_scan.h"
+#include "kernels/scan/state_scan.h"
 #include "kernels/sorting/hash_buckets.h"
 
 namespace lra::kernels::cuda {
@@ -72,6 +74,24 @@ void feature_attention_backward(const FeatureAttentionBackward<T>& p, float* scr
 // the gradient of x.
 template <typename T>
 void diagonal_scan(const DiagonalScan<T>& p, bool transposed, float* y, Stream stream);
+
+// kernels/scan/selective_scan.h. The scratch holds selective_scan_scratch(problem) floats,
+// overwritten: the states before every 16th position (every 8th of more than 128 states, every
+// second of more than 256) and shares of gradients.
+template <typename T>
+void selective_scan_forward(const SelectiveScan<T>& p, T* y, Stream stream);
+template <typename T>
+int64_t selective_scan_scratch(const SelectiveScan<T>& p);
+template <typename T>
+void selective_scan_backward(const SelectiveScanBackward<T>& p, float* scratch, Stream stream);
+
+// kernels/scan/state_scan.h. The scratch holds state_scan_scratch(problem) floats, overwritten.
+template <typename T>
+void state_scan_forward(const StateScan<T>& p, T* x, Stream stream);
+template <typename T>
+int64_t state_scan_scratch(const StateScan<T>& p);
+template <typename T>
+void state_scan_backward(const StateScanBackward<T>& p, float* scratch, Stream stream);
 
 // Block lists both ways, as a device wants them: of the key blocks for each query block, and of the
 // query blocks for each key block. `by_key` is made on the host.

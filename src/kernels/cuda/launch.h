@@ -36,7 +36,7 @@ inline void check_shared_memory(size_t bytes) {
                .advice = "train.precision=bf16 needs less"});
 }
 
-inline int64_t parts_of(int64_t size, int64_t part) { return (size + part - 1) / part; }
+constexpr int64_t parts_of(int64_t size, int64_t part) { return (size + part - 1) / part; }
 
 // Queues kernel(arguments...) for `blocks` blocks of `threads` threads; nothing for no blocks.
 // Requests shared memory above the 48 KB that every kernel has.

@@ -3,13 +3,13 @@
 // along the sequence, and every step ends in a sum over these lanes. Positions come through shared
 // memory, kSteps at a time.
 #include "kernels/cuda/kernels.h"
-#include "kernels/cuda/launch.h"
 #include "kernels/cuda/vectors.h"
+#include "kernels/scan/scan_cuda_lanes.h"
 
 namespace lra::kernels::cuda {
 namespace {
 
-constexpr int kThreads = 128, kSteps = 32;
+constexpr int kSteps = 32;
 
 // A direction: where it begins, and whether position l sees itself.
 struct Walk {
@@ -69,43 +69,38 @@ struct Modes {
   }
 };
 
-// `lanes` of a warp share a channel; a block has kThreads / lanes channels.
 template <typename T, int M>
 __global__ void scan_kernel(DiagonalScan<T> p, Walk walk, int lanes, float* y) {
   auto* tile = reinterpret_cast<float*>(dynamic_shared());  // [kSteps, channels]
-  const int channels = kThreads / lanes, own = static_cast<int>(threadIdx.x) / lanes;
+  const int channels = kScanThreads / lanes, own = static_cast<int>(threadIdx.x) / lanes;
   const int lane = static_cast<int>(threadIdx.x) % lanes;
-  const int64_t groups = (p.channels + channels - 1) / channels;
+  const int64_t groups = parts_of(p.channels, channels);
   const Sequence<T> at{p, blockIdx.x / groups, blockIdx.x % groups * channels,
                        p.lengths ? p.lengths[blockIdx.x / groups] : p.length};
   const int64_t channel = at.channel + own;
   Modes<M> modes(p, walk.c, channel, lane, lanes);
   // Padding is written by the first direction, and read by none.
-  for (int64_t n = threadIdx.x; !walk.adds && n < (p.length - at.valid) * channels; n += kThreads) {
-    if (at.channel + n % channels < p.channels) {
-      y[at.index(at.valid + n / channels, n % channels)] = 0;
-    }
-  }
+  for_each_place(walk.adds ? 0 : p.length - at.valid, channels, [&](int64_t row, int of_block) {
+    if (at.channel + of_block < p.channels) y[at.index(at.valid + row, of_block)] = 0;
+  });
   for (int64_t first = 0; first < at.valid; first += kSteps) {
     const int steps = at.valid - first < kSteps ? static_cast<int>(at.valid - first) : kSteps;
-    const auto position = [&](int step) {
+    const auto position = [&](int64_t step) {
       return walk.backward ? at.valid - 1 - first - step : first + step;
     };
     __syncthreads();  // the tile before
-    for (int n = static_cast<int>(threadIdx.x); n < steps * channels; n += kThreads) {
-      const int step = n / channels, of_block = n % channels;
+    for_each_place(steps, channels, [&](int64_t step, int of_block) {
       const bool is_there = at.channel + of_block < p.channels;
-      tile[n] = is_there ? static_cast<float>(p.x[at.index(position(step), of_block)]) : 0;
-    }
+      tile[step * channels + of_block] =
+          is_there ? static_cast<float>(p.x[at.index(position(step), of_block)]) : 0;
+    });
     __syncthreads();
     for (int step = 0; step < steps; ++step) {
       const float x = tile[step * channels + own];
       if (walk.sees_itself) modes.step(x);
-      float sum = modes.output();
+      const float of_lane = modes.output();
       if (!walk.sees_itself) modes.step(x);
-      for (int distance = lanes / 2; distance > 0; distance /= 2) {
-        sum += __shfl_xor_sync(~0u, sum, distance);
-      }
+      const float sum = sum_of_lanes(of_lane, lanes);
       if (lane != 0 || channel >= p.channels) continue;
       const int64_t to = at.index(position(step), own);
       if (walk.adds) {
@@ -117,25 +112,14 @@ __global__ void scan_kernel(DiagonalScan<T> p, Walk walk, int lanes, float* y) {
   }
 }
 
-template <typename T, int M>
-void scan(const DiagonalScan<T>& p, const Walk& walk, int lanes, float* y, Stream stream) {
-  const int channels = kThreads / lanes;
-  launch(scan_kernel<T, M>, p.batch * parts_of(p.channels, channels), kThreads,
-         sizeof(float) * kSteps * static_cast<size_t>(channels), stream, p, walk, lanes, y);
-}
-
 template <typename T>
-void scan_of_all_modes(const DiagonalScan<T>& p, const Walk& walk, float* y, Stream stream) {
-  // Eight states in a lane keep its pipelines full; more only where a warp has too few lanes.
-  int lanes = 1;
-  while (lanes < 32 && lanes * 8 < p.modes) lanes *= 2;
-  const int64_t each = parts_of(p.modes, lanes);
-  if (each <= 1) return scan<T, 1>(p, walk, lanes, y, stream);
-  if (each <= 2) return scan<T, 2>(p, walk, lanes, y, stream);
-  if (each <= 4) return scan<T, 4>(p, walk, lanes, y, stream);
-  if (each <= 8) return scan<T, 8>(p, walk, lanes, y, stream);
-  LRA_CHECK_LE(each, 32);
-  scan<T, 32>(p, walk, lanes, y, stream);
+void scan(const DiagonalScan<T>& p, const Walk& walk, float* y, Stream stream) {
+  // Eight states in a lane keep its pipelines full.
+  with_lanes<1, 2, 4, 8, 32>(p.modes, 8, [&](auto m, int lanes) {
+    const int channels = kScanThreads / lanes;
+    launch(scan_kernel<T, m>, p.batch * parts_of(p.channels, channels), kScanThreads,
+           sizeof(float) * kSteps * static_cast<size_t>(channels), stream, p, walk, lanes, y);
+  });
 }
 
 }  // namespace
@@ -146,7 +130,7 @@ void diagonal_scan(const DiagonalScan<T>& p, bool transposed, float* y, Stream s
     const bool is_first = direction == 0;
     const Walk walk{p.c + direction * p.planes * p.modes * p.channels, is_first == transposed,
                     is_first, !is_first};
-    scan_of_all_modes(p, walk, y, stream);
+    scan(p, walk, y, stream);
   }
 }
 

@@ -97,9 +97,9 @@ void expect_agrees_with_double(Case<T> got, double value, double gradient,
   Case<double> want(got);
   run == nullptr ? got.run() : (got.*run)();
   want.run();
-  EXPECT_LE(largest_error(got.y, want.y), value);
-  EXPECT_LE(largest_error(got.grad_x, want.grad_x), value);
-  EXPECT_LE(largest_error(got.grad_parameters, want.grad_parameters), gradient);
+  EXPECT_LE(relative_error(got.y, want.y), value);
+  EXPECT_LE(relative_error(got.grad_x, want.grad_x), value);
+  EXPECT_LE(relative_error(got.grad_parameters, want.grad_parameters), gradient);
 }
 
 // Sizes around chunks of 64 positions, sixteen channels and groups of four modes.

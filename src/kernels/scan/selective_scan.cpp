@@ -1,6 +1,5 @@
 #include "kernels/scan/selective_scan.h"
 
-#include <algorithm>
 #include <memory>
 #include <type_traits>
 
@@ -19,28 +18,10 @@ SelectiveScanParts<T> choose_selective_parts() {
   }
 }
 
-// How the channels of a group are cut into tasks.
-template <typename T>
-struct SelectiveBlocks {
-  explicit SelectiveBlocks(const SelectiveScan<T>& p)
-      : width(p.channels / p.groups),
-        of_group((width + kSelectiveChannels - 1) / kSelectiveChannels),
-        of_example(p.groups * of_group) {}
-
-  SelectiveTask task(int64_t n) const {
-    const int64_t group = n % of_example / of_group;
-    const int64_t first = n % of_group * kSelectiveChannels;
-    return {n / of_example, group, group * width + first,
-            std::min(kSelectiveChannels, width - first)};
-  }
-
-  const int64_t width, of_group, of_example;
-};
-
 // [batch, tasks of an example, length, states] -> to [batch, length, groups, states]: the sum over
 // the tasks of each group; 0 at padding.
 template <typename T>
-void sum_over_channels(const SelectiveScan<T>& p, const SelectiveBlocks<T>& blocks,
+void sum_over_channels(const SelectiveScan<T>& p, const SelectiveTasks<T>& tasks,
                        const Wide<T>* shares, T* to) {
   using W = Wide<T>;
   parallel_ranges(p.batch * p.length, 64, [&](int64_t begin, int64_t end) {
@@ -48,12 +29,12 @@ void sum_over_channels(const SelectiveScan<T>& p, const SelectiveBlocks<T>& bloc
       const int64_t example = row / p.length, place = row % p.length;
       const bool valid = !p.lengths || place < p.lengths[example];
       for (int64_t group = 0; group < p.groups; ++group) {
-        const int64_t block = example * blocks.of_example + group * blocks.of_group;
+        const int64_t block = example * tasks.of_example + group * tasks.of_group;
         const W* const first = shares + (block * p.length + place) * p.states;
         T* const sums = to + (row * p.groups + group) * p.states;
         for (int64_t n = 0; n < p.states; ++n) {
           W sum = 0;
-          for (int64_t k = 0; valid && k < blocks.of_group; ++k) {
+          for (int64_t k = 0; valid && k < tasks.of_group; ++k) {
             sum += first[k * p.length * p.states + n];
           }
           sums[n] = static_cast<T>(sum);
@@ -69,9 +50,9 @@ template <typename T>
 void selective_scan_forward(const SelectiveScan<T>& p, T* y) {
   LRA_CHECK(p.groups > 0 && p.channels % p.groups == 0);
   const SelectiveScanParts<T> parts = choose_selective_parts<T>();
-  const SelectiveBlocks<T> blocks(p);
-  parallel_for_each(p.batch * blocks.of_example,
-                    [&](int64_t n) { parts.forward(p, blocks.task(n), y); });
+  const SelectiveTasks<T> tasks(p);
+  parallel_for_each(p.batch * tasks.of_example,
+                    [&](int64_t n) { parts.forward(p, tasks.task(n), y); });
 }
 
 template <typename T>
@@ -80,23 +61,23 @@ void selective_scan_backward(const SelectiveScanBackward<T>& problem) {
   const SelectiveScan<T>& p = problem.problem;
   LRA_CHECK(p.groups > 0 && p.channels % p.groups == 0);
   const SelectiveScanParts<T> parts = choose_selective_parts<T>();
-  const SelectiveBlocks<T> blocks(p);
+  const SelectiveTasks<T> tasks(p);
   const auto space = [](int64_t count) {
     return std::make_unique_for_overwrite<W[]>(static_cast<size_t>(count));
   };
-  const int64_t tasks = p.batch * blocks.of_example, rows = p.length * p.states;
+  const int64_t num_tasks = p.batch * tasks.of_example, rows = p.length * p.states;
   const int64_t count = selective_parameters(p);
-  const auto of_b = space(tasks * rows), of_c = space(tasks * rows);
+  const auto of_b = space(num_tasks * rows), of_c = space(num_tasks * rows);
   const auto of_examples = space(p.batch * count);
-  parallel_for_each(tasks, [&](int64_t n) {
-    const SelectiveTask task = blocks.task(n);
+  parallel_for_each(num_tasks, [&](int64_t n) {
+    const SelectiveTask task = tasks.task(n);
     parts.backward(problem, task,
                    {.b = of_b.get() + n * rows,
                     .c = of_c.get() + n * rows,
                     .parameters = of_examples.get() + task.example * count});
   });
-  sum_over_channels(p, blocks, of_b.get(), problem.grad_b);
-  sum_over_channels(p, blocks, of_c.get(), problem.grad_c);
+  sum_over_channels(p, tasks, of_b.get(), problem.grad_b);
+  sum_over_channels(p, tasks, of_c.get(), problem.grad_c);
   sum_over_examples(of_examples.get(), p.batch, count, problem.grad_parameters);
 }
 

@@ -13,6 +13,7 @@
 // and for each sixteen channels the shares of the gradients of b and c.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include "kernels/choice.h"
@@ -53,7 +54,7 @@ struct SelectiveScanBackward {
 };
 
 template <typename T>
-int64_t selective_parameters(const SelectiveScan<T>& p) {
+constexpr int64_t selective_parameters(const SelectiveScan<T>& p) {
   return (2 * p.states + 2) * p.channels;
 }
 
@@ -66,9 +67,28 @@ void selective_scan_forward(const SelectiveScan<T>& p, T* y);
 template <typename T>
 void selective_scan_backward(const SelectiveScanBackward<T>& p);
 
-// One example and kSelectiveChannels channels of a group from `channel` on, or as many as it has.
+// One example and neighboring channels of a group, `count` from `channel` on.
 struct SelectiveTask {
   int64_t example = 0, group = 0, channel = 0, count = 0;
+};
+
+// How the channels of each group are cut into tasks of `most` channels, and a last one of the rest.
+// (What is constexpr here, kernels for a device may call too.)
+template <typename T>
+struct SelectiveTasks {
+  constexpr explicit SelectiveTasks(const SelectiveScan<T>& p, int64_t most = kSelectiveChannels)
+      : most(most),
+        width(p.channels / p.groups),
+        of_group((width + most - 1) / most),
+        of_example(p.groups * of_group) {}
+
+  constexpr SelectiveTask task(int64_t n) const {
+    const int64_t group = n % of_example / of_group, first = n % of_group * most;
+    return {n / of_example, group, group * width + first, std::min(most, width - first)};
+  }
+
+  const int64_t most, width;           // numbers of channels, of a task and of a group
+  const int64_t of_group, of_example;  // numbers of tasks
 };
 
 // A task's shares of gradients: of b and c [length, states], written up to the example's length,
@@ -79,29 +99,33 @@ struct SelectiveShares {
 };
 
 // Places in arrays of the rows of a task, in the order of time.
-template <typename T>
 class SelectiveRows {
  public:
-  SelectiveRows(const SelectiveScan<T>& p, const SelectiveTask& task)
-      : length(p.lengths ? p.lengths[task.example] : p.length), p_(p), task_(task) {}
+  template <typename T>
+  constexpr SelectiveRows(const SelectiveScan<T>& p, const SelectiveTask& task)
+      : length(p.lengths ? p.lengths[task.example] : p.length),
+        reversed_(p.reversed),
+        first_(task.example * p.length),
+        channels_(p.channels),
+        channel_(task.channel),
+        row_of_b_(p.groups * p.states),
+        state_(task.group * p.states) {}
 
   // Position of row `time`; times from `length` on are padding.
-  int64_t place(int64_t time) const {
-    return p_.reversed && time < length ? length - 1 - time : time;
+  constexpr int64_t place(int64_t time) const {
+    return reversed_ && time < length ? length - 1 - time : time;
   }
   // The first channel of a row of x, and the first state of one of b.
-  int64_t of_x(int64_t time) const {
-    return (task_.example * p_.length + place(time)) * p_.channels + task_.channel;
+  constexpr int64_t of_x(int64_t time) const {
+    return (first_ + place(time)) * channels_ + channel_;
   }
-  int64_t of_b(int64_t time) const {
-    return ((task_.example * p_.length + place(time)) * p_.groups + task_.group) * p_.states;
-  }
+  constexpr int64_t of_b(int64_t time) const { return (first_ + place(time)) * row_of_b_ + state_; }
 
   const int64_t length;
 
  private:
-  const SelectiveScan<T>& p_;
-  const SelectiveTask& task_;
+  const bool reversed_;
+  const int64_t first_, channels_, channel_, row_of_b_, state_;
 };
 
 template <typename T>

@@ -17,7 +17,7 @@ class Channel {
   Channel(const SelectiveScan<T>& p, const SelectiveTask& task, int64_t lane)
       : rows(p, task), channel(task.channel + lane), p_(p), lane_(lane) {}
 
-  const SelectiveRows<T> rows;
+  const SelectiveRows rows;
   const int64_t channel;
 
   int64_t of_x(int64_t t) const { return rows.of_x(t) + lane_; }

@@ -82,7 +82,7 @@ class Task {
   const SelectiveScan<T>& p_;
   const SelectiveTask& task_;
   const Mask lanes_;
-  const SelectiveRows<T> rows_;
+  const SelectiveRows rows_;
 };
 
 template <bool kOutputs, typename T>

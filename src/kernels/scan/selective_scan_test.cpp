@@ -1,113 +1,15 @@
-#include "kernels/scan/selective_scan.h"
-
-#include <gtest/gtest.h>
-
-#include <cmath>
-#include <limits>
-#include <vector>
+#include "kernels/scan/selective_scan_test_case.h"
 
 #include "base/parallel.h"
-#include "base/rng.h"
-#include "kernels/scan/test_error.h"
 #include "kernels/test_implementations.h"
 
 namespace lra::kernels {
 namespace {
 
-struct SelectiveShape {
-  int64_t batch, length, channels, states, groups = 1;
-  bool reversed = false;
-};
-
-// One problem with its gradients, in arrays of type T.
 template <typename T>
-struct SelectiveCase {
-  using W = Wide<T>;
-
-  // Steps around `dt`, rates of decay up to 2. With `padded`, lengths from 0 to all.
-  SelectiveCase(const SelectiveShape& shape, bool padded, double dt = 0.3) : shape(shape) {
-    RandomStream random(static_cast<uint64_t>(shape.length * 100 + shape.channels));
-    const int64_t rows = shape.batch * shape.length;
-    const auto draw = [&](auto& to, int64_t count, double size, double shift) {
-      for (int64_t i = 0; i < count; ++i) {
-        to.push_back(static_cast<float>(shift + size * random.normal()));
-      }
-    };
-    draw(x, rows * shape.channels, 1, 0);
-    draw(raw_dt, rows * shape.channels, 1, 0);
-    draw(grad, rows * shape.channels, 1, 0);
-    draw(b, rows * shape.groups * shape.states, 1, 0);
-    draw(c, rows * shape.groups * shape.states, 1, 0);
-    draw(bias, shape.states * shape.channels, 1, 0);
-    draw(skip, shape.channels, 1, 0);
-    draw(dt_bias, shape.channels, 0.3, std::log(std::expm1(dt)));
-    for (int64_t i = 0; i < shape.states * shape.channels; ++i) {
-      a.push_back(static_cast<float>(-2 * random.uniform()));
-    }
-    for (int64_t n = 0; padded && n < shape.batch; ++n) {
-      lengths.push_back(static_cast<int32_t>(n == 0 ? shape.length : random.below(shape.length)));
-    }
-  }
-  // The same numbers in double.
-  template <typename U>
-  explicit SelectiveCase(const SelectiveCase<U>& other)
-      : shape(other.shape),
-        x(other.x.begin(), other.x.end()),
-        raw_dt(other.raw_dt.begin(), other.raw_dt.end()),
-        b(other.b.begin(), other.b.end()),
-        c(other.c.begin(), other.c.end()),
-        grad(other.grad.begin(), other.grad.end()),
-        a(other.a.begin(), other.a.end()),
-        bias(other.bias.begin(), other.bias.end()),
-        dt_bias(other.dt_bias.begin(), other.dt_bias.end()),
-        skip(other.skip.begin(), other.skip.end()),
-        lengths(other.lengths) {}
-
-  SelectiveScan<T> problem() const {
-    return {.batch = shape.batch,
-            .length = shape.length,
-            .channels = shape.channels,
-            .states = shape.states,
-            .groups = shape.groups,
-            .reversed = shape.reversed,
-            .x = x.data(),
-            .raw_dt = raw_dt.data(),
-            .b = b.data(),
-            .c = c.data(),
-            .lengths = lengths.empty() ? nullptr : lengths.data(),
-            .a = a.data(),
-            .bias = bias.empty() ? nullptr : bias.data(),
-            .dt_bias = dt_bias.data(),
-            .skip = skip.empty() ? nullptr : skip.data()};
-  }
-  void run() {
-    y.assign(x.size(), T(7));
-    grad_x = grad_dt = y;
-    grad_b.assign(b.size(), T(7));
-    grad_c = grad_b;
-    grad_parameters.assign(static_cast<size_t>(selective_parameters(problem())), W(7));
-    selective_scan_forward(problem(), y.data());
-    selective_scan_backward<T>({problem(), grad.data(), grad_x.data(), grad_dt.data(),
-                                grad_b.data(), grad_c.data(), grad_parameters.data()});
-  }
-
-  SelectiveShape shape;
-  std::vector<T> x, raw_dt, b, c, grad, y, grad_x, grad_dt, grad_b, grad_c;
-  std::vector<W> a, bias, dt_bias, skip, grad_parameters;
-  std::vector<int32_t> lengths;
-};
-
-template <typename T>
-void expect_agrees_with_double(SelectiveCase<T> got, double value, double gradient) {
-  SelectiveCase<double> want(got);
+void run_and_compare(SelectiveCase<T> got, double value, double gradient) {
   got.run();
-  want.run();
-  EXPECT_LE(largest_error(got.y, want.y), value);
-  EXPECT_LE(largest_error(got.grad_x, want.grad_x), gradient);
-  EXPECT_LE(largest_error(got.grad_dt, want.grad_dt), gradient);
-  EXPECT_LE(largest_error(got.grad_b, want.grad_b), gradient);
-  EXPECT_LE(largest_error(got.grad_c, want.grad_c), gradient);
-  EXPECT_LE(largest_error(got.grad_parameters, want.grad_parameters), gradient);
+  expect_agrees_with_double(got, value, gradient);
 }
 
 void expect_equal(const SelectiveCase<float>& got, const SelectiveCase<float>& want) {
@@ -134,20 +36,20 @@ TEST_P(SelectiveScanTest, AgreesWithDouble) {
     for (const bool padded : {false, true}) {
       SCOPED_TRACE(testing::Message() << "L " << shape.length << " D " << shape.channels << " N "
                                       << shape.states << (padded ? " padded" : ""));
-      expect_agrees_with_double(SelectiveCase<float>(shape, padded), 2e-6, 4e-6);
-      expect_agrees_with_double(SelectiveCase<Bf16>(shape, padded), 0x1p-8, 0x1p-8);
+      run_and_compare(SelectiveCase<float>(shape, padded), 2e-6, 4e-6);
+      run_and_compare(SelectiveCase<Bf16>(shape, padded), 0x1p-8, 0x1p-8);
     }
   }
 }
 
 TEST_P(SelectiveScanTest, KeepsItsErrorOverALongMemory) {
-  expect_agrees_with_double(SelectiveCase<float>({1, 16384, 3, 3}, false, 1e-4), 1e-5, 4e-5);
+  run_and_compare(SelectiveCase<float>({1, 16384, 3, 3}, false, 1e-4), 1e-5, 4e-5);
 }
 
 TEST_P(SelectiveScanTest, TakesStepsOfAnySize) {
   SelectiveCase<float> one({1, 4, 3, 2}, false);
   one.raw_dt = {-80, -20, -1, 0, 1e-4f, 1, 20, 88, -100, 3, 30, -5};
-  expect_agrees_with_double(one, 2e-6, 4e-6);
+  run_and_compare(one, 2e-6, 4e-6);
 }
 
 TEST_P(SelectiveScanTest, HasKnownValues) {
@@ -176,15 +78,7 @@ TEST_P(SelectiveScanTest, HasKnownValues) {
 TEST_P(SelectiveScanTest, NeverReadsPadding) {
   for (const bool reversed : {false, true}) {
     SelectiveCase<float> clean({3, 90, 20, 3, 2, reversed}, true), dirty = clean;
-    const auto spoil = [&](std::vector<float>& rows, int64_t width) {
-      for (int64_t n = 0; n < 3; ++n) {
-        for (int64_t i = clean.lengths[static_cast<size_t>(n)] * width; i < 90 * width; ++i) {
-          rows[static_cast<size_t>(n * 90 * width + i)] = std::numeric_limits<float>::quiet_NaN();
-        }
-      }
-    };
-    for (auto* rows : {&dirty.x, &dirty.raw_dt, &dirty.grad}) spoil(*rows, 20);
-    for (auto* rows : {&dirty.b, &dirty.c}) spoil(*rows, 6);
+    dirty.spoil_padding();
     clean.run();
     dirty.run();
     expect_equal(dirty, clean);

@@ -71,19 +71,20 @@ StateScanParts<T> state_scan_parts();
 }
 LRA_DECLARE_SIMD(template <typename T> StateScanParts<T> state_scan_parts();)
 
-// Places of the rows of an example, in the order of a direction's time.
+// Places of the rows of an example, in the order of a direction's time. (What is constexpr here,
+// kernels for a device may call too.)
 template <typename T>
 class StateRows {
  public:
-  StateRows(const StateScan<T>& p, int64_t example, int64_t direction)
+  constexpr StateRows(const StateScan<T>& p, int64_t example, int64_t direction)
       : length(p.lengths ? p.lengths[example] : p.length),
         p_(p),
         first_(example * p.length),
         direction_(direction) {}
 
   // Element 0 of row `time` of v, and of x.
-  int64_t of_v(int64_t time) const { return (first_ + place(time)) * 2 * p_.states; }
-  int64_t of_x(int64_t time) const {
+  constexpr int64_t of_v(int64_t time) const { return (first_ + place(time)) * 2 * p_.states; }
+  constexpr int64_t of_x(int64_t time) const {
     return ((first_ + place(time)) * p_.directions + direction_) * 2 * p_.states;
   }
 
@@ -91,7 +92,7 @@ class StateRows {
 
  private:
   // Times from `length` on are padding, in both directions.
-  int64_t place(int64_t time) const {
+  constexpr int64_t place(int64_t time) const {
     return direction_ == 0 || time >= length ? time : length - 1 - time;
   }
   const StateScan<T>& p_;

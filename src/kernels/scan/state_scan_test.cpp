@@ -1,86 +1,15 @@
-#include "kernels/scan/state_scan.h"
-
-#include <gtest/gtest.h>
-
-#include <cmath>
-#include <limits>
-#include <numbers>
-#include <vector>
+#include "kernels/scan/state_scan_test_case.h"
 
 #include "base/parallel.h"
-#include "base/rng.h"
-#include "kernels/scan/test_error.h"
 #include "kernels/test_implementations.h"
 
 namespace lra::kernels {
 namespace {
 
-struct StateShape {
-  int64_t batch, length, states, directions = 2;
-};
-
-// One problem with its gradients, in arrays of type T.
 template <typename T>
-struct StateCase {
-  using W = Wide<T>;
-
-  // |a| is at least 1 - decay, at angles up to pi. With `padded`, lengths from 0 to all.
-  StateCase(const StateShape& shape, bool padded, double decay = 0.2) : shape(shape) {
-    RandomStream random(static_cast<uint64_t>(shape.length * 100 + shape.states));
-    const int64_t rows = shape.batch * shape.length;
-    const auto draw = [&](std::vector<T>& to, int64_t count) {
-      for (int64_t i = 0; i < count; ++i) to.push_back(static_cast<float>(random.normal()));
-    };
-    draw(v, rows * 2 * shape.states);
-    draw(grad, rows * shape.directions * 2 * shape.states);
-    a.resize(static_cast<size_t>(2 * shape.states));
-    for (int64_t n = 0; n < shape.states; ++n) {
-      const double size = 1 - decay * random.uniform(), angle = std::numbers::pi * random.uniform();
-      a[static_cast<size_t>(n)] = static_cast<float>(size * std::cos(angle));
-      a[static_cast<size_t>(shape.states + n)] = static_cast<float>(size * std::sin(angle));
-    }
-    for (int64_t b = 0; padded && b < shape.batch; ++b) {
-      lengths.push_back(static_cast<int32_t>(b == 0 ? shape.length : random.below(shape.length)));
-    }
-  }
-  // The same numbers in double.
-  template <typename U>
-  explicit StateCase(const StateCase<U>& other)
-      : shape(other.shape),
-        v(other.v.begin(), other.v.end()),
-        grad(other.grad.begin(), other.grad.end()),
-        a(other.a.begin(), other.a.end()),
-        lengths(other.lengths) {}
-
-  void run() {
-    const StateScan<T> p{.batch = shape.batch,
-                         .length = shape.length,
-                         .states = shape.states,
-                         .directions = shape.directions,
-                         .v = v.data(),
-                         .lengths = lengths.empty() ? nullptr : lengths.data(),
-                         .a = a.data()};
-    x.assign(grad.size(), T(7));
-    grad_v.assign(v.size(), T(7));
-    grad_a.assign(a.size(), W(7));
-    state_scan_forward(p, x.data());
-    state_scan_backward<T>({p, x.data(), grad.data(), grad_v.data(), grad_a.data()});
-  }
-
-  StateShape shape;
-  std::vector<T> v, grad, x, grad_v;
-  std::vector<W> a, grad_a;
-  std::vector<int32_t> lengths;
-};
-
-template <typename T>
-void expect_agrees_with_double(StateCase<T> got, double value, double gradient) {
-  StateCase<double> want(got);
+void run_and_compare(StateCase<T> got, double value, double gradient) {
   got.run();
-  want.run();
-  EXPECT_LE(largest_error(got.x, want.x), value);
-  EXPECT_LE(largest_error(got.grad_v, want.grad_v), gradient);
-  EXPECT_LE(largest_error(got.grad_a, want.grad_a), gradient);
+  expect_agrees_with_double(got, value, gradient);
 }
 
 using StateScanTest = ImplementationTest;
@@ -99,15 +28,15 @@ TEST_P(StateScanTest, AgreesWithDouble) {
     for (const bool padded : {false, true}) {
       SCOPED_TRACE(testing::Message()
                    << "L " << shape.length << " P " << shape.states << (padded ? " padded" : ""));
-      expect_agrees_with_double(StateCase<float>(shape, padded), 2e-6, 4e-6);
+      run_and_compare(StateCase<float>(shape, padded), 2e-6, 4e-6);
       // Two roundings of the sum over directions; grad_a is of rounded states.
-      expect_agrees_with_double(StateCase<Bf16>(shape, padded), 0x1p-8, 0x1p-7);
+      run_and_compare(StateCase<Bf16>(shape, padded), 0x1p-8, 0x1p-7);
     }
   }
 }
 
 TEST_P(StateScanTest, KeepsItsErrorOverALongMemory) {
-  expect_agrees_with_double(StateCase<float>({1, 16384, 3}, false, 5e-5), 4e-6, 2e-5);
+  run_and_compare(StateCase<float>({1, 16384, 3}, false, 5e-5), 4e-6, 2e-5);
 }
 
 TEST_P(StateScanTest, HasKnownValues) {
@@ -127,15 +56,7 @@ TEST_P(StateScanTest, HasKnownValues) {
 
 TEST_P(StateScanTest, NeverReadsPadding) {
   StateCase<float> clean({3, 90, 20}, true), dirty = clean;
-  const auto spoil = [&](std::vector<float>& rows, int64_t width) {
-    for (int64_t b = 0; b < 3; ++b) {
-      for (int64_t i = clean.lengths[static_cast<size_t>(b)] * width; i < 90 * width; ++i) {
-        rows[static_cast<size_t>(b * 90 * width + i)] = std::numeric_limits<float>::quiet_NaN();
-      }
-    }
-  };
-  spoil(dirty.v, 2 * 20);
-  spoil(dirty.grad, 2 * 2 * 20);
+  dirty.spoil_padding();
   clean.run();
   dirty.run();
   EXPECT_EQ(dirty.x, clean.x);

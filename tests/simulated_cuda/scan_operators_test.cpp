@@ -1,0 +1,118 @@
+// Operators of state spaces on a GPU, or with simulated kernels, against those of the CPU.
+#include <gtest/gtest.h>
+
+#include "ops/libtorch.h"
+#include "ops/selective_scan.h"
+#include "ops/state_scan.h"
+#include "ops/test_tensors.h"
+#include "tested_device.h"
+
+namespace lra::ops {
+namespace {
+
+using at::Tensor;
+using Scan = std::function<Tensor(const std::vector<Tensor>& in, const Tensor& mask)>;
+
+// `in` on a device: the first `activations` of them, and the result, of a type; parameters float.
+struct Problem {
+  Scan scan;
+  std::vector<Tensor> in;
+  size_t activations;
+  Tensor mask;
+
+  // The result and all gradients, on the CPU.
+  std::vector<Tensor> results(at::Device device, at::ScalarType type) const {
+    std::vector<Tensor> leaves;
+    for (size_t n = 0; n < in.size(); ++n) {
+      // Values that both types hold.
+      const Tensor rounded = in[n].to(at::kBFloat16).to(n < activations ? type : at::kFloat);
+      leaves.push_back(rounded.to(device).requires_grad_());
+    }
+    const Tensor y = scan(leaves, mask.defined() ? mask.to(device) : mask);
+    y.backward(random_tensor(y.sizes(), 9).to(at::kBFloat16).to(device, type));
+    std::vector<Tensor> all = {y.detach()};
+    for (const Tensor& leaf : leaves) all.push_back(leaf.grad());
+    for (Tensor& t : all) t = t.to(at::kCPU, at::kFloat);
+    return all;
+  }
+};
+
+void expect_results_of_the_cpu(const Problem& problem) {
+  for (const auto type : {at::kFloat, at::kBFloat16}) {
+    SCOPED_TRACE(testing::Message() << type << " mask " << problem.mask.defined());
+    const auto want = problem.results(at::kCPU, type);
+    const auto got = problem.results(*tested_device(), type);
+    const auto again = problem.results(*tested_device(), type);
+    ASSERT_EQ(got.size(), want.size());
+    for (size_t n = 0; n < got.size(); ++n) {
+      EXPECT_LE(relative_error(got[n], want[n]), type == at::kFloat ? 1e-5 : 0x1p-6) << n;
+      EXPECT_TRUE(at::equal(again[n], got[n])) << n;
+    }
+  }
+}
+
+Problem selective_problem(int64_t length, int64_t channels, int64_t groups, int64_t states,
+                          bool reversed, const Tensor& mask) {
+  const Scan scan = [=](const std::vector<Tensor>& in, const Tensor& valid) {
+    return selective_scan(
+        {in[0], in[1], -in[4].square(), in[2], in[3], in[5], in[6], in[7], reversed, valid});
+  };
+  return {
+      scan,
+      {random_tensor({3, length, channels}, 1), random_tensor({3, length, channels}, 2),
+       random_tensor({3, length, groups, states}, 3), random_tensor({3, length, groups, states}, 4),
+       random_tensor({states, channels}, 5), random_tensor({channels}, 6) - 1,
+       random_tensor({states, channels}, 7), random_tensor({channels}, 8)},
+      4,
+      mask};
+}
+
+Problem state_problem(int64_t length, int64_t states, bool bidirectional, const Tensor& mask) {
+  const Scan scan = [=](const std::vector<Tensor>& in, const Tensor& valid) {
+    return state_scan(in[0], in[1], bidirectional, valid);
+  };
+  return {scan,
+          {random_tensor({3, length, 2, states}, 1), 0.65 * random_tensor({2, states}, 2)},
+          1,
+          mask};
+}
+
+TEST(GpuScans, SelectiveScanIsThatOfTheCpu) {
+  LRA_SKIP_WITHOUT_DEVICE();
+  for (const int64_t length : {9, is_simulated() ? 40 : 3000}) {
+    for (const Tensor& mask : {Tensor(), first_ones(length)}) {
+      expect_results_of_the_cpu(selective_problem(length, 12, 1, 16, true, mask));
+      expect_results_of_the_cpu(selective_problem(length, 70, 2, 5, false, mask));
+    }
+  }
+}
+
+TEST(GpuScans, StateScanIsThatOfTheCpu) {
+  LRA_SKIP_WITHOUT_DEVICE();
+  for (const int64_t length : {9, is_simulated() ? 40 : 3000}) {
+    for (const Tensor& mask : {Tensor(), first_ones(length)}) {
+      expect_results_of_the_cpu(state_problem(length, 7, true, mask));
+      expect_results_of_the_cpu(state_problem(length, 70, false, mask));
+    }
+  }
+}
+
+TEST(GpuScans, RefuseTensorsOfTheCpuBesideTheirOwnAndDouble) {
+  LRA_SKIP_WITHOUT_DEVICE();
+  const auto on = [](at::ScalarType type) {
+    return at::TensorOptions(type).device(*tested_device());
+  };
+  const Tensor x = at::zeros({2, 3, 4}), b = at::zeros({2, 3, 1, 5}), v = at::zeros({2, 3, 2, 4});
+  const Tensor a = at::zeros({5, 4}), dt_bias = at::zeros({4}), poles = at::zeros({2, 4});
+  const auto scan = [&](const at::TensorOptions& here, const at::TensorOptions& parameters) {
+    selective_scan(
+        {x.to(here), x.to(here), a.to(parameters), b.to(here), b.to(here), dt_bias.to(parameters)});
+  };
+  EXPECT_THROW(scan(on(at::kFloat), at::kFloat), CheckFailure);
+  EXPECT_THROW(scan(on(at::kDouble), on(at::kDouble)), CheckFailure);
+  EXPECT_THROW(state_scan(v.to(on(at::kFloat)), poles, true), CheckFailure);
+  EXPECT_THROW(state_scan(v.to(on(at::kDouble)), poles.to(on(at::kDouble)), true), CheckFailure);
+}
+
+}  // namespace
+}  // namespace lra::ops

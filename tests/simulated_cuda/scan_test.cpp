@@ -1,0 +1,108 @@
+// Selective scans and state recurrences on a simulated CUDA device against the CPU's references in
+// double: the cases of the CPU kernels' tests, at sizes that are awkward here.
+#include "kernels/cuda/kernels.h"
+#include "kernels/scan/selective_scan_test_case.h"
+#include "kernels/scan/state_scan_test_case.h"
+
+namespace lra::kernels {
+namespace {
+
+std::vector<float> scratch_of(int64_t count) {
+  return std::vector<float>(static_cast<size_t>(count), std::numeric_limits<float>::quiet_NaN());
+}
+
+template <typename T>
+void run_on_device(SelectiveCase<T>& c) {
+  c.clear();
+  cuda::selective_scan_forward(c.problem(), c.y.data(), nullptr);
+  auto scratch = scratch_of(cuda::selective_scan_scratch(c.problem()));
+  cuda::selective_scan_backward(c.backward(), scratch.data(), nullptr);
+}
+
+template <typename T>
+void run_on_device(StateCase<T>& c) {
+  c.clear();
+  cuda::state_scan_forward(c.problem(), c.x.data(), nullptr);
+  auto scratch = scratch_of(cuda::state_scan_scratch(c.problem()));
+  cuda::state_scan_backward(c.backward(), scratch.data(), nullptr);
+}
+
+// Padding is NaN, which neither the kernels nor the references read.
+template <typename C>
+void run_and_compare(C got, double value, double gradient) {
+  got.spoil_padding();
+  run_on_device(got);
+  expect_agrees_with_double(got, value, gradient);
+}
+
+// Sizes around chunks of 16 positions (8 and 2 with many states), channels of a block, which are
+// 128 divided by the lanes of a channel, and four states of a lane.
+TEST(SimulatedCudaScan, SelectiveScanAgreesWithDouble) {
+  for (const SelectiveShape& shape : {SelectiveShape{1, 1, 1, 1},
+                                      {2, 7, 130, 3},
+                                      {1, 15, 33, 16, 1, true},
+                                      {2, 16, 32, 4},
+                                      {3, 17, 70, 5},
+                                      {2, 40, 34, 7, 2},
+                                      {2, 33, 48, 2, 3, true},
+                                      {1, 50, 12, 9, 12},
+                                      {2, 18, 5, 100},
+                                      {1, 19, 6, 200, 1, true},
+                                      {1, 7, 5, 300}}) {
+    for (const bool padded : {false, true}) {
+      SCOPED_TRACE(testing::Message() << "L " << shape.length << " D " << shape.channels << " N "
+                                      << shape.states << (padded ? " padded" : ""));
+      run_and_compare(SelectiveCase<float>(shape, padded), 2e-6, 4e-6);
+      run_and_compare(SelectiveCase<Bf16>(shape, padded), 0x1p-8, 0x1p-8);
+    }
+  }
+}
+
+TEST(SimulatedCudaScan, SelectiveScanKeepsItsErrorOverALongMemory) {
+  run_and_compare(SelectiveCase<float>({1, 4096, 3, 3}, false, 1e-4), 1e-5, 4e-5);
+}
+
+TEST(SimulatedCudaScan, SelectiveScanTakesStepsOfAnySize) {
+  SelectiveCase<float> one({1, 4, 3, 2}, false);
+  one.raw_dt = {-80, -20, -1, 0, 1e-4f, 1, 20, 88, -100, 3, 30, -5};
+  run_and_compare(one, 2e-6, 4e-6);
+}
+
+TEST(SimulatedCudaScan, SelectiveScanTakesNoBiasAndSkipForZero) {
+  SelectiveCase<float> one({2, 20, 9, 6}, true);
+  one.bias.clear();
+  one.skip.clear();
+  run_and_compare(one, 2e-6, 4e-6);
+}
+
+// Sizes around the 16 positions that are read at a time and the 32 states of a block.
+TEST(SimulatedCudaScan, StateScanAgreesWithDouble) {
+  for (const StateShape& shape : {StateShape{1, 1, 1},
+                                  {2, 7, 8},
+                                  {1, 15, 31},
+                                  {2, 16, 32, 1},
+                                  {3, 17, 33},
+                                  {2, 130, 70},
+                                  {2, 9, 100, 1}}) {
+    for (const bool padded : {false, true}) {
+      SCOPED_TRACE(testing::Message()
+                   << "L " << shape.length << " P " << shape.states << (padded ? " padded" : ""));
+      run_and_compare(StateCase<float>(shape, padded), 2e-6, 4e-6);
+      run_and_compare(StateCase<Bf16>(shape, padded), 0x1p-8, 0x1p-7);
+    }
+  }
+}
+
+TEST(SimulatedCudaScan, StateScanKeepsItsErrorOverALongMemory) {
+  run_and_compare(StateCase<float>({1, 16384, 3}, false, 5e-5), 4e-6, 2e-5);
+}
+
+TEST(SimulatedCudaScan, TakesEmptyProblems) {
+  run_and_compare(SelectiveCase<float>({0, 5, 3, 2}, false), 0, 0);
+  run_and_compare(SelectiveCase<float>({2, 0, 3, 2}, false), 0, 0);
+  run_and_compare(StateCase<float>({0, 5, 3}, false), 0, 0);
+  run_and_compare(StateCase<float>({2, 0, 3}, false), 0, 0);
+}
+
+}  // namespace
+}  // namespace lra::kernels
