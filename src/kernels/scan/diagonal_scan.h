@@ -10,7 +10,8 @@
 // and a discretized input matrix as well.
 //
 // Channels are the vector axis and time is sequential, so memory beyond inputs and outputs is a few
-// times length x 16 numbers in each thread, and nothing is kept for the backward pass.
+// times length x 16 numbers in each thread, and nothing is kept for the backward pass. With many
+// modes and several examples a convolution is faster (scan_by_convolution.h).
 #pragma once
 
 #include <cstdint>
