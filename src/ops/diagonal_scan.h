@@ -20,7 +20,8 @@ struct DiagonalScanInput {
 // (kernels/scan/diagonal_scan.h). a, c and skip are float64 with float64 x, else float32, and so
 // are states and sums. x where the mask is 0 is not read; y and the gradient of x are 0 there.
 // Differentiable in x, a, c and skip; only the arguments are kept for the backward pass, whose
-// memory is O(length N) numbers a thread. The same bits at any number of threads. CheckFailure for
+// memory is O(length N) numbers a thread, with many states that of a convolution
+// (kernels/scan/scan_by_convolution.h). The same bits at any number of threads. CheckFailure for
 // other shapes or dtypes, and for a mask that is not contiguous.
 at::Tensor diagonal_scan(const DiagonalScanInput& in);
 
