@@ -58,7 +58,7 @@ void by_transforms(const Sizes& s, const Tensor& x, const Tensor& kernel_KD, con
 // The composed version, which serves devices without a kernel, on the CPU.
 void call_composed(const char* name, std::vector<c10::IValue> stack) {
   c10::Dispatcher::singleton().findSchemaOrThrow(name, "").callBoxedForDispatchKey(
-      c10::DispatchKey::CompositeExplicitAutograd, stack);
+      c10::DispatchKey::CompositeImplicitAutograd, stack);
 }
 
 void by_library(const Sizes& s, const Tensor& x, const Tensor& kernel_KD, const Tensor& grad) {

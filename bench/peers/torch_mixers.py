@@ -2,8 +2,11 @@
 
 A core maps queries, keys and values [B, H, L, E] to [B, H, L, E]; `length` is L, `drop` the rate of
 attention dropout. Attention goes through scaled_dot_product_attention wherever that is at least as
-fast as writing it out: its fused CPU kernel serves drop = 0 and constant masks.
+fast as writing it out: its fused CPU kernel serves drop = 0 and constant masks. A layer, which has no
+heads, maps [B, L, D] to the same.
 """
+import math
+
 import torch
 import torch.nn.functional as functional
 from torch import nn
@@ -125,6 +128,36 @@ class Sparse(nn.Module):
         return attend(q, k, v, attn_mask=self.seen, dropout_p=self.drop)
 
 
+class S4D(nn.Module):
+    """S4D-Lin as its authors compute it: the kernel of both directions from one array of powers
+    [D, N / 2, L], spectra of 2 L, GELU, dropout, a gated linear unit. [B, L, D] to the same."""
+
+    def __init__(self, length, width, drop, states=64):
+        super().__init__()
+        self.drop = drop
+        self.log_dt = nn.Parameter(math.log(1e-3) + math.log(100) * torch.rand(width))
+        self.log_rate = nn.Parameter(torch.full((width, states // 2), math.log(0.5)))
+        self.frequency = nn.Parameter(math.pi * torch.arange(states // 2).repeat(width, 1))
+        self.c = nn.Parameter(torch.randn(2, width, states // 2, 2))
+        self.skip, self.gate = nn.Parameter(torch.randn(width)), nn.Linear(width, 2 * width)
+
+    def kernel(self, length):
+        poles = torch.complex(-self.log_rate.exp(), self.frequency)
+        log_a = poles * self.log_dt.exp().unsqueeze(-1)
+        powers = torch.exp(log_a.unsqueeze(-1) * torch.arange(length, device=log_a.device))
+        c = torch.view_as_complex(self.c) * (log_a.exp() - 1) / poles
+        ahead, behind = 2 * torch.einsum("kdn,dnl->kdl", c, powers).real
+        return torch.cat([ahead, behind.flip(-1)], -1)
+
+    def forward(self, x):
+        length, u = x.shape[1], x.transpose(1, 2)
+        spectrum = torch.fft.rfft(u, 2 * length) * torch.fft.rfft(self.kernel(length))
+        y = torch.fft.irfft(spectrum, 2 * length)[..., :length].transpose(1, 2) + self.skip * x
+        y = functional.dropout(functional.gelu(y), self.drop, self.training)
+        return functional.glu(self.gate(y))
+
+
+LAYERS = {"s4d": S4D}
 CORES = {"exact": Exact, "local": Local, "longformer": Longformer, "linformer": Linformer,
          "linear": linear, "relu_performer": relu_performer, "synthesizer": Synthesizer,
          "sparse": Sparse}

@@ -105,7 +105,10 @@ def make_model(kind, name, length, drop, work):
         import torch_flex
         model = encoder(torch_flex.CORES, name, length, drop, work)
         return (torch.compile(model, options=torch_flex.TUNED) if kind == "flex-compiled" else model), model
-    model = encoder(torch_mixers.CORES, name, length, drop, work)
+    if name in torch_mixers.LAYERS:
+        model = Encoder(lambda: torch_mixers.LAYERS[name](length, work.width, work.dropout), length, work)
+    else:
+        model = encoder(torch_mixers.CORES, name, length, drop, work)
     return (torch.compile(model) if kind == "compiled" else model), model
 
 

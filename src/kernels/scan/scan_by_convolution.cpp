@@ -81,7 +81,7 @@ class ScanKernel {
 }  // namespace
 
 // In units of a mode's number in a direction and position, forward and backward, 0.22 ns of a
-// thread on a Xeon of family 6, model 207; transforms take 2.6 of them for each place and pass. The
+// thread on a Xeon of family 6, model 167; transforms take 2.6 of them for each place and pass. The
 // kernel costs as much as the recurrence of 2.4 examples. In float64 there is only the recurrence,
 // which other ways are held to.
 template <typename T>
