@@ -20,6 +20,7 @@
 #include "tasks/prepare_data.h"
 #include "training/data_root.h"
 #include "training/new_record.h"
+#include "training/shipped_configs.h"
 
 namespace lra::cli {
 namespace {
@@ -136,8 +137,10 @@ std::vector<std::string> child_arguments(const BenchArguments& a, const CommonOp
 }
 
 RunRecord bench_record(const BenchArguments& a, const std::string& model, const Program& program) {
+  const auto config = config_of(a, model, a.lengths.at(0));
   RunRecord record =
-      training::record_of(config_of(a, model, a.lengths.at(0)), program_provenance(program.common));
+      training::record_of(config, program_provenance(program.common), "", {}, {},
+                          training::edited_presets(config.task, config.model));
   record.kind = "bench";
   record.status = RunStatus::kDone;
   return record;

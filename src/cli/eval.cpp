@@ -85,16 +85,22 @@ std::string confusion_text(const std::vector<std::vector<int64_t>>& confusion,
   return table.text();
 }
 
+// What the folder holds, which may have been renamed or copied.
+std::string text_of_run(const RunRecord& run, bool is_exported) {
+  const std::string text = run.model_title + " on " + run.task_title + ", preset " + run.preset +
+                           ", seed " + std::to_string(run.seed);
+  if (!is_exported) return text;
+  const std::string tested = run.test ? percent(run.test->accuracy) + " with the weights of step " +
+                                            thousands(run.test->step)
+                                      : "none";
+  return "exported: " + text + ", test accuracy in its record " + tested;
+}
+
 void print_text(const training::EvaluationResult& result, const EvalArguments& a,
                 const training::LoadedRun& loaded, const std::vector<std::string>& label_names,
                 const Foreign& foreign, std::optional<double> recorded) {
   const RunRecord& run = loaded.stored.record;
-  if (training::is_exported(a.run)) {
-    std::printf("exported: %s on %s, preset %s, seed %llu, test accuracy in its record %s\n",
-                run.model_title.c_str(), run.task_title.c_str(), run.preset.c_str(),
-                static_cast<unsigned long long>(run.seed),
-                run.test ? percent(run.test->accuracy).c_str() : "none");
-  }
+  std::printf("%s\n", text_of_run(run, training::is_exported(a.run)).c_str());
   std::printf("%s, %s split, weights of step %s%s", a.run.c_str(), a.split.c_str(),
               thousands(result.summary.step).c_str(), kind_of_weights(loaded.checkpoint).c_str());
   if (!foreign.weights.empty()) {
@@ -134,6 +140,8 @@ ExitCode eval(const Program& program, const EvalArguments& a) {
                 {"exported", training::is_exported(a.run)},
                 {"model", run.stored.record.model},
                 {"task", run.stored.record.task},
+                {"preset", run.stored.record.preset},
+                {"seed", run.stored.record.seed},
                 {"foreign_weights", json_or_null(foreign.weights)},
                 {"other_data", json_or_null(foreign.data)},
                 {"cut_examples", foreign.num_cut},

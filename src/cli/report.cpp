@@ -9,6 +9,7 @@
 #include "base/text_format.h"
 #include "cli/command.h"
 #include "io/atomic_file.h"
+#include "io/overwrite.h"
 #include "report/literature.h"
 #include "training/loaded_run.h"
 #include "training/record_findings.h"
@@ -38,6 +39,28 @@ report::Format chosen_format(const ReportArguments& a, const CommonOptions& comm
                .what = "no format has the ending '." + printable(ending) + "'",
                .expected = ".txt, .md, .csv, .json, .tex or .html",
                .advice = "or name the format with --format"});
+}
+
+// What the beginning of an earlier report of the format shows.
+OutputKind kind_of(report::Format format) {
+  switch (format) {
+    case report::Format::kHtml:
+      return {.name = "a page", .marks = {"<!doctype html>", "Content-Security-Policy"}};
+    case report::Format::kMarkdown:
+      return {.name = "a report in Markdown", .marks = {"# ", "\n\n## "}};
+    case report::Format::kCsv:
+      return {.name = "a report in CSV", .marks = {"kind,model,preset,"}};
+    case report::Format::kJson:
+      return {.name = "a report in JSON", .marks = {"{\n  \"schema\"", "\"num_runs\""}};
+    case report::Format::kLmEval:
+      return {.name = "a results file", .marks = {"{\n  \"results\""}};
+    case report::Format::kLatex:
+      return {.name = "a report in LaTeX", .marks = {"% ", "\\usepackage{booktabs}"}};
+    case report::Format::kText:
+    case report::Format::kSummary:
+      break;
+  }
+  return {.name = "a report in text", .marks = {"", "\n\n", "\n-----"}};
 }
 
 // A name that leads nowhere is mistyped; a record that cannot be read is left out and named.
@@ -126,6 +149,8 @@ ExitCode run_report(const Program& program, const ReportArguments& a) {
   }
   refuse_missing(a.paths);
   if (a.card) return write_cards(program, a);
+  const report::Format format = chosen_format(a, program.common);
+  if (!a.out.empty()) refuse_to_overwrite(a.out, kind_of(format), "--out");
   report::ReportOptions options{
       .title = a.title,
       .literature = report::read_literature(training::config_folder() + "/literature.json"),
@@ -134,7 +159,6 @@ ExitCode run_report(const Program& program, const ReportArguments& a) {
       report::collect_records(a.paths, &options.problems, training::record_findings);
   options.analyses = report::collect_analyses(a.paths, &options.problems);
   options.color = a.out.empty() && ::isatty(STDOUT_FILENO);
-  const report::Format format = chosen_format(a, program.common);
   const std::string text = report::render(records, format, options);
   // The other formats have a place for it.
   const bool in_notes = format != report::Format::kCsv && format != report::Format::kSummary &&

@@ -10,6 +10,7 @@
 #include "training/memory_estimate.h"
 #include "training/new_record.h"
 #include "training/self_pretraining.h"
+#include "training/shipped_configs.h"
 
 namespace lra::training {
 namespace {
@@ -197,8 +198,11 @@ PreparedRun prepare_run(RunConfig config, RunFolder folder, TrainOptions options
   std::optional<InitialWeights> initial;
   if (run.before) initial = run.before->initial_weights;
   if (!run.options.init_from.empty()) initial = begin_with_weights(run);
-  run.record =
-      new_record(run.config, *run.task, run.dataset, run.options.provenance, std::move(initial));
+  // Resumed under the shipped presets, it is still a run that began under edited ones.
+  std::string edited = run.before ? edited_presets_of(*run.before) : "";
+  if (edited.empty()) edited = edited_presets(run.config.task, run.config.model);
+  run.record = new_record(run.config, *run.task, run.dataset, run.options.provenance,
+                          std::move(initial), edited);
   if (run.before) carry_over(*run.before, run.options.change, run.record);
   refuse_empty_splits(*run.task, run.dataset);
   if (!run.options.resume) refuse_other_size(run.config, run.dataset, run.record);

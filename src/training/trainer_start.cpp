@@ -100,7 +100,8 @@ void Trainer::check_memory() {
 }
 
 void Trainer::start() {
-  std::vector<std::string> warnings = size_warnings(config_, record_);
+  std::vector<std::string> warnings = record_.warnings.value_or(std::vector<std::string>{});
+  for (std::string& size : size_warnings(config_, record_)) warnings.push_back(std::move(size));
   for (const std::string& doubt :
        tasks::data_doubts(config_.task_spec(), *task_, options_.data_root, dataset_)) {
     warnings.push_back(kDataDoubt + doubt);

@@ -332,6 +332,10 @@ constexpr RemoteData kTextRemote = {
     .unpack = "",
 };
 
+// The 50,000 labeled reviews, from every layout that import() reads.
+constexpr PublishedData kTextPublished = {
+    .num_train = 25000, .num_test = 25000, .examples = "?"};
+
 }  // namespace
 
 constinit const TaskSpec kTextTask = {
@@ -348,6 +352,7 @@ constinit const TaskSpec kTextTask = {
         "aclImdb_v1.tar.gz; or tables of text and label (.csv, .jsonl, .parquet), such as "
         "train.csv and test.csv",
     .remote = &kTextRemote,
+    .published = &kTextPublished,
 };
 
 }  // namespace lra::tasks
