@@ -6,6 +6,7 @@
 #include "cli/command.h"
 #include "tasks/data_doubts.h"
 #include "training/loaded_run.h"
+#include "training/run_warnings.h"
 
 namespace lra::cli {
 namespace {
@@ -23,18 +24,6 @@ struct Foreign {
   std::vector<std::string> doubts;  // why the data may not be what it seems
 };
 
-int64_t count_longer(const tasks::Split& split, const TaskShape& shape) {
-  int64_t count = 0;
-  for (int64_t i = 0; i < split.size(); ++i) {
-    bool is_longer = false;
-    for (int64_t tower = 0; tower < shape.num_towers; ++tower) {
-      is_longer = is_longer || split.sequence_length(i, tower) > shape.length;
-    }
-    count += is_longer;
-  }
-  return count;
-}
-
 Foreign foreign_of(const training::LoadedRun& run, const tasks::Dataset& dataset,
                    const std::string& split) {
   Foreign foreign{.weights = run.foreign_weights(), .data = "", .doubts = {}};
@@ -42,7 +31,7 @@ Foreign foreign_of(const training::LoadedRun& run, const tasks::Dataset& dataset
   if (dataset.hash() == run.stored.record.data_hash) return foreign;
   foreign.doubts = tasks::doubts_of_contents(*run.task, dataset);
   foreign.data = dataset.hash();
-  foreign.num_cut = count_longer(run.task->split(dataset, split), run.task->shape());
+  foreign.num_cut = training::count_longer(run.task->split(dataset, split), run.task->shape());
   return foreign;
 }
 

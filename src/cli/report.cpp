@@ -3,14 +3,15 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 
 #include "base/text_format.h"
 #include "cli/command.h"
+#include "cli/published_results.h"
 #include "io/atomic_file.h"
 #include "io/overwrite.h"
-#include "report/literature.h"
 #include "training/loaded_run.h"
 #include "training/record_findings.h"
 
@@ -121,7 +122,10 @@ ExitCode check_records(const Program& program, const ReportArguments& a) {
       for (std::string& finding : training::check_checkpoints_beside(record, file)) {
         found.push_back(std::move(finding));
       }
-      for (const std::string& finding : found) findings.push_back(file + ": " + finding);
+      for (const std::string& finding : found) {
+        const std::string line = file + ": " + finding;
+        if (std::ranges::find(findings, line) == findings.end()) findings.push_back(line);
+      }
     } catch (const Error& error) {
       findings.push_back(error.what());
     }
@@ -152,9 +156,7 @@ ExitCode run_report(const Program& program, const ReportArguments& a) {
   const report::Format format = chosen_format(a, program.common);
   if (!a.out.empty()) refuse_to_overwrite(a.out, kind_of(format), "--out");
   report::ReportOptions options{
-      .title = a.title,
-      .literature = report::read_literature(training::config_folder() + "/literature.json"),
-      .show_literature = a.literature};
+      .title = a.title, .literature = published_results(), .show_literature = a.literature};
   const auto records =
       report::collect_records(a.paths, &options.problems, training::record_findings);
   options.analyses = report::collect_analyses(a.paths, &options.problems);

@@ -13,6 +13,7 @@
 #include "cli/bench.h"
 #include "cli/child_process.h"
 #include "cli/device.h"
+#include "cli/published_results.h"
 #include "cli/suite_cells.h"
 #include "io/atomic_file.h"
 #include "io/lock_file.h"
@@ -125,7 +126,7 @@ std::set<std::filesystem::path> own_folders(const Suite& suite, const std::strin
 void write_reports(const Suite& suite, const std::string& out, const std::vector<Cell>& cells,
                    const Program& program) {
   report::ReportOptions options{.title = "Long Range Arena: suite " + suite.settings.name};
-  options.literature = report::read_literature(training::config_folder() + "/literature.json");
+  options.literature = published_results();
   const auto own = own_folders(suite, out, cells);
   const auto judge = [&](const RunRecord& record, const std::string& path) {
     if (own.contains(std::filesystem::path(path).parent_path())) {

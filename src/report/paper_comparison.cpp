@@ -119,8 +119,13 @@ Table analysis_table(std::string title, std::string caption, std::vector<std::st
   return table;
 }
 
+constexpr const char* kOfDoubt = " †: of data in doubt.";
+
 void add_row(Table& table, const AnalysisRecord& record, const Cells& figures) {
-  Cells cells = {{shown_task(record)}, {record.model_title}, {weights_text(record)}};
+  const bool doubted = is_in_doubt(record);
+  if (doubted && !table.caption.ends_with(kOfDoubt)) table.caption += kOfDoubt;
+  Cells cells = {
+      {shown_task(record)}, {record.model_title + (doubted ? "†" : "")}, {weights_text(record)}};
   cells.insert(cells.end(), figures.begin(), figures.end());
   table.rows.push_back(std::move(cells));
 }

@@ -12,6 +12,7 @@ namespace lra::training {
 namespace {
 
 constexpr double kMostParameters = 1.10;
+constexpr const char* kFreeForAll = "free-for-all";
 
 // The first of the fixed sizes that `run` changes, as "layers 2 instead of 4"; empty when none.
 std::string changed_size(const models::ModelConfig& run, const models::ModelConfig& base) {
@@ -164,12 +165,14 @@ Fairness judge(const RunConfig& run, const std::optional<SplitSizes>& data,
   const std::string departed = departure(run, data, !pretraining.empty(), edited);
   Fairness result{.parameters = count_parameters(run),
                   .base_parameters = count_parameters(base),
-                  .division = "free-for-all",
+                  .division = kFreeForAll,
                   .reason = changed_size(run.model_config, base.model_config),
                   .published_setting = departed.empty() && pretraining.empty()};
   if (run.train.is_masked()) {
-    result.division = "pretraining";
-    result.reason = "predicts masked inputs, not labels";
+    const bool shuffled = run.train.token_order == "shuffled";
+    result.division = shuffled ? kFreeForAll : "pretraining";
+    result.reason = shuffled ? "predicts masked inputs whose order was lost (train.token_order)"
+                             : "predicts masked inputs, not labels";
     result.published_setting = false;
     return result;
   }

@@ -25,8 +25,12 @@ std::string tested_checkpoint(const RunRecord& record) {
 }
 
 std::string checkpoint_file(const std::string& run, const std::string& checkpoint) {
-  if (checkpoint.ends_with(".safetensors")) return checkpoint;
   std::error_code ignored;
+  const bool is_path = checkpoint.find_first_of("./") != std::string::npos;
+  if (is_path && (checkpoint.ends_with(".safetensors") ||
+                  std::filesystem::is_regular_file(checkpoint, ignored))) {
+    return checkpoint;
+  }
   if (checkpoint.find('/') != std::string::npos &&
       std::filesystem::is_directory(checkpoint, ignored)) {
     return checkpoint + "/" + kWeightsFile;
@@ -76,9 +80,7 @@ std::string exported_checkpoint(const std::string& folder, const RunRecord& run,
   };
   const std::string tested = tested_checkpoint(run);
   if (asked.empty()) return is_own(tested) ? tested : own;
-  if (is_own(asked) || asked.find('/') != std::string::npos || asked.ends_with(".safetensors")) {
-    return asked;
-  }
+  if (is_own(asked) || asked.find_first_of("./") != std::string::npos) return asked;
   throw Error({.where = folder,
                .what = "holds only the weights of step " + std::to_string(step) + ", not " + asked,
                .advice = "leave --checkpoint out, or name the folder of the run"});
@@ -159,8 +161,7 @@ LoadedRun::LoadedRun(const std::string& folder, const WeightsChoice& choice,
       weights(weights_of(checkpoint_file(folder, checkpoint), choice.foreign, stored.record,
                          parameters)) {
   if (!is_exported(folder)) return;
-  checkpoint =
-      exported_checkpoint(folder, stored.record, weights.progress.step, choice.checkpoint);
+  checkpoint = exported_checkpoint(folder, stored.record, weights.progress.step, choice.checkpoint);
 }
 
 const models::SequenceClassifier& LoadedRun::encoder() const {

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 
+#include "base/counted.h"
 #include "base/resources.h"
 #include "tasks/prepare_data.h"
+#include "training/budget.h"
 #include "training/checkpoint.h"
 #include "training/data_root.h"
 #include "training/fairness.h"
@@ -115,10 +117,11 @@ void refuse_partial(const std::string& file, const InitialWeights& weights) {
       text += (i == 0 ? "" : ", ") + names[i];
     }
     if (names.size() > kMostNamed) text += ", ...";
-    return names.empty() ? "" : std::to_string(names.size()) + what + " (" + text + ")";
+    const auto count = static_cast<int64_t>(names.size());
+    return names.empty() ? "" : counted(count, "tensor") + what + " (" + text + ")";
   };
-  const std::string missing = listed(weights.fresh, " tensors of the model are not in it"),
-                    extra = listed(weights.unused, " of its own do not exist in the model");
+  const std::string missing = listed(weights.fresh, " of the model not in it"),
+                    extra = listed(weights.unused, " of its own without a place in the model");
   if (missing.empty() && extra.empty()) return;
   throw Error(
       {.where = file,
@@ -151,6 +154,13 @@ InitialWeights begin_with_weights(PreparedRun& run) {
   return weights;
 }
 
+// The settings of the loop, with the steps that they mean on the run's data.
+TrainConfig loop_of(const RunRecord& record) {
+  TrainConfig loop = RunConfig::from_table(record.config).train;
+  loop.steps = record.planned_steps;
+  return loop;
+}
+
 // Carries over the past of a resumed run, to which a change of settings adds a part.
 void carry_over(const RunRecord& before, const std::string& change, RunRecord& record) {
   if (!change.empty() && before.steps >= record.planned_steps) {
@@ -168,6 +178,9 @@ void carry_over(const RunRecord& before, const std::string& change, RunRecord& r
                      .config_hash = before.config_hash,
                      .fingerprint = before.fingerprint,
                      .change = change});
+    const std::string jump = rate_jump(loop_of(before), loop_of(record), before.steps);
+    if (!jump.empty() && !record.warnings) record.warnings.emplace();
+    if (!jump.empty()) record.warnings->push_back(jump);
   }
 }
 

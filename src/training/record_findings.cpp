@@ -6,9 +6,11 @@
 #include "base/revision.h"
 #include "base/text_format.h"
 #include "io/atomic_file.h"
+#include "io/toml.h"
 #include "mixers/python_layer.h"
 #include "records/check_provenance.h"
 #include "records/check_record.h"
+#include "records/run_identity.h"
 #include "tasks/files.h"
 #include "tasks/prepare_data.h"
 #include "training/budget.h"
@@ -131,6 +133,24 @@ std::vector<std::string> check_stored_doubts(const RunRecord& record, const std:
   return findings.lines();
 }
 
+// config.toml next to the record, with which every other command refuses to work if it was edited.
+std::vector<std::string> check_config_beside(const RunRecord& record, const std::string& path) {
+  const std::string file = RunFolder{folder_of(path)}.config();
+  if (record.kind != "train" || !path.ends_with("record.json") || !tasks::is_file(file)) return {};
+  Findings findings;
+  try {
+    const std::string hash = config_hash(parse_toml_file(file));
+    const auto parts = record.earlier_parts.value_or(std::vector<EarlierPart>{});
+    const bool is_earlier =
+        std::ranges::find(parts, hash, &EarlierPart::config_hash) != parts.end();
+    findings.expect(hash == record.config_hash || is_earlier,
+                    "config.toml next to it differs from its settings");
+  } catch (const Error& error) {
+    findings.expect(false, error.what());
+  }
+  return findings.lines();
+}
+
 void check_tokens(const RunRecord& record, const TaskShape& shape, Findings& findings) {
   for (const Measurement& m : record.measurements) {
     if (m.mode != "train" && m.mode != "infer") continue;  // examples of all lengths
@@ -144,9 +164,9 @@ void check_tokens(const RunRecord& record, const TaskShape& shape, Findings& fin
 
 void check_all(const RunRecord& record, Findings& findings) {
   const RunConfig config = RunConfig::from_table(record.config);
-  const RunRecord known = record_of(config, record.provenance, record.data_hash,
-                                    known_sizes(record, config), record.initial_weights,
-                                    edited_presets_of(record));
+  const RunRecord known =
+      record_of(config, record.provenance, record.data_hash, known_sizes(record, config),
+                record.initial_weights, edited_presets_of(record));
   const auto task = config.make_task();
   check_facts(record, known, findings);
   if (record.kind == "bench") return check_tokens(record, task->shape(), findings);
@@ -182,6 +202,7 @@ std::vector<std::string> record_findings(const RunRecord& record, const std::str
   for (const std::string& finding : provenance.lines()) all.push_back(finding);
   for (std::string& finding : check_settings(record)) all.push_back(std::move(finding));
   for (std::string& finding : check_metrics_beside(record, path)) all.push_back(std::move(finding));
+  for (std::string& finding : check_config_beside(record, path)) all.push_back(std::move(finding));
   for (std::string& finding : check_stored_doubts(record, path)) all.push_back(std::move(finding));
   return all;
 }
