@@ -13,18 +13,19 @@
 
 namespace lra {
 
-void refuse_lfs_pointer(int fd, uint64_t size, const std::string& path) {
+namespace {
+
+// The file that Git LFS leaves in the place of the one that is meant.
+bool is_lfs_pointer(int fd, uint64_t size) {
   constexpr std::string_view kBegin = "version https://git-lfs";
-  constexpr uint64_t kLargest = 1024;  // of a pointer
-  if (size < kBegin.size() || size > kLargest) return;
+  constexpr uint64_t kLargest = 1024;
+  if (size < kBegin.size() || size > kLargest) return false;
   std::string begin(kBegin.size(), '\0');
-  if (::pread(fd, begin.data(), begin.size(), 0) != static_cast<ssize_t>(begin.size())) return;
-  if (begin != kBegin) return;
-  throw Error({.where = path,
-               .what = "is a pointer of Git LFS, not the file itself",
-               .expected = "the content of the file",
-               .advice = "get it with: git lfs pull"});
+  const ssize_t count = ::pread(fd, begin.data(), begin.size(), 0);
+  return count == static_cast<ssize_t>(kBegin.size()) && begin == kBegin;
 }
+
+}  // namespace
 
 InputFile::InputFile(const std::string& path) : path_(path) {
   // O_NONBLOCK: opening a pipe must not wait for a writer; it has no effect on regular files.
@@ -37,16 +38,17 @@ InputFile::InputFile(const std::string& path) : path_(path) {
   const int problem = ::fstat(fd_, &status) == 0 ? 0 : errno;
   if (problem == 0 && S_ISREG(status.st_mode)) {
     size_ = static_cast<uint64_t>(std::max<off_t>(status.st_size, 0));
-    try {
-      return refuse_lfs_pointer(fd_, size_, path);
-    } catch (...) {
-      ::close(fd_);
-      throw;
-    }
+    if (!is_lfs_pointer(fd_, size_)) return;
   }
   ::close(fd_);
   if (problem) throw io_error(path, "cannot be examined", problem);
-  throw Error({.where = path, .what = "is not a file", .expected = "a regular file"});
+  if (!S_ISREG(status.st_mode)) {
+    throw Error({.where = path, .what = "is not a file", .expected = "a regular file"});
+  }
+  throw Error({.where = path,
+               .what = "is a pointer of Git LFS, not the file itself",
+               .expected = "the content of the file",
+               .advice = "get it with: git lfs pull"});
 }
 
 InputFile::~InputFile() { ::close(fd_); }

@@ -8,14 +8,10 @@
 
 namespace lra {
 
-// Throws lra::Error for a file that Git LFS left in the place of the one that is meant. `fd` is
-// open at its beginning, which does not move.
-void refuse_lfs_pointer(int fd, uint64_t size, const std::string& path);
-
 class InputFile {
  public:
-  // Throws lra::Error: exit code 2 when there is no such file or it is not a regular file, 74 for
-  // other failures. Never waits for a pipe's writer.
+  // Throws lra::Error: exit code 2 when there is no such file or it is not a regular file, or if it
+  // is a pointer of Git LFS, 74 for other failures. Never waits for a pipe's writer.
   explicit InputFile(const std::string& path);
   ~InputFile();
   InputFile(const InputFile&) = delete;

@@ -42,7 +42,8 @@ Cells efficiency_line(const SpeedGrid& grid, const SpeedGridLine& line) {
   Cells cells = {{line.title}};
   for (const int64_t length : grid.lengths) {
     const SpeedRow* row = row_at(line, length);
-    cells.push_back({row ? rate_text(row->measured.steps_per_s) : "-"});
+    cells.push_back(
+        {row ? rate_text(row->measured.steps_per_s) + (row->measured.warning ? "!" : "") : "-"});
     cells.push_back({row ? ratio_text(row->relative) : "-"});
     const auto paper = paper_relative_speed(line.model, grid.mode, length);
     cells.push_back({ratio_text(paper), Emphasis::kQuiet});

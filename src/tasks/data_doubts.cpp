@@ -14,7 +14,6 @@
 #include "tasks/all.h"
 #include "tasks/files.h"
 #include "tasks/prepare_data.h"
-#include "tasks/published_data.h"
 #include "tasks/split_checks.h"
 
 namespace lra::tasks {
@@ -162,11 +161,6 @@ std::vector<std::string> doubts_of_contents(const Task& task, const Dataset& dat
   std::vector<std::string> doubts = task.doubts(dataset);
   const auto judged = manifest.doubts ? *manifest.doubts : judge_data(task, dataset);
   doubts.insert(doubts.end(), judged.begin(), judged.end());
-  // An import of an earlier version did not compare.
-  const std::string changed = doubt_of_published(dataset);
-  if (!changed.empty() && std::ranges::find(doubts, changed) == doubts.end()) {
-    doubts.push_back(changed);
-  }
   return doubts;
 }
 

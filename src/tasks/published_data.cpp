@@ -5,7 +5,6 @@
 
 #include "base/hash.h"
 #include "base/parallel.h"
-#include "tasks/all.h"
 
 namespace lra::tasks {
 namespace {
@@ -52,18 +51,17 @@ std::string hash_of_examples(const Dataset& dataset) {
   return to_hex(all.digest());
 }
 
-std::string doubt_of_published(const Dataset& dataset) {
-  const PublishedData* published = find_task(dataset.manifest().task).published;
-  if (!published || dataset.manifest().source != "imported") return "";
-  if (num_examples(splits_of(dataset, false)) != published->num_train ||
-      num_examples(splits_of(dataset, true)) != published->num_test) {
-    return "";
+std::vector<std::string> doubts_of_published(const Dataset& dataset,
+                                             const PublishedData& published) {
+  if (num_examples(splits_of(dataset, false)) != published.num_train ||
+      num_examples(splits_of(dataset, true)) != published.num_test) {
+    return {};
   }
   const std::string hash = hash_of_examples(dataset);
-  if (hash == published->examples) return "";
-  return "not the published data, though of its size: the hash of the examples is " + hash +
-         " instead of " + std::string(published->examples) +
-         ": were labels, splits or contents changed?";
+  if (hash == published.examples) return {};
+  return {"not the published data, though of its size: the hash of the examples is " + hash +
+          " instead of " + std::string(published.examples) +
+          ": were labels, splits or contents changed?"};
 }
 
 }  // namespace lra::tasks

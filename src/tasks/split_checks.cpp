@@ -9,7 +9,6 @@
 #include "base/text_format.h"
 #include "tasks/custom/custom.h"
 #include "tasks/equal_examples.h"
-#include "tasks/published_data.h"
 #include "tasks/split_shift.h"
 #include "tasks/task.h"
 #include "tasks/text_checks.h"
@@ -297,9 +296,6 @@ std::vector<std::string> judge_data(const Task& task, const Dataset& dataset) {
   for (const auto check : kChecks) check(evidence, doubts);
   if (is_text(dataset.manifest())) judge_texts(dataset, doubts);
   for (std::string& doubt : task.judge(dataset)) doubts.push_back(std::move(doubt));
-  if (std::string changed = doubt_of_published(dataset); !changed.empty()) {
-    doubts.push_back(std::move(changed));
-  }
   return doubts;
 }
 

@@ -121,12 +121,6 @@ constexpr RemoteData lra_release(std::string_view folder) {
           .unpack = folder};
 }
 
-// The published examples of a task, to tell data of the same size that was changed.
-struct PublishedData {
-  int64_t num_train, num_test;  // what is held out for validation belongs to num_train
-  std::string_view examples;    // hash_of_examples() (published_data.h)
-};
-
 // TaskSpec::describe and TaskSpec::resolve of a task with these settings.
 template <typename Config>
 std::vector<FieldInfo> describe_task() {
@@ -151,7 +145,6 @@ struct TaskSpec {
   ConfigTable (*settings_of)(const Manifest&) = nullptr;
   std::string_view sources;            // what `lra data import` reads, in words for `lra help TASK`
   const RemoteData* remote = nullptr;  // null: nothing to fetch
-  const PublishedData* published = nullptr;  // null: not known
   // The share of positions that masked pretraining hides (Amos et al. 2024, section 3).
   double mask_fraction = 0.15;
 };

@@ -13,6 +13,7 @@
 #include "base/config.h"
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/quoted.h"
 #include "io/atomic_file.h"
 #include "io/json.h"
 #include "io/safetensors.h"

@@ -11,6 +11,7 @@
 #include "records/check_provenance.h"
 #include "records/check_record.h"
 #include "records/run_identity.h"
+#include "tasks/data_doubts.h"
 #include "tasks/files.h"
 #include "tasks/prepare_data.h"
 #include "training/budget.h"
@@ -124,7 +125,7 @@ std::vector<std::string> check_stored_doubts(const RunRecord& record, const std:
     const auto dataset =
         tasks::data_at_hand(config.task_spec(), *config.make_task(), data_root_of(folder, ""));
     if (!dataset || dataset->hash() != record.data_hash || !dataset->manifest().doubts) return {};
-    for (const std::string& doubt : *dataset->manifest().doubts) {
+    for (const std::string& doubt : tasks::doubts_of_contents(*config.make_task(), *dataset)) {
       expect_warning(record, kDataDoubt + doubt, findings);
     }
   } catch (const Error&) {
