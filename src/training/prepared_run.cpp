@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "base/counted.h"
 #include "base/resources.h"
 #include "tasks/prepare_data.h"
 #include "training/budget.h"
@@ -110,18 +109,20 @@ void refuse_partial(const std::string& file, const InitialWeights& weights) {
       std::ranges::all_of(weights.unused, is_of_masked_run) && !weights.unused.empty()) {
     return;
   }
-  const auto listed = [](const std::vector<std::string>& names, const char* what) {
+  const auto listed = [](const std::vector<std::string>& names, const char* one, const char* many) {
     constexpr size_t kMostNamed = 5;
     std::string text;
     for (size_t i = 0; i < std::min(names.size(), kMostNamed); ++i) {
       text += (i == 0 ? "" : ", ") + names[i];
     }
     if (names.size() > kMostNamed) text += ", ...";
-    const auto count = static_cast<int64_t>(names.size());
-    return names.empty() ? "" : counted(count, "tensor") + what + " (" + text + ")";
+    const std::string count = std::to_string(names.size());
+    return names.empty() ? "" : count + (names.size() == 1 ? one : many) + " (" + text + ")";
   };
-  const std::string missing = listed(weights.fresh, " of the model not in it"),
-                    extra = listed(weights.unused, " of its own without a place in the model");
+  const std::string missing = listed(weights.fresh, " tensor of the model is not in it",
+                                     " tensors of the model are not in it"),
+                    extra = listed(weights.unused, " of its own does not exist in the model",
+                                   " of its own do not exist in the model");
   if (missing.empty() && extra.empty()) return;
   throw Error(
       {.where = file,
