@@ -67,7 +67,7 @@ TEST(Literature, FiguresOfAnEditedFileAreUnverified) {
   for (const PublishedResult& result : literature.results) {
     const bool from_file = result.model == "S0";
     EXPECT_EQ(result.kind, from_file ? "unverified" : "own") << result.model;
-    if (from_file) EXPECT_EQ(result.note, "the file was edited");
+    EXPECT_EQ(result.note == "the file was edited", from_file) << result.model;
   }
 }
 

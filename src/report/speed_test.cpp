@@ -6,6 +6,7 @@
 
 #include "records/test_records.h"
 #include "report/leaderboard.h"
+#include "report/speed_grid.h"
 #include "report/tables.h"
 
 namespace lra::report {
@@ -177,6 +178,9 @@ TEST(Speed, OtherKernelsAreNoYardstick) {
   records = {measured("transformer", 1024, 4), measured("performer", 1024, 6)};
   records[1].provenance.kernels["attention"] = "ref";
   for (const SpeedRow& row : speed_rows(records)) EXPECT_NE(row.relative, 1.5) << row.model;
+  EXPECT_EQ(speed_grids(speed_rows(records)).size(), 2u);
+  EXPECT_TRUE(speed_rows(records).back().machine.ends_with("reference kernels") ||
+              speed_rows(records).front().machine.ends_with("reference kernels"));
 }
 
 TEST(Speed, AMeasurementThatMayNotBeTheMachinesIsMarkedAndExplained) {
