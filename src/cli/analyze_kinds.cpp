@@ -31,6 +31,7 @@ AnalysisRecord about(const RunRecord& run, const std::string& kind, const Common
   record.kind = kind;
   record.step = run.steps;
   record.provenance = program_provenance(common);
+  add_warnings_of(run, record);
   return record;
 }
 
@@ -53,6 +54,12 @@ void state_attention_choices(AnalysisRecord& record) {
 
 }  // namespace
 
+void add_doubts(const std::vector<std::string>& doubts, AnalysisRecord& record) {
+  if (doubts.empty()) return;
+  if (!record.warnings) record.warnings.emplace();
+  for (const std::string& doubt : doubts) record.warnings->push_back(kDataDoubt + doubt);
+}
+
 AnalysisRecord analysis_of(const LoadedRun& run, const std::string& kind,
                            const CommonOptions& common, const tasks::Dataset* dataset) {
   AnalysisRecord record = about(run.stored.record, kind, common);
@@ -60,6 +67,7 @@ AnalysisRecord analysis_of(const LoadedRun& run, const std::string& kind,
   if (const std::string of = run.foreign_weights(); !of.empty()) record.foreign_weights = of;
   if (dataset && dataset->hash() != run.stored.record.data_hash) {
     record.other_data = dataset->hash();
+    add_doubts(tasks::doubts_of_contents(*run.task, *dataset), record);
   }
   record.step = run.weights.progress.step;
   return record;

@@ -147,6 +147,9 @@ std::string analysis_text(const AnalysisRecord& r, const std::string& folder) {
   if (r.embeddings) text += embeddings_text(*r.embeddings);
   if (r.controls) text += controls_text(*r.controls);
   if (r.transfer) text += transfer_text(*r.transfer);
+  for (const std::string& warning : r.warnings.value_or(std::vector<std::string>{})) {
+    text += "warning: " + printable(warning) + "\n";
+  }
   return text;
 }
 

@@ -20,6 +20,7 @@
 #include "tasks/prepare_data.h"
 #include "training/data_root.h"
 #include "training/new_record.h"
+#include "training/shipped_configs.h"
 
 namespace lra::cli {
 namespace {
@@ -35,6 +36,7 @@ struct BenchArguments {
   std::vector<const CLI::Option*> choices;  // the options that say what is measured
   bool whole_steps = false, in_turn = false, replace = false, real_batch = false;
   double wait_quiet = 0;  // seconds
+  std::string busy;       // what other programs did when the measurements began
 };
 
 // The paper's Table 2 does not give its sizes: those of the release preset are the defaults. Table
@@ -136,8 +138,9 @@ std::vector<std::string> child_arguments(const BenchArguments& a, const CommonOp
 }
 
 RunRecord bench_record(const BenchArguments& a, const std::string& model, const Program& program) {
-  RunRecord record =
-      training::record_of(config_of(a, model, a.lengths.at(0)), program_provenance(program.common));
+  const auto config = config_of(a, model, a.lengths.at(0));
+  RunRecord record = training::record_of(config, program_provenance(program.common), "", {}, {},
+                                         training::edited_presets(config.task, config.model));
   record.kind = "bench";
   record.status = RunStatus::kDone;
   return record;
@@ -155,8 +158,9 @@ RunRecord bench_model(const BenchArguments& a, const std::string& model, const P
     const ChildResult child = run_self(child_arguments(a, program.common, model, length));
     if (child.exit_code == 0) {
       record.measurements.push_back(parse_measurement(child.output, "measurement"));
-      const auto& warning = record.measurements.back().warning;
+      auto& warning = record.measurements.back().warning;
       if (warning) bar.message(model + " at " + std::to_string(length) + ": " + *warning);
+      if (!a.busy.empty()) warning = (warning ? *warning + "; " : "") + a.busy;
     } else if (!stop_requested()) {
       record.status = RunStatus::kFailed;
       record.failure =
@@ -248,13 +252,12 @@ void check_folders(const BenchArguments& a) {
 }
 
 // Waits for three quiet seconds in a row before starting our own work, so that any load comes from
-// other programs.
-void wait_for_quiet(double most_seconds, bool quiet) {
+// other programs. Returns what they still do, for the records; empty if they are quiet.
+std::string wait_for_quiet(double most_seconds, bool quiet) {
   constexpr double kBusy = 0.2;
-  if (quiet && most_seconds == 0) return;
   const Stopwatch watch;
   double busy = busy_processors(0.5);
-  if (busy < kBusy) return;
+  if (busy < kBusy) return "";
   const auto say = [&](const std::string& what) {
     if (!quiet)
       print_message("other programs keep " + fixed(busy, 1) + " processors busy: " + what);
@@ -264,10 +267,10 @@ void wait_for_quiet(double most_seconds, bool quiet) {
     busy = busy_processors(1);
     seconds = busy < kBusy ? seconds + 1 : 0;
   }
-  if (busy >= kBusy) {
-    say("the figures will not represent this machine" +
-        std::string(most_seconds > 0 ? "" : " (--wait-quiet SECONDS waits)"));
-  }
+  if (busy < kBusy) return "";
+  say("the figures will not represent this machine" +
+      std::string(most_seconds > 0 ? "" : " (--wait-quiet SECONDS waits)"));
+  return "other programs kept " + fixed(busy, 1) + " processors busy at the start";
 }
 
 // Fills in options that were left open, and checks that every model has a configuration.
@@ -310,7 +313,8 @@ ExitCode bench(const Program& program, BenchArguments a) {
     tables.push_back(completed(a));
   }
   for (const BenchArguments& table : tables) check_folders(table);
-  wait_for_quiet(a.wait_quiet, program.common.quiet);
+  const std::string busy = wait_for_quiet(a.wait_quiet, program.common.quiet);
+  for (BenchArguments& table : tables) table.busy = busy;
   ExitCode code = ExitCode::kDone;
   std::vector<RunRecord> records;
   for (const BenchArguments& table : tables) {

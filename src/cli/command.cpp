@@ -56,6 +56,10 @@ CLI::Validator range_up_to(int64_t most) {
     const auto [stop, code] = std::from_chars(text.data(), end, value);
     if (code == std::errc() && stop == end && value >= 0 && value <= static_cast<T>(most))
       return "";
+    const bool is_number = text.find_first_not_of("0123456789.+-eE") == std::string::npos;
+    const bool needs_whole =
+        std::is_integral_v<T> && is_number && text.find_first_of(".eE") != std::string::npos;
+    if (needs_whole) return text + " is not a whole number; expected " + range;
     return "Value " + text + " not in range " + range;
   };
   return CLI::Validator(check, range, "");

@@ -9,6 +9,7 @@
 #include "base/text_format.h"
 #include "cli/command.h"
 #include "io/atomic_file.h"
+#include "io/overwrite.h"
 #include "io/progress.h"
 #include "io/toml.h"
 #include "tasks/all.h"
@@ -293,6 +294,7 @@ ExitCode show(const Program& program, const DataArguments& a) {
                                                : "0 to " + std::to_string(split.size() - 1)});
   }
   if (!a.png.empty()) {
+    refuse_to_overwrite(a.png, png_output(), "--png");
     const auto sheet = tasks::contact_sheet(task->shape(), split, a.index, a.count);
     make_folder(folder_of(a.png));
     write_file_atomically(a.png, tasks::encode_png(sheet));

@@ -6,6 +6,7 @@
 #include "cli/command.h"
 #include "tasks/data_doubts.h"
 #include "training/loaded_run.h"
+#include "training/run_warnings.h"
 
 namespace lra::cli {
 namespace {
@@ -23,18 +24,6 @@ struct Foreign {
   std::vector<std::string> doubts;  // why the data may not be what it seems
 };
 
-int64_t count_longer(const tasks::Split& split, const TaskShape& shape) {
-  int64_t count = 0;
-  for (int64_t i = 0; i < split.size(); ++i) {
-    bool is_longer = false;
-    for (int64_t tower = 0; tower < shape.num_towers; ++tower) {
-      is_longer = is_longer || split.sequence_length(i, tower) > shape.length;
-    }
-    count += is_longer;
-  }
-  return count;
-}
-
 Foreign foreign_of(const training::LoadedRun& run, const tasks::Dataset& dataset,
                    const std::string& split) {
   Foreign foreign{.weights = run.foreign_weights(), .data = "", .doubts = {}};
@@ -42,7 +31,7 @@ Foreign foreign_of(const training::LoadedRun& run, const tasks::Dataset& dataset
   if (dataset.hash() == run.stored.record.data_hash) return foreign;
   foreign.doubts = tasks::doubts_of_contents(*run.task, dataset);
   foreign.data = dataset.hash();
-  foreign.num_cut = count_longer(run.task->split(dataset, split), run.task->shape());
+  foreign.num_cut = training::count_longer(run.task->split(dataset, split), run.task->shape());
   return foreign;
 }
 
@@ -85,16 +74,22 @@ std::string confusion_text(const std::vector<std::vector<int64_t>>& confusion,
   return table.text();
 }
 
+// What the folder holds, which may have been renamed or copied.
+std::string text_of_run(const RunRecord& run, bool is_exported) {
+  const std::string text = run.model_title + " on " + run.task_title + ", preset " + run.preset +
+                           ", seed " + std::to_string(run.seed);
+  if (!is_exported) return text;
+  const std::string tested = run.test ? percent(run.test->accuracy) + " with the weights of step " +
+                                            thousands(run.test->step)
+                                      : "none";
+  return "exported: " + text + ", test accuracy in its record " + tested;
+}
+
 void print_text(const training::EvaluationResult& result, const EvalArguments& a,
                 const training::LoadedRun& loaded, const std::vector<std::string>& label_names,
                 const Foreign& foreign, std::optional<double> recorded) {
   const RunRecord& run = loaded.stored.record;
-  if (training::is_exported(a.run)) {
-    std::printf("exported: %s on %s, preset %s, seed %llu, test accuracy in its record %s\n",
-                run.model_title.c_str(), run.task_title.c_str(), run.preset.c_str(),
-                static_cast<unsigned long long>(run.seed),
-                run.test ? percent(run.test->accuracy).c_str() : "none");
-  }
+  std::printf("%s\n", text_of_run(run, training::is_exported(a.run)).c_str());
   std::printf("%s, %s split, weights of step %s%s", a.run.c_str(), a.split.c_str(),
               thousands(result.summary.step).c_str(), kind_of_weights(loaded.checkpoint).c_str());
   if (!foreign.weights.empty()) {
@@ -134,6 +129,8 @@ ExitCode eval(const Program& program, const EvalArguments& a) {
                 {"exported", training::is_exported(a.run)},
                 {"model", run.stored.record.model},
                 {"task", run.stored.record.task},
+                {"preset", run.stored.record.preset},
+                {"seed", run.stored.record.seed},
                 {"foreign_weights", json_or_null(foreign.weights)},
                 {"other_data", json_or_null(foreign.data)},
                 {"cut_examples", foreign.num_cut},

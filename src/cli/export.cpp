@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <filesystem>
 
+#include "base/text_format.h"
 #include "cli/command.h"
 #include "io/atomic_file.h"
 #include "io/digest.h"
@@ -21,8 +22,17 @@ struct ExportArguments {
 constexpr uint64_t kMaxFileBytes = uint64_t{1} << 36;
 constexpr std::array kExported = {"model.safetensors", "config.toml", "record.json", "README.md"};
 
-std::string card_of(const RunRecord& record) {
-  return report::results_card(record) +
+// The card of other weights than those that the run tested has no accuracy, which a reader would
+// take for theirs.
+std::string card_of(const RunRecord& record, int64_t step) {
+  RunRecord shown = record;
+  std::string note;
+  if (record.test && record.test->step != step) {
+    shown.test.reset();
+    note = "\nThe weights are those of step " + thousands(step) + ". The run tested those of step " +
+           thousands(record.test->step) + ": their accuracy is in `record.json`.\n";
+  }
+  return report::results_card(shown) + note +
          "\nFiles: `model.safetensors` has the weights, with PyTorch's names and the identity of "
          "the "
          "run as metadata; `config.toml` every setting; `record.json` the record of the run; "
@@ -37,7 +47,7 @@ void write_files(const training::LoadedRun& run, const std::string& weights,
   write_file_atomically(folder + "/" + kExported[0], read_file(weights, kMaxFileBytes));
   write_file_atomically(folder + "/" + kExported[1], read_file(from.config(), kMaxFileBytes));
   write_file_atomically(folder + "/" + kExported[2], read_file(from.record(), kMaxFileBytes));
-  write_file_atomically(folder + "/" + kExported[3], card_of(run.stored.record));
+  write_file_atomically(folder + "/" + kExported[3], card_of(run.stored.record, run.weights.progress.step));
   std::string sums;
   for (const char* name : kExported) {
     sums += digest_file(DigestKind::kSha256, folder + "/" + name) + "  " + name + "\n";

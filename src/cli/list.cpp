@@ -4,9 +4,9 @@
 
 #include "base/text_format.h"
 #include "cli/command.h"
+#include "cli/published_results.h"
 #include "cli/terminal.h"
 #include "mixers/all.h"
-#include "report/literature.h"
 #include "tasks/all.h"
 #include "tasks/prepare_data.h"
 #include "training/data_root.h"
@@ -99,7 +99,7 @@ Json list_presets() {
 Json optional_json(std::optional<double> value) { return value ? Json(*value) : Json(); }
 
 Json list_results() {
-  const auto literature = report::read_literature(training::config_folder() + "/literature.json");
+  const auto literature = published_results();
   Json rows = Json::array();
   for (const report::PublishedResult& result : literature.results) {
     Json row = {{"model", result.model}, {"family", result.family}};

@@ -8,6 +8,7 @@
 #include "base/stop_flag.h"
 #include "cli/command.h"
 #include "io/atomic_file.h"
+#include "io/overwrite.h"
 #include "io/safetensors.h"
 #include "io/toml.h"
 #include "mixers/all.h"
@@ -211,6 +212,7 @@ ExitCode run(const Program& program, const RunArguments& a) {
   if (std::filesystem::equivalent(a.in, a.out, ignored)) {
     refuse_call("--out", a.out + " is the input file", "another file");
   }
+  refuse_to_overwrite(a.out, {.name = "a result of a mixer", .marks = {"", "\"mixer\""}}, "--out");
   const at::NoGradGuard no_grad;
   const mixers::LayerSpec& spec = mixers::find_mixer(a.name);
   const auto file = SafetensorsFile::open(a.in);

@@ -5,6 +5,7 @@
 #include "cli/command.h"
 #include "training/data_root.h"
 #include "training/fairness.h"
+#include "training/shipped_configs.h"
 
 namespace lra::cli {
 namespace {
@@ -15,8 +16,9 @@ struct CompareArguments {
 };
 
 ExitCode compare(const Program& program, const CompareArguments& a) {
-  const auto result = training::judge(training::resolve_on_data(
-      a.task, a.model, a.preset, 0, training::data_root(a.data), {}, a.sets));
+  const auto run = training::resolve_on_data(a.task, a.model, a.preset, 0,
+                                             training::data_root(a.data), {}, a.sets);
+  const auto result = training::judge(run, {}, "", training::edited_presets(a.task, a.model));
   const double ratio =
       static_cast<double>(result.parameters) / static_cast<double>(result.base_parameters);
   if (program.common.json) {

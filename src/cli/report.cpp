@@ -3,13 +3,15 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 
 #include "base/text_format.h"
 #include "cli/command.h"
+#include "cli/published_results.h"
 #include "io/atomic_file.h"
-#include "report/literature.h"
+#include "io/overwrite.h"
 #include "training/loaded_run.h"
 #include "training/record_findings.h"
 
@@ -38,6 +40,28 @@ report::Format chosen_format(const ReportArguments& a, const CommonOptions& comm
                .what = "no format has the ending '." + printable(ending) + "'",
                .expected = ".txt, .md, .csv, .json, .tex or .html",
                .advice = "or name the format with --format"});
+}
+
+// What the beginning of an earlier report of the format shows.
+OutputKind kind_of(report::Format format) {
+  switch (format) {
+    case report::Format::kHtml:
+      return {.name = "a page", .marks = {"<!doctype html>", "Content-Security-Policy"}};
+    case report::Format::kMarkdown:
+      return {.name = "a report in Markdown", .marks = {"# ", "\n\n## "}};
+    case report::Format::kCsv:
+      return {.name = "a report in CSV", .marks = {"kind,model,preset,"}};
+    case report::Format::kJson:
+      return {.name = "a report in JSON", .marks = {"{\n  \"schema\"", "\"num_runs\""}};
+    case report::Format::kLmEval:
+      return {.name = "a results file", .marks = {"{\n  \"results\""}};
+    case report::Format::kLatex:
+      return {.name = "a report in LaTeX", .marks = {"% ", "\\usepackage{booktabs}"}};
+    case report::Format::kText:
+    case report::Format::kSummary:
+      break;
+  }
+  return {.name = "a report in text", .marks = {"", "\n\n", "\n-----"}};
 }
 
 // A name that leads nowhere is mistyped; a record that cannot be read is left out and named.
@@ -98,7 +122,10 @@ ExitCode check_records(const Program& program, const ReportArguments& a) {
       for (std::string& finding : training::check_checkpoints_beside(record, file)) {
         found.push_back(std::move(finding));
       }
-      for (const std::string& finding : found) findings.push_back(file + ": " + finding);
+      for (const std::string& finding : found) {
+        const std::string line = file + ": " + finding;
+        if (std::ranges::find(findings, line) == findings.end()) findings.push_back(line);
+      }
     } catch (const Error& error) {
       findings.push_back(error.what());
     }
@@ -126,15 +153,14 @@ ExitCode run_report(const Program& program, const ReportArguments& a) {
   }
   refuse_missing(a.paths);
   if (a.card) return write_cards(program, a);
+  const report::Format format = chosen_format(a, program.common);
+  if (!a.out.empty()) refuse_to_overwrite(a.out, kind_of(format), "--out");
   report::ReportOptions options{
-      .title = a.title,
-      .literature = report::read_literature(training::config_folder() + "/literature.json"),
-      .show_literature = a.literature};
+      .title = a.title, .literature = published_results(), .show_literature = a.literature};
   const auto records =
       report::collect_records(a.paths, &options.problems, training::record_findings);
   options.analyses = report::collect_analyses(a.paths, &options.problems);
   options.color = a.out.empty() && ::isatty(STDOUT_FILENO);
-  const report::Format format = chosen_format(a, program.common);
   const std::string text = report::render(records, format, options);
   // The other formats have a place for it.
   const bool in_notes = format != report::Format::kCsv && format != report::Format::kSummary &&
@@ -171,7 +197,9 @@ void add_report(CLI::App& app, Program& program) {
                        "lm-evaluation-harness writes it); default: by the ending of --out")
           ->check(
               CLI::IsMember({"text", "summary", "md", "csv", "json", "latex", "html", "lm-eval"}));
-  command->add_option("--out", a->out, "file to write (with --card: a folder); default: print");
+  command->add_option(
+      "--out", a->out,
+      "file to write, over no file of another kind (with --card: a folder); default: print");
   auto* card =
       command
           ->add_flag("--card", a->card,

@@ -30,8 +30,15 @@ class Place {
  public:
   explicit Place(const std::string& out) : folder_{out}, is_temporary_(out.empty()) {
     if (is_temporary_) {
-      std::string pattern =
-          (std::filesystem::temp_directory_path() / "lra-reproduce-XXXXXX").string();
+      std::error_code missing;
+      const auto folder = std::filesystem::temp_directory_path(missing);
+      if (missing) {
+        throw Error({.where = "TMPDIR",
+                     .what = "does not name a folder",
+                     .expected = "a folder for the new run",
+                     .advice = "unset the variable, or name a folder with --out"});
+      }
+      std::string pattern = (folder / "lra-reproduce-XXXXXX").string();
       if (::mkdtemp(pattern.data()) == nullptr) throw io_error(pattern, "cannot be made", errno);
       folder_.path = pattern;
     } else if (std::filesystem::exists(out)) {
@@ -60,6 +67,12 @@ class Place {
 };
 
 std::string record_file(const std::string& path) {
+  if (path.ends_with(".toml")) {
+    throw Error({.where = path,
+                 .what = "has settings, not the record of a run",
+                 .expected = "a run folder, or its record.json",
+                 .advice = "name the folder that holds it"});
+  }
   return std::filesystem::is_directory(path) ? training::RunFolder{path}.record() : path;
 }
 

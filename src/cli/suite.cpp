@@ -13,6 +13,7 @@
 #include "cli/bench.h"
 #include "cli/child_process.h"
 #include "cli/device.h"
+#include "cli/published_results.h"
 #include "cli/suite_cells.h"
 #include "io/atomic_file.h"
 #include "io/lock_file.h"
@@ -45,13 +46,16 @@ void prepare_tasks(std::vector<Cell>& cells, const std::string& data, const Prog
 
 std::string bench_folder(const std::string& out) { return out + "/bench"; }
 
+std::string measured_folder(const Suite& suite, const std::string& model, const std::string& out) {
+  return bench_folder(out) + "/" + suite.bench->task + "-" + model + "-train";
+}
+
 // True if the record holds every measurement that the suite asks for, made with the same settings
 // on such a device.
 bool is_measured(const Suite& suite, const std::string& model, const std::string& out,
                  at::Device device) {
   const SuiteBench& bench = *suite.bench;
-  const std::string path =
-      bench_folder(out) + "/" + bench.task + "-" + model + "-train/record.json";
+  const std::string path = measured_folder(suite, model, out) + "/record.json";
   if (!std::filesystem::exists(path)) return false;
   const RunRecord record = read_record(path);
   if (!training::record_findings(record, path).empty()) return false;  // a report leaves it out
@@ -106,10 +110,32 @@ ExitCode run_bench(const Suite& suite, const std::string& out, const Program& pr
   return failure_code(exit_code);
 }
 
-void write_reports(const Suite& suite, const std::string& out, const Program& program) {
+// The folders of the suite's runs and measurements, without links.
+std::set<std::filesystem::path> own_folders(const Suite& suite, const std::string& out,
+                                            const std::vector<Cell>& cells) {
+  std::set<std::filesystem::path> folders;
+  for (const Cell& cell : cells) folders.insert(std::filesystem::weakly_canonical(cell.folder));
+  if (!suite.bench) return folders;
+  for (const std::string& model : suite.models) {
+    folders.insert(std::filesystem::weakly_canonical(measured_folder(suite, model, out)));
+  }
+  return folders;
+}
+
+// A leaderboard of the suite alone: other runs in its folder are named and left out.
+void write_reports(const Suite& suite, const std::string& out, const std::vector<Cell>& cells,
+                   const Program& program) {
   report::ReportOptions options{.title = "Long Range Arena: suite " + suite.settings.name};
-  options.literature = report::read_literature(training::config_folder() + "/literature.json");
-  const auto records = report::collect_records({out}, &options.problems, training::record_findings);
+  options.literature = published_results();
+  const auto own = own_folders(suite, out, cells);
+  const auto judge = [&](const RunRecord& record, const std::string& path) {
+    if (own.contains(std::filesystem::path(path).parent_path())) {
+      return training::record_findings(record, path);
+    }
+    say(program, path + ": left out; it is not a run of this suite");
+    return std::vector<std::string>{"it is not a run of this suite"};
+  };
+  const auto records = report::collect_records({out}, &options.problems, judge);
   for (const auto& [name, format] : {std::pair{"report.html", report::Format::kHtml},
                                      std::pair{"report.md", report::Format::kMarkdown}}) {
     write_file_atomically(out + "/" + name, report::render(records, format, options));
@@ -153,7 +179,7 @@ ExitCode run(const Program& program, const SuiteArguments& a) {
     say(program, "stopped; re-run the same command to resume");
     return ExitCode::kStopped;
   }
-  write_reports(suite, out, program);
+  write_reports(suite, out, cells, program);
   const ExitCode trained = judge_cells(cells);
   return trained == ExitCode::kDone ? measured : trained;
 }

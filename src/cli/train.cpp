@@ -97,8 +97,9 @@ void print_summary(const RunRecord& r, const training::RunConfig& config, const 
               counted(r.planned_steps, "step").c_str());
   if (!r.failure.empty()) std::printf("  %s\n", r.failure.c_str());
   if (r.initial_weights) {
-    std::printf("  began with     the weights of %s; %zu tensors drawn at random, %zu unused\n",
-                r.initial_weights->origin.c_str(), r.initial_weights->fresh.size(),
+    std::printf("  began with     the weights of %s; %s drawn at random, %zu unused\n",
+                r.initial_weights->origin.c_str(),
+                counted(static_cast<int64_t>(r.initial_weights->fresh.size()), "tensor").c_str(),
                 r.initial_weights->unused.size());
   }
   for (const EarlierPart& part : r.earlier_parts.value_or(std::vector<EarlierPart>()))
@@ -132,6 +133,12 @@ void print_summary(const RunRecord& r, const training::RunConfig& config, const 
 // Settings, and for a resumed run how they differ from those of its steps so far.
 training::ChangedRun requested_config(const TrainArguments& a) {
   if (!a.resume.empty()) {
+    if (training::is_exported(a.resume)) {
+      throw Error({.where = a.resume,
+                   .what = "was written by lra export: it has weights, and nothing to resume",
+                   .expected = "the folder of a run",
+                   .advice = "start a new run with its weights: --init-from " + a.resume});
+    }
     return training::with_changes(training::read_run({a.resume}), a.sets);
   }
   if (a.task.empty() || a.model.empty()) {
@@ -147,7 +154,15 @@ training::ChangedRun requested_config(const TrainArguments& a) {
 // The weights of a run that its test figure is of, or a model.safetensors.
 std::string weights_file(const std::string& run_or_file) {
   const training::RunFolder folder{run_or_file};
-  if (!std::filesystem::exists(folder.record())) return run_or_file;
+  if (!std::filesystem::exists(folder.record())) {
+    if (!std::filesystem::is_directory(run_or_file)) return run_or_file;
+    const std::string file = run_or_file + "/model.safetensors";  // a folder of checkpoints has it
+    if (std::filesystem::exists(file)) return file;
+    throw Error({.where = run_or_file,
+                 .what = "is a folder without record.json or model.safetensors",
+                 .expected = "a run, a folder that lra export wrote, or a file of weights",
+                 .advice = "name one of them with --init-from"});
+  }
   const RunRecord record = read_consistent_record(folder.record());
   const std::string file =
       training::checkpoint_file(run_or_file, training::tested_checkpoint(record));

@@ -6,11 +6,26 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <string_view>
 
 #include "base/error.h"
 #include "io/atomic_file.h"
 
 namespace lra {
+
+namespace {
+
+// The file that Git LFS leaves in the place of the one that is meant.
+bool is_lfs_pointer(int fd, uint64_t size) {
+  constexpr std::string_view kBegin = "version https://git-lfs";
+  constexpr uint64_t kLargest = 1024;
+  if (size < kBegin.size() || size > kLargest) return false;
+  std::string begin(kBegin.size(), '\0');
+  const ssize_t count = ::pread(fd, begin.data(), begin.size(), 0);
+  return count == static_cast<ssize_t>(kBegin.size()) && begin == kBegin;
+}
+
+}  // namespace
 
 InputFile::InputFile(const std::string& path) : path_(path) {
   // O_NONBLOCK: opening a pipe must not wait for a writer; it has no effect on regular files.
@@ -23,11 +38,17 @@ InputFile::InputFile(const std::string& path) : path_(path) {
   const int problem = ::fstat(fd_, &status) == 0 ? 0 : errno;
   if (problem == 0 && S_ISREG(status.st_mode)) {
     size_ = static_cast<uint64_t>(std::max<off_t>(status.st_size, 0));
-    return;
+    if (!is_lfs_pointer(fd_, size_)) return;
   }
   ::close(fd_);
   if (problem) throw io_error(path, "cannot be examined", problem);
-  throw Error({.where = path, .what = "is not a file", .expected = "a regular file"});
+  if (!S_ISREG(status.st_mode)) {
+    throw Error({.where = path, .what = "is not a file", .expected = "a regular file"});
+  }
+  throw Error({.where = path,
+               .what = "is a pointer of Git LFS, not the file itself",
+               .expected = "the content of the file",
+               .advice = "get it with: git lfs pull"});
 }
 
 InputFile::~InputFile() { ::close(fd_); }

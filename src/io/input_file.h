@@ -10,8 +10,8 @@ namespace lra {
 
 class InputFile {
  public:
-  // Throws lra::Error: exit code 2 when there is no such file or it is not a regular file, 74 for
-  // other failures. Never waits for a pipe's writer.
+  // Throws lra::Error: exit code 2 when there is no such file or it is not a regular file, or if it
+  // is a pointer of Git LFS, 74 for other failures. Never waits for a pipe's writer.
   explicit InputFile(const std::string& path);
   ~InputFile();
   InputFile(const InputFile&) = delete;

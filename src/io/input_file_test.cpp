@@ -50,5 +50,16 @@ TEST(InputFile, OpensRegularFilesAlone) {
   EXPECT_THAT(open_error(folder.file("a") + "/b"), HasSubstr("there is no such file"));
 }
 
+// A clone without the large files has these in their places, and they are readable text.
+TEST(InputFile, RefusesAPointerOfGitLfs) {
+  const ScratchFolder folder;
+  const std::string pointer =
+      "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12345\n";
+  write_file_atomically(folder.file("a"), pointer);
+  EXPECT_THAT(open_error(folder.file("a")), HasSubstr("a: is a pointer of Git LFS"));
+  write_file_atomically(folder.file("b"), pointer + std::string(2000, 'x'));
+  EXPECT_EQ(open_error(folder.file("b")), "") << "a text that begins with the same words";
+}
+
 }  // namespace
 }  // namespace lra

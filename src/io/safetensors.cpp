@@ -93,6 +93,23 @@ void check_tensors(const std::vector<TensorView>& tensors) {
   throw Error({.where = path, .what = what, .expected = expected});
 }
 
+// Refuses other files of weights by their first bytes, which would be read as a length.
+void refuse_other_format(const std::string& path, std::string_view content) {
+  using namespace std::string_view_literals;
+  static constexpr std::pair<std::string_view, const char*> kOthers[] = {
+      {"PK\3\4"sv, "is a zip archive, as torch.save writes it"},
+      {"\x80\2"sv, "is a Python pickle, as torch.save wrote it"},
+      {"\x89HDF"sv, "is an HDF5 file"}};
+  for (const auto& [begin, what] : kOthers) {
+    if (!content.starts_with(begin)) continue;
+    throw Error({.where = path,
+                 .what = what,
+                 .expected = "safetensors",
+                 .advice = "convert it in Python: safetensors.torch.save_file(torch.load(FILE, "
+                           "weights_only=True), 'model.safetensors')"});
+  }
+}
+
 // One entry of the header, before the data are looked at.
 struct Entry {
   TensorView tensor;
@@ -201,6 +218,7 @@ void write_safetensors(const std::string& path, const std::vector<TensorView>& t
 
 SafetensorsFile SafetensorsFile::open(const std::string& path) {
   SafetensorsFile result(path, read_file(path, std::numeric_limits<int64_t>::max()));
+  refuse_other_format(path, result.content_);
   ByteReader reader(std::as_bytes(std::span(result.content_)), path);
   const uint64_t length = reader.u64("length of the header");
   if (length > kMaxHeaderBytes) {

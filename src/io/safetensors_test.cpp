@@ -225,5 +225,12 @@ TEST_F(Safetensors, WriterChecksItsCaller) {
   EXPECT_THROW(write_safetensors(path_, {twice, twice}), CheckFailure);
 }
 
+// Their first bytes would be a length of 10^17 bytes.
+TEST_F(Safetensors, NamesOtherFormatsOfWeights) {
+  EXPECT_THAT(refusal("PK\3\4" + std::string(60, 'x')), HasSubstr("zip archive, as torch.save"));
+  EXPECT_THAT(refusal("\x80\2" + std::string(60, 'x')), HasSubstr("pickle"));
+  EXPECT_THAT(refusal("\x89HDF\r\n\x1a\n12345678"), HasSubstr("HDF5"));
+}
+
 }  // namespace
 }  // namespace lra

@@ -113,6 +113,7 @@ void fields(auto& f, AnalysisRecord& r) {
   f("split", r.split);
   f("num_examples", r.num_examples);
   f("choices", r.choices);
+  f("warnings", r.warnings);
   f("span", r.span);
   f("generalization", r.generalization);
   f("convergence", r.convergence);
@@ -246,6 +247,21 @@ const Threshold* ConvergenceResult::at(double accuracy) const {
 const Evaluation* own_score(const std::vector<ChangedInput>& scores) {
   const bool found = !scores.empty() && scores[0].change == "none" && scores[0].score.has_value();
   return found ? &*scores[0].score : nullptr;
+}
+
+void add_warnings_of(const RunRecord& run, AnalysisRecord& analysis) {
+  for (const std::string& warning : run.warnings.value_or(std::vector<std::string>{})) {
+    if (!warning.starts_with(kDataDoubt) && !warning.starts_with(kEditedPresets)) continue;
+    if (!analysis.warnings) analysis.warnings.emplace();
+    if (std::ranges::find(*analysis.warnings, warning) != analysis.warnings->end()) continue;
+    analysis.warnings->push_back(warning);
+  }
+}
+
+bool is_in_doubt(const AnalysisRecord& record) {
+  return record.warnings && std::ranges::any_of(*record.warnings, [](const std::string& warning) {
+           return warning.starts_with(kDataDoubt);
+         });
 }
 
 Json to_json_object(const AnalysisRecord& record) { return file_to_json(record); }

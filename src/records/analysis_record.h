@@ -135,6 +135,9 @@ struct AnalysisRecord : RunIdentity {
   std::string split;                           // empty when no examples were read
   int64_t num_examples = 0;                    // that were read; of generalization: of both splits
   std::map<std::string, std::string> choices;  // stated choices: "CLS" -> "left out"
+  // Warnings of the run's record about its data and presets, and doubts about other data that was
+  // read. Absent in records of earlier programs.
+  std::optional<std::vector<std::string>> warnings = {};
 
   // The one that `kind` names.
   std::optional<SpanResult> span = {};
@@ -147,6 +150,11 @@ struct AnalysisRecord : RunIdentity {
 
   Provenance provenance;
 };
+
+// Adds the warnings of `run` that begin with kDataDoubt or kEditedPresets, and are not there yet.
+void add_warnings_of(const RunRecord& run, AnalysisRecord& analysis);
+// True if figures are of data in doubt.
+bool is_in_doubt(const AnalysisRecord& record);
 
 std::string to_json(const AnalysisRecord& record);
 Json to_json_object(const AnalysisRecord& record);

@@ -152,13 +152,22 @@ double two_class_chance_limit(int64_t num_examples) {
   return 50 + 100 * 3 * std::sqrt(0.25 / static_cast<double>(num_examples));
 }
 
-std::vector<std::string> data_doubts_of(const RunRecord& record) {
-  const std::string_view begin = kDataDoubt;
-  std::vector<std::string> doubts;
+// The warnings that begin so, without these words.
+static std::vector<std::string> warnings_of(const RunRecord& record, std::string_view begin) {
+  std::vector<std::string> found;
   for (const std::string& warning : record.warnings.value_or(std::vector<std::string>{})) {
-    if (warning.starts_with(begin)) doubts.push_back(warning.substr(begin.size()));
+    if (warning.starts_with(begin)) found.push_back(warning.substr(begin.size()));
   }
-  return doubts;
+  return found;
+}
+
+std::vector<std::string> data_doubts_of(const RunRecord& record) {
+  return warnings_of(record, kDataDoubt);
+}
+
+std::string edited_presets_of(const RunRecord& record) {
+  const std::vector<std::string> found = warnings_of(record, kEditedPresets);
+  return found.empty() ? "" : found.front();
 }
 
 std::vector<RunIdentity> identities_of(const RunRecord& record) {

@@ -169,6 +169,10 @@ struct RunRecord : RunIdentity {
 inline constexpr const char* kDataDoubt = "data in doubt: ";
 // These warnings, without the words in front.
 std::vector<std::string> data_doubts_of(const RunRecord& record);
+// Begins a warning that the presets are not the published ones (training/shipped_configs.h).
+inline constexpr const char* kEditedPresets = "edited presets: ";
+// This warning, without the words in front; empty if there is none.
+std::string edited_presets_of(const RunRecord& record);
 
 // Under which identities the checkpoints of a run may have been written: its own first, then those
 // of its earlier parts.

@@ -226,6 +226,7 @@ Leaderboard build_leaderboard(const std::vector<RunRecord>& records) {
   board.speeds = speed_rows(records);
   add_run_warnings(groups, board.warnings);
   add_row_warnings(board, records);
+  add_speed_warnings(board.speeds, board.warnings);
   return board;
 }
 

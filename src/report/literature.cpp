@@ -67,7 +67,7 @@ std::optional<double> PublishedResult::average(int num_tasks) const {
   return sum / num_tasks;
 }
 
-Literature read_literature(const std::string& path) {
+Literature read_literature(const std::string& path, const std::string& edited) {
   const Json document = read_json_file(path);
   JsonFields fields(document, path);
   fields.get<std::string>("about");
@@ -77,7 +77,10 @@ Literature read_literature(const std::string& path) {
     literature.families[model] = family.get<std::string>();
   }
   for (const Json& row : fields.array("results")) {
-    literature.results.push_back(parse_result(row, path));
+    PublishedResult& result = literature.results.emplace_back(parse_result(row, path));
+    if (edited.empty()) continue;
+    result.kind = "unverified";
+    result.note = edited;
   }
   fields.finish();
   for (const PaperModel& model : paper_models()) {

@@ -62,5 +62,14 @@ TEST(Literature, RefusesATaskThatNobodyKnows) {
   }
 }
 
+TEST(Literature, FiguresOfAnEditedFileAreUnverified) {
+  const Literature literature = read_literature(file_with(kResult), "the file was edited");
+  for (const PublishedResult& result : literature.results) {
+    const bool from_file = result.model == "S0";
+    EXPECT_EQ(result.kind, from_file ? "unverified" : "own") << result.model;
+    EXPECT_EQ(result.note == "the file was edited", from_file) << result.model;
+  }
+}
+
 }  // namespace
 }  // namespace lra::report

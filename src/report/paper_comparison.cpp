@@ -42,7 +42,8 @@ Cells efficiency_line(const SpeedGrid& grid, const SpeedGridLine& line) {
   Cells cells = {{line.title}};
   for (const int64_t length : grid.lengths) {
     const SpeedRow* row = row_at(line, length);
-    cells.push_back({row ? rate_text(row->measured.steps_per_s) : "-"});
+    cells.push_back(
+        {row ? rate_text(row->measured.steps_per_s) + (row->measured.warning ? "!" : "") : "-"});
     cells.push_back({row ? ratio_text(row->relative) : "-"});
     const auto paper = paper_relative_speed(line.model, grid.mode, length);
     cells.push_back({ratio_text(paper), Emphasis::kQuiet});
@@ -119,8 +120,13 @@ Table analysis_table(std::string title, std::string caption, std::vector<std::st
   return table;
 }
 
+constexpr const char* kOfDoubt = " †: of data in doubt.";
+
 void add_row(Table& table, const AnalysisRecord& record, const Cells& figures) {
-  Cells cells = {{shown_task(record)}, {record.model_title}, {weights_text(record)}};
+  const bool doubted = is_in_doubt(record);
+  if (doubted && !table.caption.ends_with(kOfDoubt)) table.caption += kOfDoubt;
+  Cells cells = {
+      {shown_task(record)}, {record.model_title + (doubted ? "†" : "")}, {weights_text(record)}};
   cells.insert(cells.end(), figures.begin(), figures.end());
   table.rows.push_back(std::move(cells));
 }

@@ -70,8 +70,8 @@ void load_pictures(const fs::path& folder, Analysis& analysis, std::vector<std::
   }
 }
 
-// The reason to leave an analysis out; empty if there is none.
-std::string reason_to_leave_out(const AnalysisRecord& analysis, const fs::path& path) {
+// The reason to leave an analysis out; empty if there is none. The run's warnings become its own.
+std::string reason_to_leave_out(AnalysisRecord& analysis, const fs::path& path) {
   if (analysis.foreign_weights) return "it is of another run's weights";
   if (analysis.other_data) return "it is of data that the run was not made with";
   if (path.stem() != analysis.kind) return "it is of kind '" + analysis.kind + "'";
@@ -86,6 +86,7 @@ std::string reason_to_leave_out(const AnalysisRecord& analysis, const fs::path& 
     return "it is of step " + std::to_string(analysis.step) + "; the run has " +
            std::to_string(record.steps);
   }
+  add_warnings_of(record, analysis);
   const std::vector<std::string> findings = check_analysis(analysis, record);
   return findings.empty() ? "" : findings.front();
 }

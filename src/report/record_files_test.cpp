@@ -160,6 +160,18 @@ TEST_F(AnalysisFiles, OfAnotherRunAreLeftOut) {
   EXPECT_THAT(problems_, ElementsAre(HasSubstr("it is of kind 'rollout'")));
 }
 
+// Also one that an earlier program wrote, without warnings.
+TEST_F(AnalysisFiles, HaveTheDoubtsAboutTheDataOfTheirRun) {
+  add_rollout(png_);
+  RunRecord run = honest_run("transformer");
+  run.warnings = {"memory: too little", std::string(kDataDoubt) + "labels are shuffled"};
+  write_record(run, (root_ / "run" / "record.json").string());
+  const auto found = collect_analyses({root_.string()}, &problems_);
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_TRUE(is_in_doubt(found[0].record));
+  EXPECT_EQ(found[0].record.warnings->size(), 1u);
+}
+
 TEST_F(AnalysisFiles, WhatIsNoPngStaysOut) {
   add_rollout("<script>alert(1)</script>");
   const auto analyses = collect_analyses({root_.string()}, &problems_);

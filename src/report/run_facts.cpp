@@ -46,6 +46,8 @@ std::string machine_of(const Provenance& p) {
   text += ", " + std::to_string(p.threads) + (p.threads == 1 ? " thread" : " threads");
   if (!p.device.empty()) text += ", " + p.device;
   if (!p.isa.empty()) text += ", " + p.isa;
+  const auto is_reference = [](const auto& kernel) { return kernel.second == "ref"; };
+  if (std::ranges::any_of(p.kernels, is_reference)) text += ", reference kernels";
   return text;
 }
 

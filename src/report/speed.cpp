@@ -16,10 +16,10 @@ namespace {
 
 constexpr std::string_view kYardstick = "transformer";
 
-// Two runs with equal keys were made by the same code on the same machine.
+// Two runs with equal keys were made by the same code and kernels on the same machine.
 auto conditions_of(const RunRecord& record) {
   const Provenance& p = record.provenance;
-  return std::tuple(machine_of(p), p.git_revision, p.git_dirty, p.torch_version);
+  return std::tuple(machine_of(p), p.git_revision, p.git_dirty, p.torch_version, p.kernels);
 }
 
 bool is_timed(const RunRecord& record) {

@@ -6,6 +6,8 @@
 
 #include "records/test_records.h"
 #include "report/leaderboard.h"
+#include "report/speed_grid.h"
+#include "report/tables.h"
 
 namespace lra::report {
 namespace {
@@ -167,6 +169,31 @@ TEST(Speed, MeasurementsDoNotEnterTheLeaderboard) {
   EXPECT_TRUE(board.rows.empty());
   EXPECT_TRUE(board.columns.empty());
   EXPECT_EQ(board.speeds.size(), 1u);
+}
+
+TEST(Speed, OtherKernelsAreNoYardstick) {
+  std::vector<RunRecord> records = {timed_run("transformer", 10000), timed_run("performer", 25000)};
+  records[1].provenance.kernels["attention"] = "ref";
+  EXPECT_FALSE(speed_of(build_leaderboard(records), "performer").relative);
+  records = {measured("transformer", 1024, 4), measured("performer", 1024, 6)};
+  records[1].provenance.kernels["attention"] = "ref";
+  for (const SpeedRow& row : speed_rows(records)) EXPECT_NE(row.relative, 1.5) << row.model;
+  EXPECT_EQ(speed_grids(speed_rows(records)).size(), 2u);
+  EXPECT_TRUE(speed_rows(records).back().machine.ends_with("reference kernels") ||
+              speed_rows(records).front().machine.ends_with("reference kernels"));
+}
+
+TEST(Speed, AMeasurementThatMayNotBeTheMachinesIsMarkedAndExplained) {
+  RunRecord record = measured("performer", 1024, 6);
+  record.measurements[0].warning = "the windows differ by 24 %";
+  const Leaderboard board = build_leaderboard({record, measured("transformer", 1024, 4)});
+  ASSERT_EQ(board.warnings.size(), 1u);
+  EXPECT_NE(board.warnings[0].find("length 1,024: the windows differ by 24 %"), std::string::npos);
+  int num_marked = 0;
+  for (const auto& row : measurement_table(board).rows) {
+    for (const TableCell& cell : row) num_marked += cell.text.find('!') != std::string::npos;
+  }
+  EXPECT_EQ(num_marked, 1);
 }
 
 }  // namespace

@@ -81,7 +81,8 @@ Cells measurement_line(const SpeedRow& row) {
           {m.dtype},
           {thousands(m.length)},
           {thousands(m.batch)},
-          {rate_text(m.steps_per_s) + (m.parts ? "*" : "") + (m.windows > 1 ? range : "")},
+          {rate_text(m.steps_per_s) + (m.parts ? "*" : "") + (m.warning ? "!" : "") +
+           (m.windows > 1 ? range : "")},
           {m.pipeline_steps_per_s ? rate_text(m.pipeline_steps_per_s) : "-"},
           {rate_text(m.tokens_per_s)},
           {fixed(100 * flops_utilisation(m), 1) + " %"},
@@ -186,7 +187,7 @@ Table measurement_table(const Leaderboard& board) {
       .title = "Efficiency measurements",
       .caption =
           "Medians of timed windows, in brackets the slowest and fastest window; * long steps, "
-          "timed in slices of their batch. "
+          "timed in slices of their batch; ! see the warnings. "
           "Relative: to the Transformer measured in the same conditions. Paper: "
           "the same ratio on 16 TPU v3 chips. With data: the same steps with batches that are "
           "read from the task's data. Of GEMM: the model's floating-point operations per second "

@@ -134,6 +134,15 @@ void add_run_warnings(const std::vector<RowGroup>& groups, std::vector<std::stri
   }
 }
 
+void add_speed_warnings(const std::vector<SpeedRow>& speeds, std::vector<std::string>& warnings) {
+  for (const SpeedRow& row : speeds) {
+    const Measurement& m = row.measured;
+    if (!m.warning) continue;
+    warnings.push_back("speed of " + row.title + " on " + row.task + ", " + m.mode + " at length " +
+                       thousands(m.length) + ": " + *m.warning);
+  }
+}
+
 void add_row_warnings(Leaderboard& board, const std::vector<RunRecord>& records) {
   for (size_t column = 0; column < board.columns.size(); ++column) {
     warn_of_shortfalls(board, column);

@@ -13,6 +13,9 @@ namespace lra::report {
 // another size than the task's, weights chosen on the test set.
 void add_run_warnings(const std::vector<RowGroup>& groups, std::vector<std::string>& warnings);
 
+// Measurements that may not be the machine's.
+void add_speed_warnings(const std::vector<SpeedRow>& speeds, std::vector<std::string>& warnings);
+
 // Warnings about rows: figures of short runs, of part of the test set or of other settings than
 // published ones, a column over different data, ListOps figures that reading only the root operator
 // would give, rows made by several revisions or on several machines. `records` are those the board

@@ -13,6 +13,7 @@
 
 #include "base/error.h"
 #include "io/atomic_file.h"
+#include "io/input_file.h"
 #include "tasks/files.h"
 
 namespace lra::tasks {
@@ -30,6 +31,7 @@ class File {
                    .what = is_there(path) ? "is not a file" : "no such file",
                    .expected = expected});
     }
+    (void)InputFile(path);  // refuses a pointer of Git LFS
     fd_ = open_file(path, O_RDONLY | O_CLOEXEC);
     if (fd_ < 0) throw io_error(path, "cannot be opened", errno);
   }

@@ -2,13 +2,22 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iomanip>
+#include <sstream>
 
 #include "base/error.h"
 #include "base/text_format.h"
+#include "training/schedule.h"
 
 namespace lra::training {
 namespace {
 constexpr int64_t kMaxSteps = 1'000'000'000;
+// "0.0035", "2e-05".
+std::string short_number(double value) {
+  std::ostringstream text;
+  text << std::setprecision(2) << value;
+  return text.str();
+}
 constexpr const char* kTimeWas = "train.max_seconds, ";
 }  // namespace
 
@@ -61,6 +70,19 @@ std::vector<std::string> schedule_warnings(const TrainConfig& config) {
                        " the cosine begins again at the full rate (train.cycle_steps)");
   }
   return warnings;
+}
+
+std::string rate_jump(const TrainConfig& before, const TrainConfig& now, int64_t step) {
+  constexpr double kLeast = 0.1;
+  const double last = learning_rate(before, std::max<int64_t>(0, step - 1)),
+               next = learning_rate(now, step);
+  if (std::abs(next - last) <= kLeast * std::max(last, next)) return "";
+  std::string text = std::string("the learning rate ") + (next > last ? "rises" : "falls") +
+                     " from " + short_number(last) + " to " + short_number(next) + " after step " +
+                     thousands(step);
+  if (now.schedule != "cosine") return text;
+  const int64_t span = now.cycle_steps > 0 ? now.cycle_steps : now.steps;
+  return text + ": the cosine now spans " + thousands(span) + " steps";
 }
 
 std::string early_end(const TrainConfig& config, const TrainProgress& progress, double seconds) {

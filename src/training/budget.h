@@ -20,6 +20,10 @@ int64_t planned_steps(const TrainConfig& config, int64_t num_examples);
 // Warnings about the schedule of a run of config.steps; one sentence each.
 std::vector<std::string> schedule_warnings(const TrainConfig& config);
 
+// A sentence if the learning rate jumps by more than a tenth where a run goes on after `step` with
+// other settings, each with its own number of steps; else empty.
+std::string rate_jump(const TrainConfig& before, const TrainConfig& now, int64_t step);
+
 // Reason why training ends at this point although steps are left, by train.patience or
 // train.max_seconds; empty if it continues. `seconds`: the run's time so far.
 std::string early_end(const TrainConfig& config, const TrainProgress& progress, double seconds);

@@ -102,5 +102,20 @@ TEST(Budget, KnowsTheLastScheduledCheckpoint) {
   EXPECT_EQ(last_scheduled_checkpoint(config, 29), 28);
 }
 
+// A cosine over the steps of the run starts over at a high rate when the run gets more steps.
+TEST(Budget, TellsTheJumpOfTheRateWhereARunGoesOn) {
+  TrainConfig before = config_of(8, 20);
+  before.schedule = "cosine";
+  before.warmup_steps = 2;
+  TrainConfig now = before;
+  now.steps = 40;
+  EXPECT_THAT(rate_jump(before, now, 20), HasSubstr("the learning rate rises from "));
+  EXPECT_THAT(rate_jump(before, now, 20), HasSubstr("after step 20: the cosine now spans 40"));
+  before.schedule = now.schedule = "constant";
+  EXPECT_EQ(rate_jump(before, now, 20), "");
+  now.learning_rate = before.learning_rate / 10;
+  EXPECT_THAT(rate_jump(before, now, 20), HasSubstr("falls"));
+}
+
 }  // namespace
 }  // namespace lra::training

@@ -13,6 +13,7 @@
 #include "base/config.h"
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/quoted.h"
 #include "io/atomic_file.h"
 #include "io/json.h"
 #include "io/safetensors.h"
@@ -406,6 +407,15 @@ void refuse_useless(const SafetensorsFile& file, const at::Tensor& values) {
          "trained weights");
 }
 
+void refuse_other_dtype(const SafetensorsFile& file, const TensorView& tensor, Dtype wanted) {
+  if (tensor.dtype == wanted) return;
+  throw Error({.where = file.path(),
+               .what = in_quotes(tensor.name) + " is " + to_string(tensor.dtype),
+               .expected = std::string(to_string(wanted)) + " weights",
+               .advice = "convert them in Python: {name: t.float() for name, t in "
+                         "safetensors.torch.load_file(FILE).items()}"});
+}
+
 }  // namespace
 
 MatchedWeights load_matching_weights(const std::string& path, FlatParameters& parameters) {
@@ -417,7 +427,8 @@ MatchedWeights load_matching_weights(const std::string& path, FlatParameters& pa
   std::set<std::string> taken;
   for (const auto& part : parameters.saved_parts()) {
     const TensorView* tensor = file.find(part.name);
-    if (!tensor || tensor->shape != part.shape || tensor->dtype != dtype_of(host)) {
+    if (tensor && tensor->shape == part.shape) refuse_other_dtype(file, *tensor, dtype_of(host));
+    if (!tensor || tensor->shape != part.shape) {
       found.fresh.push_back(part.name);
       continue;
     }

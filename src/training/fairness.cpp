@@ -12,7 +12,7 @@ namespace lra::training {
 namespace {
 
 constexpr double kMostParameters = 1.10;
-constexpr const char* kBaseModel = "transformer";
+constexpr const char* kFreeForAll = "free-for-all";
 
 // The first of the fixed sizes that `run` changes, as "layers 2 instead of 4"; empty when none.
 std::string changed_size(const models::ModelConfig& run, const models::ModelConfig& base) {
@@ -128,7 +128,8 @@ std::string changed_data(const ConfigTable& settings, const SplitSizes& data,
 // Reason why `run` is another setting than its preset, the mechanism aside; empty if it is the
 // same. Self-pretrained weights are not one.
 std::string departure(const RunConfig& run, const std::optional<SplitSizes>& data,
-                      bool is_self_pretrained) {
+                      bool is_self_pretrained, const std::string& edited) {
+  if (!edited.empty()) return edited;
   if (!run.initial_weights.empty() && !is_self_pretrained) return "began with trained weights";
   if (!run.trained_on.empty()) return "its settings changed while it was trained";
   if (run.preset == "small") return "the small preset is not a published setting";
@@ -156,20 +157,22 @@ std::string size_unlike_preset(const RunConfig& run, const SplitSizes& data) {
 }
 
 Fairness judge(const RunConfig& run, const std::optional<SplitSizes>& data,
-               const std::string& pretraining) {
+               const std::string& pretraining, const std::string& edited) {
   // The size of a model's own recipe is compared with the paper's base model.
   const bool own_recipe = is_model_preset(run.preset);
   const RunConfig base = resolve_run(run.task, kBaseModel, own_recipe ? "paper" : run.preset,
                                      run.seed, data_settings_of(run), {});
-  const std::string departed = departure(run, data, !pretraining.empty());
+  const std::string departed = departure(run, data, !pretraining.empty(), edited);
   Fairness result{.parameters = count_parameters(run),
                   .base_parameters = count_parameters(base),
-                  .division = "free-for-all",
+                  .division = kFreeForAll,
                   .reason = changed_size(run.model_config, base.model_config),
                   .published_setting = departed.empty() && pretraining.empty()};
   if (run.train.is_masked()) {
-    result.division = "pretraining";
-    result.reason = "predicts masked inputs, not labels";
+    const bool shuffled = run.train.token_order == "shuffled";
+    result.division = shuffled ? kFreeForAll : "pretraining";
+    result.reason = shuffled ? "predicts masked inputs whose order was lost (train.token_order)"
+                             : "predicts masked inputs, not labels";
     result.published_setting = false;
     return result;
   }

@@ -12,6 +12,9 @@
 
 namespace lra::training {
 
+// The model whose size others are compared with.
+inline constexpr const char* kBaseModel = "transformer";
+
 struct Fairness {
   int64_t parameters = 0, base_parameters = 0;
   std::string division;  // RunRecord::division
@@ -20,9 +23,10 @@ struct Fairness {
 };
 
 // `data` has the actual numbers of examples; without it the task's numbers are assumed.
-// `pretraining` is the result of self_pretraining() for the run's initial weights.
+// `pretraining` is the result of self_pretraining() for the run's initial weights, `edited` that of
+// edited_presets(): settings of edited presets are nobody's.
 Fairness judge(const RunConfig& run, const std::optional<SplitSizes>& data = {},
-               const std::string& pretraining = "");
+               const std::string& pretraining = "", const std::string& edited = "");
 
 // Numbers of examples that `run` requests, other than its preset's, and that `data` does not have,
 // as "data of 20 training and 6 test examples instead of 30 and 10"; empty if there are none.

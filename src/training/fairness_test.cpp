@@ -149,5 +149,21 @@ TEST(Fairness, HasNothingToSayForTheSmallPreset) {
   EXPECT_THAT(fairness.reason, HasSubstr("small preset"));
 }
 
+TEST(Fairness, SetsRunsOfEditedPresetsApart) {
+  const std::string edited = "configs/tasks/text.toml is not the file";
+  const Fairness fairness = judge(release("transformer"), {}, "", edited);
+  EXPECT_EQ(fairness.division, kFree);
+  EXPECT_EQ(fairness.reason, edited);
+  EXPECT_FALSE(fairness.published_setting);
+}
+
+TEST(Fairness, SetsMaskedRunsOfShuffledTokensApart) {
+  const auto division = [](const std::vector<std::string>& sets) {
+    return judge(tiny_run(sets)).division;
+  };
+  EXPECT_EQ(division({"train.objective=masked"}), "pretraining");
+  EXPECT_EQ(division({"train.objective=masked", "train.token_order=shuffled"}), kFree);
+}
+
 }  // namespace
 }  // namespace lra::training

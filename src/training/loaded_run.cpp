@@ -25,8 +25,12 @@ std::string tested_checkpoint(const RunRecord& record) {
 }
 
 std::string checkpoint_file(const std::string& run, const std::string& checkpoint) {
-  if (checkpoint.ends_with(".safetensors")) return checkpoint;
   std::error_code ignored;
+  const bool is_path = checkpoint.find_first_of("./") != std::string::npos;
+  if (is_path && (checkpoint.ends_with(".safetensors") ||
+                  std::filesystem::is_regular_file(checkpoint, ignored))) {
+    return checkpoint;
+  }
   if (checkpoint.find('/') != std::string::npos &&
       std::filesystem::is_directory(checkpoint, ignored)) {
     return checkpoint + "/" + kWeightsFile;
@@ -65,6 +69,23 @@ std::optional<int64_t> recorded_step(const std::string& folder, const RunRecord&
   return folder == "best" && run.best_val ? std::optional(run.best_val->step) : std::nullopt;
 }
 
+// The word for the weights in a folder that 'lra export' wrote, which may be of any step. Throws
+// lra::Error if other ones are asked for.
+std::string exported_checkpoint(const std::string& folder, const RunRecord& run, int64_t step,
+                                const std::string& asked) {
+  const std::string own = "step_" + std::to_string(step);
+  const auto is_own = [&](const std::string& name) {
+    return name == own || (name == "last" && step == run.steps) ||
+           (name == "best" && run.best_val && step == run.best_val->step);
+  };
+  const std::string tested = tested_checkpoint(run);
+  if (asked.empty()) return is_own(tested) ? tested : own;
+  if (is_own(asked) || asked.find_first_of("./") != std::string::npos) return asked;
+  throw Error({.where = folder,
+               .what = "holds only the weights of step " + std::to_string(step) + ", not " + asked,
+               .advice = "leave --checkpoint out, or name the folder of the run"});
+}
+
 }  // namespace
 
 void refuse_other_weights(const std::string& file, const LoadedWeights& found,
@@ -93,17 +114,35 @@ void refuse_other_weights(const std::string& file, const LoadedWeights& found,
   }
 }
 
+namespace {
+
+// The accuracy next to exported weights looks like theirs.
+void refuse_untested_weights(const std::string& file, int64_t step, const RunRecord& run) {
+  if (!run.test || run.test->step == step) return;
+  throw Error({.where = file,
+               .what = "holds the weights of step " + std::to_string(step),
+               .expected = "those of step " + std::to_string(run.test->step) +
+                           ", which the accuracy in record.json is of",
+               .advice = "export the run without --checkpoint"});
+}
+
+}  // namespace
+
 std::vector<std::string> check_checkpoints_beside(const RunRecord& run,
                                                   const std::string& record_path) {
   if (run.kind != "train" || std::filesystem::path(record_path).filename() != "record.json")
     return {};
   std::vector<std::string> findings, names = {"best", "latest"};
   if (run.test) names.push_back("step_" + std::to_string(run.test->step));
+  const bool exported = is_exported(folder_of(record_path));
+  if (exported) names = {"latest"};  // the one file that there is
   for (const std::string& name : names) {
     const std::string file = checkpoint_file(folder_of(record_path), name);
     if (!tasks::is_there(file)) continue;
     try {
-      refuse_other_weights(file, describe_weights(file, identities_of(run)), run);
+      const LoadedWeights found = describe_weights(file, identities_of(run));
+      refuse_other_weights(file, found, run);
+      if (exported) refuse_untested_weights(file, found.progress.step, run);
     } catch (const Error& error) {
       findings.push_back(error.what());
     }
@@ -120,7 +159,10 @@ LoadedRun::LoadedRun(const std::string& folder, const WeightsChoice& choice,
       model(stored.config.make_any_model(task->shape(), device)),
       parameters(*model, FlatUse::kInference),
       weights(weights_of(checkpoint_file(folder, checkpoint), choice.foreign, stored.record,
-                         parameters)) {}
+                         parameters)) {
+  if (!is_exported(folder)) return;
+  checkpoint = exported_checkpoint(folder, stored.record, weights.progress.step, choice.checkpoint);
+}
 
 const models::SequenceClassifier& LoadedRun::encoder() const {
   if (stored.config.is_whole_model()) refuse_whole_model(stored.config.model);

@@ -122,5 +122,27 @@ TEST_F(LoadedRunWeights, OfARunThatIsUnderWayMayBeAheadOfItsRecord) {
   EXPECT_EQ(load("own", {}).weights.progress.step, 12);
 }
 
+// A card or a record next to them may be of another step.
+TEST_F(LoadedRunWeights, ThatWereExportedAreCalledByTheirStep) {
+  const RunRecord own = run(kept_run(), "own");
+  const auto exported = [&](int64_t step) {
+    const std::string name = "exported" + std::to_string(step);
+    fs::create_directories(folder(name).path);
+    for (const std::string& file : {folder("own").config(), folder("own").record()}) {
+      fs::copy(file, folder(name).path);
+    }
+    fs::copy(step_folder("own", step) + "/model.safetensors", folder(name).path);
+    return name;
+  };
+  const std::string tested = exported(own.test->step), other = exported(own.test->step - 4);
+  EXPECT_EQ(load(tested, {}).checkpoint, tested_checkpoint(own));
+  EXPECT_EQ(load(other, {}).checkpoint, "step_" + std::to_string(own.test->step - 4));
+  EXPECT_THAT(error_of([&] { load(other, {.checkpoint = "step_1"}); }),
+              HasSubstr("holds only the weights of step "));
+  EXPECT_THAT(check_checkpoints_beside(own, folder(tested).record()), testing::IsEmpty());
+  EXPECT_THAT(check_checkpoints_beside(own, folder(other).record()),
+              testing::ElementsAre(HasSubstr("which the accuracy in record.json is of")));
+}
+
 }  // namespace
 }  // namespace lra::training

@@ -174,10 +174,21 @@ TEST(Masking, IsRefusedWhereNothingCanBePredicted) {
   EXPECT_THAT(error_of("text", {"train.masked_loss=l1"}), HasSubstr("the inputs are tokens"));
 }
 
+TEST(Masking, ItsSettingsAreRefusedInRunsThatLearnLabels) {
+  for (const char* set : {"train.mask_fraction=0.3", "train.masked_loss=l1"}) {
+    try {
+      (void)tiny_run({set});
+      FAIL() << set;
+    } catch (const Error& error) {
+      EXPECT_THAT(error.what(), HasSubstr("expected train.objective=masked")) << set;
+    }
+  }
+}
+
 // Hashes, and so resumes and comparisons of runs that learn labels, stay what they were.
 TEST(Masking, LeavesNoSettingInRunsThatLearnLabels) {
   const auto train = [](const RunConfig& run) { return *run.to_table().find("train")->as_table(); };
-  const ConfigTable plain = train(tiny_run({"train.mask_fraction=0.3"}));
+  const ConfigTable plain = train(tiny_run());
   for (const char* key : {"objective", "mask_fraction", "masked_loss"}) {
     EXPECT_EQ(plain.find(key), nullptr) << key;
   }

@@ -31,9 +31,9 @@ RunIdentity identity_of(const RunConfig& config, const std::string& data_hash) {
 
 RunRecord record_of(const RunConfig& config, const Provenance& provenance,
                     const std::string& data_hash, const std::optional<SplitSizes>& data,
-                    std::optional<InitialWeights> initial_weights) {
+                    std::optional<InitialWeights> initial_weights, const std::string& edited) {
   const Fairness fairness =
-      judge(config, data, self_pretraining(config, data_hash, initial_weights));
+      judge(config, data, self_pretraining(config, data_hash, initial_weights), edited);
   RunRecord record;
   static_cast<RunIdentity&>(record) = identity_of(config, data_hash);
   record.num_parameters = fairness.parameters;
@@ -45,21 +45,24 @@ RunRecord record_of(const RunConfig& config, const Provenance& provenance,
   record.initial_weights = std::move(initial_weights);
   record.config = config.to_table();
   record.provenance = provenance;
+  std::vector<std::string> warnings;
+  if (!edited.empty()) warnings.push_back(kEditedPresets + edited);
   if (mixers::is_python_class(config.model)) {
     const mixers::PythonSource source = mixers::python_source(config.model);
     record.python = {.source_sha256 = source.source_sha256, .packages = source.packages};
     if (!source.takes_mask && config.make_task()->shape().has_padding) {
-      record.warnings = {"forward of " + config.model + " takes no mask: padding takes part"};
+      warnings.push_back("forward of " + config.model + " takes no mask: padding takes part");
     }
   }
+  if (!warnings.empty()) record.warnings = std::move(warnings);
   return record;
 }
 
 RunRecord new_record(const RunConfig& config, const tasks::Task& task,
                      const tasks::Dataset& dataset, const Provenance& provenance,
-                     std::optional<InitialWeights> initial_weights) {
-  RunRecord record =
-      record_of(config, provenance, dataset.hash(), sizes_of(dataset), std::move(initial_weights));
+                     std::optional<InitialWeights> initial_weights, const std::string& edited) {
+  RunRecord record = record_of(config, provenance, dataset.hash(), sizes_of(dataset),
+                               std::move(initial_weights), edited);
   record.validation = task.validation();
   record.checkpoint = config.train.test_checkpoint;
   record.data_source = dataset.manifest().source;

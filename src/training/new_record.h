@@ -13,14 +13,17 @@ SplitSizes sizes_of(const tasks::Dataset& dataset);
 // `data_hash`: empty where no data was read.
 RunIdentity identity_of(const RunConfig& config, const std::string& data_hash = "");
 
-// A record of only the settings and initial weights: identity, size, division.
+// A record of only the settings and initial weights: identity, size, division. `edited` is the
+// result of edited_presets(), or of edited_presets_of() for a record that exists.
 RunRecord record_of(const RunConfig& config, const Provenance& provenance,
                     const std::string& data_hash = "", const std::optional<SplitSizes>& data = {},
-                    std::optional<InitialWeights> initial_weights = {});
+                    std::optional<InitialWeights> initial_weights = {},
+                    const std::string& edited = "");
 
 // The record of a run that is about to begin: all that is known before the first step.
 RunRecord new_record(const RunConfig& config, const tasks::Task& task,
                      const tasks::Dataset& dataset, const Provenance& provenance,
-                     std::optional<InitialWeights> initial_weights = {});
+                     std::optional<InitialWeights> initial_weights = {},
+                     const std::string& edited = "");
 
 }  // namespace lra::training

@@ -4,12 +4,14 @@
 
 #include "base/resources.h"
 #include "tasks/prepare_data.h"
+#include "training/budget.h"
 #include "training/checkpoint.h"
 #include "training/data_root.h"
 #include "training/fairness.h"
 #include "training/memory_estimate.h"
 #include "training/new_record.h"
 #include "training/self_pretraining.h"
+#include "training/shipped_configs.h"
 
 namespace lra::training {
 namespace {
@@ -107,17 +109,20 @@ void refuse_partial(const std::string& file, const InitialWeights& weights) {
       std::ranges::all_of(weights.unused, is_of_masked_run) && !weights.unused.empty()) {
     return;
   }
-  const auto listed = [](const std::vector<std::string>& names, const char* what) {
+  const auto listed = [](const std::vector<std::string>& names, const char* one, const char* many) {
     constexpr size_t kMostNamed = 5;
     std::string text;
     for (size_t i = 0; i < std::min(names.size(), kMostNamed); ++i) {
       text += (i == 0 ? "" : ", ") + names[i];
     }
     if (names.size() > kMostNamed) text += ", ...";
-    return names.empty() ? "" : std::to_string(names.size()) + what + " (" + text + ")";
+    const std::string count = std::to_string(names.size());
+    return names.empty() ? "" : count + (names.size() == 1 ? one : many) + " (" + text + ")";
   };
-  const std::string missing = listed(weights.fresh, " tensors of the model are not in it"),
-                    extra = listed(weights.unused, " of its own do not exist in the model");
+  const std::string missing = listed(weights.fresh, " tensor of the model is not in it",
+                                     " tensors of the model are not in it"),
+                    extra = listed(weights.unused, " of its own does not exist in the model",
+                                   " of its own do not exist in the model");
   if (missing.empty() && extra.empty()) return;
   throw Error(
       {.where = file,
@@ -150,6 +155,13 @@ InitialWeights begin_with_weights(PreparedRun& run) {
   return weights;
 }
 
+// The settings of the loop, with the steps that they mean on the run's data.
+TrainConfig loop_of(const RunRecord& record) {
+  TrainConfig loop = RunConfig::from_table(record.config).train;
+  loop.steps = record.planned_steps;
+  return loop;
+}
+
 // Carries over the past of a resumed run, to which a change of settings adds a part.
 void carry_over(const RunRecord& before, const std::string& change, RunRecord& record) {
   if (!change.empty() && before.steps >= record.planned_steps) {
@@ -167,6 +179,9 @@ void carry_over(const RunRecord& before, const std::string& change, RunRecord& r
                      .config_hash = before.config_hash,
                      .fingerprint = before.fingerprint,
                      .change = change});
+    const std::string jump = rate_jump(loop_of(before), loop_of(record), before.steps);
+    if (!jump.empty() && !record.warnings) record.warnings.emplace();
+    if (!jump.empty()) record.warnings->push_back(jump);
   }
 }
 
@@ -197,8 +212,11 @@ PreparedRun prepare_run(RunConfig config, RunFolder folder, TrainOptions options
   std::optional<InitialWeights> initial;
   if (run.before) initial = run.before->initial_weights;
   if (!run.options.init_from.empty()) initial = begin_with_weights(run);
-  run.record =
-      new_record(run.config, *run.task, run.dataset, run.options.provenance, std::move(initial));
+  // Resumed under the shipped presets, it is still a run that began under edited ones.
+  std::string edited = run.before ? edited_presets_of(*run.before) : "";
+  if (edited.empty()) edited = edited_presets(run.config.task, run.config.model);
+  run.record = new_record(run.config, *run.task, run.dataset, run.options.provenance,
+                          std::move(initial), edited);
   if (run.before) carry_over(*run.before, run.options.change, run.record);
   refuse_empty_splits(*run.task, run.dataset);
   if (!run.options.resume) refuse_other_size(run.config, run.dataset, run.record);

@@ -6,9 +6,12 @@
 #include "base/revision.h"
 #include "base/text_format.h"
 #include "io/atomic_file.h"
+#include "io/toml.h"
 #include "mixers/python_layer.h"
 #include "records/check_provenance.h"
 #include "records/check_record.h"
+#include "records/run_identity.h"
+#include "tasks/data_doubts.h"
 #include "tasks/files.h"
 #include "tasks/prepare_data.h"
 #include "training/budget.h"
@@ -16,6 +19,7 @@
 #include "training/fairness.h"
 #include "training/new_record.h"
 #include "training/run_warnings.h"
+#include "training/shipped_configs.h"
 
 namespace lra::training {
 namespace {
@@ -32,17 +36,27 @@ std::optional<SplitSizes> known_sizes(const RunRecord& record, const RunConfig& 
   return SplitSizes{wanted("num_train"), wanted("num_val"), record.test_split_examples};
 }
 
-void check_facts(const RunRecord& record, const RunRecord& known, Findings& findings) {
+// True if this program cannot tell what the presets of the run were: others are read here now.
+bool has_other_presets(const RunRecord& record) {
+  return edited_presets_of(record).empty() && !edited_presets(record.task, record.model).empty();
+}
+
+// Facts that follow from settings and presets.
+void check_division(const RunRecord& record, const RunRecord& known, Findings& findings) {
   findings.expect_equal("division", record.division, known.division);
   findings.expect_equal("published_setting", record.published_setting, known.published_setting);
-  findings.expect_equal("num_parameters", record.num_parameters, known.num_parameters);
   findings.expect_equal("base_parameters", record.base_parameters, known.base_parameters);
-  findings.expect_equal("task_title", record.task_title, known.task_title);
-  findings.expect_equal("task_version", record.task_version, known.task_version);
-  findings.expect_equal("model_title", record.model_title, known.model_title);
   // The words may be others in another version.
   if (record.provenance.lra_version != lra_version()) return;
   findings.expect_equal("division_reason", record.division_reason, known.division_reason);
+}
+
+void check_facts(const RunRecord& record, const RunRecord& known, Findings& findings) {
+  findings.expect_equal("num_parameters", record.num_parameters, known.num_parameters);
+  findings.expect_equal("task_title", record.task_title, known.task_title);
+  findings.expect_equal("task_version", record.task_version, known.task_version);
+  findings.expect_equal("model_title", record.model_title, known.model_title);
+  if (!has_other_presets(record)) check_division(record, known, findings);
 }
 
 void check_source(const RunRecord& record, const RunConfig& config, const tasks::Task& task,
@@ -59,7 +73,7 @@ void check_source(const RunRecord& record, const RunConfig& config, const tasks:
 void check_steps(const RunRecord& record, const RunConfig& config, const TaskShape& shape,
                  Findings& findings) {
   // A report tells full runs from short ones by it. An earlier version's preset may have had more.
-  const int64_t preset = preset_steps(config).value_or(0);
+  const int64_t preset = has_other_presets(record) ? 0 : preset_steps(config).value_or(0);
   if (record.preset_steps < preset)
     findings.expect_equal("preset_steps", record.preset_steps, preset);
   // A held-out part is cut from the training split.
@@ -111,11 +125,29 @@ std::vector<std::string> check_stored_doubts(const RunRecord& record, const std:
     const auto dataset =
         tasks::data_at_hand(config.task_spec(), *config.make_task(), data_root_of(folder, ""));
     if (!dataset || dataset->hash() != record.data_hash || !dataset->manifest().doubts) return {};
-    for (const std::string& doubt : *dataset->manifest().doubts) {
+    for (const std::string& doubt : tasks::doubts_of_contents(*config.make_task(), *dataset)) {
       expect_warning(record, kDataDoubt + doubt, findings);
     }
   } catch (const Error&) {
     return {};  // check_settings() says why
+  }
+  return findings.lines();
+}
+
+// config.toml next to the record, with which every other command refuses to work if it was edited.
+std::vector<std::string> check_config_beside(const RunRecord& record, const std::string& path) {
+  const std::string file = RunFolder{folder_of(path)}.config();
+  if (record.kind != "train" || !path.ends_with("record.json") || !tasks::is_file(file)) return {};
+  Findings findings;
+  try {
+    const std::string hash = config_hash(parse_toml_file(file));
+    const auto parts = record.earlier_parts.value_or(std::vector<EarlierPart>{});
+    const bool is_earlier =
+        std::ranges::find(parts, hash, &EarlierPart::config_hash) != parts.end();
+    findings.expect(hash == record.config_hash || is_earlier,
+                    "config.toml next to it differs from its settings");
+  } catch (const Error& error) {
+    findings.expect(false, error.what());
   }
   return findings.lines();
 }
@@ -133,8 +165,9 @@ void check_tokens(const RunRecord& record, const TaskShape& shape, Findings& fin
 
 void check_all(const RunRecord& record, Findings& findings) {
   const RunConfig config = RunConfig::from_table(record.config);
-  const RunRecord known = record_of(config, record.provenance, record.data_hash,
-                                    known_sizes(record, config), record.initial_weights);
+  const RunRecord known =
+      record_of(config, record.provenance, record.data_hash, known_sizes(record, config),
+                record.initial_weights, edited_presets_of(record));
   const auto task = config.make_task();
   check_facts(record, known, findings);
   if (record.kind == "bench") return check_tokens(record, task->shape(), findings);
@@ -170,6 +203,7 @@ std::vector<std::string> record_findings(const RunRecord& record, const std::str
   for (const std::string& finding : provenance.lines()) all.push_back(finding);
   for (std::string& finding : check_settings(record)) all.push_back(std::move(finding));
   for (std::string& finding : check_metrics_beside(record, path)) all.push_back(std::move(finding));
+  for (std::string& finding : check_config_beside(record, path)) all.push_back(std::move(finding));
   for (std::string& finding : check_stored_doubts(record, path)) all.push_back(std::move(finding));
   return all;
 }

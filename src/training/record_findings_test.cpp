@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 
+#include "io/atomic_file.h"
 #include "training/new_record.h"
 #include "training/test_trainer.h"
 
@@ -102,6 +103,31 @@ TEST_F(RecordFindings, NameSettingsOfNoRun) {
               ElementsAre(HasSubstr("its settings are not those of a run of this program")));
   EXPECT_THAT(found([](RunRecord& r) { r.model = "some.package:Layer"; }),
               Contains(HasSubstr("the record does not name its source")));
+}
+
+// Its preset is not that of this program, so neither its division nor its reason follows from it.
+TEST_F(RecordFindings, HoldARunOfEditedPresetsToWhatItSaysOfThem) {
+  const auto mark = [](RunRecord& r) {
+    r.warnings = {std::string(kEditedPresets) + "configs/tasks/listops.toml is another"};
+    r.division_reason = "configs/tasks/listops.toml is another";
+  };
+  EXPECT_THAT(found(mark), IsEmpty());
+  EXPECT_THAT(found([&](RunRecord& r) {
+                mark(r);
+                r.division = "apples-to-apples";
+                r.published_setting = true;
+              }),
+              testing::SizeIs(2));
+}
+
+TEST_F(RecordFindings, NameAnEditedConfigBesideTheRecord) {
+  const RunRecord record = run_here({}, "run");
+  EXPECT_THAT(record_findings(record, folder("run").record()), IsEmpty());
+  std::string toml = read_file(folder("run").config(), 1 << 20);
+  toml.replace(toml.find("steps = 12"), 10, "steps = 13");
+  write_file_atomically(folder("run").config(), toml);
+  EXPECT_THAT(record_findings(record, folder("run").record()),
+              ElementsAre(HasSubstr("config.toml next to it differs from its settings")));
 }
 
 }  // namespace

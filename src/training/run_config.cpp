@@ -190,6 +190,19 @@ void refuse_unpredictable(const RunConfig& run) {
            "set train.masked_loss=cross_entropy, or task.input=values for pixels");
 }
 
+// Settings of masked pretraining would have no effect.
+void refuse_unmasked(const TrainConfig& train) {
+  const TrainConfig usual;
+  const auto refuse = [](const char* where) {
+    throw Error({.where = where,
+                 .what = "is set, but the run predicts labels and hides nothing",
+                 .expected = "train.objective=masked",
+                 .advice = "set train.objective=masked too, or leave this setting out"});
+  };
+  if (train.mask_fraction != usual.mask_fraction) refuse("train.mask_fraction");
+  if (train.masked_loss != usual.masked_loss) refuse("train.masked_loss");
+}
+
 struct OwnGroup {
   std::string name;
   GroupConfig defaults;
@@ -280,7 +293,10 @@ RunConfig from_sections(const std::string& task, const std::string& model,
   describe_task_to_whole_model(run, mixer);
   run.mixer_settings = run.mixer_spec().resolve(mixer);
   run.groups = read_groups(section(settings, "groups"), run);
-  if (!run.train.is_masked()) refuse_blind_readout(run);
+  if (!run.train.is_masked()) {
+    refuse_unmasked(run.train);
+    refuse_blind_readout(run);
+  }
   refuse_unpredictable(run);
   return run;
 }
@@ -391,8 +407,14 @@ RunConfig RunConfig::from_table(const ConfigTable& table) {
 }
 
 std::string config_folder() {
-  if (const char* named = std::getenv("LRA_CONFIGS")) return named;
   std::error_code ignored;
+  if (const char* named = std::getenv("LRA_CONFIGS")) {
+    if (fs::is_directory(fs::path(named) / "tasks", ignored)) return named;
+    throw Error({.where = "LRA_CONFIGS",
+                 .what = "names " + in_quotes(named) + ", which holds no folder 'tasks' of presets",
+                 .expected = "the checkout's configs folder, or one like it",
+                 .advice = "unset the variable, or correct it"});
+  }
   const fs::path program = fs::read_symlink("/proc/self/exe", ignored).parent_path();
   for (const fs::path& base :
        {program, program.parent_path(), program.parent_path() / "share/lra", fs::path(".")}) {
@@ -440,9 +462,29 @@ RunConfig resolve_run(const std::string& task, const std::string& model, const s
   return from_sections(task, model, preset, seed, settings);
 }
 
+namespace {
+
+// RUN/checkpoints or RUN/checkpoints/step_N in the place of RUN.
+void refuse_checkpoint_folder(const std::string& path) {
+  const fs::path folder = fs::path(path).lexically_normal();
+  const fs::path whole = folder.has_filename() ? folder : folder.parent_path();
+  const bool is_step = whole.parent_path().filename() == "checkpoints";
+  if (!is_step && whole.filename() != "checkpoints") return;
+  const fs::path run = is_step ? whole.parent_path().parent_path() : whole.parent_path();
+  throw Error(
+      {.where = path,
+       .what = "is a folder of checkpoints, not of a run",
+       .expected = "the run's folder, " + in_quotes(run.empty() ? "." : run.string()),
+       .advice = is_step ? "its weights are chosen with --checkpoint " + whole.filename().string()
+                         : "name the folder above it"});
+}
+
+}  // namespace
+
 StoredRun read_run(const RunFolder& folder) {
   std::error_code ignored;
   if (!std::filesystem::exists(folder.record(), ignored)) {
+    refuse_checkpoint_folder(folder.path);
     const bool is_file = std::filesystem::is_regular_file(folder.path, ignored);
     throw Error(
         {.where = folder.path,

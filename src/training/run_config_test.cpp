@@ -44,6 +44,32 @@ class OwnConfigs {
   ScratchFolder scratch_;
 };
 
+TEST(RunConfig, NamesTheVariableOfAFolderWithoutPresets) {
+  const ScratchFolder scratch;
+  for (const std::string& folder : {scratch.path(), scratch.file("none"), std::string()}) {
+    ::setenv("LRA_CONFIGS", folder.c_str(), 1);
+    try {
+      (void)config_folder();
+      ADD_FAILURE() << folder;
+    } catch (const Error& error) {
+      EXPECT_THAT(error.what(), HasSubstr("LRA_CONFIGS: names '"));
+    }
+    ::unsetenv("LRA_CONFIGS");
+  }
+}
+
+TEST(RunConfig, NamesTheRunOfAFolderOfCheckpoints) {
+  for (const char* path :
+       {"runs/a/checkpoints/step_20", "runs/a/checkpoints/best/", "runs/a/checkpoints"}) {
+    try {
+      (void)read_run({path});
+      ADD_FAILURE() << path;
+    } catch (const Error& error) {
+      EXPECT_THAT(error.what(), HasSubstr("expected the run's folder, 'runs/a'")) << path;
+    }
+  }
+}
+
 RunConfig small(const std::string& task, const std::string& model,
                 const std::vector<std::string>& sets = {}) {
   return resolve_run(task, model, "small", 0, {}, sets);

@@ -1,5 +1,6 @@
 #include "training/run_warnings.h"
 
+#include "base/text_format.h"
 #include "tasks/data_doubts.h"
 #include "training/fairness.h"
 
@@ -18,6 +19,31 @@ std::string size_doubt(const ConfigTable& task_settings, const std::string& data
   if (size.empty()) return "";
   const char* question = data_source == "imported" ? ": were all files there?" : "";
   return data_source + " " + size + question;
+}
+
+int64_t count_longer(const tasks::Split& split, const TaskShape& shape) {
+  int64_t count = 0;
+  for (int64_t i = 0; i < split.size(); ++i) {
+    bool is_longer = false;
+    for (int64_t tower = 0; tower < shape.num_towers; ++tower) {
+      is_longer = is_longer || split.sequence_length(i, tower) > shape.length;
+    }
+    count += is_longer;
+  }
+  return count;
+}
+
+std::string cut_warning(const RunConfig& config, const tasks::Task& task,
+                        const tasks::Dataset& dataset) {
+  const TaskShape shape = task.shape(), usual = preset_of(config).make_task()->shape();
+  if (shape.length >= usual.length) return "";
+  const tasks::Split train = task.split(dataset, "train"), test = task.split(dataset, "test");
+  const int64_t cut_train = count_longer(train, shape), cut_test = count_longer(test, shape);
+  if (cut_train + cut_test == 0) return "";
+  return "task.length=" + std::to_string(shape.length) + " cuts " + thousands(cut_train) +
+         " of the " + thousands(train.size()) + " training examples and " + thousands(cut_test) +
+         " of the " + thousands(test.size()) + " test examples; the preset reads " +
+         thousands(usual.length);
 }
 
 std::vector<std::string> baseline_warnings(const RunRecord& record, int64_t num_classes) {

@@ -17,6 +17,14 @@ std::vector<std::string> size_warnings(const RunConfig& config, const RunRecord&
 std::string size_doubt(const ConfigTable& task_settings, const std::string& data_source,
                        const SplitSizes& data);
 
+// Examples of which a sequence is longer than the task reads.
+int64_t count_longer(const tasks::Split& split, const TaskShape& shape);
+
+// Examples that task.length cuts, if it is below the preset's: the task does not cut them, and what
+// decides their label may be gone. One sentence; empty if there are none.
+std::string cut_warning(const RunConfig& config, const tasks::Task& task,
+                        const tasks::Dataset& dataset);
+
 // Trivial classifiers that are nearly always right, or right less often than by chance.
 std::vector<std::string> baseline_warnings(const RunRecord& record, int64_t num_classes);
 

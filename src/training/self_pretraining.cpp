@@ -52,7 +52,8 @@ std::string self_pretraining(const RunConfig& run, const std::string& data_hash,
     return find_setting_as<std::string>(before.config, "run", key);
   };
   if (fingerprint != before.fingerprint || of_run("task") != run.task ||
-      of_run("initial_weights") || !is_masked_run(before.config)) {
+      of_run("initial_weights") || !is_masked_run(before.config) ||
+      find_setting_as<std::string>(before.config, "train", "token_order") == "shuffled") {
     return "";
   }
   return thousands(before.steps) + (before.steps == 1 ? " step" : " steps") +

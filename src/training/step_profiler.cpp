@@ -12,6 +12,7 @@
 
 #include "base/error.h"
 #include "io/atomic_file.h"
+#include "io/overwrite.h"
 
 namespace lra::training {
 namespace {
@@ -54,6 +55,7 @@ StepProfiler::StepProfiler(ProfileOptions options) : options_(std::move(options)
                  .expected = "a file for the trace",
                  .advice = "name another file with --profile"});
   }
+  refuse_to_overwrite(options_.path, trace_output(), "--profile");
   const std::string folder = folder_of(options_.path);
   if (::access(folder.c_str(), W_OK) == 0) return;
   throw Error({.where = options_.path,

@@ -154,6 +154,26 @@ TEST_F(TrainOn, ThatBeganWithTrainedWeightsGoesOnBitForBit) {
               HasSubstr("with the weights that the run begins with, is missing"));
 }
 
+// Cast, they would have other values; drawn at random, as others without a counterpart, none.
+TEST_F(TrainOn, NamesTheTypeOfWeightsThatAreNotFloat32) {
+  run(kept_run(), "first");
+  const auto file = SafetensorsFile::open(weights_of("first"));
+  std::vector<TensorView> tensors = file.tensors();
+  const std::vector<std::byte> half(tensors[0].data.size() / 2);
+  tensors[0].dtype = Dtype::kF16;
+  tensors[0].data = half;
+  const std::string path = scratch_.file("half.safetensors");
+  write_safetensors(path, tensors, {});
+  EXPECT_THAT(error_of([&] { begin_with(path, kept_run({}, 9), "refused", true); }),
+              AllOf(HasSubstr("is F16"), HasSubstr("expected F32 weights")));
+}
+
+TEST_F(TrainOn, TellsAJumpOfTheLearningRate) {
+  run(kept_run({"train.schedule=cosine"}), "first");
+  EXPECT_THAT(train_on("first", {"train.steps=24"}).warnings.value(),
+              ::testing::ElementsAre(HasSubstr("the learning rate rises from ")));
+}
+
 TEST_F(TrainOn, NamesTensorsWithoutCounterpart) {
   run(kept_run(), "first");
   const RunConfig other = kept_run({"model.mlp_dim=8", "model.classifier=linear"}, 9);

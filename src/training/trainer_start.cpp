@@ -100,10 +100,14 @@ void Trainer::check_memory() {
 }
 
 void Trainer::start() {
-  std::vector<std::string> warnings = size_warnings(config_, record_);
+  std::vector<std::string> warnings = record_.warnings.value_or(std::vector<std::string>{});
+  for (std::string& size : size_warnings(config_, record_)) warnings.push_back(std::move(size));
   for (const std::string& doubt :
        tasks::data_doubts(config_.task_spec(), *task_, options_.data_root, dataset_)) {
     warnings.push_back(kDataDoubt + doubt);
+  }
+  if (std::string cut = cut_warning(config_, *task_, dataset_); !cut.empty()) {
+    warnings.push_back(std::move(cut));
   }
   for (const std::string& warning : warnings) {
     say(warning);
@@ -151,6 +155,9 @@ void Trainer::resume() {
   if (before.python && record_.python &&
       before.python->source_sha256 != record_.python->source_sha256) {
     record_warning("the source of " + record_.model + " changed while the run was stopped");
+  }
+  for (const std::string& warning : record_.warnings.value_or(std::vector<std::string>{})) {
+    say(warning);
   }
   std::vector<std::string> problems;
   const auto found = checkpoints_.load_latest(parameters_, &problems);

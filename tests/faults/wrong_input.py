@@ -19,7 +19,7 @@ import subprocess
 import sys
 import tempfile
 
-from shared import result, wrong_data, wrong_sets
+from shared import result, wrong_data, wrong_sets, wrong_use
 
 PROGRAM = os.path.realpath(os.environ["LRA_PROGRAM"])
 ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1"}
@@ -737,6 +737,11 @@ def copied_runs(world, suite, own):
     yield "resume: all of another run but its weights", "another run", ["train", "--resume", run], None
 
 
+def use_situations(world):
+    """Files in the place of others, edited presets, and figures without what they depend on."""
+    yield from wrong_use.situations(world, sys.modules[__name__])
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--quick", action="store_true")
@@ -747,7 +752,7 @@ def main():
         world = World(root)
         for situations in (raw_situations, prepared_situations, beside_situations, encoding_situations,
                            contents_situations, doubtful_situations, set_situations, place_situations,
-                           weight_situations, checkpoint_situations, record_situations):
+                           weight_situations, checkpoint_situations, record_situations, use_situations):
             if arguments.only and arguments.only not in situations.__name__:
                 continue
             before = count

@@ -24,6 +24,7 @@
 #include "tasks/image/cifar_png.h"
 #include "tasks/image/layout_checks.h"
 #include "tasks/place_baseline.h"
+#include "tasks/published_data.h"
 #include "tasks/split_checks.h"
 #include "tasks/stopping.h"
 
@@ -53,6 +54,10 @@ struct ImageConfig {
   }
 };
 
+// The 60,000 images in gray, from every layout that import() reads.
+constexpr PublishedData kImagePublished = {
+    .num_train = 50000, .num_test = 10000, .examples = "e9896b0ff4739825cfcf2ca82b411602"};
+
 class ImageTask : public Task {
  public:
   explicit ImageTask(const ImageConfig& config) : config_(config) {}
@@ -68,6 +73,9 @@ class ImageTask : public Task {
               Progress& progress) const override;
   std::vector<std::vector<std::string>> find_copies(const std::string& root) const override;
   void export_official(const Dataset& dataset, const std::string& out) const override;
+  std::vector<std::string> doubts(const Dataset& dataset) const override {
+    return doubts_of_published(dataset, kImagePublished);
+  }
   std::vector<std::string> judge(const Dataset& dataset) const override;
   std::vector<Fact> check(const Dataset& dataset) const override;
   std::string render(const Split& split, int64_t example) const override;

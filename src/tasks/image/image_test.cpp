@@ -145,6 +145,7 @@ TEST(Image, TheWholeSetHasTheOfficialCounts) {
   const auto sources = task_with()->find_sources(data);
   ASSERT_EQ(sources.size(), 1U);
   const Dataset dataset = import(sources[0], root.path("data"));
+  EXPECT_TRUE(task_with()->doubts(dataset).empty());
   for (const Fact& fact : task_with()->check(dataset)) {
     EXPECT_TRUE(fact.ok) << fact.name << ": " << fact.value << " (" << fact.detail << ")";
   }

@@ -26,6 +26,7 @@
 #include "tasks/files.h"
 #include "tasks/new_folder.h"
 #include "tasks/place_baseline.h"
+#include "tasks/published_data.h"
 #include "tasks/stopping.h"
 #include "tasks/text/review_tables.h"
 #include "tasks/text/reviews.h"
@@ -59,6 +60,10 @@ struct TextConfig {
   }
 };
 
+// The 50,000 labeled reviews, from every layout that import() reads.
+constexpr PublishedData kTextPublished = {
+    .num_train = 25000, .num_test = 25000, .examples = "684ae817b0c486a6c3514479f6328db0"};
+
 class TextTask : public Task {
  public:
   explicit TextTask(TextConfig config) : config_(std::move(config)) {}
@@ -72,6 +77,9 @@ class TextTask : public Task {
               Progress& progress) const override;
   std::vector<std::vector<std::string>> find_copies(const std::string& root) const override;
   void export_official(const Dataset& dataset, const std::string& out) const override;
+  std::vector<std::string> doubts(const Dataset& dataset) const override {
+    return doubts_of_published(dataset, kTextPublished);
+  }
   std::vector<std::string> judge(const Dataset& dataset) const override;
   std::vector<Fact> check(const Dataset& dataset) const override;
   std::string render(const Split& split, int64_t example) const override;

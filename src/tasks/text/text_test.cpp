@@ -217,6 +217,7 @@ TEST(Text, TheRealReviewsAreAsPublished) {
   import(sources[0], root.path("data"));
   const Dataset dataset = Dataset::open(root.path("data"));
   EXPECT_EQ(dataset.hash(), "f2c668d6e35a7629807eddb673ad2f50");
+  EXPECT_THAT(task_with()->doubts(dataset), ElementsAre());
   for (const Fact& fact : task_with()->check(dataset)) {
     EXPECT_TRUE(fact.ok) << fact.name << ": " << fact.value << " (" << fact.detail << ")";
   }
