@@ -13,7 +13,7 @@ using torch::autograd::variable_list;
 using Mask = std::optional<Tensor>;
 
 // Lags up to which sums are faster than transforms (docs/numerics.md).
-constexpr int64_t kMaxDirectWidth = 384;
+constexpr int64_t kMaxDirectWidth = 32;
 
 template <typename T>
 kernels::Convolution<T> convolution_problem(const Tensor& x, const Mask& mask, int64_t width,

@@ -1,5 +1,5 @@
-// Convolution along the sequence, a kernel for each channel, summed directly: for kernels up to
-// several hundred numbers wide, where that is faster than Fourier transforms.
+// Convolution along the sequence, a kernel for each channel, summed directly: for kernels of few
+// numbers, where that is faster than Fourier transforms (transforms.h).
 #pragma once
 
 #include <cstdint>
