@@ -356,7 +356,8 @@ CLI::App* add_verb(CLI::App& data, Program& program, const std::shared_ptr<DataA
                    ExitCode (*verb)(const Program&, const DataArguments&)) {
   auto* command =
       add_command(data, program, name, help, [&program, a, verb] { return verb(program, *a); });
-  command->add_option("task", a->task, "a task (lra list tasks)")->required();
+  command->add_option("task", a->task, "a task (lra list tasks); custom for data of your own")
+      ->required();
   add_set_option(*command, a->sets, "task.KEY=VALUE: override a setting of the task");
   return command;
 }
@@ -384,8 +385,13 @@ void add_data(CLI::App& app, Program& program) {
                               "folder of the data; default $LRA_DATA, else ./data");
 
   auto* import_command =
-      add_verb(*data, program, a, "import", "read official files into a prepared folder", import);
-  import_command->add_option("from", a->sources, "files or folders in an official layout")
+      add_verb(*data, program, a, "import",
+               "read official files, or your own (task custom), into a prepared folder", import);
+  import_command
+      ->add_option(
+          "from", a->sources,
+          "files or folders in an official layout; custom: .jsonl, .csv, .tsv, .parquet or "
+          ".npz (lra help custom)")
       ->required();
   import_command->add_option("--out", a->out, "folder to write; must not exist")->required();
 
