@@ -4,8 +4,8 @@
 
 #include <algorithm>
 #include <bit>
-#include <charconv>
 #include <cstdio>
+#include <sstream>
 
 #include "base/error.h"
 #include "base/hash.h"
@@ -30,51 +30,6 @@ constexpr int64_t kCustomVersion = 1;
 // Names of the classes in their order; for values, mean and deviation that each channel had.
 constexpr const char* kLabelsFile = "labels.json";
 constexpr const char* kScalingFile = "scaling.json";
-
-// Settings as the manifest has them: text by name.
-class ManifestSettings {
- public:
-  explicit ManifestSettings(std::map<std::string, std::string> text) : text_(std::move(text)) {}
-
-  template <ConfigScalar T>
-  void operator()(const char* name, T& field, const char*, const Constraint& = {}) {
-    const auto found = text_.find(name);
-    if (found == text_.end()) return;
-    const std::string& text = found->second;
-    if constexpr (std::is_same_v<T, std::string>) {
-      field = text;
-    } else if constexpr (std::is_same_v<T, bool>) {
-      field = text == "true";
-    } else {
-      (void)std::from_chars(text.data(), text.data() + text.size(), field);
-    }
-  }
-
- private:
-  std::map<std::string, std::string> text_;
-};
-
-class ToManifest {
- public:
-  template <ConfigScalar T>
-  void operator()(const char* name, T& field, const char*, const Constraint& = {}) {
-    if constexpr (std::is_same_v<T, std::string>) {
-      text[name] = field;
-    } else if constexpr (std::is_same_v<T, bool>) {
-      text[name] = field ? "true" : "false";
-    } else {
-      text[name] = std::to_string(field);
-    }
-  }
-  std::map<std::string, std::string> text;
-};
-
-CustomConfig config_of(const Manifest& manifest) {
-  CustomConfig config;
-  ManifestSettings settings(manifest.settings);
-  config.fields(settings);
-  return config;
-}
 
 ConfigTable settings_of(const Manifest& manifest) { return write_config(config_of(manifest)); }
 
@@ -270,9 +225,8 @@ void CustomTask::import(const std::vector<std::string>& sources, const std::stri
   const Json scaling{{"mean", data.means}, {"deviation", data.deviations}};
   config.labels = fact_of(labels);
   if (!data.means.empty()) config.scaling = fact_of(scaling);
-  ToManifest settings;
-  config.fields(settings);
-  for (const auto& [what, text] : data.reading) settings.text[kReading + what] = text;
+  std::map<std::string, std::string> settings = manifest_settings(config);
+  for (const auto& [what, text] : data.reading) settings[kReading + what] = text;
   Manifest manifest;
   manifest.task = kCustomTask.name;
   manifest.task_version = kCustomVersion;
@@ -281,7 +235,7 @@ void CustomTask::import(const std::vector<std::string>& sources, const std::stri
   manifest.num_towers = config.towers;
   manifest.token_bytes = token_bytes_of(config);
   manifest.token_offset = config.input == "values" ? 0 : 1;
-  manifest.settings = std::move(settings.text);
+  manifest.settings = std::move(settings);
   const int64_t token_bytes = manifest.token_bytes;
   DatasetWriter writer(out, std::move(manifest), 0);
   for (const char* split : {"train", "val", "test"}) {

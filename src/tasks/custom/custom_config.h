@@ -2,9 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 
 #include "base/config.h"
+#include "tasks/manifest.h"
 
 namespace lra::tasks {
 
@@ -49,5 +51,9 @@ struct CustomConfig {
 
   static constexpr int64_t kMaxClasses = 10000, kMaxLength = int64_t{1} << 30;
 };
+
+// The settings that a manifest states, as text by name, and back.
+std::map<std::string, std::string> manifest_settings(CustomConfig config);
+CustomConfig config_of(const Manifest& manifest);
 
 }  // namespace lra::tasks

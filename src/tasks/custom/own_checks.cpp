@@ -9,6 +9,7 @@
 
 #include "base/quoted.h"
 #include "base/text_format.h"
+#include "tasks/custom/centroid_baseline.h"
 #include "tasks/split_checks.h"
 
 namespace lra::tasks {
@@ -198,6 +199,24 @@ void add_doubts_of_shares(const Dataset& dataset, const CustomConfig& config,
   }
 }
 
+// A baseline that is right on val and not on test: the labels of the test mean something else.
+void add_doubt_of_test_labels(const Dataset& dataset, const CustomConfig& config,
+                              std::vector<std::string>& doubts) {
+  constexpr double kMostBelow = 0.25, kStandardErrors = 4;
+  const Split train = dataset.split("train"), val = dataset.split("val"),
+              test = dataset.split("test");
+  if (val.size() < kFewestToJudge || test.size() < kFewestToJudge) return;
+  const Baseline on_val = centroid_baseline(train, val, config);
+  const Baseline on_test = centroid_baseline(train, test, config);
+  const double error =
+      0.5 * std::sqrt(1 / static_cast<double>(val.size()) + 1 / static_cast<double>(test.size()));
+  const double below = on_val.accuracy - on_test.accuracy;
+  if (below <= std::max(kMostBelow, kStandardErrors * error)) return;
+  doubts.push_back("the baseline '" + on_val.name + "' is right on " + percent(on_val.accuracy) +
+                   " of val and on " + percent(on_test.accuracy) +
+                   " of test: do labels of the test mean what those of train mean?");
+}
+
 }  // namespace
 
 std::vector<std::string> doubts_of_own_data(const Dataset& dataset, const CustomConfig& config,
@@ -214,6 +233,7 @@ std::vector<std::string> doubts_of_own_data(const Dataset& dataset, const Custom
   if (config.input == "values") add_doubts_of_values(dataset, config, doubts);
   if (config.input == "tokens") add_doubt_of_vocabulary(dataset, config, doubts);
   add_doubts_of_shares(dataset, config, names, doubts);
+  add_doubt_of_test_labels(dataset, config, doubts);
   return doubts;
 }
 

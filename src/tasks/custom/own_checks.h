@@ -14,7 +14,8 @@ namespace lra::tasks {
 // all others that occurs again and again in a channel (-999 for missing values); values of val or
 // test that in most channels deviate ten times as much as those of train, or a tenth as much; token
 // ids of which few occur and one is far larger; a class with another share of val or test than of
-// train. `names` are those of the classes.
+// train. A baseline that fails on test and not on val. `names` are those
+// of the classes.
 std::vector<std::string> doubts_of_own_data(const Dataset& dataset, const CustomConfig& config,
                                             const std::vector<std::string>& names);
 

@@ -240,6 +240,20 @@ TEST_F(OwnFiles, ClassesWithAnotherShareOfTheTestAreInDoubt) {
   EXPECT_THAT(doubts_of(data), HasSubstr("class 'b' is 50% of test and 4% of train"));
 }
 
+TEST_F(OwnFiles, ATestWhoseLabelsMeanSomethingElseIsInDoubt) {
+  const auto row = [](int i, int label) {
+    return "{\"x\": [" + std::to_string(10 * (i % 3) + i * 7919 % 5) + ".5, " +
+           std::to_string(i * 31 % 97) + "], \"label\": " + std::to_string(label) + "}";
+  };
+  const std::string train = file("train.jsonl", rows_of(300, [&](int i) { return row(i, i % 3); }));
+  const auto doubts_with = [&](int shift) {
+    const auto shifted = [&](int i) { return row(i + 1000, (i + 1000 + shift) % 3); };
+    return doubts_of(imported({train, file("test.jsonl", rows_of(100, shifted))}));
+  };
+  EXPECT_THAT(doubts_with(1), HasSubstr("do labels of the test mean what those of train mean?"));
+  EXPECT_THAT(doubts_with(0), Not(HasSubstr("mean what")));
+}
+
 TEST_F(OwnFiles, AVocabularyOfIdsThatNeverOccurIsInDoubt) {
   const auto row = [](int i) {
     return tokens_row(std::to_string(i == 7 ? 16000000 : i) + ", 5", i);
