@@ -30,11 +30,11 @@ std::string plain_label(const std::string& name) {
   return plain;
 }
 
-// -1 is also the second of two classes, or of three with 0 and 1.
+// -1 is also the second of two classes.
 bool may_mark_missing(const std::string& name, const std::vector<std::string>& names) {
   constexpr std::array<std::string_view, 9> kMarks = {"",   "nan",  "none", "null",   "n/a",
                                                       "na", "#n/a", "?",    "unknown"};
-  const std::vector<std::string> signs = {"-1", "0", "1"};
+  const std::vector<std::string> signs = {"-1", "1"};
   const bool are_signs = std::ranges::all_of(
       names, [&](const auto& n) { return std::ranges::find(signs, n) != signs.end(); });
   return std::ranges::find(kMarks, plain_label(name)) != kMarks.end() ||

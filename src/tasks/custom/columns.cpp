@@ -258,6 +258,7 @@ Columns Schema::columns_of(const std::vector<std::string>& names, const std::str
     label_ = names[columns.label];
     if (columns.split) split_ = names[*columns.split];
     is_wide_ = columns.is_wide;
+    first_ = where;
   } else {
     columns = same_columns(names, where);
   }
@@ -279,14 +280,14 @@ Columns Schema::same_columns(const std::vector<std::string>& names,
   columns.is_wide = is_wide_;
   const auto place = [&](const std::string& name) {
     if (const auto found = finder.place_of(name)) return *found;
-    finder.refuse("has no column " + in_quotes(name), "the columns of the first file");
+    finder.refuse("has no column " + in_quotes(name), "the columns of " + first_);
   };
   for (const std::string& name : sequences_) columns.sequences.push_back(place(name));
   columns.label = place(label_);
   if (!split_.empty()) columns.split = place(split_);
   for (const size_t i : others_of(columns, names.size())) {
     if (std::ranges::find(columns.sequences, i) != columns.sequences.end()) continue;
-    if (is_wide_ || is_usual(names[i])) refuse_late(names[i], where, "the first file");
+    if (is_wide_ || is_usual(names[i])) refuse_late(names[i], where, first_);
     columns.ignored.push_back(i);
   }
   return columns;

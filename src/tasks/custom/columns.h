@@ -69,7 +69,7 @@ class Schema {
 
   ColumnSettings settings_;
   std::vector<std::string> sequences_;  // empty: no file was seen
-  std::string label_, split_;
+  std::string label_, split_, first_;   // the last: the place of the first header
   bool is_wide_ = false;
   std::map<std::string, IgnoredValues> ignored_;
 };

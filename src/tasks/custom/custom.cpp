@@ -15,8 +15,8 @@
 #include "tasks/byte_baseline.h"
 #include "tasks/custom/centroid_baseline.h"
 #include "tasks/custom/gathered.h"
-#include "tasks/custom/name_baseline.h"
 #include "tasks/custom/own_checks.h"
+#include "tasks/custom/word_baseline.h"
 #include "tasks/facts.h"
 #include "tasks/new_folder.h"
 #include "tasks/place_baseline.h"
@@ -357,7 +357,7 @@ std::vector<Baseline> CustomTask::baselines(const Dataset& dataset) const {
                                  centroid_baseline(train, test, config_),
                                  place_baseline(train, test, config_.classes, config_.towers)};
   if (config_.input != "text") return found;
-  found.push_back(name_baseline(train, test, label_names(dataset), config_.towers));
+  found.push_back(word_baseline(train, test, config_.classes, config_.towers));
   if (config_.classes == 2) {
     found.push_back(byte_unigram_baseline(train, test, config_.length, config_.towers));
   }

@@ -37,6 +37,7 @@ class Gatherer {
 
   void add(const std::string& where, OwnExample&& example, const std::string& file,
            const std::string& file_split);
+  bool is_empty() const { return gathered_.examples.empty(); }
   GatheredExamples finish();
 
  private:
@@ -250,7 +251,6 @@ void Gatherer::standardize() {
 }
 
 GatheredExamples Gatherer::finish() {
-  if (gathered_.examples.empty()) refuse_data("sources", "hold no example", "examples with labels");
   schema_.refuse_unread_splits();
   gathered_.config.input = kind_.settle(gathered_.examples);
   name_labels();
@@ -288,6 +288,9 @@ GatheredExamples gather_examples(const std::vector<std::string>& sources,
       progress.update(1);
     };
     has_ending(file, ".npz") ? read_npz(file, schema, take) : read_table(file, schema, take);
+  }
+  if (gatherer.is_empty()) {
+    refuse_data(quoted_list(files), "holds no example", "examples with labels");
   }
   GatheredExamples gathered = gatherer.finish();
   gathered.source_hash = hash_of_files(files);

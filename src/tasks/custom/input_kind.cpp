@@ -125,8 +125,10 @@ std::string InputKind::settle(std::vector<OwnExample>& examples) {
   if (has_name_of_tokens_) {
     refuse_odd("replace or remove it; " + advice);
   }
-  if (static_cast<double>(odd_.count) > kFew * static_cast<double>(odd_.num_numbers))
-    return "values";
+  const bool are_few =
+      static_cast<double>(odd_.count) <= kFew * static_cast<double>(odd_.num_numbers);
+  // float32 does not hold larger whole numbers either.
+  if (!are_few && odd_.first <= kMaxId) return "values";
   doubts_.push_back("all numbers are read as values because of " + thousands(odd_.count) + " of " +
                     thousands(odd_.num_numbers) + " that cannot be token ids, the first in " +
                     odd_.where + ": " + real_text(odd_.first) +

@@ -202,7 +202,7 @@ void add_doubts_of_shares(const Dataset& dataset, const CustomConfig& config,
 // A baseline that is right on val and not on test: the labels of the test mean something else.
 void add_doubt_of_test_labels(const Dataset& dataset, const CustomConfig& config,
                               std::vector<std::string>& doubts) {
-  constexpr double kMostBelow = 0.25, kStandardErrors = 4;
+  constexpr double kMostBelow = 0.25, kStandardErrors = 3;
   const Split train = dataset.split("train"), val = dataset.split("val"),
               test = dataset.split("test");
   if (val.size() < kFewestToJudge || test.size() < kFewestToJudge) return;

@@ -114,13 +114,14 @@ void read_parquet(const std::string& path, Schema& schema, const OwnExampleSink&
   }
   const int code = lines.end();
   if (is_python && code == 0) return;
+  const bool lacks_it = is_python && code == 3;
+  const std::string install = "install it with: " + python + " -m pip install pyarrow, or ";
   throw Error(
       {.where = path,
        .what = "Parquet files are read by the Python package pyarrow, but " +
                in_quotes(python, 100) +
-               (is_python && code == 3 ? " does not have it" : " could not be run as Python"),
-       .advice = "install it with: " + python + " -m pip install pyarrow" +
-                 ", or name a Python that has it in LRA_INTERPRETER"});
+               (lacks_it ? " does not have it" : " could not be run as Python"),
+       .advice = (lacks_it ? install : "") + "name a Python that has it in LRA_INTERPRETER"});
 }
 
 }  // namespace lra::tasks

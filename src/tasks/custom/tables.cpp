@@ -59,7 +59,10 @@ class CsvRows {
       names_[i] = "c" + std::to_string(i);
     }
     const std::string header = reader_.where();
-    if (!is_row_ && !reader_.next(fields_)) refuse_data(path, "has no rows", "a row per example");
+    if (!is_row_ && !reader_.next(fields_)) {
+      refuse_data(path, "has no rows below its header", "a row for each example",
+                  "lines end with LF or CR LF");
+    }
     expect_all_fields();
     columns_ = schema.columns_of(names_, header, TableKind::kCsv,
                                  [&](size_t i) { return is_single_number(plain_number(i)); });
