@@ -46,6 +46,23 @@ class Run:
         return str(self.record["division"])
 
 
+def evaluate(
+    run: Run | str | os.PathLike[str], split: str = "test", *,
+    data: str | os.PathLike[str] | None = None, other_data: bool = False,
+) -> dict[str, Any]:
+    """Returns what `lra eval RUN --json` prints: accuracy, loss, confusion matrix. Raises Error.
+
+    `run` is a run, its folder, or a folder that `lra export` wrote. `data` names its data folder;
+    with `other_data` that may be other data than the run's.
+    """
+    folder = run.folder if isinstance(run, Run) else run
+    words = ["eval", str(folder), "--split", split, "--json", "--quiet"]
+    words += ["--data", str(data)] if data else []
+    words += ["--other-data"] if other_data else []
+    result: dict[str, Any] = json.loads(_program.run(words))
+    return result
+
+
 def mixer(name: str) -> Callable[[_Layer], _Layer]:
     """Gives a class a name that train() accepts in this process: @lra.mixer("decay").
 
@@ -99,7 +116,7 @@ def train(
     seed: int = 0, out: str | os.PathLike[str] | None = None,
     data: str | os.PathLike[str] | None = None, device: str = "cpu", threads: int | None = None,
     arguments: Mapping[str, Any] | None = None, settings: Mapping[str, Any] | None = None,
-    init_from: Run | str | os.PathLike[str] | None = None,
+    init_from: Run | str | os.PathLike[str] | None = None, init_partial: bool = False,
     resume: bool = False, quiet: bool = False,
 ) -> Run:
     """Trains, validates and tests a layer on a task, as `lra train TASK package.module:Class` does.
@@ -111,8 +128,9 @@ def train(
     or lengths, to logits [B, classes]. `arguments` go to its constructor in addition to the sizes
     that it asks for;
     `settings` are those of --set ({"train.steps": 100}). `init_from` is a run, its folder or a
-    model.safetensors whose weights the run begins with. `resume` continues the run in `out` if
-    there is one. A separate process trains, so a script needs the guard `if __name__ ==
+    model.safetensors whose weights the run begins with; with `init_partial`, tensors that have no
+    counterpart there are drawn. `resume` continues the run in `out` if there is one, with the same
+    settings (as --go-on does). A separate process trains, so a script needs the guard `if __name__ ==
     "__main__":` around this call. If the run fails, raises Error with the program's message and
     exit code.
     """
@@ -133,6 +151,7 @@ def train(
     words += ["--threads", str(threads)] if threads else []
     start = init_from.folder if isinstance(init_from, Run) else init_from
     words += ["--init-from", str(start)] if start else []
+    words += ["--init-partial"] if init_partial else []
     words += ["--go-on"] if resume else []
     words += ["--set", "mixer.whole=true"] if model is not None else []
     for prefix, table in (("mixer.", arguments), ("", settings)):

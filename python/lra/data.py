@@ -416,12 +416,24 @@ def make(
 
 
 def import_files(
-    task: str, sources: Sequence[str | os.PathLike[str]], out: str | os.PathLike[str]
+    task: str, sources: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
+    out: str | os.PathLike[str], *, settings: Sequence[str] = (),
 ) -> Path:
-    """Imports official files into the new folder `out`. Raises Error."""
-    _program.run(
-        ["data", "import", task, *(str(source) for source in sources), "--out", str(out), "--quiet"]
-    )
+    """Imports files, or one, into the new folder `out`. Raises Error.
+
+    `settings` are those of --set: ["task.label=grade"].
+    """
+    several = [sources] if isinstance(sources, (str, os.PathLike)) else sources
+    words = ["data", "import", task, *(str(source) for source in several), "--out", str(out)]
+    for setting in settings:
+        words += ["--set", setting]
+    _program.run([*words, "--quiet"])
+    return Path(out)
+
+
+def export(task: str, folder: str | os.PathLike[str], out: str | os.PathLike[str]) -> Path:
+    """Writes prepared data in its official layout into the new folder `out`. Raises Error."""
+    _program.run(["data", "export", task, str(folder), "--out", str(out)])
     return Path(out)
 
 

@@ -253,9 +253,13 @@ void ConfigReader::read(const char* name, Target target, const Constraint& const
     if (!std::isfinite(value)) refuse(" is " + value_text(*found), "a finite number");
     **number = value;
   } else {
+    const auto& choices = constraint.choices;
+    // A name may consist of digits.
+    if (const int64_t* i = std::get_if<int64_t>(&found->value); i && choices.empty()) {
+      return void(*std::get<std::string*>(target) = std::to_string(*i));
+    }
     const std::string* v = std::get_if<std::string>(&found->value);
     if (!v) refuse(std::string(" is ") + type_name(*found), "a string");
-    const auto& choices = constraint.choices;
     if (!choices.empty() && std::find(choices.begin(), choices.end(), *v) == choices.end()) {
       refuse(" is '" + *v + "'", range_text(constraint));
     }

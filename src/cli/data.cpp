@@ -19,6 +19,7 @@
 #include "tasks/files.h"
 #include "tasks/new_folder.h"
 #include "tasks/prepare_data.h"
+#include "tasks/split_checks.h"
 #include "training/data_root.h"
 #include "training/new_record.h"
 #include "training/run_warnings.h"
@@ -84,19 +85,27 @@ void report_dataset(const Program& program, const DataArguments& a, const tasks:
   Json splits = Json::object();
   for (const auto& [name, shards] : dataset.manifest().splits)
     splits[name] = dataset.split(name).size();
-  const std::vector<std::string>& notes = dataset.manifest().notes;
+  // Notes that are doubts are among these.
+  std::vector<std::string> notes = dataset.manifest().notes;
+  std::erase_if(notes, [](const auto& note) { return note.starts_with(tasks::kDoubtNote); });
+  Json reading = Json::object();
+  for (const tasks::Fact& fact : task.reading(dataset)) reading[fact.name] = fact.value;
   if (program.common.json) {
     print_json({{"task", a.task},
                 {"folder", dataset.folder()},
                 {"hash", dataset.hash()},
                 {"splits", splits},
                 {"notes", notes.size()},
+                {"reading", reading},
                 {"doubts", doubts}});
     return;
   }
   std::printf("prepared %s in %s\n", a.task.c_str(), dataset.folder().c_str());
   for (const auto& [name, size] : splits.items()) {
     std::printf("  %-6s %s\n", name.c_str(), counted(size.get<int64_t>(), "example").c_str());
+  }
+  for (const auto& [what, text] : reading.items()) {
+    std::printf("  %-6s %s\n", what.c_str(), printable(text.get<std::string>()).c_str());
   }
   std::printf("  hash   %s\n", dataset.hash().c_str());
   if (!notes.empty()) {
@@ -349,7 +358,8 @@ CLI::App* add_verb(CLI::App& data, Program& program, const std::shared_ptr<DataA
                    ExitCode (*verb)(const Program&, const DataArguments&)) {
   auto* command =
       add_command(data, program, name, help, [&program, a, verb] { return verb(program, *a); });
-  command->add_option("task", a->task, "a task (lra list tasks)")->required();
+  command->add_option("task", a->task, "a task (lra list tasks); custom for data of your own")
+      ->required();
   add_set_option(*command, a->sets, "task.KEY=VALUE: override a setting of the task");
   return command;
 }
@@ -377,8 +387,13 @@ void add_data(CLI::App& app, Program& program) {
                               "folder of the data; default $LRA_DATA, else ./data");
 
   auto* import_command =
-      add_verb(*data, program, a, "import", "read official files into a prepared folder", import);
-  import_command->add_option("from", a->sources, "files or folders in an official layout")
+      add_verb(*data, program, a, "import",
+               "read official files, or your own (task custom), into a prepared folder", import);
+  import_command
+      ->add_option(
+          "from", a->sources,
+          "files or folders in an official layout; custom: .jsonl, .csv, .tsv, .parquet or "
+          ".npz (lra help custom)")
       ->required();
   import_command->add_option("--out", a->out, "folder to write; must not exist")->required();
 

@@ -24,12 +24,25 @@ struct Foreign {
   std::vector<std::string> doubts;  // why the data may not be what it seems
 };
 
+// Doubts about other data than the run's, as an import has them.
+std::vector<std::string> doubts_of_other(const training::LoadedRun& run,
+                                         const tasks::Dataset& dataset) {
+  std::vector<std::string> doubts = tasks::doubts_of_contents(*run.task, dataset);
+  if (dataset.manifest().source != "imported") return doubts;
+  const int64_t num_test = run.task->split(dataset, "test").size();
+  for (std::string& doubt : tasks::doubts_of_baselines(run.task->baselines(dataset),
+                                                       run.task->shape().num_classes, num_test)) {
+    doubts.push_back(std::move(doubt));
+  }
+  return doubts;
+}
+
 Foreign foreign_of(const training::LoadedRun& run, const tasks::Dataset& dataset,
                    const std::string& split) {
   Foreign foreign{.weights = run.foreign_weights(), .data = "", .doubts = {}};
   foreign.doubts = data_doubts_of(run.stored.record);
   if (dataset.hash() == run.stored.record.data_hash) return foreign;
-  foreign.doubts = tasks::doubts_of_contents(*run.task, dataset);
+  foreign.doubts = doubts_of_other(run, dataset);
   foreign.data = dataset.hash();
   foreign.num_cut = training::count_longer(run.task->split(dataset, split), run.task->shape());
   return foreign;

@@ -128,6 +128,8 @@ constexpr const char* kExamples = R"(Examples:
   lra help listops                              settings of a task; also: a model, a command,
                                                 a setting (train.steps)
   lra data import text aclImdb_v1.tar.gz --out data/text
+  lra data import custom train.csv test.csv --out data/mine   data of your own: lra help custom
+  lra train custom:mine transformer
 
 Exit codes: 0 done, 2 a mistake in the input, 3 stopped by a signal, 4 the loss became NaN or infinite,
 70 an internal error, 74 a disk, the network or another process failed.)";

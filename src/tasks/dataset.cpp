@@ -156,6 +156,20 @@ int64_t Split::sequence_length(int64_t example, int64_t tower) const {
   return static_cast<int64_t>(shards_->sequence(base_index(example), tower).length);
 }
 
+int64_t Split::token_bytes() const { return shards_ ? shards_->token_bytes : 1; }
+
+int32_t Split::word(int64_t example, int64_t tower, int64_t place) const {
+  LRA_CHECK(!shuffled_);
+  const Shards::Sequence sequence = shards_->sequence(base_index(example), tower);
+  const auto index = static_cast<size_t>(place);
+  LRA_CHECK_LT(index, sequence.length * static_cast<size_t>(words_per_token()));
+  const auto* const data = reinterpret_cast<const std::byte*>(sequence.data);
+  const size_t bytes = std::min<size_t>(4, static_cast<size_t>(shards_->token_bytes));
+  uint32_t value = 0;
+  std::memcpy(&value, data + bytes * index, bytes);
+  return static_cast<int32_t>(value + static_cast<uint32_t>(shards_->token_offset));
+}
+
 std::span<const uint8_t> Split::stored_bytes(int64_t example, int64_t tower) const {
   LRA_CHECK_EQ(shards_->token_bytes, 1);
   const Shards::Sequence sequence = shards_->sequence(base_index(example), tower);

@@ -295,10 +295,14 @@ TaskOnData task_on_data(const std::string& task, const std::string& root) {
                              quoted_list(own_data_names(spec, root), 8)});
   }
   const std::string folder = is_root ? root : root + "/" + given;
-  std::string name =
-      given.empty()
-          ? (fs::absolute(folder) / "").lexically_normal().parent_path().filename().string()
-          : given;
+  const std::string own = (fs::absolute(folder) / "").lexically_normal().parent_path().filename();
+  const std::string name = given.empty() ? own : given;
+  if (is_root && name != own) {
+    throw Error({.where = root,
+                 .what = "is the data set " + in_quotes(spec_name + ":" + own),
+                 .expected = in_quotes(task),
+                 .advice = "name the data set, or the folder that holds it"});
+  }
   if (!is_plain_file_name(name)) {
     throw Error({.where = folder,
                  .what = in_quotes(name) + " cannot name a data set",
@@ -347,6 +351,7 @@ Dataset prepare_data(const TaskSpec& spec, const Task& task, const std::string& 
     prepare_in_turn(spec, task, folder, sources, quiet);
   }
   Dataset dataset = open_dataset(spec, task, folder);
+  task.refuse_other_kind(dataset);
   if (others == OtherSettings::kRefused) task.refuse_other_settings(dataset);
   return dataset;
 }

@@ -59,6 +59,10 @@ class Task {
   // task's name and shape.
   virtual void refuse_other_settings(const Dataset&) const {}
 
+  // Throws lra::Error for data that a model with these settings cannot judge, even where other data
+  // is allowed: labels with other names.
+  virtual void refuse_other_kind(const Dataset&) const {}
+
   virtual bool can_generate() const { return false; }
   // Number of examples that make() will draw: the total of its progress bar.
   virtual int64_t num_to_make(const MakeOptions& options) const;
@@ -83,6 +87,8 @@ class Task {
   // Reasons to doubt that imported examples are what they seem, regardless of the settings: checks
   // specific to this task (split_checks.h). Throws lra::Error for impossible data.
   virtual std::vector<std::string> judge(const Dataset&) const { return {}; }
+  // What an import read, for a task whose files may have any columns.
+  virtual std::vector<Fact> reading(const Dataset&) const { return {}; }
   virtual std::vector<Fact> check(const Dataset& dataset) const = 0;
   // The example for people: the text, the expression tree, the picture. Safe to print on a
   // terminal.

@@ -199,6 +199,9 @@ class Arena(unittest.TestCase):
             name = f"tuned-{type(init_from).__name__}"
             tuned = self.train("their_layers:NoMask", name, init_from=init_from)
             self.assertEqual((tuned.status, tuned.division), ("done", "self-pretrained"))
+        self.assertEqual(lra.arena.evaluate(tuned)["accuracy"], tuned.test_accuracy)
+        other = self.train("their_layers:NoMask", "partial", init_from=masked, init_partial=True)
+        self.assertEqual(other.status, "done")
         rows = {row["folder"]: row for row in lra.results(self.folder)}
         self.assertIsNone(rows[str(self.folder / "masked")]["test_accuracy"])
         self.assertIsNotNone(rows[str(self.folder / name)]["test_accuracy"])

@@ -224,6 +224,17 @@ class OwnData(unittest.TestCase):
                 self.assertEqual(batch.tokens.dtype, np.float32 if name == "values" else np.int64)
             self.assertEqual(train.vocabulary, 70002)
 
+    def test_an_import_takes_one_path_and_settings(self):
+        with tempfile.TemporaryDirectory() as scratch:
+            root = pathlib.Path(scratch)
+            rows = "".join(f"film {i},{i % 2}\n" for i in range(40))
+            (root / "all.csv").write_text("text,grade\n" + rows)
+            with self.assertRaisesRegex(lra.Error, "has no column of labels"):
+                lra.data.import_files("custom", str(root / "all.csv"), root / "grades")
+            lra.data.import_files("custom", str(root / "all.csv"), root / "grades", settings=["task.label=grade"])
+            files = lra.data.export("custom", root / "grades", root / "files")
+            self.assertTrue((files / "test.jsonl").is_file())
+
 
 class Tasks(unittest.TestCase):
     def test_shapes_are_those_of_the_program(self):

@@ -120,7 +120,9 @@ int32_t nearest(const Centroids& centroids, std::span<const float> x) {
 }  // namespace
 
 Baseline centroid_baseline(const Split& train, const Split& test, const CustomConfig& config) {
-  Baseline result{.name = "nearest class mean", .accuracy = 0};
+  Baseline result{
+      .name = config.input == "values" ? "nearest class mean" : "nearest class mean of counts",
+      .accuracy = 0};
   if (train.size() == 0 || test.size() == 0) return result;
   Features train_x(train, config), test_x(test, config);
   const Centroids centroids = centroids_of(train_x, train, config.classes);

@@ -122,11 +122,88 @@ std::vector<size_t> usual_sequences(const Finder& finder) {
   return only ? std::vector<size_t>{*only} : std::vector<size_t>{};
 }
 
-}  // namespace
+// A name in common use for a column that must not be dropped, or must not be part of a sequence.
+struct OddName {
+  std::string_view name;
+  bool ignored, input;  // refused there
+  const char* question;
+  const char* advice;
+};
+constexpr const char* kIsMask = "does it say which positions are padding?";
+constexpr const char* kCutPadding = "cut the padding from the sequences, and remove the column";
+constexpr const char* kIsSplit = "does it name the split?";
+constexpr const char* kNameSplit =
+    "if it holds train, val and test, name it with --set task.split=NAME; else remove or rename it";
+constexpr const char* kIsIndex = "is it the number of the row?";
+constexpr const char* kDropIndex =
+    "remove it (pandas: to_csv(..., index=False)), or rename it if it is part of the sequence";
+constexpr std::array<OddName, 23> kOddNames = {{
+    {"attention_mask", true, false, kIsMask, kCutPadding},
+    {"input_mask", true, false, kIsMask, kCutPadding},
+    {"padding_mask", true, false, kIsMask, kCutPadding},
+    {"mask", true, false, kIsMask, kCutPadding},
+    {"lengths", true, false, kIsMask, kCutPadding},
+    {"set", true, true, kIsSplit, kNameSplit},
+    {"partition", true, true, kIsSplit, kNameSplit},
+    {"fold", true, true, kIsSplit, kNameSplit},
+    {"subset", true, true, kIsSplit, kNameSplit},
+    {"usage", true, true, kIsSplit, kNameSplit},
+    {"is_test", true, true, kIsSplit, kNameSplit},
+    {"is_train", true, true, kIsSplit, kNameSplit},
+    {"is_val", true, true, kIsSplit, kNameSplit},
+    {"is_valid", true, true, kIsSplit, kNameSplit},
+    {"is_validation", true, true, kIsSplit, kNameSplit},
+    {"", false, true, kIsIndex, kDropIndex},
+    {"unnamed: 0", false, true, kIsIndex, kDropIndex},
+    {"__index_level_0__", false, true, kIsIndex, kDropIndex},
+    {"index", false, true, kIsIndex, kDropIndex},
+    {"id", false, true, kIsIndex, kDropIndex},
+    {"idx", false, true, kIsIndex, kDropIndex},
+    {"row", false, true, kIsIndex, kDropIndex},
+    {"row_id", false, true, kIsIndex, kDropIndex},
+}};
+
+void refuse_odd_name(const std::string& name, bool is_input, const std::string& where) {
+  const std::string plain = plain_name(name);
+  for (const OddName& odd : kOddNames) {
+    if (plain != odd.name || !(is_input ? odd.input : odd.ignored)) continue;
+    refuse_data(where,
+                "column " + in_quotes(name) +
+                    (is_input ? " would be a position of the sequence: " : " is not read: ") +
+                    odd.question,
+                is_input ? "columns of the sequence, label and split"
+                         : "sequences, label, split and columns that can be ignored",
+                odd.advice);
+  }
+}
+
+// The columns besides label and split.
+std::vector<size_t> others_of(const Columns& columns, size_t count) {
+  std::vector<size_t> others;
+  for (size_t i = 0; i < count; ++i) {
+    if (i != columns.label && i != columns.split) others.push_back(i);
+  }
+  return others;
+}
+
+// One sequence of bytes or tokens is in each cell; a single number belongs to a wider table.
+void refuse_single_numbers(const Columns& columns, const std::vector<std::string>& names,
+                           const std::string& where, const std::function<bool(size_t)>& is_number) {
+  if (columns.ignored.empty() || !std::ranges::all_of(columns.sequences, is_number)) return;
+  std::vector<std::string> ignored;
+  for (const size_t i : columns.ignored) ignored.push_back(names[i]);
+  refuse_data(where,
+              "column " + in_quotes(names[columns.sequences[0]]) + " holds a single number, and " +
+                  quoted_list(ignored, 8) + " would not be read",
+              "a column of sequences, or numbers in all columns but label and split",
+              "remove columns that are not numbers, or name the column of sequences with --set "
+              "task.sequences=NAME");
+}
 
 Columns find_columns(const std::vector<std::string>& names, const ColumnSettings& settings,
-                     const std::string& where, bool is_csv) {
-  const Finder finder(names, where, is_csv);
+                     const std::string& where, TableKind kind,
+                     const std::function<bool(size_t)>& is_number) {
+  const Finder finder(names, where, kind == TableKind::kCsv);
   Columns columns;
   const auto label = settings.label.empty()
                          ? finder.usual(kLabelNames, "task.label")
@@ -135,18 +212,125 @@ Columns find_columns(const std::vector<std::string>& names, const ColumnSettings
   columns.label = *label;
   columns.split = settings.split.empty() ? finder.place_of("split")
                                          : finder.named("task.split", settings.split);
-  columns.sequences = settings.sequences.empty() ? usual_sequences(finder)
-                                                 : named_sequences(finder, settings.sequences);
-  if (!columns.sequences.empty()) return columns;
-  for (size_t i = 0; is_csv && i < names.size(); ++i) {
-    if (i != columns.label && i != columns.split) columns.sequences.push_back(i);
+  const std::vector<size_t> others = others_of(columns, names.size());
+  columns.is_wide = kind != TableKind::kArrays && settings.sequences.empty() && others.size() > 1 &&
+                    std::ranges::all_of(others, is_number);
+  if (!columns.is_wide) {
+    columns.sequences = settings.sequences.empty() ? usual_sequences(finder)
+                                                   : named_sequences(finder, settings.sequences);
   }
-  columns.is_wide = columns.sequences.size() > 1;
+  if (columns.sequences.empty() && (columns.is_wide || kind == TableKind::kCsv)) {
+    columns.sequences = others;
+    columns.is_wide = others.size() > 1;
+  }
   if (columns.sequences.empty()) {
     finder.refuse("has no column of sequences", "one named text, tokens or values",
                   "task.sequences");
   }
+  for (const size_t i : others) {
+    const bool is_read = std::ranges::find(columns.sequences, i) != columns.sequences.end();
+    if (!is_read) columns.ignored.push_back(i);
+  }
+  if (kind != TableKind::kArrays && settings.sequences.empty()) {
+    refuse_single_numbers(columns, names, where, is_number);
+  }
   return columns;
+}
+
+// Names of columns that are read wherever a file has them.
+bool is_usual(const std::string& name) {
+  const std::string plain = plain_name(name);
+  const auto holds = [&](const auto& names) {
+    return std::ranges::find(names, plain) != names.end();
+  };
+  return plain == "split" || holds(kSequenceNames) || holds(kLabelNames) ||
+         std::ranges::any_of(kPairNames, holds);
+}
+
+}  // namespace
+
+Columns Schema::columns_of(const std::vector<std::string>& names, const std::string& where,
+                           TableKind kind, const std::function<bool(size_t)>& is_number) {
+  Columns columns;
+  if (sequences_.empty()) {
+    columns = find_columns(names, settings_, where, kind, is_number);
+    for (const size_t i : columns.sequences) sequences_.push_back(names[i]);
+    label_ = names[columns.label];
+    if (columns.split) split_ = names[*columns.split];
+    is_wide_ = columns.is_wide;
+    first_ = where;
+  } else {
+    columns = same_columns(names, where);
+  }
+  for (const size_t i : columns.sequences) {
+    if (is_wide_) refuse_odd_name(names[i], true, where);
+  }
+  if (kind == TableKind::kArrays) return columns;  // the reader refuses what it does not read
+  for (const size_t i : columns.ignored) {
+    refuse_odd_name(names[i], false, where);
+    ignored_.try_emplace(names[i], IgnoredValues{.where = where});
+  }
+  return columns;
+}
+
+Columns Schema::same_columns(const std::vector<std::string>& names,
+                             const std::string& where) const {
+  const Finder finder(names, where, false);
+  Columns columns;
+  columns.is_wide = is_wide_;
+  const auto place = [&](const std::string& name) {
+    if (const auto found = finder.place_of(name)) return *found;
+    finder.refuse("has no column " + in_quotes(name), "the columns of " + first_);
+  };
+  for (const std::string& name : sequences_) columns.sequences.push_back(place(name));
+  columns.label = place(label_);
+  if (!split_.empty()) columns.split = place(split_);
+  for (const size_t i : others_of(columns, names.size())) {
+    if (std::ranges::find(columns.sequences, i) != columns.sequences.end()) continue;
+    if (is_wide_ || is_usual(names[i])) refuse_late(names[i], where, first_);
+    columns.ignored.push_back(i);
+  }
+  return columns;
+}
+
+void Schema::refuse_late(const std::string& name, const std::string& where,
+                         const std::string& before) {
+  refuse_data(where, "has the column " + in_quotes(name) + ", which " + before + " does not have",
+              "the same columns in all rows and files",
+              "add it everywhere, or remove or rename it");
+}
+
+void Schema::add_late_column(const std::string& name, const std::string& where) {
+  if (ignored_.contains(name)) return;
+  if (is_wide_ || is_usual(name)) refuse_late(name, where, "the first row");
+  refuse_odd_name(name, false, where);
+  ignored_.try_emplace(name, IgnoredValues{.where = where});
+}
+
+void Schema::see_ignored(const std::string& name, std::string_view value) {
+  IgnoredValues& values = ignored_[name];
+  values.any = true;
+  values.all_splits = values.all_splits && !split_of_name(value).empty();
+}
+
+void Schema::refuse_unread_splits() const {
+  for (const auto& [name, values] : ignored_) {
+    if (!values.any || !values.all_splits) continue;
+    refuse_data(values.where, "column " + in_quotes(name) + " is not read, and names splits",
+                "a column that can be ignored",
+                "name it with --set task.split=" + name + ", or remove it");
+  }
+}
+
+std::vector<std::string> Schema::ignored_names() const {
+  std::vector<std::string> names;
+  for (const auto& [name, unused] : ignored_) names.push_back(name);
+  return names;
+}
+
+bool is_name_of_tokens(std::string_view name) {
+  constexpr std::array<std::string_view, 4> kNames = {"tokens", "tokens1", "tokens2", "input_ids"};
+  return std::ranges::find(kNames, plain_name(name)) != kNames.end();
 }
 
 bool are_numbered(const ColumnSettings& settings, const std::vector<std::string>& names) {

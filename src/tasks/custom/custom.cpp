@@ -4,10 +4,11 @@
 
 #include <algorithm>
 #include <bit>
-#include <charconv>
 #include <cstdio>
+#include <sstream>
 
 #include "base/error.h"
+#include "base/hash.h"
 #include "base/text_format.h"
 #include "io/json.h"
 #include "io/progress.h"
@@ -15,8 +16,11 @@
 #include "tasks/custom/centroid_baseline.h"
 #include "tasks/custom/gathered.h"
 #include "tasks/custom/own_checks.h"
+#include "tasks/custom/word_baseline.h"
 #include "tasks/facts.h"
 #include "tasks/new_folder.h"
+#include "tasks/place_baseline.h"
+#include "tasks/split_checks.h"
 #include "tasks/stopping.h"
 
 namespace lra::tasks {
@@ -26,51 +30,6 @@ constexpr int64_t kCustomVersion = 1;
 // Names of the classes in their order; for values, mean and deviation that each channel had.
 constexpr const char* kLabelsFile = "labels.json";
 constexpr const char* kScalingFile = "scaling.json";
-
-// Settings as the manifest has them: text by name.
-class ManifestSettings {
- public:
-  explicit ManifestSettings(std::map<std::string, std::string> text) : text_(std::move(text)) {}
-
-  template <ConfigScalar T>
-  void operator()(const char* name, T& field, const char*, const Constraint& = {}) {
-    const auto found = text_.find(name);
-    if (found == text_.end()) return;
-    const std::string& text = found->second;
-    if constexpr (std::is_same_v<T, std::string>) {
-      field = text;
-    } else if constexpr (std::is_same_v<T, bool>) {
-      field = text == "true";
-    } else {
-      (void)std::from_chars(text.data(), text.data() + text.size(), field);
-    }
-  }
-
- private:
-  std::map<std::string, std::string> text_;
-};
-
-class ToManifest {
- public:
-  template <ConfigScalar T>
-  void operator()(const char* name, T& field, const char*, const Constraint& = {}) {
-    if constexpr (std::is_same_v<T, std::string>) {
-      text[name] = field;
-    } else if constexpr (std::is_same_v<T, bool>) {
-      text[name] = field ? "true" : "false";
-    } else {
-      text[name] = std::to_string(field);
-    }
-  }
-  std::map<std::string, std::string> text;
-};
-
-CustomConfig config_of(const Manifest& manifest) {
-  CustomConfig config;
-  ManifestSettings settings(manifest.settings);
-  config.fields(settings);
-  return config;
-}
 
 ConfigTable settings_of(const Manifest& manifest) { return write_config(config_of(manifest)); }
 
@@ -99,7 +58,9 @@ class CustomTask : public Task {
   }
   int64_t token_bytes() const override { return token_bytes_of(config_); }
   std::string data_name() const override { return config_.name; }
+  void refuse_other_kind(const Dataset& dataset) const override;
   void refuse_other_settings(const Dataset& dataset) const override;
+  std::vector<std::string> doubts(const Dataset& dataset) const override;
   void import(const std::vector<std::string>& sources, const std::string& out,
               Progress& progress) const override;
   // Own data is imported by its user: no layout of files says that they are meant.
@@ -108,8 +69,9 @@ class CustomTask : public Task {
   }
   void export_official(const Dataset& dataset, const std::string& out) const override;
   std::vector<std::string> judge(const Dataset& dataset) const override {
-    return doubts_of_own_data(dataset, config_);
+    return doubts_of_own_data(dataset, config_, label_names(dataset));
   }
+  std::vector<Fact> reading(const Dataset& dataset) const override;
   std::vector<Fact> check(const Dataset& dataset) const override;
   std::string render(const Split& split, int64_t example) const override;
   std::string token_text(int32_t token) const override {
@@ -124,23 +86,82 @@ class CustomTask : public Task {
   CustomConfig config_;
 };
 
-void CustomTask::refuse_other_settings(const Dataset& dataset) const {
-  const CustomConfig found = config_of(dataset.manifest());
-  const auto compare = [&](const char* name, const auto& is, const auto& expected) {
-    if (is == expected) return;
+// Refuses facts of the data that the settings contradict; empty texts are those of older data.
+class FactComparison {
+ public:
+  explicit FactComparison(const Dataset& dataset) : folder_(dataset.folder()) {}
+
+  template <typename T>
+  void compare(const char* name, const T& found, const T& expected) const {
+    if (found == expected) return;
+    if constexpr (std::is_same_v<T, std::string>) {
+      if (found.empty() || expected.empty()) return;
+    }
     std::ostringstream what, wanted;
-    what << "its " << name << " is " << is;
+    what << "its " << name << " is " << found;
     wanted << expected << ", as in the settings of the run";
-    throw Error({.where = dataset.folder(),
+    throw Error({.where = folder_,
                  .what = what.str(),
                  .expected = wanted.str(),
                  .advice = "leave task." + std::string(name) + " to the data"});
-  };
-  compare("input", found.input, config_.input);
-  compare("classes", found.classes, config_.classes);
-  compare("vocabulary", found.vocabulary, config_.vocabulary);
-  compare("channels", found.channels, config_.channels);
-  compare("towers", found.towers, config_.towers);
+  }
+
+ private:
+  const std::string& folder_;
+};
+
+void CustomTask::refuse_other_kind(const Dataset& dataset) const {
+  const CustomConfig found = config_of(dataset.manifest());
+  const FactComparison facts(dataset);
+  facts.compare("input", found.input, config_.input);
+  facts.compare("labels", found.labels, config_.labels);
+  facts.compare("channels", found.channels, config_.channels);
+  facts.compare("towers", found.towers, config_.towers);
+}
+
+void CustomTask::refuse_other_settings(const Dataset& dataset) const {
+  const CustomConfig found = config_of(dataset.manifest());
+  refuse_other_kind(dataset);
+  const FactComparison facts(dataset);
+  facts.compare("classes", found.classes, config_.classes);
+  facts.compare("vocabulary", found.vocabulary, config_.vocabulary);
+  facts.compare("shortest", found.shortest, config_.shortest);
+  facts.compare("longest", found.longest, config_.longest);
+  facts.compare("num_train", found.num_train, config_.num_train);
+  facts.compare("num_val", found.num_val, config_.num_val);
+  facts.compare("num_test", found.num_test, config_.num_test);
+  facts.compare("scaling", found.scaling, config_.scaling);
+}
+
+// Of all positions of train, those behind task.length.
+double cut_share(const Split& train, const CustomConfig& config) {
+  double all = 0, cut = 0;
+  for (int64_t i = 0; i < train.size(); ++i) {
+    for (int64_t tower = 0; tower < config.towers; ++tower) {
+      const int64_t length = train.sequence_length(i, tower);
+      all += static_cast<double>(length);
+      cut += static_cast<double>(std::max<int64_t>(0, length - config.length));
+    }
+  }
+  return all > 0 ? cut / all : 0;
+}
+
+std::vector<std::string> CustomTask::doubts(const Dataset& dataset) const {
+  constexpr double kMostCut = 0.5;
+  std::vector<std::string> doubts;
+  const CustomConfig found = config_of(dataset.manifest());
+  if (!found.scaling.empty() && !config_.scaling.empty() && found.scaling != config_.scaling) {
+    doubts.push_back("its values were standardized by " + found.scaling + ", those of the run by " +
+                     config_.scaling);
+  }
+  if (config_.length >= found.longest) return doubts;
+  const double share = cut_share(dataset.split("train"), config_);
+  if (share > kMostCut) {
+    doubts.push_back("task.length=" + std::to_string(config_.length) + " cuts off " +
+                     percent(share) + " of all positions; the longest sequence has " +
+                     thousands(found.longest));
+  }
+  return doubts;
 }
 
 template <typename T>
@@ -183,14 +204,29 @@ void write_example(const GatheredExamples& data, const OwnExample& example, int6
   }
 }
 
+// Text that stands for a side file in the settings of a run: itself, or its hash if it is long.
+std::string fact_of(const Json& content) {
+  constexpr size_t kMostBytes = 500;
+  const std::string text = json_text(content);
+  if (text.size() <= kMostBytes) return text;
+  return "hash " + to_hex(hash128(std::as_bytes(std::span(text))));
+}
+
+// What the manifest says about the files, apart from settings: "read_columns", "read_splits" ...
+constexpr const char* kReading = "read_";
+
 void CustomTask::import(const std::vector<std::string>& sources, const std::string& out,
                         Progress& progress) const {
   CustomConfig wanted = config_;
   wanted.name = std::filesystem::path(without_trailing_slash(out)).filename().string();
   const GatheredExamples data = gather_examples(sources, wanted, progress);
   CustomConfig config = data.config;
-  ToManifest settings;
-  config.fields(settings);
+  const Json labels(data.label_names);
+  const Json scaling{{"mean", data.means}, {"deviation", data.deviations}};
+  config.labels = fact_of(labels);
+  if (!data.means.empty()) config.scaling = fact_of(scaling);
+  std::map<std::string, std::string> settings = manifest_settings(config);
+  for (const auto& [what, text] : data.reading) settings[kReading + what] = text;
   Manifest manifest;
   manifest.task = kCustomTask.name;
   manifest.task_version = kCustomVersion;
@@ -199,7 +235,7 @@ void CustomTask::import(const std::vector<std::string>& sources, const std::stri
   manifest.num_towers = config.towers;
   manifest.token_bytes = token_bytes_of(config);
   manifest.token_offset = config.input == "values" ? 0 : 1;
-  manifest.settings = std::move(settings.text);
+  manifest.settings = std::move(settings);
   const int64_t token_bytes = manifest.token_bytes;
   DatasetWriter writer(out, std::move(manifest), 0);
   for (const char* split : {"train", "val", "test"}) {
@@ -209,11 +245,9 @@ void CustomTask::import(const std::vector<std::string>& sources, const std::stri
       write_example(data, data.examples[i], token_bytes, writer);
     }
   }
-  writer.add_side_file(kLabelsFile, json_text(Json(data.label_names)) + "\n");
-  if (!data.means.empty()) {
-    writer.add_side_file(
-        kScalingFile, json_text(Json{{"mean", data.means}, {"deviation", data.deviations}}) + "\n");
-  }
+  for (const std::string& doubt : data.doubts) writer.add_note(std::string(kDoubtNote) + doubt);
+  writer.add_side_file(kLabelsFile, json_text(labels) + "\n");
+  if (!data.means.empty()) writer.add_side_file(kScalingFile, json_text(scaling) + "\n");
   writer.finish();
 }
 
@@ -277,8 +311,20 @@ void CustomTask::export_official(const Dataset& dataset, const std::string& out)
   });
 }
 
+// Older data does not say.
+std::vector<Fact> CustomTask::reading(const Dataset& dataset) const {
+  std::vector<Fact> facts = {{.name = "input", .value = config_.input, .detail = ""}};
+  for (const auto& [key, text] : dataset.manifest().settings) {
+    if (key.starts_with(kReading)) {
+      facts.push_back(
+          {.name = key.substr(std::string_view(kReading).size()), .value = text, .detail = ""});
+    }
+  }
+  return facts;
+}
+
 std::vector<Fact> CustomTask::check(const Dataset& dataset) const {
-  std::vector<Fact> facts;
+  std::vector<Fact> facts = reading(dataset);
   const std::map<std::string, int64_t> sizes = {
       {"train", config_.num_train}, {"val", config_.num_val}, {"test", config_.num_test}};
   add_size_facts(dataset, sizes, {}, facts);
@@ -308,8 +354,11 @@ std::string CustomTask::render(const Split& split, int64_t example) const {
 std::vector<Baseline> CustomTask::baselines(const Dataset& dataset) const {
   const Split train = split(dataset, "train"), test = split(dataset, "test");
   std::vector<Baseline> found = {majority_baseline(train, test, config_.classes),
-                                 centroid_baseline(train, test, config_)};
-  if (config_.input == "text" && config_.classes == 2) {
+                                 centroid_baseline(train, test, config_),
+                                 place_baseline(train, test, config_.classes, config_.towers)};
+  if (config_.input != "text") return found;
+  found.push_back(word_baseline(train, test, config_.classes, config_.towers));
+  if (config_.classes == 2) {
     found.push_back(byte_unigram_baseline(train, test, config_.length, config_.towers));
   }
   return found;

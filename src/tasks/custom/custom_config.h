@@ -2,9 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 
 #include "base/config.h"
+#include "tasks/manifest.h"
 
 namespace lra::tasks {
 
@@ -16,6 +18,7 @@ struct CustomConfig {
   int64_t length = 1024, shortest = 0, longest = 0;
   int64_t vocabulary = 257, classes = 2, towers = 1, channels = 1;
   int64_t num_train = 0, num_val = 0, num_test = 0;
+  std::string labels, scaling;
 
   void fields(auto& f) {
     f("name", name, "name of the data set: that of its folder");
@@ -41,9 +44,16 @@ struct CustomConfig {
     f("num_train", num_train, "fact of the data: examples for training", at_least(0));
     f("num_val", num_val, "fact of the data: examples for validation", at_least(0));
     f("num_test", num_test, "fact of the data: examples for the test", at_least(0));
+    f("labels", labels, "fact of the data: names of the labels, or a hash of many");
+    f("scaling", scaling,
+      "fact of the data: mean and deviation of each channel, or a hash of many");
   }
 
   static constexpr int64_t kMaxClasses = 10000, kMaxLength = int64_t{1} << 30;
 };
+
+// The settings that a manifest states, as text by name, and back.
+std::map<std::string, std::string> manifest_settings(CustomConfig config);
+CustomConfig config_of(const Manifest& manifest);
 
 }  // namespace lra::tasks

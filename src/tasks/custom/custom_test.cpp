@@ -6,11 +6,7 @@
 #include <bit>
 #include <cmath>
 
-#include "io/atomic_file.h"
-#include "io/toml.h"
-#include "tasks/all.h"
-#include "tasks/prepare_data.h"
-#include "tasks/test_fixtures.h"
+#include "tasks/custom/test_own_data.h"
 
 namespace lra::tasks {
 namespace {
@@ -18,49 +14,6 @@ namespace {
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-
-// Imports files into root/own and opens what was written.
-class OwnData : public ::testing::Test {
- protected:
-  std::string file(const std::string& name, const std::string& content) {
-    write_text(root_.path(name), content);
-    return root_.path(name);
-  }
-  Dataset imported(const std::vector<std::string>& sources, const std::string& settings = "") {
-    QuietProgress progress;
-    std::filesystem::remove_all(root_.path("own"));
-    import_data(*kCustomTask.make(parse_toml(settings, "test")), sources, root_.path("own"),
-                progress);
-    task_ = kCustomTask.make(task_on_data("custom", root_.path("own")).settings);
-    return open_dataset(kCustomTask, *task_, root_.path("own"));
-  }
-  std::string refused(const std::string& name, const std::string& content,
-                      const std::string& settings = "") {
-    return error_of([&] { imported({file(name, content)}, settings); });
-  }
-  std::string render_first(const Dataset& data) { return task_->render(data.split("train"), 0); }
-  std::vector<int32_t> tokens(const Split& split, int64_t example, int64_t tower = 0) {
-    std::vector<int32_t> words(
-        static_cast<size_t>(split.sequence_length(example, tower) * split.words_per_token()));
-    split.read_tokens(example, tower, words);
-    return words;
-  }
-
-  TestFolder root_;
-  std::unique_ptr<Task> task_;
-};
-
-// `count` rows, of which `row` makes each.
-std::string rows_of(int count, const std::function<std::string(int)>& row) {
-  std::string rows;
-  for (int i = 0; i < count; ++i) rows += row(i) + "\n";
-  return rows;
-}
-
-std::string text_row(int i) {
-  return R"({"text": "example )" + std::to_string(i) + R"(", "label": ")" + (i % 2 ? "yes" : "no") +
-         "\"}";
-}
 
 TEST_F(OwnData, OfOneFileIsSplitByTheSeed) {
   const std::string path = file("all.jsonl", rows_of(100, text_row));
@@ -255,7 +208,7 @@ TEST_F(OwnData, CheckPassesAndBaselinesBeginWithTheMajorityClass) {
   }
   EXPECT_THAT(labels, ::testing::MatchesRegex("no: [0-9.]+%, yes: [0-9.]+%"));
   const auto baselines = task_->baselines(data);
-  ASSERT_EQ(baselines.size(), 3U);
+  ASSERT_EQ(baselines.size(), 5U);
   EXPECT_EQ(baselines[0].name, "majority");
   EXPECT_THAT(task_->render(data.split("train"), 0), HasSubstr("example"));
 }
@@ -331,7 +284,8 @@ TEST_F(OwnData, MistakesAreNamedWithFileAndLine) {
   EXPECT_THAT(line_21(R"({"text": "x", "label": null})"), HasSubstr("the label is null"));
   EXPECT_THAT(line_21(R"({"text": "x", "label": ""})"), HasSubstr("the label is empty"));
   EXPECT_THAT(line_21(R"({"text": "", "label": "no"})"), HasSubstr("a sequence is empty"));
-  EXPECT_THAT(line_21(R"({"text": [1], "label": "no"})"), HasSubstr("1 channels; expected text"));
+  EXPECT_THAT(line_21(R"({"text": [1], "label": "no"})"),
+              HasSubstr("a sequence is a list of numbers; expected text"));
   EXPECT_THAT(line_21(R"({"text": ["a"], "label": "no"})"), HasSubstr("a list holds a string"));
   EXPECT_THAT(line_21(R"({"text": [[1], [1, 2]], "label": "no"})"),
               HasSubstr("different numbers of channels"));

@@ -23,8 +23,20 @@ void add_number(double value, bool is_whole, const std::string& where, OwnSequen
     refuse_data(where, "a value is NaN, infinite or too large for float32", "finite numbers",
                 "replace missing values before the import");
   }
-  to.all_ids = to.all_ids && is_whole && value >= 0 && value <= static_cast<double>(kMaxId);
+  const bool is_odd = !is_whole || value < 0 || value > static_cast<double>(kMaxId);
+  if (is_odd && to.num_odd++ == 0) {
+    to.first_odd = value;
+    to.odd_is_padding = is_whole && value < 0 && !to.numbers.empty();
+  }
+  to.odd_is_padding = to.odd_is_padding && is_odd && value == to.first_odd;
   to.numbers.push_back(number);
+}
+
+void OwnSequence::add(const OwnSequence& other) {
+  if (num_odd == 0) first_odd = other.first_odd;
+  num_odd += other.num_odd;
+  odd_is_padding = false;
+  numbers.insert(numbers.end(), other.numbers.begin(), other.numbers.end());
 }
 
 OwnSequence numbers_of_text(const std::string& text, const std::string& where) {
@@ -45,6 +57,14 @@ OwnSequence numbers_of_text(const std::string& text, const std::string& where) {
     at = text.find_first_not_of(kBetween, end);
   }
   return sequence;
+}
+
+bool is_single_number(std::string_view text) {
+  text.remove_prefix(std::min(text.find_first_not_of(' '), text.size()));
+  text = text.substr(0, text.find_last_not_of(' ') + 1);
+  double value = 0;
+  const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return problem == std::errc() && end == text.data() + text.size();
 }
 
 std::string split_of_name(std::string_view name) {

@@ -16,16 +16,24 @@ struct ColumnSettings {
   std::string label, split;
 };
 
+// Largest whole number that float32 and an embedding table take.
+inline constexpr int64_t kMaxId = (1 << 24) - 1;
+
 // Text, or numbers.
 struct OwnSequence {
   std::string text = {};            // where channels is 0
   std::vector<float> numbers = {};  // `channels` for each position
   int64_t channels = 0;
-  bool all_ids = true;  // every number is written as a whole one, from 0 to kMaxId
-};
+  // Numbers that are not written as whole ones from 0 to kMaxId: how many, the first one, and
+  // whether they are all equal and at the end of the sequence.
+  int64_t num_odd = 0;
+  double first_odd = 0;
+  bool odd_is_padding = false;
 
-// Largest whole number that float32 and an embedding table take.
-inline constexpr int64_t kMaxId = (1 << 24) - 1;
+  bool all_ids() const { return num_odd == 0; }
+  // Appends the numbers of another sequence.
+  void add(const OwnSequence& other);
+};
 
 struct OwnExample {
   std::vector<OwnSequence> sequences = {};  // one or two
@@ -45,6 +53,9 @@ void add_number(double value, bool is_whole, const std::string& where, OwnSequen
 
 // Numbers between spaces, commas or semicolons, in brackets or without: "3 17 5", "[0.5, 1.25]".
 OwnSequence numbers_of_text(const std::string& text, const std::string& where);
+
+// True for one number and nothing else.
+bool is_single_number(std::string_view text);
 
 // "train", "val" or "test" for a name in common use as "validation"; empty for others.
 std::string split_of_name(std::string_view name);

@@ -1,7 +1,6 @@
 #include "tasks/custom/gathered.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <set>
 
@@ -14,7 +13,11 @@
 #include "io/input_file.h"
 #include "io/mapped_file.h"
 #include "io/progress.h"
+#include "tasks/custom/class_names.h"
+#include "tasks/custom/input_kind.h"
 #include "tasks/custom/npz.h"
+#include "tasks/custom/own_files.h"
+#include "tasks/custom/row_counter.h"
 #include "tasks/custom/tables.h"
 #include "tasks/files.h"
 #include "tasks/text_lines.h"
@@ -22,123 +25,78 @@
 namespace lra::tasks {
 namespace {
 
-constexpr const char* kEndings = ".jsonl, .csv, .tsv, .parquet or .npz";
 constexpr size_t kDrawnPart = 10;  // one in ten
-
-bool is_readable(const std::string& path) { return has_ending(path, ".npz") || is_table(path); }
-
-// The files themselves, and those in folders.
-std::vector<std::string> files_of(const std::vector<std::string>& sources) {
-  std::vector<std::string> files;
-  for (const std::string& source : sources) {
-    if (!is_folder(source)) {
-      if (!is_readable(source)) refuse_data(source, "has an unknown ending", kEndings);
-      files.push_back(source);
-      continue;
-    }
-    const size_t before = files.size();
-    for (const std::string& name : data_names_in(source)) {
-      if (is_readable(name)) files.push_back(source + "/" + name);
-    }
-    if (files.size() == before) refuse_data(source, "holds no file that can be read", kEndings);
-  }
-  return files;
-}
 
 // Takes examples from the readers one by one, and compares each with the first.
 class Gatherer {
  public:
-  explicit Gatherer(const CustomConfig& config) { gathered_.config = config; }
-
-  void add(const std::string& where, OwnExample&& example, const std::string& file_split) {
-    if (example.label.empty()) refuse_data(where, "the label is empty", "a name or a number");
-    if (!example.split.empty()) {
-      const std::string split = split_of_name(example.split);
-      if (split.empty()) {
-        refuse_data(where, "the split is " + in_quotes(example.split), "train, val or test");
-      }
-      example.split = split;
-    } else {
-      example.split = file_split;
-    }
-    for (OwnSequence& sequence : example.sequences) settle(where, sequence);
-    gathered_.config.towers = static_cast<int64_t>(example.sequences.size());
-    if (!gathered_.examples.empty() &&
-        example.sequences.size() != gathered_.examples[0].sequences.size()) {
-      refuse_data(where, "has a different number of sequences from the first example", "as many");
-    }
-    gathered_.examples.push_back(std::move(example));
+  Gatherer(const CustomConfig& config, const Schema& schema)
+      : schema_(schema), kind_(config.input) {
+    gathered_.config = config;
   }
 
+  void add(const std::string& where, OwnExample&& example, const std::string& file,
+           const std::string& file_split);
+  bool is_empty() const { return gathered_.examples.empty(); }
   GatheredExamples finish();
 
  private:
-  // Text as numbers where these are wanted; the same kind of sequence everywhere.
-  void settle(const std::string& where, OwnSequence& sequence) {
-    const std::string& input = gathered_.config.input;
-    const bool is_text = sequence.channels == 0;
-    if (is_text && (input == "tokens" || input == "values")) {
-      sequence = numbers_of_text(sequence.text, where);
-    } else if (is_text) {
-      sequence.text = document_text(sequence.text, where);
-    } else if (input == "text") {
-      refuse_data(where, "the sequence is a list of numbers", "text, as task.input says");
-    }
-    if (channels_ < 0) channels_ = sequence.channels;
-    if (sequence.channels != channels_) {
-      const auto kind = [](int64_t channels) {
-        return channels == 0 ? std::string("text") : std::to_string(channels) + " channels";
-      };
-      refuse_data(where, "a sequence has " + kind(sequence.channels),
-                  kind(channels_) + ", as the first one");
-    }
-    if (is_text ? sequence.text.empty() && sequence.numbers.empty() : sequence.numbers.empty()) {
-      refuse_data(where, "a sequence is empty", "at least one position",
-                  "leave the example out of the file");
-    }
-    if (input == "tokens" && !sequence.all_ids) {
-      refuse_data(where, "a token is not a whole number from 0 to " + std::to_string(kMaxId),
-                  "token ids", "to read real numbers add --set task.input=values");
-    }
-    all_ids_ = all_ids_ && sequence.all_ids;
-  }
-
   void name_labels();
   void tell_splits_apart();
   void draw_splits();
+  void refuse_untrained_labels(const std::set<std::string>& drawn) const;
   void state_facts();
+  void state_reading(const std::set<std::string>& drawn);
   void standardize();
 
+  const Schema& schema_;
   GatheredExamples gathered_;
-  int64_t channels_ = -1;  // 0: text; -1: not known yet
-  bool all_ids_ = true;
+  InputKind kind_;
+  RowCounter counter_;
+  std::string splits_named_by_;
 };
 
-// Numbers by their size, names by the alphabet.
+void Gatherer::add(const std::string& where, OwnExample&& example, const std::string& file,
+                   const std::string& file_split) {
+  example.label = class_name(example.label, where);
+  if (!example.split.empty()) {
+    const std::string split = split_of_name(example.split);
+    if (split.empty()) {
+      refuse_data(where, "the split is " + in_quotes(example.split), "train, val or test");
+    }
+    example.split = split;
+    splits_named_by_ = schema_.split_name().empty()
+                           ? "named by the arrays"
+                           : "named by the column " + in_quotes(schema_.split_name());
+  } else {
+    example.split = file_split;
+    if (!file_split.empty()) splits_named_by_ = "named by the files";
+  }
+  const size_t count = example.sequences.size();
+  if (!gathered_.examples.empty() && count != gathered_.examples[0].sequences.size()) {
+    refuse_data(where, "has a different number of sequences from the first example", "as many");
+  }
+  for (size_t i = 0; i < count; ++i) {
+    const bool has_name = !schema_.is_wide() && i < schema_.sequence_names().size();
+    kind_.add(where, has_name ? schema_.sequence_names()[i] : "", example.sequences[i]);
+  }
+  gathered_.config.towers = static_cast<int64_t>(count);
+  if (count == 1) counter_.add(example.sequences[0].numbers, file);
+  gathered_.examples.push_back(std::move(example));
+}
+
 void Gatherer::name_labels() {
   std::set<std::string> names;
-  bool all_numbers = true;
-  const auto number_of = [](const std::string& text) -> std::optional<int64_t> {
-    int64_t number = 0;
-    const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), number);
-    const bool is_number = problem == std::errc() && end == text.data() + text.size();
-    return is_number ? std::optional(number) : std::nullopt;
-  };
   for (const OwnExample& example : gathered_.examples) {
-    all_numbers =
-        names.insert(example.label).second ? all_numbers && number_of(example.label) : all_numbers;
+    names.insert(example.label);
     if (static_cast<int64_t>(names.size()) <= CustomConfig::kMaxClasses) continue;
     refuse_data("labels",
                 "there are over " + thousands(CustomConfig::kMaxClasses) + " different ones",
                 "the names or numbers of classes", "name their column with --set task.label=NAME");
   }
-  std::vector<std::string>& sorted = gathered_.label_names;
-  sorted.assign(names.begin(), names.end());
-  if (all_numbers)
-    std::ranges::stable_sort(sorted, {}, [&](const auto& s) { return *number_of(s); });
-  if (sorted.size() > 1) return;
-  refuse_data("labels", "all examples have the label " + in_quotes(sorted.at(0)),
-              "two classes or more");
+  gathered_.label_names = sorted_class_names(names);
+  gathered_.doubts = doubts_of_class_names(gathered_.label_names);
+  gathered_.doubts.insert(gathered_.doubts.end(), kind_.doubts().begin(), kind_.doubts().end());
 }
 
 void Gatherer::draw_splits() {
@@ -170,6 +128,10 @@ void Gatherer::tell_splits_apart() {
     const std::string& split = gathered_.examples[i].split;
     splits[split.empty() ? "train" : split].push_back(i);
   }
+  if (splits["train"].empty()) {
+    refuse_data("split train", "has no example", "examples to train on",
+                "name a file train..., or write train in the column split");
+  }
   constexpr size_t kFewestToDraw = 10;
   if (splits["train"].size() < kFewestToDraw && splits.size() < 3) {
     refuse_data("split train", "has " + std::to_string(splits["train"].size()) + " examples",
@@ -179,9 +141,14 @@ void Gatherer::tell_splits_apart() {
   std::set<std::string> drawn = {"val", "test"};
   for (const auto& [name, unused] : splits) drawn.erase(name);
   if (!drawn.empty()) draw_splits();
+  refuse_untrained_labels(drawn);
+  state_reading(drawn);
+}
+
+void Gatherer::refuse_untrained_labels(const std::set<std::string>& drawn) const {
   std::set<std::string> trained;
-  for (const size_t i : splits["train"]) trained.insert(gathered_.examples[i].label);
-  for (const auto& [name, places] : splits) {
+  for (const size_t i : gathered_.splits.at("train")) trained.insert(gathered_.examples[i].label);
+  for (const auto& [name, places] : gathered_.splits) {
     for (const size_t i : places) {
       const std::string& label = gathered_.examples[i].label;
       if (trained.contains(label)) continue;
@@ -195,18 +162,35 @@ void Gatherer::tell_splits_apart() {
   }
 }
 
+// A position that is as good as constant says nothing; one that counts the rows may say the class.
+void Gatherer::state_reading(const std::set<std::string>& drawn) {
+  auto& reading = gathered_.reading;
+  const std::vector<std::string>& names = schema_.sequence_names();
+  reading["columns"] = quoted_list(names, 4) + (schema_.is_wide() ? ", a position each" : "");
+  reading["labels"] = in_quotes(schema_.label_name());
+  reading["ignored"] = quoted_list(schema_.ignored_names(), 8);
+  std::string& splits = reading["splits"];
+  splits = splits_named_by_;
+  for (const std::string& name : drawn) {
+    splits += (splits.empty() ? "" : "; ") + name + " was drawn from train by task.split_seed=" +
+              std::to_string(gathered_.config.split_seed);
+  }
+  const auto place = counter_.place();
+  if (!place) return;
+  gathered_.doubts.push_back(
+      (schema_.is_wide() ? "column " + in_quotes(names.at(*place))
+                         : "position " + std::to_string(*place)) +
+      " counts the examples: is it the number of the row? Remove it from the sequences");
+}
+
 void Gatherer::state_facts() {
   CustomConfig& config = gathered_.config;
-  if (config.input == "auto") {
-    const bool are_ids = all_ids_ && channels_ == 1;
-    config.input = channels_ == 0 ? "text" : are_ids ? "tokens" : "values";
-  }
-  if (config.input == "tokens" && channels_ != 1) {
+  if (config.input == "tokens" && kind_.channels() != 1) {
     refuse_data("task.input",
-                "is tokens, and positions have " + std::to_string(channels_) + " numbers",
+                "is tokens, and positions have " + std::to_string(kind_.channels()) + " numbers",
                 "values");
   }
-  config.channels = config.input == "values" ? channels_ : 1;
+  config.channels = config.input == "values" ? kind_.channels() : 1;
   if (config.channels > 256) {
     refuse_data("channels", "there are " + std::to_string(config.channels), "at most 256");
   }
@@ -267,7 +251,8 @@ void Gatherer::standardize() {
 }
 
 GatheredExamples Gatherer::finish() {
-  if (gathered_.examples.empty()) refuse_data("sources", "hold no example", "examples with labels");
+  schema_.refuse_unread_splits();
+  gathered_.config.input = kind_.settle(gathered_.examples);
   name_labels();
   tell_splits_apart();
   state_facts();
@@ -288,23 +273,34 @@ std::string hash_of_files(const std::vector<std::string>& files) {
 
 GatheredExamples gather_examples(const std::vector<std::string>& sources,
                                  const CustomConfig& config, Progress& progress) {
-  const std::vector<std::string> files = files_of(sources);
-  Gatherer gatherer(config);
-  const ColumnSettings columns{config.sequences, config.label, config.split};
+  const std::vector<std::string> files = own_files(sources);
+  Schema schema({config.sequences, config.label, config.split});
+  Gatherer gatherer(config, schema);
+  const bool is_alone = files.size() == 1;
   for (const std::string& file : files) {
-    const std::string split = files.size() > 1 ? split_of_file(file) : "";
+    const std::string split = is_alone ? "" : split_of_file(file);
     const auto take = [&](const std::string& where, OwnExample&& example) {
-      if (files.size() > 1 && split.empty() && example.split.empty()) {
+      if (!is_alone && split.empty() && example.split.empty()) {
         refuse_data(file, "does not say which split it is", "train, val or test in its name",
                     "rename it, add a column split, or import one file alone");
       }
-      gatherer.add(where, std::move(example), split);
+      gatherer.add(where, std::move(example), file, split);
       progress.update(1);
     };
-    has_ending(file, ".npz") ? read_npz(file, columns, take) : read_table(file, columns, take);
+    has_ending(file, ".npz") ? read_npz(file, schema, take) : read_table(file, schema, take);
+  }
+  if (gatherer.is_empty()) {
+    refuse_data(quoted_list(files), "holds no example", "examples with labels");
   }
   GatheredExamples gathered = gatherer.finish();
   gathered.source_hash = hash_of_files(files);
+  const std::string alone = is_alone ? split_of_file(files[0]) : "";
+  const bool is_cut_up = gathered.reading.at("splits").find("val was drawn") != std::string::npos &&
+                         gathered.reading.at("splits").find("test was drawn") != std::string::npos;
+  if (is_cut_up && (alone == "val" || alone == "test")) {
+    gathered.doubts.push_back(files[0] +
+                              " is the only file, and was split into train, val and test");
+  }
   return gathered;
 }
 

@@ -47,6 +47,25 @@ std::vector<int64_t> shape_of(std::string_view text, const ByteReader& reader) {
   return shape;
 }
 
+// "'<f4'" or "'|S10'".
+void read_type(std::string_view type, const ByteReader& reader, NpyHeader& to) {
+  const std::string_view dtype = type.substr(0, std::min(type.find('\'', 1), type.size()));
+  if (dtype.size() < 4 || dtype[0] != '\'' || dtype[1] == '>' ||
+      std::string_view("biufUS").find(dtype[2]) == std::string_view::npos) {
+    reader.fail("dtype is " + in_quotes(type.substr(0, std::min<size_t>(type.find(','), 40))),
+                "little-endian bools, integers, floats or texts (no objects)");
+  }
+  to.kind = dtype[2];
+  (void)std::from_chars(dtype.data() + 3, dtype.data() + dtype.size(), to.item_bytes);
+  const bool is_text = to.kind == 'U' || to.kind == 'S';
+  if (to.kind == 'U') to.item_bytes *= 4;
+  const bool known_width = to.item_bytes == 1 || to.item_bytes == 2 || to.item_bytes == 4 ||
+                           to.item_bytes == 8 || is_text;
+  if (!known_width || to.item_bytes == 0 || (to.kind == 'f' && to.item_bytes == 1)) {
+    reader.fail("elements have " + std::to_string(to.item_bytes) + " bytes", "at most 64 bits");
+  }
+}
+
 void append_utf8(uint32_t c, std::string& to) {
   const auto tail = [&](int shift) { to += static_cast<char>(0x80 | (c >> shift & 0x3F)); };
   if (c < 0x80) {
@@ -73,9 +92,13 @@ double half_number(uint16_t bits) {
 
 }  // namespace
 
-NpyArray::NpyArray(std::vector<std::byte> content, std::string name)
-    : content_(std::move(content)), name_(std::move(name)) {
-  ByteReader reader(content_, name_);
+uint64_t NpyHeader::total_bytes() const {
+  return data_begin + static_cast<uint64_t>(size) * item_bytes;
+}
+
+NpyHeader read_npy_header(std::span<const std::byte> content, const std::string& name) {
+  NpyHeader found;
+  ByteReader reader(content, name);
   if (reader.text(kMagic.size(), "magic") != kMagic) reader.fail("is not an .npy file", "an array");
   const int version = reader.u8("version");
   reader.skip(1, "minor version");
@@ -84,51 +107,60 @@ NpyArray::NpyArray(std::vector<std::byte> content, std::string name)
   }
   const uint64_t header_bytes = version == 1 ? reader.u16("size") : reader.u32("size");
   const std::string_view header = reader.text(header_bytes, "header");
-  const std::string_view type = value_of(header, "descr", reader);
-  const std::string_view dtype = type.substr(0, std::min(type.find('\'', 1), type.size()));
-  shape_ = shape_of(value_of(header, "shape", reader), reader);
-  data_begin_ = reader.position();
-  if (dtype.size() < 4 || dtype[0] != '\'' || dtype[1] == '>' ||
-      std::string_view("biufUS").find(dtype[2]) == std::string_view::npos) {
-    reader.fail("dtype is " + in_quotes(type.substr(0, std::min<size_t>(type.find(','), 40))),
-                "little-endian bools, integers, floats or texts (no objects)");
-  }
-  kind_ = dtype[2];
-  (void)std::from_chars(dtype.data() + 3, dtype.data() + dtype.size(), item_bytes_);
-  if (kind_ == 'U') item_bytes_ *= 4;
-  const bool known_width =
-      item_bytes_ == 1 || item_bytes_ == 2 || item_bytes_ == 4 || item_bytes_ == 8 || is_text();
-  if (!known_width || item_bytes_ == 0 || (kind_ == 'f' && item_bytes_ == 1)) {
-    reader.fail("elements have " + std::to_string(item_bytes_) + " bytes", "at most 64 bits");
-  }
-  if (value_of(header, "fortran_order", reader).starts_with("True") && shape_.size() > 1) {
-    reader.fail("is in Fortran order", "C order: numpy.ascontiguousarray(...)");
-  }
-  const uint64_t elements = reader.remaining() / item_bytes_;
-  for (const int64_t length : shape_) {
-    if (length > 0 && static_cast<uint64_t>(size_) > elements / static_cast<uint64_t>(length)) {
-      reader.fail("is cut off: its shape has more elements than the file");
+  found.shape = shape_of(value_of(header, "shape", reader), reader);
+  found.data_begin = reader.position();
+  found.is_transposed =
+      value_of(header, "fortran_order", reader).starts_with("True") && found.shape.size() > 1;
+  read_type(value_of(header, "descr", reader), reader, found);
+  constexpr uint64_t kMostBytes = uint64_t{1} << 50;
+  for (const int64_t length : found.shape) {
+    if (length > 0 && found.total_bytes() > kMostBytes / static_cast<uint64_t>(length)) {
+      reader.fail("the shape has too many elements");
     }
-    size_ *= length;
+    found.size *= length;
   }
-  if (static_cast<uint64_t>(size_) * item_bytes_ != reader.remaining()) {
-    reader.fail("holds " + std::to_string(reader.remaining()) + " bytes of elements",
-                std::to_string(static_cast<uint64_t>(size_) * item_bytes_));
+  return found;
+}
+
+NpyArray::NpyArray(std::vector<std::byte> content, std::string name)
+    : content_(std::move(content)),
+      name_(std::move(name)),
+      header_(read_npy_header(content_, name_)) {
+  if (content_.size() == header_.total_bytes()) return;
+  const bool is_short = content_.size() < header_.total_bytes();
+  throw Error({.where = name_,
+               .what = is_short ? "is cut off: its shape has more elements than the file"
+                                : "holds " + std::to_string(content_.size()) + " bytes",
+               .expected = std::to_string(header_.total_bytes()) + " bytes"});
+}
+
+// In Fortran order the first index runs fastest.
+const std::byte* NpyArray::address(int64_t element) const {
+  LRA_CHECK(element >= 0 && element < header_.size);
+  int64_t place = element;
+  if (header_.is_transposed) {
+    place = 0;
+    int64_t step = header_.size;
+    for (size_t axis = header_.shape.size(); axis-- > 0;) {
+      step /= header_.shape[axis];
+      place += element % header_.shape[axis] * step;
+      element /= header_.shape[axis];
+    }
   }
+  return content_.data() + header_.data_begin + header_.item_bytes * static_cast<size_t>(place);
 }
 
 template <typename T>
 T NpyArray::at(int64_t element) const {
-  LRA_CHECK(element >= 0 && element < size_ && sizeof(T) == item_bytes_);
+  LRA_CHECK(sizeof(T) == header_.item_bytes);
   T value;
-  std::memcpy(&value, content_.data() + data_begin_ + item_bytes_ * static_cast<size_t>(element),
-              sizeof(T));
+  std::memcpy(&value, address(element), sizeof(T));
   return value;
 }
 
 double NpyArray::number(int64_t element) const {
-  const bool is_signed = kind_ == 'i', is_float = kind_ == 'f';
-  switch (item_bytes_) {
+  const bool is_signed = header_.kind == 'i', is_float = header_.kind == 'f';
+  switch (header_.item_bytes) {
     case 1:
       return is_signed ? at<int8_t>(element) : at<uint8_t>(element);
     case 2:
@@ -146,13 +178,12 @@ double NpyArray::number(int64_t element) const {
 
 std::string NpyArray::text(int64_t element) const {
   if (is_whole()) return std::to_string(static_cast<int64_t>(number(element)));
-  const std::byte* const begin =
-      content_.data() + data_begin_ + item_bytes_ * static_cast<size_t>(element);
+  const std::byte* const begin = address(element);
   std::string text;
-  for (size_t i = 0; i < item_bytes_; i += kind_ == 'U' ? 4 : 1) {
+  for (size_t i = 0; i < header_.item_bytes; i += header_.kind == 'U' ? 4 : 1) {
     uint32_t character = std::to_integer<uint32_t>(begin[i]);
-    if (kind_ == 'U') std::memcpy(&character, begin + i, 4);
-    if (kind_ == 'U') {
+    if (header_.kind == 'U') std::memcpy(&character, begin + i, 4);
+    if (header_.kind == 'U') {
       append_utf8(character, text);
     } else {
       text += static_cast<char>(character);

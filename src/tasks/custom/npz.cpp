@@ -5,9 +5,12 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
+#include <sstream>
 
 #include "base/error.h"
 #include "base/quoted.h"
@@ -28,20 +31,44 @@ struct FreeArchive {
   void operator()(archive* handle) const { archive_read_free(handle); }
 };
 
-// The bytes of the present entry, in memory that is not needed for anything else.
-std::vector<std::byte> read_entry(archive* handle, const std::string& where, int64_t& budget) {
-  std::vector<std::byte> content;
-  std::vector<std::byte> block(size_t{1} << 20);
-  for (;;) {
+std::string number_text(double value) {
+  std::ostringstream text;
+  text << value;
+  return text.str();
+}
+
+constexpr size_t kBlockBytes = size_t{1} << 20;
+
+size_t read_block(archive* handle, std::span<std::byte> block, const std::string& where) {
+  size_t filled = 0;
+  while (filled < block.size()) {
     throw_if_stopped();
-    const la_ssize_t size = archive_read_data(handle, block.data(), block.size());
+    const la_ssize_t size = archive_read_data(handle, block.data() + filled, block.size() - filled);
     if (size < 0) refuse_data(where, "is damaged", "an array of a complete .npz file");
-    if (size == 0) return content;
-    budget -= size;
-    if (budget < 0)
-      refuse_data(where, "does not fit into memory", "a smaller file, or more memory");
-    content.insert(content.end(), block.begin(), block.begin() + size);
+    if (size == 0) break;
+    filled += static_cast<size_t>(size);
   }
+  return filled;
+}
+
+// The bytes of the present entry, in memory that is not needed for anything else. The array's
+// header says how many there are; examples will hold four bytes for each number.
+std::vector<std::byte> read_entry(archive* handle, const std::string& where, int64_t& budget) {
+  std::vector<std::byte> content(kBlockBytes);
+  content.resize(read_block(handle, content, where));
+  const NpyHeader header = read_npy_header(content, where);
+  const uint64_t needed = header.total_bytes() + sizeof(float) * static_cast<uint64_t>(header.size);
+  if (needed > static_cast<uint64_t>(std::max<int64_t>(budget, 0))) {
+    refuse_data(where, "does not fit into memory: it takes " + human_bytes(needed),
+                "at most " + human_bytes(static_cast<uint64_t>(std::max<int64_t>(budget, 0))),
+                "import a part of it, or use a machine with more memory");
+  }
+  budget -= static_cast<int64_t>(needed);
+  const size_t read = content.size();
+  // One byte more finds out whether more follows.
+  content.resize(std::max<size_t>(read, header.total_bytes() + 1));
+  content.resize(read + read_block(handle, std::span(content).subspan(read), where));
+  return content;
 }
 
 using Arrays = std::map<std::string, NpyArray>;
@@ -51,13 +78,12 @@ Arrays read_arrays(const std::string& path) {
   const std::unique_ptr<archive, FreeArchive> handle(archive_read_new());
   LRA_CHECK(handle != nullptr);
   archive_read_support_format_zip(handle.get());
-  constexpr size_t kBlockBytes = size_t{1} << 16;
   const std::string expected = "a file of numpy.savez";
   if (archive_read_open_filename(handle.get(), path.c_str(), kBlockBytes) != ARCHIVE_OK) {
     refuse_data(path, "is not an .npz file", expected);
   }
   Arrays arrays;
-  int64_t budget = available_memory_bytes() / 2;  // an array is copied once
+  int64_t budget = available_memory_bytes();
   archive_entry* entry = nullptr;
   for (int status; (status = archive_read_next_header(handle.get(), &entry)) != ARCHIVE_EOF;) {
     const char* found = status < ARCHIVE_WARN ? nullptr : archive_entry_pathname(entry);
@@ -88,9 +114,10 @@ class Table {
   }
 
   // `beside`: arrays that name no split, if others do.
-  void read(const std::string& path, const std::string& split, const ColumnSettings& settings,
-            const Table& beside, const OwnExampleSink& sink) const {
-    const Columns columns = find_columns(names_, settings, path, false);
+  void read(const std::string& path, const std::string& split, Schema& schema, const Table& beside,
+            const OwnExampleSink& sink) const {
+    const Columns columns =
+        schema.columns_of(names_, path, TableKind::kArrays, [](size_t) { return false; });
     const NpyArray& labels = *arrays_[columns.label];
     const int64_t count = length_of(labels);
     const NpyArray* lengths = nullptr;
@@ -107,8 +134,9 @@ class Table {
       const bool is_per_example = length_of(*beside.arrays_[i]) == count;
       if (is_per_example || are_lengths(beside.names_[i])) refuse_unread(*beside.arrays_[i]);
     }
-    if (labels.shape().size() != 1 || !(labels.is_text() || labels.is_whole())) {
-      refuse_data(labels.name(), "are not labels", "[N] integers or texts");
+    if (labels.shape().size() != 1) {
+      refuse_data(labels.name(), "has " + std::to_string(labels.shape().size()) + " dimensions",
+                  "[N], a label for each example");
     }
     for (const NpyArray* array : {lengths, columns.split ? arrays_[*columns.split] : nullptr}) {
       if (array) expect_count(*array, count);
@@ -116,7 +144,7 @@ class Table {
     for (const size_t column : columns.sequences) expect_count(*arrays_[column], count);
     for (int64_t i = 0; i < count; ++i) {
       const std::string where = path + " example " + std::to_string(i);
-      OwnExample example{.label = labels.text(i), .split = split};
+      OwnExample example{.label = label_of(labels, i), .split = split};
       for (const size_t column : columns.sequences) {
         example.sequences.push_back(sequence(*arrays_[column], i, lengths, where));
       }
@@ -143,6 +171,15 @@ class Table {
                 "remove it from the file, or rename it");
   }
 
+  static std::string label_of(const NpyArray& labels, int64_t example) {
+    if (labels.is_text() || labels.is_whole()) return labels.text(example);
+    const double label = labels.number(example);
+    if (std::nearbyint(label) == label && std::abs(label) < 1e15)
+      return std::to_string(static_cast<int64_t>(label));
+    refuse_data(labels.name(), "holds the label " + number_text(label),
+                "names or whole numbers of classes");
+  }
+
   static void expect_count(const NpyArray& array, int64_t count) {
     if (length_of(array) == count) return;
     refuse_data(array.name(), "has " + std::to_string(length_of(array)) + " elements",
@@ -160,10 +197,11 @@ class Table {
     OwnSequence sequence{.channels = shape.size() == 3 ? shape[2] : 1};
     int64_t length = shape[1];
     if (lengths) {
-      length = static_cast<int64_t>(lengths->is_whole() ? lengths->number(example) : -1);
-      if (length < 0 || length > shape[1]) {
-        refuse_data(where, "has length " + std::to_string(length),
-                    "0 to " + std::to_string(shape[1]));
+      const double found = lengths->is_text() ? -1 : lengths->number(example);
+      length = static_cast<int64_t>(found);
+      if (static_cast<double>(length) != found || length < 0 || length > shape[1]) {
+        refuse_data(lengths->name(), "holds the length " + number_text(found),
+                    "whole numbers from 0 to " + std::to_string(shape[1]));
       }
     }
     const int64_t first = example * shape[1] * sequence.channels;
@@ -180,7 +218,7 @@ class Table {
 
 }  // namespace
 
-void read_npz(const std::string& path, const ColumnSettings& settings, const OwnExampleSink& sink) {
+void read_npz(const std::string& path, Schema& schema, const OwnExampleSink& sink) {
   const Arrays arrays = read_arrays(path);
   std::map<std::string, Table> by_split;
   for (const auto& [name, array] : arrays) {
@@ -193,7 +231,7 @@ void read_npz(const std::string& path, const ColumnSettings& settings, const Own
     beside = std::move(by_split.at(""));
     by_split.erase("");
   }
-  for (const auto& [split, table] : by_split) table.read(path, split, settings, beside, sink);
+  for (const auto& [split, table] : by_split) table.read(path, split, schema, beside, sink);
 }
 
 }  // namespace lra::tasks

@@ -7,7 +7,9 @@
 #include <optional>
 #include <string_view>
 
+#include "base/quoted.h"
 #include "base/text_format.h"
+#include "tasks/custom/centroid_baseline.h"
 #include "tasks/split_checks.h"
 
 namespace lra::tasks {
@@ -145,9 +147,80 @@ void add_doubts_of_values(const Dataset& dataset, const CustomConfig& config,
   }
 }
 
+// Ids that never occur are rows of the embedding that nothing trains.
+void add_doubt_of_vocabulary(const Dataset& dataset, const CustomConfig& config,
+                             std::vector<std::string>& doubts) {
+  constexpr int64_t kLargeVocabulary = 20'000;
+  constexpr int64_t kMostTimes = 50;
+  if (config.vocabulary < kLargeVocabulary) return;
+  std::vector<bool> occurs(static_cast<size_t>(config.vocabulary));
+  std::vector<int32_t> ids;
+  for (const auto& [name, unused] : dataset.manifest().splits) {
+    const Split split = dataset.split(name);
+    for (int64_t i = 0; i < split.size() * config.towers; ++i) {
+      const int64_t example = i / config.towers, tower = i % config.towers;
+      ids.resize(static_cast<size_t>(split.sequence_length(example, tower)));
+      split.read_tokens(example, tower, ids);
+      for (const int32_t id : ids) occurs.at(static_cast<size_t>(id)) = true;
+    }
+  }
+  const int64_t num_different = std::ranges::count(occurs, true);
+  if (config.vocabulary <= kMostTimes * num_different) return;
+  doubts.push_back("only " + thousands(num_different) + " different token ids occur, and the " +
+                   "largest is " + thousands(config.vocabulary - 2) +
+                   ": are they ids? The model has an embedding for each id up to the largest");
+}
+
+// The classes whose shares differ most between train and another split.
+void add_doubts_of_shares(const Dataset& dataset, const CustomConfig& config,
+                          const std::vector<std::string>& names, std::vector<std::string>& doubts) {
+  constexpr double kFarthest = 0.25, kStandardErrors = 4;
+  const auto shares_of = [&](const Split& split) {
+    std::vector<double> shares(static_cast<size_t>(config.classes));
+    for (int64_t i = 0; i < split.size(); ++i) {
+      shares.at(static_cast<size_t>(split.label(i))) += 1 / static_cast<double>(split.size());
+    }
+    return shares;
+  };
+  const std::vector<double> train = shares_of(dataset.split("train"));
+  for (const char* name : {"val", "test"}) {
+    const Split split = dataset.split(name);
+    if (split.size() < kFewestToJudge) continue;
+    const std::vector<double> shares = shares_of(split);
+    size_t worst = 0;
+    for (size_t c = 0; c < shares.size(); ++c) {
+      if (std::abs(shares[c] - train[c]) > std::abs(shares[worst] - train[worst])) worst = c;
+    }
+    const double usual = train[worst], found = shares[worst];
+    const double error = std::sqrt(usual * (1 - usual) / static_cast<double>(split.size()));
+    if (std::abs(found - usual) <= std::max(kFarthest, kStandardErrors * error)) continue;
+    doubts.push_back("class " + in_quotes(names.at(worst)) + " is " + percent(found, 0) + " of " +
+                     name + " and " + percent(usual, 0) + " of train: were all files there?");
+  }
+}
+
+// A baseline that is right on val and not on test: the labels of the test mean something else.
+void add_doubt_of_test_labels(const Dataset& dataset, const CustomConfig& config,
+                              std::vector<std::string>& doubts) {
+  constexpr double kMostBelow = 0.25, kStandardErrors = 3;
+  const Split train = dataset.split("train"), val = dataset.split("val"),
+              test = dataset.split("test");
+  if (val.size() < kFewestToJudge || test.size() < kFewestToJudge) return;
+  const Baseline on_val = centroid_baseline(train, val, config);
+  const Baseline on_test = centroid_baseline(train, test, config);
+  const double error =
+      0.5 * std::sqrt(1 / static_cast<double>(val.size()) + 1 / static_cast<double>(test.size()));
+  const double below = on_val.accuracy - on_test.accuracy;
+  if (below <= std::max(kMostBelow, kStandardErrors * error)) return;
+  doubts.push_back("the baseline '" + on_val.name + "' is right on " + percent(on_val.accuracy) +
+                   " of val and on " + percent(on_test.accuracy) +
+                   " of test: do labels of the test mean what those of train mean?");
+}
+
 }  // namespace
 
-std::vector<std::string> doubts_of_own_data(const Dataset& dataset, const CustomConfig& config) {
+std::vector<std::string> doubts_of_own_data(const Dataset& dataset, const CustomConfig& config,
+                                            const std::vector<std::string>& names) {
   std::vector<std::string> doubts;
   const int64_t num_test = dataset.split("test").size();
   if (num_test < kFewestToJudge) {
@@ -158,6 +231,9 @@ std::vector<std::string> doubts_of_own_data(const Dataset& dataset, const Custom
         ": an accuracy on it is uncertain by " + percent(half_width, 0) + " to either side");
   }
   if (config.input == "values") add_doubts_of_values(dataset, config, doubts);
+  if (config.input == "tokens") add_doubt_of_vocabulary(dataset, config, doubts);
+  add_doubts_of_shares(dataset, config, names, doubts);
+  add_doubt_of_test_labels(dataset, config, doubts);
   return doubts;
 }
 

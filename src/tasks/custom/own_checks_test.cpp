@@ -46,7 +46,7 @@ std::vector<std::string> doubts_about(
   config.input = "values";
   config.channels = sizes.channels;
   config.length = config.shortest = config.longest = sizes.positions;
-  return doubts_of_own_data(Dataset::open(root.path("data")), config);
+  return doubts_of_own_data(Dataset::open(root.path("data")), config, {"a", "b"});
 }
 
 float unchanged(bool, int64_t, float value) { return value; }

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "tasks/custom/examples.h"
+#include "tasks/custom/columns.h"
 
 namespace lra::tasks {
 
@@ -11,12 +11,11 @@ namespace lra::tasks {
 bool is_table(const std::string& path);
 
 // Passes every row of the table to the sink, in order. A sequence is a text, a list of numbers, or
-// a list of lists with the channels of a position; a label is a text or a whole number. A CSV file
-// whose first record has only numbers, or whose columns the settings name c0, c1 and so on, has no
-// header: its columns get these names. A .csv may have semicolons or tabs (csv.h). Parquet is read
-// by pyarrow, in the Python that LRA_INTERPRETER names, else python3. Throws lra::Error that names
-// file and line, or row, for anything else.
-void read_table(const std::string& path, const ColumnSettings& settings,
-                const OwnExampleSink& sink);
+// a list of lists with the channels of a position, or one number in each of many columns; a label
+// is a text or a whole number. A CSV file whose first record has only numbers, other than 0, 1, 2
+// and so on, or whose columns the settings name c0, c1 and so on, has no header: its columns get
+// these names. A .csv may have semicolons or tabs (csv.h). Throws lra::Error that names file and
+// line, or row, for anything else.
+void read_table(const std::string& path, Schema& schema, const OwnExampleSink& sink);
 
 }  // namespace lra::tasks

@@ -50,9 +50,10 @@ ReviewTables open_review_tables(const std::vector<std::string>& sources, Progres
   auto found = std::make_shared<std::vector<Review>>();
   ReviewTables tables;
   bool has_splits = false;
+  Schema schema({});
   for (const std::string& source : sources) {
     const std::string of_file = sources.size() > 1 ? split_of_file(source) : "";
-    read_table(source, {}, [&](const std::string& where, OwnExample&& example) {
+    read_table(source, schema, [&](const std::string& where, OwnExample&& example) {
       const std::string split =
           example.split.empty() ? of_file : split_of_name(std::move(example.split));
       if (split == "val" || (split.empty() && (sources.size() > 1 || has_splits))) {
@@ -72,6 +73,7 @@ ReviewTables open_review_tables(const std::vector<std::string>& sources, Progres
       progress.update();
     });
   }
+  schema.refuse_unread_splits();
   tables.drawn_split = !has_splits;
   if (tables.drawn_split) draw_test(*found);
   number_reviews(*found);

@@ -128,6 +128,63 @@ def custom_situations():
         words = ("true", "false") if split == "test" else ("True", "False")
         return [row | {"label": words[k % 2]}]
 
+    def tokens(change_ids, **more):
+        def change(draw, split, k, row):
+            ids = [draw.randrange(50) for _ in range(10)]
+            return [{"tokens": change_ids(ids, split, k), "label": row["label"], **more}]
+        return change
+
+    def late_split(_draw, _split, k, row):
+        return [row | {"split": "test"}] if k > 9 else [row]
+
+    def as_set(_draw, split, _k, row):
+        return [row | {"set": split}]
+
+    def named_splits(_draw, split, _k, row):
+        return [row | {"part": split}]
+
+    def in_two_cases(_draw, _split, k, row):
+        return [row | {"label": ("Yes", "no", "yes")[k % 3]}]
+
+    def other_shares(_draw, split, k, row):
+        return [row | {"label": row["label"] if split == "train" else int(k % 20 == 0)}]
+
+    def other_key(_draw, split, _k, row):
+        return [{"features" if split == "test" else "values": row["values"], "label": row["label"]}]
+
+    yield "custom", write(late_split), "'split', which the first row does not have", "a split that later rows name"
+    yield "custom", write(as_set), "does it name the split", "a split under another name"
+    yield "custom", write(named_splits), "'part' is not read, and names splits", "a column that names splits"
+    yield "custom", write(in_two_cases), "'Yes' and 'yes' differ only in letter case", "a label in two spellings"
+    yield "custom", write(other_shares), "were all files there", "classes with other shares of the test"
+    yield "custom", write(other_key), "has no column 'values'", "a test under other names"
+    yield ("custom", write(tokens(lambda ids, _split, k: [-1] + ids if k == 3 else ids)), "a token is -1",
+           "one token that is no id")
+    yield ("custom", write(tokens(lambda ids, _split, k: ids[:5 + k % 5] + [-100] * 3)), "if it is padding",
+           "padding with -100")
+    yield ("custom", write(tokens(lambda ids, _split, k: ids + [16000000] if k == 3 else ids)),
+           "different token ids occur", "one id far above the others")
+    yield ("custom", write(tokens(lambda ids, _split, k: ids + [60 + k % 4])), "'best single token' alone is right on 100",
+           "the label as the last token")
+    yield ("custom", write(tokens(lambda ids, _split, k: ids, attention_mask=[1] * 10)), "which positions are padding",
+           "a mask")
+
+    def csv_files(header, test_header=None, index=False, shards=""):
+        def into(root):
+            draw = random.Random(11)
+            root.mkdir(parents=True, exist_ok=True)
+            for split, names in (("train", header), ("test", test_header or header)):
+                rows = [",".join([*([str(k)] if index else []), *(f"{draw.gauss(0, 1):.4f}" for _ in range(3)),
+                                  str(k % 2)]) for k in range(100)]
+                (root / f"{split}{shards}.csv").write_text("\n".join([names, *rows]) + "\n")
+            return [root]
+        return into
+
+    yield "custom", csv_files("a,b,c,label", "a,b,d,label"), "has no column 'c'", "a test with another column"
+    yield "custom", csv_files(",a,b,c,label", index=True), "is it the number of the row", "an index in the table"
+    yield "custom", csv_files("n,a,b,c,label", index=True), "counts the examples", "rows that are counted"
+    yield "custom", csv_files("a,b,c,label", shards="-00000-of-00002"), "1 of the 2 files", "a file that is missing"
+
     yield "custom", write(mark_missing), "does it mark what is missing", "-999 where a value is missing"
     yield "custom", write(other_unit), "in another unit", "a test in another unit"
     yield "custom", write(channels_first), r"\[N, C, L\]", "channels in the place of positions"

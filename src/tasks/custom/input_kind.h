@@ -1,0 +1,56 @@
+// The kind of the sequences of own data: text, token ids or values.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "tasks/custom/examples.h"
+
+namespace lra::tasks {
+
+// Numbers that are no token ids, among those of all sequences.
+struct OddNumbers {
+  std::string where;  // the first one
+  double first = 0;
+  int64_t count = 0, num_numbers = 0;
+  bool are_padding = true;  // the same negative number, at the end of sequences
+
+  void add(const std::string& at, const OwnSequence& sequence);
+};
+
+// Sees every sequence, and then decides.
+class InputKind {
+ public:
+  // `input`: auto, text, tokens or values.
+  explicit InputKind(std::string input)
+      : input_(std::move(input)), may_be_lists_(input_ == "auto") {}
+
+  // Reads text as numbers where these are wanted. `name` of the column may be empty. Throws
+  // lra::Error at `where` for a sequence that is empty or of another kind than the first one.
+  void add(const std::string& where, const std::string& name, OwnSequence& sequence);
+  // The kind of all sequences: text, tokens or values. Throws lra::Error for token ids that are
+  // mixed with other numbers, and for lists in text of which some cannot be read.
+  std::string settle(std::vector<OwnExample>& examples);
+
+  int64_t channels() const { return channels_; }  // 0: text
+  const std::vector<std::string>& doubts() const { return doubts_; }
+
+ private:
+  void see_list(const std::string& where, const std::string& name, OwnSequence& sequence);
+  void take_lists(std::vector<OwnExample>& examples);
+  [[noreturn]] void refuse_odd(const std::string& advice) const;
+
+  std::string input_;
+  int64_t channels_ = -1;  // -1: not known yet
+  OddNumbers odd_;
+  bool has_name_of_tokens_ = false;
+  // All texts so far are lists of numbers, which are then beside the text.
+  bool may_be_lists_;
+  int64_t list_channels_ = -1;
+  std::optional<Error> list_error_;
+  std::vector<std::string> doubts_;
+};
+
+}  // namespace lra::tasks

@@ -1,0 +1,80 @@
+#include "tasks/custom/own_files.h"
+
+#include <charconv>
+#include <map>
+#include <optional>
+#include <set>
+#include <string_view>
+
+#include "base/quoted.h"
+#include "tasks/custom/examples.h"
+#include "tasks/custom/tables.h"
+#include "tasks/files.h"
+
+namespace lra::tasks {
+namespace {
+
+constexpr const char* kEndings = ".jsonl, .csv, .tsv, .parquet or .npz";
+
+bool is_readable(const std::string& path) { return has_ending(path, ".npz") || is_table(path); }
+
+// "train-" and 0 of 3 for "train-00000-of-00003.csv".
+struct ShardName {
+  std::string before;
+  int64_t number = 0, count = 0;
+};
+
+std::optional<ShardName> shard_name(const std::string& path) {
+  constexpr std::string_view kOf = "-of-", kDigits = "0123456789";
+  const size_t of = path.rfind(kOf);
+  if (of == std::string::npos) return std::nullopt;
+  const size_t before = path.find_last_not_of(kDigits, of - 1);
+  const size_t begin = before == std::string::npos ? 0 : before + 1;
+  ShardName name{.before = path.substr(0, begin)};
+  const auto read = [&](size_t at, int64_t& number) {
+    const auto [end, problem] =
+        std::from_chars(path.data() + at, path.data() + path.size(), number);
+    return problem == std::errc();
+  };
+  const bool is_one = of > begin && read(begin, name.number) && read(of + kOf.size(), name.count);
+  return is_one ? std::optional(name) : std::nullopt;
+}
+
+void refuse_missing_shards(const std::vector<std::string>& files) {
+  std::map<std::pair<std::string, int64_t>, std::set<int64_t>> found;
+  for (const std::string& file : files) {
+    if (const auto name = shard_name(file)) {
+      found[{name->before, name->count}].insert(name->number);
+    }
+  }
+  for (const auto& [set, numbers] : found) {
+    const auto& [before, count] = set;
+    if (static_cast<int64_t>(numbers.size()) == count) continue;
+    refuse_data(before + "...-of-" + std::to_string(count),
+                "only " + std::to_string(numbers.size()) + " of the " + std::to_string(count) +
+                    " files are there",
+                "all of them", "fetch the others, or rename the files if they are complete");
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> own_files(const std::vector<std::string>& sources) {
+  std::vector<std::string> files;
+  for (const std::string& source : sources) {
+    if (!is_folder(source)) {
+      if (!is_readable(source)) refuse_data(source, "has an unknown ending", kEndings);
+      files.push_back(source);
+      continue;
+    }
+    const size_t before = files.size();
+    for (const std::string& name : data_names_in(source)) {
+      if (is_readable(name)) files.push_back(source + "/" + name);
+    }
+    if (files.size() == before) refuse_data(source, "holds no file that can be read", kEndings);
+  }
+  refuse_missing_shards(files);
+  return files;
+}
+
+}  // namespace lra::tasks
