@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "io/safetensors.h"
 #include "training/loaded_run.h"
 #include "training/test_trainer.h"
 
