@@ -273,7 +273,10 @@ std::string hash_of_files(const std::vector<std::string>& files) {
 
 GatheredExamples gather_examples(const std::vector<std::string>& sources,
                                  const CustomConfig& config, Progress& progress) {
-  const std::vector<std::string> files = own_files(sources);
+  std::vector<std::string> files = own_files(sources);
+  // The training split says which columns there are.
+  std::ranges::stable_partition(
+      files, [](const std::string& file) { return split_of_file(file) == "train"; });
   Schema schema({config.sequences, config.label, config.split});
   Gatherer gatherer(config, schema);
   const bool is_alone = files.size() == 1;
