@@ -726,6 +726,8 @@ def copied_runs(world, suite, own):
     put(both / "a", own)
     put(both / "b", own)
     change_record(both / "b", lambda r: (r.update(seed=1), r["config"]["run"].update(seed=1)))
+    settings = both / "b/config.toml"
+    settings.write_text(re.sub(r"(?m)^seed = 0$", "seed = 1", settings.read_text()))
     agree(both / "b")
     yield "report: a run once more under another seed", "its weights are those of seed 0", ["report", both], None
     run = copy_of(world, own)
