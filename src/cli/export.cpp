@@ -29,8 +29,9 @@ std::string card_of(const RunRecord& record, int64_t step) {
   std::string note;
   if (record.test && record.test->step != step) {
     shown.test.reset();
-    note = "\nThe weights are those of step " + thousands(step) + ". The run tested those of step " +
-           thousands(record.test->step) + ": their accuracy is in `record.json`.\n";
+    note = "\nThe weights are those of step " + thousands(step) +
+           ". The run tested those of step " + thousands(record.test->step) +
+           ": their accuracy is in `record.json`.\n";
   }
   return report::results_card(shown) + note +
          "\nFiles: `model.safetensors` has the weights, with PyTorch's names and the identity of "
@@ -47,7 +48,8 @@ void write_files(const training::LoadedRun& run, const std::string& weights,
   write_file_atomically(folder + "/" + kExported[0], read_file(weights, kMaxFileBytes));
   write_file_atomically(folder + "/" + kExported[1], read_file(from.config(), kMaxFileBytes));
   write_file_atomically(folder + "/" + kExported[2], read_file(from.record(), kMaxFileBytes));
-  write_file_atomically(folder + "/" + kExported[3], card_of(run.stored.record, run.weights.progress.step));
+  write_file_atomically(folder + "/" + kExported[3],
+                        card_of(run.stored.record, run.weights.progress.step));
   std::string sums;
   for (const char* name : kExported) {
     sums += digest_file(DigestKind::kSha256, folder + "/" + name) + "  " + name + "\n";

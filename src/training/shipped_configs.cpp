@@ -21,7 +21,8 @@ std::string edited_config(const std::string& name) {
 std::string edited_presets(const std::string& task, const std::string& model) {
   std::string edited = edited_config("tasks/" + std::string(tasks::find_task(task).name) + ".toml");
   for (const std::string& of : {model, std::string(kBaseModel)}) {
-    if (edited.empty() && !mixers::is_python_class(of)) edited = edited_config("models/" + of + ".toml");
+    if (edited.empty() && !mixers::is_python_class(of))
+      edited = edited_config("models/" + of + ".toml");
   }
   return edited;
 }
