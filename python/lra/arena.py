@@ -157,7 +157,41 @@ def train(
     for prefix, table in (("mixer.", arguments), ("", settings)):
         for key, value in (table or {}).items():
             words += ["--set", f"{prefix}{key}={_toml(value)}"]
-    code, record, error = _run_and_read(words, _import_folder(layer))
+    return _trained(words, _import_folder(layer), folder)
+
+
+def resume(
+    run: Run | str | os.PathLike[str], *, settings: Mapping[str, Any] | None = None,
+    data: str | os.PathLike[str] | None = None, threads: int | None = None, quiet: bool = False,
+) -> Run:
+    """Continues a run that was stopped, as `lra train --resume RUN` does.
+
+    With `settings` of length, schedule, validations or checkpoints ({"train.steps": 20000}) a
+    finished run trains further, too; its record keeps both parts. A class of yours must be
+    importable as when the run began. Raises Error as train() does.
+    """
+    folder = Path(run.folder if isinstance(run, Run) else run)
+    words = ["train", "--resume", str(folder), "--json"]
+    words += ["--quiet"] if quiet else []
+    words += ["--data", str(data)] if data else []
+    words += ["--threads", str(threads)] if threads else []
+    for key, value in (settings or {}).items():
+        words += ["--set", f"{key}={_toml(value)}"]
+    return _trained(words, None, folder)
+
+
+def export(run: Run | str | os.PathLike[str], out: str | os.PathLike[str]) -> Path:
+    """Writes weights, settings, record, card and checksums of a run to the new folder `out`.
+
+    As `lra export RUN --out FOLDER` does; evaluate() takes such a folder. Raises Error.
+    """
+    folder = run.folder if isinstance(run, Run) else run
+    _program.run(["export", str(folder), "--out", str(out)])
+    return Path(out)
+
+
+def _trained(words: Sequence[str], import_from: str | None, folder: Path) -> Run:
+    code, record, error = _run_and_read(words, import_from)
     if record is None or code not in (0, 3, 4):
         raise Error(error or f"lra ended with exit code {code}", code)
     return Run(folder, record)

@@ -191,6 +191,17 @@ class Arena(unittest.TestCase):
         record = json.loads((self.folder / "half/record.json").read_text())
         self.assertEqual((record["status"], record["weights_hash"]), ("done", whole.record["weights_hash"]))
 
+    def test_a_finished_run_trains_further_and_is_exported(self):
+        run = self.train("their_layers:NoMask", "further", settings={"train.test_examples": 16})
+        steps = run.record["steps"]
+        longer = lra.arena.resume(run, settings={"train.steps": steps + 2}, quiet=True)
+        self.assertEqual((longer.status, longer.record["steps"]), ("done", steps + 2))
+        self.assertEqual(len(longer.record["earlier_parts"]), 1)
+        with self.assertRaisesRegex(lra.Error, "model.layers"):
+            lra.arena.resume(run, settings={"model.layers": 3})
+        folder = lra.arena.export(longer, self.folder / "exported")
+        self.assertEqual(lra.arena.evaluate(folder)["accuracy"], longer.test_accuracy)
+
     def test_self_pretraining(self):
         masked = self.train("their_layers:NoMask", "masked", settings={"train.objective": "masked"})
         self.assertEqual((masked.status, masked.division), ("done", "pretraining"))
