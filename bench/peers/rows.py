@@ -61,7 +61,7 @@ ROWS = {
         "model": "sparse_transformer", "drop": 0.0, "settings": "stride 50, summary 10, causal",
         "peers": [("torch", "sparse", ())]},
     "s4d": {
-        "model": "s4d", "drop": 0.0, "settings": "64 states, both directions, poles of its own for each channel",
+        "model": "s4d", "drop": 0.0, "settings": "64 states, both directions, separate poles per channel",
         "peers": [("torch", "s4d", ("mixer.init=lin", "mixer.shared_poles=false"))]},
 }
 

@@ -11,6 +11,7 @@ void AlignedBuffer::Free::operator()(float* data) const { ::operator delete[](da
 
 float* AlignedBuffer::reserve(int64_t count) {
   if (count > capacity_) {
+    capacity_ = 0;
     data_.reset();
     data_.reset(static_cast<float*>(
         ::operator new[](static_cast<size_t>(count) * sizeof(float), kCacheLine)));

@@ -1,6 +1,6 @@
-// Numbers below the smallest normal one are taken for 0 while this lives, on the thread that made
-// it: with one, a product takes hundreds of cycles on many processors. The program does so from its
-// start; Python does not, and responses to an impulse decay through all of them.
+// Treats subnormal numbers as 0 on the current thread during its lifetime. They cost hundreds of
+// cycles on many processors, and responses to an impulse decay through them. The program treats
+// them so from its start; Python does not.
 #pragma once
 
 #ifdef __SSE__

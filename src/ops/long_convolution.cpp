@@ -27,14 +27,16 @@ kernels::Convolution<T> convolution_problem(const Tensor& x, const Mask& mask, i
           .valid = mask ? mask->const_data_ptr<uint8_t>() : nullptr};
 }
 
-void check_arguments(const Tensor& x, const Mask& mask, int64_t width, int64_t future) {
-  LRA_CHECK_EQ(x.dim(), 3);
-  LRA_CHECK(0 <= future && future < width);
+void check_arguments(const Tensor& x, const Mask& mask, const Tensor& kernel, int64_t future) {
+  LRA_CHECK(x.dim() == 3 && kernel.dim() == 2);
+  LRA_CHECK_EQ(kernel.size(0), x.size(2));
+  LRA_CHECK(kernel.scalar_type() == wide_type(x));
+  LRA_CHECK(0 <= future && future < kernel.size(1));
   check_mask(mask, x.size(0), x.size(1));
 }
 
 Tensor convolution_cpu(const Tensor& x_in, const Mask& mask, const Tensor& kernel, int64_t future) {
-  check_arguments(x_in, mask, kernel.size(1), future);
+  check_arguments(x_in, mask, kernel, future);
   const Tensor x = x_in.contiguous(), weights = kernel.t().contiguous();
   Tensor y = at::empty_like(x);
   with_float_type(x, "lra::convolution", [&](auto zero) {
@@ -53,7 +55,7 @@ std::tuple<Tensor, Tensor> backward_cpu(const Tensor& grad_in, const Tensor& x_i
                                         const Tensor& kernel, int64_t future,
                                         std::array<bool, 2> needed) {
   const int64_t width = kernel.size(1);
-  check_arguments(x_in, mask, width, future);
+  check_arguments(x_in, mask, kernel, future);
   LRA_CHECK_EQ(grad_in.sizes(), x_in.sizes());
   const Tensor x = x_in.contiguous(), grad = grad_in.contiguous();
   const bool is_direct = width <= kMaxDirectWidth;
@@ -89,19 +91,19 @@ Tensor call_convolution(const Tensor& x, const Mask& mask, const Tensor& kernel,
 }
 
 Tensor composed(const Tensor& x, const Mask& mask, const Tensor& kernel, int64_t future) {
-  check_arguments(x, mask, kernel.size(1), future);
+  check_arguments(x, mask, kernel, future);
   const int64_t length = x.size(1), size = kernels::fourier_size(length + kernel.size(1));
   const Tensor spectra = at::fft_rfft(without_padding(x.to(wide_type(x)), mask), size, 1) *
                          at::fft_rfft(kernel, size, 1).t();
   const Tensor y = at::fft_irfft(spectra, size, 1).narrow(1, future, length);
-  return without_padding(y, mask).to(x.scalar_type());
+  return without_padding(y, mask).to(x.scalar_type()).contiguous();
 }
 
 // The gradient lies where the sequence lies in the whole convolution: `future` positions behind.
 std::tuple<Tensor, Tensor> composed_backward(const Tensor& grad, const Tensor& x, const Mask& mask,
                                              const Tensor& kernel, int64_t future,
                                              std::array<bool, 2> needed) {
-  check_arguments(x, mask, kernel.size(1), future);
+  check_arguments(x, mask, kernel, future);
   const int64_t length = x.size(1), width = kernel.size(1);
   const int64_t size = kernels::fourier_size(length + width);
   const auto spectrum = [&](const Tensor& t) {
@@ -111,7 +113,9 @@ std::tuple<Tensor, Tensor> composed_backward(const Tensor& grad, const Tensor& x
   Tensor of_x, of_kernel;
   if (needed[0]) {
     const Tensor whole = at::fft_irfft(of_y * at::fft_rfft(kernel, size, 1).t().conj(), size, 1);
-    of_x = without_padding(whole.roll(future, 1).narrow(1, 0, length), mask).to(x.scalar_type());
+    of_x = without_padding(whole.roll(future, 1).narrow(1, 0, length), mask)
+               .to(x.scalar_type())
+               .contiguous();
   }
   if (needed[1]) {
     const Tensor sum = (of_y * spectrum(x).conj()).sum(0);

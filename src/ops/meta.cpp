@@ -145,9 +145,11 @@ TORCH_LIBRARY_IMPL(lra, Meta, m) {
   m.impl("convolution", [](const Tensor& x, const MaybeTensor&, const Tensor&, int64_t) {
     return contiguous_like(x);
   });
-  m.impl("convolution_backward",
-         [](const Tensor&, const Tensor& x, const MaybeTensor&, const Tensor& kernel, int64_t,
-            std::array<bool, 2>) { return Two(contiguous_like(x), contiguous_like(kernel)); });
+  m.impl("convolution_backward", [](const Tensor&, const Tensor& x, const MaybeTensor&,
+                                    const Tensor& kernel, int64_t, std::array<bool, 2> needed) {
+    return Two(needed[0] ? contiguous_like(x) : Tensor(),
+               needed[1] ? contiguous_like(kernel) : Tensor());
+  });
   m.impl("diagonal_scan", [](const Tensor& x, const Tensor&, const Tensor&, const MaybeTensor&,
                              const MaybeTensor&) { return contiguous_like(x); });
   m.impl("diagonal_scan_backward", diagonal_scan_backward);

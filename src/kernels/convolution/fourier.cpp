@@ -8,8 +8,8 @@
 namespace lra::kernels {
 namespace {
 
-// The place of a frequency after the passes, each of which puts the frequencies with the same rest
-// modulo its radix next to one another.
+// The place of a frequency after the passes, each of which puts the frequencies with the same
+// remainder modulo its radix next to one another.
 int64_t place_of(int64_t frequency, int64_t size) {
   int64_t place = 0;
   while (size > 1) {

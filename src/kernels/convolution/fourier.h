@@ -15,7 +15,7 @@ inline constexpr int64_t kFourierRow = 2 * kFourierLanes;
 // The radix of the first pass over n places; those that follow have n / radix places each.
 constexpr int64_t fourier_radix(int64_t n) { return n % 3 == 0 ? 3 : n % 4 == 0 ? 4 : 2; }
 
-// Where a frequency f and -f lie in a transformed array; the same place if they are equal.
+// Places of the frequencies f and -f in a transformed array, one place if f = -f modulo the size.
 struct FourierPair {
   int32_t place, mirror;
 };
@@ -31,7 +31,7 @@ struct FourierTables {
   const FourierPair* pairs;  // in the order of their frequencies
 };
 
-// Owns them. The size is a power of two or three times one, at least four.
+// Owns the tables. The size is a power of two or three times one, at least four.
 template <typename W>
 class FourierPlan {
  public:

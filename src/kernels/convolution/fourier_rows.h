@@ -1,5 +1,5 @@
 // Fourier transforms and products of spectra on rows of sixteen numbers: vectors in
-// transforms_simd.cpp, plain arrays in transforms_ref.cpp. A Row has + and -, zero(), load(from),
+// transforms_simd.cpp, plain arrays in transforms.cpp. A Row has + and -, zero(), load(from),
 // store(to), product(a, b), multiply_add(a, b, c) = a b + c, subtract_product(c, a, b) = c - a b,
 // and broadcast(number). Everything here depends on it, so that code compiled for one instruction
 // set serves no other.

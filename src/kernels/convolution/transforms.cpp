@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <memory>
+#include <type_traits>
 
 #include "base/error.h"
 #include "base/parallel.h"
 #include "kernels/aligned_buffer.h"
 #include "kernels/convolution/transform_task.h"
 #include "kernels/example_sums.h"
+#include "kernels/flush_denormals.h"
 
 namespace lra::kernels {
 namespace {
@@ -65,7 +67,7 @@ TransformParts<T> choose_parts() {
   }
 }
 
-// Long enough that what is read of the circle holds no term twice.
+// Large enough that no output wraps around.
 template <typename T>
 int64_t circle_size(const Convolution<T>& p) {
   LRA_CHECK(0 <= p.future && p.future < p.width);
@@ -83,6 +85,7 @@ void for_each_task(const Convolution<T>& p, int64_t size, const Body& body) {
   using W = Wide<T>;
   const int64_t blocks = (p.channels + kFourierRow - 1) / kFourierRow;
   parallel_for_each(num_slices(p) * blocks, [&](int64_t n) {
+    [[maybe_unused]] const FlushDenormals flush;
     const int64_t slice = n / blocks, begin = slice * kTransformExamples;
     const TransformTask task{n % blocks * kFourierRow, begin,
                              std::min(begin + kTransformExamples, p.batch)};

@@ -6,12 +6,13 @@
 
 namespace lra::kernels {
 
-// The same function as convolve(), and its gradients, at a cost that grows with the
-// logarithm of the width; 0 <= future < width. Error against fp64 (transforms_test.cpp): 4e-7 of
-// the product of the norms of kernel and x, and of gradient and x. The same bits at any number of
-// threads. Memory beyond the arguments: of a thread, 32 numbers for each place of the circle, four
-// times (fourier_size(length + width) places at most), and the gradients of all lags once for each
-// kTransformExamples examples.
+// The same function as convolve(), and its gradients, at a cost that grows with the logarithm of
+// the width; 0 <= future < width. Error against fp64 (transforms_test.cpp): 4e-7 of the product of
+// the norms of kernel and x, and of gradient and x. Channels c and c + 16 of 32 share a transform,
+// so these are the larger norms of the two, and a NaN in one is one in the other. The same bits at
+// any number of threads. Memory beyond the arguments: 128 numbers a thread, which it keeps, for
+// each of the fourier_size(length + width) places of the circle at most, and the gradients of all
+// lags once for each kTransformExamples examples.
 template <typename T>
 void convolve_by_transforms(const Convolution<T>& p);
 // The gradients of x and kernel, which share transforms; either may be null. p.y is not used.
@@ -27,7 +28,7 @@ struct TransformTask {
   int64_t channel = 0, begin = 0, end = 0;
 };
 
-// What the forward part writes, and what the backward part reads and writes.
+// The output of the forward pass; inputs and outputs of the backward pass.
 template <typename T>
 struct TransformArrays {
   T* y = nullptr;

@@ -118,7 +118,8 @@ void expect_direct_sums(TransformCase<T> got) {
 // Circles of 4, of powers of two, of three times one; one half of a row and a part of the other;
 // more examples than a task has.
 constexpr TransformSizes kTransformSizes[] = {
-    {1, 1, 1, 1, 0, false},     {2, 3, 16, 3, 1, false},      {1, 5, 17, 6, 5, true},
+    {1, 1, 1, 1, 0, false},     {1, 3, 1, 3, 0, false},       {9, 7, 64, 1, 0, true},
+    {2, 6, 3, 10, 2, false},    {2, 3, 16, 3, 1, false},      {1, 5, 17, 6, 5, true},
     {3, 33, 33, 33, 0, true},   {2, 97, 48, 193, 96, true},   {1, 100, 32, 70, 69, false},
     {19, 12, 5, 23, 11, false}, {1, 300, 40, 1000, 400, true}};
 

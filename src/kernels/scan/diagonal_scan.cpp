@@ -28,7 +28,7 @@ void for_each_task(const DiagonalScan<T>& p, const Body& body) {
   LRA_CHECK(p.modes >= 1 && p.modes <= kMaxScanModes);
   const int64_t blocks = (p.channels + kScanChannels - 1) / kScanChannels;
   parallel_for_each(p.batch * blocks, [&](int64_t n) {
-    const FlushDenormals flush;
+    [[maybe_unused]] const FlushDenormals flush;
     body(ScanTask{n / blocks, n % blocks * kScanChannels});
   });
 }

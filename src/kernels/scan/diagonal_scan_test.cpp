@@ -141,9 +141,9 @@ TEST(DiagonalScanChoice, DependsOnShapes) {
   const auto is_by_convolution = [](const Shape& shape) {
     return is_faster_by_convolution(Case<float>(shape, false, false).problem());
   };
-  EXPECT_TRUE(is_by_convolution({16, 1024, 1, 32}));
-  EXPECT_FALSE(is_by_convolution({16, 1024, 1, 2}));   // few states
-  EXPECT_FALSE(is_by_convolution({2, 1024, 1, 32}));   // the kernel costs more than the examples
+  EXPECT_TRUE(is_by_convolution({16, 1024, 32, 32}));
+  EXPECT_FALSE(is_by_convolution({16, 1024, 32, 2}));  // few states
+  EXPECT_FALSE(is_by_convolution({2, 1024, 32, 32}));  // the kernel costs more than the examples
   EXPECT_FALSE(is_by_convolution({4, 16384, 1, 32}));  // circles that leave the cache
   EXPECT_FALSE(is_faster_by_convolution(Case<double>({16, 1024, 1, 32}, false, false).problem()));
 }

@@ -6,14 +6,15 @@
 
 namespace lra::kernels {
 
-// diagonal_scan_forward() and diagonal_scan_backward() take this way if it is faster, which depends
-// on shapes alone.
+// diagonal_scan_forward() and diagonal_scan_backward() use this path when it is faster. That
+// depends on shapes alone, also on the number of examples.
 template <typename T>
 bool is_faster_by_convolution(const DiagonalScan<T>& p);
 
 // The same functions; the recurrence computes the kernel and takes its gradient back to the
-// parameters. Error against fp64 (scan_by_convolution_test.cpp): that of the recurrence. Memory
-// beyond the arguments: see kernels/convolution/transforms.h, for kernels of 2 length numbers.
+// parameters. Error against fp64 (diagonal_scan_test.cpp): that of transforms.h, which follows the
+// norms of x and kernel and not single outputs. Memory beyond the arguments: that of transforms.h
+// for kernels of 2 length numbers, and four such kernels.
 template <typename T>
 void scan_forward_by_convolution(const DiagonalScan<T>& p, T* y);
 template <typename T>
