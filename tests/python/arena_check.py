@@ -208,7 +208,7 @@ class Arena(unittest.TestCase):
         self.assertGreater(masked.record["val"]["num_positions"], 8)
         for init_from in (masked, self.folder / "masked"):
             name = f"tuned-{type(init_from).__name__}"
-            tuned = self.train("their_layers:NoMask", name, init_from=init_from)
+            tuned = self.train("their_layers:NoMask", name, init_from=init_from, settings={"train.test_examples": 16})
             self.assertEqual((tuned.status, tuned.division), ("done", "self-pretrained"))
         self.assertEqual(lra.arena.evaluate(tuned)["accuracy"], tuned.test_accuracy)
         other = self.train("their_layers:NoMask", "partial", init_from=masked, init_partial=True)
