@@ -1,4 +1,4 @@
-#include "kernels/convolution/convolution.h"
+#include "kernels/convolution/convolution_test_case.h"
 
 #include <gtest/gtest.h>
 
@@ -6,62 +6,17 @@
 #include <vector>
 
 #include "base/parallel.h"
-#include "base/rng.h"
 #include "kernels/choice.h"
 #include "kernels/test_implementations.h"
 
 namespace lra::kernels {
 namespace {
 
-struct ConvolutionSizes {
-  int64_t batch, length, channels, width, future;
-  bool is_ragged;
-};
-
 template <typename T>
-struct ConvolutionCase {
-  using W = Wide<T>;
-
-  explicit ConvolutionCase(const ConvolutionSizes& s) : sizes(s) {
-    RandomStream random(static_cast<uint64_t>(s.length * 1000 + s.channels * 10 + s.width));
-    const auto fill = [&](auto& values, int64_t count) {
-      values.resize(static_cast<size_t>(count));
-      for (auto& value : values) value = static_cast<float>(random.normal());
-    };
-    fill(x, s.batch * s.length * s.channels);
-    fill(grad, s.batch * s.length * s.channels);
-    fill(kernel, s.width * s.channels);
-    y.assign(x.size(), T(9.0f));
-    grad_kernel.assign(kernel.size(), 9);
-    for (int64_t n = 0; s.is_ragged && n < s.batch * s.length; ++n) {
-      valid.push_back(random.below(4) > 0);
-    }
-  }
-
-  void run() {
-    const auto& s = sizes;
-    const Convolution<T> p{s.batch,
-                           s.length,
-                           s.channels,
-                           s.width,
-                           s.future,
-                           x.data(),
-                           valid.empty() ? nullptr : valid.data(),
-                           kernel.data(),
-                           y.data()};
-    convolve(p);
-    convolution_kernel_gradient(p, grad.data(), grad_kernel.data());
-  }
-  bool is_valid(int64_t item, int64_t t) const {
-    if (t < 0 || t >= sizes.length) return false;
-    return valid.empty() || valid[static_cast<size_t>(item * sizes.length + t)] != 0;
-  }
-
-  ConvolutionSizes sizes;
-  std::vector<T> x, grad, y;
-  std::vector<W> kernel, grad_kernel;
-  std::vector<uint8_t> valid;
-};
+void run(ConvolutionCase<T>& c) {
+  convolve(c.problem());
+  convolution_kernel_gradient(c.problem(), c.grad.data(), c.grad_kernel.data());
+}
 
 // Adds the terms of one element of the definition; their sum and that of their absolute values.
 struct Sum {
@@ -71,7 +26,7 @@ struct Sum {
 
 template <typename T>
 void expect_definition(ConvolutionCase<T> c) {
-  c.run();
+  run(c);
   const auto& s = c.sizes;
   const double unit = std::is_same_v<T, double> ? 0x1p-51 : 0x1p-23;
   const double narrow = std::is_same_v<T, Bf16> ? 0x1p-8 : 0;
@@ -128,9 +83,9 @@ TEST_P(ConvolutionKernel, GivesTheSameBitsAtAnyNumberOfThreads) {
   ConvolutionCase<float> one({3, 300, 40, 100, 50, true}), five(one);
   const int before = num_threads();
   set_num_threads(1);
-  one.run();
+  run(one);
   set_num_threads(5);
-  five.run();
+  run(five);
   set_num_threads(before);
   EXPECT_EQ(one.y, five.y);
   EXPECT_EQ(one.grad_kernel, five.grad_kernel);
