@@ -3,13 +3,13 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <limits>
 #include <numbers>
 #include <vector>
 
 #include "base/parallel.h"
 #include "base/rng.h"
 #include "kernels/scan/test_error.h"
+#include "kernels/scan/test_padding.h"
 #include "kernels/test_implementations.h"
 
 namespace lra::kernels {
@@ -44,9 +44,7 @@ struct Case {
     for (int64_t i = 0; skipped && i < shape.channels; ++i) {
       skip.push_back(static_cast<float>(random.normal()));
     }
-    for (int64_t b = 0; padded && b < shape.batch; ++b) {
-      lengths.push_back(static_cast<int32_t>(b == 0 ? shape.length : random.below(shape.length)));
-    }
+    if (padded) lengths = draw_lengths(random, shape.batch, shape.length);
   }
   // The same numbers in double.
   template <typename U>
@@ -169,12 +167,7 @@ TEST_P(DiagonalScanTest, HasKnownValues) {
 
 TEST_P(DiagonalScanTest, NeverReadsPadding) {
   Case<float> clean({3, 90, 20, 3}, true, true), dirty = clean;
-  for (int64_t b = 0; b < 3; ++b) {
-    for (int64_t i = clean.lengths[b] * 20; i < 90 * 20; ++i) {
-      dirty.x[b * 90 * 20 + i] = dirty.grad[b * 90 * 20 + i] =
-          std::numeric_limits<float>::quiet_NaN();
-    }
-  }
+  for (auto* rows : {&dirty.x, &dirty.grad}) spoil_padding(dirty.lengths, 90, 20, *rows);
   clean.run();
   dirty.run();
   EXPECT_EQ(dirty.y, clean.y);

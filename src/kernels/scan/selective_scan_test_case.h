@@ -4,12 +4,12 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <limits>
 #include <vector>
 
 #include "base/rng.h"
 #include "kernels/scan/selective_scan.h"
 #include "kernels/scan/test_error.h"
+#include "kernels/scan/test_padding.h"
 
 namespace lra::kernels {
 
@@ -43,9 +43,7 @@ struct SelectiveCase {
     for (int64_t i = 0; i < shape.states * shape.channels; ++i) {
       a.push_back(static_cast<float>(-2 * random.uniform()));
     }
-    for (int64_t n = 0; padded && n < shape.batch; ++n) {
-      lengths.push_back(static_cast<int32_t>(n == 0 ? shape.length : random.below(shape.length)));
-    }
+    if (padded) lengths = draw_lengths(random, shape.batch, shape.length);
   }
   // The same numbers in double.
   template <typename U>
@@ -99,11 +97,7 @@ struct SelectiveCase {
   // Padding becomes NaN.
   void spoil_padding() {
     const auto spoil = [&](std::vector<T>& rows, int64_t width) {
-      for (size_t n = 0; n < lengths.size(); ++n) {
-        const auto example = rows.begin() + static_cast<int64_t>(n) * shape.length * width;
-        std::fill(example + lengths[n] * width, example + shape.length * width,
-                  T(std::numeric_limits<float>::quiet_NaN()));
-      }
+      lra::kernels::spoil_padding(lengths, shape.length, width, rows);
     };
     for (auto* rows : {&x, &raw_dt, &grad}) spoil(*rows, shape.channels);
     for (auto* rows : {&b, &c}) spoil(*rows, shape.groups * shape.states);

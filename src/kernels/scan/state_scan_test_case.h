@@ -4,13 +4,13 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <limits>
 #include <numbers>
 #include <vector>
 
 #include "base/rng.h"
 #include "kernels/scan/state_scan.h"
 #include "kernels/scan/test_error.h"
+#include "kernels/scan/test_padding.h"
 
 namespace lra::kernels {
 
@@ -38,9 +38,7 @@ struct StateCase {
       a[static_cast<size_t>(n)] = static_cast<float>(size * std::cos(angle));
       a[static_cast<size_t>(shape.states + n)] = static_cast<float>(size * std::sin(angle));
     }
-    for (int64_t b = 0; padded && b < shape.batch; ++b) {
-      lengths.push_back(static_cast<int32_t>(b == 0 ? shape.length : random.below(shape.length)));
-    }
+    if (padded) lengths = draw_lengths(random, shape.batch, shape.length);
   }
   // The same numbers in double.
   template <typename U>
@@ -76,15 +74,8 @@ struct StateCase {
   }
   // Padding becomes NaN.
   void spoil_padding() {
-    const auto spoil = [&](std::vector<T>& rows, int64_t width) {
-      for (size_t n = 0; n < lengths.size(); ++n) {
-        const auto example = rows.begin() + static_cast<int64_t>(n) * shape.length * width;
-        std::fill(example + lengths[n] * width, example + shape.length * width,
-                  T(std::numeric_limits<float>::quiet_NaN()));
-      }
-    };
-    spoil(v, 2 * shape.states);
-    spoil(grad, shape.directions * 2 * shape.states);
+    lra::kernels::spoil_padding(lengths, shape.length, 2 * shape.states, v);
+    lra::kernels::spoil_padding(lengths, shape.length, shape.directions * 2 * shape.states, grad);
   }
 
   StateShape shape;
