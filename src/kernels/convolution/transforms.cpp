@@ -79,6 +79,12 @@ int64_t num_slices(const Convolution<T>& p) {
   return (p.batch + kTransformExamples - 1) / kTransformExamples;
 }
 
+// Memory of the current thread, kept between calls.
+float* reserve_space(int64_t floats) {
+  thread_local AlignedBuffer space;
+  return space.reserve(floats);
+}
+
 // Calls body(task, number of its slice of the batch, space).
 template <typename T, typename Body>
 void for_each_task(const Convolution<T>& p, int64_t size, const Body& body) {
@@ -89,10 +95,8 @@ void for_each_task(const Convolution<T>& p, int64_t size, const Body& body) {
     const int64_t slice = n / blocks, begin = slice * kTransformExamples;
     const TransformTask task{n % blocks * kFourierRow, begin,
                              std::min(begin + kTransformExamples, p.batch)};
-    thread_local AlignedBuffer space;
-    constexpr int64_t kFloats = sizeof(W) / sizeof(float);
-    body(task, slice,
-         reinterpret_cast<W*>(space.reserve(kTransformArrays * size * kFourierRow * kFloats)));
+    constexpr int64_t kFloats = kTransformArrays * sizeof(W) / sizeof(float);
+    body(task, slice, reinterpret_cast<W*>(reserve_space(kFloats * size * kFourierRow)));
   });
 }
 
