@@ -145,9 +145,13 @@ void add_duplicate_facts(const Dataset& dataset, bool forbidden, std::vector<Fac
   facts.push_back(std::move(across));
 }
 
-Baseline majority_baseline(const Split& train, const Split& test, int64_t num_classes) {
+int32_t most_frequent_label(const Split& train, int64_t num_classes) {
   const std::vector<int64_t> counts = label_counts(train, num_classes);
-  const auto best = std::max_element(counts.begin(), counts.end()) - counts.begin();
+  return static_cast<int32_t>(std::ranges::max_element(counts) - counts.begin());
+}
+
+Baseline majority_baseline(const Split& train, const Split& test, int64_t num_classes) {
+  const int32_t best = most_frequent_label(train, num_classes);
   int64_t num_right = 0;
   for (int64_t i = 0; i < test.size(); ++i) num_right += test.label(i) == best;
   const auto size = static_cast<double>(std::max<int64_t>(1, test.size()));

@@ -32,7 +32,10 @@ void add_length_facts(const Dataset& dataset, const LengthBounds& bounds, std::v
 // Not ok if there is one and `forbidden`; the first pair is named.
 void add_duplicate_facts(const Dataset& dataset, bool forbidden, std::vector<Fact>& facts);
 
-// Share of test examples that have the most frequent label of train (the smaller one of a tie).
+// The smallest one of a tie.
+int32_t most_frequent_label(const Split& train, int64_t num_classes);
+
+// Share of test examples that have the most frequent label of train.
 // 0 when test is empty.
 Baseline majority_baseline(const Split& train, const Split& test, int64_t num_classes);
 

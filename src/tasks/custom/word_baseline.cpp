@@ -8,6 +8,7 @@
 
 #include "base/parallel.h"
 #include "tasks/drawn_examples.h"
+#include "tasks/facts.h"
 
 namespace lra::tasks {
 namespace {
@@ -66,12 +67,6 @@ TellingWords telling_words(const Split& train, int64_t num_towers) {
   return found;
 }
 
-int32_t most_frequent(const Split& train, int64_t num_classes) {
-  std::vector<int64_t> counts(static_cast<size_t>(num_classes));
-  for (int64_t i = 0; i < train.size(); ++i) ++counts.at(static_cast<size_t>(train.label(i)));
-  return static_cast<int32_t>(std::ranges::max_element(counts) - counts.begin());
-}
-
 }  // namespace
 
 Baseline word_baseline(const Split& train, const Split& test, int64_t num_classes,
@@ -81,7 +76,7 @@ Baseline word_baseline(const Split& train, const Split& test, int64_t num_classe
   if (train.size() == 0 || test.size() == 0) return result;
   const TellingWords words =
       telling_words(train.subset(drawn_examples(train.size(), kMostExamples)), num_towers);
-  const int32_t usual = most_frequent(train, num_classes);
+  const int32_t usual = most_frequent_label(train, num_classes);
   std::vector<uint8_t> is_right(static_cast<size_t>(test.size()));
   parallel_ranges(test.size(), 64, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
