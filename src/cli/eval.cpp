@@ -87,7 +87,7 @@ std::string confusion_text(const std::vector<std::vector<int64_t>>& confusion,
   return table.text();
 }
 
-// What the folder holds, which may have been renamed or copied.
+// Names the run by its record, since its folder may have been renamed or copied.
 std::string text_of_run(const RunRecord& run, bool is_exported) {
   const std::string text = run.model_title + " on " + run.task_title + ", preset " + run.preset +
                            ", seed " + std::to_string(run.seed);

@@ -42,7 +42,7 @@ report::Format chosen_format(const ReportArguments& a, const CommonOptions& comm
                .advice = "or name the format with --format"});
 }
 
-// What the beginning of an earlier report of the format shows.
+// The kind of file that an earlier report of the format is.
 OutputKind kind_of(report::Format format) {
   switch (format) {
     case report::Format::kHtml:

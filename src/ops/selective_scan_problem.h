@@ -57,7 +57,7 @@ struct SelectiveScanArguments {
   bool reversed;
 };
 
-// Of x, dt, a, b, c, dt_bias, bias and skip.
+// The gradients of x, dt, a, b, c, dt_bias, bias and skip.
 using SelectiveScanGradients = std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor,
                                           at::Tensor, at::Tensor, at::Tensor, at::Tensor>;
 

@@ -43,7 +43,7 @@ class Split {
   int64_t sequence_length(int64_t example, int64_t tower) const;
   int64_t words_per_token() const;  // places of read_tokens that each token takes
   int64_t token_bytes() const;      // of a stored token
-  // What read_tokens writes at one place, which must be within the sequence.
+  // The number that read_tokens writes at one place, which must be within the sequence.
   int32_t word(int64_t example, int64_t tower, int64_t place) const;
   // The stored values of one sequence in the order of the file, not copied, token_offset not added;
   // token_bytes must be 1.

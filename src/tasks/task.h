@@ -87,7 +87,7 @@ class Task {
   // Reasons to doubt that imported examples are what they seem, regardless of the settings: checks
   // specific to this task (split_checks.h). Throws lra::Error for impossible data.
   virtual std::vector<std::string> judge(const Dataset&) const { return {}; }
-  // What an import read, for a task whose files may have any columns.
+  // Facts about what an import read, for a task whose files may have any columns.
   virtual std::vector<Fact> reading(const Dataset&) const { return {}; }
   virtual std::vector<Fact> check(const Dataset& dataset) const = 0;
   // The example for people: the text, the expression tree, the picture. Safe to print on a

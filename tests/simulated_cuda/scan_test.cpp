@@ -1,5 +1,7 @@
 // Selective scans and state recurrences on a simulated CUDA device against the CPU's references in
 // double: the cases of the CPU kernels' tests, at sizes that are awkward here.
+#include <limits>
+
 #include "kernels/cuda/kernels.h"
 #include "kernels/scan/selective_scan_test_case.h"
 #include "kernels/scan/state_scan_test_case.h"

@@ -1,5 +1,5 @@
-// How scans on a CUDA device use a block: some lanes of a warp share a channel, and each has some
-// of its states in registers. Included only by *.cu files.
+// The use of a block by scans on a CUDA device: some lanes of a warp share a channel, and each has
+// some of its states in registers. Included only by *.cu files.
 #pragma once
 
 #include <type_traits>

@@ -72,7 +72,7 @@ struct SelectiveTask {
   int64_t example = 0, group = 0, channel = 0, count = 0;
 };
 
-// How the channels of each group are cut into tasks of `most` channels, and a last one of the rest.
+// A cut of the channels of each group into tasks of `most` channels, and a last one of the rest.
 // (What is constexpr here, kernels for a device may call too.)
 template <typename T>
 struct SelectiveTasks {

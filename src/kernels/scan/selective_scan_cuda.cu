@@ -28,7 +28,7 @@ __global__ void selective_forward_kernel(SelectiveScan<T> p, int lanes, T* y) {
   }
 }
 
-// What a thread adds up over time, for the gradients of its parameters.
+// Sums of a thread over time, for the gradients of its parameters.
 template <int M>
 struct ParameterSums {
   float a[M], bias[M], dt_bias = 0, skip = 0;

@@ -1,4 +1,4 @@
-// What a block of a selective scan on a CUDA device holds: rows of a chunk of time in shared
+// The memory of a block of a selective scan on a CUDA device: rows of a chunk of time in shared
 // memory, and states in registers. Included only by *.cu files.
 #pragma once
 
@@ -46,7 +46,7 @@ struct SelectiveBlock {
         grad(slope + kChunk<M> * channels),
         slots(grad + kChunk<M> * channels) {}
 
-  // Of a forward or a backward pass.
+  // The shared memory of a forward or a backward pass.
   static size_t shared_bytes(int lanes, bool backward) {
     const int channels = kScanThreads / lanes, states = M * lanes;
     const int numbers =
@@ -88,7 +88,7 @@ struct SelectiveBlock {
     __syncthreads();
   }
 
-  // Of the thread's channel, or its states, in a row of the chunk.
+  // The numbers of the thread's channel, or of its states, in a row of the chunk.
   __device__ float of_channel(const float* tile, int step) const {
     return tile[step * channels + own];
   }

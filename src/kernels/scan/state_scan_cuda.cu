@@ -25,7 +25,7 @@ __device__ inline ComplexFloat multiply_add(const ComplexFloat& a, const Complex
   return {fmaf(a.re, b.re, fmaf(-a.im, b.im, c.re)), fmaf(a.re, b.im, fmaf(a.im, b.re, c.im))};
 }
 
-// What a thread takes: one state of an example, in one direction.
+// A thread's share: one state of an example, in one direction.
 template <typename T>
 struct StateOfThread {
   __device__ StateOfThread(const StateScan<T>& p, int64_t block, int64_t direction)

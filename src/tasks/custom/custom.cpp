@@ -133,7 +133,7 @@ void CustomTask::refuse_other_settings(const Dataset& dataset) const {
   facts.compare("scaling", found.scaling, config_.scaling);
 }
 
-// Of all positions of train, those behind task.length.
+// The share of the positions of train that lie behind task.length.
 double cut_share(const Split& train, const CustomConfig& config) {
   double all = 0, cut = 0;
   for (int64_t i = 0; i < train.size(); ++i) {
@@ -212,7 +212,7 @@ std::string fact_of(const Json& content) {
   return "hash " + to_hex(hash128(std::as_bytes(std::span(text))));
 }
 
-// What the manifest says about the files, apart from settings: "read_columns", "read_splits" ...
+// The prefix of facts about the files in the manifest, apart from settings: "read_columns", ...
 constexpr const char* kReading = "read_";
 
 void CustomTask::import(const std::vector<std::string>& sources, const std::string& out,
