@@ -14,9 +14,11 @@
 #   LRA_GPU_DEVICE  the device, default cuda. With cpu it runs without a GPU, all but test_gpu: a test
 #                   of this script, some ten minutes of two cores.
 #   LRA_GPU_MODELS  models, separated by spaces; default all
+#   LRA_GPU_JOBS    models at a time, each with its share of the processors; default one for two of them
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 device=${LRA_GPU_DEVICE:-cuda}
+jobs_at_once=${LRA_GPU_JOBS:-$((($(nproc) + 1) / 2))}
 log=$(realpath -m "${1:-$root/build/gpu-conformance.log}")
 
 has_gpu() { compgen -G "/dev/nvidia[0-9]*" >/dev/null || nvidia-smi -L >/dev/null 2>&1; }
@@ -32,8 +34,6 @@ fi
 LRA_PYTHON=${LRA_PYTHON:-python3}
 source "$root/tests/e2e/lib.bash"
 
-num_passed=0 num_failed=0
-
 # check NAME COMMAND...: one pass or failure. In a shell of its own, which `fail` and errors end.
 check() {
   local name=$1 code
@@ -45,13 +45,7 @@ check() {
   )
   code=$?
   set -e
-  if [[ $code == 0 ]]; then
-    num_passed=$((num_passed + 1))
-    passed "$name"
-  else
-    num_failed=$((num_failed + 1))
-    echo "FAILED: $name"
-  fi
+  if [[ $code == 0 ]]; then passed "$name"; else echo "NOT PASSED: $name"; fi
 }
 
 info_names_the_gpu() {
@@ -60,8 +54,10 @@ info_names_the_gpu() {
   [[ $device == cpu ]] || ! grep -q "^gpu *none" out || fail "the program sees no GPU"
 }
 
-gpu_tests() {
-  timeout 1200 "$(dirname "$LRA_PROGRAM")/tests/simulated_cuda/test_gpu" --gtest_brief=1
+# shard_of_gpu_tests INDEX COUNT
+shard_of_gpu_tests() {
+  GTEST_SHARD_INDEX=$1 GTEST_TOTAL_SHARDS=$2 \
+    timeout 1200 "$(dirname "$LRA_PROGRAM")/tests/simulated_cuda/test_gpu" --gtest_brief=1
 }
 
 # train RUN DEVICE MODEL ARGUMENT...
@@ -144,30 +140,69 @@ measures() {
   cat out
 }
 
-check_all() {
-  date --utc +%F
-  check "lra info" info_names_the_gpu
-  [[ $device == cpu ]] || check "test_gpu" gpu_tests
-  make_listops data/listops 400 100 100
-  local model models
-  models=${LRA_GPU_MODELS:-$(lra list models --json | "$LRA_PYTHON" -c '
-import json, sys
-for model in json.load(sys.stdin)["models"]: print(model["name"])')}
-  for model in $models; do
-    check "$model: trains in float32" train "$model" "$device" "$model"
-    check "$model: the same bits again" same_bits_again "$model"
-    check "$model: the CPU evaluates it alike" evaluate_alike "$model" 1e-3
-    check "$model: trains in bfloat16" train "$model-bf16" "$device" "$model" \
-      --set train.precision=bf16
-    check "$model: the CPU evaluates it alike in bfloat16" evaluate_alike "$model-bf16" 3e-2
-  done
+checks_of_model() {
+  local model=$1
+  check "$model: trains in float32" train "$model" "$device" "$model"
+  check "$model: the same bits again" same_bits_again "$model"
+  check "$model: the CPU evaluates it alike" evaluate_alike "$model" 1e-3
+  check "$model: trains in bfloat16" train "$model-bf16" "$device" "$model" --set train.precision=bf16
+  check "$model: the CPU evaluates it alike in bfloat16" evaluate_alike "$model-bf16" 3e-2
+}
+
+checks_of_moves() {
   check "a run of 60 steps" train whole "$device" transformer --set train.steps=60
   check "a run from the GPU goes on on the CPU" resumes to-cpu "$device" cpu
   check "a run from the CPU goes on on the GPU" resumes to-gpu cpu "$device"
+}
+
+# job SLOT NAME COMMAND...: in a folder of its own, on the processors of the slot, its lines behind NAME.
+job() {
+  local slot=$1 name=$2 share=$(($(nproc) / jobs_at_once))
+  shift 2
+  mkdir "job-$name"
+  cd "job-$name"
+  ln -s ../data data
+  if [[ $share -gt 0 ]]; then taskset -pc $((slot * share))-$((slot * share + share - 1)) $BASHPID >/dev/null; fi
+  "$@" 2>&1 | sed -u "s/^/$name: /"
+}
+
+# Every job takes a slot of processors from the pipe and gives it back.
+in_parallel() {
+  local slot
+  mkfifo slots
+  exec 9<>slots
+  for ((slot = 0; slot < jobs_at_once; ++slot)); do echo $slot >&9; done
+  while [[ $# -gt 0 ]]; do
+    read -r slot <&9
+    {
+      job "$slot" $1
+      echo "$slot" >&9
+    } &
+    shift
+  done
+  wait
+}
+
+check_all() {
+  date --utc +%F
+  check "lra info" info_names_the_gpu
+  make_listops data/listops 400 100 100
+  local model models shard jobs=()
+  models=${LRA_GPU_MODELS:-$(lra list models --json | "$LRA_PYTHON" -c '
+import json, sys
+for model in json.load(sys.stdin)["models"]: print(model["name"])')}
+  if [[ $device != cpu ]]; then
+    for shard in 0 1 2 3; do jobs+=("test_gpu_$shard check test_gpu shard_of_gpu_tests $shard 4"); done
+  fi
+  jobs+=("moves checks_of_moves")
+  for model in $models; do jobs+=("$model checks_of_model $model"); done
+  in_parallel "${jobs[@]}"
   check "lra bench" measures
-  echo "$num_passed passed, $num_failed failed"
-  [[ $num_failed == 0 ]]
 }
 
 mkdir -p "$(dirname "$log")"
 check_all 2>&1 | tee "$log"
+num_passed=$(grep -cE '^([a-z0-9_]+: )?ok: ' "$log") || true
+num_failed=$(grep -c 'NOT PASSED: ' "$log") || true
+echo "$num_passed passed, $num_failed failed" | tee -a "$log"
+[[ $num_failed == 0 ]]

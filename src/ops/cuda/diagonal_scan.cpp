@@ -99,7 +99,7 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> backward(const Tensor& grad, const Te
     const Tensor slopes = moments(a_ND, of_kernel.narrow(1, 1, length - 1) * factors);
     grad_a = grad_a + wide_complex(c[direction]) * slopes;
   }
-  return {grad_x, planes_of(grad_a, planes), at::stack(grads_c), (grad_BLD * x_BLD).sum({0, 1})};
+  return {grad_x, planes_of(grad_a, planes), at::stack(grads_c), (grad_BLD * x_BLD).sum(at::IntArrayRef({0, 1}))};
 }
 
 }  // namespace
