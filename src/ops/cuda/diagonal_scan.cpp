@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "kernels/convolution/fourier.h"
 #include "ops/composed.h"
 #include "ops/cuda/device.h"
 #include "ops/diagonal_scan_problem.h"
@@ -36,11 +37,12 @@ Tensor forward(const Tensor& x, const Tensor& a, const Tensor& c, const MaybeTen
   return run(x, a, c, skip, mask, /*transposed=*/false);
 }
 
-// sum over b and t of grad[b, t + lag] x[b, t] for each lag, which is number lag modulo 2 L of the
-// circle: [D, 2 L], float64.
+// sum over b and t of grad[b, t + lag] x[b, t] for each lag, which is number lag modulo the size of
+// the circle: [D, size], float64. Planning a transform takes milliseconds, and batches have many
+// lengths: their circles have few sizes.
 Tensor correlations(const Tensor& grad_BLD, const Tensor& x_BLD) {
   constexpr int64_t kMostNumbers = int64_t{1} << 25;  // of a spectrum
-  const int64_t size = 2 * x_BLD.size(1), channels = x_BLD.size(2);
+  const int64_t size = kernels::fourier_size(2 * x_BLD.size(1)), channels = x_BLD.size(2);
   const int64_t chunk = std::clamp<int64_t>(kMostNumbers / (x_BLD.size(0) * size), 1, channels);
   std::vector<Tensor> parts;
   for (int64_t first = 0; first < channels; first += chunk) {
@@ -88,7 +90,8 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> backward(const Tensor& grad, const Te
   const Tensor lags_DL = correlations(grad_BLD, x_BLD);
   const int64_t length = x.size(1), planes = a.size(0);
   const Tensor ahead_DL = lags_DL.narrow(1, 0, length);
-  const Tensor behind_DL = lags_DL.narrow(1, length, length).flip(1);  // lags -1, -2, ...
+  const Tensor behind_DL =
+      lags_DL.narrow(1, lags_DL.size(1) - length, length).flip(1);  // lags -1, -2, ...
   const Tensor a_ND = wide_complex(a), factors = at::arange(1, length, ahead_DL.options());
   std::vector<Tensor> grads_c;
   Tensor grad_a = at::zeros_like(a_ND);
@@ -99,7 +102,8 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> backward(const Tensor& grad, const Te
     const Tensor slopes = moments(a_ND, of_kernel.narrow(1, 1, length - 1) * factors);
     grad_a = grad_a + wide_complex(c[direction]) * slopes;
   }
-  return {grad_x, planes_of(grad_a, planes), at::stack(grads_c), (grad_BLD * x_BLD).sum(at::IntArrayRef({0, 1}))};
+  return {grad_x, planes_of(grad_a, planes), at::stack(grads_c),
+          (grad_BLD * x_BLD).sum(at::IntArrayRef({0, 1}))};
 }
 
 }  // namespace
