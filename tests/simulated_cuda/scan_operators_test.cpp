@@ -40,7 +40,7 @@ struct Problem {
 // A GPU's own exponential is wrong by two units in the last place, at every position.
 double bound_of(at::ScalarType type) {
   if (type != at::kFloat) return 0x1p-6;
-  return is_simulated() ? 1e-5 : 3e-5;
+  return is_simulated() ? 1e-5 : 1e-4;
 }
 
 void expect_results_of_the_cpu(const Problem& problem) {

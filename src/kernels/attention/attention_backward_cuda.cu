@@ -104,7 +104,7 @@ __device__ inline void slopes_of_slot(const CudaAttention& p, const AttentionBac
 }
 
 template <typename T, int E>
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kThreads, E <= 64 && sizeof(T) == 2 ? 3 : 1)
     query_gradients_kernel(CudaAttention p, AttentionBackward<T> args, const float* mean) {
   auto& tiles = *reinterpret_cast<QueryTiles<T, E>*>(dynamic_shared());
   const RowTile tile = row_tile(p, p.queries, static_cast<int>(blockIdx.x));
@@ -116,10 +116,10 @@ __global__ void __launch_bounds__(kThreads)
   ColumnTiles<true> column_tiles(p, p.queries, p.keys, tile, all_used);
   float grad_q[E / 8][4] = {};
   DropBits drop_bits;
-  const auto load = [&](int slot) {
+  const auto load = [&](int slot, int first) {
     const Indices& columns = tiles.columns[slot];
-    load_tile<T, E>(p, tiles.k[slot], args.k, tile, columns.tensor);
-    load_tile<T, E>(p, tiles.v[slot], args.v, tile, columns.tensor);
+    load_tile<T, E>(p, tiles.k[slot], args.k, tile, columns.tensor, first);
+    load_tile<T, E>(p, tiles.v[slot], args.v, tile, columns.tensor, first);
   };
   const auto compute = [&](int slot) {
     float slopes[kSteps][4] = {};
@@ -211,15 +211,15 @@ __device__ inline void load_statistics(const CudaAttention& p, const AttentionBa
 }
 
 // Finds the weights of a slot that dropout takes. Keys are rows and neighbors; those 16 apart share
-// their random numbers.
+// their random numbers. `first_query`: of the slot's queries if they are neighbors, else -1.
 template <typename T, int E>
 __device__ inline void find_dropped(const CudaAttention& p, const RowTile& tile, int slot,
-                                    KeyTiles<T, E>& tiles) {
+                                    int first_query, KeyTiles<T, E>& tiles) {
   if (p.dropout_threshold == 0) return;
   const auto first = static_cast<uint32_t>(tile.begin) + threadIdx.x % 16, place = first % 16;
   const bool two_groups = tile.begin % 128 > 128 - kTile;  // of keys with the same random numbers
   for (int n = threadIdx.x / 16; n < kTile; n += kThreads / 16) {
-    const int query = tiles.columns[slot].axis[n];
+    const int query = first_query >= 0 ? first_query + n : tiles.columns[slot].axis[n];
     if (query < 0) continue;
     const auto bits_of = [&](uint32_t group) {
       return drops_of_place(p, tile.plane, static_cast<uint32_t>(query), group * 16 + place);
@@ -261,7 +261,7 @@ __device__ inline void slopes_of_keys(const CudaAttention& p, const AttentionBac
 }
 
 template <typename T, int E>
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kThreads, E <= 64 && sizeof(T) == 2 ? 3 : 1)
     key_gradients_kernel(CudaAttention p, AttentionBackward<T> args, const float* mean) {
   auto& tiles = *reinterpret_cast<KeyTiles<T, E>*>(dynamic_shared());
   const RowTile tile = row_tile(p, p.keys, static_cast<int>(blockIdx.x));
@@ -271,12 +271,12 @@ __global__ void __launch_bounds__(kThreads)
   load_tile<T, E>(p, tiles.v, args.v, tile, tiles.rows.tensor);
   ColumnTiles<false> column_tiles(p, p.keys, p.queries, tile, all_used);
   float grad_k[E / 8][4] = {}, grad_v[E / 8][4] = {};
-  const auto load = [&](int slot) {
+  const auto load = [&](int slot, int first) {
     const Indices& columns = tiles.columns[slot];
-    load_tile<T, E>(p, tiles.q[slot], args.q, tile, columns.tensor);
-    load_tile<T, E>(p, tiles.grad[slot], args.grad_out, tile, columns.tensor);
+    load_tile<T, E>(p, tiles.q[slot], args.q, tile, columns.tensor, first);
+    load_tile<T, E>(p, tiles.grad[slot], args.grad_out, tile, columns.tensor, first);
     load_statistics<T, E>(p, args, mean, tile, slot, tiles);
-    find_dropped<T, E>(p, tile, slot, tiles);
+    find_dropped<T, E>(p, tile, slot, first, tiles);
   };
   const auto compute = [&](int slot) {
     float weights[kSteps][4] = {}, slopes[kSteps][4] = {};

@@ -97,8 +97,14 @@ class Columns {
     return column < axis_.length ? column : -1;
   }
   // True if the 64 columns from number `index` on are neighbors, given that all of them exist.
-  __device__ bool are_neighbours(int index) const {
+  __device__ bool are_neighbors(int index) const {
     return list_ == nullptr || index / axis_.block == (index + kTile - 1) / axis_.block;
+  }
+  // The first of these if all of them exist and are neighbors, else -1.
+  __device__ int first_of_neighbors(int index) const {
+    if (index + kTile > count_ || !are_neighbors(index)) return -1;
+    const int first = at(index);
+    return first >= 0 && first + kTile <= axis_.length ? first : -1;
   }
   __device__ bool contains(int column) const {
     if (list_ == nullptr) return column >= first_ && column < first_ + count_;

@@ -20,28 +20,45 @@ struct Indices {
 };
 
 // Begins to copy the rows of the tensors that `rows` names (-1: zeros) into a tile, with zeros
-// beyond head_dim. They are there after wait_for_copies() and a barrier.
+// beyond head_dim. They are there after wait_for_copies() and a barrier. If `first` is not -1, the
+// rows are the 64 from it on, and `rows` is not read.
 template <typename T, int E>
 __device__ inline void load_tile(const CudaAttention& p, T* tile, const HeadView<const T>& from,
-                                 const RowTile& of, const int* rows) {
+                                 const RowTile& of, const int* rows, int first = -1) {
   constexpr int kVector = 16 / sizeof(T), kVectors = E / kVector;  // of a row
   static_assert(kTile * kVectors % kThreads == 0);
+  constexpr int kTurns = kTile * kVectors / kThreads;
   const T* plane = from.row(of.batch, of.head, 0);
+  if (p.aligned && first >= 0 && kThreads % kVectors == 0) {
+    constexpr int kRows = kThreads / kVectors;  // of a turn
+    const int row = static_cast<int>(threadIdx.x) / kVectors;
+    const int e = static_cast<int>(threadIdx.x) % kVectors * kVector;
+    const bool inside = e < p.head_dim;
+    const T* at = plane + (first + row) * from.row_stride + (inside ? e : 0);
+    T* to = tile + row * kStride<T, E> + e;
+#pragma unroll
+    for (int turn = 0; turn < kTurns; ++turn) {
+      copy_16_bytes(to + turn * kRows * kStride<T, E>, at, inside);
+      at += kRows * from.row_stride;
+    }
+    return;
+  }
+  const auto row_of = [&](int n) { return first >= 0 ? first + n : rows[n]; };
   if (p.aligned) {
 #pragma unroll
-    for (int turn = 0; turn < kTile * kVectors / kThreads; ++turn) {
+    for (int turn = 0; turn < kTurns; ++turn) {
       const int n = turn * kThreads + static_cast<int>(threadIdx.x);
-      const int row = n / kVectors, e = n % kVectors * kVector;
-      const bool inside = rows[row] >= 0 && e < p.head_dim;
-      const int64_t offset = inside ? rows[row] * from.row_stride + e : 0;
-      copy_16_bytes(tile + row * kStride<T, E> + e, plane + offset, inside);
+      const int to = n / kVectors, row = row_of(to), e = n % kVectors * kVector;
+      const bool inside = row >= 0 && e < p.head_dim;
+      copy_16_bytes(tile + to * kStride<T, E> + e, plane + (inside ? row * from.row_stride + e : 0),
+                    inside);
     }
     return;
   }
   for (int n = threadIdx.x; n < kTile * E; n += kThreads) {
-    const int row = n / E, e = n % E;
-    const bool inside = rows[row] >= 0 && e < p.head_dim;
-    tile[row * kStride<T, E> + e] = inside ? plane[rows[row] * from.row_stride + e] : T(0.0f);
+    const int to = n / E, row = row_of(to), e = n % E;
+    const bool inside = row >= 0 && e < p.head_dim;
+    tile[to * kStride<T, E> + e] = inside ? plane[row * from.row_stride + e] : T(0.0f);
   }
 }
 
@@ -95,33 +112,71 @@ class ColumnTiles {
         may_see_all_(all_rows_used && tile.runs.order == nullptr && p.scale > 0) {}
 
   // Writes the indices of the next ones; false when there are none. All threads call it. Barriers
-  // lie before the indices are written and after.
+  // lie before the indices are written and, if first() is -1, after.
   __device__ bool next(Indices& indices) {
     for (; first_ < columns_.count(); first_ += kTile) {
-      const int n = threadIdx.x;
-      int column = n < kTile ? columns_.at(first_ + n) : -1;
-      if (column >= 0 && (is_masked(axis_, tile_.batch, column) ||
-                          !may_see<kRowsAreQueries>(rows_, tile_, column))) {
-        column = -1;
+      const int first = columns_.first_of_neighbors(first_);
+      if (first >= 0 && is_outside_windows(first)) continue;
+      if (all_are_used(first)) {
+        write_neighbors(indices, first);
+      } else if (!write_each(indices)) {
+        continue;
       }
-      const int num_seen_by_all = __syncthreads_count(column >= 0 && in_all_windows(column));
-      if (n < kTile) {
-        indices.axis[n] = column;
-        indices.tensor[n] = column < 0 ? -1 : static_cast<int>(tile_.runs.row(column));
-      }
-      if (n == 0) {
-        indices.seen_by_all = num_seen_by_all == kTile && may_see_all_;
-        indices.first = columns_.are_neighbours(first_) ? columns_.at(first_) : -1;
-      }
-      if (__syncthreads_count(column >= 0) == 0) continue;
       first_ += kTile;
       return true;
     }
     __syncthreads();
     return false;
   }
+  // The first of the columns that next() found if all 64 are there and neighbors, else -1.
+  __device__ int first() const { return neighbors_from_; }
 
  private:
+  // True if no row may see any of the 64 columns from `first` on.
+  __device__ bool is_outside_windows(int first) const {
+    return (rows_.before >= 0 && first + kTile <= tile_.begin - rows_.before) ||
+           (rows_.after >= 0 && first > tile_.end - 1 + rows_.after);
+  }
+
+  // Ends with a barrier if `first` is not -1.
+  __device__ bool all_are_used(int first) const {
+    if (first < 0 || tile_.runs.order != nullptr) return false;
+    const int n = threadIdx.x;
+    return __syncthreads_count(n < kTile && is_masked(axis_, tile_.batch, first + n)) == 0;
+  }
+
+  __device__ void write_neighbors(Indices& indices, int first) {
+    neighbors_from_ = first;
+    const int n = threadIdx.x;
+    if (n < kTile) indices.axis[n] = indices.tensor[n] = first + n;
+    if (n == 0) {
+      indices.seen_by_all =
+          may_see_all_ && in_all_windows(first) && in_all_windows(first + kTile - 1);
+      indices.first = first;
+    }
+  }
+
+  // Returns whether any row may see any of them.
+  __device__ bool write_each(Indices& indices) {
+    neighbors_from_ = -1;
+    const int n = threadIdx.x;
+    int column = n < kTile ? columns_.at(first_ + n) : -1;
+    if (column >= 0 && (is_masked(axis_, tile_.batch, column) ||
+                        !may_see<kRowsAreQueries>(rows_, tile_, column))) {
+      column = -1;
+    }
+    const int num_seen_by_all = __syncthreads_count(column >= 0 && in_all_windows(column));
+    if (n < kTile) {
+      indices.axis[n] = column;
+      indices.tensor[n] = column < 0 ? -1 : static_cast<int>(tile_.runs.row(column));
+    }
+    if (n == 0) {
+      indices.seen_by_all = num_seen_by_all == kTile && may_see_all_;
+      indices.first = columns_.are_neighbors(first_) ? columns_.at(first_) : -1;
+    }
+    return __syncthreads_count(column >= 0) != 0;
+  }
+
   __device__ bool in_all_windows(int column) const {
     return (rows_.before < 0 || column >= tile_.end - 1 - rows_.before) &&
            (rows_.after < 0 || column <= tile_.begin + rows_.after);
@@ -132,24 +187,25 @@ class ColumnTiles {
   const RowTile& tile_;
   const Columns<kRowsAreQueries> columns_;
   const bool may_see_all_;
-  int first_ = 0;
+  int first_ = 0, neighbors_from_ = -1;
 };
 
-// Calls load(slot) for tiles of columns, whose indices are indices[slot], and compute(slot) once
-// they are there; with two slots the next tile is loaded while one is computed.
+// Calls load(slot, first) for tiles of columns, whose indices are indices[slot], which are there
+// only if `first`, that of ColumnTiles, is -1; and compute(slot) once they are loaded. With two
+// slots the next tile is loaded while one is computed.
 template <int kSlots, bool kRowsAreQueries, typename Load, typename Compute>
 __device__ inline void for_each_tile(ColumnTiles<kRowsAreQueries>& tiles,
                                      Indices (&indices)[kSlots], Load load, Compute compute) {
   int slot = 0;
   const auto begin_next = [&](int to) {
     const bool found = tiles.next(indices[to]);
-    if (found) load(to);
+    if (found) load(to, tiles.first());
     return found;
   };
   for (bool more = begin_next(0); more;) {
     wait_for_copies();
     if constexpr (kSlots == 2) {
-      more = begin_next(slot ^ 1);  // its barriers are those of the tile that was waited for
+      more = begin_next(slot ^ 1);  // its barrier is that of the tile that was waited for
       compute(slot);
       slot ^= 1;
     } else {

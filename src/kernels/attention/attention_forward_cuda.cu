@@ -90,10 +90,10 @@ __global__ void __launch_bounds__(kThreads)
   float out[E / 8][4] = {};
   Running running;
   DropBits drop_bits;
-  const auto load = [&](int slot) {
+  const auto load = [&](int slot, int first) {
     const Indices& columns = tiles.columns[slot];
-    load_tile<T, E>(p, tiles.k[slot], args.k, tile, columns.tensor);
-    load_tile<T, E>(p, tiles.v[slot], args.v, tile, columns.tensor);
+    load_tile<T, E>(p, tiles.k[slot], args.k, tile, columns.tensor, first);
+    load_tile<T, E>(p, tiles.v[slot], args.v, tile, columns.tensor, first);
   };
   const auto compute = [&](int slot) {
     const Indices& columns = tiles.columns[slot];
