@@ -63,6 +63,9 @@ ROWS = {
     "s4d": {
         "model": "s4d", "drop": 0.0, "settings": "64 states, both directions, separate poles per channel",
         "peers": [("torch", "s4d", ("mixer.init=lin", "mixer.shared_poles=false"))]},
+    "mega": {
+        "model": "mega", "drop": 0.0, "settings": "chunks of 128, 16 states, both directions",
+        "peers": [("torch", "mega", ("mixer.chunk=128",))]},
 }
 
 

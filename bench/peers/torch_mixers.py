@@ -157,7 +157,46 @@ class S4D(nn.Module):
         return functional.glu(self.gate(y))
 
 
-LAYERS = {"s4d": S4D}
+class Mega(nn.Module):
+    """Mega in chunks, as its authors compute it: a moving average of both directions by spectra of 2 L,
+    then one gated head whose scores have a learned bias for each distance. [B, L, D] to the same."""
+
+    def __init__(self, length, width, drop, chunk=128, states=16, z=64, values=128):
+        super().__init__()
+        self.drop, self.chunk, self.sizes = drop, chunk, (width, z, values, width)
+        draw = lambda *size: nn.Parameter(torch.randn(*size) * 0.2)
+        self.delta, self.alpha, self.beta, self.eta = (draw(2, width, states) for _ in range(4))
+        self.omega, self.scale, self.shift = draw(width), draw(2, z), nn.Parameter(torch.zeros(2, z))
+        self.value, self.base = nn.Linear(width, values), nn.Linear(width, sum(self.sizes))
+        self.hidden, self.bias = nn.Linear(values, width), draw(2 * chunk - 1)
+        places = torch.arange(chunk)
+        self.register_buffer("distance", places[:, None] - places + chunk - 1)
+
+    def kernel(self, length):
+        p = self.delta.sigmoid()
+        log_q = torch.log1p(-p * self.alpha.sigmoid())
+        powers = torch.exp(log_q.unsqueeze(-1) * torch.arange(length, device=p.device))
+        weights = self.eta * p * self.beta / math.sqrt(p.shape[-1])
+        ahead, behind = torch.einsum("kdn,kdnl->kdl", weights, powers)
+        # Both directions see a position itself: lag 0 behind is place 0 of the circle.
+        return torch.cat([ahead, behind.new_zeros(len(behind), length)], -1) + torch.cat(
+            [behind[:, :1], behind.new_zeros(len(behind), length), behind[:, 1:].flip(-1)], -1)
+
+    def forward(self, x):
+        length, u = x.shape[1], x.transpose(1, 2).float()
+        spectrum = torch.fft.rfft(u, 2 * length) * torch.fft.rfft(self.kernel(length))
+        average = torch.fft.irfft(spectrum, 2 * length)[..., :length].transpose(1, 2)
+        m = functional.dropout(functional.silu(average + self.omega * x), self.drop, self.training)
+        gate, shared, reset, update = self.base(m).split(self.sizes, -1)
+        queries, keys = (functional.silu(shared) * self.scale[i] + self.shift[i] for i in (0, 1))
+        cut = lambda t: t.unflatten(1, (-1, self.chunk))
+        scores = cut(queries) @ cut(keys).mT / math.sqrt(queries.shape[-1]) + self.bias[self.distance]
+        seen = (scores.softmax(-1) @ cut(functional.silu(self.value(x)))).flatten(1, 2)
+        h = functional.silu(update + self.hidden(seen * functional.silu(reset)))
+        return gate.sigmoid() * (h - x)
+
+
+LAYERS = {"s4d": S4D, "mega": Mega}
 CORES = {"exact": Exact, "local": Local, "longformer": Longformer, "linformer": Linformer,
          "linear": linear, "relu_performer": relu_performer, "synthesizer": Synthesizer,
          "sparse": Sparse}
