@@ -146,19 +146,20 @@ void add_analyze(CLI::App& app, Program& program) {
   add_data_options(*controls, *a);
   add_examples(*controls, *a);
   add_numbers(*controls, "--fields", a->fields,
-              "tokens seen at once, separated by commas (default 16,64,256)");
+              "receptive fields in tokens, separated by commas (default 16,64,256)");
   add_numbers(*controls, "--lengths", a->lengths,
               "lengths at which texts are cut instead of task.length, separated by commas");
 
-  auto* transfer = add_kind(*parent, program, a, "transfer",
-                            "the weights of a run on a larger task, without training: Pathfinder "
-                            "on Path-X",
-                            analyze_transfer);
+  auto* transfer =
+      add_kind(*parent, program, a, "transfer",
+               "evaluate a run's weights on a larger task without training: Pathfinder "
+               "on Path-X",
+               analyze_transfer);
   add_weights(*transfer, a->weights);
   add_split(*transfer, *a);
   add_examples(*transfer, *a);
   add_data(*transfer, *a);
-  transfer->add_option("--to", a->to, "the task (default pathx)");
+  transfer->add_option("--to", a->to, "the task to evaluate on (default pathx)");
   transfer
       ->add_option("--positions", a->positions,
                    "stretched, continued, or both, separated by a comma (default both)")

@@ -384,9 +384,9 @@ training::RunConfig measured_config(const std::string& task, const std::string& 
 
 void add_bench(CLI::App& app, Program& program) {
   auto a = std::make_shared<BenchArguments>();
-  auto* command =
-      add_command(app, program, "bench", "training and inference speed and memory on this machine",
-                  [&program, a] { return bench(program, *a); });
+  auto* command = add_command(app, program, "bench",
+                              "measure training and inference speed and memory on this machine",
+                              [&program, a] { return bench(program, *a); });
   add_choices(*command, *a);
   command
       ->add_option("--windows", a->windows,
@@ -407,9 +407,9 @@ void add_bench(CLI::App& app, Program& program) {
       ->needs(command->get_option("--data"));
   command
       ->add_option("--wait-quiet", a->wait_quiet,
-                   "seconds to wait for other programs to end, before measuring in any case")
+                   "most seconds to wait for other programs to end; it then measures in any case")
       ->check(seconds_range());
-  command->add_option("--out", a->out, "folder for run records");
+  command->add_option("--out", a->out, "folder for the records of the measurements");
   command->add_flag("--replace", a->replace, "replace a record in --out that has other lengths");
   command->add_option("--measure-one", a->one, "measure one model in this process")
       ->needs(command->get_option("--lengths"))

@@ -398,7 +398,7 @@ void add_data(CLI::App& app, Program& program) {
   import_command->add_option("--out", a->out, "folder to write; must not exist")->required();
 
   auto* fetch_command = add_verb(*data, program, a, "fetch",
-                                 "download the official files (resumes an earlier download), "
+                                 "download the official files (resuming an earlier download), "
                                  "compare digests and import",
                                  fetch);
   fetch_command

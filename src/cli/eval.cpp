@@ -168,8 +168,9 @@ ExitCode eval(const Program& program, const EvalArguments& a) {
 
 void add_eval(CLI::App& app, Program& program) {
   auto a = std::make_shared<EvalArguments>();
-  auto* command = add_command(app, program, "eval", "accuracy, loss and confusion matrix of a run",
-                              [&program, a] { return eval(program, *a); });
+  auto* command =
+      add_command(app, program, "eval", "evaluate a run: accuracy, loss and confusion matrix",
+                  [&program, a] { return eval(program, *a); });
   command->add_option("run", a->run, "a run folder, or one that lra export wrote")->required();
   command->add_option("--split", a->split, "train, val or test (default test)")
       ->check(CLI::IsMember({"train", "val", "test"}));

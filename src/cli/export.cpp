@@ -83,9 +83,10 @@ ExitCode export_run(const Program& program, const ExportArguments& a) {
 
 void add_export(CLI::App& app, Program& program) {
   auto a = std::make_shared<ExportArguments>();
-  auto* command = add_command(app, program, "export",
-                              "weights, settings, record, card and checksums of a run in a folder",
-                              [&program, a] { return export_run(program, *a); });
+  auto* command =
+      add_command(app, program, "export",
+                  "write a run's weights, settings, record, card and checksums to a folder",
+                  [&program, a] { return export_run(program, *a); });
   command->add_option("run", a->run, "a run folder")->required();
   command->add_option("--out", a->out, "folder to write; must not exist")->required();
   command->add_option("--checkpoint", a->weights.checkpoint,

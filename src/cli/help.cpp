@@ -173,7 +173,8 @@ ExitCode help(const Program& program, const CLI::App& app, const std::string& to
 void add_help(CLI::App& app, Program& program) {
   auto topic = std::make_shared<std::string>();
   auto* command = add_command(
-      app, program, "help", "settings of a task or a model, one setting, flags of a command",
+      app, program, "help",
+      "explain the settings of a task or a model, one setting, or the flags of a command",
       [&program, &app, topic] {
         return topic->empty() ? show_topics(program, app) : help(program, app, *topic);
       });

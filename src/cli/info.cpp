@@ -43,7 +43,7 @@ ExitCode info(const Program& program) {
 }  // namespace
 
 void add_info(CLI::App& app, Program& program) {
-  add_command(app, program, "info", "version, machine, threads, kernels chosen",
+  add_command(app, program, "info", "print version, machine, threads and the kernels chosen",
               [&program] { return info(program); });
 }
 

@@ -47,8 +47,10 @@ void add_model(CLI::App& app, Program& program) {
   CLI::App* model = app.add_subcommand("model", "compare a model with the base Transformer");
   model->require_subcommand(1);
   auto a = std::make_shared<CompareArguments>();
-  auto* command = add_command(*model, program, "compare", "parameters, ratio and division",
-                              [&program, a] { return compare(program, *a); });
+  auto* command =
+      add_command(*model, program, "compare",
+                  "print parameters, their ratio to the base Transformer's, and the division",
+                  [&program, a] { return compare(program, *a); });
   command->add_option("task", a->task, "a task")->required();
   command->add_option("model", a->model, "a model")->required();
   command->add_option("--preset", a->preset,

@@ -197,9 +197,9 @@ void add_report(CLI::App& app, Program& program) {
                        "lm-evaluation-harness writes it); default: by the ending of --out")
           ->check(
               CLI::IsMember({"text", "summary", "md", "csv", "json", "latex", "html", "lm-eval"}));
-  command->add_option(
-      "--out", a->out,
-      "file to write, over no file of another kind (with --card: a folder); default: print");
+  command->add_option("--out", a->out,
+                      "file to write (with --card: a folder); replaces only an earlier one of the "
+                      "same kind; default: print");
   auto* card =
       command
           ->add_flag("--card", a->card,

@@ -224,7 +224,7 @@ void add_suite(CLI::App& app, Program& program) {
                           "only this run, by the name of its folder (TASK-MODEL-sSEED): what each "
                           "task of a job array runs");
   add_suite_submit(*suite, program);
-  add("status", "one line per run", status)
+  add("status", "print one line per run", status)
       ->add_flag("--watch", a->watch,
                  "redraw the table every two seconds until all runs have ended");
 }

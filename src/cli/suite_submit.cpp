@@ -167,16 +167,17 @@ void add_suite_submit(CLI::App& suite, Program& program) {
                               [&program, a] { return submit(program, *a); });
   command->add_option("file", a->file, "a suite (configs/suites/*.toml)")->required();
   command
-      ->add_flag("--slurm", a->slurm, "the batch system: SLURM, a job array with one task per run")
+      ->add_flag("--slurm", a->slurm,
+                 "submit to SLURM, as a job array in which each array task is one run")
       ->required();
   command->add_flag("--dry-run", a->dry_run, "write the scripts, submit nothing");
   command->add_option("--out", a->out, "folder of the runs; default runs/NAME");
   command->add_option("--data", a->data, "folder of the data; default $LRA_DATA, else ./data");
   command->add_option("--partition", a->job.partition, "partition of the cluster");
   command->add_option("--account", a->job.account, "account to charge");
-  command->add_option(
-      "--time", a->job.time,
-      "time limit of each run, as 12:00:00; a run that needs more saves and is requeued");
+  command->add_option("--time", a->job.time,
+                      "time limit of each run, as in 12:00:00; a run that needs more saves and is "
+                      "queued again");
   command->add_option("--cpus", a->job.cpus, "processors of each run (default 1)")
       ->check(CLI::Range(1, 1024));
   command

@@ -375,9 +375,9 @@ void add_train(CLI::App& app, Program& program) {
                            "from a run with train.objective=masked "
                            "on the same data");
   command
-      ->add_flag(
-          "--init-partial", a->init_partial,
-          "with --init-from: initialize tensors at random that have no counterpart of their shape")
+      ->add_flag("--init-partial", a->init_partial,
+                 "with --init-from: initialize at random the tensors that have no counterpart of "
+                 "the same shape")
       ->needs(init_from);
   option("--out", a->out, "run folder; default runs/TASK-MODEL-PRESET-sSEED");
   option("--seed", a->seed, "seed of weights, order and dropout (default 0)")->check(seed_range());

@@ -1,5 +1,5 @@
 // Diagonal recurrences composed of the library's operators: convolutions by FFT with kernels from
-// two small tables of powers, a^(i m + j) = (a^m)^i a^j (memory O(D N sqrt(L)) and O(B L D)).
+// two small tables of powers (memory O(D N sqrt(L)) and O(B L D)).
 #include "ops/diagonal_scan.h"
 
 #include <cmath>
@@ -8,13 +8,11 @@
 #include "ops/precision.h"
 
 namespace lra::ops {
-namespace {
 
 using at::Tensor;
 using MaybeTensor = std::optional<Tensor>;
 
-// Re sum_n c_n a_n^l for l < length: a, c [N, D] -> [D, length] of this type.
-Tensor convolution_kernel(const Tensor& a, const Tensor& c, int64_t length, at::ScalarType type) {
+Tensor scan_kernel(const Tensor& a, const Tensor& c, int64_t length, at::ScalarType type) {
   const auto columns = static_cast<int64_t>(std::ceil(std::sqrt(static_cast<double>(length))));
   const int64_t rows = (length + columns - 1) / columns;
   const auto powers = [&](int64_t count, int64_t stride) {  // [D, N, count]
@@ -32,8 +30,6 @@ Tensor convolution_kernel(const Tensor& a, const Tensor& c, int64_t length, at::
   return kernel.flatten(1).narrow(1, 0, length);
 }
 
-}  // namespace
-
 Tensor composed_diagonal_scan(const Tensor& x_in, const Tensor& a_in, const Tensor& c,
                               const MaybeTensor& skip, const MaybeTensor& mask) {
   check_diagonal_scan(x_in, a_in, c, skip, mask);
@@ -41,10 +37,10 @@ Tensor composed_diagonal_scan(const Tensor& x_in, const Tensor& a_in, const Tens
   const at::ScalarType type = wide_type(x_in);
   const Tensor x = without_padding(x_in.to(type), mask);
   const Tensor a = wide_complex(a_in);
-  Tensor kernel = convolution_kernel(a, wide_complex(c[0]), length, type);
+  Tensor kernel = scan_kernel(a, wide_complex(c[0]), length, type);
   kernel = at::constant_pad_nd(kernel, {0, length});
   if (c.size(0) == 2) {  // position l - 1 - j behind: place 2 length - 1 - j of the circle
-    const Tensor behind = convolution_kernel(a, wide_complex(c[1]), length, type).flip(1);
+    const Tensor behind = scan_kernel(a, wide_complex(c[1]), length, type).flip(1);
     kernel = kernel + at::constant_pad_nd(behind, {length, 0});
   }
   const Tensor spectrum =

@@ -1,6 +1,7 @@
 // Operators of state spaces on a GPU, or with simulated kernels, against those of the CPU.
 #include <gtest/gtest.h>
 
+#include "ops/diagonal_scan.h"
 #include "ops/libtorch.h"
 #include "ops/selective_scan.h"
 #include "ops/state_scan.h"
@@ -81,6 +82,33 @@ Problem state_problem(int64_t length, int64_t states, bool bidirectional, const 
           {random_tensor({3, length, 2, states}, 1), 0.65 * random_tensor({2, states}, 2)},
           1,
           mask};
+}
+
+// Poles of length 0.65 to 1, and their kernels of one or two directions.
+Problem diagonal_problem(int64_t length, int64_t modes, int64_t directions, bool skip,
+                         const Tensor& mask) {
+  const Scan scan = [=](const std::vector<Tensor>& in, const Tensor& valid) {
+    const Tensor angle = in[1] * 3, radius = 1 - 0.35 * in[2].square();
+    const Tensor a = at::stack({radius * angle.cos(), radius * angle.sin()});
+    return diagonal_scan({in[0], a, in[3], skip ? in[4] : Tensor(), valid});
+  };
+  constexpr int64_t kChannels = 5;
+  std::vector<Tensor> in = {
+      random_tensor({3, length, kChannels}, 1), random_tensor({modes, kChannels}, 2),
+      random_tensor({modes, kChannels}, 3), random_tensor({directions, 2, modes, kChannels}, 4)};
+  if (skip) in.push_back(random_tensor({kChannels}, 5));
+  return {scan, in, 1, mask};
+}
+
+TEST(GpuScans, DiagonalScanIsThatOfTheCpuWithFewAndManyModes) {
+  LRA_SKIP_WITHOUT_DEVICE();
+  for (const int64_t length : {9, is_simulated() ? 40 : 3000}) {
+    for (const Tensor& mask : {Tensor(), first_ones(length)}) {
+      expect_results_of_the_cpu(diagonal_problem(length, 3, 2, true, mask));
+      expect_results_of_the_cpu(diagonal_problem(length, 20, 2, false, mask));
+      expect_results_of_the_cpu(diagonal_problem(length, 9, 1, true, mask));
+    }
+  }
 }
 
 TEST(GpuScans, SelectiveScanIsThatOfTheCpu) {
