@@ -220,30 +220,50 @@ std::string record_file(const BenchArguments& a, const std::string& model) {
   return record_folder(a, model) + "/record.json";
 }
 
-// A record takes the place of an earlier one, which must not hold more than it: lengths that this
-// call does not measure.
-void refuse_to_lose_lengths(const BenchArguments& a, const std::string& model) {
+// What an earlier record was measured with and this call is not: "other settings", for example;
+// empty if nothing.
+std::string other_conditions(const RunRecord& earlier, const BenchArguments& a,
+                             const std::string& model, const Program& program) {
+  if (earlier.measurements.empty()) return "";
+  const Measurement& first = earlier.measurements.front();
+  if (first.batch != a.batch) return "batch " + std::to_string(first.batch);
+  BenchArguments same_length = a;
+  same_length.lengths = {first.length};
+  const RunRecord now = bench_record(same_length, model, program);
+  if (earlier.config_hash != now.config_hash) return "other settings";
+  if (earlier.provenance.device != now.provenance.device) return "another device";
+  return earlier.provenance.kernels == now.provenance.kernels ? "" : "other kernels";
+}
+
+// A record takes the place of an earlier one, which must not hold what this call does not measure.
+void refuse_to_lose_measurements(const BenchArguments& a, const std::string& model,
+                                 const Program& program) {
   const std::string file = record_file(a, model);
   if (!tasks::is_there(file)) return;
+  const RunRecord earlier = read_record(file);
   std::string lost;
-  for (const Measurement& m : read_record(file).measurements) {
+  for (const Measurement& m : earlier.measurements) {
     if (std::count(a.lengths.begin(), a.lengths.end(), m.length) > 0) continue;
-    lost += (lost.empty() ? "" : ", ") + std::to_string(m.length);
+    lost += (lost.empty() ? "at length " : ", ") + std::to_string(m.length);
   }
-  if (lost.empty()) return;
+  if (lost.empty()) {
+    lost = other_conditions(earlier, a, model, program);
+    if (lost.empty()) return;
+    lost = "with " + lost;
+  }
   throw Error({.where = file,
-               .what = "holds a measurement at length " + lost + ", which would be overwritten",
-               .expected = "no record there, or one with no lengths besides --lengths",
-               .advice = "choose another --out, name these lengths too, or pass --replace"});
+               .what = "holds a measurement " + lost + ", which would be overwritten",
+               .expected = "no record there, or one of the same measurement",
+               .advice = "choose another --out, measure the same, or pass --replace"});
 }
 
 // Checks in advance everything that could fail after hours of measuring: the folder of the records
 // and the data.
-void check_folders(const BenchArguments& a) {
+void check_folders(const BenchArguments& a, const Program& program) {
   if (!a.out.empty()) {
     make_folder(a.out);
     if (!a.replace) {
-      for (const std::string& model : a.models) refuse_to_lose_lengths(a, model);
+      for (const std::string& model : a.models) refuse_to_lose_measurements(a, model, program);
     }
   }
   if (!a.data) return;
@@ -312,7 +332,7 @@ ExitCode bench(const Program& program, BenchArguments a) {
     a.table = 4;  // after table 2
     tables.push_back(completed(a));
   }
-  for (const BenchArguments& table : tables) check_folders(table);
+  for (const BenchArguments& table : tables) check_folders(table, program);
   const std::string busy = wait_for_quiet(a.wait_quiet, program.common.quiet);
   for (BenchArguments& table : tables) table.busy = busy;
   ExitCode code = ExitCode::kDone;
@@ -410,7 +430,8 @@ void add_bench(CLI::App& app, Program& program) {
                    "most seconds to wait for other programs to end; it then measures in any case")
       ->check(seconds_range());
   command->add_option("--out", a->out, "folder for the records of the measurements");
-  command->add_flag("--replace", a->replace, "replace a record in --out that has other lengths");
+  command->add_flag("--replace", a->replace,
+                    "replace a record in --out that has other lengths or settings");
   command->add_option("--measure-one", a->one, "measure one model in this process")
       ->needs(command->get_option("--lengths"))
       ->group("");

@@ -63,7 +63,8 @@ std::vector<std::string> all_doubts(const tasks::Task& task, const tasks::Datase
   std::vector<std::string> doubts = tasks::doubts_of_contents(task, dataset);
   for (std::string& doubt : tasks::doubts_of_baselines(baselines, task.shape().num_classes,
                                                        task.split(dataset, "test").size())) {
-    doubts.push_back(std::move(doubt));
+    // The import stored those at its own length.
+    if (std::ranges::find(doubts, doubt) == doubts.end()) doubts.push_back(std::move(doubt));
   }
   return doubts;
 }

@@ -32,7 +32,7 @@ std::vector<std::string> doubts_of_other(const training::LoadedRun& run,
   const int64_t num_test = run.task->split(dataset, "test").size();
   for (std::string& doubt : tasks::doubts_of_baselines(run.task->baselines(dataset),
                                                        run.task->shape().num_classes, num_test)) {
-    doubts.push_back(std::move(doubt));
+    if (std::ranges::find(doubts, doubt) == doubts.end()) doubts.push_back(std::move(doubt));
   }
   return doubts;
 }
@@ -105,6 +105,10 @@ void print_text(const training::EvaluationResult& result, const EvalArguments& a
   std::printf("%s\n", text_of_run(run, training::is_exported(a.run)).c_str());
   std::printf("%s, %s split, weights of step %s%s", a.run.c_str(), a.split.c_str(),
               thousands(result.summary.step).c_str(), kind_of_weights(loaded.checkpoint).c_str());
+  if (run.status != RunStatus::kDone && foreign.weights.empty()) {
+    std::printf(" of %s", thousands(run.planned_steps).c_str());
+    std::printf(": the run is %s", to_string(run.status).c_str());
+  }
   if (!foreign.weights.empty()) {
     std::printf(" of ANOTHER RUN (%s)", printable(foreign.weights).c_str());
   }

@@ -112,6 +112,8 @@ void print_summary(const RunRecord& r, const training::RunConfig& config, const 
     std::printf("  rolled back    %s, %s left out\n", counted(*r.roll_backs, "time").c_str(),
                 counted(r.undone_steps.value_or(0), "step").c_str());
   }
+  if (r.data_source == "generated")
+    std::printf("  data           generated, not read from official files\n");
   if (const std::string size = asked_size(r, config); !size.empty())
     std::printf("  size           %s, as the settings request\n", size.c_str());
   for (const std::string& warning : r.warnings.value_or(std::vector<std::string>()))

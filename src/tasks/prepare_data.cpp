@@ -12,6 +12,7 @@
 #include "io/lock_file.h"
 #include "io/progress.h"
 #include "tasks/all.h"
+#include "tasks/data_doubts.h"
 #include "tasks/files.h"
 #include "tasks/new_folder.h"
 #include "tasks/split_checks.h"
@@ -216,7 +217,14 @@ void import_data(const Task& task, const std::vector<std::string>& sources, cons
     const TaskSpec& spec = find_task(manifest.task);
     // A task whose shape is that of its data knows it only now.
     const auto on_data = spec.settings_of ? spec.make(spec.settings_of(manifest)) : nullptr;
-    manifest.doubts = judge_data(on_data ? *on_data : task, dataset);
+    const Task& judge = on_data ? *on_data : task;
+    manifest.doubts = judge_data(judge, dataset);
+    // Shorter sequences may hide from a baseline what gives the labels away.
+    for (std::string& doubt :
+         doubts_of_baselines(judge.baselines(dataset), judge.shape().num_classes,
+                             judge.split(dataset, "test").size())) {
+      manifest.doubts->push_back(std::move(doubt));
+    }
     write_file_atomically(out + "/" + kManifestFile, manifest_text(manifest));
   } catch (const Error&) {
     (void)remove_tree(out);

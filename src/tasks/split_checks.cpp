@@ -249,9 +249,7 @@ void check_balance(const Evidence& evidence, Doubts& doubts) {
   }
 }
 
-// Own data may be split by time or place.
 void check_shift(const Evidence& evidence, Doubts& doubts) {
-  if (is_own(evidence.dataset.manifest())) return;
   for (std::string& doubt : doubts_of_shift(evidence.dataset)) doubts.push_back(std::move(doubt));
 }
 

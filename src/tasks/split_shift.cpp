@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "base/text_format.h"
+#include "tasks/custom/custom.h"
 #include "tasks/drawn_examples.h"
 
 namespace lra::tasks {
@@ -16,19 +17,25 @@ constexpr std::array<const char*, 3> kShiftTraits = {"number of tokens", "mean o
                                                      "deviation of the tokens"};
 using Traits = std::array<Spread, kShiftTraits.size()>;
 
-Traits traits_of(const Split& split, int64_t num_towers) {
+Traits traits_of(const Split& split, const Manifest& manifest) {
+  const bool are_tokens = !is_own(manifest) || manifest.token_offset != 0;  // else real values
   std::array<std::vector<double>, kShiftTraits.size()> values;
+  std::vector<int32_t> words;
   for (const int64_t i : drawn_examples(split.size(), kMostCompared)) {
     double count = 0, sum = 0, squares = 0;
-    for (int64_t tower = 0; tower < num_towers; ++tower) {
-      for (const double token : split.stored_bytes(i, tower)) {
-        ++count;
+    for (int64_t tower = 0; tower < manifest.num_towers; ++tower) {
+      count += static_cast<double>(split.sequence_length(i, tower));
+      if (!are_tokens) continue;
+      words.resize(static_cast<size_t>(split.sequence_length(i, tower)));
+      split.read_tokens(i, tower, words);
+      for (const int32_t word : words) {
+        const auto token = static_cast<double>(word - manifest.token_offset);
         sum += token;
         squares += token * token;
       }
     }
     values[0].push_back(count);
-    if (count == 0) continue;
+    if (count == 0 || !are_tokens) continue;
     const double mean = sum / count;
     values[1].push_back(mean);
     values[2].push_back(std::sqrt(std::max(0.0, squares / count - mean * mean)));
@@ -51,28 +58,32 @@ Spread Spread::of(const std::vector<double>& values) {
   return spread;
 }
 
-bool is_shifted(const Spread& a, const Spread& b) {
-  constexpr double kFewestDeviations = 0.25, kFewestErrors = 6, kRounding = 1e-9;
+bool is_shifted(const Spread& a, const Spread& b, double fewest_deviations) {
+  constexpr double kFewestErrors = 6, kRounding = 1e-9;
+  if (a.count == 0 || b.count == 0) return false;
   const double apart = std::abs(a.mean - b.mean);
   const double deviation = std::max({a.deviation, b.deviation, kRounding * std::abs(a.mean)});
   const double error =
       deviation * std::sqrt(1 / static_cast<double>(a.count) + 1 / static_cast<double>(b.count));
-  return apart > kFewestErrors * error && apart > kFewestDeviations * deviation;
+  return apart > kFewestErrors * error && apart > fewest_deviations * deviation;
 }
 
 std::vector<std::string> doubts_of_shift(const Dataset& dataset) {
   std::vector<std::string> doubts;
-  const int64_t num_towers = dataset.manifest().num_towers;
+  const double fewest_deviations = is_own(dataset.manifest()) ? 1 : 0.25;
+  const auto traits_in = [&](const char* name) {
+    return traits_of(dataset.split(name), dataset.manifest());
+  };
   const auto is_judged = [&](const char* name) {
     return dataset.has(name) && dataset.split(name).size() >= kFewestCompared;
   };
   if (!is_judged("train")) return doubts;
-  const Traits train = traits_of(dataset.split("train"), num_towers);
+  const Traits train = traits_in("train");
   for (const char* name : {"val", "test"}) {
     if (!is_judged(name)) continue;
-    const Traits other = traits_of(dataset.split(name), num_towers);
+    const Traits other = traits_in(name);
     for (size_t t = 0; t < kShiftTraits.size(); ++t) {
-      if (!is_shifted(train[t], other[t])) continue;
+      if (!is_shifted(train[t], other[t], fewest_deviations)) continue;
       doubts.push_back(
           std::string("examples of ") + name + " are unlike those of train: " + kShiftTraits[t] +
           " " + fixed(other[t].mean, 1) + " on average instead of " + fixed(train[t].mean, 1));

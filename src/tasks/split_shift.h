@@ -17,15 +17,16 @@ struct Spread {
   static Spread of(const std::vector<double>& values);
 };
 
-// True if the means are apart by more than a quarter of the larger deviation, and by more than six
+// True if the means are apart by more than so many of the larger deviation, and by more than six
 // standard errors with it. The halves of IMDb are 0.03 deviations apart in length, those of
 // CIFAR-10 0.01 in brightness.
-bool is_shifted(const Spread& a, const Spread& b);
+bool is_shifted(const Spread& a, const Spread& b, double fewest_deviations = 0.25);
 
 // Returns a sentence for each of val and test whose examples differ from those of train in their
 // number of tokens, or in the mean or deviation of their tokens. Two parts of one set of data are
 // alike; one that was cleaned, darkened or inverted is not. Splits of fewer than 1,000 examples are
-// not judged. token_bytes must be 1.
+// not judged. Own data, which may be split by time or place, is judged by whole deviations; of its
+// values only the number counts.
 std::vector<std::string> doubts_of_shift(const Dataset& dataset);
 
 }  // namespace lra::tasks

@@ -39,9 +39,12 @@ TEST(SplitShift, IsTheMeanAndDeviationOverExamples) {
 
 // Bytes around 100, in `count` examples of each split; those of the test are changed.
 std::vector<std::string> doubts_with(
-    int count, const std::function<void(std::vector<uint8_t>& example)>& change) {
+    int count, const std::function<void(std::vector<uint8_t>& example)>& change,
+    const char* task = "image") {
   const TestFolder root;
-  DatasetWriter writer(root.path("data"), imported_manifest("image"), 0);
+  Manifest manifest = imported_manifest(task);
+  manifest.token_offset = task == std::string("image") ? 0 : 1;
+  DatasetWriter writer(root.path("data"), manifest, 0);
   RandomStream random(3);
   for (const char* name : {"train", "test"}) {
     writer.begin_split(name);
@@ -76,6 +79,13 @@ TEST(SplitShift, NamesWhatIsOtherInTheTest) {
   EXPECT_THAT(doubts_with(1000, flatten),
               ElementsAre(testing::StartsWith(begin + "deviation of the tokens 0.0 ")));
   EXPECT_THAT(doubts_with(999, darken), ElementsAre()) << "too few to tell";
+  const auto brighten = [](Bytes& e) {
+    for (uint8_t& byte : e) byte = static_cast<uint8_t>(byte + 5);
+  };
+  EXPECT_THAT(doubts_with(1000, brighten), testing::SizeIs(1));
+  EXPECT_THAT(doubts_with(1000, brighten, "custom"), ElementsAre()) << "another year, perhaps";
+  EXPECT_THAT(doubts_with(1000, cut, "custom"),
+              ElementsAre(testing::StartsWith(begin + "number of tokens 45.0 on average instead")));
 }
 
 }  // namespace

@@ -1,13 +1,17 @@
 #include "training/loaded_run.h"
 
+#include <algorithm>
 #include <filesystem>
 
+#include "base/quoted.h"
 #include "io/atomic_file.h"
 #include "tasks/files.h"
 #include "tasks/prepare_data.h"
 #include "training/data_root.h"
 
 namespace lra::training {
+
+namespace fs = std::filesystem;
 
 namespace {
 constexpr const char* kWeightsFile = "model.safetensors";
@@ -48,8 +52,28 @@ StoredRun read_run_for(const std::string& folder, ModelPrecision precision) {
   return stored;
 }
 
+// The checkpoints that lie next to a missing one, as --checkpoint names them.
+[[noreturn]] void refuse_missing(const std::string& file) {
+  const fs::path folder = fs::path(file).parent_path().parent_path();
+  std::vector<std::string> names;
+  std::error_code ignored;
+  for (const auto& entry : fs::directory_iterator(folder, ignored)) {
+    const std::string name = entry.path().filename();
+    if (fs::exists(entry.path() / kWeightsFile, ignored))
+      names.push_back(name == "latest" ? "last" : name);
+  }
+  std::ranges::sort(names);
+  throw Error(
+      {.where = file,
+       .what = "there is no such file",
+       .expected = names.empty() ? "a run with checkpoints" : "one of " + quoted_list(names, 12),
+       .advice = names.empty() ? "" : "name it with --checkpoint"});
+}
+
 LoadedWeights weights_of(const std::string& file, bool foreign, const RunRecord& run,
                          FlatParameters& parameters) {
+  std::error_code ignored;
+  if (!fs::exists(file, ignored)) refuse_missing(file);
   if (foreign) return load_weights(file, parameters, {});
   LoadedWeights found = load_weights(file, parameters, identities_of(run));
   refuse_other_weights(file, found, run);

@@ -1,11 +1,13 @@
 #include "training/record_findings.h"
 
 #include <algorithm>
+#include <filesystem>
 
 #include "base/quoted.h"
 #include "base/revision.h"
 #include "base/text_format.h"
 #include "io/atomic_file.h"
+#include "io/digest.h"
 #include "io/toml.h"
 #include "mixers/python_layer.h"
 #include "records/check_provenance.h"
@@ -196,6 +198,20 @@ std::vector<std::string> check_settings(const RunRecord& record) {
   return findings.lines();
 }
 
+namespace {
+
+// An exported folder has the digests of its files.
+std::vector<std::string> check_sums_beside(const std::string& path) {
+  const std::string file = folder_of(path) + "/SHA256SUMS";
+  if (!tasks::is_file(file)) return {};
+  const std::string name = std::filesystem::path(path).filename();
+  const std::string line = digest_file(DigestKind::kSha256, path) + "  " + name + "\n";
+  if (read_file(file, uint64_t{1} << 20).find(line) != std::string::npos) return {};
+  return {"SHA256SUMS next to it has another digest of " + name + ": one of the two was changed"};
+}
+
+}  // namespace
+
 std::vector<std::string> record_findings(const RunRecord& record, const std::string& path) {
   Findings provenance;
   check_provenance(record, provenance);
@@ -205,6 +221,7 @@ std::vector<std::string> record_findings(const RunRecord& record, const std::str
   for (std::string& finding : check_metrics_beside(record, path)) all.push_back(std::move(finding));
   for (std::string& finding : check_config_beside(record, path)) all.push_back(std::move(finding));
   for (std::string& finding : check_stored_doubts(record, path)) all.push_back(std::move(finding));
+  for (std::string& finding : check_sums_beside(path)) all.push_back(std::move(finding));
   return all;
 }
 

@@ -219,6 +219,12 @@ Columns find_columns(const std::vector<std::string>& names, const ColumnSettings
     columns.sequences = settings.sequences.empty() ? usual_sequences(finder)
                                                    : named_sequences(finder, settings.sequences);
   }
+  for (const size_t column : columns.sequences) {
+    if (column != columns.label && column != columns.split) continue;
+    refuse_data(where, "column " + in_quotes(names[column]) + " is named twice",
+                "different columns for sequences, label and split",
+                "change task.sequences or task.label");
+  }
   if (columns.sequences.empty() && (columns.is_wide || kind == TableKind::kCsv)) {
     columns.sequences = others;
     columns.is_wide = others.size() > 1;

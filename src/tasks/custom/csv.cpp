@@ -49,12 +49,26 @@ std::string CsvReader::quoted_field() {
     field += '"';
     rest_.remove_prefix(1);
   }
+  refuse_swallowed_rows(field);
   line_ += std::ranges::count(field, '\n');
   if (!at_line_end() && rest_[0] != separator_) {
     fail("text follows a closing quote",
          std::string("'") + separator_ + "' or the end of the line; quotes within are doubled");
   }
   return field;
+}
+
+// Programs that separate by tabs often write a text that begins with a quote as it is. All rows up
+// to the next text that ends with one would be its own. Texts with line ends seldom hold tabs.
+void CsvReader::refuse_swallowed_rows(const std::string& field) const {
+  const auto num_lines = static_cast<size_t>(std::ranges::count(field, '\n'));
+  const auto num_tabs = static_cast<size_t>(std::ranges::count(field, '\t'));
+  if (separator_ != '\t' || num_lines == 0 || num_fields_ < 2) return;
+  if (num_tabs != num_lines * (num_fields_ - 1)) return;
+  fail("the quote that opens here is closed " + std::to_string(num_lines) +
+           " lines below, and what lies between looks like whole rows",
+       "quotes around whole fields; a quote that belongs to a text is doubled, and the text in "
+       "quotes");
 }
 
 std::string CsvReader::plain_field() {
@@ -81,6 +95,7 @@ bool CsvReader::next(std::vector<std::string>& fields) {
   }
   if (rest_.starts_with('\r')) rest_.remove_prefix(1);
   if (rest_.starts_with('\n')) rest_.remove_prefix(1);
+  if (num_fields_ == 0) num_fields_ = fields.size();
   ++line_;
   return true;
 }

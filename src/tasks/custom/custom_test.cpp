@@ -293,6 +293,12 @@ TEST_F(OwnData, MistakesAreNamedWithFileAndLine) {
   EXPECT_THAT(csv("a,0\nb\n"), HasSubstr("a.csv:3: has 1 fields; expected 2"));
   EXPECT_THAT(csv("\"a,0\n"), HasSubstr("a.csv:2: a quote is not closed"));
   EXPECT_THAT(csv("\"a\"b,0\n"), HasSubstr("text follows a closing quote"));
+  EXPECT_THAT(refused("a.tsv", "label\ttext\n0\ta\n1\t\"b\n0\tc\n1\td\"\n"),
+              HasSubstr("a.tsv:3: the quote that opens here is closed 2 lines below"));
+  EXPECT_THAT(refused("a.csv", "a;b;label\n629;7;0\n3,202;8;1\n4,202;9;1\n"),
+              HasSubstr("a.csv:3: '3,202' has three digits behind its comma"));
+  EXPECT_THAT(refused("a.csv", "text,label\na,0\n", "sequences = \"label\"\nlabel = \"label\""),
+              HasSubstr("a.csv:1: column 'label' is named twice"));
   EXPECT_THAT(csv("a\"b,0\n"), HasSubstr("a quote stands within a field"));
   EXPECT_THAT(refused("a.csv", "t0,t1,label\n1,x,0\n"), HasSubstr("'x' is not a number"));
   EXPECT_THAT(refused("a.csv", "t0,t1,label\n1,nan,0\n"), HasSubstr("NaN"));

@@ -99,13 +99,13 @@ std::optional<std::string> doubt_of_marks(const std::string& name,
   return std::nullopt;
 }
 
-// A sentence if most channels deviate otherwise than in train. Rare events may be missing from a
-// channel of a small split.
+// A sentence if most channels deviate otherwise than in train, or around another mean. Rare events
+// may be missing from a channel of a small split.
 std::optional<std::string> doubt_of_range(const std::string& name,
                                           const std::vector<ChannelTally>& train,
                                           const std::vector<ChannelTally>& other,
                                           const CustomConfig& config) {
-  constexpr double kMostTimes = 10, kRounding = 1e-6;
+  constexpr double kMostTimes = 3.5, kMostApart = 2, kRounding = 1e-6;
   int64_t num_varying = 0, num_other = 0;
   std::string first;
   for (size_t c = 0; c < train.size(); ++c) {  // none: train is too small
@@ -114,10 +114,14 @@ std::optional<std::string> doubt_of_range(const std::string& name,
     const double center = train[c].mean(), noise = kRounding * std::abs(center);
     const double usual = std::max(noise, train[c].deviation_from(center));
     const double found = std::max(noise, other[c].deviation_from(center));
-    if (found <= kMostTimes * usual && usual <= kMostTimes * found) continue;
+    const bool is_apart = std::abs(other[c].mean() - center) > kMostApart * usual;
+    if (!is_apart && found <= kMostTimes * usual && usual <= kMostTimes * found) continue;
     if (num_other++ > 0) continue;
-    first = "values of " + name + of_channel(c, config) + " deviate by " + fixed(found, 3) +
-            " from the mean of train, those of train by " + fixed(usual, 3) +
+    first = "values of " + name + of_channel(c, config) +
+            (is_apart ? " have the mean " + fixed(other[c].mean(), 3) + ", those of train " +
+                            fixed(center, 3) + " with a deviation of " + fixed(usual, 3)
+                      : " deviate by " + fixed(found, 3) +
+                            " from the mean of train, those of train by " + fixed(usual, 3)) +
             ": are they in another unit, or scaled?";
   }
   if (2 * num_other <= num_varying) return std::nullopt;
@@ -147,6 +151,19 @@ void add_doubts_of_values(const Dataset& dataset, const CustomConfig& config,
   }
 }
 
+// Counts of each id in a split.
+std::vector<int64_t> counts_of_ids(const Split& split, const CustomConfig& config) {
+  std::vector<int64_t> counts(static_cast<size_t>(config.vocabulary));
+  std::vector<int32_t> ids;
+  for (int64_t i = 0; i < split.size() * config.towers; ++i) {
+    const int64_t example = i / config.towers, tower = i % config.towers;
+    ids.resize(static_cast<size_t>(split.sequence_length(example, tower)));
+    split.read_tokens(example, tower, ids);
+    for (const int32_t id : ids) ++counts.at(static_cast<size_t>(id));
+  }
+  return counts;
+}
+
 // Ids that never occur are rows of the embedding that nothing trains.
 void add_doubt_of_vocabulary(const Dataset& dataset, const CustomConfig& config,
                              std::vector<std::string>& doubts) {
@@ -154,21 +171,39 @@ void add_doubt_of_vocabulary(const Dataset& dataset, const CustomConfig& config,
   constexpr int64_t kMostTimes = 50;
   if (config.vocabulary < kLargeVocabulary) return;
   std::vector<bool> occurs(static_cast<size_t>(config.vocabulary));
-  std::vector<int32_t> ids;
   for (const auto& [name, unused] : dataset.manifest().splits) {
-    const Split split = dataset.split(name);
-    for (int64_t i = 0; i < split.size() * config.towers; ++i) {
-      const int64_t example = i / config.towers, tower = i % config.towers;
-      ids.resize(static_cast<size_t>(split.sequence_length(example, tower)));
-      split.read_tokens(example, tower, ids);
-      for (const int32_t id : ids) occurs.at(static_cast<size_t>(id)) = true;
-    }
+    const std::vector<int64_t> counts = counts_of_ids(dataset.split(name), config);
+    for (size_t id = 0; id < counts.size(); ++id) occurs[id] = occurs[id] || counts[id] > 0;
   }
   const int64_t num_different = std::ranges::count(occurs, true);
   if (config.vocabulary <= kMostTimes * num_different) return;
   doubts.push_back("only " + thousands(num_different) + " different token ids occur, and the " +
                    "largest is " + thousands(config.vocabulary - 2) +
                    ": are they ids? The model has an embedding for each id up to the largest");
+}
+
+// A split that was encoded in another way holds ids that no training example has.
+void add_doubts_of_new_ids(const Dataset& dataset, const CustomConfig& config,
+                           std::vector<std::string>& doubts) {
+  constexpr double kMostNew = 0.05;
+  const Split train_split = dataset.split("train");
+  if (train_split.size() < kFewestToJudge) return;
+  const std::vector<int64_t> train = counts_of_ids(train_split, config);
+  for (const char* name : {"val", "test"}) {
+    const Split split = dataset.split(name);
+    if (split.size() < kFewestToJudge) continue;
+    const std::vector<int64_t> counts = counts_of_ids(split, config);
+    int64_t all = 0, unseen = 0;
+    for (size_t id = 0; id < counts.size(); ++id) {
+      all += counts[id];
+      if (train[id] == 0) unseen += counts[id];
+    }
+    const double share =
+        static_cast<double>(unseen) / static_cast<double>(std::max<int64_t>(all, 1));
+    if (share <= kMostNew) continue;
+    doubts.push_back(percent(share, 0) + " of the tokens of " + name +
+                     " are not in train: was it encoded in another way?");
+  }
 }
 
 // The classes whose shares differ most between train and another split.
@@ -232,6 +267,7 @@ std::vector<std::string> doubts_of_own_data(const Dataset& dataset, const Custom
   }
   if (config.input == "values") add_doubts_of_values(dataset, config, doubts);
   if (config.input == "tokens") add_doubt_of_vocabulary(dataset, config, doubts);
+  if (config.input != "values") add_doubts_of_new_ids(dataset, config, doubts);
   add_doubts_of_shares(dataset, config, names, doubts);
   add_doubt_of_test_labels(dataset, config, doubts);
   return doubts;

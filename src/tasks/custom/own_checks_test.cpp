@@ -83,11 +83,49 @@ TEST(OwnChecks, NameATestInAnotherUnit) {
     return [factor](bool is_test, int64_t, float v) { return is_test ? factor * v : v; };
   };
   const auto other = ElementsAre(StartsWith("values of test in channel 0 deviate by "));
-  EXPECT_THAT(doubts_about(times(1000)), other);
+  const auto plus = [](float change) {
+    return [change](bool is_test, int64_t, float v) { return is_test ? v + change : v; };
+  };
+  const auto around_another = ElementsAre(StartsWith("values of test in channel 0 have the mean "));
+  EXPECT_THAT(doubts_about(times(4)), other);
   EXPECT_THAT(doubts_about(times(0.001f)), other);
-  EXPECT_THAT(doubts_about(times(5)), ElementsAre());
-  EXPECT_THAT(doubts_about([](bool is_test, int64_t, float v) { return is_test ? v + 20 : v; }),
-              other);
+  EXPECT_THAT(doubts_about(times(3)), ElementsAre());
+  EXPECT_THAT(doubts_about(plus(20)), around_another);
+  EXPECT_THAT(doubts_about(plus(1.5)), around_another);
+  EXPECT_THAT(doubts_about(plus(1)), ElementsAre());
+}
+
+// Doubts about tokens from 1 to 50, of which the test's are larger by so many.
+std::vector<std::string> doubts_about_ids(uint8_t more) {
+  const TestFolder root;
+  Manifest manifest = imported_manifest("custom");
+  manifest.token_bytes = 1;
+  manifest.token_offset = 1;
+  DatasetWriter writer(root.path("data"), manifest, 0);
+  RandomStream random(9);
+  for (const char* name : {"train", "val", "test"}) {
+    writer.begin_split(name);
+    for (int i = 0; i < 40; ++i) {
+      std::vector<uint8_t> ids(20);
+      for (uint8_t& id : ids) id = static_cast<uint8_t>(1 + random.below(50));
+      if (name == std::string("test")) ids[7] = static_cast<uint8_t>(ids[7] + more);
+      if (name == std::string("test")) ids[8] = static_cast<uint8_t>(ids[8] + more);
+      writer.add(i % 2, std::span<const uint8_t>(ids));
+    }
+  }
+  writer.finish();
+  CustomConfig config;
+  config.input = "tokens";
+  config.vocabulary = 200;
+  config.length = config.shortest = config.longest = 20;
+  return doubts_of_own_data(Dataset::open(root.path("data")), config, {"a", "b"});
+}
+
+TEST(OwnChecks, NameTokensThatTheTrainingSplitLacks) {
+  EXPECT_THAT(doubts_about_ids(0), ElementsAre());
+  EXPECT_THAT(doubts_about_ids(100),
+              ElementsAre("10% of the tokens of test are not in train: was it "
+                          "encoded in another way?"));
 }
 
 TEST(OwnChecks, NameChannelsInThePlaceOfPositions) {

@@ -74,6 +74,7 @@ class CsvRows {
       expect_all_fields();
       sink(reader_.where(), example());
     } while (reader_.next(fields_));
+    refuse_thousands();
   }
 
  private:
@@ -90,9 +91,33 @@ class CsvRows {
     return number;
   }
 
-  OwnSequence wide_sequence() const {
+  void count_commas(const std::string& number) {
+    const size_t comma = number.find(',');
+    const bool is_whole = number.find_first_of(",.eE") == std::string::npos;
+    if (is_whole) ++num_whole_;
+    if (comma == std::string::npos) return;
+    const bool is_thousand = comma > 0 && comma <= 4 && number.size() - comma == 4;
+    if (!is_thousand) {
+      ++num_decimal_;
+    } else if (num_thousand_++ == 0) {
+      first_thousand_ = {reader_.where(), number};
+    }
+  }
+
+  // "629" beside "3,202" and never another number of digits behind a comma.
+  void refuse_thousands() const {
+    if (num_thousand_ < 2 || num_decimal_ > 0 || num_whole_ == 0) return;
+    refuse_data(
+        first_thousand_.first,
+        in_quotes(first_thousand_.second) +
+            " has three digits behind its comma, like all numbers with one, and others have none",
+        "decimal commas", "write thousands without a comma, and 3.202 as 3,2020 if it is meant");
+  }
+
+  OwnSequence wide_sequence() {
     OwnSequence sequence{.channels = 1};
     for (const size_t column : columns_.sequences) {
+      if (separator_ == ';') count_commas(fields_[column]);
       const OwnSequence one = numbers_of_text(plain_number(column), reader_.where());
       if (one.numbers.size() != 1) {
         refuse_data(reader_.where(),
@@ -124,6 +149,8 @@ class CsvRows {
   std::vector<std::string> names_, fields_;
   Columns columns_;
   bool is_row_ = false;
+  int64_t num_thousand_ = 0, num_decimal_ = 0, num_whole_ = 0;  // numbers with commas, and without
+  std::pair<std::string, std::string> first_thousand_;          // where, and what
 };
 
 void read_csv(const std::string& path, Schema& schema, const OwnExampleSink& sink) {

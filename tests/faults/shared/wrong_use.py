@@ -125,6 +125,27 @@ def figures_in_doubt(world, tools):
            ["suite", "run", suite, "--out", out, "--data", world.prepared, "--threads", 1], None)
 
 
+def missing_and_edited(world, tools, run):
+    """A run that is not done, a checkpoint of another name, an exported record that was edited, and a measurement
+    that another one would replace."""
+    stopped = tools.copy_of(world, run)
+    tools.change_record(stopped, lambda r: r.update(status="running", planned_steps=9000))
+    yield "eval of a run that is not done", "of 9,000: the run is running", ["eval", stopped, "--data", world.prepared], None
+    yield ("eval --checkpoint of another name", "expected one of 'best', 'last'",
+           ["eval", run, "--checkpoint", "bset", "--data", world.prepared], None)
+    out = world.root / "exported to edit"
+    tools.must("export", run, "--out", out)
+    text = (out / "record.json").read_text()
+    (out / "record.json").write_text(text.replace('"seed": 0', '"seed":  0', 1))
+    yield "report --check of an edited export", "SHA256SUMS next to it has another digest", ["report", out, "--check"], None
+    bench = ["bench", "--task", "listops", "--preset", "small", "--models", "local", "--lengths", "64", "--windows", "1",
+             "--window-seconds", "0", "--threads", "1", "--out", world.root / "measured"]
+    tools.must(*bench, "--batch", "2")
+    for words, pattern in ((["--batch", "4"], "with batch 2"),
+                           (["--batch", "2", "--set", "model.layers=1"], "with other settings")):
+        yield f"bench {words} over another measurement", f"holds a measurement {pattern}", [*bench, *words], None
+
+
 def situations(world, tools):
     run = world.root / "used"
     tools.must(*tools.train_words("listops", "transformer", world.prepared, run))
@@ -133,4 +154,5 @@ def situations(world, tools):
     yield from exported(world, tools, run)
     yield from other_files(world, tools, run)
     yield from silent_settings(world, tools, run)
+    yield from missing_and_edited(world, tools, run)
     yield from figures_in_doubt(world, tools)
