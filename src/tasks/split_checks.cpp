@@ -9,6 +9,7 @@
 #include "base/text_format.h"
 #include "tasks/custom/custom.h"
 #include "tasks/equal_examples.h"
+#include "tasks/near_copies.h"
 #include "tasks/split_shift.h"
 #include "tasks/task.h"
 #include "tasks/text_checks.h"
@@ -16,6 +17,7 @@
 namespace lra::tasks {
 namespace {
 
+constexpr double kDoubtedShareOfNear = 0.05;
 constexpr double kDoubtedShare = 0.01, kRefusedShare = 0.05, kRefusedShareOfShort = 0.5;
 constexpr int64_t kFewestTokens = 100;  // of an example that does not equal another by chance
 
@@ -157,6 +159,24 @@ void check_copies(const Evidence& evidence, Doubts& doubts) {
   }
 }
 
+// Copies with small changes. Pictures of Pathfinder and expressions are alike by their nature.
+void check_near_copies(const Evidence& evidence, Doubts& doubts) {
+  const Manifest& manifest = evidence.dataset.manifest();
+  if (!is_own(manifest) && !is_text(manifest) && manifest.task != "image") return;
+  for (const SplitTally& split : evidence.splits) {
+    if (!evidence.train_for(split)) continue;
+    const NearCopies found = near_copies(evidence.dataset, split.name.c_str());
+    if (found.num_judged < kFewestToJudge) continue;
+    const double share =
+        static_cast<double>(found.num_near) / static_cast<double>(found.num_judged);
+    if (share <= kDoubtedShareOfNear || split.exceeds(split.copies.all, kDoubtedShare)) continue;
+    doubts.push_back(
+        percent(share, 0) + " of the examples of " + split.name +
+        " share half of their passages of 8 tokens with one of train: are they copies with "
+        "small changes, or parts of the same?");
+  }
+}
+
 // Repeated examples of one split leak nothing, and somebody may want them.
 void check_repeats(const Evidence& evidence, Doubts& doubts) {
   for (const SplitTally& split : evidence.splits) {
@@ -256,8 +276,9 @@ void check_shift(const Evidence& evidence, Doubts& doubts) {
 // The checks: each throws for impossible data and adds a sentence for doubtful data. All but the
 // last two see only splits of kFewestToJudge examples or more.
 constexpr void (*kChecks[])(const Evidence&, Doubts&) = {
-    check_copies,    check_repeats,         check_contradictions, check_same_texts, check_blank,
-    check_one_label, check_missing_classes, check_balance,        check_shift,      check_shards};
+    check_copies,     check_near_copies, check_repeats,   check_contradictions,
+    check_same_texts, check_blank,       check_one_label, check_missing_classes,
+    check_balance,    check_shift,       check_shards};
 
 Evidence evidence_of(const Dataset& dataset, int64_t num_classes) {
   Evidence evidence{.dataset = dataset, .num_classes = num_classes, .splits = {}};

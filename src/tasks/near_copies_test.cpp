@@ -1,0 +1,93 @@
+#include "tasks/near_copies.h"
+
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <functional>
+
+#include "tasks/test_fixtures.h"
+
+namespace lra::tasks {
+namespace {
+
+constexpr int kExamples = 50;
+
+// Examples of 100 random bytes; those of the test are changed ones of train.
+NearCopies of_bytes(const std::function<void(std::vector<uint8_t>&, RandomStream&)>& change,
+                    size_t length = 100) {
+  const TestFolder root;
+  DatasetWriter writer(root.path("data"), imported_manifest("text"), 0);
+  RandomStream random(5);
+  std::vector<std::vector<uint8_t>> examples(kExamples, std::vector<uint8_t>(length));
+  for (auto& example : examples) {
+    for (uint8_t& byte : example) byte = static_cast<uint8_t>(random.below(256));
+  }
+  for (const char* name : {"train", "test"}) {
+    writer.begin_split(name);
+    for (auto& example : examples) {
+      if (name == std::string("test")) change(example, random);
+      writer.add(0, std::span<const uint8_t>(example));
+    }
+  }
+  writer.finish();
+  return near_copies(Dataset::open(root.path("data")), "test");
+}
+
+TEST(NearCopies, AreExamplesWithAnotherTokenOrAPartLess) {
+  using Bytes = std::vector<uint8_t>;
+  const auto other_token = [](Bytes& e, RandomStream&) { e[20] = static_cast<uint8_t>(e[20] + 1); };
+  const auto shifted = [](Bytes& e, RandomStream& random) {
+    e.insert(e.begin(), static_cast<uint8_t>(random.below(256)));
+  };
+  const auto most_of_it = [](Bytes& e, RandomStream&) { e.resize(90); };
+  const auto others = [](Bytes& e, RandomStream& random) {
+    for (uint8_t& byte : e) byte = static_cast<uint8_t>(random.below(256));
+  };
+  const auto a_fifth = [](Bytes& e, RandomStream& random) {
+    for (size_t i = 20; i < e.size(); ++i) e[i] = static_cast<uint8_t>(random.below(256));
+  };
+  for (const auto& change :
+       {std::function<void(Bytes&, RandomStream&)>(other_token), {shifted}, {most_of_it}}) {
+    const NearCopies found = of_bytes(change);
+    EXPECT_EQ(found.num_judged, kExamples);
+    EXPECT_EQ(found.num_near, kExamples);
+  }
+  EXPECT_EQ(of_bytes(others).num_near, 0);
+  EXPECT_EQ(of_bytes(a_fifth).num_near, 0);
+  EXPECT_EQ(of_bytes(other_token, 30).num_judged, 0) << "too short";
+}
+
+TEST(NearCopies, AreValuesWithALittleNoise) {
+  const TestFolder root;
+  Manifest manifest = imported_manifest("custom");
+  manifest.token_bytes = 8;  // two channels
+  const auto found_with = [&](const std::string& name, double noise) {
+    DatasetWriter writer(root.path(name), manifest, 0);
+    RandomStream random(5);
+    std::vector<std::vector<float>> examples(kExamples, std::vector<float>(200));
+    for (auto& example : examples) {
+      for (float& value : example) value = static_cast<float>(random.below(2001)) / 1000 - 1;
+    }
+    for (const char* split : {"train", "test"}) {
+      writer.begin_split(split);
+      for (auto& example : examples) {
+        std::vector<uint32_t> words;
+        for (float& value : example) {
+          if (split == std::string("test")) {
+            value +=
+                static_cast<float>(noise * (static_cast<double>(random.below(2001)) / 1000 - 1));
+          }
+          words.push_back(std::bit_cast<uint32_t>(value));
+        }
+        writer.add(0, std::vector<std::span<const uint32_t>>{words});
+      }
+    }
+    writer.finish();
+    return near_copies(Dataset::open(root.path(name)), "test").num_near;
+  };
+  EXPECT_EQ(found_with("close", 1e-3), kExamples);
+  EXPECT_EQ(found_with("apart", 0.5), 0);
+}
+
+}  // namespace
+}  // namespace lra::tasks
