@@ -20,7 +20,7 @@ if not os.environ.get("LRA_WHEEL"):
     print("skipped: LRA_WHEEL names no wheel (tools/wheel)")
     sys.exit(77)
 WHEEL = pathlib.Path(os.environ["LRA_WHEEL"]).resolve()
-TOOLS = ("sh", "bash", "env", "uname", "cat")  # all that is on PATH besides the environment
+TOOLS = ("sh", "bash", "env", "uname", "cat", "seq")  # all that is on PATH besides the environment
 
 
 class Wheel(unittest.TestCase):
