@@ -190,7 +190,8 @@ TEST_F(BadSteps, SendTheRunFurtherBackPastADamagedCheckpoint) {
   const auto is_told =
       AllOf(HasSubstr("checkpoint skipped"), HasSubstr("step_" + std::to_string(target)));
   EXPECT_THAT(record.warnings.value(), testing::Contains(is_told));
-  EXPECT_THAT(whole.warnings.value(), testing::ElementsAre(HasSubstr("task.length=32 cuts")));
+  EXPECT_THAT(whole.warnings.value(),
+              testing::Not(testing::Contains(HasSubstr("checkpoint skipped"))));
 }
 
 // The ranks of a process that is cut off when it waits for the others the given number of times.
