@@ -220,8 +220,8 @@ std::string record_file(const BenchArguments& a, const std::string& model) {
   return record_folder(a, model) + "/record.json";
 }
 
-// What an earlier record was measured with and this call is not: "other settings", for example;
-// empty if nothing.
+// Returns a condition of an earlier record that this call does not measure under, such as "other
+// settings"; empty if there is none.
 std::string other_conditions(const RunRecord& earlier, const BenchArguments& a,
                              const std::string& model, const Program& program) {
   if (earlier.measurements.empty()) return "";

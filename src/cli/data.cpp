@@ -58,22 +58,12 @@ std::unique_ptr<tasks::Task> make_task(const DataArguments& a, const std::string
   return tasks::find_task(a.task).make(task_settings(a, data));
 }
 
-std::vector<std::string> all_doubts(const tasks::Task& task, const tasks::Dataset& dataset,
-                                    const std::vector<tasks::Baseline>& baselines) {
-  std::vector<std::string> doubts = tasks::doubts_of_contents(task, dataset);
-  for (std::string& doubt : tasks::doubts_of_baselines(baselines, task.shape().num_classes,
-                                                       task.split(dataset, "test").size())) {
-    // The import stored those at its own length.
-    if (std::ranges::find(doubts, doubt) == doubts.end()) doubts.push_back(std::move(doubt));
-  }
-  return doubts;
-}
-
 // Doubts about imported data, as a run on it has them.
 std::vector<std::string> doubts_of_import(const DataArguments& a, const tasks::Task& task,
                                           const tasks::Dataset& dataset) {
   if (dataset.manifest().source != "imported") return {};
-  std::vector<std::string> doubts = all_doubts(task, dataset, task.baselines(dataset));
+  std::vector<std::string> doubts =
+      tasks::doubts_with_baselines(task, dataset, task.baselines(dataset));
   const ConfigTable settings = tasks::find_task(a.task).resolve(task_settings(a, dataset.folder()));
   const std::string size = training::size_doubt(settings, "imported", training::sizes_of(dataset));
   if (!size.empty()) doubts.push_back(size);
@@ -248,7 +238,7 @@ ExitCode check(const Program& program, const DataArguments& a) {
     table.add_row({fact.name, fact.value, fact.ok ? fact.detail : "WRONG: " + fact.detail});
   }
   const bool all_ok = wrong.empty();
-  std::vector<std::string> doubts = all_doubts(*task, dataset, baselines);
+  std::vector<std::string> doubts = tasks::doubts_with_baselines(*task, dataset, baselines);
   for (const tasks::Fact& fact : facts) {
     if (fact.in_doubt) doubts.push_back(fact.name + " " + fact.value + ": " + fact.detail);
   }

@@ -27,14 +27,8 @@ struct Foreign {
 // Doubts about other data than the run's, as an import has them.
 std::vector<std::string> doubts_of_other(const training::LoadedRun& run,
                                          const tasks::Dataset& dataset) {
-  std::vector<std::string> doubts = tasks::doubts_of_contents(*run.task, dataset);
-  if (dataset.manifest().source != "imported") return doubts;
-  const int64_t num_test = run.task->split(dataset, "test").size();
-  for (std::string& doubt : tasks::doubts_of_baselines(run.task->baselines(dataset),
-                                                       run.task->shape().num_classes, num_test)) {
-    if (std::ranges::find(doubts, doubt) == doubts.end()) doubts.push_back(std::move(doubt));
-  }
-  return doubts;
+  if (dataset.manifest().source != "imported") return {};
+  return tasks::doubts_with_baselines(*run.task, dataset, run.task->baselines(dataset));
 }
 
 Foreign foreign_of(const training::LoadedRun& run, const tasks::Dataset& dataset,
@@ -106,8 +100,8 @@ void print_text(const training::EvaluationResult& result, const EvalArguments& a
   std::printf("%s, %s split, weights of step %s%s", a.run.c_str(), a.split.c_str(),
               thousands(result.summary.step).c_str(), kind_of_weights(loaded.checkpoint).c_str());
   if (run.status != RunStatus::kDone && foreign.weights.empty()) {
-    std::printf(" of %s", thousands(run.planned_steps).c_str());
-    std::printf(": the run is %s", to_string(run.status).c_str());
+    std::printf(" of %s: the run is %s", thousands(run.planned_steps).c_str(),
+                to_string(run.status).c_str());
   }
   if (!foreign.weights.empty()) {
     std::printf(" of ANOTHER RUN (%s)", printable(foreign.weights).c_str());

@@ -183,6 +183,16 @@ std::vector<std::string> doubts_of_baselines(const std::vector<Baseline>& baseli
   return doubts;
 }
 
+std::vector<std::string> doubts_with_baselines(const Task& task, const Dataset& dataset,
+                                               const std::vector<Baseline>& baselines) {
+  std::vector<std::string> doubts = doubts_of_contents(task, dataset);
+  for (std::string& doubt : doubts_of_baselines(baselines, task.shape().num_classes,
+                                                task.split(dataset, "test").size())) {
+    if (std::ranges::find(doubts, doubt) == doubts.end()) doubts.push_back(std::move(doubt));
+  }
+  return doubts;
+}
+
 std::vector<std::string> doubts_of_labels(const KnownBaseline& baseline, const Split& train,
                                           const Split& test) {
   constexpr int64_t kFewestTrain = 5000, kFewestTest = 1000;

@@ -19,6 +19,11 @@ std::vector<std::string> doubts_of_contents(const Task& task, const Dataset& dat
 std::vector<std::string> doubts_of_baselines(const std::vector<Baseline>& baselines,
                                              int64_t num_classes, int64_t num_test);
 
+// doubts_of_contents(), and those of these baselines of the task. A sentence that the import stored
+// is not repeated.
+std::vector<std::string> doubts_with_baselines(const Task& task, const Dataset& dataset,
+                                               const std::vector<Baseline>& baselines);
+
 // A baseline that sees the input, and its accuracy on published data, 0..1.
 struct KnownBaseline {
   Baseline found;

@@ -26,7 +26,7 @@ class WordReader {
  public:
   explicit WordReader(const Dataset& dataset)
       : num_towers_(dataset.manifest().num_towers),
-        are_values_(is_own(dataset.manifest()) && dataset.manifest().token_offset == 0) {
+        are_values_(has_own_values(dataset.manifest())) {
     if (are_values_) find_steps(dataset.split("train"));
   }
 

@@ -13,11 +13,11 @@ struct NearCopies {
   int64_t num_near = 0;
 };
 
-// How many examples of a split share half of their passages of 8 tokens with one training example,
-// exact copies included. Both sets of passages are estimated by their 32 smallest hashes (bottom-k
-// sketches); examples with fewer passages are not judged. At most 100,000 drawn training examples
-// and 10,000 of the split are compared. Real values are rounded to a quarter of their channel's
-// standard deviation first. Towers are taken one behind the other.
+// Counts the examples of a split that share half of their passages of 8 tokens with one training
+// example, exact copies included. Both sets of passages are estimated by their 32 smallest hashes
+// (bottom-k sketches); examples with fewer passages are not judged. At most 100,000 drawn training
+// examples and 10,000 of the split are compared. Real values are rounded to a quarter of their
+// channel's standard deviation first. Towers are taken one behind the other.
 NearCopies near_copies(const Dataset& dataset, const char* split);
 
 }  // namespace lra::tasks

@@ -18,7 +18,7 @@ constexpr std::array<const char*, 3> kShiftTraits = {"number of tokens", "mean o
 using Traits = std::array<Spread, kShiftTraits.size()>;
 
 Traits traits_of(const Split& split, const Manifest& manifest) {
-  const bool are_tokens = !is_own(manifest) || manifest.token_offset != 0;  // else real values
+  const bool are_tokens = !has_own_values(manifest);
   std::array<std::vector<double>, kShiftTraits.size()> values;
   std::vector<int32_t> words;
   for (const int64_t i : drawn_examples(split.size(), kMostCompared)) {

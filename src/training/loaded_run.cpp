@@ -19,8 +19,8 @@ constexpr const char* kWeightsFile = "model.safetensors";
 
 bool is_exported(const std::string& run) {
   std::error_code ignored;
-  return std::filesystem::is_regular_file(run + "/" + kWeightsFile, ignored) &&
-         !std::filesystem::exists(RunFolder{run}.checkpoints(), ignored);
+  return fs::is_regular_file(run + "/" + kWeightsFile, ignored) &&
+         !fs::exists(RunFolder{run}.checkpoints(), ignored);
 }
 
 std::string tested_checkpoint(const RunRecord& record) {
@@ -31,12 +31,11 @@ std::string tested_checkpoint(const RunRecord& record) {
 std::string checkpoint_file(const std::string& run, const std::string& checkpoint) {
   std::error_code ignored;
   const bool is_path = checkpoint.find_first_of("./") != std::string::npos;
-  if (is_path && (checkpoint.ends_with(".safetensors") ||
-                  std::filesystem::is_regular_file(checkpoint, ignored))) {
+  if (is_path &&
+      (checkpoint.ends_with(".safetensors") || fs::is_regular_file(checkpoint, ignored))) {
     return checkpoint;
   }
-  if (checkpoint.find('/') != std::string::npos &&
-      std::filesystem::is_directory(checkpoint, ignored)) {
+  if (checkpoint.find('/') != std::string::npos && fs::is_directory(checkpoint, ignored)) {
     return checkpoint + "/" + kWeightsFile;
   }
   if (is_exported(run)) return run + "/" + kWeightsFile;
@@ -114,7 +113,7 @@ std::string exported_checkpoint(const std::string& folder, const RunRecord& run,
 
 void refuse_other_weights(const std::string& file, const LoadedWeights& found,
                           const RunRecord& run) {
-  const std::string folder = std::filesystem::path(file).parent_path().filename();
+  const std::string folder = fs::path(file).parent_path().filename();
   const int64_t step = found.progress.step;
   const auto refuse = [&](const std::string& what, const std::string& expected) {
     throw Error({.where = file,
@@ -154,8 +153,7 @@ void refuse_untested_weights(const std::string& file, int64_t step, const RunRec
 
 std::vector<std::string> check_checkpoints_beside(const RunRecord& run,
                                                   const std::string& record_path) {
-  if (run.kind != "train" || std::filesystem::path(record_path).filename() != "record.json")
-    return {};
+  if (run.kind != "train" || fs::path(record_path).filename() != "record.json") return {};
   std::vector<std::string> findings, names = {"best", "latest"};
   if (run.test) names.push_back("step_" + std::to_string(run.test->step));
   const bool exported = is_exported(folder_of(record_path));

@@ -179,6 +179,16 @@ void check_all(const RunRecord& record, Findings& findings) {
                  known.warnings.value_or(std::vector<std::string>{}), findings);
 }
 
+// An exported folder has the digests of its files.
+std::vector<std::string> check_sums_beside(const std::string& path) {
+  const std::string file = folder_of(path) + "/SHA256SUMS";
+  if (!tasks::is_file(file)) return {};
+  const std::string name = std::filesystem::path(path).filename();
+  const std::string line = digest_file(DigestKind::kSha256, path) + "  " + name + "\n";
+  if (read_file(file, uint64_t{1} << 20).find(line) != std::string::npos) return {};
+  return {"SHA256SUMS next to it has another digest of " + name + ": one of the two was changed"};
+}
+
 }  // namespace
 
 std::vector<std::string> check_settings(const RunRecord& record) {
@@ -197,20 +207,6 @@ std::vector<std::string> check_settings(const RunRecord& record) {
   }
   return findings.lines();
 }
-
-namespace {
-
-// An exported folder has the digests of its files.
-std::vector<std::string> check_sums_beside(const std::string& path) {
-  const std::string file = folder_of(path) + "/SHA256SUMS";
-  if (!tasks::is_file(file)) return {};
-  const std::string name = std::filesystem::path(path).filename();
-  const std::string line = digest_file(DigestKind::kSha256, path) + "  " + name + "\n";
-  if (read_file(file, uint64_t{1} << 20).find(line) != std::string::npos) return {};
-  return {"SHA256SUMS next to it has another digest of " + name + ": one of the two was changed"};
-}
-
-}  // namespace
 
 std::vector<std::string> record_findings(const RunRecord& record, const std::string& path) {
   Findings provenance;

@@ -138,7 +138,7 @@ class ColumnTiles {
            (rows_.after >= 0 && first > tile_.end - 1 + rows_.after);
   }
 
-  // Ends with a barrier if `first` is not -1.
+  // Ends with a barrier if it is true.
   __device__ bool all_are_used(int first) const {
     if (first < 0 || tile_.runs.order != nullptr) return false;
     const int n = threadIdx.x;

@@ -11,4 +11,9 @@ extern const TaskSpec kCustomTask;
 // True for data of this task, of which only the user knows what is odd.
 inline bool is_own(const Manifest& manifest) { return manifest.task == kCustomTask.name; }
 
+// True if the words of its tokens are real values.
+inline bool has_own_values(const Manifest& manifest) {
+  return is_own(manifest) && manifest.token_offset == 0;
+}
+
 }  // namespace lra::tasks
