@@ -31,7 +31,7 @@ TEST_F(TinyTraining, LearnsAndWritesEverythingDown) {
   EXPECT_EQ(record.status, RunStatus::kDone);
   EXPECT_EQ(record.steps, 80);
   EXPECT_EQ(record.planned_steps, 80);
-  EXPECT_EQ(record.preset_steps, 1000) << "of the small preset";
+  EXPECT_EQ(record.preset_steps, 5000) << "of the small preset";
   EXPECT_EQ(record.test_split_examples, 30);
   EXPECT_EQ(record.examples, 640);
   EXPECT_EQ(record.validation, "own");
