@@ -53,9 +53,9 @@ at::Tensor join(const std::vector<at::Tensor>& groups);
 // The cost of one more group in the choice of a layout, in positions, since every sequence layer is
 // called once more. Results with other numbers: docs/results/padding.md.
 inline constexpr int64_t kGroupCost = 512;
-// On a GPU, which computes a million positions and more in a second, and whose every call costs the
-// host's time.
-inline constexpr int64_t kGroupCostOfGpu = 8192;
+// On a GPU, times the width of the model: a call takes the same time on the host whatever the width,
+// and the GPU computes the less in it the narrower the model is.
+inline constexpr int64_t kGroupCostOfGpu = int64_t{1} << 22;
 
 // The number of `lengths`, which ascend, in each group, and the length that these are padded to:
 // a multiple of 16, at most `longest`. Of all cuts, one with the least sum of rows * length +

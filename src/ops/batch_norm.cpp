@@ -18,19 +18,9 @@ const uint8_t* mask_data(const Mask& mask) {
   return mask ? mask->const_data_ptr<uint8_t>() : nullptr;
 }
 
-void check_shapes(const Tensor& x, const Mask& mask, const Tensor& weight) {
-  LRA_CHECK(weight.is_contiguous() && weight.numel() > 0);
-  LRA_CHECK_EQ(x.size(-1), weight.numel());
-  if (!mask) return;
-  LRA_CHECK(mask->scalar_type() == at::kByte && mask->is_contiguous());
-  LRA_CHECK_EQ(mask->sizes(), x.sizes().slice(0, static_cast<size_t>(x.dim() - 1)));
-}
-
 Four forward_cpu(const Tensor& x_in, const Mask& mask, const Tensor& weight, const Tensor& bias,
                  double eps) {
-  check_shapes(x_in, mask, weight);
-  LRA_CHECK(bias.is_contiguous());
-  LRA_CHECK_EQ(bias.numel(), weight.numel());
+  check_batch_norm(x_in, mask, weight, bias);
   const Tensor x = x_in.contiguous();
   Tensor y = at::empty_like(x), mean = at::empty_like(weight), variance = at::empty_like(weight);
   int64_t count = 0;
@@ -74,7 +64,7 @@ Tensor keep_valid(const Tensor& rows, const Mask& mask) {
 
 Four forward_composed(const Tensor& x, const Mask& mask, const Tensor& weight, const Tensor& bias,
                       double eps) {
-  check_shapes(x, mask, weight);
+  check_batch_norm(x, mask, weight, bias);
   const Tensor rows = rows_of(x);
   const Tensor count =
       mask ? mask->sum() : at::scalar_tensor(rows.size(0), x.options().dtype(at::kLong));
@@ -142,6 +132,17 @@ BatchNormValues batch_norm(const Tensor& x, const Tensor& mask, const Tensor& we
                            const Tensor& bias, double eps) {
   auto [y, count, mean, variance] = call_forward(x, optional_tensor(mask), weight, bias, eps);
   return {y, count, mean, variance};
+}
+
+void check_batch_norm(const Tensor& x, const Mask& mask, const Tensor& weight,
+                      const Tensor& bias) {
+  LRA_CHECK(weight.is_contiguous() && weight.numel() > 0 && bias.is_contiguous());
+  LRA_CHECK(weight.scalar_type() == wide_type(x) && bias.scalar_type() == wide_type(x));
+  LRA_CHECK_EQ(x.size(-1), weight.numel());
+  LRA_CHECK_EQ(bias.numel(), weight.numel());
+  if (!mask) return;
+  LRA_CHECK(mask->scalar_type() == at::kByte && mask->is_contiguous());
+  LRA_CHECK_EQ(mask->sizes(), x.sizes().slice(0, static_cast<size_t>(x.dim() - 1)));
 }
 
 TORCH_LIBRARY_FRAGMENT(lra, m) {

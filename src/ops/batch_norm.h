@@ -1,5 +1,5 @@
-// Batch normalization over the valid positions of a batch: kernels/pointwise/batch_norm.h on the
-// CPU, the library's operators elsewhere. Its bits do not depend on the number of threads.
+// Batch normalization over the valid positions of a batch: kernels/pointwise/batch_norm.h. Its bits
+// do not depend on the number of threads.
 #pragma once
 
 #include "ops/libtorch.h"
@@ -17,5 +17,9 @@ struct BatchNormValues {
 // weight, bias and the statistics are float32.
 BatchNormValues batch_norm(const at::Tensor& x, const at::Tensor& mask, const at::Tensor& weight,
                            const at::Tensor& bias, double eps);
+
+// CheckFailure unless these are arguments of torch.ops.lra.batch_norm, on any device.
+void check_batch_norm(const at::Tensor& x, const std::optional<at::Tensor>& mask,
+                      const at::Tensor& weight, const at::Tensor& bias);
 
 }  // namespace lra::ops

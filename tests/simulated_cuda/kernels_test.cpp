@@ -229,52 +229,5 @@ TEST(SimulatedCudaLists, AreTransposed) {
   EXPECT_EQ(of.query_blocks, (std::vector<int32_t>{0, 0, 1, 0, 1, 2}));
 }
 
-// Sizes around the 32 positions of a tile, 1 to 32 lanes per channel and the channels of a block.
-TYPED_TEST(SimulatedCuda, DiagonalScanMatchesTheReference) {
-  using T = TypeParam;
-  struct Shape {
-    int64_t length, channels, modes, planes, directions;
-  };
-  for (const auto& [length, channels, modes, planes, directions] :
-       {Shape{1, 1, 1, 2, 1}, Shape{33, 130, 4, 2, 2}, Shape{64, 17, 9, 1, 2},
-        Shape{40, 3, 64, 2, 2}, Shape{31, 5, 300, 2, 1}}) {
-    SCOPED_TRACE(modes);
-    constexpr int64_t kBatch = 3;
-    const int64_t count = kBatch * length * channels, states = modes * channels;
-    auto x = random_values<T>(count, 1), grad = random_values<T>(count, 2);
-    auto a = random_values<float>(planes * states, 3, 0.3);
-    auto c = random_values<float>(directions * planes * states, 4, 0.3);
-    auto skip = random_values<float>(channels, 5);
-    const int32_t lengths[kBatch] = {static_cast<int32_t>(length), 0,
-                                     static_cast<int32_t>((length + 1) / 2)};
-    const auto problem = [&](auto* in) {
-      return DiagonalScan<T>{kBatch, length,  channels, modes,    planes,     directions,
-                             in,     lengths, a.data(), c.data(), skip.data()};
-    };
-    // The reference in double.
-    const std::vector<double> wide_x(x.begin(), x.end()), wide_grad(grad.begin(), grad.end()),
-        wide_a(a.begin(), a.end()), wide_c(c.begin(), c.end()), wide_skip(skip.begin(), skip.end());
-    const DiagonalScan<double> wide{kBatch,        length,        channels,        modes,
-                                    planes,        directions,    wide_x.data(),   lengths,
-                                    wide_a.data(), wide_c.data(), wide_skip.data()};
-    std::vector<double> want(wide_x.size()), want_grad(wide_x.size()),
-        parameters(static_cast<size_t>(scan_parameters(wide)));
-    diagonal_scan_forward(wide, want.data());
-    diagonal_scan_backward<double>({wide, wide_grad.data(), want_grad.data(), parameters.data()});
-    // Padding may hold anything.
-    for (int64_t b = 0; b < kBatch; ++b) {
-      for (int64_t n = lengths[b] * channels; n < length * channels; ++n) {
-        x[static_cast<size_t>(b * length * channels + n)] = unwritten<T>(1)[0];
-        grad[static_cast<size_t>(b * length * channels + n)] = unwritten<T>(1)[0];
-      }
-    }
-    auto y = unwritten<float>(count), of_x = y;
-    cuda::diagonal_scan<T>(problem(x.data()), false, y.data(), nullptr);
-    cuda::diagonal_scan<T>(problem(grad.data()), true, of_x.data(), nullptr);
-    expect_near(y, want, 2e-5);
-    expect_near(of_x, want_grad, 2e-5);
-  }
-}
-
 }  // namespace
 }  // namespace lra::kernels

@@ -6,6 +6,7 @@
 #include "kernels/cuda/kernels.h"
 #include "ops/adam.h"
 #include "ops/attention.h"
+#include "ops/batch_norm.h"
 #include "ops/embedding.h"
 #include "ops/feature_attention.h"
 #include "ops/layer_norm.h"
@@ -270,6 +271,43 @@ TEST(GpuOperators, LayerNormIsThatOfTheCpu) {
       for (size_t n = 0; n < want.size(); ++n) {
         const bool rounded = n < 2 && type == at::kBFloat16;
         EXPECT_LE(largest_difference(got[n], want[n]), rounded ? 0x1p-7 : 1e-5) << n;
+      }
+    }
+  }
+}
+
+// Sizes around the 32 columns of a block, its 8 lanes, the 128 rows of a slice and the 16 slices
+// that are summed at a time; a third of the rows is padding and holds NaN, or all of it.
+TEST(GpuOperators, BatchNormIsThatOfTheCpu) {
+  LRA_SKIP_WITHOUT_DEVICE();
+  for (const auto& [rows, columns] :
+       {std::pair<int64_t, int64_t>{5, 1}, {7, 33}, {300, 5}, {2200, 64}}) {
+    for (const auto type : {at::kFloat, at::kBFloat16}) {
+      for (const int64_t valid : {int64_t{-1}, int64_t{0}, 2 * rows / 3}) {
+        SCOPED_TRACE(testing::Message() << rows << " x " << columns << " " << type << valid);
+        const Tensor mask = valid < 0 ? Tensor() : at::arange(rows).lt(valid).to(at::kByte);
+        Tensor values = (random_tensor({rows, columns}, 1) + 3).to(at::kFloat);
+        if (mask.defined()) values.masked_fill_(mask.eq(0).unsqueeze(1), std::nan(""));
+        const auto run = [&](at::Device device) {
+          const auto parameter = [&](uint64_t seed) {
+            return random_tensor({columns}, seed).to(device, at::kFloat).requires_grad_();
+          };
+          const Tensor x = values.clone().to(device, type).requires_grad_();
+          const Tensor weight = parameter(2), bias = parameter(3);
+          const auto norm =
+              batch_norm(x, mask.defined() ? mask.to(device) : mask, weight, bias, 1e-5);
+          norm.y.backward(random_tensor({rows, columns}, 4).to(type).to(device));
+          std::vector<Tensor> all = {norm.y.detach(), x.grad(),  weight.grad(), bias.grad(),
+                                     norm.count,      norm.mean, norm.variance};
+          for (Tensor& t : all) t = t.to(at::kCPU, at::kFloat);
+          return all;
+        };
+        const auto want = run(at::kCPU), got = run(*tested_device()), again = run(*tested_device());
+        for (size_t n = 0; n < want.size(); ++n) {
+          const bool rounded = n < 2 && type == at::kBFloat16;
+          EXPECT_LE(relative_error(got[n], want[n]), rounded ? 0x1p-7 : 2e-5) << n;
+          EXPECT_TRUE(at::equal(again[n], got[n])) << n;
+        }
       }
     }
   }

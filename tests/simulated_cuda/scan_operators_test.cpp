@@ -1,6 +1,8 @@
 // Operators of state spaces on a GPU, or with simulated kernels, against those of the CPU.
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "ops/diagonal_scan.h"
 #include "ops/libtorch.h"
 #include "ops/selective_scan.h"
@@ -84,29 +86,44 @@ Problem state_problem(int64_t length, int64_t states, bool bidirectional, const 
           mask};
 }
 
-// Poles of length 0.65 to 1, and their kernels of one or two directions.
-Problem diagonal_problem(int64_t length, int64_t modes, int64_t directions, bool skip,
-                         const Tensor& mask) {
+struct DiagonalShape {
+  int64_t channels, modes, directions;
+  bool skip, real;
+};
+
+// Poles of length 0.65 to 1 and one that is 0. Padding holds NaN.
+Problem diagonal_problem(int64_t length, const DiagonalShape& shape, const Tensor& mask) {
+  const auto& [channels, modes, directions, skip, real] = shape;
   const Scan scan = [=](const std::vector<Tensor>& in, const Tensor& valid) {
-    const Tensor angle = in[1] * 3, radius = 1 - 0.35 * in[2].square();
-    const Tensor a = at::stack({radius * angle.cos(), radius * angle.sin()});
-    return diagonal_scan({in[0], a, in[3], skip ? in[4] : Tensor(), valid});
+    const Tensor angle = in[1] * 3;
+    Tensor radius = 1 - 0.35 * in[2].square();
+    radius = at::cat({at::zeros_like(radius.narrow(0, 0, 1)), radius.narrow(0, 1, modes - 1)});
+    const Tensor a = real ? at::stack({radius * angle.sign()})
+                          : at::stack({radius * angle.cos(), radius * angle.sin()});
+    const Tensor c = in[3].narrow(1, 0, a.size(0));
+    return diagonal_scan({in[0], a, c, skip ? in[4] : Tensor(), valid});
   };
-  constexpr int64_t kChannels = 5;
-  std::vector<Tensor> in = {
-      random_tensor({3, length, kChannels}, 1), random_tensor({modes, kChannels}, 2),
-      random_tensor({modes, kChannels}, 3), random_tensor({directions, 2, modes, kChannels}, 4)};
-  if (skip) in.push_back(random_tensor({kChannels}, 5));
+  Tensor x = random_tensor({3, length, channels}, 1);
+  if (mask.defined()) x.masked_fill_(mask.eq(0).unsqueeze(2), std::nan(""));
+  std::vector<Tensor> in = {x, random_tensor({modes, channels}, 2),
+                            random_tensor({modes, channels}, 3),
+                            random_tensor({directions, 2, modes, channels}, 4)};
+  if (skip) in.push_back(random_tensor({channels}, 5));
   return {scan, in, 1, mask};
 }
 
-TEST(GpuScans, DiagonalScanIsThatOfTheCpuWithFewAndManyModes) {
+// Sizes around the 32 channels and positions of a tile, the 16 lags of a run, the 4 modes that a
+// block takes at a time, and the 2,048 lags of a block.
+TEST(GpuScans, DiagonalScanIsThatOfTheCpu) {
   LRA_SKIP_WITHOUT_DEVICE();
-  for (const int64_t length : {9, is_simulated() ? 40 : 3000}) {
+  for (const int64_t length : {1, 9, 40, is_simulated() ? 1100 : 3000}) {
     for (const Tensor& mask : {Tensor(), first_ones(length)}) {
-      expect_results_of_the_cpu(diagonal_problem(length, 3, 2, true, mask));
-      expect_results_of_the_cpu(diagonal_problem(length, 20, 2, false, mask));
-      expect_results_of_the_cpu(diagonal_problem(length, 9, 1, true, mask));
+      for (const auto& shape :
+           {DiagonalShape{5, 3, 2, true, false}, DiagonalShape{33, 2, 2, false, true},
+            DiagonalShape{2, 21, 1, true, false}}) {
+        SCOPED_TRACE(testing::Message() << length << " x " << shape.channels);
+        expect_results_of_the_cpu(diagonal_problem(length, shape, mask));
+      }
     }
   }
 }

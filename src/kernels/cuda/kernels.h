@@ -13,6 +13,7 @@
 #include "kernels/adam/adam.h"
 #include "kernels/attention/attention.h"
 #include "kernels/feature_attention/feature_attention.h"
+#include "kernels/pointwise/batch_norm.h"
 #include "kernels/pointwise/layer_norm.h"
 #include "kernels/pointwise/pointwise.h"
 #include "kernels/scan/diagonal_scan.h"
@@ -52,6 +53,16 @@ int64_t layer_norm_scratch(int64_t rows, int64_t columns);
 template <typename T>
 void layer_norm_backward(const LayerNormBackward<T>& p, float* scratch, Stream stream);
 
+// kernels/pointwise/batch_norm.h, with the number of valid rows in memory of the device. `scratch`
+// holds batch_norm_scratch(rows, columns) floats, overwritten.
+int64_t batch_norm_scratch(int64_t rows, int64_t columns);
+template <typename T>
+void batch_norm_forward(const BatchNormForward<T>& p, int64_t* count, float* scratch,
+                        Stream stream);
+template <typename T>
+void batch_norm_backward(const BatchNormBackward<T>& p, const int64_t* count, float* scratch,
+                         Stream stream);
+
 template <typename T>
 void hash_buckets(const HashShape& shape, const HeadView<const T>& x, const float* rotations,
                   const uint8_t* mask, int32_t* buckets, Stream stream);
@@ -70,10 +81,34 @@ template <typename T>
 void feature_attention_backward(const FeatureAttentionBackward<T>& p, float* scratch,
                                 Stream stream);
 
-// y of kernels/scan/diagonal_scan.h, in float. Transposed: maps the gradient of y, passed as x, to
-// the gradient of x.
+// What kernels/scan/diagonal_scan.h needs besides transforms, as a convolution on a circle of `size`
+// >= 2 length places, which holds every lag of either direction modulo its size.
+struct ScanChannels {  // some channels at a time
+  int64_t first = 0, count = 0, size = 0;
+};
+struct ScanParameters {  // as in DiagonalScan
+  int64_t channels = 0, modes = 0, planes = 2, directions = 1;
+  const float* a = nullptr;
+  const float* c = nullptr;
+};
+// x -> rows [batch, count, size], 0 from the end of each example on.
 template <typename T>
-void diagonal_scan(const DiagonalScan<T>& p, bool transposed, float* y, Stream stream);
+void scan_rows(const DiagonalScan<T>& p, const ScanChannels& of, float* rows, Stream stream);
+// rows + skip x -> y [batch, length, channels], in these channels; 0 for padding.
+template <typename T>
+void scan_positions(const DiagonalScan<T>& p, const ScanChannels& of, const float* rows, T* y,
+                    Stream stream);
+// Re sum_n c_n a_n^lag of each direction -> kernels [channels, size].
+void scan_tables(const ScanParameters& p, int64_t length, int64_t size, float* kernels,
+                 Stream stream);
+// Complex x, grads [batch, numbers], kernels, lags [numbers]: lags = sum over the batch of grads
+// conj(x), then grads *= conj(kernels).
+void scan_correlations(int64_t batch, int64_t numbers, const float* x, const float* kernels,
+                       float* grads, float* lags, Stream stream);
+// lags [channels, size], the sums over examples and positions of grad[t + lag] x[t] -> the
+// gradients of a, c and skip, one after another.
+void scan_gradients(const ScanParameters& p, int64_t length, int64_t size, const float* lags,
+                    float* grads, Stream stream);
 
 // kernels/scan/selective_scan.h. The scratch holds selective_scan_scratch(problem) floats,
 // overwritten: the states before every 16th position (every 8th of more than 128 states, every
