@@ -53,8 +53,8 @@ at::Tensor join(const std::vector<at::Tensor>& groups);
 // The cost of one more group in the choice of a layout, in positions, since every sequence layer is
 // called once more. Results with other numbers: docs/results/padding.md.
 inline constexpr int64_t kGroupCost = 512;
-// On a GPU, times the width of the model: a call takes the same time on the host whatever the width,
-// and the GPU computes the less in it the narrower the model is.
+// On a GPU, times the width of the model: a call takes the same time on the host whatever the
+// width, and the GPU computes the less in it the narrower the model is.
 inline constexpr int64_t kGroupCostOfGpu = int64_t{1} << 22;
 
 // The number of `lengths`, which ascend, in each group, and the length that these are padded to:

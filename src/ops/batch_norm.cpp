@@ -134,8 +134,7 @@ BatchNormValues batch_norm(const Tensor& x, const Tensor& mask, const Tensor& we
   return {y, count, mean, variance};
 }
 
-void check_batch_norm(const Tensor& x, const Mask& mask, const Tensor& weight,
-                      const Tensor& bias) {
+void check_batch_norm(const Tensor& x, const Mask& mask, const Tensor& weight, const Tensor& bias) {
   LRA_CHECK(weight.is_contiguous() && weight.numel() > 0 && bias.is_contiguous());
   LRA_CHECK(weight.scalar_type() == wide_type(x) && bias.scalar_type() == wide_type(x));
   LRA_CHECK_EQ(x.size(-1), weight.numel());

@@ -55,7 +55,7 @@ TEST_F(RecordFindings, NameWhatTheSettingsDoNotGive) {
   EXPECT_THAT(found([](RunRecord& r) { r.planned_steps = 4; }),
               ElementsAre("planned_steps is 4; expected 12"));
   EXPECT_THAT(found([](RunRecord& r) { r.preset_steps = 12; }),
-              ElementsAre("preset_steps is 12; expected 1000"));
+              ElementsAre("preset_steps is 12; expected 5000"));
   EXPECT_THAT(found([](RunRecord& r) { r.tokens = 1000000; }),
               ElementsAre(HasSubstr("96 examples have at most")));
 }

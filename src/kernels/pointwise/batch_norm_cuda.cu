@@ -19,8 +19,9 @@ __device__ inline int lane_in_block() { return static_cast<int>(threadIdx.x) / k
 template <int kParts, int N, typename W>
 __device__ inline void add_up(W (&sums)[N]) {
   auto* shared = reinterpret_cast<W*>(dynamic_shared());  // [kParts, N, kColumns]
-  __syncthreads();  // what was there before has been read
-  for (int n = 0; n < N; ++n) shared[(lane_in_block() * N + n) * kColumns + column_in_block()] = sums[n];
+  __syncthreads();                                        // what was there before has been read
+  for (int n = 0; n < N; ++n)
+    shared[(lane_in_block() * N + n) * kColumns + column_in_block()] = sums[n];
   __syncthreads();
   for (int n = 0; n < N; ++n) {
     sums[n] = 0;
@@ -185,8 +186,8 @@ __global__ void backward_kernel(BatchNormBackward<T> p, const int64_t* count) {
   slice.for_each_row(p.valid, [&](int64_t row, bool is_valid) {
     const int64_t n = row * p.columns + column;
     const float away = static_cast<float>(p.x[n]) - mean;
-    p.dx[n] = T(is_valid ? fmaf(static_cast<float>(p.grad[n]), slope, fmaf(away, of_x, constant))
-                         : 0.0f);
+    p.dx[n] =
+        T(is_valid ? fmaf(static_cast<float>(p.grad[n]), slope, fmaf(away, of_x, constant)) : 0.0f);
   });
 }
 
@@ -199,7 +200,8 @@ int64_t batch_norm_scratch(int64_t rows, int64_t columns) {
 template <typename T>
 void batch_norm_forward(const BatchNormForward<T>& p, int64_t* count, float* scratch,
                         Stream stream) {
-  const int64_t slices = parts_of(p.rows, kBatchNormRows), blocks = Slice::blocks(p.rows, p.columns);
+  const int64_t slices = parts_of(p.rows, kBatchNormRows),
+                blocks = Slice::blocks(p.rows, p.columns);
   float* counts = scratch + 2 * slices * p.columns;
   launch(moments_kernel<T>, blocks, kThreads, bytes_to_add_up<kLanes, 2, float>(), stream, p,
          scratch, counts);
@@ -212,7 +214,8 @@ void batch_norm_forward(const BatchNormForward<T>& p, int64_t* count, float* scr
 template <typename T>
 void batch_norm_backward(const BatchNormBackward<T>& p, const int64_t* count, float* scratch,
                          Stream stream) {
-  const int64_t slices = parts_of(p.rows, kBatchNormRows), blocks = Slice::blocks(p.rows, p.columns);
+  const int64_t slices = parts_of(p.rows, kBatchNormRows),
+                blocks = Slice::blocks(p.rows, p.columns);
   launch(products_kernel<T>, blocks, kThreads, bytes_to_add_up<kLanes, 2, float>(), stream, p,
          scratch);
   launch(parameters_kernel<T>, parts_of(p.columns, kColumns), kColumns * kGroups,

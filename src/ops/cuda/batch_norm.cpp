@@ -50,20 +50,20 @@ std::tuple<Tensor, Tensor, Tensor> backward(const Tensor& grad_in, const Tensor&
          grad_bias = at::empty_like(weight);
   with_device_type(x, "lra::batch_norm_backward", [&](auto zero) {
     using T = decltype(zero);
-    cuda::batch_norm_backward<T>(
-        {.rows = x.numel() / weight.numel(),
-         .columns = weight.numel(),
-         .eps = eps,
-         .grad = const_data<T>(grad),
-         .x = const_data<T>(x),
-         .valid = mask_data(mask),
-         .mean = mean.const_data_ptr<float>(),
-         .variance = variance.const_data_ptr<float>(),
-         .gamma = weight.const_data_ptr<float>(),
-         .dx = mutable_data<T>(grad_x),
-         .grad_gamma = grad_weight.mutable_data_ptr<float>(),
-         .grad_beta = grad_bias.mutable_data_ptr<float>()},
-        count.const_data_ptr<int64_t>(), scratch.mutable_data_ptr<float>(), device.stream());
+    cuda::batch_norm_backward<T>({.rows = x.numel() / weight.numel(),
+                                  .columns = weight.numel(),
+                                  .eps = eps,
+                                  .grad = const_data<T>(grad),
+                                  .x = const_data<T>(x),
+                                  .valid = mask_data(mask),
+                                  .mean = mean.const_data_ptr<float>(),
+                                  .variance = variance.const_data_ptr<float>(),
+                                  .gamma = weight.const_data_ptr<float>(),
+                                  .dx = mutable_data<T>(grad_x),
+                                  .grad_gamma = grad_weight.mutable_data_ptr<float>(),
+                                  .grad_beta = grad_bias.mutable_data_ptr<float>()},
+                                 count.const_data_ptr<int64_t>(), scratch.mutable_data_ptr<float>(),
+                                 device.stream());
   });
   return {grad_x, grad_weight, grad_bias};
 }

@@ -24,8 +24,8 @@ class Circle {
  public:
   Circle(const DiagonalScanArguments& in, cuda::Stream stream)
       : problem_(in.problem<T>()),
-        parameters_{problem_.channels, problem_.modes, problem_.planes,
-                    problem_.directions, problem_.a, problem_.c},
+        parameters_{problem_.channels,   problem_.modes, problem_.planes,
+                    problem_.directions, problem_.a,     problem_.c},
         size_(kernels::fourier_size(2 * problem_.length)),
         floats_(in.a.options()),
         stream_(stream) {
@@ -84,9 +84,8 @@ class Circle {
   }
   void write_positions(const kernels::DiagonalScan<T>& p, const cuda::ScanChannels& of,
                        const Tensor& spectra_of_y, T* y) const {
-    cuda::scan_positions(p, of,
-                         at::fft_irfft(spectra_of_y, size_).template const_data_ptr<float>(), y,
-                         stream_);
+    cuda::scan_positions(p, of, at::fft_irfft(spectra_of_y, size_).template const_data_ptr<float>(),
+                         y, stream_);
   }
 
   kernels::DiagonalScan<T> problem_;
@@ -121,7 +120,8 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> backward(const Tensor& grad_in, const
   with_device_type(x, "lra::diagonal_scan", [&](auto zero) {
     using T = decltype(zero);
     if (x.numel() == 0) return;
-    gradients = Circle<T>(in, device.stream()).backward(const_data<T>(grad), mutable_data<T>(grad_x));
+    gradients =
+        Circle<T>(in, device.stream()).backward(const_data<T>(grad), mutable_data<T>(grad_x));
   });
   const auto parts = gradients.split_with_sizes({a.numel(), c.numel(), x.size(2)});
   return {grad_x, parts[0].view(a.sizes()), parts[1].view(c.sizes()), parts[2]};
