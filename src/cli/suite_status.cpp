@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdio>
 #include <fstream>
+#include <map>
 #include <set>
 #include <thread>
 
@@ -115,6 +116,15 @@ TextTable table_of(const std::vector<CellStatus>& all) {
   return table;
 }
 
+// A line for each cell that has one.
+std::string problems_of(const std::vector<CellStatus>& all) {
+  std::string text;
+  for (const CellStatus& s : all) {
+    if (!s.cell->problem.empty()) text += s.cell->run_name() + ": " + s.cell->problem + "\n";
+  }
+  return text;
+}
+
 Json json_of(const std::vector<CellStatus>& all) {
   Json rows = Json::array();
   for (const CellStatus& s : all) {
@@ -154,10 +164,22 @@ bool is_open(const CellStatus& s, bool suite_is_at_work) {
   return false;
 }
 
+// Runs of one task on other data than the first are no rows of one table.
+void note_other_data(std::vector<Cell>& cells) {
+  std::map<std::string, const Cell*> first;
+  for (Cell& cell : cells) {
+    if (cell.record.data_hash.empty()) continue;
+    const Cell* other = first.try_emplace(cell.task, &cell).first->second;
+    if (other->record.data_hash == cell.record.data_hash || !cell.problem.empty()) continue;
+    cell.problem = "was trained on other data than " + other->run_name();
+  }
+}
+
 // Reloads all cells; `cells` keeps the objects that the statuses point at.
 std::vector<CellStatus> statuses(const Suite& suite, const std::string& out,
                                  std::vector<Cell>& cells) {
   cells = cells_of(suite, out, training::data_root(""));
+  note_other_data(cells);
   std::vector<CellStatus> all;
   const std::set<std::string> submitted = submitted_runs(out);
   for (const Cell& cell : cells) all.push_back(status_of(cell, submitted));
@@ -172,7 +194,7 @@ void show_cells(const Suite& suite, const std::string& out, bool json) {
   if (json) {
     print_json(json_of(all));
   } else {
-    std::printf("%s", table_of(all).text().c_str());
+    std::printf("%s%s", table_of(all).text().c_str(), problems_of(all).c_str());
   }
 }
 
@@ -185,7 +207,7 @@ ExitCode watch_cells(const Suite& suite, const std::string& out) {
     std::vector<CellState> states;
     for (const CellStatus& s : all) states.push_back(s.state);
     // Home, each line cleared to its end as it is drawn, then the rest of the screen: no flicker.
-    std::string text = table_of(all).text() + "\n" + counts_text(states) + "\n";
+    std::string text = table_of(all).text() + problems_of(all) + "\n" + counts_text(states) + "\n";
     if (terminal) {
       std::string lines;
       for (const char c : text) lines += c == '\n' ? std::string("\x1b[K\n") : std::string(1, c);

@@ -75,6 +75,18 @@ void check(const RunRecord& run, const ConvergenceResult& c, Findings& findings)
                                                         "; by the run's record " + as_text(best));
 }
 
+// A run may have been trained further since.
+void check_step(const RunRecord& run, const AnalysisRecord& analysis, Findings& findings) {
+  if (analysis.convergence) return;  // of the curve up to its own last step
+  const auto expect = [&](int64_t step, const std::string& weights) {
+    findings.expect(analysis.step == step, "it is of step " + std::to_string(analysis.step) +
+                                               "; the run's " + weights + " weights are those of " +
+                                               std::to_string(step) + ": analyze the run again");
+  };
+  if (analysis.checkpoint == "last") expect(run.steps, "last");
+  if (analysis.checkpoint == "best" && run.best_val) expect(run.best_val->step, "best");
+}
+
 void check_scores(const std::vector<ChangedInput>& scores, Findings& findings) {
   for (const ChangedInput& one : scores) {
     if (one.score) check_share(*one.score, findings);
@@ -96,6 +108,7 @@ void check(const RunRecord& run, const std::string& split, const ControlsResult&
 
 std::vector<std::string> check_analysis(const AnalysisRecord& analysis, const RunRecord& run) {
   Findings findings;
+  check_step(run, analysis, findings);
   if (analysis.generalization) check(run, *analysis.generalization, findings);
   if (analysis.convergence) check(run, *analysis.convergence, findings);
   if (analysis.controls) check(run, analysis.split, *analysis.controls, findings);

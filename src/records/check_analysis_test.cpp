@@ -40,6 +40,19 @@ TEST(CheckAnalysis, AGapIsADifferenceOfSharesAndTheTestThatOfTheRun) {
       << "on other examples it may be another";
 }
 
+TEST(CheckAnalysis, ARunMayHaveBeenTrainedFurther) {
+  AnalysisRecord analysis = analysis_of("span");
+  RunRecord run = honest_run();
+  analysis.checkpoint = "last";
+  EXPECT_THAT(check_analysis(analysis, run), IsEmpty());
+  run.steps = 6000;
+  EXPECT_THAT(check_analysis(analysis, run),
+              ElementsAre("it is of step 5000; the run's last weights are those of 6000: analyze "
+                          "the run again"));
+  analysis.checkpoint = "step_5000";
+  EXPECT_THAT(check_analysis(analysis, run), IsEmpty());
+}
+
 TEST(CheckAnalysis, ThresholdsAreReachedWhenTheCurveSaysSo) {
   AnalysisRecord analysis = analysis_of("convergence");
   const RunRecord run = honest_run();

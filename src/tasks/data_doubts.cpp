@@ -195,9 +195,8 @@ std::vector<std::string> doubts_with_baselines(const Task& task, const Dataset& 
 
 std::vector<std::string> doubts_of_labels(const KnownBaseline& baseline, const Split& train,
                                           const Split& test) {
-  constexpr int64_t kFewestTrain = 5000, kFewestTest = 1000;
   constexpr double kStandardErrors = 2;
-  if (train.size() < kFewestTrain || test.size() < kFewestTest) return {};
+  if (train.size() < baseline.fewest_train || test.size() < baseline.fewest_test) return {};
   const double error =
       std::sqrt(baseline.least * (1 - baseline.least) / static_cast<double>(test.size()));
   if (baseline.found.accuracy >= baseline.least - kStandardErrors * error) return {};

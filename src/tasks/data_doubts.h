@@ -24,15 +24,17 @@ std::vector<std::string> doubts_of_baselines(const std::vector<Baseline>& baseli
 std::vector<std::string> doubts_with_baselines(const Task& task, const Dataset& dataset,
                                                const std::vector<Baseline>& baselines);
 
-// A baseline that sees the input, and its accuracy on published data, 0..1.
+// A baseline that sees the input, and its accuracy on published data, 0..1. Splits with fewer
+// examples are not judged by it.
 struct KnownBaseline {
   Baseline found;
   double published, least;
+  int64_t fewest_train = 5000, fewest_test = 1000;
 };
 
 // A sentence if a baseline is right on less of the test split than the least that data of the task
 // gives, by more than chance: its labels are shuffled or partly wrong. `train` and `test` are the
-// splits that it saw; those of fewer than 5,000 and 1,000 examples are not judged.
+// splits that it saw.
 std::vector<std::string> doubts_of_labels(const KnownBaseline& baseline, const Split& train,
                                           const Split& test);
 

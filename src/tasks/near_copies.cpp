@@ -17,16 +17,17 @@ namespace {
 
 constexpr int64_t kPassage = 8;  // tokens
 constexpr size_t kKept = 32;     // hashes of an example
-constexpr int64_t kMostTrain = 100'000, kMostJudged = 10'000;
+constexpr int64_t kMostOthers = 100'000, kMostJudged = 10'000;
 
 using Sketch = std::vector<uint64_t>;  // ascending; empty: too few passages
 
-// Words of examples; those of real values as numbers of steps.
+// Words of examples; letters small, real values as numbers of steps.
 class WordReader {
  public:
   explicit WordReader(const Dataset& dataset)
       : num_towers_(dataset.manifest().num_towers),
-        are_values_(has_own_values(dataset.manifest())) {
+        are_values_(has_own_values(dataset.manifest())),
+        are_bytes_(dataset.manifest().token_bytes == 1 && dataset.manifest().token_offset == 1) {
     if (are_values_) find_steps(dataset.split("train"));
   }
 
@@ -37,6 +38,9 @@ class WordReader {
       words.resize(before + static_cast<size_t>(split.sequence_length(example, tower) *
                                                 split.words_per_token()));
       split.read_tokens(example, tower, std::span(words).subspan(before));
+    }
+    for (size_t i = 0; are_bytes_ && i < words.size(); ++i) {
+      if (words[i] >= 'A' + 1 && words[i] <= 'Z' + 1) words[i] += 'a' - 'A';  // byte + 1
     }
     for (size_t i = 0; are_values_ && i < words.size(); ++i) {
       words[i] = static_cast<int32_t>(std::lround(
@@ -70,7 +74,7 @@ class WordReader {
   }
 
   int64_t num_towers_;
-  bool are_values_;
+  bool are_values_, are_bytes_;
   std::vector<float> steps_;  // of each channel
 };
 
@@ -134,12 +138,13 @@ bool is_near(const Sketch& sketch, const std::vector<Place>& places,
 
 }  // namespace
 
-NearCopies near_copies(const Dataset& dataset, const char* split) {
+NearCopies near_copies(const Dataset& dataset, const std::string& split,
+                       const std::string& reference) {
   const WordReader reader(dataset);
   std::vector<Place> places;
-  const std::vector<Sketch> train = sketches_of(dataset.split("train"), kMostTrain, reader);
-  for (size_t i = 0; i < train.size(); ++i) {
-    for (const uint64_t hash : train[i]) places.push_back({hash, static_cast<int32_t>(i)});
+  const std::vector<Sketch> others = sketches_of(dataset.split(reference), kMostOthers, reader);
+  for (size_t i = 0; i < others.size(); ++i) {
+    for (const uint64_t hash : others[i]) places.push_back({hash, static_cast<int32_t>(i)});
   }
   std::ranges::sort(places);
   NearCopies found;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include "tasks/dataset.h"
 
@@ -13,11 +14,13 @@ struct NearCopies {
   int64_t num_near = 0;
 };
 
-// Counts the examples of a split that share half of their passages of 8 tokens with one training
-// example, exact copies included. Both sets of passages are estimated by their 32 smallest hashes
-// (bottom-k sketches); examples with fewer passages are not judged. At most 100,000 drawn training
-// examples and 10,000 of the split are compared. Real values are rounded to a quarter of their
-// channel's standard deviation first. Towers are taken one behind the other.
-NearCopies near_copies(const Dataset& dataset, const char* split);
+// Counts the examples of a split that share half of their passages of 8 tokens with one example of
+// `reference`, exact copies included; letter case does not count. Both sets of passages are
+// estimated by their 32 smallest hashes (bottom-k sketches); examples with fewer passages are not
+// judged. At most 100,000 drawn examples of the reference and 10,000 of the split are compared.
+// Real values are rounded to a quarter of their channel's standard deviation first. Towers are
+// taken one behind the other.
+NearCopies near_copies(const Dataset& dataset, const std::string& split,
+                       const std::string& reference);
 
 }  // namespace lra::tasks

@@ -16,7 +16,9 @@ constexpr int kExamples = 50;
 NearCopies of_bytes(const std::function<void(std::vector<uint8_t>&, RandomStream&)>& change,
                     size_t length = 100) {
   const TestFolder root;
-  DatasetWriter writer(root.path("data"), imported_manifest("text"), 0);
+  Manifest manifest = imported_manifest("text");
+  manifest.token_offset = 1;
+  DatasetWriter writer(root.path("data"), manifest, 0);
   RandomStream random(5);
   std::vector<std::vector<uint8_t>> examples(kExamples, std::vector<uint8_t>(length));
   for (auto& example : examples) {
@@ -30,7 +32,7 @@ NearCopies of_bytes(const std::function<void(std::vector<uint8_t>&, RandomStream
     }
   }
   writer.finish();
-  return near_copies(Dataset::open(root.path("data")), "test");
+  return near_copies(Dataset::open(root.path("data")), "test", "train");
 }
 
 TEST(NearCopies, AreExamplesWithAnotherTokenOrAPartLess) {
@@ -52,6 +54,11 @@ TEST(NearCopies, AreExamplesWithAnotherTokenOrAPartLess) {
     EXPECT_EQ(found.num_judged, kExamples);
     EXPECT_EQ(found.num_near, kExamples);
   }
+  const auto small_letters = [](Bytes& e, RandomStream&) {
+    for (uint8_t& byte : e)
+      byte = byte >= 'A' && byte <= 'Z' ? static_cast<uint8_t>(byte + 32) : byte;
+  };
+  EXPECT_EQ(of_bytes(small_letters).num_near, kExamples);
   EXPECT_EQ(of_bytes(others).num_near, 0);
   EXPECT_EQ(of_bytes(a_fifth).num_near, 0);
   EXPECT_EQ(of_bytes(other_token, 30).num_judged, 0) << "too short";
@@ -83,7 +90,7 @@ TEST(NearCopies, AreValuesWithALittleNoise) {
       }
     }
     writer.finish();
-    return near_copies(Dataset::open(root.path(name)), "test").num_near;
+    return near_copies(Dataset::open(root.path(name)), "test", "train").num_near;
   };
   EXPECT_EQ(found_with("close", 1e-3), kExamples);
   EXPECT_EQ(found_with("apart", 0.5), 0);

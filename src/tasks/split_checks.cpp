@@ -159,21 +159,26 @@ void check_copies(const Evidence& evidence, Doubts& doubts) {
   }
 }
 
-// Copies with small changes. Pictures of Pathfinder and expressions are alike by their nature.
+// Copies with small changes, of train and, in test, of val; pairs of the latter two may have a text
+// in common. Pictures of Pathfinder and expressions are alike by their nature.
 void check_near_copies(const Evidence& evidence, Doubts& doubts) {
   const Manifest& manifest = evidence.dataset.manifest();
   if (!is_own(manifest) && !is_text(manifest) && manifest.task != "image") return;
-  for (const SplitTally& split : evidence.splits) {
-    if (!evidence.train_for(split)) continue;
-    const NearCopies found = near_copies(evidence.dataset, split.name.c_str());
-    if (found.num_judged < kFewestToJudge) continue;
-    const double share =
-        static_cast<double>(found.num_near) / static_cast<double>(found.num_judged);
-    if (share <= kDoubtedShareOfNear || split.exceeds(split.copies.all, kDoubtedShare)) continue;
-    doubts.push_back(
-        percent(share, 0) + " of the examples of " + split.name +
-        " share half of their passages of 8 tokens with one of train: are they copies with "
-        "small changes, or parts of the same?");
+  for (size_t s = 1; s < evidence.splits.size(); ++s) {
+    const SplitTally& split = evidence.splits[s];
+    if (split.exceeds(split.copies.all, kDoubtedShare)) continue;
+    const size_t num_earlier = manifest.num_towers == 1 ? s : 1;
+    for (size_t earlier = 0; earlier < num_earlier; ++earlier) {
+      const std::string& reference = evidence.splits[earlier].name;
+      const NearCopies found = near_copies(evidence.dataset, split.name, reference);
+      if (found.num_judged < kFewestToJudge) continue;
+      const double share =
+          static_cast<double>(found.num_near) / static_cast<double>(found.num_judged);
+      if (share <= kDoubtedShareOfNear) continue;
+      doubts.push_back(percent(share, 0) + " of the examples of " + split.name +
+                       " share half of their passages of 8 tokens with one of " + reference +
+                       ": are they copies with small changes, or parts of the same?");
+    }
   }
 }
 

@@ -179,14 +179,23 @@ void check_all(const RunRecord& record, Findings& findings) {
                  known.warnings.value_or(std::vector<std::string>{}), findings);
 }
 
-// An exported folder has the digests of its files.
+// An exported folder has the digests of its files: of the record, its card and weights.
 std::vector<std::string> check_sums_beside(const std::string& path) {
   const std::string file = folder_of(path) + "/SHA256SUMS";
   if (!tasks::is_file(file)) return {};
-  const std::string name = std::filesystem::path(path).filename();
-  const std::string line = digest_file(DigestKind::kSha256, path) + "  " + name + "\n";
-  if (read_file(file, uint64_t{1} << 20).find(line) != std::string::npos) return {};
-  return {"SHA256SUMS next to it has another digest of " + name + ": one of the two was changed"};
+  const std::string sums = read_file(file, uint64_t{1} << 20);
+  std::vector<std::string> findings;
+  for (const std::string& name :
+       {std::filesystem::path(path).filename().string(), std::string("README.md"),
+        std::string("config.toml"), std::string("model.safetensors")}) {
+    const std::string beside = folder_of(path) + "/" + name;
+    if (!tasks::is_file(beside)) continue;
+    const std::string line = digest_file(DigestKind::kSha256, beside) + "  " + name + "\n";
+    if (sums.find(line) != std::string::npos) continue;
+    findings.push_back("SHA256SUMS next to it has another digest of " + name +
+                       ": one of the two was changed");
+  }
+  return findings;
 }
 
 }  // namespace

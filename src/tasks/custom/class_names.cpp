@@ -32,8 +32,9 @@ std::string plain_label(const std::string& name) {
 
 // -1 is also the second of two classes.
 bool may_mark_missing(const std::string& name, const std::vector<std::string>& names) {
-  constexpr std::array<std::string_view, 9> kMarks = {"",   "nan",  "none", "null",   "n/a",
-                                                      "na", "#n/a", "?",    "unknown"};
+  constexpr std::array<std::string_view, 12> kMarks = {
+      "",     "nan", "none",    "null",  "n/a",       "na",
+      "#n/a", "?",   "unknown", "unsup", "unlabeled", "unlabelled"};
   const std::vector<std::string> signs = {"-1", "1"};
   const bool are_signs = std::ranges::all_of(
       names, [&](const auto& n) { return std::ranges::find(signs, n) != signs.end(); });

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <string_view>
 
 #include "base/error.h"
@@ -137,7 +138,9 @@ constexpr const char* kNameSplit =
 constexpr const char* kIsIndex = "is it the number of the row?";
 constexpr const char* kDropIndex =
     "remove it (pandas: to_csv(..., index=False)), or rename it if it is part of the sequence";
-constexpr std::array<OddName, 23> kOddNames = {{
+constexpr const char* kIsLabel = "is it another label, or a prediction of it?";
+constexpr const char* kDropLabel = "remove it, or rename it if it is part of the sequence";
+constexpr std::array<OddName, 36> kOddNames = {{
     {"attention_mask", true, false, kIsMask, kCutPadding},
     {"input_mask", true, false, kIsMask, kCutPadding},
     {"padding_mask", true, false, kIsMask, kCutPadding},
@@ -161,6 +164,19 @@ constexpr std::array<OddName, 23> kOddNames = {{
     {"idx", false, true, kIsIndex, kDropIndex},
     {"row", false, true, kIsIndex, kDropIndex},
     {"row_id", false, true, kIsIndex, kDropIndex},
+    {"kfold", true, true, kIsSplit, kNameSplit},
+    {"cv", true, true, kIsSplit, kNameSplit},
+    {"train", true, true, kIsSplit, kNameSplit},
+    {"test", true, true, kIsSplit, kNameSplit},
+    {"label", false, true, kIsLabel, kDropLabel},
+    {"labels", false, true, kIsLabel, kDropLabel},
+    {"class", false, true, kIsLabel, kDropLabel},
+    {"target", false, true, kIsLabel, kDropLabel},
+    {"y", false, true, kIsLabel, kDropLabel},
+    {"prediction", false, true, kIsLabel, kDropLabel},
+    {"pred", false, true, kIsLabel, kDropLabel},
+    {"prob", false, true, kIsLabel, kDropLabel},
+    {"score", false, true, kIsLabel, kDropLabel},
 }};
 
 void refuse_odd_name(const std::string& name, bool is_input, const std::string& where) {
@@ -175,6 +191,34 @@ void refuse_odd_name(const std::string& name, bool is_input, const std::string& 
                          : "sequences, label, split and columns that can be ignored",
                 odd.advice);
   }
+}
+
+// The name without the number at its end.
+std::string_view stem_of(std::string_view name) {
+  return name.substr(0, name.find_last_not_of("0123456789") + 1);
+}
+
+// Among columns that are numbered, a few with names of their own are no positions: ids of persons,
+// folds, predictions, other labels.
+void refuse_unlike_names(const std::vector<std::string>& inputs, const std::string& where) {
+  constexpr size_t kFewestNumbered = 8, kLargestShare = 10;
+  std::map<std::string_view, size_t> numbered;
+  for (const std::string& name : inputs) {
+    if (stem_of(name).size() < name.size()) ++numbered[stem_of(name)];
+  }
+  const auto usual = std::ranges::max_element(numbered, {}, [](const auto& n) { return n.second; });
+  if (usual == numbered.end() || usual->second < kFewestNumbered) return;
+  std::vector<std::string> others;
+  for (const std::string& name : inputs) {
+    const bool is_numbered = stem_of(name) == usual->first && name.size() > usual->first.size();
+    if (!is_numbered) others.push_back(name);
+  }
+  if (others.empty() || others.size() * kLargestShare > inputs.size()) return;
+  refuse_data(where,
+              quoted_list(others, 8) + " would be positions of the sequence, among " +
+                  std::to_string(usual->second) + " columns '" + std::string(usual->first) + "...'",
+              "columns of the sequence, label and split",
+              "remove what is not part of the sequence, or name it as the others");
 }
 
 // The columns besides label and split.
@@ -268,8 +312,11 @@ Columns Schema::columns_of(const std::vector<std::string>& names, const std::str
   } else {
     columns = same_columns(names, where);
   }
-  for (const size_t i : columns.sequences) {
-    if (is_wide_) refuse_odd_name(names[i], true, where);
+  if (is_wide_) {
+    std::vector<std::string> inputs;
+    for (const size_t i : columns.sequences) inputs.push_back(names[i]);
+    for (const std::string& name : inputs) refuse_odd_name(name, true, where);
+    refuse_unlike_names(inputs, where);
   }
   if (kind == TableKind::kArrays) return columns;  // the reader refuses what it does not read
   for (const size_t i : columns.ignored) {

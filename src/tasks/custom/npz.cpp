@@ -141,7 +141,10 @@ class Table {
     for (const NpyArray* array : {lengths, columns.split ? arrays_[*columns.split] : nullptr}) {
       if (array) expect_count(*array, count);
     }
-    for (const size_t column : columns.sequences) expect_count(*arrays_[column], count);
+    for (const size_t column : columns.sequences) {
+      expect_count(*arrays_[column], count);
+      if (lengths) refuse_cut_values(*arrays_[column], *lengths);
+    }
     for (int64_t i = 0; i < count; ++i) {
       const std::string where = path + " example " + std::to_string(i);
       OwnExample example{.label = label_of(labels, i), .split = split};
@@ -184,6 +187,30 @@ class Table {
     if (length_of(array) == count) return;
     refuse_data(array.name(), "has " + std::to_string(length_of(array)) + " elements",
                 std::to_string(count) + ", as there are labels");
+  }
+
+  // What lies beyond the lengths must be padding: in each channel one and the same number.
+  static void refuse_cut_values(const NpyArray& array, const NpyArray& lengths) {
+    const std::vector<int64_t>& shape = array.shape();
+    if (array.is_text() || lengths.is_text() || shape.size() < 2) return;  // refused later
+    const int64_t channels = shape.size() == 3 ? shape[2] : 1, row = shape[1] * channels;
+    std::vector<std::optional<double>> padding(static_cast<size_t>(channels));
+    for (int64_t i = 0; i < shape[0]; ++i) {
+      const double found = lengths.number(i);
+      const bool is_length = found >= 0 && found <= static_cast<double>(shape[1]);
+      if (!is_length || std::floor(found) != found) return;  // refused later
+      for (int64_t k = static_cast<int64_t>(found) * channels; k < row; ++k) {
+        const double value = array.number(i * row + k);
+        std::optional<double>& usual = padding[static_cast<size_t>(k % channels)];
+        if (!usual) usual = value;
+        if (value == *usual || (std::isnan(value) && std::isnan(*usual))) continue;
+        refuse_data(array.name(),
+                    "has " + number_text(value) + " and " + number_text(*usual) +
+                        " beyond the 'lengths', in example " + std::to_string(i) + " and before",
+                    "the same number at all positions of padding",
+                    "look whether the lengths are those of these examples, or remove them");
+      }
+    }
   }
 
   static OwnSequence sequence(const NpyArray& array, int64_t example, const NpyArray* lengths,

@@ -131,6 +131,13 @@ TEST_F(Npz, WhatCannotBeReadIsNamed) {
           {{"x", x}, {"y", labels_}, {"lengths", npy("<f8", "(2,)", bytes_of<double>({1, 1.5}))}}),
       HasSubstr("array 'lengths': holds the length 1.5"));
   EXPECT_THAT(refused({{"x", "no array"}, {"y", labels_}}), HasSubstr("array 'x'"));
+  const auto with_lengths = [&](const std::string& values) {
+    return refused({{"x", npy("|u1", "(2, 3)", values)},
+                    {"y", labels_},
+                    {"lengths", npy("|u1", "(2,)", std::string("\1\2", 2))}});
+  };
+  EXPECT_THAT(with_lengths("a--ab-"), "");
+  EXPECT_THAT(with_lengths("ab-a--"), HasSubstr("beyond the 'lengths'"));
 }
 
 TEST_F(Npz, FortranOrderIsReadAsCOrder) {

@@ -10,6 +10,8 @@
 #include "base/quoted.h"
 #include "base/text_format.h"
 #include "tasks/custom/centroid_baseline.h"
+#include "tasks/custom/word_baseline.h"
+#include "tasks/place_baseline.h"
 #include "tasks/split_checks.h"
 
 namespace lra::tasks {
@@ -33,7 +35,7 @@ struct LeastValue {
 
 // Values of one channel.
 struct ChannelTally {
-  double count = 0, sum = 0, squares = 0;
+  double count = 0, repeats = 0, sum = 0, squares = 0;
   LeastValue lowest, highest;  // the second of the negated values
 
   void add(double x) {
@@ -60,7 +62,9 @@ std::vector<ChannelTally> tally_channels(const Split& split, const CustomConfig&
       words.resize(static_cast<size_t>(split.sequence_length(i, tower)) * num_channels);
       split.read_tokens(i, tower, words);
       for (size_t at = 0; at < words.size(); ++at) {
-        channels[at % num_channels].add(std::bit_cast<float>(words[at]));
+        ChannelTally& channel = channels[at % num_channels];
+        channel.add(std::bit_cast<float>(words[at]));
+        if (at >= num_channels) channel.repeats += words[at] == words[at - num_channels];
       }
     }
   }
@@ -128,6 +132,23 @@ std::optional<std::string> doubt_of_range(const std::string& name,
   return first;
 }
 
+// A split that was filled with zeros, or with the last value that was there.
+std::optional<std::string> doubt_of_repeats(const std::string& name,
+                                            const std::vector<ChannelTally>& train,
+                                            const std::vector<ChannelTally>& other,
+                                            const CustomConfig& config) {
+  constexpr double kMostApart = 0.25;
+  for (size_t c = 0; c < train.size(); ++c) {  // none: train is too small
+    const double usual = train[c].repeats / train[c].count;
+    const double found = other[c].repeats / other[c].count;
+    if (std::abs(found - usual) <= kMostApart) continue;
+    return percent(found, 0) + " of the values of " + name + of_channel(c, config) +
+           " are equal to the one before, and " + percent(usual, 0) +
+           " of those of train: do they stand for what is missing?";
+  }
+  return std::nullopt;
+}
+
 void add_doubts_of_values(const Dataset& dataset, const CustomConfig& config,
                           std::vector<std::string>& doubts) {
   constexpr int64_t kMostChannelsPerPosition = 4;
@@ -145,8 +166,10 @@ void add_doubts_of_values(const Dataset& dataset, const CustomConfig& config,
     if (auto doubt = doubt_of_marks(name, tally, config)) doubts.push_back(std::move(*doubt));
     if (name == std::string_view("train")) {
       train = std::move(tally);
-    } else if (auto doubt = doubt_of_range(name, train, tally, config)) {
-      doubts.push_back(std::move(*doubt));
+      continue;
+    }
+    for (const auto& judge : {doubt_of_range, doubt_of_repeats}) {
+      if (auto doubt = judge(name, train, tally, config)) doubts.push_back(std::move(*doubt));
     }
   }
 }
@@ -182,10 +205,30 @@ void add_doubt_of_vocabulary(const Dataset& dataset, const CustomConfig& config,
                    ": are they ids? The model has an embedding for each id up to the largest");
 }
 
-// A split that was encoded in another way holds ids that no training example has.
-void add_doubts_of_new_ids(const Dataset& dataset, const CustomConfig& config,
-                           std::vector<std::string>& doubts) {
-  constexpr double kMostNew = 0.05;
+// Half of the sum of the differences of two distributions: 0 for the same, 1 for distributions
+// without a common id. Nothing if there are too few tokens to tell.
+std::optional<double> distance_of(const std::vector<int64_t>& counts,
+                                  const std::vector<int64_t>& others) {
+  constexpr double kFewestForEachId = 5;
+  double all = 0, all_others = 0, distance = 0, num_ids = 0;
+  for (size_t id = 0; id < counts.size(); ++id) {
+    all += static_cast<double>(counts[id]);
+    all_others += static_cast<double>(others[id]);
+    num_ids += counts[id] > 0 || others[id] > 0;
+  }
+  if (std::min(all, all_others) < kFewestForEachId * std::max(1.0, num_ids)) return std::nullopt;
+  for (size_t id = 0; id < counts.size(); ++id) {
+    distance += 0.5 * std::abs(static_cast<double>(counts[id]) / all -
+                               static_cast<double>(others[id]) / all_others);
+  }
+  return distance;
+}
+
+// A split that was encoded in another way holds ids that no training example has, or has them
+// equally often as others are in train.
+void add_doubts_of_ids(const Dataset& dataset, const CustomConfig& config,
+                       std::vector<std::string>& doubts) {
+  constexpr double kMostNew = 0.05, kFarthest = 0.3;
   const Split train_split = dataset.split("train");
   if (train_split.size() < kFewestToJudge) return;
   const std::vector<int64_t> train = counts_of_ids(train_split, config);
@@ -200,9 +243,15 @@ void add_doubts_of_new_ids(const Dataset& dataset, const CustomConfig& config,
     }
     const double share =
         static_cast<double>(unseen) / static_cast<double>(std::max<int64_t>(all, 1));
-    if (share <= kMostNew) continue;
-    doubts.push_back(percent(share, 0) + " of the tokens of " + name +
-                     " are not in train: was it encoded in another way?");
+    const double distance = distance_of(counts, train).value_or(0);
+    if (share > kMostNew) {
+      doubts.push_back(percent(share, 0) + " of the tokens of " + name +
+                       " are not in train: was it encoded in another way?");
+    } else if (distance > kFarthest) {
+      doubts.push_back(percent(distance, 0) + " of the tokens of " + name +
+                       " would have to be others to occur as often as in train: was it encoded in "
+                       "another way?");
+    }
   }
 }
 
@@ -234,22 +283,33 @@ void add_doubts_of_shares(const Dataset& dataset, const CustomConfig& config,
   }
 }
 
-// A baseline that is right on val and not on test: the labels of the test mean something else.
+// A baseline that is right on val and not on test: the labels or the inputs of the test mean
+// something else.
 void add_doubt_of_test_labels(const Dataset& dataset, const CustomConfig& config,
                               std::vector<std::string>& doubts) {
-  constexpr double kMostBelow = 0.25, kStandardErrors = 3;
+  constexpr double kMostBelow = 0.15, kStandardErrors = 6;
   const Split train = dataset.split("train"), val = dataset.split("val"),
               test = dataset.split("test");
   if (val.size() < kFewestToJudge || test.size() < kFewestToJudge) return;
-  const Baseline on_val = centroid_baseline(train, val, config);
-  const Baseline on_test = centroid_baseline(train, test, config);
   const double error =
       0.5 * std::sqrt(1 / static_cast<double>(val.size()) + 1 / static_cast<double>(test.size()));
-  const double below = on_val.accuracy - on_test.accuracy;
-  if (below <= std::max(kMostBelow, kStandardErrors * error)) return;
-  doubts.push_back("the baseline '" + on_val.name + "' is right on " + percent(on_val.accuracy) +
-                   " of val and on " + percent(on_test.accuracy) +
-                   " of test: do labels of the test mean what those of train mean?");
+  const auto is_doubted = [&](const Baseline& on_val, const Baseline& on_test) {
+    const double below = on_val.accuracy - on_test.accuracy;
+    if (below <= std::max(kMostBelow, kStandardErrors * error)) return false;
+    doubts.push_back("the baseline '" + on_val.name + "' is right on " + percent(on_val.accuracy) +
+                     " of val and on " + percent(on_test.accuracy) +
+                     " of test: do labels and inputs of the test mean what those of train mean?");
+    return true;
+  };
+  const auto [classes, towers] = std::pair(config.classes, config.towers);
+  if (is_doubted(centroid_baseline(train, val, config), centroid_baseline(train, test, config)) ||
+      is_doubted(place_baseline(train, val, classes, towers),
+                 place_baseline(train, test, classes, towers)) ||
+      config.input != "text") {
+    return;
+  }
+  is_doubted(word_baseline(train, val, classes, towers),
+             word_baseline(train, test, classes, towers));
 }
 
 }  // namespace
@@ -267,7 +327,7 @@ std::vector<std::string> doubts_of_own_data(const Dataset& dataset, const Custom
   }
   if (config.input == "values") add_doubts_of_values(dataset, config, doubts);
   if (config.input == "tokens") add_doubt_of_vocabulary(dataset, config, doubts);
-  if (config.input != "values") add_doubts_of_new_ids(dataset, config, doubts);
+  if (config.input != "values") add_doubts_of_ids(dataset, config, doubts);
   add_doubts_of_shares(dataset, config, names, doubts);
   add_doubt_of_test_labels(dataset, config, doubts);
   return doubts;

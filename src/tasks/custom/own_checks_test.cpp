@@ -95,6 +95,18 @@ TEST(OwnChecks, NameATestInAnotherUnit) {
   EXPECT_THAT(doubts_about(plus(1)), ElementsAre());
 }
 
+TEST(OwnChecks, NameATestThatWasFilledWithZeros) {
+  const auto zeros_from = [](int64_t first) {
+    return [first](bool is_test, int64_t number, float value) {
+      return is_test && number / 2 % 5 >= first ? 0 : value;
+    };
+  };
+  EXPECT_THAT(doubts_about(zeros_from(2)),
+              ElementsAre(StartsWith("40% of the values of test in channel 0 are equal to the one "
+                                     "before, and 0% of those of train")));
+  EXPECT_THAT(doubts_about(zeros_from(4)), ElementsAre());
+}
+
 // Doubts about tokens from 1 to 50, of which the test's are larger by so many.
 std::vector<std::string> doubts_about_ids(uint8_t more) {
   const TestFolder root;
@@ -126,6 +138,51 @@ TEST(OwnChecks, NameTokensThatTheTrainingSplitLacks) {
   EXPECT_THAT(doubts_about_ids(100),
               ElementsAre("10% of the tokens of test are not in train: was it "
                           "encoded in another way?"));
+}
+
+// Doubts about texts whose letters and labels are changed in the test: those of class 1 have more
+// of the letter z.
+std::vector<std::string> doubts_about_texts(
+    const std::function<void(std::vector<uint8_t>& text, int& label)>& change) {
+  const TestFolder root;
+  Manifest manifest = imported_manifest("custom");
+  manifest.token_bytes = 1;
+  manifest.token_offset = 1;
+  DatasetWriter writer(root.path("data"), manifest, 0);
+  RandomStream random(9);
+  for (const char* name : {"train", "val", "test"}) {
+    writer.begin_split(name);
+    for (int i = 0; i < 400; ++i) {
+      int label = static_cast<int>(random.below(2));
+      std::vector<uint8_t> text(60);
+      for (uint8_t& letter : text) letter = static_cast<uint8_t>('a' + random.below(20));
+      for (int z = 0; label == 1 && z < 3; ++z) text[random.below(60)] = 'z';
+      // Three of ten labels say nothing.
+      if (random.below(10) < 3) label = static_cast<int>(random.below(2));
+      if (name == std::string("test")) change(text, label);
+      writer.add(label, std::span<const uint8_t>(text));
+    }
+  }
+  writer.finish();
+  CustomConfig config;
+  config.input = "text";
+  config.vocabulary = 257;
+  config.length = config.shortest = config.longest = 60;
+  return doubts_of_own_data(Dataset::open(root.path("data")), config, {"a", "b"});
+}
+
+TEST(OwnChecks, NameATestThatWasEncodedOrLabelledInAnotherWay) {
+  using Text = std::vector<uint8_t>;
+  EXPECT_THAT(doubts_about_texts([](Text&, int&) {}), ElementsAre());
+  EXPECT_THAT(doubts_about_texts([](Text& text, int&) {
+                for (uint8_t& letter : text) letter = letter < 'j' ? 'b' : letter;
+              }),
+              testing::Contains(HasSubstr("of the tokens of test would have to be others")));
+  RandomStream random(3);
+  EXPECT_THAT(
+      doubts_about_texts([&](Text&, int& label) { label = static_cast<int>(random.below(2)); }),
+      testing::Contains(HasSubstr("do labels and inputs of the test mean what those of "
+                                  "train mean?")));
 }
 
 TEST(OwnChecks, NameChannelsInThePlaceOfPositions) {

@@ -40,6 +40,38 @@ std::optional<ShardName> shard_name(const std::string& path) {
   return is_one ? std::optional(name) : std::nullopt;
 }
 
+// "train-" and 2 for "train-2.csv"; "part-" and 0 for "part-0.csv".
+std::optional<std::pair<std::string, int64_t>> numbered_name(const std::string& path) {
+  const std::string stem = path.substr(0, path.rfind('.'));
+  const size_t last = stem.find_last_not_of("0123456789");
+  if (last == std::string::npos || last + 1 == stem.size()) return std::nullopt;
+  int64_t number = 0;
+  const char* end = stem.data() + stem.size();
+  if (std::from_chars(stem.data() + last + 1, end, number).ec != std::errc()) return std::nullopt;
+  return std::pair{stem.substr(0, last + 1), number};
+}
+
+// Several files of one name that are numbered from 0 or 1 on, with a number left out.
+void refuse_gaps(const std::vector<std::string>& files) {
+  std::map<std::string, std::set<int64_t>> found;
+  for (const std::string& file : files) {
+    if (shard_name(file)) continue;
+    if (const auto name = numbered_name(file)) found[name->first].insert(name->second);
+  }
+  for (const auto& [before, numbers] : found) {
+    const int64_t least = *numbers.begin(), most = *numbers.rbegin();
+    const auto count = static_cast<int64_t>(numbers.size());
+    // Years and sizes are numbers, too.
+    if (count < 2 || least > 1 || most - least + 1 == count || most > 2 * count) continue;
+    int64_t missing = least;
+    while (numbers.contains(missing)) ++missing;
+    refuse_data(before + "...",
+                "number " + std::to_string(missing) + " is missing among " + std::to_string(count) +
+                    " files numbered " + std::to_string(least) + " to " + std::to_string(most),
+                "all of them", "fetch the others, or rename the files if they are complete");
+  }
+}
+
 void refuse_missing_shards(const std::vector<std::string>& files) {
   std::map<std::pair<std::string, int64_t>, std::set<int64_t>> found;
   for (const std::string& file : files) {
@@ -74,6 +106,7 @@ std::vector<std::string> own_files(const std::vector<std::string>& sources) {
     if (files.size() == before) refuse_data(source, "holds no file that can be read", kEndings);
   }
   refuse_missing_shards(files);
+  refuse_gaps(files);
   return files;
 }
 

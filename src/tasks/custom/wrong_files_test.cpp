@@ -68,6 +68,29 @@ TEST_F(OwnFiles, AColumnThatCountsTheRowsIsNoPosition) {
               Not(HasSubstr("counts the examples")));
 }
 
+TEST_F(OwnFiles, AColumnThatIsNotNumberedAsTheOthersIsNoPosition) {
+  const auto table = [](const std::string& first, const std::string& other) {
+    std::string header = first, row = "7";
+    for (int i = 0; i < 12; ++i) {
+      header += "," + other + std::to_string(i);
+      row += ",0." + std::to_string(i);
+    }
+    return header + ",label\n" + rows_of(30, [&](int i) {
+             return row + std::to_string(i) + "," + std::to_string(i % 2);
+           });
+  };
+  for (const char* name : {"patient_id", "subject", "confidence"}) {
+    EXPECT_THAT(refused("a.csv", table(name, "f")),
+                HasSubstr("would be positions of the sequence, among 12 columns 'f...'"));
+    EXPECT_THAT(refused("a.csv", table(name, "")), HasSubstr("among 12 columns '...'"));
+  }
+  EXPECT_THAT(refused("a.csv", table("kfold", "f")), HasSubstr("does it name the split?"));
+  EXPECT_THAT(refused("a.csv", table("class", "f")), HasSubstr("task.label=NAME"));
+  EXPECT_THAT(refused("a.csv", table("class", "f"), "label = \"label\""),
+              HasSubstr("is it another label, or a prediction of it?"));
+  EXPECT_THAT(doubted("a.csv", table("f12", "f")), Not(HasSubstr("positions")));
+}
+
 TEST_F(OwnFiles, ColumnsOfSeveralFilesAreMatchedByName) {
   const std::string rows = rows_of(30, wide_row);
   const auto error_with = [&](const std::string& header, const auto& row) {
@@ -136,6 +159,10 @@ TEST_F(OwnFiles, AMissingShardIsNamed) {
                 imported({first, shard("test-00000-of-00001.jsonl")});
               }),
               HasSubstr("train-...-of-2: only 1 of the 2 files are there"));
+  EXPECT_THAT(error_of([&] {
+                imported({shard("train-0.jsonl"), shard("train-2.jsonl"), shard("test.jsonl")});
+              }),
+              HasSubstr("number 1 is missing among 2 files numbered 0 to 2"));
 }
 
 TEST_F(OwnFiles, OneOddNumberDoesNotTurnTokensIntoValues) {
@@ -251,7 +278,8 @@ TEST_F(OwnFiles, ATestWhoseLabelsMeanSomethingElseIsInDoubt) {
     const auto shifted = [&](int i) { return row(i + 1000, (i + 1000 + shift) % 3); };
     return doubts_of(imported({train, file("test.jsonl", rows_of(100, shifted))}));
   };
-  EXPECT_THAT(doubts_with(1), HasSubstr("do labels of the test mean what those of train mean?"));
+  EXPECT_THAT(doubts_with(1),
+              HasSubstr("do labels and inputs of the test mean what those of train mean?"));
   EXPECT_THAT(doubts_with(0), Not(HasSubstr("mean what")));
 }
 
