@@ -289,20 +289,29 @@ void leave_out_without_data(std::vector<Cell>& cells, const std::string& data_ro
   }
 }
 
+namespace {
+
+std::string version_of_data(const std::string& hash, int64_t task_version) {
+  return hash + " of task version " + std::to_string(task_version);
+}
+
+}  // namespace
+
+std::string data_of(const Cell& cell) {
+  // A run that failed before it began has no data, and one without checkpoint begins again.
+  const bool begins_again = cell.state == CellState::kFailed && !has_saved(cell);
+  if (cell.record.data_hash.empty() || begins_again) return "";
+  return version_of_data(cell.record.data_hash, cell.record.task_version);
+}
+
 void refuse_other_data(const std::vector<Cell>& cells, const std::string& task,
                        const std::string& data_hash) {
   for (const Cell& cell : cells) {
-    const RunRecord& record = cell.record;
-    // A run that failed before it began has no data, and one without checkpoint begins again.
-    if (cell.task != task || record.data_hash.empty()) continue;
-    if (cell.state == CellState::kFailed && !has_saved(cell)) continue;
-    const int64_t version = cell.config.task_spec().version;
-    if (record.data_hash == data_hash && record.task_version == version) continue;
+    const std::string expected = version_of_data(data_hash, cell.config.task_spec().version);
+    if (cell.task != task || data_of(cell).empty() || data_of(cell) == expected) continue;
     throw Error({.where = cell.folder,
-                 .what = "the run there was trained on data " + record.data_hash +
-                         " of task version " + std::to_string(record.task_version),
-                 .expected = data_hash + " of version " + std::to_string(version) +
-                             ", as the suite's other runs",
+                 .what = "the run there was trained on data " + data_of(cell),
+                 .expected = expected + ", as the suite's other runs",
                  .advice = "remove that folder, or choose another --out or --data"});
   }
 }

@@ -116,11 +116,16 @@ TextTable table_of(const std::vector<CellStatus>& all) {
   return table;
 }
 
-// A line for each cell that has one.
+// What is wrong with a cell, or why its run failed; empty if nothing is.
+const std::string& problem_of(const Cell& cell) {
+  return cell.problem.empty() ? cell.record.failure : cell.problem;
+}
+
 std::string problems_of(const std::vector<CellStatus>& all) {
   std::string text;
   for (const CellStatus& s : all) {
-    if (!s.cell->problem.empty()) text += s.cell->run_name() + ": " + s.cell->problem + "\n";
+    const std::string& problem = problem_of(*s.cell);
+    if (!problem.empty()) text += s.cell->run_name() + ": " + problem + "\n";
   }
   return text;
 }
@@ -133,7 +138,7 @@ Json json_of(const std::vector<CellStatus>& all) {
                 {"seed", s.cell->seed}, {"state", to_string(s.state)},
                 {"steps", s.steps},     {"folder", s.cell->folder}};
     if (s.planned_steps) row["planned_steps"] = *s.planned_steps;
-    if (!s.cell->problem.empty()) row["problem"] = s.cell->problem;
+    if (!problem_of(*s.cell).empty()) row["problem"] = problem_of(*s.cell);
     if (record.val) row["validation_accuracy"] = record.val->accuracy;
     if (record.test) row["test_accuracy"] = record.test->accuracy;
     rows.push_back(std::move(row));
@@ -168,9 +173,10 @@ bool is_open(const CellStatus& s, bool suite_is_at_work) {
 void note_other_data(std::vector<Cell>& cells) {
   std::map<std::string, const Cell*> first;
   for (Cell& cell : cells) {
-    if (cell.record.data_hash.empty()) continue;
+    const std::string data = data_of(cell);
+    if (data.empty()) continue;
     const Cell* other = first.try_emplace(cell.task, &cell).first->second;
-    if (other->record.data_hash == cell.record.data_hash || !cell.problem.empty()) continue;
+    if (data == data_of(*other) || !cell.problem.empty()) continue;
     cell.problem = "was trained on other data than " + other->run_name();
   }
 }

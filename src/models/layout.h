@@ -53,9 +53,13 @@ at::Tensor join(const std::vector<at::Tensor>& groups);
 // The cost of one more group in the choice of a layout, in positions, since every sequence layer is
 // called once more. Results with other numbers: docs/results/padding.md.
 inline constexpr int64_t kGroupCost = 512;
-// On a GPU, times the width of the model: a call takes the same time on the host whatever the
-// width, and the GPU computes the less in it the narrower the model is.
+// On a GPU a call takes the same time on the host whatever the width, in which the GPU computes so
+// many elements.
 inline constexpr int64_t kGroupCostOfGpu = int64_t{1} << 22;
+// The cost for a model of this width.
+inline int64_t group_cost_on(at::Device device, int64_t width) {
+  return device.is_cpu() ? kGroupCost : kGroupCostOfGpu / width;
+}
 
 // The number of `lengths`, which ascend, in each group, and the length that these are padded to:
 // a multiple of 16, at most `longest`. Of all cuts, one with the least sum of rows * length +

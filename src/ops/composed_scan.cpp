@@ -12,6 +12,10 @@ namespace lra::ops {
 using at::Tensor;
 using MaybeTensor = std::optional<Tensor>;
 
+namespace {
+
+// Re sum_n c_n a_n^l for l < length: complex a, c [N, D] -> [D, length] of this real type, from two
+// tables of powers, a^(i m + j) = (a^m)^i a^j.
 Tensor scan_kernel(const Tensor& a, const Tensor& c, int64_t length, at::ScalarType type) {
   const auto columns = static_cast<int64_t>(std::ceil(std::sqrt(static_cast<double>(length))));
   const int64_t rows = (length + columns - 1) / columns;
@@ -29,6 +33,8 @@ Tensor scan_kernel(const Tensor& a, const Tensor& c, int64_t length, at::ScalarT
                                 at::cat({right_re, right_im}, 1));  // [D, rows, columns]
   return kernel.flatten(1).narrow(1, 0, length);
 }
+
+}  // namespace
 
 Tensor composed_diagonal_scan(const Tensor& x_in, const Tensor& a_in, const Tensor& c,
                               const MaybeTensor& skip, const MaybeTensor& mask) {

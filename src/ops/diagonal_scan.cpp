@@ -87,6 +87,7 @@ void check_diagonal_scan(const Tensor& x, const Tensor& a, const Tensor& c, cons
   LRA_CHECK(a.size(0) == 1 || a.size(0) == 2);
   LRA_CHECK(c.size(0) == 1 || c.size(0) == 2);
   LRA_CHECK_EQ(c.sizes().slice(1), a.sizes());
+  LRA_CHECK(a.size(1) >= 1 && a.size(1) <= kernels::kMaxScanModes);
   LRA_CHECK_EQ(a.size(2), x.size(2));
   LRA_CHECK(a.scalar_type() == wide_type(x) && c.scalar_type() == wide_type(x));
   if (skip) {

@@ -30,11 +30,6 @@ at::Tensor composed_diagonal_scan(const at::Tensor& x, const at::Tensor& a, cons
                                   const std::optional<at::Tensor>& skip,
                                   const std::optional<at::Tensor>& mask);
 
-// Re sum_n c_n a_n^l for l < length: complex a, c [N, D] -> [D, length] of this real type, from two
-// tables of powers, a^(i m + j) = (a^m)^i a^j. Differentiable.
-at::Tensor scan_kernel(const at::Tensor& a, const at::Tensor& c, int64_t length,
-                       at::ScalarType type);
-
 // CheckFailure unless these are arguments of torch.ops.lra.diagonal_scan, on any device.
 void check_diagonal_scan(const at::Tensor& x, const at::Tensor& a, const at::Tensor& c,
                          const std::optional<at::Tensor>& skip,

@@ -75,9 +75,11 @@ void check(const RunRecord& run, const ConvergenceResult& c, Findings& findings)
                                                         "; by the run's record " + as_text(best));
 }
 
-// A run may have been trained further since.
+// A run may have been trained further since. Its record counts steps after the last checkpoint if
+// it is not done.
 void check_step(const RunRecord& run, const AnalysisRecord& analysis, Findings& findings) {
-  if (analysis.convergence) return;  // of the curve up to its own last step
+  const bool is_of_curve = analysis.convergence.has_value();  // up to its own last step
+  if (run.status != RunStatus::kDone || is_of_curve) return;
   const auto expect = [&](int64_t step, const std::string& weights) {
     findings.expect(analysis.step == step, "it is of step " + std::to_string(analysis.step) +
                                                "; the run's " + weights + " weights are those of " +

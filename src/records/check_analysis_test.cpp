@@ -51,6 +51,12 @@ TEST(CheckAnalysis, ARunMayHaveBeenTrainedFurther) {
                           "the run again"));
   analysis.checkpoint = "step_5000";
   EXPECT_THAT(check_analysis(analysis, run), IsEmpty());
+  analysis.checkpoint = "best";
+  run.best_val->step = 2500;
+  EXPECT_THAT(check_analysis(analysis, run),
+              ElementsAre(HasSubstr("best weights are those of 2500")));
+  run.status = RunStatus::kDiverged;
+  EXPECT_THAT(check_analysis(analysis, run), IsEmpty()) << "nothing was saved since";
 }
 
 TEST(CheckAnalysis, ThresholdsAreReachedWhenTheCurveSaysSo) {

@@ -11,6 +11,7 @@
 #include "tasks/custom/custom.h"
 #include "tasks/drawn_examples.h"
 #include "tasks/stopping.h"
+#include "tasks/text_checks.h"
 
 namespace lra::tasks {
 namespace {
@@ -27,7 +28,7 @@ class WordReader {
   explicit WordReader(const Dataset& dataset)
       : num_towers_(dataset.manifest().num_towers),
         are_values_(has_own_values(dataset.manifest())),
-        are_bytes_(dataset.manifest().token_bytes == 1 && dataset.manifest().token_offset == 1) {
+        are_letters_(is_text(dataset.manifest()) || is_own_text(dataset.manifest())) {
     if (are_values_) find_steps(dataset.split("train"));
   }
 
@@ -39,7 +40,7 @@ class WordReader {
                                                 split.words_per_token()));
       split.read_tokens(example, tower, std::span(words).subspan(before));
     }
-    for (size_t i = 0; are_bytes_ && i < words.size(); ++i) {
+    for (size_t i = 0; are_letters_ && i < words.size(); ++i) {
       if (words[i] >= 'A' + 1 && words[i] <= 'Z' + 1) words[i] += 'a' - 'A';  // byte + 1
     }
     for (size_t i = 0; are_values_ && i < words.size(); ++i) {
@@ -74,7 +75,7 @@ class WordReader {
   }
 
   int64_t num_towers_;
-  bool are_values_, are_bytes_;
+  bool are_values_, are_letters_;
   std::vector<float> steps_;  // of each channel
 };
 

@@ -167,9 +167,9 @@ void check_near_copies(const Evidence& evidence, Doubts& doubts) {
   for (size_t s = 1; s < evidence.splits.size(); ++s) {
     const SplitTally& split = evidence.splits[s];
     if (split.exceeds(split.copies.all, kDoubtedShare)) continue;
-    const size_t num_earlier = manifest.num_towers == 1 ? s : 1;
-    for (size_t earlier = 0; earlier < num_earlier; ++earlier) {
+    for (size_t earlier = 0; earlier < s; ++earlier) {
       const std::string& reference = evidence.splits[earlier].name;
+      if (manifest.num_towers == 2 && reference != "train") continue;
       const NearCopies found = near_copies(evidence.dataset, split.name, reference);
       if (found.num_judged < kFewestToJudge) continue;
       const double share =

@@ -352,13 +352,13 @@ std::unique_ptr<models::Model> RunConfig::make_any_model(const TaskShape& shape,
 
 models::SequenceClassifier RunConfig::make_model(const TaskShape& shape, at::Device device) const {
   if (is_whole_model()) refuse_whole_model(model);
-  const int64_t group_cost =
-      device.is_cpu() ? models::kGroupCost : models::kGroupCostOfGpu / model_config.embed_dim;
   const models::Execution execution{
       .activations = train.precision == "bf16" ? at::kBFloat16 : at::kFloat,
       .device = device,
       .recompute = train.recompute,
-      .group_cost = train.trim_padding ? std::optional(group_cost) : std::nullopt};
+      .group_cost = train.trim_padding
+                        ? std::optional(models::group_cost_on(device, model_config.embed_dim))
+                        : std::nullopt};
   const models::Output output = !train.is_masked()          ? models::Output::kClasses
                                 : train.masked_loss == "l1" ? models::Output::kHiddenValues
                                                             : models::Output::kHiddenTokens;

@@ -112,15 +112,15 @@ Problem diagonal_problem(int64_t length, const DiagonalShape& shape, const Tenso
   return {scan, in, 1, mask};
 }
 
-// Sizes around the 32 channels and positions of a tile, the 16 lags of a run, the 4 modes that a
-// block takes at a time, and the 2,048 lags of a block.
+// Sizes around the 32 channels and positions of a tile, the 16 lags of a run, the 4 and 128 modes
+// that a block takes at a time, and the 2,048 lags of a block.
 TEST(GpuScans, DiagonalScanIsThatOfTheCpu) {
   LRA_SKIP_WITHOUT_DEVICE();
   for (const int64_t length : {1, 9, 40, is_simulated() ? 1100 : 3000}) {
     for (const Tensor& mask : {Tensor(), first_ones(length)}) {
       for (const auto& shape :
            {DiagonalShape{5, 3, 2, true, false}, DiagonalShape{33, 2, 2, false, true},
-            DiagonalShape{2, 21, 1, true, false}}) {
+            DiagonalShape{2, 21, 1, true, false}, DiagonalShape{1, 150, 2, true, false}}) {
         SCOPED_TRACE(testing::Message() << length << " x " << shape.channels);
         expect_results_of_the_cpu(diagonal_problem(length, shape, mask));
       }

@@ -96,7 +96,7 @@ __global__ void moments_kernel(BatchNormForward<T> p, float* parts, float* count
   });
   add_up<kLanes>(squares);
   write_parts(slice, p.columns, mean, squares[0], parts);
-  if (threadIdx.x == 0) counts[slice.number] = count;
+  if (threadIdx.x == 0 && slice.column == 0) counts[slice.number] = count;
 }
 
 // Sums over slices, each group taking every kGroups-th.

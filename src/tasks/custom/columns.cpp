@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/quoted.h"
+#include "tasks/custom/examples.h"
 
 namespace lra::tasks {
 namespace {
@@ -165,9 +166,9 @@ constexpr std::array<OddName, 36> kOddNames = {{
     {"row", false, true, kIsIndex, kDropIndex},
     {"row_id", false, true, kIsIndex, kDropIndex},
     {"kfold", true, true, kIsSplit, kNameSplit},
-    {"cv", true, true, kIsSplit, kNameSplit},
-    {"train", true, true, kIsSplit, kNameSplit},
-    {"test", true, true, kIsSplit, kNameSplit},
+    {"cv", false, true, kIsSplit, kNameSplit},
+    {"train", false, true, kIsSplit, kNameSplit},
+    {"test", false, true, kIsSplit, kNameSplit},
     {"label", false, true, kIsLabel, kDropLabel},
     {"labels", false, true, kIsLabel, kDropLabel},
     {"class", false, true, kIsLabel, kDropLabel},
@@ -193,30 +194,36 @@ void refuse_odd_name(const std::string& name, bool is_input, const std::string& 
   }
 }
 
-// The name without the number at its end.
-std::string_view stem_of(std::string_view name) {
-  return name.substr(0, name.find_last_not_of("0123456789") + 1);
+// What a column has in common with those that are numbered as it is: "f" of "f12", "lag" of "lag-3"
+// and of "lag", nothing of a number.
+std::string stem_of(const std::string& name) {
+  const std::string plain = plain_name(name);
+  if (is_single_number(plain)) return "";
+  const std::string numbered = plain.substr(0, plain.find_last_not_of("0123456789") + 1);
+  return numbered.substr(0, numbered.find_last_not_of("-_. ") + 1);
 }
 
 // Among columns that are numbered, a few with names of their own are no positions: ids of persons,
 // folds, predictions, other labels.
 void refuse_unlike_names(const std::vector<std::string>& inputs, const std::string& where) {
-  constexpr size_t kFewestNumbered = 8, kLargestShare = 10;
-  std::map<std::string_view, size_t> numbered;
-  for (const std::string& name : inputs) {
-    if (stem_of(name).size() < name.size()) ++numbered[stem_of(name)];
+  constexpr size_t kFewestAlike = 8, kLargestShare = 10;
+  std::map<std::string, std::vector<std::string>> by_stem;
+  for (const std::string& name : inputs) by_stem[stem_of(name)].push_back(name);
+  const auto size_of = [](const auto& entry) { return entry.second.size(); };
+  const auto usual = std::ranges::max_element(by_stem, {}, size_of);
+  const size_t num_others = inputs.size() - usual->second.size();
+  if (usual->second.size() < kFewestAlike || num_others == 0 ||
+      num_others * kLargestShare > inputs.size()) {
+    return;
   }
-  const auto usual = std::ranges::max_element(numbered, {}, [](const auto& n) { return n.second; });
-  if (usual == numbered.end() || usual->second < kFewestNumbered) return;
   std::vector<std::string> others;
-  for (const std::string& name : inputs) {
-    const bool is_numbered = stem_of(name) == usual->first && name.size() > usual->first.size();
-    if (!is_numbered) others.push_back(name);
+  for (const auto& [stem, names] : by_stem) {
+    if (stem != usual->first) others.insert(others.end(), names.begin(), names.end());
   }
-  if (others.empty() || others.size() * kLargestShare > inputs.size()) return;
   refuse_data(where,
               quoted_list(others, 8) + " would be positions of the sequence, among " +
-                  std::to_string(usual->second) + " columns '" + std::string(usual->first) + "...'",
+                  std::to_string(usual->second.size()) + " columns such as " +
+                  in_quotes(usual->second.front()),
               "columns of the sequence, label and split",
               "remove what is not part of the sequence, or name it as the others");
 }

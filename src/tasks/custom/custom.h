@@ -16,4 +16,10 @@ inline bool has_own_values(const Manifest& manifest) {
   return is_own(manifest) && manifest.token_offset == 0;
 }
 
+// True if its tokens are the bytes of texts.
+inline bool is_own_text(const Manifest& manifest) {
+  const auto input = manifest.settings.find("input");
+  return is_own(manifest) && input != manifest.settings.end() && input->second == "text";
+}
+
 }  // namespace lra::tasks

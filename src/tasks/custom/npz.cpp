@@ -189,28 +189,39 @@ class Table {
                 std::to_string(count) + ", as there are labels");
   }
 
-  // What lies beyond the lengths must be padding: in each channel one and the same number.
+  // What lies beyond the lengths must be padding: in each channel the same number up to the end of
+  // the example, or at the same position of others. Behind the first position, where a mark of the
+  // end may stand.
   static void refuse_cut_values(const NpyArray& array, const NpyArray& lengths) {
+    constexpr int64_t kLargestShare = 10;
     const std::vector<int64_t>& shape = array.shape();
-    if (array.is_text() || lengths.is_text() || shape.size() < 2) return;  // refused later
+    if (array.is_text() || lengths.is_text() || shape.size() < 2 || shape.size() > 3) return;
     const int64_t channels = shape.size() == 3 ? shape[2] : 1, row = shape[1] * channels;
-    std::vector<std::optional<double>> padding(static_cast<size_t>(channels));
+    std::vector<std::optional<double>> usual(static_cast<size_t>(row));
+    int64_t num_cut = 0;
     for (int64_t i = 0; i < shape[0]; ++i) {
-      const double found = lengths.number(i);
-      const bool is_length = found >= 0 && found <= static_cast<double>(shape[1]);
-      if (!is_length || std::floor(found) != found) return;  // refused later
-      for (int64_t k = static_cast<int64_t>(found) * channels; k < row; ++k) {
+      const double length = lengths.number(i);
+      const bool is_length = length >= 0 && length <= static_cast<double>(shape[1]);
+      if (!is_length || std::floor(length) != length) return;  // refused later
+      bool is_cut = false;
+      for (int64_t k = (static_cast<int64_t>(length) + 1) * channels; k < row; ++k) {
         const double value = array.number(i * row + k);
-        std::optional<double>& usual = padding[static_cast<size_t>(k % channels)];
-        if (!usual) usual = value;
-        if (value == *usual || (std::isnan(value) && std::isnan(*usual))) continue;
-        refuse_data(array.name(),
-                    "has " + number_text(value) + " and " + number_text(*usual) +
-                        " beyond the 'lengths', in example " + std::to_string(i) + " and before",
-                    "the same number at all positions of padding",
-                    "look whether the lengths are those of these examples, or remove them");
+        const double last = array.number((i + 1) * row - channels + k % channels);
+        std::optional<double>& at_place = usual[static_cast<size_t>(k)];
+        if (!at_place) at_place = value;
+        const auto is = [&](double other) {
+          return value == other || (std::isnan(value) && std::isnan(other));
+        };
+        is_cut = is_cut || (!is(last) && !is(*at_place));
       }
+      num_cut += is_cut;
     }
+    if (num_cut * kLargestShare <= shape[0]) return;
+    refuse_data(array.name(),
+                "has different numbers beyond the 'lengths' in " + std::to_string(num_cut) +
+                    " of " + std::to_string(shape[0]) + " examples",
+                "padding, the same number at all positions",
+                "look whether the lengths are those of these examples");
   }
 
   static OwnSequence sequence(const NpyArray& array, int64_t example, const NpyArray* lengths,

@@ -132,12 +132,15 @@ TEST_F(Npz, WhatCannotBeReadIsNamed) {
       HasSubstr("array 'lengths': holds the length 1.5"));
   EXPECT_THAT(refused({{"x", "no array"}, {"y", labels_}}), HasSubstr("array 'x'"));
   const auto with_lengths = [&](const std::string& values) {
-    return refused({{"x", npy("|u1", "(2, 3)", values)},
+    return refused({{"x", npy("|u1", "(2, 5)", values)},
                     {"y", labels_},
                     {"lengths", npy("|u1", "(2,)", std::string("\1\2", 2))}});
   };
-  EXPECT_THAT(with_lengths("a--ab-"), "");
-  EXPECT_THAT(with_lengths("ab-a--"), HasSubstr("beyond the 'lengths'"));
+  EXPECT_THAT(with_lengths("a----ab---"), "");
+  EXPECT_THAT(with_lengths("a.---ab.--"), "") << "a mark of the end";
+  EXPECT_THAT(with_lengths("aaaaaabbbb"), "") << "the last value goes on";
+  EXPECT_THAT(with_lengths("a1234ab234"), "") << "the same at each position";
+  EXPECT_THAT(with_lengths("ab-cdabcde"), HasSubstr("different numbers beyond the 'lengths' in 1"));
 }
 
 TEST_F(Npz, FortranOrderIsReadAsCOrder) {

@@ -132,16 +132,18 @@ std::optional<std::string> doubt_of_range(const std::string& name,
   return first;
 }
 
-// A split that was filled with zeros, or with the last value that was there.
-std::optional<std::string> doubt_of_repeats(const std::string& name,
+// A split that was filled with zeros, or with the last value that was there. An example counts as
+// one observation.
+std::optional<std::string> doubt_of_repeats(const Split& split, const std::string& name,
                                             const std::vector<ChannelTally>& train,
                                             const std::vector<ChannelTally>& other,
                                             const CustomConfig& config) {
-  constexpr double kMostApart = 0.25;
+  constexpr double kMostApart = 0.25, kStandardErrors = 4;
+  const double error = 0.5 / std::sqrt(static_cast<double>(split.size()));
   for (size_t c = 0; c < train.size(); ++c) {  // none: train is too small
-    const double usual = train[c].repeats / train[c].count;
-    const double found = other[c].repeats / other[c].count;
-    if (std::abs(found - usual) <= kMostApart) continue;
+    const double usual = train[c].repeats / std::max(1.0, train[c].count);
+    const double found = other[c].repeats / std::max(1.0, other[c].count);
+    if (std::abs(found - usual) <= std::max(kMostApart, kStandardErrors * error)) continue;
     return percent(found, 0) + " of the values of " + name + of_channel(c, config) +
            " are equal to the one before, and " + percent(usual, 0) +
            " of those of train: do they stand for what is missing?";
@@ -168,8 +170,9 @@ void add_doubts_of_values(const Dataset& dataset, const CustomConfig& config,
       train = std::move(tally);
       continue;
     }
-    for (const auto& judge : {doubt_of_range, doubt_of_repeats}) {
-      if (auto doubt = judge(name, train, tally, config)) doubts.push_back(std::move(*doubt));
+    for (auto doubt : {doubt_of_range(name, train, tally, config),
+                       doubt_of_repeats(split, name, train, tally, config)}) {
+      if (doubt) doubts.push_back(std::move(*doubt));
     }
   }
 }
@@ -229,6 +232,7 @@ std::optional<double> distance_of(const std::vector<int64_t>& counts,
 void add_doubts_of_ids(const Dataset& dataset, const CustomConfig& config,
                        std::vector<std::string>& doubts) {
   constexpr double kMostNew = 0.05, kFarthest = 0.3;
+  constexpr int64_t kFewestToCompare = 200;  // few examples have few of the usual tokens
   const Split train_split = dataset.split("train");
   if (train_split.size() < kFewestToJudge) return;
   const std::vector<int64_t> train = counts_of_ids(train_split, config);
@@ -243,7 +247,8 @@ void add_doubts_of_ids(const Dataset& dataset, const CustomConfig& config,
     }
     const double share =
         static_cast<double>(unseen) / static_cast<double>(std::max<int64_t>(all, 1));
-    const double distance = distance_of(counts, train).value_or(0);
+    const bool is_compared = std::min(split.size(), train_split.size()) >= kFewestToCompare;
+    const double distance = is_compared ? distance_of(counts, train).value_or(0) : 0;
     if (share > kMostNew) {
       doubts.push_back(percent(share, 0) + " of the tokens of " + name +
                        " are not in train: was it encoded in another way?");
@@ -283,33 +288,42 @@ void add_doubts_of_shares(const Dataset& dataset, const CustomConfig& config,
   }
 }
 
+// Standard error of the difference of two shares if both are of the same.
+double error_of_difference(const Baseline& a, int64_t size_a, const Baseline& b, int64_t size_b) {
+  const auto n_a = static_cast<double>(size_a), n_b = static_cast<double>(size_b);
+  const double share = (a.accuracy * n_a + b.accuracy * n_b) / (n_a + n_b);
+  return std::sqrt(share * (1 - share) * (1 / n_a + 1 / n_b));
+}
+
 // A baseline that is right on val and not on test: the labels or the inputs of the test mean
-// something else.
+// something else. The best place says less: others persons or sensors may lack it.
 void add_doubt_of_test_labels(const Dataset& dataset, const CustomConfig& config,
                               std::vector<std::string>& doubts) {
-  constexpr double kMostBelow = 0.15, kStandardErrors = 6;
+  constexpr double kMostBelow = 0.15, kMostBelowAtAPlace = 0.25, kStandardErrors = 4;
   const Split train = dataset.split("train"), val = dataset.split("val"),
               test = dataset.split("test");
   if (val.size() < kFewestToJudge || test.size() < kFewestToJudge) return;
-  const double error =
-      0.5 * std::sqrt(1 / static_cast<double>(val.size()) + 1 / static_cast<double>(test.size()));
-  const auto is_doubted = [&](const Baseline& on_val, const Baseline& on_test) {
+  const auto is_doubted = [&](double most_below, const auto& baseline_on) {
+    const Baseline on_val = baseline_on(val), on_test = baseline_on(test);
     const double below = on_val.accuracy - on_test.accuracy;
-    if (below <= std::max(kMostBelow, kStandardErrors * error)) return false;
+    const double error = error_of_difference(on_val, val.size(), on_test, test.size());
+    if (below <= std::max(most_below, kStandardErrors * error)) return false;
     doubts.push_back("the baseline '" + on_val.name + "' is right on " + percent(on_val.accuracy) +
                      " of val and on " + percent(on_test.accuracy) +
                      " of test: do labels and inputs of the test mean what those of train mean?");
     return true;
   };
-  const auto [classes, towers] = std::pair(config.classes, config.towers);
-  if (is_doubted(centroid_baseline(train, val, config), centroid_baseline(train, test, config)) ||
-      is_doubted(place_baseline(train, val, classes, towers),
-                 place_baseline(train, test, classes, towers)) ||
+  if (is_doubted(kMostBelow, [&](const Split& s) { return centroid_baseline(train, s, config); }) ||
+      is_doubted(kMostBelowAtAPlace,
+                 [&](const Split& s) {
+                   return place_baseline(train, s, config.classes, config.towers);
+                 }) ||
       config.input != "text") {
     return;
   }
-  is_doubted(word_baseline(train, val, classes, towers),
-             word_baseline(train, test, classes, towers));
+  is_doubted(kMostBelow, [&](const Split& s) {
+    return word_baseline(train, s, config.classes, config.towers);
+  });
 }
 
 }  // namespace

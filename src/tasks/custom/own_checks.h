@@ -12,7 +12,8 @@ namespace lra::tasks {
 // Returns a sentence for each of: a test of so few examples that its accuracy means little; values
 // with few positions of many channels (an array [N, C, L] instead of [N, L, C]); a number far from
 // all others that occurs again and again in a channel (-999 for missing values); values of val or
-// test that in most channels deviate ten times as much as those of train, or a tenth as much; a
+// test that in most channels deviate 3.5 times as much as those of train, or less by as much, or
+// around another mean; a
 // split of values that stay the same from one position to the next more often than in train, or
 // less; token ids of which few occur and
 // one is far larger; tokens of val or test that train lacks, or that are distributed otherwise; a

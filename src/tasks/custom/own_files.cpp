@@ -1,5 +1,6 @@
 #include "tasks/custom/own_files.h"
 
+#include <array>
 #include <charconv>
 #include <map>
 #include <optional>
@@ -40,18 +41,22 @@ std::optional<ShardName> shard_name(const std::string& path) {
   return is_one ? std::optional(name) : std::nullopt;
 }
 
-// "train-" and 2 for "train-2.csv"; "part-" and 0 for "part-0.csv".
+// "train-" and 2 for "train-2.csv", "a/part" and 0 for "a/part0.csv". Only names of splits and
+// parts: years, sizes and persons are numbers, too.
 std::optional<std::pair<std::string, int64_t>> numbered_name(const std::string& path) {
-  const std::string stem = path.substr(0, path.rfind('.'));
-  const size_t last = stem.find_last_not_of("0123456789");
-  if (last == std::string::npos || last + 1 == stem.size()) return std::nullopt;
+  constexpr std::array<std::string_view, 4> kParts = {"part", "shard", "chunk", "split"};
+  const std::string name = path.substr(0, path.rfind('.'));
+  const std::string before = name.substr(0, name.find_last_not_of("0123456789") + 1);
+  std::string word = before.substr(0, before.find_last_not_of("-_. ") + 1);
+  word = word.substr(word.find_last_of("/-_. ") + 1);
   int64_t number = 0;
-  const char* end = stem.data() + stem.size();
-  if (std::from_chars(stem.data() + last + 1, end, number).ec != std::errc()) return std::nullopt;
-  return std::pair{stem.substr(0, last + 1), number};
+  const char* end = name.data() + name.size();
+  if (std::from_chars(name.data() + before.size(), end, number).ec != std::errc()) return {};
+  if (split_of_name(word).empty() && std::ranges::find(kParts, word) == kParts.end()) return {};
+  return std::pair{before, number};
 }
 
-// Several files of one name that are numbered from 0 or 1 on, with a number left out.
+// Several parts that are numbered from 0 or 1 on, with a number left out.
 void refuse_gaps(const std::vector<std::string>& files) {
   std::map<std::string, std::set<int64_t>> found;
   for (const std::string& file : files) {
@@ -61,8 +66,7 @@ void refuse_gaps(const std::vector<std::string>& files) {
   for (const auto& [before, numbers] : found) {
     const int64_t least = *numbers.begin(), most = *numbers.rbegin();
     const auto count = static_cast<int64_t>(numbers.size());
-    // Years and sizes are numbers, too.
-    if (count < 2 || least > 1 || most - least + 1 == count || most > 2 * count) continue;
+    if (count < 2 || least > 1 || most > 2 * count || most - least + 1 == count) continue;
     int64_t missing = least;
     while (numbers.contains(missing)) ++missing;
     refuse_data(before + "...",

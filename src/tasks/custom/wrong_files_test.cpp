@@ -81,14 +81,17 @@ TEST_F(OwnFiles, AColumnThatIsNotNumberedAsTheOthersIsNoPosition) {
   };
   for (const char* name : {"patient_id", "subject", "confidence"}) {
     EXPECT_THAT(refused("a.csv", table(name, "f")),
-                HasSubstr("would be positions of the sequence, among 12 columns 'f...'"));
-    EXPECT_THAT(refused("a.csv", table(name, "")), HasSubstr("among 12 columns '...'"));
+                HasSubstr("would be positions of the sequence, among 12 columns such as 'f0'"));
+    EXPECT_THAT(refused("a.csv", table(name, "0.")), HasSubstr("among 12 columns"));
   }
   EXPECT_THAT(refused("a.csv", table("kfold", "f")), HasSubstr("does it name the split?"));
   EXPECT_THAT(refused("a.csv", table("class", "f")), HasSubstr("task.label=NAME"));
   EXPECT_THAT(refused("a.csv", table("class", "f"), "label = \"label\""),
               HasSubstr("is it another label, or a prediction of it?"));
-  EXPECT_THAT(doubted("a.csv", table("f12", "f")), Not(HasSubstr("positions")));
+  for (const auto& [first, other] : std::vector<std::pair<std::string, std::string>>{
+           {"f12", "f"}, {"F12", "f"}, {"lag", "lag-"}, {"x", "x."}, {"1.00", "0."}, {"-1", ""}}) {
+    EXPECT_THAT(doubted("a.csv", table(first, other)), Not(HasSubstr("positions"))) << first;
+  }
 }
 
 TEST_F(OwnFiles, ColumnsOfSeveralFilesAreMatchedByName) {
@@ -163,6 +166,13 @@ TEST_F(OwnFiles, AMissingShardIsNamed) {
                 imported({shard("train-0.jsonl"), shard("train-2.jsonl"), shard("test.jsonl")});
               }),
               HasSubstr("number 1 is missing among 2 files numbered 0 to 2"));
+  const auto from = [&](const std::string& name, int first) {
+    return file(name, rows_of(30, [first](int i) { return text_row(first + i); }));
+  };
+  for (const std::string before : {"train_size", "train_19"}) {
+    EXPECT_NO_THROW(imported(
+        {from(before + "1.jsonl", 0), from(before + "3.jsonl", 30), from("test.jsonl", 60)}));
+  }
 }
 
 TEST_F(OwnFiles, OneOddNumberDoesNotTurnTokensIntoValues) {
