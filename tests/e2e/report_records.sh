@@ -88,7 +88,7 @@ passed "folders that --out lacks are made"
 
 finds_preset_steps() {
   changed preset_steps 20
-  finds "preset_steps is 20; expected 1000"
+  finds "preset_steps is 20; expected 5000"
   changed model_title '"Somebody else"'
   finds "model_title is Somebody else; expected Linformer"
 }
