@@ -307,10 +307,11 @@ std::string data_of(const Cell& cell) {
 void refuse_other_data(const std::vector<Cell>& cells, const std::string& task,
                        const std::string& data_hash) {
   for (const Cell& cell : cells) {
+    const std::string data = cell.task == task ? data_of(cell) : "";
     const std::string expected = version_of_data(data_hash, cell.config.task_spec().version);
-    if (cell.task != task || data_of(cell).empty() || data_of(cell) == expected) continue;
+    if (data.empty() || data == expected) continue;
     throw Error({.where = cell.folder,
-                 .what = "the run there was trained on data " + data_of(cell),
+                 .what = "the run there was trained on data " + data,
                  .expected = expected + ", as the suite's other runs",
                  .advice = "remove that folder, or choose another --out or --data"});
   }

@@ -116,7 +116,7 @@ TextTable table_of(const std::vector<CellStatus>& all) {
   return table;
 }
 
-// What is wrong with a cell, or why its run failed; empty if nothing is.
+// Returns what is wrong with a cell, or why its run failed; empty if neither.
 const std::string& problem_of(const Cell& cell) {
   return cell.problem.empty() ? cell.record.failure : cell.problem;
 }
@@ -138,7 +138,8 @@ Json json_of(const std::vector<CellStatus>& all) {
                 {"seed", s.cell->seed}, {"state", to_string(s.state)},
                 {"steps", s.steps},     {"folder", s.cell->folder}};
     if (s.planned_steps) row["planned_steps"] = *s.planned_steps;
-    if (!problem_of(*s.cell).empty()) row["problem"] = problem_of(*s.cell);
+    const std::string& problem = problem_of(*s.cell);
+    if (!problem.empty()) row["problem"] = problem;
     if (record.val) row["validation_accuracy"] = record.val->accuracy;
     if (record.test) row["test_accuracy"] = record.test->accuracy;
     rows.push_back(std::move(row));
@@ -171,13 +172,16 @@ bool is_open(const CellStatus& s, bool suite_is_at_work) {
 
 // Runs of one task on other data than the first are no rows of one table.
 void note_other_data(std::vector<Cell>& cells) {
-  std::map<std::string, const Cell*> first;
+  struct First {
+    std::string run, data;
+  };
+  std::map<std::string, First> by_task;
   for (Cell& cell : cells) {
     const std::string data = data_of(cell);
     if (data.empty()) continue;
-    const Cell* other = first.try_emplace(cell.task, &cell).first->second;
-    if (data == data_of(*other) || !cell.problem.empty()) continue;
-    cell.problem = "was trained on other data than " + other->run_name();
+    const First& first = by_task.try_emplace(cell.task, First{cell.run_name(), data}).first->second;
+    if (data == first.data || !cell.problem.empty()) continue;
+    cell.problem = "was trained on other data than " + first.run;
   }
 }
 

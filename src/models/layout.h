@@ -53,10 +53,10 @@ at::Tensor join(const std::vector<at::Tensor>& groups);
 // The cost of one more group in the choice of a layout, in positions, since every sequence layer is
 // called once more. Results with other numbers: docs/results/padding.md.
 inline constexpr int64_t kGroupCost = 512;
-// On a GPU a call takes the same time on the host whatever the width, in which the GPU computes so
-// many elements.
+// The same on a GPU in elements, positions times width: a call takes the host the same time at any
+// width, and meanwhile the GPU could compute so many.
 inline constexpr int64_t kGroupCostOfGpu = int64_t{1} << 22;
-// The cost for a model of this width.
+// The cost in positions for a model of this width.
 inline int64_t group_cost_on(at::Device device, int64_t width) {
   return device.is_cpu() ? kGroupCost : kGroupCostOfGpu / width;
 }

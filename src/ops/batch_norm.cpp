@@ -14,10 +14,6 @@ using Mask = std::optional<Tensor>;
 using Three = std::tuple<Tensor, Tensor, Tensor>;
 using Four = std::tuple<Tensor, Tensor, Tensor, Tensor>;
 
-const uint8_t* mask_data(const Mask& mask) {
-  return mask ? mask->const_data_ptr<uint8_t>() : nullptr;
-}
-
 Four forward_cpu(const Tensor& x_in, const Mask& mask, const Tensor& weight, const Tensor& bias,
                  double eps) {
   check_batch_norm(x_in, mask, weight, bias);

@@ -37,6 +37,11 @@ inline at::Tensor lengths_of(const std::optional<at::Tensor>& mask) {
   return mask ? mask->sum(1, /*keepdim=*/false, at::kInt) : at::Tensor();
 }
 
+// The elements of a mask; null without one.
+inline const uint8_t* mask_data(const std::optional<at::Tensor>& mask) {
+  return mask ? mask->const_data_ptr<uint8_t>() : nullptr;
+}
+
 // The elements of a tensor, whose type must be T; Bf16 is the library's BFloat16.
 template <typename T>
 const T* const_data(const at::Tensor& t) {

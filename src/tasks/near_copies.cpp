@@ -139,8 +139,8 @@ bool is_near(const Sketch& sketch, const std::vector<Place>& places,
 
 }  // namespace
 
-NearCopies near_copies(const Dataset& dataset, const std::string& split,
-                       const std::string& reference) {
+std::vector<NearCopies> near_copies(const Dataset& dataset, const std::string& reference,
+                                    const std::vector<std::string>& splits) {
   const WordReader reader(dataset);
   std::vector<Place> places;
   const std::vector<Sketch> others = sketches_of(dataset.split(reference), kMostOthers, reader);
@@ -148,14 +148,17 @@ NearCopies near_copies(const Dataset& dataset, const std::string& split,
     for (const uint64_t hash : others[i]) places.push_back({hash, static_cast<int32_t>(i)});
   }
   std::ranges::sort(places);
-  NearCopies found;
+  std::vector<NearCopies> all;
   std::vector<int32_t> sharers;
-  for (const Sketch& sketch : sketches_of(dataset.split(split), kMostJudged, reader)) {
-    if (sketch.empty()) continue;
-    ++found.num_judged;
-    found.num_near += is_near(sketch, places, sharers);
+  for (const std::string& split : splits) {
+    NearCopies& found = all.emplace_back();
+    for (const Sketch& sketch : sketches_of(dataset.split(split), kMostJudged, reader)) {
+      if (sketch.empty()) continue;
+      ++found.num_judged;
+      found.num_near += is_near(sketch, places, sharers);
+    }
   }
-  return found;
+  return all;
 }
 
 }  // namespace lra::tasks

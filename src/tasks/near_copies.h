@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "tasks/dataset.h"
 
@@ -14,13 +15,13 @@ struct NearCopies {
   int64_t num_near = 0;
 };
 
-// Counts the examples of a split that share half of their passages of 8 tokens with one example of
-// `reference`, exact copies included; letter case does not count. Both sets of passages are
-// estimated by their 32 smallest hashes (bottom-k sketches); examples with fewer passages are not
-// judged. At most 100,000 drawn examples of the reference and 10,000 of the split are compared.
-// Real values are rounded to a quarter of their channel's standard deviation first. Towers are
-// taken one behind the other.
-NearCopies near_copies(const Dataset& dataset, const std::string& split,
-                       const std::string& reference);
+// Counts, for each of `splits`, the examples that share half of their passages of 8 tokens with one
+// example of `reference`, exact copies included; letter case does not count. Both sets of passages
+// are estimated by their 32 smallest hashes (bottom-k sketches); examples with fewer passages are
+// not judged. At most 100,000 drawn examples of the reference and 10,000 of each split are
+// compared. Real values are rounded to a quarter of their channel's standard deviation first.
+// Towers are taken one behind the other.
+std::vector<NearCopies> near_copies(const Dataset& dataset, const std::string& reference,
+                                    const std::vector<std::string>& splits);
 
 }  // namespace lra::tasks

@@ -32,7 +32,7 @@ NearCopies of_bytes(const std::function<void(std::vector<uint8_t>&, RandomStream
     }
   }
   writer.finish();
-  return near_copies(Dataset::open(root.path("data")), "test", "train");
+  return near_copies(Dataset::open(root.path("data")), "train", {"test"}).at(0);
 }
 
 TEST(NearCopies, AreExamplesWithAnotherTokenOrAPartLess) {
@@ -90,7 +90,7 @@ TEST(NearCopies, AreValuesWithALittleNoise) {
       }
     }
     writer.finish();
-    return near_copies(Dataset::open(root.path(name)), "test", "train").num_near;
+    return near_copies(Dataset::open(root.path(name)), "train", {"test"}).at(0).num_near;
   };
   EXPECT_EQ(found_with("close", 1e-3), kExamples);
   EXPECT_EQ(found_with("apart", 0.5), 0);

@@ -164,19 +164,21 @@ void check_copies(const Evidence& evidence, Doubts& doubts) {
 void check_near_copies(const Evidence& evidence, Doubts& doubts) {
   const Manifest& manifest = evidence.dataset.manifest();
   if (!is_own(manifest) && !is_text(manifest) && manifest.task != "image") return;
-  for (size_t s = 1; s < evidence.splits.size(); ++s) {
-    const SplitTally& split = evidence.splits[s];
-    if (split.exceeds(split.copies.all, kDoubtedShare)) continue;
-    for (size_t earlier = 0; earlier < s; ++earlier) {
-      const std::string& reference = evidence.splits[earlier].name;
-      if (manifest.num_towers == 2 && reference != "train") continue;
-      const NearCopies found = near_copies(evidence.dataset, split.name, reference);
-      if (found.num_judged < kFewestToJudge) continue;
+  for (auto reference = evidence.splits.begin(); reference != evidence.splits.end(); ++reference) {
+    if (manifest.num_towers == 2 && reference->name != "train") continue;
+    std::vector<std::string> later;
+    for (auto split = reference + 1; split != evidence.splits.end(); ++split) {
+      if (!split->exceeds(split->copies.all, kDoubtedShare)) later.push_back(split->name);
+    }
+    if (later.empty()) continue;
+    const std::vector<NearCopies> all = near_copies(evidence.dataset, reference->name, later);
+    for (size_t i = 0; i < later.size(); ++i) {
+      if (all[i].num_judged < kFewestToJudge) continue;
       const double share =
-          static_cast<double>(found.num_near) / static_cast<double>(found.num_judged);
+          static_cast<double>(all[i].num_near) / static_cast<double>(all[i].num_judged);
       if (share <= kDoubtedShareOfNear) continue;
-      doubts.push_back(percent(share, 0) + " of the examples of " + split.name +
-                       " share half of their passages of 8 tokens with one of " + reference +
+      doubts.push_back(percent(share, 0) + " of the examples of " + later[i] +
+                       " share half of their passages of 8 tokens with one of " + reference->name +
                        ": are they copies with small changes, or parts of the same?");
     }
   }

@@ -179,18 +179,20 @@ void check_all(const RunRecord& record, Findings& findings) {
                  known.warnings.value_or(std::vector<std::string>{}), findings);
 }
 
-// An exported folder has the digests of its files: of the record, its card and weights.
+// An exported folder has the digests of its files: that of the record, and those of files beside it
+// that it names.
 std::vector<std::string> check_sums_beside(const std::string& path) {
-  const std::string file = folder_of(path) + "/SHA256SUMS";
+  const std::string folder = folder_of(path) + "/", file = folder + "SHA256SUMS";
   if (!tasks::is_file(file)) return {};
   const std::string sums = read_file(file, uint64_t{1} << 20);
+  const std::string record = std::filesystem::path(path).filename();
   std::vector<std::string> findings;
-  for (const std::string& name :
-       {std::filesystem::path(path).filename().string(), std::string("README.md"),
-        std::string("config.toml"), std::string("model.safetensors")}) {
-    const std::string beside = folder_of(path) + "/" + name;
-    if (!tasks::is_file(beside) || sums.find("  " + name + "\n") == std::string::npos) continue;
-    const std::string line = digest_file(DigestKind::kSha256, beside) + "  " + name + "\n";
+  for (const std::string& name : {record, std::string("README.md"), std::string("config.toml"),
+                                  std::string("model.safetensors")}) {
+    const std::string of_name = "  " + name + "\n";
+    const bool is_named = sums.find(of_name) != std::string::npos;
+    if (!tasks::is_file(folder + name) || (name != record && !is_named)) continue;
+    const std::string line = digest_file(DigestKind::kSha256, folder + name) + of_name;
     if (sums.find(line) != std::string::npos) continue;
     findings.push_back("SHA256SUMS next to it has another digest of " + name +
                        ": one of the two was changed");

@@ -81,9 +81,8 @@ template <typename T>
 void feature_attention_backward(const FeatureAttentionBackward<T>& p, float* scratch,
                                 Stream stream);
 
-// What kernels/scan/diagonal_scan.h needs besides transforms, as a convolution on a circle of
-// `size`
-// >= 2 length places, which holds every lag of either direction modulo its size.
+// Parts of kernels/scan/diagonal_scan.h as a convolution, all but the transforms. Its circle of at
+// least 2 length places (`size`) holds every lag of either direction, modulo its size.
 struct ScanChannels {  // some channels at a time
   int64_t first = 0, count = 0, size = 0;
 };

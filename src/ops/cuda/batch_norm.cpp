@@ -10,10 +10,6 @@ using at::Tensor;
 using Mask = std::optional<Tensor>;
 namespace cuda = kernels::cuda;
 
-const uint8_t* mask_data(const Mask& mask) {
-  return mask ? mask->const_data_ptr<uint8_t>() : nullptr;
-}
-
 Tensor scratch_for(const Tensor& x, const Tensor& weight) {
   const int64_t columns = weight.numel();
   return at::empty({cuda::batch_norm_scratch(x.numel() / columns, columns)}, weight.options());

@@ -194,8 +194,8 @@ void refuse_odd_name(const std::string& name, bool is_input, const std::string& 
   }
 }
 
-// What a column has in common with those that are numbered as it is: "f" of "f12", "lag" of "lag-3"
-// and of "lag", nothing of a number.
+// Returns the part that a column shares with others that are numbered alike: "f" of "f12", "lag" of
+// "lag-3" and of "lag", nothing of a number.
 std::string stem_of(const std::string& name) {
   const std::string plain = plain_name(name);
   if (is_single_number(plain)) return "";

@@ -189,9 +189,8 @@ class Table {
                 std::to_string(count) + ", as there are labels");
   }
 
-  // What lies beyond the lengths must be padding: in each channel the same number up to the end of
-  // the example, or at the same position of others. Behind the first position, where a mark of the
-  // end may stand.
+  // Numbers beyond the lengths must be padding: in each channel the same one up to the end of the
+  // example, or at the same position of others. The first position may hold a mark of the end.
   static void refuse_cut_values(const NpyArray& array, const NpyArray& lengths) {
     constexpr int64_t kLargestShare = 10;
     const std::vector<int64_t>& shape = array.shape();

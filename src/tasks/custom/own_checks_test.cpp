@@ -107,30 +107,42 @@ TEST(OwnChecks, NameATestThatWasFilledWithZeros) {
   EXPECT_THAT(doubts_about(zeros_from(4)), ElementsAre());
 }
 
-// Doubts about tokens from 1 to 50, of which the test's are larger by so many.
-std::vector<std::string> doubts_about_ids(uint8_t more) {
+// Doubts about splits of so many examples, whose tokens and labels `fill` writes.
+std::vector<std::string> doubts_about_tokens(
+    CustomConfig config, int examples,
+    const std::function<void(bool is_test, std::vector<uint8_t>& tokens, int& label)>& fill) {
   const TestFolder root;
   Manifest manifest = imported_manifest("custom");
   manifest.token_bytes = 1;
   manifest.token_offset = 1;
   DatasetWriter writer(root.path("data"), manifest, 0);
-  RandomStream random(9);
   for (const char* name : {"train", "val", "test"}) {
     writer.begin_split(name);
-    for (int i = 0; i < 40; ++i) {
-      std::vector<uint8_t> ids(20);
-      for (uint8_t& id : ids) id = static_cast<uint8_t>(1 + random.below(50));
-      if (name == std::string("test")) ids[7] = static_cast<uint8_t>(ids[7] + more);
-      if (name == std::string("test")) ids[8] = static_cast<uint8_t>(ids[8] + more);
-      writer.add(i % 2, std::span<const uint8_t>(ids));
+    for (int i = 0; i < examples; ++i) {
+      std::vector<uint8_t> tokens(static_cast<size_t>(config.length));
+      int label = i % 2;
+      fill(name == std::string("test"), tokens, label);
+      writer.add(label, std::span<const uint8_t>(tokens));
     }
   }
   writer.finish();
+  config.shortest = config.longest = config.length;
+  return doubts_of_own_data(Dataset::open(root.path("data")), config, {"a", "b"});
+}
+
+// Doubts about tokens from 1 to 50, of which the test's are larger by so many.
+std::vector<std::string> doubts_about_ids(uint8_t more) {
   CustomConfig config;
   config.input = "tokens";
   config.vocabulary = 200;
-  config.length = config.shortest = config.longest = 20;
-  return doubts_of_own_data(Dataset::open(root.path("data")), config, {"a", "b"});
+  config.length = 20;
+  RandomStream random(9);
+  return doubts_about_tokens(config, 40, [&](bool is_test, std::vector<uint8_t>& ids, int&) {
+    for (uint8_t& id : ids) id = static_cast<uint8_t>(1 + random.below(50));
+    for (const size_t place : {7, 8}) {
+      if (is_test) ids[place] = static_cast<uint8_t>(ids[place] + more);
+    }
+  });
 }
 
 TEST(OwnChecks, NameTokensThatTheTrainingSplitLacks) {
@@ -144,31 +156,22 @@ TEST(OwnChecks, NameTokensThatTheTrainingSplitLacks) {
 // of the letter z.
 std::vector<std::string> doubts_about_texts(
     const std::function<void(std::vector<uint8_t>& text, int& label)>& change) {
-  const TestFolder root;
-  Manifest manifest = imported_manifest("custom");
-  manifest.token_bytes = 1;
-  manifest.token_offset = 1;
-  DatasetWriter writer(root.path("data"), manifest, 0);
-  RandomStream random(9);
-  for (const char* name : {"train", "val", "test"}) {
-    writer.begin_split(name);
-    for (int i = 0; i < 400; ++i) {
-      int label = static_cast<int>(random.below(2));
-      std::vector<uint8_t> text(60);
-      for (uint8_t& letter : text) letter = static_cast<uint8_t>('a' + random.below(20));
-      for (int z = 0; label == 1 && z < 3; ++z) text[random.below(60)] = 'z';
-      // Three of ten labels say nothing.
-      if (random.below(10) < 3) label = static_cast<int>(random.below(2));
-      if (name == std::string("test")) change(text, label);
-      writer.add(label, std::span<const uint8_t>(text));
-    }
-  }
-  writer.finish();
   CustomConfig config;
   config.input = "text";
   config.vocabulary = 257;
-  config.length = config.shortest = config.longest = 60;
-  return doubts_of_own_data(Dataset::open(root.path("data")), config, {"a", "b"});
+  config.length = 60;
+  RandomStream random(9);
+  return doubts_about_tokens(config, 400,
+                             [&](bool is_test, std::vector<uint8_t>& text, int& label) {
+                               label = static_cast<int>(random.below(2));
+                               for (uint8_t& letter : text)
+                                 letter = static_cast<uint8_t>('a' + random.below(20));
+                               for (int z = 0; label == 1 && z < 3; ++z)
+                                 text[random.below(60)] = 'z';
+                               // Three of ten labels say nothing.
+                               if (random.below(10) < 3) label = static_cast<int>(random.below(2));
+                               if (is_test) change(text, label);
+                             });
 }
 
 TEST(OwnChecks, NameATestThatWasEncodedOrLabelledInAnotherWay) {

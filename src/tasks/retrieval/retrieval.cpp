@@ -296,12 +296,12 @@ std::vector<std::string> RetrievalTask::judge(const Dataset& dataset) const {
   std::vector<std::string> doubts = doubts_of_ids(dataset, {ids_file(0), ids_file(1), ids_file(2)});
   const Split train = dataset.split("train"), test = dataset.split("test");
   const Split some = train.subset(drawn_examples(train.size(), kMaxBaselinePairs));
-  for (std::string& doubt : doubts_of_labels({.found = shared_words_baseline(some, test),
-                            .published = 0.75,
-                            .least = 0.6,
-                            .fewest_train = 2000,
-                            .fewest_test = 300},
-                                             some, test)) {
+  const KnownBaseline shared_words{.found = shared_words_baseline(some, test),
+                                   .published = 0.75,
+                                   .least = 0.6,
+                                   .fewest_train = 2000,
+                                   .fewest_test = 300};
+  for (std::string& doubt : doubts_of_labels(shared_words, some, test)) {
     doubts.push_back(std::move(doubt));
   }
   return doubts;
