@@ -124,7 +124,7 @@ def analysis(kind, task, model, result):
         "schema": 1, "kind": kind, "task": task, "task_title": TASKS[task][0], "task_version": 1,
         "model": model, "model_title": MODELS[model], "preset": "paper", "seed": 0,
         "config_hash": "c" * 32, "data_hash": "d" * 32, "fingerprint": f"{task}-{model}",
-        "checkpoint": "last", "step": 5000, "split": "val",
+        "checkpoint": "last", "split": "val",
         "num_examples": 1000, "choices": {"CLS": "left out"}, kind: result,
         "provenance": provenance(),
     }
@@ -185,12 +185,16 @@ def write_fixed(folder):
     for (task, model, kind), result in analyses().items():
         beside = folder / f"{task}-{model}" / "analysis"
         run_record = json.loads((beside.parent / "record.json").read_text(encoding="utf-8"))
-        write(beside / f"{kind}.json", analysis(kind, task, model, result) |
-              {key: run_record[key] for key in IDENTITY})
+        write(beside / f"{kind}.json", analysis(kind, task, model, result) | of_run(run_record))
         for name in ("rollout-3.png", "rollout-4.png", "embeddings-token.png",
                      "embeddings-position.png"):
             if name.startswith(kind):
                 (beside / name).write_bytes(png(64, 32))
+
+
+def of_run(record):
+    """What an analysis repeats of the record of its run, whose last weights it read."""
+    return {key: record[key] for key in IDENTITY} | {"step": record["steps"]}
 
 
 def agree(folder):
@@ -233,7 +237,7 @@ def write_hostile(folder):
                          ("rollout", {"examples": [rollout_example(3, 1)]})):
         record = hostile(analysis(kind, "text", "transformer", result))
         run_record = json.loads((folder / "0" / "record.json").read_text(encoding="utf-8"))
-        record |= {key: run_record[key] for key in IDENTITY} | {"kind": kind}
+        record |= of_run(run_record) | {"kind": kind}
         if kind == "rollout":
             record["rollout"]["examples"][0]["picture"] = "rollout-3.png"
         write(folder / "0" / "analysis" / f"{kind}.json", record)
