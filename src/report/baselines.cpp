@@ -115,4 +115,19 @@ std::vector<BaselineRow> find_baselines(const std::vector<RunRecord>& records,
   return rows;
 }
 
+const BaselineRow* best_baseline(const Leaderboard& board, size_t column) {
+  const BaselineRow* best = nullptr;
+  for (const BaselineRow& row : board.baselines) {
+    const std::optional<double> accuracy = row.accuracy[column];
+    if (accuracy && (!best || *accuracy > *best->accuracy[column])) best = &row;
+  }
+  return best;
+}
+
+bool is_at_baseline(const Leaderboard& board, size_t column, const Cell& cell) {
+  if (!cell.shown_accuracy()) return false;
+  const BaselineRow* best = best_baseline(board, column);
+  return best && *best->accuracy[column] >= cell.accuracy.mean - cell.interval.value_or(0);
+}
+
 }  // namespace lra::report

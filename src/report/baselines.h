@@ -19,4 +19,10 @@ inline constexpr std::string_view kRootOperatorName = "root operator";
 std::vector<BaselineRow> find_baselines(const std::vector<RunRecord>& records,
                                         const std::vector<TaskColumn>& columns);
 
+// The best trivial classifier of a column; null if none has a figure there.
+const BaselineRow* best_baseline(const Leaderboard& board, size_t column);
+// True if the figure is not above the best trivial baseline of its column by more than its
+// interval.
+bool is_at_baseline(const Leaderboard& board, size_t column, const Cell& cell);
+
 }  // namespace lra::report

@@ -80,7 +80,8 @@ std::string folded_html(const std::vector<std::string>& lines, const std::string
 std::string board_section(const ReportInput& input) {
   const std::string warnings = folded_html(input.board.warnings, "warning", "warnings") +
                                folded_html(input.problems, "file left out", "files left out");
-  return leaderboard_html(input) + warnings + quality_and_speed_html(input);
+  return leaderboard_html(input) + table_html(best_table(input.board)) + warnings +
+         quality_and_speed_html(input);
 }
 
 std::string notes_section() {

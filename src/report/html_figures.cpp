@@ -230,8 +230,9 @@ std::string figures_html(const ReportInput& input) {
 }
 
 std::string quality_and_speed_html(const ReportInput& input) {
-  TradeOff trade_off = our_trade_off(input);
-  if (trade_off.points.empty()) trade_off = training_trade_off(input.board);
+  TradeOff trade_off = training_trade_off(input.board);
+  TradeOff ours = our_trade_off(input);
+  if (ours.is_average || ours.points.size() > trade_off.points.size()) trade_off = std::move(ours);
   if (trade_off.points.empty()) return "";
   return chart_figure("Quality against training speed",
                       trade_off.caption +

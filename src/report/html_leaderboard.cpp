@@ -6,8 +6,10 @@
 #include <functional>
 #include <iterator>
 #include <set>
+#include <span>
 
 #include "base/text_format.h"
+#include "report/baselines.h"
 #include "report/html_parts.h"
 #include "report/literature.h"
 #include "report/markup.h"
@@ -28,6 +30,8 @@ struct Layout {
   // first.
   std::string all_title;
   bool has_family = false;
+  bool has_seeds = false;      // some figure is of several seeds
+  bool has_published = false;  // some figure is of a published setting
   std::set<std::string, std::less<>>
       varying;  // what differs between rows: "preset", "weights", ...
 };
@@ -61,10 +65,18 @@ Layout layout_of(const ReportInput& input) {
     if (!column.paper) layout.tasks.push_back({column.title, i, std::nullopt});
   }
   const size_t num_tasks = board.columns.size();
-  if (num_tasks > 1 && (num_scored != kNumScoredTasks || num_tasks != kNumScoredTasks)) {
+  const bool has_all = std::any_of(board.rows.begin(), board.rows.end(),
+                                   [](const Row& row) { return row.present.ours.has_value(); });
+  if (has_all && num_tasks > 1 && (num_scored != kNumScoredTasks || num_tasks != kNumScoredTasks)) {
     layout.all_title = "Avg of " + std::to_string(num_tasks);
   }
   layout.has_family = !input.literature.families.empty();
+  for (const Row& row : board.rows) {
+    for (const Cell& cell : row.cells) {
+      layout.has_seeds = layout.has_seeds || cell.accuracy.count > 1;
+      layout.has_published = layout.has_published || (cell.accuracy.count > 0 && cell.is_published);
+    }
+  }
   for (const Facet& facet : kFacets) {
     std::set<std::string> values;
     for (const Row& row : board.rows) values.insert(facet.text(row));
@@ -85,7 +97,14 @@ const char* rank_class(Emphasis rank) {
                                      : "";
 }
 
-std::string task_cell_html(const Leaderboard& board, const Row& row, const ShownTask& task) {
+// "1.5 h", "3.1 min GPU": the cost of a figure.
+std::string cost_text(const Cell& cell) {
+  if (!cell.train_seconds) return "";
+  return time_text(cell.train_seconds) + (cell.on_gpu ? " GPU" : "");
+}
+
+std::string task_cell_html(const Leaderboard& board, const Layout& layout, const Row& row,
+                           const ShownTask& task) {
   if (!task.column) return "<td class=\"quiet\" data-sort=\"\">-</td>";
   const Cell& cell = row.cells[*task.column];
   if (!cell.was_run()) return "<td class=\"quiet\" data-sort=\"\">-</td>";
@@ -96,8 +115,9 @@ std::string task_cell_html(const Leaderboard& board, const Row& row, const Shown
                      "><span class=\"figure" +
                      (cell.full_accuracy() && !is_trivial ? "" : " quiet") + "\">" +
                      html(figure_text(cell)) + (is_trivial ? "‡" : "") +
-                     (cell.is_published ? "" : "§") + "</span>";
+                     (cell.is_published || !layout.has_published ? "" : "§") + "</span>";
   if (cell.interval) text += sub("±" + fixed(*cell.interval, 2));
+  if (const std::string cost = cost_text(cell); !cost.empty()) text += sub(cost);
   return text + "</td>";
 }
 
@@ -108,7 +128,7 @@ std::string average_html(const Leaderboard& board, const Row& row, Average Row::
          (ours ? "" : " quiet") + "\">" + accuracy_text(ours) + "</span></td>";
 }
 
-// Columns after the tasks: the cost of a row, one value for each task.
+// Columns after the tasks: one value for each task.
 struct Cost {
   const char* title;
   std::optional<double> (*value)(const Cell& cell);
@@ -116,14 +136,19 @@ struct Cost {
 };
 
 constexpr Cost kCosts[] = {
+    // seeds last: they are left out where every figure is of one
     {"Parameters",
      [](const Cell& cell) -> std::optional<double> {
        if (!cell.num_parameters) return std::nullopt;
        return static_cast<double>(*cell.num_parameters);
      },
      [](double value) { return size_text(std::llround(value)); }},
-    {"Training time", [](const Cell& cell) { return cell.train_seconds; },
-     [](double value) { return time_text(value); }},
+    {"Peak memory",
+     [](const Cell& cell) -> std::optional<double> {
+       if (!cell.speed.peak_memory_bytes) return std::nullopt;
+       return static_cast<double>(*cell.speed.peak_memory_bytes);
+     },
+     [](double value) { return human_bytes(static_cast<uint64_t>(value)); }},
     {"Seeds",
      [](const Cell& cell) -> std::optional<double> {
        if (cell.accuracy.count == 0) return std::nullopt;
@@ -131,6 +156,10 @@ constexpr Cost kCosts[] = {
      },
      [](double value) { return fixed(value, 0); }},
 };
+
+std::span<const Cost> costs_of(const Layout& layout) {
+  return std::span(kCosts).first(std::size(kCosts) - !layout.has_seeds);
+}
 
 // "3", or "1" above "to 3" where tasks differ.
 std::string cost_html(const Row& row, const Cost& cost) {
@@ -147,7 +176,7 @@ std::string cost_html(const Row& row, const Cost& cost) {
 }
 
 size_t num_columns(const Layout& layout) {
-  return 2 + std::size(kCosts) + layout.tasks.size() + layout.has_family +
+  return 2 + costs_of(layout).size() + layout.tasks.size() + layout.has_family +
          !layout.all_title.empty() + layout.varying.contains("division");
 }
 
@@ -180,10 +209,12 @@ std::string entry_html(const ReportInput& input, const Layout& layout, const Row
                      html(row.title) + "</summary></details>" + differences_html(layout, row) +
                      "</th>";
   if (layout.has_family) text += word_html(family_of(input.literature, row.model));
+  for (const ShownTask& task : layout.tasks) {
+    text += task_cell_html(input.board, layout, row, task);
+  }
   text += average_html(input.board, row, &Row::scored);
   if (!layout.all_title.empty()) text += average_html(input.board, row, &Row::present);
-  for (const ShownTask& task : layout.tasks) text += task_cell_html(input.board, row, task);
-  for (const Cost& cost : kCosts) text += cost_html(row, cost);
+  for (const Cost& cost : costs_of(layout)) text += cost_html(row, cost);
   if (layout.varying.contains(kDivision)) text += word_html(row.division);
   return text + "</tr>" + more_html(layout, row_details_html(input.board, row)) + "</tbody>\n";
 }
@@ -194,10 +225,10 @@ std::string plain_row_html(const Layout& layout, const std::string& name, const 
                            const std::string& five, const std::string& all, const Figure& figure) {
   std::string text = "<tr><th class=\"pin word\" scope=\"row\">" + name + "</th>";
   if (layout.has_family) text += word_html(family);
+  for (const ShownTask& task : layout.tasks) text += "<td>" + html(figure(task)) + "</td>";
   text += "<td>" + five + "</td>";
   if (!layout.all_title.empty()) text += "<td>" + all + "</td>";
-  for (const ShownTask& task : layout.tasks) text += "<td>" + html(figure(task)) + "</td>";
-  for (size_t i = 0; i < std::size(kCosts); ++i) text += "<td class=\"aside\"></td>";
+  for (size_t i = 0; i < costs_of(layout).size(); ++i) text += "<td class=\"aside\"></td>";
   return text + (layout.varying.contains(kDivision) ? word_html("") : "") + "</tr>";
 }
 
@@ -257,18 +288,17 @@ std::string published_html(const Layout& layout, const PublishedResult& result) 
 std::string header_html(const Layout& layout) {
   std::string text = "<thead><tr>" + column_header("Model", true, "pin");
   if (layout.has_family) text += column_header("Family", true, "aside");
+  for (const ShownTask& task : layout.tasks) text += column_header(task.title, false);
   text += column_header("Avg of 5", false);
   if (!layout.all_title.empty()) text += column_header(layout.all_title, false);
-  for (const ShownTask& task : layout.tasks) text += column_header(task.title, false);
-  for (const Cost& cost : kCosts) text += column_header(cost.title, false, "aside");
+  for (const Cost& cost : costs_of(layout)) text += column_header(cost.title, false, "aside");
   if (layout.varying.contains(kDivision)) text += column_header("Division", true, "aside");
   return text + "</tr></thead>\n";
 }
 
 // The tasks behind each average.
 std::string averages_text(const Leaderboard& board, const Layout& layout) {
-  std::string text =
-      " Avg of 5: the paper's, without Path-X. Training time: of one run, only its steps.";
+  std::string text = " Avg of 5: the paper's, without Path-X.";
   if (layout.all_title.empty()) return text;
   std::string tasks;
   for (const TaskColumn& column : board.columns) {
@@ -284,7 +314,9 @@ std::string shared_text(const Leaderboard& board, const Layout& layout) {
     if (layout.varying.contains(facet.name)) continue;
     text += (text.empty() ? "" : "; ") + facet.text(board.rows.front());
   }
-  return text.empty() ? "" : " All rows: " + text + ".";
+  if (!layout.has_published) text += "; settings or data that nobody published";
+  if (!layout.has_seeds) text += "; one seed";
+  return " All rows: " + text.substr(text.starts_with("; ") ? 2 : 0) + ".";
 }
 
 }  // namespace
@@ -301,9 +333,11 @@ std::string leaderboard_html(const ReportInput& input) {
     (is_short ? shortened : full) += entry_html(input, layout, row, is_short ? "short" : "full");
   }
   std::string text =
-      "<p class=\"caption\">Test accuracy in percent, ± its 95 % interval. ★ best, underlined: "
-      "second. † fewer steps than the preset has, part of the test set, or data in doubt: not "
-      "ranked. ‡ not above the best trivial baseline. § settings or data that nobody published." +
+      "<p class=\"caption\">Test accuracy in percent, ± its 95 % interval, and the time of the "
+      "training steps. ★ best, underlined: second. † fewer steps than the preset has, part of the "
+      "test set, or data in doubt: not ranked. ‡ not above the best trivial baseline by more than "
+      "the interval." +
+      std::string(layout.has_published ? " § settings or data that nobody published." : "") +
       html(averages_text(board, layout) + shared_text(board, layout)) +
       " Select a model for its runs, settings and the paper's figures."
       "</p>\n"

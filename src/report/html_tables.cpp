@@ -30,9 +30,11 @@ std::string bare_table_html(const Table& table) {
     text += "<tr>";
     for (size_t i = 0; i < row.size(); ++i) {
       const bool is_long = row[i].text.size() > 64;  // wraps; anything shorter stays on one line
-      const char* kind = is_word(i) ? (is_long ? "word long" : "word") : (is_long ? "long" : "");
+      std::string kind = is_word(i) ? (is_long ? "word long" : "word") : (is_long ? "long" : "");
+      if (row[i].emphasis == Emphasis::kQuiet) kind += " quiet";
+      if (row[i].emphasis == Emphasis::kBest) kind += " best";
       const std::string name = table.is_list ? " data-name=\"" + html(table.header[i]) + "\"" : "";
-      text += std::string("<td class=\"") + kind + "\"" + name + ">" + html(row[i].text) + "</td>";
+      text += "<td class=\"" + kind + "\"" + name + ">" + html(row[i].text) + "</td>";
     }
     text += "</tr>\n";
   }

@@ -15,6 +15,7 @@
 #include <algorithm>
 #include <cmath>
 #include <set>
+#include <tuple>
 
 #include "report/baselines.h"
 #include "report/row_groups.h"
@@ -86,6 +87,15 @@ void count_runs(const Runs& runs, Cell& cell) {
   }
 }
 
+template <typename Field>
+std::string join_distinct(const Runs& runs, const Field& field) {
+  std::set<std::string> values;
+  for (const RunRecord* run : runs) values.insert(field(run->provenance));
+  std::string text;
+  for (const std::string& value : values) text += (text.empty() ? "" : "; ") + value;
+  return text;
+}
+
 Cell make_cell(const TaskColumn& column, const RowGroup& group,
                const std::vector<RunRecord>& records) {
   Cell cell;
@@ -98,6 +108,10 @@ Cell make_cell(const TaskColumn& column, const RowGroup& group,
     cell.division = any.division;
     if (any.num_parameters > 0) cell.num_parameters = any.num_parameters;
     cell.speed = cell_speed(found->second, records);
+    cell.devices = join_distinct(found->second, device_of);
+    for (const RunRecord* run : found->second) {
+      cell.on_gpu = cell.on_gpu || is_on_gpu(run->provenance);
+    }
     for (const RunRecord* run : found->second) {
       cell.runs.push_back(static_cast<size_t>(run - records.data()));
     }
@@ -151,17 +165,6 @@ std::string summarize_field(const std::vector<TaskColumn>& columns, const std::v
   return text;
 }
 
-template <typename Field>
-std::string join_distinct(const RowGroup& group, const Field& field) {
-  std::set<std::string> values;
-  for (const auto& [task, runs] : group.runs) {
-    for (const RunRecord* run : runs) values.insert(field(run->provenance));
-  }
-  std::string text;
-  for (const std::string& value : values) text += (text.empty() ? "" : "; ") + value;
-  return text;
-}
-
 Row make_row(const RowGroup& group, const std::vector<TaskColumn>& columns,
              const std::vector<RunRecord>& records) {
   const RunRecord& any = *group.runs.begin()->second.front();
@@ -178,8 +181,10 @@ Row make_row(const RowGroup& group, const std::vector<TaskColumn>& columns,
   row.shortfall = summarize_field(columns, row.cells, [](const Cell& c) -> std::string {
     return c.shortfall.empty() ? "full" : c.shortfall;
   });
-  row.revisions = join_distinct(group, revision_of);
-  row.machines = join_distinct(group, machine_of);
+  Runs all;
+  for (const auto& [task, runs] : group.runs) all.insert(all.end(), runs.begin(), runs.end());
+  row.revisions = join_distinct(all, revision_of);
+  row.machines = join_distinct(all, machine_of);
   std::vector<const Cell*> scored, present;
   for (size_t i = 0; i < columns.size(); ++i) {
     present.push_back(&row.cells[i]);
@@ -190,13 +195,19 @@ Row make_row(const RowGroup& group, const std::vector<TaskColumn>& columns,
   return row;
 }
 
-void sort_rows(std::vector<Row>& rows) {
-  std::stable_sort(rows.begin(), rows.end(), [](const Row& a, const Row& b) {
-    const auto score = [](const Row& row) {
-      return std::pair(row.scored.ours.value_or(-1), row.present.ours.value_or(-1));
-    };
-    return score(a) > score(b);
-  });
+void sort_rows(Leaderboard& board) {
+  const auto score = [&](const Row& row) {
+    int num_above = 0, num_full = 0;
+    for (size_t i = 0; i < row.cells.size(); ++i) {
+      if (!row.cells[i].full_accuracy()) continue;
+      ++num_full;
+      num_above += !is_at_baseline(board, i, row.cells[i]);
+    }
+    return std::tuple(row.scored.ours.value_or(-1), row.present.ours.value_or(-1), num_above,
+                      num_full);
+  };
+  std::stable_sort(board.rows.begin(), board.rows.end(),
+                   [&](const Row& a, const Row& b) { return score(a) > score(b); });
 }
 
 }  // namespace
@@ -221,8 +232,8 @@ Leaderboard build_leaderboard(const std::vector<RunRecord>& records) {
   for (const RowGroup& group : groups) {
     board.rows.push_back(make_row(group, board.columns, records));
   }
-  sort_rows(board.rows);
   board.baselines = find_baselines(records, board.columns);
+  sort_rows(board);
   board.speeds = speed_rows(records);
   add_run_warnings(groups, board.warnings);
   add_row_warnings(board, records);

@@ -40,6 +40,8 @@ struct Cell {
   std::optional<int64_t> num_parameters;
   std::optional<double> train_seconds;  // only training steps, mean over the finished runs
   CellSpeed speed;
+  std::string devices;       // every one that computed a run, "; " between
+  bool on_gpu = false;       // some run was
   std::vector<size_t> runs;  // their places among the records
 
   bool was_run() const { return accuracy.count + num_diverged + num_failed + num_unfinished > 0; }
@@ -84,7 +86,8 @@ struct BaselineRow {
 
 struct Leaderboard {
   std::vector<TaskColumn> columns;  // the paper's order, then by name
-  std::vector<Row> rows;            // best average first
+  // Best average first, then those above the trivial baseline of most tasks.
+  std::vector<Row> rows;
   std::vector<BaselineRow> baselines;
   std::vector<SpeedRow> speeds;
   std::vector<std::string> warnings;

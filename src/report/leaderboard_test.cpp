@@ -323,6 +323,13 @@ TEST(Leaderboard, BestAverageComesFirst) {
   EXPECT_EQ(board.rows[0].model, "transformer");
 }
 
+TEST(Leaderboard, WithoutAveragesModelsThatBeatTrivialClassifiersComeFirst) {
+  const Leaderboard board =
+      build_leaderboard({finished_run("listops", "a", 10), finished_run("text", "a", 50),
+                         finished_run("text", "b", 90), finished_run("image", "c", 5)});
+  EXPECT_EQ(board.rows[0].model, "b");
+}
+
 TEST(Leaderboard, SaysWhenWeightsWereChosenOnTheTestSet) {
   RunRecord run = finished_run("text", "transformer", 64);
   run.validation = "test";

@@ -1,20 +1,14 @@
 // A user's own data has no published figures, so it is kept apart from the benchmark's tasks.
 #include "base/text_format.h"
+#include "report/baselines.h"
 #include "report/tables.h"
 
 namespace lra::report {
 namespace {
 
-std::string best_baseline(const Leaderboard& board, size_t column) {
-  std::optional<double> best;
-  std::string name;
-  for (const BaselineRow& row : board.baselines) {
-    const std::optional<double> accuracy = row.accuracy[column];
-    if (!accuracy || (best && *accuracy <= *best)) continue;
-    best = accuracy;
-    name = row.name;
-  }
-  return best ? accuracy_text(best) + " " + name : "-";
+std::string baseline_text(const Leaderboard& board, size_t column) {
+  const BaselineRow* best = best_baseline(board, column);
+  return best ? accuracy_text(best->accuracy[column]) + " " + best->name : "-";
 }
 
 // "reviews" of "custom:reviews".
@@ -38,7 +32,7 @@ std::vector<TableCell> line_of(const Leaderboard& own, size_t column, const Row&
           {figure_text(cell) + (is_trivial ? "‡" : ""),
            is_trivial ? Emphasis::kPlain : rank_of(own, row, ranked_figure(column))},
           {cell.interval ? "±" + fixed(*cell.interval, 2) : "-"},
-          {best_baseline(own, column), Emphasis::kQuiet},
+          {baseline_text(own, column), Emphasis::kQuiet},
           {seeds_text(cell)},
           {size_text(cell.num_parameters)},
           {time_text(cell.train_seconds)},

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "report/run_facts.h"
 #include "report/settings.h"
 
 namespace lra::report {
@@ -118,6 +119,17 @@ std::vector<std::string> ranked_labels(const TaskVariants& tasks) {
   return labels;
 }
 
+// How much the runs' figures say: those of full runs most, then those of many steps.
+std::pair<bool, int64_t> weight_of(const Runs& runs) {
+  std::pair<bool, int64_t> most;
+  for (const RunRecord* run : runs) {
+    if (!has_figure(*run)) continue;
+    const bool is_full = shortfall_of(*run).empty();
+    most = std::max(most, {is_full, is_full ? 0 : run->steps});
+  }
+  return most;
+}
+
 // Splits the runs of one model, preset and checkpoint into rows.
 std::vector<RowGroup> split_rows(const RowGroup& head, const TaskVariants& tasks) {
   const std::vector<std::string> ranking = ranked_labels(tasks);
@@ -128,8 +140,9 @@ std::vector<RowGroup> split_rows(const RowGroup& head, const TaskVariants& tasks
   std::map<std::string, RowGroup> others;
   for (const auto& [task, variants] : tasks) {
     const auto labels = labels_of(variants);
-    const auto best = std::min_element(labels.begin(), labels.end(), [&](auto& a, auto& b) {
-      return rank(a.second) < rank(b.second);
+    const auto best = std::max_element(labels.begin(), labels.end(), [&](auto& a, auto& b) {
+      return std::pair(weight_of(variants.at(a.first)), -rank(a.second)) <
+             std::pair(weight_of(variants.at(b.first)), -rank(b.second));
     });
     for (const auto& [lines, runs] : variants) {
       const std::string& label = labels.at(lines);

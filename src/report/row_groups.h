@@ -24,11 +24,11 @@ struct RowGroup {
 // Groups training runs; other kinds of record are passed over. Runs of one task go into one mean
 // only when model, preset, checkpoint, validation, division, data and every setting but the seed
 // are the same, those of a self-pretraining included; self-pretrained runs have their own rows. If
-// a task was run with several settings, one of them (that of most tasks, then of most runs) is in
-// the model's main row, and each other one in its own row, so that a row never mixes them. A run
-// found twice (same fingerprint and seed) counts once: the latest of those that are done, or the
-// latest if none is. Lines about such repetitions are added to `warnings`. The records must outlive
-// the groups.
+// a task was run with several settings, one of them (of full runs, else of most steps; then that of
+// most tasks, then of most runs) is in the model's main row, and each other one in its own row, so
+// that a row never mixes them. A run found twice (same fingerprint and seed) counts once: the
+// latest of those that are done, or the latest if none is. Lines about such repetitions are added
+// to `warnings`. The records must outlive the groups.
 std::vector<RowGroup> group_runs(const std::vector<RunRecord>& records,
                                  std::vector<std::string>* warnings);
 

@@ -76,6 +76,30 @@ TEST(RowGroups, AnAblationOverAllTasksStaysTogether) {
   }
 }
 
+TEST(RowGroups, TheMainRowHasTheRunsThatSayMost) {
+  RunRecord full = with_rank(finished_run("text", "linformer", 60, 0), 64);
+  std::vector<RunRecord> records = {full};
+  for (const uint64_t seed : {1, 2}) {  // more runs, but short ones
+    records.push_back(with_rank(finished_run("text", "linformer", 53, seed), 128));
+    records.back().steps = 100;
+  }
+  const std::vector<RowGroup> rows = group_runs(records, nullptr);
+  ASSERT_EQ(rows.size(), 2U);
+  EXPECT_EQ(rank_of(*rows[0].runs.at("text")[0]), 64);
+}
+
+TEST(RowGroups, SettingsOfLaterProgramsComeLastInALabel) {
+  RunRecord earlier = with_rank(finished_run("text", "linformer", 60, 0), 64);
+  RunRecord later = with_rank(finished_run("text", "linformer", 60, 1), 128);
+  for (const char* key : {"a", "b", "c", "d", "e"}) {
+    later.config.table("mixer").set(key, ConfigValue{int64_t{1}, ""});
+  }
+  const std::vector<RowGroup> rows = group_runs({earlier, later}, nullptr);
+  ASSERT_EQ(rows.size(), 2U);
+  EXPECT_EQ(rows[0].settings + rows[1].settings,
+            "text: mixer.rank=128, mixer.a=1, mixer.b=1, mixer.c=1, 2 moremixer.rank=64");
+}
+
 TEST(RowGroups, PresetCheckpointValidationAndDivisionKeepRunsApart) {
   std::vector<RunRecord> records(5, finished_run("text", "linformer", 53));
   for (size_t i = 0; i < records.size(); ++i) records[i].fingerprint = std::to_string(i);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <sstream>
+#include <string_view>
 
 #include "base/text_format.h"
 #include "records/find_setting.h"
@@ -39,11 +40,28 @@ std::string with_reason(const std::string& text, const std::string& reason) {
   return reason.empty() ? text : text + ": " + reason;
 }
 
+std::string processor_of(const Provenance& p) {
+  return (p.processor.empty() ? "unknown processor" : p.processor) + ", " +
+         std::to_string(p.threads) + (p.threads == 1 ? " thread" : " threads");
+}
+
 }  // namespace
 
+bool is_on_gpu(const Provenance& p) { return p.device.starts_with("cuda"); }
+
+std::string device_of(const Provenance& p) {
+  const size_t name = p.device.find(' ');  // "cuda:0 NVIDIA H100"
+  std::string text = !is_on_gpu(p)               ? processor_of(p)
+                     : name == std::string::npos ? "GPU"
+                                                 : p.device.substr(name + 1);
+  for (const std::string_view noise : {"(R)", "(TM)", " Processor", " CPU"}) {
+    for (size_t at; (at = text.find(noise)) != std::string::npos;) text.erase(at, noise.size());
+  }
+  return text;
+}
+
 std::string machine_of(const Provenance& p) {
-  std::string text = p.processor.empty() ? "unknown processor" : p.processor;
-  text += ", " + std::to_string(p.threads) + (p.threads == 1 ? " thread" : " threads");
+  std::string text = processor_of(p);
   if (!p.device.empty()) text += ", " + p.device;
   if (!p.isa.empty()) text += ", " + p.isa;
   const auto is_reference = [](const auto& kernel) { return kernel.second == "ref"; };

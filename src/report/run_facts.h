@@ -10,6 +10,9 @@ namespace lra::report {
 
 // "AMD EPYC 9965, 2 threads, cpu, avx512": two speeds compare only if these are equal.
 std::string machine_of(const Provenance& provenance);
+// "NVIDIA H100 80GB HBM3" or "Intel Xeon, 2 threads": the device that computed, for people.
+std::string device_of(const Provenance& provenance);
+bool is_on_gpu(const Provenance& provenance);
 // The first ten digits of the git revision, with "+changes" for a dirty tree.
 std::string revision_of(const Provenance& provenance);
 

@@ -1,5 +1,8 @@
 #include "report/settings.h"
 
+#include <algorithm>
+#include <cstdint>
+#include <iterator>
 #include <sstream>
 #include <vector>
 
@@ -15,6 +18,36 @@ void erase_seeds(ConfigTable& table) {
   for (const std::string& key : inner) erase_seeds(table.table(key));
 }
 
+std::string key_of(const std::string& line) { return line.substr(0, line.find('=')); }
+
+// Labels of at most `most` lines.
+std::map<SettingLines, std::string> shortened_labels(const std::set<SettingLines>& variants,
+                                                     size_t most) {
+  std::map<std::string, size_t> counts, key_counts;
+  for (const SettingLines& lines : variants) {
+    for (const std::string& line : lines) {
+      ++counts[line];
+      ++key_counts[key_of(line)];
+    }
+  }
+  std::map<SettingLines, std::string> labels;
+  for (const SettingLines& lines : variants) {
+    std::vector<std::string> apart;
+    std::copy_if(lines.begin(), lines.end(), std::back_inserter(apart),
+                 [&](const std::string& line) { return counts[line] < variants.size(); });
+    std::stable_partition(apart.begin(), apart.end(), [&](const std::string& line) {
+      return key_counts[key_of(line)] == variants.size();
+    });
+    std::string& label = labels[lines];
+    for (size_t i = 0; i < std::min(apart.size(), most); ++i) {
+      label += (label.empty() ? "" : ", ") + apart[i];
+    }
+    if (apart.size() > most) label += ", " + std::to_string(apart.size() - most) + " more";
+    if (label.empty() && variants.size() > 1) label = "base settings";
+  }
+  return labels;
+}
+
 }  // namespace
 
 SettingLines setting_lines(ConfigTable table) {
@@ -26,19 +59,11 @@ SettingLines setting_lines(ConfigTable table) {
 }
 
 std::map<SettingLines, std::string> labels_apart(const std::set<SettingLines>& variants) {
-  std::map<std::string, size_t> counts;
-  for (const SettingLines& lines : variants) {
-    for (const std::string& line : lines) ++counts[line];
-  }
-  std::map<SettingLines, std::string> labels;
-  for (const SettingLines& lines : variants) {
-    std::string& label = labels[lines];
-    for (const std::string& line : lines) {
-      if (counts[line] < variants.size()) label += (label.empty() ? "" : ", ") + line;
-    }
-    if (label.empty() && variants.size() > 1) label = "base settings";
-  }
-  return labels;
+  constexpr size_t kShown = 4;
+  auto labels = shortened_labels(variants, kShown);
+  std::set<std::string> distinct;
+  for (const auto& [lines, label] : labels) distinct.insert(label);
+  return distinct.size() == variants.size() ? labels : shortened_labels(variants, SIZE_MAX);
 }
 
 }  // namespace lra::report

@@ -15,8 +15,10 @@ using SettingLines = std::set<std::string>;
 // Every setting of the table but the seeds, which never keep runs apart.
 SettingLines setting_lines(ConfigTable table);
 
-// Labels for each of several sets of settings: the lines that not all of them hold, joined by ", ".
-// "base settings" for a set without such lines, and nothing if there is only one set.
+// Labels that set several sets of settings apart: the first lines that not all of them hold, joined
+// by ", ", and how many more there are. Settings that every set has come before those that only
+// some have: a record of an earlier program lacks the later ones. "base settings" for a set without
+// such lines, and nothing if there is only one set.
 std::map<SettingLines, std::string> labels_apart(const std::set<SettingLines>& variants);
 
 }  // namespace lra::report

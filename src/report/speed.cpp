@@ -106,13 +106,14 @@ ModelSettings model_of(const RunRecord& record) {
   return {record.model, setting_lines(bench_config(record))};
 }
 
-// Labels that set the measurements of one model, task, preset and mode apart, in the order of
-// `records`.
+// Labels that set the measurements of one model, task, preset and mode by one program on one
+// machine apart, in the order of `records`.
 std::vector<std::string> settings_labels(const std::vector<const RunRecord*>& records) {
-  using Key = std::tuple<std::string, std::string, std::string, std::string>;
   const auto key_of = [](const RunRecord& r) {
-    return Key(r.model, r.task, r.preset, r.measurements.front().mode);
+    return std::tuple(r.model, r.task, r.preset, r.measurements.front().mode,
+                      revision_of(r.provenance), machine_of(r.provenance));
   };
+  using Key = decltype(key_of(*records[0]));
   std::map<Key, std::set<SettingLines>> variants;
   for (const RunRecord* record : records) {
     variants[key_of(*record)].insert(model_of(*record).second);
@@ -139,6 +140,7 @@ SpeedRow speed_row(const MeasuredRun& measured, const MeasuredRun* yardstick) {
                .settings = measured.label,
                .machine = machine_of(record.provenance),
                .revision = revision_of(record.provenance),
+               .device = device_of(record.provenance),
                .measured = *measured.measurement,
                .relative = std::nullopt,
                .paper_relative = std::nullopt};

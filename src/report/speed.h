@@ -24,6 +24,7 @@ struct SpeedRow {
   std::string task, model, title, preset;
   std::string settings;  // its differences from others of this model and preset; often empty
   std::string machine, revision;
+  std::string device;  // the machine's name for people
   Measurement measured;
   std::optional<double> relative;        // steps per second over the Transformer's, like for like
   std::optional<double> paper_relative;  // computed from the paper's Table 2 or 4

@@ -35,6 +35,10 @@ std::string SpeedGrid::setting() const {
          std::to_string(batch) + ", revision " + revision + ", " + machine;
 }
 
+std::string SpeedGrid::name() const {
+  return device + ", " + dtype + ", batch " + std::to_string(batch);
+}
+
 const SpeedRow* SpeedGrid::find(std::string_view model, int64_t length) const {
   const SpeedRow* any = nullptr;
   for (const SpeedGridLine& line : lines) {
@@ -63,7 +67,10 @@ std::vector<SpeedGrid> speed_grids(const std::vector<SpeedRow>& rows) {
              grid.machine) = setting;
     std::set<int64_t> lengths;
     for (const auto& [title, line] : lines) {
-      for (const auto& [length, row] : line.at) lengths.insert(length);
+      for (const auto& [length, row] : line.at) {
+        lengths.insert(length);
+        grid.device = row->device;
+      }
       grid.lines.push_back(line);
     }
     grid.lengths.assign(lengths.begin(), lengths.end());

@@ -18,11 +18,13 @@ struct SpeedGridLine {
 // Measurements that compare: only model and length differ.
 struct SpeedGrid {
   std::string task, preset, mode, dtype, revision, machine;
+  std::string device;  // the machine's name for people
   int64_t batch = 0;
   std::vector<int64_t> lengths;      // ascending
   std::vector<SpeedGridLine> lines;  // the paper's order of models, then by title
 
   std::string setting() const;  // "text, small, fp32, batch 32, revision ..., machine"
+  std::string name() const;     // "AMD EPYC, 2 threads, fp32, batch 32"
   // Returns null for a length or model that was not measured. Takes the model's own settings if it
   // has several: those without a label.
   const SpeedRow* find(std::string_view model, int64_t length) const;

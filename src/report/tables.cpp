@@ -268,8 +268,21 @@ std::string lost_text(const Cell& cell) {
   return text;
 }
 
+struct UnitOfTime {
+  double seconds;
+  const char* name;
+  double most;  // seconds that are said in it
+};
+constexpr UnitOfTime kUnitsOfTime[] = {
+    {1, " s", 59.5}, {60, " min", 3570}, {3600, " h", 171000}, {86400, " days", 0}};
+
 std::string time_text(std::optional<double> seconds) {
-  return seconds ? human_duration(*seconds) : "-";
+  if (!seconds) return "-";
+  const auto [unit, name, most] =
+      *std::find_if(std::begin(kUnitsOfTime), std::end(kUnitsOfTime) - 1,
+                    [&](const auto& u) { return *seconds < u.most; });
+  const double value = *seconds / unit;
+  return fixed(value, unit > 1 && value < 9.95 ? 1 : 0) + name;
 }
 
 std::string size_text(std::optional<int64_t> num_parameters) {
@@ -278,14 +291,6 @@ std::string size_text(std::optional<int64_t> num_parameters) {
   return size < 1e3   ? std::to_string(*num_parameters)
          : size < 1e6 ? fixed(size / 1e3, 1) + "k"
                       : fixed(size / 1e6, 2) + "M";
-}
-
-bool is_at_baseline(const Leaderboard& board, size_t column, const Cell& cell) {
-  if (!cell.shown_accuracy()) return false;
-  const double sure = cell.accuracy.mean - cell.interval.value_or(0);
-  return std::any_of(board.baselines.begin(), board.baselines.end(), [&](const BaselineRow& row) {
-    return row.accuracy[column] && *row.accuracy[column] >= sure;
-  });
 }
 
 bool is_short_row(const Row& row) {

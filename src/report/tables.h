@@ -26,6 +26,8 @@ struct Table {
 };
 
 // Texts are untrusted: the formats clean and escape them. A table without data has no rows.
+// The best model of each task and what it cost; without rows if there is only one model.
+Table best_table(const Leaderboard& board);
 Table accuracy_table(const Leaderboard& board);  // Tables 1, 6 and 7
 Table protocol_table(const Leaderboard& board);
 Table training_speed_table(const Leaderboard& board);
@@ -71,7 +73,7 @@ std::string spread_text(const Cell& cell);
 // "1 diverged, 2 failed": runs without a figure; empty if there are none.
 std::string lost_text(const Cell& cell);
 
-// "1:02:33", "53.1k", "-" for nothing.
+// "48 s", "3.1 min", "1.5 h", "2.3 days"; "53.1k"; "-" for nothing.
 std::string time_text(std::optional<double> seconds);
 std::string size_text(std::optional<int64_t> num_parameters);
 
@@ -79,9 +81,6 @@ std::string size_text(std::optional<int64_t> num_parameters);
 // is empty ("-").
 void fold_column(Table& table, const std::string& title);
 
-// True if the figure is not above the best trivial baseline of its column by more than its
-// interval.
-bool is_at_baseline(const Leaderboard& board, size_t column, const Cell& cell);
 // True if the row has figures, and all of them are of less than full runs.
 bool is_short_row(const Row& row);
 

@@ -92,7 +92,7 @@ TEST(Tables, OwnDataHasWhatTheTasksHave) {
   EXPECT_EQ(cell_of(table, 0, "95 %").text, "±3.92") << "of 400 examples";
   EXPECT_EQ(cell_of(table, 0, "Trivial baseline").text, "50.00 majority");
   EXPECT_EQ(cell_of(table, 0, "Parameters").text, "53.1k");
-  EXPECT_EQ(cell_of(table, 0, "Training time").text, "1:40");
+  EXPECT_EQ(cell_of(table, 0, "Training time").text, "1.7 min");
   EXPECT_EQ(cell_of(table, 1, "Accuracy").text, "52.00‡");
   EXPECT_EQ(cell_of(table, 1, "Accuracy").emphasis, Emphasis::kPlain);
   EXPECT_EQ(cell_of(table, 2, "Accuracy").text, "90.00†");
@@ -116,10 +116,34 @@ TEST(Tables, OwnDataHasOnlyTheSettingsOfItsOwnRuns) {
   EXPECT_EQ(cell_of(table, 2, "Settings").text, "-");
 }
 
+TEST(Tables, TheBestOfEachTaskIsOneThatBeatsTrivialClassifiers) {
+  RunRecord strong = finished_run("text", "s4d", 86), weak = finished_run("text", "local", 65),
+            low = finished_run("listops", "local", 36.8), cut = finished_run("image", "local", 40);
+  strong.provenance.device = "cuda:0 NVIDIA H100";
+  strong.train_seconds = 186;
+  cut.steps = 10;
+  const std::vector<RunRecord> records = {weak, strong, low, cut};
+  const Table table = best_table(build_leaderboard(records));
+  ASSERT_EQ(table.rows.size(), 3U);
+  for (const auto& row : table.rows) EXPECT_EQ(row.size(), table.header.size());
+  EXPECT_EQ(cell_of(table, 0, "Model").text, "none above trivial; highest: local");
+  EXPECT_EQ(cell_of(table, 1, "Model").text, "s4d");
+  EXPECT_EQ(cell_of(table, 1, "Trivial").text, "50.00");
+  EXPECT_EQ(cell_of(table, 1, "Training time").text, "3.1 min");
+  EXPECT_EQ(cell_of(table, 1, "Computed by").text, "NVIDIA H100");
+  EXPECT_EQ(cell_of(table, 2, "Model").text, "only short or failed runs");
+  EXPECT_TRUE(best_table(build_leaderboard({strong})).rows.empty()) << "of one model";
+}
+
 TEST(Tables, NumbersReadWell) {
   EXPECT_EQ(size_text(999), "999");
   EXPECT_EQ(size_text(1'250'000), "1.25M");
   EXPECT_EQ(time_text(std::nullopt), "-");
+  EXPECT_EQ(time_text(59.4), "59 s");
+  EXPECT_EQ(time_text(59.6), "1.0 min");
+  EXPECT_EQ(time_text(3000), "50 min");
+  EXPECT_EQ(time_text(5400), "1.5 h");
+  EXPECT_EQ(time_text(86400 * 2.25), "2.2 days");
   EXPECT_EQ(signed_text(-0.001), "+0.00");
   EXPECT_EQ(signed_text(-0.4), "-0.40");
   EXPECT_EQ(signed_text(std::nullopt), "-");

@@ -25,6 +25,13 @@ std::optional<double> shown_average(const Row& row) {
   return sum / static_cast<double>(row.cells.size());
 }
 
+bool has_full_figure(const Leaderboard& board) {
+  return std::any_of(board.rows.begin(), board.rows.end(), [](const Row& row) {
+    return std::any_of(row.cells.begin(), row.cells.end(),
+                       [](const Cell& cell) { return cell.full_accuracy().has_value(); });
+  });
+}
+
 // Accuracies that compare: of one task, preset and part of the budget.
 struct OneTask {
   size_t column = 0;
@@ -32,13 +39,16 @@ struct OneTask {
   auto operator<=>(const OneTask&) const = default;
 };
 
-// The accuracies that most models share; the first of equals; nothing without accuracies.
+// The accuracies that most models share; the first of equals; nothing without accuracies. Short
+// runs count only where there are no full ones.
 std::optional<OneTask> most_shared_task(const Leaderboard& board) {
+  const bool only_full = has_full_figure(board);
   std::map<OneTask, std::set<std::string>> models;
   for (const Row& row : board.rows) {
     if (row.is_self_pretrained) continue;
     for (size_t column = 0; column < row.cells.size(); ++column) {
       const Cell& cell = row.cells[column];
+      if (only_full && !cell.full_accuracy()) continue;
       if (cell.shown_accuracy()) models[{column, row.preset, cell.shortfall}].insert(row.model);
     }
   }
@@ -141,6 +151,7 @@ TradeOff our_trade_off(const ReportInput& input) {
     result.points = points_of(input, *grid, length, quality);
     if (result.points.size() < 2) continue;
     result.quality_name = quality.name;
+    result.is_average = &quality != std::end(qualities) - 1;
     result.caption = "Training speed at " + thousands(length) + " tokens, measured on " +
                      grid->setting() + "; memory is the peak of tensors." + quality.remark;
     mark_fronts(result.points);
@@ -161,10 +172,18 @@ TradeOff training_trade_off(const Leaderboard& board) {
   if (!task) return result;
   const Quality quality = quality_of_one_task(board);
   result.quality_name = quality.name;
+  const auto is_point = [&](const Row& row) {
+    return quality.of(row) && row.cells[task->column].speed.tokens_per_s && !row.is_self_pretrained;
+  };
+  std::map<std::string, int> devices;
+  for (const Row& row : board.rows) devices[row.cells[task->column].devices] += is_point(row);
+  const auto commonest = std::max_element(devices.begin(), devices.end(),
+                                          [](auto& a, auto& b) { return a.second < b.second; });
+  result.caption += " Computed by: " + commonest->first + ".";
   for (const Row& row : board.rows) {
     const CellSpeed& speed = row.cells[task->column].speed;
     const auto accuracy = quality.of(row);
-    if (!accuracy || !speed.tokens_per_s || row.is_self_pretrained) continue;
+    if (!is_point(row) || row.cells[task->column].devices != commonest->first) continue;
     TradeOffPoint point{row_label(board, row, row.cells[task->column].settings), *accuracy,
                         *speed.tokens_per_s};
     if (speed.peak_memory_bytes) {

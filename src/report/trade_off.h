@@ -23,6 +23,7 @@ struct TradeOff {
   std::string title, caption, quality_name;
   std::string speed_name = "training speed, Transformer = 1";
   bool is_ratio = true;               // speed is a ratio to the Transformer's
+  bool is_average = false;            // quality is an average over tasks
   std::vector<TradeOffPoint> points;  // the paper's order of models; may be empty
 };
 
@@ -32,8 +33,9 @@ struct TradeOff {
 // that most models have. The caption says which. A model's best row counts.
 TradeOff our_trade_off(const ReportInput& input);
 
-// Fallback without measurements: the accuracy on one task, chosen as above, and the training speed
-// that the runs logged, in tokens per second. No points where fewer than two rows have both.
+// The accuracy on one task, chosen as above, and the training speed that the runs logged, in tokens
+// per second, of the device that computed most of them. No points where fewer than two rows have
+// both.
 TradeOff training_trade_off(const Leaderboard& board);
 
 // The averages of version 0 and the 4K columns of Table 2.
