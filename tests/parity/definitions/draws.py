@@ -2,6 +2,7 @@
 
 Rounded to float32 where the program rounds, and returned as float64.
 """
+import functools
 import math
 
 import numpy as np
@@ -36,6 +37,7 @@ def reformer_rotations(layer, heads, rounds, head_dim, columns):
     return np.float64(np.float32(drawn).reshape(heads, rounds, head_dim, columns))
 
 
+@functools.cache
 def performer_features(key, count, head_dim):
     """[count, E], draw 0: orthonormal blocks by Gram-Schmidt, rows as long as Gaussian ones."""
     stream, rows = Stream(derive_key(key, USE_MIXER, 0)), []

@@ -1,4 +1,5 @@
 """Running the program whose results are compared."""
+import functools
 import json
 import os
 import re
@@ -20,6 +21,7 @@ def lra_json(*words):
     return json.loads(done.stdout)
 
 
+@functools.cache
 def default_settings(name):
     rows = lra_json("help", name)
     mixer = {row["setting"].removeprefix("mixer."): row["default"].strip('"') for row in rows
