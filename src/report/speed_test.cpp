@@ -1,5 +1,6 @@
 #include "report/speed.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <map>
@@ -11,6 +12,10 @@
 
 namespace lra::report {
 namespace {
+
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
+using ::testing::UnorderedElementsAre;
 
 RunRecord timed_run(const std::string& model, double tokens_per_s) {
   RunRecord run = finished_run("text", model, 60);
@@ -181,6 +186,17 @@ TEST(Speed, OtherKernelsAreNoYardstick) {
   EXPECT_EQ(speed_grids(speed_rows(records)).size(), 2u);
   EXPECT_TRUE(speed_rows(records).back().machine.ends_with("reference kernels") ||
               speed_rows(records).front().machine.ends_with("reference kernels"));
+}
+
+TEST(Speed, MeasurementsDoubtedForOneReasonHaveOneWarning) {
+  std::vector<RunRecord> records = {measured("performer", 1024, 6), measured("linformer", 1024, 5),
+                                    measured("transformer", 1024, 4)};
+  records[0].measurements[0].warning = "the windows differ by 24 %";
+  records[1].measurements[0].warning = "the windows differ by 31 %";
+  records[2].measurements[0].warning = "the processor is hot";
+  EXPECT_THAT(build_leaderboard(records).warnings,
+              UnorderedElementsAre(HasSubstr("the processor is hot"),
+                                   EndsWith("of 1 more marked ! in the tables")));
 }
 
 TEST(Speed, AMeasurementThatMayNotBeTheMachinesIsMarkedAndExplained) {

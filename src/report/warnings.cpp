@@ -1,9 +1,11 @@
 #include "report/warnings.h"
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <map>
 #include <set>
+#include <utility>
 
 #include "base/text_format.h"
 #include "report/baselines.h"
@@ -135,11 +137,23 @@ void add_run_warnings(const std::vector<RowGroup>& groups, std::vector<std::stri
 }
 
 void add_speed_warnings(const std::vector<SpeedRow>& speeds, std::vector<std::string>& warnings) {
+  std::map<std::string, std::pair<std::string, int>> kinds;  // by the words of the warning
   for (const SpeedRow& row : speeds) {
     const Measurement& m = row.measured;
     if (!m.warning) continue;
-    warnings.push_back("speed of " + row.title + " on " + row.task + ", " + m.mode + " at length " +
-                       thousands(m.length) + ": " + *m.warning);
+    std::string words = *m.warning;
+    std::erase_if(words, [](unsigned char c) { return !std::isalpha(c); });
+    auto& [first, count] = kinds[words];
+    if (++count > 1) continue;
+    first = "speed of " + row.title + " on " + row.task + ", " + m.mode + " at length " +
+            thousands(m.length) + ": " + *m.warning;
+  }
+  for (const auto& [words, kind] : kinds) {
+    const auto& [first, count] = kind;
+    warnings.push_back(first + (count > 1
+                                    ? "; the same, with other figures, of " + thousands(count - 1) +
+                                          " more marked ! in the tables"
+                                    : ""));
   }
 }
 

@@ -13,7 +13,8 @@ namespace lra::report {
 // another size than the task's, weights chosen on the test set.
 void add_run_warnings(const std::vector<RowGroup>& groups, std::vector<std::string>& warnings);
 
-// Measurements that may not be the machine's.
+// Measurements that may not be the machine's; of several for one reason, the first and their
+// number.
 void add_speed_warnings(const std::vector<SpeedRow>& speeds, std::vector<std::string>& warnings);
 
 // Warnings about rows: figures of short runs, of part of the test set or of other settings than
