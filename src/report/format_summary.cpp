@@ -6,6 +6,7 @@
 #include <set>
 
 #include "base/text_format.h"
+#include "report/baselines.h"
 #include "report/curves.h"
 #include "report/formats.h"
 #include "report/markup.h"
@@ -17,11 +18,13 @@ namespace {
 constexpr int kWidth = 64, kHeight = 14;  // of a chart's field, in characters
 
 Table accuracies(const Leaderboard& board) {
-  Table table{
-      .title = "Test accuracy, percent",
-      .caption = "†: fewer steps than the preset has, a part of the test set, or data in doubt.",
-      .header = {"Model"},
-      .rows = {}};
+  Table table{.title = "Test accuracy, percent",
+              .caption = has_shortfall(board)
+                             ? "†: fewer steps than the preset has, a part of the test "
+                               "set, or data in doubt."
+                             : "",
+              .header = {"Model"},
+              .rows = {}};
   for (const TaskColumn& column : board.columns) table.header.push_back(column.title);
   for (const Row& row : board.rows) {
     std::vector<TableCell> cells = {{row_label(board, row)}};
@@ -33,9 +36,8 @@ Table accuracies(const Leaderboard& board) {
   if (table.rows.empty()) return table;
   std::vector<TableCell> best = {{"best trivial baseline", Emphasis::kQuiet}};
   for (size_t i = 0; i < board.columns.size(); ++i) {
-    std::optional<double> highest;
-    for (const BaselineRow& row : board.baselines) highest = std::max(highest, row.accuracy[i]);
-    best.push_back({accuracy_text(highest), Emphasis::kQuiet});
+    const BaselineRow* highest = best_baseline(board, i);
+    best.push_back({highest ? accuracy_text(highest->accuracy[i]) : "-", Emphasis::kQuiet});
   }
   table.rows.push_back(std::move(best));
   return table;

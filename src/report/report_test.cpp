@@ -404,6 +404,7 @@ TEST(Report, SummaryDrawsLearningCurvesWithLetters) {
   for (std::string line; std::getline(lines, line) && line.find('|') != line.npos;) last = line;
   EXPECT_EQ(last, "   50 % |" + std::string(31, ' ') + std::string(33, 'B'));
   EXPECT_THAT(text, HasSubstr("B local"));
+  EXPECT_THAT(text, Not(HasSubstr("†"))) << "explained where it is used";
 }
 
 TEST(Report, ShortRunsAreMarkedInEveryFormat) {

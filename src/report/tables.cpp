@@ -62,13 +62,6 @@ Cells summary_line(const std::string& name, const std::vector<std::string>& text
   return cells;
 }
 
-bool has_shortfall(const Leaderboard& board) {
-  return std::any_of(board.rows.begin(), board.rows.end(), [](const Row& row) {
-    return std::any_of(row.cells.begin(), row.cells.end(),
-                       [](const Cell& cell) { return !cell.shortfall.empty(); });
-  });
-}
-
 Cells measurement_line(const SpeedRow& row) {
   const Measurement& m = row.measured;
   const std::string range =
@@ -220,6 +213,13 @@ void fold_column(Table& table, const std::string& title) {
   table.header.erase(table.header.begin() + column);
   for (Cells& row : table.rows) row.erase(row.begin() + column);
   if (column < table.num_left) --table.num_left;
+}
+
+bool has_shortfall(const Leaderboard& board) {
+  return std::any_of(board.rows.begin(), board.rows.end(), [](const Row& row) {
+    return std::any_of(row.cells.begin(), row.cells.end(),
+                       [](const Cell& cell) { return !cell.shortfall.empty(); });
+  });
 }
 
 std::string row_label(const Leaderboard& board, const Row& row) {

@@ -81,6 +81,8 @@ std::string size_text(std::optional<int64_t> num_parameters);
 // is empty ("-").
 void fold_column(Table& table, const std::string& title);
 
+// True if some figure is marked †.
+bool has_shortfall(const Leaderboard& board);
 // True if the row has figures, and all of them are of less than full runs.
 bool is_short_row(const Row& row);
 
