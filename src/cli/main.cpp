@@ -1,9 +1,12 @@
+#include <unistd.h>
+
 #include <cstdio>
 #include <iostream>
 
-#include <unistd.h>
-
 #include "cli/program.h"
+
+// In a build that counts what tests reach; otherwise null.
+extern "C" int __llvm_profile_write_file() __attribute__((weak));
 
 // Everything of ours is closed and joined when the command returns. LibTorch's destructors, which
 // take a third of a short command's time, are left out.
@@ -12,5 +15,6 @@ int main(int argc, char** argv) {
   std::cout.flush();
   std::cerr.flush();
   std::fflush(nullptr);
+  if (__llvm_profile_write_file) __llvm_profile_write_file();
   _exit(code);
 }
