@@ -9,7 +9,7 @@ namespace lra::report {
 namespace {
 
 std::string figure_of(const Measured& m, const std::string& unit) {
-  if (std::isinf(m.value)) return "never";
+  if (std::isinf(m.value)) return "(never reached)";
   const auto number = [&](double value) {
     if (unit == "steps") return thousands(std::llround(value));
     return fixed(value, 2);

@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "base/text_format.h"
-#include "report/claims.h"
 #include "report/literature.h"
 #include "report/tables.h"
 #include "report/trade_off.h"
@@ -309,36 +308,6 @@ Table controls_table(const std::vector<Analysis>& analyses) {
     add_changed_inputs(table, *record, record->transfer->task_title, record->transfer->scores);
   }
   table.num_left = 5;
-  return table;
-}
-
-Table claims_table(const ReportInput& input) {
-  Table table{
-      .title = "The paper's claims",
-      .caption =
-          "Full scale: runs over the whole budget with the paper or release preset, and comparable "
-          "measurements. Small scale: shortened runs and small presets, which are a "
-          "hint, not a test. Confirmed: every comparison holds by more "
-          "than the noise (95 % intervals, spread of timed windows); contradicted: "
-          "one fails by more; undecided: one is within it. The last two columns ask "
-          "the same of the paper's own tables.",
-      .header = {"Place", "Claim", "Verdict", "By our figures", "Paper's tables", "By its figures"},
-      .rows = {},
-      .num_left = 6,
-      .num_keys = 2,
-      .is_list = true};
-  for (const JudgedClaim& judged : judge_claims(input)) {
-    const std::string ours = scaled_finding(judged);
-    table.rows.push_back(
-        {{std::string(judged.claim->place)},
-         {std::string(judged.claim->statement)},
-         {scaled_verdict_text(judged)},
-         {ours.empty() ? "-" : ours},
-         {judged.paper.finding.empty() ? "no figures"
-                                       : std::string(verdict_text(judged.paper.verdict)),
-          Emphasis::kQuiet},
-         {judged.paper.finding.empty() ? "-" : judged.paper.finding, Emphasis::kQuiet}});
-  }
   return table;
 }
 

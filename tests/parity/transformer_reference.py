@@ -209,9 +209,10 @@ class Model:
         w = self.w
         v = x.to(b.dtype) @ b.T
         lag = torch.arange(len(x))[:, None] - torch.arange(len(x))
+        power = pole[:, None] ** torch.arange(len(x))
         y = w[prefix + "skip"] * x
         for direction, steps in enumerate((lag, -lag)):
-            powers = torch.where(steps >= 0, pole[:, None, None] ** steps.clamp_min(0), 0)
+            powers = torch.where(steps >= 0, power[:, steps.clamp_min(0)], 0)
             y = y + (torch.einsum("pij,jp->ip", powers, v) @ c[:, direction].T).real
         return y
 
