@@ -25,6 +25,7 @@ COMMON = ["train.batch_size=8", "train.log_every=1", "train.schedule=constant", 
           "train.clip_norm=0", "model.norm=layer", "model.dropout=0", "model.attention_dropout=0",
           "model.layers=2", "model.pooling=mean", "task.length=200", "train.eval_examples=8", "train.test_examples=8",
           "train.on_nonfinite=stop"]
+OF_MODEL = {"long_conv": ["mixer.kernel_dropout=0"]}
 RATE = 1e-3
 
 
@@ -44,7 +45,7 @@ class Trained(Model):
 
 def train(model, run, data, steps, rate, groups=()):
     """Metrics of training steps of lra with one rate for all parameters, none of which decays."""
-    settings = [*COMMON, *LISTOPS_DATA, *SETTINGS.get(model, []), f"train.steps={steps}",
+    settings = [*COMMON, *LISTOPS_DATA, *SETTINGS.get(model, []), *OF_MODEL.get(model, []), f"train.steps={steps}",
                 f"train.eval_every={steps}", f"train.learning_rate={rate}",
                 f"train.warmup_steps={min(20, steps)}"]
     for group in groups:

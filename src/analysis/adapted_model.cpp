@@ -1,5 +1,6 @@
 #include "analysis/adapted_model.h"
 
+#include <cmath>
 #include <map>
 
 #include "analysis/examples.h"
@@ -12,6 +13,7 @@ namespace {
 using training::LoadedRun;
 
 constexpr const char* kPositions = "embedding.position";
+constexpr const char* kStepSizes = ".mixer.dt";  // logarithms, of S4D and S5
 
 [[noreturn]] void refuse_length(const LoadedRun& run, const std::string& name,
                                 const std::string& advice) {
@@ -35,6 +37,15 @@ at::Tensor stretched_places(const TaskShape& from, const TaskShape& to, int64_t 
                         : i * from.length / to.length);
   }
   return places;
+}
+
+// The step of a state space on the larger input, relative to that on the run's own: an image of
+// four times as many pixels in a row is the same image, read at a quarter of the step.
+double relative_step(const TaskShape& from, const TaskShape& to) {
+  const int64_t side_from = tasks::image_side(from), side = tasks::image_side(to);
+  const bool by_row = side_from > 0 && side > 0;
+  return by_row ? static_cast<double>(side_from) / static_cast<double>(side)
+                : static_cast<double>(from.length) / static_cast<double>(to.length);
 }
 
 // Parameters and buffers by name.
@@ -66,14 +77,22 @@ void refuse_other_examples(const LoadedRun& run, const TaskShape& shape) {
 
 models::SequenceClassifier adapted_model(const LoadedRun& run, const Adaptation& to) {
   training::RunConfig config = run.stored.config;
+  const bool is_as_long = to.shape.length == run.task->shape().length &&
+                          to.receptive_field == config.model_config.receptive_field;
+  if (!is_as_long && !config.is_whole_model() && config.mixer_spec().facts.bound_to_length) {
+    refuse_length(run, "what " + config.model_title() + " computes", "");
+  }
   config.model_config.receptive_field = to.receptive_field;
   models::SequenceClassifier model = config.make_model(to.shape, run.model->device());
   const std::map<std::string, at::Tensor> weights = state_of(*run.model);
   const bool stretched = to.positions == "stretched";
+  const double finer = relative_step(run.task->shape(), to.shape);
   const at::NoGradGuard no_grad;
   for (const auto& [name, parameter] : state_of(model)) {
     const at::Tensor& weight = weights.at(name);
-    if (weight.sizes() == parameter.sizes()) {
+    if (stretched && name.ends_with(kStepSizes)) {
+      at::Tensor(parameter).copy_(weight + std::log(finer));
+    } else if (weight.sizes() == parameter.sizes()) {
       at::Tensor(parameter).copy_(weight);
     } else if (name == kPositions && !stretched && parameter.size(0) < weight.size(0)) {
       at::Tensor(parameter).copy_(weight.narrow(0, 0, parameter.size(0)));

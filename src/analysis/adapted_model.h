@@ -14,13 +14,14 @@ struct Adaptation {
   TaskShape shape;              // vocabulary, classes and towers as the run's
   int64_t receptive_field = 0;  // model.receptive_field; 0: all tokens
   // "continued": place p is encoded as p; learned positions allow this only up to their number.
-  // "stretched": as the proportional place of the run's own sequence, in images by row and column.
+  // "stretched": as the proportional place of the run's own sequence, in images by row and column;
+  // step sizes of state spaces are smaller in proportion (in images by the length of rows).
   std::string positions = "continued";
 };
 
 // A parameter of the run belongs to the length it was trained with: learned positions that are
 // continued, projections along the sequence (Linformer), learned scores of blocks (Sinkhorn) and
-// of positions (Synthesizer).
+// of positions (Synthesizer); or the mechanism does (LayerFacts::bound_to_length).
 class BoundToLength : public Error {
  public:
   using Error::Error;

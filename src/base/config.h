@@ -113,6 +113,8 @@ inline Constraint between(double low, double high) {
 }
 // low <= value < high: rates.
 inline Constraint rate() { return {.low = 0, .high = 1, .open_high = true, .choices = {}}; }
+// Masks compare 16 random bits, which tell a rate from 1 up to about this one.
+inline Constraint dropout_rate() { return between(0, 0.999); }
 inline Constraint one_of(std::vector<std::string> choices) {
   return {.choices = std::move(choices)};
 }

@@ -149,8 +149,12 @@ std::optional<AnalysisRecord> analyze_transfer(const CommonOptions& common,
                                                const std::string& folder) {
   const LoadedRun run(folder, a.weights, training::ModelPrecision::kAsTrained, common.device);
   const std::string root = training::data_root_of({folder}, a.data);
+  ConfigTable as_trained;  // images as the run reads them: as gray levels or as tokens
+  if (const ConfigValue* input = run.stored.config.task_settings.find("input")) {
+    as_trained.table("task").set("input", *input);
+  }
   const training::RunConfig to = training::resolve_on_data(
-      a.to, run.stored.config.model, run.stored.config.preset, 0, root, {}, {});
+      a.to, run.stored.config.model, run.stored.config.preset, 0, root, as_trained, {});
   const auto task = to.make_task();
   const TaskShape shape = task->shape();
   analysis::refuse_other_examples(run, shape);
@@ -180,7 +184,8 @@ std::optional<AnalysisRecord> analyze_transfer(const CommonOptions& common,
       "position p of the larger input is encoded as p; learned positions "
       "have no more than they were trained with";
   record.choices["stretched"] =
-      "as the position of the run's own input in proportion, in images by row and column";
+      "as the position of the run's own input in proportion, in images by row and column; steps of "
+      "state spaces (S4D, S5) in proportion, in images by rows";
   record.choices["examples"] = examples_choice(a.examples);
   return record;
 }

@@ -122,6 +122,10 @@ std::string transfer_text(const TransferResult& transfer) {
   for (const ChangedInput& c : transfer.scores) {
     if (!c.score) continue;
     const double limit = two_class_chance_limit(c.score->num_examples);
+    if (limit >= 100) {
+      text += c.title() + ": too few examples to tell it from chance\n";
+      continue;
+    }
     const bool fail = 100 * c.score->accuracy <= limit;
     text += c.title() + ": " + (fail ? "FAIL, not above " : "above ") + fixed(limit, 2) +
             " %, three standard errors from chance\n";

@@ -170,7 +170,11 @@ bool load_weights(const SafetensorsFile& file, const NamedTensors& state) {
       refuse_call(place(file, name), "has shape " + shape_text(view->shape),
                   shape_text(tensor.sizes()), "see --heads, --head-dim, --max-length and --set");
     }
-    tensor.copy_(copied(*view, tensor.scalar_type()));
+    const at::Tensor given = copied(*view, tensor.scalar_type());
+    if (given.is_floating_point() && !given.isfinite().all().item<bool>()) {
+      refuse_call(place(file, name), "holds a number that is not finite");
+    }
+    tensor.copy_(given);
   }
   return true;
 }

@@ -72,6 +72,7 @@ constinit const LayerSpec kChordMixer =
                             .title = "ChordMixer",
                             .paper = "Khalitov et al. 2023, arXiv:2206.05852",
                             .family = "mixing",
-                            .cost = "L"});
+                            .cost = "L",
+                            .facts = {.bound_to_length = true}});
 
 }  // namespace lra::mixers

@@ -41,7 +41,8 @@ class LongConv : public SequenceLayer {
       f("width", width, "lags of the kernel; 0: as many as the longest sequence can use",
         between(0, 2 * kMostTokens));
       f("squash", squash, "how much each number of a free kernel is shrunk toward 0", at_least(0));
-      f("kernel_dropout", kernel_dropout, "dropout rate for the numbers of the kernel", rate());
+      f("kernel_dropout", kernel_dropout, "dropout rate for the numbers of the kernel",
+        dropout_rate());
       f("scale_dim", scale_dim, "parameters of each scale of sgconv", between(1, kMostTokens));
       f("decay_min", decay_min, "sgconv: ratio of each scale to the next one, in the first channel",
         at_least(0));

@@ -32,8 +32,8 @@ class Lru : public SequenceLayer {
       f("states", states, "complex states of the layer", between(1, 65536));
       f("bidirectional", bidirectional,
         "a second direction from the end, with its own columns of C");
-      f("r_min", r_min, "smallest initial |lambda", between(0, 1));
-      f("r_max", r_max, "largest initial |lambda", between(0, 1));
+      f("r_min", r_min, "smallest initial absolute value of lambda", between(0, 1));
+      f("r_max", r_max, "largest initial absolute value of lambda", between(0, 1));
       f("max_phase", max_phase, "largest initial phase of lambda, in radians",
         between(1e-6, 2 * std::numbers::pi));
       f("output", output,

@@ -44,6 +44,8 @@ HippoBlock hippo_block(int64_t p) {
           at::imag(turned).contiguous()};
 }
 
+constexpr int64_t kMostOfABlock = 512;  // states
+
 class S5 : public SequenceLayer {
  public:
   struct Config {
@@ -104,6 +106,13 @@ class S5 : public SequenceLayer {
                            " states do not form conjugate pairs in " +
                            std::to_string(config.blocks) + " equal blocks",
                    .expected = "a multiple of 2 x mixer.blocks"});
+    }
+    if (config.states / config.blocks > kMostOfABlock) {
+      throw Error(
+          {.where = "mixer.states",
+           .what = std::to_string(config.states / config.blocks) +
+                   " states in a block of HiPPO take minutes to diagonalize",
+           .expected = "at most " + std::to_string(kMostOfABlock) + " for each of mixer.blocks"});
     }
   }
 

@@ -2,8 +2,9 @@
 // the one thing that differs between the models of the benchmark; everything around it is written
 // once in models/.
 //
-// Adding one: a .cpp here, a TOML under configs/models, its spec in all.h. Tests, help, sweeps,
-// benchmarks and the report pick it up from the table.
+// Adding one: a .cpp here, a TOML under configs/models, its spec in all.h; then its test and its
+// settings on a device (CONTRIBUTING.md). Help, sweeps, benchmarks and the report pick it up from
+// the table.
 #pragma once
 
 #include <memory>
@@ -44,6 +45,7 @@ struct LayerFacts {
   bool attention_weights = false;
   bool attention_dropout = false;  // it drops attention weights
   bool draws_in_training = false;  // it is another function in training than in evaluation
+  bool bound_to_length = false;    // it is another function at another max_length
 };
 
 // Parameters with an optimizer setting of their own, and its defaults, unless the [groups] of a run

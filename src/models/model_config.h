@@ -25,9 +25,9 @@ struct ModelConfig {
     f("mlp_dim", mlp_dim, "hidden width of the feed-forward layers and of the classifier",
       between(1, 262144));
     f("dropout", dropout, "dropout rate for embeddings, mixer outputs and both places in the MLP",
-      rate());
+      dropout_rate());
     f("attention_dropout", attention_dropout,
-      "dropout rate for attention weights, if the mechanism has them", rate());
+      "dropout rate for attention weights, if the mechanism has them", dropout_rate());
     f("embedding_dropout", embedding_dropout,
       "apply model.dropout to embeddings too, not only inside the blocks");
     f("receptive_field", receptive_field,

@@ -34,8 +34,11 @@ double t_quantile(int degrees) {
 
 double binomial_half_width95(double accuracy_percent, int64_t num_examples) {
   LRA_CHECK_GT(num_examples, 0);
-  const double p = accuracy_percent / 100;
-  return 100 * 1.95996 * std::sqrt(p * (1 - p) / static_cast<double>(num_examples));
+  constexpr double kZ = 1.95996;
+  const double p = accuracy_percent / 100, n = static_cast<double>(num_examples);
+  const double center = (p + kZ * kZ / (2 * n)) / (1 + kZ * kZ / n);
+  const double half = kZ * std::sqrt(p * (1 - p) / n + kZ * kZ / (4 * n * n)) / (1 + kZ * kZ / n);
+  return 100 * (half + std::abs(center - p));
 }
 
 }  // namespace lra::report

@@ -21,7 +21,7 @@ Summary summarize(std::span<const double> values);
 double t_quantile(int degrees);
 
 // Half-width of the 95 % interval of an accuracy in percent measured on `num_examples` > 0
-// examples (normal approximation of the binomial).
+// examples (the farther end of Wilson's interval, so not 0 for 0 and 100 %).
 double binomial_half_width95(double accuracy_percent, int64_t num_examples);
 
 }  // namespace lra::report

@@ -35,7 +35,9 @@ TEST(Statistics, QuantilesAgreeWithPublishedTables) {
 }
 
 TEST(Statistics, AnAccuracyOnTwoThousandExamplesIsKnownToTwoPoints) {
-  EXPECT_NEAR(binomial_half_width95(36.5, 2000), 2.11, 0.005);
+  EXPECT_NEAR(binomial_half_width95(36.5, 2000), 2.13, 0.005);
+  EXPECT_NEAR(binomial_half_width95(0, 16), 19.36, 0.005);
+  EXPECT_NEAR(binomial_half_width95(100, 16), 19.36, 0.005);
 }
 
 }  // namespace

@@ -89,7 +89,7 @@ TEST(Tables, OwnDataHasWhatTheTasksHave) {
   for (const auto& row : table.rows) EXPECT_EQ(row.size(), table.header.size());
   EXPECT_EQ(cell_of(table, 0, "Accuracy").text, "80.00");
   EXPECT_EQ(cell_of(table, 0, "Accuracy").emphasis, Emphasis::kBest);
-  EXPECT_EQ(cell_of(table, 0, "95 %").text, "±3.92") << "of 400 examples";
+  EXPECT_EQ(cell_of(table, 0, "95 %").text, "±4.20") << "of 400 examples";
   EXPECT_EQ(cell_of(table, 0, "Trivial baseline").text, "50.00 majority");
   EXPECT_EQ(cell_of(table, 0, "Parameters").text, "53.1k");
   EXPECT_EQ(cell_of(table, 0, "Training time").text, "1.7 min");

@@ -154,11 +154,19 @@ void refuse_blind_readout(const RunConfig& run) {
     const bool* value = found ? std::get_if<bool>(&found->value) : nullptr;
     return value && *value == wanted;
   };
+  const auto is_one = [&](const char* key) {
+    const ConfigValue* found = run.mixer_settings.find(key);
+    const int64_t* value = found ? std::get_if<int64_t>(&found->value) : nullptr;
+    return value && *value == 1;
+  };
   const std::string& pooling = run.model_config.pooling;
-  const bool one_way = is("bidirectional", false);
-  if ((!is("causal", true) && !one_way) || is("global_first", true)) return;
+  const char* blinding = is("bidirectional", false) ? "mixer.bidirectional"
+                         : is("causal", true)       ? "mixer.causal"
+                         : is_one("width")          ? "mixer.width"  // of a kernel: the token alone
+                                                    : nullptr;
+  if (!blinding || is("global_first", true)) return;
   if (pooling != "cls" && pooling != "first") return;
-  throw Error({.where = one_way ? "mixer.bidirectional" : "mixer.causal",
+  throw Error({.where = blinding,
                .what = "the classifier reads the first position (model.pooling = '" + pooling +
                        "'), which sees no other token",
                .expected = "another pooling",

@@ -98,7 +98,7 @@ settings() {
   refuse 2 "task.length is -1; expected >= 1" "${train[@]}" task.length=-1
   refuse 2 "min_length" "${train[@]}" task.min_length=1999
   refuse 2 "3 heads do not divide qkv_dim" "${train[@]}" model.heads=3
-  refuse 2 "dropout is 1.*< 1" "${train[@]}" model.dropout=1.0
+  refuse 2 "dropout is 1.*<= 0.999" "${train[@]}" model.dropout=1.0
   refuse 2 "mixer.rank" "${train[@]}" mixer.rank=4
   refuse 2 "mixer.causal.*sees no other token.*pooling=mean" train listops reformer --data data \
     --out new --set mixer.causal=true
