@@ -38,11 +38,11 @@ grep -q 'hidden positions' out || fail "eval does not say what it counts"
 expect_code 0 lra export runs/masked --out exported
 short=(--set task.length=64 --set task.min_length=8 --set task.max_length=64 --set train.steps=5
   --set train.warmup_steps=1 --quiet)
-expect_code 0 lra train listops transformer --out again "${short[@]}" --init-from exported
+expect_code 0 lra train listops transformer --out again --data short "${short[@]}" --init-from exported
 [[ $(field again/record.json division) == self-pretrained ]] || fail "exported weights"
 mkdir bare
 cp exported/model.safetensors bare
-expect_code 0 lra train listops transformer --out bare_run "${short[@]}" \
+expect_code 0 lra train listops transformer --out bare_run --data short "${short[@]}" \
   --init-from bare/model.safetensors
 [[ $(field bare_run/record.json division) == free-for-all ]] || fail "weights without a record"
 expect_code 0 lra data make listops --train 300 --val 50 --test 50 --out other/listops --quiet \
