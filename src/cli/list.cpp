@@ -80,17 +80,28 @@ Json preset_row(const std::string& task, const std::string& model, const std::st
           {"steps", run.train.steps}};
 }
 
-// Presets of the tasks, with the base model, and the recipes that other models have of their own.
+bool has_sizes_of(Json a, const Json& b) {
+  a["model"] = b["model"];
+  return a == b;
+}
+
+// Presets of the tasks, with the base model, and those of other models that are of other sizes or
+// that only they have.
 Json list_presets() {
   Json rows = Json::array();
   for (const tasks::TaskSpec* spec : tasks::all_tasks()) {
     const std::string task(spec->name);
     const auto of_task = training::preset_names(task);
+    const size_t base = rows.size();
     for (const std::string& name : of_task) rows.push_back(preset_row(task, "transformer", name));
     for (const std::string& model : mixers::mixer_names()) {
       const auto of_model = training::preset_names(task, model);
-      for (size_t i = of_task.size(); i < of_model.size(); ++i)
-        rows.push_back(preset_row(task, model, of_model[i]));
+      for (size_t i = 0; i < of_model.size(); ++i) {
+        Json row = preset_row(task, model, of_model[i]);
+        if (i >= of_task.size() || !has_sizes_of(row, rows[base + i])) {
+          rows.push_back(std::move(row));
+        }
+      }
     }
   }
   return rows;

@@ -47,14 +47,17 @@ std::string header_html(const ReportInput& input, const std::vector<Section>& se
   std::set<std::string> models;
   for (const RunRecord& record : input.records) models.insert(record.model);
   std::string latest;
+  size_t trained = 0;
   for (const RunRecord& record : input.records) {
+    trained += record.kind == "train";
     latest = std::max(latest, record.provenance.finished_utc);
   }
   std::string text = "<header>\n<h1>" + html(input.title) + "</h1>\n<p class=\"facts\">" +
-                     count_text(input.records.size(), "record") + ", " +
+                     count_text(trained, "run") + ", " +
+                     count_text(input.records.size() - trained, "measurement") + ", " +
                      count_text(models.size(), "model") + ", " +
                      count_text(input.board.columns.size() + input.own.columns.size(), "task");
-  if (!latest.empty()) text += ", the latest finished " + html(latest);
+  if (!latest.empty()) text += ", the latest finished " + html(latest.substr(0, 10));
   text += "</p>\n<nav aria-label=\"Sections\">";
   for (const Section& section : sections) {
     text += "<a href=\"#" + section.id + "\">" + html(section.title) + "</a>";

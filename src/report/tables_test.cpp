@@ -131,7 +131,7 @@ TEST(Tables, TheBestOfEachTaskIsOneThatBeatsTrivialClassifiers) {
   EXPECT_EQ(cell_of(table, 1, "Trivial").text, "50.00");
   EXPECT_EQ(cell_of(table, 1, "Training time").text, "3.1 min");
   EXPECT_EQ(cell_of(table, 1, "Computed by").text, "NVIDIA H100");
-  EXPECT_EQ(cell_of(table, 2, "Model").text, "only short or failed runs");
+  EXPECT_EQ(cell_of(table, 2, "Model").text, "short: local, 10 of 5,000 steps");
   EXPECT_TRUE(best_table(build_leaderboard({strong})).rows.empty()) << "of one model";
 }
 
