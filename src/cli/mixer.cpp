@@ -68,6 +68,12 @@ std::string place(const SafetensorsFile& file, const std::string& name) {
   return file.path() + ": tensor '" + name + "'";
 }
 
+void refuse_not_finite(const std::string& where, const at::Tensor& t,
+                       const std::string& advice = "") {
+  if (t.isfinite().all().item<bool>()) return;
+  refuse_call(where, "holds a number that is not finite", "", advice);
+}
+
 constexpr std::pair<Dtype, at::ScalarType> kInputTypes[] = {
     {Dtype::kF32, at::kFloat}, {Dtype::kBF16, at::kBFloat16}, {Dtype::kF64, at::kDouble}};
 
@@ -91,10 +97,7 @@ at::Tensor read_input(const SafetensorsFile& file) {
     refuse_call(place(file, kInput), "has shape " + shape_text(x.sizes()),
                 "[B, L, D], each at least 1");
   }
-  if (!x.isfinite().all().item<bool>()) {
-    refuse_call(place(file, kInput), "holds a number that is not finite", "",
-                "put 0 where there is padding");
-  }
+  refuse_not_finite(place(file, kInput), x, "put 0 where there is padding");
   return x;
 }
 
@@ -171,9 +174,7 @@ bool load_weights(const SafetensorsFile& file, const NamedTensors& state) {
                   shape_text(tensor.sizes()), "see --heads, --head-dim, --max-length and --set");
     }
     const at::Tensor given = copied(*view, tensor.scalar_type());
-    if (given.is_floating_point() && !given.isfinite().all().item<bool>()) {
-      refuse_call(place(file, name), "holds a number that is not finite");
-    }
+    refuse_not_finite(place(file, name), given);
     tensor.copy_(given);
   }
   return true;

@@ -71,12 +71,9 @@ Layout layout_of(const ReportInput& input) {
     layout.all_title = "Avg of " + std::to_string(num_tasks);
   }
   layout.has_family = !input.literature.families.empty();
-  for (const Row& row : board.rows) {
-    for (const Cell& cell : row.cells) {
-      layout.has_seeds = layout.has_seeds || cell.accuracy.count > 1;
-      layout.has_published = layout.has_published || (cell.accuracy.count > 0 && cell.is_published);
-    }
-  }
+  layout.has_seeds = any_cell(board, [](const Cell& cell) { return cell.accuracy.count > 1; });
+  layout.has_published = any_cell(
+      board, [](const Cell& cell) { return cell.accuracy.count > 0 && cell.is_published; });
   for (const Facet& facet : kFacets) {
     std::set<std::string> values;
     for (const Row& row : board.rows) values.insert(facet.text(row));
@@ -252,14 +249,13 @@ std::string baseline_html(const Layout& layout, const BaselineRow& row) {
 // The best of each column in one row, and all of them to open.
 std::string baselines_html(const Leaderboard& board, const Layout& layout) {
   if (board.baselines.empty()) return "";
-  BaselineRow best{.name = "Best trivial baseline",
-                   .accuracy = std::vector<std::optional<double>>(board.columns.size()),
-                   .scored = std::nullopt};
+  BaselineRow best{.name = "Best trivial baseline", .accuracy = {}, .scored = std::nullopt};
+  for (size_t i = 0; i < board.columns.size(); ++i) {
+    const BaselineRow* row = best_baseline(board, i);
+    best.accuracy.push_back(row ? row->accuracy[i] : std::nullopt);
+  }
   std::string all;
   for (const BaselineRow& row : board.baselines) {
-    for (size_t i = 0; i < row.accuracy.size(); ++i) {
-      best.accuracy[i] = std::max(best.accuracy[i], row.accuracy[i]);
-    }
     all += "<tbody class=\"plain trivial\">" + baseline_html(layout, row) + "</tbody>\n";
   }
   return "<tbody class=\"plain\">" + baseline_html(layout, best) + "</tbody>\n" +

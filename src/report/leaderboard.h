@@ -2,6 +2,7 @@
 // are in percent. "Nothing" is std::nullopt throughout; 0 is never used for it.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -93,6 +94,13 @@ struct Leaderboard {
   std::vector<std::string> warnings;
   int num_runs = 0;  // training records, repetitions included
 };
+
+// True if `is` holds for some cell.
+template <typename Predicate>
+bool any_cell(const Leaderboard& board, const Predicate& is) {
+  return std::ranges::any_of(board.rows,
+                             [&](const Row& row) { return std::ranges::any_of(row.cells, is); });
+}
 
 // Throws lra::Error when the records hold two versions of one task.
 Leaderboard build_leaderboard(const std::vector<RunRecord>& records);

@@ -216,10 +216,7 @@ void fold_column(Table& table, const std::string& title) {
 }
 
 bool has_shortfall(const Leaderboard& board) {
-  return std::any_of(board.rows.begin(), board.rows.end(), [](const Row& row) {
-    return std::any_of(row.cells.begin(), row.cells.end(),
-                       [](const Cell& cell) { return !cell.shortfall.empty(); });
-  });
+  return any_cell(board, [](const Cell& cell) { return !cell.shortfall.empty(); });
 }
 
 std::string row_label(const Leaderboard& board, const Row& row) {

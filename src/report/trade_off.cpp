@@ -25,13 +25,6 @@ std::optional<double> shown_average(const Row& row) {
   return sum / static_cast<double>(row.cells.size());
 }
 
-bool has_full_figure(const Leaderboard& board) {
-  return std::any_of(board.rows.begin(), board.rows.end(), [](const Row& row) {
-    return std::any_of(row.cells.begin(), row.cells.end(),
-                       [](const Cell& cell) { return cell.full_accuracy().has_value(); });
-  });
-}
-
 // Accuracies that compare: of one task, preset and part of the budget.
 struct OneTask {
   size_t column = 0;
@@ -42,7 +35,8 @@ struct OneTask {
 // The accuracies that most models share; the first of equals; nothing without accuracies. Short
 // runs count only where there are no full ones.
 std::optional<OneTask> most_shared_task(const Leaderboard& board) {
-  const bool only_full = has_full_figure(board);
+  const bool only_full =
+      any_cell(board, [](const Cell& cell) { return cell.full_accuracy().has_value(); });
   std::map<OneTask, std::set<std::string>> models;
   for (const Row& row : board.rows) {
     if (row.is_self_pretrained) continue;

@@ -149,20 +149,15 @@ void merge_model_layers(ConfigTable& settings, const std::string& model, const s
 
 // Under a causal mixer the first position of a sequence sees only itself.
 void refuse_blind_readout(const RunConfig& run) {
-  const auto is = [&](const char* key, bool wanted) {
+  const auto is = [&]<typename T>(const char* key, T wanted) {
     const ConfigValue* found = run.mixer_settings.find(key);
-    const bool* value = found ? std::get_if<bool>(&found->value) : nullptr;
+    const T* value = found ? std::get_if<T>(&found->value) : nullptr;
     return value && *value == wanted;
-  };
-  const auto is_one = [&](const char* key) {
-    const ConfigValue* found = run.mixer_settings.find(key);
-    const int64_t* value = found ? std::get_if<int64_t>(&found->value) : nullptr;
-    return value && *value == 1;
   };
   const std::string& pooling = run.model_config.pooling;
   const char* blinding = is("bidirectional", false) ? "mixer.bidirectional"
                          : is("causal", true)       ? "mixer.causal"
-                         : is_one("width")          ? "mixer.width"  // of a kernel: the token alone
+                         : is("width", int64_t{1})  ? "mixer.width"  // of a kernel: the token alone
                                                     : nullptr;
   if (!blinding || is("global_first", true)) return;
   if (pooling != "cls" && pooling != "first") return;
