@@ -427,7 +427,7 @@ void add_bench(CLI::App& app, Program& program) {
       ->needs(command->get_option("--data"));
   command
       ->add_option("--wait-quiet", a->wait_quiet,
-                   "most seconds to wait for other programs to end; it then measures in any case")
+                   "maximum seconds to wait for other programs to end; then measures in any case")
       ->check(seconds_range());
   command->add_option("--out", a->out, "folder for the records of the measurements");
   command->add_flag("--replace", a->replace,

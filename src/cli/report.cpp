@@ -191,10 +191,11 @@ void add_report(CLI::App& app, Program& program) {
       ->required();
   auto* format =
       command
-          ->add_option("--format", a->format,
-                       "text, summary (fits a window), md, csv, json, latex, html or lm-eval (one "
-                       "model, as the "
-                       "lm-evaluation-harness writes it); default: by the ending of --out")
+          ->add_option(
+              "--format", a->format,
+              "text, summary (fits a terminal), md, csv, json, latex, html or lm-eval (one "
+              "model, as the lm-evaluation-harness writes it); default: by the ending of "
+              "--out, else text")
           ->check(
               CLI::IsMember({"text", "summary", "md", "csv", "json", "latex", "html", "lm-eval"}));
   command->add_option("--out", a->out,

@@ -178,7 +178,7 @@ void add_suite_submit(CLI::App& suite, Program& program) {
   command->add_option("--time", a->job.time,
                       "time limit of each run, as in 12:00:00; a run that needs more saves and is "
                       "queued again");
-  command->add_option("--cpus", a->job.cpus, "processors of each run (default 1)")
+  command->add_option("--cpus", a->job.cpus, "CPUs for each run (default 1)")
       ->check(CLI::Range(1, 1024));
   command
       ->add_option("--array-limit", a->job.array_limit,

@@ -382,7 +382,8 @@ void add_train(CLI::App& app, Program& program) {
                  "the same shape")
       ->needs(init_from);
   option("--out", a->out, "run folder; default runs/TASK-MODEL-PRESET-sSEED");
-  option("--seed", a->seed, "seed of weights, order and dropout (default 0)")->check(seed_range());
+  option("--seed", a->seed, "seed of weights, data order and dropout (default 0)")
+      ->check(seed_range());
   command
       ->add_option("--histograms", a->histogram_every,
                    "steps between histograms of weights and gradients for TensorBoard")
@@ -404,8 +405,8 @@ void add_train(CLI::App& app, Program& program) {
   command->add_flag("--mlperf-log", a->mlperf_log, "write mllog.txt, a log in MLPerf's format");
   add_set_option(
       *command, a->sets,
-      "KEY=VALUE: override a setting; repeatable. With --resume only settings of length, "
-      "schedule, validations or checkpoints: the run continues with them");
+      "KEY=VALUE: override a setting; repeatable. With --resume only settings of the training "
+      "length, schedule, validations or checkpoints: the run continues with them");
 }
 
 }  // namespace lra::cli
