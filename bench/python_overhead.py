@@ -40,6 +40,7 @@ from PIL import Image
 
 MODELS = {"transformer": "Transformer", "linformer": "Linformer", "performer": "Performer", "s4d": "S4D"}
 LENGTH, BATCH, STEPS = 256, 8, 16
+LOADED = 32  # examples in a batch of the loaders
 COMMON = ("train.eval_every=1000000", "train.checkpoint_every=1000000", "train.eval_examples=8",
           "train.test_examples=8", "train.memory_check=off", "train.trim_padding=false",
           f"task.length={LENGTH}", f"train.batch_size={BATCH}", f"train.steps={STEPS}", "model.embed_dim=256",
@@ -142,9 +143,9 @@ def loader(a, scratch, turn):
     sides = {"pictures": (pictures, Pictures(scratch / "png")), "listops": (lines, Lines(scratch / "lines.tsv", vocabulary))}
     ratios = {}
     for name, (ours, theirs) in sides.items():
-        steps = len(ours) // BATCH
-        rival = torch.utils.data.DataLoader(theirs, BATCH, shuffle=True, collate_fn=padded, drop_last=True)
-        fast, slow = speed(batch.tokens for batch in ours.loader(BATCH, steps=steps)), speed(rival)
+        steps = len(ours) // LOADED
+        rival = torch.utils.data.DataLoader(theirs, LOADED, shuffle=True, collate_fn=padded, drop_last=True)
+        fast, slow = speed(batch.tokens for batch in ours.loader(LOADED, steps=steps)), speed(rival)
         ratios[name] = fast / slow
         ratios[f"{name}: GB/s of lra"] = fast
     return ratios

@@ -44,13 +44,20 @@ def permute(n: int, key: int, places: NDArray[np.int64]) -> NDArray[np.int64]:
     """Images of `places`, each below n, under the keyed permutation of 0 .. n - 1."""
     half = max(1, ((n - 1).bit_length() + 1) // 2)
     shift, mask = np.uint64(half), np.uint64((1 << half) - 1)
-    values = places.astype(np.uint64)
-    waiting = np.arange(values.size)
-    while waiting.size:
-        left, right = values[waiting] >> shift, values[waiting] & mask
+
+    def permuted(values: U64) -> U64:
+        left, right = values >> shift, values & mask
         for turn in range(8):
             mixed = philox((right, turn, 0, 0), key)[0] & mask
             left, right = right, left ^ mixed
-        values[waiting] = left << shift | right
+        return left << shift | right
+
+    values = places.astype(np.uint64)
+    # The permutation of 0 .. 4^half - 1 is repeated until it is below n: many times for a few
+    # places, which costs more than looking them all up.
+    table = permuted(np.arange(1 << 2 * half, dtype=np.uint64)) if 2 * places.size >= n else None
+    waiting = np.arange(values.size)
+    while waiting.size:
+        values[waiting] = permuted(values[waiting]) if table is None else table[values[waiting]]
         waiting = waiting[values[waiting] >= n]
     return values.astype(np.int64)

@@ -25,7 +25,7 @@ from ._program import Error
 _MAGIC = b"LRASHARD"
 _HEADER_BYTES = 64
 _TRIM_MULTIPLE = 32
-_ORDER_BLOCK = 2048  # positions of an order that are computed at a time
+_ORDER_BLOCK = 1 << 13  # places of an epoch whose examples are computed at a time
 _LISTOPS = ["?", "[MIN", "[MAX", "[MED", "[SM", "]", *"0123456789", "?", "[FIRST", "[LAST"]
 
 
@@ -200,14 +200,19 @@ class Split:
         if self._indices is not None:
             examples = self._indices[examples]
         shards = np.searchsorted(self._starts, examples, side="right") - 1
-        places = examples - self._starts[shards]
-        views = []
+        views: list[Any] = [None] * (examples.size * self.task.towers)
         labels = np.empty(examples.size, dtype=np.int64)
-        for i, (number, place) in enumerate(zip(shards.tolist(), places.tolist())):
-            tokens, offsets, stored, _ = self._shards[number]
-            labels[i] = stored[place]
-            for sequence in range(place * self.task.towers, (place + 1) * self.task.towers):
-                views.append(tokens[int(offsets[sequence]) : int(offsets[sequence + 1])])
+        for shard in set(shards.tolist()):
+            tokens, offsets, stored, _ = self._shards[shard]
+            here = np.flatnonzero(shards == shard)
+            places = examples[here] - self._starts[shard]
+            labels[here] = stored[places]
+            for tower in range(self.task.towers):
+                sequences = places * self.task.towers + tower
+                ends = offsets[sequences + 1].tolist()
+                rows = (here * self.task.towers + tower).tolist()
+                for row, begin, end in zip(rows, offsets[sequences].tolist(), ends):
+                    views[row] = tokens[begin:end]
         return views, labels
 
     def _one(self, example: int) -> tuple[list[NDArray[Any]], int]:
@@ -249,24 +254,27 @@ class Split:
     def _padded(
         self, views: list[NDArray[Any]], labels: NDArray[np.int64], offset: int, trim: bool
     ) -> Batch:
-        lengths = np.array([min(len(view), self.max_length) for view in views], dtype=np.int64)
-        length = self.max_length
+        counts = [min(len(view), self.max_length) for view in views]
+        lengths, length = np.array(counts, dtype=np.int64), self.max_length
         if trim and self.task.padded:
-            longest = int(lengths.max(initial=1))
-            length = min(length, -(-longest // _TRIM_MULTIPLE) * _TRIM_MULTIPLE)
-        channels = (self.task.channels,) if self.task.channels else ()
-        tokens = np.zeros(
-            (len(views), length, *channels), dtype=np.float32 if channels else np.int64
-        )
-        for row, view, count in zip(tokens, views, lengths.tolist()):
+            longest = max(counts, default=1)
+            length = min(length, -(-max(longest, 1) // _TRIM_MULTIPLE) * _TRIM_MULTIPLE)
+        shape: tuple[int, ...] = (len(views), length)
+        mask = np.ones(shape, dtype=bool)
+        if min(counts, default=length) < length:
+            np.less(np.arange(length, dtype=np.int32), lengths[:, None].astype(np.int32), out=mask)
+        if self.task.channels:
+            shape += (self.task.channels,)
+        tokens = np.empty(shape, dtype=np.float32 if self.task.channels else np.int64)
+        for row, view, count in zip(tokens, views, counts):
             row[:count] = view[:count]
             if offset:
                 row[:count] += offset
-        mask = np.arange(length) < lengths[:, None]
+            row[count:] = 0
         if self.task.towers > 1:
             pairs = (labels.size, self.task.towers)
             return Batch(
-                tokens.reshape(*pairs, length, *channels), labels, lengths.reshape(pairs),
+                tokens.reshape(*pairs, *shape[1:]), labels, lengths.reshape(pairs),
                 mask.reshape(*pairs, length),
             )
         return Batch(tokens, labels, lengths, mask)
@@ -330,30 +338,28 @@ class Order:
             raise ValueError("expected examples, and 0 <= rank < ranks <= batch_size")
         self.num_examples, self.batch_size, self.seed = num_examples, batch_size, seed
         self.first_step, self.steps, self.rank, self.ranks = first_step, steps, rank, ranks
-        self._kept: tuple[int, NDArray[np.int64]] = -1, np.empty(0, np.int64)
+        self._kept: tuple[tuple[int, int], NDArray[np.int64]] = (-1, 0), np.empty(0, np.int64)
 
     def step(self, step: int) -> NDArray[np.int64]:
         """The examples of one step, of this rank."""
         begin, end = (self.batch_size * r // self.ranks for r in (self.rank, self.rank + 1))
         first, last = step * self.batch_size + begin, step * self.batch_size + end
-        blocks = range(first // _ORDER_BLOCK, (last - 1) // _ORDER_BLOCK + 1)
-        indices = np.concatenate([self._block(number) for number in blocks])
-        return indices[first - blocks[0] * _ORDER_BLOCK :][: last - first]
+        pieces = []
+        while first < last:
+            epoch, place = divmod(first, self.num_examples)
+            block = self._block(epoch, place // _ORDER_BLOCK)
+            pieces.append(block[place % _ORDER_BLOCK :][: last - first])
+            first += pieces[-1].size
+        return np.concatenate(pieces)
 
-    def _block(self, number: int) -> NDArray[np.int64]:
-        """The examples at _ORDER_BLOCK positions of the order over all epochs; the last is kept."""
-        if self._kept[0] == number:
-            return self._kept[1]
-        positions = number * _ORDER_BLOCK + np.arange(_ORDER_BLOCK, dtype=np.int64)
-        epochs = positions // self.num_examples
-        indices = np.empty_like(positions)
-        for epoch in np.unique(epochs).tolist():
+    def _block(self, epoch: int, number: int) -> NDArray[np.int64]:
+        """The examples at _ORDER_BLOCK places of an epoch, fewer at its end; the last is kept."""
+        if self._kept[0] != (epoch, number):
+            end = min(self.num_examples, (number + 1) * _ORDER_BLOCK)
             key = _random.derive_key(self.seed, _random.SHUFFLE, epoch & 0xFFFFFFFF, epoch >> 32)
-            here = epochs == epoch
-            places = positions[here] - epoch * self.num_examples
-            indices[here] = _random.permute(self.num_examples, key, places)
-        self._kept = number, indices
-        return indices
+            places = np.arange(number * _ORDER_BLOCK, end, dtype=np.int64)
+            self._kept = (epoch, number), _random.permute(self.num_examples, key, places)
+        return self._kept[1]
 
     def __iter__(self) -> Iterator[NDArray[np.int64]]:
         step = self.first_step
