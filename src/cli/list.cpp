@@ -70,9 +70,11 @@ Json list_suites() {
 
 Json preset_row(const std::string& task, const std::string& model, const std::string& preset) {
   const auto run = training::resolve_run(task, model, preset, 0, {}, {});
+  const bool data_states_length = run.task_spec().settings_of != nullptr;
   return {{"task", task},
           {"preset", preset},
           {"model", model},
+          {"length", data_states_length ? Json() : Json(run.make_task()->shape().length)},
           {"layers", run.model_config.layers},
           {"width", run.model_config.embed_dim},
           {"heads", run.model_config.heads},
