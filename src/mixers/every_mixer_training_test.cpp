@@ -131,11 +131,12 @@ TEST_P(EveryMixer, ComesBackFromAFileByName) {
 TEST_P(EveryMixer, IsMadeFromItsSeed) {
   const auto state = [&](uint64_t seed) { return state_of(*tested(17).make(at::kFloat, seed)); };
   const auto first = state(1), again = state(1), other = state(2);
-  ASSERT_FALSE(first.empty());
+  size_t same = 0;  // some tensors are not drawn
   for (size_t i = 0; i < first.size(); ++i) {
     EXPECT_TRUE(at::equal(first[i].second, again[i].second)) << first[i].first;
+    same += at::equal(first[i].second, other[i].second);
   }
-  EXPECT_FALSE(at::equal(first[0].second, other[0].second));
+  EXPECT_LT(same, first.size());
 }
 
 }  // namespace

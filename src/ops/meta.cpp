@@ -1,12 +1,14 @@
 // Shapes and dtypes of the operators' results, for tensors without data: torch's meta device and
 // FakeTensorMode, which torch.compile traces with.
 //
-// Only operators with a kernel for each device are here; the others are composed of these.
+// Only operators with a kernel for each device are here; the others are composed of these, or of
+// LibTorch's.
 // gradient_norm returns a number, which requires data.
 #include "ops/attention_arguments.h"
 #include "ops/dispatch.h"
 #include "ops/feature_attention_problem.h"
 #include "ops/precision.h"
+#include "ops/selective_scan_problem.h"
 
 namespace lra::ops {
 namespace {
@@ -77,6 +79,15 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> diagonal_scan_backward(const Tensor&,
                                                                   const MaybeTensor&,
                                                                   const MaybeTensor&) {
   return {contiguous_like(x), contiguous_like(a), contiguous_like(c), result({x.sym_size(2)}, a)};
+}
+
+SelectiveScanGradients selective_scan_backward(const Tensor&, const Tensor& x, const Tensor&,
+                                               const Tensor& a, const Tensor& b, const Tensor& c,
+                                               const Tensor& dt_bias, const MaybeTensor&,
+                                               const MaybeTensor&, bool, const MaybeTensor&) {
+  return {contiguous_like(x), contiguous_like(x),      contiguous_like(a),
+          contiguous_like(b), contiguous_like(c),      contiguous_like(dt_bias),
+          contiguous_like(a), contiguous_like(dt_bias)};
 }
 
 Stack attention_forward(Values values) {
@@ -153,6 +164,7 @@ TORCH_LIBRARY_IMPL(lra, Meta, m) {
   m.impl("diagonal_scan", [](const Tensor& x, const Tensor&, const Tensor&, const MaybeTensor&,
                              const MaybeTensor&) { return contiguous_like(x); });
   m.impl("diagonal_scan_backward", diagonal_scan_backward);
+  m.impl("selective_scan_backward", selective_scan_backward);
   m.impl("packed_feature_attention", [](const Tensor& qkv, c10::string_view features,
                                         const MaybeTensor& mask, double offset, double eps) {
     return std::get<0>(feature_attention_forward(qkv, features, mask, offset, eps));

@@ -22,15 +22,36 @@ constexpr int64_t kMostOthers = 100'000, kMostJudged = 10'000;
 
 using Sketch = std::vector<uint64_t>;  // ascending; empty: too few passages
 
+// Brings each channel to mean 0 and deviation 1 and rounds it to quarters.
+void standardize(std::span<int32_t> words, size_t channels) {
+  const double count = static_cast<double>(words.size() / channels);
+  for (size_t c = 0; c < channels; ++c) {
+    double sum = 0, squares = 0;
+    for (size_t at = c; at < words.size(); at += channels) {
+      const double value = std::bit_cast<float>(words[at]);
+      sum += value;
+      squares += value * value;
+    }
+    const double mean = sum / count;
+    const double deviation = std::sqrt(std::max(0.0, squares / count - mean * mean));
+    const double step = std::max(deviation / 4, 1e-6 * std::abs(mean) + 1e-30);
+    for (size_t at = c; at < words.size(); at += channels) {
+      words[at] = static_cast<int32_t>(
+          std::lround(std::clamp((std::bit_cast<float>(words[at]) - mean) / step, -1e6, 1e6)));
+    }
+  }
+}
+
 // Words of examples; letters small, real values as numbers of steps.
 class WordReader {
  public:
   explicit WordReader(const Dataset& dataset)
       : num_towers_(dataset.manifest().num_towers),
         are_values_(has_own_values(dataset.manifest())),
-        are_letters_(is_text(dataset.manifest()) || is_own_text(dataset.manifest())) {
-    if (are_values_) find_steps(dataset.split("train"));
-  }
+        are_letters_(is_text(dataset.manifest()) || is_own_text(dataset.manifest())) {}
+
+  // Whether a passage is the same as the one with its tokens in reverse.
+  bool may_be_reversed() const { return !are_letters_; }
 
   void read(const Split& split, int64_t example, std::vector<int32_t>& words) const {
     words.clear();
@@ -38,52 +59,41 @@ class WordReader {
       const size_t before = words.size();
       words.resize(before + static_cast<size_t>(split.sequence_length(example, tower) *
                                                 split.words_per_token()));
-      split.read_tokens(example, tower, std::span(words).subspan(before));
+      const auto added = std::span(words).subspan(before);
+      split.read_tokens(example, tower, added);
+      if (are_values_) standardize(added, static_cast<size_t>(split.words_per_token()));
     }
     for (size_t i = 0; are_letters_ && i < words.size(); ++i) {
       if (words[i] >= 'A' + 1 && words[i] <= 'Z' + 1) words[i] += 'a' - 'A';  // byte + 1
     }
-    for (size_t i = 0; are_values_ && i < words.size(); ++i) {
-      words[i] = static_cast<int32_t>(std::lround(
-          std::clamp(std::bit_cast<float>(words[i]) / steps_[i % steps_.size()], -1e6f, 1e6f)));
-    }
   }
 
  private:
-  void find_steps(const Split& train) {
-    const auto channels = static_cast<size_t>(train.words_per_token());
-    std::vector<double> sum(channels), squares(channels);
-    double count = 0;
-    std::vector<int32_t> words;
-    for (const int64_t i : drawn_examples(train.size(), 1000)) {
-      for (int64_t tower = 0; tower < num_towers_; ++tower) {
-        words.resize(static_cast<size_t>(train.sequence_length(i, tower)) * channels);
-        train.read_tokens(i, tower, words);
-        for (size_t at = 0; at < words.size(); ++at) {
-          const double value = std::bit_cast<float>(words[at]);
-          sum[at % channels] += value;
-          squares[at % channels] += value * value;
-        }
-        count += static_cast<double>(words.size() / channels);
-      }
-    }
-    for (size_t c = 0; c < channels; ++c) {
-      const double mean = sum[c] / count;
-      const double deviation = std::sqrt(std::max(0.0, squares[c] / count - mean * mean));
-      steps_.push_back(static_cast<float>(std::max(deviation / 4, 1e-30)));
-    }
-  }
-
   int64_t num_towers_;
   bool are_values_, are_letters_;
-  std::vector<float> steps_;  // of each channel
 };
 
-Sketch sketch_of(std::span<const int32_t> words, size_t words_per_token) {
+std::vector<int32_t> reversed(std::span<const int32_t> words, size_t words_per_token) {
+  std::vector<int32_t> turned(words.size());
+  for (size_t from = 0, to = words.size(); from < words.size(); from += words_per_token) {
+    to -= words_per_token;
+    std::ranges::copy(words.subspan(from, words_per_token),
+                      turned.begin() + static_cast<int64_t>(to));
+  }
+  return turned;
+}
+
+// With `backwards`, words in reverse, a passage has the smaller hash of its two directions.
+Sketch sketch_of(std::span<const int32_t> words, std::span<const int32_t> backwards,
+                 size_t words_per_token) {
   const size_t width = kPassage * words_per_token;
   Sketch kept;  // a heap, its largest hash in front
   for (size_t at = 0; at + width <= words.size(); at += words_per_token) {
-    const uint64_t hash = hash64(std::as_bytes(words.subspan(at, width)));
+    uint64_t hash = hash64(std::as_bytes(words.subspan(at, width)));
+    if (!backwards.empty()) {
+      const auto turned = backwards.subspan(words.size() - at - width, width);
+      hash = std::min(hash, hash64(std::as_bytes(turned)));
+    }
     if (kept.size() == kKept && hash >= kept.front()) continue;
     if (std::ranges::find(kept, hash) != kept.end()) continue;
     if (kept.size() == kKept) {
@@ -103,11 +113,12 @@ std::vector<Sketch> sketches_of(const Split& split, int64_t most, const WordRead
   std::vector<Sketch> sketches(drawn.size());
   parallel_ranges(static_cast<int64_t>(drawn.size()), 64, [&](int64_t begin, int64_t end) {
     throw_if_stopped();
-    std::vector<int32_t> words;
+    const auto width = static_cast<size_t>(split.words_per_token());
+    std::vector<int32_t> words, backwards;
     for (int64_t i = begin; i < end; ++i) {
       reader.read(split, drawn[static_cast<size_t>(i)], words);
-      sketches[static_cast<size_t>(i)] =
-          sketch_of(words, static_cast<size_t>(split.words_per_token()));
+      if (reader.may_be_reversed()) backwards = reversed(words, width);
+      sketches[static_cast<size_t>(i)] = sketch_of(words, backwards, width);
     }
   });
   return sketches;

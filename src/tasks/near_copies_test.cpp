@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <bit>
 #include <functional>
 
@@ -60,40 +61,53 @@ TEST(NearCopies, AreExamplesWithAnotherTokenOrAPartLess) {
   };
   EXPECT_EQ(of_bytes(small_letters).num_near, kExamples);
   EXPECT_EQ(of_bytes(others).num_near, 0);
+  EXPECT_EQ(of_bytes([](Bytes& e, RandomStream&) { std::ranges::reverse(e); }).num_near, 0);
   EXPECT_EQ(of_bytes(a_fifth).num_near, 0);
   EXPECT_EQ(of_bytes(other_token, 30).num_judged, 0) << "too short";
 }
 
-TEST(NearCopies, AreValuesWithALittleNoise) {
+TEST(NearCopies, AreValuesWithALittleNoiseInAnotherScaleOrReversed) {
+  using Values = std::vector<float>;
   const TestFolder root;
   Manifest manifest = imported_manifest("custom");
   manifest.token_bytes = 8;  // two channels
-  const auto found_with = [&](const std::string& name, double noise) {
+  RandomStream random(5);
+  const auto drawn = [&] { return static_cast<float>(random.below(2001)) / 1000 - 1; };
+  const auto found_with = [&](const std::string& name, const std::function<void(Values&)>& change) {
     DatasetWriter writer(root.path(name), manifest, 0);
-    RandomStream random(5);
-    std::vector<std::vector<float>> examples(kExamples, std::vector<float>(200));
-    for (auto& example : examples) {
-      for (float& value : example) value = static_cast<float>(random.below(2001)) / 1000 - 1;
-    }
+    std::vector<Values> examples(kExamples, Values(200));
+    for (Values& example : examples) std::ranges::generate(example, drawn);
     for (const char* split : {"train", "test"}) {
       writer.begin_split(split);
-      for (auto& example : examples) {
+      for (Values& example : examples) {
+        if (split == std::string("test")) change(example);
         std::vector<uint32_t> words;
-        for (float& value : example) {
-          if (split == std::string("test")) {
-            value +=
-                static_cast<float>(noise * (static_cast<double>(random.below(2001)) / 1000 - 1));
-          }
-          words.push_back(std::bit_cast<uint32_t>(value));
-        }
+        for (const float value : example) words.push_back(std::bit_cast<uint32_t>(value));
         writer.add(0, std::vector<std::span<const uint32_t>>{words});
       }
     }
     writer.finish();
     return near_copies(Dataset::open(root.path(name)), "train", {"test"}).at(0).num_near;
   };
-  EXPECT_EQ(found_with("close", 1e-3), kExamples);
-  EXPECT_EQ(found_with("apart", 0.5), 0);
+  const auto noise = [&](float size) {
+    return [&drawn, size](Values& e) {
+      for (float& value : e) value += size * drawn();
+    };
+  };
+  EXPECT_EQ(found_with("close", noise(1e-3F)), kExamples);
+  EXPECT_EQ(found_with("apart", noise(0.5F)), 0);
+  EXPECT_EQ(found_with("scaled",
+                       [](Values& e) {
+                         for (float& value : e) value = 1.3F * value + 7;
+                       }),
+            kExamples);
+  EXPECT_EQ(found_with("reversed",
+                       [](Values& e) {
+                         std::ranges::reverse(e);  // the channels too, so they change back
+                         for (size_t i = 0; i < e.size(); i += 2) std::swap(e[i], e[i + 1]);
+                       }),
+            kExamples);
+  EXPECT_EQ(found_with("other", [&](Values& e) { std::ranges::generate(e, drawn); }), 0);
 }
 
 }  // namespace

@@ -42,6 +42,9 @@ def differentiable_cases():
         "convolution": (normal(2, 8, 3), rows, normal(3, 5), 2),
         "convolution by transforms": (normal(2, 8, 3), rows, wide, 199),
         "diagonal_scan": (normal(2, 8, 3), normal(2, 2, 3), normal(2, 2, 2, 3), normal(3), rows),
+        "state_scan": (normal(2, 8, 2, 3), normal(2, 3), True, rows),
+        "selective_scan": (normal(2, 8, 4), normal(2, 8, 4), normal(3, 4), normal(2, 8, 2, 3), normal(2, 8, 2, 3),
+                           normal(4), normal(3, 4), normal(4), False, rows),
         "packed_feature_attention": (normal(2, 8, 3, 2, 4), "elu", rows),
         "attention": (*qkv, rows),
         "attention in blocks": (*qkv, None, None, offsets, blocks, None, [4, 4, -1, -1]),
@@ -68,6 +71,10 @@ def other_cases():
     }
 
 
+# Their results are Python numbers, which need data.
+NUMBERS = ("gradient_norm", "attention_pairs")
+
+
 def call(name, arguments):
     return getattr(ops, name.split()[0])(*arguments)
 
@@ -80,6 +87,13 @@ def loss_of(result):
 class Operators(unittest.TestCase):
     def setUp(self):
         torch.manual_seed(0)
+
+    def test_every_operator_has_a_case(self):
+        cases = {name.split()[0] for name in {**differentiable_cases(), **other_cases()}}
+        names = {name.removeprefix("lra::") for name in torch._C._dispatch_get_all_op_names() if name.startswith("lra::")}
+        halves = {name for name in names for half in ("_forward", "_backward", "_backward_input")
+                  if name.removesuffix(half) in names - {name}}
+        self.assertEqual(cases, names - halves - {*NUMBERS})
 
     def test_shapes_without_data_are_those_with_data(self):
         for name, arguments in {**differentiable_cases(), **other_cases()}.items():
