@@ -1,5 +1,8 @@
 #include "training/run_warnings.h"
 
+#include <algorithm>
+#include <cmath>
+
 #include "base/text_format.h"
 #include "tasks/data_doubts.h"
 #include "training/fairness.h"
@@ -55,6 +58,23 @@ std::vector<std::string> baseline_warnings(const RunRecord& record, int64_t num_
     warnings.push_back(kDataDoubt + doubt);
   }
   return warnings;
+}
+
+std::vector<std::string> test_warnings(const RunRecord& record) {
+  if (!record.test) return {};
+  const Evaluation& test = *record.test;
+  const auto same = std::ranges::find(record.val_curve, test.step, &Evaluation::step);
+  if (same == record.val_curve.end()) return {};
+  const auto [val_count, test_count] =
+      std::pair(static_cast<double>(same->num_examples), static_cast<double>(test.num_examples));
+  const double both =
+      (same->accuracy * val_count + test.accuracy * test_count) / (val_count + test_count);
+  const double error = std::sqrt(both * (1 - both) * (1 / val_count + 1 / test_count));
+  if (same->accuracy - test.accuracy < std::max(0.15, 5 * error)) return {};
+  return {kDataDoubt + percent(test.accuracy, 1) + " of the test examples are right, and " +
+          percent(same->accuracy, 1) +
+          " of the validation examples with the same weights: do the splits have the same labels, "
+          "units and order of tokens?"};
 }
 
 }  // namespace lra::training

@@ -398,14 +398,16 @@ RunRecord Trainer::finish(RunStatus status, const std::string& failure) {
   if (status == RunStatus::kDone) {
     record_.weights_hash = weights_hash(parameters_);
   }
-  // Baselines of a task are classifiers.
-  if (status == RunStatus::kDone && ranks_.is_first() && !config_.train.is_masked()) {
-    for (const tasks::Baseline& baseline : task_->baselines(dataset_)) {
-      record_.baselines[baseline.name] = baseline.accuracy;
+  if (status == RunStatus::kDone && ranks_.is_first()) {
+    std::vector<std::string> warnings = test_warnings(record_);
+    if (!config_.train.is_masked()) {  // baselines of a task are classifiers
+      for (const tasks::Baseline& baseline : task_->baselines(dataset_)) {
+        record_.baselines[baseline.name] = baseline.accuracy;
+      }
+      std::ranges::move(baseline_warnings(record_, shape_.num_classes),
+                        std::back_inserter(warnings));
     }
-    for (const std::string& warning : baseline_warnings(record_, shape_.num_classes)) {
-      record_warning(warning);
-    }
+    for (const std::string& warning : warnings) record_warning(warning);
   }
   record_.provenance.finished_utc = utc_now();
   // Logged before the record is written: nothing is added to a run that is done. A run that is

@@ -1,0 +1,32 @@
+#include "training/run_warnings.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace lra::training {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+RunRecord tested(double val, double test, int64_t num_examples) {
+  RunRecord record;
+  record.val_curve = {{.step = 5, .accuracy = 0.2, .num_examples = num_examples},
+                      {.step = 10, .accuracy = val, .num_examples = num_examples}};
+  record.test = Evaluation{.step = 10, .accuracy = test, .num_examples = num_examples};
+  return record;
+}
+
+TEST(TestWarnings, AreOfATestFarBelowTheValidationOfTheSameWeights) {
+  EXPECT_THAT(test_warnings(tested(1, 0.5, 500)), ElementsAre(HasSubstr("50.0% of the test")));
+  EXPECT_THAT(test_warnings(tested(0.8, 0.7, 5000)), IsEmpty());
+  EXPECT_THAT(test_warnings(tested(0.7, 0.9, 5000)), IsEmpty());
+  EXPECT_THAT(test_warnings(tested(0.6, 0.4, 20)), IsEmpty()) << "by chance";
+  RunRecord untested = tested(1, 0, 500);
+  untested.test.reset();
+  EXPECT_THAT(test_warnings(untested), IsEmpty());
+}
+
+}  // namespace
+}  // namespace lra::training
