@@ -91,11 +91,14 @@ class Mixer(torch.nn.Module):
         """x [B, L, D] -> [B, L, D].
 
         Dropout rates apply only in training: `attention_dropout` to attention weights, `dropout` to
-        layers with their own dropout. `mask` [B, L], True = token; padded positions of the
-        result are undefined.
+        layers with their own dropout. `mask` [B, L], True or 1 = token, padding on the right; padded
+        positions of the result are undefined. Raises ValueError for another mask, except on a GPU,
+        whose values are not looked at.
         `key` determines dropout and any other randomness in training; by default it is drawn from
         torch's generator.
         """
+        if mask is not None:
+            _check_mask(mask, x)
         if key is None:
             key = int(torch.randint(2**62, ()).item()) if self.training else 0
         rates = (attention_dropout, dropout) if self.training else (0.0, 0.0)
@@ -131,6 +134,20 @@ class Mixer(torch.nn.Module):
 
     def __reduce__(self) -> Any:
         return _remake, (type(self), self._call, self.state_dict(), self.training)
+
+
+def _check_mask(mask: torch.Tensor, x: torch.Tensor) -> None:
+    if mask.shape != x.shape[:2]:
+        raise ValueError(
+            f"mask has the shape {list(mask.shape)}; expected [B, L] = {list(x.shape[:2])}"
+        )
+    if mask.device.type != "cpu":
+        return
+    valid = mask.to(torch.bool)
+    if mask.dtype != torch.bool and not torch.equal(valid.to(mask.dtype), mask):
+        raise ValueError("mask has other values than 0 and 1; expected True or 1 for a token")
+    if (valid[:, 1:] & ~valid[:, :-1]).any():
+        raise ValueError("mask has tokens after padding; expected padding on the right")
 
 
 def _remake(
@@ -203,12 +220,18 @@ def mixers() -> dict[str, type[Mixer]]:
 
 
 def weights(run: str, layer: int, checkpoint: str = "latest") -> dict[str, torch.Tensor]:
-    """Returns the state_dict of one layer of a run, for load_state_dict. Needs safetensors."""
+    """Returns the state_dict of one layer of a run, for load_state_dict. Needs safetensors.
+
+    Raises KeyError if there is no such layer.
+    """
     from safetensors.torch import load_file
 
     prefix = f"encoder.layers.{layer}.mixer."
-    tensors = load_file(f"{run}/checkpoints/{checkpoint}/model.safetensors")
-    return {
+    file = f"{run}/checkpoints/{checkpoint}/model.safetensors"
+    found = {
         name.removeprefix(prefix): tensor
-        for name, tensor in tensors.items() if name.startswith(prefix)
+        for name, tensor in load_file(file).items() if name.startswith(prefix)
     }
+    if not found:
+        raise KeyError(f"{file} has no layer {layer}")
+    return found

@@ -139,6 +139,15 @@ class OneMixer(unittest.TestCase):
         compiled = torch.compile(torch.nn.Sequential(layer), backend="eager")
         self.assertTrue(torch.equal(compiled(x), layer(x)))
 
+    def test_masks_are_ones_before_zeros(self):
+        layer, x = lra.nn.Linformer(8, max_length=6, rank=2).eval(), torch.randn(1, 6, 8)
+        right = torch.arange(6)[None] < 4
+        self.assertTrue(torch.equal(layer(x, right), layer(x, right.float())))
+        for mask, said in ((~right, "padding on the right"), (torch.where(right, 0.0, -torch.inf), "other values"),
+                           (right[0], r"expected \[B, L\] = \[1, 6\]")):
+            with self.assertRaisesRegex(ValueError, said):
+                layer(x, mask)
+
     def test_replaced_parameters_are_refused(self):
         layer, (x, _) = made(lra.nn.Transformer), padded_input()
         others = {name: torch.zeros_like(p) for name, p in layer.named_parameters()}
