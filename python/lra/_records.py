@@ -16,6 +16,7 @@ _COLUMNS = (
     "num_parameters", "steps", "planned_steps", "train_seconds", "train_tokens_per_s",
     "peak_resident_bytes", "failure",
 )
+_DOUBTS = ("data in doubt: ", "edited presets: ")  # src/records/run_record.h
 _PAPER_TASKS = ("listops", "text", "retrieval", "image", "pathfinder", "pathx")
 
 
@@ -38,7 +39,8 @@ def results(root: str | os.PathLike[str] = "runs") -> list[dict[str, Any]]:
     """Returns one row for each training run below `root`, in the order of their folders.
 
     Accuracies are 0..1, or None before they are known and for runs of the division "pretraining",
-    which predict masked inputs; `python` is True for a Python class. For a pandas table, use
+    which predict masked inputs; `python` is True for a Python class; `doubts` are the warnings that
+    mark a figure with † in the report. For a pandas table, use
     pandas.DataFrame(lra.results("runs")). A record that fails `lra report --check` is left out,
     with a warning.
     """
@@ -51,6 +53,7 @@ def results(root: str | os.PathLike[str] = "runs") -> list[dict[str, Any]]:
             evaluation = (record.get(split) if has_labels else None) or {}
             row[f"{split}_accuracy"] = evaluation.get("accuracy")
         row["python"] = "python" in record
+        row["doubts"] = [text for text in record.get("warnings", ()) if text.startswith(_DOUBTS)]
         rows.append(row)
     return rows
 

@@ -12,6 +12,7 @@ import dataclasses
 import json
 import mmap
 import os
+import warnings
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -466,7 +467,7 @@ def load(
     `task` is one of TASKS; own data is "custom:NAME", in the folder NAME of the data root, or
     "custom", directly in `root`. Data that is not prepared yet is first imported or generated
     (prepare), which takes seconds (ListOps) to minutes (Path-X). With `verify` the program compares
-    every hash. Text has no validation split: by default it is the test set, as in the paper;
+    every hash. Warns of the doubts that an import stored with the data. Text has no validation split: by default it is the test set, as in the paper;
     "heldout" takes a tenth of train. Raises Error.
     """
     name, _, data = task.partition(":")
@@ -477,6 +478,8 @@ def load(
     found = Split(folder, split, length=length, stored=_stored_split(task, split, validation))
     if found.task.name != name:
         raise Error(f"{folder}: holds data of task {found.task.name!r}; expected {name!r}")
+    for doubt in found.manifest.get("doubts") or ():
+        warnings.warn(f"{folder}: data in doubt: {doubt}", stacklevel=2)
     if task == "text" and validation == "heldout" and split in ("train", "val"):
         found._indices = _heldout(len(found), split, validation_seed)
     return found

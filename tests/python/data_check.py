@@ -232,6 +232,8 @@ class OwnData(unittest.TestCase):
             with self.assertRaisesRegex(lra.Error, "has no column of labels"):
                 lra.data.import_files("custom", str(root / "all.csv"), root / "grades")
             lra.data.import_files("custom", str(root / "all.csv"), root / "grades", settings=["task.label=grade"])
+            with self.assertWarnsRegex(UserWarning, "grades: data in doubt: "):
+                lra.data.load("custom:grades", "test", root)
             files = lra.data.export("custom", root / "grades", root / "files")
             self.assertTrue((files / "test.jsonl").is_file())
 
