@@ -467,8 +467,9 @@ def load(
     `task` is one of TASKS; own data is "custom:NAME", in the folder NAME of the data root, or
     "custom", directly in `root`. Data that is not prepared yet is first imported or generated
     (prepare), which takes seconds (ListOps) to minutes (Path-X). With `verify` the program compares
-    every hash. Warns of the doubts that an import stored with the data. Text has no validation split: by default it is the test set, as in the paper;
-    "heldout" takes a tenth of train. Raises Error.
+    every hash. Warns of the doubts that an import stored with the data. Text has no validation
+    split: by default it is the test set, as in the paper; "heldout" takes a tenth of train. Raises
+    Error.
     """
     name, _, data = task.partition(":")
     if task not in TASKS and name != "custom":
