@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <optional>
 #include <string_view>
@@ -10,6 +11,7 @@
 #include "base/quoted.h"
 #include "base/text_format.h"
 #include "tasks/custom/centroid_baseline.h"
+#include "tasks/custom/input_doubts.h"
 #include "tasks/custom/word_baseline.h"
 #include "tasks/place_baseline.h"
 #include "tasks/split_checks.h"
@@ -344,6 +346,7 @@ std::vector<std::string> doubts_of_own_data(const Dataset& dataset, const Custom
   if (config.input != "values") add_doubts_of_ids(dataset, config, doubts);
   add_doubts_of_shares(dataset, config, names, doubts);
   add_doubt_of_test_labels(dataset, config, doubts);
+  std::ranges::move(doubts_of_inputs(dataset, config), std::back_inserter(doubts));
   return doubts;
 }
 
