@@ -11,7 +11,7 @@
 namespace lra::tasks {
 namespace {
 
-constexpr int64_t kFewestCompared = 1000, kMostCompared = 10000;
+constexpr int64_t kFewestCompared = 200, kMostCompared = 10000;
 
 constexpr std::array<const char*, 3> kShiftTraits = {"number of tokens", "mean of the tokens",
                                                      "deviation of the tokens"};

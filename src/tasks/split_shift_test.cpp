@@ -78,7 +78,7 @@ TEST(SplitShift, NamesWhatIsOtherInTheTest) {
               ElementsAre(testing::StartsWith(begin + "number of tokens 45.0 on average instead")));
   EXPECT_THAT(doubts_with(1000, flatten),
               ElementsAre(testing::StartsWith(begin + "deviation of the tokens 0.0 ")));
-  EXPECT_THAT(doubts_with(999, darken), ElementsAre()) << "too few to tell";
+  EXPECT_THAT(doubts_with(199, darken), ElementsAre()) << "too few to tell";
   const auto brighten = [](Bytes& e) {
     for (uint8_t& byte : e) byte = static_cast<uint8_t>(byte + 5);
   };
