@@ -50,7 +50,8 @@ OwnSequence numbers_of_text(const std::string& text, const std::string& where) {
     int64_t whole = 0;
     const auto [number_end, problem] = std::from_chars(begin, stop, value);
     if (problem != std::errc() || number_end != stop) {
-      refuse_data(where, in_quotes(text.substr(at, end - at)) + " is not a number", "numbers");
+      refuse_data(where, in_quotes(text.substr(at, end - at)) + " is not a number", "numbers",
+                  "name a column of texts with --set task.sequences=NAME");
     }
     const auto [whole_end, not_whole] = std::from_chars(begin, stop, whole);
     add_number(value, not_whole == std::errc() && whole_end == stop, where, sequence);
