@@ -16,6 +16,7 @@ import pathlib
 import re
 import shlex
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
@@ -40,6 +41,9 @@ def debian_of(folder, mirror):
     """A Debian 12 of the required packages, and the last commit of this checkout in it."""
     subprocess.run(["debootstrap", "--variant=minbase", "bookworm", folder, *mirror], check=True,
                    stdout=subprocess.DEVNULL)
+    # As the installer writes it: processes of one run find each other by the name of the machine.
+    hosts = f"127.0.0.1 localhost\n127.0.1.1 {socket.gethostname()}\n"
+    (pathlib.Path(folder) / "etc/hosts").write_text(hosts, encoding="utf-8")
     subprocess.run(["git", "clone", "--quiet", "--no-hardlinks", result.ROOT, f"{folder}{CHECKOUT}"], check=True)
 
 
