@@ -258,8 +258,8 @@ class Split:
         counts = [min(len(view), self.max_length) for view in views]
         lengths, length = np.array(counts, dtype=np.int64), self.max_length
         if trim and self.task.padded:
-            longest = max(counts, default=1)
-            length = min(length, -(-max(longest, 1) // _TRIM_MULTIPLE) * _TRIM_MULTIPLE)
+            longest = max([1, *counts])
+            length = min(length, -(-longest // _TRIM_MULTIPLE) * _TRIM_MULTIPLE)
         shape: tuple[int, ...] = (len(views), length)
         mask = np.ones(shape, dtype=bool)
         if min(counts, default=length) < length:

@@ -50,7 +50,7 @@ class WordReader {
         are_values_(has_own_values(dataset.manifest())),
         are_letters_(is_text(dataset.manifest()) || is_own_text(dataset.manifest())) {}
 
-  // Whether a passage is the same as the one with its tokens in reverse.
+  // True if a passage counts as the same as the one with its tokens in reverse.
   bool may_be_reversed() const { return !are_letters_; }
 
   void read(const Split& split, int64_t example, std::vector<int32_t>& words) const {

@@ -28,7 +28,7 @@ std::optional<std::vector<int32_t>> run_at_end(std::span<const int32_t> words, s
   return std::vector<int32_t>(last.begin(), last.end());
 }
 
-// How many sequences have a run of the same position at one end.
+// Numbers of sequences, by the position that their run at one end repeats.
 using Runs = std::map<std::vector<int32_t>, int64_t>;
 
 int64_t most_of(const Runs& runs) {
