@@ -212,4 +212,10 @@ std::vector<std::string> data_doubts(const TaskSpec& spec, const Task& task,
   return doubts;
 }
 
+double error_of_difference(double share, int64_t count, double other, int64_t other_count) {
+  const auto n = static_cast<double>(count), other_n = static_cast<double>(other_count);
+  const double both = (share * n + other * other_n) / (n + other_n);
+  return std::sqrt(both * (1 - both) * (1 / n + 1 / other_n));
+}
+
 }  // namespace lra::tasks

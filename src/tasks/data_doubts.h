@@ -45,4 +45,8 @@ std::vector<std::string> doubts_of_labels(const KnownBaseline& baseline, const S
 std::vector<std::string> data_doubts(const TaskSpec& spec, const Task& task,
                                      const std::string& root, const Dataset& dataset);
 
+// Standard error of the difference of two shares, of so many examples each, if both are of the
+// same.
+double error_of_difference(double share, int64_t count, double other, int64_t other_count);
+
 }  // namespace lra::tasks

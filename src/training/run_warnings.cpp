@@ -1,7 +1,6 @@
 #include "training/run_warnings.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "base/text_format.h"
 #include "tasks/data_doubts.h"
@@ -65,11 +64,8 @@ std::vector<std::string> test_warnings(const RunRecord& record) {
   const Evaluation& test = *record.test;
   const auto same = std::ranges::find(record.val_curve, test.step, &Evaluation::step);
   if (same == record.val_curve.end()) return {};
-  const auto [val_count, test_count] =
-      std::pair(static_cast<double>(same->num_examples), static_cast<double>(test.num_examples));
-  const double both =
-      (same->accuracy * val_count + test.accuracy * test_count) / (val_count + test_count);
-  const double error = std::sqrt(both * (1 - both) * (1 / val_count + 1 / test_count));
+  const double error = tasks::error_of_difference(same->accuracy, same->num_examples, test.accuracy,
+                                                  test.num_examples);
   if (same->accuracy - test.accuracy < std::max(0.15, 5 * error)) return {};
   return {kDataDoubt + percent(test.accuracy, 1) + " of the test examples are right, and " +
           percent(same->accuracy, 1) +

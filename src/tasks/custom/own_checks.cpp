@@ -13,6 +13,7 @@
 #include "tasks/custom/centroid_baseline.h"
 #include "tasks/custom/input_doubts.h"
 #include "tasks/custom/word_baseline.h"
+#include "tasks/data_doubts.h"
 #include "tasks/place_baseline.h"
 #include "tasks/split_checks.h"
 
@@ -290,13 +291,6 @@ void add_doubts_of_shares(const Dataset& dataset, const CustomConfig& config,
   }
 }
 
-// Standard error of the difference of two shares if both are of the same.
-double error_of_difference(const Baseline& a, int64_t size_a, const Baseline& b, int64_t size_b) {
-  const auto n_a = static_cast<double>(size_a), n_b = static_cast<double>(size_b);
-  const double share = (a.accuracy * n_a + b.accuracy * n_b) / (n_a + n_b);
-  return std::sqrt(share * (1 - share) * (1 / n_a + 1 / n_b));
-}
-
 // A baseline that is right on val and not on test: the labels or the inputs of the test mean
 // something else. The best place says less: others persons or sensors may lack it.
 void add_doubt_of_test_labels(const Dataset& dataset, const CustomConfig& config,
@@ -308,7 +302,8 @@ void add_doubt_of_test_labels(const Dataset& dataset, const CustomConfig& config
   const auto is_doubted = [&](double most_below, const auto& baseline_on) {
     const Baseline on_val = baseline_on(val), on_test = baseline_on(test);
     const double below = on_val.accuracy - on_test.accuracy;
-    const double error = error_of_difference(on_val, val.size(), on_test, test.size());
+    const double error =
+        error_of_difference(on_val.accuracy, val.size(), on_test.accuracy, test.size());
     if (below <= std::max(most_below, kStandardErrors * error)) return false;
     doubts.push_back("the baseline '" + on_val.name + "' is right on " + percent(on_val.accuracy) +
                      " of val and on " + percent(on_test.accuracy) +
