@@ -12,14 +12,14 @@ using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 using MaybeTensor = std::optional<Tensor>;
 
-using Forward = Tensor(const Tensor&, const Tensor&, const Tensor&, const MaybeTensor&,
-                       const MaybeTensor&);
-using Backward = std::tuple<Tensor, Tensor, Tensor, Tensor>(const Tensor&, const Tensor&,
-                                                            const Tensor&, const Tensor&,
-                                                            const MaybeTensor&, const MaybeTensor&);
+using DiagonalScanForward = Tensor(const Tensor&, const Tensor&, const Tensor&, const MaybeTensor&,
+                                   const MaybeTensor&);
+using DiagonalScanBackward = std::tuple<Tensor, Tensor, Tensor, Tensor>(
+    const Tensor&, const Tensor&, const Tensor&, const Tensor&, const MaybeTensor&,
+    const MaybeTensor&);
 
-Tensor forward_impl(const Tensor& x, const Tensor& a, const Tensor& c, const MaybeTensor& skip,
-                    const MaybeTensor& mask) {
+Tensor diagonal_scan_forward_impl(const Tensor& x, const Tensor& a, const Tensor& c,
+                                  const MaybeTensor& skip, const MaybeTensor& mask) {
   const DiagonalScanArguments in(x, a, c, skip, mask);
   const Tensor y = at::empty_like(in.x);
   with_float_type(x, "lra::diagonal_scan", [&](auto zero) {
@@ -29,10 +29,9 @@ Tensor forward_impl(const Tensor& x, const Tensor& a, const Tensor& c, const May
   return y;
 }
 
-std::tuple<Tensor, Tensor, Tensor, Tensor> backward_impl(const Tensor& grad_in, const Tensor& x,
-                                                         const Tensor& a, const Tensor& c,
-                                                         const MaybeTensor& skip,
-                                                         const MaybeTensor& mask) {
+std::tuple<Tensor, Tensor, Tensor, Tensor> diagonal_scan_backward_impl(
+    const Tensor& grad_in, const Tensor& x, const Tensor& a, const Tensor& c,
+    const MaybeTensor& skip, const MaybeTensor& mask) {
   const DiagonalScanArguments in(x, a, c, skip, mask);
   const Tensor grad = grad_in.contiguous(), grad_x = at::empty_like(in.x);
   LRA_CHECK_EQ(grad.sizes(), x.sizes());
@@ -50,9 +49,9 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> backward_impl(const Tensor& grad_in, 
   return {grad_x, parts[0].view(a.sizes()), parts[1].view(c.sizes()), parts[2]};
 }
 
-Tensor call_scan(const Tensor& x, const Tensor& a, const Tensor& c, const MaybeTensor& skip,
-                 const MaybeTensor& mask) {
-  static const auto op = find_op<Forward>("lra::diagonal_scan");
+Tensor call_diagonal_scan(const Tensor& x, const Tensor& a, const Tensor& c,
+                          const MaybeTensor& skip, const MaybeTensor& mask) {
+  static const auto op = find_op<DiagonalScanForward>("lra::diagonal_scan");
   return op.call(x, a, c, skip, mask);
 }
 
@@ -61,7 +60,7 @@ struct DiagonalScanFunction : torch::autograd::Function<DiagonalScanFunction> {
                         const MaybeTensor& skip, const MaybeTensor& mask) {
     const at::AutoDispatchBelowADInplaceOrView guard;
     ctx->save_for_backward({x, a, c, tensor_or_empty(skip), tensor_or_empty(mask)});
-    return call_scan(x, a, c, skip, mask);
+    return call_diagonal_scan(x, a, c, skip, mask);
   }
   static variable_list backward(AutogradContext* ctx, variable_list grads) {
     const auto s = ctx->get_saved_variables();
@@ -72,7 +71,7 @@ struct DiagonalScanFunction : torch::autograd::Function<DiagonalScanFunction> {
       };
       return composed_gradients("lra::diagonal_scan", y, s, grads, 5);
     }
-    static const auto op = find_op<Backward>("lra::diagonal_scan_backward");
+    static const auto op = find_op<DiagonalScanBackward>("lra::diagonal_scan_backward");
     auto [of_x, of_a, of_c, of_skip] =
         op.call(grads[0], s[0], s[1], s[2], optional_tensor(s[3]), optional_tensor(s[4]));
     return {of_x, of_a, of_c, s[3].defined() ? of_skip : Tensor(), Tensor()};
@@ -98,8 +97,8 @@ void check_diagonal_scan(const Tensor& x, const Tensor& a, const Tensor& c, cons
 }
 
 Tensor diagonal_scan(const DiagonalScanInput& in) {
-  return call_scan(in.x_BLD, in.a_PND, in.c_KPND, optional_tensor(in.skip_D),
-                   optional_tensor(in.mask_BL));
+  return call_diagonal_scan(in.x_BLD, in.a_PND, in.c_KPND, optional_tensor(in.skip_D),
+                            optional_tensor(in.mask_BL));
 }
 
 TORCH_LIBRARY_FRAGMENT(lra, m) {
@@ -113,8 +112,8 @@ TORCH_LIBRARY_FRAGMENT(lra, m) {
 }
 
 TORCH_LIBRARY_IMPL(lra, CPU, m) {
-  m.impl("diagonal_scan", forward_impl);
-  m.impl("diagonal_scan_backward", backward_impl);
+  m.impl("diagonal_scan", diagonal_scan_forward_impl);
+  m.impl("diagonal_scan_backward", diagonal_scan_backward_impl);
 }
 
 TORCH_LIBRARY_IMPL(lra, Autograd, m) {

@@ -14,15 +14,17 @@ using torch::autograd::variable_list;
 using MaybeTensor = std::optional<Tensor>;
 
 using Signature = Tensor(const Tensor&, c10::string_view, const MaybeTensor&, double, double);
-using Forward = std::tuple<Tensor, Tensor>(const Tensor&, c10::string_view, const MaybeTensor&,
-                                           double, double);
-using Backward = Tensor(const Tensor&, const Tensor&, const Tensor&, const Tensor&,
-                        c10::string_view, const MaybeTensor&, double, double);
+using FeatureAttentionForward = std::tuple<Tensor, Tensor>(const Tensor&, c10::string_view,
+                                                           const MaybeTensor&, double, double);
+using FeatureAttentionBackward = Tensor(const Tensor&, const Tensor&, const Tensor&, const Tensor&,
+                                        c10::string_view, const MaybeTensor&, double, double);
 
 const char* name_of(FeatureMap map) { return map == FeatureMap::kElu ? "elu" : "relu"; }
 
-std::tuple<Tensor, Tensor> forward_impl(const Tensor& qkv_in, c10::string_view features,
-                                        const MaybeTensor& mask, double offset, double eps) {
+std::tuple<Tensor, Tensor> feature_attention_forward_impl(const Tensor& qkv_in,
+                                                          c10::string_view features,
+                                                          const MaybeTensor& mask, double offset,
+                                                          double eps) {
   check_feature_attention(qkv_in, mask);
   const Tensor qkv = qkv_in.contiguous();
   const Tensor out = at::empty(feature_out_shape(qkv), qkv.options());
@@ -37,9 +39,10 @@ std::tuple<Tensor, Tensor> forward_impl(const Tensor& qkv_in, c10::string_view f
   return {out, sums};
 }
 
-Tensor backward_impl(const Tensor& grad_in, const Tensor& qkv_in, const Tensor& out,
-                     const Tensor& sums, c10::string_view features, const MaybeTensor& mask,
-                     double offset, double eps) {
+Tensor feature_attention_backward_impl(const Tensor& grad_in, const Tensor& qkv_in,
+                                       const Tensor& out, const Tensor& sums,
+                                       c10::string_view features, const MaybeTensor& mask,
+                                       double offset, double eps) {
   check_feature_attention(qkv_in, mask);
   const Tensor qkv = qkv_in.contiguous(), grad = grad_in.contiguous();
   LRA_CHECK(out.sizes() == feature_out_shape(qkv) && out.is_contiguous());
@@ -60,12 +63,12 @@ Tensor backward_impl(const Tensor& grad_in, const Tensor& qkv_in, const Tensor& 
 
 std::tuple<Tensor, Tensor> call_forward(const Tensor& qkv, c10::string_view features,
                                         const MaybeTensor& mask, double offset, double eps) {
-  static const auto op = find_op<Forward>("lra::packed_feature_attention_forward");
+  static const auto op = find_op<FeatureAttentionForward>("lra::packed_feature_attention_forward");
   return op.call(qkv, features, mask, offset, eps);
 }
 
-Tensor composed(const Tensor& qkv_BL3HE, c10::string_view features, const MaybeTensor& mask_BL,
-                double offset, double eps) {
+Tensor composed_feature_attention(const Tensor& qkv_BL3HE, c10::string_view features,
+                                  const MaybeTensor& mask_BL, double offset, double eps) {
   check_feature_attention(qkv_BL3HE, mask_BL);
   const auto phi = [&](const Tensor& x) {
     return feature_map_named(features) == FeatureMap::kElu ? at::elu(x) + 1 : at::relu(x) + offset;
@@ -107,11 +110,12 @@ struct FeatureAttentionFunction : torch::autograd::Function<FeatureAttentionFunc
       return composed_gradients(
           "lra::packed_feature_attention",
           [&](const auto& in) {
-            return variable_list{composed(in[0], features, mask, offset, eps)};
+            return variable_list{composed_feature_attention(in[0], features, mask, offset, eps)};
           },
           {s[0]}, {grads[0]}, 5);
     }
-    static const auto op = find_op<Backward>("lra::packed_feature_attention_backward");
+    static const auto op =
+        find_op<FeatureAttentionBackward>("lra::packed_feature_attention_backward");
     return {op.call(grads[0], s[0], s[1], s[2], features, mask, offset, eps), Tensor(), Tensor(),
             Tensor(), Tensor()};
   }
@@ -129,7 +133,7 @@ TORCH_LIBRARY_FRAGMENT(lra, m) {
   m.def(
       "packed_feature_attention(Tensor qkv, str features, Tensor? mask=None, float offset=0.0, "
       "float eps=0.0) -> Tensor",
-      composed);
+      composed_feature_attention);
   m.def(
       "packed_feature_attention_forward(Tensor qkv, str features, Tensor? mask, float offset, "
       "float eps) -> (Tensor, Tensor)");
@@ -140,8 +144,8 @@ TORCH_LIBRARY_FRAGMENT(lra, m) {
 
 TORCH_LIBRARY_IMPL(lra, CPU, m) {
   m.impl("packed_feature_attention", out_alone);
-  m.impl("packed_feature_attention_forward", forward_impl);
-  m.impl("packed_feature_attention_backward", backward_impl);
+  m.impl("packed_feature_attention_forward", feature_attention_forward_impl);
+  m.impl("packed_feature_attention_backward", feature_attention_backward_impl);
 }
 
 TORCH_LIBRARY_IMPL(lra, Autograd, m) {

@@ -133,7 +133,7 @@ struct FeedForwardGrads {
 };
 
 // Composed version; `in` holds x, w1, b1, w2, b2, norm_weight and norm_bias.
-Tensor composed(const variable_list& in, double rate, uint64_t key) {
+Tensor composed_feed_forward(const variable_list& in, double rate, uint64_t key) {
   const Tensor x = in[5].defined() ? layer_norm(in[0], in[5], in[6], kNormEps) : in[0];
   return linear(gelu_dropout(linear(x, in[1], in[2]), rate, key), in[3], in[4]);
 }
@@ -167,7 +167,7 @@ struct FeedForwardFunction : torch::autograd::Function<FeedForwardFunction> {
     if (at::GradMode::is_enabled()) {
       auto of = composed_gradients(
           "lra::feed_forward",
-          [&](const auto& in) { return variable_list{composed(in, rate, key)}; },
+          [&](const auto& in) { return variable_list{composed_feed_forward(in, rate, key)}; },
           {saved.begin(), saved.begin() + kHidden}, grads, kHidden);
       of.insert(of.begin() + 5, 2, Tensor());  // rate and key stand in front of the norm
       return of;

@@ -11,8 +11,8 @@ using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 using MaybeTensor = std::optional<Tensor>;
 
-using Forward = Tensor(const Tensor&, const MaybeTensor&);
-using Backward = std::tuple<Tensor, Tensor>(const Tensor&, const Tensor&, const MaybeTensor&);
+using GateForward = Tensor(const Tensor&, const MaybeTensor&);
+using GateBackward = std::tuple<Tensor, Tensor>(const Tensor&, const Tensor&, const MaybeTensor&);
 
 void check_gate(const Tensor& value, const MaybeTensor& gate) {
   LRA_CHECK(value.dim() > 0);
@@ -69,14 +69,14 @@ std::tuple<Tensor, Tensor> gate_backward_impl(const Tensor& grad_in, const Tenso
   return {grad_value, grad_gate};
 }
 
-Tensor composed(const Tensor& value, const MaybeTensor& gate) {
+Tensor composed_gate(const Tensor& value, const MaybeTensor& gate) {
   check_gate(value, gate);
   const auto halves = gate ? std::vector{value, *gate} : value.chunk(2, -1);
   return halves[0] * halves[1].sigmoid();
 }
 
 Tensor call_gate(const Tensor& value, const MaybeTensor& gate) {
-  static const auto op = find_op<Forward>("lra::gate");
+  static const auto op = find_op<GateForward>("lra::gate");
   return op.call(value, gate);
 }
 
@@ -91,10 +91,12 @@ struct GateFunction : torch::autograd::Function<GateFunction> {
     if (at::GradMode::is_enabled()) {
       return composed_gradients(
           "lra::gate",
-          [](const auto& in) { return variable_list{composed(in[0], optional_tensor(in[1]))}; },
+          [](const auto& in) {
+            return variable_list{composed_gate(in[0], optional_tensor(in[1]))};
+          },
           saved, grads, 2);
     }
-    static const auto op = find_op<Backward>("lra::gate_backward");
+    static const auto op = find_op<GateBackward>("lra::gate_backward");
     const auto [of_value, of_gate] = op.call(grads[0], saved[0], optional_tensor(saved[1]));
     return {of_value, saved[1].defined() ? of_gate : Tensor()};
   }
@@ -106,7 +108,7 @@ Tensor glu(const Tensor& x) { return call_gate(x, std::nullopt); }
 Tensor gate(const Tensor& value, const Tensor& gate) { return call_gate(value, gate); }
 
 TORCH_LIBRARY_FRAGMENT(lra, m) {
-  m.def("gate(Tensor value, Tensor? gate=None) -> Tensor", composed);
+  m.def("gate(Tensor value, Tensor? gate=None) -> Tensor", composed_gate);
   m.def("gate_backward(Tensor grad, Tensor value, Tensor? gate=None) -> (Tensor, Tensor)");
 }
 

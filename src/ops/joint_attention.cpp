@@ -67,7 +67,7 @@ void add_gradient(Tensor& sum, const Tensor& grad, const Tensor& rows, const Ten
 }
 
 // Composed version; `in` holds q, then all keys and values.
-Tensor composed(const variable_list& in, const std::vector<Call>& calls) {
+Tensor composed_joint_attention(const variable_list& in, const std::vector<Call>& calls) {
   variable_list outs, sums;
   for (const Call& call : calls) {
     const auto part = composed_attention(call.of(in[0], in[1 + call.k], in[1 + call.v]));
@@ -109,7 +109,9 @@ struct JointAttentionFunction : torch::autograd::Function<JointAttentionFunction
     if (at::GradMode::is_enabled()) {
       variable_list inputs(saved.begin() + kFirst - 1, saved.end());
       inputs[0] = saved[kQ];
-      const auto out = [&](const auto& in) { return variable_list{composed(in, calls->list)}; };
+      const auto out = [&](const auto& in) {
+        return variable_list{composed_joint_attention(in, calls->list)};
+      };
       return composed_gradients("lra::attention", out, inputs, grads, inputs.size() + 1);
     }
     const Tensor& q = saved[kQ];

@@ -12,7 +12,8 @@ using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 using Three = std::tuple<Tensor, Tensor, Tensor>;
 
-Three forward_impl(const Tensor& x_in, const Tensor& weight, const Tensor& bias, double eps) {
+Three layer_norm_forward_impl(const Tensor& x_in, const Tensor& weight, const Tensor& bias,
+                              double eps) {
   const Tensor x = x_in.contiguous();
   const int64_t columns = weight.numel();
   LRA_CHECK(weight.is_contiguous() && bias.is_contiguous() && columns > 0);
@@ -32,8 +33,8 @@ Three forward_impl(const Tensor& x_in, const Tensor& weight, const Tensor& bias,
   return {y, mean, rstd};
 }
 
-Three backward_impl(const Tensor& grad_in, const Tensor& x, const Tensor& mean, const Tensor& rstd,
-                    const Tensor& weight) {
+Three layer_norm_backward_impl(const Tensor& grad_in, const Tensor& x, const Tensor& mean,
+                               const Tensor& rstd, const Tensor& weight) {
   const Tensor grad = grad_in.contiguous();
   LRA_CHECK(x.is_contiguous() && weight.is_contiguous());
   LRA_CHECK_EQ(grad.sizes(), x.sizes());
@@ -51,7 +52,7 @@ Three backward_impl(const Tensor& grad_in, const Tensor& x, const Tensor& mean, 
   return {grad_x, grad_weight, grad_bias};
 }
 
-Tensor composed(const Tensor& x, const Tensor& weight, const Tensor& bias, double eps) {
+Tensor composed_layer_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, double eps) {
   return at::layer_norm(x.to(wide_type(x)), weight.sizes(), weight, bias, eps).to(x.scalar_type());
 }
 
@@ -70,7 +71,9 @@ struct LayerNormFunction : torch::autograd::Function<LayerNormFunction> {
       const double eps = ctx->saved_data["eps"].toDouble();
       return composed_gradients(
           "lra::layer_norm",
-          [eps](const auto& in) { return variable_list{composed(in[0], in[1], in[2], eps)}; },
+          [eps](const auto& in) {
+            return variable_list{composed_layer_norm(in[0], in[1], in[2], eps)};
+          },
           {saved[0], saved[1], saved[2]}, grads, 4);
     }
     const auto of =
@@ -105,7 +108,8 @@ LayerNormGrads layer_norm_backward(const Tensor& grad, const Tensor& x, const Te
 }
 
 TORCH_LIBRARY_FRAGMENT(lra, m) {
-  m.def("layer_norm(Tensor x, Tensor weight, Tensor bias, float eps=1e-6) -> Tensor", composed);
+  m.def("layer_norm(Tensor x, Tensor weight, Tensor bias, float eps=1e-6) -> Tensor",
+        composed_layer_norm);
   m.def(
       "layer_norm_forward(Tensor x, Tensor weight, Tensor bias, float eps) -> (Tensor, Tensor, "
       "Tensor)");
@@ -116,10 +120,10 @@ TORCH_LIBRARY_FRAGMENT(lra, m) {
 
 TORCH_LIBRARY_IMPL(lra, CPU, m) {
   m.impl("layer_norm", [](const Tensor& x, const Tensor& weight, const Tensor& bias, double eps) {
-    return std::get<0>(forward_impl(x, weight, bias, eps));
+    return std::get<0>(layer_norm_forward_impl(x, weight, bias, eps));
   });
-  m.impl("layer_norm_forward", forward_impl);
-  m.impl("layer_norm_backward", backward_impl);
+  m.impl("layer_norm_forward", layer_norm_forward_impl);
+  m.impl("layer_norm_backward", layer_norm_backward_impl);
 }
 
 TORCH_LIBRARY_IMPL(lra, Autograd, m) {

@@ -144,12 +144,12 @@ std::tuple<Tensor, Tensor, Tensor> linear_backward_impl(const Tensor& grad, cons
   return {grad_x, grad_weight, grad_bias};
 }
 
-Tensor composed(const Tensor& x, const Tensor& weight, const std::optional<Tensor>& bias) {
+Tensor composed_linear(const Tensor& x, const Tensor& weight, const std::optional<Tensor>& bias) {
   return at::linear(x, beside(weight, x), bias ? optional_tensor(beside(*bias, x)) : bias);
 }
 
 Tensor composed_gelu(const Tensor& x, const Tensor& weight, const Tensor& bias) {
-  return at::gelu(composed(x, weight, bias), "tanh");
+  return at::gelu(composed_linear(x, weight, bias), "tanh");
 }
 
 struct LinearFunction : torch::autograd::Function<LinearFunction> {
@@ -167,7 +167,7 @@ struct LinearFunction : torch::autograd::Function<LinearFunction> {
       return composed_gradients(
           "lra::linear",
           [](const auto& in) {
-            return variable_list{composed(in[0], in[1], optional_tensor(in[2]))};
+            return variable_list{composed_linear(in[0], in[1], optional_tensor(in[2]))};
           },
           saved, grads, 3);
     }
@@ -215,7 +215,7 @@ std::string linear_choice() {
 }
 
 TORCH_LIBRARY_FRAGMENT(lra, m) {
-  m.def("linear(Tensor x, Tensor weight, Tensor? bias=None) -> Tensor", composed);
+  m.def("linear(Tensor x, Tensor weight, Tensor? bias=None) -> Tensor", composed_linear);
   m.def("linear_gelu(Tensor x, Tensor weight, Tensor bias) -> Tensor", composed_gelu);
   m.def("linear_backward_input(Tensor grad, Tensor weight) -> Tensor");
   m.def(

@@ -90,7 +90,8 @@ Tensor call_convolution(const Tensor& x, const Mask& mask, const Tensor& kernel,
   return op.call(x, mask, kernel, future);
 }
 
-Tensor composed(const Tensor& x, const Mask& mask, const Tensor& kernel, int64_t future) {
+Tensor composed_convolution(const Tensor& x, const Mask& mask, const Tensor& kernel,
+                            int64_t future) {
   check_arguments(x, mask, kernel, future);
   const int64_t length = x.size(1), size = kernels::fourier_size(length + kernel.size(1));
   const Tensor spectra = at::fft_rfft(without_padding(x.to(wide_type(x)), mask), size, 1) *
@@ -140,7 +141,7 @@ struct ConvolutionFunction : torch::autograd::Function<ConvolutionFunction> {
     const int64_t future = ctx->saved_data["future"].toInt();
     if (at::GradMode::is_enabled()) {
       const auto y = [&](const auto& in) {
-        return variable_list{composed(in[0], mask, in[1], future)};
+        return variable_list{composed_convolution(in[0], mask, in[1], future)};
       };
       return composed_gradients("lra::convolution", y, {x, kernel}, grads, 4);
     }
@@ -168,7 +169,8 @@ Tensor long_convolution(const Tensor& x_BLD, const Tensor& mask_BL, const Tensor
 }
 
 TORCH_LIBRARY_FRAGMENT(lra, m) {
-  m.def("convolution(Tensor x, Tensor? mask, Tensor kernel, int future=0) -> Tensor", composed);
+  m.def("convolution(Tensor x, Tensor? mask, Tensor kernel, int future=0) -> Tensor",
+        composed_convolution);
   m.def(
       "convolution_backward(Tensor grad, Tensor x, Tensor? mask, Tensor kernel, int future, "
       "bool[2] "

@@ -10,7 +10,7 @@
 #include "ops/precision.h"
 #include "ops/selective_scan_problem.h"
 
-namespace lra::ops {
+namespace lra::ops::meta {
 namespace {
 
 using at::Tensor;
@@ -179,4 +179,4 @@ TORCH_LIBRARY_IMPL(lra, Meta, m) {
   m.impl("sorted_runs", sorted_runs);
 }
 
-}  // namespace lra::ops
+}  // namespace lra::ops::meta

@@ -12,17 +12,18 @@ using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 using MaybeTensor = std::optional<Tensor>;
 
-using Forward = Tensor(const Tensor&, const Tensor&, const Tensor&, const Tensor&, const Tensor&,
-                       const Tensor&, const MaybeTensor&, const MaybeTensor&, bool,
-                       const MaybeTensor&);
-using Backward = SelectiveScanGradients(const Tensor&, const Tensor&, const Tensor&, const Tensor&,
-                                        const Tensor&, const Tensor&, const Tensor&,
-                                        const MaybeTensor&, const MaybeTensor&, bool,
-                                        const MaybeTensor&);
+using SelectiveScanForward = Tensor(const Tensor&, const Tensor&, const Tensor&, const Tensor&,
+                                    const Tensor&, const Tensor&, const MaybeTensor&,
+                                    const MaybeTensor&, bool, const MaybeTensor&);
+using SelectiveScanBackward = SelectiveScanGradients(const Tensor&, const Tensor&, const Tensor&,
+                                                     const Tensor&, const Tensor&, const Tensor&,
+                                                     const Tensor&, const MaybeTensor&,
+                                                     const MaybeTensor&, bool, const MaybeTensor&);
 
-Tensor forward_impl(const Tensor& x, const Tensor& dt, const Tensor& a, const Tensor& b,
-                    const Tensor& c, const Tensor& dt_bias, const MaybeTensor& bias,
-                    const MaybeTensor& skip, bool reversed, const MaybeTensor& mask) {
+Tensor selective_scan_forward_impl(const Tensor& x, const Tensor& dt, const Tensor& a,
+                                   const Tensor& b, const Tensor& c, const Tensor& dt_bias,
+                                   const MaybeTensor& bias, const MaybeTensor& skip, bool reversed,
+                                   const MaybeTensor& mask) {
   const SelectiveScanArguments in(x, dt, a, b, c, dt_bias, bias, skip, reversed, mask);
   const Tensor y = at::empty_like(in.x);
   with_float_type(x, "lra::selective_scan", [&](auto zero) {
@@ -32,11 +33,12 @@ Tensor forward_impl(const Tensor& x, const Tensor& dt, const Tensor& a, const Te
   return y;
 }
 
-SelectiveScanGradients backward_impl(const Tensor& grad, const Tensor& x, const Tensor& dt,
-                                     const Tensor& a, const Tensor& b, const Tensor& c,
-                                     const Tensor& dt_bias, const MaybeTensor& bias,
-                                     const MaybeTensor& skip, bool reversed,
-                                     const MaybeTensor& mask) {
+SelectiveScanGradients selective_scan_backward_impl(const Tensor& grad, const Tensor& x,
+                                                    const Tensor& dt, const Tensor& a,
+                                                    const Tensor& b, const Tensor& c,
+                                                    const Tensor& dt_bias, const MaybeTensor& bias,
+                                                    const MaybeTensor& skip, bool reversed,
+                                                    const MaybeTensor& mask) {
   const SelectiveScanArguments in(x, dt, a, b, c, dt_bias, bias, skip, reversed, mask);
   const SelectiveScanResults results(in, grad);
   with_float_type(x, "lra::selective_scan", [&](auto zero) {
@@ -47,8 +49,8 @@ SelectiveScanGradients backward_impl(const Tensor& grad, const Tensor& x, const 
 }
 
 template <typename... Arguments>
-Tensor call_scan(const Arguments&... arguments) {
-  static const auto op = find_op<Forward>("lra::selective_scan");
+Tensor call_selective_scan(const Arguments&... arguments) {
+  static const auto op = find_op<SelectiveScanForward>("lra::selective_scan");
   return op.call(arguments...);
 }
 
@@ -61,7 +63,7 @@ struct SelectiveScanFunction : torch::autograd::Function<SelectiveScanFunction> 
     ctx->saved_data["reversed"] = reversed;
     ctx->save_for_backward({x, dt, a, b, c, dt_bias, tensor_or_empty(bias), tensor_or_empty(skip),
                             tensor_or_empty(mask)});
-    return call_scan(x, dt, a, b, c, dt_bias, bias, skip, reversed, mask);
+    return call_selective_scan(x, dt, a, b, c, dt_bias, bias, skip, reversed, mask);
   }
   static variable_list backward(AutogradContext* ctx, variable_list grads) {
     const auto s = ctx->get_saved_variables();
@@ -76,7 +78,7 @@ struct SelectiveScanFunction : torch::autograd::Function<SelectiveScanFunction> 
       found.insert(found.begin() + 8, Tensor());  // of `reversed`
       return found;
     }
-    static const auto op = find_op<Backward>("lra::selective_scan_backward");
+    static const auto op = find_op<SelectiveScanBackward>("lra::selective_scan_backward");
     auto [of_x, of_dt, of_a, of_b, of_c, of_dt_bias, of_bias, of_skip] =
         op.call(grads[0], s[0], s[1], s[2], s[3], s[4], s[5], optional_tensor(s[6]),
                 optional_tensor(s[7]), reversed, optional_tensor(s[8]));
@@ -119,9 +121,9 @@ void check_selective_scan(const Tensor& x, const Tensor& dt, const Tensor& a, co
 }
 
 Tensor selective_scan(const SelectiveScanInput& in) {
-  return call_scan(in.x_BLD, in.dt_BLD, in.a_ND, in.b_BLGN, in.c_BLGN, in.dt_bias_D,
-                   optional_tensor(in.bias_ND), optional_tensor(in.skip_D), in.reversed,
-                   optional_tensor(in.mask_BL));
+  return call_selective_scan(in.x_BLD, in.dt_BLD, in.a_ND, in.b_BLGN, in.c_BLGN, in.dt_bias_D,
+                             optional_tensor(in.bias_ND), optional_tensor(in.skip_D), in.reversed,
+                             optional_tensor(in.mask_BL));
 }
 
 TORCH_LIBRARY_FRAGMENT(lra, m) {
@@ -136,8 +138,8 @@ TORCH_LIBRARY_FRAGMENT(lra, m) {
 }
 
 TORCH_LIBRARY_IMPL(lra, CPU, m) {
-  m.impl("selective_scan", forward_impl);
-  m.impl("selective_scan_backward", backward_impl);
+  m.impl("selective_scan", selective_scan_forward_impl);
+  m.impl("selective_scan_backward", selective_scan_backward_impl);
 }
 
 TORCH_LIBRARY_IMPL(lra, Autograd, m) {

@@ -47,7 +47,7 @@ Tensor hide_invalid(const Tensor& logits, const Tensor& valid_BN) {
   return logits.masked_fill(pairs.unsqueeze(1).logical_not(), kHidden);
 }
 
-Tensor composed(const Tensor& logits_in, const Tensor& valid_BN, int64_t iterations) {
+Tensor composed_sinkhorn(const Tensor& logits_in, const Tensor& valid_BN, int64_t iterations) {
   const Tensor logits = hide_invalid(logits_in, valid_BN);
   Scalings last = {{}, at::zeros({1, 1, 1, 1}, logits.options())};
   for (int64_t n = 0; n < iterations; ++n) last = iterate(logits, last.columns_BH1N, valid_BN);
@@ -77,7 +77,7 @@ struct SinkhornFunction : torch::autograd::Function<SinkhornFunction> {
     const size_t iterations = saved.size() / 2 - 1;
     if (at::GradMode::is_enabled()) {
       const auto matrix = [&](const auto& in) {
-        return variable_list{composed(in[0], in[1], static_cast<int64_t>(iterations))};
+        return variable_list{composed_sinkhorn(in[0], in[1], static_cast<int64_t>(iterations))};
       };
       return composed_gradients("lra::sinkhorn", matrix, {saved[0], saved[1]}, grads, 3);
     }

@@ -31,7 +31,7 @@ std::vector<std::string> texts(const std::vector<TableCell>& row) {
   return all;
 }
 
-RunRecord measured(const std::string& model, double speed) {
+RunRecord inference_of(const std::string& model, double speed) {
   RunRecord record = finished_run("text", model, 60);
   record.kind = "bench";
   for (const int64_t length : {1024, 4096}) {
@@ -48,7 +48,8 @@ RunRecord measured(const std::string& model, double speed) {
 }
 
 TEST(ComparisonTables, Table2HasThePapersLayoutAndFiguresBeside) {
-  const std::vector<RunRecord> records = {measured("performer", 6), measured("transformer", 2)};
+  const std::vector<RunRecord> records = {inference_of("performer", 6),
+                                          inference_of("transformer", 2)};
   const Leaderboard board = build_leaderboard(records);
   const std::string title;
   const std::vector<Table> tables = efficiency_tables({.records = records,

@@ -14,7 +14,7 @@ using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-RunRecord measured(const std::string& model, int64_t threads) {
+RunRecord measured_on(const std::string& model, int64_t threads) {
   RunRecord record = finished_run("text", model, 60);
   record.provenance.threads = threads;
   record.measurements = {
@@ -23,7 +23,7 @@ RunRecord measured(const std::string& model, int64_t threads) {
 }
 
 TEST(Tables, EveryRowIsAsWideAsItsHeader) {
-  std::vector<RunRecord> records = {measured("transformer", 2), measured("performer", 2)};
+  std::vector<RunRecord> records = {measured_on("transformer", 2), measured_on("performer", 2)};
   const Leaderboard board = build_leaderboard(records);
   for (const auto make :
        {accuracy_table, protocol_table, training_speed_table, measurement_table}) {
@@ -34,17 +34,17 @@ TEST(Tables, EveryRowIsAsWideAsItsHeader) {
 }
 
 TEST(Tables, TheMachineIsAColumnOnlyWhenThereAreSeveral) {
-  const Table one =
-      measurement_table(build_leaderboard({measured("transformer", 2), measured("performer", 2)}));
+  const Table one = measurement_table(
+      build_leaderboard({measured_on("transformer", 2), measured_on("performer", 2)}));
   EXPECT_THAT(one.header, Not(Contains("Machine")));
   EXPECT_THAT(one.caption, HasSubstr("Test processor, 2"));
-  const Table two =
-      measurement_table(build_leaderboard({measured("transformer", 2), measured("performer", 4)}));
+  const Table two = measurement_table(
+      build_leaderboard({measured_on("transformer", 2), measured_on("performer", 4)}));
   EXPECT_THAT(two.header, Contains("Machine"));
 }
 
 TEST(Tables, MeasurementsSayPresetAndRevision) {
-  std::vector<RunRecord> records = {measured("transformer", 2), measured("performer", 2)};
+  std::vector<RunRecord> records = {measured_on("transformer", 2), measured_on("performer", 2)};
   const Table one = measurement_table(build_leaderboard(records));
   EXPECT_THAT(
       one.caption,

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The same seed gives the same bits, for every model, at any number of threads, with or without the
+# The same seed gives the same bits, for every model, at one thread and several, with or without the
 # thread that prepares batches; another seed gives others.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.bash"
 
@@ -28,11 +28,9 @@ for model in json.load(sys.stdin)["models"]: print(model["name"])')
 
 for model in $models; do
   train "$model" "$model" 1
-  for threads in 2 3; do
-    train "$model-$threads" "$model" $threads
-    expect_same "$model" "$model-$threads"
-  done
-  passed "$model: one, two and three threads, the same bits"
+  train "$model-3" "$model" 3
+  expect_same "$model" "$model-3"
+  passed "$model: one and three threads, the same bits"
 done
 
 train synthesizer-dense synthesizer 1 --set mixer.variant=factorized_dense

@@ -36,14 +36,14 @@ struct Fiber {
   ucontext_t start;
   jmp_buf at;  // where it waits; unlike a switch of contexts a jump asks the kernel for nothing
   bool is_new = true;
-  std::unique_ptr<char[]> stack = std::make_unique<char[]>(kStackBytes);
+  std::unique_ptr<char[]> stack = std::make_unique_for_overwrite<char[]>(kStackBytes);
   State state = State::kEnded;
   Place place;
   std::vector<Copy> copies;  // that are under way
 };
 
 struct Block {
-  std::vector<Fiber> fibers;
+  std::vector<Fiber> fibers;  // as many as the largest block so far
   jmp_buf scheduler;
   const std::function<void()>* thread = nullptr;
   unsigned current = 0;
@@ -60,10 +60,13 @@ void wait(State state) {
   if (_setjmp(fiber.at) == 0) _longjmp(block.scheduler, 1);
 }
 
+// One thread after another: where a fiber ends, that of a later block begins.
 void body() {
-  (*block.thread)();
-  if (!block.fibers[block.current].copies.empty()) fail("a thread ended before its copies");
-  wait(State::kEnded);
+  for (;;) {
+    (*block.thread)();
+    if (!block.fibers[block.current].copies.empty()) fail("a thread ended before its copies");
+    wait(State::kEnded);
+  }
 }
 
 void resume(unsigned index) {
@@ -93,14 +96,14 @@ void run_warp(unsigned first, unsigned end) {
 }
 
 void start(unsigned count, dim3 index) {
-  block.fibers.resize(count);
+  if (block.fibers.size() < count) block.fibers.resize(count);
   for (unsigned n = 0; n < count; ++n) {
     Fiber& fiber = block.fibers[n];
     fiber.place.thread = {n % block_size.x, n / block_size.x % block_size.y,
                           n / (block_size.x * block_size.y)};
     fiber.place.block = index;
     fiber.state = State::kRuns;
-    fiber.is_new = true;
+    if (!fiber.is_new) continue;
     getcontext(&fiber.start);
     fiber.start.uc_stack.ss_sp = fiber.stack.get();
     fiber.start.uc_stack.ss_size = kStackBytes;
@@ -119,9 +122,9 @@ void run_block(unsigned count, dim3 index) {
       const unsigned warp = (block.turn % 2 == 0 ? n + shift : warps - 1 - n + shift) % warps;
       run_warp(warp * kWarp, (warp + 1) * kWarp);
     }
-    for (const Fiber& fiber : block.fibers) {
-      at_barrier += fiber.state == State::kAtBlockBarrier;
-      ended += fiber.state == State::kEnded;
+    for (unsigned n = 0; n < count; ++n) {
+      at_barrier += block.fibers[n].state == State::kAtBlockBarrier;
+      ended += block.fibers[n].state == State::kEnded;
     }
     if (ended == count) return;
     if (at_barrier != count) fail("a thread ended while others wait for it");

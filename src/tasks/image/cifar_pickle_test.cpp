@@ -20,7 +20,7 @@ struct ReadBatch {
   std::string colours;
 };
 
-ReadBatch read(const std::string& bytes) {
+ReadBatch read_pickle(const std::string& bytes) {
   std::vector<std::byte> decoded;
   const CifarBatch batch = read_cifar_pickle(std::as_bytes(std::span(bytes)), "p", &decoded);
   return {batch.labels,
@@ -28,7 +28,7 @@ ReadBatch read(const std::string& bytes) {
 }
 
 std::string pickle_error(const std::string& bytes) {
-  return error_of([&] { read(bytes); });
+  return error_of([&] { read_pickle(bytes); });
 }
 
 std::string replaced(std::string text, const std::string& from, const std::string& to) {
@@ -67,7 +67,7 @@ TEST(CifarPickle, EveryProtocolKeyAndNumpyGivesTheSameBatch) {
     for (const std::string& bytes : {numpy_2, of_numpy_1(numpy_2)}) {
       SCOPED_TRACE(std::string(pickle.title) + (bytes == numpy_2 ? ", NumPy 2" : ", NumPy 1"));
       ASSERT_EQ(pickle_error(bytes), "");
-      const ReadBatch batch = read(bytes);
+      const ReadBatch batch = read_pickle(bytes);
       EXPECT_THAT(batch.labels, ElementsAre(3, 7));
       EXPECT_TRUE(batch.colours == colours);
     }
@@ -86,7 +86,7 @@ TEST(CifarPickle, OtherOpcodesForTheSameValuesAreRead) {
   const std::string colours = python_pickle_colours();
   const auto expect_same = [&](const std::string& bytes) {
     ASSERT_EQ(pickle_error(bytes), "");
-    const ReadBatch batch = read(bytes);
+    const ReadBatch batch = read_pickle(bytes);
     EXPECT_THAT(batch.labels, ElementsAre(3, 7));
     EXPECT_TRUE(batch.colours == colours);
   };

@@ -13,13 +13,13 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-Cifar read(const std::string& folder) {
+Cifar read_png(const std::string& folder) {
   QuietProgress progress;
   return read_cifar_png(folder, progress);
 }
 
-std::string read_error(const std::string& folder) {
-  return error_of([&] { read(folder); });
+std::string png_error(const std::string& folder) {
+  return error_of([&] { read_png(folder); });
 }
 
 std::string png_of(std::string_view planes) {
@@ -95,7 +95,7 @@ TEST(CifarPng, OthersAreInTheOrderOfClassAndName) {
           png_of(records[i].colours));
     }
   }
-  const Cifar cifar = read(root.path(""));
+  const Cifar cifar = read_png(root.path(""));
   ASSERT_EQ(cifar.train.size(), 20);
   for (size_t i = 0; i < 20; ++i) {
     const CifarRecord& record = records[i / 2 + i % 2 * 10];
@@ -113,7 +113,7 @@ TEST(CifarPng, GrayStaysWhatItIs) {
   for (size_t p = 0; p < kCifarPixels; ++p) ramp.pixels.push_back(static_cast<uint8_t>(p));
   write_text(root.path("train/0_cat.png"), encode_png(ramp));
   write_text(root.path("test/0_dog.png"), encode_png(ramp));
-  const Cifar cifar = read(root.path(""));
+  const Cifar cifar = read_png(root.path(""));
   EXPECT_EQ(cifar.train.pixels, ramp.pixels);
   EXPECT_EQ(cifar.test.labels, (std::vector<uint8_t>{5}));
 }
@@ -123,9 +123,9 @@ TEST(CifarPng, RefusesByName) {
     const TestFolder root;
     write_images(root.path("train"), small_cifar_records(3, 4), false);
     write_images(root.path("test"), small_cifar_records(3, 5), false);
-    EXPECT_EQ(read_error(root.path("")), "");
+    EXPECT_EQ(png_error(root.path("")), "");
     write_text(root.path(name), content);
-    return read_error(root.path(""));
+    return png_error(root.path(""));
   };
   const std::string good = png_of(small_cifar_records(1, 6)[0].colours);
   for (const char* name :
@@ -144,13 +144,13 @@ TEST(CifarPng, RefusesByName) {
   const TestFolder root;
   write_images(root.path("train"), small_cifar_records(3, 4), false);
   std::filesystem::create_directories(root.path("test/frog"));
-  EXPECT_THAT(read_error(root.path("")), HasSubstr("test: holds no images"));
+  EXPECT_THAT(png_error(root.path("")), HasSubstr("test: holds no images"));
   std::filesystem::create_symlink(root.path("train/0_airplane.png"), root.path("test/frog/0.png"));
-  EXPECT_THAT(read_error(root.path("")),
+  EXPECT_THAT(png_error(root.path("")),
               HasSubstr("test/frog/0.png: does not have the name of a CIFAR-10 image"));
   std::filesystem::remove_all(root.path("test/frog"));
   std::filesystem::create_directory_symlink(root.path("train"), root.path("test/frog"));
-  EXPECT_THAT(read_error(root.path("")),
+  EXPECT_THAT(png_error(root.path("")),
               HasSubstr("test/frog: does not have the name of a CIFAR-10 image"));
 }
 
@@ -171,12 +171,12 @@ TEST(CifarPng, MissingNumbersAreDoubted) {
   for (const bool class_folders : {false, true}) {
     const TestFolder root;
     write_as_images(root.path("."), small_cifar(), class_folders);
-    EXPECT_THAT(read(root.path(".")).doubts, ElementsAre());
+    EXPECT_THAT(read_png(root.path(".")).doubts, ElementsAre());
     const std::string below = class_folders ? "bird/" : "";
     for (const char* number : {"12", "22"}) {
       std::filesystem::remove(root.path("train/" + below + number + "_bird.png"));
     }
-    EXPECT_THAT(read(root.path(".")).doubts,
+    EXPECT_THAT(read_png(root.path(".")).doubts,
                 ElementsAre(HasSubstr("the numbers of 2 images are missing in ")));
   }
 }

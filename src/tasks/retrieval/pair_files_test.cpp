@@ -28,7 +28,7 @@ std::vector<Row> rows_of(const std::string& content, int num_columns = 5) {
   return rows;
 }
 
-std::string error_for(const std::string& content, int num_columns = 5) {
+std::string pair_error(const std::string& content, int num_columns = 5) {
   return error_of([&] { rows_of(content, num_columns); });
 }
 
@@ -63,17 +63,17 @@ TEST(PairFiles, LinesAreWholeWhereverABlockEnds) {
 
 TEST(PairFiles, MalformedLinesAreNamed) {
   const std::string good = "1\ta\tb\tx\ty\n";
-  EXPECT_EQ(error_for(good), "");
-  EXPECT_THAT(error_for(good + "1\ta\tb\tx\n"), HasSubstr("p.tsv:2: line has 4 columns"));
-  EXPECT_THAT(error_for(good + "\n" + good), HasSubstr("p.tsv:2: is empty"));
-  EXPECT_THAT(error_for(good + good + "1\ta\tb\tx\ty\tz\n"),
+  EXPECT_EQ(pair_error(good), "");
+  EXPECT_THAT(pair_error(good + "1\ta\tb\tx\n"), HasSubstr("p.tsv:2: line has 4 columns"));
+  EXPECT_THAT(pair_error(good + "\n" + good), HasSubstr("p.tsv:2: is empty"));
+  EXPECT_THAT(pair_error(good + good + "1\ta\tb\tx\ty\tz\n"),
               HasSubstr("p.tsv:3: line has 6 columns"));
-  EXPECT_THAT(error_for("2\ta\tb\tx\ty\n"), HasSubstr("p.tsv:1: label is '2'; expected 0, 1"));
-  EXPECT_THAT(error_for("label\ta\tb\tx\ty\n"), HasSubstr("label is 'label'"));
-  EXPECT_THAT(error_for("1\t\tb\tx\ty\n"), HasSubstr("id of a paper has 0 bytes"));
-  EXPECT_THAT(error_for("1\ta\t" + std::string(101, 'b') + "\tx\ty\n"), HasSubstr("101 bytes"));
-  EXPECT_THAT(error_for(good, 3), HasSubstr("line has 5 columns; expected label TAB id1 TAB id2"));
-  EXPECT_THAT(error_for(good + std::string((16 << 20) + 1, 'x')),
+  EXPECT_THAT(pair_error("2\ta\tb\tx\ty\n"), HasSubstr("p.tsv:1: label is '2'; expected 0, 1"));
+  EXPECT_THAT(pair_error("label\ta\tb\tx\ty\n"), HasSubstr("label is 'label'"));
+  EXPECT_THAT(pair_error("1\t\tb\tx\ty\n"), HasSubstr("id of a paper has 0 bytes"));
+  EXPECT_THAT(pair_error("1\ta\t" + std::string(101, 'b') + "\tx\ty\n"), HasSubstr("101 bytes"));
+  EXPECT_THAT(pair_error(good, 3), HasSubstr("line has 5 columns; expected label TAB id1 TAB id2"));
+  EXPECT_THAT(pair_error(good + std::string((16 << 20) + 1, 'x')),
               HasSubstr("p.tsv:2: line has over 16,777,216 bytes"));
   EXPECT_THAT(error_of([] { read_pairs("/none/p.tsv", 5, [](const PairLine&) {}); }),
               HasSubstr("/none/p.tsv: there is no such file"));
