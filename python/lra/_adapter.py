@@ -136,8 +136,8 @@ def _make_real(module: torch.nn.Module) -> None:
 class Adapted:
     """A module with the calling convention detected for it."""
 
-    def __init__(self, module: torch.nn.Module, task: Mapping[str, Any] | None = None) -> None:
-        self.module, self._task = module, task
+    def __init__(self, module: torch.nn.Module, shape: Shape) -> None:
+        self.module, self.shape, self.task = module, shape, shape.task
         _make_real(module)
         self._takes_context = hasattr(module, "forward_in_context")
         mask = None if self._takes_context else _mask_argument(module)
@@ -218,9 +218,9 @@ class Adapted:
         # Dropout and the like draw the same numbers for the same step, also after a resume.
         torch.manual_seed(key & 0x7FFFFFFFFFFFFFFF)
         expected = x
-        if self._task is not None:
+        if self.task is not None:
             x, mask = self._whole_input(x, mask)
-            expected = x.new_empty((x.shape[0], self._task["classes"]), dtype=torch.float32)
+            expected = x.new_empty((x.shape[0], self.task["classes"]), dtype=torch.float32)
         with torch.autocast(x.device.type, torch.bfloat16, enabled=x.dtype == torch.bfloat16):
             y = self.module(x, **self._padding(x, mask))
         return self._checked(y[0] if isinstance(y, (tuple, list)) and y else y, expected)
@@ -229,9 +229,9 @@ class Adapted:
         self, x: torch.Tensor, mask: torch.Tensor | None
     ) -> tuple[torch.Tensor, torch.Tensor | None]:
         """Tokens as int64; the two documents of a pair side by side, [B, 2, L]."""
-        assert self._task is not None
-        x = x if self._task["values"] else x.long()
-        if self._task["towers"] == 1:
+        assert self.task is not None
+        x = x if self.task["values"] else x.long()
+        if self.task["towers"] == 1:
             return x, mask
         pairs = (x.shape[0] // 2, 2, -1)
         return x.reshape(pairs), None if mask is None else mask.reshape(pairs)
@@ -265,4 +265,4 @@ def adapt(
     module = made_by(**constructor_arguments(made_by, settings, shape))
     if not isinstance(module, torch.nn.Module):
         raise TypeError(f"made {type(module).__name__}; expected a torch.nn.Module")
-    return Adapted(module, shape.task)
+    return Adapted(module, shape)

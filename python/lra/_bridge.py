@@ -23,10 +23,11 @@ from typing import Any
 
 import torch
 
+from . import _probe
 from ._adapter import Adapted, Shape, adapt
 
 _layers: dict[int, Adapted] = {}
-_last_made: dict[str, Adapted] = {}  # a record describes a layer that was made
+_last_made: dict[str, Callable[[], Adapted]] = {}  # again; a record describes a layer that was made
 _numbers = itertools.count()
 _library: Any = None
 
@@ -80,11 +81,13 @@ def _source(name: str) -> tuple[str]:
     made_by = find_class(name)
     path = inspect.getsourcefile(made_by)
     code = Path(path).read_bytes() if path else b""
-    layer = _last_made.get(name)
+    make = _last_made.get(name)
+    layer = make() if make else None
     facts = {
         "source_sha256": hashlib.sha256(code).hexdigest(),
         "packages": _versions(sys.modules[made_by.__module__], layer),
         "takes_mask": layer is None or layer.takes_mask,
+        "doubts": _probe.doubts(make) if make else [],
     }
     return (json.dumps(facts),)
 
@@ -111,10 +114,10 @@ def _adapted(name: str, settings: str, shape: dict[str, Any], seed: int) -> Adap
     arguments = json.loads(settings)
     task = arguments.pop("whole", None)
     where = Shape(**fields, path=shape.get("path", ""), seed=shape.get("seed", 0), task=task)
+    _last_made[name] = functools.partial(_adapted, name, settings, shape, seed)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        _last_made[name] = adapt(find_class(name), arguments, where)
-    return _last_made[name]
+        return adapt(find_class(name), arguments, where)
 
 
 @functools.cache

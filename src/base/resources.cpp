@@ -14,8 +14,6 @@
 #include <string>
 #include <thread>
 
-#include "base/clock.h"
-
 namespace lra {
 namespace {
 
@@ -26,6 +24,14 @@ std::optional<int64_t> kilobytes_field(const char* path, const std::string& key)
     if (line.starts_with(key)) return std::atoll(line.c_str() + key.size()) * 1024;
   }
   return {};
+}
+
+// Processor time of this process.
+double own_seconds() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  const auto seconds = [](const timeval& t) { return double(t.tv_sec) + double(t.tv_usec) * 1e-6; };
+  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
 }
 
 // The number in a file; nothing if the file is absent or holds "max".
@@ -145,6 +151,13 @@ int64_t available_address_bytes() {
   if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return INT64_MAX;
   const int64_t used = kilobytes_field("/proc/self/status", "VmSize:").value_or(0);
   return std::max<int64_t>(0, static_cast<int64_t>(limit.rlim_cur) - used);
+}
+
+OtherPrograms::OtherPrograms() : busy_seconds_(busy_seconds() - own_seconds()) {}
+
+bool OtherPrograms::disturb(int threads) const {
+  const double others = (busy_seconds() - own_seconds() - busy_seconds_) / watch_.seconds();
+  return others + threads > static_cast<double>(sysconf(_SC_NPROCESSORS_ONLN)) + 0.25;
 }
 
 double busy_processors(double seconds) {

@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <string>
 
+#include "base/clock.h"
+
 namespace lra {
 
 // Resident memory now, and the most since the start or the last reset that worked.
@@ -34,5 +36,19 @@ int64_t available_address_bytes();
 // The average number of busy processors of the machine while this call slept for `seconds`;
 // 0 where /proc/stat cannot be read.
 double busy_processors(double seconds);
+
+// What other programs do on this machine while the object lives.
+class OtherPrograms {
+ public:
+  OtherPrograms();
+  double seconds() const { return watch_.seconds(); }
+  // True if they and `threads` of this program need more processors than the machine has, by a
+  // quarter of one on average.
+  bool disturb(int threads) const;
+
+ private:
+  double busy_seconds_;
+  Stopwatch watch_;
+};
 
 }  // namespace lra

@@ -2,7 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <signal.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <atomic>
 #include <thread>
 
@@ -94,6 +98,19 @@ TEST(BusyProcessors, CountOneThatSpins) {
   stop = true;
   spinning.join();
   EXPECT_GT(busy, 0.5);
+}
+
+TEST(OtherPrograms, DisturbOneThatTakesEveryProcessor) {
+  const OtherPrograms others;
+  const pid_t child = ::fork();
+  if (child == 0) {
+    for (;;) continue;
+  }
+  std::this_thread::sleep_for(std::chrono::milliseconds(500));
+  const bool disturbed = others.disturb(static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN)));
+  ::kill(child, SIGKILL);
+  ::waitpid(child, nullptr, 0);
+  EXPECT_TRUE(disturbed);
 }
 
 TEST(MemoryGroups, WithoutLimitsAllowEverything) {

@@ -179,7 +179,8 @@ PythonSource python_source(const std::string& name) {
   const Json json = parse_json(result[0].toStringRef(), name);
   return {.source_sha256 = json["source_sha256"],
           .packages = json["packages"].get<std::map<std::string, std::string>>(),
-          .takes_mask = json["takes_mask"]};
+          .takes_mask = json["takes_mask"],
+          .doubts = json["doubts"].get<std::vector<std::string>>()};
 }
 
 std::vector<PythonGroup> python_groups(const ConfigTable& settings, const LayerShape& shape) {

@@ -37,11 +37,12 @@ std::string python_failure(const std::exception& error);
 // True if an interpreter runs this program.
 bool has_interpreter();
 
-// Origin of the code of a class.
+// Origin of the code of a class, and what a call of it on random examples says.
 struct PythonSource {
   std::string source_sha256;                    // of the file that defines the class, in hex
   std::map<std::string, std::string> packages;  // name -> version, Python itself among them
   bool takes_mask = true;                       // or lengths; else padding takes part
+  std::vector<std::string> doubts;              // python/lra/_probe.py; "is random in evaluation"
 };
 // Throws lra::Error when the class cannot be imported.
 PythonSource python_source(const std::string& name);

@@ -83,9 +83,15 @@ void MlperfLog::evaluation(const std::string& split, const Evaluation& e) {
   event(kPoint, "eval_loss", json_number(e.loss), metadata);
 }
 
-void MlperfLog::end(RunStatus status, int64_t step) {
-  const char* result = status == RunStatus::kDone ? "success" : "aborted";
-  event(kEnd, "run_stop", nullptr, {{"status", result}, {"step_num", step}});
+void MlperfLog::end(const RunRecord& record, int64_t step) {
+  const bool is_done = record.status == RunStatus::kDone;
+  if (is_done) {
+    for (const std::string& warning : record.warnings.value_or(std::vector<std::string>{})) {
+      event(kPoint, "warning", warning, {{"step_num", step}});
+    }
+  }
+  event(kEnd, "run_stop", nullptr,
+        {{"status", is_done ? "success" : "aborted"}, {"step_num", step}});
 }
 
 }  // namespace lra::training

@@ -22,7 +22,8 @@ class MlperfLog {
   // Settings of the run, as events of their own.
   void begin(const RunRecord& record, int64_t step);
   void evaluation(const std::string& split, const Evaluation& evaluation);
-  void end(RunStatus status, int64_t step);
+  // The warnings of a run that is done, an event each, then its end.
+  void end(const RunRecord& record, int64_t step);
 
  private:
   void event(const char* type, const char* key, Json value, Json metadata);

@@ -8,6 +8,7 @@
 namespace lra::training {
 namespace {
 
+using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -29,6 +30,20 @@ TEST(MlperfLog, SaysNothingTwiceAfterAResume) {
   EXPECT_THAT(kept, Not(HasSubstr("test")));
   EXPECT_TRUE(whole.starts_with(kept));
   EXPECT_EQ(kept.back(), '\n');
+}
+
+TEST(MlperfLog, EndsWithTheWarningsOfARunThatIsDone) {
+  const ScratchFolder scratch;
+  const std::string path = scratch.file("mllog.txt");
+  RunRecord record;
+  record.status = RunStatus::kStopped;
+  record.warnings = {"too small"};
+  { MlperfLog(path, 0).end(record, 2); }
+  EXPECT_THAT(read_file(path, 1 << 20), Not(HasSubstr("too small")));
+  record.status = RunStatus::kDone;
+  { MlperfLog(path, 2).end(record, 4); }
+  EXPECT_THAT(read_file(path, 1 << 20),
+              ContainsRegex("\"key\":\"warning\".*\"too small\".*\n.*\"run_stop\""));
 }
 
 }  // namespace

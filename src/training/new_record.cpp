@@ -53,6 +53,9 @@ RunRecord record_of(const RunConfig& config, const Provenance& provenance,
     if (!source.takes_mask && config.make_task()->shape().has_padding) {
       warnings.push_back("forward of " + config.model + " takes no mask: padding takes part");
     }
+    for (const std::string& doubt : source.doubts) {
+      warnings.push_back("forward of " + config.model + " " + doubt);
+    }
   }
   if (!warnings.empty()) record.warnings = std::move(warnings);
   return record;

@@ -453,6 +453,20 @@ std::vector<std::string> preset_names(const std::string& task, const std::string
   return names;
 }
 
+// A number of steps that is given beside epochs or examples would be ignored.
+static void refuse_two_lengths(const std::vector<std::string>& sets, const TrainConfig& train) {
+  if (train.epochs == 0 && train.examples == 0) return;
+  ConfigTable given;
+  for (const std::string& set : sets) apply_override(given, set);
+  const ConfigValue* steps = section(given, "train").find("steps");
+  if (!steps) return;
+  const std::string other = train.epochs > 0 ? "train.epochs" : "train.examples";
+  throw Error({.where = steps->where,
+               .what = "is set, and " + other + " decides the number of steps",
+               .expected = "one of them",
+               .advice = "leave it out, or set " + other + "=0"});
+}
+
 RunConfig resolve_run(const std::string& task, const std::string& model, const std::string& preset,
                       uint64_t seed, const ConfigTable& overrides,
                       const std::vector<std::string>& sets) {
@@ -464,7 +478,9 @@ RunConfig resolve_run(const std::string& task, const std::string& model, const s
   merge(settings, overrides);
   for (const std::string& set : sets) apply_override(settings, set);
   refuse_unknown_sections(settings);
-  return from_sections(task, model, preset, seed, settings);
+  RunConfig run = from_sections(task, model, preset, seed, settings);
+  refuse_two_lengths(sets, run.train);
+  return run;
 }
 
 namespace {
@@ -552,6 +568,7 @@ ChangedRun with_changes(const StoredRun& run, const std::vector<std::string>& se
     merge(settings, given);
   }
   ChangedRun changed{.config = RunConfig::from_table(settings), .change = {}};
+  refuse_two_lengths(sets, changed.config.train);
   // Both have the same keys in the same order, one line each: "steps=200".
   std::istringstream before(canonical_text(write_config(run.config.train))),
       now(canonical_text(write_config(changed.config.train)));

@@ -340,5 +340,16 @@ TEST(RunConfig, OfEveryPresetTaskAndModelResolvesAndBuilds) {
   }
 }
 
+TEST(RunConfig, RefusesStepsBesideWhatDecidesThem) {
+  const auto refusal = [](const std::vector<std::string>& sets) {
+    return error_of([&] { resolve_run("listops", "local", "small", 0, {}, sets); });
+  };
+  EXPECT_THAT(refusal({"train.steps=10", "train.epochs=2"}),
+              HasSubstr("is set, and train.epochs decides the number of steps"));
+  EXPECT_THAT(refusal({"train.examples=100", "train.steps=10"}), HasSubstr("train.examples=0"));
+  EXPECT_EQ(refusal({"train.epochs=2"}), "");
+  EXPECT_EQ(refusal({"train.steps=10", "train.epochs=0"}), "");
+}
+
 }  // namespace
 }  // namespace lra::training

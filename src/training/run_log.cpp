@@ -33,10 +33,10 @@ void RunLog::sync() {
   if (metrics_) metrics_->sync();
 }
 
-void RunLog::ended(RunStatus status, int64_t step) {
+void RunLog::ended(const RunRecord& record, int64_t step) {
   if (!metrics_) return;
-  if (status != RunStatus::kStopped) metrics_->ended(status == RunStatus::kDone);
-  mlperf_log_->end(status, step);
+  if (record.status != RunStatus::kStopped) metrics_->ended(record.status == RunStatus::kDone);
+  mlperf_log_->end(record, step);
 }
 
 }  // namespace lra::training

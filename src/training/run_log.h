@@ -26,7 +26,7 @@ class RunLog {
   void evaluation(const std::string& split, const Evaluation& evaluation);
   void histograms(const FlatParameters& parameters, int64_t step);
   void sync();
-  void ended(RunStatus status, int64_t step);
+  void ended(const RunRecord& record, int64_t step);
 
  private:
   std::optional<MetricsLog> metrics_;

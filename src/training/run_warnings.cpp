@@ -59,6 +59,13 @@ std::vector<std::string> baseline_warnings(const RunRecord& record, int64_t num_
   return warnings;
 }
 
+std::vector<std::string> selection_warnings(const RunRecord& record) {
+  if (!record.test || record.validation != "test" || record.checkpoint != "best") return {};
+  return {
+      "the test split chose the weights that it tests (task.validation is test, "
+      "train.test_checkpoint best): its accuracy is too high"};
+}
+
 std::vector<std::string> test_warnings(const RunRecord& record) {
   if (!record.test) return {};
   const Evaluation& test = *record.test;

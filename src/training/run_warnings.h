@@ -32,4 +32,7 @@ std::vector<std::string> baseline_warnings(const RunRecord& record, int64_t num_
 // five standard errors.
 std::vector<std::string> test_warnings(const RunRecord& record);
 
+// Weights that are the best on the split they are then tested on.
+std::vector<std::string> selection_warnings(const RunRecord& record);
+
 }  // namespace lra::training

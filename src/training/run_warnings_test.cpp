@@ -28,5 +28,17 @@ TEST(TestWarnings, AreOfATestFarBelowTheValidationOfTheSameWeights) {
   EXPECT_THAT(test_warnings(untested), IsEmpty());
 }
 
+TEST(SelectionWarnings, AreOfWeightsChosenByTheTest) {
+  RunRecord record = tested(0.8, 0.8, 500);
+  record.validation = "test";
+  record.checkpoint = "best";
+  EXPECT_THAT(selection_warnings(record), ElementsAre(HasSubstr("the test split chose")));
+  record.checkpoint = "last";
+  EXPECT_THAT(selection_warnings(record), IsEmpty());
+  record.checkpoint = "best";
+  record.validation = "own";
+  EXPECT_THAT(selection_warnings(record), IsEmpty());
+}
+
 }  // namespace
 }  // namespace lra::training

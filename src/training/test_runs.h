@@ -2,6 +2,7 @@
 // milliseconds.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -32,14 +33,17 @@ class OneThread {
 inline RunConfig tiny_run(const std::vector<std::string>& sets = {},
                           const std::string& model = "transformer", uint64_t seed = 3) {
   std::vector<std::string> all = {
-      "task.length=40",          "task.min_length=4",       "task.max_length=40",
-      "task.max_depth=4",        "task.max_args=4",         "task.num_train=64",
-      "task.num_val=24",         "task.num_test=30",        "model.layers=1",
-      "model.heads=2",           "model.embed_dim=16",      "model.qkv_dim=16",
-      "model.mlp_dim=16",        "train.batch_size=8",      "train.steps=12",
-      "train.eval_every=4",      "train.schedule=constant", "train.learning_rate=3e-3",
-      "train.warmup_steps=0",    "train.log_every=1",       "train.eval_batch_size=16",
-      "train.checkpoint_every=1"};
+      "task.length=40",       "task.min_length=4",       "task.max_length=40",
+      "task.max_depth=4",     "task.max_args=4",         "task.num_train=64",
+      "task.num_val=24",      "task.num_test=30",        "model.layers=1",
+      "model.heads=2",        "model.embed_dim=16",      "model.qkv_dim=16",
+      "model.mlp_dim=16",     "train.batch_size=8",      "train.checkpoint_every=1",
+      "train.eval_every=4",   "train.schedule=constant", "train.learning_rate=3e-3",
+      "train.warmup_steps=0", "train.log_every=1",       "train.eval_batch_size=16"};
+  const bool has_length = std::ranges::any_of(sets, [](const std::string& set) {
+    return set.starts_with("train.epochs=") || set.starts_with("train.examples=");
+  });
+  if (!has_length) all.push_back("train.steps=12");
   all.insert(all.end(), sets.begin(), sets.end());
   return resolve_run("listops", model, "small", seed, {}, all);
 }

@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/counted.h"
+#include "base/parallel.h"
 #include "base/resources.h"
 #include "base/text_format.h"
 #include "mixers/python_layer.h"
@@ -395,11 +396,18 @@ std::string Trainer::bad_weight_failure() const {
 RunRecord Trainer::finish(RunStatus status, const std::string& failure) {
   record_.status = status;
   record_.failure = failure;
+  // The seconds of a shorter run say nothing anyway.
+  if (options_.device.is_cpu() && others_.seconds() > 60 && others_.disturb(num_threads())) {
+    record_warning(
+        "other programs computed on the same processors: speed and times of this run are not those "
+        "of an idle machine");
+  }
   if (status == RunStatus::kDone) {
     record_.weights_hash = weights_hash(parameters_);
   }
   if (status == RunStatus::kDone && ranks_.is_first()) {
     std::vector<std::string> warnings = test_warnings(record_);
+    std::ranges::move(selection_warnings(record_), std::back_inserter(warnings));
     if (!config_.train.is_masked()) {  // baselines of a task are classifiers
       for (const tasks::Baseline& baseline : task_->baselines(dataset_)) {
         record_.baselines[baseline.name] = baseline.accuracy;
@@ -415,7 +423,7 @@ RunRecord Trainer::finish(RunStatus status, const std::string& failure) {
   if (status == RunStatus::kDone) log_.evaluation("test", *record_.test);
   log_.sync();
   write_running_record();
-  log_.ended(status, progress_.step);
+  log_.ended(record_, progress_.step);
   if (const std::string note = profiler_.finish(); !note.empty()) say(note);
   return record_;
 }

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/resources.h"
 #include "io/progress.h"
 #include "records/run_record.h"
 #include "training/agreement.h"
@@ -111,6 +112,7 @@ class Trainer {
   int64_t logged_tokens_ = 0, logged_step_ = 0;
   double earlier_seconds_ = 0;  // total_seconds of the parts before a resume
   double started_ = 0;
+  OtherPrograms others_;
 };
 
 // The command that takes up a stopped run, for messages.

@@ -107,6 +107,13 @@ class Bag(torch.nn.Module):
         return self.head(self.embedding(tokens).sum(1) / lengths.unsqueeze(1))
 
 
+class Drops(Average):
+    """Drops in evaluation as well."""
+
+    def forward(self, x, mask=None):
+        return torch.nn.functional.dropout(super().forward(x, mask))
+
+
 class Wrong(torch.autograd.Function):
     @staticmethod
     def forward(ctx, y): return y.clone()
@@ -176,7 +183,7 @@ class Arena(unittest.TestCase):
         self.assertIn("torch", record["python"]["packages"])
         self.assertEqual(record["config"]["mixer"], {"bias": False, "class": "their_layers:Average"})
         self.assertEqual(record["config"]["groups"]["optim1"]["learning_rate"], 1e-3)
-        self.assertFalse([text for text in record.get("warnings", []) if "mask" in text])
+        self.assertFalse([text for text in record.get("warnings", []) if "forward of" in text])
         names = weights_of(self.folder / "average")
         self.assertIn("encoder.layers.1.mixer.inner.0.weight", names)
         self.assertIn("encoder.layers.0.mixer.scale", names)
@@ -216,6 +223,12 @@ class Arena(unittest.TestCase):
         rows = {row["folder"]: row for row in lra.results(self.folder)}
         self.assertIsNone(rows[str(self.folder / "masked")]["test_accuracy"])
         self.assertIsNotNone(rows[str(self.folder / name)]["test_accuracy"])
+
+    def test_a_record_doubts_what_a_layer_computes(self):
+        run = self.train("their_layers:Drops", "drops")
+        said = [text for text in run.record["warnings"] if text.startswith("forward of their_layers:Drops ")]
+        self.assertEqual(len(said), 1, said)
+        self.assertIn("is random in evaluation", said[0])
 
     def test_tuples_lengths_and_other_names_are_understood(self):
         self.assertEqual(self.train("their_layers:Tuple", "tuple").status, "done")

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "base/error.h"
+#include "base/hash.h"
 #include "base/quoted.h"
 #include "tasks/custom/examples.h"
 
@@ -304,6 +305,16 @@ bool is_usual(const std::string& name) {
          std::ranges::any_of(kPairNames, holds);
 }
 
+// "film_id", "userId", "Patient".
+bool is_name_of_id(std::string_view name) {
+  constexpr std::array<std::string_view, 12> kNames = {
+      "author", "customer", "group",  "participant", "patient", "person",
+      "sensor", "session",  "source", "speaker",     "subject", "user"};
+  const std::string plain = plain_name(name);
+  return std::ranges::find(kNames, plain) != kNames.end() || name.ends_with("Id") ||
+         plain.ends_with("_id") || plain.ends_with("-id") || plain.ends_with(" id");
+}
+
 }  // namespace
 
 Columns Schema::columns_of(const std::vector<std::string>& names, const std::string& where,
@@ -367,9 +378,10 @@ void Schema::add_late_column(const std::string& name, const std::string& where) 
   ignored_.try_emplace(name, IgnoredValues{.where = where});
 }
 
-void Schema::see_ignored(const std::string& name, std::string_view value) {
+void Schema::see_ignored(const std::string& name, std::string_view value, OwnExample& example) {
   IgnoredValues& values = ignored_[name];
   values.any = true;
+  if (is_name_of_id(name)) example.ids[name] = hash64(value);
   values.all_splits = values.all_splits && !split_of_name(value).empty();
 }
 

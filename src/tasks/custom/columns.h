@@ -45,8 +45,8 @@ class Schema {
   // Takes note of a key that a row has and the first row does not. Throws lra::Error at `where` if
   // it has the name of a column that would be read.
   void add_late_column(const std::string& name, const std::string& where);
-  // Takes note of a value in a column that is not read.
-  void see_ignored(const std::string& name, std::string_view value);
+  // Takes note of a value in a column that is not read, also in `example` if it may be an id.
+  void see_ignored(const std::string& name, std::string_view value, OwnExample& example);
   // Throws lra::Error if a column that is not read holds nothing but names of splits.
   void refuse_unread_splits() const;
 

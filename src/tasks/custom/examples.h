@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -39,6 +40,8 @@ struct OwnExample {
   std::vector<OwnSequence> sequences = {};  // one or two
   std::string label = {};                   // as it is written
   std::string split = {};                   // "train", "val", "test"; empty: the file does not say
+  // Hashes of what columns with the name of an id have, which are not read, by name.
+  std::map<std::string, uint64_t> ids = {};
 };
 
 // Throws lra::Error with these parts.

@@ -45,6 +45,7 @@ class Gatherer {
   void tell_splits_apart();
   void draw_splits();
   void refuse_untrained_labels(const std::set<std::string>& drawn) const;
+  void doubt_shared_ids();
   void state_facts();
   void state_reading(const std::set<std::string>& drawn);
   void standardize();
@@ -183,6 +184,34 @@ void Gatherer::state_reading(const std::set<std::string>& drawn) {
       " counts the examples: is it the number of the row? Remove it from the sequences");
 }
 
+// Rows of one patient or film are alike: those of test were seen if others are in train.
+void Gatherer::doubt_shared_ids() {
+  constexpr double kLeastShare = 0.1, kMostIds = 0.8;  // of the rows of test; for a row of train
+  const auto of = [&](size_t i) -> const auto& { return gathered_.examples[i].ids; };
+  const std::vector<size_t>&train = gathered_.splits["train"], &test = gathered_.splits["test"];
+  for (const std::string& name : schema_.ignored_names()) {
+    std::set<uint64_t> trained;
+    size_t num_train = 0, num_shared = 0;
+    for (const size_t i : train) {
+      if (!of(i).contains(name)) continue;
+      trained.insert(of(i).at(name));
+      ++num_train;
+    }
+    if (static_cast<double>(trained.size()) > kMostIds * static_cast<double>(num_train)) continue;
+    for (const size_t i : test)
+      num_shared += of(i).contains(name) && trained.contains(of(i).at(name));
+    if (num_shared == 0 ||
+        static_cast<double>(num_shared) < kLeastShare * static_cast<double>(test.size()))
+      continue;
+    gathered_.doubts.push_back(
+        "column " + in_quotes(name) + " is ignored, and " +
+        thousands(static_cast<int64_t>(num_shared)) + " of the " +
+        thousands(static_cast<int64_t>(test.size())) +
+        " test examples have a value there that training examples have: if they "
+        "belong together, keep them in one split, with a column split");
+  }
+}
+
 void Gatherer::state_facts() {
   CustomConfig& config = gathered_.config;
   if (config.input == "tokens" && kind_.channels() != 1) {
@@ -255,6 +284,7 @@ GatheredExamples Gatherer::finish() {
   gathered_.config.input = kind_.settle(gathered_.examples);
   name_labels();
   tell_splits_apart();
+  doubt_shared_ids();
   state_facts();
   if (gathered_.config.input == "values" && gathered_.config.standardize) standardize();
   return std::move(gathered_);

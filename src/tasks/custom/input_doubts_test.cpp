@@ -39,6 +39,27 @@ TEST_F(InputDoubts, NamePaddingAtOneEnd) {
   }
 }
 
+TEST_F(InputDoubts, NameIdsThatTrainAndTestShare) {
+  const auto rows = [](const std::string& name, int per_id) {
+    std::string csv = "text,label," + name + "\n";
+    for (int i = 0; i < 60; ++i) {
+      csv += "words " + std::to_string(i) + "," + (i % 2 ? "a" : "b") + "," +
+             std::to_string(i / per_id) + "\n";
+    }
+    return csv;
+  };
+  EXPECT_THAT(doubted("a.csv", rows("Film_ID", 4)),
+              HasSubstr("column 'Film_ID' is ignored, and 6 of the 6 test examples"));
+  EXPECT_THAT(doubted("a.csv", rows("film_id", 1)), Not(HasSubstr("is ignored")));
+  EXPECT_THAT(doubted("a.csv", rows("year", 4)), Not(HasSubstr("is ignored")));
+  std::string json;
+  for (int i = 0; i < 60; ++i) {
+    json += "{\"text\": \"words " + std::to_string(i) + "\", \"label\": " + std::to_string(i % 2) +
+            ", \"user\": " + std::to_string(i / 20) + "}\n";
+  }
+  EXPECT_THAT(doubted("a.jsonl", json), HasSubstr("column 'user' is ignored, and 6 of the 6"));
+}
+
 TEST_F(InputDoubts, NameFilesInThePlaceOfTexts) {
   const auto rows = [](const std::string& before, const std::string& after) {
     std::string lines = "text,label\n";

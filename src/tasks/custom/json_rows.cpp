@@ -82,7 +82,7 @@ void JsonRows::add_object(std::string_view text, const std::string& where) {
   if (names_.empty()) {
     for (const auto& [key, unused] : row.items()) names_.push_back(key);
   }
-  add(
+  OwnExample example = example_of(
       [&](size_t column) {
         const auto found = row.find(names_[column]);
         return found == row.end() ? nullptr : &*found;
@@ -91,14 +91,15 @@ void JsonRows::add_object(std::string_view text, const std::string& where) {
   for (const auto& [key, value] : row.items()) {
     if (std::ranges::find(names_, key) != names_.end()) continue;
     schema_.add_late_column(key, where);
-    schema_.see_ignored(key, value.is_string() ? value.get<std::string>() : "");
+    see_ignored(key, value, example);
   }
+  sink_(where, std::move(example));
 }
 
 void JsonRows::add_list(std::string_view text, const std::string& where) {
   const Json row = parse_json(text, where, kJsonLimits);
   LRA_CHECK(row.is_array() && row.size() == names_.size());
-  add([&](size_t column) { return &row[column]; }, where);
+  sink_(where, example_of([&](size_t column) { return &row[column]; }, where));
 }
 
 const Json& JsonRows::read(const Field& field, size_t column, const std::string& where) const {
@@ -107,7 +108,15 @@ const Json& JsonRows::read(const Field& field, size_t column, const std::string&
   return *value;
 }
 
-void JsonRows::add(const Field& field, const std::string& where) {
+void JsonRows::see_ignored(const std::string& name, const Json& value, OwnExample& example) {
+  if (value.is_null()) return;
+  const std::string text = value.is_string()   ? value.get<std::string>()
+                           : value.is_number() ? json_text(value)
+                                               : "";
+  schema_.see_ignored(name, text, example);
+}
+
+OwnExample JsonRows::example_of(const Field& field, const std::string& where) {
   if (!has_columns_) {
     has_columns_ = true;
     columns_ = schema_.columns_of(names_, where, TableKind::kRows, [&](size_t column) {
@@ -134,11 +143,9 @@ void JsonRows::add(const Field& field, const std::string& where) {
     example.split = label_of(read(field, *columns_.split, where), "split", where);
   }
   for (const size_t column : columns_.ignored) {
-    const Json* const value = field(column);
-    if (!value || value->is_null()) continue;
-    schema_.see_ignored(names_[column], value->is_string() ? value->get<std::string>() : "");
+    if (const Json* const value = field(column)) see_ignored(names_[column], *value, example);
   }
-  sink_(where, std::move(example));
+  return example;
 }
 
 }  // namespace lra::tasks

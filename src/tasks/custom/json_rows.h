@@ -25,7 +25,8 @@ class JsonRows {
 
  private:
   using Field = std::function<const Json*(size_t column)>;  // null: the row lacks it
-  void add(const Field& field, const std::string& where);
+  OwnExample example_of(const Field& field, const std::string& where);
+  void see_ignored(const std::string& name, const Json& value, OwnExample& example);
   const Json& read(const Field& field, size_t column, const std::string& where) const;
 
   Schema& schema_;

@@ -132,7 +132,7 @@ class CsvRows {
   OwnExample example() {
     OwnExample example{.label = fields_[columns_.label]};
     if (columns_.split) example.split = fields_[*columns_.split];
-    for (const size_t i : columns_.ignored) schema_.see_ignored(names_[i], fields_[i]);
+    for (const size_t i : columns_.ignored) schema_.see_ignored(names_[i], fields_[i], example);
     if (columns_.is_wide) {
       example.sequences.push_back(wide_sequence());
       return example;
