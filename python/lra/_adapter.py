@@ -223,7 +223,10 @@ class Adapted:
             expected = x.new_empty((x.shape[0], self.task["classes"]), dtype=torch.float32)
         with torch.autocast(x.device.type, torch.bfloat16, enabled=x.dtype == torch.bfloat16):
             y = self.module(x, **self._padding(x, mask))
-        return self._checked(y[0] if isinstance(y, (tuple, list)) and y else y, expected)
+        y = self._checked(y[0] if isinstance(y, (tuple, list)) and y else y, expected)
+        if training and self.task is not None and torch.is_grad_enabled() and not y.requires_grad:
+            raise ValueError("forward returned a tensor without gradient; expected logits")
+        return y
 
     def _whole_input(
         self, x: torch.Tensor, mask: torch.Tensor | None

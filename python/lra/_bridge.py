@@ -27,7 +27,7 @@ from . import _probe
 from ._adapter import Adapted, Shape, adapt
 
 _layers: dict[int, Adapted] = {}
-_last_made: dict[str, Callable[[], Adapted]] = {}  # again; a record describes a layer that was made
+_last_made: dict[str, _probe.Make] = {}  # a record describes a layer that was made
 _numbers = itertools.count()
 _library: Any = None
 
@@ -82,7 +82,7 @@ def _source(name: str) -> tuple[str]:
     path = inspect.getsourcefile(made_by)
     code = Path(path).read_bytes() if path else b""
     make = _last_made.get(name)
-    layer = make() if make else None
+    layer = make(0) if make else None
     facts = {
         "source_sha256": hashlib.sha256(code).hexdigest(),
         "packages": _versions(sys.modules[made_by.__module__], layer),
@@ -114,7 +114,6 @@ def _adapted(name: str, settings: str, shape: dict[str, Any], seed: int) -> Adap
     arguments = json.loads(settings)
     task = arguments.pop("whole", None)
     where = Shape(**fields, path=shape.get("path", ""), seed=shape.get("seed", 0), task=task)
-    _last_made[name] = functools.partial(_adapted, name, settings, shape, seed)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         return adapt(find_class(name), arguments, where)
@@ -136,6 +135,12 @@ def _make(
 ) -> tuple[int, list[torch.Tensor], list[torch.Tensor], str]:
     place = json.loads(shape)
     adapted = _adapted(name, settings, place, seed)
+
+    def again(other: int) -> Adapted:
+        elsewhere = {**place, "seed": place.get("seed", 0) + other}
+        return _adapted(name, settings, elsewhere, seed + other)
+
+    _last_made[name] = again
     adapted.to(place["device"])
     number = next(_numbers)
     _layers[number] = adapted

@@ -10,97 +10,153 @@ from ._adapter import Adapted, Context
 
 _EXAMPLES, _LONGEST = 3, 256
 _SAME = 1e-3  # of the largest output
+Make = Callable[[int], Adapted]
 
 
-def doubts(make: Callable[[], Adapted]) -> list[str]:
+def doubts(make: Make) -> list[str]:
     """Predicates of "forward of CLASS"; none if it fails on random examples of three lengths.
 
-    `make` makes the layer with the same seed at each call.
+    make(0) makes the layer with its own seed at each call, other numbers with other seeds.
     """
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
         try:
-            layer = make()
-            return list(_found(layer, make, *_examples(layer)))
+            probe = _Probe(make)
+            own = hasattr(probe.layer.module, "forward_in_context")  # a layer of lra.nn
+            return [] if own else list(probe.found())
         except Exception:  # the trainer meets it on real data, and says so
             return []
 
 
-def _examples(layer: Adapted) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """x [B, L, D], mask uint8 [B, L], lengths [B]; x is tokens [B, L] or values [B, L, 1] for a whole model."""
-    task = layer.task
-    longest = min(layer.shape.max_length if task is None else task["length"], _LONGEST)
-    rows = _EXAMPLES * (task["towers"] if task else 1)
-    if task is None or task["values"]:
-        x = torch.randn(rows, longest, 1 if task else layer.shape.dim)
-    else:
-        x = torch.randint(1, task["vocabulary"], (rows, longest))
-    lengths = torch.tensor([longest - row * longest // (2 * rows) for row in range(rows)])
-    return x, (torch.arange(longest) < lengths[:, None]).to(torch.uint8), lengths
+class _Probe:
+    """A layer and random examples.
 
+    x is [B, L, D], for a whole model tokens [B, L] or values [B, L, 1]; the first row has no
+    padding. mask is uint8 [B, L], 1 = token.
+    """
 
-def _found(
-    layer: Adapted, make: Callable[[], Adapted], x: torch.Tensor, mask: torch.Tensor,
-    lengths: torch.Tensor,
-) -> Iterator[str]:
+    def __init__(self, make: Make) -> None:
+        self.make, self.layer = make, make(0)
+        shape, task = self.layer.shape, self.layer.task
+        longest = min(shape.max_length if task is None else task["length"], _LONGEST)
+        self.towers = task["towers"] if task else 1
+        rows = _EXAMPLES * self.towers
+        if task is None or task["values"]:
+            self.x = torch.randn(rows, longest, 1 if task else shape.dim)
+        else:
+            self.x = torch.randint(1, task["vocabulary"], (rows, longest))
+        self.lengths = torch.tensor([longest - row * longest // (2 * rows) for row in range(rows)])
+        self.mask = (torch.arange(longest) < self.lengths[:, None]).to(torch.uint8)
+
     def output(
-        layer: Adapted, x: torch.Tensor, rows: int | None = None, key: int = 1,
-        mask: torch.Tensor = mask,
+        self, x: torch.Tensor, *, layer: Adapted | None = None, rows: int | None = None,
+        key: int = 1, mask: torch.Tensor | None = None, training: bool = False,
     ) -> torch.Tensor:
-        context: Context = (False, 0.0, 0.0, False, key, key, 0, 0)
-        return layer(x[:rows], mask[:rows], lengths[:rows], context)
+        context: Context = (training, 0.0, 0.0, False, key, key, 0, 0)
+        mask = self.mask if mask is None else mask
+        return (layer or self.layer)(x[:rows], mask[:rows], self.lengths[:rows], context)
 
-    y = output(layer, x)
-    yield from _doubts_of_parameters(y, layer)
-    with torch.no_grad():
-        largest = y.abs().max().clamp_min(1e-30)
+    def found(self) -> Iterator[str]:
+        x = self.x.clone().requires_grad_(self.x.is_floating_point())
+        y = self.output(x)
+        yield from self._doubts_of_gradients(x, y)
+        with torch.no_grad():
+            self.y, self.largest = y, y.abs().max().clamp_min(1e-30)
+            if not y.any():  # an output layer that begins at zero
+                return
+            if not y.isfinite().all():
+                yield "returns numbers that are not finite (a row that attends to nothing?)"
+                return
+            if self._differ(self.output(self.x), y):
+                yield "remembers earlier batches in evaluation (state that forward changes?)"
+                return
+            if self._differ(self.output(self.x, key=2), y):
+                yield "is random in evaluation (a dropout that does not ask self.training?)"
+                return
+            yield from self._doubts_of_seeds()
+            if self._differ(self.output(self.x, rows=self.towers), y[:1]):
+                yield "gives an example another output beside others (batch and length confused?)"
+                return
+            if self.layer.task:
+                if (y.sum(1) - 1).abs().max() < _SAME and y.min() >= 0:
+                    yield "returns probabilities; expected logits, without softmax"
+            yield from list(self._doubts_of_mask()) or self._doubts_of_reach()
+            self.output(self.x, training=True)
+            parts = self.layer.module.modules()
+            if any(isinstance(part, torch.nn.Dropout) and not part.training for part in parts):
+                yield "switches dropout off in training (a call of eval()?)"
 
-        def differ(one: torch.Tensor, other: torch.Tensor) -> bool:
-            return bool((one - other).abs().max() > _SAME * largest)
+    def _differ(self, one: torch.Tensor, other: torch.Tensor) -> bool:
+        return bool((one - other).abs().max() > _SAME * self.largest)
 
-        if differ(output(layer, x), y):
-            yield "remembers earlier batches in evaluation (state that forward changes?)"
-            return
-        if differ(output(layer, x, key=2), y):
-            yield "is random in evaluation (a dropout that does not ask self.training?)"
-            return
-        if differ(output(make(), x), y):
+    def _doubts_of_seeds(self) -> Iterator[str]:
+        if self._differ(self.output(self.x, layer=self.make(0)), self.y):
             yield "differs between two layers of one seed (numbers of another generator than torch's?)"
-        if differ(output(layer, x, layer.task["towers"] if layer.task else 1), y[:1]):
-            yield "gives an example another output beside others (batch and length confused?)"
-        if layer.task:
-            if (y.sum(1) - 1).abs().max() < _SAME and y.min() >= 0:
-                yield "returns probabilities; expected logits, without softmax"
-        elif layer.takes_mask:
-            there, flipped = mask.bool(), x.flip(0, 1)
-            other_padding = torch.where(there[..., None], x, flipped)
-            if differ(output(layer, other_padding)[there], y[there]):
-                yield "reads padding in spite of its mask (ignored, or inverted?)"
-            elif not differ(output(layer, flipped)[there], y[there]) and differ(
-                output(layer, flipped, mask=1 - mask), output(layer, x, mask=1 - mask)
-            ):
-                yield "reads nothing but padding (an inverted mask?)"
+        mine, other = (list(layer.parameters().values()) for layer in (self.layer, self.make(1)))
+        matrices = [index for index, weight in enumerate(mine) if weight.dim() > 1]
+        if matrices and all(torch.equal(mine[index], other[index]) for index in matrices):
+            yield "begins with the same weights for every seed (loaded, or a seed of its own?)"
+
+    def _doubts_of_mask(self) -> Iterator[str]:
+        if self.layer.task or not self.layer.takes_mask:
+            return
+        there, flipped = self.mask.bool(), self.x.flip(0, 1)
+        other_padding = torch.where(there[..., None], self.x, flipped)
+        if self._differ(self.output(other_padding)[there], self.y[there]):
+            yield "reads padding in spite of its mask (ignored, or inverted?)"
+        elif not self._differ(self.output(flipped)[there], self.y[there]) and self._differ(
+            self.output(flipped, mask=1 - self.mask), self.output(self.x, mask=1 - self.mask)
+        ):
+            yield "reads nothing but padding (an inverted mask?)"
+
+    def _doubts_of_reach(self) -> Iterator[str]:
+        """Of changes in half of the positions of the first example, which has no padding."""
+        half, length = self.x.shape[1] // 2, self.x.shape[1]
+        changed = []
+        for begin, end in ((0, half), (half, length)):
+            x = self.x.clone()
+            x[: self.towers, begin:end] = self.x.flip(0)[: self.towers, begin:end]
+            y = self.output(x)[0]
+            if not self._differ(y, self.y[0]):
+                which = "first" if begin == 0 else "second"
+                yield f"does not read the {which} half of {length} positions"
+            elif self.layer.task is None:
+                outside = torch.cat([torch.arange(begin), torch.arange(end, length)])
+                changed.append(self._differ(y[outside], self.y[0][outside]))
+        if changed == [False, False]:
+            yield "computes each position apart from all others: it mixes no sequence"
+
+    def _doubts_of_gradients(self, x: torch.Tensor, y: torch.Tensor) -> Iterator[str]:
+        """Parameters that y is computed from and the module does not hold, and the other way round."""
+        used = _leaves(y)
+        held = {id(tensor): tensor for tensor in self.layer.parameters().values()}
+        if unknown := _shapes(used[key] for key in used.keys() - held.keys() - {id(x)}):
+            yield (
+                f"uses parameters that the module does not register, {unknown}: not trained, counted "
+                "or saved (a list where torch.nn.ModuleList is meant?)"
+            )
+        if idle := _shapes(held[key] for key in held.keys() - used.keys()):
+            yield f"does not use parameters of the module, {idle}: counted, not trained (detached?)"
+        if x.requires_grad and id(x) not in used:
+            yield "passes no gradient to its input (detached?)"
+        if held and not y.any():
+            grads = torch.autograd.grad(y, [*held.values()], torch.randn_like(y), allow_unused=True)
+            if not any(grad is not None and grad.any() for grad in grads):
+                yield "returns zeros whatever its parameters are"
 
 
-def _doubts_of_parameters(y: torch.Tensor, layer: Adapted) -> Iterator[str]:
-    """Parameters that y is computed from and that the module does not hold, and the other way round."""
-    used, seen, ahead = {}, set(), [y.grad_fn]
+def _leaves(y: torch.Tensor) -> dict[int, torch.Tensor]:
+    """The tensors that y has a gradient with respect to, by id."""
+    found, seen, ahead = {}, set(), [y.grad_fn]
     while ahead:
         node = ahead.pop()
         if node is None or node in seen:
             continue
         seen.add(node)
         if (leaf := getattr(node, "variable", None)) is not None:
-            used[id(leaf)] = leaf
+            found[id(leaf)] = leaf
         ahead.extend(following for following, _ in node.next_functions)
-    held = {id(tensor): tensor for tensor in layer.parameters().values()}
-    if unknown := _shapes(used[key] for key in used.keys() - held.keys()):
-        yield (
-            f"uses parameters that the module does not register, {unknown}: not trained, counted or "
-            "saved (a list where torch.nn.ModuleList is meant?)"
-        )
-    if idle := _shapes(held[key] for key in held.keys() - used.keys()):
-        yield f"does not use parameters of the module, {idle}: counted, not trained (detached?)"
+    return found
 
 
 def _shapes(tensors: Iterable[torch.Tensor]) -> str:

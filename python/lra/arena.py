@@ -90,6 +90,9 @@ def class_name(layer: str | Callable[..., Any]) -> str:
     """
     if isinstance(layer, str):
         return layer
+    if not hasattr(layer, "__qualname__"):
+        kind = type(layer).__name__
+        raise Error(f"an object of {kind} was given; give the class, and its arguments in arguments=")
     module, name = layer.__module__, layer.__qualname__
     if "<locals>" in name:
         raise Error(f"{name} is defined inside a function; move it to the top of a module")

@@ -65,6 +65,10 @@ AnalysisRecord analysis_of(const LoadedRun& run, const std::string& kind,
   AnalysisRecord record = about(run.stored.record, kind, common);
   record.checkpoint = run.checkpoint;
   if (const std::string of = run.foreign_weights(); !of.empty()) record.foreign_weights = of;
+  if (const std::string changed = run.changed_code(); !changed.empty()) {
+    if (!record.warnings) record.warnings.emplace();
+    record.warnings->push_back(changed);
+  }
   if (dataset && dataset->hash() != run.stored.record.data_hash) {
     record.other_data = dataset->hash();
     add_doubts(tasks::doubts_of_contents(*run.task, *dataset), record);

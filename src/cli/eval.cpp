@@ -117,6 +117,9 @@ void print_text(const training::EvaluationResult& result, const EvalArguments& a
                 percent(*recorded).c_str());
   }
   std::printf("  loss      %s\n\n", fixed(result.summary.loss, 4).c_str());
+  if (const std::string changed = loaded.changed_code(); !changed.empty()) {
+    std::printf("warning: %s\n", printable(changed).c_str());
+  }
   for (const std::string& doubt : foreign.doubts) {
     std::printf("%s%s\n", kDataDoubt, printable(doubt).c_str());
   }
@@ -143,6 +146,7 @@ ExitCode eval(const Program& program, const EvalArguments& a) {
                 {"preset", run.stored.record.preset},
                 {"seed", run.stored.record.seed},
                 {"foreign_weights", json_or_null(foreign.weights)},
+                {"changed_code", json_or_null(run.changed_code())},
                 {"other_data", json_or_null(foreign.data)},
                 {"cut_examples", foreign.num_cut},
                 {"data_doubts", foreign.doubts},

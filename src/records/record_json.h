@@ -212,6 +212,11 @@ Record parse_record_file(const std::string& text, const std::string& name, const
   JsonFields in(json, name);
   Record record;
   const auto schema = in.get<int64_t>("schema");
+  if (schema != record.schema && !json.contains("provenance")) {
+    throw Error({.where = name,
+                 .what = "is not " + what,
+                 .expected = "record.json of a run or an analysis"});
+  }
   if (schema != record.schema) {
     throw Error({.where = name,
                  .what = what + " of schema " + std::to_string(schema),

@@ -150,8 +150,10 @@ std::string refusal(const F& change) {
 }
 
 TEST(RunRecord, RefusesUnknownSchemasFirst) {
-  EXPECT_THAT(error_of([] { parse_record("{\"schema\": 2}", "r.json"); }),
+  EXPECT_THAT(error_of([] { parse_record("{\"schema\": 2, \"provenance\": {}}", "r.json"); }),
               HasSubstr("r.json: a run record of schema 2; expected schema 1"));
+  EXPECT_THAT(error_of([] { parse_record("{\"schema\": 2, \"splits\": []}", "r.json"); }),
+              HasSubstr("r.json: is not a run record; expected record.json"));
   EXPECT_THAT(error_of([] { parse_record("{}", "r.json"); }), HasSubstr("'schema' is missing"));
 }
 

@@ -325,6 +325,7 @@ std::vector<std::string> judge_data(const Task& task, const Dataset& dataset) {
   const Evidence evidence = evidence_of(dataset, task.shape().num_classes);
   for (const auto check : kChecks) check(evidence, doubts);
   if (is_text(dataset.manifest())) judge_texts(dataset, doubts);
+  if (is_own_text(dataset.manifest())) doubt_own_texts(dataset, doubts);
   for (std::string& doubt : task.judge(dataset)) doubts.push_back(std::move(doubt));
   return doubts;
 }

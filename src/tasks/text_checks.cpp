@@ -144,6 +144,18 @@ void doubt_equal_lengths(const std::string& name, const DistinctTexts& texts,
                    name + " have exactly " + thousands(most->first) + " bytes: were they cut?");
 }
 
+// A sentence if over `most` of the texts begin alike: error pages, prompts.
+void doubt_equal_beginnings(const std::string& name, const DistinctTexts& texts, double most,
+                            std::vector<std::string>& doubts) {
+  const auto count = static_cast<int64_t>(texts.lengths.size());
+  for (const auto& [beginning, number] : texts.beginnings) {
+    if (static_cast<double>(number) <= most * static_cast<double>(count)) continue;
+    doubts.push_back(thousands(number) + " of the " + thousands(count) + " different texts of " +
+                     name + " begin with " + in_quotes(beginning));
+    return;
+  }
+}
+
 // English has a blank for every six bytes; 1.3 % of base64 are line ends. Four bytes of five are
 // letters.
 void doubt_what_is_no_text(const Dataset& dataset, std::vector<std::string>& doubts) {
@@ -166,16 +178,69 @@ void doubt_what_is_no_text(const Dataset& dataset, std::vector<std::string>& dou
       doubts.push_back("texts of " + name + " have hardly any letters: are they ids of words?");
     }
     if (dataset.manifest().num_towers == 1) doubt_equal_lengths(name, texts, doubts);
-    for (const auto& [beginning, number] : texts.beginnings) {
-      if (static_cast<double>(number) <= kMostAlike * static_cast<double>(count)) continue;
-      doubts.push_back(thousands(number) + " of the " + thousands(count) + " different texts of " +
-                       name + " begin with " + in_quotes(beginning));
-      break;
-    }
+    doubt_equal_beginnings(name, texts, kMostAlike, doubts);
   }
 }
 
+// What texts of own data show that went through something else on their way.
+struct Trace {
+  const char* what;  // after "90 % of the texts of train "
+  double most;       // share of the texts
+  bool (*has)(std::string_view text);
+};
+bool holds(std::string_view text, std::string_view part) { return text.find(part) != text.npos; }
+constexpr std::array kTraces = {
+    Trace{"are written as Python writes bytes (b'...'): were they decoded?", 0.5,
+          [](std::string_view text) {
+            return text.size() > 2 && text[0] == 'b' && (text[1] == '\'' || text[1] == '"') &&
+                   text.back() == text[1];
+          }},
+    Trace{"end in '...': were they cut?", 0.5,
+          [](std::string_view text) { return text.ends_with("...") || text.ends_with("\u2026"); }},
+    Trace{"hold characters that could not be decoded (U+FFFD)", 0.2,
+          [](std::string_view text) { return holds(text, "\uFFFD"); }},
+    Trace{"hold marks of padding ([PAD], <pad>): leave them out", 0.2,
+          [](std::string_view text) { return holds(text, "[PAD]") || holds(text, "<pad>"); }},
+    Trace{"have the form of base64: were they decoded?", 0.9,
+          [](std::string_view text) {
+            const std::string_view content = text.substr(0, text.find_last_not_of('=') + 1);
+            const auto any = [&](auto is) { return std::ranges::any_of(content, is); };
+            return text.size() >= 40 && text.size() % 4 == 0 &&
+                   content.find_first_not_of(
+                       "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/") ==
+                       content.npos &&
+                   any([](char c) { return c >= 'a' && c <= 'z'; }) &&
+                   any([](char c) { return c >= 'A' && c <= 'Z'; }) &&
+                   any([](char c) { return c >= '0' && c <= '9'; });
+          }},
+    Trace{"are numbers: are they ids of words, and their column one of tokens?", 0.9,
+          [](std::string_view text) {
+            return text.find_first_not_of("0123456789 ,;.\t[]") == text.npos;
+          }}};
+
 }  // namespace
+
+void doubt_own_texts(const Dataset& dataset, std::vector<std::string>& doubts) {
+  constexpr double kMostAlike = 0.5;
+  for (const auto& [name, unused] : dataset.manifest().splits) {
+    const Split split = dataset.split(name);
+    const int64_t towers = dataset.manifest().num_towers;
+    const auto count = static_cast<double>(split.size() * towers);
+    if (split.size() < kFewestToJudge) continue;
+    std::array<int64_t, kTraces.size()> found{};
+    for (int64_t i = 0; i < split.size() * towers; ++i) {
+      const auto bytes = split.stored_bytes(i / towers, i % towers);
+      const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+      for (size_t t = 0; t < kTraces.size(); ++t) found[t] += kTraces[t].has(text);
+    }
+    for (size_t t = 0; t < kTraces.size(); ++t) {
+      const double share = static_cast<double>(found[t]) / count;
+      if (share < kTraces[t].most) continue;
+      doubts.push_back(percent(share, 0) + " of the texts of " + name + " " + kTraces[t].what);
+    }
+    doubt_equal_beginnings(name, distinct_texts(split, towers), kMostAlike, doubts);
+  }
+}
 
 bool is_text(const Manifest& manifest) {
   return manifest.token_bytes == 1 && manifest.token_offset == 1 && !is_own(manifest);

@@ -23,4 +23,8 @@ int64_t count_blank(const Split& split, const Manifest& manifest);
 // length (cut by another program).
 void judge_texts(const Dataset& dataset, std::vector<std::string>& doubts);
 
+// Adds a doubt for each split of own texts (custom/custom.h) that are encoded, cut, padded or
+// numbers, or that begin alike.
+void doubt_own_texts(const Dataset& dataset, std::vector<std::string>& doubts);
+
 }  // namespace lra::tasks

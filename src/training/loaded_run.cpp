@@ -5,6 +5,7 @@
 
 #include "base/quoted.h"
 #include "io/atomic_file.h"
+#include "mixers/python_layer.h"
 #include "tasks/files.h"
 #include "tasks/prepare_data.h"
 #include "training/data_root.h"
@@ -189,6 +190,13 @@ LoadedRun::LoadedRun(const std::string& folder, const WeightsChoice& choice,
 const models::SequenceClassifier& LoadedRun::encoder() const {
   if (stored.config.is_whole_model()) refuse_whole_model(stored.config.model);
   return dynamic_cast<const models::SequenceClassifier&>(*model);
+}
+
+std::string LoadedRun::changed_code() const {
+  const std::optional<PythonCode>& code = stored.record.python;
+  const std::string& name = stored.config.model;
+  if (!code || mixers::python_source(name).source_sha256 == code->source_sha256) return "";
+  return "the source of " + name + " changed since the run";
 }
 
 std::string LoadedRun::foreign_weights() const {

@@ -57,6 +57,8 @@ struct LoadedRun {
   const models::SequenceClassifier& encoder() const;
   // The run that the weights belong to if it is another one; otherwise empty.
   std::string foreign_weights() const;
+  // A sentence if the model is a Python class whose source is not that of the run any more.
+  std::string changed_code() const;
 
   std::string folder;
   StoredRun stored;

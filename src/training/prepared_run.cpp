@@ -8,6 +8,7 @@
 #include "training/checkpoint.h"
 #include "training/data_root.h"
 #include "training/fairness.h"
+#include "training/foreign_weights.h"
 #include "training/memory_estimate.h"
 #include "training/new_record.h"
 #include "training/self_pretraining.h"
@@ -133,7 +134,7 @@ void refuse_partial(const std::string& file, const InitialWeights& weights) {
 }
 
 // Puts the weights of options.init_from into the model; their hash becomes a setting.
-InitialWeights begin_with_weights(PreparedRun& run) {
+InitialWeights begin_with_weights(PreparedRun& run, std::vector<std::string>& warnings) {
   FlatParameters parameters(*run.model, FlatUse::kInference);
   MatchedWeights found = load_matching_weights(run.options.init_from, parameters);
   InitialWeights weights{
@@ -144,6 +145,9 @@ InitialWeights begin_with_weights(PreparedRun& run) {
       .pretraining = {}};
   weights.pretraining = pretraining_of(run.options.init_from, found.run, weights.hash);
   if (!run.options.init_partial) refuse_partial(run.options.init_from, weights);
+  const bool has_classifier = std::ranges::none_of(weights.fresh, is_of_classifier);
+  warnings = doubts_of_weights(run.options.init_from, found.run, has_classifier, run.config,
+                               run.dataset.hash());
   const std::string& known_hash = run.config.initial_weights;  // of a run that is being reproduced
   if (!known_hash.empty() && known_hash != weights.hash) {
     throw Error({.where = run.options.init_from,
@@ -211,12 +215,17 @@ PreparedRun prepare_run(RunConfig config, RunFolder folder, TrainOptions options
   run.model = model_that_fits(run.config, run.shape, run.options, ranks);
   std::optional<InitialWeights> initial;
   if (run.before) initial = run.before->initial_weights;
-  if (!run.options.init_from.empty()) initial = begin_with_weights(run);
+  std::vector<std::string> warnings;
+  if (!run.options.init_from.empty()) initial = begin_with_weights(run, warnings);
   // Resumed under the shipped presets, it is still a run that began under edited ones.
   std::string edited = run.before ? edited_presets_of(*run.before) : "";
   if (edited.empty()) edited = edited_presets(run.config.task, run.config.model);
   run.record = new_record(run.config, *run.task, run.dataset, run.options.provenance,
                           std::move(initial), edited);
+  if (!warnings.empty()) {
+    auto& all = run.record.warnings ? *run.record.warnings : run.record.warnings.emplace();
+    std::ranges::move(warnings, std::back_inserter(all));
+  }
   if (run.before) carry_over(*run.before, run.options.change, run.record);
   refuse_empty_splits(*run.task, run.dataset);
   if (!run.options.resume) refuse_other_size(run.config, run.dataset, run.record);

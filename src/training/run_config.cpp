@@ -453,19 +453,19 @@ std::vector<std::string> preset_names(const std::string& task, const std::string
   return names;
 }
 
-// A number of steps that is given beside epochs or examples would be ignored.
-static void refuse_two_lengths(const std::vector<std::string>& sets, const TrainConfig& train) {
-  if (train.epochs == 0 && train.examples == 0) return;
-  ConfigTable given;
-  for (const std::string& set : sets) apply_override(given, set);
-  const ConfigValue* steps = section(given, "train").find("steps");
-  if (!steps) return;
+namespace {
+
+// A number of steps that sets changed beside epochs or examples would be ignored.
+void refuse_two_lengths(int64_t steps_before, const TrainConfig& train) {
+  if ((train.epochs == 0 && train.examples == 0) || train.steps == steps_before) return;
   const std::string other = train.epochs > 0 ? "train.epochs" : "train.examples";
-  throw Error({.where = steps->where,
+  throw Error({.where = "train.steps",
                .what = "is set, and " + other + " decides the number of steps",
                .expected = "one of them",
                .advice = "leave it out, or set " + other + "=0"});
 }
+
+}  // namespace
 
 RunConfig resolve_run(const std::string& task, const std::string& model, const std::string& preset,
                       uint64_t seed, const ConfigTable& overrides,
@@ -476,10 +476,13 @@ RunConfig resolve_run(const std::string& task, const std::string& model, const s
   merge_section(settings, task_layers(task, model, preset));
   merge_model_layers(settings, model, task, preset);
   merge(settings, overrides);
+  const ConfigTable before = section(settings, "train");
+  const ConfigValue* const steps = before.find("steps");
+  const int64_t* const steps_before = steps ? std::get_if<int64_t>(&steps->value) : nullptr;
   for (const std::string& set : sets) apply_override(settings, set);
   refuse_unknown_sections(settings);
   RunConfig run = from_sections(task, model, preset, seed, settings);
-  refuse_two_lengths(sets, run.train);
+  refuse_two_lengths(steps_before ? *steps_before : TrainConfig{}.steps, run.train);
   return run;
 }
 
@@ -568,7 +571,7 @@ ChangedRun with_changes(const StoredRun& run, const std::vector<std::string>& se
     merge(settings, given);
   }
   ChangedRun changed{.config = RunConfig::from_table(settings), .change = {}};
-  refuse_two_lengths(sets, changed.config.train);
+  refuse_two_lengths(run.config.train.steps, changed.config.train);
   // Both have the same keys in the same order, one line each: "steps=200".
   std::istringstream before(canonical_text(write_config(run.config.train))),
       now(canonical_text(write_config(changed.config.train)));

@@ -1,37 +1,17 @@
 #include "training/self_pretraining.h"
 
-#include <filesystem>
-
 #include "base/text_format.h"
-#include "records/check_record.h"
 #include "records/find_setting.h"
 #include "records/run_identity.h"
 #include "training/checkpoint.h"
+#include "training/foreign_weights.h"
 
 namespace lra::training {
-namespace {
-
-namespace fs = std::filesystem;
-
-// record.json next to exported weights, or of the run whose checkpoints/step_N/ contains them.
-std::optional<RunRecord> record_beside(const std::string& weights) {
-  std::error_code ignored;
-  const fs::path folder = fs::canonical(weights, ignored).parent_path();
-  for (const fs::path& place : {folder, folder.parent_path().parent_path()}) {
-    const fs::path file = place / "record.json";
-    if (fs::is_regular_file(file, ignored)) return read_consistent_record(file);
-  }
-  return {};
-}
-
-}  // namespace
-
 std::optional<Pretraining> pretraining_of(const std::string& file,
                                           const std::optional<RunIdentity>& weights_of,
                                           const std::string& hash) {
-  if (!weights_of) return {};
-  const std::optional<RunRecord> record = record_beside(file);
-  if (!record || static_cast<const RunIdentity&>(*record) != *weights_of) return {};
+  const std::optional<RunRecord> record = record_of_weights(file, weights_of);
+  if (!record) return {};
   if (is_masked_run(record->config)) {
     return Pretraining{.steps = describe_weights(file, {}).progress.step,
                        .fingerprint = record->fingerprint,

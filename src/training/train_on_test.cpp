@@ -3,12 +3,14 @@
 #include <gtest/gtest.h>
 
 #include "io/safetensors.h"
+#include "training/foreign_weights.h"
 #include "training/loaded_run.h"
 #include "training/test_trainer.h"
 
 namespace lra::training {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
@@ -187,6 +189,32 @@ TEST_F(TrainOn, NamesTensorsWithoutCounterpart) {
   EXPECT_THAT(partial.initial_weights->fresh,
               ::testing::Contains("encoder.layers.0.mlp.fc1.weight"));
   EXPECT_THAT(partial.initial_weights->unused, ::testing::Contains("head.hidden.weight"));
+}
+
+TEST_F(TrainOn, SaysForWhatElseItsWeightsWereTrained) {
+  const RunRecord source = run(tiny_run(), "source");
+  const auto doubts = [&](const std::vector<std::string>& sets, const std::string& model) {
+    const std::string name = "begun-" + model + std::to_string(sets.size());
+    const RunRecord record = begin_with(weights_of("source"), tiny_run(sets, model), name);
+    std::vector<std::string> found = record.warnings.value_or(std::vector<std::string>{});
+    std::erase_if(found,
+                  [](const std::string& text) { return !text.starts_with("the run began"); });
+    return found;
+  };
+  EXPECT_THAT(doubts({}, "transformer"), IsEmpty());
+  EXPECT_THAT(doubts({"model.heads=1", "model.dropout=0.2"}, "transformer"),
+              ElementsAre("the run began with weights that were trained with model.heads=2, and "
+                          "has model.heads=1"));
+  EXPECT_THAT(doubts({}, "local"),
+              ElementsAre("the run began with weights of another model, transformer"));
+  RunConfig own = tiny_run();
+  own.task = "custom";
+  EXPECT_THAT(doubts_of_weights(weights_of("source"), source, true, own, "another hash"),
+              ElementsAre(HasSubstr("a classifier of other data")));
+  EXPECT_THAT(doubts_of_weights(weights_of("source"), source, true, own, source.data_hash),
+              IsEmpty());
+  EXPECT_THAT(doubts_of_weights(weights_of("source"), source, false, own, "another hash"),
+              IsEmpty());
 }
 
 }  // namespace

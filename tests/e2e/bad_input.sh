@@ -263,8 +263,8 @@ run_folders() {
   refuse 2 "garbage/config.toml:[0-9]+.*stepz.*'train.steps'" eval garbage --data data
   cp -r work/run work/odd
   echo '{"schema": 999}' >work/odd/record.json
-  refuse 2 "odd/record.json.*schema" report odd
-  refuse 2 "odd/record.json.*schema" train --resume odd --data data
+  refuse 2 "odd/record.json.*is not a run record" report odd
+  refuse 2 "odd/record.json.*is not a run record" train --resume odd --data data
   cp work/run/record.json work/odd/record.json
   sed -i 's/^heads = .*/heads = 4/' work/odd/config.toml
   refuse 2 "odd/config.toml: differs from the settings that the run started with" eval odd --data data

@@ -15,6 +15,7 @@ os.environ.setdefault("LRA_BUILD", str(PROGRAM.parent))
 os.environ.setdefault("LRA_CONFIGS", str(ROOT / "configs"))
 
 import lra
+import torch
 
 TINY = {
     "train.steps": 6, "train.batch_size": 4, "train.eval_every": 3, "train.eval_examples": 8,
@@ -230,6 +231,14 @@ class Arena(unittest.TestCase):
         self.assertEqual(len(said), 1, said)
         self.assertIn("is random in evaluation", said[0])
 
+    def test_an_evaluation_says_that_the_code_changed(self):
+        (self.folder / "changing.py").write_text("from their_layers import NoMask\n")
+        self.train("changing:NoMask", "changing")
+        self.assertNotIn("source of", self.lra("eval", "changing", "--quiet").stdout)
+        (self.folder / "changing.py").write_text("from their_layers import NoMask  # as before\n")
+        said = self.lra("eval", "changing", "--quiet").stdout
+        self.assertIn("warning: the source of changing:NoMask changed since the run", said)
+
     def test_tuples_lengths_and_other_names_are_understood(self):
         self.assertEqual(self.train("their_layers:Tuple", "tuple").status, "done")
         record = self.train("their_layers:NoMask", "no-mask").record
@@ -312,6 +321,7 @@ class Arena(unittest.TestCase):
             ("no_such_module:X", {}, "ModuleNotFoundError: No module named 'no_such_module'"),
             ("their_layers:NoSuch", {}, "has no attribute 'NoSuch'"),
             ("their_layers:Average", {"bais": True}, "takes no argument 'bais'; known: dim, bias"),
+            (torch.nn.Linear(2, 2), {}, "an object of Linear was given; give the class"),
         ):
             with self.subTest(layer), self.assertRaises(lra.Error) as caught:
                 self.train(layer, "mistake", arguments=arguments)

@@ -95,6 +95,64 @@ class Unmasked(Linear):
         return super().forward(x.flip(1), torch.ones_like(mask)).flip(1)
 
 
+class Opposite(TorchAttention):
+    """The mask of torch is True for padding."""
+
+    def forward(self, x, mask):
+        return super().forward(x, mask)
+
+
+class Infinite(Linear):
+    def forward(self, x, mask):
+        return super().forward(x, mask) / mask.unsqueeze(-1)
+
+
+class Short(Linear):
+    def forward(self, x, mask):
+        y = super().forward(x[:, :16], mask[:, :16])
+        return torch.nn.functional.pad(y, (0, 0, 0, x.shape[1] - 16))
+
+
+class Pointwise(torch.nn.Linear):
+    def __init__(self, dim):
+        super().__init__(dim, dim)
+
+    def forward(self, x, mask):
+        return super().forward(x * mask.unsqueeze(-1))
+
+
+class WithoutInput(Linear):
+    def forward(self, x, mask):
+        return super().forward(x.detach(), mask)
+
+
+class Zero(Linear):
+    def forward(self, x, mask):
+        return 0 * super().forward(x, mask)
+
+
+class BeginsAtZero(Linear):
+    """Nothing to doubt."""
+
+    def __init__(self, dim):
+        super().__init__(dim)
+        self.gate = torch.nn.Parameter(torch.zeros(dim))
+
+    def forward(self, x, mask):
+        return self.gate * super().forward(x, mask)
+
+
+class SwitchedOff(Linear):
+    def forward(self, x, mask):
+        return self.eval().inner((x * mask.unsqueeze(-1)).cumsum(1))
+
+
+class Loaded(Linear):
+    def __init__(self, dim):
+        super().__init__(dim)
+        torch.nn.init.ones_(self.inner[0].weight)
+
+
 class Fails(Linear):
     def forward(self, x, mask):
         raise ValueError("no")
@@ -117,13 +175,18 @@ class Probabilities(Bag):
         return super().forward(tokens).softmax(-1)
 
 
+class FirstTokens(Bag):
+    def forward(self, tokens):
+        return super().forward(tokens[:, :8])
+
+
 class Doubts(unittest.TestCase):
     def found(self, kind, task=None):
         shape = Shape(dim=16, heads=2, head_dim=8, max_length=64, layer=0, task=task)
 
-        def make():
+        def make(other):
             with torch.random.fork_rng():
-                torch.manual_seed(5)
+                torch.manual_seed(5 + other)
                 return adapt(kind, {}, shape)
 
         return doubts(make)
@@ -134,14 +197,19 @@ class Doubts(unittest.TestCase):
             (Remembers, "remembers earlier batches"), (Unseeded, "two layers of one seed"),
             (Hidden, "of shape [16, 16], [16]: not trained, counted or saved"),
             (Detached, "of shape [16, 16], [16]: counted, not trained"), (Inverted, "reads nothing but padding"),
-            (Unmasked, "reads padding in spite of its mask"),
+            (Unmasked, "reads padding in spite of its mask"), (Opposite, "reads nothing but padding"),
+            (Infinite, "are not finite"),
+            (Short, "does not read the second half of 64 positions"),
+            (Pointwise, "each position apart"), (WithoutInput, "no gradient to its input"),
+            (Zero, "returns zeros"), (SwitchedOff, "switches dropout off"), (Loaded, "for every seed"),
         ):
             with self.subTest(kind.__name__):
                 self.assertEqual([said in text for text in self.found(kind)], [True], self.found(kind))
-        self.assertEqual(["expected logits" in text for text in self.found(Probabilities, TASK)], [True])
+        for kind, said in ((Probabilities, "expected logits"), (FirstTokens, "the second half of 64 positions")):
+            self.assertEqual([said in text for text in self.found(kind, TASK)], [True], self.found(kind, TASK))
 
     def test_others_have_none(self):
-        for kind, task in ((Linear, None), (TorchAttention, None), (Fails, None), (Bag, TASK),
+        for kind, task in ((Linear, None), (TorchAttention, None), (BeginsAtZero, None), (Fails, None), (Bag, TASK),
                            (Bag, {**TASK, "towers": 2})):
             with self.subTest(kind.__name__):
                 self.assertEqual(self.found(kind, task), [])

@@ -98,7 +98,8 @@ class FactComparison {
       if (found.empty() || expected.empty()) return;
     }
     std::ostringstream what, wanted;
-    what << "its " << name << " is " << found;
+    const std::string_view is = std::string_view(name).ends_with('s') ? " are " : " is ";
+    what << "its " << name << is << found;
     wanted << expected << ", as in the settings of the run";
     throw Error({.where = folder_,
                  .what = what.str(),

@@ -218,7 +218,7 @@ TEST_F(OwnData, SettingsOfAnotherDataSetAreRefused) {
   ConfigTable settings = task_on_data("custom", root_.path("own")).settings;
   settings.set("classes", {int64_t{3}, ""});
   EXPECT_THAT(error_of([&] { kCustomTask.make(settings)->refuse_other_settings(data); }),
-              HasSubstr("its classes is 2; expected 3"));
+              HasSubstr("its classes are 2; expected 3"));
 }
 
 // Someone who forges data and hashes alike gets an error, not an embedding out of bounds.

@@ -236,6 +236,12 @@ void Gatherer::state_facts() {
       largest = std::max(largest, *std::ranges::max_element(sequence.numbers));
     }
   }
+  constexpr int64_t kFewPositions = 8;
+  if (schema_.is_wide() && config.longest < kFewPositions) {
+    gathered_.doubts.push_back(
+        "sequences have " + std::to_string(config.longest) +
+        " positions, the columns of a row: is a row one step of a longer sequence?");
+  }
   config.length = config.longest;
   // 0 is padding.
   config.vocabulary = config.input == "text"     ? 257

@@ -1,5 +1,7 @@
 #include <gmock/gmock.h>
 
+#include <sstream>
+
 #include "tasks/custom/test_own_data.h"
 
 namespace lra::tasks {
@@ -71,6 +73,67 @@ TEST_F(InputDoubts, NameFilesInThePlaceOfTexts) {
   EXPECT_THAT(doubted("all.csv", rows("data/pos/film_", ".txt")), HasSubstr("names of files"));
   EXPECT_THAT(doubted("all.csv", rows("\"one of either/or, ", " times.\"")),
               Not(HasSubstr("names of files")));
+}
+
+TEST_F(InputDoubts, NameWhatHappenedToTheTextsBefore) {
+  const auto found = [&](const std::function<std::string(const std::string&)>& change) {
+    std::string lines = "text,label\n";
+    for (int i = 0; i < 300; ++i) {
+      const std::string number = std::to_string(i);
+      lines += "\"" + change(number + " films were seen, and number " + number + " was good") +
+               "\"," + std::to_string(i % 2) + "\n";
+    }
+    std::istringstream doubts(doubted("all.csv", lines));
+    std::string of_texts;
+    for (std::string doubt; std::getline(doubts, doubt);) {
+      if (doubt.find("texts of") != doubt.npos) of_texts += doubt + "\n";
+    }
+    return of_texts;
+  };
+  using Text = const std::string&;
+  EXPECT_EQ(found([](Text text) { return text; }), "");
+  EXPECT_THAT(found([](Text text) { return "b'" + text + "'"; }), HasSubstr("Python writes bytes"));
+  EXPECT_THAT(found([](Text text) { return text + "..."; }), HasSubstr("were they cut"));
+  EXPECT_THAT(found([](Text text) { return text + "\uFFFD"; }), HasSubstr("U+FFFD"));
+  EXPECT_THAT(found([](Text text) { return text + " [PAD] [PAD]"; }),
+              HasSubstr("marks of padding"));
+  EXPECT_THAT(found([](Text text) { return "Read this review of a film: " + text; }),
+              HasSubstr("begin with 'Read this review of '"));
+  EXPECT_THAT(found([](Text text) { return text.substr(0, text.find(' ')) + " 17 4 211 6"; }),
+              HasSubstr("are numbers: are they ids of words"));
+  EXPECT_THAT(found([](Text text) {
+                std::string encoded = "V2l0aCBzb21lIHdpbmUsIHNvbWUgZnJpZW5kcyBh";
+                for (const char c : text.substr(0, 3)) encoded += c == ' ' ? 'x' : c;
+                return encoded + "9";
+              }),
+              HasSubstr("base64"));
+  EXPECT_EQ(found([](Text text) {
+              std::string bases;
+              for (size_t i = 0; i < 80; ++i) bases += "ACGT"[text[i % 7] * (i + 1) % 4];
+              return bases + text.substr(0, 3);
+            }),
+            "");
+}
+
+TEST_F(InputDoubts, NameRowsThatAreSteps) {
+  const auto rows = [](int columns) {
+    std::string lines;
+    for (int k = 0; k < columns; ++k) lines += "f" + std::to_string(k) + ",";
+    lines += "label\n";
+    RandomStream random(3);
+    for (int i = 0; i < 100; ++i) {
+      for (int k = 0; k < columns; ++k) lines += "0." + std::to_string(random.below(1000)) + ",";
+      lines += std::to_string(i % 2) + "\n";
+    }
+    return lines;
+  };
+  EXPECT_THAT(doubted("all.csv", rows(3)), HasSubstr("3 positions, the columns of a row"));
+  EXPECT_THAT(doubted("all.csv", rows(8)), Not(HasSubstr("columns of a row")));
+}
+
+TEST_F(InputDoubts, RefuseFilesJoinedWithTheirHeaders) {
+  const std::string rows = "text,label\nsome words,a\nother words,b\n";
+  EXPECT_THAT(refused("all.csv", rows + rows), HasSubstr("all.csv:4: repeats the header"));
 }
 
 }  // namespace

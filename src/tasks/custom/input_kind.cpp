@@ -61,6 +61,10 @@ void InputKind::add(const std::string& where, const std::string& name, OwnSequen
   }
   has_name_of_tokens_ = has_name_of_tokens_ || is_name_of_tokens(name);
   odd_.add(where, sequence);
+  for (const float number : sequence.numbers) {
+    has_fraction_ = has_fraction_ || number < 0 || std::nearbyint(number) != number;
+    largest_ = std::max(largest_, number);
+  }
   if (input_ == "tokens" && !sequence.all_ids()) {
     refuse_odd("to read real numbers add --set task.input=values");
   }
@@ -128,6 +132,13 @@ std::string InputKind::settle(std::vector<OwnExample>& examples) {
   const bool are_few =
       static_cast<double>(odd_.count) <= kFew * static_cast<double>(odd_.num_numbers);
   // float32 does not hold larger whole numbers either.
+  constexpr float kMostOfPixels = 255;
+  if (!has_fraction_ && largest_ > kMostOfPixels) {
+    doubts_.push_back(
+        "all values are whole numbers up to " + thousands(static_cast<int64_t>(largest_)) +
+        ", written as real ones: are they token ids? Write integers; --set task.input=values reads "
+        "values without this doubt");
+  }
   if (!are_few && odd_.first <= kMaxId) return "values";
   doubts_.push_back("all numbers are read as values because of " + thousands(odd_.count) + " of " +
                     thousands(odd_.num_numbers) + " that cannot be token ids, the first in " +

@@ -45,7 +45,8 @@ class InputKind {
   std::string input_;
   int64_t channels_ = -1;  // -1: not known yet
   OddNumbers odd_;
-  bool has_name_of_tokens_ = false;
+  bool has_name_of_tokens_ = false, has_fraction_ = false;
+  float largest_ = 0;
   // All texts so far are lists of numbers, which are then beside the text.
   bool may_be_lists_;
   int64_t list_channels_ = -1;

@@ -190,20 +190,23 @@ class Table {
   }
 
   // Numbers beyond the lengths must be padding: in each channel the same one up to the end of the
-  // example, or at the same position of others. The first position may hold a mark of the end.
+  // example, or at the same position of others. The first position may hold a mark of the end, the
+  // same one in all examples.
   static void refuse_cut_values(const NpyArray& array, const NpyArray& lengths) {
     constexpr int64_t kLargestShare = 10;
     const std::vector<int64_t>& shape = array.shape();
     if (array.is_text() || lengths.is_text() || shape.size() < 2 || shape.size() > 3) return;
     const int64_t channels = shape.size() == 3 ? shape[2] : 1, row = shape[1] * channels;
-    std::vector<std::optional<double>> usual(static_cast<size_t>(row));
+    std::vector<std::optional<double>> usual(static_cast<size_t>(row)),
+        mark(static_cast<size_t>(channels));
     int64_t num_cut = 0;
     for (int64_t i = 0; i < shape[0]; ++i) {
       const double length = lengths.number(i);
       const bool is_length = length >= 0 && length <= static_cast<double>(shape[1]);
       if (!is_length || std::floor(length) != length) return;  // refused later
       bool is_cut = false;
-      for (int64_t k = (static_cast<int64_t>(length) + 1) * channels; k < row; ++k) {
+      const int64_t begin = static_cast<int64_t>(length) * channels;
+      for (int64_t k = begin; k < row; ++k) {
         const double value = array.number(i * row + k);
         const double last = array.number((i + 1) * row - channels + k % channels);
         std::optional<double>& at_place = usual[static_cast<size_t>(k)];
@@ -211,7 +214,10 @@ class Table {
         const auto is = [&](double other) {
           return value == other || (std::isnan(value) && std::isnan(other));
         };
-        is_cut = is_cut || (!is(last) && !is(*at_place));
+        if (is(last) || is(*at_place)) continue;
+        std::optional<double>& of_mark = mark[static_cast<size_t>(k % channels)];
+        if (k < begin + channels && !of_mark) of_mark = value;
+        is_cut = is_cut || k >= begin + channels || !is(*of_mark);
       }
       num_cut += is_cut;
     }

@@ -141,6 +141,11 @@ TEST_F(Npz, WhatCannotBeReadIsNamed) {
   EXPECT_THAT(with_lengths("aaaaaabbbb"), "") << "the last value goes on";
   EXPECT_THAT(with_lengths("a1234ab234"), "") << "the same at each position";
   EXPECT_THAT(with_lengths("ab-cdabcde"), HasSubstr("different numbers beyond the 'lengths' in 1"));
+  EXPECT_THAT(refused({{"x", npy("|u1", "(4, 5)", "ab1--cd2--ef3--gh4--")},
+                       {"y", npy("|u1", "(4,)", std::string("\0\1\0\1", 4))},
+                       {"lengths", npy("|u1", "(4,)", std::string("\2\2\2\2", 4))}}),
+              HasSubstr("different numbers beyond the 'lengths' in 2"))
+      << "lengths that are one too short";
 }
 
 TEST_F(Npz, FortranOrderIsReadAsCOrder) {

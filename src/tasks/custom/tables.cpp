@@ -72,6 +72,10 @@ class CsvRows {
     do {
       throw_if_stopped();
       expect_all_fields();
+      if (!is_row_ && fields_ == names_) {
+        refuse_data(reader_.where(), "repeats the header", "an example",
+                    "remove this line: files were joined with their headers");
+      }
       sink(reader_.where(), example());
     } while (reader_.next(fields_));
     refuse_thousands();

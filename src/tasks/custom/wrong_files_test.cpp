@@ -350,7 +350,7 @@ TEST_F(OwnFiles, FactsOfTheDataCannotBeChanged) {
     return error_of([&] { kCustomTask.make(settings)->refuse_other_settings(data); });
   };
   EXPECT_THAT(error_with("num_train", int64_t{10}), HasSubstr("its num_train is 48; expected 10"));
-  EXPECT_THAT(error_with("labels", std::string(R"(["no", "Yes"])")), HasSubstr("its labels is"));
+  EXPECT_THAT(error_with("labels", std::string(R"(["no", "Yes"])")), HasSubstr("its labels are"));
   EXPECT_EQ(error_with("length", int64_t{5}), "");
   EXPECT_THAT(error_of([&] { (void)task_on_data("custom:wine", root_.path("own")); }),
               HasSubstr("is the data set 'custom:own'; expected 'custom:wine'"));
@@ -377,7 +377,7 @@ TEST_F(OwnFiles, OtherDataMustHaveTheLabelsOfTheRun) {
   const std::unique_ptr<Task> run = std::move(task_);
   const Dataset wolves = imported({file("wild.jsonl", rows_of(60, row("dog", "wolf")))});
   EXPECT_THAT(error_of([&] { run->refuse_other_kind(wolves); }),
-              AllOf(HasSubstr("its labels is"), HasSubstr("wolf"), HasSubstr("cat")));
+              AllOf(HasSubstr("its labels are"), HasSubstr("wolf"), HasSubstr("cat")));
   const Dataset longer = imported({file("more.jsonl", rows_of(90, row("cat", "dog")))});
   EXPECT_EQ(error_of([&] { run->refuse_other_kind(longer); }), "");
   EXPECT_THAT(run->doubts(longer), ElementsAre(HasSubstr("its values were standardized by")));
