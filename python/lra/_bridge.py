@@ -27,7 +27,8 @@ from . import _probe
 from ._adapter import Adapted, Shape, adapt
 
 _layers: dict[int, Adapted] = {}
-_last_made: dict[str, _probe.Make] = {}  # a record describes a layer that was made
+# Of each class, the last layer that was made, which a record describes, and how to make it again.
+_last_made: dict[str, tuple[Adapted, _probe.Make]] = {}
 _numbers = itertools.count()
 _library: Any = None
 
@@ -81,15 +82,19 @@ def _source(name: str) -> tuple[str]:
     made_by = find_class(name)
     path = inspect.getsourcefile(made_by)
     code = Path(path).read_bytes() if path else b""
-    make = _last_made.get(name)
-    layer = make(0) if make else None
+    layer, _ = _last_made.get(name, (None, None))
     facts = {
         "source_sha256": hashlib.sha256(code).hexdigest(),
         "packages": _versions(sys.modules[made_by.__module__], layer),
         "takes_mask": layer is None or layer.takes_mask,
-        "doubts": _probe.doubts(make) if make else [],
     }
     return (json.dumps(facts),)
+
+
+@_guarded(("",))
+def _doubts(name: str) -> tuple[str]:
+    _, again = _last_made.get(name, (None, None))
+    return (json.dumps(_probe.doubts(again) if again else []),)
 
 
 def _versions(module: Any, layer: Adapted | None) -> dict[str, str]:
@@ -140,7 +145,7 @@ def _make(
         elsewhere = {**place, "seed": place.get("seed", 0) + other}
         return _adapted(name, settings, elsewhere, seed + other)
 
-    _last_made[name] = again
+    _last_made[name] = adapted, again
     adapted.to(place["device"])
     number = next(_numbers)
     _layers[number] = adapted
@@ -173,7 +178,7 @@ def register() -> None:
     library: Any = torch.library
     _library = library.Library("lra_python", "IMPL")
     for name, function in (
-        ("source", _source), ("make", _make), ("groups", _groups), ("forward", _forward),
+        ("source", _source), ("doubts", _doubts), ("make", _make), ("groups", _groups), ("forward", _forward),
         ("drop", _drop),
     ):
         _library.impl(name, function, "CompositeImplicitAutograd")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable, Iterator
 
 import torch
@@ -14,18 +15,22 @@ Make = Callable[[int], Adapted]
 
 
 def doubts(make: Make) -> list[str]:
-    """Predicates of "forward of CLASS"; none if it fails on random examples of three lengths.
+    """Predicates of "forward of CLASS", up to where it fails on random examples of three lengths.
 
     make(0) makes the layer with its own seed at each call, other numbers with other seeds.
     """
-    with torch.random.fork_rng(devices=[]):
+    found: list[str] = []
+    with torch.random.fork_rng(devices=[]), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
         torch.manual_seed(0)
         try:
             probe = _Probe(make)
-            own = hasattr(probe.layer.module, "forward_in_context")  # a layer of lra.nn
-            return [] if own else list(probe.found())
+            if not hasattr(probe.layer.module, "forward_in_context"):  # as layers of lra.nn have it
+                for doubt in probe.found():
+                    found.append(doubt)
         except Exception:  # the trainer meets it on real data, and says so
-            return []
+            pass
+    return found
 
 
 class _Probe:
@@ -93,8 +98,8 @@ class _Probe:
         if self._differ(self.output(self.x, layer=self.make(0)), self.y):
             yield "differs between two layers of one seed (numbers of another generator than torch's?)"
         mine, other = (list(layer.parameters().values()) for layer in (self.layer, self.make(1)))
-        matrices = [index for index, weight in enumerate(mine) if weight.dim() > 1]
-        if matrices and all(torch.equal(mine[index], other[index]) for index in matrices):
+        same = all(torch.equal(weight, again) for weight, again in zip(mine, other, strict=True))
+        if same and any(weight.dim() > 1 for weight in mine):
             yield "begins with the same weights for every seed (loaded, or a seed of its own?)"
 
     def _doubts_of_mask(self) -> Iterator[str]:
@@ -110,51 +115,60 @@ class _Probe:
             yield "reads nothing but padding (an inverted mask?)"
 
     def _doubts_of_reach(self) -> Iterator[str]:
-        """Of changes in half of the positions of the first example, which has no padding."""
-        half, length = self.x.shape[1] // 2, self.x.shape[1]
-        changed = []
+        """Of changes in half of the positions of the first example, which has no padding.
+
+        The layer is one whose weights are far from small initial ones. The cut is in no block's end.
+        """
+        layer, length, changed = self.make(0), self.x.shape[1], []
+        for weight in layer.parameters().values():
+            weight += 0.1 * torch.randn_like(weight)
+        before = self.output(self.x, layer=layer)[0]
+        self.largest = before.abs().max().clamp_min(1e-30)
+        if not before.isfinite().all():
+            return
+        half = (length // 2 - 1) | 1
         for begin, end in ((0, half), (half, length)):
             x = self.x.clone()
             x[: self.towers, begin:end] = self.x.flip(0)[: self.towers, begin:end]
-            y = self.output(x)[0]
-            if not self._differ(y, self.y[0]):
+            y = self.output(x, layer=layer)[0]
+            if not self._differ(y, before):
                 which = "first" if begin == 0 else "second"
                 yield f"does not read the {which} half of {length} positions"
             elif self.layer.task is None:
                 outside = torch.cat([torch.arange(begin), torch.arange(end, length)])
-                changed.append(self._differ(y[outside], self.y[0][outside]))
+                changed.append(self._differ(y[outside], before[outside]))
         if changed == [False, False]:
             yield "computes each position apart from all others: it mixes no sequence"
 
     def _doubts_of_gradients(self, x: torch.Tensor, y: torch.Tensor) -> Iterator[str]:
         """Parameters that y is computed from and the module does not hold, and the other way round."""
-        used = _leaves(y)
-        held = {id(tensor): tensor for tensor in self.layer.parameters().values()}
-        if unknown := _shapes(used[key] for key in used.keys() - held.keys() - {id(x)}):
+        held = [*self.layer.parameters().values()]
+        known = {id(tensor) for tensor in (*self.layer.module.parameters(), x)}
+        if unknown := _shapes(leaf for leaf in _leaves(y) if id(leaf) not in known):
             yield (
                 f"uses parameters that the module does not register, {unknown}: not trained, counted "
                 "or saved (a list where torch.nn.ModuleList is meant?)"
             )
-        if idle := _shapes(held[key] for key in held.keys() - used.keys()):
+        if y.requires_grad:
+            torch.autograd.backward(y, torch.randn_like(y))
+        if idle := _shapes(leaf for leaf in held if leaf.grad is None):
             yield f"does not use parameters of the module, {idle}: counted, not trained (detached?)"
-        if x.requires_grad and id(x) not in used:
+        if x.requires_grad and x.grad is None:
             yield "passes no gradient to its input (detached?)"
-        if held and not y.any():
-            grads = torch.autograd.grad(y, [*held.values()], torch.randn_like(y), allow_unused=True)
-            if not any(grad is not None and grad.any() for grad in grads):
-                yield "returns zeros whatever its parameters are"
+        if not y.any() and not any(leaf.grad is not None and leaf.grad.any() for leaf in held):
+            yield "returns zeros whatever its parameters are"
 
 
-def _leaves(y: torch.Tensor) -> dict[int, torch.Tensor]:
-    """The tensors that y has a gradient with respect to, by id."""
-    found, seen, ahead = {}, set(), [y.grad_fn]
+def _leaves(y: torch.Tensor) -> list[torch.Tensor]:
+    """The tensors that y has a gradient with respect to."""
+    found, seen, ahead = [], set(), [y.grad_fn]
     while ahead:
         node = ahead.pop()
         if node is None or node in seen:
             continue
         seen.add(node)
         if (leaf := getattr(node, "variable", None)) is not None:
-            found[id(leaf)] = leaf
+            found.append(leaf)
         ahead.extend(following for following, _ in node.next_functions)
     return found
 

@@ -157,7 +157,9 @@ OtherPrograms::OtherPrograms() : busy_seconds_(busy_seconds() - own_seconds()) {
 
 bool OtherPrograms::disturb(int threads) const {
   const double others = (busy_seconds() - own_seconds() - busy_seconds_) / watch_.seconds();
-  return others + threads > static_cast<double>(sysconf(_SC_NPROCESSORS_ONLN)) + 0.25;
+  const auto processors = static_cast<double>(sysconf(_SC_NPROCESSORS_ONLN));
+  const double own = std::min<double>(threads, processors);
+  return others + own > processors + std::max(0.25, 0.05 * processors);
 }
 
 double busy_processors(double seconds) {

@@ -42,8 +42,8 @@ class OtherPrograms {
  public:
   OtherPrograms();
   double seconds() const { return watch_.seconds(); }
-  // True if they and `threads` of this program need more processors than the machine has, by a
-  // quarter of one on average.
+  // True if they and `threads` of this program need more processors than the machine has, by more
+  // than a twentieth of them and a quarter of one on average.
   bool disturb(int threads) const;
 
  private:

@@ -111,6 +111,7 @@ TEST(OtherPrograms, DisturbOneThatTakesEveryProcessor) {
   ::kill(child, SIGKILL);
   ::waitpid(child, nullptr, 0);
   EXPECT_TRUE(disturbed);
+  EXPECT_FALSE(others.disturb(0)) << "nothing of this program is disturbed";
 }
 
 TEST(MemoryGroups, WithoutLimitsAllowEverything) {

@@ -18,6 +18,7 @@ constexpr const char* kClassSetting = "class";
 // Every operator returns a last string: why the user's code failed, one line, or empty.
 TORCH_LIBRARY(lra_python, m) {
   m.def("source(str name) -> (str, str)");
+  m.def("doubts(str name) -> (str, str)");
   m.def("make(str name, str settings, str shape, int seed) -> (int, Tensor[], Tensor[], str, str)");
   m.def(
       "forward(int layer, Tensor x, Tensor? mask, Tensor? lengths, bool training, float "
@@ -179,8 +180,12 @@ PythonSource python_source(const std::string& name) {
   const Json json = parse_json(result[0].toStringRef(), name);
   return {.source_sha256 = json["source_sha256"],
           .packages = json["packages"].get<std::map<std::string, std::string>>(),
-          .takes_mask = json["takes_mask"],
-          .doubts = json["doubts"].get<std::vector<std::string>>()};
+          .takes_mask = json["takes_mask"]};
+}
+
+std::vector<std::string> python_doubts(const std::string& name) {
+  const ops::Stack result = call_python("lra_python::doubts", name, {name});
+  return parse_json(result[0].toStringRef(), name).get<std::vector<std::string>>();
 }
 
 std::vector<PythonGroup> python_groups(const ConfigTable& settings, const LayerShape& shape) {

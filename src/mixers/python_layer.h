@@ -37,15 +37,17 @@ std::string python_failure(const std::exception& error);
 // True if an interpreter runs this program.
 bool has_interpreter();
 
-// Origin of the code of a class, and what a call of it on random examples says.
+// Origin of the code of a class.
 struct PythonSource {
   std::string source_sha256;                    // of the file that defines the class, in hex
   std::map<std::string, std::string> packages;  // name -> version, Python itself among them
   bool takes_mask = true;                       // or lengths; else padding takes part
-  std::vector<std::string> doubts;              // python/lra/_probe.py; "is random in evaluation"
 };
 // Throws lra::Error when the class cannot be imported.
 PythonSource python_source(const std::string& name);
+// What a layer of the class, which was made before, does on random examples and should not: "is
+// random in evaluation" (python/lra/_probe.py).
+std::vector<std::string> python_doubts(const std::string& name);
 
 // The parameters that carry the same attribute `_optim` = {"lr": ..., "weight_decay": ...}, as in
 // the code of S4 (Gu et al. 2022), are one group.

@@ -148,6 +148,7 @@ void doubt_equal_lengths(const std::string& name, const DistinctTexts& texts,
 void doubt_equal_beginnings(const std::string& name, const DistinctTexts& texts, double most,
                             std::vector<std::string>& doubts) {
   const auto count = static_cast<int64_t>(texts.lengths.size());
+  if (count < kFewestToJudge) return;
   for (const auto& [beginning, number] : texts.beginnings) {
     if (static_cast<double>(number) <= most * static_cast<double>(count)) continue;
     doubts.push_back(thousands(number) + " of the " + thousands(count) + " different texts of " +

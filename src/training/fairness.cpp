@@ -64,7 +64,8 @@ bool is_without_effect(const RunConfig& run, const std::string& key) {
   return key == "model.pair_features" && run.make_task()->shape().num_towers == 1;
 }
 
-// "section.key" to value, of all sections but [run], without the free ones.
+}  // namespace
+
 std::map<std::string, std::string> scored_settings(const RunConfig& run) {
   std::map<std::string, std::string> settings;
   std::istringstream lines(canonical_text(run.to_table()));
@@ -78,6 +79,8 @@ std::map<std::string, std::string> scored_settings(const RunConfig& run) {
   }
   return settings;
 }
+
+namespace {
 
 // The first setting in [mixer], or outside it, that `run` changes from its preset, as "train.steps
 // 10 instead of 5000"; empty when none.

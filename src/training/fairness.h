@@ -4,6 +4,7 @@
 // that began with weights pretrained on the task's own inputs are compared among themselves.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 
@@ -37,6 +38,10 @@ std::string size_unlike_task(const ConfigTable& task_settings, const SplitSizes&
 
 // The same for sizes that `run` requests and that differ from its preset's.
 std::string size_unlike_preset(const RunConfig& run, const SplitSizes& data);
+
+// The settings that a comparison asks about, "model.heads" -> "2": those of all sections but [run]
+// that have an effect on this task and model, without what is free to choose.
+std::map<std::string, std::string> scored_settings(const RunConfig& run);
 
 // Parameters of the model that `run` describes.
 int64_t count_parameters(const RunConfig& run);

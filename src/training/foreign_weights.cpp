@@ -1,12 +1,10 @@
 #include "training/foreign_weights.h"
 
 #include <filesystem>
-#include <map>
 #include <set>
-#include <sstream>
 
 #include "records/check_record.h"
-#include "records/run_identity.h"
+#include "training/fairness.h"
 
 namespace lra::training {
 namespace {
@@ -16,21 +14,10 @@ namespace fs = std::filesystem;
 const std::set<std::string> kOfClassifier = {"model.pooling", "model.classifier",
                                              "model.pair_features"};
 
-// "model.heads" -> "2", without what only training does.
-std::map<std::string, std::string> settings_of_model(const ConfigTable& config) {
-  std::map<std::string, std::string> settings;
-  for (const char* section : {"model", "mixer"}) {
-    const ConfigValue* const table = config.find(section);
-    if (!table || !table->as_table()) continue;
-    std::istringstream lines(canonical_text(*table->as_table()));
-    for (std::string line; std::getline(lines, line);) {
-      const size_t equals = line.find('=');
-      const std::string key = line.substr(0, equals);
-      if (key.find("dropout") != key.npos) continue;
-      settings[std::string(section) + "." + key] = line.substr(equals + 1);
-    }
-  }
-  return settings;
+// Those of [model] and [mixer] that evaluation depends on.
+bool is_of_function(const std::string& key) {
+  return (key.starts_with("model.") || key.starts_with("mixer.")) &&
+         key.find("dropout") == key.npos;
 }
 
 }  // namespace
@@ -38,8 +25,9 @@ std::map<std::string, std::string> settings_of_model(const ConfigTable& config) 
 std::optional<RunRecord> record_of_weights(const std::string& file,
                                            const std::optional<RunIdentity>& weights_of) {
   if (!weights_of) return {};
-  std::error_code ignored;
-  const fs::path folder = fs::canonical(file, ignored).parent_path();
+  std::error_code missing, ignored;
+  const fs::path folder = fs::canonical(file, missing).parent_path();
+  if (missing) return {};
   for (const fs::path& place : {folder, folder.parent_path().parent_path()}) {
     const fs::path beside = place / "record.json";
     if (!fs::is_regular_file(beside, ignored)) continue;
@@ -59,10 +47,10 @@ std::vector<std::string> doubts_of_weights(const std::string& file,
   if (weights_of->model != run.model) {
     doubts.push_back("the run began with weights of another model, " + weights_of->model);
   } else if (const auto record = record_of_weights(file, weights_of)) {
-    const auto theirs = settings_of_model(record->config), ours = settings_of_model(run.to_table());
-    for (const auto& [key, value] : ours) {
+    const auto theirs = scored_settings(RunConfig::from_table(record->config));
+    for (const auto& [key, value] : scored_settings(run)) {
       const auto found = theirs.find(key);
-      if (found == theirs.end() || found->second == value) continue;
+      if (!is_of_function(key) || found == theirs.end() || found->second == value) continue;
       if (!has_classifier && kOfClassifier.contains(key)) continue;
       doubts.push_back("the run began with weights that were trained with " + key + "=" +
                        found->second + ", and has " + key + "=" + value);

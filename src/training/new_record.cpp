@@ -53,9 +53,6 @@ RunRecord record_of(const RunConfig& config, const Provenance& provenance,
     if (!source.takes_mask && config.make_task()->shape().has_padding) {
       warnings.push_back("forward of " + config.model + " takes no mask: padding takes part");
     }
-    for (const std::string& doubt : source.doubts) {
-      warnings.push_back("forward of " + config.model + " " + doubt);
-    }
   }
   if (!warnings.empty()) record.warnings = std::move(warnings);
   return record;
@@ -66,6 +63,12 @@ RunRecord new_record(const RunConfig& config, const tasks::Task& task,
                      std::optional<InitialWeights> initial_weights, const std::string& edited) {
   RunRecord record = record_of(config, provenance, dataset.hash(), sizes_of(dataset),
                                std::move(initial_weights), edited);
+  if (mixers::is_python_class(config.model)) {
+    for (const std::string& doubt : mixers::python_doubts(config.model)) {
+      auto& warnings = record.warnings ? *record.warnings : record.warnings.emplace();
+      warnings.push_back("forward of " + config.model + " " + doubt);
+    }
+  }
   record.validation = task.validation();
   record.checkpoint = config.train.test_checkpoint;
   record.data_source = dataset.manifest().source;

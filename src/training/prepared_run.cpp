@@ -145,7 +145,8 @@ InitialWeights begin_with_weights(PreparedRun& run, std::vector<std::string>& wa
       .pretraining = {}};
   weights.pretraining = pretraining_of(run.options.init_from, found.run, weights.hash);
   if (!run.options.init_partial) refuse_partial(run.options.init_from, weights);
-  const bool has_classifier = std::ranges::none_of(weights.fresh, is_of_classifier);
+  const bool has_classifier =
+      !run.config.train.is_masked() && std::ranges::none_of(weights.fresh, is_of_classifier);
   warnings = doubts_of_weights(run.options.init_from, found.run, has_classifier, run.config,
                                run.dataset.hash());
   const std::string& known_hash = run.config.initial_weights;  // of a run that is being reproduced

@@ -112,7 +112,6 @@ void check_warnings(const RunRecord& record, const RunConfig& config, int64_t nu
   if (record.data_examples) add(size_warnings(config, record));
   add(baseline_warnings(record, num_classes));
   add(test_warnings(record));
-  add(selection_warnings(record));
   for (const std::string& warning : expected) expect_warning(record, warning, findings);
 }
 

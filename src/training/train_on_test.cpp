@@ -209,12 +209,13 @@ TEST_F(TrainOn, SaysForWhatElseItsWeightsWereTrained) {
               ElementsAre("the run began with weights of another model, transformer"));
   RunConfig own = tiny_run();
   own.task = "custom";
-  EXPECT_THAT(doubts_of_weights(weights_of("source"), source, true, own, "another hash"),
+  const auto of_classes = [&](bool has_classifier, const std::string& data_hash) {
+    return doubts_of_weights("no such file", source, has_classifier, own, data_hash);
+  };
+  EXPECT_THAT(of_classes(true, "another hash"),
               ElementsAre(HasSubstr("a classifier of other data")));
-  EXPECT_THAT(doubts_of_weights(weights_of("source"), source, true, own, source.data_hash),
-              IsEmpty());
-  EXPECT_THAT(doubts_of_weights(weights_of("source"), source, false, own, "another hash"),
-              IsEmpty());
+  EXPECT_THAT(of_classes(true, source.data_hash), IsEmpty());
+  EXPECT_THAT(of_classes(false, "another hash"), IsEmpty());
 }
 
 }  // namespace

@@ -397,10 +397,12 @@ RunRecord Trainer::finish(RunStatus status, const std::string& failure) {
   record_.status = status;
   record_.failure = failure;
   // The seconds of a shorter run say nothing anyway.
-  if (options_.device.is_cpu() && others_.seconds() > 60 && others_.disturb(num_threads())) {
+  if (options_.device.is_cpu() && ranks_.count() == 1 && others_.seconds() > 60 &&
+      others_.disturb(num_threads())) {
     record_warning(
-        "other programs computed on the same processors: speed and times of this run are not those "
-        "of an idle machine");
+        "other programs or runs computed on the same processors: speed and times are not those of "
+        "an "
+        "idle machine");
   }
   if (status == RunStatus::kDone) {
     record_.weights_hash = weights_hash(parameters_);

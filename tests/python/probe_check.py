@@ -6,6 +6,7 @@ import sys
 import unittest
 
 import torch
+import torch.utils.checkpoint
 
 ROOT = pathlib.Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "python"))
@@ -142,6 +143,45 @@ class BeginsAtZero(Linear):
         return self.gate * super().forward(x, mask)
 
 
+class ZeroWeight(Linear):
+    """Nothing to doubt."""
+
+    def __init__(self, dim):
+        super().__init__(dim)
+        torch.nn.init.zeros_(self.inner[0].weight)
+
+
+class SmallScale(BeginsAtZero):
+    """Nothing to doubt: a residual layer with a small scale."""
+
+    def __init__(self, dim):
+        super().__init__(dim)
+        torch.nn.init.constant_(self.gate, 1e-5)
+
+    def forward(self, x, mask):
+        return x * mask.unsqueeze(-1) + super().forward(x, mask)
+
+
+class Recomputed(Linear):
+    """Nothing to doubt."""
+
+    def forward(self, x, mask):
+        return torch.utils.checkpoint.checkpoint(super().forward, x, mask, use_reentrant=True)
+
+
+class Blocks(Linear):
+    """Nothing to doubt: sums within blocks of 16."""
+
+    def forward(self, x, mask):
+        blocks = (x * mask.unsqueeze(-1)).unflatten(1, (-1, 16))
+        return self.inner(blocks.cumsum(2).flatten(1, 2))
+
+
+class Constant(Linear):
+    def forward(self, x, mask):
+        return torch.zeros_like(x)
+
+
 class SwitchedOff(Linear):
     def forward(self, x, mask):
         return self.eval().inner((x * mask.unsqueeze(-1)).cumsum(1))
@@ -150,7 +190,8 @@ class SwitchedOff(Linear):
 class Loaded(Linear):
     def __init__(self, dim):
         super().__init__(dim)
-        torch.nn.init.ones_(self.inner[0].weight)
+        for parameter in self.inner.parameters():
+            torch.nn.init.ones_(parameter)
 
 
 class Fails(Linear):
@@ -205,11 +246,13 @@ class Doubts(unittest.TestCase):
         ):
             with self.subTest(kind.__name__):
                 self.assertEqual([said in text for text in self.found(kind)], [True], self.found(kind))
+        self.assertIn("returns zeros whatever its parameters are", self.found(Constant))
         for kind, said in ((Probabilities, "expected logits"), (FirstTokens, "the second half of 64 positions")):
             self.assertEqual([said in text for text in self.found(kind, TASK)], [True], self.found(kind, TASK))
 
     def test_others_have_none(self):
-        for kind, task in ((Linear, None), (TorchAttention, None), (BeginsAtZero, None), (Fails, None), (Bag, TASK),
+        for kind, task in ((Linear, None), (TorchAttention, None), (BeginsAtZero, None), (ZeroWeight, None),
+                           (SmallScale, None), (Recomputed, None), (Blocks, None), (Fails, None), (Bag, TASK),
                            (Bag, {**TASK, "towers": 2})):
             with self.subTest(kind.__name__):
                 self.assertEqual(self.found(kind, task), [])

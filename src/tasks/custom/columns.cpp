@@ -307,9 +307,9 @@ bool is_usual(const std::string& name) {
 
 // "film_id", "userId", "Patient".
 bool is_name_of_id(std::string_view name) {
-  constexpr std::array<std::string_view, 12> kNames = {
-      "author", "customer", "group",  "participant", "patient", "person",
-      "sensor", "session",  "source", "speaker",     "subject", "user"};
+  constexpr std::array<std::string_view, 9> kNames = {"author",  "customer", "participant",
+                                                      "patient", "person",   "sensor",
+                                                      "session", "speaker",  "user"};
   const std::string plain = plain_name(name);
   return std::ranges::find(kNames, plain) != kNames.end() || name.ends_with("Id") ||
          plain.ends_with("_id") || plain.ends_with("-id") || plain.ends_with(" id");
@@ -381,7 +381,7 @@ void Schema::add_late_column(const std::string& name, const std::string& where) 
 void Schema::see_ignored(const std::string& name, std::string_view value, OwnExample& example) {
   IgnoredValues& values = ignored_[name];
   values.any = true;
-  if (is_name_of_id(name)) example.ids[name] = hash64(value);
+  if (is_name_of_id(name) && !value.empty()) example.ids[name] = hash64(value);
   values.all_splits = values.all_splits && !split_of_name(value).empty();
 }
 

@@ -186,6 +186,7 @@ void Gatherer::state_reading(const std::set<std::string>& drawn) {
 
 // Rows of one patient or film are alike: those of test were seen if others are in train.
 void Gatherer::doubt_shared_ids() {
+  constexpr size_t kFewestIds = 10;                    // fewer are categories
   constexpr double kLeastShare = 0.1, kMostIds = 0.8;  // of the rows of test; for a row of train
   const auto of = [&](size_t i) -> const auto& { return gathered_.examples[i].ids; };
   const std::vector<size_t>&train = gathered_.splits["train"], &test = gathered_.splits["test"];
@@ -197,6 +198,7 @@ void Gatherer::doubt_shared_ids() {
       trained.insert(of(i).at(name));
       ++num_train;
     }
+    if (trained.size() < kFewestIds) continue;
     if (static_cast<double>(trained.size()) > kMostIds * static_cast<double>(num_train)) continue;
     for (const size_t i : test)
       num_shared += of(i).contains(name) && trained.contains(of(i).at(name));

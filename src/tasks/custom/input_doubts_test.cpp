@@ -53,11 +53,12 @@ TEST_F(InputDoubts, NameIdsThatTrainAndTestShare) {
   EXPECT_THAT(doubted("a.csv", rows("Film_ID", 4)),
               HasSubstr("column 'Film_ID' is ignored, and 6 of the 6 test examples"));
   EXPECT_THAT(doubted("a.csv", rows("film_id", 1)), Not(HasSubstr("is ignored")));
+  EXPECT_THAT(doubted("a.csv", rows("class_id", 12)), Not(HasSubstr("is ignored")));
   EXPECT_THAT(doubted("a.csv", rows("year", 4)), Not(HasSubstr("is ignored")));
   std::string json;
   for (int i = 0; i < 60; ++i) {
     json += "{\"text\": \"words " + std::to_string(i) + "\", \"label\": " + std::to_string(i % 2) +
-            ", \"user\": " + std::to_string(i / 20) + "}\n";
+            ", \"user\": " + std::to_string(i / 5) + "}\n";
   }
   EXPECT_THAT(doubted("a.jsonl", json), HasSubstr("column 'user' is ignored, and 6 of the 6"));
 }

@@ -131,14 +131,14 @@ std::string InputKind::settle(std::vector<OwnExample>& examples) {
   }
   const bool are_few =
       static_cast<double>(odd_.count) <= kFew * static_cast<double>(odd_.num_numbers);
-  // float32 does not hold larger whole numbers either.
   constexpr float kMostOfPixels = 255;
-  if (!has_fraction_ && largest_ > kMostOfPixels) {
+  if (!has_fraction_ && largest_ > kMostOfPixels && largest_ <= static_cast<float>(kMaxId)) {
     doubts_.push_back(
         "all values are whole numbers up to " + thousands(static_cast<int64_t>(largest_)) +
         ", written as real ones: are they token ids? Write integers; --set task.input=values reads "
         "values without this doubt");
   }
+  // float32 does not hold larger whole numbers either.
   if (!are_few && odd_.first <= kMaxId) return "values";
   doubts_.push_back("all numbers are read as values because of " + thousands(odd_.count) + " of " +
                     thousands(odd_.num_numbers) + " that cannot be token ids, the first in " +

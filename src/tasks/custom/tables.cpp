@@ -72,7 +72,7 @@ class CsvRows {
     do {
       throw_if_stopped();
       expect_all_fields();
-      if (!is_row_ && fields_ == names_) {
+      if (!is_row_ && !is_numbers(names_) && fields_ == names_) {
         refuse_data(reader_.where(), "repeats the header", "an example",
                     "remove this line: files were joined with their headers");
       }
