@@ -232,12 +232,13 @@ class Arena(unittest.TestCase):
         self.assertIn("is random in evaluation", said[0])
 
     def test_an_evaluation_says_that_the_code_changed(self):
-        (self.folder / "changing.py").write_text("from their_layers import NoMask\n")
-        self.train("changing:NoMask", "changing")
+        source = "from their_layers import NoMask\nclass Changing(NoMask): pass\n"
+        (self.folder / "changing.py").write_text(source)
+        self.train("changing:Changing", "changing")
         self.assertNotIn("source of", self.lra("eval", "changing", "--quiet").stdout)
-        (self.folder / "changing.py").write_text("from their_layers import NoMask  # as before\n")
+        (self.folder / "changing.py").write_text(source + "# as before\n")
         said = self.lra("eval", "changing", "--quiet").stdout
-        self.assertIn("warning: the source of changing:NoMask changed since the run", said)
+        self.assertIn("warning: the source of changing:Changing changed since the run", said)
 
     def test_tuples_lengths_and_other_names_are_understood(self):
         self.assertEqual(self.train("their_layers:Tuple", "tuple").status, "done")
