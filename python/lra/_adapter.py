@@ -139,8 +139,8 @@ class Adapted:
     def __init__(self, module: torch.nn.Module, shape: Shape) -> None:
         self.module, self.shape, self.task = module, shape, shape.task
         _make_real(module)
-        self._takes_context = hasattr(module, "forward_in_context")
-        mask = None if self._takes_context else _mask_argument(module)
+        self.takes_context = hasattr(module, "forward_in_context")
+        mask = None if self.takes_context else _mask_argument(module)
         self._mask = None if mask is None else mask.name
         self._insists = mask is not None and mask.default is inspect.Parameter.empty
         for name, tensor in module.named_parameters():
@@ -151,7 +151,7 @@ class Adapted:
 
     @property
     def takes_mask(self) -> bool:
-        return self._takes_context or self._mask is not None
+        return self.takes_context or self._mask is not None
 
     def to(self, device: str) -> None:
         self.module.to(device)
@@ -211,7 +211,7 @@ class Adapted:
         training, key = context[0], context[4]
         if self.module.training != training:
             self.module.train(training)
-        if self._takes_context:
+        if self.takes_context:
             in_context: Any = self.module.forward_in_context
             y = in_context(x, mask, lengths, *context)
             return self._checked(y, x)

@@ -27,7 +27,7 @@ from . import _probe
 from ._adapter import Adapted, Shape, adapt
 
 _layers: dict[int, Adapted] = {}
-# Of each class, the last layer that was made, which a record describes, and how to make it again.
+# The last layer of each class, which a record describes, and the function that makes it again.
 _last_made: dict[str, tuple[Adapted, _probe.Make]] = {}
 _numbers = itertools.count()
 _library: Any = None
@@ -178,7 +178,7 @@ def register() -> None:
     library: Any = torch.library
     _library = library.Library("lra_python", "IMPL")
     for name, function in (
-        ("source", _source), ("doubts", _doubts), ("make", _make), ("groups", _groups), ("forward", _forward),
-        ("drop", _drop),
+        ("source", _source), ("doubts", _doubts), ("make", _make), ("groups", _groups),
+        ("forward", _forward), ("drop", _drop),
     ):
         _library.impl(name, function, "CompositeImplicitAutograd")

@@ -1,4 +1,4 @@
-"""What a user's class does that no figure of its run would show."""
+"""Doubts about a user's class: mistakes that no figure of its run would show."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def doubts(make: Make) -> list[str]:
         torch.manual_seed(0)
         try:
             probe = _Probe(make)
-            if not hasattr(probe.layer.module, "forward_in_context"):  # as layers of lra.nn have it
+            if not probe.layer.takes_context:  # as layers of lra.nn do
                 for doubt in probe.found():
                     found.append(doubt)
         except Exception:  # the trainer meets it on real data, and says so

@@ -37,7 +37,7 @@ int64_t available_address_bytes();
 // 0 where /proc/stat cannot be read.
 double busy_processors(double seconds);
 
-// What other programs do on this machine while the object lives.
+// Measures how busy other programs keep this machine while the object lives.
 class OtherPrograms {
  public:
   OtherPrograms();

@@ -45,8 +45,8 @@ struct PythonSource {
 };
 // Throws lra::Error when the class cannot be imported.
 PythonSource python_source(const std::string& name);
-// What a layer of the class, which was made before, does on random examples and should not: "is
-// random in evaluation" (python/lra/_probe.py).
+// Doubts about a layer of the class, which was made before, from random examples: "is random in
+// evaluation" (python/lra/_probe.py).
 std::vector<std::string> python_doubts(const std::string& name);
 
 // The parameters that carry the same attribute `_optim` = {"lr": ..., "weight_decay": ...}, as in

@@ -183,7 +183,7 @@ void doubt_what_is_no_text(const Dataset& dataset, std::vector<std::string>& dou
   }
 }
 
-// What texts of own data show that went through something else on their way.
+// Sign that texts of own data went through another program on their way.
 struct Trace {
   const char* what;  // after "90 % of the texts of train "
   double most;       // share of the texts

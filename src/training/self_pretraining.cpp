@@ -7,6 +7,7 @@
 #include "training/foreign_weights.h"
 
 namespace lra::training {
+
 std::optional<Pretraining> pretraining_of(const std::string& file,
                                           const std::optional<RunIdentity>& weights_of,
                                           const std::string& hash) {

@@ -401,8 +401,7 @@ RunRecord Trainer::finish(RunStatus status, const std::string& failure) {
       others_.disturb(num_threads())) {
     record_warning(
         "other programs or runs computed on the same processors: speed and times are not those of "
-        "an "
-        "idle machine");
+        "an idle machine");
   }
   if (status == RunStatus::kDone) {
     record_.weights_hash = weights_hash(parameters_);

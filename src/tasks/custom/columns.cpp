@@ -305,7 +305,7 @@ bool is_usual(const std::string& name) {
          std::ranges::any_of(kPairNames, holds);
 }
 
-// "film_id", "userId", "Patient".
+// True for names of ids, such as "film_id", "userId" and "Patient".
 bool is_name_of_id(std::string_view name) {
   constexpr std::array<std::string_view, 9> kNames = {"author",  "customer", "participant",
                                                       "patient", "person",   "sensor",

@@ -40,7 +40,7 @@ struct OwnExample {
   std::vector<OwnSequence> sequences = {};  // one or two
   std::string label = {};                   // as it is written
   std::string split = {};                   // "train", "val", "test"; empty: the file does not say
-  // Hashes of what columns with the name of an id have, which are not read, by name.
+  // Hashes of the values in columns that are not read and have the name of an id, by that name.
   std::map<std::string, uint64_t> ids = {};
 };
 
