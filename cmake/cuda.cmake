@@ -29,6 +29,8 @@ target_compile_options(lra_kernels_cuda PRIVATE --expt-relaxed-constexpr -Xcompi
 target_include_directories(lra_kernels_cuda PRIVATE ${CMAKE_SOURCE_DIR}/src)
 
 file(GLOB cuda_operators CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/ops/cuda/*.cpp)
+# Their functions are named forward and backward in each file, so they compile one by one.
+set_source_files_properties(${cuda_operators} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
 target_sources(lra_ops PRIVATE ${cuda_operators} $<TARGET_OBJECTS:lra_kernels_cuda>)
 target_include_directories(lra_ops PRIVATE ${CMAKE_CUDA_TOOLKIT_INCLUDE_DIRECTORIES})
 set_target_properties(lra_ops PROPERTIES LINKER_LANGUAGE CXX CUDA_RUNTIME_LIBRARY None)
