@@ -10,6 +10,7 @@ import torch
 from ._adapter import Adapted, Context
 
 _EXAMPLES, _LONGEST = 3, 256
+_TOKENS = 32
 _SAME = 1e-3  # of the largest output
 Make = Callable[[int], Adapted]
 
@@ -85,6 +86,7 @@ class _Probe:
             if self.layer.task:
                 if (y.sum(1) - 1).abs().max() < _SAME and y.min() >= 0:
                     yield "returns probabilities; expected logits, without softmax"
+                yield from self._doubts_of_tokens()
             yield from list(self._doubts_of_mask()) or self._doubts_of_reach()
             self.output(self.x, training=True)
             parts = self.layer.module.modules()
@@ -101,6 +103,25 @@ class _Probe:
         same = all(torch.equal(weight, again) for weight, again in zip(mine, other, strict=True))
         if same and any(weight.dim() > 1 for weight in mine):
             yield "begins with the same weights for every seed (loaded, or a seed of its own?)"
+
+    def _doubts_of_tokens(self) -> Iterator[str]:
+        """Of the tokens with the lowest and the highest ids, each at half of the positions."""
+        if self.x.is_floating_point():
+            return
+        assert self.layer.task
+        ids = range(1, self.layer.task["vocabulary"])
+        tried = sorted({*ids[:_TOKENS], *ids[-_TOKENS:]})
+        x = self.x[:1].repeat(len(tried), 1)
+        x[:, ::2] = torch.tensor(tried)[:, None]
+        x = x.repeat_interleave(self.towers, 0)
+        mask, lengths = torch.ones_like(x, dtype=torch.uint8), self.lengths[:1].repeat(len(x))
+        y = self.layer(x, mask, lengths, (False, 0.0, 0.0, False, 1, 1, 0, 0))
+        near = torch.cdist(y.double(), y.double()) <= 1e-6 * y.abs().max()
+        if same := int((near.sum(0) > 1).sum()):
+            yield (
+                f"gives {same} of {len(tried)} tokens the output of another token (ids clamped, or "
+                "taken modulo a smaller vocabulary?)"
+            )
 
     def _doubts_of_mask(self) -> Iterator[str]:
         if self.layer.task or not self.layer.takes_mask:

@@ -16,6 +16,7 @@
 #include "io/progress.h"
 #include "mixers/all.h"
 #include "tasks/all.h"
+#include "tasks/data_doubts.h"
 #include "tasks/files.h"
 #include "tasks/prepare_data.h"
 #include "training/data_root.h"
@@ -35,8 +36,9 @@ struct BenchArguments {
   int table = 0;
   std::vector<const CLI::Option*> choices;  // the options that say what is measured
   bool whole_steps = false, in_turn = false, replace = false, real_batch = false;
-  double wait_quiet = 0;  // seconds
-  std::string busy;       // what other programs did when the measurements began
+  double wait_quiet = 0;            // seconds
+  std::string busy;                 // what other programs did when the measurements began
+  std::vector<std::string> doubts;  // why the data may not be what was meant
 };
 
 // The paper's Table 2 does not give its sizes: those of the release preset are the defaults. Table
@@ -143,6 +145,7 @@ RunRecord bench_record(const BenchArguments& a, const std::string& model, const 
                                          training::edited_presets(config.task, config.model));
   record.kind = "bench";
   record.status = RunStatus::kDone;
+  if (!a.doubts.empty()) record.warnings = a.doubts;
   return record;
 }
 
@@ -258,8 +261,8 @@ void refuse_to_lose_measurements(const BenchArguments& a, const std::string& mod
 }
 
 // Checks in advance everything that could fail after hours of measuring: the folder of the records
-// and the data.
-void check_folders(const BenchArguments& a, const Program& program) {
+// and the data, about which it notes doubts.
+void check_folders(BenchArguments& a, const Program& program) {
   if (!a.out.empty()) {
     make_folder(a.out);
     if (!a.replace) {
@@ -268,7 +271,12 @@ void check_folders(const BenchArguments& a, const Program& program) {
   }
   if (!a.data) return;
   const training::RunConfig config = config_of(a, a.models.at(0), a.lengths.at(0));
-  (void)tasks::prepare_data(config.task_spec(), *config.make_task(), *a.data, true);
+  const auto task = config.make_task();
+  const auto dataset = tasks::prepare_data(config.task_spec(), *task, *a.data, true);
+  for (const std::string& doubt : tasks::data_doubts(config.task_spec(), *task, *a.data, dataset)) {
+    a.doubts.push_back(kDataDoubt + doubt);
+    print_message(printable(a.doubts.back()));
+  }
 }
 
 // Waits for three quiet seconds in a row before starting our own work, so that any load comes from
@@ -332,7 +340,7 @@ ExitCode bench(const Program& program, BenchArguments a) {
     a.table = 4;  // after table 2
     tables.push_back(completed(a));
   }
-  for (const BenchArguments& table : tables) check_folders(table, program);
+  for (BenchArguments& table : tables) check_folders(table, program);
   const std::string busy = wait_for_quiet(a.wait_quiet, program.common.quiet);
   for (BenchArguments& table : tables) table.busy = busy;
   ExitCode code = ExitCode::kDone;

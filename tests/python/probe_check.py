@@ -221,6 +221,16 @@ class FirstTokens(Bag):
         return super().forward(tokens[:, :8])
 
 
+class Clamps(Bag):
+    def forward(self, tokens):
+        return super().forward(tokens.clamp(max=9))
+
+
+class Wraps(Bag):
+    def forward(self, tokens):
+        return super().forward(tokens % 10)
+
+
 class Doubts(unittest.TestCase):
     def found(self, kind, task=None):
         shape = Shape(dim=16, heads=2, head_dim=8, max_length=64, layer=0, task=task)
@@ -247,7 +257,8 @@ class Doubts(unittest.TestCase):
             with self.subTest(kind.__name__):
                 self.assertEqual([said in text for text in self.found(kind)], [True], self.found(kind))
         self.assertIn("returns zeros whatever its parameters are", self.found(Constant))
-        for kind, said in ((Probabilities, "expected logits"), (FirstTokens, "the second half of 64 positions")):
+        for kind, said in ((Probabilities, "expected logits"), (FirstTokens, "the second half of 64 positions"),
+                           (Clamps, "gives 8 of 16 tokens"), (Wraps, "gives 12 of 16 tokens")):
             self.assertEqual([said in text for text in self.found(kind, TASK)], [True], self.found(kind, TASK))
 
     def test_others_have_none(self):

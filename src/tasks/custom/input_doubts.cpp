@@ -84,11 +84,27 @@ std::optional<std::string> doubt_of_file_names(const Split& split, const std::st
          in_quotes(std::string(first.begin(), first.end())) + ": were their contents meant?";
 }
 
+// Examples in the columns of a square array, where rows are expected.
+std::optional<std::string> doubt_of_columns(const Dataset& dataset, const CustomConfig& config) {
+  int64_t examples = 0;
+  for (const char* name : {"train", "val", "test"}) {
+    examples += dataset.split(name).size();
+    if (examples != config.longest || examples < kFewestToJudge) continue;
+    const std::string count = std::to_string(examples);
+    return "there are " + count + " examples of " + count +
+           " positions: are they the columns of the array? Examples are expected in its rows";
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::vector<std::string> doubts_of_inputs(const Dataset& dataset, const CustomConfig& config) {
   std::vector<std::string> doubts;
   const bool may_be_padded = config.input != "text" && config.shortest == config.longest;
+  if (may_be_padded && config.channels == 1) {
+    if (auto doubt = doubt_of_columns(dataset, config)) doubts.push_back(std::move(*doubt));
+  }
   for (const char* name : {"train", "val", "test"}) {
     const Split split = dataset.split(name);
     if (split.size() < kFewestToJudge) continue;

@@ -41,6 +41,21 @@ TEST_F(InputDoubts, NamePaddingAtOneEnd) {
   }
 }
 
+TEST_F(InputDoubts, NameASquareArrayWhoseColumnsMayBeTheExamples) {
+  const auto rows = [](int examples) {
+    RandomStream random(4);
+    std::string rows;
+    for (int i = 0; i < examples; ++i) {
+      std::string numbers = "0.5";
+      for (int k = 1; k < 60; ++k) numbers += "," + std::to_string(random.below(50)) + ".5";
+      rows += "{\"values\": [" + numbers + "], \"label\": " + std::to_string(i % 2) + "}\n";
+    }
+    return rows;
+  };
+  EXPECT_THAT(doubted("all.jsonl", rows(60)), HasSubstr("60 examples of 60 positions"));
+  EXPECT_THAT(doubted("all.jsonl", rows(61)), Not(HasSubstr("of 60 positions")));
+}
+
 TEST_F(InputDoubts, NameIdsThatTrainAndTestShare) {
   const auto rows = [](const std::string& name, int per_id) {
     std::string csv = "text,label," + name + "\n";

@@ -146,6 +146,17 @@ def missing_and_edited(world, tools, run):
         yield f"bench {words} over another measurement", f"holds a measurement {pattern}", [*bench, *words], None
 
 
+def measured_data_in_doubt(world, tools):
+    rows = world.root / "padded.jsonl"
+    rows.write_text("".join(json.dumps({"tokens": [i + 2] * (20 + i % 9) + [0] * (20 - i % 9), "label": i % 2}) + "\n"
+                            for i in range(120)))
+    data = world.root / "padded"
+    tools.must("data", "import", "custom", rows, "--out", data)
+    yield ("bench of data that are padded", "is it padding",
+           ["bench", "--task", "custom", "--data", data, "--preset", "small", "--models", "local", "--real-batch",
+            "--batch", "2", "--windows", "1", "--window-seconds", "0", "--threads", "1"], None)
+
+
 def situations(world, tools):
     run = world.root / "used"
     tools.must(*tools.train_words("listops", "transformer", world.prepared, run))
@@ -155,4 +166,5 @@ def situations(world, tools):
     yield from other_files(world, tools, run)
     yield from silent_settings(world, tools, run)
     yield from missing_and_edited(world, tools, run)
+    yield from measured_data_in_doubt(world, tools)
     yield from figures_in_doubt(world, tools)
