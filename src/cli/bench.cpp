@@ -9,9 +9,8 @@
 #include "base/resources.h"
 #include "base/stop_flag.h"
 #include "base/text_format.h"
-#include "cli/bench.h"
+#include "cli/bench_records.h"
 #include "cli/child_process.h"
-#include "cli/command.h"
 #include "io/atomic_file.h"
 #include "io/progress.h"
 #include "mixers/all.h"
@@ -19,27 +18,9 @@
 #include "tasks/data_doubts.h"
 #include "tasks/files.h"
 #include "tasks/prepare_data.h"
-#include "training/data_root.h"
-#include "training/new_record.h"
-#include "training/shipped_configs.h"
 
 namespace lra::cli {
 namespace {
-
-struct BenchArguments {
-  std::string task = "text", preset = "release", mode = "train", dtype = "fp32", out, one;
-  std::vector<std::string> models, sets;
-  std::vector<int64_t> lengths;  // empty: the default of the task
-  int64_t batch = 32, windows = 5;
-  double window_seconds = 1;
-  std::optional<std::string> data;
-  int table = 0;
-  std::vector<const CLI::Option*> choices;  // the options that say what is measured
-  bool whole_steps = false, in_turn = false, replace = false, real_batch = false;
-  double wait_quiet = 0;            // seconds
-  std::string busy;                 // what other programs did when the measurements began
-  std::vector<std::string> doubts;  // why the data may not be what was meant
-};
 
 // The paper's Table 2 does not give its sizes: those of the release preset are the defaults. Table
 // 4 gives layers, heads and hidden size; the feed-forward width is four times that.
@@ -49,18 +30,6 @@ void take_table(BenchArguments& a) {
   const auto sizes = {"model.layers=4", "model.heads=8", "model.embed_dim=128", "model.qkv_dim=128",
                       "model.mlp_dim=512"};
   a.sets.insert(a.sets.begin(), sizes.begin(), sizes.end());
-}
-
-bool has_length_setting(const std::string& task) {
-  const auto fields = tasks::find_task(task).describe();
-  return std::any_of(fields.begin(), fields.end(),
-                     [](const FieldInfo& f) { return f.name == "length"; });
-}
-
-training::RunConfig config_of(const BenchArguments& a, const std::string& model, int64_t length) {
-  std::vector<std::string> sets = {"train.precision=" + a.dtype};  // what --set may change
-  sets.insert(sets.end(), a.sets.begin(), a.sets.end());
-  return measured_config(a.task, model, a.preset, length, sets, a.data.value_or(""));
 }
 
 // Sets the lengths of the paper's tables, or the only one that images have.
@@ -139,16 +108,6 @@ std::vector<std::string> child_arguments(const BenchArguments& a, const CommonOp
   return words;
 }
 
-RunRecord bench_record(const BenchArguments& a, const std::string& model, const Program& program) {
-  const auto config = config_of(a, model, a.lengths.at(0));
-  RunRecord record = training::record_of(config, program_provenance(program.common), "", {}, {},
-                                         training::edited_presets(config.task, config.model));
-  record.kind = "bench";
-  record.status = RunStatus::kDone;
-  if (!a.doubts.empty()) record.warnings = a.doubts;
-  return record;
-}
-
 // Measures one model at every length. A length that fails is reported and left out; the record's
 // status is then failed, or stopped if lengths are missing because a stop was requested. `code`
 // becomes that of the first failure.
@@ -212,52 +171,6 @@ void print_table(const std::vector<RunRecord>& records, const BenchArguments& a,
   if (a.real_batch) {
     std::printf("\nthe first batch of training; computed: positions per token, padding included\n");
   }
-}
-
-std::string record_folder(const BenchArguments& a, const std::string& model) {
-  return a.out + "/" + file_name_of(a.task) + "-" + model + "-" + a.mode +
-         (a.real_batch ? "-data" : "") + (a.dtype == "fp32" ? "" : "-" + a.dtype);
-}
-
-std::string record_file(const BenchArguments& a, const std::string& model) {
-  return record_folder(a, model) + "/record.json";
-}
-
-// Returns a condition of an earlier record that this call does not measure under, such as "other
-// settings"; empty if there is none.
-std::string other_conditions(const RunRecord& earlier, const BenchArguments& a,
-                             const std::string& model, const Program& program) {
-  if (earlier.measurements.empty()) return "";
-  const Measurement& first = earlier.measurements.front();
-  if (first.batch != a.batch) return "batch " + std::to_string(first.batch);
-  BenchArguments same_length = a;
-  same_length.lengths = {first.length};
-  const RunRecord now = bench_record(same_length, model, program);
-  if (earlier.config_hash != now.config_hash) return "other settings";
-  if (earlier.provenance.device != now.provenance.device) return "another device";
-  return earlier.provenance.kernels == now.provenance.kernels ? "" : "other kernels";
-}
-
-// A record takes the place of an earlier one, which must not hold what this call does not measure.
-void refuse_to_lose_measurements(const BenchArguments& a, const std::string& model,
-                                 const Program& program) {
-  const std::string file = record_file(a, model);
-  if (!tasks::is_there(file)) return;
-  const RunRecord earlier = read_record(file);
-  std::string lost;
-  for (const Measurement& m : earlier.measurements) {
-    if (std::count(a.lengths.begin(), a.lengths.end(), m.length) > 0) continue;
-    lost += (lost.empty() ? "at length " : ", ") + std::to_string(m.length);
-  }
-  if (lost.empty()) {
-    lost = other_conditions(earlier, a, model, program);
-    if (lost.empty()) return;
-    lost = "with " + lost;
-  }
-  throw Error({.where = file,
-               .what = "holds a measurement " + lost + ", which would be overwritten",
-               .expected = "no record there, or one of the same measurement",
-               .advice = "choose another --out, measure the same, or pass --replace"});
 }
 
 // Checks in advance everything that could fail after hours of measuring: the folder of the records
@@ -398,17 +311,6 @@ void add_choices(CLI::App& command, BenchArguments& a) {
 }
 
 }  // namespace
-
-training::RunConfig measured_config(const std::string& task, const std::string& model,
-                                    const std::string& preset, int64_t length,
-                                    std::vector<std::string> sets, const std::string& data) {
-  if (has_length_setting(task) && length > 0)
-    sets.push_back("task.length=" + std::to_string(length));
-  auto config =
-      training::resolve_on_data(task, model, preset, 0, training::data_root(data), {}, sets);
-  training::refuse_masked(config, "lra bench");
-  return config;
-}
 
 void add_bench(CLI::App& app, Program& program) {
   auto a = std::make_shared<BenchArguments>();

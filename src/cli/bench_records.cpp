@@ -1,0 +1,96 @@
+#include "cli/bench_records.h"
+
+#include <algorithm>
+
+#include "cli/bench.h"
+#include "tasks/all.h"
+#include "tasks/files.h"
+#include "training/data_root.h"
+#include "training/new_record.h"
+#include "training/shipped_configs.h"
+
+namespace lra::cli {
+
+bool has_length_setting(const std::string& task) {
+  const auto fields = tasks::find_task(task).describe();
+  return std::any_of(fields.begin(), fields.end(),
+                     [](const FieldInfo& f) { return f.name == "length"; });
+}
+
+training::RunConfig measured_config(const std::string& task, const std::string& model,
+                                    const std::string& preset, int64_t length,
+                                    std::vector<std::string> sets, const std::string& data) {
+  if (has_length_setting(task) && length > 0)
+    sets.push_back("task.length=" + std::to_string(length));
+  auto config =
+      training::resolve_on_data(task, model, preset, 0, training::data_root(data), {}, sets);
+  training::refuse_masked(config, "lra bench");
+  return config;
+}
+
+training::RunConfig config_of(const BenchArguments& a, const std::string& model, int64_t length) {
+  std::vector<std::string> sets = {"train.precision=" + a.dtype};  // what --set may change
+  sets.insert(sets.end(), a.sets.begin(), a.sets.end());
+  return measured_config(a.task, model, a.preset, length, sets, a.data.value_or(""));
+}
+
+RunRecord bench_record(const BenchArguments& a, const std::string& model, const Program& program) {
+  const auto config = config_of(a, model, a.lengths.at(0));
+  RunRecord record = training::record_of(config, program_provenance(program.common), "", {}, {},
+                                         training::edited_presets(config.task, config.model));
+  record.kind = "bench";
+  record.status = RunStatus::kDone;
+  if (!a.doubts.empty()) record.warnings = a.doubts;
+  return record;
+}
+
+std::string record_folder(const BenchArguments& a, const std::string& model) {
+  return a.out + "/" + file_name_of(a.task) + "-" + model + "-" + a.mode +
+         (a.real_batch ? "-data" : "") + (a.dtype == "fp32" ? "" : "-" + a.dtype);
+}
+
+std::string record_file(const BenchArguments& a, const std::string& model) {
+  return record_folder(a, model) + "/record.json";
+}
+
+namespace {
+
+// Returns a condition of an earlier record that this call does not measure under, such as "other
+// settings"; empty if there is none.
+std::string other_conditions(const RunRecord& earlier, const BenchArguments& a,
+                             const std::string& model, const Program& program) {
+  if (earlier.measurements.empty()) return "";
+  const Measurement& first = earlier.measurements.front();
+  if (first.batch != a.batch) return "batch " + std::to_string(first.batch);
+  BenchArguments same_length = a;
+  same_length.lengths = {first.length};
+  const RunRecord now = bench_record(same_length, model, program);
+  if (earlier.config_hash != now.config_hash) return "other settings";
+  if (earlier.provenance.device != now.provenance.device) return "another device";
+  return earlier.provenance.kernels == now.provenance.kernels ? "" : "other kernels";
+}
+
+}  // namespace
+
+void refuse_to_lose_measurements(const BenchArguments& a, const std::string& model,
+                                 const Program& program) {
+  const std::string file = record_file(a, model);
+  if (!tasks::is_there(file)) return;
+  const RunRecord earlier = read_record(file);
+  std::string lost;
+  for (const Measurement& m : earlier.measurements) {
+    if (std::count(a.lengths.begin(), a.lengths.end(), m.length) > 0) continue;
+    lost += (lost.empty() ? "at length " : ", ") + std::to_string(m.length);
+  }
+  if (lost.empty()) {
+    lost = other_conditions(earlier, a, model, program);
+    if (lost.empty()) return;
+    lost = "with " + lost;
+  }
+  throw Error({.where = file,
+               .what = "holds a measurement " + lost + ", which would be overwritten",
+               .expected = "no record there, or one of the same measurement",
+               .advice = "choose another --out, measure the same, or pass --replace"});
+}
+
+}  // namespace lra::cli

@@ -1,0 +1,45 @@
+// What lra bench measures, and the records of it.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/command.h"
+#include "training/run_config.h"
+
+namespace lra::cli {
+
+struct BenchArguments {
+  std::string task = "text", preset = "release", mode = "train", dtype = "fp32", out, one;
+  std::vector<std::string> models, sets;
+  std::vector<int64_t> lengths;  // empty: the default of the task
+  int64_t batch = 32, windows = 5;
+  double window_seconds = 1;
+  std::optional<std::string> data;
+  int table = 0;
+  std::vector<const CLI::Option*> choices;  // the options that say what is measured
+  bool whole_steps = false, in_turn = false, replace = false, real_batch = false;
+  double wait_quiet = 0;            // seconds
+  std::string busy;                 // what other programs did when the measurements began
+  std::vector<std::string> doubts;  // why the data may not be what was meant
+};
+
+// Whether --lengths may choose another length than the task's own.
+bool has_length_setting(const std::string& task);
+
+// The settings of one measurement.
+training::RunConfig config_of(const BenchArguments& a, const std::string& model, int64_t length);
+
+// The record of a model, without measurements.
+RunRecord bench_record(const BenchArguments& a, const std::string& model, const Program& program);
+
+// Where the record lies.
+std::string record_folder(const BenchArguments& a, const std::string& model);
+std::string record_file(const BenchArguments& a, const std::string& model);
+
+// A record takes the place of an earlier one, which must not hold what this call does not measure.
+void refuse_to_lose_measurements(const BenchArguments& a, const std::string& model,
+                                 const Program& program);
+
+}  // namespace lra::cli
