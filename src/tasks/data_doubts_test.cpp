@@ -24,6 +24,19 @@ Split split_of(const TestFolder& root, int64_t size) {
   return Dataset::open(folder).split("train");
 }
 
+TEST(DataDoubts, NameBaselinesThatAreRightMoreOftenThanTheCommonestClassExplains) {
+  const auto doubts = [](double majority, double words) {
+    return doubts_of_baselines(
+        {{.name = "majority", .accuracy = majority}, {.name = "words", .accuracy = words}}, 2,
+        1000);
+  };
+  EXPECT_THAT(doubts(0.5, 0.95),
+              ElementsAre(testing::HasSubstr("'words' alone is right on 95.00%")));
+  EXPECT_THAT(doubts(0.94, 0.95), ElementsAre());
+  EXPECT_THAT(doubts(0.94, 0.995), testing::SizeIs(1));
+  EXPECT_THAT(doubts(0.5, 0.8), ElementsAre());
+}
+
 TEST(DataDoubts, NameLabelsOfWhichABaselineLearnsLessThanOfPublishedOnes) {
   const TestFolder root;
   const Split train = split_of(root, 5000), test = split_of(root, 1000), few = split_of(root, 999);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <set>
 #include <span>
 #include <vector>
 
@@ -16,8 +17,7 @@
 namespace lra::tasks {
 namespace {
 
-constexpr int64_t kPassage = 8;  // tokens
-constexpr size_t kKept = 32;     // hashes of an example
+constexpr size_t kKept = 32;  // hashes of an example
 constexpr int64_t kMostOthers = 100'000, kMostJudged = 10'000;
 
 using Sketch = std::vector<uint64_t>;  // ascending; empty: too few passages
@@ -53,6 +53,22 @@ class WordReader {
   // True if a passage counts as the same as the one with its tokens in reverse.
   bool may_be_reversed() const { return !are_letters_; }
 
+  // Tokens of a passage: so many that a trillion passages are possible. Two random sequences of two
+  // symbols share all passages of eight.
+  size_t passage_tokens(const Split& split) const {
+    constexpr double kBits = 40;
+    constexpr int64_t kExamples = 100;
+    constexpr size_t kShortest = 8, kLongest = 64;
+    std::set<int32_t> symbols;
+    std::vector<int32_t> words;
+    for (const int64_t example : drawn_examples(split.size(), kExamples)) {
+      read(split, example, words);
+      symbols.insert(words.begin(), words.end());
+    }
+    const double bits = std::log2(std::max<double>(2, static_cast<double>(symbols.size())));
+    return std::clamp(static_cast<size_t>(std::ceil(kBits / bits)), kShortest, kLongest);
+  }
+
   void read(const Split& split, int64_t example, std::vector<int32_t>& words) const {
     words.clear();
     for (int64_t tower = 0; tower < num_towers_; ++tower) {
@@ -85,8 +101,8 @@ std::vector<int32_t> reversed(std::span<const int32_t> words, size_t words_per_t
 
 // With `backwards`, words in reverse, a passage has the smaller hash of its two directions.
 Sketch sketch_of(std::span<const int32_t> words, std::span<const int32_t> backwards,
-                 size_t words_per_token) {
-  const size_t width = kPassage * words_per_token;
+                 size_t words_per_token, size_t tokens) {
+  const size_t width = tokens * words_per_token;
   Sketch kept;  // a heap, its largest hash in front
   for (size_t at = 0; at + width <= words.size(); at += words_per_token) {
     uint64_t hash = hash64(std::as_bytes(words.subspan(at, width)));
@@ -108,7 +124,8 @@ Sketch sketch_of(std::span<const int32_t> words, std::span<const int32_t> backwa
   return kept;
 }
 
-std::vector<Sketch> sketches_of(const Split& split, int64_t most, const WordReader& reader) {
+std::vector<Sketch> sketches_of(const Split& split, int64_t most, const WordReader& reader,
+                                size_t tokens) {
   const std::vector<int64_t> drawn = drawn_examples(split.size(), most);
   std::vector<Sketch> sketches(drawn.size());
   parallel_ranges(static_cast<int64_t>(drawn.size()), 64, [&](int64_t begin, int64_t end) {
@@ -118,7 +135,7 @@ std::vector<Sketch> sketches_of(const Split& split, int64_t most, const WordRead
     for (int64_t i = begin; i < end; ++i) {
       reader.read(split, drawn[static_cast<size_t>(i)], words);
       if (reader.may_be_reversed()) backwards = reversed(words, width);
-      sketches[static_cast<size_t>(i)] = sketch_of(words, backwards, width);
+      sketches[static_cast<size_t>(i)] = sketch_of(words, backwards, width, tokens);
     }
   });
   return sketches;
@@ -154,7 +171,9 @@ std::vector<NearCopies> near_copies(const Dataset& dataset, const std::string& r
                                     const std::vector<std::string>& splits) {
   const WordReader reader(dataset);
   std::vector<Place> places;
-  const std::vector<Sketch> others = sketches_of(dataset.split(reference), kMostOthers, reader);
+  const size_t tokens = reader.passage_tokens(dataset.split(reference));
+  const std::vector<Sketch> others =
+      sketches_of(dataset.split(reference), kMostOthers, reader, tokens);
   for (size_t i = 0; i < others.size(); ++i) {
     for (const uint64_t hash : others[i]) places.push_back({hash, static_cast<int32_t>(i)});
   }
@@ -163,7 +182,7 @@ std::vector<NearCopies> near_copies(const Dataset& dataset, const std::string& r
   std::vector<int32_t> sharers;
   for (const std::string& split : splits) {
     NearCopies& found = all.emplace_back();
-    for (const Sketch& sketch : sketches_of(dataset.split(split), kMostJudged, reader)) {
+    for (const Sketch& sketch : sketches_of(dataset.split(split), kMostJudged, reader, tokens)) {
       if (sketch.empty()) continue;
       ++found.num_judged;
       found.num_near += is_near(sketch, places, sharers);

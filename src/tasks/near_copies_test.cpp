@@ -14,8 +14,8 @@ namespace {
 constexpr int kExamples = 50;
 
 // Examples of 100 random bytes; those of the test are changed ones of train.
-NearCopies of_bytes(const std::function<void(std::vector<uint8_t>&, RandomStream&)>& change,
-                    size_t length = 100) {
+using Change = std::function<void(std::vector<uint8_t>&, RandomStream&)>;
+NearCopies of_bytes(const Change& change, size_t length = 100, const Change& of_both = {}) {
   const TestFolder root;
   Manifest manifest = imported_manifest("text");
   manifest.token_offset = 1;
@@ -24,6 +24,7 @@ NearCopies of_bytes(const std::function<void(std::vector<uint8_t>&, RandomStream
   std::vector<std::vector<uint8_t>> examples(kExamples, std::vector<uint8_t>(length));
   for (auto& example : examples) {
     for (uint8_t& byte : example) byte = static_cast<uint8_t>(random.below(256));
+    if (of_both) of_both(example, random);
   }
   for (const char* name : {"train", "test"}) {
     writer.begin_split(name);
@@ -64,6 +65,10 @@ TEST(NearCopies, AreExamplesWithAnotherTokenOrAPartLess) {
   EXPECT_EQ(of_bytes([](Bytes& e, RandomStream&) { std::ranges::reverse(e); }).num_near, 0);
   EXPECT_EQ(of_bytes(a_fifth).num_near, 0);
   EXPECT_EQ(of_bytes(other_token, 30).num_judged, 0) << "too short";
+  const auto bits = [](Bytes& e, RandomStream& random) {
+    for (uint8_t& byte : e) byte = static_cast<uint8_t>(random.below(2));
+  };
+  EXPECT_EQ(of_bytes(bits, 256, bits).num_near, 0) << "two symbols";
 }
 
 TEST(NearCopies, AreValuesWithALittleNoiseInAnotherScaleOrReversed) {

@@ -153,9 +153,14 @@ void check_shards(const Evidence& evidence, Doubts&) {
 }
 
 void check_copies(const Evidence& evidence, Doubts& doubts) {
+  std::string expected = "splits of different examples";
+  const auto train = std::ranges::find(evidence.splits, "train", &SplitTally::name);
+  if (train != evidence.splits.end() && train->exceeds(train->repeats.all, kDoubtedShare)) {
+    expected += " (train repeats " + thousands(train->repeats.all) +
+                " of its own: was a file read beside a copy of it?)";
+  }
   for (const SplitTally& split : evidence.splits) {
-    evidence.judge_share(split, split.copies, "are also in an earlier split",
-                         "splits of different examples", doubts);
+    evidence.judge_share(split, split.copies, "are also in an earlier split", expected, doubts);
   }
 }
 
@@ -178,7 +183,7 @@ void check_near_copies(const Evidence& evidence, Doubts& doubts) {
           static_cast<double>(all[i].num_near) / static_cast<double>(all[i].num_judged);
       if (share <= kDoubtedShareOfNear) continue;
       doubts.push_back(percent(share, 0) + " of the examples of " + later[i] +
-                       " share half of their passages of 8 tokens with one of " + reference->name +
+                       " share half of their passages with one of " + reference->name +
                        ": are they copies with small changes, or parts of the same?");
     }
   }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <map>
 #include <span>
 
@@ -11,6 +12,7 @@
 #include "tasks/custom/custom.h"
 #include "tasks/first_seen.h"
 #include "tasks/split_checks.h"
+#include "tasks/text_passages.h"
 
 namespace lra::tasks {
 namespace {
@@ -19,6 +21,8 @@ bool is_space(uint8_t c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 
 // Bytes from 128 on are parts of letters of other alphabets.
 bool is_letter(uint8_t c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c >= 128; }
+
+bool is_capital(uint8_t c) { return c >= 'A' && c <= 'Z'; }
 
 // `stored` is a text, of bytes, or an image. A single symbol may be all that there is to an
 // example.
@@ -91,6 +95,7 @@ void refuse_texts_written_unlike(const Dataset& dataset) {
 struct DistinctTexts {
   std::vector<int64_t> lengths;
   std::vector<double> blank_shares, letter_shares;  // of those that are not empty
+  bool any_capital = false;
   std::map<std::string, int64_t> beginnings;
 };
 
@@ -111,6 +116,7 @@ DistinctTexts distinct_texts(const Split& split, int64_t num_towers) {
       };
       texts.blank_shares.push_back(share_of(is_space));
       texts.letter_shares.push_back(share_of(is_letter));
+      texts.any_capital = texts.any_capital || std::ranges::any_of(text, is_capital);
       if (text.size() < kBeginningBytes) continue;
       ++texts.beginnings[std::string(text.begin(), text.begin() + kBeginningBytes)];
     }
@@ -178,6 +184,9 @@ void doubt_what_is_no_text(const Dataset& dataset, std::vector<std::string>& dou
     if (median(texts.letter_shares) < kLeastLetters) {
       doubts.push_back("texts of " + name + " have hardly any letters: are they ids of words?");
     }
+    if (!texts.any_capital && median(texts.letter_shares) >= kLeastLetters) {
+      doubts.push_back("texts of " + name + " have no capital letter: were they cleaned?");
+    }
     if (dataset.manifest().num_towers == 1) doubt_equal_lengths(name, texts, doubts);
     doubt_equal_beginnings(name, texts, kMostAlike, doubts);
   }
@@ -241,6 +250,7 @@ void doubt_own_texts(const Dataset& dataset, std::vector<std::string>& doubts) {
     }
     doubt_equal_beginnings(name, distinct_texts(split, towers), kMostAlike, doubts);
   }
+  std::ranges::move(doubts_of_passages(dataset), std::back_inserter(doubts));
 }
 
 bool is_text(const Manifest& manifest) {
@@ -263,6 +273,7 @@ int64_t count_blank(const Split& split, const Manifest& manifest) {
 void judge_texts(const Dataset& dataset, std::vector<std::string>& doubts) {
   refuse_texts_written_unlike(dataset);
   doubt_what_is_no_text(dataset, doubts);
+  std::ranges::move(doubts_of_passages(dataset), std::back_inserter(doubts));
 }
 
 }  // namespace lra::tasks

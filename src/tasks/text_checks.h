@@ -19,8 +19,8 @@ int64_t count_blank(const Split& split, const Manifest& manifest);
 // Throws lra::Error if texts of one class or split are formatted differently (white space at their
 // ends, line ends, tabs): a trait of only one class tells a model the label. Adds a doubt for each
 // split whose texts are very short, have hardly any white space (base64, names of files) or letters
-// (ids of words), begin alike (error pages), or, unless they are pairs, often have one and the same
-// length (cut by another program).
+// (ids of words) or no capital, begin alike (error pages), or, unless they are pairs, often have
+// one and the same length (cut by another program).
 void judge_texts(const Dataset& dataset, std::vector<std::string>& doubts);
 
 // Adds a doubt for each split of own texts (custom/custom.h) that are encoded, cut, padded or

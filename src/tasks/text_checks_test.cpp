@@ -47,6 +47,29 @@ TEST(TextChecks, RefuseTextsOfOneClassOrSplitThatAreWrittenAnotherWay) {
   EXPECT_EQ(problem("", 0, "x"), "") << "not a matter of how it is written";
 }
 
+TEST(TextChecks, DoubtPassagesOfOneSplit) {
+  const auto doubts = [](const std::string& of_test) {
+    const TestFolder root;
+    DatasetWriter writer(root.path("data"), text_manifest(), 0);
+    for (const std::string split : {"train", "test"}) {
+      writer.begin_split(split);
+      for (int32_t i = 0; i < 100; ++i) {
+        std::string text = "The film " + std::to_string(i * 7919 % 997) + " had a long " +
+                           (split == "test" ? of_test : "<br />") + " end, all in all.";
+        writer.add(i % 2, std::span(reinterpret_cast<const uint8_t*>(text.data()), text.size()));
+      }
+    }
+    writer.finish();
+    std::vector<std::string> found;
+    judge_texts(Dataset::open(root.path("data")), found);
+    std::string all;
+    for (const std::string& doubt : found) all += doubt + "\n";
+    return all;
+  };
+  EXPECT_THAT(doubts("&lt;br"), HasSubstr("were they cleaned or written in the same way"));
+  EXPECT_THAT(doubts("<br />"), testing::Not(HasSubstr("in the same way")));
+}
+
 TEST(TextChecks, CountBlankTextsAndPictures) {
   const TestFolder root;
   const auto count = [&](int64_t token_offset, const std::vector<std::string>& contents) {
@@ -81,9 +104,11 @@ std::vector<std::string> doubts_of(const std::function<std::string(int)>& text_o
 
 TEST(TextChecks, DoubtWhatIsNoText) {
   const auto number = [](int i) { return std::to_string(i); };
-  EXPECT_THAT(doubts_of([&](int i) { return number(i) + " words that differ in their number"; }),
+  EXPECT_THAT(doubts_of([&](int i) { return number(i) + " Words that differ in their number"; }),
               ElementsAre());
-  EXPECT_THAT(doubts_of([&](int i) { return number(i) + ".txt a b"; }),
+  EXPECT_THAT(doubts_of([&](int i) { return number(i) + " words without a capital"; }),
+              ElementsAre("texts of train have no capital letter: were they cleaned?"));
+  EXPECT_THAT(doubts_of([&](int i) { return number(i) + ".txt A b"; }),
               ElementsAre(HasSubstr("are very short: half of them have at most 10 bytes")));
   EXPECT_THAT(doubts_of([&](int i) { return number(i) + "VGhpcyBpcyBhIHRleHQgaW4gYmFzZTY0Cg=="; }),
               ElementsAre(HasSubstr("have hardly any white space")));
@@ -92,7 +117,7 @@ TEST(TextChecks, DoubtWhatIsNoText) {
       ElementsAre("texts of train have hardly any letters: are they ids of words?"));
   const auto cut_at = [&](int i, size_t size) {
     std::string text = number(i);
-    while (text.size() < size) text += " some words";
+    while (text.size() < size) text += " Some words";
     return text.substr(0, size);
   };
   EXPECT_THAT(

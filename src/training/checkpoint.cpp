@@ -301,7 +301,27 @@ void CheckpointStore::remove_unfinished() const {
   }
 }
 
+void CheckpointStore::remove_copied_link(const std::string& name) const {
+  const std::string folder = folder_of(name);
+  if (fs::is_symlink(folder) || !fs::is_directory(folder)) return;
+  const auto weights_in = [](const std::string& of) {
+    const std::string file = of + "/model.safetensors";
+    return fs::exists(file) ? hash128(read_file(file, fs::file_size(file))) : Hash128{};
+  };
+  const auto weights = weights_in(folder);
+  for (const int64_t step : steps()) {
+    if (weights_in(folder_of(kStepPrefix + std::to_string(step))) != weights) continue;
+    remove_tree(folder);
+    return;
+  }
+  throw Error({.where = folder,
+               .what = "is a folder whose weights no step_N has",
+               .expected = "a link to one of them",
+               .advice = "move it away"});
+}
+
 void CheckpointStore::repair_links(const TrainProgress& progress) const {
+  for (const char* name : {"latest", "best"}) remove_copied_link(name);
   replace_link(folder_of("latest"), kStepPrefix + std::to_string(progress.step));
   const std::string best = kStepPrefix + std::to_string(progress.best_step);
   if (fs::exists(folder_of(best))) {

@@ -70,6 +70,8 @@ class CheckpointStore {
   // Points `latest` and `best` at the steps in `progress`: a run that was killed while saving may
   // not have updated them. If the best checkpoint is gone, because a later one, now damaged,
   // replaced it, there is no link: the run will produce the later one again.
+  // Folders in their place, which a copy that followed links made, are removed, but refused if no
+  // step has their weights.
   void repair_links(const TrainProgress& progress) const;
 
   // Folder of step N, "latest" or "best".
@@ -77,6 +79,7 @@ class CheckpointStore {
 
  private:
   void remove_old(const TrainProgress& progress, int64_t also_kept) const;
+  void remove_copied_link(const std::string& name) const;
   void remove_unfinished() const;      // leftovers of a run that was killed while saving
   std::vector<int64_t> steps() const;  // ascending
 

@@ -314,6 +314,23 @@ TEST_F(Checkpoint, LinksAreRepairedAndNeverPointAtNothing) {
   EXPECT_THAT(names_in(scratch_.file("checkpoints")), UnorderedElementsAre("step_3", "latest"));
 }
 
+TEST_F(Checkpoint, FoldersInThePlaceOfLinksGiveWay) {
+  store_.save(parameters(3), progress_at(3), true);
+  const std::string latest = store_.folder_of("latest");
+  const auto copy_into_link = [&](const std::string& weights) {
+    fs::remove_all(latest);
+    fs::copy(store_.folder_of("step_3"), latest);
+    if (!weights.empty()) write_bytes(latest + "/model.safetensors", weights);
+  };
+  copy_into_link("");
+  store_.repair_links(progress_at(3));
+  EXPECT_EQ(fs::read_symlink(latest), "step_3");
+  copy_into_link("others");
+  EXPECT_THAT(error_of([&] { store_.repair_links(progress_at(3)); }),
+              HasSubstr("is a folder whose weights no step_N has"));
+  EXPECT_TRUE(fs::exists(latest + "/model.safetensors"));
+}
+
 TEST_F(Checkpoint, IsNotThrownOutByDamagedOnesOfLaterSteps) {
   CheckpointStore store(scratch_.file("checkpoints"), 1, {run_});
   store.save(parameters(1), progress_at(8), false);

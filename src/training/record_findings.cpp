@@ -110,7 +110,9 @@ void check_warnings(const RunRecord& record, const RunConfig& config, int64_t nu
   train.steps = record.planned_steps;
   add(schedule_warnings(train));
   if (record.data_examples) add(size_warnings(config, record));
+  add(setting_warnings(config));
   add(baseline_warnings(record, num_classes));
+  if (!config.train.is_masked()) add(loss_warnings(record, num_classes));
   add(test_warnings(record));
   for (const std::string& warning : expected) expect_warning(record, warning, findings);
 }

@@ -78,7 +78,7 @@ TEST_F(RecordFindings, NameWarningsThatWereTakenOut) {
               }),
               Contains(HasSubstr("it lacks the warning: data in doubt: imported data of 29 test")));
   EXPECT_THAT(
-      found([](RunRecord& r) { r.baselines["majority"] = 29.0 / 30; }),
+      found([](RunRecord& r) { r.baselines["root operator"] = 29.0 / 30; }),
       ElementsAre(HasSubstr("it lacks the warning: data in doubt: the baseline 'majority' alone")));
 }
 

@@ -1,6 +1,7 @@
 #include "training/run_warnings.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/text_format.h"
 #include "tasks/data_doubts.h"
@@ -46,6 +47,33 @@ std::string cut_warning(const RunConfig& config, const tasks::Task& task,
          " of the " + thousands(train.size()) + " training examples and " + thousands(cut_test) +
          " of the " + thousands(test.size()) + " test examples; the preset reads " +
          thousands(usual.length);
+}
+
+std::vector<std::string> setting_warnings(const RunConfig& config) {
+  constexpr double kMostDecay = 0.1, kMostDropout = 0.8;
+  std::vector<std::string> warnings;
+  const double decay = config.train.learning_rate * config.train.weight_decay;
+  if (decay > kMostDecay) {
+    warnings.push_back("train.weight_decay takes " + percent(decay, 0) +
+                       " of every weight at each step (learning_rate * weight_decay)");
+  }
+  const double dropout =
+      std::max(config.model_config.dropout, config.model_config.attention_dropout);
+  if (dropout >= kMostDropout) {
+    warnings.push_back("dropout zeroes " + percent(dropout, 0) +
+                       " of the numbers: was the share that is kept meant?");
+  }
+  return warnings;
+}
+
+std::vector<std::string> loss_warnings(const RunRecord& record, int64_t num_classes) {
+  constexpr double kMostTimes = 10;
+  if (!record.test) return {};
+  const double chance = std::log(static_cast<double>(num_classes));
+  if (record.test->loss <= kMostTimes * chance) return {};
+  return {"the loss on the test is " + fixed(record.test->loss, 2) +
+          ", that of equal probabilities " + fixed(chance, 2) +
+          ": did training diverge? A lower train.learning_rate may help"};
 }
 
 std::vector<std::string> baseline_warnings(const RunRecord& record, int64_t num_classes) {

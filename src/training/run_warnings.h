@@ -25,6 +25,13 @@ int64_t count_longer(const tasks::Split& split, const TaskShape& shape);
 std::string cut_warning(const RunConfig& config, const tasks::Task& task,
                         const tasks::Dataset& dataset);
 
+// Settings at which hardly anything is learned: weights that decay by a tenth at every step,
+// dropout of 80 % (the share that is kept?).
+std::vector<std::string> setting_warnings(const RunConfig& config);
+
+// A loss of over ten times that of equal probabilities: training diverged.
+std::vector<std::string> loss_warnings(const RunRecord& record, int64_t num_classes);
+
 // Trivial classifiers that are nearly always right, or right less often than by chance.
 std::vector<std::string> baseline_warnings(const RunRecord& record, int64_t num_classes);
 

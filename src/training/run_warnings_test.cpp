@@ -28,6 +28,27 @@ TEST(TestWarnings, AreOfATestFarBelowTheValidationOfTheSameWeights) {
   EXPECT_THAT(test_warnings(untested), IsEmpty());
 }
 
+TEST(SettingWarnings, AreOfDecayAndDropoutThatLeaveNothing) {
+  RunConfig config;
+  config.train.learning_rate = 0.001;
+  config.train.weight_decay = 0.1;
+  config.model_config.dropout = 0.5;
+  EXPECT_THAT(setting_warnings(config), IsEmpty());
+  config.train.weight_decay = 1000;
+  config.model_config.dropout = 0.9;
+  EXPECT_THAT(setting_warnings(config), ElementsAre(HasSubstr("takes 100% of every weight"),
+                                                    HasSubstr("dropout zeroes 90%")));
+}
+
+TEST(LossWarnings, AreOfLossesFarAboveThatOfChance) {
+  RunRecord record = tested(0.1, 0.1, 500);
+  record.test->loss = 20;
+  EXPECT_THAT(loss_warnings(record, 10), IsEmpty());
+  record.test->loss = 8.8e6;
+  EXPECT_THAT(loss_warnings(record, 10),
+              ElementsAre(HasSubstr("that of equal probabilities 2.30")));
+}
+
 TEST(SelectionWarnings, AreOfWeightsChosenByTheTest) {
   RunRecord record = tested(0.8, 0.8, 500);
   record.validation = "test";

@@ -415,6 +415,7 @@ RunRecord Trainer::finish(RunStatus status, const std::string& failure) {
       }
       std::ranges::move(baseline_warnings(record_, shape_.num_classes),
                         std::back_inserter(warnings));
+      std::ranges::move(loss_warnings(record_, shape_.num_classes), std::back_inserter(warnings));
     }
     for (const std::string& warning : warnings) record_warning(warning);
   }

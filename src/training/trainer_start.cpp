@@ -1,5 +1,6 @@
 // Start of a run, or its resume.
 #include <algorithm>
+#include <iterator>
 
 #include "base/clock.h"
 #include "base/command_text.h"
@@ -102,6 +103,7 @@ void Trainer::check_memory() {
 void Trainer::start() {
   std::vector<std::string> warnings = record_.warnings.value_or(std::vector<std::string>{});
   for (std::string& size : size_warnings(config_, record_)) warnings.push_back(std::move(size));
+  std::ranges::move(setting_warnings(config_), std::back_inserter(warnings));
   for (const std::string& doubt :
        tasks::data_doubts(config_.task_spec(), *task_, options_.data_root, dataset_)) {
     warnings.push_back(kDataDoubt + doubt);

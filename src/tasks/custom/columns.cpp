@@ -229,6 +229,26 @@ void refuse_unlike_names(const std::vector<std::string>& inputs, const std::stri
               "remove what is not part of the sequence, or name it as the others");
 }
 
+// "f1", "f10", "f11", "f2": the order of a directory or of sorted keys.
+void refuse_order_of_words(const std::vector<std::string>& inputs, const std::string& where) {
+  constexpr size_t kFewest = 11;
+  if (inputs.size() < kFewest || !std::ranges::is_sorted(inputs)) return;
+  std::vector<int64_t> numbers;
+  for (const std::string& name : inputs) {
+    const std::string digits = name.substr(name.find_last_not_of("0123456789") + 1);
+    if (digits.empty() || digits.size() > 18 || stem_of(name) != stem_of(inputs[0])) return;
+    numbers.push_back(std::stoll(digits));
+  }
+  const auto later = std::ranges::is_sorted_until(numbers);
+  if (later == numbers.end()) return;
+  refuse_data(where,
+              "column " + in_quotes(inputs[static_cast<size_t>(later - numbers.begin())]) +
+                  " comes after " +
+                  in_quotes(inputs[static_cast<size_t>(later - numbers.begin()) - 1]) +
+                  ": the columns are in the order of their names as words",
+              "the order of their numbers, which is that of the positions", "reorder the columns");
+}
+
 // The columns besides label and split.
 std::vector<size_t> others_of(const Columns& columns, size_t count) {
   std::vector<size_t> others;
@@ -335,6 +355,7 @@ Columns Schema::columns_of(const std::vector<std::string>& names, const std::str
     for (const size_t i : columns.sequences) inputs.push_back(names[i]);
     for (const std::string& name : inputs) refuse_odd_name(name, true, where);
     refuse_unlike_names(inputs, where);
+    refuse_order_of_words(inputs, where);
   }
   if (kind == TableKind::kArrays) return columns;  // the reader refuses what it does not read
   for (const size_t i : columns.ignored) {

@@ -297,6 +297,10 @@ TEST_F(OwnData, MistakesAreNamedWithFileAndLine) {
               HasSubstr("a.tsv:3: the quote that opens here is closed 2 lines below"));
   EXPECT_THAT(refused("a.csv", "a;b;label\n629;7;0\n3,202;8;1\n4,202;9;1\n"),
               HasSubstr("a.csv:3: '3,202' has three digits behind its comma"));
+  EXPECT_THAT(refused("a.csv", "a;b;label\n629;7;0\n3.202;8;1\n4.202;9;1\n"),
+              HasSubstr("a.csv:3: '3.202' has three digits behind its point"));
+  EXPECT_THAT(refused("a.csv", "a,b,label\n0.629,7,0\n3.202,8,1\n4.202,9,1\n"),
+              testing::Not(HasSubstr("three digits")));
   EXPECT_THAT(refused("a.csv", "text,label\na,0\n", "sequences = \"label\"\nlabel = \"label\""),
               HasSubstr("a.csv:1: column 'label' is named twice"));
   EXPECT_THAT(csv("a\"b,0\n"), HasSubstr("a quote stands within a field"));

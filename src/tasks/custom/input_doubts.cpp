@@ -7,6 +7,7 @@
 
 #include "base/quoted.h"
 #include "base/text_format.h"
+#include "tasks/custom/token_ends.h"
 #include "tasks/split_checks.h"
 
 namespace lra::tasks {
@@ -105,6 +106,7 @@ std::vector<std::string> doubts_of_inputs(const Dataset& dataset, const CustomCo
   if (may_be_padded && config.channels == 1) {
     if (auto doubt = doubt_of_columns(dataset, config)) doubts.push_back(std::move(*doubt));
   }
+  if (config.input == "tokens") doubts = doubts_of_token_ends(dataset, config);
   for (const char* name : {"train", "val", "test"}) {
     const Split split = dataset.split(name);
     if (split.size() < kFewestToJudge) continue;

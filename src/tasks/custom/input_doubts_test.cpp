@@ -41,6 +41,73 @@ TEST_F(InputDoubts, NamePaddingAtOneEnd) {
   }
 }
 
+// 100 examples of 20 to 28 ids from 5 to 24 in two files, train and test, each changed by a
+// function.
+class TokenEnds : public OwnData {
+ protected:
+  using Change = std::function<void(std::vector<int>&, int)>;
+  std::string doubts_about(const Change& in_train, const Change& in_test) {
+    RandomStream random(6);
+    std::vector<std::string> files;
+    for (const std::string split : {"train", "test"}) {
+      std::string rows;
+      for (int i = 0; i < 100; ++i) {
+        std::vector<int> ids(20 + random.below(9));
+        for (int& id : ids) id = 5 + static_cast<int>(random.below(20));
+        (split == "train" ? in_train : in_test)(ids, i);
+        std::string text;
+        for (const int id : ids) text += (text.empty() ? "" : ", ") + std::to_string(id);
+        rows += "{\"tokens\": [" + text + "], \"label\": " + std::to_string(i % 2) + "}\n";
+      }
+      files.push_back(file(split + ".jsonl", rows));
+    }
+    return doubts_of(imported(files));
+  }
+};
+
+TEST_F(TokenEnds, NameMarksThatOneSplitLacks) {
+  const auto none = [](std::vector<int>&, int) {};
+  const auto begin = [](std::vector<int>& ids, int) { ids.front() = 1; };
+  const auto end = [](std::vector<int>& ids, int) { ids.back() = 2; };
+  EXPECT_THAT(doubts_about(begin, none),
+              HasSubstr("token 1 is the first of 100% of the sequences"));
+  EXPECT_THAT(doubts_about(none, end), HasSubstr("token 2 is the last of 0% of the sequences"));
+  EXPECT_THAT(doubts_about(begin, begin), Not(HasSubstr("encoded in the same way")));
+}
+
+TEST_F(TokenEnds, NamePaddingToTheLongestOfABatch) {
+  const auto padded = [](std::vector<int>& ids, int i) { ids.resize(ids.size() + i % 8, 0); };
+  const auto padded_in_front = [](std::vector<int>& ids, int i) {
+    ids.insert(ids.begin(), static_cast<size_t>(i % 8), 3);
+  };
+  const auto ended = [](std::vector<int>& ids, int) { ids.push_back(2); };
+  EXPECT_THAT(doubts_about(padded, padded),
+              HasSubstr("token 0 occurs only in runs at the end of sequences"));
+  EXPECT_THAT(doubts_about(padded_in_front, padded_in_front),
+              HasSubstr("token 3 occurs only in runs at the beginning"));
+  EXPECT_THAT(doubts_about(ended, ended), Not(HasSubstr("is it padding")));
+}
+
+TEST_F(InputDoubts, NameColumnsInTheOrderOfWordsAndHexadecimalIds) {
+  const auto table = [](const std::vector<int>& numbers) {
+    std::string header, row;
+    for (const int number : numbers) {
+      header += "f" + std::to_string(number) + ",";
+      row += std::to_string(number) + ".5,";
+    }
+    return header + "label\n" + row + "a\n" + row + "b\n";
+  };
+  EXPECT_THAT(refused("a.csv", table({0, 1, 10, 11, 2, 3, 4, 5, 6, 7, 8, 9})),
+              HasSubstr("column 'f2' comes after 'f11'"));
+  EXPECT_THAT(refused("a.csv", table({0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11})),
+              Not(HasSubstr("comes after")));
+  const auto tokens = [](const std::string& first) {
+    return "tokens,label\n" + first + ",a\n1 2 2f,b\n1 5,a\n";
+  };
+  EXPECT_THAT(refused("a.csv", tokens("1 a3 2f")), HasSubstr("'a3' is not a number"));
+  EXPECT_THAT(refused("a.csv", tokens("the cat sat")), Not(HasSubstr("is not a number")));
+}
+
 TEST_F(InputDoubts, NameASquareArrayWhoseColumnsMayBeTheExamples) {
   const auto rows = [](int examples) {
     RandomStream random(4);

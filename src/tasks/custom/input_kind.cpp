@@ -21,6 +21,12 @@ std::string real_text(double value) {
   return text.str() + (value >= 0 && value <= kMaxId ? ".0" : "");
 }
 
+// "1 a3 2f", "0x1f": hexadecimal numbers, of which one has a digit.
+bool is_hexadecimal(const std::string& text) {
+  return text.find_first_not_of("0123456789abcdefABCDEFxX ,;[]") == std::string::npos &&
+         text.find_first_of("0123456789") != std::string::npos;
+}
+
 }  // namespace
 
 void OddNumbers::add(const std::string& at, const OwnSequence& sequence) {
@@ -89,7 +95,7 @@ void InputKind::see_list(const std::string& where, const std::string& name, OwnS
     sequence = std::move(list);
   } catch (const Error& error) {
     list_error_ = error;
-    may_be_lists_ = has_brackets;
+    may_be_lists_ = has_brackets || is_hexadecimal(text);
   }
 }
 

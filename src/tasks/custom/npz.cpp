@@ -113,6 +113,20 @@ class Table {
     arrays_.push_back(&array);
   }
 
+  // Refuses `other`, of another split, if it lacks an array with an element for each example.
+  void refuse_what_lacks(const Table& other, const std::string& other_split,
+                         const std::string& path) const {
+    for (size_t i = 0; i < names_.size(); ++i) {
+      const auto is_as_long = [&](const NpyArray* array) {
+        return array != arrays_[i] && length_of(*array) == length_of(*arrays_[i]);
+      };
+      if (std::ranges::none_of(arrays_, is_as_long)) continue;
+      if (std::ranges::find(other.names_, names_[i]) != other.names_.end()) continue;
+      refuse_data(path, "has no array " + in_quotes(names_[i] + "_" + other_split),
+                  "the arrays of every split: " + in_quotes(arrays_[i]->name()) + " is there");
+    }
+  }
+
   // `beside`: arrays that name no split, if others do.
   void read(const std::string& path, const std::string& split, Schema& schema, const Table& beside,
             const OwnExampleSink& sink) const {
@@ -273,6 +287,9 @@ void read_npz(const std::string& path, Schema& schema, const OwnExampleSink& sin
   if (by_split.size() > 1 && by_split.contains("")) {
     beside = std::move(by_split.at(""));
     by_split.erase("");
+  }
+  for (const auto& [split, table] : by_split) {
+    for (const auto& [other, its_table] : by_split) table.refuse_what_lacks(its_table, other, path);
   }
   for (const auto& [split, table] : by_split) table.read(path, split, schema, beside, sink);
 }

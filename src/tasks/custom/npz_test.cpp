@@ -106,6 +106,8 @@ TEST_F(Npz, ChannelsLengthsTextsAndSplitsAreRead) {
 
 TEST_F(Npz, WhatCannotBeReadIsNamed) {
   const std::string x = npy("|u1", "(2, 2)", "abcd");
+  EXPECT_THAT(refused({{"x_train", x}, {"y_train", labels_}, {"x_test", x}}),
+              HasSubstr("has no array 'y_test'"));
   EXPECT_THAT(refused({{"x", npy("|O", "(2,)", "abcd")}, {"y", labels_}}), HasSubstr("no objects"));
   EXPECT_THAT(refused({{"x", npy(">i4", "(2, 1)", "abcdabcd")}, {"y", labels_}}),
               HasSubstr("little-endian"));

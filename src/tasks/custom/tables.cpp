@@ -43,6 +43,13 @@ bool is_counted_header(const std::vector<std::string>& fields, const ColumnSetti
   return fields.size() > 2 || settings.label == "0" || settings.label == "1";
 }
 
+// Numbers with a mark that may be one of decimals or of thousands.
+struct MarkedNumbers {
+  char mark;
+  int64_t num_thousand = 0, num_decimal = 0;
+  std::pair<std::string, std::string> first = {};  // of thousands: where, and what
+};
+
 // The rows of a CSV file under its columns.
 class CsvRows {
  public:
@@ -95,33 +102,39 @@ class CsvRows {
     return number;
   }
 
-  void count_commas(const std::string& number) {
-    const size_t comma = number.find(',');
-    const bool is_whole = number.find_first_of(",.eE") == std::string::npos;
-    if (is_whole) ++num_whole_;
-    if (comma == std::string::npos) return;
-    const bool is_thousand = comma > 0 && comma <= 4 && number.size() - comma == 4;
-    if (!is_thousand) {
-      ++num_decimal_;
-    } else if (num_thousand_++ == 0) {
-      first_thousand_ = {reader_.where(), number};
+  void count_marks(const std::string& number) {
+    if (number.find_first_of(",.eE") == std::string::npos) ++num_whole_;
+    for (MarkedNumbers& marked : marked_) {
+      const size_t mark = number.find(marked.mark);
+      if (mark == std::string::npos || (marked.mark == ',' && separator_ != ';')) continue;
+      const size_t first = number.find_first_not_of(" +-");
+      const bool is_thousand =
+          mark > first && mark - first <= 3 && number[first] != '0' && number.size() - mark == 4;
+      if (!is_thousand) {
+        ++marked.num_decimal;
+      } else if (marked.num_thousand++ == 0) {
+        marked.first = {reader_.where(), number};
+      }
     }
   }
 
-  // "629" beside "3,202" and never another number of digits behind a comma.
+  // "629" beside "3,202" or "3.202", and never another number of digits behind the mark.
   void refuse_thousands() const {
-    if (num_thousand_ < 2 || num_decimal_ > 0 || num_whole_ == 0) return;
-    refuse_data(
-        first_thousand_.first,
-        in_quotes(first_thousand_.second) +
-            " has three digits behind its comma, like all numbers with one, and others have none",
-        "decimal commas", "write thousands without a comma, and 3.202 as 3,2020 if it is meant");
+    for (const MarkedNumbers& marked : marked_) {
+      if (marked.num_thousand < 2 || marked.num_decimal > 0 || num_whole_ == 0) continue;
+      refuse_data(marked.first.first,
+                  in_quotes(marked.first.second) + " has three digits behind its " +
+                      (marked.mark == ',' ? "comma" : "point") +
+                      ", like all numbers with one, and others have none",
+                  "decimal numbers, or whole ones",
+                  "write thousands without a mark, and 3.202 as 3.2020 if it is meant");
+    }
   }
 
   OwnSequence wide_sequence() {
     OwnSequence sequence{.channels = 1};
     for (const size_t column : columns_.sequences) {
-      if (separator_ == ';') count_commas(fields_[column]);
+      count_marks(fields_[column]);
       const OwnSequence one = numbers_of_text(plain_number(column), reader_.where());
       if (one.numbers.size() != 1) {
         refuse_data(reader_.where(),
@@ -153,8 +166,8 @@ class CsvRows {
   std::vector<std::string> names_, fields_;
   Columns columns_;
   bool is_row_ = false;
-  int64_t num_thousand_ = 0, num_decimal_ = 0, num_whole_ = 0;  // numbers with commas, and without
-  std::pair<std::string, std::string> first_thousand_;          // where, and what
+  std::array<MarkedNumbers, 2> marked_ = {{{.mark = ','}, {.mark = '.'}}};
+  int64_t num_whole_ = 0;
 };
 
 void read_csv(const std::string& path, Schema& schema, const OwnExampleSink& sink) {

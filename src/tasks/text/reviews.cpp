@@ -39,9 +39,9 @@ void list_folder(const fs::path& folder, Reviews& reviews) {
     throw_if_stopped();
     const std::string path = entry->path().string();
     if (is_clutter(entry->path().filename().native())) continue;
-    if (!entry->is_regular_file(failed) || entry->is_symlink(failed)) {
+    if (!entry->is_regular_file(failed)) {
       throw Error({.where = path,
-                   .what = "is a link, a folder or a special file",
+                   .what = "is a folder, a special file or a link to nothing",
                    .expected = "the text of a review",
                    .advice = "move it away"});
     }

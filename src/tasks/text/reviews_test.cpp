@@ -86,6 +86,21 @@ TEST(Reviews, AbsurdSizesAreRefusedBeforeAnythingIsRead) {
   EXPECT_THAT(read_error(root.path("x.tar")), HasSubstr("absurd size"));
 }
 
+TEST(Reviews, LinksToFilesAreReadFromAFolder) {
+  const TestFolder root;
+  write_small_imdb(root.path("."), 6);
+  fs::rename(root.path("aclImdb"), root.path("stored"));
+  for (const auto& file : fs::recursive_directory_iterator(root.path("stored"))) {
+    if (!file.is_regular_file()) continue;
+    const fs::path link = root.path("aclImdb") / fs::relative(file.path(), root.path("stored"));
+    fs::create_directories(link.parent_path());
+    fs::create_symlink(file.path(), link);
+  }
+  EXPECT_EQ(read_error(root.path("aclImdb")), "");
+  fs::create_symlink("nowhere", root.path("aclImdb/train/pos/99_9.txt"));
+  EXPECT_THAT(read_error(root.path("aclImdb")), HasSubstr("a link to nothing"));
+}
+
 TEST(Reviews, DamagedArchivesAreRefused) {
   const TestFolder root;
   write_small_imdb(root.path("."), 6);

@@ -1,0 +1,17 @@
+// Compares the texts of two splits by the passages that they hold.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "tasks/dataset.h"
+
+namespace lra::tasks {
+
+// A sentence for each of val and test whose texts, unlike those of train, hold some passage of six
+// bytes: they were cleaned, escaped or written in another way. Names the passage whose share of the
+// texts differs most, if by 25 percentage points and eight standard errors. At most 2,000 drawn
+// examples of each split are compared. Texts of at least 20 examples a split are judged.
+std::vector<std::string> doubts_of_passages(const Dataset& dataset);
+
+}  // namespace lra::tasks
