@@ -77,9 +77,9 @@ TEST_F(RecordFindings, NameWarningsThatWereTakenOut) {
                 r.data_examples->test = 29;
               }),
               Contains(HasSubstr("it lacks the warning: data in doubt: imported data of 29 test")));
-  EXPECT_THAT(
-      found([](RunRecord& r) { r.baselines["root operator"] = 29.0 / 30; }),
-      ElementsAre(HasSubstr("it lacks the warning: data in doubt: the baseline 'majority' alone")));
+  EXPECT_THAT(found([](RunRecord& r) { r.baselines["root operator"] = 29.0 / 30; }),
+              ElementsAre(HasSubstr(
+                  "it lacks the warning: data in doubt: the baseline 'root operator' alone")));
 }
 
 // The words of another version may be others; its figures may not.
