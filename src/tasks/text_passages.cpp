@@ -23,20 +23,18 @@ struct Passages {
   int64_t num_examples = 0;
 };
 
-Passages passages_of(const Split& split, int64_t num_towers) {
+Passages passages_of(const Split& split) {
   constexpr uint64_t kMask = (uint64_t{1} << (8 * kPassageBytes)) - 1;
   Passages passages;
   std::vector<uint64_t> found;
   for (const int64_t example : drawn_examples(split.size(), kMostCompared)) {
     throw_if_stopped();
     found.clear();
-    for (int64_t tower = 0; tower < num_towers; ++tower) {
-      uint64_t passage = 0;
-      size_t length = 0;
-      for (const uint8_t byte : split.stored_bytes(example, tower)) {
-        passage = (passage << 8 | byte) & kMask;
-        if (++length >= kPassageBytes) found.push_back(passage);
-      }
+    uint64_t passage = 0;
+    size_t length = 0;
+    for (const uint8_t byte : split.stored_bytes(example, 0)) {
+      passage = (passage << 8 | byte) & kMask;
+      if (++length >= kPassageBytes) found.push_back(passage);
     }
     std::ranges::sort(found);
     const auto repeated = std::ranges::unique(found);
@@ -79,15 +77,15 @@ uint64_t most_different(const Passages& a, const Passages& b) {
 std::vector<std::string> doubts_of_passages(const Dataset& dataset) {
   constexpr double kFarthest = 0.25, kStandardErrors = 8;
   std::vector<std::string> doubts;
-  const int64_t num_towers = dataset.manifest().num_towers;
+  if (dataset.manifest().num_towers > 1) return doubts;  // few documents in many pairs
   const auto is_judged = [&](const char* name) {
     return dataset.has(name) && dataset.split(name).size() >= kFewestToJudge;
   };
   if (!is_judged("train")) return doubts;
-  const Passages train = passages_of(dataset.split("train"), num_towers);
+  const Passages train = passages_of(dataset.split("train"));
   for (const char* name : {"val", "test"}) {
     if (!is_judged(name)) continue;
-    const Passages other = passages_of(dataset.split(name), num_towers);
+    const Passages other = passages_of(dataset.split(name));
     const uint64_t passage = most_different(train, other);
     const double usual = share_in(train, passage), found = share_in(other, passage);
     const double error = error_of_difference(usual, train.num_examples, found, other.num_examples);
