@@ -82,11 +82,12 @@ def _source(name: str) -> tuple[str]:
     made_by = find_class(name)
     path = inspect.getsourcefile(made_by)
     code = Path(path).read_bytes() if path else b""
-    layer, _ = _last_made.get(name, (None, None))
+    layer, again = _last_made.get(name, (None, None))
     facts = {
         "source_sha256": hashlib.sha256(code).hexdigest(),
         "packages": _versions(sys.modules[made_by.__module__], layer),
-        "takes_mask": layer is None or layer.takes_mask,
+        # Or needs none: a warning says otherwise that padding takes part.
+        "takes_mask": not layer or layer.takes_mask or not again or not _probe.padding_takes_part(again),
     }
     return (json.dumps(facts),)
 
