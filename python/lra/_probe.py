@@ -36,14 +36,16 @@ def doubts(make: Make) -> list[str]:
 @functools.lru_cache(1)
 def padding_takes_part(make: Make) -> bool:
     """False if no result depends on padding, as in a causal layer. True if the layer fails."""
+    found: list[bool] = []
     with _aside(), contextlib.suppress(Exception), torch.no_grad():
         probe = _Probe(make)
-        if not probe.output(probe.x).any():  # an output layer that begins at zero
-            probe.layer = probe.moved_layer()
-        probe.compare_with(probe.output(probe.x))
-        if probe.y.isfinite().all():
-            return probe.padding_takes_part()
-    return True
+        # An output scale that begins at or near zero hides what the layer reads.
+        for layer in (probe.layer, probe.moved_layer()):
+            probe.layer = layer
+            probe.compare_with(probe.output(probe.x))
+            if probe.y.isfinite().all():
+                found.append(probe.padding_takes_part())
+    return any(found) or not found
 
 
 @contextlib.contextmanager

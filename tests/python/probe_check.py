@@ -259,6 +259,17 @@ class GatedBackward(GatedLSTM):
         return super().forward(x.flip(1)).flip(1)
 
 
+class SmallBackward(GatedBackward):
+    """A residual layer with a small scale."""
+
+    def __init__(self, dim):
+        super().__init__(dim)
+        torch.nn.init.constant_(self.gate, 1e-5)
+
+    def forward(self, x):
+        return x + super().forward(x)
+
+
 class Position(torch.nn.Linear):
     def __init__(self, dim):
         super().__init__(dim, dim)
@@ -509,7 +520,7 @@ class Doubts(unittest.TestCase):
     def test_padding_takes_part_only_where_it_changes_results(self):
         for kind, task, expected in (
             (CausalLSTM, None, False), (GatedLSTM, None, False), (Position, None, False), (Backward, None, True),
-            (GatedBackward, None, True), (FailingPosition, None, True), (PaddingToken, TASK, False),
+            (GatedBackward, None, True), (SmallBackward, None, True), (FailingPosition, None, True), (PaddingToken, TASK, False),
             (Bag, TASK, True), (LastOfAll, TASK, True), (LastOfAll, {**TASK, "length": 16}, True),
         ):
             with self.subTest(kind.__name__):
