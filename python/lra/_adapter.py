@@ -140,7 +140,7 @@ _held: weakref.WeakValueDictionary[int, torch.nn.Module | torch.nn.Parameter] = 
 
 
 def _hold(module: torch.nn.Module) -> None:
-    """Raises TypeError if a layer made before holds parts with weights: each is moved and trained."""
+    """Raises TypeError if a layer made before has weights of this one, which each layer moves."""
     held: list[torch.nn.Module | torch.nn.Parameter] = [
         part for part in module.modules()
         if [*part.parameters(recurse=False), *part.buffers(recurse=False)]

@@ -19,14 +19,14 @@ _SAME = 1e-3  # of the largest output
 Make = Callable[[int], Adapted]
 
 
-def doubts(make: Make) -> list[str]:
+def doubts(make: Make, *, has_padding: bool = True) -> list[str]:
     """Predicates of "forward of CLASS", up to where it fails on random examples of three lengths.
 
     make(0) makes the layer with its own seed at each call, other numbers with other seeds.
     """
     found: list[str] = []
     with _aside(), contextlib.suppress(Exception):  # the trainer meets it on real data, and says so
-        probe = _Probe(make)
+        probe = _Probe(make, has_padding=has_padding)
         if not probe.layer.takes_context:  # as layers of lra.nn do
             for doubt in probe.found():
                 found.append(doubt)
@@ -65,7 +65,7 @@ class _Probe:
     without padding. mask is uint8 [B, L], 1 = token.
     """
 
-    def __init__(self, make: Make) -> None:
+    def __init__(self, make: Make, *, has_padding: bool = True) -> None:
         self.make, self.layer = make, make(0)
         shape, task = self.layer.shape, self.layer.task
         longest = min(shape.max_length if task is None else task["length"], _LONGEST)
@@ -74,6 +74,9 @@ class _Probe:
         lengths = torch.tensor([longest, half, 3 * longest // 4 - 1]).repeat_interleave(self.towers)
         shorter = torch.arange(self.towers).repeat(_EXAMPLES) * (longest // 16)
         self.lengths = (lengths - shorter).clamp_min(1)
+        self.has_padding = has_padding
+        if not has_padding:
+            self.lengths[:] = longest
         self.mask = (torch.arange(longest) < self.lengths[:, None]).to(torch.uint8)
         rows = len(self.lengths)
         if task is None or task["values"]:
@@ -89,8 +92,11 @@ class _Probe:
         training: bool = False,
     ) -> torch.Tensor:
         context: Context = (training, 0.0, 0.0, False, key, key, 0, 0)
-        mask = (self.mask if mask is None else mask)[rows, :length]
-        return (layer or self.layer)(x[rows, :length], mask, self.lengths[rows], context)
+        mask, lengths = (self.mask if mask is None else mask)[rows, :length], self.lengths[rows]
+        layer, x = layer or self.layer, x[rows, :length]
+        if not self.has_padding:  # as the trainer calls it
+            return layer(x, None, None, context)
+        return layer(x, mask, lengths, context)
 
     def compare_with(self, y: torch.Tensor) -> None:
         self.y, self.largest = y, y.abs().max().clamp_min(1e-30)
@@ -129,7 +135,8 @@ class _Probe:
             if self.layer.task:
                 yield from self._doubts_of_logits()
                 yield from self._doubts_of_tokens()
-            yield from list(self._doubts_of_padding()) or self._doubts_of_reach()
+            doubts_of_padding = list(self._doubts_of_padding()) if self.has_padding else []
+            yield from doubts_of_padding or self._doubts_of_reach()
             self.output(self.x, training=True)
             parts = self.layer.module.modules()
             if any(isinstance(part, torch.nn.Dropout) and not part.training for part in parts):
@@ -139,7 +146,7 @@ class _Probe:
         return bool((one - other).abs().max() > _SAME * self.largest)
 
     def _differs_alone(self, example: int, length: int | None = None) -> bool:
-        """Whether the example, in rows of this length, has another result at its tokens than in y."""
+        """Whether the example has another result at its tokens than in y, in rows of this length."""
         rows = slice(example * self.towers, (example + 1) * self.towers)
         alone, beside = self.output(self.x, rows=rows, length=length), self.y[example : example + 1]
         if self.layer.task is None:
@@ -165,7 +172,7 @@ class _Probe:
             weight *= 10
         y = self.output(self.x, layer=layer)
         if y.min() >= 0 and y.max() <= 1 and y.min() < y.max():
-            yield "returns numbers from 0 to 1 with large weights too; expected logits, without sigmoid"
+            yield "stays between 0 and 1 with large weights; expected logits, without sigmoid"
 
     def _doubts_of_tokens(self) -> Iterator[str]:
         """Of the tokens with the lowest and the highest ids, each at half of the positions."""
@@ -215,7 +222,10 @@ class _Probe:
         elif self.layer.takes_mask and self._reads_nothing_but_padding():
             yield "reads nothing but padding (an inverted mask?)"
         elif self._amount_of_padding_counts():
-            yield "gives a sequence another result with more padding after it (computed over its length?)"
+            yield (
+                "gives a sequence another result with more padding after it (computed over the "
+                "padded length?)"
+            )
 
     def _reads_nothing_but_padding(self) -> bool:
         there, opposite = self.mask.bool(), 1 - self.mask
@@ -254,7 +264,7 @@ class _Probe:
             yield "computes each position apart from all others: it mixes no sequence"
 
     def _has_gradient(self, layer: Adapted, begin: int, end: int) -> bool:
-        """Of the first result with respect to these positions of x, or of embeddings of its tokens."""
+        """Of the first result, with respect to these positions of x or of the tokens' embeddings."""
         x, rows, length = self.x.clone(), len(self.x), self.x.shape[1]
         read: list[tuple[torch.Tensor, int]] = []  # with the dimension of the positions
 

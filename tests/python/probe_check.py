@@ -480,8 +480,8 @@ class Doubts(unittest.TestCase):
 
         return make
 
-    def found(self, kind, task=None):
-        return doubts(self.maker(kind, task))
+    def found(self, kind, task=None, **more):
+        return doubts(self.maker(kind, task), **more)
 
     def test_each_mistake_is_named_alone(self):
         for kind, said in (
@@ -516,6 +516,16 @@ class Doubts(unittest.TestCase):
                            (LastState, TASK), (LastPair, {**TASK, "towers": 2}), (LastOfAll, TASK)):
             with self.subTest(kind.__name__):
                 self.assertEqual(self.found(kind, task), [])
+
+    def test_padding_does_not_count_in_tasks_without_it(self):
+        for kind, task in ((Unmasked, None), (Circular, None), (ByLength, None), (MaskIgnored, TASK), (Linear, None)):
+            with self.subTest(kind.__name__):
+                self.assertEqual(self.found(kind, task, has_padding=False), [])
+        for kind, said in ((Confused, "another output beside others"), (Short, "the second half"),
+                           (Pointwise, "each position apart")):
+            with self.subTest(kind.__name__):
+                found = self.found(kind, has_padding=False)
+                self.assertEqual([said in text for text in found], [True], found)
 
     def test_padding_takes_part_only_where_it_changes_results(self):
         for kind, task, expected in (
