@@ -146,7 +146,7 @@ class _Probe:
         return bool((one - other).abs().max() > _SAME * self.largest)
 
     def _differs_alone(self, example: int, length: int | None = None) -> bool:
-        """Whether the example has another result at its tokens than in y, in rows of this length."""
+        """Whether the example alone, padded to this length, has another result at its tokens."""
         rows = slice(example * self.towers, (example + 1) * self.towers)
         alone, beside = self.output(self.x, rows=rows, length=length), self.y[example : example + 1]
         if self.layer.task is None:
@@ -208,10 +208,8 @@ class _Probe:
         """None if the layer takes no other length than the longest."""
         longest = int(self.lengths[self.towers])  # of the second example
         length = -(-longest // _TRIM) * _TRIM
-        if length >= self.x.shape[1]:
-            return None
         try:
-            return self._differs_alone(1, length)
+            return self._differs_alone(1, length if length < self.x.shape[1] else longest)
         except Exception:
             return None
 
@@ -264,7 +262,7 @@ class _Probe:
             yield "computes each position apart from all others: it mixes no sequence"
 
     def _has_gradient(self, layer: Adapted, begin: int, end: int) -> bool:
-        """Of the first result, with respect to these positions of x or of the tokens' embeddings."""
+        """Of the first result, with respect to these positions of x or of embedded tokens."""
         x, rows, length = self.x.clone(), len(self.x), self.x.shape[1]
         read: list[tuple[torch.Tensor, int]] = []  # with the dimension of the positions
 

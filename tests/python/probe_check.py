@@ -531,7 +531,8 @@ class Doubts(unittest.TestCase):
         for kind, task, expected in (
             (CausalLSTM, None, False), (GatedLSTM, None, False), (Position, None, False), (Backward, None, True),
             (GatedBackward, None, True), (SmallBackward, None, True), (FailingPosition, None, True), (PaddingToken, TASK, False),
-            (Bag, TASK, True), (LastOfAll, TASK, True), (LastOfAll, {**TASK, "length": 16}, True),
+            (PaddingToken, {**TASK, "length": 16}, False), (Bag, TASK, True), (LastOfAll, TASK, True),
+            (LastOfAll, {**TASK, "length": 16}, True),
         ):
             with self.subTest(kind.__name__):
                 self.assertEqual(padding_takes_part(self.maker(kind, task)), expected)
