@@ -140,7 +140,7 @@ _held: weakref.WeakValueDictionary[int, torch.nn.Module | torch.nn.Parameter] = 
 
 
 def _hold(module: torch.nn.Module) -> None:
-    """Raises TypeError if a layer made before has weights of this one, which each layer moves."""
+    """Raises TypeError if an earlier layer holds weights of this one: each moves and trains its own."""
     held: list[torch.nn.Module | torch.nn.Parameter] = [
         part for part in module.modules()
         if [*part.parameters(recurse=False), *part.buffers(recurse=False)]
@@ -150,7 +150,7 @@ def _hold(module: torch.nn.Module) -> None:
         if _held.get(id(part)) is part:
             kind = type(part).__name__
             raise TypeError(
-                f"gave a {kind} that it gave before; expected new modules at each call (layers "
+                f"reuses a {kind} of an earlier layer; expected new modules at each call (layers "
                 "cannot share weights)"
             )
     _held.update((id(part), part) for part in held)

@@ -296,7 +296,7 @@ class Arena(unittest.TestCase):
             with self.subTest(layer), self.assertRaises(lra.Error) as caught:
                 self.train(f"their_layers:{layer}", layer)
             self.assertIn(
-                f"gave a {kind} that it gave before; expected new modules at each call", str(caught.exception))
+                f"reuses a {kind} of an earlier layer; expected new modules at each call", str(caught.exception))
             self.assertEqual(len(str(caught.exception).splitlines()), 1)
         self.assertEqual(self.train("their_layers:shared_activation", "shared-activation").status, "done")
 
