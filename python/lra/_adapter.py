@@ -140,7 +140,7 @@ _held: weakref.WeakValueDictionary[int, torch.nn.Module | torch.nn.Parameter] = 
 
 
 def _hold(module: torch.nn.Module) -> None:
-    """Raises TypeError if an earlier layer holds weights of this one: each moves and trains its own."""
+    """Raises TypeError if an earlier layer holds weights of this one: layers share none."""
     held: list[torch.nn.Module | torch.nn.Parameter] = [
         part for part in module.modules()
         if [*part.parameters(recurse=False), *part.buffers(recurse=False)]
