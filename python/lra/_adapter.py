@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+import weakref
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -133,11 +134,34 @@ def _make_real(module: torch.nn.Module) -> None:
                     half._optim = optim
 
 
+_held: weakref.WeakValueDictionary[int, torch.nn.Module | torch.nn.Parameter] = (
+    weakref.WeakValueDictionary()
+)
+
+
+def _hold(module: torch.nn.Module) -> None:
+    """Raises TypeError if an earlier layer holds weights of this one: layers share none."""
+    held: list[torch.nn.Module | torch.nn.Parameter] = [
+        part for part in module.modules()
+        if [*part.parameters(recurse=False), *part.buffers(recurse=False)]
+    ]
+    held += [parameter for parameter in module.parameters() if parameter.requires_grad]
+    for part in held:
+        if _held.get(id(part)) is part:
+            kind = type(part).__name__
+            raise TypeError(
+                f"reuses a {kind} of an earlier layer; expected new modules at each call (layers "
+                "cannot share weights)"
+            )
+    _held.update((id(part), part) for part in held)
+
+
 class Adapted:
     """A module with the calling convention detected for it."""
 
     def __init__(self, module: torch.nn.Module, shape: Shape) -> None:
         self.module, self.shape, self.task = module, shape, shape.task
+        _hold(module)
         _make_real(module)
         self.takes_context = hasattr(module, "forward_in_context")
         mask = None if self.takes_context else _mask_argument(module)

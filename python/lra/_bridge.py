@@ -82,19 +82,21 @@ def _source(name: str) -> tuple[str]:
     made_by = find_class(name)
     path = inspect.getsourcefile(made_by)
     code = Path(path).read_bytes() if path else b""
-    layer, _ = _last_made.get(name, (None, None))
+    layer, again = _last_made.get(name, (None, None))
+    takes_mask = layer is None or layer.takes_mask
     facts = {
         "source_sha256": hashlib.sha256(code).hexdigest(),
         "packages": _versions(sys.modules[made_by.__module__], layer),
-        "takes_mask": layer is None or layer.takes_mask,
+        # A mask is missing only if padding has an effect.
+        "takes_mask": takes_mask or (again is not None and not _probe.padding_takes_part(again)),
     }
     return (json.dumps(facts),)
 
 
 @_guarded(("",))
-def _doubts(name: str) -> tuple[str]:
+def _doubts(name: str, has_padding: bool = True) -> tuple[str]:
     _, again = _last_made.get(name, (None, None))
-    return (json.dumps(_probe.doubts(again) if again else []),)
+    return (json.dumps(_probe.doubts(again, has_padding=has_padding) if again else []),)
 
 
 def _versions(module: Any, layer: Adapted | None) -> dict[str, str]:

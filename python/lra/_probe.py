@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import warnings
 from collections.abc import Callable, Iterable, Iterator
+from typing import Any
 
 import torch
 
@@ -11,63 +14,106 @@ from ._adapter import Adapted, Context
 
 _EXAMPLES, _LONGEST = 3, 256
 _TOKENS = 32
+_TRIM = 32  # the trainer pads the rows of a call to a multiple of it
 _SAME = 1e-3  # of the largest output
 Make = Callable[[int], Adapted]
 
 
-def doubts(make: Make) -> list[str]:
+def doubts(make: Make, *, has_padding: bool = True) -> list[str]:
     """Predicates of "forward of CLASS", up to where it fails on random examples of three lengths.
 
     make(0) makes the layer with its own seed at each call, other numbers with other seeds.
     """
     found: list[str] = []
+    with _aside(), contextlib.suppress(Exception):  # the trainer meets it on real data, and says so
+        probe = _Probe(make, has_padding=has_padding)
+        if not probe.layer.takes_context:  # as layers of lra.nn do
+            for doubt in probe.found():
+                found.append(doubt)
+    return found
+
+
+@functools.lru_cache(1)
+def padding_takes_part(make: Make) -> bool:
+    """False if no result depends on padding, as in a causal layer. True if the layer fails."""
+    found: list[bool] = []
+    with _aside(), contextlib.suppress(Exception), torch.no_grad():
+        probe = _Probe(make)
+        # An output scale that begins at or near zero hides what the layer reads.
+        for layer in (probe.layer, probe.moved_layer()):
+            probe.layer = layer
+            probe.compare_with(probe.output(probe.x))
+            if probe.y.isfinite().all():
+                found.append(probe.padding_takes_part())
+    return any(found) or not found
+
+
+@contextlib.contextmanager
+def _aside() -> Iterator[None]:
+    """Without warnings, and with a state of torch's generator that ends here."""
     with torch.random.fork_rng(devices=[]), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         torch.manual_seed(0)
-        try:
-            probe = _Probe(make)
-            if not probe.layer.takes_context:  # as layers of lra.nn do
-                for doubt in probe.found():
-                    found.append(doubt)
-        except Exception:  # the trainer meets it on real data, and says so
-            pass
-    return found
+        yield
 
 
 class _Probe:
     """A layer and random examples.
 
-    x is [B, L, D], for a whole model tokens [B, L] or values [B, L, 1]; the first row has no
-    padding. mask is uint8 [B, L], 1 = token.
+    x is [B, L, D], for a whole model tokens [B, L], 0 = padding as in the data, or values
+    [B, L, C]; the first row has no padding, and the lengths are not sorted. `other` is another x
+    without padding. mask is uint8 [B, L], 1 = token.
     """
 
-    def __init__(self, make: Make) -> None:
+    def __init__(self, make: Make, *, has_padding: bool = True) -> None:
         self.make, self.layer = make, make(0)
         shape, task = self.layer.shape, self.layer.task
         longest = min(shape.max_length if task is None else task["length"], _LONGEST)
         self.towers = task["towers"] if task else 1
-        rows = _EXAMPLES * self.towers
-        if task is None or task["values"]:
-            self.x = torch.randn(rows, longest, 1 if task else shape.dim)
-        else:
-            self.x = torch.randint(1, task["vocabulary"], (rows, longest))
-        self.lengths = torch.tensor([longest - row * longest // (2 * rows) for row in range(rows)])
+        half = longest // 2 // _TRIM * _TRIM or longest // 2
+        lengths = torch.tensor([longest, half, 3 * longest // 4 - 1]).repeat_interleave(self.towers)
+        shorter = torch.arange(self.towers).repeat(_EXAMPLES) * (longest // 16)
+        self.lengths = (lengths - shorter).clamp_min(1)
+        self.has_padding = has_padding
+        if not has_padding:
+            self.lengths[:] = longest
         self.mask = (torch.arange(longest) < self.lengths[:, None]).to(torch.uint8)
+        rows = len(self.lengths)
+        if task is None or task["values"]:
+            width = task.get("channels", 1) if task else shape.dim
+            self.x, self.other = torch.randn(2, rows, longest, width)
+        else:
+            self.x, self.other = torch.randint(1, task["vocabulary"], (2, rows, longest))
+            self.x = self.x * self.mask
 
     def output(
-        self, x: torch.Tensor, *, layer: Adapted | None = None, rows: int | None = None,
-        key: int = 1, mask: torch.Tensor | None = None, training: bool = False,
+        self, x: torch.Tensor, *, layer: Adapted | None = None, rows: slice = slice(None),
+        length: int | None = None, key: int = 1, mask: torch.Tensor | None = None,
+        training: bool = False,
     ) -> torch.Tensor:
         context: Context = (training, 0.0, 0.0, False, key, key, 0, 0)
-        mask = self.mask if mask is None else mask
-        return (layer or self.layer)(x[:rows], mask[:rows], self.lengths[:rows], context)
+        mask, lengths = (self.mask if mask is None else mask)[rows, :length], self.lengths[rows]
+        layer, x = layer or self.layer, x[rows, :length]
+        if not self.has_padding:  # as the trainer calls it
+            return layer(x, None, None, context)
+        return layer(x, mask, lengths, context)
+
+    def compare_with(self, y: torch.Tensor) -> None:
+        self.y, self.largest = y, y.abs().max().clamp_min(1e-30)
+
+    def moved_layer(self) -> Adapted:
+        """One whose weights are far from small initial ones."""
+        layer = self.make(0)
+        for weight in layer.parameters().values():
+            weight += 0.1 * torch.randn_like(weight)
+        return layer
 
     def found(self) -> Iterator[str]:
         x = self.x.clone().requires_grad_(self.x.is_floating_point())
         y = self.output(x)
         yield from self._doubts_of_gradients(x, y)
         with torch.no_grad():
-            self.y, self.largest = y, y.abs().max().clamp_min(1e-30)
+            self.compare_with(y)
             if not y.any():  # an output layer that begins at zero
                 return
             if not y.isfinite().all():
@@ -80,14 +126,17 @@ class _Probe:
                 yield "is random in evaluation (a dropout that does not ask self.training?)"
                 return
             yield from self._doubts_of_seeds()
-            if self._differ(self.output(self.x, rows=self.towers), y[:1]):
-                yield "gives an example another output beside others (batch and length confused?)"
+            if any(self._differs_alone(example) for example in range(_EXAMPLES)):
+                yield (
+                    "gives an example another output beside others (batch and length confused, or "
+                    "examples sorted and not put back?)"
+                )
                 return
             if self.layer.task:
-                if (y.sum(1) - 1).abs().max() < _SAME and y.min() >= 0:
-                    yield "returns probabilities; expected logits, without softmax"
+                yield from self._doubts_of_logits()
                 yield from self._doubts_of_tokens()
-            yield from list(self._doubts_of_mask()) or self._doubts_of_reach()
+            doubts_of_padding = list(self._doubts_of_padding()) if self.has_padding else []
+            yield from doubts_of_padding or self._doubts_of_reach()
             self.output(self.x, training=True)
             parts = self.layer.module.modules()
             if any(isinstance(part, torch.nn.Dropout) and not part.training for part in parts):
@@ -96,6 +145,14 @@ class _Probe:
     def _differ(self, one: torch.Tensor, other: torch.Tensor) -> bool:
         return bool((one - other).abs().max() > _SAME * self.largest)
 
+    def _differs_alone(self, example: int, length: int | None = None) -> bool:
+        """Whether the example alone, padded to this length, has another result at its tokens."""
+        rows = slice(example * self.towers, (example + 1) * self.towers)
+        alone, beside = self.output(self.x, rows=rows, length=length), self.y[example : example + 1]
+        if self.layer.task is None:
+            alone, beside = (y[:, : int(self.lengths[example])] for y in (alone, beside))
+        return self._differ(alone, beside)
+
     def _doubts_of_seeds(self) -> Iterator[str]:
         if self._differ(self.output(self.x, layer=self.make(0)), self.y):
             yield "differs between two layers of one seed (numbers of another generator than torch's?)"
@@ -103,6 +160,19 @@ class _Probe:
         same = all(torch.equal(weight, again) for weight, again in zip(mine, other, strict=True))
         if same and any(weight.dim() > 1 for weight in mine):
             yield "begins with the same weights for every seed (loaded, or a seed of its own?)"
+
+    def _doubts_of_logits(self) -> Iterator[str]:
+        if self.y.min() < 0 or self.y.max() > 1:
+            return
+        if (self.y.sum(1) - 1).abs().max() < _SAME:
+            yield "returns probabilities; expected logits, without softmax"
+            return
+        layer = self.make(0)
+        for weight in layer.parameters().values():
+            weight *= 10
+        y = self.output(self.x, layer=layer)
+        if y.min() >= 0 and y.max() <= 1 and y.min() < y.max():
+            yield "stays between 0 and 1 with large weights; expected logits, without sigmoid"
 
     def _doubts_of_tokens(self) -> Iterator[str]:
         """Of the tokens with the lowest and the highest ids, each at half of the positions."""
@@ -123,26 +193,55 @@ class _Probe:
                 "taken modulo a smaller vocabulary?)"
             )
 
-    def _doubts_of_mask(self) -> Iterator[str]:
-        if self.layer.task or not self.layer.takes_mask:
-            return
-        there, flipped = self.mask.bool(), self.x.flip(0, 1)
-        other_padding = torch.where(there[..., None], self.x, flipped)
-        if self._differ(self.output(other_padding)[there], self.y[there]):
-            yield "reads padding in spite of its mask (ignored, or inverted?)"
-        elif not self._differ(self.output(flipped)[there], self.y[there]) and self._differ(
-            self.output(flipped, mask=1 - self.mask), self.output(self.x, mask=1 - self.mask)
-        ):
+    def padding_takes_part(self) -> bool:
+        there = self.mask.bool()
+        where = there if self.x.dim() == 2 else there[..., None]
+        y = self.output(torch.where(where, self.x, self.other))
+        tokens = slice(None) if self.layer.task else there
+        changed = self._differ(y[tokens], self.y[tokens])
+        if self.x.is_floating_point():
+            return changed
+        # A model may know padding by its token, so that only the amount of it must not count.
+        return changed and self._amount_of_padding_counts() is not False
+
+    def _amount_of_padding_counts(self) -> bool | None:
+        """None if the layer takes no other length than the longest."""
+        longest = int(self.lengths[self.towers])  # of the second example
+        length = -(-longest // _TRIM) * _TRIM
+        try:
+            return self._differs_alone(1, length if length < self.x.shape[1] else longest)
+        except Exception:
+            return None
+
+    def _doubts_of_padding(self) -> Iterator[str]:
+        if self.padding_takes_part():
+            if self.layer.takes_mask:  # otherwise the record says so
+                yield "reads padding in spite of its mask (ignored, or inverted?)"
+        elif self.layer.takes_mask and self._reads_nothing_but_padding():
             yield "reads nothing but padding (an inverted mask?)"
+        elif self._amount_of_padding_counts():
+            yield (
+                "gives a sequence another result with more padding after it (computed over the "
+                "padded length?)"
+            )
+
+    def _reads_nothing_but_padding(self) -> bool:
+        there, opposite = self.mask.bool(), 1 - self.mask
+        return (
+            self.layer.task is None
+            and not self._differ(self.output(self.other)[there], self.y[there])
+            and self._differ(
+                self.output(self.other, mask=opposite), self.output(self.x, mask=opposite)
+            )
+        )
 
     def _doubts_of_reach(self) -> Iterator[str]:
         """Of changes in half of the positions of the first example, which has no padding.
 
-        The layer is one whose weights are far from small initial ones. The cut is in no block's end.
+        The cut is in no block's end. An effect below float32, as of a state that decays, has a
+        gradient.
         """
-        layer, length, changed = self.make(0), self.x.shape[1], []
-        for weight in layer.parameters().values():
-            weight += 0.1 * torch.randn_like(weight)
+        layer, length, changed = self.moved_layer(), self.x.shape[1], []
         before = self.output(self.x, layer=layer)[0]
         self.largest = before.abs().max().clamp_min(1e-30)
         if not before.isfinite().all():
@@ -150,20 +249,52 @@ class _Probe:
         half = (length // 2 - 1) | 1
         for begin, end in ((0, half), (half, length)):
             x = self.x.clone()
-            x[: self.towers, begin:end] = self.x.flip(0)[: self.towers, begin:end]
+            x[: self.towers, begin:end] = self.other[: self.towers, begin:end]
             y = self.output(x, layer=layer)[0]
             if not self._differ(y, before):
-                which = "first" if begin == 0 else "second"
-                yield f"does not read the {which} half of {length} positions"
+                if not self._has_gradient(layer, begin, end):
+                    which = "first" if begin == 0 else "second"
+                    yield f"does not read the {which} half of {length} positions"
             elif self.layer.task is None:
                 outside = torch.cat([torch.arange(begin), torch.arange(end, length)])
                 changed.append(self._differ(y[outside], before[outside]))
         if changed == [False, False]:
             yield "computes each position apart from all others: it mixes no sequence"
 
+    def _has_gradient(self, layer: Adapted, begin: int, end: int) -> bool:
+        """Of the first result, with respect to these positions of x or of embedded tokens."""
+        x, rows, length = self.x.clone(), len(self.x), self.x.shape[1]
+        read: list[tuple[torch.Tensor, int]] = []  # with the dimension of the positions
+
+        def replace(_: torch.nn.Module, inputs: tuple[Any, ...], y: torch.Tensor) -> Any:
+            shape: tuple[int, ...] = inputs[0].shape if inputs else ()
+            if len(shape) < 2 or shape[0] not in (rows, rows // self.towers) or shape[-1] != length:
+                return None
+            leaf = y.detach().requires_grad_()
+            read.append((leaf, len(shape) - 1))
+            return leaf * 1
+
+        if x.is_floating_point():
+            read.append((x.requires_grad_(), 1))
+        parts = () if x.is_floating_point() else layer.module.modules()
+        embeddings = [part for part in parts if isinstance(part, torch.nn.Embedding)]
+        hooks = [part.register_forward_hook(replace) for part in embeddings]
+        with torch.enable_grad():
+            y = self.output(x, layer=layer)[0]
+            if y.requires_grad:
+                torch.autograd.backward(y, torch.randn_like(y))
+        for hook in hooks:
+            hook.remove()
+        return any(
+            leaf.grad is not None and bool(leaf.grad.movedim(dim, 0)[begin:end].any())
+            for leaf, dim in read
+        )
+
     def _doubts_of_gradients(self, x: torch.Tensor, y: torch.Tensor) -> Iterator[str]:
         """Parameters that y is computed from and the module does not hold, and the other way round."""
         held = [*self.layer.parameters().values()]
+        if not held and any(True for _ in self.layer.module.parameters()):
+            yield "trains none of its parameters (requires_grad is False)"
         known = {id(tensor) for tensor in (*self.layer.module.parameters(), x)}
         if unknown := _shapes(leaf for leaf in _leaves(y) if id(leaf) not in known):
             yield (

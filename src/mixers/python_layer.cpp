@@ -18,7 +18,7 @@ constexpr const char* kClassSetting = "class";
 // Every operator returns a last string: why the user's code failed, one line, or empty.
 TORCH_LIBRARY(lra_python, m) {
   m.def("source(str name) -> (str, str)");
-  m.def("doubts(str name) -> (str, str)");
+  m.def("doubts(str name, bool has_padding) -> (str, str)");
   m.def("make(str name, str settings, str shape, int seed) -> (int, Tensor[], Tensor[], str, str)");
   m.def(
       "forward(int layer, Tensor x, Tensor? mask, Tensor? lengths, bool training, float "
@@ -183,8 +183,8 @@ PythonSource python_source(const std::string& name) {
           .takes_mask = json["takes_mask"]};
 }
 
-std::vector<std::string> python_doubts(const std::string& name) {
-  const ops::Stack result = call_python("lra_python::doubts", name, {name});
+std::vector<std::string> python_doubts(const std::string& name, bool has_padding) {
+  const ops::Stack result = call_python("lra_python::doubts", name, {name, has_padding});
   return parse_json(result[0].toStringRef(), name).get<std::vector<std::string>>();
 }
 

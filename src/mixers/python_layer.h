@@ -41,13 +41,13 @@ bool has_interpreter();
 struct PythonSource {
   std::string source_sha256;                    // of the file that defines the class, in hex
   std::map<std::string, std::string> packages;  // name -> version, Python itself among them
-  bool takes_mask = true;                       // or lengths; else padding takes part
+  bool takes_mask = true;                       // or lengths or needs neither
 };
 // Throws lra::Error when the class cannot be imported.
 PythonSource python_source(const std::string& name);
 // Doubts about a layer of the class, which was made before, from random examples: "is random in
 // evaluation" (python/lra/_probe.py).
-std::vector<std::string> python_doubts(const std::string& name);
+std::vector<std::string> python_doubts(const std::string& name, bool has_padding);
 
 // The parameters that carry the same attribute `_optim` = {"lr": ..., "weight_decay": ...}, as in
 // the code of S4 (Gu et al. 2022), are one group.

@@ -64,7 +64,8 @@ RunRecord new_record(const RunConfig& config, const tasks::Task& task,
   RunRecord record = record_of(config, provenance, dataset.hash(), sizes_of(dataset),
                                std::move(initial_weights), edited);
   if (mixers::is_python_class(config.model)) {
-    for (const std::string& doubt : mixers::python_doubts(config.model)) {
+    const bool has_padding = task.shape().has_padding;
+    for (const std::string& doubt : mixers::python_doubts(config.model, has_padding)) {
       auto& warnings = record.warnings ? *record.warnings : record.warnings.emplace();
       warnings.push_back("forward of " + config.model + " " + doubt);
     }

@@ -60,6 +60,47 @@ class NoMask(torch.nn.Linear):
         return super().forward(u)
 
 
+class Total(NoMask):
+    def forward(self, u):
+        return super().forward(u).sum(1, keepdim=True).expand_as(u)
+
+
+class Causal(torch.nn.Module):
+    """Needs no mask, since padding comes last."""
+
+    def __init__(self, dim):
+        super().__init__()
+        self.gru = torch.nn.GRU(dim, dim, batch_first=True)
+
+    def forward(self, x):
+        return self.gru(x)[0]
+
+
+SHARED, ACTIVATION = [], torch.nn.GELU()
+
+
+def shared(dim):
+    if not SHARED:
+        SHARED.append(NoMask(dim))
+    return SHARED[0]
+
+
+def shared_inside(dim):
+    return torch.nn.Sequential(shared(dim), torch.nn.GELU())
+
+
+def shared_weight(dim):
+    made = NoMask(dim)
+    if SHARED:
+        made.weight = SHARED[0]
+    SHARED[:] = [made.weight]
+    return made
+
+
+def shared_activation(dim):
+    return torch.nn.Sequential(NoMask(dim), ACTIVATION)
+
+
 class Fixed(torch.nn.Module):
     """Takes no other length than the longest."""
 
@@ -242,8 +283,22 @@ class Arena(unittest.TestCase):
 
     def test_tuples_lengths_and_other_names_are_understood(self):
         self.assertEqual(self.train("their_layers:Tuple", "tuple").status, "done")
-        record = self.train("their_layers:NoMask", "no-mask").record
-        self.assertIn("forward of their_layers:NoMask takes no mask: padding takes part", record["warnings"])
+
+    def test_a_record_warns_of_padding_that_takes_part(self):
+        record = self.train("their_layers:Total", "total").record
+        self.assertIn("forward of their_layers:Total takes no mask: padding takes part", record["warnings"])
+        for layer in ("Causal", "NoMask"):
+            record = self.train(f"their_layers:{layer}", f"without-{layer}").record
+            self.assertNotIn("takes no mask", str(record.get("warnings")), layer)
+
+    def test_layers_share_no_weights(self):
+        for layer, kind in (("shared", "NoMask"), ("shared_inside", "NoMask"), ("shared_weight", "Parameter")):
+            with self.subTest(layer), self.assertRaises(lra.Error) as caught:
+                self.train(f"their_layers:{layer}", layer)
+            self.assertIn(
+                f"reuses a {kind} of an earlier layer; expected new modules at each call", str(caught.exception))
+            self.assertEqual(len(str(caught.exception).splitlines()), 1)
+        self.assertEqual(self.train("their_layers:shared_activation", "shared-activation").status, "done")
 
     def test_without_trimming_every_batch_has_the_full_length(self):
         settings = {"task.length": 2000, "train.trim_padding": False}

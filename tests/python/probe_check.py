@@ -13,7 +13,7 @@ sys.path.insert(0, str(ROOT / "python"))
 os.environ.setdefault("LRA_BUILD", str(pathlib.Path(os.environ["LRA_PROGRAM"]).resolve().parent))
 
 from lra._adapter import Shape, adapt
-from lra._probe import doubts
+from lra._probe import doubts, padding_takes_part
 
 TASK = {"vocabulary": 17, "classes": 10, "length": 64, "towers": 1, "values": False}
 
@@ -199,6 +199,150 @@ class Fails(Linear):
         raise ValueError("no")
 
 
+class CausalLSTM(torch.nn.Module):
+    """Nothing to doubt: padding comes after all tokens."""
+
+    def __init__(self, dim):
+        super().__init__()
+        self.lstm = torch.nn.LSTM(dim, dim, batch_first=True)
+
+    def forward(self, x):
+        return self.lstm(x)[0]
+
+
+class PackedLSTM(torch.nn.Module):
+    """Nothing to doubt: packing sorts the examples, and puts them back."""
+
+    def __init__(self, dim):
+        super().__init__()
+        self.lstm = torch.nn.LSTM(dim, dim // 2, batch_first=True, bidirectional=True)
+
+    def forward(self, x, lengths):
+        packed = torch.nn.utils.rnn.pack_padded_sequence(x, lengths, batch_first=True, enforce_sorted=False)
+        y = self.lstm(packed)[0]
+        return torch.nn.utils.rnn.pad_packed_sequence(y, batch_first=True, total_length=x.shape[1])[0]
+
+
+class Sorted(CausalLSTM):
+    def forward(self, x, lengths):
+        return super().forward(x[lengths.argsort(descending=True)])
+
+
+class SortedBack(CausalLSTM):
+    """Nothing to doubt."""
+
+    def forward(self, x, lengths):
+        order = lengths.argsort(descending=True)
+        return super().forward(x[order])[order.argsort()]
+
+
+class Backward(CausalLSTM):
+    """Reads padding first."""
+
+    def forward(self, x):
+        return super().forward(x.flip(1)).flip(1)
+
+
+class GatedLSTM(CausalLSTM):
+    """Nothing to doubt."""
+
+    def __init__(self, dim):
+        super().__init__(dim)
+        self.gate = torch.nn.Parameter(torch.zeros(dim))
+
+    def forward(self, x):
+        return self.gate * super().forward(x)
+
+
+class GatedBackward(GatedLSTM):
+    def forward(self, x):
+        return super().forward(x.flip(1)).flip(1)
+
+
+class SmallBackward(GatedBackward):
+    """A residual layer with a small scale."""
+
+    def __init__(self, dim):
+        super().__init__(dim)
+        torch.nn.init.constant_(self.gate, 1e-5)
+
+    def forward(self, x):
+        return x + super().forward(x)
+
+
+class Position(torch.nn.Linear):
+    def __init__(self, dim):
+        super().__init__(dim, dim)
+
+
+class FailingPosition(Position):
+    def forward(self, x):
+        raise ValueError("no")
+
+
+class Circular(torch.nn.Module):
+    """Wraps around at the padded length."""
+
+    def __init__(self, dim, max_length):
+        super().__init__()
+        self.kernel = torch.nn.Parameter(torch.randn(max_length, dim) / max_length**0.5)
+
+    def forward(self, x, mask):
+        length = x.shape[1]
+        spectrum = torch.fft.rfft(x * mask.unsqueeze(-1), dim=1) * torch.fft.rfft(self.kernel[:length], dim=0)
+        return torch.fft.irfft(spectrum, length, dim=1)
+
+
+class ByLength(Circular):
+    """Depends on the amount of padding, and not on the numbers in it."""
+
+    def forward(self, x):
+        positions = torch.linspace(0, 1, x.shape[1]).unsqueeze(1)
+        return (x * positions).cumsum(1) + 0 * self.kernel[: x.shape[1]]
+
+
+class Mixer(torch.nn.Module):
+    """Nothing to doubt: weights of the longest length."""
+
+    def __init__(self, dim, max_length):
+        super().__init__()
+        self.down = torch.nn.Linear(max_length, 32)
+        self.up = torch.nn.Linear(32, max_length)
+
+    def forward(self, x, mask):
+        length, x = x.shape[1], (x * mask.unsqueeze(-1)).transpose(1, 2)
+        y = torch.nn.functional.linear(x, self.down.weight[:, :length], self.down.bias).relu()
+        return torch.nn.functional.linear(y, self.up.weight[:length], self.up.bias[:length]).transpose(1, 2)
+
+
+class OneLength(Mixer):
+    """Nothing to doubt, for runs without trimming."""
+
+    def forward(self, x, mask):
+        return self.up(self.down((x * mask.unsqueeze(-1)).transpose(1, 2)).relu()).transpose(1, 2)
+
+
+class Pooled(torch.nn.Module):
+    """Nothing to doubt: attends to means of 6 tokens."""
+
+    def __init__(self, dim):
+        super().__init__()
+        self.attention = TorchAttention(dim)
+
+    def forward(self, x, mask):
+        length, more = x.shape[1], -x.shape[1] % 6
+        counts = torch.nn.functional.pad(mask.float(), (0, more)).unflatten(1, (-1, 6)).sum(2)
+        sums = torch.nn.functional.pad(x * mask.unsqueeze(-1), (0, 0, 0, more)).unflatten(1, (-1, 6)).sum(2)
+        y = self.attention(sums / counts.clamp_min(1).unsqueeze(-1), counts == 0)
+        return y.repeat_interleave(6, 1)[:, :length]
+
+
+class Frozen(Linear):
+    def __init__(self, dim):
+        super().__init__(dim)
+        self.requires_grad_(False)
+
+
 class Bag(torch.nn.Module):
     """A whole model."""
 
@@ -231,8 +375,102 @@ class Wraps(Bag):
         return super().forward(tokens % 10)
 
 
+class MaskedBag(Bag):
+    """Nothing to doubt."""
+
+    def forward(self, tokens, mask):
+        return self.head((self.embedding(tokens) * mask.unsqueeze(-1)).sum(1) / mask.sum(1, keepdim=True))
+
+
+class MaskIgnored(Bag):
+    def forward(self, tokens, mask):
+        return super().forward(tokens)
+
+
+class LengthsIgnored(Bag):
+    def forward(self, tokens, lengths):
+        return super().forward(tokens)
+
+
+class PaddingToken(Bag):
+    """Nothing to doubt: knows padding by its token, and takes a mask that it does not need."""
+
+    def forward(self, tokens, mask=None):
+        there = (tokens != 0).unsqueeze(-1)
+        return self.head((self.embedding(tokens) * there).sum(1) / there.sum(1))
+
+
+class FrozenBag(Bag):
+    def __init__(self, vocab_size, num_classes):
+        super().__init__(vocab_size, num_classes)
+        self.requires_grad_(False)
+
+
+class Sigmoid(MaskedBag):
+    def forward(self, tokens, mask):
+        return super().forward(tokens, mask).sigmoid()
+
+
+class SmallLogits(MaskedBag):
+    """Nothing to doubt: from 0 to 1 at first."""
+
+    def __init__(self, vocab_size, num_classes):
+        super().__init__(vocab_size, num_classes)
+        torch.nn.init.uniform_(self.head.bias, 0.4, 0.6)
+        torch.nn.init.normal_(self.head.weight, std=0.01)
+
+
+class LastState(torch.nn.Module):
+    """Nothing to doubt: its first weights forget the first half below float32."""
+
+    def __init__(self, vocab_size, num_classes):
+        super().__init__()
+        self.embedding = torch.nn.Embedding(vocab_size, 16)
+        self.gru = torch.nn.GRU(16, 16, batch_first=True)
+        self.head = torch.nn.Linear(16, num_classes)
+
+    def states(self, tokens):
+        return self.gru(self.embedding(tokens))[0]
+
+    def forward(self, tokens, lengths):
+        return self.head(self.states(tokens)[torch.arange(len(tokens)), lengths - 1])
+
+
+class LastHalf(LastState):
+    def states(self, tokens):
+        return torch.nn.functional.pad(super().states(tokens[:, 32:]), (0, 0, 32, 0))
+
+
+class LastPair(LastState):
+    """Nothing to doubt: two documents, [B, 2, L]."""
+
+    def forward(self, tokens, mask):
+        lengths = mask.sum(-1)
+        one, other = (self.states(tokens[:, i])[torch.arange(len(tokens)), lengths[:, i] - 1] for i in (0, 1))
+        return self.head(one * other)
+
+
+class LastLayer(torch.nn.Module):
+    """Nothing to doubt: the last state at every position, for a residual branch."""
+
+    def __init__(self, dim):
+        super().__init__()
+        self.gru = torch.nn.GRU(dim, dim, batch_first=True)
+
+    def forward(self, x, lengths):
+        last = self.gru(x)[0][torch.arange(len(x)), lengths - 1]
+        return last.unsqueeze(1).expand_as(x)
+
+
+class LastOfAll(LastState):
+    """Reads padding last."""
+
+    def forward(self, tokens):
+        return self.head(self.states(tokens)[:, -1])
+
+
 class Doubts(unittest.TestCase):
-    def found(self, kind, task=None):
+    def maker(self, kind, task=None):
         shape = Shape(dim=16, heads=2, head_dim=8, max_length=64, layer=0, task=task)
 
         def make(other):
@@ -240,7 +478,10 @@ class Doubts(unittest.TestCase):
                 torch.manual_seed(5 + other)
                 return adapt(kind, {}, shape)
 
-        return doubts(make)
+        return make
+
+    def found(self, kind, task=None, **more):
+        return doubts(self.maker(kind, task), **more)
 
     def test_each_mistake_is_named_alone(self):
         for kind, said in (
@@ -253,20 +494,48 @@ class Doubts(unittest.TestCase):
             (Short, "does not read the second half of 64 positions"),
             (Pointwise, "each position apart"), (WithoutInput, "no gradient to its input"),
             (Zero, "returns zeros"), (SwitchedOff, "switches dropout off"), (Loaded, "for every seed"),
+            (Sorted, "another output beside others"), (Circular, "with more padding after it"),
+            (ByLength, "with more padding after it"), (Frozen, "trains none of its parameters"),
         ):
             with self.subTest(kind.__name__):
                 self.assertEqual([said in text for text in self.found(kind)], [True], self.found(kind))
         self.assertIn("returns zeros whatever its parameters are", self.found(Constant))
         for kind, said in ((Probabilities, "expected logits"), (FirstTokens, "the second half of 64 positions"),
-                           (Clamps, "gives 8 of 16 tokens"), (Wraps, "gives 12 of 16 tokens")):
+                           (Clamps, "gives 8 of 16 tokens"), (Wraps, "gives 12 of 16 tokens"),
+                           (MaskIgnored, "reads padding in spite"), (LengthsIgnored, "reads padding in spite"),
+                           (Sigmoid, "without sigmoid"), (FrozenBag, "trains none of its parameters"),
+                           (LastHalf, "the first half of 64 positions")):
             self.assertEqual([said in text for text in self.found(kind, TASK)], [True], self.found(kind, TASK))
 
     def test_others_have_none(self):
         for kind, task in ((Linear, None), (TorchAttention, None), (BeginsAtZero, None), (ZeroWeight, None),
                            (SmallScale, None), (Recomputed, None), (Blocks, None), (Fails, None), (Bag, TASK),
-                           (Bag, {**TASK, "towers": 2})):
+                           (Bag, {**TASK, "towers": 2}), (CausalLSTM, None), (PackedLSTM, None),
+                           (SortedBack, None), (GatedLSTM, None), (Mixer, None), (OneLength, None), (Pooled, None),
+                           (LastLayer, None), (MaskedBag, TASK), (PaddingToken, TASK), (SmallLogits, TASK),
+                           (LastState, TASK), (LastPair, {**TASK, "towers": 2}), (LastOfAll, TASK)):
             with self.subTest(kind.__name__):
                 self.assertEqual(self.found(kind, task), [])
+
+    def test_padding_does_not_count_in_tasks_without_it(self):
+        for kind, task in ((Unmasked, None), (Circular, None), (ByLength, None), (MaskIgnored, TASK), (Linear, None)):
+            with self.subTest(kind.__name__):
+                self.assertEqual(self.found(kind, task, has_padding=False), [])
+        for kind, said in ((Confused, "another output beside others"), (Short, "the second half"),
+                           (Pointwise, "each position apart")):
+            with self.subTest(kind.__name__):
+                found = self.found(kind, has_padding=False)
+                self.assertEqual([said in text for text in found], [True], found)
+
+    def test_padding_takes_part_only_where_it_changes_results(self):
+        for kind, task, expected in (
+            (CausalLSTM, None, False), (GatedLSTM, None, False), (Position, None, False), (Backward, None, True),
+            (GatedBackward, None, True), (SmallBackward, None, True), (FailingPosition, None, True), (PaddingToken, TASK, False),
+            (PaddingToken, {**TASK, "length": 16}, False), (Bag, TASK, True), (LastOfAll, TASK, True),
+            (LastOfAll, {**TASK, "length": 16}, True),
+        ):
+            with self.subTest(kind.__name__):
+                self.assertEqual(padding_takes_part(self.maker(kind, task)), expected)
 
     def test_the_generator_of_torch_stays_where_it_was(self):
         torch.manual_seed(3)
