@@ -19,7 +19,7 @@ import subprocess
 import sys
 import tempfile
 
-from shared import result, wrong_data, wrong_sets, wrong_use
+from shared import result, wrong_data, wrong_own, wrong_sets, wrong_use
 
 PROGRAM = os.path.realpath(os.environ["LRA_PROGRAM"])
 ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1"}
@@ -744,6 +744,11 @@ def use_situations(world):
     yield from wrong_use.situations(world, sys.modules[__name__])
 
 
+def own_situations(world):
+    """A user's own data: refused at the import, or doubted there."""
+    yield from wrong_own.situations(world, sys.modules[__name__])
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--quick", action="store_true")
@@ -754,7 +759,8 @@ def main():
         world = World(root)
         for situations in (raw_situations, prepared_situations, beside_situations, encoding_situations,
                            contents_situations, doubtful_situations, set_situations, place_situations,
-                           weight_situations, checkpoint_situations, record_situations, use_situations):
+                           weight_situations, checkpoint_situations, record_situations, use_situations,
+                           own_situations):
             if arguments.only and arguments.only not in situations.__name__:
                 continue
             before = count

@@ -1,0 +1,67 @@
+"""A user's own files that hold something else than they seem to."""
+import json
+import random
+
+WORDS = "a long film about two brothers and their dog with music by nobody that anybody would know".split()
+
+
+def csv_of(columns, cell):
+    rows = [",".join([*(cell(row, column) for column in range(len(columns))), str(row % 2)]) for row in range(60)]
+    return "\n".join([",".join([*columns, "label"]), *rows]) + "\n"
+
+
+def jsonl(examples):
+    return "".join(json.dumps(example) + "\n" for example in examples)
+
+
+def texts(change=lambda k, text: text, count=120):
+    numbers = random.Random(count)
+    return jsonl({"text": change(k, f"The {k * 7919 % 997} " + " ".join(numbers.sample(WORDS, 12)) + ".<br /> End"),
+                  "label": k % 2} for k in range(count))
+
+
+def ids(change=lambda k, ids: ids, count=120):
+    numbers = random.Random(count)
+    return jsonl({"tokens": change(k, [numbers.randrange(5, 40) for _ in range(20 + k % 7)]), "label": k % 2}
+                 for k in range(count))
+
+
+def values(change=lambda k, rows: rows, count=200, channels=3, positions=30):
+    numbers = random.Random(count)
+    return jsonl({"values": change(k, [[round(numbers.gauss(c, 1 + c), 4) for c in range(channels)]
+                                       for _ in range(positions)]), "label": k % 2} for k in range(count))
+
+
+def number(row, column):
+    return f"{row * 37 % 23}.{1 + column * row % 7}"
+
+
+FILES = (
+    ("columns in the order of words", "comes after",
+     {"a.csv": csv_of([f"f{i}" for i in sorted(range(12), key=str)], number)}),
+    ("points between thousands", "three digits behind its point",
+     {"a.csv": csv_of([f"f{i}" for i in range(12)], lambda r, c: str(r + 900 + c) if r % 3 else f"{r + 1}.{100 + c}")}),
+    ("hexadecimal ids", "is not a number",
+     {"a.csv": "tokens,label\n" + "".join(f"1 a{k % 9} 2f,{k % 2}\n" for k in range(60))}),
+    ("a file beside a copy", "read beside a copy",
+     {"train.jsonl": ids(), "train_old.jsonl": ids(), "test.jsonl": ids(count=60)}),
+    ("a test without BOS", "is the first of 100%",
+     {"train.jsonl": ids(lambda k, i: [1, *i]), "test.jsonl": ids(count=60)}),
+    ("padding to the longest of a batch", "occurs only in runs", {"a.jsonl": ids(lambda k, i: i + [0] * (k % 8))}),
+    ("a test that was escaped", "cleaned or written",
+     {"train.jsonl": texts(), "test.jsonl": texts(lambda k, t: t.replace("<", "&lt;"), 60)}),
+    ("a test in small letters", "cleaned or written",
+     {"train.jsonl": texts(), "test.jsonl": texts(lambda k, t: t.lower(), 60)}),
+    ("examples in columns", "examples of 48 positions",
+     {"a.jsonl": values(lambda k, v: [x for [x] in v], 48, 1, 48)}),
+)
+
+
+def situations(world, tools):
+    for name, pattern, files in FILES:
+        world.count += 1
+        folder = world.root / f"own{world.count}"
+        for file, content in files.items():
+            tools.write(folder / file, content)
+        yield (f"own data: {name}", pattern,
+               ["data", "import", "custom", folder, "--out", world.root / f"imported{world.count}"], None)
