@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <bit>
 #include <functional>
 
@@ -56,9 +57,17 @@ TEST(OwnChecks, LeaveValuesOfOneKindAlone) {
   EXPECT_THAT(doubts_about([](bool, int64_t, float value) { return value > 0 ? 1.0f : 0.0f; }),
               ElementsAre())
       << "two values are no mark and the rest";
+}
+
+TEST(OwnChecks, NameAChannelThatNeverVaries) {
+  const auto doubt = "all values in channel 0 are 5.5: was its sensor off, or its file missing?";
   EXPECT_THAT(doubts_about([](bool, int64_t n, float value) { return n % 2 ? value : 5.5f; }),
+              ElementsAre(doubt));
+  EXPECT_THAT(doubts_about([](bool is_test, int64_t n, float value) {
+                return n % 2 ? value : is_test ? 5.5f : 4.5f;
+              }),
               ElementsAre())
-      << "a channel that never varies";
+      << "it tells the splits apart";
 }
 
 TEST(OwnChecks, NameANumberThatMarksWhatIsMissing) {
@@ -73,7 +82,9 @@ TEST(OwnChecks, NameANumberThatMarksWhatIsMissing) {
   EXPECT_THAT(doubts_about([](bool, int64_t n, float v) { return n == 1 ? -999 : v; }),
               ElementsAre())
       << "an outlier";
-  EXPECT_THAT(doubts_about([](bool, int64_t n, float v) { return n % 6 == 1 ? v + 99 : 0; }),
+  EXPECT_THAT(doubts_about([](bool, int64_t n, float v) {
+                return n % 6 == 1 ? v + 99 : n % 2 == 1 ? 0 : v;
+              }),
               ElementsAre())
       << "rare events";
 }
@@ -93,6 +104,73 @@ TEST(OwnChecks, NameATestInAnotherUnit) {
   EXPECT_THAT(doubts_about(plus(20)), around_another);
   EXPECT_THAT(doubts_about(plus(1.5)), around_another);
   EXPECT_THAT(doubts_about(plus(1)), ElementsAre());
+}
+
+// The factors of each of four channels in the test.
+std::vector<std::string> doubts_about_factors(const std::vector<float>& factors, int examples) {
+  return doubts_about(
+      [&](bool is_test, int64_t n, float v) {
+        return is_test ? v * factors.at(static_cast<size_t>(n) % factors.size()) : v;
+      },
+      {.train = examples,
+       .test = examples,
+       .positions = 20,
+       .channels = static_cast<int>(factors.size())});
+}
+
+TEST(OwnChecks, NameATestOfWhichAllChannelsAreScaledAlike) {
+  EXPECT_THAT(doubts_about_factors({1.5f, 1.5f, 1.5f, 1.5f}, 100),
+              ElementsAre(StartsWith("values of test deviate by 1.48 times as much as")));
+  EXPECT_THAT(doubts_about_factors({0.6f, 0.6f, 0.6f, 1}, 100),
+              ElementsAre(HasSubstr("in 3 of 4 channels alike: are they in another unit?")));
+  EXPECT_THAT(doubts_about_factors({1.5f, 1.3f, 1.7f, 1.4f}, 100), ElementsAre())
+      << "another person";
+  EXPECT_THAT(doubts_about_factors({1.2f, 1.2f, 1.2f, 1.2f}, 100), ElementsAre());
+  EXPECT_THAT(doubts_about_factors({1.5f, 1.5f}, 100), ElementsAre()) << "two say little";
+}
+
+TEST(OwnChecks, NameSmallerFactorsInATestOfManyExamples) {
+  const auto other = ElementsAre(HasSubstr("from the mean of train, those of train by 0.580"));
+  EXPECT_THAT(doubts_about_factors({2.2f}, 200), other);
+  EXPECT_THAT(doubts_about_factors({0.45f}, 200), other);
+  EXPECT_THAT(doubts_about_factors({1.9f}, 200), ElementsAre());
+  EXPECT_THAT(doubts_about_factors({2.2f}, 100), ElementsAre());
+}
+
+// A few examples of an event that the test has more often by chance.
+TEST(OwnChecks, LeaveATestWithMoreOfFewEventsAlone) {
+  EXPECT_THAT(doubts_about([](bool is_test, int64_t n,
+                              float v) { return n / 20 % (is_test ? 40 : 200) == 0 ? 20 * v : v; },
+                           {.train = 400, .test = 400, .positions = 20, .channels = 1}),
+              ElementsAre());
+}
+
+// Doubts about channels of which each has a mean and a deviation, those of the test its own.
+std::vector<std::string> doubts_about_channels(const std::vector<std::array<float, 2>>& train,
+                                               const std::vector<std::array<float, 2>>& test) {
+  return doubts_about(
+      [&](bool is_test, int64_t n, float v) {
+        const auto [mean, factor] = (is_test ? test : train).at(static_cast<size_t>(n) % 4);
+        return mean + factor * v;
+      },
+      {.train = 200, .test = 100, .positions = 20, .channels = 4});
+}
+
+TEST(OwnChecks, NameChannelsOfTheTestInAnotherOrder) {
+  const std::vector<std::array<float, 2>> train = {{{0, 1}, {9, 2}, {0, 3}, {3, 1}}};
+  EXPECT_THAT(doubts_about_channels(train, train), ElementsAre());
+  EXPECT_THAT(doubts_about_channels(train, {{{0, 3}, {9, 2}, {0, 1}, {3, 1}}}),
+              ElementsAre(StartsWith("channels 0, 2 of test are like channels 2, 0 of train")));
+  EXPECT_THAT(doubts_about_channels(train, {{{9, 2}, {0, 3}, {0, 1}, {3, 1}}}),
+              ElementsAre(StartsWith("channels 0, 1, 2 of test are like channels 1, 2, 0")));
+  EXPECT_THAT(doubts_about_channels(train, {{{0, 3}, {9, 2}, {0, 1.5f}, {3, 1}}}), ElementsAre())
+      << "one is like none of train";
+  EXPECT_THAT(doubts_about_channels(train, {{{0, 3}, {9, 3}, {0, 1}, {3, 1}}}), ElementsAre())
+      << "others have changed too";
+  EXPECT_THAT(doubts_about_channels({{{0, 1}, {9, 2}, {0, 1.1f}, {3, 1}}},
+                                    {{{0, 1.1f}, {9, 2}, {0, 1}, {3, 1}}}),
+              ElementsAre())
+      << "channels that are alike";
 }
 
 TEST(OwnChecks, NameATestThatWasFilledWithZeros) {
