@@ -63,8 +63,8 @@ std::string doubt_of_mark(const ChannelTally& tally, const std::string& split,
          " times and is far from all others: does it mark what is missing, as -999 does?";
 }
 
-std::string of_channel(size_t channel, const CustomConfig& config) {
-  return config.channels == 1 ? "" : " in channel " + std::to_string(channel);
+std::string of_channel(size_t channel, int64_t num_channels) {
+  return num_channels == 1 ? "" : " in channel " + std::to_string(channel);
 }
 
 std::vector<ChannelScale> scales_of(const Split& split, const std::vector<ChannelTally>& tally,

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <string>
 #include <vector>
 
 #include "tasks/custom/custom_config.h"
@@ -60,7 +61,7 @@ std::string doubt_of_mark(const ChannelTally& tally, const std::string& split,
                           const std::string& channel);
 
 // " in channel 3"; nothing if there is only one.
-std::string of_channel(size_t channel, const CustomConfig& config);
+std::string of_channel(size_t channel, int64_t num_channels);
 
 // The deviation of a channel around its own mean, and its standard error as a share of it. An
 // example counts as one observation: its positions are alike.

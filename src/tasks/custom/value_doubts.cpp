@@ -54,7 +54,7 @@ std::string short_number(double value) {
 std::optional<std::string> doubt_of_marks(const SplitValues& values, const CustomConfig& config) {
   for (size_t c = 0; c < values.tally.size(); ++c) {
     if (!mark_of(values.tally[c])) continue;
-    return doubt_of_mark(values.tally[c], values.name, of_channel(c, config));
+    return doubt_of_mark(values.tally[c], values.name, of_channel(c, config.channels));
   }
   return std::nullopt;
 }
@@ -87,7 +87,7 @@ std::optional<std::string> doubt_of_range(const SplitValues& train, const SplitV
         !are_few && errors_of_ratio(train.scales[c], other.scales[c]) > kFewestErrorsOfRatio;
     if (!is_apart && times <= (is_certain ? kMostTimes : kMostTimesOfFew)) continue;
     if (num_other++ > 0) continue;
-    first = "values of " + other.name + of_channel(c, config) +
+    first = "values of " + other.name + of_channel(c, config.channels) +
             (is_apart ? " have the mean " + fixed(other.tally[c].mean(), 3) + ", those of train " +
                             fixed(center, 3) + " with a deviation of " + fixed(usual, 3)
                       : " deviate by " + fixed(found, 3) +
@@ -188,7 +188,7 @@ std::optional<std::string> doubt_of_repeats(const SplitValues& train, const Spli
     const double usual = train.tally[c].repeats / std::max(1.0, train.tally[c].count);
     const double found = other.tally[c].repeats / std::max(1.0, other.tally[c].count);
     if (std::abs(found - usual) <= std::max(kMostApart, kStandardErrors * error)) continue;
-    return percent(found, 0) + " of the values of " + other.name + of_channel(c, config) +
+    return percent(found, 0) + " of the values of " + other.name + of_channel(c, config.channels) +
            " are equal to the one before, and " + percent(usual, 0) +
            " of those of train: do they stand for what is missing?";
   }
