@@ -20,6 +20,7 @@
 #include "tasks/custom/own_files.h"
 #include "tasks/custom/precision.h"
 #include "tasks/custom/row_counter.h"
+#include "tasks/custom/row_steps.h"
 #include "tasks/custom/tables.h"
 #include "tasks/files.h"
 #include "tasks/text_lines.h"
@@ -245,11 +246,17 @@ void Gatherer::state_facts() {
       largest = std::max(largest, *std::ranges::max_element(sequence.numbers));
     }
   }
-  constexpr int64_t kFewPositions = 8;
+  constexpr int64_t kFewPositions = 8, kMostOfStep = 64;
   if (schema_.is_wide() && config.longest < kFewPositions) {
     gathered_.doubts.push_back(
         "sequences have " + std::to_string(config.longest) +
         " positions, the columns of a row: is a row one step of a longer sequence?");
+  } else if (config.channels == 1 && config.input != "text" && config.towers == 1 &&
+             config.longest <= kMostOfStep && may_be_steps(gathered_.examples)) {
+    gathered_.doubts.push_back(
+        "rows that follow on one another are nearly alike, have one label in long runs and hold " +
+        std::to_string(config.longest) +
+        " unrelated numbers: is a row one step of a longer sequence?");
   }
   config.length = config.longest;
   // 0 is padding.

@@ -265,6 +265,42 @@ TEST_F(InputDoubts, NameRowsThatAreSteps) {
   EXPECT_THAT(doubted("all.csv", rows(8)), Not(HasSubstr("columns of a row")));
 }
 
+TEST_F(InputDoubts, NameRowsThatAreStepsByTheirLikeness) {
+  constexpr int kColumns = 12, kRows = 1000;
+  using Fill = std::function<void(int row, std::vector<double>& numbers)>;
+  const auto doubts = [&](int rows_in_run, const Fill& fill) {
+    std::string lines;
+    for (int k = 0; k < kColumns; ++k) lines += "s" + std::to_string(k) + ",";
+    lines += "label\n";
+    std::vector<double> numbers(kColumns);
+    for (int i = 0; i < kRows; ++i) {
+      fill(i, numbers);
+      for (const double number : numbers) lines += std::to_string(number) + ",";
+      lines += "class" + std::to_string(i / rows_in_run % 2) + "\n";
+    }
+    return doubted("all.csv", lines);
+  };
+  RandomStream random(3);
+  const auto uniform = [&] { return static_cast<double>(random.below(2001)) / 1000 - 1; };
+  const Fill steps = [&](int, std::vector<double>& numbers) {
+    for (double& number : numbers) number = 0.95 * number + 0.3 * uniform();
+  };
+  const Fill apart = [&](int row, std::vector<double>& numbers) {
+    for (double& number : numbers) number = uniform() + 5 * (row / 50 % 2);
+  };
+  const Fill windows = [&](int row, std::vector<double>& numbers) {
+    for (size_t k = 0; row == 0 && k < numbers.size(); ++k) numbers[k] = 0;
+    std::rotate(numbers.begin(), numbers.begin() + 1, numbers.end());
+    numbers.back() = 0.95 * numbers[numbers.size() - 2] + 0.3 * uniform();
+  };
+  const auto in_doubt = HasSubstr("hold 12 unrelated numbers: is a row one step");
+  EXPECT_THAT(doubts(50, steps), in_doubt);
+  EXPECT_THAT(doubts(500, steps), Not(in_doubt)) << "sorted by class";
+  EXPECT_THAT(doubts(1, steps), Not(in_doubt)) << "the label changes with each row";
+  EXPECT_THAT(doubts(50, apart), Not(in_doubt)) << "alike only as all of their class";
+  EXPECT_THAT(doubts(50, windows), Not(in_doubt)) << "sequences that overlap";
+}
+
 TEST_F(InputDoubts, RefuseFilesJoinedWithTheirHeaders) {
   const std::string rows = "text,label\nsome words,a\nother words,b\n";
   EXPECT_THAT(refused("all.csv", rows + rows), HasSubstr("all.csv:4: repeats the header"));

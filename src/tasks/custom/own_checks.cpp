@@ -9,6 +9,7 @@
 #include "base/text_format.h"
 #include "tasks/custom/centroid_baseline.h"
 #include "tasks/custom/input_doubts.h"
+#include "tasks/custom/place_profile.h"
 #include "tasks/custom/value_doubts.h"
 #include "tasks/custom/word_baseline.h"
 #include "tasks/data_doubts.h"
@@ -179,6 +180,7 @@ std::vector<std::string> doubts_of_own_data(const Dataset& dataset, const Custom
   }
   if (config.input == "tokens") add_doubt_of_vocabulary(dataset, config, doubts);
   if (config.input != "values") add_doubts_of_ids(dataset, config, doubts);
+  std::ranges::move(doubts_of_places(dataset, config), std::back_inserter(doubts));
   add_doubts_of_shares(dataset, config, names, doubts);
   add_doubt_of_test_labels(dataset, config, doubts);
   std::ranges::move(doubts_of_inputs(dataset, config), std::back_inserter(doubts));

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <functional>
@@ -269,8 +270,69 @@ TEST(OwnChecks, NameATestThatWasEncodedOrLabelledInAnotherWay) {
 TEST(OwnChecks, NameChannelsInThePlaceOfPositions) {
   EXPECT_THAT(doubts_about(unchanged, {.positions = 3, .channels = 13}),
               ElementsAre("sequences have 3 positions with 13 channels each: is the array [N, C, "
-                          "L]? It is read as [N, L, C]"));
+                          "L]? It is read as [N, L, C]; transpose it then"));
   EXPECT_THAT(doubts_about(unchanged, {.positions = 3, .channels = 12}), ElementsAre());
+}
+
+TEST(OwnChecks, NameTimeInThePlaceOfChannels) {
+  const Sizes sizes{.train = 200, .test = 40, .positions = 16, .channels = 32};
+  float last = 0;
+  const auto along_channels = [&](bool, int64_t n, float v) {
+    last = n % 32 == 0 ? v : 0.8f * last + 0.6f * v;
+    return last + static_cast<float>(n / 32 % 16);  // each sensor has an offset
+  };
+  EXPECT_THAT(doubts_about(along_channels, sizes),
+              ElementsAre(StartsWith("sequences have 16 positions with 32 channels each: is the "
+                                     "array [N, C, L]?")));
+  std::array<float, 32> lasts{};
+  const auto along_positions = [&](bool, int64_t n, float v) {
+    float& of_channel = lasts.at(static_cast<size_t>(n) % 32);
+    of_channel = 0.8f * of_channel + 0.6f * v;
+    return of_channel;
+  };
+  EXPECT_THAT(doubts_about(along_positions, sizes), ElementsAre());
+  float common = 0;
+  const auto alike = [&](bool, int64_t n, float v) {
+    if (n % 32 == 0) common = v;
+    return 3 * common + v;
+  };
+  EXPECT_THAT(doubts_about(alike, sizes), ElementsAre()) << "channels with a cause in common";
+  EXPECT_THAT(doubts_about(unchanged, sizes), ElementsAre());
+}
+
+// Doubts about brightness that grows along 40 pixels, after a change of those of the test.
+std::vector<std::string> doubts_about_pixels(
+    const std::function<void(std::vector<uint8_t>& pixels)>& change) {
+  CustomConfig config;
+  config.input = "tokens";
+  config.vocabulary = 256;
+  config.length = 40;
+  RandomStream random(9);
+  return doubts_about_tokens(config, 200, [&](bool is_test, std::vector<uint8_t>& pixels, int&) {
+    for (size_t k = 0; k < pixels.size(); ++k) {
+      pixels[k] = static_cast<uint8_t>(1 + 4 * k + random.below(90));
+    }
+    if (is_test) change(pixels);
+  });
+}
+
+TEST(OwnChecks, NamePixelsOfTheTestInAnotherOrder) {
+  using Pixels = std::vector<uint8_t>;
+  const auto in_doubt =
+      ElementsAre(StartsWith("other positions of test hold the large tokens than those of train"));
+  EXPECT_THAT(doubts_about_pixels([](Pixels& p) { std::ranges::reverse(p); }), in_doubt);
+  EXPECT_THAT(doubts_about_pixels([](Pixels& p) {
+                const Pixels old = p;
+                for (size_t k = 0; k < p.size(); ++k) p[k] = old[k % 5 * 8 + k / 5];
+              }),
+              in_doubt)
+      << "turned";
+  EXPECT_THAT(doubts_about_pixels([](Pixels&) {}), ElementsAre());
+  EXPECT_THAT(doubts_about_pixels([](Pixels& p) {
+                for (uint8_t& pixel : p) pixel = static_cast<uint8_t>(pixel * 9 / 10);
+              }),
+              ElementsAre())
+      << "another camera";
 }
 
 TEST(OwnChecks, NameATestThatIsTooSmall) {

@@ -1,6 +1,7 @@
 #include "tasks/custom/value_doubts.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <optional>
 #include <sstream>
@@ -9,6 +10,7 @@
 #include "base/text_format.h"
 #include "tasks/custom/channel_tally.h"
 #include "tasks/custom/scaling.h"
+#include "tasks/drawn_examples.h"
 #include "tasks/split_checks.h"
 
 namespace lra::tasks {
@@ -219,16 +221,66 @@ std::optional<std::string> doubt_of_constants(const std::vector<SplitValues>& sp
          short_number(value) + ": were their sensors off, or their files missing?";
 }
 
-// Far more channels than positions.
-std::optional<std::string> doubt_of_axes(const CustomConfig& config) {
+// How much numbers are like others at a fixed distance: the sum of the products, and half of the
+// sum of both squares.
+struct Likeness {
+  double products = 0, squares = 0;
+
+  void add(double a, double b) {
+    products += a * b;
+    squares += (a * a + b * b) / 2;
+  }
+  double value() const { return squares > 0 ? products / squares : 0; }
+};
+
+// Time runs along the axis on which neighbors are alike, and numbers far apart less so. What all
+// examples have in common, as the offset of each sensor, says nothing about it.
+bool has_time_in_channels(const Split& train, const CustomConfig& config) {
+  constexpr int64_t kMostDrawn = 500, kMostNumbers = 1 << 20;
+  constexpr size_t kFewest = 8;
+  constexpr double kAlike = 0.6, kUnlike = 0.2, kDecay = 0.5;
+  const auto channels = static_cast<size_t>(config.channels);
+  const auto length = static_cast<size_t>(config.longest);
+  if (channels < kFewest || length < kFewest || train.size() < kFewestToJudge ||
+      config.longest * config.channels > kMostNumbers) {
+    return false;
+  }
+  std::vector<double> means(length * channels);
+  std::vector<int32_t> words(means.size());
+  const std::vector<int64_t> drawn = drawn_examples(train.size(), kMostDrawn);
+  for (const int64_t i : drawn) {
+    train.read_tokens(i, 0, words);
+    for (size_t at = 0; at < means.size(); ++at) {
+      means[at] += std::bit_cast<float>(words[at]) / static_cast<double>(drawn.size());
+    }
+  }
+  Likeness of_channels, of_far_channels, of_positions;
+  std::vector<double> x(means.size());
+  for (const int64_t i : drawn) {
+    train.read_tokens(i, 0, words);
+    for (size_t at = 0; at < x.size(); ++at) x[at] = std::bit_cast<float>(words[at]) - means[at];
+    for (size_t at = 0; at < x.size(); ++at) {
+      const size_t c = at % channels;
+      if (c + 1 < channels) of_channels.add(x[at], x[at + 1]);
+      if (c + channels / 2 < channels) of_far_channels.add(x[at], x[at + channels / 2]);
+      if (at + channels < x.size()) of_positions.add(x[at], x[at + channels]);
+    }
+  }
+  return of_channels.value() > kAlike && of_positions.value() < kUnlike &&
+         of_far_channels.value() < kDecay * of_channels.value();
+}
+
+// Far more channels than positions, or channels in the order of time.
+std::optional<std::string> doubt_of_axes(const Dataset& dataset, const CustomConfig& config) {
   constexpr int64_t kMostChannelsPerPosition = 4;
-  if (config.shortest != config.longest ||
-      config.channels <= kMostChannelsPerPosition * config.longest) {
+  if (config.shortest != config.longest) return std::nullopt;
+  if (config.channels <= kMostChannelsPerPosition * config.longest &&
+      !has_time_in_channels(dataset.split("train"), config)) {
     return std::nullopt;
   }
   return "sequences have " + std::to_string(config.longest) + " positions with " +
          std::to_string(config.channels) +
-         " channels each: is the array [N, C, L]? It is read as [N, L, C]";
+         " channels each: is the array [N, C, L]? It is read as [N, L, C]; transpose it then";
 }
 
 // Channels in another order have other units as well.
@@ -246,7 +298,7 @@ std::vector<std::optional<std::string>> doubts_against_train(const SplitValues& 
 
 std::vector<std::string> doubts_of_values(const Dataset& dataset, const CustomConfig& config) {
   const Scaling scaling = scaling_of(dataset);
-  std::vector<std::optional<std::string>> doubts = {doubt_of_axes(config)};
+  std::vector<std::optional<std::string>> doubts = {doubt_of_axes(dataset, config)};
   std::vector<SplitValues> judged;  // without splits that are too small
   for (const char* name : {"train", "val", "test"}) {
     if (dataset.split(name).size() < kFewestToJudge) continue;
