@@ -62,6 +62,7 @@ std::string content_of(const Words& position, const Dataset& dataset) {
 
 ConstantExamples constant_examples_of(const std::string& name, const Dataset& dataset) {
   constexpr int64_t kFewest = 10, kOneIn = 20;
+  constexpr double kNearlyAll = 0.9;
   const Split split = dataset.split(name);
   ConstantExamples found;
   std::map<Words, int64_t> counts;
@@ -77,6 +78,8 @@ ConstantExamples constant_examples_of(const std::string& name, const Dataset& da
   const auto most =
       std::ranges::max_element(counts, {}, [](const auto& pair) { return pair.second; });
   const bool are_alike = most->second == count;
+  found.are_nearly_all =
+      static_cast<double>(most->second) > kNearlyAll * static_cast<double>(split.size());
   found.doubt =
       thousands(count) + " of the " + thousands(split.size()) + " examples of " + name + " hold " +
       (are_alike

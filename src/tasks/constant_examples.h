@@ -13,6 +13,7 @@ namespace lra::tasks {
 struct ConstantExamples {
   std::vector<bool> is_constant;  // by example; empty if they are few
   std::string doubt;              // a sentence about them; empty if they are few
+  bool are_nearly_all = false;    // over 90 % of the split are, and alike: nothing to learn from
 };
 
 // By the name of the split. A few such examples may be quiet recordings or black pictures: only a

@@ -39,8 +39,8 @@ struct SplitTally {
   Count contradictions;  // equal to an example with another label, in any split
   Count same_texts;      // pairs of a text and itself
   int64_t num_blank = 0;
-  std::vector<int64_t> labels;    // examples of each class
-  std::string doubt_of_constant;  // a sentence if many examples are the same everywhere
+  std::vector<int64_t> labels;  // examples of each class
+  ConstantExamples constant;
 
   std::string of_all() const { return " of the " + thousands(size) + " examples of " + name; }
   bool exceeds(int64_t count, double share) const {
@@ -122,7 +122,7 @@ SplitTally tally_of(const Dataset& dataset, const EqualExamples& equal,
   tally.size = split.size();
   tally.labels.resize(static_cast<size_t>(num_classes));
   tally.num_blank = count_blank(split, dataset.manifest());
-  tally.doubt_of_constant = constant.doubt;
+  tally.constant = constant;
   for (int64_t i = 0; i < split.size(); ++i) {
     const int64_t first = equal.first[static_cast<size_t>(range.begin + i)];
     int64_t length = 0;
@@ -213,7 +213,12 @@ void check_same_texts(const Evidence& evidence, Doubts& doubts) {
 
 void check_constant(const Evidence& evidence, Doubts& doubts) {
   for (const SplitTally& split : evidence.splits) {
-    if (!split.doubt_of_constant.empty()) doubts.push_back(split.doubt_of_constant);
+    if (split.constant.are_nearly_all) {
+      evidence.refuse(split.constant.doubt, "examples that differ",
+                      "look for empty files, and for values around an offset that is too large for "
+                      "float32");
+    }
+    if (!split.constant.doubt.empty()) doubts.push_back(split.constant.doubt);
   }
 }
 

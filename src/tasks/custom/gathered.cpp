@@ -87,7 +87,7 @@ void Gatherer::add(const std::string& where, OwnExample&& example, const std::st
     kind_.add(where, has_name ? schema_.sequence_names()[i] : "", example.sequences[i]);
     const int64_t channels = example.sequences[i].channels;
     precision_.add(example.sequences[i], channels == 0 ? kind_.list_channels() : channels);
-    example.sequences[i].lost = {};
+    example.sequences[i].lost = std::vector<float>();  // frees its memory
   }
   gathered_.config.towers = static_cast<int64_t>(count);
   if (count == 1) counter_.add(example.sequences[0].numbers, file);
@@ -254,7 +254,7 @@ void Gatherer::state_facts() {
   } else if (config.channels == 1 && config.input != "text" && config.towers == 1 &&
              config.longest <= kMostOfStep && may_be_steps(gathered_.examples)) {
     gathered_.doubts.push_back(
-        "rows that follow on one another are nearly alike, have one label in long runs and hold " +
+        "consecutive rows are nearly alike, have one label in long runs and hold " +
         std::to_string(config.longest) +
         " unrelated numbers: is a row one step of a longer sequence?");
   }

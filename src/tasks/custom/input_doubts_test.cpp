@@ -239,6 +239,7 @@ TEST_F(InputDoubts, NameExamplesThatAreTheSameEverywhere) {
     EXPECT_THAT(all, Not(HasSubstr("repeat an earlier one")));
     EXPECT_THAT(all, Not(HasSubstr("are also in an earlier split")));
     EXPECT_THAT(doubts(ending, 1), Not(HasSubstr("nothing but"))) << "few";
+    EXPECT_THAT(error_of([&] { doubts(ending, 40); }), HasSubstr("hold nothing but 0" + ending));
   }
   EXPECT_THAT(refused("all.jsonl", rows_of_values(200,
                                                   [](int i, int k) {

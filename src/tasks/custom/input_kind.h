@@ -22,9 +22,8 @@ struct OddNumbers {
   void add(const std::string& at, const OwnSequence& sequence);
 };
 
-// Whole numbers that may stand for a few kinds of things, as 0 to 3 do for the bases of DNA. The
-// kinds next to one another are unrelated; brightness, and what is counted again and again, is
-// alike at neighboring positions.
+// Whole numbers that may stand for a few kinds of things, as 0 to 3 do for the bases of DNA. Ids at
+// neighboring positions are uncorrelated; levels of brightness are not.
 class FewNumbers {
  public:
   void add(std::span<const float> numbers);

@@ -10,7 +10,7 @@ namespace {
 
 using Profile = std::vector<double>;  // the sum of the tokens at each position
 
-// Those of every second example, and of the others.
+// Profiles of every second example, and of the rest.
 std::array<Profile, 2> half_profiles(const Split& split, const CustomConfig& config) {
   constexpr int64_t kMost = 10000;
   const auto length = static_cast<size_t>(config.longest);
@@ -59,9 +59,9 @@ std::vector<std::string> doubts_of_places(const Dataset& dataset, const CustomCo
     const auto other = half_profiles(split, config);
     if (correlation(other[0], other[1]) < kReliable) continue;
     if (correlation(train[0], other[0]) > kUnlike) continue;
-    doubts.push_back(std::string("other positions of ") + name +
-                     " hold the large tokens than those of train: are its pixels in another "
-                     "order, or its pictures turned?");
+    doubts.push_back(std::string("the large tokens of ") + name +
+                     " are at other positions than those of train: are its pixels in another "
+                     "order, or its images transposed?");
   }
   return doubts;
 }

@@ -61,7 +61,7 @@ std::optional<std::string> doubt_of_marks(const SplitValues& values, const Custo
   return std::nullopt;
 }
 
-// How many standard errors the logarithm of a ratio of two deviations is from 0.
+// The distance of the logarithm of a ratio of two deviations from 0, in standard errors.
 double errors_of_ratio(const ChannelScale& a, const ChannelScale& b) {
   const double error = std::hypot(a.relative_error, b.relative_error);
   return std::abs(std::log(a.deviation / b.deviation)) / std::max(error, 1e-9);
@@ -100,9 +100,42 @@ std::optional<std::string> doubt_of_range(const SplitValues& train, const SplitV
   return first;
 }
 
+// The channels without those that follow an earlier one, as the prices of one share do.
+std::vector<size_t> independent(const std::vector<size_t>& channels, const Split& split,
+                                const std::vector<ChannelScale>& scales) {
+  constexpr int64_t kMostDrawn = 50;
+  constexpr double kFollows = 0.9;  // correlation
+  const size_t step = scales.size();
+  std::vector<double> products(step * step);
+  std::vector<double> x(step);
+  std::vector<int32_t> words;
+  for (const int64_t i : drawn_examples(split.size(), kMostDrawn)) {
+    words.resize(static_cast<size_t>(split.sequence_length(i, 0)) * step);
+    split.read_tokens(i, 0, words);
+    for (size_t at = 0; at < words.size(); at += step) {
+      for (const size_t c : channels) {
+        x[c] = (std::bit_cast<float>(words[at + c]) - scales[c].mean) / scales[c].deviation;
+        for (const size_t other : channels) {
+          if (other <= c) products[c * step + other] += x[c] * x[other];
+        }
+      }
+    }
+  }
+  std::vector<size_t> chosen;
+  for (const size_t c : channels) {
+    const bool follows = std::ranges::any_of(chosen, [&](size_t other) {
+      const double squares = products[c * step + c] * products[other * step + other];
+      return std::abs(products[c * step + other]) > kFollows * std::sqrt(squares);
+    });
+    if (!follows) chosen.push_back(c);
+  }
+  return chosen;
+}
+
 // A sentence if the deviations of most channels are those of train times one factor, as those of
 // feet and meters are. Other persons or years change each channel by a factor of its own.
-std::optional<std::string> doubt_of_unit(const SplitValues& train, const SplitValues& other) {
+std::optional<std::string> doubt_of_unit(const SplitValues& train, const SplitValues& other,
+                                         const Split& split) {
   constexpr double kLeast = 1.3, kUnlike = 0.04, kMostError = 0.04, kShare = 0.75;
   constexpr size_t kFewestChannels = 3;
   std::vector<std::pair<double, size_t>> ratios;  // logarithms, and channels
@@ -114,22 +147,25 @@ std::optional<std::string> doubt_of_unit(const SplitValues& train, const SplitVa
   std::ranges::sort(ratios);
   const double common = ratios[ratios.size() / 2].first;
   if (std::abs(common) < std::log(kLeast)) return std::nullopt;
-  size_t num_alike = 0;
+  std::vector<size_t> alike;
   for (const auto& [ratio, c] : ratios) {
     const double error = std::hypot(train.scales[c].relative_error, other.scales[c].relative_error);
-    num_alike += std::abs(ratio - common) <= kUnlike && error <= kMostError &&
-                 std::abs(ratio) > kFewestErrorsOfRatio * error;
+    if (std::abs(ratio - common) <= kUnlike && error <= kMostError &&
+        std::abs(ratio) > kFewestErrorsOfRatio * error) {
+      alike.push_back(c);
+    }
   }
-  if (num_alike < kFewestChannels ||
-      static_cast<double>(num_alike) < kShare * static_cast<double>(ratios.size())) {
+  std::ranges::sort(alike);
+  if (static_cast<double>(alike.size()) < kShare * static_cast<double>(ratios.size()) ||
+      independent(alike, split, other.scales).size() < kFewestChannels) {
     return std::nullopt;
   }
   return "values of " + other.name + " deviate by " + fixed(std::exp(common), 2) +
-         " times as much as those of train, in " + std::to_string(num_alike) + " of " +
+         " times as much as those of train, in " + std::to_string(alike.size()) + " of " +
          std::to_string(ratios.size()) + " channels alike: are they in another unit?";
 }
 
-// How unlike two channels are: the difference of their means in deviations, or the logarithm of
+// The distance of two channels: the difference of their means in deviations, or the logarithm of
 // the ratio of their deviations.
 double channel_distance(const Scaling& scaling, const ChannelScale& a, size_t a_channel,
                         const ChannelScale& b, size_t b_channel) {
@@ -221,10 +257,9 @@ std::optional<std::string> doubt_of_constants(const std::vector<SplitValues>& sp
          short_number(value) + ": were their sensors off, or their files missing?";
 }
 
-// How much numbers are like others at a fixed distance: the sum of the products, and half of the
-// sum of both squares.
+// The correlation of numbers around 0 at a fixed distance.
 struct Likeness {
-  double products = 0, squares = 0;
+  double products = 0, squares = 0;  // the mean of both squares
 
   void add(double a, double b) {
     products += a * b;
@@ -286,11 +321,12 @@ std::optional<std::string> doubt_of_axes(const Dataset& dataset, const CustomCon
 // Channels in another order have other units as well.
 std::vector<std::optional<std::string>> doubts_against_train(const SplitValues& train,
                                                              const SplitValues& other,
+                                                             const Split& split,
                                                              const Scaling& scaling,
                                                              const CustomConfig& config) {
   std::optional<std::string> doubt = doubt_of_channel_order(train, other, scaling);
   if (!doubt) doubt = doubt_of_range(train, other, config);
-  if (!doubt) doubt = doubt_of_unit(train, other);
+  if (!doubt) doubt = doubt_of_unit(train, other, split);
   return {doubt, doubt_of_repeats(train, other, config)};
 }
 
@@ -305,8 +341,9 @@ std::vector<std::string> doubts_of_values(const Dataset& dataset, const CustomCo
     judged.push_back(SplitValues::of(dataset, name, config));
     doubts.push_back(doubt_of_marks(judged.back(), config));
     if (judged.size() == 1 || judged[0].name != "train") continue;
-    std::ranges::move(doubts_against_train(judged[0], judged.back(), scaling, config),
-                      std::back_inserter(doubts));
+    std::ranges::move(
+        doubts_against_train(judged[0], judged.back(), dataset.split(name), scaling, config),
+        std::back_inserter(doubts));
   }
   if (!judged.empty()) doubts.push_back(doubt_of_constants(judged, scaling, config));
   std::vector<std::string> found;
