@@ -177,12 +177,36 @@ double channel_distance(const Scaling& scaling, const ChannelScale& a, size_t a_
   return std::max(apart / b_deviation, std::abs(std::log(a_deviation / b_deviation)));
 }
 
+constexpr double kAlikeChannels = 0.2, kUnlikeChannels = 0.5;  // distances
+
+// For each of some channels another one of them that it is like in train, each taken once; empty if
+// one is like none.
+template <typename Distance>
+std::vector<size_t> matching_places(const std::vector<size_t>& channels, const Distance& distance) {
+  std::vector<std::tuple<double, size_t, size_t>> pairs;
+  for (size_t i = 0; i < channels.size(); ++i) {
+    for (size_t k = 0; k < channels.size(); ++k) {
+      if (i != k) pairs.emplace_back(distance(channels[i], channels[k]), i, k);
+    }
+  }
+  std::ranges::sort(pairs);
+  constexpr size_t kNone = SIZE_MAX;
+  std::vector<size_t> places(channels.size(), kNone);
+  std::vector<bool> is_taken(channels.size());
+  for (const auto& [apart, i, k] : pairs) {
+    if (apart > kAlikeChannels || places[i] != kNone || is_taken[k]) continue;
+    places[i] = channels[k];
+    is_taken[k] = true;
+  }
+  if (std::ranges::find(places, kNone) != places.end()) return {};
+  return places;
+}
+
 // A sentence if every channel of a split is like a channel of train, and some of them only like
 // another one than their own. Where channels are like none, something else has changed.
 std::optional<std::string> doubt_of_channel_order(const SplitValues& train,
                                                   const SplitValues& other,
                                                   const Scaling& scaling) {
-  constexpr double kAlike = 0.2, kUnlike = 0.5;
   constexpr int64_t kFewest = 100;
   if (std::min(train.size, other.size) < kFewest) return std::nullopt;
   const auto apart = [&](size_t c, size_t of_train) {
@@ -191,27 +215,11 @@ std::optional<std::string> doubt_of_channel_order(const SplitValues& train,
   std::vector<size_t> moved;
   for (size_t c = 0; c < train.scales.size(); ++c) {
     const double own = apart(c, c);
-    if (own > kAlike && own < kUnlike) return std::nullopt;
-    if (own >= kUnlike) moved.push_back(c);
+    if (own > kAlikeChannels && own < kUnlikeChannels) return std::nullopt;
+    if (own >= kUnlikeChannels) moved.push_back(c);
   }
-  std::vector<std::tuple<double, size_t, size_t>> pairs;
-  for (const size_t c : moved) {
-    for (const size_t of_train : moved) {
-      if (c != of_train) pairs.emplace_back(apart(c, of_train), c, of_train);
-    }
-  }
-  std::ranges::sort(pairs);
-  constexpr size_t kNone = SIZE_MAX;
-  std::vector<size_t> place(train.scales.size(), kNone);
-  std::vector<bool> is_taken(train.scales.size());
-  for (const auto& [distance, c, of_train] : pairs) {
-    if (distance > kAlike || place[c] != kNone || is_taken[of_train]) continue;
-    place[c] = of_train;
-    is_taken[of_train] = true;
-  }
-  std::vector<size_t> places;
-  for (const size_t c : moved) places.push_back(place[c]);
-  if (places.empty() || std::ranges::find(places, kNone) != places.end()) return std::nullopt;
+  const std::vector<size_t> places = matching_places(moved, apart);
+  if (places.empty()) return std::nullopt;
   return "channels " + listed(moved) + " of " + other.name + " are like channels " +
          listed(places) + " of train, and unlike their own: are they in another order?";
 }
@@ -268,6 +276,20 @@ struct Likeness {
   double value() const { return squares > 0 ? products / squares : 0; }
 };
 
+// The mean of each number over examples of one length.
+std::vector<double> mean_example(const Split& split, const std::vector<int64_t>& examples,
+                                 size_t size) {
+  std::vector<double> means(size);
+  std::vector<int32_t> words(size);
+  for (const int64_t i : examples) {
+    split.read_tokens(i, 0, words);
+    for (size_t at = 0; at < size; ++at) {
+      means[at] += std::bit_cast<float>(words[at]) / static_cast<double>(examples.size());
+    }
+  }
+  return means;
+}
+
 // Time runs along the axis on which neighbors are alike, and numbers far apart less so. What all
 // examples have in common, as the offset of each sensor, says nothing about it.
 bool has_time_in_channels(const Split& train, const CustomConfig& config) {
@@ -280,15 +302,9 @@ bool has_time_in_channels(const Split& train, const CustomConfig& config) {
       config.longest * config.channels > kMostNumbers) {
     return false;
   }
-  std::vector<double> means(length * channels);
-  std::vector<int32_t> words(means.size());
   const std::vector<int64_t> drawn = drawn_examples(train.size(), kMostDrawn);
-  for (const int64_t i : drawn) {
-    train.read_tokens(i, 0, words);
-    for (size_t at = 0; at < means.size(); ++at) {
-      means[at] += std::bit_cast<float>(words[at]) / static_cast<double>(drawn.size());
-    }
-  }
+  const std::vector<double> means = mean_example(train, drawn, length * channels);
+  std::vector<int32_t> words(means.size());
   Likeness of_channels, of_far_channels, of_positions;
   std::vector<double> x(means.size());
   for (const int64_t i : drawn) {
