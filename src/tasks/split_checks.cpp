@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/text_format.h"
+#include "tasks/constant_examples.h"
 #include "tasks/custom/custom.h"
 #include "tasks/equal_examples.h"
 #include "tasks/near_copies.h"
@@ -39,6 +40,7 @@ struct SplitTally {
   Count same_texts;      // pairs of a text and itself
   int64_t num_blank = 0;
   std::vector<int64_t> labels;  // examples of each class
+  ConstantExamples constant;
 
   std::string of_all() const { return " of the " + thousands(size) + " examples of " + name; }
   bool exceeds(int64_t count, double share) const {
@@ -112,7 +114,7 @@ bool is_pair_of_equals(const Split& split, int64_t example, int64_t token_bytes)
 
 SplitTally tally_of(const Dataset& dataset, const EqualExamples& equal,
                     const EqualExamples::Range& range, const std::vector<bool>& contradicted,
-                    int64_t num_classes) {
+                    const ConstantExamples& constant, int64_t num_classes) {
   const Split split = dataset.split(range.name);
   const int64_t num_towers = dataset.manifest().num_towers;
   SplitTally tally;
@@ -120,11 +122,15 @@ SplitTally tally_of(const Dataset& dataset, const EqualExamples& equal,
   tally.size = split.size();
   tally.labels.resize(static_cast<size_t>(num_classes));
   tally.num_blank = count_blank(split, dataset.manifest());
+  tally.constant = constant;
   for (int64_t i = 0; i < split.size(); ++i) {
     const int64_t first = equal.first[static_cast<size_t>(range.begin + i)];
     int64_t length = 0;
     for (int64_t tower = 0; tower < num_towers; ++tower) length += split.sequence_length(i, tower);
     const bool is_long = length >= kFewestTokens;
+    if (split.label(i) < num_classes) ++tally.labels[static_cast<size_t>(split.label(i))];
+    // These are equal for a reason of their own, which has a doubt of its own.
+    if (!constant.is_constant.empty() && constant.is_constant[static_cast<size_t>(i)]) continue;
     if (first < range.begin) {
       tally.copies.add(is_long);
     } else if (first < range.begin + i) {
@@ -134,7 +140,6 @@ SplitTally tally_of(const Dataset& dataset, const EqualExamples& equal,
     if (num_towers == 2 && is_pair_of_equals(split, i, dataset.manifest().token_bytes)) {
       tally.same_texts.add(is_long);
     }
-    if (split.label(i) < num_classes) ++tally.labels[static_cast<size_t>(split.label(i))];
   }
   return tally;
 }
@@ -208,6 +213,17 @@ void check_same_texts(const Evidence& evidence, Doubts& doubts) {
   for (const SplitTally& split : evidence.splits) {
     evidence.judge_share(split, {.all = split.same_texts.all, .longer = 0},
                          "pair a text with itself", "two texts in each", doubts);
+  }
+}
+
+void check_constant(const Evidence& evidence, Doubts& doubts) {
+  for (const SplitTally& split : evidence.splits) {
+    if (split.constant.are_nearly_all) {
+      evidence.refuse(split.constant.doubt, "examples that differ",
+                      "look for empty files, and for values around an offset that is too large for "
+                      "float32");
+    }
+    if (!split.constant.doubt.empty()) doubts.push_back(split.constant.doubt);
   }
 }
 
@@ -288,9 +304,9 @@ void check_shift(const Evidence& evidence, Doubts& doubts) {
 // The checks: each throws for impossible data and adds a sentence for doubtful data. All but the
 // last two see only splits of kFewestToJudge examples or more.
 constexpr void (*kChecks[])(const Evidence&, Doubts&) = {
-    check_copies,     check_near_copies, check_repeats,   check_contradictions,
-    check_same_texts, check_blank,       check_one_label, check_missing_classes,
-    check_balance,    check_shift,       check_shards};
+    check_copies,          check_near_copies, check_repeats, check_contradictions,
+    check_same_texts,      check_constant,    check_blank,   check_one_label,
+    check_missing_classes, check_balance,     check_shift,   check_shards};
 
 Evidence evidence_of(const Dataset& dataset, int64_t num_classes) {
   Evidence evidence{.dataset = dataset, .num_classes = num_classes, .splits = {}};
@@ -298,8 +314,10 @@ Evidence evidence_of(const Dataset& dataset, int64_t num_classes) {
   const EqualExamples equal =
       equal_examples(dataset, are_texts ? Equality::kLetters : Equality::kTokens);
   const std::vector<bool> contradicted = contradictory(dataset, equal);
+  auto constant = constant_examples(dataset);
   for (const EqualExamples::Range& range : equal.splits) {
-    evidence.splits.push_back(tally_of(dataset, equal, range, contradicted, num_classes));
+    evidence.splits.push_back(
+        tally_of(dataset, equal, range, contradicted, constant[range.name], num_classes));
   }
   std::erase_if(evidence.splits, [](const SplitTally& s) { return s.size < kFewestToJudge; });
   return evidence;

@@ -13,16 +13,18 @@ namespace {
 
 constexpr int64_t kFewestCompared = 200, kMostCompared = 10000;
 
-constexpr std::array<const char*, 3> kShiftTraits = {"number of tokens", "mean of the tokens",
-                                                     "deviation of the tokens"};
+constexpr std::array<const char*, 4> kShiftTraits = {"number of tokens", "mean of the tokens",
+                                                     "deviation of the tokens",
+                                                     "difference of neighboring tokens"};
 using Traits = std::array<Spread, kShiftTraits.size()>;
 
 Traits traits_of(const Split& split, const Manifest& manifest) {
   const bool are_tokens = !has_own_values(manifest);
+  const bool are_pixels = is_own(manifest) && !is_own_text(manifest);  // or may be
   std::array<std::vector<double>, kShiftTraits.size()> values;
   std::vector<int32_t> words;
   for (const int64_t i : drawn_examples(split.size(), kMostCompared)) {
-    double count = 0, sum = 0, squares = 0;
+    double count = 0, sum = 0, squares = 0, num_pairs = 0, differences = 0;
     for (int64_t tower = 0; tower < manifest.num_towers; ++tower) {
       count += static_cast<double>(split.sequence_length(i, tower));
       if (!are_tokens) continue;
@@ -33,12 +35,15 @@ Traits traits_of(const Split& split, const Manifest& manifest) {
         sum += token;
         squares += token * token;
       }
+      for (size_t k = 1; k < words.size(); ++k) differences += std::abs(words[k] - words[k - 1]);
+      num_pairs += static_cast<double>(std::max<size_t>(words.size(), 1) - 1);
     }
     values[0].push_back(count);
     if (count == 0 || !are_tokens) continue;
     const double mean = sum / count;
     values[1].push_back(mean);
     values[2].push_back(std::sqrt(std::max(0.0, squares / count - mean * mean)));
+    if (are_pixels && num_pairs > 0) values[3].push_back(differences / num_pairs);
   }
   Traits traits;
   for (size_t t = 0; t < traits.size(); ++t) traits[t] = Spread::of(values[t]);

@@ -23,7 +23,8 @@ struct Spread {
 bool is_shifted(const Spread& a, const Spread& b, double fewest_deviations = 0.25);
 
 // Returns a sentence for each of val and test whose examples differ from those of train in their
-// number of tokens, or in the mean or deviation of their tokens. Two parts of one set of data are
+// number of tokens, in the mean or deviation of their tokens or, for a user's own numbers, in the
+// difference of neighboring ones, as pixels in another order do. Two parts of one set of data are
 // alike; one that was cleaned, darkened or inverted is not. Splits of fewer than 200 examples are
 // not judged. Own data, which may be split by time or place, is judged by whole deviations; of its
 // values only the number counts.

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <functional>
 
 #include "tasks/test_fixtures.h"
@@ -79,6 +80,10 @@ TEST(SplitShift, NamesWhatIsOtherInTheTest) {
   EXPECT_THAT(doubts_with(1000, flatten),
               ElementsAre(testing::StartsWith(begin + "deviation of the tokens 0.0 ")));
   EXPECT_THAT(doubts_with(199, darken), ElementsAre()) << "too few to tell";
+  const auto reorder = [](Bytes& e) { std::ranges::sort(e); };
+  EXPECT_THAT(doubts_with(1000, reorder, "custom"),
+              ElementsAre(testing::StartsWith(begin + "difference of neighboring tokens ")));
+  EXPECT_THAT(doubts_with(1000, unchanged, "custom"), ElementsAre());
   const auto brighten = [](Bytes& e) {
     for (uint8_t& byte : e) byte = static_cast<uint8_t>(byte + 5);
   };

@@ -16,6 +16,7 @@
 #include "tasks/custom/centroid_baseline.h"
 #include "tasks/custom/gathered.h"
 #include "tasks/custom/own_checks.h"
+#include "tasks/custom/scaling.h"
 #include "tasks/custom/word_baseline.h"
 #include "tasks/facts.h"
 #include "tasks/new_folder.h"
@@ -27,9 +28,7 @@ namespace lra::tasks {
 namespace {
 
 constexpr int64_t kCustomVersion = 1;
-// Names of the classes in their order; for values, mean and deviation that each channel had.
-constexpr const char* kLabelsFile = "labels.json";
-constexpr const char* kScalingFile = "scaling.json";
+constexpr const char* kLabelsFile = "labels.json";  // names of the classes in their order
 
 ConfigTable settings_of(const Manifest& manifest) { return write_config(config_of(manifest)); }
 

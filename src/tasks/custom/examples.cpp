@@ -30,12 +30,21 @@ void add_number(double value, bool is_whole, const std::string& where, OwnSequen
   }
   to.odd_is_padding = to.odd_is_padding && is_odd && value == to.first_odd;
   to.numbers.push_back(number);
+  const auto lost = static_cast<float>(value - number);
+  if (lost == 0 && to.lost.empty()) return;
+  to.lost.resize(to.numbers.size() - 1);
+  to.lost.push_back(lost);
 }
 
 void OwnSequence::add(const OwnSequence& other) {
   if (num_odd == 0) first_odd = other.first_odd;
   num_odd += other.num_odd;
   odd_is_padding = false;
+  if (!other.lost.empty() || !lost.empty()) {
+    lost.resize(numbers.size());
+    lost.insert(lost.end(), other.lost.begin(), other.lost.end());
+    lost.resize(numbers.size() + other.numbers.size());
+  }
   numbers.insert(numbers.end(), other.numbers.begin(), other.numbers.end());
 }
 

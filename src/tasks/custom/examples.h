@@ -25,6 +25,8 @@ struct OwnSequence {
   std::string text = {};            // where channels is 0
   std::vector<float> numbers = {};  // `channels` for each position
   int64_t channels = 0;
+  // The part of each number that float32 lost; empty if it holds all of them.
+  std::vector<float> lost = {};
   // Numbers that are not written as whole ones from 0 to kMaxId: how many, the first one, and
   // whether they are all equal and at the end of the sequence.
   int64_t num_odd = 0;

@@ -13,11 +13,14 @@
 #include "io/input_file.h"
 #include "io/mapped_file.h"
 #include "io/progress.h"
+#include "tasks/custom/channel_tally.h"
 #include "tasks/custom/class_names.h"
 #include "tasks/custom/input_kind.h"
 #include "tasks/custom/npz.h"
 #include "tasks/custom/own_files.h"
+#include "tasks/custom/precision.h"
 #include "tasks/custom/row_counter.h"
+#include "tasks/custom/row_steps.h"
 #include "tasks/custom/tables.h"
 #include "tasks/files.h"
 #include "tasks/text_lines.h"
@@ -49,11 +52,13 @@ class Gatherer {
   void state_facts();
   void state_reading(const std::set<std::string>& drawn);
   void standardize();
+  void doubt_lost_marks(const std::vector<ChannelTally>& train);
 
   const Schema& schema_;
   GatheredExamples gathered_;
   InputKind kind_;
   RowCounter counter_;
+  PrecisionLoss precision_;
   std::string splits_named_by_;
 };
 
@@ -80,6 +85,9 @@ void Gatherer::add(const std::string& where, OwnExample&& example, const std::st
   for (size_t i = 0; i < count; ++i) {
     const bool has_name = !schema_.is_wide() && i < schema_.sequence_names().size();
     kind_.add(where, has_name ? schema_.sequence_names()[i] : "", example.sequences[i]);
+    const int64_t channels = example.sequences[i].channels;
+    precision_.add(example.sequences[i], channels == 0 ? kind_.list_channels() : channels);
+    example.sequences[i].lost = std::vector<float>();  // frees its memory
   }
   gathered_.config.towers = static_cast<int64_t>(count);
   if (count == 1) counter_.add(example.sequences[0].numbers, file);
@@ -238,11 +246,17 @@ void Gatherer::state_facts() {
       largest = std::max(largest, *std::ranges::max_element(sequence.numbers));
     }
   }
-  constexpr int64_t kFewPositions = 8;
+  constexpr int64_t kFewPositions = 8, kMostOfStep = 64;
   if (schema_.is_wide() && config.longest < kFewPositions) {
     gathered_.doubts.push_back(
         "sequences have " + std::to_string(config.longest) +
         " positions, the columns of a row: is a row one step of a longer sequence?");
+  } else if (config.channels == 1 && config.input != "text" && config.towers == 1 &&
+             config.longest <= kMostOfStep && may_be_steps(gathered_.examples)) {
+    gathered_.doubts.push_back(
+        "consecutive rows are nearly alike, have one label in long runs and hold " +
+        std::to_string(config.longest) +
+        " unrelated numbers: is a row one step of a longer sequence?");
   }
   config.length = config.longest;
   // 0 is padding.
@@ -255,10 +269,29 @@ void Gatherer::state_facts() {
   config.num_test = static_cast<int64_t>(gathered_.splits["test"].size());
 }
 
+// Beside a mark of 1e20 all other standardized values are one and the same, and can no longer be
+// told from those of two kinds.
+void Gatherer::doubt_lost_marks(const std::vector<ChannelTally>& train) {
+  for (size_t c = 0; c < train.size(); ++c) {
+    const LeastValue* const mark = mark_of(train[c]);
+    if (!mark) continue;
+    const bool is_low = mark == &train[c].lowest;
+    const auto standardized = [&](double value) {
+      return static_cast<float>((value - gathered_.means[c]) / gathered_.deviations[c]);
+    };
+    const float least = standardized(is_low ? mark->next : train[c].lowest.value);
+    const float largest = standardized(is_low ? -train[c].highest.value : -mark->next);
+    if (least != largest) continue;  // doubts_of_values() sees it
+    gathered_.doubts.push_back(
+        doubt_of_mark(train[c], "train", of_channel(c, gathered_.config.channels)));
+    return;
+  }
+}
+
 void Gatherer::standardize() {
   const auto channels = static_cast<size_t>(gathered_.config.channels);
-  std::vector<double> sums(channels), squares(channels);
-  double count = 0;
+  std::vector<ChannelTally> tally(channels);
+  std::vector<double> squares(channels);
   const auto visit = [&](const auto& places, auto&& act) {
     for (const size_t i : places) {
       for (OwnSequence& sequence : gathered_.examples[i].sequences) {
@@ -267,18 +300,16 @@ void Gatherer::standardize() {
     }
   };
   const std::vector<size_t>& train = gathered_.splits["train"];
-  visit(train, [&](float value, size_t channel) {
-    sums[channel] += value;
-    count += channel == 0;
-  });
-  for (const double sum : sums) gathered_.means.push_back(sum / count);
+  visit(train, [&](float value, size_t channel) { tally[channel].add(value); });
+  for (const ChannelTally& channel : tally) gathered_.means.push_back(channel.mean());
   visit(train, [&](float value, size_t channel) {
     squares[channel] += std::pow(value - gathered_.means[channel], 2);
   });
   for (const double square : squares) {
-    const double deviation = std::sqrt(square / count);
+    const double deviation = std::sqrt(square / tally[0].count);
     gathered_.deviations.push_back(deviation > 0 ? deviation : 1);  // a channel that never varies
   }
+  doubt_lost_marks(tally);
   for (const auto& [name, places] : gathered_.splits) {
     visit(places, [&](float& value, size_t channel) {
       value =
@@ -294,7 +325,12 @@ GatheredExamples Gatherer::finish() {
   tell_splits_apart();
   doubt_shared_ids();
   state_facts();
-  if (gathered_.config.input == "values" && gathered_.config.standardize) standardize();
+  if (gathered_.config.input == "values") {
+    if (const std::string doubt = precision_.doubt(); !doubt.empty()) {
+      gathered_.doubts.push_back(doubt);
+    }
+    if (gathered_.config.standardize) standardize();
+  }
   return std::move(gathered_);
 }
 

@@ -1,5 +1,6 @@
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <sstream>
 
 #include "tasks/custom/test_own_data.h"
@@ -198,6 +199,124 @@ TEST_F(InputDoubts, NameWhatHappenedToTheTextsBefore) {
             "");
 }
 
+// Examples of 20 positions, of which `number` writes each.
+std::string rows_of_values(int count, const std::function<std::string(int example, int k)>& number,
+                           int length = 20) {
+  return rows_of(count, [&](int i) {
+    std::string list;
+    for (int k = 0; k < length; ++k) list += (k > 0 ? ", " : "") + number(i, k);
+    return "{\"values\": [" + list + "], \"label\": " + std::to_string(i % 2) + "}";
+  });
+}
+
+TEST_F(InputDoubts, NameValuesOfWhichFloat32KeepsTooLittle) {
+  RandomStream random(5);
+  const auto doubts = [&](double offset, double size) {
+    return doubted("all.jsonl", rows_of_values(100, [&](int, int) {
+                     std::ostringstream text;
+                     text.precision(17);
+                     text << offset + size * static_cast<double>(random.below(1001)) / 1000;
+                     return text.str();
+                   }));
+  };
+  EXPECT_THAT(doubts(1.7e9, 100),
+              HasSubstr("values are stored as float32, which has steps of 128 at 1.7e+09"));
+  EXPECT_THAT(doubts(1e6, 1), HasSubstr("subtract an offset"));
+  EXPECT_THAT(doubts(1e-3, 1e-9), HasSubstr("subtract an offset"));
+  EXPECT_THAT(doubts(1000, 1), Not(HasSubstr("subtract an offset")));
+  EXPECT_THAT(doubts(0, 1), Not(HasSubstr("subtract an offset")));
+}
+
+TEST_F(InputDoubts, LeaveLargeValuesAloneThatFloat32HoldsOrThatAreConstant) {
+  const auto doubts = [&](const std::function<std::string(int example, int k)>& number) {
+    return doubted("all.jsonl", rows_of_values(100, number));
+  };
+  EXPECT_THAT(doubts([](int i, int) { return std::to_string(1700000001 + 1000 * i) + ".5"; }),
+              Not(HasSubstr("subtract an offset")))
+      << "each example has its own";
+  EXPECT_THAT(doubts([](int i, int k) { return std::to_string(8000000 + i + k % 3) + ".0"; }),
+              Not(HasSubstr("subtract an offset")))
+      << "exact";
+  EXPECT_THAT(doubts([](int i, int k) {
+                return std::to_string(300 + i) + (k % 2 ? ".1" : ".10000000000006");
+              }),
+              Not(HasSubstr("subtract an offset")))
+      << "noise of float64";
+}
+
+TEST_F(InputDoubts, NameAMarkThatIsTooLargeForTheOthersToDiffer) {
+  RandomStream random(5);
+  const auto doubts = [&](const std::string& mark, int64_t values) {
+    return doubted("all.jsonl", rows_of_values(100, [&](int, int) {
+                     if (random.below(8) == 0) return mark;
+                     return std::to_string(random.below(static_cast<uint64_t>(values))) + ".5";
+                   }));
+  };
+  for (const char* mark : {"9999", "1e10", "1e20", "1e30", "3e38", "-3.4028234e38"}) {
+    EXPECT_THAT(doubts(mark, 1000), HasSubstr("value of train occurs")) << mark;
+  }
+  EXPECT_THAT(doubts("1e20", 1), Not(HasSubstr("value of train occurs"))) << "two kinds";
+}
+
+TEST_F(InputDoubts, NameFewWholeNumbersThatMayBeIds) {
+  RandomStream random(5);
+  const auto doubts = [&](int values, int first, const std::string& settings = "") {
+    return doubted("all.jsonl",
+                   rows_of_values(100,
+                                  [&](int, int) {
+                                    const auto number = random.below(static_cast<uint64_t>(values));
+                                    return std::to_string(first + static_cast<int>(number)) + ".0";
+                                  }),
+                   settings);
+  };
+  EXPECT_THAT(doubts(4, 0), HasSubstr("whole numbers up to 3, written as real ones"));
+  EXPECT_THAT(doubts(4, 0, "input = 'values'"), Not(HasSubstr("written as real ones")));
+  EXPECT_THAT(doubts(20, 1), HasSubstr("written as real ones"));
+  EXPECT_THAT(doubts(2, 0), Not(HasSubstr("written as real ones"))) << "yes and no";
+  EXPECT_THAT(doubts(4, 7), Not(HasSubstr("written as real ones")));
+  EXPECT_THAT(doubts(60, 0), Not(HasSubstr("written as real ones"))) << "brightness";
+  int64_t brightness = 8;
+  EXPECT_THAT(
+      doubted("all.jsonl", rows_of_values(100,
+                                          [&](int, int) {
+                                            brightness += static_cast<int64_t>(random.below(5)) - 2;
+                                            brightness = std::clamp<int64_t>(brightness, 0, 16);
+                                            return std::to_string(brightness) + ".0";
+                                          })),
+      Not(HasSubstr("written as real ones")))
+      << "brightness from 0 to 16";
+}
+
+TEST_F(InputDoubts, NameExamplesThatAreTheSameEverywhere) {
+  RandomStream random(5);
+  const auto doubts = [&](const std::string& ending, int zeros, int length = 20) {
+    return doubted("all.jsonl", rows_of_values(
+                                    200,
+                                    [&](int i, int) {
+                                      const auto number = random.below(1000);
+                                      return (i % 40 < zeros ? "0" : std::to_string(number)) +
+                                             ending;
+                                    },
+                                    length));
+  };
+  for (const std::string ending : {".25", ""}) {
+    const std::string all = doubts(ending, 20);
+    EXPECT_THAT(all, HasSubstr("examples of train hold nothing but 0" + ending));
+    EXPECT_THAT(all, Not(HasSubstr("with two labels")));
+    EXPECT_THAT(all, Not(HasSubstr("repeat an earlier one")));
+    EXPECT_THAT(all, Not(HasSubstr("are also in an earlier split")));
+    EXPECT_THAT(doubts(ending, 1), Not(HasSubstr("nothing but"))) << "few";
+    EXPECT_THAT(error_of([&] { doubts(ending, 40); }), HasSubstr("hold nothing but 0" + ending));
+  }
+  EXPECT_THAT(refused("all.jsonl", rows_of_values(200,
+                                                  [](int i, int k) {
+                                                    return i % 40 < 20 ? std::to_string(k)
+                                                                       : std::to_string(i * k);
+                                                  })),
+              HasSubstr("are also in an earlier split"))
+      << "equal, and not the same everywhere";
+}
+
 TEST_F(InputDoubts, NameRowsThatAreSteps) {
   const auto rows = [](int columns) {
     std::string lines;
@@ -212,6 +331,42 @@ TEST_F(InputDoubts, NameRowsThatAreSteps) {
   };
   EXPECT_THAT(doubted("all.csv", rows(3)), HasSubstr("3 positions, the columns of a row"));
   EXPECT_THAT(doubted("all.csv", rows(8)), Not(HasSubstr("columns of a row")));
+}
+
+TEST_F(InputDoubts, NameRowsThatAreStepsByTheirLikeness) {
+  constexpr int kColumns = 12, kRows = 1000;
+  using Fill = std::function<void(int row, std::vector<double>& numbers)>;
+  const auto doubts = [&](int rows_in_run, const Fill& fill) {
+    std::string lines;
+    for (int k = 0; k < kColumns; ++k) lines += "s" + std::to_string(k) + ",";
+    lines += "label\n";
+    std::vector<double> numbers(kColumns);
+    for (int i = 0; i < kRows; ++i) {
+      fill(i, numbers);
+      for (const double number : numbers) lines += std::to_string(number) + ",";
+      lines += "class" + std::to_string(i / rows_in_run % 2) + "\n";
+    }
+    return doubted("all.csv", lines);
+  };
+  RandomStream random(3);
+  const auto uniform = [&] { return static_cast<double>(random.below(2001)) / 1000 - 1; };
+  const Fill steps = [&](int, std::vector<double>& numbers) {
+    for (double& number : numbers) number = 0.95 * number + 0.3 * uniform();
+  };
+  const Fill apart = [&](int row, std::vector<double>& numbers) {
+    for (double& number : numbers) number = uniform() + 5 * (row / 50 % 2);
+  };
+  const Fill windows = [&](int row, std::vector<double>& numbers) {
+    for (size_t k = 0; row == 0 && k < numbers.size(); ++k) numbers[k] = 0;
+    std::rotate(numbers.begin(), numbers.begin() + 1, numbers.end());
+    numbers.back() = 0.95 * numbers[numbers.size() - 2] + 0.3 * uniform();
+  };
+  const auto in_doubt = HasSubstr("hold 12 unrelated numbers: is a row one step");
+  EXPECT_THAT(doubts(50, steps), in_doubt);
+  EXPECT_THAT(doubts(500, steps), Not(in_doubt)) << "sorted by class";
+  EXPECT_THAT(doubts(1, steps), Not(in_doubt)) << "the label changes with each row";
+  EXPECT_THAT(doubts(50, apart), Not(in_doubt)) << "alike only as all of their class";
+  EXPECT_THAT(doubts(50, windows), Not(in_doubt)) << "sequences that overlap";
 }
 
 TEST_F(InputDoubts, RefuseFilesJoinedWithTheirHeaders) {

@@ -40,6 +40,29 @@ void OddNumbers::add(const std::string& at, const OwnSequence& sequence) {
   are_padding = are_padding && sequence.odd_is_padding && sequence.first_odd == first;
 }
 
+void FewNumbers::add(std::span<const float> numbers) {
+  if (different_.size() > kMost) return;
+  for (size_t i = 0; i < numbers.size() && different_.size() <= kMost; ++i) {
+    if (i == 0 || numbers[i] != numbers[i - 1]) different_.insert(numbers[i]);
+    if (i == 0) continue;
+    ++num_pairs_;
+    sum_ += numbers[i];
+    squares_ += double{numbers[i]} * numbers[i];
+    products_ += double{numbers[i - 1]} * numbers[i];
+  }
+}
+
+bool FewNumbers::may_be_ids() const {
+  constexpr size_t kFewest = 3;
+  constexpr double kMostAlike = 0.3;  // correlation of neighbors
+  if (different_.size() < kFewest || different_.size() > kMost || num_pairs_ == 0) return false;
+  const float first = *different_.begin(), last = *different_.rbegin();
+  if (first > 1 || last - first != static_cast<float>(different_.size() - 1)) return false;
+  const double mean_square = std::pow(sum_ / num_pairs_, 2);
+  const double covariance = products_ / num_pairs_ - mean_square;
+  return std::abs(covariance) <= kMostAlike * (squares_ / num_pairs_ - mean_square);
+}
+
 // Text as numbers where these are wanted; the same kind of sequence everywhere.
 void InputKind::add(const std::string& where, const std::string& name, OwnSequence& sequence) {
   const bool is_text = sequence.channels == 0;
@@ -71,6 +94,7 @@ void InputKind::add(const std::string& where, const std::string& name, OwnSequen
     has_fraction_ = has_fraction_ || number < 0 || std::nearbyint(number) != number;
     largest_ = std::max(largest_, number);
   }
+  if (!has_fraction_) few_.add(sequence.numbers);
   if (input_ == "tokens" && !sequence.all_ids()) {
     refuse_odd("to read real numbers add --set task.input=values");
   }
@@ -138,7 +162,8 @@ std::string InputKind::settle(std::vector<OwnExample>& examples) {
   const bool are_few =
       static_cast<double>(odd_.count) <= kFew * static_cast<double>(odd_.num_numbers);
   constexpr float kMostOfPixels = 255;
-  if (!has_fraction_ && largest_ > kMostOfPixels && largest_ <= static_cast<float>(kMaxId)) {
+  const bool are_many = largest_ > kMostOfPixels && largest_ <= static_cast<float>(kMaxId);
+  if (!has_fraction_ && (are_many || few_.may_be_ids())) {
     doubts_.push_back(
         "all values are whole numbers up to " + thousands(static_cast<int64_t>(largest_)) +
         ", written as real ones: are they token ids? Write integers; --set task.input=values reads "

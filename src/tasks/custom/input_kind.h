@@ -2,6 +2,8 @@
 #pragma once
 
 #include <optional>
+#include <set>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -20,6 +22,21 @@ struct OddNumbers {
   void add(const std::string& at, const OwnSequence& sequence);
 };
 
+// Whole numbers that may stand for a few kinds of things, as 0 to 3 do for the bases of DNA. Ids at
+// neighboring positions are uncorrelated; levels of brightness are not.
+class FewNumbers {
+ public:
+  void add(std::span<const float> numbers);
+  // True for at least three different ones, which follow on one another from 0 or 1.
+  bool may_be_ids() const;
+
+ private:
+  static constexpr size_t kMost = 32;
+
+  std::set<float> different_;
+  double num_pairs_ = 0, sum_ = 0, squares_ = 0, products_ = 0;  // of a number and the next one
+};
+
 // Sees every sequence, and then decides.
 class InputKind {
  public:
@@ -34,7 +51,8 @@ class InputKind {
   // mixed with other numbers, and for lists in text of which some cannot be read.
   std::string settle(std::vector<OwnExample>& examples);
 
-  int64_t channels() const { return channels_; }  // 0: text
+  int64_t channels() const { return channels_; }            // 0: text
+  int64_t list_channels() const { return list_channels_; }  // of lists in text; -1: none so far
   const std::vector<std::string>& doubts() const { return doubts_; }
 
  private:
@@ -47,6 +65,7 @@ class InputKind {
   OddNumbers odd_;
   bool has_name_of_tokens_ = false, has_fraction_ = false;
   float largest_ = 0;
+  FewNumbers few_;
   // All texts so far are lists of numbers, which are then beside the text.
   bool may_be_lists_;
   int64_t list_channels_ = -1;

@@ -1,17 +1,16 @@
 #include "tasks/custom/own_checks.h"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <iterator>
-#include <limits>
 #include <optional>
-#include <string_view>
 
 #include "base/quoted.h"
 #include "base/text_format.h"
 #include "tasks/custom/centroid_baseline.h"
 #include "tasks/custom/input_doubts.h"
+#include "tasks/custom/place_profile.h"
+#include "tasks/custom/value_doubts.h"
 #include "tasks/custom/word_baseline.h"
 #include "tasks/data_doubts.h"
 #include "tasks/place_baseline.h"
@@ -19,166 +18,6 @@
 
 namespace lra::tasks {
 namespace {
-
-// The least of many values, how often it occurs, and the next one above it.
-struct LeastValue {
-  double value = std::numeric_limits<double>::infinity(), next = value;
-  int64_t count = 0;
-
-  void add(double x) {
-    if (x < value) {
-      next = value;
-      value = x;
-      count = 0;
-    }
-    if (x > value) next = std::min(next, x);
-    count += x == value;
-  }
-};
-
-// Values of one channel.
-struct ChannelTally {
-  double count = 0, repeats = 0, sum = 0, squares = 0;
-  LeastValue lowest, highest;  // the second of the negated values
-
-  void add(double x) {
-    ++count;
-    sum += x;
-    squares += x * x;
-    lowest.add(x);
-    highest.add(-x);
-  }
-  bool varies() const { return lowest.value < -highest.value; }
-  double mean() const { return sum / count; }
-  // Root of the mean square of the differences from `center`.
-  double deviation_from(double center) const {
-    return std::sqrt(std::max(0.0, squares / count - 2 * center * mean() + center * center));
-  }
-};
-
-std::vector<ChannelTally> tally_channels(const Split& split, const CustomConfig& config) {
-  const auto num_channels = static_cast<size_t>(config.channels);
-  std::vector<ChannelTally> channels(num_channels);
-  std::vector<int32_t> words;
-  for (int64_t i = 0; i < split.size(); ++i) {
-    for (int64_t tower = 0; tower < config.towers; ++tower) {
-      words.resize(static_cast<size_t>(split.sequence_length(i, tower)) * num_channels);
-      split.read_tokens(i, tower, words);
-      for (size_t at = 0; at < words.size(); ++at) {
-        ChannelTally& channel = channels[at % num_channels];
-        channel.add(std::bit_cast<float>(words[at]));
-        if (at >= num_channels) channel.repeats += words[at] == words[at - num_channels];
-      }
-    }
-  }
-  return channels;
-}
-
-std::string of_channel(size_t channel, const CustomConfig& config) {
-  return config.channels == 1 ? "" : " in channel " + std::to_string(channel);
-}
-
-// True if the lowest value is far from all others, and occurs too often for an outlier and too
-// rarely for the usual value of a channel of rare events. `others_end` is the end of the others'
-// range.
-bool stands_apart(const LeastValue& lowest, double others_end, double count) {
-  constexpr double kFarthest = 3, kLeastShare = 0.001, kMostShare = 0.5;
-  constexpr int64_t kFewest = 10;
-  const double range = others_end - lowest.next;
-  const double share = static_cast<double>(lowest.count) / count;
-  return range > 0 && lowest.next - lowest.value > kFarthest * range && lowest.count >= kFewest &&
-         share >= kLeastShare && share <= kMostShare;
-}
-
-// The first channel with a value in the place of missing ones.
-std::optional<std::string> doubt_of_marks(const std::string& name,
-                                          const std::vector<ChannelTally>& channels,
-                                          const CustomConfig& config) {
-  for (size_t c = 0; c < channels.size(); ++c) {
-    const ChannelTally& tally = channels[c];
-    const bool is_low = stands_apart(tally.lowest, -tally.highest.value, tally.count);
-    if (!is_low && !stands_apart(tally.highest, -tally.lowest.value, tally.count)) continue;
-    const LeastValue& mark = is_low ? tally.lowest : tally.highest;
-    return std::string(is_low ? "the lowest" : "the highest") + " value of " + name +
-           of_channel(c, config) + " occurs " + thousands(mark.count) +
-           " times and is far from all others: does it mark what is missing, as -999 does?";
-  }
-  return std::nullopt;
-}
-
-// A sentence if most channels deviate otherwise than in train, or around another mean. Rare events
-// may be missing from a channel of a small split.
-std::optional<std::string> doubt_of_range(const std::string& name,
-                                          const std::vector<ChannelTally>& train,
-                                          const std::vector<ChannelTally>& other,
-                                          const CustomConfig& config) {
-  constexpr double kMostTimes = 3.5, kMostApart = 2, kRounding = 1e-6;
-  int64_t num_varying = 0, num_other = 0;
-  std::string first;
-  for (size_t c = 0; c < train.size(); ++c) {  // none: train is too small
-    if (!train[c].varies() || !other[c].varies()) continue;
-    ++num_varying;
-    const double center = train[c].mean(), noise = kRounding * std::abs(center);
-    const double usual = std::max(noise, train[c].deviation_from(center));
-    const double found = std::max(noise, other[c].deviation_from(center));
-    const bool is_apart = std::abs(other[c].mean() - center) > kMostApart * usual;
-    if (!is_apart && found <= kMostTimes * usual && usual <= kMostTimes * found) continue;
-    if (num_other++ > 0) continue;
-    first = "values of " + name + of_channel(c, config) +
-            (is_apart ? " have the mean " + fixed(other[c].mean(), 3) + ", those of train " +
-                            fixed(center, 3) + " with a deviation of " + fixed(usual, 3)
-                      : " deviate by " + fixed(found, 3) +
-                            " from the mean of train, those of train by " + fixed(usual, 3)) +
-            ": are they in another unit, or scaled?";
-  }
-  if (2 * num_other <= num_varying) return std::nullopt;
-  return first;
-}
-
-// A split that was filled with zeros, or with the last value that was there. An example counts as
-// one observation.
-std::optional<std::string> doubt_of_repeats(const Split& split, const std::string& name,
-                                            const std::vector<ChannelTally>& train,
-                                            const std::vector<ChannelTally>& other,
-                                            const CustomConfig& config) {
-  constexpr double kMostApart = 0.25, kStandardErrors = 4;
-  const double error = 0.5 / std::sqrt(static_cast<double>(split.size()));
-  for (size_t c = 0; c < train.size(); ++c) {  // none: train is too small
-    const double usual = train[c].repeats / std::max(1.0, train[c].count);
-    const double found = other[c].repeats / std::max(1.0, other[c].count);
-    if (std::abs(found - usual) <= std::max(kMostApart, kStandardErrors * error)) continue;
-    return percent(found, 0) + " of the values of " + name + of_channel(c, config) +
-           " are equal to the one before, and " + percent(usual, 0) +
-           " of those of train: do they stand for what is missing?";
-  }
-  return std::nullopt;
-}
-
-void add_doubts_of_values(const Dataset& dataset, const CustomConfig& config,
-                          std::vector<std::string>& doubts) {
-  constexpr int64_t kMostChannelsPerPosition = 4;
-  if (config.shortest == config.longest &&
-      config.channels > kMostChannelsPerPosition * config.longest) {
-    doubts.push_back("sequences have " + std::to_string(config.longest) + " positions with " +
-                     std::to_string(config.channels) +
-                     " channels each: is the array [N, C, L]? It is read as [N, L, C]");
-  }
-  std::vector<ChannelTally> train;
-  for (const char* name : {"train", "val", "test"}) {
-    const Split split = dataset.split(name);
-    if (split.size() < kFewestToJudge) continue;
-    std::vector<ChannelTally> tally = tally_channels(split, config);
-    if (auto doubt = doubt_of_marks(name, tally, config)) doubts.push_back(std::move(*doubt));
-    if (name == std::string_view("train")) {
-      train = std::move(tally);
-      continue;
-    }
-    for (auto doubt : {doubt_of_range(name, train, tally, config),
-                       doubt_of_repeats(split, name, train, tally, config)}) {
-      if (doubt) doubts.push_back(std::move(*doubt));
-    }
-  }
-}
 
 // Counts of each id in a split.
 std::vector<int64_t> counts_of_ids(const Split& split, const CustomConfig& config) {
@@ -336,9 +175,12 @@ std::vector<std::string> doubts_of_own_data(const Dataset& dataset, const Custom
         "the test has " + std::to_string(num_test) + (num_test == 1 ? " example" : " examples") +
         ": an accuracy on it is uncertain by " + percent(half_width, 0) + " to either side");
   }
-  if (config.input == "values") add_doubts_of_values(dataset, config, doubts);
+  if (config.input == "values") {
+    std::ranges::move(doubts_of_values(dataset, config), std::back_inserter(doubts));
+  }
   if (config.input == "tokens") add_doubt_of_vocabulary(dataset, config, doubts);
   if (config.input != "values") add_doubts_of_ids(dataset, config, doubts);
+  std::ranges::move(doubts_of_places(dataset, config), std::back_inserter(doubts));
   add_doubts_of_shares(dataset, config, names, doubts);
   add_doubt_of_test_labels(dataset, config, doubts);
   std::ranges::move(doubts_of_inputs(dataset, config), std::back_inserter(doubts));

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
 #include <bit>
 #include <functional>
 
@@ -56,9 +58,17 @@ TEST(OwnChecks, LeaveValuesOfOneKindAlone) {
   EXPECT_THAT(doubts_about([](bool, int64_t, float value) { return value > 0 ? 1.0f : 0.0f; }),
               ElementsAre())
       << "two values are no mark and the rest";
+}
+
+TEST(OwnChecks, NameAChannelThatNeverVaries) {
+  const auto doubt = "all values in channel 0 are 5.5: was its sensor off, or its file missing?";
   EXPECT_THAT(doubts_about([](bool, int64_t n, float value) { return n % 2 ? value : 5.5f; }),
+              ElementsAre(doubt));
+  EXPECT_THAT(doubts_about([](bool is_test, int64_t n, float value) {
+                return n % 2 ? value : is_test ? 5.5f : 4.5f;
+              }),
               ElementsAre())
-      << "a channel that never varies";
+      << "it tells the splits apart";
 }
 
 TEST(OwnChecks, NameANumberThatMarksWhatIsMissing) {
@@ -73,7 +83,9 @@ TEST(OwnChecks, NameANumberThatMarksWhatIsMissing) {
   EXPECT_THAT(doubts_about([](bool, int64_t n, float v) { return n == 1 ? -999 : v; }),
               ElementsAre())
       << "an outlier";
-  EXPECT_THAT(doubts_about([](bool, int64_t n, float v) { return n % 6 == 1 ? v + 99 : 0; }),
+  EXPECT_THAT(doubts_about([](bool, int64_t n, float v) {
+                return n % 6 == 1 ? v + 99 : n % 2 == 1 ? 0 : v;
+              }),
               ElementsAre())
       << "rare events";
 }
@@ -93,6 +105,82 @@ TEST(OwnChecks, NameATestInAnotherUnit) {
   EXPECT_THAT(doubts_about(plus(20)), around_another);
   EXPECT_THAT(doubts_about(plus(1.5)), around_another);
   EXPECT_THAT(doubts_about(plus(1)), ElementsAre());
+}
+
+// The factors of each of four channels in the test.
+std::vector<std::string> doubts_about_factors(const std::vector<float>& factors, int examples) {
+  return doubts_about(
+      [&](bool is_test, int64_t n, float v) {
+        return is_test ? v * factors.at(static_cast<size_t>(n) % factors.size()) : v;
+      },
+      {.train = examples,
+       .test = examples,
+       .positions = 20,
+       .channels = static_cast<int>(factors.size())});
+}
+
+TEST(OwnChecks, NameATestOfWhichAllChannelsAreScaledAlike) {
+  EXPECT_THAT(doubts_about_factors({1.5f, 1.5f, 1.5f, 1.5f}, 100),
+              ElementsAre(StartsWith("values of test deviate by 1.48 times as much as")));
+  EXPECT_THAT(doubts_about_factors({0.6f, 0.6f, 0.6f, 1}, 100),
+              ElementsAre(HasSubstr("in 3 of 4 channels alike: are they in another unit?")));
+  EXPECT_THAT(doubts_about_factors({1.5f, 1.3f, 1.7f, 1.4f}, 100), ElementsAre())
+      << "another person";
+  EXPECT_THAT(doubts_about_factors({1.2f, 1.2f, 1.2f, 1.2f}, 100), ElementsAre());
+  EXPECT_THAT(doubts_about_factors({1.5f, 1.5f}, 100), ElementsAre()) << "two say little";
+  float price = 0;
+  EXPECT_THAT(doubts_about(
+                  [&](bool is_test, int64_t n, float v) {
+                    if (n % 4 == 0) price = v;
+                    return (is_test ? 1.5f : 1) * (price + 0.1f * v);
+                  },
+                  {.train = 100, .test = 100, .positions = 20, .channels = 4}),
+              ElementsAre())
+      << "one price in four channels, in another year";
+}
+
+TEST(OwnChecks, NameSmallerFactorsInATestOfManyExamples) {
+  const auto other = ElementsAre(HasSubstr("from the mean of train, those of train by 0.580"));
+  EXPECT_THAT(doubts_about_factors({2.2f}, 200), other);
+  EXPECT_THAT(doubts_about_factors({0.45f}, 200), other);
+  EXPECT_THAT(doubts_about_factors({1.9f}, 200), ElementsAre());
+  EXPECT_THAT(doubts_about_factors({2.2f}, 100), ElementsAre());
+}
+
+// A few examples of an event that the test has more often by chance.
+TEST(OwnChecks, LeaveATestWithMoreOfFewEventsAlone) {
+  EXPECT_THAT(doubts_about([](bool is_test, int64_t n,
+                              float v) { return n / 20 % (is_test ? 40 : 200) == 0 ? 20 * v : v; },
+                           {.train = 400, .test = 400, .positions = 20, .channels = 1}),
+              ElementsAre());
+}
+
+// Doubts about channels of which each has a mean and a deviation, those of the test its own.
+std::vector<std::string> doubts_about_channels(const std::vector<std::array<float, 2>>& train,
+                                               const std::vector<std::array<float, 2>>& test) {
+  return doubts_about(
+      [&](bool is_test, int64_t n, float v) {
+        const auto [mean, factor] = (is_test ? test : train).at(static_cast<size_t>(n) % 4);
+        return mean + factor * v;
+      },
+      {.train = 200, .test = 100, .positions = 20, .channels = 4});
+}
+
+TEST(OwnChecks, NameChannelsOfTheTestInAnotherOrder) {
+  const std::vector<std::array<float, 2>> train = {{{0, 1}, {9, 2}, {0, 3}, {3, 1}}};
+  EXPECT_THAT(doubts_about_channels(train, train), ElementsAre());
+  EXPECT_THAT(doubts_about_channels(train, {{{0, 3}, {9, 2}, {0, 1}, {3, 1}}}),
+              ElementsAre(StartsWith("channels 0, 2 of test are like channels 2, 0 of train")));
+  EXPECT_THAT(doubts_about_channels(train, {{{9, 2}, {0, 3}, {0, 1}, {3, 1}}}),
+              ElementsAre(StartsWith("channels 0, 1, 2 of test are like channels 1, 2, 0")));
+  EXPECT_THAT(doubts_about_channels(train, {{{0, 3}, {9, 2}, {0, 1.5f}, {3, 1}}}), ElementsAre())
+      << "one is like none of train";
+  EXPECT_THAT(doubts_about_channels(train, {{{0, 3}, {9, 3}, {0, 1}, {3, 1}}}), ElementsAre())
+      << "others have changed too";
+  EXPECT_THAT(doubts_about_channels({{{0, 1}, {9, 2}, {0, 1.1f}, {3, 1}}},
+                                    {{{0, 1.1f}, {9, 2}, {0, 1}, {3, 1}}}),
+              ElementsAre())
+      << "channels that are alike";
 }
 
 TEST(OwnChecks, NameATestThatWasFilledWithZeros) {
@@ -191,8 +279,69 @@ TEST(OwnChecks, NameATestThatWasEncodedOrLabelledInAnotherWay) {
 TEST(OwnChecks, NameChannelsInThePlaceOfPositions) {
   EXPECT_THAT(doubts_about(unchanged, {.positions = 3, .channels = 13}),
               ElementsAre("sequences have 3 positions with 13 channels each: is the array [N, C, "
-                          "L]? It is read as [N, L, C]"));
+                          "L]? It is read as [N, L, C]; transpose it then"));
   EXPECT_THAT(doubts_about(unchanged, {.positions = 3, .channels = 12}), ElementsAre());
+}
+
+TEST(OwnChecks, NameTimeInThePlaceOfChannels) {
+  const Sizes sizes{.train = 200, .test = 40, .positions = 16, .channels = 32};
+  float last = 0;
+  const auto along_channels = [&](bool, int64_t n, float v) {
+    last = n % 32 == 0 ? v : 0.8f * last + 0.6f * v;
+    return last + static_cast<float>(n / 32 % 16);  // each sensor has an offset
+  };
+  EXPECT_THAT(doubts_about(along_channels, sizes),
+              ElementsAre(StartsWith("sequences have 16 positions with 32 channels each: is the "
+                                     "array [N, C, L]?")));
+  std::array<float, 32> lasts{};
+  const auto along_positions = [&](bool, int64_t n, float v) {
+    float& of_channel = lasts.at(static_cast<size_t>(n) % 32);
+    of_channel = 0.8f * of_channel + 0.6f * v;
+    return of_channel;
+  };
+  EXPECT_THAT(doubts_about(along_positions, sizes), ElementsAre());
+  float common = 0;
+  const auto alike = [&](bool, int64_t n, float v) {
+    if (n % 32 == 0) common = v;
+    return 3 * common + v;
+  };
+  EXPECT_THAT(doubts_about(alike, sizes), ElementsAre()) << "channels with a cause in common";
+  EXPECT_THAT(doubts_about(unchanged, sizes), ElementsAre());
+}
+
+// Doubts about brightness that grows along 40 pixels, after a change of those of the test.
+std::vector<std::string> doubts_about_pixels(
+    const std::function<void(std::vector<uint8_t>& pixels)>& change) {
+  CustomConfig config;
+  config.input = "tokens";
+  config.vocabulary = 256;
+  config.length = 40;
+  RandomStream random(9);
+  return doubts_about_tokens(config, 200, [&](bool is_test, std::vector<uint8_t>& pixels, int&) {
+    for (size_t k = 0; k < pixels.size(); ++k) {
+      pixels[k] = static_cast<uint8_t>(1 + 4 * k + random.below(90));
+    }
+    if (is_test) change(pixels);
+  });
+}
+
+TEST(OwnChecks, NamePixelsOfTheTestInAnotherOrder) {
+  using Pixels = std::vector<uint8_t>;
+  const auto in_doubt = ElementsAre(
+      StartsWith("the large tokens of test are at other positions than those of train"));
+  EXPECT_THAT(doubts_about_pixels([](Pixels& p) { std::ranges::reverse(p); }), in_doubt);
+  EXPECT_THAT(doubts_about_pixels([](Pixels& p) {
+                const Pixels old = p;
+                for (size_t k = 0; k < p.size(); ++k) p[k] = old[k % 5 * 8 + k / 5];
+              }),
+              in_doubt)
+      << "transposed";
+  EXPECT_THAT(doubts_about_pixels([](Pixels&) {}), ElementsAre());
+  EXPECT_THAT(doubts_about_pixels([](Pixels& p) {
+                for (uint8_t& pixel : p) pixel = static_cast<uint8_t>(pixel * 9 / 10);
+              }),
+              ElementsAre())
+      << "another camera";
 }
 
 TEST(OwnChecks, NameATestThatIsTooSmall) {

@@ -1,0 +1,25 @@
+// Mean and deviation of each channel, by which an import standardized its values.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "tasks/dataset.h"
+
+namespace lra::tasks {
+
+inline constexpr const char* kScalingFile = "scaling.json";
+
+struct Scaling {
+  std::vector<double> means, deviations;  // of each channel; empty: values are stored as they were
+
+  double original(double stored, size_t channel) const {
+    return means.empty() ? stored : means.at(channel) + deviations.at(channel) * stored;
+  }
+  double deviation(size_t channel) const { return means.empty() ? 1 : deviations.at(channel); }
+};
+
+// Reads the side file of a dataset. Without one, values are stored as they were.
+Scaling scaling_of(const Dataset& dataset);
+
+}  // namespace lra::tasks
