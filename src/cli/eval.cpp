@@ -1,10 +1,16 @@
 // lra eval: accuracy, loss and confusion matrix of a finished or running run.
+#include <algorithm>
+#include <cmath>
 #include <cstdio>
+#include <iterator>
 
 #include "base/counted.h"
 #include "base/text_format.h"
 #include "cli/command.h"
 #include "tasks/data_doubts.h"
+#include "tasks/equal_examples.h"
+#include "tasks/prepare_data.h"
+#include "training/data_root.h"
 #include "training/loaded_run.h"
 #include "training/run_warnings.h"
 
@@ -24,21 +30,52 @@ struct Foreign {
   std::vector<std::string> doubts;  // why the data may not be what it seems
 };
 
-// Doubts about other data than the run's, as an import has them.
-std::vector<std::string> doubts_of_other(const training::LoadedRun& run,
-                                         const tasks::Dataset& dataset) {
-  if (dataset.manifest().source != "imported") return {};
-  return tasks::doubts_with_baselines(*run.task, dataset, run.task->baselines(dataset));
+// Examples that the run was trained on, as far as its own data is at hand.
+std::vector<std::string> doubts_of_known_examples(const EvalArguments& a,
+                                                  const training::LoadedRun& run,
+                                                  const tasks::Split& split) {
+  const auto own = tasks::data_at_hand(run.stored.config.task_spec(), *run.task,
+                                       training::data_root_of(training::RunFolder{a.run}, ""));
+  if (!own || own->hash() != run.stored.record.data_hash) return {};
+  const int64_t known =
+      tasks::count_equal(split, run.task->split(*own, "train"), run.task->shape().num_towers);
+  if (known == 0) return {};
+  return {thousands(known) + " of the " + thousands(split.size()) +
+          " examples are among those that the run was trained on"};
 }
 
-Foreign foreign_of(const training::LoadedRun& run, const tasks::Dataset& dataset,
-                   const std::string& split) {
+// Doubts about other data than the run's, as an import has them.
+std::vector<std::string> doubts_of_other(const EvalArguments& a, const training::LoadedRun& run,
+                                         const tasks::Dataset& dataset) {
+  std::vector<std::string> doubts;
+  if (dataset.manifest().source == "imported") {
+    doubts = tasks::doubts_with_baselines(*run.task, dataset, run.task->baselines(dataset));
+  }
+  const tasks::Split split = run.task->split(dataset, a.split);
+  std::ranges::move(doubts_of_known_examples(a, run, split), std::back_inserter(doubts));
+  return doubts;
+}
+
+// Labels of other data may be numbered in another way.
+void doubt_what_chance_exceeds(const training::LoadedRun& run, const Evaluation& found,
+                               Foreign& foreign) {
+  constexpr double kStandardErrors = 3.5;
+  const double chance = 1.0 / static_cast<double>(run.task->shape().num_classes);
+  const double error = std::sqrt(chance * (1 - chance) / static_cast<double>(found.num_examples));
+  if (foreign.data.empty() || found.accuracy >= chance - kStandardErrors * error) return;
+  foreign.doubts.push_back(percent(found.accuracy) +
+                           " is less than chance gives: do the labels of these data mean what "
+                           "those of the run's data mean?");
+}
+
+Foreign foreign_of(const EvalArguments& a, const training::LoadedRun& run,
+                   const tasks::Dataset& dataset) {
   Foreign foreign{.weights = run.foreign_weights(), .data = "", .doubts = {}};
   foreign.doubts = data_doubts_of(run.stored.record);
   if (dataset.hash() == run.stored.record.data_hash) return foreign;
-  foreign.doubts = doubts_of_other(run, dataset);
+  foreign.doubts = doubts_of_other(a, run, dataset);
   foreign.data = dataset.hash();
-  foreign.num_cut = training::count_longer(run.task->split(dataset, split), run.task->shape());
+  foreign.num_cut = training::count_longer(run.task->split(dataset, a.split), run.task->shape());
   return foreign;
 }
 
@@ -133,10 +170,10 @@ ExitCode eval(const Program& program, const EvalArguments& a) {
   const auto dataset = training::open_run_data(run, {a.data, a.other_data, program.common.quiet});
   const auto result = training::evaluate_run(run, dataset, a.split, 0, program.common.quiet);
   if (result.stopped) return ExitCode::kStopped;
-  const Foreign foreign = foreign_of(run, dataset, a.split);
+  Foreign foreign = foreign_of(a, run, dataset);
+  doubt_what_chance_exceeds(run, result.summary, foreign);
   const auto recorded = recorded_accuracy(run, result.summary, a.split, foreign);
-  std::vector<std::string> label_names;  // other data may have other classes
-  if (foreign.data.empty()) label_names = run.task->label_names(dataset);
+  const std::vector<std::string> label_names = run.task->label_names(dataset);
   if (program.common.json) {
     const std::optional<int64_t> positions = result.summary.num_positions;
     print_json({{"run", a.run},

@@ -76,19 +76,24 @@ Runs without_repetitions(const std::vector<RunRecord>& records,
   return kept;
 }
 
-// Runs on different data are not averaged. One that failed before it read any stays with the first.
-Variants split_by_data(const Variants& variants) {
+std::string data_of(const RunRecord& run) { return run.data_hash; }
+std::string code_of(const RunRecord& run) { return run.python ? run.python->source_sha256 : ""; }
+
+// Runs with different hashes of something are not averaged. One without a hash, as of data that a
+// run failed to read, stays with the first.
+Variants split_by(const std::string& what, std::string (*hash_of)(const RunRecord&),
+                  const Variants& variants) {
   constexpr size_t kShownDigits = 8;
   Variants split;
   for (const auto& [lines, runs] : variants) {
     std::set<std::string> hashes;
-    for (const RunRecord* run : runs) hashes.insert(run->data_hash);
+    for (const RunRecord* run : runs) hashes.insert(hash_of(*run));
     hashes.erase("");
     for (const RunRecord* run : runs) {
       SettingLines key = lines;
       if (hashes.size() > 1) {
-        const std::string& hash = run->data_hash.empty() ? *hashes.begin() : run->data_hash;
-        key.insert("data=" + hash.substr(0, kShownDigits));
+        const std::string hash = hash_of(*run);
+        key.insert(what + "=" + (hash.empty() ? *hashes.begin() : hash).substr(0, kShownDigits));
       }
       split[std::move(key)].push_back(run);
     }
@@ -175,7 +180,8 @@ std::vector<RowGroup> group_runs(const std::vector<RunRecord>& records,
   }
   std::vector<RowGroup> rows;
   for (auto& [key, tasks] : models) {
-    for (auto& [task, variants] : tasks) variants = split_by_data(variants);
+    for (auto& [task, variants] : tasks)
+      variants = split_by("code", code_of, split_by("data", data_of, variants));
     RowGroup head;
     std::tie(head.model, head.preset, head.checkpoint, head.is_self_pretrained) = key;
     for (RowGroup& row : split_rows(head, tasks)) rows.push_back(std::move(row));

@@ -128,6 +128,19 @@ TEST(RowGroups, RunsOnDifferentDataHaveNoMean) {
   EXPECT_EQ(groups[1].settings, "data=ff112233");
 }
 
+TEST(RowGroups, RunsOfDifferentCodeHaveNoMean) {
+  std::vector<RunRecord> records = {finished_run("text", "layers:Mine", 53, 0),
+                                    finished_run("text", "layers:Mine", 55, 1)};
+  std::vector<std::string> warnings;
+  records[0].python = PythonCode{.source_sha256 = "0011223344"};
+  records[1].python = records[0].python;
+  EXPECT_EQ(group_runs(records, &warnings).size(), 1u);
+  records[1].python->source_sha256 = "ff11223344";
+  const auto groups = group_runs(records, &warnings);
+  ASSERT_EQ(groups.size(), 2u);
+  EXPECT_EQ(groups[1].settings, "code=ff112233");
+}
+
 TEST(RowGroups, TheSameRunCountsOnceAndTheLatestWins) {
   std::vector<RunRecord> records = {finished_run("text", "linformer", 53),
                                     finished_run("text", "linformer", 55),

@@ -75,4 +75,12 @@ EqualExamples equal_examples(const Dataset& dataset, Equality equality) {
   return equal;
 }
 
+int64_t count_equal(const Split& split, const Split& other, int64_t num_towers) {
+  auto known = example_hashes(other, num_towers, Equality::kTokens);
+  std::ranges::sort(known);
+  const auto hashes = example_hashes(split, num_towers, Equality::kTokens);
+  return std::ranges::count_if(
+      hashes, [&](const Hash128& hash) { return std::ranges::binary_search(known, hash); });
+}
+
 }  // namespace lra::tasks

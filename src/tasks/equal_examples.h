@@ -30,4 +30,7 @@ enum class Equality {
 // are the same pair: no task tells the towers apart. For kLetters, token_bytes must be 1.
 EqualExamples equal_examples(const Dataset& dataset, Equality equality = Equality::kTokens);
 
+// Number of examples of `split` that are equal to one of `other`, which may be of another dataset.
+int64_t count_equal(const Split& split, const Split& other, int64_t num_towers);
+
 }  // namespace lra::tasks

@@ -42,12 +42,13 @@ void standardize(std::span<int32_t> words, size_t channels) {
   }
 }
 
-// Words of examples; letters small, real values as numbers of steps.
+// Words of examples; letters small, real values as they are or `in_steps`: standardized and
+// rounded.
 class WordReader {
  public:
-  explicit WordReader(const Dataset& dataset)
+  WordReader(const Dataset& dataset, bool in_steps)
       : num_towers_(dataset.manifest().num_towers),
-        are_values_(has_own_values(dataset.manifest())),
+        in_steps_(in_steps),
         are_letters_(is_text(dataset.manifest()) || is_own_text(dataset.manifest())) {}
 
   // True if a passage counts as the same as the one with its tokens in reverse.
@@ -77,7 +78,7 @@ class WordReader {
                                                 split.words_per_token()));
       const auto added = std::span(words).subspan(before);
       split.read_tokens(example, tower, added);
-      if (are_values_) standardize(added, static_cast<size_t>(split.words_per_token()));
+      if (in_steps_) standardize(added, static_cast<size_t>(split.words_per_token()));
     }
     for (size_t i = 0; are_letters_ && i < words.size(); ++i) {
       if (words[i] >= 'A' + 1 && words[i] <= 'Z' + 1) words[i] += 'a' - 'A';  // byte + 1
@@ -86,7 +87,7 @@ class WordReader {
 
  private:
   int64_t num_towers_;
-  bool are_values_, are_letters_;
+  bool in_steps_, are_letters_;
 };
 
 std::vector<int32_t> reversed(std::span<const int32_t> words, size_t words_per_token) {
@@ -165,28 +166,48 @@ bool is_near(const Sketch& sketch, const std::vector<Place>& places,
   return false;
 }
 
-}  // namespace
+// Examples of a split that were judged, and those of them that are near another.
+struct Judged {
+  std::vector<bool> was_judged, is_near;
+};
 
-std::vector<NearCopies> near_copies(const Dataset& dataset, const std::string& reference,
-                                    const std::vector<std::string>& splits) {
-  const WordReader reader(dataset);
-  std::vector<Place> places;
+// Adds what a reader's sketches say about each split.
+void judge(const Dataset& dataset, const WordReader& reader, const std::string& reference,
+           const std::vector<std::string>& splits, std::vector<Judged>& judged) {
   const size_t tokens = reader.passage_tokens(dataset.split(reference));
+  std::vector<Place> places;
   const std::vector<Sketch> others =
       sketches_of(dataset.split(reference), kMostOthers, reader, tokens);
   for (size_t i = 0; i < others.size(); ++i) {
     for (const uint64_t hash : others[i]) places.push_back({hash, static_cast<int32_t>(i)});
   }
   std::ranges::sort(places);
-  std::vector<NearCopies> all;
   std::vector<int32_t> sharers;
-  for (const std::string& split : splits) {
-    NearCopies& found = all.emplace_back();
-    for (const Sketch& sketch : sketches_of(dataset.split(split), kMostJudged, reader, tokens)) {
-      if (sketch.empty()) continue;
-      ++found.num_judged;
-      found.num_near += is_near(sketch, places, sharers);
+  for (size_t s = 0; s < splits.size(); ++s) {
+    const auto sketches = sketches_of(dataset.split(splits[s]), kMostJudged, reader, tokens);
+    judged[s].was_judged.resize(sketches.size());
+    judged[s].is_near.resize(sketches.size());
+    for (size_t i = 0; i < sketches.size(); ++i) {
+      if (sketches[i].empty()) continue;
+      judged[s].was_judged[i] = true;
+      judged[s].is_near[i] = judged[s].is_near[i] || is_near(sketches[i], places, sharers);
     }
+  }
+}
+
+}  // namespace
+
+std::vector<NearCopies> near_copies(const Dataset& dataset, const std::string& reference,
+                                    const std::vector<std::string>& splits) {
+  std::vector<Judged> judged(splits.size());
+  judge(dataset, WordReader(dataset, false), reference, splits, judged);
+  if (has_own_values(dataset.manifest())) {
+    judge(dataset, WordReader(dataset, true), reference, splits, judged);
+  }
+  std::vector<NearCopies> all;
+  for (const Judged& split : judged) {
+    all.push_back({.num_judged = std::ranges::count(split.was_judged, true),
+                   .num_near = std::ranges::count(split.is_near, true)});
   }
   return all;
 }

@@ -101,6 +101,12 @@ TEST(NearCopies, AreValuesWithALittleNoiseInAnotherScaleOrReversed) {
   };
   EXPECT_EQ(found_with("close", noise(1e-3F)), kExamples);
   EXPECT_EQ(found_with("apart", noise(0.5F)), 0);
+  EXPECT_EQ(found_with("window",
+                       [&](Values& e) {  // a quarter of a recording later
+                         std::ranges::rotate(e, e.begin() + 50);
+                         std::ranges::generate(e.end() - 50, e.end(), drawn);
+                       }),
+            kExamples);
   EXPECT_EQ(found_with("scaled",
                        [](Values& e) {
                          for (float& value : e) value = 1.3F * value + 7;

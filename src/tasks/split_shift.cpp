@@ -13,9 +13,9 @@ namespace {
 
 constexpr int64_t kFewestCompared = 200, kMostCompared = 10000;
 
-constexpr std::array<const char*, 4> kShiftTraits = {"number of tokens", "mean of the tokens",
-                                                     "deviation of the tokens",
-                                                     "difference of neighboring tokens"};
+constexpr std::array<const char*, 5> kShiftTraits = {
+    "number of tokens", "mean of the tokens", "deviation of the tokens",
+    "difference of neighboring tokens", "tokens that the first of a pair has more"};
 using Traits = std::array<Spread, kShiftTraits.size()>;
 
 Traits traits_of(const Split& split, const Manifest& manifest) {
@@ -39,6 +39,10 @@ Traits traits_of(const Split& split, const Manifest& manifest) {
       num_pairs += static_cast<double>(std::max<size_t>(words.size(), 1) - 1);
     }
     values[0].push_back(count);
+    if (manifest.num_towers == 2) {
+      values[4].push_back(
+          static_cast<double>(split.sequence_length(i, 0) - split.sequence_length(i, 1)));
+    }
     if (count == 0 || !are_tokens) continue;
     const double mean = sum / count;
     values[1].push_back(mean);

@@ -59,7 +59,8 @@ std::vector<std::string> doubts_of_weights(const std::string& file,
   const bool is_other_data = run.task_spec().settings_of && weights_of->data_hash != data_hash;
   if (has_classifier && is_other_data) {
     doubts.push_back(
-        "the run began with a classifier of other data: do its classes stand for the same?");
+        "the run began with a classifier of other data: do its classes stand for the same, and are "
+        "no examples of this test among those that it was trained on?");
   }
   return doubts;
 }

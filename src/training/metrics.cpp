@@ -49,6 +49,13 @@ void append_parameters(const ConfigTable& table, const std::string& prefix,
 MetricsLog::MetricsLog(const RunFolder& folder, int64_t step, bool resumed)
     : path_(folder.metrics()),
       events_(folder.path, resumed ? std::optional<int64_t>(step + 1) : std::nullopt) {
+  // Checks of the record would miss what it held.
+  if (resumed && step > 0 && !std::filesystem::exists(path_)) {
+    throw Error({.where = path_,
+                 .what = "is missing",
+                 .expected = "the log of the " + thousands(step) + " steps so far",
+                 .advice = "restore it, or start a new run with another --out"});
+  }
   keep_until(path_, step);
   fd_ = open_file(path_, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
   if (fd_ < 0) throw io_error(path_, "cannot be opened for writing", errno);

@@ -103,7 +103,8 @@ class FactComparison {
     throw Error({.where = folder_,
                  .what = what.str(),
                  .expected = wanted.str(),
-                 .advice = "leave task." + std::string(name) + " to the data"});
+                 .advice = "name the folder of the run's data, or leave task." + std::string(name) +
+                           " to the data"});
   }
 
  private:
@@ -146,13 +147,33 @@ double cut_share(const Split& train, const CustomConfig& config) {
   return all > 0 ? cut / all : 0;
 }
 
+// A sentence if the means and deviations by which values were standardized differ by more than
+// those of two samples of the same do. Of very many channels only a hash is known.
+std::string doubt_of_scaling(const std::string& found, const std::string& own) {
+  constexpr double kMostApart = 0.1;  // deviations
+  if (found.empty() || own.empty() || found == own) return "";
+  if (!found.starts_with('{') || !own.starts_with('{')) {
+    return "its values were standardized by other means and deviations than those of the run";
+  }
+  const Scaling a = parse_scaling(found, "scaling"), b = parse_scaling(own, "task.scaling");
+  for (size_t c = 0; c < std::min(a.means.size(), b.means.size()); ++c) {
+    const double apart = std::abs(a.means[c] - b.means[c]) / b.deviations[c];
+    const double times = a.deviations[c] / b.deviations[c];
+    if (apart <= kMostApart && std::abs(times - 1) <= kMostApart) continue;
+    return "its values were standardized by the mean " + fixed(a.means[c], 3) +
+           " and the deviation " + fixed(a.deviations[c], 3) +
+           (a.means.size() > 1 ? " in channel " + std::to_string(c) : "") +
+           ", those of the run by " + fixed(b.means[c], 3) + " and " + fixed(b.deviations[c], 3);
+  }
+  return "";
+}
+
 std::vector<std::string> CustomTask::doubts(const Dataset& dataset) const {
   constexpr double kMostCut = 0.5;
   std::vector<std::string> doubts;
   const CustomConfig found = config_of(dataset.manifest());
-  if (!found.scaling.empty() && !config_.scaling.empty() && found.scaling != config_.scaling) {
-    doubts.push_back("its values were standardized by " + found.scaling + ", those of the run by " +
-                     config_.scaling);
+  if (std::string doubt = doubt_of_scaling(found.scaling, config_.scaling); !doubt.empty()) {
+    doubts.push_back(std::move(doubt));
   }
   if (config_.length >= found.longest) return doubts;
   const double share = cut_share(dataset.split("train"), config_);

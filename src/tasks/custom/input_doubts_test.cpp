@@ -109,6 +109,26 @@ TEST_F(InputDoubts, NameColumnsInTheOrderOfWordsAndHexadecimalIds) {
   EXPECT_THAT(refused("a.csv", tokens("the cat sat")), Not(HasSubstr("is not a number")));
 }
 
+TEST_F(InputDoubts, NameMeasurementsThatAreReadAsTokens) {
+  const auto rows = [](bool smooth) {
+    RandomStream random(9);
+    std::string rows;
+    for (int i = 0; i < 60; ++i) {
+      std::string ids;
+      int64_t level = 2000;
+      for (int k = 0; k < 60; ++k) {
+        level = smooth ? level + static_cast<int64_t>(random.below(101)) - 50
+                       : static_cast<int64_t>(random.below(4000));
+        ids += (k > 0 ? "," : "") + std::to_string(level);
+      }
+      rows += "{\"tokens\": [" + ids + "], \"label\": " + std::to_string(i % 2) + "}\n";
+    }
+    return rows;
+  };
+  EXPECT_THAT(doubted("all.jsonl", rows(true)), HasSubstr("as those of measurements are"));
+  EXPECT_THAT(doubted("all.jsonl", rows(false)), Not(HasSubstr("measurements")));
+}
+
 TEST_F(InputDoubts, NameASquareArrayWhoseColumnsMayBeTheExamples) {
   const auto rows = [](int examples) {
     RandomStream random(4);

@@ -13,11 +13,39 @@
 #include "tasks/custom/value_doubts.h"
 #include "tasks/custom/word_baseline.h"
 #include "tasks/data_doubts.h"
+#include "tasks/drawn_examples.h"
 #include "tasks/place_baseline.h"
 #include "tasks/split_checks.h"
 
 namespace lra::tasks {
 namespace {
+
+// Integers of which neighbors are near are measurements, not names of something: heart rates,
+// samples of audio. Pixels up to 255 are read as tokens in the benchmark, too.
+void add_doubt_of_measurements(const Split& train, const CustomConfig& config,
+                               std::vector<std::string>& doubts) {
+  constexpr int64_t kMostPixels = 257, kMostDrawn = 500;
+  constexpr double kAlike = 0.8;
+  if (config.vocabulary <= kMostPixels || train.size() < kFewestToJudge) return;
+  double count = 0, sum = 0, squares = 0, products = 0;
+  std::vector<int32_t> ids;
+  for (const int64_t i : drawn_examples(train.size(), kMostDrawn)) {
+    ids.resize(static_cast<size_t>(train.sequence_length(i, 0)));
+    train.read_tokens(i, 0, ids);
+    for (size_t k = 1; k < ids.size(); ++k) {
+      const auto id = static_cast<double>(ids[k]);
+      ++count;
+      sum += id;
+      squares += id * id;
+      products += id * static_cast<double>(ids[k - 1]);
+    }
+  }
+  const double mean = sum / std::max(count, 1.0), variance = squares - count * mean * mean;
+  if (variance <= 0 || products - count * mean * mean <= kAlike * variance) return;
+  doubts.push_back(
+      "neighboring token ids are near one another, as those of measurements are: as numbers they "
+      "are read with --set task.input=values");
+}
 
 // Counts of each id in a split.
 std::vector<int64_t> counts_of_ids(const Split& split, const CustomConfig& config) {
@@ -178,7 +206,10 @@ std::vector<std::string> doubts_of_own_data(const Dataset& dataset, const Custom
   if (config.input == "values") {
     std::ranges::move(doubts_of_values(dataset, config), std::back_inserter(doubts));
   }
-  if (config.input == "tokens") add_doubt_of_vocabulary(dataset, config, doubts);
+  if (config.input == "tokens") {
+    add_doubt_of_vocabulary(dataset, config, doubts);
+    add_doubt_of_measurements(dataset.split("train"), config, doubts);
+  }
   if (config.input != "values") add_doubts_of_ids(dataset, config, doubts);
   std::ranges::move(doubts_of_places(dataset, config), std::back_inserter(doubts));
   add_doubts_of_shares(dataset, config, names, doubts);

@@ -11,7 +11,8 @@ namespace lra::tasks {
 
 // Returns a sentence for each of: a test of so few examples that its accuracy means little; the
 // doubts about values (value_doubts.h) and about sequences (input_doubts.h) and positions
-// (place_profile.h); token ids of which few occur and one is far larger; tokens of val or test that
+// (place_profile.h); token ids of which few occur and one is far larger, or that
+// are measurements; tokens of val or test that
 // train lacks, or that are distributed otherwise; a class with another share of val or test than of
 // train; a baseline that fails on test and not on val. `names` are those of the classes.
 std::vector<std::string> doubts_of_own_data(const Dataset& dataset, const CustomConfig& config,

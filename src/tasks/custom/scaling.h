@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <string>
 #include <vector>
 
 #include "tasks/dataset.h"
@@ -18,6 +19,9 @@ struct Scaling {
   }
   double deviation(size_t channel) const { return means.empty() ? 1 : deviations.at(channel); }
 };
+
+// Parses the JSON text of the side file or of task.scaling; `where` for messages.
+Scaling parse_scaling(const std::string& text, const std::string& where);
 
 // Reads the side file of a dataset. Without one, values are stored as they were.
 Scaling scaling_of(const Dataset& dataset);

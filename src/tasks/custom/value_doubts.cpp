@@ -324,7 +324,13 @@ bool has_time_in_channels(const Split& train, const CustomConfig& config) {
 // Far more channels than positions, or channels in the order of time.
 std::optional<std::string> doubt_of_axes(const Dataset& dataset, const CustomConfig& config) {
   constexpr int64_t kMostChannelsPerPosition = 4;
+  constexpr int64_t kFewestInPicture = 8;
   if (config.shortest != config.longest) return std::nullopt;
+  if (config.channels == config.longest && config.longest >= kFewestInPicture) {
+    const std::string size = std::to_string(config.longest);
+    return "sequences have " + size + " positions with " + size +
+           " channels each: are they pictures? Reshape these to sequences of pixels, [N, H * W]";
+  }
   if (config.channels <= kMostChannelsPerPosition * config.longest &&
       !has_time_in_channels(dataset.split("train"), config)) {
     return std::nullopt;

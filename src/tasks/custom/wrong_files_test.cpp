@@ -380,7 +380,10 @@ TEST_F(OwnFiles, OtherDataMustHaveTheLabelsOfTheRun) {
               AllOf(HasSubstr("its labels are"), HasSubstr("wolf"), HasSubstr("cat")));
   const Dataset longer = imported({file("more.jsonl", rows_of(90, row("cat", "dog")))});
   EXPECT_EQ(error_of([&] { run->refuse_other_kind(longer); }), "");
-  EXPECT_THAT(run->doubts(longer), ElementsAre(HasSubstr("its values were standardized by")));
+  EXPECT_THAT(run->doubts(longer),
+              ElementsAre(HasSubstr("its values were standardized by the mean")));
+  const Dataset alike = imported({file("again.jsonl", rows_of(62, row("cat", "dog")))});
+  EXPECT_THAT(run->doubts(alike), ElementsAre()) << "another sample of the same";
 }
 
 }  // namespace

@@ -239,6 +239,10 @@ std::vector<std::string> TextTask::judge(const Dataset& dataset) const {
                         .least = 0.6},
                        train, test);
   std::vector<ReviewKey> keys = read_names(dataset);
+  if (const auto unrated = std::ranges::count(keys, 0, &ReviewKey::rating); unrated > 0) {
+    doubts.push_back(thousands(unrated) +
+                     " reviews have the rating 0, as those without a label (unsup) have");
+  }
   std::erase_if(keys, [](const ReviewKey& key) { return !is_contradicted(key); });
   if (keys.empty()) return doubts;
   doubts.push_back(thousands(static_cast<int64_t>(keys.size())) +
