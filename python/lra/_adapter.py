@@ -8,9 +8,10 @@ packages (dim, mask).
 from __future__ import annotations
 
 import dataclasses
+import difflib
 import inspect
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import torch
@@ -89,6 +90,38 @@ def _takes_any_keyword(function: Callable[..., Any]) -> bool:
     return any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters)
 
 
+def _all_known(made_by: Callable[..., Any]) -> set[str]:
+    """Names of arguments, with those of the base classes that a class passes any keyword on to."""
+    known = set(_named_parameters(made_by))
+    for kind in made_by.__mro__ if isinstance(made_by, type) else ():
+        if kind is torch.nn.Module:
+            break
+        if inspect.isfunction(made := vars(kind).get("__init__")):
+            known.update(_named_parameters(made))
+            if not _takes_any_keyword(made):
+                break
+    return known
+
+
+def _misspelt(made_by: Callable[..., Any], settings: Mapping[str, Any]) -> list[str]:
+    """Doubts about settings that no argument takes but **kw, and whose names are near one's."""
+    if not _takes_any_keyword(made_by):
+        return []
+    parameters = inspect.signature(made_by).parameters.values()
+    keywords = next(p.name for p in parameters if p.kind is p.VAR_KEYWORD)
+    known, doubts = _all_known(made_by), []
+    for name in settings.keys() - known:
+        near = difflib.get_close_matches(name, sorted(known - settings.keys()), 1, 0.8)
+        # A second one of its kind is meant: dropout1.
+        if near and _without_digits(name) != _without_digits(near[0]):
+            doubts.append(f"takes {name} through **{keywords}; was {near[0]} meant?")
+    return sorted(doubts)
+
+
+def _without_digits(name: str) -> str:
+    return "".join(letter for letter in name if not letter.isdigit())
+
+
 def constructor_arguments(
     made_by: Callable[..., Any], settings: Mapping[str, Any], shape: Shape
 ) -> dict[str, Any]:
@@ -159,8 +192,11 @@ def _hold(module: torch.nn.Module) -> None:
 class Adapted:
     """A module with the calling convention detected for it."""
 
-    def __init__(self, module: torch.nn.Module, shape: Shape) -> None:
+    def __init__(
+        self, module: torch.nn.Module, shape: Shape, misspelt: Iterable[str] = ()
+    ) -> None:
         self.module, self.shape, self.task = module, shape, shape.task
+        self.misspelt = [*misspelt]  # doubts about names of settings
         _hold(module)
         _make_real(module)
         self.takes_context = hasattr(module, "forward_in_context")
@@ -292,4 +328,4 @@ def adapt(
     module = made_by(**constructor_arguments(made_by, settings, shape))
     if not isinstance(module, torch.nn.Module):
         raise TypeError(f"made {type(module).__name__}; expected a torch.nn.Module")
-    return Adapted(module, shape)
+    return Adapted(module, shape, _misspelt(made_by, settings))

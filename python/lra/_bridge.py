@@ -7,10 +7,8 @@ user code propagates through the program.
 from __future__ import annotations
 
 import functools
-import hashlib
 import importlib
 import importlib.metadata
-import inspect
 import itertools
 import json
 import os
@@ -25,6 +23,7 @@ import torch
 
 from . import _probe
 from ._adapter import Adapted, Shape, adapt
+from ._code import code_hash, origins
 
 _layers: dict[int, Adapted] = {}
 # The last layer of each class, which a record describes, and the function that makes it again.
@@ -80,12 +79,10 @@ def _guarded(results: tuple[Any, ...]) -> Callable[[Callable[..., Any]], Callabl
 @_guarded(("",))
 def _source(name: str) -> tuple[str]:
     made_by = find_class(name)
-    path = inspect.getsourcefile(made_by)
-    code = Path(path).read_bytes() if path else b""
     layer, again = _last_made.get(name, (None, None))
     takes_mask = layer is None or layer.takes_mask
     facts = {
-        "source_sha256": hashlib.sha256(code).hexdigest(),
+        "source_sha256": code_hash(made_by),
         "packages": _versions(sys.modules[made_by.__module__], layer),
         # A mask is missing only if padding has an effect.
         "takes_mask": takes_mask or (again is not None and not _probe.padding_takes_part(again)),
@@ -101,12 +98,9 @@ def _doubts(name: str, has_padding: bool = True) -> tuple[str]:
 
 def _versions(module: Any, layer: Adapted | None) -> dict[str, str]:
     """Python, torch, and the packages that the module's globals and the layer's parts come from."""
-    origins = [module.__name__, "torch"]
-    for value in vars(module).values():
-        named = value.__name__ if inspect.ismodule(value) else getattr(value, "__module__", "")
-        origins.append(named)
-    origins += [type(part).__module__ for part in (layer.module.modules() if layer else ())]
-    tops = {origin.split(".")[0] for origin in origins if isinstance(origin, str)}
+    names = [module.__name__, "torch", *origins(module)]
+    names += [type(part).__module__ for part in (layer.module.modules() if layer else ())]
+    tops = {name.split(".")[0] for name in names}
     owners = importlib.metadata.packages_distributions()
     versions = {"python": platform.python_version()}
     for top in sorted(tops - set(sys.stdlib_module_names)):

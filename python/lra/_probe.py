@@ -13,14 +13,16 @@ import torch
 from ._adapter import Adapted, Context
 
 _EXAMPLES, _LONGEST = 3, 256
+_FAR = 4096  # positions of the one example that a cut behind _LONGEST shows in
 _TOKENS = 32
 _TRIM = 32  # the trainer pads the rows of a call to a multiple of it
 _SAME = 1e-3  # of the largest output
+_FADED = 1e-35  # of a gradient: the next ones are below float32
 Make = Callable[[int], Adapted]
 
 
 def doubts(make: Make, *, has_padding: bool = True) -> list[str]:
-    """Predicates of "forward of CLASS", up to where it fails on random examples of three lengths.
+    """Predicates of "forward of CLASS", up to where it fails on random examples.
 
     make(0) makes the layer with its own seed at each call, other numbers with other seeds.
     """
@@ -28,6 +30,7 @@ def doubts(make: Make, *, has_padding: bool = True) -> list[str]:
     with _aside(), contextlib.suppress(Exception):  # the trainer meets it on real data, and says so
         probe = _Probe(make, has_padding=has_padding)
         if not probe.layer.takes_context:  # as layers of lra.nn do
+            found.extend(probe.layer.misspelt)
             for doubt in probe.found():
                 found.append(doubt)
     return found
@@ -65,17 +68,21 @@ class _Probe:
     without padding. mask is uint8 [B, L], 1 = token.
     """
 
-    def __init__(self, make: Make, *, has_padding: bool = True) -> None:
+    def __init__(
+        self, make: Make, *, has_padding: bool = True, longest: int = _LONGEST,
+        examples: int = _EXAMPLES,
+    ) -> None:
         self.make, self.layer = make, make(0)
         shape, task = self.layer.shape, self.layer.task
-        longest = min(shape.max_length if task is None else task["length"], _LONGEST)
+        self.max_length = int(shape.max_length if task is None else task["length"])
+        longest = min(self.max_length, longest)
         self.towers = task["towers"] if task else 1
         half = longest // 2 // _TRIM * _TRIM or longest // 2
-        lengths = torch.tensor([longest, half, 3 * longest // 4 - 1]).repeat_interleave(self.towers)
-        shorter = torch.arange(self.towers).repeat(_EXAMPLES) * (longest // 16)
-        self.lengths = (lengths - shorter).clamp_min(1)
+        lengths = torch.tensor([longest, half, 3 * longest // 4 - 1])[:examples]
+        shorter = torch.arange(self.towers).repeat(examples) * (longest // 16)
+        self.lengths = (lengths.repeat_interleave(self.towers) - shorter).clamp_min(1)
         self.has_padding = has_padding
-        if not has_padding:
+        if not has_padding or examples == 1:
             self.lengths[:] = longest
         self.mask = (torch.arange(longest) < self.lengths[:, None]).to(torch.uint8)
         rows = len(self.lengths)
@@ -136,7 +143,7 @@ class _Probe:
                 yield from self._doubts_of_logits()
                 yield from self._doubts_of_tokens()
             doubts_of_padding = list(self._doubts_of_padding()) if self.has_padding else []
-            yield from doubts_of_padding or self._doubts_of_reach()
+            yield from doubts_of_padding or list(self._doubts_of_reach()) or self._far_doubts()
             self.output(self.x, training=True)
             parts = self.layer.module.modules()
             if any(isinstance(part, torch.nn.Dropout) and not part.training for part in parts):
@@ -248,18 +255,47 @@ class _Probe:
             return
         half = (length // 2 - 1) | 1
         for begin, end in ((0, half), (half, length)):
-            x = self.x.clone()
-            x[: self.towers, begin:end] = self.other[: self.towers, begin:end]
-            y = self.output(x, layer=layer)[0]
+            y = self._output_with_others(layer, begin, end)
             if not self._differ(y, before):
                 if not self._has_gradient(layer, begin, end):
                     which = "first" if begin == 0 else "second"
                     yield f"does not read the {which} half of {length} positions"
+                    return
             elif self.layer.task is None:
                 outside = torch.cat([torch.arange(begin), torch.arange(end, length)])
                 changed.append(self._differ(y[outside], before[outside]))
         if changed == [False, False]:
             yield "computes each position apart from all others: it mixes no sequence"
+        elif self.max_length == length:  # otherwise a longer example shows it
+            yield from self._doubts_of_end(layer, before)
+
+    def _far_doubts(self) -> list[str]:
+        """Of one example that is as long as those of the task, if they are longer than this one's."""
+        if self.max_length == self.x.shape[1]:
+            return []
+        with contextlib.suppress(Exception):  # as of a layer of one length
+            far = _Probe(self.make, has_padding=self.has_padding, longest=_FAR, examples=1)
+            layer = far.moved_layer()
+            return list(far._doubts_of_end(layer, far.output(far.x, layer=layer)[0]))
+        return []
+
+    def _doubts_of_end(self, layer: Adapted, before: torch.Tensor) -> Iterator[str]:
+        """Of any change of the first example's outputs by its last tenth: a mean hardly changes."""
+        length = self.x.shape[1]
+        count = -(-length // 10)
+        begin = length - count
+        if (
+            before.isfinite().all()
+            and torch.equal(self._output_with_others(layer, begin, length), before)
+            and not self._has_gradient(layer, begin, length)
+        ):
+            yield f"does not read the last {count} of {length} positions (cut?)"
+
+    def _output_with_others(self, layer: Adapted, begin: int, end: int) -> torch.Tensor:
+        """The first example's with other tokens at these positions."""
+        x = self.x.clone()
+        x[: self.towers, begin:end] = self.other[: self.towers, begin:end]
+        return self.output(x, layer=layer)[0]
 
     def _has_gradient(self, layer: Adapted, begin: int, end: int) -> bool:
         """Of the first result, with respect to these positions of x or of embedded tokens."""
@@ -286,7 +322,7 @@ class _Probe:
         for hook in hooks:
             hook.remove()
         return any(
-            leaf.grad is not None and bool(leaf.grad.movedim(dim, 0)[begin:end].any())
+            leaf.grad is not None and _reaches(leaf.grad.movedim(dim, 0), begin, end)
             for leaf, dim in read
         )
 
@@ -309,6 +345,15 @@ class _Probe:
             yield "passes no gradient to its input (detached?)"
         if not y.any() and not any(leaf.grad is not None and leaf.grad.any() for leaf in held):
             yield "returns zeros whatever its parameters are"
+
+
+def _reaches(gradient: torch.Tensor, begin: int, end: int) -> bool:
+    """Whether [L, ...] reaches the first or the last positions, or fades on its way to them."""
+    sizes = gradient.abs().flatten(1).amax(1)
+    if sizes[begin:end].any():
+        return True
+    there = sizes[sizes > 0]
+    return bool(len(there) and there[0 if begin == 0 else -1] < _FADED)
 
 
 def _leaves(y: torch.Tensor) -> list[torch.Tensor]:

@@ -1,5 +1,6 @@
 """lra.arena and `python -m lra`: other people's layers under the program's trainer."""
 
+import hashlib
 import json
 import os
 import pathlib
@@ -280,6 +281,26 @@ class Arena(unittest.TestCase):
         (self.folder / "changing.py").write_text(source + "# as before\n")
         said = self.lra("eval", "changing", "--quiet").stdout
         self.assertIn("warning: the source of changing:Changing changed since the run", said)
+
+    def test_an_evaluation_says_that_imported_code_changed(self):
+        (self.folder / "parts" / "deep").mkdir(parents=True)
+        (self.folder / "importing.py").write_text(
+            "import parts.act\nfrom their_layers import NoMask\n"
+            "class Importing(NoMask):\n    def forward(self, u): return parts.act.act(super().forward(u))\n")
+        (self.folder / "parts/act.py").write_text("from .deep.inner import factor\ndef act(x): return x * factor()\n")
+        (self.folder / "parts/deep/inner.py").write_text("def factor(): return 2\n")
+        (self.folder / "parts/other.py").write_text("")
+        self.train("importing:Importing", "importing")
+        (self.folder / "parts/other.py").write_text("# nobody imports it\n")
+        self.assertNotIn("source of", self.lra("eval", "importing", "--quiet").stdout)
+        (self.folder / "parts/deep/inner.py").write_text("def factor(): return 3\n")
+        said = self.lra("eval", "importing", "--quiet").stdout
+        self.assertIn("warning: the source of importing:Importing changed since the run", said)
+
+    def test_the_code_of_a_class_in_one_file_has_the_hash_of_the_file(self):
+        file = self.folder / "their_layers.py"
+        record = self.train("their_layers:NoMask", "one-file").record
+        self.assertEqual(record["python"]["source_sha256"], hashlib.sha256(file.read_bytes()).hexdigest())
 
     def test_tuples_lengths_and_other_names_are_understood(self):
         self.assertEqual(self.train("their_layers:Tuple", "tuple").status, "done")

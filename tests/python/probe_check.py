@@ -469,19 +469,79 @@ class LastOfAll(LastState):
         return self.head(self.states(tokens)[:, -1])
 
 
+class Cut(Linear):
+    """Silently reads no more than the first positions."""
+
+    AT = 512
+
+    def forward(self, x, mask=None):
+        cut = x[:, : self.AT]
+        y = super().forward(cut, cut.new_ones(cut.shape[:2]) if mask is None else mask[:, : self.AT])
+        return torch.nn.functional.pad(y, (0, 0, 0, x.shape[1] - y.shape[1]))
+
+
+class CutAtHalf(Cut):
+    AT = 128
+
+
+class CutTokens(MaskedBag):
+    def forward(self, tokens, mask):
+        return super().forward(tokens[..., :512], mask[..., :512])
+
+
+class CutPairs(CutTokens):
+    def forward(self, tokens, mask):
+        return sum(super(CutPairs, self).forward(tokens[:, i], mask[:, i]) for i in (0, 1))
+
+
+class CutByMask(LastState):
+    def forward(self, tokens, lengths):
+        return super().forward(tokens, lengths.clamp(max=512))
+
+
+class BackwardState(LastState):
+    """Nothing to doubt: forgets the end of a long sequence below the gradients of float32."""
+
+    def forward(self, tokens):
+        return self.head(self.gru(self.embedding(tokens).flip(1))[0][:, -1])
+
+
+class FailsFar(Linear):
+    """Nothing to doubt: the trainer meets it."""
+
+    def forward(self, x, mask):
+        if x.shape[1] > 300:
+            raise ValueError("no")
+        return super().forward(x, mask)
+
+
+class AnyKeyword(Linear):
+    def __init__(self, dim, dropout=0.5, start=1, **kw):
+        super().__init__(dim)
+
+
+class PassesOn(AnyKeyword):
+    def __init__(self, dim, width=1, **more):
+        super().__init__(dim, **more)
+
+
+def makes_any_keyword(dim, dropout=0.5, **options):
+    return Linear(dim)
+
+
 class Doubts(unittest.TestCase):
-    def maker(self, kind, task=None):
-        shape = Shape(dim=16, heads=2, head_dim=8, max_length=64, layer=0, task=task)
+    def maker(self, kind, task=None, length=64, settings={}):
+        shape = Shape(dim=16, heads=2, head_dim=8, max_length=length, layer=0, task=task)
 
         def make(other):
             with torch.random.fork_rng():
                 torch.manual_seed(5 + other)
-                return adapt(kind, {}, shape)
+                return adapt(kind, settings, shape)
 
         return make
 
-    def found(self, kind, task=None, **more):
-        return doubts(self.maker(kind, task), **more)
+    def found(self, kind, task=None, length=64, settings={}, **more):
+        return doubts(self.maker(kind, task, length, settings), **more)
 
     def test_each_mistake_is_named_alone(self):
         for kind, said in (
@@ -516,6 +576,51 @@ class Doubts(unittest.TestCase):
                            (LastState, TASK), (LastPair, {**TASK, "towers": 2}), (LastOfAll, TASK)):
             with self.subTest(kind.__name__):
                 self.assertEqual(self.found(kind, task), [])
+
+    def test_a_cut_of_the_longest_examples_is_named(self):
+        long, pairs = {**TASK, "length": 5000}, {**TASK, "length": 4000, "towers": 2}
+        for kind, task, length, said in (
+            (Cut, None, 2048, "the last 205 of 2048"), (Cut, None, 16384, "the last 410 of 4096"),
+            (CutAtHalf, None, 256, "the last 26 of 256"), (CutAtHalf, None, 257, "the last 26 of 257"),
+            (CutTokens, long, 0, "the last 410 of 4096"), (CutPairs, pairs, 0, "the last 400 of 4000"),
+            (CutByMask, long, 0, "the last 410 of 4096"),
+        ):
+            with self.subTest(kind.__name__):
+                self.assertEqual(self.found(kind, task, length), [f"does not read {said} positions (cut?)"])
+        self.assertEqual(
+            self.found(Cut, None, 2048, has_padding=False), ["does not read the last 205 of 2048 positions (cut?)"])
+
+    def test_layers_that_read_the_longest_examples_have_none(self):
+        long, pairs = {**TASK, "length": 4096}, {**TASK, "length": 4000, "towers": 2}
+        for kind, task, length in (
+            (CausalLSTM, None, 2048), (PackedLSTM, None, 1000), (Linear, None, 16384), (Mixer, None, 1024),
+            (TorchAttention, None, 1000), (Pooled, None, 1001), (SmallScale, None, 2048), (MaskedBag, long, 0),
+            (LastState, long, 0), (LastPair, pairs, 0), (PaddingToken, long, 0), (FailsFar, None, 400),
+            (Cut, None, 512),
+        ):
+            with self.subTest(kind.__name__):
+                self.assertEqual(self.found(kind, task, length), [])
+        self.assertEqual(self.found(OneLength, None, 512, has_padding=False), [])
+        self.assertEqual(self.found(BackwardState, long, has_padding=False), [])
+
+    def test_a_misspelt_setting_is_named(self):
+        for kind, name, said in (
+            (AnyKeyword, "droput", "takes droput through **kw; was dropout meant?"),
+            (PassesOn, "droput", "takes droput through **more; was dropout meant?"),
+            (PassesOn, "widht", "takes widht through **more; was width meant?"),
+            (makes_any_keyword, "dropouts", "takes dropouts through **options; was dropout meant?"),
+        ):
+            with self.subTest(name):
+                self.assertEqual(self.found(kind, settings={name: 1}), [said])
+
+    def test_other_settings_for_any_keyword_are_not_doubted(self):
+        for kind, settings in (
+            (AnyKeyword, {"dropout": 1, "dropout1": 1}), (AnyKeyword, {"dropout1": 1}), (AnyKeyword, {"rank": 1}),
+            (AnyKeyword, {"dropout": 1, "dropout_in": 1}), (PassesOn, {"dropout": 1, "start": 2, "width": 3}),
+            (makes_any_keyword, {"rate": 1}),
+        ):
+            with self.subTest(str(settings)):
+                self.assertEqual(self.found(kind, settings=settings), [])
 
     def test_padding_does_not_count_in_tasks_without_it(self):
         for kind, task in ((Unmasked, None), (Circular, None), (ByLength, None), (MaskIgnored, TASK), (Linear, None)):
