@@ -39,7 +39,7 @@ bool has_interpreter();
 
 // Origin of the code of a class.
 struct PythonSource {
-  std::string source_sha256;                    // of the file that defines the class, in hex
+  std::string source_sha256;                    // of the code that defines the class, in hex
   std::map<std::string, std::string> packages;  // name -> version, Python itself among them
   bool takes_mask = true;                       // or lengths or needs neither
 };

@@ -102,7 +102,7 @@ struct InitialWeights {
 // The code of a model that is a Python class. Its bits are not promised to be the same at every
 // number of threads.
 struct PythonCode {
-  std::string source_sha256 = {};                    // of the file that defines the class
+  std::string source_sha256 = {};                    // of the code that defines the class
   std::map<std::string, std::string> packages = {};  // name -> version, Python itself among them
 };
 

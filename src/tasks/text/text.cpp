@@ -9,6 +9,7 @@
 #include <array>
 #include <filesystem>
 
+#include "base/counted.h"
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/parallel.h"
@@ -240,8 +241,8 @@ std::vector<std::string> TextTask::judge(const Dataset& dataset) const {
                        train, test);
   std::vector<ReviewKey> keys = read_names(dataset);
   if (const auto unrated = std::ranges::count(keys, 0, &ReviewKey::rating); unrated > 0) {
-    doubts.push_back(thousands(unrated) +
-                     " reviews have the rating 0, as those without a label (unsup) have");
+    doubts.push_back(counted(unrated, "review") +
+                     " with the rating 0, which those without a label (unsup) have");
   }
   std::erase_if(keys, [](const ReviewKey& key) { return !is_contradicted(key); });
   if (keys.empty()) return doubts;
