@@ -158,7 +158,7 @@ TEST(Text, BaselinesSeeWhatBytesTell) {
 TEST(Text, RatingsOfTheOtherClassAreDoubted) {
   const TestFolder root;
   for (const char* name : {"train/neg/0_4.txt", "train/pos/0_7.txt", "test/neg/0_1.txt",
-                           "test/pos/0_10.txt", "train/neg/1_6.txt", "train/pos/1_5.txt"}) {
+                           "test/pos/0_10.txt", "train/neg/1_5.txt", "train/pos/1_6.txt"}) {
     write_text(root.path("aclImdb/" + std::string(name)), name);
   }
   const auto judged = [&](const std::string& out) {
@@ -170,7 +170,7 @@ TEST(Text, RatingsOfTheOtherClassAreDoubted) {
   write_text(root.path("aclImdb/test/neg/9_7.txt"), "y");
   EXPECT_THAT(judged("bad"), ElementsAre("2 reviews have ratings of the other class, the first "
                                          "train/pos/123_2.txt"));
-  write_text(root.path("aclImdb/train/pos/200_0.txt"), "z");
+  write_text(root.path("aclImdb/train/neg/200_0.txt"), "z");
   EXPECT_THAT(judged("unrated"), testing::Contains(HasSubstr("1 review with the rating 0")));
 }
 
