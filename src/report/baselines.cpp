@@ -63,15 +63,31 @@ SettingLines task_settings(const RunRecord& record) {
   return setting_lines(table);
 }
 
+// Data of a task of which there are several, as setting lines: their baselines have no mean.
+SettingLines data_lines(const RunRecord& record,
+                        const std::map<std::string, std::set<std::string>>& data_of_tasks) {
+  constexpr size_t kShownDigits = 8;
+  if (record.data_hash.empty() || data_of_tasks.at(record.task).size() < 2) return {};
+  return {"data=" + record.data_hash.substr(0, kShownDigits)};
+}
+
 Figures found_figures(const std::vector<RunRecord>& records) {
   Figures figures;
   bool has_listops = false;
+  std::map<std::string, std::set<std::string>> data_of_tasks;
+  for (const RunRecord& record : records) {
+    if (record.kind == "train" && !record.baselines.empty() && !record.data_hash.empty()) {
+      data_of_tasks[record.task].insert(record.data_hash);
+    }
+  }
   for (const RunRecord& record : records) {
     if (record.kind != "train") continue;
     has_listops = has_listops || record.task == "listops";
     for (const auto& [name, accuracy] : record.baselines) {
       const std::string shown = name == "root_operator" ? std::string(kRootOperatorName) : name;
-      figures[shown][record.task][task_settings(record)].push_back(100 * accuracy);
+      SettingLines lines = task_settings(record);
+      lines.merge(data_lines(record, data_of_tasks));
+      figures[shown][record.task][lines].push_back(100 * accuracy);
     }
   }
   if (has_listops) fill_listops(figures);

@@ -239,6 +239,20 @@ TEST(Leaderboard, BaselinesOfOtherTaskSettingsAreNotAveraged) {
   EXPECT_NEAR(*board.baselines[1].accuracy[0], 70, 1e-9);
 }
 
+TEST(Leaderboard, BaselinesOfOtherDataAreNotAveraged) {
+  std::vector<RunRecord> records = {finished_run("text", "transformer", 60),
+                                    finished_run("text", "local", 60)};
+  for (const size_t i : {0, 1}) {
+    records[i].data_hash = i == 0 ? "0011223344" : "ff11223344";
+    records[i].baselines = {{"majority", i == 0 ? 0.9 : 0.5}};
+  }
+  const Leaderboard board = build_leaderboard(records);
+  ASSERT_EQ(board.baselines.size(), 3u);
+  EXPECT_EQ(board.baselines[0].name, "majority (text: data=00112233)");
+  EXPECT_NEAR(*board.baselines[0].accuracy[0], 90, 1e-9);
+  EXPECT_NEAR(*board.baselines[1].accuracy[0], 50, 1e-9);
+}
+
 TEST(Leaderboard, BaselinesAreOfAsManyExamplesAsWereRead) {
   std::vector<RunRecord> records = {finished_run("text", "transformer", 60),
                                     finished_run("text", "local", 60),

@@ -20,6 +20,15 @@ bool is_of_function(const std::string& key) {
          key.find("dropout") == key.npos;
 }
 
+// What was in doubt about the weights that the other run began with.
+void add_inherited(const RunRecord& record, std::vector<std::string>& doubts) {
+  const std::string began = "the run began with ";
+  for (const std::string& warning : record.warnings.value_or(std::vector<std::string>{})) {
+    if (!warning.starts_with(began)) continue;
+    doubts.push_back(began + "weights of a run that began with " + warning.substr(began.size()));
+  }
+}
+
 }  // namespace
 
 std::optional<RunRecord> record_of_weights(const std::string& file,
@@ -44,9 +53,11 @@ std::vector<std::string> doubts_of_weights(const std::string& file,
                                            const std::string& data_hash) {
   if (!weights_of) return {};
   std::vector<std::string> doubts;
+  const auto record = record_of_weights(file, weights_of);
+  if (record) add_inherited(*record, doubts);
   if (weights_of->model != run.model) {
     doubts.push_back("the run began with weights of another model, " + weights_of->model);
-  } else if (const auto record = record_of_weights(file, weights_of)) {
+  } else if (record) {
     const auto theirs = scored_settings(RunConfig::from_table(record->config));
     for (const auto& [key, value] : scored_settings(run)) {
       const auto found = theirs.find(key);

@@ -207,6 +207,10 @@ TEST_F(TrainOn, SaysForWhatElseItsWeightsWereTrained) {
                           "has model.heads=1"));
   EXPECT_THAT(doubts({}, "local"),
               ElementsAre("the run began with weights of another model, transformer"));
+  const RunRecord again = begin_with(weights_of("begun-local0"), tiny_run({}, "local"), "again");
+  EXPECT_THAT(again.warnings.value_or(std::vector<std::string>{}),
+              testing::Contains("the run began with weights of a run that began with weights of "
+                                "another model, transformer"));
   RunConfig own = tiny_run();
   own.task = "custom";
   const auto of_classes = [&](bool has_classifier, const std::string& data_hash) {

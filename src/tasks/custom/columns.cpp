@@ -191,14 +191,17 @@ bool is_usual(const std::string& name) {
          std::ranges::any_of(kPairNames, holds);
 }
 
-// True for names of ids, such as "film_id", "userId" and "Patient".
+// True for names of ids, such as "film_id", "userId" and "Patient", and of files.
 bool is_name_of_id(std::string_view name) {
-  constexpr std::array<std::string_view, 9> kNames = {"author",  "customer", "participant",
-                                                      "patient", "person",   "sensor",
-                                                      "session", "speaker",  "user"};
+  constexpr std::array<std::string_view, 21> kNames = {
+      "author",  "customer", "episode", "file",   "filename",  "group",  "participant",
+      "patient", "path",     "person",  "record", "recording", "sensor", "session",
+      "source",  "speaker",  "subject", "trial",  "url",       "user",   "video"};
+  constexpr std::array<std::string_view, 6> kEndings = {"_id",   "-id",   " id",
+                                                        "_file", "_path", "_name"};
   const std::string plain = plain_name(name);
   return std::ranges::find(kNames, plain) != kNames.end() || name.ends_with("Id") ||
-         plain.ends_with("_id") || plain.ends_with("-id") || plain.ends_with(" id");
+         std::ranges::any_of(kEndings, [&](std::string_view end) { return plain.ends_with(end); });
 }
 
 }  // namespace

@@ -155,6 +155,8 @@ TEST_F(InputDoubts, NameIdsThatTrainAndTestShare) {
   };
   EXPECT_THAT(doubted("a.csv", rows("Film_ID", 4)),
               HasSubstr("column 'Film_ID' is ignored, and 6 of the 6 test examples"));
+  EXPECT_THAT(doubted("a.csv", rows("recording", 4)), HasSubstr("column 'recording' is ignored"));
+  EXPECT_THAT(doubted("a.csv", rows("source_file", 4)), HasSubstr("is ignored, and 6"));
   EXPECT_THAT(doubted("a.csv", rows("film_id", 1)), Not(HasSubstr("is ignored")));
   EXPECT_THAT(doubted("a.csv", rows("class_id", 12)), Not(HasSubstr("is ignored")));
   EXPECT_THAT(doubted("a.csv", rows("year", 4)), Not(HasSubstr("is ignored")));

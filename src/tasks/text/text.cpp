@@ -240,7 +240,8 @@ std::vector<std::string> TextTask::judge(const Dataset& dataset) const {
                         .least = 0.6},
                        train, test);
   std::vector<ReviewKey> keys = read_names(dataset);
-  if (const auto unrated = std::ranges::count(keys, 0, &ReviewKey::rating); unrated > 0) {
+  if (const auto unrated = std::ranges::count(keys, 0, &ReviewKey::rating);
+      unrated > 0 && unrated < std::ssize(keys)) {  // tables have no ratings
     doubts.push_back(counted(unrated, "review") +
                      " with the rating 0, which those without a label (unsup) have");
   }
