@@ -29,7 +29,9 @@ CLI::App* add_command(CLI::App& parent, Program& program, const std::string& nam
 
 CLI::Option* add_set_option(CLI::App& command, std::vector<std::string>& sets,
                             const std::string& help) {
-  return command.add_option("--set", sets, help + "; the last value of a setting counts")->take_all()->allow_extra_args(false);
+  return command.add_option("--set", sets, help + "; the last value of a setting counts")
+      ->take_all()
+      ->allow_extra_args(false);
 }
 
 void add_weights(CLI::App& command, training::WeightsChoice& weights) {
