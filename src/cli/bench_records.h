@@ -1,4 +1,4 @@
-// What lra bench measures, and the records of it.
+// Declares what lra bench measures, and makes the records of it.
 #pragma once
 
 #include <optional>
@@ -28,13 +28,13 @@ struct BenchArguments {
 // Whether --lengths may choose another length than the task's own.
 bool has_length_setting(const std::string& task);
 
-// The settings of one measurement.
+// Resolves the settings of one measurement.
 training::RunConfig config_of(const BenchArguments& a, const std::string& model, int64_t length);
 
-// The record of a model, without measurements.
+// Makes the record of a model, without measurements.
 RunRecord bench_record(const BenchArguments& a, const std::string& model, const Program& program);
 
-// Where the record lies.
+// Return where the record lies.
 std::string record_folder(const BenchArguments& a, const std::string& model);
 std::string record_file(const BenchArguments& a, const std::string& model);
 

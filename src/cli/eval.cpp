@@ -1,6 +1,5 @@
 // lra eval: accuracy, loss and confusion matrix of a finished or running run.
 #include <algorithm>
-#include <cmath>
 #include <cstdio>
 #include <iterator>
 
@@ -30,7 +29,7 @@ struct Foreign {
   std::vector<std::string> doubts;  // why the data may not be what it seems
 };
 
-// Examples that the run was trained on, as far as its own data is at hand.
+// Counts examples that the run was trained on, if its own data is at hand.
 std::vector<std::string> doubts_of_known_examples(const EvalArguments& a,
                                                   const training::LoadedRun& run,
                                                   const tasks::Split& split) {
@@ -59,10 +58,11 @@ std::vector<std::string> doubts_of_other(const EvalArguments& a, const training:
 // Labels of other data may be numbered in another way.
 void doubt_what_chance_exceeds(const training::LoadedRun& run, const Evaluation& found,
                                Foreign& foreign) {
-  constexpr double kStandardErrors = 3.5;
-  const double chance = 1.0 / static_cast<double>(run.task->shape().num_classes);
-  const double error = std::sqrt(chance * (1 - chance) / static_cast<double>(found.num_examples));
-  if (foreign.data.empty() || found.accuracy >= chance - kStandardErrors * error) return;
+  const int64_t num_classes = run.task->shape().num_classes;
+  if (foreign.data.empty() ||
+      !tasks::is_below_chance(found.accuracy, num_classes, found.num_examples)) {
+    return;
+  }
   foreign.doubts.push_back(percent(found.accuracy) +
                            " is less than chance gives: do the labels of these data mean what "
                            "those of the run's data mean?");

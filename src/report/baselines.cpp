@@ -63,12 +63,11 @@ SettingLines task_settings(const RunRecord& record) {
   return setting_lines(table);
 }
 
-// Data of a task of which there are several, as setting lines: their baselines have no mean.
+// Names the data where a task has several, whose baselines have no mean.
 SettingLines data_lines(const RunRecord& record,
                         const std::map<std::string, std::set<std::string>>& data_of_tasks) {
-  constexpr size_t kShownDigits = 8;
   if (record.data_hash.empty() || data_of_tasks.at(record.task).size() < 2) return {};
-  return {"data=" + record.data_hash.substr(0, kShownDigits)};
+  return {hash_line("data", record.data_hash)};
 }
 
 Figures found_figures(const std::vector<RunRecord>& records) {

@@ -83,7 +83,6 @@ std::string code_of(const RunRecord& run) { return run.python ? run.python->sour
 // run failed to read, stays with the first.
 Variants split_by(const std::string& what, std::string (*hash_of)(const RunRecord&),
                   const Variants& variants) {
-  constexpr size_t kShownDigits = 8;
   Variants split;
   for (const auto& [lines, runs] : variants) {
     std::set<std::string> hashes;
@@ -93,7 +92,7 @@ Variants split_by(const std::string& what, std::string (*hash_of)(const RunRecor
       SettingLines key = lines;
       if (hashes.size() > 1) {
         const std::string hash = hash_of(*run);
-        key.insert(what + "=" + (hash.empty() ? *hashes.begin() : hash).substr(0, kShownDigits));
+        key.insert(hash_line(what, hash.empty() ? *hashes.begin() : hash));
       }
       split[std::move(key)].push_back(run);
     }

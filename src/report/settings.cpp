@@ -50,6 +50,11 @@ std::map<SettingLines, std::string> shortened_labels(const std::set<SettingLines
 
 }  // namespace
 
+std::string hash_line(const std::string& what, const std::string& hash) {
+  constexpr size_t kShownDigits = 8;
+  return what + "=" + hash.substr(0, kShownDigits);
+}
+
 SettingLines setting_lines(ConfigTable table) {
   erase_seeds(table);
   std::istringstream text(canonical_text(table));

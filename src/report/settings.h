@@ -12,6 +12,9 @@ namespace lra::report {
 // "key=value", one for each setting.
 using SettingLines = std::set<std::string>;
 
+// Returns the line for runs that differ by a hash, "data=00112233".
+std::string hash_line(const std::string& what, const std::string& hash);
+
 // Every setting of the table but the seeds, which never keep runs apart.
 SettingLines setting_lines(ConfigTable table);
 

@@ -4,10 +4,10 @@
 #include <bit>
 #include <cmath>
 #include <optional>
-#include <sstream>
 
 #include "base/text_format.h"
 #include "tasks/custom/custom.h"
+#include "tasks/custom/examples.h"
 #include "tasks/custom/scaling.h"
 
 namespace lra::tasks {
@@ -47,13 +47,10 @@ std::string content_of(const Words& position, const Dataset& dataset) {
   std::vector<std::string> values;
   const Scaling scaling = scaling_of(dataset);
   for (size_t c = 0; c < position.size(); ++c) {
-    std::ostringstream text;
-    if (has_own_values(manifest)) {
-      text << original_value(std::bit_cast<float>(position[c]), c, scaling);
-    } else {
-      text << position[c] - manifest.token_offset;
-    }
-    values.push_back(text.str());
+    values.push_back(
+        has_own_values(manifest)
+            ? short_number(original_value(std::bit_cast<float>(position[c]), c, scaling))
+            : std::to_string(position[c] - manifest.token_offset));
   }
   const bool is_one =
       std::ranges::all_of(values, [&](const std::string& v) { return v == values[0]; });

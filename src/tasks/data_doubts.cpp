@@ -164,14 +164,19 @@ std::vector<std::string> doubts_of_contents(const Task& task, const Dataset& dat
   return doubts;
 }
 
+bool is_below_chance(double accuracy, int64_t num_classes, int64_t num_examples) {
+  constexpr double kStandardErrors = 3.5;
+  const double chance = 1.0 / static_cast<double>(num_classes);
+  const double error = std::sqrt(chance * (1 - chance) / static_cast<double>(num_examples));
+  return accuracy < chance - kStandardErrors * error;
+}
+
 std::vector<std::string> doubts_of_baselines(const std::vector<Baseline>& baselines,
                                              int64_t num_classes, int64_t num_test) {
   // A tenth of wrong answers, or a fifth of those of whoever always says the commonest class.
-  constexpr double kTooFewWrong = 0.1, kShareOfMajority = 0.2, kStandardErrors = 3.5;
+  constexpr double kTooFewWrong = 0.1, kShareOfMajority = 0.2;
   std::vector<std::string> doubts;
   if (num_test < kFewestToJudge) return doubts;
-  const double chance = 1.0 / static_cast<double>(num_classes);
-  const double error = std::sqrt(chance * (1 - chance) / static_cast<double>(num_test));
   const auto majority = std::ranges::find(baselines, "majority", &Baseline::name);
   const double most_wrong =
       majority == baselines.end()
@@ -179,7 +184,7 @@ std::vector<std::string> doubts_of_baselines(const std::vector<Baseline>& baseli
           : std::min(kTooFewWrong, kShareOfMajority * (1 - majority->accuracy));
   for (const Baseline& baseline : baselines) {
     const bool is_easy = baseline.name != "majority" && 1 - baseline.accuracy <= most_wrong;
-    if (!is_easy && baseline.accuracy >= chance - kStandardErrors * error) continue;
+    if (!is_easy && !is_below_chance(baseline.accuracy, num_classes, num_test)) continue;
     doubts.push_back("the baseline '" + baseline.name + "' alone is right on " +
                      percent(baseline.accuracy) + " of the test" +
                      (is_easy ? ": look for what gives the labels away"

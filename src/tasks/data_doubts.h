@@ -19,6 +19,9 @@ std::vector<std::string> doubts_of_contents(const Task& task, const Dataset& dat
 std::vector<std::string> doubts_of_baselines(const std::vector<Baseline>& baselines,
                                              int64_t num_classes, int64_t num_test);
 
+// True if so many examples are right less often than by chance, by 3.5 standard errors.
+bool is_below_chance(double accuracy, int64_t num_classes, int64_t num_examples);
+
 // doubts_of_contents(), and those of these baselines of the task. A sentence that the import stored
 // is not repeated.
 std::vector<std::string> doubts_with_baselines(const Task& task, const Dataset& dataset,

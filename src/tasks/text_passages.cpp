@@ -57,7 +57,7 @@ double share_in(const Passages& passages, uint64_t passage) {
   return static_cast<double>(found->second) / static_cast<double>(passages.num_examples);
 }
 
-// Of equally different ones, the least passage: the order of a hash table is nobody's.
+// Takes the least of equally different passages, since a hash table has no order of its own.
 uint64_t most_different(const Passages& a, const Passages& b) {
   uint64_t passage = 0;
   double most = 0;

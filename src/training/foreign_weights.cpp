@@ -14,13 +14,13 @@ namespace fs = std::filesystem;
 const std::set<std::string> kOfClassifier = {"model.pooling", "model.classifier",
                                              "model.pair_features"};
 
-// Those of [model] and [mixer] that evaluation depends on.
+// True for settings of [model] and [mixer] that evaluation depends on.
 bool is_of_function(const std::string& key) {
   return (key.starts_with("model.") || key.starts_with("mixer.")) &&
          key.find("dropout") == key.npos;
 }
 
-// What was in doubt about the weights that the other run began with.
+// Adds what was in doubt about the weights that the other run began with.
 void add_inherited(const RunRecord& record, std::vector<std::string>& doubts) {
   const std::string began = "the run began with ";
   for (const std::string& warning : record.warnings.value_or(std::vector<std::string>{})) {

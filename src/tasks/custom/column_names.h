@@ -1,4 +1,4 @@
-// What the names of a table's columns say about their contents.
+// Refuses columns whose names say that their contents are not what they are read as.
 #pragma once
 
 #include <string>

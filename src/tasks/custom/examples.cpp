@@ -5,6 +5,7 @@
 #include <cmath>
 #include <filesystem>
 #include <set>
+#include <sstream>
 #include <string_view>
 
 #include "base/error.h"
@@ -67,6 +68,12 @@ OwnSequence numbers_of_text(const std::string& text, const std::string& where) {
     at = text.find_first_not_of(kBetween, end);
   }
   return sequence;
+}
+
+std::string short_number(double value) {
+  std::ostringstream text;
+  text << value;
+  return text.str();
 }
 
 bool is_single_number(std::string_view text) {

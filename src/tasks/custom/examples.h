@@ -62,6 +62,9 @@ OwnSequence numbers_of_text(const std::string& text, const std::string& where);
 // True for one number and nothing else.
 bool is_single_number(std::string_view text);
 
+// Writes a number in at most six digits: "0.25", "1e+20".
+std::string short_number(double value);
+
 // "train", "val" or "test" for a name in common use as "validation"; empty for others.
 std::string split_of_name(std::string_view name);
 // The same of the only word of a file's name that is one: "train" of "a/train-00000-of-00002.csv".

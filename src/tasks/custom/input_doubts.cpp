@@ -85,7 +85,7 @@ std::optional<std::string> doubt_of_file_names(const Split& split, const std::st
          in_quotes(std::string(first.begin(), first.end())) + ": were their contents meant?";
 }
 
-// Examples in the columns of a square array, where rows are expected.
+// Doubts a square array, whose columns may be the examples; they are expected in the rows.
 std::optional<std::string> doubt_of_columns(const Dataset& dataset, const CustomConfig& config) {
   int64_t examples = 0;
   for (const char* name : {"train", "val", "test"}) {

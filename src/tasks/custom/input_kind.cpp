@@ -44,23 +44,17 @@ void FewNumbers::add(std::span<const float> numbers) {
   if (different_.size() > kMost) return;
   for (size_t i = 0; i < numbers.size() && different_.size() <= kMost; ++i) {
     if (i == 0 || numbers[i] != numbers[i - 1]) different_.insert(numbers[i]);
-    if (i == 0) continue;
-    ++num_pairs_;
-    sum_ += numbers[i];
-    squares_ += double{numbers[i]} * numbers[i];
-    products_ += double{numbers[i - 1]} * numbers[i];
+    if (i > 0) neighbors_.add(numbers[i - 1], numbers[i]);
   }
 }
 
 bool FewNumbers::may_be_ids() const {
   constexpr size_t kFewest = 3;
-  constexpr double kMostAlike = 0.3;  // correlation of neighbors
-  if (different_.size() < kFewest || different_.size() > kMost || num_pairs_ == 0) return false;
+  constexpr double kMostAlike = 0.3;
+  if (different_.size() < kFewest || different_.size() > kMost) return false;
   const float first = *different_.begin(), last = *different_.rbegin();
   if (first > 1 || last - first != static_cast<float>(different_.size() - 1)) return false;
-  const double mean_square = std::pow(sum_ / num_pairs_, 2);
-  const double covariance = products_ / num_pairs_ - mean_square;
-  return std::abs(covariance) <= kMostAlike * (squares_ / num_pairs_ - mean_square);
+  return neighbors_.is_known() && std::abs(neighbors_.value()) <= kMostAlike;
 }
 
 // Text as numbers where these are wanted; the same kind of sequence everywhere.

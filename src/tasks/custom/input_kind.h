@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "tasks/custom/examples.h"
+#include "tasks/custom/neighbor_correlation.h"
 
 namespace lra::tasks {
 
@@ -34,7 +35,7 @@ class FewNumbers {
   static constexpr size_t kMost = 32;
 
   std::set<float> different_;
-  double num_pairs_ = 0, sum_ = 0, squares_ = 0, products_ = 0;  // of a number and the next one
+  NeighborCorrelation neighbors_;
 };
 
 // Sees every sequence, and then decides.

@@ -10,7 +10,6 @@
 #include <memory>
 #include <optional>
 #include <span>
-#include <sstream>
 
 #include "base/error.h"
 #include "base/quoted.h"
@@ -30,12 +29,6 @@ constexpr std::array<std::string_view, 2> kLengthNames = {"lengths", "length"};
 struct FreeArchive {
   void operator()(archive* handle) const { archive_read_free(handle); }
 };
-
-std::string number_text(double value) {
-  std::ostringstream text;
-  text << value;
-  return text.str();
-}
 
 constexpr size_t kBlockBytes = size_t{1} << 20;
 
@@ -193,7 +186,7 @@ class Table {
     const double label = labels.number(example);
     if (std::nearbyint(label) == label && std::abs(label) < 1e15)
       return std::to_string(static_cast<int64_t>(label));
-    refuse_data(labels.name(), "holds the label " + number_text(label),
+    refuse_data(labels.name(), "holds the label " + short_number(label),
                 "names or whole numbers of classes");
   }
 
@@ -257,7 +250,7 @@ class Table {
       const double found = lengths->is_text() ? -1 : lengths->number(example);
       length = static_cast<int64_t>(found);
       if (static_cast<double>(length) != found || length < 0 || length > shape[1]) {
-        refuse_data(lengths->name(), "holds the length " + number_text(found),
+        refuse_data(lengths->name(), "holds the length " + short_number(found),
                     "whole numbers from 0 to " + std::to_string(shape[1]));
       }
     }

@@ -9,6 +9,7 @@
 #include "base/text_format.h"
 #include "tasks/custom/centroid_baseline.h"
 #include "tasks/custom/input_doubts.h"
+#include "tasks/custom/neighbor_correlation.h"
 #include "tasks/custom/place_profile.h"
 #include "tasks/custom/value_doubts.h"
 #include "tasks/custom/word_baseline.h"
@@ -27,21 +28,14 @@ void add_doubt_of_measurements(const Split& train, const CustomConfig& config,
   constexpr int64_t kMostPixels = 257, kMostDrawn = 500;
   constexpr double kAlike = 0.8;
   if (config.vocabulary <= kMostPixels || train.size() < kFewestToJudge) return;
-  double count = 0, sum = 0, squares = 0, products = 0;
+  NeighborCorrelation neighbors;
   std::vector<int32_t> ids;
   for (const int64_t i : drawn_examples(train.size(), kMostDrawn)) {
     ids.resize(static_cast<size_t>(train.sequence_length(i, 0)));
     train.read_tokens(i, 0, ids);
-    for (size_t k = 1; k < ids.size(); ++k) {
-      const auto id = static_cast<double>(ids[k]);
-      ++count;
-      sum += id;
-      squares += id * id;
-      products += id * static_cast<double>(ids[k - 1]);
-    }
+    for (size_t k = 1; k < ids.size(); ++k) neighbors.add(ids[k - 1], ids[k]);
   }
-  const double mean = sum / std::max(count, 1.0), variance = squares - count * mean * mean;
-  if (variance <= 0 || products - count * mean * mean <= kAlike * variance) return;
+  if (neighbors.value() <= kAlike) return;
   doubts.push_back(
       "neighboring token ids are near one another, as those of measurements are: as numbers they "
       "are read with --set task.input=values");

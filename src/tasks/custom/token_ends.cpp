@@ -65,7 +65,7 @@ std::optional<std::string> doubt_of_runs(const Ends& ends, const EndCounts& at,
   return std::nullopt;
 }
 
-// Of marks such as BOS and EOS.
+// Doubts marks such as BOS and EOS that one of two splits lacks.
 std::optional<std::string> doubt_of_marks(const Ends& train, const EndCounts& at_train,
                                           const Ends& other, const EndCounts& at_other,
                                           const std::string& what, const std::string& name) {

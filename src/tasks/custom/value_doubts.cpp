@@ -4,11 +4,11 @@
 #include <bit>
 #include <cmath>
 #include <optional>
-#include <sstream>
 #include <tuple>
 
 #include "base/text_format.h"
 #include "tasks/custom/channel_tally.h"
+#include "tasks/custom/examples.h"
 #include "tasks/custom/scaling.h"
 #include "tasks/drawn_examples.h"
 #include "tasks/split_checks.h"
@@ -44,12 +44,6 @@ std::string listed(const std::vector<size_t>& numbers) {
     list += (i > 0 ? ", " : "") + std::to_string(numbers[i]);
   }
   return list + (numbers.size() > kMost ? " ..." : "");
-}
-
-std::string short_number(double value) {
-  std::ostringstream text;
-  text << value;
-  return text.str();
 }
 
 // The first channel with a value in the place of missing ones.
