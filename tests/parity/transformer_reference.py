@@ -379,7 +379,7 @@ def words_of(settings):
 def compare(scratch, task, model, examples, settings):
     run = scratch / f"{task}-{model}-{len(list(scratch.iterdir()))}"
     common = ["train.steps=4", "train.warmup_steps=1", "train.batch_size=4",
-              "train.learning_rate=0.01"]
+              "train.learning_rate=0.01", "train.precision=fp32"]
     lra("train", task, model, "--data", scratch / "data", "--out", run,
         *words_of(common + settings))
     said = json.loads(lra("eval", run, "--json", "--data", scratch / "data"))

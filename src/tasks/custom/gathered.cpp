@@ -206,7 +206,8 @@ void Gatherer::doubt_shared_ids() {
       trained.insert(of(i).at(name));
       ++num_train;
     }
-    if (trained.size() < kFewestIds) continue;
+    // No more values than classes: the classes once more, under another name.
+    if (trained.size() < std::max(kFewestIds, gathered_.label_names.size() + 1)) continue;
     if (static_cast<double>(trained.size()) > kMostIds * static_cast<double>(num_train)) continue;
     for (const size_t i : test)
       num_shared += of(i).contains(name) && trained.contains(of(i).at(name));

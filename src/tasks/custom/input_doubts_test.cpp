@@ -166,6 +166,12 @@ TEST_F(InputDoubts, NameIdsThatTrainAndTestShare) {
             ", \"user\": " + std::to_string(i / 5) + "}\n";
   }
   EXPECT_THAT(doubted("a.jsonl", json), HasSubstr("column 'user' is ignored, and 6 of the 6"));
+  std::string named_classes = "text,label,class_name\n";
+  for (int i = 0; i < 60; ++i) {
+    const std::string number = std::to_string(i % 12);
+    named_classes += "words " + std::to_string(i) + "," + number + ",name " + number + "\n";
+  }
+  EXPECT_THAT(doubted("a.csv", named_classes), Not(HasSubstr("is ignored")));
 }
 
 TEST_F(InputDoubts, NameFilesInThePlaceOfTexts) {
