@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
+#include <optional>
 
 #include "base/command_text.h"
 #include "base/counted.h"
@@ -11,6 +12,7 @@
 #include "cli/command.h"
 #include "io/atomic_file.h"
 #include "io/lock_file.h"
+#include "io/mapped_file.h"
 #include "records/check_record.h"
 #include "records/record_comparison.h"
 #include "tasks/prepare_data.h"
@@ -23,6 +25,7 @@ namespace {
 
 struct ReproduceArguments {
   std::string record, data, out;
+  std::optional<int64_t> steps;
 };
 
 // The folder of the new run: the one requested, or one that is removed at the end.
@@ -178,8 +181,37 @@ void print_circumstances(const std::vector<Compared>& rows, bool is_equal) {
               list.c_str());
 }
 
-ExitCode report(const Program& program, const RunRecord& recorded, const RunRecord& now) {
-  const auto results = compare_results(recorded, now);
+// The metrics that a run logged; empty if the file is missing.
+std::string log_of(const training::RunFolder& folder) {
+  if (!std::filesystem::exists(folder.metrics())) return "";
+  const MappedFile file(folder.metrics());
+  return {reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size()};
+}
+
+void check_steps(int64_t steps, const RunRecord& recorded, const std::string& file) {
+  if (steps >= recorded.steps) {
+    refuse("--steps",
+           "is " + std::to_string(steps) + ", and the run has " + counted(recorded.steps, "step"),
+           "fewer steps than the run has", "leave --steps out to repeat the whole run");
+  }
+  const std::string log = log_of({folder_of(file)});
+  if (compare_beginnings(recorded, recorded, log, log, steps).empty()) {
+    refuse(
+        "--steps", "nothing is recorded of the first " + counted(steps, "step"),
+        "at least the step of the first validation" +
+            (recorded.val_curve.empty() ? "" : ", " + std::to_string(recorded.val_curve[0].step)),
+        "");
+  }
+}
+
+// "3,000 steps" or "the first 1,000 of 3,000 steps"
+std::string length_text(const RunRecord& recorded, std::optional<int64_t> steps) {
+  const std::string all = counted(recorded.steps, "step");
+  return steps ? "the first " + thousands(*steps) + " of " + all : all;
+}
+
+ExitCode report(const Program& program, const RunRecord& recorded, const RunRecord& now,
+                const std::vector<Compared>& results, std::optional<int64_t> steps) {
   const auto circumstances = compare_circumstances(recorded.provenance, now.provenance);
   const bool is_equal = std::all_of(results.begin(), results.end(),
                                     [](const Compared& row) { return row.is_equal(); });
@@ -188,12 +220,13 @@ ExitCode report(const Program& program, const RunRecord& recorded, const RunReco
                 {"task", recorded.task},
                 {"model", recorded.model},
                 {"seed", recorded.seed},
+                {"steps", steps.value_or(recorded.steps)},
                 {"results", json_of(results)},
                 {"circumstances", json_of(circumstances)}});
   } else {
     std::printf("%s on %s, seed %llu, %s: %s\n", recorded.model_title.c_str(),
                 recorded.task_title.c_str(), static_cast<unsigned long long>(recorded.seed),
-                counted(recorded.steps, "step").c_str(),
+                length_text(recorded, steps).c_str(),
                 is_equal ? "reproduced bit for bit" : "not reproduced");
     print_results(results);
     print_circumstances(circumstances, is_equal);
@@ -207,6 +240,7 @@ ExitCode reproduce(const Program& program, const ReproduceArguments& a) {
   const RunRecord recorded = read_consistent_record(file);
   const training::RunConfig config = config_of(recorded, file);
   const std::string data = training::data_root_of({folder_of(file)}, a.data);
+  if (a.steps) check_steps(*a.steps, recorded, file);
   check_data(data, recorded, config, program.common.quiet);
   const Place place(a.out);
   const FileLock lock(place.folder().lock(), "the run folder " + place.folder().path);
@@ -218,10 +252,15 @@ ExitCode reproduce(const Program& program, const ReproduceArguments& a) {
                              .init_from = initial_weights(recorded, file),
                              .quiet = program.common.quiet,
                              .provenance = program_provenance(program.common),
-                             .time_ends_after = time_ends_after(recorded, config)});
+                             .time_ends_after = time_ends_after(recorded, config),
+                             .stop_after = a.steps.value_or(INT64_MAX)});
   const RunRecord now = training::Trainer(std::move(run)).run();
-  if (now.status == RunStatus::kStopped) return ExitCode::kStopped;
-  return report(program, recorded, now);
+  const bool is_beginning = a.steps && now.steps == *a.steps;
+  if (now.status == RunStatus::kStopped && !is_beginning) return ExitCode::kStopped;
+  const auto results = is_beginning ? compare_beginnings(recorded, now, log_of({folder_of(file)}),
+                                                         log_of(place.folder()), *a.steps)
+                                    : compare_results(recorded, now);
+  return report(program, recorded, now, results, a.steps);
 }
 
 }  // namespace
@@ -233,6 +272,11 @@ void add_reproduce(CLI::App& app, Program& program) {
                               "exit code 0: equal, 2: different, 4: diverged this time",
                               [&program, a] { return reproduce(program, *a); });
   command->add_option("record", a->record, "a run folder, or its record.json")->required();
+  command
+      ->add_option("--steps", a->steps,
+                   "repeat only that many steps, and compare the validations and the logged "
+                   "training steps until then")
+      ->check(CLI::PositiveNumber);
   command->add_option("--data", a->data, "folder of the data; default $LRA_DATA, else ./data");
   command->add_option(
       "--out", a->out,

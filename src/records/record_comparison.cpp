@@ -1,10 +1,13 @@
 #include "records/record_comparison.h"
 
 #include <cmath>
+#include <map>
 #include <optional>
 #include <set>
 
+#include "base/counted.h"
 #include "io/json.h"
+#include "records/step_lines.h"
 
 namespace lra {
 namespace {
@@ -35,6 +38,39 @@ std::optional<Evaluation> at_step(const RunRecord& record, int64_t step) {
   return std::nullopt;
 }
 
+// Compares the validations up to `last`.
+void add_validations(const RunRecord& recorded, const RunRecord& now, int64_t last,
+                     std::vector<Compared>& rows) {
+  std::set<int64_t> steps;
+  for (const RunRecord* record : {&recorded, &now}) {
+    for (const Evaluation& e : record->val_curve) steps.insert(e.step);
+  }
+  for (const int64_t step : steps) {
+    if (step > last) break;
+    rows.push_back({"validation at step " + std::to_string(step), text_of(at_step(recorded, step)),
+                    text_of(at_step(now, step))});
+  }
+}
+
+// "step 300, loss 0.66, accuracy 0.59, ..." for every training step of a log up to `last`.
+std::map<int64_t, std::string> training_steps(std::string_view log, int64_t last) {
+  const std::string name = "metrics.jsonl";
+  std::map<int64_t, std::string> steps;
+  (void)kept_lines(log, [&](std::string_view line) {
+    const StepLine head = step_line_of(line, name);
+    if (head.kind != "train" || head.step > last) return false;
+    std::string& text = steps[head.step];
+    text = "step " + std::to_string(head.step);
+    const Json fields = parse_json(line, name);
+    for (const auto& [key, value] : fields.items()) {
+      if (key == "step" || key == "kind" || key.ends_with("_per_s")) continue;
+      text += ", " + key + " " + json_text(value);
+    }
+    return false;
+  });
+  return steps;
+}
+
 std::string revision_of(const Provenance& p) {
   return p.git_revision + (p.git_dirty.empty() ? "" : " with changes " + p.git_dirty);
 }
@@ -54,17 +90,29 @@ std::vector<Compared> compare_results(const RunRecord& recorded, const RunRecord
       {"tokens", std::to_string(recorded.tokens), std::to_string(now.tokens)},
       {"computed tokens", text_of(recorded.computed_tokens), text_of(now.computed_tokens)},
       {"weights", recorded.weights_hash, now.weights_hash}};
-  std::set<int64_t> steps;
-  for (const RunRecord* record : {&recorded, &now}) {
-    for (const Evaluation& e : record->val_curve) steps.insert(e.step);
-  }
-  for (const int64_t step : steps) {
-    rows.push_back({"validation at step " + std::to_string(step), text_of(at_step(recorded, step)),
-                    text_of(at_step(now, step))});
-  }
+  add_validations(recorded, now, INT64_MAX, rows);
   rows.push_back({"last validation", text_of(recorded.val), text_of(now.val)});
   rows.push_back({"best validation", text_of(recorded.best_val), text_of(now.best_val)});
   rows.push_back({"test", text_of(recorded.test), text_of(now.test)});
+  return rows;
+}
+
+std::vector<Compared> compare_beginnings(const RunRecord& recorded, const RunRecord& now,
+                                         std::string_view recorded_log, std::string_view log,
+                                         int64_t step) {
+  std::vector<Compared> rows;
+  const auto before = training_steps(recorded_log, step), after = training_steps(log, step);
+  if (!before.empty()) {
+    Compared row{counted(static_cast<int64_t>(before.size()), "logged training step"), "", ""};
+    for (const auto& [at, text] : before) {
+      const auto found = after.find(at);
+      row.recorded = text;
+      row.now = found == after.end() ? kAbsent : found->second;
+      if (!row.is_equal()) break;
+    }
+    rows.push_back(row);
+  }
+  add_validations(recorded, now, step, rows);
   return rows;
 }
 

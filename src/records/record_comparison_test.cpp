@@ -72,6 +72,37 @@ TEST(RecordComparison, MissesNoValidationThatOnlyOneRunHas) {
   EXPECT_EQ(different(compare_results(finished_run(), longer)), expected);
 }
 
+TEST(RecordComparison, OfBeginningsEndsWithTheStepAndNamesTheFirstDifference) {
+  const RunRecord record = finished_run();
+  const auto log = [](const std::string& loss, const std::string& speed) {
+    return R"({"step":5,"kind":"train","loss":0.75,"tokens_per_s":)" + speed + "}\n" +
+           R"({"step":10,"kind":"train","loss":)" + loss + R"(,"tokens_per_s":1})" + "\n" +
+           R"({"step":10,"kind":"val","loss":0.7,"accuracy":0.5,"examples":64})" + "\n" +
+           R"({"step":15,"kind":"train","loss":)" + speed + "}\ncut";
+  };
+  const auto compare = [&](const RunRecord& now, const std::string& now_log, int64_t step) {
+    return compare_beginnings(record, now, log("0.5", "7"), now_log, step);
+  };
+  EXPECT_TRUE(compare(record, log("0.5", "8"), 4).empty());
+  const auto equal = compare(record, log("0.5", "8"), 12);
+  EXPECT_EQ(different(equal), std::vector<std::string>());
+  ASSERT_EQ(equal.size(), 2u);
+  EXPECT_EQ(equal[0].what, "2 logged training steps");
+  EXPECT_EQ(equal[0].recorded, "step 10, loss 0.5");
+  EXPECT_EQ(equal[1].what, "validation at step 10");
+  const auto other_loss = compare(record, log("0.50000000000000001", "7"), 12);
+  EXPECT_EQ(different(other_loss), std::vector<std::string>()) << "the same number";
+  const auto next_loss = compare(record, log("0.5000000000000001", "7"), 12);
+  ASSERT_EQ(different(next_loss), std::vector<std::string>{"2 logged training steps"});
+  EXPECT_EQ(next_loss[0].now, "step 10, loss 0.5000000000000001");
+  EXPECT_EQ(compare(record, "", 12)[0].now, "none");
+  RunRecord later = record;
+  later.val_curve[1].loss = 0;
+  EXPECT_EQ(different(compare(later, log("0.5", "7"), 12)), std::vector<std::string>());
+  EXPECT_EQ(different(compare(later, log("0.5", "7"), 20)),
+            (std::vector<std::string>{"validation at step 20"}));
+}
+
 TEST(RecordComparison, NamesWhatWasDifferentAroundTheRun) {
   Provenance now = finished_run().provenance;
   now.threads = 4;

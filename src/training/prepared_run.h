@@ -35,6 +35,8 @@ struct TrainOptions {
   // The step after which train.max_seconds count as over, regardless of the clock: the end of a run
   // that is reproduced. 0: the clock decides.
   int64_t time_ends_after = 0;
+  // The step after which the run stops as if it had been asked to; its schedule does not change.
+  int64_t stop_after = INT64_MAX;
   // Additional output, on request; it does not change the run.
   int64_t histogram_every = 0;  // steps between histograms for TensorBoard; 0: none
   bool mlperf_log = false;      // mllog.txt

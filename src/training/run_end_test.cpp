@@ -71,6 +71,21 @@ TEST_F(RunEnd, ByTimeIsMadeAgainAfterTheSameStep) {
   EXPECT_FALSE(whole.ended_by.has_value());
 }
 
+TEST_F(RunEnd, IsAStopAfterTheStepThatWasNamed) {
+  const RunConfig config = kept_run({"train.schedule=cosine"});
+  TrainOptions options;
+  options.data_root = scratch_.file("data");
+  options.quiet = true;
+  const RunRecord whole = Trainer(prepare_run(config, folder("whole"), options)).run();
+  options.stop_after = 8;
+  const RunRecord beginning = Trainer(prepare_run(config, folder("part"), options)).run();
+  EXPECT_EQ(beginning.status, RunStatus::kStopped);
+  EXPECT_EQ(beginning.steps, 8);
+  ASSERT_EQ(beginning.val_curve.size(), 2u) << "the validation of the last step is made";
+  EXPECT_EQ(beginning.val_curve[1].loss, whole.val_curve.at(1).loss);
+  expect_same_end(whole, "whole", resume(config, "part"), "part");
+}
+
 TEST_F(RunEnd, CountsTheTimeBeforeAResume) {
   const RunConfig config = kept_run({"train.max_seconds=1000"});
   (void)run(config, "whole");

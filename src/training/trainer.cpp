@@ -65,7 +65,7 @@ RunRecord Trainer::run() {
 
 RunRecord Trainer::train_and_test() {
   Progress bar({.description = config_.task + " " + config_.model,
-                .total = config_.train.steps,
+                .total = std::min(config_.train.steps, options_.stop_after),
                 .initial = progress_.step,
                 .unit = "step",
                 .quiet = options_.quiet});
@@ -115,7 +115,7 @@ Trainer::Trained Trainer::train(Progress& bar) {
       return {.failure = bad_weight_failure()};
     }
     if (over) return {.complete = true};
-    if (agreement_.stop()) return {};
+    if (agreement_.stop() || progress_.step >= options_.stop_after) return {};
     if (agreement_.take_save_request() && !save(false)) return {.failure = bad_weight_failure()};
     const std::string failure = train_step(bar);
     if (!failure.empty()) return {.failure = failure};

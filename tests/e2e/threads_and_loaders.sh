@@ -65,6 +65,25 @@ sed 's/"weights_hash": "[0-9a-f]*"/"weights_hash": "0000000000000000000000000000
   transformer/record.json >changed.json
 expect_code 2 lra reproduce changed.json --data data --threads 1 --quiet
 grep -q "DIFFERS  weights" out || fail "lra reproduce calls other weights equal: $(cat out)"
+expect_code 0 lra reproduce transformer --steps 5 --data data --threads 2 --quiet
+grep -q "the first 5 of 8 steps: reproduced bit for bit" out || fail "not the first steps: $(cat out)"
+grep -q "validation at step 4" out || fail "no validation compared: $(cat out)"
+cp -r transformer changed
+"$LRA_PYTHON" - changed <<'EOF'
+import json, pathlib, sys
+record = pathlib.Path(sys.argv[1], "record.json")
+log = record.with_name("metrics.jsonl")
+fields = json.loads(record.read_text())
+loss = fields["val_curve"][0]["loss"]
+for file in record, log: file.write_text(file.read_text().replace(repr(loss), repr(loss + 1e-12)))
+EOF
+expect_code 2 lra reproduce changed --steps 5 --data data --threads 1 --quiet
+grep -q "DIFFERS  validation at step 4" out || fail "other first steps are called equal: $(cat out err)"
+expect_code 2 lra reproduce transformer --steps 8 --data data --quiet
+grep -q "leave --steps out" err || fail "--steps of the whole run: $(cat err)"
+expect_code 2 lra reproduce transformer --steps 3 --data data --quiet
+grep -q "expected at least the step of the first validation, 4" err ||
+  fail "--steps before anything was recorded: $(cat err)"
 passed "lra reproduce tells the same run from another"
 
 for threads in 1 2; do
