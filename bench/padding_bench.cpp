@@ -17,6 +17,7 @@
 #include "tasks/prepare_data.h"
 #include "training/batches.h"
 #include "training/flat_parameters.h"
+#include "training/presets.h"
 #include "training/run_config.h"
 #include "training/stepper.h"
 #include "training/tensor_arena.h"

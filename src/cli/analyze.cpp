@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "io/atomic_file.h"
 #include "training/run_folder.h"
+#include "training/stored_run.h"
 
 namespace lra::cli {
 namespace {

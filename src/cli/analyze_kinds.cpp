@@ -16,6 +16,7 @@
 #include "tasks/drawn_examples.h"
 #include "training/batches.h"
 #include "training/loaded_run.h"
+#include "training/stored_run.h"
 
 namespace lra::cli {
 namespace {

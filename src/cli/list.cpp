@@ -10,7 +10,7 @@
 #include "tasks/all.h"
 #include "tasks/prepare_data.h"
 #include "training/data_root.h"
-#include "training/run_config.h"
+#include "training/presets.h"
 
 namespace lra::cli {
 namespace {

@@ -1,7 +1,7 @@
 #include "cli/published_results.h"
 
 #include "io/progress.h"
-#include "training/run_config.h"
+#include "training/presets.h"
 #include "training/shipped_configs.h"
 
 namespace lra::cli {

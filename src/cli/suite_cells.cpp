@@ -18,6 +18,7 @@
 #include "records/run_identity.h"
 #include "tasks/prepare_data.h"
 #include "training/new_record.h"
+#include "training/presets.h"
 #include "training/record_findings.h"
 #include "training/run_folder.h"
 

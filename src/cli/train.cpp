@@ -21,6 +21,7 @@
 #include "training/loaded_run.h"
 #include "training/process_group.h"
 #include "training/record_findings.h"
+#include "training/stored_run.h"
 #include "training/trainer.h"
 
 namespace lra::cli {

@@ -13,6 +13,7 @@
 #include "ops/adam.h"
 #include "tasks/batch_order.h"
 #include "tasks/test_fixtures.h"
+#include "training/presets.h"
 #include "training/test_ranks.h"
 #include "training/test_trainer.h"
 

@@ -42,6 +42,15 @@ void check_train_config(const TrainConfig& config) {
   }
 }
 
+void refuse_two_lengths(int64_t steps_before, const TrainConfig& train) {
+  if ((train.epochs == 0 && train.examples == 0) || train.steps == steps_before) return;
+  const std::string other = train.epochs > 0 ? "train.epochs" : "train.examples";
+  throw Error({.where = "train.steps",
+               .what = "is set, and " + other + " decides the number of steps",
+               .expected = "one of them",
+               .advice = "leave it out, or set " + other + "=0"});
+}
+
 int64_t planned_steps(const TrainConfig& config, int64_t num_examples) {
   if (config.epochs == 0 && config.examples == 0) return config.steps;
   const double examples = config.epochs > 0 ? config.epochs * static_cast<double>(num_examples)

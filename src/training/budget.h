@@ -13,6 +13,9 @@ namespace lra::training {
 // Refuses settings that contradict each other. Throws lra::Error.
 void check_train_config(const TrainConfig& config);
 
+// Refuses a train.steps other than `steps_before` beside epochs or examples, which would decide.
+void refuse_two_lengths(int64_t steps_before, const TrainConfig& train);
+
 // Updates in all: train.steps, or as many as train.epochs or train.examples take on a training
 // split of `num_examples` (the last one whole).
 int64_t planned_steps(const TrainConfig& config, int64_t num_examples);

@@ -1,4 +1,5 @@
 #include "training/data_root.h"
+#include "training/presets.h"
 
 #include <cstdlib>
 #include <filesystem>

@@ -1,4 +1,5 @@
 #include "training/fairness.h"
+#include "training/presets.h"
 
 #include <algorithm>
 #include <map>

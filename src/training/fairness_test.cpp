@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "training/presets.h"
 #include "training/test_runs.h"
 
 namespace lra::training {

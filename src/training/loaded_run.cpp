@@ -9,6 +9,7 @@
 #include "tasks/files.h"
 #include "tasks/prepare_data.h"
 #include "training/data_root.h"
+#include "training/stored_run.h"
 
 namespace lra::training {
 

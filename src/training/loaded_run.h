@@ -11,7 +11,7 @@
 #include "training/checkpoint.h"
 #include "training/evaluate.h"
 #include "training/flat_parameters.h"
-#include "training/run_config.h"
+#include "training/stored_run.h"
 #include "training/weights_choice.h"
 
 namespace lra::training {

@@ -8,6 +8,7 @@
 
 #include "base/scratch_folder.h"
 #include "training/batches.h"
+#include "training/presets.h"
 #include "training/test_runs.h"
 
 namespace lra::training {

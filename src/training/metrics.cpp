@@ -8,6 +8,8 @@
 #include <span>
 #include <vector>
 
+#include "base/error.h"
+#include "base/text_format.h"
 #include "io/atomic_file.h"
 #include "io/json.h"
 #include "records/step_lines.h"

@@ -3,6 +3,7 @@
 #include "mixers/python_layer.h"
 #include "training/budget.h"
 #include "training/fairness.h"
+#include "training/presets.h"
 #include "training/self_pretraining.h"
 
 namespace lra::training {

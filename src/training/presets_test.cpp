@@ -11,6 +11,7 @@
 #include "ops/adam.h"
 #include "tasks/all.h"
 #include "training/flat_parameters.h"
+#include "training/presets.h"
 #include "training/run_config.h"
 #include "training/test_runs.h"
 

@@ -20,6 +20,7 @@
 #include "training/data_root.h"
 #include "training/fairness.h"
 #include "training/new_record.h"
+#include "training/presets.h"
 #include "training/run_warnings.h"
 #include "training/shipped_configs.h"
 

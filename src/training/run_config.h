@@ -10,11 +10,9 @@
 #include "base/config.h"
 #include "mixers/sequence_layer.h"
 #include "models/classifier.h"
-#include "records/run_record.h"
 #include "tasks/task.h"
 #include "training/group_config.h"
 #include "training/masking.h"
-#include "training/run_folder.h"
 #include "training/train_config.h"
 
 namespace lra::training {
@@ -58,6 +56,11 @@ struct RunConfig {
   // of a run's config.toml.
   ConfigTable to_table() const;
   static RunConfig from_table(const ConfigTable& table);
+  // From [task], [model], [mixer], [train] and [groups]; what they lack has the defaults of the
+  // program. Throws lra::Error for unknown keys, and for values and combinations that do not work.
+  static RunConfig from_sections(const std::string& task, const std::string& model,
+                                 const std::string& preset, uint64_t seed,
+                                 const ConfigTable& settings);
 };
 
 // Throws lra::Error: the model is a whole one of the user's, and the command works on an encoder.
@@ -65,57 +68,5 @@ struct RunConfig {
 
 // Throws lra::Error for a run that predicts masked inputs: `what`, "an analysis", needs labels.
 void refuse_masked(const RunConfig& run, const std::string& what);
-
-// A run on disk. Throws lra::Error for a folder that is not a run, and if config.toml is no longer
-// the one the run began with.
-struct StoredRun {
-  RunConfig config;
-  RunRecord record;
-};
-StoredRun read_run(const RunFolder& folder);
-
-// The folder of the TOML files: $LRA_CONFIGS, else configs/ next to or above the program, else in
-// the current folder.
-std::string config_folder();
-
-// [task] of `run` where its data decides it, else nothing: overrides for resolve_run().
-ConfigTable data_settings_of(const RunConfig& run);
-
-// The preset that `run` began from, without its changes. A Python class keeps its arguments:
-// without them it may not be made.
-RunConfig preset_of(const RunConfig& run);
-
-// Steps of an unchanged run of this task, model and preset; nothing for a preset that the task's
-// file no longer has.
-std::optional<int64_t> preset_steps(const RunConfig& run);
-
-// Names of the presets that the task's TOML file has ("paper", "release", "small").
-std::vector<std::string> preset_names(const std::string& task);
-
-// Presets that only models have, each in its own file and for some tasks, over the defaults of the
-// program instead of a preset of the task. published: the recipe of the model's authors.
-// fine_tuning: the recipe of Amos et al. for runs that begin with self-pretrained weights.
-// pretraining: the same for the masked runs before; its sections change those of fine_tuning.
-inline constexpr const char* kFineTuningPreset = "fine_tuning";
-inline constexpr const char* kPretrainingPreset = "pretraining";
-inline constexpr const char* kModelPresets[] = {"published", kFineTuningPreset, kPretrainingPreset};
-bool is_model_preset(const std::string& preset);
-
-// The presets of the task, and those that the model has for this task.
-std::vector<std::string> preset_names(const std::string& task, const std::string& model);
-
-// `overrides` holds any of [task], [model], [mixer], [train], [groups]; `sets` are "--set"
-// assignments such as "train.steps=100". Throws lra::Error for unknown names, keys and values.
-RunConfig resolve_run(const std::string& task, const std::string& model, const std::string& preset,
-                      uint64_t seed, const ConfigTable& overrides,
-                      const std::vector<std::string>& sets);
-
-// A run's settings with those of [train] changed that may change between its steps, and how:
-// "train.steps=200 instead of 100"; empty when nothing does. Throws lra::Error for others.
-struct ChangedRun {
-  RunConfig config;
-  std::string change = {};
-};
-ChangedRun with_changes(const StoredRun& run, const std::vector<std::string>& sets);
 
 }  // namespace lra::training

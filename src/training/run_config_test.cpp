@@ -14,6 +14,8 @@
 #include "records/run_identity.h"
 #include "tasks/all.h"
 #include "training/fairness.h"
+#include "training/presets.h"
+#include "training/stored_run.h"
 
 namespace lra::training {
 namespace {

@@ -6,6 +6,7 @@
 #include "base/text_format.h"
 #include "tasks/data_doubts.h"
 #include "training/fairness.h"
+#include "training/presets.h"
 
 namespace lra::training {
 

@@ -8,6 +8,7 @@
 #include "training/loaded_run.h"
 #include "training/record_findings.h"
 #include "training/stepper.h"
+#include "training/stored_run.h"
 #include "training/test_ranks.h"
 #include "training/test_trainer.h"
 

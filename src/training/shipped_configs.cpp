@@ -6,7 +6,7 @@
 #include "mixers/python_layer.h"
 #include "tasks/all.h"
 #include "training/fairness.h"
-#include "training/run_config.h"
+#include "training/presets.h"
 
 namespace lra::training {
 

@@ -9,7 +9,7 @@
 
 #include "base/scratch_folder.h"
 #include "tasks/all.h"
-#include "training/run_config.h"
+#include "training/presets.h"
 
 namespace lra::training {
 namespace {

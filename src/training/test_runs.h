@@ -8,10 +8,14 @@
 #include <vector>
 
 #include "base/parallel.h"
+#include "records/run_identity.h"
+#include "records/run_record.h"
 #include "tasks/dataset.h"
 #include "training/checkpoint.h"
 #include "training/flat_parameters.h"
+#include "training/presets.h"
 #include "training/run_config.h"
+#include "training/run_folder.h"
 
 namespace lra::training {
 

@@ -5,6 +5,7 @@
 #include "io/safetensors.h"
 #include "training/foreign_weights.h"
 #include "training/loaded_run.h"
+#include "training/stored_run.h"
 #include "training/test_trainer.h"
 
 namespace lra::training {

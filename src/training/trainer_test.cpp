@@ -14,6 +14,7 @@
 #include "tasks/prepare_data.h"
 #include "tasks/test_fixtures.h"
 #include "training/loaded_run.h"
+#include "training/presets.h"
 #include "training/test_trainer.h"
 
 namespace lra::training {

@@ -11,7 +11,7 @@
 
 #include "tasks/batch_order.h"
 #include "training/checkpoint.h"
-#include "training/run_config.h"
+#include "training/stored_run.h"
 #include "training/test_runs.h"
 
 namespace {
