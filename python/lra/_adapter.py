@@ -275,14 +275,17 @@ class Adapted:
             in_context: Any = self.module.forward_in_context
             y = in_context(x, mask, lengths, *context)
             return self._checked(y, x)
+        changes = _changes(x)
         # Dropout and the like draw the same numbers for the same step, also after a resume.
         torch.manual_seed(key & 0x7FFFFFFFFFFFFFFF)
-        expected = x
+        inputs = expected = x
         if self.task is not None:
-            x, mask = self._whole_input(x, mask)
-            expected = x.new_empty((x.shape[0], self.task["classes"]), dtype=torch.float32)
+            inputs, mask = self._whole_input(x, mask)
+            expected = x.new_empty((inputs.shape[0], self.task["classes"]), dtype=torch.float32)
         with torch.autocast(x.device.type, torch.bfloat16, enabled=x.dtype == torch.bfloat16):
-            y = self.module(x, **self._padding(x, mask))
+            y = self.module(inputs, **self._padding(inputs, mask))
+        if _changes(x) != changes:
+            raise ValueError("forward changes its input in place (relu_ for relu?)")
         y = self._checked(y[0] if isinstance(y, (tuple, list)) and y else y, expected)
         if training and self.task is not None and torch.is_grad_enabled() and not y.requires_grad:
             raise ValueError("forward returned a tensor without gradient; expected logits")
@@ -319,6 +322,11 @@ class Adapted:
         if y.dtype not in (x.dtype, torch.float32):
             raise TypeError(f"forward returned {y.dtype}; expected {x.dtype}")
         return y.to(x.dtype)
+
+
+def _changes(x: torch.Tensor) -> int:
+    """How often x was changed in place."""
+    return 0 if x.is_inference() else x._version
 
 
 def adapt(

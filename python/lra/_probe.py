@@ -111,8 +111,9 @@ class _Probe:
     def moved_layer(self) -> Adapted:
         """One whose weights are far from small initial ones."""
         layer = self.make(0)
-        for weight in layer.parameters().values():
-            weight += 0.1 * torch.randn_like(weight)
+        with torch.no_grad():
+            for weight in layer.parameters().values():
+                weight += 0.1 * torch.randn_like(weight)
         return layer
 
     def found(self) -> Iterator[str]:
@@ -345,6 +346,21 @@ class _Probe:
             yield "passes no gradient to its input (detached?)"
         if not y.any() and not any(leaf.grad is not None and leaf.grad.any() for leaf in held):
             yield "returns zeros whatever its parameters are"
+        elif still := _shapes(self._still_parameters(x)):
+            yield (
+                f"passes only zeros as the gradient of parameters, {still}: they are not trained "
+                "(a sign, round or argmax after them, or a factor that stays 0?)"
+            )
+
+    def _still_parameters(self, x: torch.Tensor) -> list[torch.Tensor]:
+        """Those whose gradient is 0, not because another parameter begins at 0."""
+        layer = self.moved_layer()
+        y = self.output(x, layer=layer)
+        if not y.requires_grad or not y.isfinite().all():
+            return []
+        torch.autograd.backward(y, torch.randn_like(y))
+        weights = layer.parameters().values()
+        return [leaf for leaf in weights if leaf.grad is not None and not leaf.grad.any()]
 
 
 def _reaches(gradient: torch.Tensor, begin: int, end: int) -> bool:

@@ -40,8 +40,11 @@ struct DataArguments {
 // Settings of [task]. `data` names the data, for a task that takes its shape from its data
 // (tasks::task_on_data); empty if there is none yet.
 ConfigTable task_settings(const DataArguments& a, const std::string& data) {
-  ConfigTable settings;
-  if (!data.empty()) settings.set("task", {tasks::task_on_data(a.task, data).settings, data});
+  ConfigTable settings, stated;
+  if (!data.empty()) {
+    stated = tasks::task_on_data(a.task, data).settings;
+    settings.set("task", {stated, data});
+  }
   for (const std::string& set : a.sets) apply_override(settings, set);
   for (const auto& [key, value] : settings) {
     if (key != "task") {
@@ -51,7 +54,10 @@ ConfigTable task_settings(const DataArguments& a, const std::string& data) {
                    .advice = "list the settings with: " + command_text({"help", a.task})});
     }
   }
-  return settings.table("task");
+  const tasks::TaskSpec& spec = tasks::find_task(a.task);
+  ConfigTable task = spec.resolve(settings.table("task"));
+  if (!data.empty()) tasks::refuse_import_settings(spec, stated, task);
+  return task;
 }
 
 std::unique_ptr<tasks::Task> make_task(const DataArguments& a, const std::string& data = "") {
@@ -64,7 +70,7 @@ std::vector<std::string> doubts_of_import(const DataArguments& a, const tasks::T
   if (dataset.manifest().source != "imported") return {};
   std::vector<std::string> doubts =
       tasks::doubts_with_baselines(task, dataset, task.baselines(dataset));
-  const ConfigTable settings = tasks::find_task(a.task).resolve(task_settings(a, dataset.folder()));
+  const ConfigTable settings = task_settings(a, dataset.folder());
   const std::string size = training::size_doubt(settings, "imported", training::sizes_of(dataset));
   if (!size.empty()) doubts.push_back(size);
   return doubts;

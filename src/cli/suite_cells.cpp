@@ -329,7 +329,6 @@ namespace {
 // Settings that the data of a task states of itself. Where there is none, those of a run that was
 // made with it.
 ConfigTable settings_of_data(const Cell& cell, const std::string& data_root) {
-  ConfigTable settings;
   ConfigTable of_data = tasks::task_on_data(cell.task, data_root).settings;
   const std::string record = training::RunFolder{cell.folder}.record();
   if (of_data.size() == 1 && fs::exists(record)) {
@@ -341,8 +340,7 @@ ConfigTable settings_of_data(const Cell& cell, const std::string& data_root) {
     } catch (const Error&) {  // damaged: the cell will say so
     }
   }
-  if (!of_data.empty()) settings.set("task", {of_data, data_root});
-  return settings;
+  return of_data;
 }
 
 }  // namespace
@@ -364,10 +362,13 @@ std::vector<Cell> cells_of(const Suite& suite, const std::string& out, const std
         cell.folder = out + "/" + cell.run_name();
         names.push_back(cell.run_name());
         if (!only.empty() && only != names.back()) continue;
-        ConfigTable settings = settings_of_data(cell, data);
+        const ConfigTable of_data = settings_of_data(cell, data);
+        ConfigTable settings;
+        if (!of_data.empty()) settings.set("task", {of_data, data});
         merge(settings, overrides);
         cell.config =
             training::resolve_run(task, model, suite.settings.preset, cell.seed, settings, {});
+        tasks::refuse_import_settings(cell.config.task_spec(), of_data, cell.config.task_settings);
         look_at_record(cell);
         cells.push_back(std::move(cell));
       }

@@ -16,9 +16,15 @@ namespace {
 template <typename T>
 std::vector<T> take_list(ConfigTable& table, const char* key, const std::string& file) {
   const ConfigValue* found = table.find(key);
-  if (!found)
-    throw Error(
-        {.where = file, .what = std::string("'") + key + "' is missing", .expected = "a list"});
+  if (!found) {
+    std::vector<std::string> given;
+    for (const auto& [name, unused] : table) given.push_back(name);
+    const std::string near = nearest_name(key, given);
+    throw Error({.where = file,
+                 .what = std::string("'") + key + "' is missing",
+                 .expected = "a list",
+                 .advice = near.empty() ? "" : "rename " + in_quotes(near)});
+  }
   const auto* list = std::get_if<ConfigList>(&found->value);
   if (!list || list->empty()) {
     throw Error({.where = found->where, .what = std::string(key) + " is not a list with entries"});
@@ -49,6 +55,19 @@ void refuse_negative_seeds(const std::vector<int64_t>& seeds, const std::string&
   }
 }
 
+// Keys that are not those of a suite with these tasks and models.
+void refuse_unknown_keys(const ConfigTable& table, const Suite& suite) {
+  std::vector<std::string> known = {"name", "tasks", "models", "seeds", "preset", "set", "bench"};
+  known.insert(known.end(), suite.tasks.begin(), suite.tasks.end());
+  known.insert(known.end(), suite.models.begin(), suite.models.end());
+  for (const auto& [key, value] : table) {
+    if (std::ranges::find(known, key) != known.end()) continue;
+    throw Error({.where = value.where,
+                 .what = "unknown key " + in_quotes(key),
+                 .advice = suggestion(key, known)});
+  }
+}
+
 ConfigTable take_table(ConfigTable& table, const std::string& key) {
   const ConfigTable taken = table.table(key);
   table.erase(key);
@@ -75,6 +94,7 @@ Suite read_suite(const std::string& file) {
   suite.seeds = take_list<int64_t>(table, "seeds", file);
   refuse_negative_seeds(suite.seeds, file);
   if (suite.models == std::vector<std::string>{"all"}) suite.models = mixers::mixer_names();
+  refuse_unknown_keys(table, suite);
   suite.common = take_table(table, "set");
   for (const std::string& task : suite.tasks) suite.by_task[task] = take_table(table, task);
   for (const std::string& model : suite.models) suite.by_model[model] = take_table(table, model);

@@ -121,6 +121,7 @@ Dataset open_dataset(const TaskSpec& spec, const Task& task, const std::string& 
            "name the folder with the data of " + std::string(spec.name));
   }
   compare("task version", manifest.task_version, spec.version);
+  task.refuse_other_kind(dataset);
   compare("number of sequences per example", manifest.num_towers, shape.num_towers);
   compare("bytes per token", manifest.token_bytes, task.token_bytes());
   for (const auto& [name, unused] : manifest.splits) {

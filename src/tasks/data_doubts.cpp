@@ -187,7 +187,7 @@ std::vector<std::string> doubts_of_baselines(const std::vector<Baseline>& baseli
     if (!is_easy && !is_below_chance(baseline.accuracy, num_classes, num_test)) continue;
     doubts.push_back("the baseline '" + baseline.name + "' alone is right on " +
                      percent(baseline.accuracy) + " of the test" +
-                     (is_easy ? ": look for what gives the labels away"
+                     (is_easy ? ": the task is easy, or something gives the labels away"
                               : ", less than by chance: do its labels mean what those of the "
                                 "training split mean?"));
   }

@@ -327,6 +327,28 @@ TaskOnData task_on_data(const std::string& task, const std::string& root) {
   return on;
 }
 
+void refuse_import_settings(const TaskSpec& spec, const ConfigTable& stated,
+                            const ConfigTable& given) {
+  const auto line = [](const std::string& name, const ConfigValue& value) {
+    ConfigTable one;
+    one.set(name, value);
+    const std::string toml = to_toml(one);
+    return toml.substr(0, toml.find('\n'));
+  };
+  for (const std::string_view key : spec.import_settings) {
+    const std::string name(key);
+    const ConfigValue *was = stated.find(name), *is = given.find(name);
+    if (!was || !is) continue;
+    const std::string before = line(name, *was), now = line(name, *is);
+    if (before == now) continue;
+    throw Error({.where = "task." + name,
+                 .what = "has an effect only at the import, and the data was imported with " +
+                         before + ", not " + now,
+                 .expected = "the setting of the import, or none",
+                 .advice = "import the files again with the other one, into another folder"});
+  }
+}
+
 std::optional<Dataset> data_at_hand(const TaskSpec& spec, const Task& task,
                                     const std::string& root) {
   const std::string folder = prepared_folder(spec, task, root);
@@ -359,7 +381,6 @@ Dataset prepare_data(const TaskSpec& spec, const Task& task, const std::string& 
     prepare_in_turn(spec, task, folder, sources, quiet);
   }
   Dataset dataset = open_dataset(spec, task, folder);
-  task.refuse_other_kind(dataset);
   if (others == OtherSettings::kRefused) task.refuse_other_settings(dataset);
   return dataset;
 }

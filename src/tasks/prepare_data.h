@@ -28,6 +28,11 @@ struct TaskOnData {
 };
 TaskOnData task_on_data(const std::string& task, const std::string& root);
 
+// Throws lra::Error if `given`, the whole [task] of a new run on data that states `stated`, has
+// another value for a setting that only an import reads: it would have no effect.
+void refuse_import_settings(const TaskSpec& spec, const ConfigTable& stated,
+                            const ConfigTable& given);
+
 // "custom:NAME" for each data set of such a task in the folder `root`, in alphabetical order;
 // damaged ones are left out.
 std::vector<std::string> own_data_names(const TaskSpec& spec, const std::string& root);

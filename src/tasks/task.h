@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -149,6 +150,8 @@ struct TaskSpec {
   // The settings that prepared data states about itself, for a task that takes its shape from its
   // data; null for others.
   ConfigTable (*settings_of)(const Manifest&) = nullptr;
+  // Those of them that only an import reads.
+  std::span<const std::string_view> import_settings = {};
   std::string_view sources;            // what `lra data import` reads, in words for `lra help TASK`
   const RemoteData* remote = nullptr;  // null: nothing to fetch
   // The share of positions that masked pretraining hides (Amos et al. 2024, section 3).

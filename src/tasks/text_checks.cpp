@@ -91,9 +91,11 @@ void refuse_texts_written_unlike(const Dataset& dataset) {
   }
 }
 
+bool begins_character(uint8_t byte) { return (byte & 0xC0) != 0x80; }  // in UTF-8
+
 // The different texts of a split, of every tower.
 struct DistinctTexts {
-  std::vector<int64_t> lengths;
+  std::vector<int64_t> lengths, characters;
   std::vector<double> blank_shares, letter_shares;  // of those that are not empty
   bool any_capital = false;
   std::map<std::string, int64_t> beginnings;
@@ -109,6 +111,7 @@ DistinctTexts distinct_texts(const Split& split, int64_t num_towers) {
       const std::span<const uint8_t> text = split.stored_bytes(i, tower);
       if (seen.add(hash128(std::as_bytes(text)), i)) continue;
       texts.lengths.push_back(static_cast<int64_t>(text.size()));
+      texts.characters.push_back(std::ranges::count_if(text, begins_character));
       if (text.empty()) continue;
       const auto share_of = [&](bool (*is_one)(uint8_t)) {
         return static_cast<double>(std::ranges::count_if(text, is_one)) /
@@ -130,24 +133,24 @@ T median(std::vector<T> values) {
   return values[values.size() / 2];
 }
 
-// A sentence if many texts have one length: they were cut, or padded, before they came here. Of
-// IMDb's reviews 0.2 % have the commonest. Pairs are cut by whoever makes them.
-void doubt_equal_lengths(const std::string& name, const DistinctTexts& texts,
+// A sentence if over `most` of the texts have one length: they were cut, or padded, before they
+// came here. Of IMDb's reviews 0.2 % have the commonest. Pairs are cut by whoever makes them.
+void doubt_equal_lengths(const std::string& name, const DistinctTexts& texts, double most,
                          std::vector<std::string>& doubts) {
-  constexpr double kMostOfOneLength = 0.05;
-  constexpr int64_t kFewestBytes = 100;
-  std::map<int64_t, int64_t> counts;
-  for (const int64_t length : texts.lengths) counts[length] += length >= kFewestBytes;
-  const auto most =
-      std::ranges::max_element(counts, {}, &std::pair<const int64_t, int64_t>::second);
-  const auto count = static_cast<double>(texts.lengths.size());
-  if (most->second < kFewestToJudge ||
-      static_cast<double>(most->second) <= kMostOfOneLength * count) {
+  constexpr int64_t kShortestCut = 100;
+  for (const auto& [lengths, unit] :
+       {std::pair(&texts.lengths, " bytes"), std::pair(&texts.characters, " characters")}) {
+    std::map<int64_t, int64_t> counts;
+    for (const int64_t length : *lengths) counts[length] += length >= kShortestCut;
+    const auto [length, number] =
+        *std::ranges::max_element(counts, {}, &std::pair<const int64_t, int64_t>::second);
+    const auto count = static_cast<int64_t>(lengths->size());
+    if (number < kFewestToJudge || static_cast<double>(number) <= most * static_cast<double>(count))
+      continue;
+    doubts.push_back(thousands(number) + " of the " + thousands(count) + " different texts of " +
+                     name + " have exactly " + thousands(length) + unit + ": were they cut?");
     return;
   }
-  doubts.push_back(thousands(most->second) + " of the " +
-                   thousands(static_cast<int64_t>(texts.lengths.size())) + " different texts of " +
-                   name + " have exactly " + thousands(most->first) + " bytes: were they cut?");
 }
 
 // A sentence if over `most` of the texts begin alike: error pages, prompts.
@@ -163,11 +166,13 @@ void doubt_equal_beginnings(const std::string& name, const DistinctTexts& texts,
   }
 }
 
-// English has a blank for every six bytes; 1.3 % of base64 are line ends. Four bytes of five are
-// letters.
+// English has a blank for every six bytes; 1.3 % of base64 are line ends.
+constexpr double kLeastBlank = 0.03;
+
+// Four bytes of five are letters in English.
 void doubt_what_is_no_text(const Dataset& dataset, std::vector<std::string>& doubts) {
   constexpr int64_t kShortMedian = 20;
-  constexpr double kLeastBlank = 0.03, kLeastLetters = 0.3, kMostAlike = 0.1;
+  constexpr double kLeastLetters = 0.3, kMostAlike = 0.1, kMostOfLength = 0.05;
   for (const auto& [name, unused] : dataset.manifest().splits) {
     const DistinctTexts texts = distinct_texts(dataset.split(name), dataset.manifest().num_towers);
     const auto count = static_cast<int64_t>(texts.lengths.size());
@@ -187,7 +192,7 @@ void doubt_what_is_no_text(const Dataset& dataset, std::vector<std::string>& dou
     if (!texts.any_capital && median(texts.letter_shares) >= kLeastLetters) {
       doubts.push_back("texts of " + name + " have no capital letter: were they cleaned?");
     }
-    if (dataset.manifest().num_towers == 1) doubt_equal_lengths(name, texts, doubts);
+    if (dataset.manifest().num_towers == 1) doubt_equal_lengths(name, texts, kMostOfLength, doubts);
     doubt_equal_beginnings(name, texts, kMostAlike, doubts);
   }
 }
@@ -231,7 +236,7 @@ constexpr std::array kTraces = {
 }  // namespace
 
 void doubt_own_texts(const Dataset& dataset, std::vector<std::string>& doubts) {
-  constexpr double kMostAlike = 0.5;
+  constexpr double kMostAlike = 0.5, kMostOfLength = 0.2;
   for (const auto& [name, unused] : dataset.manifest().splits) {
     const Split split = dataset.split(name);
     const int64_t towers = dataset.manifest().num_towers;
@@ -248,7 +253,11 @@ void doubt_own_texts(const Dataset& dataset, std::vector<std::string>& doubts) {
       if (share < kTraces[t].most) continue;
       doubts.push_back(percent(share, 0) + " of the texts of " + name + " " + kTraces[t].what);
     }
-    doubt_equal_beginnings(name, distinct_texts(split, towers), kMostAlike, doubts);
+    const DistinctTexts texts = distinct_texts(split, towers);
+    doubt_equal_beginnings(name, texts, kMostAlike, doubts);
+    // Without white space, such as windows of DNA, they may have one length.
+    if (towers == 1 && !texts.blank_shares.empty() && median(texts.blank_shares) >= kLeastBlank)
+      doubt_equal_lengths(name, texts, kMostOfLength, doubts);
   }
   std::ranges::move(doubts_of_passages(dataset), std::back_inserter(doubts));
 }

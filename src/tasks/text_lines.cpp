@@ -36,19 +36,24 @@ void refuse_other_formats(std::string_view begin, const std::string& name) {
   struct Format {
     std::string_view magic;
     const char* title;
+    const char* advice = "unpack or convert it";
   };
-  for (const auto& [magic, title] :
+  constexpr const char* kOtherAddress = "download it from the address of the file itself";
+  for (const auto& [magic, title, advice] :
        {Format{"\x1F\x8B", "a gzip file"}, Format{"PK\x03\x04", "a zip archive"},
         Format{"BZh", "a bzip2 file"},
         Format{"\xFD"
                "7zXZ",
                "an xz file"},
-        Format{"\x28\xB5\x2F\xFD", "a zstd file"}, Format{"%PDF-", "a PDF file"}}) {
+        Format{"\x28\xB5\x2F\xFD", "a zstd file"}, Format{"%PDF-", "a PDF file"},
+        Format{"<!DOCTYPE html", "an HTML page", kOtherAddress},
+        Format{"<!doctype html", "an HTML page", kOtherAddress},
+        Format{"<html", "an HTML page", kOtherAddress}}) {
     if (!begin.starts_with(magic)) continue;
     throw Error({.where = name,
                  .what = std::string("is ") + title + " by its first bytes",
                  .expected = "text in UTF-8",
-                 .advice = "unpack or convert it"});
+                 .advice = advice});
   }
 }
 

@@ -55,6 +55,8 @@ TEST(TextLines, MayBeginWithAByteOrderMarkAndEndWithEmptyLines) {
                               "a"}) {
       EXPECT_THAT(error_of([&] { lines_of(utf16, limits); }), HasSubstr("x.tsv: is UTF-16"));
     }
+    EXPECT_THAT(error_of([&] { lines_of("<!DOCTYPE html>\n<title>404</title>", limits); }),
+                HasSubstr("x.tsv: is an HTML page by its first bytes"));
   }
 }
 

@@ -16,6 +16,8 @@ constexpr const char* kSections[] = {"task", "model", "mixer", "train", "groups"
 std::string section_advice(const std::string& key, const ConfigValue& value,
                            const std::vector<std::string>& known) {
   const ConfigTable* table = value.as_table();
+  if (key.find('.') != key.npos && nearest_setting(key.substr(0, key.find('.')), key) == key)
+    return "write it without quotes: " + key + " = VALUE";
   const std::string setting = table ? "" : setting_suggestion(key);
   if (!setting.empty()) return setting;
   const std::string near = nearest_name(key, known);

@@ -1,5 +1,4 @@
 #include "training/data_root.h"
-#include "training/presets.h"
 
 #include <cstdlib>
 #include <filesystem>
@@ -8,6 +7,7 @@
 #include "io/atomic_file.h"
 #include "tasks/files.h"
 #include "tasks/prepare_data.h"
+#include "training/presets.h"
 
 namespace lra::training {
 
@@ -24,7 +24,9 @@ RunConfig resolve_on_data(const std::string& task, const std::string& model,
   ConfigTable settings;
   if (!on.settings.empty()) settings.set("task", {on.settings, root});
   merge(settings, overrides);
-  return resolve_run(on.name, model, preset, seed, settings, sets);
+  RunConfig run = resolve_run(on.name, model, preset, seed, settings, sets);
+  tasks::refuse_import_settings(run.task_spec(), on.settings, run.task_settings);
+  return run;
 }
 
 std::string data_root_of(const RunFolder& run, const std::string& given) {

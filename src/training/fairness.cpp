@@ -1,5 +1,4 @@
 #include "training/fairness.h"
-#include "training/presets.h"
 
 #include <algorithm>
 #include <map>
@@ -8,6 +7,7 @@
 #include "base/error.h"
 #include "base/text_format.h"
 #include "models/classifier.h"
+#include "training/presets.h"
 
 namespace lra::training {
 namespace {

@@ -333,6 +333,12 @@ suite_files() {
   refuse 2 "suite.toml:4.*frobnicate" "${run[@]}"
   suite $'tasks = ["listops"]\nmodels = ["local"]'
   refuse 2 "suite.toml.*'seeds' is missing" "${run[@]}"
+  suite $'tasks = ["listops"]\nmodels = ["local"]\nseed = [0]'
+  refuse 2 "'seeds' is missing; expected a list; rename 'seed'" "${run[@]}"
+  suite "$lists"$'\n[overrides]\ntrain.steps = 30'
+  refuse 2 "suite.toml:4: unknown key 'overrides'; known: name, tasks.*set, bench, listops" "${run[@]}"
+  suite "$lists"$'\n[set]\n"train.steps" = 30'
+  refuse 2 "unknown setting 'train.steps'; write it without quotes: train.steps = VALUE" "${run[@]}"
   suite $'tasks = "listops"\nmodels = ["local"]\nseeds = [0]'
   refuse 2 "suite.toml:1.*tasks is not a list" "${run[@]}"
   suite $'tasks = ["listops"]\nmodels = ["local"]\nseeds = ["a"]'

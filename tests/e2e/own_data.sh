@@ -41,6 +41,19 @@ PYTHON
   passed "one data set, hash $(hash_of csv.json), from CSV, .npz and JSON Lines"
 }
 
+import_settings() {
+  expect_code 2 lra train custom s4d --data data/digits --out none --set task.label=c3
+  grep -q 'task.label: has an effect only at the import' err || fail "train: $(cat err)"
+  expect_code 2 lra data show custom data/digits --set task.split_seed=1
+  grep -q 'imported with split_seed = 0, not split_seed = 1' err || fail "data show: $(cat err)"
+  printf '%s\n' 'tasks = ["custom:digits"]' 'models = ["s4d"]' 'seeds = [0]' '[set.task]' \
+    'split_seed = 1' >seeds.toml
+  expect_code 2 lra suite run seeds.toml --data data --out none
+  grep -q 'imported with split_seed = 0' err || fail "suite: $(cat err)"
+  [[ ! -e none ]] || fail "a refused setting leaves a folder"
+  passed "settings of the import are not those of a run"
+}
+
 train_models() {
   one train custom transformer --data data/digits --out runs/transformer "${quick[@]}" >/dev/null
   one train custom:digits local --data data --out runs/local "${quick[@]}" >/dev/null
@@ -189,6 +202,7 @@ help_of_settings() {
 
 help_of_settings
 import_digits
+import_settings
 train_models
 suite_of_both
 report_and_export

@@ -122,6 +122,7 @@ class Hostile(Average):
 
     def forward(self, x, mask=None):
         y = super().forward(x, mask)
+        self.x = x
         self.calls += self.training
         return getattr(self, self.deed)(y) if self.calls >= 4 else y
 
@@ -134,6 +135,7 @@ class Hostile(Average):
     def kind(self, y): return "no tensor"
     def device(self, y): return y.to("meta")
     def nan(self, y): return y * float("nan")
+    def in_place(self, y): self.x.relu_(); return y
     def forks(self, y): return y if os.fork() else y
     def backward(self, y): return Wrong.apply(y)
 
@@ -344,6 +346,7 @@ class Arena(unittest.TestCase):
             ("dtype", "TypeError: forward returned torch.float64; expected torch.float32"),
             ("kind", "TypeError: forward returned str; expected a tensor"),
             ("device", "ValueError: forward returned a tensor on meta; expected cpu"),
+            ("in_place", "ValueError: forward changes its input in place"),
             ("backward", "no gradient today"),
         ):
             with self.subTest(deed):

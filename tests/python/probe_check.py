@@ -293,12 +293,12 @@ class Circular(torch.nn.Module):
         return torch.fft.irfft(spectrum, length, dim=1)
 
 
-class ByLength(Circular):
+class ByLength(Linear):
     """Depends on the amount of padding, and not on the numbers in it."""
 
     def forward(self, x):
         positions = torch.linspace(0, 1, x.shape[1]).unsqueeze(1)
-        return (x * positions).cumsum(1) + 0 * self.kernel[: x.shape[1]]
+        return self.inner((x * positions).cumsum(1))
 
 
 class Mixer(torch.nn.Module):
@@ -341,6 +341,39 @@ class Frozen(Linear):
     def __init__(self, dim):
         super().__init__(dim)
         self.requires_grad_(False)
+
+
+class Signed(Linear):
+    """Its inner weights get a gradient of zeros, and the outer ones a true one."""
+
+    def __init__(self, dim):
+        super().__init__(dim)
+        self.outer = torch.nn.Linear(dim, dim)
+
+    def forward(self, x, mask):
+        return x.cumsum(1) * 0.1 + self.outer(super().forward(x, mask).sign())
+
+
+class DeadBranch(Linear):
+    def __init__(self, dim):
+        super().__init__(dim)
+        self.branch = torch.nn.Linear(dim, dim)
+        self.register_buffer("scale", torch.zeros(1))
+
+    def forward(self, x, mask):
+        return super().forward(x, mask) + self.scale * self.branch(x)
+
+
+class ReZero(Linear):
+    """Nothing to doubt: the branch begins at zero, and its factor is trained."""
+
+    def __init__(self, dim):
+        super().__init__(dim)
+        self.branch = torch.nn.Linear(dim, dim)
+        self.scale = torch.nn.Parameter(torch.zeros(1))
+
+    def forward(self, x, mask):
+        return super().forward(x, mask) + self.scale * self.branch(x)
 
 
 class Bag(torch.nn.Module):
@@ -556,6 +589,8 @@ class Doubts(unittest.TestCase):
             (Zero, "returns zeros"), (SwitchedOff, "switches dropout off"), (Loaded, "for every seed"),
             (Sorted, "another output beside others"), (Circular, "with more padding after it"),
             (ByLength, "with more padding after it"), (Frozen, "trains none of its parameters"),
+            (Signed, "of shape [16, 16], [16]: they are not trained"),
+            (DeadBranch, "of shape [16, 16], [16]: they are not trained"),
         ):
             with self.subTest(kind.__name__):
                 self.assertEqual([said in text for text in self.found(kind)], [True], self.found(kind))
@@ -572,7 +607,7 @@ class Doubts(unittest.TestCase):
                            (SmallScale, None), (Recomputed, None), (Blocks, None), (Fails, None), (Bag, TASK),
                            (Bag, {**TASK, "towers": 2}), (CausalLSTM, None), (PackedLSTM, None),
                            (SortedBack, None), (GatedLSTM, None), (Mixer, None), (OneLength, None), (Pooled, None),
-                           (LastLayer, None), (MaskedBag, TASK), (PaddingToken, TASK), (SmallLogits, TASK),
+                           (LastLayer, None), (ReZero, None), (MaskedBag, TASK), (PaddingToken, TASK), (SmallLogits, TASK),
                            (LastState, TASK), (LastPair, {**TASK, "towers": 2}), (LastOfAll, TASK)):
             with self.subTest(kind.__name__):
                 self.assertEqual(self.found(kind, task), [])

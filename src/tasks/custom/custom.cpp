@@ -401,6 +401,7 @@ constinit const TaskSpec kCustomTask = {
     .resolve = resolve_task<CustomConfig>,
     .make = make_custom_task,
     .settings_of = settings_of,
+    .import_settings = CustomConfig::kImportSettings,
     .sources =
         "files with one example per row: .jsonl, .csv, .tsv, .parquet; or .npz with the arrays x "
         "and y; one file, or several with train, val or test in their names",

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <string_view>
 
 #include "base/config.h"
 #include "tasks/manifest.h"
@@ -49,6 +50,8 @@ struct CustomConfig {
       "fact of the data: mean and deviation of each channel, or a hash of many");
   }
 
+  static constexpr std::string_view kImportSettings[] = {"sequences", "label", "split",
+                                                         "standardize", "split_seed"};
   static constexpr int64_t kMaxClasses = 10000, kMaxLength = int64_t{1} << 30;
 };
 

@@ -221,6 +221,26 @@ TEST_F(OwnData, SettingsOfAnotherDataSetAreRefused) {
               HasSubstr("its classes are 2; expected 3"));
 }
 
+TEST_F(OwnData, SettingsOfTheImportAreNotThoseOfARun) {
+  (void)imported({file("all.jsonl", rows_of(60, text_row))});
+  const ConfigTable stated = task_on_data("custom", root_.path("own")).settings;
+  const auto error_with = [&](const char* name, decltype(ConfigValue::value) value) {
+    ConfigTable given = kCustomTask.resolve(stated);
+    given.set(name, {std::move(value), ""});
+    return error_of([&] { refuse_import_settings(kCustomTask, stated, given); });
+  };
+  EXPECT_THAT(error_with("label", std::string("other")),
+              HasSubstr("imported with label = \"\", not label = \"other\""));
+  EXPECT_THAT(error_with("split_seed", int64_t{1}),
+              HasSubstr("task.split_seed: has an effect only"));
+  for (const char* name : {"sequences", "split"}) {
+    EXPECT_THAT(error_with(name, std::string("x")), HasSubstr("only at the import")) << name;
+  }
+  EXPECT_THAT(error_with("standardize", false), HasSubstr("only at the import"));
+  EXPECT_EQ(error_with("length", int64_t{5}), "");
+  EXPECT_EQ(error_with("split_seed", int64_t{0}), "");
+}
+
 // Someone who forges data and hashes alike gets an error, not an embedding out of bounds.
 TEST_F(OwnData, AnIdThatNoInt32HoldsIsRefused) {
   Manifest manifest;
@@ -278,7 +298,8 @@ TEST_F(OwnData, MistakesAreNamedWithFileAndLine) {
   const std::string good = rows_of(20, text_row);
   const auto line_21 = [&](const std::string& line) { return refused("a.jsonl", good + line); };
   EXPECT_THAT(line_21("{"), HasSubstr("a.jsonl:21"));
-  EXPECT_THAT(line_21("[1]"), HasSubstr("a.jsonl:21: is an array"));
+  EXPECT_THAT(line_21("[1]"), HasSubstr("a.jsonl:21: is an array or begins one"));
+  EXPECT_THAT(line_21("["), HasSubstr("a.jsonl:21: is an array or begins one"));
   EXPECT_THAT(line_21(R"({"text": "x"})"), HasSubstr("has no field 'label'"));
   EXPECT_THAT(line_21(R"({"text": "x", "label": 0.5})"), HasSubstr("the label is a number"));
   EXPECT_THAT(line_21(R"({"text": "x", "label": null})"), HasSubstr("the label is null"));

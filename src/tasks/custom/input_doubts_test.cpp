@@ -219,6 +219,31 @@ TEST_F(InputDoubts, NameWhatHappenedToTheTextsBefore) {
                 return encoded + "9";
               }),
               HasSubstr("base64"));
+  const auto cut_at_120 = [](std::string text, const char* more) {
+    while (text.size() < 400) text += more;
+    return text.substr(0, 120);
+  };
+  EXPECT_THAT(found([&](Text text) { return cut_at_120(text, " and seen once more"); }),
+              HasSubstr("different texts of train have exactly 120 bytes: were they cut?"));
+  EXPECT_THAT(
+      found([&](Text text) {  // of the same number of characters
+        std::string accents;
+        for (int i = text[text.find(' ') - 1]; i < '9'; ++i) accents += "\u00e9";
+        return cut_at_120(text, " and seen once more").replace(40, accents.size() / 2, accents);
+      }),
+      HasSubstr("have exactly 120 characters: were they cut?"));
+  EXPECT_EQ(found([&](Text text) {
+              std::string other = text;
+              for (char& c : other) c = c == ' ' ? 'T' : c == 'e' ? 'A' : c;
+              return cut_at_120(other, "ACGT");
+            }),
+            "");
+  EXPECT_EQ(found([&](Text text) {
+              const std::string cut = cut_at_120(text, " and seen once more");
+              return text[0] == '7' ? cut : cut.substr(0, 60 + text.size() % 7 + text[1] % 20);
+            }),
+            "")
+      << "one text in nine";
   EXPECT_EQ(found([](Text text) {
               std::string bases;
               for (size_t i = 0; i < 80; ++i) bases += "ACGT"[text[i % 7] * (i + 1) % 4];

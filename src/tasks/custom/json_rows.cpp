@@ -77,6 +77,10 @@ OwnSequence sequence_of_json(std::string_view text, const std::string& where) {
 }
 
 void JsonRows::add_object(std::string_view text, const std::string& where) {
+  if (text.starts_with('[')) {
+    refuse_data(where, "is an array or begins one", "a JSON object on each line",
+                "pandas: to_json(FILE, orient='records', lines=True)");
+  }
   const Json row = parse_row(text, where);
   if (!row.is_object()) refuse_data(where, "is " + json_type_name(row), "a JSON object");
   if (names_.empty()) {
