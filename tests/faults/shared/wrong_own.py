@@ -52,6 +52,11 @@ FILES = (
      {"train.jsonl": texts(), "test.jsonl": texts(lambda k, t: t.replace("<", "&lt;"), 60)}),
     ("a test in small letters", "cleaned or written",
      {"train.jsonl": texts(), "test.jsonl": texts(lambda k, t: t.lower(), 60)}),
+    ("a test cut at 60 characters", "cleaned or written|were they cut",
+     {"train.jsonl": texts(), "test.jsonl": texts(lambda k, t: t[:60], 60)}),
+    ("texts cut at 120 characters", "have exactly 120 bytes: were they cut", {"a.jsonl": texts(lambda k, t: (t * 3)[:120])}),
+    ("an error page", "is an HTML page", {"a.csv": "<!DOCTYPE html>\n<title>404</title>\n"}),
+    ("one array of objects", "is an array or begins one", {"a.jsonl": "[\n {\"text\": \"a\", \"label\": 0}\n]\n"}),
     ("examples in columns", "examples of 48 positions",
      {"a.jsonl": values(lambda k, v: [x for [x] in v], 48, 1, 48)}),
 )
@@ -65,3 +70,15 @@ def situations(world, tools):
             tools.write(folder / file, content)
         yield (f"own data: {name}", pattern,
                ["data", "import", "custom", folder, "--out", world.root / f"imported{world.count}"], None)
+    yield from settings_of_the_import(world, tools)
+
+
+def settings_of_the_import(world, tools):
+    """Those of a run would have no effect, and its row in the report would name them."""
+    tools.write(world.root / "measured.jsonl", values())
+    tools.must("data", "import", "custom", world.root / "measured.jsonl", "--out", world.root / "measured")
+    for setting in ("split_seed=1", "label=other", "sequences=x", "split=fold", "standardize=false"):
+        out = world.root / f"measured {setting}"
+        yield (f"train on imported data, task.{setting}", "has an effect only at the import",
+               ["train", "custom", "s4d", "--data", world.root / "measured", "--out", out, "--set", f"task.{setting}",
+                "--set", "train.steps=2"], out)
