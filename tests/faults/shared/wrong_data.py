@@ -148,8 +148,10 @@ def text_situations():
     yield "text", rewrite(lambda k, t: prose(k, t) + t[0]), "best single token", "the label behind the text"
     yield ("text", rewrite(lambda k, t: base64.b64encode(prose(k, t).encode()).decode()), "hardly any white space",
            "base64")
-    yield ("text", rewrite(lambda k, t: f"<html><title>404 Not Found</title> /review/{k} is not here"), "begin with",
-           "error pages")
+    yield ("text", rewrite(lambda k, t: f"<html><title>404 Not Found</title> /review/{k} is not here"),
+           "is an HTML page", "HTML pages")
+    yield ("text", rewrite(lambda k, t: f"Error 404: the page /review/{k} was not found"), "begin with",
+           "error messages")
     yield "text", rewrite(lambda k, t: "404 Not Found"), "also in an earlier split", "one error page"
     yield "text", rewrite(lambda k, t: f"{k} ok"), "very short", "texts of a few bytes"
 

@@ -75,10 +75,10 @@ def situations(world, tools):
 
 def settings_of_the_import(world, tools):
     """Those of a run would have no effect, and its row in the report would name them."""
-    tools.write(world.root / "measured.jsonl", values())
-    tools.must("data", "import", "custom", world.root / "measured.jsonl", "--out", world.root / "measured")
+    tools.write(world.root / "imported_values.jsonl", values())
+    tools.must("data", "import", "custom", world.root / "imported_values.jsonl", "--out", world.root / "imported_values")
     for setting in ("split_seed=1", "label=other", "sequences=x", "split=fold", "standardize=false"):
-        out = world.root / f"measured {setting}"
+        out = world.root / f"values, {setting}"
         yield (f"train on imported data, task.{setting}", "has an effect only at the import",
-               ["train", "custom", "s4d", "--data", world.root / "measured", "--out", out, "--set", f"task.{setting}",
+               ["train", "custom", "s4d", "--data", world.root / "imported_values", "--out", out, "--set", f"task.{setting}",
                 "--set", "train.steps=2"], out)
