@@ -267,8 +267,22 @@ class _Probe:
                 changed.append(self._differ(y[outside], before[outside]))
         if changed == [False, False]:
             yield "computes each position apart from all others: it mixes no sequence"
+        elif self.layer.task is None and self._reads_far_from_beginning_alone(layer, before):
+            yield "reads from afar only what is at the beginning (keys or values that are cut?)"
         elif self.max_length == length:  # otherwise a longer example shows it
             yield from self._doubts_of_end(layer, before)
+
+    def _reads_far_from_beginning_alone(self, layer: Adapted, before: torch.Tensor) -> bool:
+        """Whether the first quarter reaches the last, and the third nothing beyond its neighbors."""
+        quarter, near = len(before) // 4, len(before) // 8
+
+        def reached(begin: int, end: int) -> torch.Tensor:
+            changes = (self._output_with_others(layer, begin, end) - before).abs().amax(1)
+            return changes > _SAME * self.largest
+
+        third = reached(2 * quarter + near, 3 * quarter)  # keys may be cut at the half
+        far = torch.cat([third[: 2 * quarter], third[3 * quarter + near :]])
+        return bool(reached(0, quarter)[3 * quarter + near :].any() and not far.any())
 
     def _far_doubts(self) -> list[str]:
         """Of one example that is as long as those of the task, if they are longer than this one's."""

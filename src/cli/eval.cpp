@@ -7,7 +7,6 @@
 #include "base/text_format.h"
 #include "cli/command.h"
 #include "tasks/data_doubts.h"
-#include "tasks/equal_examples.h"
 #include "tasks/prepare_data.h"
 #include "training/data_root.h"
 #include "training/loaded_run.h"
@@ -33,11 +32,10 @@ struct Foreign {
 std::vector<std::string> doubts_of_known_examples(const EvalArguments& a,
                                                   const training::LoadedRun& run,
                                                   const tasks::Split& split) {
-  const auto own = tasks::data_at_hand(run.stored.config.task_spec(), *run.task,
-                                       training::data_root_of(training::RunFolder{a.run}, ""));
-  if (!own || own->hash() != run.stored.record.data_hash) return {};
   const int64_t known =
-      tasks::count_equal(split, run.task->split(*own, "train"), run.task->shape().num_towers);
+      training::count_trained_on(run.stored.config, training::RunFolder{a.run},
+                                 run.stored.record.data_hash, split)
+          .value_or(0);
   if (known == 0) return {};
   return {thousands(known) + " of the " + thousands(split.size()) +
           " examples are among those that the run was trained on"};

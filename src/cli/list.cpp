@@ -29,6 +29,18 @@ void append_own_data(const tasks::TaskSpec& spec, Json& rows) {
   }
 }
 
+// {"train": 25000, "test": 25000}: the published sizes of a task's splits.
+Json sizes_of(const tasks::TaskSpec& spec) {
+  Json sizes = Json::object();
+  if (spec.settings_of) return sizes;
+  const ConfigTable settings = spec.resolve({});
+  for (const char* split : {"train", "val", "test"}) {
+    const ConfigValue* size = settings.find(std::string("num_") + split);
+    if (size) sizes[split] = std::get<int64_t>(size->value);
+  }
+  return sizes;
+}
+
 Json list_tasks() {
   Json rows = Json::array();
   for (const tasks::TaskSpec* spec : tasks::all_tasks()) {
@@ -37,6 +49,7 @@ Json list_tasks() {
                     {"title", spec->title},
                     {"length", spec->settings_of ? Json() : Json(shape.length)},
                     {"classes", spec->settings_of ? Json() : Json(shape.num_classes)},
+                    {"examples", sizes_of(*spec)},
                     {"summary", spec->summary},
                     {"paper", spec->paper}});
   }

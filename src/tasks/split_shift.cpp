@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
+#include <span>
 
 #include "base/text_format.h"
 #include "tasks/custom/custom.h"
@@ -14,40 +16,59 @@ namespace {
 constexpr int64_t kFewestCompared = 200, kMostCompared = 10000;
 
 constexpr std::array<const char*, 5> kShiftTraits = {
-    "number of tokens", "mean of the tokens", "deviation of the tokens",
-    "difference of neighboring tokens", "tokens that the first of a pair has more"};
+    "number of tokens", "mean of the tokens", "deviation of the tokens", "difference of neighbors",
+    "tokens that the first of a pair has more"};
 using Traits = std::array<Spread, kShiftTraits.size()>;
+
+// The sum of the differences between each number and that of the same channel at the next position,
+// and how many there are.
+struct Differences {
+  double sum = 0, count = 0;
+
+  void add(std::span<const int32_t> words, size_t num_channels, bool are_values) {
+    const auto number = [&](size_t at) {
+      return are_values ? double{std::bit_cast<float>(words[at])} : double(words[at]);
+    };
+    for (size_t at = num_channels; at < words.size(); ++at) {
+      sum += std::abs(number(at) - number(at - num_channels));
+      ++count;
+    }
+  }
+};
 
 Traits traits_of(const Split& split, const Manifest& manifest) {
   const bool are_tokens = !has_own_values(manifest);
+  const size_t num_channels =
+      are_tokens ? 1 : std::max<size_t>(1, static_cast<size_t>(manifest.token_bytes) / 4);
   const bool are_pixels = is_own(manifest) && !is_own_text(manifest);  // or may be
   std::array<std::vector<double>, kShiftTraits.size()> values;
   std::vector<int32_t> words;
   for (const int64_t i : drawn_examples(split.size(), kMostCompared)) {
-    double count = 0, sum = 0, squares = 0, num_pairs = 0, differences = 0;
+    double count = 0, sum = 0, squares = 0;
+    Differences differences;
     for (int64_t tower = 0; tower < manifest.num_towers; ++tower) {
-      count += static_cast<double>(split.sequence_length(i, tower));
-      if (!are_tokens) continue;
-      words.resize(static_cast<size_t>(split.sequence_length(i, tower)));
+      const auto length = static_cast<size_t>(split.sequence_length(i, tower));
+      count += static_cast<double>(length);
+      words.resize(length * num_channels);
       split.read_tokens(i, tower, words);
+      if (are_pixels) differences.add(words, num_channels, !are_tokens);
+      if (!are_tokens) continue;
       for (const int32_t word : words) {
         const auto token = static_cast<double>(word - manifest.token_offset);
         sum += token;
         squares += token * token;
       }
-      for (size_t k = 1; k < words.size(); ++k) differences += std::abs(words[k] - words[k - 1]);
-      num_pairs += static_cast<double>(std::max<size_t>(words.size(), 1) - 1);
     }
     values[0].push_back(count);
     if (manifest.num_towers == 2) {
       values[4].push_back(
           static_cast<double>(split.sequence_length(i, 0) - split.sequence_length(i, 1)));
     }
+    if (differences.count > 0) values[3].push_back(differences.sum / differences.count);
     if (count == 0 || !are_tokens) continue;
     const double mean = sum / count;
     values[1].push_back(mean);
     values[2].push_back(std::sqrt(std::max(0.0, squares / count - mean * mean)));
-    if (are_pixels && num_pairs > 0) values[3].push_back(differences / num_pairs);
   }
   Traits traits;
   for (size_t t = 0; t < traits.size(); ++t) traits[t] = Spread::of(values[t]);
@@ -80,6 +101,7 @@ bool is_shifted(const Spread& a, const Spread& b, double fewest_deviations) {
 std::vector<std::string> doubts_of_shift(const Dataset& dataset) {
   std::vector<std::string> doubts;
   const double fewest_deviations = is_own(dataset.manifest()) ? 1 : 0.25;
+  const int num_digits = has_own_values(dataset.manifest()) ? 2 : 1;
   const auto traits_in = [&](const char* name) {
     return traits_of(dataset.split(name), dataset.manifest());
   };
@@ -93,9 +115,9 @@ std::vector<std::string> doubts_of_shift(const Dataset& dataset) {
     const Traits other = traits_in(name);
     for (size_t t = 0; t < kShiftTraits.size(); ++t) {
       if (!is_shifted(train[t], other[t], fewest_deviations)) continue;
-      doubts.push_back(
-          std::string("examples of ") + name + " are unlike those of train: " + kShiftTraits[t] +
-          " " + fixed(other[t].mean, 1) + " on average instead of " + fixed(train[t].mean, 1));
+      doubts.push_back(std::string("examples of ") + name + " are unlike those of train: " +
+                       kShiftTraits[t] + " " + fixed(other[t].mean, num_digits) +
+                       " on average instead of " + fixed(train[t].mean, num_digits));
       break;
     }
   }

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "io/atomic_file.h"
+#include "tasks/equal_examples.h"
 #include "tasks/files.h"
 #include "tasks/prepare_data.h"
 #include "training/presets.h"
@@ -27,6 +28,14 @@ RunConfig resolve_on_data(const std::string& task, const std::string& model,
   RunConfig run = resolve_run(on.name, model, preset, seed, settings, sets);
   tasks::refuse_import_settings(run.task_spec(), on.settings, run.task_settings);
   return run;
+}
+
+std::optional<int64_t> count_trained_on(const RunConfig& config, const RunFolder& run,
+                                        const std::string& data_hash, const tasks::Split& split) {
+  const auto task = config.make_task();
+  const auto own = tasks::data_at_hand(config.task_spec(), *task, data_root_of(run, ""));
+  if (!own || own->hash() != data_hash) return {};
+  return tasks::count_equal(split, task->split(*own, "train"), task->shape().num_towers);
 }
 
 std::string data_root_of(const RunFolder& run, const std::string& given) {

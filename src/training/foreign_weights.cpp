@@ -3,7 +3,10 @@
 #include <filesystem>
 #include <set>
 
+#include "base/text_format.h"
 #include "records/check_record.h"
+#include "tasks/all.h"
+#include "training/data_root.h"
 #include "training/fairness.h"
 
 namespace lra::training {
@@ -29,10 +32,34 @@ void add_inherited(const RunRecord& record, std::vector<std::string>& doubts) {
   }
 }
 
+// Doubts about weights of other data than the run's: the run's test may be among it.
+void add_doubts_of_other_data(const std::optional<RecordOfWeights>& theirs,
+                              const RunIdentity& weights_of, bool has_classifier,
+                              const RunConfig& run, const tasks::Split& test,
+                              std::vector<std::string>& doubts) {
+  if (tasks::find_task(weights_of.task).name != run.task_spec().name) return;
+  const auto known = theirs ? count_trained_on(RunConfig::from_table(theirs->record.config),
+                                               theirs->folder, theirs->record.data_hash, test)
+                            : std::nullopt;
+  if (known && *known > 0) {
+    doubts.push_back(kDataDoubt + thousands(*known) + " of the " + thousands(test.size()) +
+                     " test examples are among those of the weights that the run began with");
+  }
+  if (!has_classifier) return;
+  if (run.task_spec().settings_of)
+    doubts.push_back(
+        "the run began with a classifier of other data: do its classes mean the same?");
+  if (!known) {
+    doubts.push_back(
+        "the run began with weights of other data, which is not at hand: are no examples of this "
+        "test among it?");
+  }
+}
+
 }  // namespace
 
-std::optional<RunRecord> record_of_weights(const std::string& file,
-                                           const std::optional<RunIdentity>& weights_of) {
+std::optional<RecordOfWeights> record_of_weights(const std::string& file,
+                                                 const std::optional<RunIdentity>& weights_of) {
   if (!weights_of) return {};
   std::error_code missing, ignored;
   const fs::path folder = fs::canonical(file, missing).parent_path();
@@ -42,7 +69,7 @@ std::optional<RunRecord> record_of_weights(const std::string& file,
     if (!fs::is_regular_file(beside, ignored)) continue;
     RunRecord record = read_consistent_record(beside);
     if (static_cast<const RunIdentity&>(record) != *weights_of) return {};
-    return record;
+    return RecordOfWeights{.folder = {place}, .record = std::move(record)};
   }
   return {};
 }
@@ -50,15 +77,15 @@ std::optional<RunRecord> record_of_weights(const std::string& file,
 std::vector<std::string> doubts_of_weights(const std::string& file,
                                            const std::optional<RunIdentity>& weights_of,
                                            bool has_classifier, const RunConfig& run,
-                                           const std::string& data_hash) {
+                                           const std::string& data_hash, const tasks::Split& test) {
   if (!weights_of) return {};
   std::vector<std::string> doubts;
-  const auto record = record_of_weights(file, weights_of);
-  if (record) add_inherited(*record, doubts);
+  const auto theirs_at_hand = record_of_weights(file, weights_of);
+  if (theirs_at_hand) add_inherited(theirs_at_hand->record, doubts);
   if (weights_of->model != run.model) {
     doubts.push_back("the run began with weights of another model, " + weights_of->model);
-  } else if (record) {
-    const auto theirs = scored_settings(RunConfig::from_table(record->config));
+  } else if (theirs_at_hand) {
+    const auto theirs = scored_settings(RunConfig::from_table(theirs_at_hand->record.config));
     for (const auto& [key, value] : scored_settings(run)) {
       const auto found = theirs.find(key);
       if (!is_of_function(key) || found == theirs.end() || found->second == value) continue;
@@ -67,11 +94,8 @@ std::vector<std::string> doubts_of_weights(const std::string& file,
                        found->second + ", and has " + key + "=" + value);
     }
   }
-  const bool is_other_data = run.task_spec().settings_of && weights_of->data_hash != data_hash;
-  if (has_classifier && is_other_data) {
-    doubts.push_back(
-        "the run began with a classifier of other data: do its classes stand for the same, and are "
-        "no examples of this test among those that it was trained on?");
+  if (weights_of->data_hash != data_hash) {
+    add_doubts_of_other_data(theirs_at_hand, *weights_of, has_classifier, run, test, doubts);
   }
   return doubts;
 }

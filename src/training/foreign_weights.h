@@ -6,21 +6,27 @@
 #include <vector>
 
 #include "records/run_record.h"
+#include "tasks/dataset.h"
 #include "training/run_config.h"
+#include "training/run_folder.h"
 
 namespace lra::training {
 
 // The record next to the weights in `file` (exported weights, or a run's checkpoints/step_N/) if it
 // is that of `weights_of`. Throws lra::Error for a record that contradicts itself.
-std::optional<RunRecord> record_of_weights(const std::string& file,
-                                           const std::optional<RunIdentity>& weights_of);
+struct RecordOfWeights {
+  RunFolder folder;
+  RunRecord record;
+};
+std::optional<RecordOfWeights> record_of_weights(const std::string& file,
+                                                 const std::optional<RunIdentity>& weights_of);
 
 // Warnings about weights that fit the model of `run` though they were trained for something else:
-// another mixer, other settings of the model, or classes of other own data. has_classifier: the
-// weights hold one that fits.
+// another mixer, other settings of the model, or other data, which may hold examples of `test`, the
+// run's. has_classifier: the weights hold one that fits.
 std::vector<std::string> doubts_of_weights(const std::string& file,
                                            const std::optional<RunIdentity>& weights_of,
                                            bool has_classifier, const RunConfig& run,
-                                           const std::string& data_hash);
+                                           const std::string& data_hash, const tasks::Split& test);
 
 }  // namespace lra::training

@@ -81,6 +81,27 @@ LoadedWeights weights_of(const std::string& file, bool foreign, const RunRecord&
   return found;
 }
 
+// "the source of my_layers:Mine changed since the run"; empty if it did not.
+std::string changed_code_of(const StoredRun& run) {
+  const std::optional<PythonCode>& code = run.record.python;
+  const std::string& name = run.config.model;
+  if (!code || mixers::python_source(name).source_sha256 == code->source_sha256) return "";
+  return "the source of " + name + " changed since the run";
+}
+
+// The weights of a run, whose class may have other parameters by now.
+LoadedWeights weights_of(const std::string& file, bool foreign, const StoredRun& run,
+                         FlatParameters& parameters) {
+  try {
+    return weights_of(file, foreign, run.record, parameters);
+  } catch (const Error& error) {
+    const std::string changed = changed_code_of(run);
+    if (changed.empty()) throw;
+    throw Error(
+        {.where = run.config.model, .what = changed + ": " + error.what(), .code = error.code()});
+  }
+}
+
 // The run has ended in order, so that its record and its checkpoints are of the same moment.
 bool has_settled(const RunRecord& run) {
   return run.status == RunStatus::kDone ||
@@ -182,8 +203,7 @@ LoadedRun::LoadedRun(const std::string& folder, const WeightsChoice& choice,
       task(stored.config.make_task()),
       model(stored.config.make_any_model(task->shape(), device)),
       parameters(*model, FlatUse::kInference),
-      weights(weights_of(checkpoint_file(folder, checkpoint), choice.foreign, stored.record,
-                         parameters)) {
+      weights(weights_of(checkpoint_file(folder, checkpoint), choice.foreign, stored, parameters)) {
   if (!is_exported(folder)) return;
   checkpoint = exported_checkpoint(folder, stored.record, weights.progress.step, choice.checkpoint);
 }
@@ -193,12 +213,7 @@ const models::SequenceClassifier& LoadedRun::encoder() const {
   return dynamic_cast<const models::SequenceClassifier&>(*model);
 }
 
-std::string LoadedRun::changed_code() const {
-  const std::optional<PythonCode>& code = stored.record.python;
-  const std::string& name = stored.config.model;
-  if (!code || mixers::python_source(name).source_sha256 == code->source_sha256) return "";
-  return "the source of " + name + " changed since the run";
-}
+std::string LoadedRun::changed_code() const { return changed_code_of(stored); }
 
 std::string LoadedRun::foreign_weights() const {
   if (!weights.run) return "a run that the file does not name";

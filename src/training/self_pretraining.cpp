@@ -11,15 +11,16 @@ namespace lra::training {
 std::optional<Pretraining> pretraining_of(const std::string& file,
                                           const std::optional<RunIdentity>& weights_of,
                                           const std::string& hash) {
-  const std::optional<RunRecord> record = record_of_weights(file, weights_of);
-  if (!record) return {};
-  if (is_masked_run(record->config)) {
+  const auto found = record_of_weights(file, weights_of);
+  if (!found) return {};
+  const RunRecord& record = found->record;
+  if (is_masked_run(record.config)) {
     return Pretraining{.steps = describe_weights(file, {}).progress.step,
-                       .fingerprint = record->fingerprint,
-                       .config = record->config};
+                       .fingerprint = record.fingerprint,
+                       .config = record.config};
   }
-  const bool is_beginning = record->initial_weights && record->initial_weights->hash == hash;
-  return is_beginning ? record->initial_weights->pretraining : std::nullopt;
+  const bool is_beginning = record.initial_weights && record.initial_weights->hash == hash;
+  return is_beginning ? record.initial_weights->pretraining : std::nullopt;
 }
 
 std::string self_pretraining(const RunConfig& run, const std::string& data_hash,

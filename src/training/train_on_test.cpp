@@ -214,11 +214,13 @@ TEST_F(TrainOn, SaysForWhatElseItsWeightsWereTrained) {
                                 "another model, transformer"));
   RunConfig own = tiny_run();
   own.task = "custom";
+  RunRecord other = source;
+  other.task = "custom:other";
   const auto of_classes = [&](bool has_classifier, const std::string& data_hash) {
-    return doubts_of_weights("no such file", source, has_classifier, own, data_hash);
+    return doubts_of_weights("no such file", other, has_classifier, own, data_hash, {});
   };
   EXPECT_THAT(of_classes(true, "another hash"),
-              ElementsAre(HasSubstr("a classifier of other data")));
+              ElementsAre(HasSubstr("a classifier of other data"), HasSubstr("not at hand")));
   EXPECT_THAT(of_classes(true, source.data_hash), IsEmpty());
   EXPECT_THAT(of_classes(false, "another hash"), IsEmpty());
 }

@@ -55,3 +55,20 @@ echo nonsense >junk.safetensors
 refused 'junk.safetensors' lra train listops transformer --out none "${settings[@]}" \
   --init-from junk.safetensors
 passed "a run begins with the weights of another"
+
+sizes=(--set task.length=64 --set task.min_length=8 --set task.max_length=64)
+expect_code 0 lra data export listops data/listops "${sizes[@]}" --out official
+mkdir exchanged other
+cp official/listops-1000/basic_val.tsv exchanged/
+cp official/listops-1000/basic_train.tsv exchanged/basic_test.tsv
+cp official/listops-1000/basic_test.tsv exchanged/basic_train.tsv
+expect_code 0 lra data import listops exchanged --out other/listops "${sizes[@]}"
+expect_code 0 lra train listops transformer --data other --out knows "${settings[@]:2}" \
+  --set train.steps=2 --init-from elsewhere
+grep -q 'in doubt: 80 of the 80 test examples are among those of the weights' out err ||
+  fail "weights that were trained on the test: $(cat out err)"
+rm -r data/listops
+expect_code 0 lra train listops transformer --data other --out may-know "${settings[@]:2}" \
+  --set train.steps=2 --init-from elsewhere
+grep -q 'other data, which is not at hand' out err || fail "weights of other data: $(cat out err)"
+passed "weights that were trained on the test are in doubt"

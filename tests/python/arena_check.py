@@ -283,6 +283,13 @@ class Arena(unittest.TestCase):
         (self.folder / "changing.py").write_text(source + "# as before\n")
         said = self.lra("eval", "changing", "--quiet").stdout
         self.assertIn("warning: the source of changing:Changing changed since the run", said)
+        (self.folder / "changing.py").write_text(
+            source + "    def __init__(self, dim):\n        super().__init__(dim)\n"
+            "        self.more = __import__('torch').nn.Linear(dim, dim)\n")
+        ended = self.lra("eval", "changing", "--quiet")
+        self.assertEqual(ended.returncode, 2)
+        self.assertIn("the source of changing:Changing changed since the run: ", ended.stderr)
+        self.assertNotIn("restore it", ended.stderr)
 
     def test_an_evaluation_says_that_imported_code_changed(self):
         (self.folder / "parts" / "deep").mkdir(parents=True)

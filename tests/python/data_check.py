@@ -234,6 +234,8 @@ class OwnData(unittest.TestCase):
             lra.data.import_files("custom", str(root / "all.csv"), root / "grades", settings=["task.label=grade"])
             with self.assertWarnsRegex(UserWarning, "grades: data in doubt: "):
                 lra.data.load("custom:grades", "test", root)
+            with self.assertWarnsRegex(UserWarning, "grades: data in doubt: "):
+                lra.data.check("custom", root / "grades")
             files = lra.data.export("custom", root / "grades", root / "files")
             self.assertTrue((files / "test.jsonl").is_file())
 
@@ -245,6 +247,7 @@ class Tasks(unittest.TestCase):
                 continue
             task = lra.data.TASKS[row["name"]]
             self.assertEqual((task.length, task.classes), (row["length"], row["classes"]))
+            self.assertEqual(dict(task.examples), row["examples"])
 
 
 if __name__ == "__main__":

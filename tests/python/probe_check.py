@@ -376,6 +376,43 @@ class ReZero(Linear):
         return super().forward(x, mask) + self.scale * self.branch(x)
 
 
+class HalfKeys(torch.nn.Module):
+    """Attends to the first half alone, over numbers that a convolution has mixed."""
+
+    AT = 2
+
+    def __init__(self, dim):
+        super().__init__()
+        self.near = torch.nn.Conv1d(dim, dim, 5, padding=2)
+        self.inner = torch.nn.Linear(dim, 3 * dim)
+
+    def forward(self, x):
+        q, k, v = self.inner(self.near(x.transpose(1, 2)).transpose(1, 2)).chunk(3, -1)
+        cut = x.shape[1] // self.AT
+        return (q @ k[:, :cut].transpose(1, 2) / 4).softmax(-1) @ v[:, :cut]
+
+
+class FewKeys(HalfKeys):
+    AT = 4
+
+
+class AllKeys(HalfKeys):
+    """Nothing to doubt."""
+
+    AT = 1
+
+
+class Band(torch.nn.Module):
+    """Nothing to doubt: a convolution reaches its neighbors alone."""
+
+    def __init__(self, dim):
+        super().__init__()
+        self.near = torch.nn.Conv1d(dim, dim, 9, padding=4)
+
+    def forward(self, x):
+        return self.near(x.transpose(1, 2)).transpose(1, 2)
+
+
 class Bag(torch.nn.Module):
     """A whole model."""
 
@@ -611,6 +648,14 @@ class Doubts(unittest.TestCase):
                            (LastState, TASK), (LastPair, {**TASK, "towers": 2}), (LastOfAll, TASK)):
             with self.subTest(kind.__name__):
                 self.assertEqual(self.found(kind, task), [])
+
+    def test_keys_that_are_cut_are_named(self):
+        for kind, length in ((HalfKeys, 64), (FewKeys, 64), (HalfKeys, 300)):
+            found = self.found(kind, length=length, has_padding=False)
+            self.assertEqual(["reads from afar only what is at the beginning" in text for text in found], [True], found)
+        for kind in (AllKeys, Band, TorchAttention, Linear, BeginsAtZero):
+            for length in (64, 300):
+                self.assertEqual(self.found(kind, length=length, has_padding=False), [], (kind, length))
 
     def test_a_cut_of_the_longest_examples_is_named(self):
         long, pairs = {**TASK, "length": 5000}, {**TASK, "length": 4000, "towers": 2}

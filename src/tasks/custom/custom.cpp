@@ -118,6 +118,9 @@ void CustomTask::refuse_other_kind(const Dataset& dataset) const {
   facts.compare("labels", found.labels, config_.labels);
   facts.compare("channels", found.channels, config_.channels);
   facts.compare("towers", found.towers, config_.towers);
+  if (shape().has_padding) return;
+  facts.compare("shortest", found.shortest, config_.shortest);
+  facts.compare("longest", found.longest, config_.longest);
 }
 
 void CustomTask::refuse_other_settings(const Dataset& dataset) const {

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
+#include <iterator>
 
 #include "base/error.h"
 #include "base/hash.h"
@@ -73,9 +74,6 @@ class ImageTask : public Task {
               Progress& progress) const override;
   std::vector<std::vector<std::string>> find_copies(const std::string& root) const override;
   void export_official(const Dataset& dataset, const std::string& out) const override;
-  std::vector<std::string> doubts(const Dataset& dataset) const override {
-    return doubts_of_published(dataset, kImagePublished);
-  }
   std::vector<std::string> judge(const Dataset& dataset) const override;
   std::vector<Fact> check(const Dataset& dataset) const override;
   std::string render(const Split& split, int64_t example) const override;
@@ -270,7 +268,8 @@ std::vector<std::string> ImageTask::judge(const Dataset& dataset) const {
   const Split train = dataset.split("train"), test = dataset.split("test");
   std::vector<std::string> doubts = doubts_of_labels(
       {.found = nearest_mean_baseline(train, test), .published = 0.24, .least = 0.2}, train, test);
-  for (std::string& doubt : doubts_of_layout(dataset)) doubts.push_back(std::move(doubt));
+  std::ranges::move(doubts_of_layout(dataset), std::back_inserter(doubts));
+  std::ranges::move(doubts_of_published(dataset, kImagePublished), std::back_inserter(doubts));
   return doubts;
 }
 

@@ -78,9 +78,6 @@ class TextTask : public Task {
               Progress& progress) const override;
   std::vector<std::vector<std::string>> find_copies(const std::string& root) const override;
   void export_official(const Dataset& dataset, const std::string& out) const override;
-  std::vector<std::string> doubts(const Dataset& dataset) const override {
-    return doubts_of_published(dataset, kTextPublished);
-  }
   std::vector<std::string> judge(const Dataset& dataset) const override;
   std::vector<Fact> check(const Dataset& dataset) const override;
   std::string render(const Split& split, int64_t example) const override;
@@ -239,6 +236,7 @@ std::vector<std::string> TextTask::judge(const Dataset& dataset) const {
                         .published = 0.64,
                         .least = 0.6},
                        train, test);
+  std::ranges::move(doubts_of_published(dataset, kTextPublished), std::back_inserter(doubts));
   std::vector<ReviewKey> keys = read_names(dataset);
   if (const auto unrated = std::ranges::count(keys, 0, &ReviewKey::rating);
       unrated > 0 && unrated < std::ssize(keys)) {  // tables have no ratings

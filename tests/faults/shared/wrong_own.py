@@ -55,6 +55,9 @@ FILES = (
     ("a test cut at 60 characters", "cleaned or written|were they cut",
      {"train.jsonl": texts(), "test.jsonl": texts(lambda k, t: t[:60], 60)}),
     ("texts cut at 120 characters", "have exactly 120 bytes: were they cut", {"a.jsonl": texts(lambda k, t: (t * 3)[:120])}),
+    ("a test of values that was smoothed", "difference of neighbors",
+     {"train.jsonl": values(count=300), "test.jsonl": values(
+         lambda k, v: [[(a + b) / 2 for a, b in zip(*two)] for two in zip(v, v[1:] + v[:1])], 240)}),
     ("an error page", "is an HTML page", {"a.csv": "<!DOCTYPE html>\n<title>404</title>\n"}),
     ("one array of objects", "is an array or begins one", {"a.jsonl": "[\n {\"text\": \"a\", \"label\": 0}\n]\n"}),
     ("examples in columns", "examples of 48 positions",
