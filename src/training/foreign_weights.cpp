@@ -42,8 +42,9 @@ void add_doubts_of_other_data(const std::optional<RecordOfWeights>& theirs,
                                                theirs->folder, theirs->record.data_hash, test)
                             : std::nullopt;
   if (known && *known > 0) {
-    doubts.push_back(kDataDoubt + thousands(*known) + " of the " + thousands(test.size()) +
-                     " test examples are among those of the weights that the run began with");
+    doubts.push_back(
+        kDataDoubt + thousands(*known) + " of the " + thousands(test.size()) +
+        " test examples are among those that the first weights of the run were trained on");
   }
   if (!has_classifier) return;
   if (run.task_spec().settings_of)
