@@ -14,7 +14,7 @@ from . import _program
 _COLUMNS = (
     "task", "model", "model_title", "preset", "seed", "status", "division", "division_reason",
     "num_parameters", "steps", "planned_steps", "train_seconds", "train_tokens_per_s",
-    "peak_resident_bytes", "failure",
+    "peak_resident_bytes", "failure", "data_hash", "fingerprint",
 )
 _DOUBTS = ("data in doubt: ", "edited presets: ")  # src/records/run_record.h
 _PAPER_TASKS = ("listops", "text", "retrieval", "image", "pathfinder", "pathx")
@@ -42,9 +42,10 @@ def results(root: str | os.PathLike[str] = "runs") -> list[dict[str, Any]]:
     which predict masked inputs; `python` is True for a Python class; `doubts` are the warnings that
     mark a figure with † in the report. For a pandas table, use
     pandas.DataFrame(lra.results("runs")). A record that fails `lra report --check` is left out,
-    with a warning.
+    with a warning; others warn of runs that are there twice (equal fingerprint and seed) and of
+    data of one name with several hashes.
     """
-    rows = []
+    rows: list[dict[str, Any]] = []
     for folder, record in _records(Path(root)):
         row: dict[str, Any] = {"folder": str(folder)}
         row.update((column, record[column]) for column in _COLUMNS)
@@ -55,7 +56,21 @@ def results(root: str | os.PathLike[str] = "runs") -> list[dict[str, Any]]:
         row["python"] = "python" in record
         row["doubts"] = [text for text in record.get("warnings", ()) if text.startswith(_DOUBTS)]
         rows.append(row)
+    _warn_of_unlike(rows)
     return rows
+
+
+def _warn_of_unlike(rows: list[dict[str, Any]]) -> None:
+    seen: dict[Any, str] = {}
+    for row in rows:
+        if row["fingerprint"]:
+            run = (row["fingerprint"], row["model"], row["seed"])
+            if (first := seen.setdefault(run, row["folder"])) != row["folder"]:
+                warnings.warn(f"{row['folder']}: the same run as {first}", stacklevel=3)
+    for task in dict.fromkeys(row["task"] for row in rows):
+        data = {row["data_hash"] for row in rows if row["task"] == task} - {"", None}
+        if len(data) > 1:
+            warnings.warn(f"{task}: {len(data)} different sets of data (data_hash)", stacklevel=3)
 
 
 def literature() -> list[dict[str, Any]]:

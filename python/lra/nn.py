@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import functools
 import json
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -219,14 +220,19 @@ def mixers() -> dict[str, type[Mixer]]:
     return {kind.model: kind for kind in _make_classes().values()}
 
 
-def weights(run: str, layer: int, checkpoint: str = "latest") -> dict[str, torch.Tensor]:
+def weights(run: str, layer: int, checkpoint: str | None = None) -> dict[str, torch.Tensor]:
     """Returns the state_dict of one layer of a run, for load_state_dict. Needs safetensors.
 
-    Raises KeyError if there is no such layer.
+    The weights are those that the run tested, or those of `checkpoint`: "latest", "best" or
+    "step_N". Raises KeyError if there is no such layer, and Error if weights, record and log
+    contradict each other, as `lra report --check` does.
     """
     from safetensors.torch import load_file
 
+    _program.run(["report", run, "--check"])
+    tested = json.loads(Path(run, "record.json").read_text())["checkpoint"]
     prefix = f"encoder.layers.{layer}.mixer."
+    checkpoint = checkpoint or ("best" if tested == "best" else "latest")
     file = f"{run}/checkpoints/{checkpoint}/model.safetensors"
     found = {
         name.removeprefix(prefix): tensor

@@ -18,6 +18,7 @@
 #include "tasks/data_doubts.h"
 #include "tasks/files.h"
 #include "tasks/prepare_data.h"
+#include "training/presets.h"
 
 namespace lra::cli {
 namespace {
@@ -173,6 +174,24 @@ void print_table(const std::vector<RunRecord>& records, const BenchArguments& a,
   }
 }
 
+// Lengths beyond the examples would name one measurement again and again.
+void refuse_lengths_without_examples(const BenchArguments& a, const training::RunConfig& config,
+                                     const tasks::Split& train) {
+  const TaskShape shape = training::preset_of(config).make_task()->shape();
+  int64_t longest = shape.length;
+  for (int64_t i = 0; i < train.size() * shape.num_towers; ++i) {
+    const int64_t length = train.sequence_length(i / shape.num_towers, i % shape.num_towers);
+    longest = std::max(longest, length);
+  }
+  for (const int64_t length : a.lengths) {
+    if (length <= longest) continue;
+    throw Error({.where = "--lengths",
+                 .what = std::to_string(length) + " is beyond the examples of " + a.task,
+                 .expected = "at most " + std::to_string(longest),
+                 .advice = "without --real-batch, sequences of any length are drawn"});
+  }
+}
+
 // Checks in advance everything that could fail after hours of measuring: the folder of the records
 // and the data, about which it notes doubts.
 void check_folders(BenchArguments& a, const Program& program) {
@@ -186,6 +205,7 @@ void check_folders(BenchArguments& a, const Program& program) {
   const training::RunConfig config = config_of(a, a.models.at(0), a.lengths.at(0));
   const auto task = config.make_task();
   const auto dataset = tasks::prepare_data(config.task_spec(), *task, *a.data, true);
+  if (a.real_batch) refuse_lengths_without_examples(a, config, task->split(dataset, "train"));
   for (const std::string& doubt : tasks::data_doubts(config.task_spec(), *task, *a.data, dataset)) {
     a.doubts.push_back(kDataDoubt + doubt);
     print_message(printable(a.doubts.back()));

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "records/find_setting.h"
 #include "report/run_facts.h"
 #include "report/settings.h"
 
@@ -38,6 +39,19 @@ SettingLines settings_of(const RunRecord& record) {
   lines.insert({"validation=" + record.validation, "division=" + record.division});
   if (is_pretrained) lines.insert(pretraining_line(*record.initial_weights->pretraining));
   return lines;
+}
+
+// The settings of controls (lra analyze controls): such runs have rows of their own, which say so.
+std::string control_of(const RunRecord& record) {
+  std::string control;
+  if (const auto field = find_setting_as<int64_t>(record.config, "model", "receptive_field");
+      field.value_or(0) > 0) {
+    control = "model.receptive_field=" + std::to_string(*field);
+  }
+  if (find_setting_as<std::string>(record.config, "train", "token_order") == "shuffled") {
+    control += std::string(control.empty() ? "" : ", ") + "train.token_order=shuffled";
+  }
+  return control;
 }
 
 std::string run_name(const RunRecord& record) {
@@ -157,7 +171,8 @@ std::vector<RowGroup> split_rows(const RowGroup& head, const TaskVariants& tasks
           main.settings += (main.settings.empty() ? "" : "; ") + task + ": " + label;
       } else {
         RowGroup& other = others.emplace(label, head).first->second;
-        other.settings = other.task_settings[task] = label;
+        other.task_settings[task] = label;
+        other.settings = head.settings + (head.settings.empty() ? "" : "; ") + label;
         other.runs[task] = runs;
       }
     }
@@ -171,18 +186,20 @@ std::vector<RowGroup> split_rows(const RowGroup& head, const TaskVariants& tasks
 
 std::vector<RowGroup> group_runs(const std::vector<RunRecord>& records,
                                  std::vector<std::string>* warnings) {
-  std::map<std::tuple<std::string, std::string, std::string, bool>, TaskVariants> models;
+  std::map<std::tuple<std::string, std::string, std::string, bool, std::string>, TaskVariants>
+      models;
   for (const RunRecord* record : without_repetitions(records, warnings)) {
-    models[{record->model, record->preset, record->checkpoint, is_self_pretrained(*record)}]
-          [record->task][settings_of(*record)]
-              .push_back(record);
+    models[{record->model, record->preset, record->checkpoint, is_self_pretrained(*record),
+            control_of(*record)}][record->task][settings_of(*record)]
+        .push_back(record);
   }
   std::vector<RowGroup> rows;
   for (auto& [key, tasks] : models) {
     for (auto& [task, variants] : tasks)
       variants = split_by("code", code_of, split_by("data", data_of, variants));
     RowGroup head;
-    std::tie(head.model, head.preset, head.checkpoint, head.is_self_pretrained) = key;
+    std::tie(head.model, head.preset, head.checkpoint, head.is_self_pretrained, head.settings) =
+        key;
     for (RowGroup& row : split_rows(head, tasks)) rows.push_back(std::move(row));
   }
   return rows;

@@ -14,8 +14,8 @@ struct RowGroup {
   std::string model, preset, checkpoint;
   bool is_self_pretrained = false;  // the division of all runs
   // Settings that set this row apart from others of the same model and preset ("mixer.rank=128"),
-  // or which of several settings a task of this row was run with ("text: mixer.rank=256"). Often
-  // empty.
+  // or which of several settings a task of this row was run with ("text: mixer.rank=256"), and
+  // those of controls. Often empty.
   std::string settings;
   std::map<std::string, std::string> task_settings;           // by task: "mixer.rank=256"
   std::map<std::string, std::vector<const RunRecord*>> runs;  // by task

@@ -57,6 +57,21 @@ TEST(RowGroups, OtherSettingsGetARowOfTheirOwn) {
   EXPECT_EQ(groups[1].settings, "mixer.rank=128");
 }
 
+TEST(RowGroups, ControlsHaveRowsThatNameThem) {
+  std::vector<RunRecord> records = {finished_run("text", "linformer", 53, 0),
+                                    finished_run("image", "linformer", 38, 0),
+                                    finished_run("image", "linformer", 30, 0)};
+  records[1].config.table("model").set("receptive_field", ConfigValue{int64_t{64}, ""});
+  records[2].config.table("train").set("token_order", ConfigValue{std::string("shuffled"), ""});
+  records[2].fingerprint = "another";
+  std::vector<std::string> warnings;
+  const auto groups = group_runs(records, &warnings);
+  ASSERT_EQ(groups.size(), 3u);
+  EXPECT_EQ(groups[0].settings, "");
+  EXPECT_EQ(groups[1].settings, "model.receptive_field=64") << "though alone on its task";
+  EXPECT_EQ(groups[2].settings, "train.token_order=shuffled");
+}
+
 TEST(RowGroups, AnAblationOverAllTasksStaysTogether) {
   std::vector<RunRecord> records;
   for (const char* task : {"text", "image", "listops"}) {

@@ -5,6 +5,7 @@
 
 #include "base/resources.h"
 #include "base/text_format.h"
+#include "models/python_model.h"
 #include "training/tensor_arena.h"
 #include "training/tensor_memory.h"
 
@@ -149,7 +150,10 @@ MemoryEstimate estimate_memory(const models::Model& model, Stepper& stepper,
   const int64_t before = resident_bytes();
   (void)reset_peak_resident_bytes();
   const auto micro_batch = static_cast<int64_t>(batch.size());
-  const Probe one = estimator.train(some_of(batch, 1));
+  // A whole model may normalize over the batch, which takes two.
+  const bool is_whole = dynamic_cast<const models::PythonModel*>(&model) != nullptr;
+  const int64_t few = is_whole ? std::min<int64_t>(2, micro_batch) : 1;
+  const Probe one = estimator.train(some_of(batch, few));
   // A second example takes at most as much as the first one.
   const int64_t peak = peak_resident_bytes();
   if (peak - before > available_memory_bytes()) {
@@ -159,15 +163,15 @@ MemoryEstimate estimate_memory(const models::Model& model, Stepper& stepper,
   // The peak of a step whose memory is mostly parameters may occur at another point than with many
   // examples. So the line begins at two, and the number of measured examples depends on the bytes
   // that an example adds.
-  const Probe eval_one = estimator.infer(copies(1)), two = estimator.train(some_of(batch, 2));
+  const Probe eval_one = estimator.infer(copies(1)), two = estimator.train(some_of(batch, few + 1));
   const double room = std::min(kProbeBytes, static_cast<double>(available_memory_bytes()) / 4);
   const int64_t more =
-      std::clamp<int64_t>(static_cast<int64_t>(room / std::max(1.0, two.tensors - one.tensors)), 2,
-                          std::max<int64_t>(2, micro_batch));
-  const Probe of_more = more > 2 ? estimator.train(some_of(batch, more)) : two,
+      std::clamp<int64_t>(static_cast<int64_t>(room / std::max(1.0, two.tensors - one.tensors)),
+                          few + 1, std::max<int64_t>(few + 1, micro_batch));
+  const Probe of_more = more > few + 1 ? estimator.train(some_of(batch, more)) : two,
               eval_more = estimator.infer(copies(more));
   const double tensors = std::max(
-      {one.tensors, at_positions(estimator.positions(batch), more > 2 ? two : one, of_more),
+      {one.tensors, at_positions(estimator.positions(batch), more > few + 1 ? two : one, of_more),
        at_positions(config.eval_batch_size * eval_one.positions, eval_one, eval_more)});
   // The run's blocks will be elsewhere, and leftovers of the probes would add to them.
   give_back_free_memory();

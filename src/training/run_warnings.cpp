@@ -64,6 +64,13 @@ std::vector<std::string> setting_warnings(const RunConfig& config) {
     warnings.push_back("dropout zeroes " + percent(dropout, 0) +
                        " of the numbers: was the share that is kept meant?");
   }
+  if (const int64_t field = config.model_config.receptive_field; field > 0) {
+    warnings.push_back("a control: no token sees beyond pieces of " + thousands(field) +
+                       " tokens (model.receptive_field)");
+  }
+  if (config.train.token_order == "shuffled") {
+    warnings.push_back("a control: tokens are in random order (train.token_order)");
+  }
   return warnings;
 }
 

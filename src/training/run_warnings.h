@@ -26,7 +26,7 @@ std::string cut_warning(const RunConfig& config, const tasks::Task& task,
                         const tasks::Dataset& dataset);
 
 // Settings at which hardly anything is learned: weights that decay by a tenth at every step,
-// dropout of 80 % (the share that is kept?).
+// dropout of 80 % (the share that is kept?). And controls, which a run may have been left with.
 std::vector<std::string> setting_warnings(const RunConfig& config);
 
 // A loss of over ten times that of equal probabilities: training diverged.

@@ -393,6 +393,8 @@ measurements() {
   refuse 2 "out: is empty" "${bench[@]}" --lengths 64 --out ""
   refuse 74 "file: the folder cannot be made" "${bench[@]}" --lengths 64 --out file
   refuse 2 "nope" "${bench[@]}" --lengths 64 --data nope
+  refuse 2 "lengths: 9000 is beyond the examples of listops; expected at most" "${bench[@]}" \
+    --task listops --data data --real-batch --lengths 64,9000
   section "bench"
 }
 

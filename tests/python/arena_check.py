@@ -4,6 +4,7 @@ import hashlib
 import json
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -140,6 +141,19 @@ class Hostile(Average):
     def backward(self, y): return Wrong.apply(y)
 
 
+class Normalized(torch.nn.Module):
+    """A whole model that normalizes over the batch."""
+
+    def __init__(self, vocab_size, num_classes):
+        super().__init__()
+        self.embedding = torch.nn.Embedding(vocab_size, 8)
+        self.norm = torch.nn.BatchNorm1d(8)
+        self.head = torch.nn.Linear(8, num_classes)
+
+    def forward(self, tokens, lengths):
+        return self.head(self.norm(self.embedding(tokens).sum(1) / lengths.unsqueeze(1)))
+
+
 class Bag(torch.nn.Module):
     """A whole model, with an argument that has no default."""
 
@@ -269,6 +283,30 @@ class Arena(unittest.TestCase):
         self.assertIsNone(rows[str(self.folder / "masked")]["test_accuracy"])
         self.assertIsNotNone(rows[str(self.folder / name)]["test_accuracy"])
 
+    def test_a_whole_model_may_normalize_over_the_batch(self):
+        run = self.train(None, "normalized", model="their_layers:Normalized", 
+                         settings={"train.trim_padding": False, "train.memory_check": "warn"})
+        self.assertEqual(run.record["status"], "done")
+
+    def test_results_tell_copies_and_weights_are_those_of_the_record(self):
+        folder = self.folder / "told"
+        self.lra("train", "listops", "s4d", "--out", str(folder / "one"), "--quiet", settings=TINY)
+        self.assertTrue(torch.equal(lra.nn.weights(str(folder / "one"), 0)["c"],
+                                    lra.nn.weights(str(folder / "one"), 0, "best")["c"]))
+        shutil.copytree(folder / "one", folder / "two")
+        with self.assertWarnsRegex(UserWarning, "two: the same run as .*one"):
+            rows = lra.results(folder)
+        self.assertEqual(len({row["data_hash"] for row in rows}), 1)
+        self.lra("train", "listops", "s4d", "--out", str(folder / "three"), "--seed", "5", "--quiet", settings=TINY)
+        for name in ("three", "two"):
+            target = (folder / name / "checkpoints/latest").resolve() / "model.safetensors"
+            if name == "three":
+                weights = target.read_bytes()
+            else:
+                target.write_bytes(weights)
+        with self.assertRaisesRegex(lra.Error, "seed 5"):
+            lra.nn.weights(str(folder / "two"), 0)
+
     def test_a_record_doubts_what_a_layer_computes(self):
         run = self.train("their_layers:Drops", "drops")
         said = [text for text in run.record["warnings"] if text.startswith("forward of their_layers:Drops ")]
@@ -284,7 +322,7 @@ class Arena(unittest.TestCase):
         said = self.lra("eval", "changing", "--quiet").stdout
         self.assertIn("warning: the source of changing:Changing changed since the run", said)
         (self.folder / "changing.py").write_text(
-            source + "    def __init__(self, dim):\n        super().__init__(dim)\n"
+            source.replace("pass", "") + "    def __init__(self, dim):\n        super().__init__(dim)\n"
             "        self.more = __import__('torch').nn.Linear(dim, dim)\n")
         ended = self.lra("eval", "changing", "--quiet")
         self.assertEqual(ended.returncode, 2)
