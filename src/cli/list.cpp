@@ -15,30 +15,30 @@
 namespace lra::cli {
 namespace {
 
-// Data sets of the user's own in the data root.
-void append_own_data(const tasks::TaskSpec& spec, Json& rows) {
-  const std::string root = training::data_root("");
-  for (const std::string& name : tasks::own_data_names(spec, root)) {
-    const TaskShape shape = spec.make(tasks::task_on_data(name, root).settings)->shape();
-    rows.push_back({{"name", name},
-                    {"title", spec.title},
-                    {"length", shape.length},
-                    {"classes", shape.num_classes},
-                    {"summary", "in " + root},
-                    {"paper", "-"}});
-  }
-}
-
-// {"train": 25000, "test": 25000}: the published sizes of a task's splits.
-Json sizes_of(const tasks::TaskSpec& spec) {
+// {"train": 25000, "test": 25000}: the sizes of the splits that settings state.
+Json sizes_of(const ConfigTable& settings) {
   Json sizes = Json::object();
-  if (spec.settings_of) return sizes;
-  const ConfigTable settings = spec.resolve({});
   for (const char* split : {"train", "val", "test"}) {
     const ConfigValue* size = settings.find(std::string("num_") + split);
     if (size) sizes[split] = std::get<int64_t>(size->value);
   }
   return sizes;
+}
+
+// Data sets of the user's own in the data root.
+void append_own_data(const tasks::TaskSpec& spec, Json& rows) {
+  const std::string root = training::data_root("");
+  for (const std::string& name : tasks::own_data_names(spec, root)) {
+    const ConfigTable settings = tasks::task_on_data(name, root).settings;
+    const TaskShape shape = spec.make(settings)->shape();
+    rows.push_back({{"name", name},
+                    {"title", spec.title},
+                    {"length", shape.length},
+                    {"classes", shape.num_classes},
+                    {"examples", sizes_of(settings)},
+                    {"summary", "in " + root},
+                    {"paper", "-"}});
+  }
 }
 
 Json list_tasks() {
@@ -49,7 +49,7 @@ Json list_tasks() {
                     {"title", spec->title},
                     {"length", spec->settings_of ? Json() : Json(shape.length)},
                     {"classes", spec->settings_of ? Json() : Json(shape.num_classes)},
-                    {"examples", sizes_of(*spec)},
+                    {"examples", spec->settings_of ? Json::object() : sizes_of(spec->resolve({}))},
                     {"summary", spec->summary},
                     {"paper", spec->paper}});
   }
@@ -143,7 +143,13 @@ Json list_results() {
 }
 
 std::string cell_text(const Json& cell) {
-  if (cell.is_null()) return "-";
+  if (cell.is_null() || (cell.is_object() && cell.empty())) return "-";
+  if (cell.is_object()) {  // numbers by name
+    std::string text;
+    for (const auto& [name, number] : cell.items())
+      text += (text.empty() ? "" : ", ") + name + " " + thousands(number.get<int64_t>());
+    return text;
+  }
   if (cell.is_number_float()) return fixed(cell.get<double>(), 2);
   return cell.is_string() ? cell.get<std::string>() : cell.dump();
 }

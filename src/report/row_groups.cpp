@@ -154,6 +154,9 @@ std::vector<RowGroup> split_rows(const RowGroup& head, const TaskVariants& tasks
   const auto rank = [&](const std::string& label) {
     return std::find(ranking.begin(), ranking.end(), label) - ranking.begin();
   };
+  const auto joined = [](const std::string& one, const std::string& other) {
+    return one + (one.empty() || other.empty() ? "" : "; ") + other;
+  };
   RowGroup main = head;
   std::map<std::string, RowGroup> others;
   for (const auto& [task, variants] : tasks) {
@@ -166,13 +169,11 @@ std::vector<RowGroup> split_rows(const RowGroup& head, const TaskVariants& tasks
       const std::string& label = labels.at(lines);
       if (label == best->second) {
         main.runs[task] = runs;
-        main.task_settings[task] = label;
-        if (!label.empty())
-          main.settings += (main.settings.empty() ? "" : "; ") + task + ": " + label;
+        main.task_settings[task] = joined(head.settings, label);
+        if (!label.empty()) main.settings = joined(main.settings, task + ": " + label);
       } else {
         RowGroup& other = others.emplace(label, head).first->second;
-        other.task_settings[task] = label;
-        other.settings = head.settings + (head.settings.empty() ? "" : "; ") + label;
+        other.settings = other.task_settings[task] = joined(head.settings, label);
         other.runs[task] = runs;
       }
     }

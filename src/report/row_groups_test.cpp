@@ -69,6 +69,7 @@ TEST(RowGroups, ControlsHaveRowsThatNameThem) {
   ASSERT_EQ(groups.size(), 3u);
   EXPECT_EQ(groups[0].settings, "");
   EXPECT_EQ(groups[1].settings, "model.receptive_field=64") << "though alone on its task";
+  EXPECT_EQ(groups[1].task_settings.at("image"), groups[1].settings);
   EXPECT_EQ(groups[2].settings, "train.token_order=shuffled");
 }
 
