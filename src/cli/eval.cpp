@@ -32,9 +32,8 @@ struct Foreign {
 std::vector<std::string> doubts_of_known_examples(const EvalArguments& a,
                                                   const training::LoadedRun& run,
                                                   const tasks::Split& split) {
-  const int64_t known = training::count_trained_on(run.stored.config, training::RunFolder{a.run},
-                                                   run.stored.record.data_hash, split)
-                            .value_or(0);
+  const int64_t known =
+      training::count_trained_on(training::RunFolder{a.run}, run.stored.record, split).value_or(0);
   if (known == 0) return {};
   return {thousands(known) + " of the " + thousands(split.size()) +
           " examples are among those that the run was trained on"};

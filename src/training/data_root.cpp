@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "io/atomic_file.h"
+#include "tasks/all.h"
 #include "tasks/equal_examples.h"
 #include "tasks/files.h"
 #include "tasks/prepare_data.h"
@@ -30,11 +31,14 @@ RunConfig resolve_on_data(const std::string& task, const std::string& model,
   return run;
 }
 
-std::optional<int64_t> count_trained_on(const RunConfig& config, const RunFolder& run,
-                                        const std::string& data_hash, const tasks::Split& split) {
-  const auto task = config.make_task();
-  const auto own = tasks::data_at_hand(config.task_spec(), *task, data_root_of(run, ""));
-  if (!own || own->hash() != data_hash) return {};
+std::optional<int64_t> count_trained_on(const RunFolder& run, const RunRecord& record,
+                                        const tasks::Split& split) {
+  const tasks::TaskSpec& spec = tasks::find_task(record.task);
+  const ConfigValue* settings = record.config.find("task");
+  if (!settings || !settings->as_table()) return {};
+  const auto task = spec.make(*settings->as_table());
+  const auto own = tasks::data_at_hand(spec, *task, data_root_of(run, ""));
+  if (!own || own->hash() != record.data_hash) return {};
   return tasks::count_equal(split, task->split(*own, "train"), task->shape().num_towers);
 }
 

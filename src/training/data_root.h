@@ -32,10 +32,10 @@ void remember_data_root(const RunFolder& run, const std::string& root);
 void refuse_lost_data(const tasks::TaskSpec& spec, const tasks::Task& task, const std::string& root,
                       const RunRecord& record);
 
-// Examples of `split` that are equal to training examples of the run `config` in this folder;
-// nothing if the data with this hash, on which it was trained, is not at hand.
-std::optional<int64_t> count_trained_on(const RunConfig& config, const RunFolder& run,
-                                        const std::string& data_hash, const tasks::Split& split);
+// Examples of `split` that are equal to training examples of the run in this folder; nothing if the
+// data that it was trained on is not at hand.
+std::optional<int64_t> count_trained_on(const RunFolder& run, const RunRecord& record,
+                                        const tasks::Split& split);
 
 // Throws lra::Error, exit code 2, with this advice if `dataset` is not the data of the run.
 void refuse_other_data(const tasks::Dataset& dataset, const RunFolder& run, const RunRecord& record,

@@ -38,9 +38,7 @@ void add_doubts_of_other_data(const std::optional<RecordOfWeights>& theirs,
                               const RunConfig& run, const tasks::Split& test,
                               std::vector<std::string>& doubts) {
   if (tasks::find_task(weights_of.task).name != run.task_spec().name) return;
-  const auto known = theirs ? count_trained_on(RunConfig::from_table(theirs->record.config),
-                                               theirs->folder, theirs->record.data_hash, test)
-                            : std::nullopt;
+  const auto known = theirs ? count_trained_on(theirs->folder, theirs->record, test) : std::nullopt;
   if (known && *known > 0) {
     doubts.push_back(
         kDataDoubt + thousands(*known) + " of the " + thousands(test.size()) +
