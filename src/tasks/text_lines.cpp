@@ -142,7 +142,7 @@ void read_lines(const ReadAt& read_at, const std::string& name, const LineSink& 
       const size_t end = all.find('\n', std::max(begin, scanned));
       if (end == std::string_view::npos && !at_end) break;
       std::string_view line = all.substr(begin, end - begin);
-      while (line.ends_with('\r')) line.remove_suffix(1);  // twice after a second conversion
+      if (line.ends_with('\r')) line.remove_suffix(1);
       check_length(line.size(), number + 1);
       give(line, offset + begin);
       begin = end == std::string_view::npos ? all.size() : end + 1;

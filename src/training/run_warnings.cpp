@@ -109,7 +109,8 @@ std::vector<std::string> test_warnings(const RunRecord& record) {
   if (same == record.val_curve.end()) return {};
   const double error = tasks::error_of_difference(same->accuracy, same->num_examples, test.accuracy,
                                                   test.num_examples);
-  if (same->accuracy - test.accuracy < std::max(0.15, 5 * error)) return {};
+  const double above = same->accuracy - test.accuracy;
+  if (std::abs(above) < std::max(above > 0 ? 0.15 : 0.25, 5 * error)) return {};
   return {kDataDoubt + percent(test.accuracy, 1) + " of the test examples are right, and " +
           percent(same->accuracy, 1) +
           " of the validation examples with the same weights: do the splits have the same labels, "

@@ -35,8 +35,8 @@ std::vector<std::string> loss_warnings(const RunRecord& record, int64_t num_clas
 // Trivial classifiers that are nearly always right, or right less often than by chance.
 std::vector<std::string> baseline_warnings(const RunRecord& record, int64_t num_classes);
 
-// The same weights are right far less often on test than on validation: by 15 percentage points and
-// five standard errors.
+// The same weights are right far less often on test than on validation, by 15 percentage points and
+// five standard errors, or far more often, by 25.
 std::vector<std::string> test_warnings(const RunRecord& record);
 
 // Weights that are the best on the split they are then tested on.

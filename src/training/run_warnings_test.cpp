@@ -18,10 +18,11 @@ RunRecord tested(double val, double test, int64_t num_examples) {
   return record;
 }
 
-TEST(TestWarnings, AreOfATestFarBelowTheValidationOfTheSameWeights) {
+TEST(TestWarnings, AreOfATestFarFromTheValidationOfTheSameWeights) {
   EXPECT_THAT(test_warnings(tested(1, 0.5, 500)), ElementsAre(HasSubstr("50.0% of the test")));
   EXPECT_THAT(test_warnings(tested(0.8, 0.7, 5000)), IsEmpty());
   EXPECT_THAT(test_warnings(tested(0.7, 0.9, 5000)), IsEmpty());
+  EXPECT_THAT(test_warnings(tested(0.12, 0.83, 200)), ElementsAre(HasSubstr("83.0% of the test")));
   EXPECT_THAT(test_warnings(tested(0.6, 0.4, 20)), IsEmpty()) << "by chance";
   RunRecord untested = tested(1, 0, 500);
   untested.test.reset();
