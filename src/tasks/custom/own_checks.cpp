@@ -4,6 +4,7 @@
 #include <cmath>
 #include <iterator>
 #include <optional>
+#include <set>
 
 #include "base/quoted.h"
 #include "base/text_format.h"
@@ -184,6 +185,59 @@ void add_doubt_of_test_labels(const Dataset& dataset, const CustomConfig& config
   });
 }
 
+// The places of sequences of one length at which all examples of a class have the number of that
+// class, and no two classes the same.
+std::set<size_t> telling_places(const Split& split, const CustomConfig& config) {
+  const auto size = static_cast<size_t>(config.longest * config.channels);
+  const auto classes = static_cast<size_t>(config.classes);
+  std::vector<std::optional<int32_t>> numbers(size * classes);  // of a place and a class
+  std::set<size_t> places;
+  for (size_t place = 0; place < size; ++place) places.insert(place);
+  std::vector<int32_t> words(size);
+  for (int64_t i = 0; i < split.size() && !places.empty(); ++i) {
+    split.read_tokens(i, 0, words);
+    std::erase_if(places, [&](size_t place) {
+      auto& number = numbers[place * classes + static_cast<size_t>(split.label(i))];
+      if (!number) number = words[place];
+      return *number != words[place];
+    });
+  }
+  std::erase_if(places, [&](size_t place) {
+    std::set<int32_t> different;
+    size_t count = 0;
+    for (size_t c = 0; c < classes; ++c) {
+      if (!numbers[place * classes + c]) continue;
+      different.insert(*numbers[place * classes + c]);
+      ++count;
+    }
+    return count < 2 || different.size() < count;
+  });
+  return places;
+}
+
+// The column of the labels among the numbers of one split, as when another column was lost.
+void add_doubt_of_told_labels(const Dataset& dataset, const CustomConfig& config,
+                              std::vector<std::string>& doubts) {
+  constexpr int64_t kMostNumbers = 1 << 22;
+  if (config.towers != 1 || config.shortest != config.longest ||
+      config.longest * config.channels * config.classes > kMostNumbers) {
+    return;
+  }
+  const std::set<size_t> in_train = telling_places(dataset.split("train"), config);
+  for (const char* name : {"val", "test"}) {
+    const Split split = dataset.split(name);
+    if (split.size() < kFewestToJudge) continue;
+    for (const size_t place : telling_places(split, config)) {
+      if (in_train.contains(place)) continue;  // the baseline of the best place knows it
+      doubts.push_back("position " + std::to_string(static_cast<int64_t>(place) / config.channels) +
+                       " of " + name +
+                       " gives the label of every example, and that of train does not: is it the "
+                       "column of the labels?");
+      break;
+    }
+  }
+}
+
 }  // namespace
 
 std::vector<std::string> doubts_of_own_data(const Dataset& dataset, const CustomConfig& config,
@@ -208,6 +262,7 @@ std::vector<std::string> doubts_of_own_data(const Dataset& dataset, const Custom
   std::ranges::move(doubts_of_places(dataset, config), std::back_inserter(doubts));
   add_doubts_of_shares(dataset, config, names, doubts);
   add_doubt_of_test_labels(dataset, config, doubts);
+  add_doubt_of_told_labels(dataset, config, doubts);
   std::ranges::move(doubts_of_inputs(dataset, config), std::back_inserter(doubts));
   return doubts;
 }

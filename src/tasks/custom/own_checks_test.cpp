@@ -60,6 +60,23 @@ TEST(OwnChecks, LeaveValuesOfOneKindAlone) {
       << "two values are no mark and the rest";
 }
 
+TEST(OwnChecks, NameAPositionThatGivesTheLabelsOfTheTestAlone) {
+  const Sizes sizes{.train = 40, .test = 40, .positions = 5, .channels = 2};
+  // Example i has the label i % 2; each has ten numbers, and train and val have forty examples
+  // each.
+  const auto with_label = [](bool in_train) {
+    return [in_train](bool is_test, int64_t n, float value) {
+      const bool is_label = n % 10 == 7 && (is_test || in_train);
+      return is_label ? static_cast<float>(n / 10 % 2) : value;
+    };
+  };
+  EXPECT_THAT(doubts_about(with_label(false), sizes),
+              testing::Contains("position 3 of test gives the label of every example, and that of "
+                                "train does not: is it the column of the labels?"));
+  EXPECT_THAT(doubts_about(with_label(true), sizes),
+              testing::Not(testing::Contains(StartsWith("position 3"))));
+}
+
 TEST(OwnChecks, NameAChannelThatNeverVaries) {
   const auto doubt = "all values in channel 0 are 5.5: was its sensor off, or its file missing?";
   EXPECT_THAT(doubts_about([](bool, int64_t n, float value) { return n % 2 ? value : 5.5f; }),

@@ -58,6 +58,9 @@ FILES = (
     ("a test of values that was smoothed", "difference of neighbors",
      {"train.jsonl": values(count=300), "test.jsonl": values(
          lambda k, v: [[(a + b) / 2 for a, b in zip(*two)] for two in zip(v, v[1:] + v[:1])], 240)}),
+    ("a test table of which a column was lost", "gives the label of every example",
+     {"train.jsonl": values(lambda k, v: [x for [x] in v], 80, 1, 12),
+      "test.jsonl": values(lambda k, v: [x for [x] in v[1:]] + [float(k % 2)], 60, 1, 12)}),
     ("an error page", "is an HTML page", {"a.csv": "<!DOCTYPE html>\n<title>404</title>\n"}),
     ("one array of objects", "is an array or begins one", {"a.jsonl": "[\n {\"text\": \"a\", \"label\": 0}\n]\n"}),
     ("examples in columns", "examples of 48 positions",
