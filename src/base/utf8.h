@@ -1,4 +1,4 @@
-// Is a text UTF-8?
+// Tells whether a text is UTF-8, and where its characters begin.
 #pragma once
 
 #include <cstdint>
@@ -29,5 +29,8 @@ inline bool is_utf8(std::span<const uint8_t> text) {
 inline bool is_utf8(std::string_view text) {
   return is_utf8({reinterpret_cast<const uint8_t*>(text.data()), text.size()});
 }
+
+// True for the first byte of a character, false for those that continue it.
+inline bool begins_character(uint8_t byte) { return (byte & 0xC0) != 0x80; }
 
 }  // namespace lra

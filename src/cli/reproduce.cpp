@@ -188,13 +188,12 @@ std::string log_of(const training::RunFolder& folder) {
   return {reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size()};
 }
 
-void check_steps(int64_t steps, const RunRecord& recorded, const std::string& file) {
+void check_steps(int64_t steps, const RunRecord& recorded, const std::string& log) {
   if (steps >= recorded.steps) {
     refuse("--steps",
            "is " + std::to_string(steps) + ", and the run has " + counted(recorded.steps, "step"),
            "fewer steps than the run has", "leave --steps out to repeat the whole run");
   }
-  const std::string log = log_of({folder_of(file)});
   if (compare_beginnings(recorded, recorded, log, log, steps).empty()) {
     refuse(
         "--steps", "nothing is recorded of the first " + counted(steps, "step"),
@@ -240,7 +239,8 @@ ExitCode reproduce(const Program& program, const ReproduceArguments& a) {
   const RunRecord recorded = read_consistent_record(file);
   const training::RunConfig config = config_of(recorded, file);
   const std::string data = training::data_root_of({folder_of(file)}, a.data);
-  if (a.steps) check_steps(*a.steps, recorded, file);
+  const std::string log = a.steps ? log_of({folder_of(file)}) : "";
+  if (a.steps) check_steps(*a.steps, recorded, log);
   check_data(data, recorded, config, program.common.quiet);
   const Place place(a.out);
   const FileLock lock(place.folder().lock(), "the run folder " + place.folder().path);
@@ -257,9 +257,9 @@ ExitCode reproduce(const Program& program, const ReproduceArguments& a) {
   const RunRecord now = training::Trainer(std::move(run)).run();
   const bool is_beginning = a.steps && now.steps == *a.steps;
   if (now.status == RunStatus::kStopped && !is_beginning) return ExitCode::kStopped;
-  const auto results = is_beginning ? compare_beginnings(recorded, now, log_of({folder_of(file)}),
-                                                         log_of(place.folder()), *a.steps)
-                                    : compare_results(recorded, now);
+  const auto results =
+      is_beginning ? compare_beginnings(recorded, now, log, log_of(place.folder()), *a.steps)
+                   : compare_results(recorded, now);
   return report(program, recorded, now, results, a.steps);
 }
 

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/text_format.h"
+#include "base/utf8.h"
 #include "io/progress.h"
 
 namespace lra {
@@ -41,11 +42,10 @@ bool is_true(std::string_view text) { return text == "1" || text == "true" || te
 std::vector<std::string> characters(const std::string& text) {
   std::vector<std::string> list;
   for (const char c : text) {
-    const bool continues = (static_cast<unsigned char>(c) & 0xC0) == 0x80;
-    if (continues && !list.empty()) {
-      list.back() += c;
-    } else {
+    if (begins_character(static_cast<uint8_t>(c)) || list.empty()) {
       list.emplace_back(1, c);
+    } else {
+      list.back() += c;
     }
   }
   return list;

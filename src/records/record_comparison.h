@@ -20,9 +20,9 @@ struct Compared {
 // the test. Numbers are written with enough digits to distinguish any two.
 std::vector<Compared> compare_results(const RunRecord& recorded, const RunRecord& now);
 
-// What two runs of the same settings have in common up to `step`: every validation, and the
-// training steps in their metrics.jsonl (all that `recorded_log` has; speeds aside) as one row,
-// which shows the first difference or the last step. Empty if nothing was recorded until then.
+// Compares two runs of the same settings up to `step`: every validation, and the training steps in
+// their metrics.jsonl (all that `recorded_log` has; speeds aside) as one row, which shows the first
+// difference or the last step. Empty if nothing was recorded until then.
 std::vector<Compared> compare_beginnings(const RunRecord& recorded, const RunRecord& now,
                                          std::string_view recorded_log, std::string_view log,
                                          int64_t step);

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/quoted.h"
 #include "base/text_format.h"
+#include "base/utf8.h"
 #include "tasks/custom/custom.h"
 #include "tasks/first_seen.h"
 #include "tasks/split_checks.h"
@@ -90,8 +91,6 @@ void refuse_texts_written_unlike(const Dataset& dataset) {
                  .advice = "write all files in the same way, or rewrite none"});
   }
 }
-
-bool begins_character(uint8_t byte) { return (byte & 0xC0) != 0x80; }  // in UTF-8
 
 // The different texts of a split, of every tower.
 struct DistinctTexts {
