@@ -31,11 +31,11 @@ struct Foreign {
 // Counts examples that the run was trained on, if its own data is at hand.
 std::vector<std::string> doubts_of_known_examples(const EvalArguments& a,
                                                   const training::LoadedRun& run,
-                                                  const tasks::Split& split) {
+                                                  const tasks::ScaledSplit& split) {
   const int64_t known =
       training::count_trained_on(training::RunFolder{a.run}, run.stored.record, split).value_or(0);
   if (known == 0) return {};
-  return {thousands(known) + " of the " + thousands(split.size()) +
+  return {thousands(known) + " of the " + thousands(split.split.size()) +
           " examples are among those that the run was trained on"};
 }
 
@@ -46,7 +46,7 @@ std::vector<std::string> doubts_of_other(const EvalArguments& a, const training:
   if (dataset.manifest().source == "imported") {
     doubts = tasks::doubts_with_baselines(*run.task, dataset, run.task->baselines(dataset));
   }
-  const tasks::Split split = run.task->split(dataset, a.split);
+  const tasks::ScaledSplit split{run.task->split(dataset, a.split), tasks::scaling_of(dataset)};
   std::ranges::move(doubts_of_known_examples(a, run, split), std::back_inserter(doubts));
   return doubts;
 }

@@ -4,6 +4,7 @@
 
 #include "base/hash.h"
 #include "base/parallel.h"
+#include "tasks/custom/equal_values.h"
 #include "tasks/first_seen.h"
 
 namespace lra::tasks {
@@ -75,10 +76,11 @@ EqualExamples equal_examples(const Dataset& dataset, Equality equality) {
   return equal;
 }
 
-int64_t count_equal(const Split& split, const Split& other, int64_t num_towers) {
-  auto known = example_hashes(other, num_towers, Equality::kTokens);
+int64_t count_equal(const ScaledSplit& split, const ScaledSplit& other, int64_t num_towers) {
+  if (split.scaling != other.scaling) return count_equal_values(split, other, num_towers);
+  auto known = example_hashes(other.split, num_towers, Equality::kTokens);
   std::ranges::sort(known);
-  const auto hashes = example_hashes(split, num_towers, Equality::kTokens);
+  const auto hashes = example_hashes(split.split, num_towers, Equality::kTokens);
   return std::ranges::count_if(
       hashes, [&](const Hash128& hash) { return std::ranges::binary_search(known, hash); });
 }

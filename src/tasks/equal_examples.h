@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "tasks/custom/scaling.h"
 #include "tasks/dataset.h"
 
 namespace lra::tasks {
@@ -30,7 +31,8 @@ enum class Equality {
 // are the same pair: no task tells the towers apart. For kLetters, token_bytes must be 1.
 EqualExamples equal_examples(const Dataset& dataset, Equality equality = Equality::kTokens);
 
-// Number of examples of `split` that are equal to one of `other`, which may be of another dataset.
-int64_t count_equal(const Split& split, const Split& other, int64_t num_towers);
+// Number of examples of `split` that are equal to one of `other`, which may be of another dataset
+// and standardized otherwise.
+int64_t count_equal(const ScaledSplit& split, const ScaledSplit& other, int64_t num_towers);
 
 }  // namespace lra::tasks

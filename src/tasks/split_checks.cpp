@@ -60,17 +60,19 @@ struct Evidence {
     const SplitTally& first = splits.front();
     return first.name == "train" && &first != &split ? &first : nullptr;
   }
-  [[noreturn]] void refuse(
-      const std::string& what, const std::string& expected,
-      const std::string& advice = "look for a copy, a link or a folder under another name") const {
+  static constexpr const char* kLookForCopy =
+      "look for a copy, a link or a folder under another name";
+  [[noreturn]] void refuse(const std::string& what, const std::string& expected,
+                           const std::string& advice = kLookForCopy) const {
     throw Error({.where = dataset.folder(), .what = what, .expected = expected, .advice = advice});
   }
   void judge_share(const SplitTally& split, const Count& count, const std::string& what,
-                   const std::string& expected, Doubts& doubts) const {
+                   const std::string& expected, Doubts& doubts,
+                   const std::string& advice = kLookForCopy) const {
     const std::string text = thousands(count.all) + split.of_all() + " " + what;
     if (split.exceeds(count.all, kRefusedShareOfShort) ||
         split.exceeds(count.longer, kRefusedShare)) {
-      refuse(text, expected);
+      refuse(text, expected, advice);
     }
     if (split.exceeds(count.all, kDoubtedShare)) doubts.push_back(text);
   }
@@ -212,7 +214,8 @@ void check_contradictions(const Evidence& evidence, Doubts& doubts) {
 void check_same_texts(const Evidence& evidence, Doubts& doubts) {
   for (const SplitTally& split : evidence.splits) {
     evidence.judge_share(split, {.all = split.same_texts.all, .longer = 0},
-                         "pair a text with itself", "two texts in each", doubts);
+                         "pair a text with itself", "two texts in each", doubts,
+                         "look for a column or file that stands in both places");
   }
 }
 

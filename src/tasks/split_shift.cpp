@@ -8,6 +8,7 @@
 
 #include "base/text_format.h"
 #include "tasks/custom/custom.h"
+#include "tasks/custom/custom_config.h"
 #include "tasks/drawn_examples.h"
 
 namespace lra::tasks {
@@ -36,8 +37,16 @@ struct Differences {
   }
 };
 
+// Ids above those of bytes and pixels stand for words, in any order.
+bool are_own_names(const Manifest& manifest) {
+  constexpr int64_t kMostPixels = 257;
+  return is_own(manifest) && !has_own_values(manifest) && !is_own_text(manifest) &&
+         config_of(manifest).vocabulary > kMostPixels;
+}
+
 Traits traits_of(const Split& split, const Manifest& manifest) {
   const bool are_tokens = !has_own_values(manifest);
+  const bool are_names = are_own_names(manifest);  // of which no mean says anything
   const size_t num_channels =
       are_tokens ? 1 : std::max<size_t>(1, static_cast<size_t>(manifest.token_bytes) / 4);
   const bool are_pixels = is_own(manifest) && !is_own_text(manifest);  // or may be
@@ -51,8 +60,8 @@ Traits traits_of(const Split& split, const Manifest& manifest) {
       count += static_cast<double>(length);
       words.resize(length * num_channels);
       split.read_tokens(i, tower, words);
-      if (are_pixels) differences.add(words, num_channels, !are_tokens);
-      if (!are_tokens) continue;
+      if (are_pixels && !are_names) differences.add(words, num_channels, !are_tokens);
+      if (!are_tokens || are_names) continue;
       for (const int32_t word : words) {
         const auto token = static_cast<double>(word - manifest.token_offset);
         sum += token;
@@ -65,7 +74,7 @@ Traits traits_of(const Split& split, const Manifest& manifest) {
           static_cast<double>(split.sequence_length(i, 0) - split.sequence_length(i, 1)));
     }
     if (differences.count > 0) values[3].push_back(differences.sum / differences.count);
-    if (count == 0 || !are_tokens) continue;
+    if (count == 0 || !are_tokens || are_names) continue;
     const double mean = sum / count;
     values[1].push_back(mean);
     values[2].push_back(std::sqrt(std::max(0.0, squares / count - mean * mean)));

@@ -42,9 +42,10 @@ TEST(SplitShift, IsTheMeanAndDeviationOverExamples) {
 // Bytes around 100, in `count` examples of each split; those of the test are changed.
 std::vector<std::string> doubts_with(
     int count, const std::function<void(std::vector<uint8_t>& example)>& change,
-    const char* task = "image") {
+    const char* task = "image", const char* vocabulary = "257") {
   const TestFolder root;
   Manifest manifest = imported_manifest(task);
+  manifest.settings["vocabulary"] = vocabulary;
   manifest.token_offset = task == std::string("image") ? 0 : 1;
   DatasetWriter writer(root.path("data"), manifest, 0);
   RandomStream random(3);
@@ -84,6 +85,7 @@ TEST(SplitShift, NamesWhatIsOtherInTheTest) {
   const auto reorder = [](Bytes& e) { std::ranges::sort(e); };
   EXPECT_THAT(doubts_with(1000, reorder, "custom"),
               ElementsAre(testing::StartsWith(begin + "difference of neighbors ")));
+  EXPECT_THAT(doubts_with(1000, reorder, "custom", "258"), ElementsAre()) << "names of words";
   EXPECT_THAT(doubts_with(1000, unchanged, "custom"), ElementsAre());
   const auto brighten = [](Bytes& e) {
     for (uint8_t& byte : e) byte = static_cast<uint8_t>(byte + 5);

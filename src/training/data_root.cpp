@@ -32,14 +32,15 @@ RunConfig resolve_on_data(const std::string& task, const std::string& model,
 }
 
 std::optional<int64_t> count_trained_on(const RunFolder& run, const RunRecord& record,
-                                        const tasks::Split& split) {
+                                        const tasks::ScaledSplit& split) {
   const tasks::TaskSpec& spec = tasks::find_task(record.task);
   const ConfigValue* settings = record.config.find("task");
   if (!settings || !settings->as_table()) return {};
   const auto task = spec.make(*settings->as_table());
   const auto own = tasks::data_at_hand(spec, *task, data_root_of(run, ""));
   if (!own || own->hash() != record.data_hash) return {};
-  return tasks::count_equal(split, task->split(*own, "train"), task->shape().num_towers);
+  return tasks::count_equal(split, {task->split(*own, "train"), tasks::scaling_of(*own)},
+                            task->shape().num_towers);
 }
 
 std::string data_root_of(const RunFolder& run, const std::string& given) {

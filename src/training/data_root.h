@@ -5,6 +5,7 @@
 #include <string>
 
 #include "records/run_record.h"
+#include "tasks/custom/scaling.h"
 #include "tasks/task.h"
 #include "training/run_config.h"
 #include "training/run_folder.h"
@@ -35,7 +36,7 @@ void refuse_lost_data(const tasks::TaskSpec& spec, const tasks::Task& task, cons
 // Examples of `split` that are equal to training examples of the run in this folder; nothing if the
 // data that it was trained on is not at hand.
 std::optional<int64_t> count_trained_on(const RunFolder& run, const RunRecord& record,
-                                        const tasks::Split& split);
+                                        const tasks::ScaledSplit& split);
 
 // Throws lra::Error, exit code 2, with this advice if `dataset` is not the data of the run.
 void refuse_other_data(const tasks::Dataset& dataset, const RunFolder& run, const RunRecord& record,

@@ -147,8 +147,9 @@ InitialWeights begin_with_weights(PreparedRun& run, std::vector<std::string>& wa
   if (!run.options.init_partial) refuse_partial(run.options.init_from, weights);
   const bool has_classifier =
       !run.config.train.is_masked() && std::ranges::none_of(weights.fresh, is_of_classifier);
-  warnings = doubts_of_weights(run.options.init_from, found.run, has_classifier, run.config,
-                               run.dataset.hash(), run.task->split(run.dataset, "test"));
+  warnings = doubts_of_weights(
+      run.options.init_from, found.run, has_classifier, run.config, run.dataset.hash(),
+      {run.task->split(run.dataset, "test"), tasks::scaling_of(run.dataset)});
   const std::string& known_hash = run.config.initial_weights;  // of a run that is being reproduced
   if (!known_hash.empty() && known_hash != weights.hash) {
     throw Error({.where = run.options.init_from,

@@ -21,6 +21,20 @@ void visit_examples(const Split& split, const CustomConfig& config, Act&& act, E
   }
 }
 
+// Sums over the examples of one number of each.
+struct Sums {
+  double sum = 0, squares = 0;
+
+  void add(double x) {
+    sum += x;
+    squares += x * x;
+  }
+  double deviation(double count) const {
+    const double mean = sum / count;
+    return std::sqrt(std::max(0.0, squares / count - mean * mean));
+  }
+};
+
 // `others_end` is the end of the others' range.
 bool stands_apart(const LeastValue& lowest, double others_end, double count) {
   constexpr double kFarthest = 3, kLeastShare = 0.001, kMostShare = 0.5;
@@ -70,9 +84,12 @@ std::string of_channel(size_t channel, int64_t num_channels) {
 std::vector<ChannelScale> scales_of(const Split& split, const std::vector<ChannelTally>& tally,
                                     const CustomConfig& config) {
   const size_t num_channels = tally.size();
+  const auto size = static_cast<double>(split.size());
   std::vector<ChannelScale> scales(num_channels);
   for (size_t c = 0; c < num_channels; ++c) scales[c].mean = tally[c].mean();
-  std::vector<double> sums(num_channels), squares(num_channels), example(num_channels);
+  // Of the values of one example: their differences from the mean of all, and the squares of these.
+  std::vector<Sums> differences(num_channels), squares(num_channels);
+  std::vector<double> difference(num_channels), square(num_channels);
   double count = 0;
   visit_examples(
       split, config,
@@ -80,25 +97,26 @@ std::vector<ChannelScale> scales_of(const Split& split, const std::vector<Channe
         count += static_cast<double>(words.size() / num_channels);
         for (size_t at = 0; at < words.size(); ++at) {
           const size_t c = at % num_channels;
-          example[c] += std::pow(std::bit_cast<float>(words[at]) - scales[c].mean, 2);
+          const double apart = std::bit_cast<float>(words[at]) - scales[c].mean;
+          difference[c] += apart;
+          square[c] += apart * apart;
         }
       },
       [&] {
         for (size_t c = 0; c < num_channels; ++c) {
-          example[c] /= std::max(1.0, count);
-          sums[c] += example[c];
-          squares[c] += example[c] * example[c];
-          example[c] = 0;
+          differences[c].add(difference[c] / std::max(1.0, count));
+          squares[c].add(square[c] / std::max(1.0, count));
+          difference[c] = square[c] = 0;
         }
         count = 0;
       });
-  const auto size = static_cast<double>(split.size());
   for (size_t c = 0; c < num_channels; ++c) {
-    const double mean = sums[c] / size;
+    scales[c].mean_error = differences[c].deviation(size) / std::sqrt(size);
+    const double mean = squares[c].sum / size;
     scales[c].deviation = std::sqrt(mean);
-    const double spread = std::sqrt(std::max(0.0, squares[c] / size - mean * mean));
     // A square root has half the relative error.
-    scales[c].relative_error = mean > 0 ? 0.5 * spread / (mean * std::sqrt(size)) : 0;
+    scales[c].relative_error =
+        mean > 0 ? 0.5 * squares[c].deviation(size) / (mean * std::sqrt(size)) : 0;
   }
   return scales;
 }

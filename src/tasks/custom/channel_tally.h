@@ -63,10 +63,10 @@ std::string doubt_of_mark(const ChannelTally& tally, const std::string& split,
 // " in channel 3"; nothing if there is only one.
 std::string of_channel(size_t channel, int64_t num_channels);
 
-// The deviation of a channel around its own mean, and its standard error as a share of it. An
-// example counts as one observation: its positions are alike.
+// The mean of a channel and its standard error, and the deviation around it with its standard error
+// as a share of it. An example counts as one observation: its positions are alike.
 struct ChannelScale {
-  double mean = 0, deviation = 0, relative_error = 0;
+  double mean = 0, mean_error = 0, deviation = 0, relative_error = 0;
 };
 
 std::vector<ChannelScale> scales_of(const Split& split, const std::vector<ChannelTally>& tally,

@@ -6,7 +6,9 @@
 #include <bit>
 #include <cmath>
 
+#include "base/rng.h"
 #include "tasks/custom/test_own_data.h"
+#include "tasks/equal_examples.h"
 
 namespace lra::tasks {
 namespace {
@@ -37,6 +39,32 @@ TEST_F(OwnData, TextIsBytesPlusOne) {
                 file("test.jsonl", R"({"text": "é", "label": "yes"})")});
   EXPECT_THAT(tokens(data.split("test"), 0), ElementsAre(0xC3 + 1, 0xA9 + 1));
   EXPECT_EQ(data.split("test").label(0), 1);
+}
+
+TEST_F(OwnData, StandardizedOtherwiseAnExampleIsStillTheSame) {
+  RandomStream random(4);
+  const std::string rows = rows_of(60, [&](int i) {
+    std::string values;
+    for (int k = 0; k < 12; ++k) {
+      values += (k > 0 ? ", " : "") + std::to_string(1e4 + 0.001 * random.below(100000));
+    }
+    return "{\"values\": [" + values + "], \"label\": " + std::to_string(i % 2) + "}";
+  });
+  struct Splits {
+    ScaledSplit train, test;
+  };
+  const auto splits_with = [&](const std::string& settings) {
+    const Dataset data = imported({file("train.jsonl", rows)}, settings);
+    const Scaling scaling = scaling_of(data);
+    return Splits{{data.split("train"), scaling}, {data.split("test"), scaling}};
+  };
+  const Splits own = splits_with(""), other = splits_with("split_seed = 1"),
+               plain = splits_with("split_seed = 1\nstandardize = false");
+  ASSERT_NE(own.train.scaling, other.train.scaling);
+  EXPECT_EQ(count_equal(own.test, own.train, 1), 0);
+  EXPECT_GT(count_equal(plain.test, own.train, 1), 0);
+  EXPECT_EQ(count_equal(other.test, own.train, 1), count_equal(plain.test, own.train, 1));
+  EXPECT_EQ(count_equal(own.test, other.train, 1), count_equal(own.test, plain.train, 1));
 }
 
 TEST_F(OwnData, WholeNumbersAreTokensAndZeroIsNoPadding) {
@@ -343,7 +371,7 @@ TEST_F(OwnData, MistakesOfTheWholeAreRefused) {
         imported(
             {file("train.jsonl", good), file("test.jsonl", R"({"text": "x", "label": "Yes"})")});
       }),
-      HasSubstr("split test: has the label 'Yes', which train does not have; expected one of "
+      HasSubstr("test.jsonl:1: has the label 'Yes', which train does not have; expected one of "
                 "'no' and 'yes'; write labels the same way"));
   EXPECT_THAT(refused("a.jsonl", good + rows_of(40,
                                                 [](int i) {

@@ -60,6 +60,8 @@ class Gatherer {
   RowCounter counter_;
   PrecisionLoss precision_;
   std::string splits_named_by_;
+  std::map<std::string, std::string>
+      first_of_label_;  // where it first stands, of kMaxClasses labels
 };
 
 void Gatherer::add(const std::string& where, OwnExample&& example, const std::string& file,
@@ -91,6 +93,9 @@ void Gatherer::add(const std::string& where, OwnExample&& example, const std::st
   }
   gathered_.config.towers = static_cast<int64_t>(count);
   if (count == 1) counter_.add(example.sequences[0].numbers, file);
+  if (static_cast<int64_t>(first_of_label_.size()) <= CustomConfig::kMaxClasses) {
+    first_of_label_.try_emplace(example.label, where);
+  }
   gathered_.examples.push_back(std::move(example));
 }
 
@@ -161,7 +166,7 @@ void Gatherer::refuse_untrained_labels(const std::set<std::string>& drawn) const
     for (const size_t i : places) {
       const std::string& label = gathered_.examples[i].label;
       if (trained.contains(label)) continue;
-      refuse_data("split " + name,
+      refuse_data(drawn.contains(name) ? "split " + name : first_of_label_.at(label),
                   "has the label " + in_quotes(label) + ", which train does not have",
                   "one of " + quoted_list({trained.begin(), trained.end()}),
                   drawn.contains(name)

@@ -73,6 +73,30 @@ void add_doubt_of_vocabulary(const Dataset& dataset, const CustomConfig& config,
                    ": are they ids? The model has an embedding for each id up to the largest");
 }
 
+// The share of the tokens of a split whose ids occur in one of its examples alone. Of a further
+// example of the same source about as many are new (Good, 1953).
+double share_of_single(const Split& split, const CustomConfig& config,
+                       const std::vector<int64_t>& counts) {
+  constexpr int64_t kNone = -1, kSeveral = -2;
+  std::vector<int64_t> example_of(counts.size(), kNone);
+  std::vector<int32_t> ids;
+  for (int64_t i = 0; i < split.size() * config.towers; ++i) {
+    const int64_t example = i / config.towers, tower = i % config.towers;
+    ids.resize(static_cast<size_t>(split.sequence_length(example, tower)));
+    split.read_tokens(example, tower, ids);
+    for (const int32_t id : ids) {
+      int64_t& only = example_of[static_cast<size_t>(id)];
+      only = only == kNone || only == example ? example : kSeveral;
+    }
+  }
+  double all = 0, single = 0;
+  for (size_t id = 0; id < counts.size(); ++id) {
+    all += static_cast<double>(counts[id]);
+    if (example_of[id] >= 0) single += static_cast<double>(counts[id]);
+  }
+  return single / std::max(1.0, all);
+}
+
 // Half of the sum of the differences of two distributions: 0 for the same, 1 for distributions
 // without a common id. Nothing if there are too few tokens to tell.
 std::optional<double> distance_of(const std::vector<int64_t>& counts,
@@ -96,11 +120,12 @@ std::optional<double> distance_of(const std::vector<int64_t>& counts,
 // equally often as others are in train.
 void add_doubts_of_ids(const Dataset& dataset, const CustomConfig& config,
                        std::vector<std::string>& doubts) {
-  constexpr double kMostNew = 0.05, kFarthest = 0.3;
+  constexpr double kMostNew = 0.05, kMostTimesNew = 2, kFarthest = 0.3;
   constexpr int64_t kFewestToCompare = 200;  // few examples have few of the usual tokens
   const Split train_split = dataset.split("train");
   if (train_split.size() < kFewestToJudge) return;
   const std::vector<int64_t> train = counts_of_ids(train_split, config);
+  const double most_new = kMostNew + kMostTimesNew * share_of_single(train_split, config, train);
   for (const char* name : {"val", "test"}) {
     const Split split = dataset.split(name);
     if (split.size() < kFewestToJudge) continue;
@@ -114,7 +139,7 @@ void add_doubts_of_ids(const Dataset& dataset, const CustomConfig& config,
         static_cast<double>(unseen) / static_cast<double>(std::max<int64_t>(all, 1));
     const bool is_compared = std::min(split.size(), train_split.size()) >= kFewestToCompare;
     const double distance = is_compared ? distance_of(counts, train).value_or(0) : 0;
-    if (share > kMostNew) {
+    if (share > most_new) {
       doubts.push_back(percent(share, 0) + " of the tokens of " + name +
                        " are not in train: was it encoded in another way?");
     } else if (distance > kFarthest) {

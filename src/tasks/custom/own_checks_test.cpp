@@ -190,6 +190,14 @@ TEST(OwnChecks, NameChannelsOfTheTestInAnotherOrder) {
               ElementsAre(StartsWith("channels 0, 2 of test are like channels 2, 0 of train")));
   EXPECT_THAT(doubts_about_channels(train, {{{9, 2}, {0, 3}, {0, 1}, {3, 1}}}),
               ElementsAre(StartsWith("channels 0, 1, 2 of test are like channels 1, 2, 0")));
+  EXPECT_THAT(doubts_about_channels({{{0, 1}, {9, 2}, {0.2f, 1}, {3, 1}}},
+                                    {{{0.2f, 1}, {9, 2}, {0, 1}, {3, 1}}}),
+              ElementsAre(StartsWith("channels 0, 2 of test are like channels 2, 0 of train")))
+      << "apart by a third of a deviation, and by many standard errors";
+  EXPECT_THAT(doubts_about_channels({{{0, 1}, {9, 2}, {0.05f, 1}, {3, 1}}},
+                                    {{{0.05f, 1}, {9, 2}, {0, 1}, {3, 1}}}),
+              ElementsAre())
+      << "by few";
   EXPECT_THAT(doubts_about_channels(train, {{{0, 3}, {9, 2}, {0, 1.5f}, {3, 1}}}), ElementsAre())
       << "one is like none of train";
   EXPECT_THAT(doubts_about_channels(train, {{{0, 3}, {9, 3}, {0, 1}, {3, 1}}}), ElementsAre())
@@ -255,6 +263,19 @@ TEST(OwnChecks, NameTokensThatTheTrainingSplitLacks) {
   EXPECT_THAT(doubts_about_ids(100),
               ElementsAre("10% of the tokens of test are not in train: was it "
                           "encoded in another way?"));
+}
+
+// Doubts about words as rare as those of a language, of which the test has its share of new ones.
+TEST(OwnChecks, ExpectNewTokensWhereManyAreRare) {
+  CustomConfig config;
+  config.input = "tokens";
+  config.vocabulary = 250;
+  config.length = 2;
+  RandomStream random(9);
+  const auto rare = [&](bool, std::vector<uint8_t>& ids, int&) {
+    for (uint8_t& id : ids) id = static_cast<uint8_t>(1 + random.below(200));
+  };
+  EXPECT_THAT(doubts_about_tokens(config, 60, rare), ElementsAre());
 }
 
 // Doubts about texts whose letters and labels are changed in the test: those of class 1 have more

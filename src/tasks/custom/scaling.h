@@ -17,7 +17,14 @@ struct Scaling {
   double original(double stored, size_t channel) const {
     return means.empty() ? stored : means.at(channel) + deviations.at(channel) * stored;
   }
+  bool operator==(const Scaling&) const = default;
   double deviation(size_t channel) const { return means.empty() ? 1 : deviations.at(channel); }
+};
+
+// A split, and how its values were standardized.
+struct ScaledSplit {
+  Split split;
+  Scaling scaling;
 };
 
 // Parses the JSON text of the side file or of task.scaling; `where` for messages.

@@ -159,24 +159,41 @@ std::optional<std::string> doubt_of_unit(const SplitValues& train, const SplitVa
          std::to_string(ratios.size()) + " channels alike: are they in another unit?";
 }
 
-// The distance of two channels: the difference of their means in deviations, or the logarithm of
-// the ratio of their deviations.
-double channel_distance(const Scaling& scaling, const ChannelScale& a, size_t a_channel,
-                        const ChannelScale& b, size_t b_channel) {
-  const double a_deviation = a.deviation * scaling.deviation(a_channel);
-  const double b_deviation = b.deviation * scaling.deviation(b_channel);
-  if (a_deviation <= 0 || b_deviation <= 0) return a_deviation == b_deviation ? 0 : INFINITY;
+// How far a channel of one split is from a channel of another. The same channel of two splits of
+// one source is alike in both; two channels are not when they are unlike in one.
+struct ChannelDistance {
+  // The difference of the means in deviations, or the logarithm of the ratio of the deviations.
+  static constexpr double kAlike = 0.2, kUnlike = 0.5;
+  double in_deviations = 0;
+  // The same in standard errors.
+  static constexpr double kErrorsAlike = 4, kErrorsUnlike = 10;
+  double in_errors = 0;
+};
+
+ChannelDistance channel_distance(const Scaling& scaling, const ChannelScale& a, size_t a_channel,
+                                 const ChannelScale& b, size_t b_channel) {
+  constexpr double kLeastError = 1e-3;  // where means or deviations of all examples are one
+  const double a_unit = scaling.deviation(a_channel), b_unit = scaling.deviation(b_channel);
+  const double a_deviation = a.deviation * a_unit, b_deviation = b.deviation * b_unit;
+  if (a_deviation <= 0 || b_deviation <= 0) {
+    const double apart = a_deviation == b_deviation ? 0 : INFINITY;
+    return {apart, apart};
+  }
   const double apart =
       std::abs(scaling.original(a.mean, a_channel) - scaling.original(b.mean, b_channel));
-  return std::max(apart / b_deviation, std::abs(std::log(a_deviation / b_deviation)));
+  const double log_ratio = std::abs(std::log(a_deviation / b_deviation));
+  const double error = std::hypot(a.mean_error * a_unit, b.mean_error * b_unit);
+  const double ratio_error = std::hypot(a.relative_error, b.relative_error);
+  return {.in_deviations = std::max(apart / b_deviation, log_ratio),
+          .in_errors = std::max(apart / std::max(error, kLeastError * b_deviation),
+                                log_ratio / std::max(ratio_error, kLeastError))};
 }
 
-constexpr double kAlikeChannels = 0.2, kUnlikeChannels = 0.5;  // distances
-
-// For each of some channels another one of them that it is like in train, each taken once; empty if
-// one is like none.
+// For each of some channels another one of them to which its distance in train is `alike` at most,
+// each taken once; empty if one is like none.
 template <typename Distance>
-std::vector<size_t> matching_places(const std::vector<size_t>& channels, const Distance& distance) {
+std::vector<size_t> matching_places(const std::vector<size_t>& channels, const Distance& distance,
+                                    double alike) {
   std::vector<std::tuple<double, size_t, size_t>> pairs;
   for (size_t i = 0; i < channels.size(); ++i) {
     for (size_t k = 0; k < channels.size(); ++k) {
@@ -188,7 +205,7 @@ std::vector<size_t> matching_places(const std::vector<size_t>& channels, const D
   std::vector<size_t> places(channels.size(), kNone);
   std::vector<bool> is_taken(channels.size());
   for (const auto& [apart, i, k] : pairs) {
-    if (apart > kAlikeChannels || places[i] != kNone || is_taken[k]) continue;
+    if (apart > alike || places[i] != kNone || is_taken[k]) continue;
     places[i] = channels[k];
     is_taken[k] = true;
   }
@@ -196,26 +213,47 @@ std::vector<size_t> matching_places(const std::vector<size_t>& channels, const D
   return places;
 }
 
-// A sentence if every channel of a split is like a channel of train, and some of them only like
-// another one than their own. Where channels are like none, something else has changed.
+// Channels that stand in the places of others, each with the channel of train that it is like.
+struct MovedChannels {
+  std::vector<size_t> channels, places;
+};
+
+// Empty unless every channel of `num_channels` is `alike` to one of train, and some are `unlike`
+// their own. Where channels are like none, something else has changed.
+template <typename Distance>
+MovedChannels moved_channels(size_t num_channels, const Distance& distance, double alike,
+                             double unlike) {
+  MovedChannels moved;
+  for (size_t c = 0; c < num_channels; ++c) {
+    const double own = distance(c, c);
+    if (own > alike && own < unlike) return {};
+    if (own >= unlike) moved.channels.push_back(c);
+  }
+  moved.places = matching_places(moved.channels, distance, alike);
+  return moved;
+}
+
+// Of large splits the standard errors tell channels apart that differ by little.
 std::optional<std::string> doubt_of_channel_order(const SplitValues& train,
                                                   const SplitValues& other,
                                                   const Scaling& scaling) {
   constexpr int64_t kFewest = 100;
+  using D = ChannelDistance;
   if (std::min(train.size, other.size) < kFewest) return std::nullopt;
-  const auto apart = [&](size_t c, size_t of_train) {
+  const auto distance = [&](size_t c, size_t of_train) {
     return channel_distance(scaling, other.scales[c], c, train.scales[of_train], of_train);
   };
-  std::vector<size_t> moved;
-  for (size_t c = 0; c < train.scales.size(); ++c) {
-    const double own = apart(c, c);
-    if (own > kAlikeChannels && own < kUnlikeChannels) return std::nullopt;
-    if (own >= kUnlikeChannels) moved.push_back(c);
+  MovedChannels moved = moved_channels(
+      train.scales.size(), [&](size_t c, size_t k) { return distance(c, k).in_deviations; },
+      D::kAlike, D::kUnlike);
+  if (moved.places.empty()) {
+    moved = moved_channels(
+        train.scales.size(), [&](size_t c, size_t k) { return distance(c, k).in_errors; },
+        D::kErrorsAlike, D::kErrorsUnlike);
   }
-  const std::vector<size_t> places = matching_places(moved, apart);
-  if (places.empty()) return std::nullopt;
-  return "channels " + listed(moved) + " of " + other.name + " are like channels " +
-         listed(places) + " of train, and unlike their own: are they in another order?";
+  if (moved.places.empty()) return std::nullopt;
+  return "channels " + listed(moved.channels) + " of " + other.name + " are like channels " +
+         listed(moved.places) + " of train, and unlike their own: are they in another order?";
 }
 
 // A split that was filled with zeros, or with the last value that was there. An example counts as
