@@ -61,6 +61,9 @@ FILES = (
     ("a test table of which a column was lost", "gives the label of every example",
      {"train.jsonl": values(lambda k, v: [x for [x] in v], 80, 1, 12),
       "test.jsonl": values(lambda k, v: [x for [x] in v[1:]] + [float(k % 2)], 60, 1, 12)}),
+    ("a test of which two channels were exchanged", "are they in another order",
+     {"train.jsonl": values(lambda k, v: [[a, 0.8 + b / 2, c] for a, b, c in v], 400),
+      "test.jsonl": values(lambda k, v: [[0.8 + b / 2, a, c] for a, b, c in v], 200)}),
     ("an error page", "is an HTML page", {"a.csv": "<!DOCTYPE html>\n<title>404</title>\n"}),
     ("one array of objects", "is an array or begins one", {"a.jsonl": "[\n {\"text\": \"a\", \"label\": 0}\n]\n"}),
     ("examples in columns", "examples of 48 positions",
@@ -77,6 +80,7 @@ def situations(world, tools):
         yield (f"own data: {name}", pattern,
                ["data", "import", "custom", folder, "--out", world.root / f"imported{world.count}"], None)
     yield from settings_of_the_import(world, tools)
+    yield from other_scaling(world, tools)
 
 
 def settings_of_the_import(world, tools):
@@ -88,3 +92,19 @@ def settings_of_the_import(world, tools):
         yield (f"train on imported data, task.{setting}", "has an effect only at the import",
                ["train", "custom", "s4d", "--data", world.root / "imported_values", "--out", out, "--set", f"task.{setting}",
                 "--set", "train.steps=2"], out)
+
+
+def other_scaling(world, tools):
+    """The same examples drawn and standardized otherwise: most of the test are among those of training."""
+    for seed in (0, 1):
+        tools.must("data", "import", "custom", world.root / "imported_values.jsonl", "--out", world.root / f"drawn{seed}",
+                   "--set", f"task.split_seed={seed}")
+    run = world.root / "run of drawn0"
+    tools.must("train", "custom", "local", "--data", world.root / "drawn0", "--out", run, "--set", "train.steps=2")
+    pattern = "examples are among those that"
+    yield ("eval on the same examples, drawn otherwise", pattern,
+           ["eval", run, "--data", world.root / "drawn1", "--other-data"], None)
+    further = world.root / "further run"
+    yield ("train on the same examples, drawn otherwise", pattern,
+           ["train", "custom", "local", "--data", world.root / "drawn1", "--init-from", run, "--out", further,
+            "--set", "train.steps=2"], further)
