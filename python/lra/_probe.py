@@ -18,6 +18,11 @@ _TOKENS = 32
 _TRIM = 32  # the trainer pads the rows of a call to a multiple of it
 _SAME = 1e-3  # of the largest output
 _FADED = 1e-35  # of a gradient: the next ones are below float32
+_REMEMBERS = "remembers earlier batches in evaluation (state that forward changes?)"
+_UNSAVED = (
+    "computes in evaluation with what it kept of a batch in training outside its parameters and "
+    "buffers: no checkpoint holds it"
+)
 Make = Callable[[int], Adapted]
 
 
@@ -128,12 +133,13 @@ class _Probe:
                 yield "returns numbers that are not finite (a row that attends to nothing?)"
                 return
             if self._differ(self.output(self.x), y):
-                yield "remembers earlier batches in evaluation (state that forward changes?)"
+                yield _REMEMBERS
                 return
             if self._differ(self.output(self.x, key=2), y):
                 yield "is random in evaluation (a dropout that does not ask self.training?)"
                 return
-            yield from self._doubts_of_seeds()
+            doubts_of_seeds = list(self._doubts_of_seeds())
+            yield from doubts_of_seeds or self._doubts_of_memory()
             if any(self._differs_alone(example) for example in range(_EXAMPLES)):
                 yield (
                     "gives an example another output beside others (batch and length confused, or "
@@ -152,6 +158,20 @@ class _Probe:
 
     def _differ(self, one: torch.Tensor, other: torch.Tensor) -> bool:
         return bool((one - other).abs().max() > _SAME * self.largest)
+
+    def _doubts_of_memory(self) -> Iterator[str]:
+        """Of a batch before this one. Batch norm keeps its statistics in buffers."""
+        other = self.other if self.x.is_floating_point() else self.other * self.mask
+        for training, doubt in ((False, _REMEMBERS), (True, _UNSAVED)):
+            layer = self.make(0)
+            saved = {name: tensor.clone() for name, tensor in layer.module.state_dict().items()}
+            self.output(other, layer=layer, training=training)
+            now = layer.module.state_dict()
+            if training and any(not torch.equal(saved[name], now[name]) for name in saved):
+                return
+            if self._differ(self.output(self.x, layer=layer), self.y):
+                yield doubt
+                return
 
     def _differs_alone(self, example: int, length: int | None = None) -> bool:
         """Whether the example alone, padded to this length, has another result at its tokens."""

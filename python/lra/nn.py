@@ -26,8 +26,7 @@ class Mixer(torch.nn.Module):
     `dim` is D; `head_dim` is dim / heads by default; `max_length` is the longest L. Weights are
     drawn from (seed, path), as the program draws those of the layer at `path`. Parameters are
     float32; use `.to(torch.float64)` for gradcheck. Parameters in a group have the attribute
-    `_optim` = {"name", "lr", "weight_decay"}. Raises RuntimeError for a bad setting, shape or
-    length.
+    `_optim` = {"name", "lr", "weight_decay"}. Raises RuntimeError for a bad setting.
 
     torch.compile leaves the layer out of its graphs (a graph break). torch.func.functional_call
     does not work, because the layer computes with its own parameters.
@@ -93,11 +92,12 @@ class Mixer(torch.nn.Module):
 
         Dropout rates apply only in training: `attention_dropout` to attention weights, `dropout` to
         layers with their own dropout. `mask` [B, L], True or 1 = token, padding on the right; padded
-        positions of the result are undefined. Raises ValueError for another mask, except on a GPU,
-        whose values are not looked at.
+        positions of the result are undefined. Raises ValueError for another shape or mask; the
+        values of a mask on a GPU are not looked at.
         `key` determines dropout and any other randomness in training; by default it is drawn from
         torch's generator.
         """
+        self._check_shape(x)
         if mask is not None:
             _check_mask(mask, x)
         if key is None:
@@ -124,6 +124,14 @@ class Mixer(torch.nn.Module):
             step, part,
         )
         return result
+
+    def _check_shape(self, x: torch.Tensor) -> None:
+        dim, longest = self._call["dim"], self._call["max_length"]
+        if x.dim() != 3 or x.shape[2] != dim or x.shape[1] > longest:
+            raise ValueError(
+                f"x has the shape {list(x.shape)}; expected [B, L, {dim}] with L up to max_length, "
+                f"{longest}"
+            )
 
     def extra_repr(self) -> str:
         return ", ".join(f"{name}={value!r}" for name, value in self._call.items())

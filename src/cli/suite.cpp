@@ -15,6 +15,7 @@
 #include "cli/device.h"
 #include "cli/published_results.h"
 #include "cli/suite_cells.h"
+#include "cli/suite_runs.h"
 #include "io/atomic_file.h"
 #include "io/lock_file.h"
 #include "report/report.h"

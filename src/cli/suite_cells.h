@@ -1,4 +1,4 @@
-// The runs of a suite: their folders, their states, and training them further.
+// The runs of a suite: their folders, states and data.
 #pragma once
 
 #include <cstdint>
@@ -50,6 +50,13 @@ struct Cell {
 std::vector<Cell> cells_of(const Suite& suite, const std::string& out, const std::string& data,
                            const std::string& only = "");
 
+// Reads the record in the cell's folder again: sets state, record and problem. Throws lra::Error
+// for a run with other settings.
+void look_at_record(Cell& cell);
+
+// True if the run saved something: it continues from there, or reports that it is gone.
+bool has_saved(const Cell& cell);
+
 // True if run_cells would train it, in its present state.
 bool is_due(const Cell& cell);
 
@@ -77,22 +84,6 @@ void refuse_other_data(const std::vector<Cell>& cells, const std::string& task,
 
 // Prints a line to standard error, unless --quiet.
 void say(const Program& program, const std::string& text);
-
-// Trains the unfinished cells, each in a separate process, `jobs` of them at a time, until a stop
-// is requested. With several, each gets its share of the processor's cores (unless --threads says
-// otherwise) and of the memory that is free now, and their progress bars are replaced by a line per
-// cell and its warnings.
-// - A failed cell continues from its checkpoint, whatever ended it; one without starts over.
-// - A diverged cell stays as recorded, because the same seed would diverge again, bit for bit. It
-//   runs again if its folder was removed.
-// - A folder that another process has locked is not touched, whatever its record says.
-void run_cells(std::vector<Cell>& cells, const std::string& data_root, int jobs,
-               const Program& program);
-
-// The suite's exit code: the first failed cell's code (2 for one in use or damaged), else 3 when
-// one is not trained to its end, else 4 when one diverged, else 0. All these cells are named on
-// standard error, also with --quiet.
-ExitCode judge_cells(const std::vector<Cell>& cells);
 
 // Progress of the runs of a suite, read from their folders: also while other processes, on this
 // machine or on another with the same file system, work on them.

@@ -51,8 +51,10 @@ class WordReader {
         in_steps_(in_steps),
         are_letters_(is_text(dataset.manifest()) || is_own_text(dataset.manifest())) {}
 
-  // True if a passage counts as the same as the one with its tokens in reverse.
+  // A passage counts as the same as the one with its tokens in reverse, and as that with the
+  // opposite sign.
   bool may_be_reversed() const { return !are_letters_; }
+  bool may_be_negated() const { return in_steps_; }
 
   // Tokens of a passage: so many that a trillion passages are possible. Two random sequences of two
   // symbols share all passages of eight.
@@ -63,23 +65,22 @@ class WordReader {
     std::set<int32_t> symbols;
     std::vector<int32_t> words;
     for (const int64_t example : drawn_examples(split.size(), kExamples)) {
-      read(split, example, words);
-      symbols.insert(words.begin(), words.end());
+      for (int64_t tower = 0; tower < num_towers_; ++tower) {
+        read(split, example, tower, words);
+        symbols.insert(words.begin(), words.end());
+      }
     }
     const double bits = std::log2(std::max<double>(2, static_cast<double>(symbols.size())));
     return std::clamp(static_cast<size_t>(std::ceil(kBits / bits)), kShortest, kLongest);
   }
 
-  void read(const Split& split, int64_t example, std::vector<int32_t>& words) const {
-    words.clear();
-    for (int64_t tower = 0; tower < num_towers_; ++tower) {
-      const size_t before = words.size();
-      words.resize(before + static_cast<size_t>(split.sequence_length(example, tower) *
-                                                split.words_per_token()));
-      const auto added = std::span(words).subspan(before);
-      split.read_tokens(example, tower, added);
-      if (in_steps_) standardize(added, static_cast<size_t>(split.words_per_token()));
-    }
+  int64_t num_towers() const { return num_towers_; }
+
+  void read(const Split& split, int64_t example, int64_t tower, std::vector<int32_t>& words) const {
+    words.resize(
+        static_cast<size_t>(split.sequence_length(example, tower) * split.words_per_token()));
+    split.read_tokens(example, tower, words);
+    if (in_steps_) standardize(words, static_cast<size_t>(split.words_per_token()));
     for (size_t i = 0; are_letters_ && i < words.size(); ++i) {
       if (words[i] >= 'A' + 1 && words[i] <= 'Z' + 1) words[i] += 'a' - 'A';  // byte + 1
     }
@@ -100,17 +101,41 @@ std::vector<int32_t> reversed(std::span<const int32_t> words, size_t words_per_t
   return turned;
 }
 
-// With `backwards`, words in reverse, a passage has the smaller hash of its two directions.
-Sketch sketch_of(std::span<const int32_t> words, std::span<const int32_t> backwards,
-                 size_t words_per_token, size_t tokens) {
-  const size_t width = tokens * words_per_token;
+std::vector<int32_t> negated(std::vector<int32_t> words) {
+  for (int32_t& word : words) word = -word;
+  return words;
+}
+
+// The words of a sequence, and those that count as the same; all have one length.
+struct Variants {
+  std::vector<std::vector<int32_t>> forwards, backwards;
+};
+
+Variants variants_of(const std::vector<int32_t>& words, const WordReader& reader,
+                     size_t words_per_token) {
+  Variants variants;
+  variants.forwards.push_back(words);
+  if (reader.may_be_negated()) variants.forwards.push_back(negated(words));
+  if (!reader.may_be_reversed()) return variants;
+  for (const std::vector<int32_t>& forwards : variants.forwards) {
+    variants.backwards.push_back(reversed(forwards, words_per_token));
+  }
+  return variants;
+}
+
+// A passage has the smallest hash of its variants.
+Sketch sketch_of(const Variants& variants, size_t words_per_token, size_t tokens) {
+  const size_t width = tokens * words_per_token, size = variants.forwards[0].size();
   Sketch kept;  // a heap, its largest hash in front
-  for (size_t at = 0; at + width <= words.size(); at += words_per_token) {
-    uint64_t hash = hash64(std::as_bytes(words.subspan(at, width)));
-    if (!backwards.empty()) {
-      const auto turned = backwards.subspan(words.size() - at - width, width);
-      hash = std::min(hash, hash64(std::as_bytes(turned)));
-    }
+  for (size_t at = 0; at + width <= size; at += words_per_token) {
+    uint64_t hash = UINT64_MAX;
+    const auto take = [&](const std::vector<std::vector<int32_t>>& all, size_t begin) {
+      for (const std::vector<int32_t>& words : all) {
+        hash = std::min(hash, hash64(std::as_bytes(std::span(words).subspan(begin, width))));
+      }
+    };
+    take(variants.forwards, at);
+    take(variants.backwards, size - at - width);
     if (kept.size() == kKept && hash >= kept.front()) continue;
     if (std::ranges::find(kept, hash) != kept.end()) continue;
     if (kept.size() == kKept) {
@@ -125,18 +150,20 @@ Sketch sketch_of(std::span<const int32_t> words, std::span<const int32_t> backwa
   return kept;
 }
 
+// Of the sequences of drawn examples, one after another.
 std::vector<Sketch> sketches_of(const Split& split, int64_t most, const WordReader& reader,
                                 size_t tokens) {
   const std::vector<int64_t> drawn = drawn_examples(split.size(), most);
-  std::vector<Sketch> sketches(drawn.size());
-  parallel_ranges(static_cast<int64_t>(drawn.size()), 64, [&](int64_t begin, int64_t end) {
+  const int64_t towers = reader.num_towers();
+  std::vector<Sketch> sketches(drawn.size() * static_cast<size_t>(towers));
+  parallel_ranges(static_cast<int64_t>(sketches.size()), 64, [&](int64_t begin, int64_t end) {
     throw_if_stopped();
     const auto width = static_cast<size_t>(split.words_per_token());
-    std::vector<int32_t> words, backwards;
+    std::vector<int32_t> words;
     for (int64_t i = begin; i < end; ++i) {
-      reader.read(split, drawn[static_cast<size_t>(i)], words);
-      if (reader.may_be_reversed()) backwards = reversed(words, width);
-      sketches[static_cast<size_t>(i)] = sketch_of(words, backwards, width, tokens);
+      reader.read(split, drawn[static_cast<size_t>(i / towers)], i % towers, words);
+      sketches[static_cast<size_t>(i)] =
+          sketch_of(variants_of(words, reader, width), width, tokens);
     }
   });
   return sketches;
@@ -144,26 +171,41 @@ std::vector<Sketch> sketches_of(const Split& split, int64_t most, const WordRead
 
 struct Place {
   uint64_t hash;
-  int32_t example;
+  int32_t sequence;
   auto operator<=>(const Place&) const = default;
 };
 
-// True if one example has half of the hashes. Those that many examples share tell nothing.
-bool is_near(const Sketch& sketch, const std::vector<Place>& places,
-             std::vector<int32_t>& sharers) {
+// The examples with a sequence that has half of the hashes. Those that many sequences share tell
+// nothing.
+std::set<int64_t> examples_near(const Sketch& sketch, const std::vector<Place>& places,
+                                int64_t num_towers) {
   constexpr int64_t kMostSharers = 100;
-  sharers.clear();
+  std::vector<int32_t> sharers;
   for (const uint64_t hash : sketch) {
     const auto [first, last] = std::ranges::equal_range(places, hash, {}, &Place::hash);
     if (last - first > kMostSharers) continue;
-    for (auto place = first; place != last; ++place) sharers.push_back(place->example);
+    for (auto place = first; place != last; ++place) sharers.push_back(place->sequence);
   }
   std::ranges::sort(sharers);
+  std::set<int64_t> near;
   for (size_t begin = 0, end = 0; begin < sharers.size(); begin = end) {
     while (end < sharers.size() && sharers[end] == sharers[begin]) ++end;
-    if (2 * (end - begin) >= kKept) return true;
+    if (2 * (end - begin) >= kKept) near.insert(sharers[begin] / num_towers);
   }
-  return false;
+  return near;
+}
+
+// True if each sequence of an example is near one of the same other example: pairs of texts have
+// one of the two in common with many others.
+bool is_near(std::span<const Sketch> sequences, const std::vector<Place>& places) {
+  const auto num_towers = static_cast<int64_t>(sequences.size());
+  std::set<int64_t> near = examples_near(sequences[0], places, num_towers);
+  for (const Sketch& sketch : sequences.subspan(1)) {
+    if (near.empty()) return false;
+    const std::set<int64_t> others = examples_near(sketch, places, num_towers);
+    std::erase_if(near, [&](int64_t example) { return !others.contains(example); });
+  }
+  return !near.empty();
 }
 
 // Examples of a split that were judged, and those of them that are near another.
@@ -175,6 +217,7 @@ struct Judged {
 void judge(const Dataset& dataset, const WordReader& reader, const std::string& reference,
            const std::vector<std::string>& splits, std::vector<Judged>& judged) {
   const size_t tokens = reader.passage_tokens(dataset.split(reference));
+  const auto towers = static_cast<size_t>(reader.num_towers());
   std::vector<Place> places;
   const std::vector<Sketch> others =
       sketches_of(dataset.split(reference), kMostOthers, reader, tokens);
@@ -182,15 +225,16 @@ void judge(const Dataset& dataset, const WordReader& reader, const std::string& 
     for (const uint64_t hash : others[i]) places.push_back({hash, static_cast<int32_t>(i)});
   }
   std::ranges::sort(places);
-  std::vector<int32_t> sharers;
   for (size_t s = 0; s < splits.size(); ++s) {
     const auto sketches = sketches_of(dataset.split(splits[s]), kMostJudged, reader, tokens);
-    judged[s].was_judged.resize(sketches.size());
-    judged[s].is_near.resize(sketches.size());
-    for (size_t i = 0; i < sketches.size(); ++i) {
-      if (sketches[i].empty()) continue;
+    const size_t count = sketches.size() / towers;
+    judged[s].was_judged.resize(count);
+    judged[s].is_near.resize(count);
+    for (size_t i = 0; i < count; ++i) {
+      const auto sequences = std::span(sketches).subspan(i * towers, towers);
+      if (std::ranges::any_of(sequences, &Sketch::empty)) continue;
       judged[s].was_judged[i] = true;
-      judged[s].is_near[i] = judged[s].is_near[i] || is_near(sketches[i], places, sharers);
+      judged[s].is_near[i] = judged[s].is_near[i] || is_near(sequences, places);
     }
   }
 }

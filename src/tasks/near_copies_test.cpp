@@ -118,7 +118,40 @@ TEST(NearCopies, AreValuesWithALittleNoiseInAnotherScaleOrReversed) {
                          for (size_t i = 0; i < e.size(); i += 2) std::swap(e[i], e[i + 1]);
                        }),
             kExamples);
+  EXPECT_EQ(found_with("negated",
+                       [](Values& e) {
+                         for (float& value : e) value = -value;
+                       }),
+            kExamples);
   EXPECT_EQ(found_with("other", [&](Values& e) { std::ranges::generate(e, drawn); }), 0);
+}
+
+// Pairs of which each half of the test is one of train: of the same pair, or of two.
+TEST(NearCopies, OfPairsHaveBothTextsInCommon) {
+  RandomStream random(5);
+  std::vector<std::vector<uint8_t>> texts(2 * kExamples, std::vector<uint8_t>(100));
+  for (auto& text : texts) {
+    for (uint8_t& byte : text) byte = static_cast<uint8_t>(random.below(256));
+  }
+  const auto num_near = [&](size_t partner) {
+    const TestFolder root;
+    Manifest manifest = imported_manifest("retrieval");
+    manifest.token_offset = 1;
+    manifest.num_towers = 2;
+    DatasetWriter writer(root.path("data"), manifest, 0);
+    for (const char* name : {"train", "test"}) {
+      const size_t apart = name == std::string("test") ? partner : 1;
+      writer.begin_split(name);
+      for (size_t i = 0; i < texts.size(); i += 2) {
+        writer.add(
+            0, std::vector<std::span<const uint8_t>>{texts[i], texts[(i + apart) % texts.size()]});
+      }
+    }
+    writer.finish();
+    return near_copies(Dataset::open(root.path("data")), "train", {"test"}).at(0).num_near;
+  };
+  EXPECT_EQ(num_near(3), 0);
+  EXPECT_EQ(num_near(1), kExamples);
 }
 
 }  // namespace

@@ -8,7 +8,6 @@
 #include "tasks/all.h"
 #include "tasks/equal_examples.h"
 #include "tasks/files.h"
-#include "tasks/prepare_data.h"
 #include "training/presets.h"
 
 namespace lra::training {
@@ -22,7 +21,13 @@ std::string data_root(const std::string& given) {
 RunConfig resolve_on_data(const std::string& task, const std::string& model,
                           const std::string& preset, uint64_t seed, const std::string& root,
                           const ConfigTable& overrides, const std::vector<std::string>& sets) {
-  const tasks::TaskOnData on = tasks::task_on_data(task, root);
+  return resolve_on_data(tasks::task_on_data(task, root), model, preset, seed, root, overrides,
+                         sets);
+}
+
+RunConfig resolve_on_data(const tasks::TaskOnData& on, const std::string& model,
+                          const std::string& preset, uint64_t seed, const std::string& root,
+                          const ConfigTable& overrides, const std::vector<std::string>& sets) {
   ConfigTable settings;
   if (!on.settings.empty()) settings.set("task", {on.settings, root});
   merge(settings, overrides);

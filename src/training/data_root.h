@@ -6,6 +6,7 @@
 
 #include "records/run_record.h"
 #include "tasks/custom/scaling.h"
+#include "tasks/prepare_data.h"
 #include "tasks/task.h"
 #include "training/run_config.h"
 #include "training/run_folder.h"
@@ -18,6 +19,10 @@ std::string data_root(const std::string& given);
 // resolve_run() for a task on the data under `root` (tasks::task_on_data), whose settings have
 // lower priority than `overrides` and `sets`.
 RunConfig resolve_on_data(const std::string& task, const std::string& model,
+                          const std::string& preset, uint64_t seed, const std::string& root,
+                          const ConfigTable& overrides, const std::vector<std::string>& sets);
+// The same where the settings of the data are known.
+RunConfig resolve_on_data(const tasks::TaskOnData& on, const std::string& model,
                           const std::string& preset, uint64_t seed, const std::string& root,
                           const ConfigTable& overrides, const std::vector<std::string>& sets);
 

@@ -148,6 +148,12 @@ class OneMixer(unittest.TestCase):
             with self.assertRaisesRegex(ValueError, said):
                 layer(x, mask)
 
+    def test_inputs_of_another_shape_are_refused(self):
+        layer = lra.nn.Linformer(8, max_length=6, rank=2)
+        for shape in ((1, 8, 5), (2, 7, 8), (6, 8)):
+            with self.assertRaisesRegex(ValueError, r"expected \[B, L, 8\] with L up to max_length, 6"):
+                layer(torch.randn(shape))
+
     def test_replaced_parameters_are_refused(self):
         layer, (x, _) = made(lra.nn.Transformer), padded_input()
         others = {name: torch.zeros_like(p) for name, p in layer.named_parameters()}

@@ -63,6 +63,30 @@ class Remembers(Linear):
         return super().forward(x, mask) * self.calls
 
 
+class KeepsFirstMean(Linear):
+    def forward(self, x, mask):
+        self.mean = getattr(self, "mean", x.detach().mean())
+        return super().forward(x, mask) * self.mean
+
+
+class KeepsMeanOfTraining(Linear):
+    mean = 0.0
+
+    def forward(self, x, mask):
+        if self.training:
+            self.mean = 100 * x.detach().mean()
+        return super().forward(x, mask) + self.mean
+
+
+class BatchNorm(Linear):
+    def __init__(self, dim):
+        super().__init__(dim)
+        self.norm = torch.nn.BatchNorm1d(dim)
+
+    def forward(self, x, mask):
+        return self.norm(super().forward(x, mask).transpose(1, 2)).transpose(1, 2)
+
+
 class Unseeded(Linear):
     def __init__(self, dim):
         super().__init__(dim)
@@ -616,7 +640,8 @@ class Doubts(unittest.TestCase):
     def test_each_mistake_is_named_alone(self):
         for kind, said in (
             (Confused, "another output beside others"), (Drops, "is random in evaluation"),
-            (Remembers, "remembers earlier batches"), (Unseeded, "two layers of one seed"),
+            (Remembers, "remembers earlier batches"), (KeepsFirstMean, "remembers earlier batches"),
+            (KeepsMeanOfTraining, "no checkpoint holds it"), (Unseeded, "two layers of one seed"),
             (Hidden, "of shape [16, 16], [16]: not trained, counted or saved"),
             (Detached, "of shape [16, 16], [16]: counted, not trained"), (Inverted, "reads nothing but padding"),
             (Unmasked, "reads padding in spite of its mask"), (Opposite, "reads nothing but padding"),
@@ -640,7 +665,7 @@ class Doubts(unittest.TestCase):
             self.assertEqual([said in text for text in self.found(kind, TASK)], [True], self.found(kind, TASK))
 
     def test_others_have_none(self):
-        for kind, task in ((Linear, None), (TorchAttention, None), (BeginsAtZero, None), (ZeroWeight, None),
+        for kind, task in ((Linear, None), (TorchAttention, None), (BatchNorm, None), (BeginsAtZero, None), (ZeroWeight, None),
                            (SmallScale, None), (Recomputed, None), (Blocks, None), (Fails, None), (Bag, TASK),
                            (Bag, {**TASK, "towers": 2}), (CausalLSTM, None), (PackedLSTM, None),
                            (SortedBack, None), (GatedLSTM, None), (Mixer, None), (OneLength, None), (Pooled, None),

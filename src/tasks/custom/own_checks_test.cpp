@@ -202,6 +202,15 @@ TEST(OwnChecks, NameChannelsOfTheTestInAnotherOrder) {
       << "one is like none of train";
   EXPECT_THAT(doubts_about_channels(train, {{{0, 3}, {9, 3}, {0, 1}, {3, 1}}}), ElementsAre())
       << "others have changed too";
+  EXPECT_THAT(doubts_about_channels(train, {{{0, 1}, {9, 2}, {0, 3}, {-3, 1}}}),
+              ElementsAre(StartsWith(
+                  "values in channel 3 of test have the mean -2.990 and the deviation 0.575, "
+                  "those of train the mean 2.988")))
+      << "another sign";
+  EXPECT_THAT(doubts_about_channels(train, {{{0, 1}, {9, 2}, {0, 3.9f}, {3, 1}}}),
+              ElementsAre(HasSubstr("all other channels are as in train: has it another sign")));
+  EXPECT_THAT(doubts_about_channels(train, {{{0, 1}, {9.2f, 2}, {0, 3.9f}, {3, 1}}}), ElementsAre())
+      << "another year";
   EXPECT_THAT(doubts_about_channels({{{0, 1}, {9, 2}, {0, 1.1f}, {3, 1}}},
                                     {{{0, 1.1f}, {9, 2}, {0, 1}, {3, 1}}}),
               ElementsAre())
@@ -345,6 +354,20 @@ TEST(OwnChecks, NameTimeInThePlaceOfChannels) {
   };
   EXPECT_THAT(doubts_about(alike, sizes), ElementsAre()) << "channels with a cause in common";
   EXPECT_THAT(doubts_about(unchanged, sizes), ElementsAre());
+}
+
+TEST(OwnChecks, NameValuesOfTheTestInAnotherOrder) {
+  const Sizes sizes{.train = 200, .test = 200, .positions = 40, .channels = 2};
+  const auto along_positions = [](bool turned) {
+    return [turned](bool is_test, int64_t n, float v) {
+      const int64_t place = n / 2 % 40;
+      const auto growing = static_cast<float>(turned && is_test ? 39 - place : place);
+      return v + 0.1f * growing + static_cast<float>(50 * (n % 2));
+    };
+  };
+  EXPECT_THAT(doubts_about(along_positions(false), sizes), ElementsAre());
+  EXPECT_THAT(doubts_about(along_positions(true), sizes),
+              ElementsAre(StartsWith("the large values of test are at other positions than")));
 }
 
 // Doubts about brightness that grows along 40 pixels, after a change of those of the test.

@@ -256,6 +256,33 @@ std::optional<std::string> doubt_of_channel_order(const SplitValues& train,
          listed(moved.places) + " of train, and unlike their own: are they in another order?";
 }
 
+// A sentence if a few channels of a split are unlike their own of train and all others are as in
+// train: another year or person changes most of them a little.
+std::optional<std::string> doubt_of_single_channels(const SplitValues& train,
+                                                    const SplitValues& other,
+                                                    const Scaling& scaling) {
+  constexpr int64_t kFewest = 100;
+  using D = ChannelDistance;
+  if (std::min(train.size, other.size) < kFewest) return std::nullopt;
+  std::vector<size_t> changed;
+  const size_t num_channels = train.scales.size();
+  for (size_t c = 0; c < num_channels; ++c) {
+    const D own = channel_distance(scaling, other.scales[c], c, train.scales[c], c);
+    if (own.in_errors <= D::kErrorsAlike) continue;
+    if (own.in_errors < D::kErrorsUnlike || own.in_deviations < D::kAlike) return std::nullopt;
+    changed.push_back(c);
+  }
+  if (changed.empty() || 2 * changed.size() >= num_channels) return std::nullopt;
+  const size_t c = changed[0];
+  const auto described = [&](const ChannelScale& scale) {
+    return "the mean " + fixed(scaling.original(scale.mean, c), 3) + " and the deviation " +
+           fixed(scale.deviation * scaling.deviation(c), 3);
+  };
+  return "values in channel " + listed(changed) + " of " + other.name + " have " +
+         described(other.scales[c]) + ", those of train " + described(train.scales[c]) +
+         ", and all other channels are as in train: has it another sign, offset or unit?";
+}
+
 // A split that was filled with zeros, or with the last value that was there. An example counts as
 // one observation.
 std::optional<std::string> doubt_of_repeats(const SplitValues& train, const SplitValues& other,
@@ -381,6 +408,7 @@ std::vector<std::optional<std::string>> doubts_against_train(const SplitValues& 
   std::optional<std::string> doubt = doubt_of_channel_order(train, other, scaling);
   if (!doubt) doubt = doubt_of_range(train, other, config);
   if (!doubt) doubt = doubt_of_unit(train, other, split);
+  if (!doubt) doubt = doubt_of_single_channels(train, other, scaling);
   return {doubt, doubt_of_repeats(train, other, config)};
 }
 
