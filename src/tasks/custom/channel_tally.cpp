@@ -81,6 +81,15 @@ std::string of_channel(size_t channel, int64_t num_channels) {
   return num_channels == 1 ? "" : " in channel " + std::to_string(channel);
 }
 
+std::string listed(const std::vector<size_t>& numbers) {
+  constexpr size_t kMost = 6;
+  std::string list;
+  for (size_t i = 0; i < std::min(numbers.size(), kMost); ++i) {
+    list += (i > 0 ? ", " : "") + std::to_string(numbers[i]);
+  }
+  return list + (numbers.size() > kMost ? " ..." : "");
+}
+
 std::vector<ChannelScale> scales_of(const Split& split, const std::vector<ChannelTally>& tally,
                                     const CustomConfig& config) {
   const size_t num_channels = tally.size();

@@ -1,5 +1,6 @@
 #include "tasks/custom/own_files.h"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <map>
