@@ -40,14 +40,15 @@ int64_t count_longer(const tasks::Split& split, const TaskShape& shape) {
 std::string cut_warning(const RunConfig& config, const tasks::Task& task,
                         const tasks::Dataset& dataset) {
   const TaskShape shape = task.shape(), usual = preset_of(config).make_task()->shape();
-  if (shape.length >= usual.length) return "";
+  const bool is_own = config.task_spec().settings_of != nullptr;  // no preset knows its length
+  if (!is_own && shape.length >= usual.length) return "";
   const tasks::Split train = task.split(dataset, "train"), test = task.split(dataset, "test");
   const int64_t cut_train = count_longer(train, shape), cut_test = count_longer(test, shape);
   if (cut_train + cut_test == 0) return "";
   return "task.length=" + std::to_string(shape.length) + " cuts " + thousands(cut_train) +
          " of the " + thousands(train.size()) + " training examples and " + thousands(cut_test) +
-         " of the " + thousands(test.size()) + " test examples; the preset reads " +
-         thousands(usual.length);
+         " of the " + thousands(test.size()) + " test examples" +
+         (is_own ? "" : "; the preset reads " + thousands(usual.length));
 }
 
 std::vector<std::string> setting_warnings(const RunConfig& config) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <map>
 #include <string_view>
 
@@ -138,6 +139,24 @@ void refuse_single_numbers(const Columns& columns, const std::vector<std::string
               "task.sequences=NAME");
 }
 
+// A table without a column of sequences, of which every column should be a position.
+void refuse_texts(const std::vector<size_t>& columns, const std::vector<std::string>& names,
+                  const std::string& where, const std::function<bool(size_t)>& is_number) {
+  std::vector<std::string> others;
+  for (const size_t i : columns) {
+    if (!is_number(i)) others.push_back(names[i]);
+  }
+  if (columns.size() < 2 || others.empty()) return;
+  refuse_data(
+      where,
+      (others.size() == 1 ? "column " : "columns ") + quoted_list(others, 8) +
+          (others.size() == 1 ? " holds no number" : " hold no numbers") +
+          " in the first row, and no column has the name of sequences",
+      "numbers in all columns but label and split, or a column named text, tokens or values",
+      "remove columns that are not numbers, fill in what is missing, or name the column of "
+      "sequences with --set task.sequences=NAME");
+}
+
 Columns find_columns(const std::vector<std::string>& names, const ColumnSettings& settings,
                      const std::string& where, TableKind kind,
                      const std::function<bool(size_t)>& is_number) {
@@ -164,6 +183,7 @@ Columns find_columns(const std::vector<std::string>& names, const ColumnSettings
                 "change task.sequences or task.label");
   }
   if (columns.sequences.empty() && (columns.is_wide || kind == TableKind::kCsv)) {
+    refuse_texts(others, names, where, is_number);
     columns.sequences = others;
     columns.is_wide = others.size() > 1;
   }
@@ -193,10 +213,11 @@ bool is_usual(const std::string& name) {
 
 // True for names of ids, such as "film_id", "userId" and "Patient", and of files.
 bool is_name_of_id(std::string_view name) {
-  constexpr std::array<std::string_view, 21> kNames = {
-      "author",  "customer", "episode", "file",   "filename",  "group",  "participant",
-      "patient", "path",     "person",  "record", "recording", "sensor", "session",
-      "source",  "speaker",  "subject", "trial",  "url",       "user",   "video"};
+  constexpr std::array<std::string_view, 27> kNames = {
+      "animal",  "author",     "case",        "customer", "episode", "file",    "filename",
+      "group",   "individual", "participant", "patient",  "path",    "person",  "pid",
+      "record",  "recording",  "sensor",      "session",  "source",  "speaker", "subj",
+      "subject", "trial",      "uid",         "url",      "user",    "video"};
   constexpr std::array<std::string_view, 6> kEndings = {"_id",   "-id",   " id",
                                                         "_file", "_path", "_name"};
   const std::string plain = plain_name(name);
@@ -204,7 +225,18 @@ bool is_name_of_id(std::string_view name) {
          std::ranges::any_of(kEndings, [&](std::string_view end) { return plain.ends_with(end); });
 }
 
+// Numbers in their order.
+uint64_t key_of(std::string_view value) {
+  int64_t number = 0;
+  const char* const end = value.data() + value.size();
+  const auto [stop, problem] = std::from_chars(value.data(), end, number);
+  if (problem != std::errc() || stop != end) return hash64(value);
+  return static_cast<uint64_t>(number) ^ (uint64_t{1} << 63);
+}
+
 }  // namespace
+
+bool Schema::has_name_of_id(const std::string& name) { return is_name_of_id(name); }
 
 Columns Schema::columns_of(const std::vector<std::string>& names, const std::string& where,
                            TableKind kind, const std::function<bool(size_t)>& is_number) {
@@ -268,10 +300,25 @@ void Schema::add_late_column(const std::string& name, const std::string& where) 
   ignored_.try_emplace(name, IgnoredValues{.where = where});
 }
 
+// Any short value but a fraction, unless nearly every row has its own.
+bool Schema::may_be_id(const std::string& name, std::string_view value, IgnoredValues& values) {
+  constexpr size_t kLongest = 64;
+  constexpr int64_t kFewest = 1000;
+  if (is_name_of_id(name)) return true;
+  if (!values.may_be_ids || value.size() > kLongest) return false;
+  if (is_single_number(std::string(value)) && value.find_first_of(".eE") != value.npos) {
+    return false;
+  }
+  values.keys.insert(key_of(value));
+  values.may_be_ids =
+      ++values.count < kFewest || 2 * static_cast<int64_t>(values.keys.size()) < values.count;
+  return true;
+}
+
 void Schema::see_ignored(const std::string& name, std::string_view value, OwnExample& example) {
   IgnoredValues& values = ignored_[name];
   values.any = true;
-  if (is_name_of_id(name) && !value.empty()) example.ids[name] = hash64(value);
+  if (!value.empty() && may_be_id(name, value, values)) example.ids[name] = key_of(value);
   values.all_splits = values.all_splits && !split_of_name(value).empty();
 }
 

@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -56,13 +57,18 @@ class Schema {
   const std::string& split_name() const { return split_; }  // empty: none
   bool is_wide() const { return is_wide_; }
   std::vector<std::string> ignored_names() const;
+  // True for names of ids, such as "film_id", "userId" and "Patient", and of files.
+  static bool has_name_of_id(const std::string& name);
 
  private:
   struct IgnoredValues {
     std::string where;
-    bool all_splits = true, any = false;
+    bool all_splits = true, any = false, may_be_ids = true;
+    std::set<uint64_t> keys = {};  // different ones, while they may be ids
+    int64_t count = 0;
   };
 
+  static bool may_be_id(const std::string& name, std::string_view value, IgnoredValues& values);
   Columns same_columns(const std::vector<std::string>& names, const std::string& where) const;
   [[noreturn]] static void refuse_late(const std::string& name, const std::string& where,
                                        const std::string& before);

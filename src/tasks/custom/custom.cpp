@@ -85,10 +85,18 @@ class CustomTask : public Task {
   CustomConfig config_;
 };
 
+// "12", or "33 to 58"
+std::string lengths_text(const CustomConfig& config) {
+  const std::string most = thousands(config.longest);
+  return config.shortest < config.longest ? thousands(config.shortest) + " to " + most : most;
+}
+
 // Refuses facts of the data that the settings contradict; empty texts are those of older data.
 class FactComparison {
  public:
-  explicit FactComparison(const Dataset& dataset) : folder_(dataset.folder()) {}
+  // `advice`: what to do; empty: that of a run on its own data.
+  explicit FactComparison(const Dataset& dataset, std::string advice = "")
+      : folder_(dataset.folder()), advice_(std::move(advice)) {}
 
   template <typename T>
   void compare(const char* name, const T& found, const T& expected) const {
@@ -103,24 +111,32 @@ class FactComparison {
     throw Error({.where = folder_,
                  .what = what.str(),
                  .expected = wanted.str(),
-                 .advice = "name the folder of the run's data, or leave task." + std::string(name) +
-                           " to the data"});
+                 .advice = advice_.empty() ? "name the folder of the run's data, or leave task." +
+                                                 std::string(name) + " to the data"
+                                           : advice_});
   }
 
  private:
   const std::string& folder_;
+  std::string advice_;
 };
 
 void CustomTask::refuse_other_kind(const Dataset& dataset) const {
   const CustomConfig found = config_of(dataset.manifest());
-  const FactComparison facts(dataset);
+  const std::string advice = "name the folder of the run's data, or train a run on this data";
+  const FactComparison facts(dataset, advice);
   facts.compare("input", found.input, config_.input);
   facts.compare("labels", found.labels, config_.labels);
   facts.compare("channels", found.channels, config_.channels);
   facts.compare("towers", found.towers, config_.towers);
-  if (shape().has_padding) return;
-  facts.compare("shortest", found.shortest, config_.shortest);
-  facts.compare("longest", found.longest, config_.longest);
+  const bool has_its_lengths =
+      found.shortest == config_.shortest && found.longest == config_.longest;
+  if (shape().has_padding || has_its_lengths) return;
+  throw Error(
+      {.where = dataset.folder(),
+       .what = "its sequences have " + lengths_text(found) + " positions",
+       .expected = lengths_text(config_) + ", as all of the run's data: its model knows no padding",
+       .advice = advice});
 }
 
 void CustomTask::refuse_other_settings(const Dataset& dataset) const {
@@ -336,8 +352,16 @@ void CustomTask::export_official(const Dataset& dataset, const std::string& out)
 }
 
 // Older data does not say.
+// "values, 12 positions with 40 channels each"
+std::string shape_text(const CustomConfig& config) {
+  const std::string channels =
+      config.channels > 1 ? " with " + std::to_string(config.channels) + " channels each" : "";
+  return config.input + ", " + lengths_text(config) +
+         (config.input == "text" ? " bytes" : " positions") + channels;
+}
+
 std::vector<Fact> CustomTask::reading(const Dataset& dataset) const {
-  std::vector<Fact> facts = {{.name = "input", .value = config_.input, .detail = ""}};
+  std::vector<Fact> facts = {{.name = "input", .value = shape_text(config_), .detail = ""}};
   for (const auto& [key, text] : dataset.manifest().settings) {
     if (key.starts_with(kReading)) {
       facts.push_back(

@@ -353,7 +353,12 @@ TEST_F(OwnData, MistakesAreNamedWithFileAndLine) {
   EXPECT_THAT(refused("a.csv", "text,label\na,0\n", "sequences = \"label\"\nlabel = \"label\""),
               HasSubstr("a.csv:1: column 'label' is named twice"));
   EXPECT_THAT(csv("a\"b,0\n"), HasSubstr("a quote stands within a field"));
-  EXPECT_THAT(refused("a.csv", "t0,t1,label\n1,x,0\n"), HasSubstr("'x' is not a number"));
+  EXPECT_THAT(refused("a.csv", "t0,t1,label\n1,x,0\n"), HasSubstr("column 't1' holds no number"));
+  EXPECT_THAT(
+      refused("a.csv", "t0,t1,note,label\n1,2,new,0\n3,4,,1\n"),
+      HasSubstr("column 'note' holds no number in the first row, and no column has the name "
+                "of sequences"));
+  EXPECT_THAT(refused("a.csv", "t0,t1,label\n1,2,0\n3,x,1\n"), HasSubstr("'x' is not a number"));
   EXPECT_THAT(refused("a.csv", "t0,t1,label\n1,nan,0\n"), HasSubstr("NaN"));
   EXPECT_THAT(refused("a.csv", std::string("text,label\n\xFF,0\n")), HasSubstr("not UTF-8"));
   EXPECT_THAT(refused("a.csv", ""), HasSubstr("is empty"));

@@ -42,7 +42,8 @@ struct OwnExample {
   std::vector<OwnSequence> sequences = {};  // one or two
   std::string label = {};                   // as it is written
   std::string split = {};                   // "train", "val", "test"; empty: the file does not say
-  // Hashes of the values in columns that are not read and have the name of an id, by that name.
+  // Values in columns that are not read and may be ids, by the name of the column: whole numbers in
+  // their order, or hashes.
   std::map<std::string, uint64_t> ids = {};
 };
 

@@ -1,6 +1,7 @@
 #include "tasks/custom/gathered.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <set>
 
@@ -15,6 +16,7 @@
 #include "io/progress.h"
 #include "tasks/custom/channel_tally.h"
 #include "tasks/custom/class_names.h"
+#include "tasks/custom/column_names.h"
 #include "tasks/custom/input_kind.h"
 #include "tasks/custom/npz.h"
 #include "tasks/custom/own_files.h"
@@ -48,6 +50,7 @@ class Gatherer {
   void tell_splits_apart();
   void draw_splits();
   void refuse_untrained_labels(const std::set<std::string>& drawn) const;
+  bool have_one_label_each(const std::string& name) const;
   void doubt_shared_ids();
   void state_facts();
   void state_reading(const std::set<std::string>& drawn);
@@ -197,6 +200,39 @@ void Gatherer::state_reading(const std::set<std::string>& drawn) {
       " counts the examples: is it the number of the row? Remove it from the sequences");
 }
 
+// True if a column says who or what an example is of, whatever its name: several examples have the
+// same value, and then nearly always the same label. Labels that change a few times along the
+// numbers are made from these (a rating), and names that say so are left alone.
+bool Gatherer::have_one_label_each(const std::string& name) const {
+  constexpr double kFewestOfEach = 3, kOneLabel = 0.95;
+  constexpr std::array kMadeFromLabels = {"label", "class", "categ", "rating", "score", "grade"};
+  const std::string plain = plain_name(name);
+  if (std::ranges::any_of(kMadeFromLabels,
+                          [&](const char* word) { return plain.find(word) != plain.npos; })) {
+    return false;
+  }
+  std::map<uint64_t, std::map<std::string, size_t>> labels;
+  size_t num_examples = 0, num_usual = 0, num_changes = 0;
+  for (const OwnExample& example : gathered_.examples) {
+    const auto id = example.ids.find(name);
+    if (id == example.ids.end()) continue;
+    ++labels[id->second][example.label];
+    ++num_examples;
+  }
+  std::string last;
+  for (const auto& [id, counts] : labels) {
+    const auto usual =
+        std::ranges::max_element(counts, {}, [](const auto& entry) { return entry.second; });
+    num_usual += usual->second;
+    num_changes += usual->first != last;
+    last = usual->first;
+  }
+  const auto all = static_cast<double>(num_examples);
+  return all >= kFewestOfEach * static_cast<double>(labels.size()) &&
+         static_cast<double>(num_usual) >= kOneLabel * all &&
+         num_changes > 2 * gathered_.label_names.size();
+}
+
 // Rows of one patient or film are alike: those of test were seen if others are in train.
 void Gatherer::doubt_shared_ids() {
   constexpr size_t kFewestIds = 10;                    // fewer are categories
@@ -214,6 +250,7 @@ void Gatherer::doubt_shared_ids() {
     // No more values than classes: the classes once more, under another name.
     if (trained.size() < std::max(kFewestIds, gathered_.label_names.size() + 1)) continue;
     if (static_cast<double>(trained.size()) > kMostIds * static_cast<double>(num_train)) continue;
+    if (!Schema::has_name_of_id(name) && !have_one_label_each(name)) continue;
     for (const size_t i : test)
       num_shared += of(i).contains(name) && trained.contains(of(i).at(name));
     if (num_shared == 0 ||

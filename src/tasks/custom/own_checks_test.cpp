@@ -340,6 +340,10 @@ TEST(OwnChecks, NameTimeInThePlaceOfChannels) {
   EXPECT_THAT(doubts_about(along_channels, sizes),
               ElementsAre(StartsWith("sequences have 16 positions with 32 channels each: is the "
                                      "array [N, C, L]?")));
+  const auto noisy = [&](bool is_test, int64_t n, float v) {
+    return along_channels(is_test, n, v) + static_cast<float>(n * 7919 % 2003) / 700;
+  };
+  EXPECT_THAT(doubts_about(noisy, sizes), testing::SizeIs(1)) << "neighbors correlate by a third";
   std::array<float, 32> lasts{};
   const auto along_positions = [&](bool, int64_t n, float v) {
     float& of_channel = lasts.at(static_cast<size_t>(n) % 32);

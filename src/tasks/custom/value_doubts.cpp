@@ -78,7 +78,7 @@ std::vector<double> mean_example(const Split& split, const std::vector<int64_t>&
 bool has_time_in_channels(const Split& train, const CustomConfig& config) {
   constexpr int64_t kMostDrawn = 500, kMostNumbers = 1 << 20;
   constexpr size_t kFewest = 8;
-  constexpr double kAlike = 0.6, kUnlike = 0.2, kDecay = 0.5;
+  constexpr double kAlike = 0.15, kUnlike = 0.3, kDecay = 0.5;
   const auto channels = static_cast<size_t>(config.channels);
   const auto length = static_cast<size_t>(config.longest);
   if (channels < kFewest || length < kFewest || train.size() < kFewestToJudge ||
@@ -100,7 +100,7 @@ bool has_time_in_channels(const Split& train, const CustomConfig& config) {
       if (at + channels < x.size()) of_positions.add(x[at], x[at + channels]);
     }
   }
-  return of_channels.value() > kAlike && of_positions.value() < kUnlike &&
+  return of_channels.value() > kAlike && of_positions.value() < kUnlike * of_channels.value() &&
          of_far_channels.value() < kDecay * of_channels.value();
 }
 

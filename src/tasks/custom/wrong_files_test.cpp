@@ -367,6 +367,42 @@ TEST_F(OwnFiles, CuttingMostPositionsIsInDoubt) {
   EXPECT_THAT(doubts_at(9), ElementsAre());
 }
 
+TEST_F(OwnFiles, ColumnsThatNameGroupsAreKnownByTheirValues) {
+  // 20 subjects of 10 examples each; the label is that of the subject, or of the example.
+  const auto doubts_with = [&](const std::string& name, bool of_subject, bool in_order) {
+    RandomStream random(7);
+    return doubted("all.jsonl", rows_of(200, [&](int i) {
+                     const int subject = i % 20;
+                     const int label =
+                         of_subject ? (in_order ? subject / 10 : subject * 7 % 20 % 2) : i / 20 % 2;
+                     return "{\"x\": [0.5, " + std::to_string(random.below(100000)) + "], \"" +
+                            name + "\": " + std::to_string(subject) +
+                            ", \"label\": " + std::to_string(label) + "}";
+                   }));
+  };
+  const auto shared = HasSubstr("20 of the 20 test examples have a value there that training");
+  EXPECT_THAT(doubts_with("who", true, false), shared);
+  EXPECT_THAT(doubts_with("subj", false, false), shared);
+  EXPECT_THAT(doubts_with("who", false, false), Not(shared)) << "perhaps the hour";
+  EXPECT_THAT(doubts_with("who", true, true), Not(shared)) << "the label is made from it";
+  EXPECT_THAT(doubts_with("fine_label", true, false), Not(shared));
+}
+
+TEST_F(OwnFiles, FixedLengthsAreThoseOfTheRun) {
+  const auto row = [](const char* values) {
+    return [=](int i) {
+      return "{\"x\": [" + std::string(values) + std::to_string(i) +
+             "], \"label\": " + std::to_string(i % 2) + "}";
+    };
+  };
+  (void)imported({file("short.jsonl", rows_of(60, row("0.5, ")))});
+  const std::unique_ptr<Task> run = std::move(task_);
+  const Dataset longer = imported({file("long.jsonl", rows_of(60, row("0.5, 1.5, ")))});
+  EXPECT_THAT(error_of([&] { run->refuse_other_kind(longer); }),
+              HasSubstr("its sequences have 3 positions; expected 2, as all of the run's data"));
+  EXPECT_EQ(task_->reading(longer).at(0).value, "values, 3 positions");
+}
+
 TEST_F(OwnFiles, OtherDataMustHaveTheLabelsOfTheRun) {
   const auto row = [](const char* a, const char* b) {
     return [=](int i) {

@@ -72,6 +72,11 @@ FILES = (
     ("a test of pictures that were turned", "at other positions than those of train",
      {"train.jsonl": values(lambda k, v: [x + n / 9 for n, [x] in enumerate(v)], 300, 1, 40),
       "test.jsonl": values(lambda k, v: [x + (39 - n) / 9 for n, [x] in enumerate(v)], 200, 1, 40)}),
+    ("subjects in train and test, in a column of any name", "have a value there that training examples have",
+     {"a.jsonl": jsonl({"values": [k % 17 + n for n in range(30)], "who": k % 20, "label": k % 20 * 7 % 20 % 2}
+                       for k in range(200))}),
+    ("remarks in a table of numbers", "column 'remark' holds no number",
+     {"a.csv": csv_of(["a", "b", "remark"], lambda r, c: "ok" if c == 2 else number(r, c))}),
     ("an error page", "is an HTML page", {"a.csv": "<!DOCTYPE html>\n<title>404</title>\n"}),
     ("one array of objects", "is an array or begins one", {"a.jsonl": "[\n {\"text\": \"a\", \"label\": 0}\n]\n"}),
     ("examples in columns", "examples of 48 positions",
@@ -89,6 +94,10 @@ def situations(world, tools):
                ["data", "import", "custom", folder, "--out", world.root / f"imported{world.count}"], None)
     yield from settings_of_the_import(world, tools)
     yield from other_scaling(world, tools)
+    out = world.root / "half of the values"
+    yield ("half the length of the data", "task.length=15 cuts 160 of the 160",
+           ["train", "custom", "local", "--data", world.root / "imported_values", "--out", out, "--set", "task.length=15",
+            "--set", "train.steps=2"], out)
 
 
 def settings_of_the_import(world, tools):
