@@ -73,8 +73,8 @@ FILES = (
      {"train.jsonl": values(lambda k, v: [x + n / 9 for n, [x] in enumerate(v)], 300, 1, 40),
       "test.jsonl": values(lambda k, v: [x + (39 - n) / 9 for n, [x] in enumerate(v)], 200, 1, 40)}),
     ("subjects in train and test, in a column of any name", "have a value there that training examples have",
-     {"a.jsonl": jsonl({"values": [k % 17 + n for n in range(30)], "who": k % 20, "label": k % 20 * 7 % 20 % 2}
-                       for k in range(200))}),
+     {"a.jsonl": jsonl({"values": random.Random(k).choices((0.5, 1.5, 2, 3), k=30), "who": k % 20,
+                        "label": k % 20 * 7 % 20 % 2} for k in range(200))}),
     ("remarks in a table of numbers", "column 'remark' holds no number",
      {"a.csv": csv_of(["a", "b", "remark"], lambda r, c: "ok" if c == 2 else number(r, c))}),
     ("an error page", "is an HTML page", {"a.csv": "<!DOCTYPE html>\n<title>404</title>\n"}),
