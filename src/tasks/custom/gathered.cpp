@@ -63,8 +63,7 @@ class Gatherer {
   RowCounter counter_;
   PrecisionLoss precision_;
   std::string splits_named_by_;
-  std::map<std::string, std::string>
-      first_of_label_;  // where it first stands, of kMaxClasses labels
+  std::map<std::string, std::string> first_of_label_;  // where it stands, of kMaxClasses labels
 };
 
 void Gatherer::add(const std::string& where, OwnExample&& example, const std::string& file,
