@@ -248,7 +248,9 @@ void check_one_label(const Evidence& evidence, Doubts&) {
   for (const SplitTally& split : evidence.splits) {
     const SplitTally* train = evidence.train_for(split);
     if (num_labels(split) != 1 || (train && num_labels(*train) == 1)) continue;
-    evidence.refuse("all examples of " + split.name + " have one label", "examples of every class");
+    evidence.refuse("all examples of " + split.name + " have one label", "examples of every class",
+                    "look for a class that is missing, and for rows sorted by class before they "
+                    "were split");
   }
 }
 

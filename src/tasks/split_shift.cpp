@@ -19,6 +19,7 @@ constexpr int64_t kFewestCompared = 200, kMostCompared = 10000;
 constexpr std::array<const char*, 5> kShiftTraits = {
     "number of tokens", "mean of the tokens", "deviation of the tokens", "difference of neighbors",
     "tokens that the first of a pair has more"};
+constexpr size_t kDifferenceOfNeighbors = 3;
 using Traits = std::array<Spread, kShiftTraits.size()>;
 
 // The sum of the differences between each number and that of the same channel at the next position,
@@ -36,6 +37,12 @@ struct Differences {
     }
   }
 };
+
+// Sensors of another day may have another gain.
+bool is_far(double a, double b) {
+  constexpr double kLeastTimes = 1.25;
+  return std::max(a, b) > kLeastTimes * std::min(a, b);
+}
 
 // Ids above those of bytes and pixels stand for words, in any order.
 bool are_own_names(const Manifest& manifest) {
@@ -124,6 +131,7 @@ std::vector<std::string> doubts_of_shift(const Dataset& dataset) {
     const Traits other = traits_in(name);
     for (size_t t = 0; t < kShiftTraits.size(); ++t) {
       if (!is_shifted(train[t], other[t], fewest_deviations)) continue;
+      if (t == kDifferenceOfNeighbors && !is_far(train[t].mean, other[t].mean)) continue;
       doubts.push_back(std::string("examples of ") + name + " are unlike those of train: " +
                        kShiftTraits[t] + " " + fixed(other[t].mean, num_digits) +
                        " on average instead of " + fixed(train[t].mean, num_digits));

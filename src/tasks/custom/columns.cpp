@@ -280,7 +280,8 @@ Columns Schema::same_columns(const std::vector<std::string>& names,
   if (!split_.empty()) columns.split = place(split_);
   for (const size_t i : others_of(columns, names.size())) {
     if (std::ranges::find(columns.sequences, i) != columns.sequences.end()) continue;
-    if (is_wide_ || is_usual(names[i])) refuse_late(names[i], where, first_);
+    if (is_wide_ || (is_usual(names[i]) && !ignored_.contains(names[i])))
+      refuse_late(names[i], where, first_);
     columns.ignored.push_back(i);
   }
   return columns;

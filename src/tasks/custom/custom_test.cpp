@@ -366,6 +366,17 @@ TEST_F(OwnData, MistakesAreNamedWithFileAndLine) {
   EXPECT_THAT(refused("a.npz", "x"), HasSubstr("is not an .npz file"));
 }
 
+TEST_F(OwnData, ColumnsOfUsualNamesBesideTheNamedOnesAreIgnored) {
+  const std::string rows = "text,sentiment,label\n" + rows_of(20, [](int i) {
+                             return "film " + std::to_string(i) + "," + (i % 2 ? "good" : "bad") +
+                                    "," + std::to_string(i % 3);
+                           });
+  const Dataset data =
+      imported({file("train.csv", rows), file("test.csv", "text,sentiment,label\nmore,bad,1\n")},
+               "label = \"sentiment\"");
+  EXPECT_EQ(read(data, "ignored"), "'label'");
+}
+
 TEST_F(OwnData, MistakesOfTheWholeAreRefused) {
   const std::string good = rows_of(20, text_row);
   EXPECT_THAT(refused("a.jsonl", rows_of(20, [](int) { return text_row(0); })),

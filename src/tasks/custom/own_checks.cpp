@@ -9,8 +9,8 @@
 #include "base/quoted.h"
 #include "base/text_format.h"
 #include "tasks/custom/centroid_baseline.h"
+#include "tasks/custom/id_doubts.h"
 #include "tasks/custom/input_doubts.h"
-#include "tasks/custom/neighbor_correlation.h"
 #include "tasks/custom/place_profile.h"
 #include "tasks/custom/value_doubts.h"
 #include "tasks/custom/word_baseline.h"
@@ -21,134 +21,6 @@
 
 namespace lra::tasks {
 namespace {
-
-// Integers of which neighbors are near are measurements, not names of something: heart rates,
-// samples of audio. Pixels up to 255 are read as tokens in the benchmark, too.
-void add_doubt_of_measurements(const Split& train, const CustomConfig& config,
-                               std::vector<std::string>& doubts) {
-  constexpr int64_t kMostPixels = 257, kMostDrawn = 500;
-  constexpr double kAlike = 0.8;
-  if (config.vocabulary <= kMostPixels || train.size() < kFewestToJudge) return;
-  NeighborCorrelation neighbors;
-  std::vector<int32_t> ids;
-  for (const int64_t i : drawn_examples(train.size(), kMostDrawn)) {
-    ids.resize(static_cast<size_t>(train.sequence_length(i, 0)));
-    train.read_tokens(i, 0, ids);
-    for (size_t k = 1; k < ids.size(); ++k) neighbors.add(ids[k - 1], ids[k]);
-  }
-  if (neighbors.value() <= kAlike) return;
-  doubts.push_back(
-      "neighboring token ids are near one another, as those of measurements are: as numbers they "
-      "are read with --set task.input=values");
-}
-
-// Counts of each id in a split.
-std::vector<int64_t> counts_of_ids(const Split& split, const CustomConfig& config) {
-  std::vector<int64_t> counts(static_cast<size_t>(config.vocabulary));
-  std::vector<int32_t> ids;
-  for (int64_t i = 0; i < split.size() * config.towers; ++i) {
-    const int64_t example = i / config.towers, tower = i % config.towers;
-    ids.resize(static_cast<size_t>(split.sequence_length(example, tower)));
-    split.read_tokens(example, tower, ids);
-    for (const int32_t id : ids) ++counts.at(static_cast<size_t>(id));
-  }
-  return counts;
-}
-
-// Ids that never occur are rows of the embedding that nothing trains.
-void add_doubt_of_vocabulary(const Dataset& dataset, const CustomConfig& config,
-                             std::vector<std::string>& doubts) {
-  constexpr int64_t kLargeVocabulary = 20'000;
-  constexpr int64_t kMostTimes = 50;
-  if (config.vocabulary < kLargeVocabulary) return;
-  std::vector<bool> occurs(static_cast<size_t>(config.vocabulary));
-  for (const auto& [name, unused] : dataset.manifest().splits) {
-    const std::vector<int64_t> counts = counts_of_ids(dataset.split(name), config);
-    for (size_t id = 0; id < counts.size(); ++id) occurs[id] = occurs[id] || counts[id] > 0;
-  }
-  const int64_t num_different = std::ranges::count(occurs, true);
-  if (config.vocabulary <= kMostTimes * num_different) return;
-  doubts.push_back("only " + thousands(num_different) + " different token ids occur, and the " +
-                   "largest is " + thousands(config.vocabulary - 2) +
-                   ": are they ids? The model has an embedding for each id up to the largest");
-}
-
-// The share of the tokens of a split whose ids occur in one of its examples alone. Of a further
-// example of the same source about as many are new (Good, 1953).
-double share_of_single(const Split& split, const CustomConfig& config,
-                       const std::vector<int64_t>& counts) {
-  constexpr int64_t kNone = -1, kSeveral = -2;
-  std::vector<int64_t> example_of(counts.size(), kNone);
-  std::vector<int32_t> ids;
-  for (int64_t i = 0; i < split.size() * config.towers; ++i) {
-    const int64_t example = i / config.towers, tower = i % config.towers;
-    ids.resize(static_cast<size_t>(split.sequence_length(example, tower)));
-    split.read_tokens(example, tower, ids);
-    for (const int32_t id : ids) {
-      int64_t& only = example_of[static_cast<size_t>(id)];
-      only = only == kNone || only == example ? example : kSeveral;
-    }
-  }
-  double all = 0, single = 0;
-  for (size_t id = 0; id < counts.size(); ++id) {
-    all += static_cast<double>(counts[id]);
-    if (example_of[id] >= 0) single += static_cast<double>(counts[id]);
-  }
-  return single / std::max(1.0, all);
-}
-
-// Half of the sum of the differences of two distributions: 0 for the same, 1 for distributions
-// without a common id. Nothing if there are too few tokens to tell.
-std::optional<double> distance_of(const std::vector<int64_t>& counts,
-                                  const std::vector<int64_t>& others) {
-  constexpr double kFewestForEachId = 5;
-  double all = 0, all_others = 0, distance = 0, num_ids = 0;
-  for (size_t id = 0; id < counts.size(); ++id) {
-    all += static_cast<double>(counts[id]);
-    all_others += static_cast<double>(others[id]);
-    num_ids += counts[id] > 0 || others[id] > 0;
-  }
-  if (std::min(all, all_others) < kFewestForEachId * std::max(1.0, num_ids)) return std::nullopt;
-  for (size_t id = 0; id < counts.size(); ++id) {
-    distance += 0.5 * std::abs(static_cast<double>(counts[id]) / all -
-                               static_cast<double>(others[id]) / all_others);
-  }
-  return distance;
-}
-
-// A split that was encoded in another way holds ids that no training example has, or has them
-// equally often as others are in train.
-void add_doubts_of_ids(const Dataset& dataset, const CustomConfig& config,
-                       std::vector<std::string>& doubts) {
-  constexpr double kMostNew = 0.05, kMostTimesNew = 2, kFarthest = 0.3;
-  constexpr int64_t kFewestToCompare = 200;  // few examples have few of the usual tokens
-  const Split train_split = dataset.split("train");
-  if (train_split.size() < kFewestToJudge) return;
-  const std::vector<int64_t> train = counts_of_ids(train_split, config);
-  const double most_new = kMostNew + kMostTimesNew * share_of_single(train_split, config, train);
-  for (const char* name : {"val", "test"}) {
-    const Split split = dataset.split(name);
-    if (split.size() < kFewestToJudge) continue;
-    const std::vector<int64_t> counts = counts_of_ids(split, config);
-    int64_t all = 0, unseen = 0;
-    for (size_t id = 0; id < counts.size(); ++id) {
-      all += counts[id];
-      if (train[id] == 0) unseen += counts[id];
-    }
-    const double share =
-        static_cast<double>(unseen) / static_cast<double>(std::max<int64_t>(all, 1));
-    const bool is_compared = std::min(split.size(), train_split.size()) >= kFewestToCompare;
-    const double distance = is_compared ? distance_of(counts, train).value_or(0) : 0;
-    if (share > most_new) {
-      doubts.push_back(percent(share, 0) + " of the tokens of " + name +
-                       " are not in train: was it encoded in another way?");
-    } else if (distance > kFarthest) {
-      doubts.push_back(percent(distance, 0) + " of the tokens of " + name +
-                       " would have to be others to occur as often as in train: was it encoded in "
-                       "another way?");
-    }
-  }
-}
 
 // The classes whose shares differ most between train and another split.
 void add_doubts_of_shares(const Dataset& dataset, const CustomConfig& config,
@@ -279,11 +151,9 @@ std::vector<std::string> doubts_of_own_data(const Dataset& dataset, const Custom
   if (config.input == "values") {
     std::ranges::move(doubts_of_values(dataset, config), std::back_inserter(doubts));
   }
-  if (config.input == "tokens") {
-    add_doubt_of_vocabulary(dataset, config, doubts);
-    add_doubt_of_measurements(dataset.split("train"), config, doubts);
+  if (config.input != "values") {
+    std::ranges::move(doubts_of_ids(dataset, config), std::back_inserter(doubts));
   }
-  if (config.input != "values") add_doubts_of_ids(dataset, config, doubts);
   std::ranges::move(doubts_of_places(dataset, config), std::back_inserter(doubts));
   add_doubts_of_shares(dataset, config, names, doubts);
   add_doubt_of_test_labels(dataset, config, doubts);

@@ -274,6 +274,31 @@ TEST(OwnChecks, NameTokensThatTheTrainingSplitLacks) {
                           "encoded in another way?"));
 }
 
+TEST(OwnChecks, NameIdsOfATestThatWasEncodedWithAnotherVocabulary) {
+  CustomConfig config;
+  config.input = "tokens";
+  config.vocabulary = 250;
+  config.length = 40;
+  const auto doubts_with = [&](const std::function<uint32_t(uint32_t id)>& id_in_test) {
+    RandomStream random(9);
+    return doubts_about_tokens(config, 200, [&](bool is_test, std::vector<uint8_t>& ids, int&) {
+      for (uint8_t& id : ids) {
+        const uint32_t drawn =
+            5 + std::min({random.below(200), random.below(200), random.below(200)});
+        id = static_cast<uint8_t>(is_test ? id_in_test(drawn) : drawn);
+      }
+    });
+  };
+  EXPECT_THAT(doubts_with([](uint32_t id) { return id; }), ElementsAre());
+  EXPECT_THAT(doubts_with([](uint32_t id) { return id + 4; }),
+              ElementsAre(StartsWith("tokens of test occur as often as those of train whose ids "
+                                     "are 4 less: ")));
+  EXPECT_THAT(doubts_with([](uint32_t id) { return id - 4; }),
+              ElementsAre(HasSubstr("are 4 more: ")));
+  EXPECT_THAT(doubts_with([](uint32_t id) { return 5 + (id - 5) * 77 % 200; }),
+              ElementsAre(HasSubstr("was it encoded in another way?")));
+}
+
 // Doubts about words as rare as those of a language, of which the test has its share of new ones.
 TEST(OwnChecks, ExpectNewTokensWhereManyAreRare) {
   CustomConfig config;
