@@ -164,10 +164,11 @@ class _Probe:
         other = self.other if self.x.is_floating_point() else self.other * self.mask
         for training, doubt in ((False, _REMEMBERS), (True, _UNSAVED)):
             layer = self.make(0)
-            saved = {name: tensor.clone() for name, tensor in layer.module.state_dict().items()}
+            before = [tensor.clone() for tensor in _saved(layer)]
             self.output(other, layer=layer, training=training)
-            now = layer.module.state_dict()
-            if training and any(not torch.equal(saved[name], now[name]) for name in saved):
+            now = _saved(layer)
+            same = len(now) == len(before) and all(map(torch.equal, before, now))
+            if training and not same:
                 return
             if self._differ(self.output(self.x, layer=layer), self.y):
                 yield doubt
@@ -395,6 +396,10 @@ class _Probe:
         torch.autograd.backward(y, torch.randn_like(y))
         weights = layer.parameters().values()
         return [leaf for leaf in weights if leaf.grad is not None and not leaf.grad.any()]
+
+
+def _saved(layer: Adapted) -> list[torch.Tensor]:
+    return [*layer.module.parameters(), *layer.module.buffers()]
 
 
 def _reaches(gradient: torch.Tensor, begin: int, end: int) -> bool:

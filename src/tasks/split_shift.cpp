@@ -46,7 +46,6 @@ bool is_far(double a, double b) {
 
 // Ids above those of bytes and pixels stand for words, in any order.
 bool are_own_names(const Manifest& manifest) {
-  constexpr int64_t kMostPixels = 257;
   return is_own(manifest) && !has_own_values(manifest) && !is_own_text(manifest) &&
          config_of(manifest).vocabulary > kMostPixels;
 }

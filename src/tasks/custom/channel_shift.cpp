@@ -226,6 +226,8 @@ std::optional<std::string> doubt_of_single_channels(const SplitValues& train,
   std::vector<size_t> changed;
   const size_t num_channels = train.scales.size();
   for (size_t c = 0; c < num_channels; ++c) {
+    // Rare events may be missing from a channel of a small split.
+    if (!train.tally[c].varies() || !other.tally[c].varies()) continue;
     const D own = channel_distance(scaling, other.scales[c], c, train.scales[c], c);
     if (own.in_errors <= D::kErrorsAlike) continue;
     if (own.in_errors < D::kErrorsUnlike || own.in_deviations < D::kAlike) return std::nullopt;
@@ -259,12 +261,26 @@ std::optional<std::string> doubt_of_repeats(const SplitValues& train, const Spli
   return std::nullopt;
 }
 
+// The standard errors at least of as many examples of train: a split without the rare events of
+// train shows too little of them.
+SplitValues with_usual_errors(SplitValues values, const SplitValues& train) {
+  const double times =
+      std::sqrt(static_cast<double>(train.size()) / static_cast<double>(values.size()));
+  for (size_t c = 0; c < values.scales.size(); ++c) {
+    ChannelScale& scale = values.scales[c];
+    scale.mean_error = std::max(scale.mean_error, times * train.scales[c].mean_error);
+    scale.relative_error = std::max(scale.relative_error, times * train.scales[c].relative_error);
+  }
+  return values;
+}
+
 }  // namespace
 
 std::vector<std::optional<std::string>> doubts_of_channels(const SplitValues& train,
-                                                           const SplitValues& other,
+                                                           const SplitValues& found,
                                                            const Scaling& scaling,
                                                            const CustomConfig& config) {
+  const SplitValues other = with_usual_errors(found, train);
   // Channels in another order have other units as well.
   std::optional<std::string> doubt = doubt_of_channel_order(train, other, scaling);
   if (!doubt) doubt = doubt_of_range(train, other, config);

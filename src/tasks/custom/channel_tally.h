@@ -63,7 +63,7 @@ std::string doubt_of_mark(const ChannelTally& tally, const std::string& split,
 // " in channel 3"; nothing if there is only one.
 std::string of_channel(size_t channel, int64_t num_channels);
 
-// "1, 2, 3 and others" as far as they are few.
+// "1, 2, 3", and " ..." after the sixth.
 std::string listed(const std::vector<size_t>& numbers);
 
 // The mean of a channel and its standard error, and the deviation around it with its standard error

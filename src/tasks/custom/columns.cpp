@@ -213,11 +213,11 @@ bool is_usual(const std::string& name) {
 
 // True for names of ids, such as "film_id", "userId" and "Patient", and of files.
 bool is_name_of_id(std::string_view name) {
-  constexpr std::array<std::string_view, 27> kNames = {
-      "animal",  "author",     "case",        "customer", "episode", "file",    "filename",
-      "group",   "individual", "participant", "patient",  "path",    "person",  "pid",
-      "record",  "recording",  "sensor",      "session",  "source",  "speaker", "subj",
-      "subject", "trial",      "uid",         "url",      "user",    "video"};
+  constexpr std::array<std::string_view, 26> kNames = {
+      "author",     "case",        "customer", "episode", "file",    "filename", "group",
+      "individual", "participant", "patient",  "path",    "person",  "pid",      "record",
+      "recording",  "sensor",      "session",  "source",  "speaker", "subj",     "subject",
+      "trial",      "uid",         "url",      "user",    "video"};
   constexpr std::array<std::string_view, 6> kEndings = {"_id",   "-id",   " id",
                                                         "_file", "_path", "_name"};
   const std::string plain = plain_name(name);
@@ -261,7 +261,7 @@ Columns Schema::columns_of(const std::vector<std::string>& names, const std::str
   if (kind == TableKind::kArrays) return columns;  // the reader refuses what it does not read
   for (const size_t i : columns.ignored) {
     refuse_odd_name(names[i], false, where);
-    ignored_.try_emplace(names[i], IgnoredValues{.where = where});
+    note_ignored(names[i], where);
   }
   return columns;
 }
@@ -298,13 +298,13 @@ void Schema::add_late_column(const std::string& name, const std::string& where) 
   if (ignored_.contains(name)) return;
   if (is_wide_ || is_usual(name)) refuse_late(name, where, "the first row");
   refuse_odd_name(name, false, where);
-  ignored_.try_emplace(name, IgnoredValues{.where = where});
+  note_ignored(name, where);
 }
 
 // Any short value but a fraction, unless nearly every row has its own.
 bool Schema::may_be_id(const std::string& name, std::string_view value, IgnoredValues& values) {
   constexpr size_t kLongest = 64;
-  constexpr int64_t kFewest = 1000;
+  constexpr int64_t kFewest = 100'000;
   if (is_name_of_id(name)) return true;
   if (!values.may_be_ids || value.size() > kLongest) return false;
   if (is_single_number(std::string(value)) && value.find_first_of(".eE") != value.npos) {
@@ -312,14 +312,22 @@ bool Schema::may_be_id(const std::string& name, std::string_view value, IgnoredV
   }
   values.keys.insert(key_of(value));
   values.may_be_ids =
-      ++values.count < kFewest || 2 * static_cast<int64_t>(values.keys.size()) < values.count;
-  return true;
+      ++values.count < kFewest || 5 * static_cast<int64_t>(values.keys.size()) < 4 * values.count;
+  if (!values.may_be_ids) values.keys.clear();
+  return values.may_be_ids;
+}
+
+void Schema::note_ignored(const std::string& name, const std::string& where) {
+  ignored_.try_emplace(
+      name, IgnoredValues{.where = where, .number = static_cast<uint32_t>(ignored_.size())});
 }
 
 void Schema::see_ignored(const std::string& name, std::string_view value, OwnExample& example) {
   IgnoredValues& values = ignored_[name];
   values.any = true;
-  if (!value.empty() && may_be_id(name, value, values)) example.ids[name] = key_of(value);
+  if (!value.empty() && may_be_id(name, value, values)) {
+    example.ids.emplace_back(values.number, key_of(value));
+  }
   values.all_splits = values.all_splits && !split_of_name(value).empty();
 }
 
@@ -330,6 +338,10 @@ void Schema::refuse_unread_splits() const {
                 "a column that can be ignored",
                 "name it with --set task.split=" + name + ", or remove it");
   }
+}
+
+uint32_t Schema::number_of_ignored(const std::string& name) const {
+  return ignored_.at(name).number;
 }
 
 std::vector<std::string> Schema::ignored_names() const {

@@ -57,17 +57,21 @@ class Schema {
   const std::string& split_name() const { return split_; }  // empty: none
   bool is_wide() const { return is_wide_; }
   std::vector<std::string> ignored_names() const;
+  // The number by which OwnExample::ids knows it.
+  uint32_t number_of_ignored(const std::string& name) const;
   // True for names of ids, such as "film_id", "userId" and "Patient", and of files.
   static bool has_name_of_id(const std::string& name);
 
  private:
   struct IgnoredValues {
     std::string where;
+    uint32_t number = 0;  // in the order in which columns were seen
     bool all_splits = true, any = false, may_be_ids = true;
     std::set<uint64_t> keys = {};  // different ones, while they may be ids
     int64_t count = 0;
   };
 
+  void note_ignored(const std::string& name, const std::string& where);
   static bool may_be_id(const std::string& name, std::string_view value, IgnoredValues& values);
   Columns same_columns(const std::vector<std::string>& names, const std::string& where) const;
   [[noreturn]] static void refuse_late(const std::string& name, const std::string& where,

@@ -351,7 +351,6 @@ void CustomTask::export_official(const Dataset& dataset, const std::string& out)
   });
 }
 
-// Older data does not say.
 // "values, 12 positions with 40 channels each"
 std::string shape_text(const CustomConfig& config) {
   const std::string channels =
@@ -360,6 +359,7 @@ std::string shape_text(const CustomConfig& config) {
          (config.input == "text" ? " bytes" : " positions") + channels;
 }
 
+// Older data does not say all of it.
 std::vector<Fact> CustomTask::reading(const Dataset& dataset) const {
   std::vector<Fact> facts = {{.name = "input", .value = shape_text(config_), .detail = ""}};
   for (const auto& [key, text] : dataset.manifest().settings) {

@@ -3,9 +3,10 @@
 
 #include <cstdint>
 #include <functional>
-#include <map>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace lra::tasks {
@@ -42,9 +43,16 @@ struct OwnExample {
   std::vector<OwnSequence> sequences = {};  // one or two
   std::string label = {};                   // as it is written
   std::string split = {};                   // "train", "val", "test"; empty: the file does not say
-  // Values in columns that are not read and may be ids, by the name of the column: whole numbers in
-  // their order, or hashes.
-  std::map<std::string, uint64_t> ids = {};
+  // Values in columns that are not read and may be ids, by the number of the column in the schema:
+  // whole numbers in their order, or hashes.
+  std::vector<std::pair<uint32_t, uint64_t>> ids = {};
+
+  std::optional<uint64_t> id_in(uint32_t column) const {
+    for (const auto& [number, key] : ids) {
+      if (number == column) return key;
+    }
+    return std::nullopt;
+  }
 };
 
 // Throws lra::Error with these parts.

@@ -201,10 +201,13 @@ void Gatherer::state_reading(const std::set<std::string>& drawn) {
 
 // True if a column says who or what an example is of, whatever its name: several examples have the
 // same value, and then nearly always the same label. Labels that change a few times along the
-// numbers are made from these (a rating), and names that say so are left alone.
+// numbers are made from these (a rating), and names that say so, or that name finer classes, are
+// left alone.
 bool Gatherer::have_one_label_each(const std::string& name) const {
   constexpr double kFewestOfEach = 3, kOneLabel = 0.95;
-  constexpr std::array kMadeFromLabels = {"label", "class", "categ", "rating", "score", "grade"};
+  constexpr std::array kMadeFromLabels = {"label",  "class",   "categ", "rating",  "score",
+                                          "grade",  "topic",   "genre", "intent",  "emotion",
+                                          "target", "species", "type",  "diagnos", "level"};
   const std::string plain = plain_name(name);
   if (std::ranges::any_of(kMadeFromLabels,
                           [&](const char* word) { return plain.find(word) != plain.npos; })) {
@@ -212,10 +215,11 @@ bool Gatherer::have_one_label_each(const std::string& name) const {
   }
   std::map<uint64_t, std::map<std::string, size_t>> labels;
   size_t num_examples = 0, num_usual = 0, num_changes = 0;
+  const uint32_t column = schema_.number_of_ignored(name);
   for (const OwnExample& example : gathered_.examples) {
-    const auto id = example.ids.find(name);
-    if (id == example.ids.end()) continue;
-    ++labels[id->second][example.label];
+    const auto id = example.id_in(column);
+    if (!id) continue;
+    ++labels[*id][example.label];
     ++num_examples;
   }
   std::string last;
@@ -236,22 +240,27 @@ bool Gatherer::have_one_label_each(const std::string& name) const {
 void Gatherer::doubt_shared_ids() {
   constexpr size_t kFewestIds = 10;                    // fewer are categories
   constexpr double kLeastShare = 0.1, kMostIds = 0.8;  // of the rows of test; for a row of train
-  const auto of = [&](size_t i) -> const auto& { return gathered_.examples[i].ids; };
   const std::vector<size_t>&train = gathered_.splits["train"], &test = gathered_.splits["test"];
   for (const std::string& name : schema_.ignored_names()) {
+    const uint32_t column = schema_.number_of_ignored(name);
+    const auto id_of = [&](size_t i) { return gathered_.examples[i].id_in(column); };
     std::set<uint64_t> trained;
     size_t num_train = 0, num_shared = 0;
     for (const size_t i : train) {
-      if (!of(i).contains(name)) continue;
-      trained.insert(of(i).at(name));
+      const auto id = id_of(i);
+      if (!id) continue;
+      trained.insert(*id);
       ++num_train;
     }
     // No more values than classes: the classes once more, under another name.
     if (trained.size() < std::max(kFewestIds, gathered_.label_names.size() + 1)) continue;
     if (static_cast<double>(trained.size()) > kMostIds * static_cast<double>(num_train)) continue;
-    if (!Schema::has_name_of_id(name) && !have_one_label_each(name)) continue;
-    for (const size_t i : test)
-      num_shared += of(i).contains(name) && trained.contains(of(i).at(name));
+    const bool is_named = Schema::has_name_of_id(name);
+    if (!is_named && !have_one_label_each(name)) continue;
+    for (const size_t i : test) {
+      const auto id = id_of(i);
+      num_shared += id && trained.contains(*id);
+    }
     if (num_shared == 0 ||
         static_cast<double>(num_shared) < kLeastShare * static_cast<double>(test.size()))
       continue;
@@ -259,8 +268,10 @@ void Gatherer::doubt_shared_ids() {
         "column " + in_quotes(name) + " is ignored, and " +
         thousands(static_cast<int64_t>(num_shared)) + " of the " +
         thousands(static_cast<int64_t>(test.size())) +
-        " test examples have a value there that training examples have: if they "
-        "belong together, keep them in one split, with a column split");
+        " test examples have a value there that training examples have" +
+        (is_named ? "" : ", and one label with them: does it say who or what was recorded?") +
+        (is_named ? ": if they belong together, keep them" : " Keep these together then,") +
+        " in one split, with a column split");
   }
 }
 

@@ -27,27 +27,31 @@ double neighbor_correlation(const Split& train) {
 
 // Integers of which neighbors are near are measurements, not names of something: heart rates,
 // samples of audio. Pixels up to 255 are read as tokens in the benchmark, too.
-void add_doubt_of_measurements(const Split& train, const CustomConfig& config,
+void add_doubt_of_measurements(double correlation, const CustomConfig& config,
                                std::vector<std::string>& doubts) {
-  constexpr int64_t kMostPixels = 257;
   constexpr double kAlike = 0.8;
-  if (config.vocabulary <= kMostPixels || train.size() < kFewestToJudge) return;
-  if (neighbor_correlation(train) <= kAlike) return;
+  if (config.vocabulary <= kMostPixels || correlation <= kAlike) return;
   doubts.push_back(
       "neighboring token ids are near one another, as those of measurements are: as numbers they "
       "are read with --set task.input=values");
 }
 
-// Counts of each id in a split.
-std::vector<int64_t> counts_of_ids(const Split& split, const CustomConfig& config) {
-  std::vector<int64_t> counts(static_cast<size_t>(config.vocabulary));
+// Calls `act(example, id)` for each token.
+template <typename Act>
+void visit_ids(const Split& split, const CustomConfig& config, const Act& act) {
   std::vector<int32_t> ids;
   for (int64_t i = 0; i < split.size() * config.towers; ++i) {
     const int64_t example = i / config.towers, tower = i % config.towers;
     ids.resize(static_cast<size_t>(split.sequence_length(example, tower)));
     split.read_tokens(example, tower, ids);
-    for (const int32_t id : ids) ++counts.at(static_cast<size_t>(id));
+    for (const int32_t id : ids) act(example, static_cast<size_t>(id));
   }
+}
+
+// Counts of each id in a split.
+std::vector<int64_t> counts_of_ids(const Split& split, const CustomConfig& config) {
+  std::vector<int64_t> counts(static_cast<size_t>(config.vocabulary));
+  visit_ids(split, config, [&](int64_t, size_t id) { ++counts.at(id); });
   return counts;
 }
 
@@ -75,16 +79,10 @@ double share_of_single(const Split& split, const CustomConfig& config,
                        const std::vector<int64_t>& counts) {
   constexpr int64_t kNone = -1, kSeveral = -2;
   std::vector<int64_t> example_of(counts.size(), kNone);
-  std::vector<int32_t> ids;
-  for (int64_t i = 0; i < split.size() * config.towers; ++i) {
-    const int64_t example = i / config.towers, tower = i % config.towers;
-    ids.resize(static_cast<size_t>(split.sequence_length(example, tower)));
-    split.read_tokens(example, tower, ids);
-    for (const int32_t id : ids) {
-      int64_t& only = example_of[static_cast<size_t>(id)];
-      only = only == kNone || only == example ? example : kSeveral;
-    }
-  }
+  visit_ids(split, config, [&](int64_t example, size_t id) {
+    int64_t& only = example_of[id];
+    only = only == kNone || only == example ? example : kSeveral;
+  });
   double all = 0, single = 0;
   for (size_t id = 0; id < counts.size(); ++id) {
     all += static_cast<double>(counts[id]);
@@ -132,13 +130,16 @@ int64_t shift_of(const std::vector<int64_t>& counts, const std::vector<int64_t>&
     return std::log(
         id < 0 || id >= num_ids ? 0.5 : static_cast<double>(train[static_cast<size_t>(id)]) + 0.5);
   };
+  std::vector<int64_t> found;
+  for (int64_t id = 0; id < num_ids; ++id) {
+    if (counts[static_cast<size_t>(id)] > 0) found.push_back(id);
+  }
   double most = kFewestErrors;
   int64_t likeliest = 0;
   for (int64_t shift = -kFarthest; shift <= kFarthest; ++shift) {
     double gain = 0, squares = 0, all = 0;
-    for (int64_t id = 0; id < num_ids; ++id) {
+    for (const int64_t id : found) {
       const auto count = static_cast<double>(counts[static_cast<size_t>(id)]);
-      if (count == 0) continue;
       const double difference = log_count(id - shift) - log_count(id);
       all += count;
       gain += count * difference;
@@ -152,16 +153,14 @@ int64_t shift_of(const std::vector<int64_t>& counts, const std::vector<int64_t>&
 }
 
 // A split that was encoded in another way holds ids that no training example has, or has them
-// equally often as others are in train.
-void add_doubts_of_coding(const Dataset& dataset, const CustomConfig& config,
+// equally often as others are in train. Words are names: their neighbors are not near one another.
+void add_doubts_of_coding(const Dataset& dataset, const CustomConfig& config, bool are_names,
                           std::vector<std::string>& doubts) {
-  constexpr double kMostNew = 0.05, kMostTimesNew = 2, kFarthest = 0.25, kUnlike = 0.5;
+  constexpr double kMostNew = 0.05, kMostTimesNew = 2, kFarthest = 0.25;
   constexpr int64_t kFewestToCompare = 200;  // few examples have few of the usual tokens
   const Split train_split = dataset.split("train");
-  if (train_split.size() < kFewestToJudge) return;
   const std::vector<int64_t> train = counts_of_ids(train_split, config);
   const double most_new = kMostNew + kMostTimesNew * share_of_single(train_split, config, train);
-  const bool are_names = config.input == "tokens" && neighbor_correlation(train_split) < kUnlike;
   for (const char* name : {"val", "test"}) {
     const Split split = dataset.split(name);
     if (split.size() < kFewestToJudge) continue;
@@ -173,22 +172,28 @@ void add_doubts_of_coding(const Dataset& dataset, const CustomConfig& config,
     }
     const double share =
         static_cast<double>(unseen) / static_cast<double>(std::max<int64_t>(all, 1));
-    const int64_t shift = are_names ? shift_of(counts, train) : 0;
     const bool is_compared = std::min(split.size(), train_split.size()) >= kFewestToCompare;
-    const double distance = is_compared ? distance_of(counts, train) : 0;
+    const int64_t shift = is_compared && are_names ? shift_of(counts, train) : 0;
     if (shift != 0) {
       doubts.push_back("tokens of " + std::string(name) +
                        " occur as often as those of train whose ids are " +
                        std::to_string(std::abs(shift)) + (shift > 0 ? " less" : " more") +
                        ": was it encoded with another vocabulary?");
-    } else if (share > most_new) {
+      continue;
+    }
+    if (share > most_new) {
       doubts.push_back(percent(share, 0) + " of the tokens of " + name +
                        " are not in train: was it encoded in another way?");
-    } else if (distance > kFarthest + usual_distance(train_split, train, split.size(), config)) {
-      doubts.push_back(percent(distance, 0) + " of the tokens of " + name +
-                       " would have to be others to occur as often as in train: was it encoded in "
-                       "another way?");
+      continue;
     }
+    const double distance = is_compared ? distance_of(counts, train) : 0;
+    if (distance <= kFarthest ||
+        distance <= kFarthest + usual_distance(train_split, train, split.size(), config)) {
+      continue;
+    }
+    doubts.push_back(percent(distance, 0) + " of the tokens of " + name +
+                     " would have to be others to occur as often as in train: was it encoded in "
+                     "another way?");
   }
 }
 
@@ -196,11 +201,14 @@ void add_doubts_of_coding(const Dataset& dataset, const CustomConfig& config,
 
 std::vector<std::string> doubts_of_ids(const Dataset& dataset, const CustomConfig& config) {
   std::vector<std::string> doubts;
-  if (config.input == "tokens") {
-    add_doubt_of_vocabulary(dataset, config, doubts);
-    add_doubt_of_measurements(dataset.split("train"), config, doubts);
-  }
-  add_doubts_of_coding(dataset, config, doubts);
+  constexpr double kUnlike = 0.5;
+  const Split train = dataset.split("train");
+  const bool are_tokens = config.input == "tokens";
+  if (are_tokens) add_doubt_of_vocabulary(dataset, config, doubts);
+  if (train.size() < kFewestToJudge) return doubts;
+  const double correlation = are_tokens ? neighbor_correlation(train) : 0;
+  if (are_tokens) add_doubt_of_measurements(correlation, config, doubts);
+  add_doubts_of_coding(dataset, config, are_tokens && correlation < kUnlike, doubts);
   return doubts;
 }
 
