@@ -76,7 +76,7 @@ FILES = (
      {"a.jsonl": jsonl({"values": random.Random(k).choices((0.5, 1.5, 2, 3), k=30), "who": k % 20,
                         "label": k % 20 * 7 % 20 % 2} for k in range(200))}),
     ("a test that was encoded with three more special tokens", "whose ids are 3 less",
-     {"train.jsonl": ids(lambda k, i: [n * n // 9 for n in i], 220),
+     {"train.jsonl": ids(lambda k, i: [n * n // 9 for n in i], 260),
       "test.jsonl": ids(lambda k, i: [n * n // 9 + 3 for n in i], 200)}),
     ("remarks in a table of numbers", "column 'remark' holds no number",
      {"a.csv": csv_of(["a", "b", "remark"], lambda r, c: "ok" if c == 2 else number(r, c))}),
