@@ -150,7 +150,7 @@ Sketch sketch_of(const Variants& variants, size_t words_per_token, size_t tokens
   return kept;
 }
 
-// Of the sequences of drawn examples, one after another.
+// The sketches of the sequences of drawn examples, one after another.
 std::vector<Sketch> sketches_of(const Split& split, int64_t most, const WordReader& reader,
                                 size_t tokens) {
   const std::vector<int64_t> drawn = drawn_examples(split.size(), most);

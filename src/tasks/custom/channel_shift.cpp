@@ -12,12 +12,16 @@ namespace lra::tasks {
 namespace {
 
 // Fewer examples may differ by chance.
-constexpr int64_t kFewestForRatio = 200;
+constexpr int64_t kFewestForRatio = 200, kFewestForChannels = 100;
 
-// The distance of the logarithm of a ratio of two deviations from 0, in standard errors.
+// The standard error of the logarithm of the ratio of two deviations.
+double error_of_ratio(const ChannelScale& a, const ChannelScale& b) {
+  return std::hypot(a.relative_error, b.relative_error);
+}
+
+// The distance of that logarithm from 0, in standard errors.
 double errors_of_ratio(const ChannelScale& a, const ChannelScale& b) {
-  const double error = std::hypot(a.relative_error, b.relative_error);
-  return std::abs(std::log(a.deviation / b.deviation)) / std::max(error, 1e-9);
+  return std::abs(std::log(a.deviation / b.deviation)) / std::max(error_of_ratio(a, b), 1e-9);
 }
 
 constexpr double kFewestErrorsOfRatio = 6;
@@ -102,7 +106,7 @@ std::optional<std::string> doubt_of_unit(const SplitValues& train, const SplitVa
   if (std::abs(common) < std::log(kLeast)) return std::nullopt;
   std::vector<size_t> alike;
   for (const auto& [ratio, c] : ratios) {
-    const double error = std::hypot(train.scales[c].relative_error, other.scales[c].relative_error);
+    const double error = error_of_ratio(train.scales[c], other.scales[c]);
     if (std::abs(ratio - common) <= kUnlike && error <= kMostError &&
         std::abs(ratio) > kFewestErrorsOfRatio * error) {
       alike.push_back(c);
@@ -142,10 +146,9 @@ ChannelDistance channel_distance(const Scaling& scaling, const ChannelScale& a, 
       std::abs(scaling.original(a.mean, a_channel) - scaling.original(b.mean, b_channel));
   const double log_ratio = std::abs(std::log(a_deviation / b_deviation));
   const double error = std::hypot(a.mean_error * a_unit, b.mean_error * b_unit);
-  const double ratio_error = std::hypot(a.relative_error, b.relative_error);
   return {.in_deviations = std::max(apart / b_deviation, log_ratio),
           .in_errors = std::max(apart / std::max(error, kLeastError * b_deviation),
-                                log_ratio / std::max(ratio_error, kLeastError))};
+                                log_ratio / std::max(error_of_ratio(a, b), kLeastError))};
 }
 
 // For each of some channels another one of them to which its distance in train is `alike` at most,
@@ -192,13 +195,13 @@ MovedChannels moved_channels(size_t num_channels, const Distance& distance, doub
   return moved;
 }
 
-// Of large splits the standard errors tell channels apart that differ by little.
+// A sentence if channels have exchanged their places. Standard errors, small in large splits, tell
+// channels apart that differ by little.
 std::optional<std::string> doubt_of_channel_order(const SplitValues& train,
                                                   const SplitValues& other,
                                                   const Scaling& scaling) {
-  constexpr int64_t kFewest = 100;
   using D = ChannelDistance;
-  if (std::min(train.size(), other.size()) < kFewest) return std::nullopt;
+  if (std::min(train.size(), other.size()) < kFewestForChannels) return std::nullopt;
   const auto distance = [&](size_t c, size_t of_train) {
     return channel_distance(scaling, other.scales[c], c, train.scales[of_train], of_train);
   };
@@ -220,9 +223,8 @@ std::optional<std::string> doubt_of_channel_order(const SplitValues& train,
 std::optional<std::string> doubt_of_single_channels(const SplitValues& train,
                                                     const SplitValues& other,
                                                     const Scaling& scaling) {
-  constexpr int64_t kFewest = 100;
   using D = ChannelDistance;
-  if (std::min(train.size(), other.size()) < kFewest) return std::nullopt;
+  if (std::min(train.size(), other.size()) < kFewestForChannels) return std::nullopt;
   std::vector<size_t> changed;
   const size_t num_channels = train.scales.size();
   for (size_t c = 0; c < num_channels; ++c) {
@@ -288,4 +290,5 @@ std::vector<std::optional<std::string>> doubts_of_channels(const SplitValues& tr
   if (!doubt) doubt = doubt_of_single_channels(train, other, scaling);
   return {doubt, doubt_of_repeats(train, other, config)};
 }
+
 }  // namespace lra::tasks

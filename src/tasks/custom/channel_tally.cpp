@@ -96,7 +96,8 @@ std::vector<ChannelScale> scales_of(const Split& split, const std::vector<Channe
   const auto size = static_cast<double>(split.size());
   std::vector<ChannelScale> scales(num_channels);
   for (size_t c = 0; c < num_channels; ++c) scales[c].mean = tally[c].mean();
-  // Of the values of one example: their differences from the mean of all, and the squares of these.
+  // Means over the values of one example of their differences from the mean of all, and of the
+  // squares of these.
   std::vector<Sums> differences(num_channels), squares(num_channels);
   std::vector<double> difference(num_channels), square(num_channels);
   double count = 0;

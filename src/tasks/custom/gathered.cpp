@@ -269,8 +269,9 @@ void Gatherer::doubt_shared_ids() {
         thousands(static_cast<int64_t>(num_shared)) + " of the " +
         thousands(static_cast<int64_t>(test.size())) +
         " test examples have a value there that training examples have" +
-        (is_named ? "" : ", and one label with them: does it say who or what was recorded?") +
-        (is_named ? ": if they belong together, keep them" : " Keep these together then,") +
+        (is_named ? ": if they belong together, keep them"
+                  : ", and one label with them: does it say who or what was recorded? Keep these "
+                    "together then,") +
         " in one split, with a column split");
   }
 }

@@ -12,7 +12,7 @@
 namespace lra::tasks {
 namespace {
 
-// Of the ids at neighboring positions.
+// The correlation of the ids at neighboring positions.
 double neighbor_correlation(const Split& train) {
   constexpr int64_t kMostDrawn = 500;
   NeighborCorrelation neighbors;

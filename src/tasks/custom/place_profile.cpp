@@ -63,7 +63,7 @@ std::array<Profile, 2> half_profiles(const Split& split, const CustomConfig& con
   return {halves[0].profile(), halves[1].profile()};
 }
 
-// Of two profiles around 0.
+// The correlation of two profiles, whose means are 0.
 double correlation(const Profile& a, const Profile& b) {
   double a_squares = 0, b_squares = 0, products = 0;
   for (size_t k = 0; k < a.size(); ++k) {
