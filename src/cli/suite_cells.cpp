@@ -24,9 +24,9 @@ namespace fs = std::filesystem;
 // A run that is at work writes lines and checkpoints more often.
 constexpr auto kSilence = std::chrono::minutes(10);
 
-constexpr std::array kStateNames = {"waiting", "no data",     "in use",  "damaged",
-                                    "running", "done",        "stopped", "diverged",
-                                    "failed",  "interrupted", "queued",  "to submit"};
+constexpr std::array kStateNames = {"waiting",     "no data", "left out", "in use",   "damaged",
+                                    "running",     "done",    "stopped",  "diverged", "failed",
+                                    "interrupted", "queued",  "to submit"};
 
 CellState state_of(RunStatus status) {
   switch (status) {
@@ -119,6 +119,7 @@ bool is_due(const Cell& cell) {
     case CellState::kFailed:
       return true;
     case CellState::kNoData:
+    case CellState::kLeftOut:
     case CellState::kInUse:
     case CellState::kDamaged:
     case CellState::kDone:
@@ -147,6 +148,7 @@ void leave_out_without_data(std::vector<Cell>& cells, const std::string& data_ro
                             const Program& program) {
   std::map<std::string, bool> available;
   for (Cell& cell : cells) {
+    if (cell.state == CellState::kLeftOut) continue;
     const auto [known, is_new] = available.try_emplace(cell.task, false);
     if (is_new) {
       known->second =
@@ -208,6 +210,11 @@ std::vector<Cell> cells_of(const Suite& suite, const std::string& out, const std
         cell.config = training::resolve_on_data(on, model, suite.settings.preset, cell.seed, data,
                                                 overrides, {});
         look_at_record(cell);
+        const std::string reason = reason_left_out(suite, task, model);
+        if (cell.state == CellState::kWaiting && only.empty() && !reason.empty()) {
+          cell.state = CellState::kLeftOut;
+          cell.problem = reason;
+        }
         cells.push_back(std::move(cell));
       }
     }

@@ -14,6 +14,7 @@ namespace lra::cli {
 enum class CellState {
   kWaiting,  // there is no record
   kNoData,
+  kLeftOut,  // the suite's file says so, and why; not if it was run before or is asked for by name
   kInUse,    // another process works in its folder
   kDamaged,  // its record cannot be read or believed
   // The status of its record; who wrote "running" may be gone.
@@ -27,7 +28,7 @@ enum class CellState {
   kQueued,       // given to SLURM, which has not begun it
   kToSubmit
 };
-// "waiting", "no data", "in use", ...
+// "waiting", "no data", "left out", ...
 std::string to_string(CellState state);
 
 // One run of a suite.

@@ -57,7 +57,8 @@ void refuse_negative_seeds(const std::vector<int64_t>& seeds, const std::string&
 
 // Keys that are not those of a suite with these tasks and models.
 void refuse_unknown_keys(const ConfigTable& table, const Suite& suite) {
-  std::vector<std::string> known = {"name", "tasks", "models", "seeds", "preset", "set", "bench"};
+  std::vector<std::string> known = {"name",   "tasks", "models", "seeds",
+                                    "preset", "set",   "bench",  "leave_out"};
   known.insert(known.end(), suite.tasks.begin(), suite.tasks.end());
   known.insert(known.end(), suite.models.begin(), suite.models.end());
   for (const auto& [key, value] : table) {
@@ -72,6 +73,45 @@ ConfigTable take_table(ConfigTable& table, const std::string& key) {
   const ConfigTable taken = table.table(key);
   table.erase(key);
   return taken;
+}
+
+// Takes a list of `known` names; "all" stands for them all.
+std::vector<std::string> take_names(ConfigTable& table, const char* key, const std::string& where,
+                                    const std::vector<std::string>& known) {
+  const auto names = take_list<std::string>(table, key, where);
+  if (names == std::vector<std::string>{"all"}) return known;
+  for (const std::string& name : names) {
+    if (std::ranges::find(known, name) != known.end()) continue;
+    throw Error({.where = where,
+                 .what = in_quotes(name, 100) + " is not in the suite's list of " + key,
+                 .advice = suggestion(name, known)});
+  }
+  return names;
+}
+
+std::vector<LeftOut> take_left_out(ConfigTable& table, const Suite& suite) {
+  const ConfigValue* found = table.find("leave_out");
+  if (!found) return {};
+  std::vector<LeftOut> all;
+  const auto* list = std::get_if<ConfigList>(&found->value);
+  for (const ConfigValue& item : list ? *list : ConfigList{*found}) {
+    if (!list || !item.as_table()) {
+      throw Error({.where = item.where,
+                   .what = "leave_out is not a list of sections",
+                   .expected = "[[leave_out]] with tasks, models and reason"});
+    }
+    ConfigTable entry = *item.as_table();
+    auto tasks = take_names(entry, "tasks", item.where, suite.tasks);
+    auto models = take_names(entry, "models", item.where, suite.models);
+    LeftOut& left_out = all.emplace_back(read_config<LeftOut>(entry, "leave_out"));
+    if (left_out.reason.empty()) {
+      throw Error({.where = item.where, .what = "leave_out has no reason", .expected = "a text"});
+    }
+    left_out.tasks = std::move(tasks);
+    left_out.models = std::move(models);
+  }
+  table.erase("leave_out");
+  return all;
 }
 
 // The name is that of a folder under runs.
@@ -98,6 +138,7 @@ Suite read_suite(const std::string& file) {
   suite.common = take_table(table, "set");
   for (const std::string& task : suite.tasks) suite.by_task[task] = take_table(table, task);
   for (const std::string& model : suite.models) suite.by_model[model] = take_table(table, model);
+  suite.left_out = take_left_out(table, suite);
   if (table.find("bench")) {
     ConfigTable bench = take_table(table, "bench");
     suite.bench_lengths = take_list<int64_t>(bench, "lengths", file);
@@ -108,6 +149,16 @@ Suite read_suite(const std::string& file) {
     suite.settings.name = std::filesystem::path(file).stem().string();
   refuse_path(suite.settings.name, file);
   return suite;
+}
+
+std::string reason_left_out(const Suite& suite, const std::string& task, const std::string& model) {
+  const auto holds = [](const std::vector<std::string>& names, const std::string& name) {
+    return std::ranges::find(names, name) != names.end();
+  };
+  for (const LeftOut& entry : suite.left_out) {
+    if (holds(entry.tasks, task) && holds(entry.models, model)) return entry.reason;
+  }
+  return "";
 }
 
 std::string suite_folder(const Suite& suite, const std::string& out) {

@@ -32,6 +32,13 @@ struct SuiteBench {
   }
 };
 
+// [[leave_out]]: these tasks with these models, and why.
+struct LeftOut {
+  std::vector<std::string> tasks, models;
+  std::string reason;
+  void fields(auto& f) { f("reason", reason, "why these runs are left out"); }
+};
+
 struct Suite {
   SuiteSettings settings;
   std::vector<std::string> tasks, models;
@@ -39,6 +46,7 @@ struct Suite {
   ConfigTable common;  // [set]: for every run
   // [listops.train], [local.mixer] and the like; a model's override its task's.
   std::map<std::string, ConfigTable> by_task, by_model;
+  std::vector<LeftOut> left_out;
   std::optional<SuiteBench> bench;
   std::vector<int64_t> bench_lengths;  // tokens
 };
@@ -47,6 +55,9 @@ struct Suite {
 // entry, or an unknown key. models = ["all"] means every model; a suite without a name gets that of
 // its file.
 Suite read_suite(const std::string& file);
+
+// Why the suite leaves out the runs of `model` on `task`; empty if it does not.
+std::string reason_left_out(const Suite& suite, const std::string& task, const std::string& model);
 
 // The folder of its runs: `out`, or runs/NAME when that is empty.
 std::string suite_folder(const Suite& suite, const std::string& out);

@@ -71,7 +71,7 @@ CellStatus status_of(const Cell& cell, const std::set<std::string>& submitted) {
   } else if (train.epochs == 0 && train.examples == 0) {
     status.planned_steps = train.steps;
   }
-  if (cell.state == CellState::kDamaged) return status;
+  if (cell.state == CellState::kDamaged || cell.state == CellState::kLeftOut) return status;
   if (cell.state == CellState::kWaiting) {
     if (status.is_submitted) status.state = CellState::kQueued;
     return status;
@@ -121,12 +121,22 @@ const std::string& problem_of(const Cell& cell) {
   return cell.problem.empty() ? cell.record.failure : cell.problem;
 }
 
+// A line for each problem, and for each reason for which runs are left out.
 std::string problems_of(const std::vector<CellStatus>& all) {
   std::string text;
+  std::vector<std::pair<std::string, int>> left_out;
   for (const CellStatus& s : all) {
     const std::string& problem = problem_of(*s.cell);
-    if (!problem.empty()) text += s.cell->run_name() + ": " + problem + "\n";
+    if (s.state == CellState::kLeftOut) {
+      auto known = std::ranges::find(left_out, problem, &std::pair<std::string, int>::first);
+      if (known == left_out.end()) known = left_out.insert(known, {problem, 0});
+      ++known->second;
+    } else if (!problem.empty()) {
+      text += s.cell->run_name() + ": " + problem + "\n";
+    }
   }
+  for (const auto& [reason, runs] : left_out)
+    text += std::to_string(runs) + " left out: " + reason + "\n";
   return text;
 }
 
@@ -159,6 +169,7 @@ bool is_open(const CellStatus& s, bool suite_is_at_work) {
     case CellState::kInterrupted:
       return s.is_submitted;
     case CellState::kNoData:
+    case CellState::kLeftOut:
     case CellState::kInUse:
     case CellState::kDamaged:
     case CellState::kDone:

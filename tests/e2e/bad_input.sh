@@ -336,7 +336,7 @@ suite_files() {
   suite $'tasks = ["listops"]\nmodels = ["local"]\nseed = [0]'
   refuse 2 "'seeds' is missing; expected a list; rename 'seed'" "${run[@]}"
   suite "$lists"$'\n[overrides]\ntrain.steps = 30'
-  refuse 2 "suite.toml:4: unknown key 'overrides'; known: name, tasks.*set, bench, listops" "${run[@]}"
+  refuse 2 "suite.toml:4: unknown key 'overrides'; known: name, tasks.*set, bench, leave_out, listops" "${run[@]}"
   suite "$lists"$'\n[set]\n"train.steps" = 30'
   refuse 2 "unknown setting 'train.steps'; write it without quotes: train.steps = VALUE" "${run[@]}"
   suite $'tasks = "listops"\nmodels = ["local"]\nseeds = [0]'
@@ -357,6 +357,17 @@ suite_files() {
   refuse 2 "suite.toml:5.*train.steps" "${run[@]}"
   suite "$lists"$'\n[bench]\ntask = "text"'
   refuse 2 "suite.toml.*'lengths' is missing" "${run[@]}"
+  suite "$lists"$'\nleave_out = 3'
+  refuse 2 "suite.toml:4: leave_out is not a list.*[[]leave_out" "${run[@]}"
+  local leave_out="$lists"$'\n[[leave_out]]\ntasks = ["listops"]\n'
+  suite "$leave_out"
+  refuse 2 "suite.toml:4: 'models' is missing" "${run[@]}"
+  suite "$leave_out"'models = ["all"]'
+  refuse 2 "suite.toml:4: leave_out has no reason" "${run[@]}"
+  suite "$leave_out"$'models = ["lokal"]\nreason = "long"'
+  refuse 2 "suite.toml:4: 'lokal' is not in .* models.*local" "${run[@]}"
+  suite "$leave_out"$'models = ["all"]\nreason = "long"\nseeds = [0]'
+  refuse 2 "suite.toml:8: .*leave_out.seeds" "${run[@]}"
   suite "$lists"$'\n[bench'
   refuse 2 "suite.toml:4" "${run[@]}"
   section "suite files"

@@ -66,6 +66,27 @@ done_and_done_again() {
   passed "a suite, and again"
 }
 
+# Left out by the suite's file, but not what was run before or is asked for by name.
+left_out() {
+  cat small.toml - >part.toml <<'TOML'
+
+[[leave_out]]
+tasks = ["listops"]
+models = ["linear_transformer"]
+reason = "an hour on two cores"
+TOML
+  expect_states whole part.toml " 4 done "
+  suite part part.toml || fail "the suite ended with $?: $(tail -n 3 err)"
+  expect_states part part.toml " 2 done 2 left out "
+  grep -q 'left out: an hour on two cores' err || fail "a run left out is not named: $(cat err)"
+  [[ $(lra suite status part.toml --out part | tail -n 1) == "2 left out: an hour on two cores" ]] ||
+    fail "no reason: $(lra suite status part.toml --out part)"
+  lra suite run part.toml --out part --data data --threads 1 --quiet \
+    --only listops-linear_transformer-s1 >out 2>err || fail "--only ended with $?: $(cat err)"
+  expect_states part part.toml " 3 done 1 left out "
+  passed "runs that the suite's file leaves out"
+}
+
 # The long suite: its first cell takes long enough to be met at work.
 long_suite() {
   sed 's/^steps = 6/steps = 250/; s/^eval_every = 3/eval_every = 250/; s/^seeds.*/seeds = [0]/
@@ -439,6 +460,7 @@ every_json() {
 }
 
 done_and_done_again
+left_out
 long_suite
 killed_cell
 stopped_suite
