@@ -3,6 +3,7 @@
 // report.
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <cstdio>
 #include <filesystem>
@@ -30,12 +31,12 @@ namespace {
 struct SuiteArguments {
   std::string file, data, out, only;
   int jobs = 1;
-  bool watch = false;
+  bool watch = false, all = false;
 };
 
 // Data of every task first, so that a missing one is known before hours are spent.
 void prepare_tasks(std::vector<Cell>& cells, const std::string& data, const Program& program) {
-  leave_out_without_data(cells, data, program);
+  mark_without_data(cells, data, program);
   std::set<std::string> prepared;
   for (const Cell& cell : cells) {
     if (cell.state == CellState::kNoData || cell.state == CellState::kLeftOut) continue;
@@ -167,7 +168,8 @@ ExitCode run_one(const Suite& suite, const Program& program, const SuiteArgument
 ExitCode run(const Program& program, const SuiteArguments& a) {
   std::signal(SIGPIPE, SIG_IGN);  // as in lra train
   refuse_ranks();
-  const Suite suite = read_suite(a.file);
+  Suite suite = read_suite(a.file);
+  if (a.all || !a.only.empty()) suite.left_out.clear();
   if (!a.only.empty()) return run_one(suite, program, a);
   const std::string out = suite_folder(suite, a.out), data = training::data_root(a.data);
   std::vector<Cell> cells = cells_of(suite, out, data);
@@ -180,6 +182,13 @@ ExitCode run(const Program& program, const SuiteArguments& a) {
   if (stop_requested()) {
     say(program, "stopped; re-run the same command to resume");
     return ExitCode::kStopped;
+  }
+  const bool has_runs = std::ranges::any_of(cells, [](const Cell& cell) {
+    return std::filesystem::exists(training::RunFolder{cell.folder}.record());
+  });
+  if (!has_runs && !suite.bench) {
+    say(program, "no run to report");
+    return ExitCode::kDone;
   }
   write_reports(suite, out, cells, program);
   const ExitCode trained = judge_cells(cells);
@@ -218,6 +227,7 @@ void add_suite(CLI::App& app, Program& program) {
   auto* run_command =
       add("run", "train unfinished runs, measure speed, print the leaderboard", run);
   run_command->add_option("--data", a->data, "folder of the data; default $LRA_DATA, else ./data");
+  run_command->add_flag("--all", a->all, kAllHelp);
   run_command
       ->add_option("--jobs", a->jobs,
                    "runs trained at the same time (default 1), each with its share of the cores")

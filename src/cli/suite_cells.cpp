@@ -144,8 +144,8 @@ bool is_at_work(const Cell& cell) {
   return false;
 }
 
-void leave_out_without_data(std::vector<Cell>& cells, const std::string& data_root,
-                            const Program& program) {
+void mark_without_data(std::vector<Cell>& cells, const std::string& data_root,
+                       const Program& program) {
   std::map<std::string, bool> available;
   for (Cell& cell : cells) {
     if (cell.state == CellState::kLeftOut) continue;
@@ -195,6 +195,7 @@ std::vector<Cell> cells_of(const Suite& suite, const std::string& out, const std
   std::vector<std::string> names;
   for (const std::string& task : suite.tasks) {
     for (const std::string& model : suite.models) {
+      const std::string reason = reason_left_out(suite, task, model);
       ConfigTable overrides = suite.common;
       merge(overrides, suite.by_task.at(task));
       merge(overrides, suite.by_model.at(model));
@@ -210,8 +211,7 @@ std::vector<Cell> cells_of(const Suite& suite, const std::string& out, const std
         cell.config = training::resolve_on_data(on, model, suite.settings.preset, cell.seed, data,
                                                 overrides, {});
         look_at_record(cell);
-        const std::string reason = reason_left_out(suite, task, model);
-        if (cell.state == CellState::kWaiting && only.empty() && !reason.empty()) {
+        if (!reason.empty() && is_due(cell)) {
           cell.state = CellState::kLeftOut;
           cell.problem = reason;
         }

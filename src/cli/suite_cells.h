@@ -14,7 +14,7 @@ namespace lra::cli {
 enum class CellState {
   kWaiting,  // there is no record
   kNoData,
-  kLeftOut,  // the suite's file says so, and why; not if it was run before or is asked for by name
+  kLeftOut,  // not trained to its end, and not to be: the suite's file says so
   kInUse,    // another process works in its folder
   kDamaged,  // its record cannot be read or believed
   // The status of its record; who wrote "running" may be gone.
@@ -38,7 +38,7 @@ struct Cell {
   training::RunConfig config;
   CellState state = CellState::kWaiting;
   RunRecord record;                         // as it was last read, where there is one
-  std::string problem;                      // why it failed, is in use, damaged or no row
+  std::string problem;                      // why it failed, is left out, in use, damaged or no row
   ExitCode failure = ExitCode::kUserError;  // of a failed one
 
   std::string name() const;      // "text linformer seed 0"
@@ -71,8 +71,8 @@ std::string counts_text(const std::vector<CellState>& states);
 
 // Sets the state of every cell whose task has no data and cannot generate it to "no data", and
 // reports it.
-void leave_out_without_data(std::vector<Cell>& cells, const std::string& data_root,
-                            const Program& program);
+void mark_without_data(std::vector<Cell>& cells, const std::string& data_root,
+                       const Program& program);
 
 // The data that the cell's run saw, with the version of the task; empty if it has seen none or
 // begins again.
@@ -94,6 +94,8 @@ void show_cells(const Suite& suite, const std::string& out, bool json);
 // Redraws the table every two seconds until no run is active, and no suite or batch system exists
 // to begin one that waits; or until a stop is requested.
 ExitCode watch_cells(const Suite& suite, const std::string& out);
+
+inline constexpr const char* kAllHelp = "also the runs that the suite's file leaves out";
 
 // lra suite submit: the runs of a suite as job arrays of a batch system.
 void add_suite_submit(CLI::App& suite, Program& program);

@@ -27,7 +27,9 @@ std::vector<T> take_list(ConfigTable& table, const char* key, const std::string&
   }
   const auto* list = std::get_if<ConfigList>(&found->value);
   if (!list || list->empty()) {
-    throw Error({.where = found->where, .what = std::string(key) + " is not a list with entries"});
+    throw Error({.where = found->where,
+                 .what = std::string(key) + " is not a list with entries",
+                 .expected = "for example " + std::string(key) + " = [...]"});
   }
   std::vector<T> values;
   for (const ConfigValue& item : *list) {
@@ -55,12 +57,7 @@ void refuse_negative_seeds(const std::vector<int64_t>& seeds, const std::string&
   }
 }
 
-// Keys that are not those of a suite with these tasks and models.
-void refuse_unknown_keys(const ConfigTable& table, const Suite& suite) {
-  std::vector<std::string> known = {"name",   "tasks", "models", "seeds",
-                                    "preset", "set",   "bench",  "leave_out"};
-  known.insert(known.end(), suite.tasks.begin(), suite.tasks.end());
-  known.insert(known.end(), suite.models.begin(), suite.models.end());
+void refuse_unknown_keys(const ConfigTable& table, const std::vector<std::string>& known) {
   for (const auto& [key, value] : table) {
     if (std::ranges::find(known, key) != known.end()) continue;
     throw Error({.where = value.where,
@@ -69,46 +66,67 @@ void refuse_unknown_keys(const ConfigTable& table, const Suite& suite) {
   }
 }
 
+std::vector<std::string> keys_of(const Suite& suite) {
+  std::vector<std::string> keys = {"name",   "tasks", "models", "seeds",
+                                   "preset", "set",   "bench",  "leave_out"};
+  keys.insert(keys.end(), suite.tasks.begin(), suite.tasks.end());
+  keys.insert(keys.end(), suite.models.begin(), suite.models.end());
+  return keys;
+}
+
 ConfigTable take_table(ConfigTable& table, const std::string& key) {
   const ConfigTable taken = table.table(key);
   table.erase(key);
   return taken;
 }
 
-// Takes a list of `known` names; "all" stands for them all.
+// Takes a list of names; "all" stands for all of `known`.
 std::vector<std::string> take_names(ConfigTable& table, const char* key, const std::string& where,
                                     const std::vector<std::string>& known) {
-  const auto names = take_list<std::string>(table, key, where);
-  if (names == std::vector<std::string>{"all"}) return known;
+  auto names = take_list<std::string>(table, key, where);
+  return names == std::vector<std::string>{"all"} ? known : names;
+}
+
+void refuse_unknown_names(const std::vector<std::string>& names,
+                          const std::vector<std::string>& known, const std::string& where) {
   for (const std::string& name : names) {
     if (std::ranges::find(known, name) != known.end()) continue;
     throw Error({.where = where,
-                 .what = in_quotes(name, 100) + " is not in the suite's list of " + key,
+                 .what = "leave_out names " + in_quotes(name, 100) + ", which the suite does not",
                  .advice = suggestion(name, known)});
   }
-  return names;
+}
+
+LeftOut left_out_of(ConfigTable entry, const std::string& where, const Suite& suite) {
+  refuse_unknown_keys(entry, {"tasks", "models", "reason"});
+  auto tasks = take_names(entry, "tasks", where, suite.tasks);
+  auto models = take_names(entry, "models", where, suite.models);
+  refuse_unknown_names(tasks, suite.tasks, where);
+  refuse_unknown_names(models, suite.models, where);
+  auto left_out = read_config<LeftOut>(entry, "leave_out");
+  const std::string& reason = left_out.reason;
+  if (reason.find_first_not_of(' ') == std::string::npos || printable(reason) != reason) {
+    throw Error({.where = where,
+                 .what = "leave_out has no reason that fits a line",
+                 .expected = "for example reason = \"a day on two cores\""});
+  }
+  left_out.tasks = std::move(tasks);
+  left_out.models = std::move(models);
+  return left_out;
 }
 
 std::vector<LeftOut> take_left_out(ConfigTable& table, const Suite& suite) {
   const ConfigValue* found = table.find("leave_out");
   if (!found) return {};
   std::vector<LeftOut> all;
-  const auto* list = std::get_if<ConfigList>(&found->value);
-  for (const ConfigValue& item : list ? *list : ConfigList{*found}) {
-    if (!list || !item.as_table()) {
-      throw Error({.where = item.where,
+  const auto* sections = std::get_if<ConfigList>(&found->value);
+  for (const ConfigValue& section : sections ? *sections : ConfigList{*found}) {
+    if (!sections || !section.as_table()) {
+      throw Error({.where = section.where,
                    .what = "leave_out is not a list of sections",
                    .expected = "[[leave_out]] with tasks, models and reason"});
     }
-    ConfigTable entry = *item.as_table();
-    auto tasks = take_names(entry, "tasks", item.where, suite.tasks);
-    auto models = take_names(entry, "models", item.where, suite.models);
-    LeftOut& left_out = all.emplace_back(read_config<LeftOut>(entry, "leave_out"));
-    if (left_out.reason.empty()) {
-      throw Error({.where = item.where, .what = "leave_out has no reason", .expected = "a text"});
-    }
-    left_out.tasks = std::move(tasks);
-    left_out.models = std::move(models);
+    all.push_back(left_out_of(*section.as_table(), section.where, suite));
   }
   table.erase("leave_out");
   return all;
@@ -130,11 +148,10 @@ Suite read_suite(const std::string& file) {
   ConfigTable table = parse_toml_file(file);
   Suite suite;
   suite.tasks = take_list<std::string>(table, "tasks", file);
-  suite.models = take_list<std::string>(table, "models", file);
+  suite.models = take_names(table, "models", file, mixers::mixer_names());
   suite.seeds = take_list<int64_t>(table, "seeds", file);
   refuse_negative_seeds(suite.seeds, file);
-  if (suite.models == std::vector<std::string>{"all"}) suite.models = mixers::mixer_names();
-  refuse_unknown_keys(table, suite);
+  refuse_unknown_keys(table, keys_of(suite));
   suite.common = take_table(table, "set");
   for (const std::string& task : suite.tasks) suite.by_task[task] = take_table(table, task);
   for (const std::string& model : suite.models) suite.by_model[model] = take_table(table, model);

@@ -1,4 +1,5 @@
-// A suite's TOML file: its runs (tasks x models x seeds), their settings, and further measurements.
+// A suite's TOML file: its runs (tasks x models x seeds), their settings, those that it leaves out,
+// and further measurements.
 #pragma once
 
 #include <cstdint>
@@ -32,7 +33,7 @@ struct SuiteBench {
   }
 };
 
-// [[leave_out]]: these tasks with these models, and why.
+// [[leave_out]]: runs of these tasks with these models are not made.
 struct LeftOut {
   std::vector<std::string> tasks, models;
   std::string reason;
@@ -56,7 +57,8 @@ struct Suite {
 // its file.
 Suite read_suite(const std::string& file);
 
-// Why the suite leaves out the runs of `model` on `task`; empty if it does not.
+// Why the suite leaves out the runs of `model` on `task`, by the first section that names both;
+// empty if it does not.
 std::string reason_left_out(const Suite& suite, const std::string& task, const std::string& model);
 
 // The folder of its runs: `out`, or runs/NAME when that is empty.

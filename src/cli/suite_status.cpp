@@ -71,17 +71,16 @@ CellStatus status_of(const Cell& cell, const std::set<std::string>& submitted) {
   } else if (train.epochs == 0 && train.examples == 0) {
     status.planned_steps = train.steps;
   }
-  if (cell.state == CellState::kDamaged || cell.state == CellState::kLeftOut) return status;
-  if (cell.state == CellState::kWaiting) {
-    if (status.is_submitted) status.state = CellState::kQueued;
-    return status;
-  }
+  if (cell.state == CellState::kDamaged) return status;
   const training::RunFolder folder{cell.folder};
   status.steps = cell.record.steps;
   if (is_at_work(cell)) {
     status.state = CellState::kRunning;
     status.pace = last_pace(folder.metrics());
     if (status.pace) status.steps = std::max(status.steps, status.pace->step);
+  } else if (status.is_submitted &&
+             (cell.state == CellState::kWaiting || cell.state == CellState::kLeftOut)) {
+    status.state = CellState::kQueued;
   } else if (status.state == CellState::kRunning) {
     status.state = CellState::kInterrupted;
   }
@@ -116,27 +115,30 @@ TextTable table_of(const std::vector<CellStatus>& all) {
   return table;
 }
 
-// Returns what is wrong with a cell, or why its run failed; empty if neither.
-const std::string& problem_of(const Cell& cell) {
+// Returns what is wrong with a cell, why its run failed or why it is left out; empty if none of
+// them.
+std::string problem_of(const CellStatus& s) {
+  const Cell& cell = *s.cell;
+  // Left out by the file, but submitted, or run by name.
+  if (cell.state == CellState::kLeftOut && s.state != CellState::kLeftOut) return "";
   return cell.problem.empty() ? cell.record.failure : cell.problem;
 }
 
 // A line for each problem, and for each reason for which runs are left out.
 std::string problems_of(const std::vector<CellStatus>& all) {
   std::string text;
-  std::vector<std::pair<std::string, int>> left_out;
+  std::vector<std::pair<std::string, std::string>> left_out;  // reason, runs
   for (const CellStatus& s : all) {
-    const std::string& problem = problem_of(*s.cell);
+    const std::string problem = problem_of(s);
     if (s.state == CellState::kLeftOut) {
-      auto known = std::ranges::find(left_out, problem, &std::pair<std::string, int>::first);
-      if (known == left_out.end()) known = left_out.insert(known, {problem, 0});
-      ++known->second;
+      auto known = std::ranges::find(left_out, problem, &decltype(left_out)::value_type::first);
+      if (known == left_out.end()) known = left_out.insert(known, {problem, ""});
+      known->second += (known->second.empty() ? "" : ", ") + s.cell->run_name();
     } else if (!problem.empty()) {
       text += s.cell->run_name() + ": " + problem + "\n";
     }
   }
-  for (const auto& [reason, runs] : left_out)
-    text += std::to_string(runs) + " left out: " + reason + "\n";
+  for (const auto& [reason, runs] : left_out) text += "left out: " + reason + " (" + runs + ")\n";
   return text;
 }
 
@@ -148,8 +150,8 @@ Json json_of(const std::vector<CellStatus>& all) {
                 {"seed", s.cell->seed}, {"state", to_string(s.state)},
                 {"steps", s.steps},     {"folder", s.cell->folder}};
     if (s.planned_steps) row["planned_steps"] = *s.planned_steps;
-    const std::string& problem = problem_of(*s.cell);
-    if (!problem.empty()) row["problem"] = problem;
+    const std::string problem = problem_of(s);
+    if (!problem.empty()) row[s.state == CellState::kLeftOut ? "reason" : "problem"] = problem;
     if (record.val) row["validation_accuracy"] = record.val->accuracy;
     if (record.test) row["test_accuracy"] = record.test->accuracy;
     rows.push_back(std::move(row));

@@ -19,7 +19,7 @@ namespace fs = std::filesystem;
 
 struct SubmitArguments {
   std::string file, data, out;
-  bool slurm = false, dry_run = false;
+  bool slurm = false, dry_run = false, all = false;
   SlurmJob job;
 };
 
@@ -137,7 +137,8 @@ std::string whole_path(const std::string& path) {
 }
 
 ExitCode submit(const Program& program, const SubmitArguments& a) {
-  const Suite suite = read_suite(a.file);
+  Suite suite = read_suite(a.file);
+  if (a.all) suite.left_out.clear();
   SlurmJob job = a.job;
   job.name = suite.settings.name;
   job.program = fs::read_symlink("/proc/self/exe").string();
@@ -148,7 +149,7 @@ ExitCode submit(const Program& program, const SubmitArguments& a) {
   job.device = program.common.device_text;
   const size_t array_size = a.dry_run ? kDefaultArraySize : max_array_size();
   std::vector<Cell> cells = cells_of(suite, job.out, job.data);
-  leave_out_without_data(cells, job.data, program);
+  mark_without_data(cells, job.data, program);
   (void)slurm_script(job, {"TASK-MODEL-s0"});  // refuses names before anything is written
   make_folder(slurm_folder(job.out));
   const FileLock lock(suite_lock(job.out), "the suite folder " + job.out);
@@ -173,6 +174,7 @@ void add_suite_submit(CLI::App& suite, Program& program) {
   command->add_flag("--dry-run", a->dry_run, "write the scripts, submit nothing");
   command->add_option("--out", a->out, "folder of the runs; default runs/NAME");
   command->add_option("--data", a->data, "folder of the data; default $LRA_DATA, else ./data");
+  command->add_flag("--all", a->all, kAllHelp);
   command->add_option("--partition", a->job.partition, "partition of the cluster");
   command->add_option("--account", a->job.account, "account to charge");
   command->add_option("--time", a->job.time,

@@ -362,12 +362,15 @@ suite_files() {
   local leave_out="$lists"$'\n[[leave_out]]\ntasks = ["listops"]\n'
   suite "$leave_out"
   refuse 2 "suite.toml:4: 'models' is missing" "${run[@]}"
-  suite "$leave_out"'models = ["all"]'
-  refuse 2 "suite.toml:4: leave_out has no reason" "${run[@]}"
+  local reason
+  for reason in "" $'\nreason = "  "' $'\nreason = "a\\nb"' $'\nreason = "\\u001b[31m"'; do
+    suite "$leave_out"'models = ["all"]'"$reason"
+    refuse 2 "suite.toml:4: leave_out has no reason that fits a line" "${run[@]}"
+  done
   suite "$leave_out"$'models = ["lokal"]\nreason = "long"'
-  refuse 2 "suite.toml:4: 'lokal' is not in .* models.*local" "${run[@]}"
+  refuse 2 "suite.toml:4: leave_out names 'lokal'.*did you mean 'local'" "${run[@]}"
   suite "$leave_out"$'models = ["all"]\nreason = "long"\nseeds = [0]'
-  refuse 2 "suite.toml:8: .*leave_out.seeds" "${run[@]}"
+  refuse 2 "suite.toml:8: unknown key 'seeds'; known: tasks, models, reason" "${run[@]}"
   suite "$lists"$'\n[bench'
   refuse 2 "suite.toml:4" "${run[@]}"
   section "suite files"

@@ -66,7 +66,7 @@ done_and_done_again() {
   passed "a suite, and again"
 }
 
-# Left out by the suite's file, but not what was run before or is asked for by name.
+# Left out by the suite's file: named with the reason, and run only when asked for.
 left_out() {
   cat small.toml - >part.toml <<'TOML'
 
@@ -79,11 +79,24 @@ TOML
   suite part part.toml || fail "the suite ended with $?: $(tail -n 3 err)"
   expect_states part part.toml " 2 done 2 left out "
   grep -q 'left out: an hour on two cores' err || fail "a run left out is not named: $(cat err)"
-  [[ $(lra suite status part.toml --out part | tail -n 1) == "2 left out: an hour on two cores" ]] ||
+  [[ $(lra suite status part.toml --out part | tail -n 1) == \
+    "left out: an hour on two cores (listops-linear_transformer-s0, listops-linear_transformer-s1)" ]] ||
     fail "no reason: $(lra suite status part.toml --out part)"
+  lra suite submit part.toml --slurm --dry-run --out part --data data | grep -q '2 done, 2 left out' ||
+    fail "submit does not leave them out"
+  # A run that was stopped, or failed, stays as it is.
+  sed -i 's/"status": *"done"/"status": "stopped"/' part/listops-transformer-s0/record.json
+  sed 's/^models = \["linear.*/models = ["all"]/' part.toml >none.toml
+  suite part none.toml || fail "with all left out, the suite ended with $?: $(cat err)"
+  expect_states part none.toml " 1 done 3 left out "
+  suite empty none.toml || fail "with all left out, the suite ended with $?: $(cat err)"
+  grep -q 'no run to report' err || fail "an empty suite says: $(cat out err)"
   lra suite run part.toml --out part --data data --threads 1 --quiet \
     --only listops-linear_transformer-s1 >out 2>err || fail "--only ended with $?: $(cat err)"
-  expect_states part part.toml " 3 done 1 left out "
+  expect_states part part.toml " 2 done 1 left out 1 stopped "
+  lra suite run part.toml --out part --data data --threads 1 --quiet --all >out 2>err ||
+    fail "--all ended with $?: $(cat err)"
+  expect_states part part.toml " 4 done "
   passed "runs that the suite's file leaves out"
 }
 
