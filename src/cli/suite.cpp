@@ -39,8 +39,7 @@ void prepare_tasks(std::vector<Cell>& cells, const std::string& data, const Prog
   mark_without_data(cells, data, program);
   std::set<std::string> prepared;
   for (const Cell& cell : cells) {
-    if (cell.state == CellState::kNoData || cell.state == CellState::kLeftOut) continue;
-    if (!prepared.insert(cell.task).second) continue;
+    if (is_skipped(cell) || !prepared.insert(cell.task).second) continue;
     const tasks::Dataset dataset = tasks::prepare_data(
         cell.config.task_spec(), *cell.config.make_task(), data, program.common.quiet);
     refuse_other_data(cells, cell.task, dataset.hash());

@@ -132,6 +132,10 @@ bool is_due(const Cell& cell) {
   return false;
 }
 
+bool is_skipped(const Cell& cell) {
+  return cell.state == CellState::kNoData || cell.state == CellState::kLeftOut;
+}
+
 bool is_at_work(const Cell& cell) {
   const training::RunFolder folder{cell.folder};
   if (is_locked(folder.lock())) return true;

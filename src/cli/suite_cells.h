@@ -61,6 +61,9 @@ bool has_saved(const Cell& cell);
 // True if run_cells would train it, in its present state.
 bool is_due(const Cell& cell);
 
+// True if the suite does not train it and ends well nevertheless: left out, or without data.
+bool is_skipped(const Cell& cell);
+
 // True if a process is running it: its folder is locked; or its record says so, its lock was taken
 // on another machine, whose locks a shared file system may hide, and its output is less than ten
 // minutes old.

@@ -13,6 +13,10 @@
 namespace lra::cli {
 namespace {
 
+bool holds(const std::vector<std::string>& names, const std::string& name) {
+  return std::ranges::find(names, name) != names.end();
+}
+
 template <typename T>
 std::vector<T> take_list(ConfigTable& table, const char* key, const std::string& file) {
   const ConfigValue* found = table.find(key);
@@ -59,7 +63,7 @@ void refuse_negative_seeds(const std::vector<int64_t>& seeds, const std::string&
 
 void refuse_unknown_keys(const ConfigTable& table, const std::vector<std::string>& known) {
   for (const auto& [key, value] : table) {
-    if (std::ranges::find(known, key) != known.end()) continue;
+    if (holds(known, key)) continue;
     throw Error({.where = value.where,
                  .what = "unknown key " + in_quotes(key),
                  .advice = suggestion(key, known)});
@@ -90,7 +94,7 @@ std::vector<std::string> take_names(ConfigTable& table, const char* key, const s
 void refuse_unknown_names(const std::vector<std::string>& names,
                           const std::vector<std::string>& known, const std::string& where) {
   for (const std::string& name : names) {
-    if (std::ranges::find(known, name) != known.end()) continue;
+    if (holds(known, name)) continue;
     throw Error({.where = where,
                  .what = "leave_out names " + in_quotes(name, 100) + ", which the suite does not",
                  .advice = suggestion(name, known)});
@@ -169,9 +173,6 @@ Suite read_suite(const std::string& file) {
 }
 
 std::string reason_left_out(const Suite& suite, const std::string& task, const std::string& model) {
-  const auto holds = [](const std::vector<std::string>& names, const std::string& name) {
-    return std::ranges::find(names, name) != names.end();
-  };
   for (const LeftOut& entry : suite.left_out) {
     if (holds(entry.tasks, task) && holds(entry.models, model)) return entry.reason;
   }

@@ -201,10 +201,7 @@ ExitCode judge_cells(const std::vector<Cell>& cells) {
   std::optional<ExitCode> failed;
   bool diverged = false, unfinished = false;
   for (const Cell& cell : cells) {
-    if (cell.state == CellState::kDone || cell.state == CellState::kNoData ||
-        cell.state == CellState::kLeftOut) {
-      continue;
-    }
+    if (cell.state == CellState::kDone || is_skipped(cell)) continue;
     std::fprintf(stderr, "lra: %s %s\n", cell.name().c_str(), explanation(cell).c_str());
     if (cell.state == CellState::kDiverged) {
       diverged = true;
