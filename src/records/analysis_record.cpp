@@ -114,6 +114,7 @@ void fields(auto& f, AnalysisRecord& r) {
   f("num_examples", r.num_examples);
   f("choices", r.choices);
   f("warnings", r.warnings);
+  f("data_checks", r.data_checks);
   f("span", r.span);
   f("generalization", r.generalization);
   f("convergence", r.convergence);

@@ -7,6 +7,7 @@
 // lra::Error.
 #pragma once
 
+#include <array>
 #include <concepts>
 #include <map>
 #include <optional>
@@ -22,6 +23,15 @@
 #include "records/run_record.h"
 
 namespace lra {
+
+void fields(auto& f, CheckFinding& finding) {
+  static constexpr std::array<const char*, 2> kLevels = {"note", "warning"};
+  f("check", finding.check);
+  f.choice("level", finding.level, kLevels);
+  f("split", finding.split);
+  f("text", finding.text);
+  f("accepted", finding.accepted);
+}
 
 void fields(auto& f, Evaluation& e) {
   f("step", e.step);

@@ -112,6 +112,7 @@ void fields(auto& f, RunRecord& r) {
   f("roll_backs", r.roll_backs);
   f("undone_steps", r.undone_steps);
   f("warnings", r.warnings);
+  f("data_checks", r.data_checks);
   f("earlier_parts", r.earlier_parts);
   f("initial_weights", r.initial_weights);
   f("train", r.train);
@@ -163,6 +164,12 @@ static std::vector<std::string> warnings_of(const RunRecord& record, std::string
 
 std::vector<std::string> data_doubts_of(const RunRecord& record) {
   return warnings_of(record, kDataDoubt);
+}
+
+std::vector<CheckFinding> suspect_checks_of(const RunRecord& record) {
+  std::vector<CheckFinding> found = record.data_checks.value_or(std::vector<CheckFinding>{});
+  std::erase_if(found, [](const CheckFinding& finding) { return !marks_results(finding); });
+  return found;
 }
 
 std::string edited_presets_of(const RunRecord& record) {

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "base/check_finding.h"
 #include "base/config.h"
 #include "records/provenance.h"
 #include "records/run_identity.h"
@@ -153,6 +154,9 @@ struct RunRecord : RunIdentity {
   // Warnings about the run, one sentence each: a schedule that does not fit the steps, a damaged
   // checkpoint that was skipped. Absent if there were none.
   std::optional<std::vector<std::string>> warnings = {};
+  // What the checks of the data found. Absent if they found nothing, and in records of programs
+  // before these checks.
+  std::optional<std::vector<CheckFinding>> data_checks = {};
   std::optional<std::vector<EarlierPart>> earlier_parts = {};  // absent: one set of settings
   std::optional<InitialWeights> initial_weights = {};          // absent: drawn at random
   std::optional<Evaluation> train, val, test, best_val;
@@ -165,6 +169,8 @@ struct RunRecord : RunIdentity {
   Provenance provenance;
 };
 
+// The findings of data_checks that mark results as those of suspect data.
+std::vector<CheckFinding> suspect_checks_of(const RunRecord& record);
 // Begins a warning that the data may not be what it seems (tasks/data_doubts.h).
 inline constexpr const char* kDataDoubt = "data in doubt: ";
 // These warnings, without the words in front.

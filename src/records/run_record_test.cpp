@@ -52,6 +52,8 @@ RunRecord full_record() {
   r.train_examples_per_s = 672;
   r.peak_resident_bytes = int64_t{5} << 33;
   r.warnings = {"a damaged checkpoint", "a \"schedule\""};
+  r.data_checks = {{"copies", CheckLevel::kWarning, "test", "3 examples are also in train", true},
+                   {"remarks", CheckLevel::kNote, "", "classes are uneven", false}};
   r.train = Evaluation{1, 0.1, 0.2, 3};
   r.val = Evaluation{4, 0.4, 0.5, 6};
   r.test = Evaluation{7, std::nan(""), 0.8, 9};
