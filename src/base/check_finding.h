@@ -1,4 +1,5 @@
-// One outcome of a named check of a task's data, as the manifest of the data and the records of runs keep it.
+// One outcome of a named check of a task's data, as the manifest of the data and the records of
+// runs keep it.
 #pragma once
 
 #include <string>
